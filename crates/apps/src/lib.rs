@@ -1,10 +1,11 @@
 //! What runs over a connection of streams: [`copy`] moves trees of files, [`proxy`] carries TCP connections, [`trust`] keeps keys,
-//! [`node`] connects, [`running`] counts what runs. All but that takes any stream of octets, so that tests need no transport.
+//! [`pair`] brings them from one machine to another, [`node`] connects, [`running`] counts what runs. All but that takes any stream of octets, so that tests need no transport.
 
 pub mod copy;
 pub mod link;
 pub mod metrics;
 pub mod node;
+pub mod pair;
 pub mod proxy;
 pub mod running;
 pub mod trust;
@@ -14,5 +15,7 @@ pub mod trust;
 pub const SERVE_ADDRESS: &str = "127.0.0.1:4433";
 /// The port of [`SERVE_ADDRESS`].
 pub const SERVE_PORT: u16 = 4433;
+/// The port of a pairing unless it is told: nobody's either.
+pub const PAIR_PORT: u16 = 4435;
 /// The port of a proxy's server end unless it is told: nobody's either.
 pub const PROXY_PORT: u16 = 4434;

@@ -1,14 +1,16 @@
 //! Whom to trust, in files that are one user's: the private key, and the public keys of peers.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use tacit_tack::{Identity, IdentityError, PublicKey};
 
 /// Octets of a file of keys that are read: some ten thousand peers.
 const FILE_OCTETS_MAX: u64 = 4 << 20;
+/// Permissions of the directory.
+const OWNER_ONLY: u32 = 0o700;
 /// The name of the secret key's file.
 const IDENTITY: &str = "identity";
 /// The name of the file of peers.
@@ -222,6 +224,14 @@ impl Store {
         Ok(true)
     }
 
+    /// The key by which the server `name` is known.
+    ///
+    /// # Errors
+    /// Where the file cannot be read.
+    pub fn key_of(&self, name: &str) -> Result<Option<PublicKey>, TrustError> {
+        Ok(self.peers()?.into_iter().find(|peer| peer.name == name).map(|peer| peer.key))
+    }
+
     /// Judges the key that the server `name` shows. `ask` is asked about one that is not known, and says no where there is no
     /// terminal; one that it takes is kept.
     ///
@@ -248,12 +258,22 @@ impl Store {
     /// Keeps other programs from changing the file of peers until it is dropped.
     fn lock(&self) -> Result<File, TrustError> {
         let lock = || {
-            fs::create_dir_all(&self.0)?;
+            self.make_directory()?;
             let directory = File::open(&self.0)?;
             rustix::fs::flock(&directory, rustix::fs::FlockOperation::LockExclusive)?;
             Ok(directory)
         };
         lock().map_err(|source| TrustError::Io { path: self.0.clone(), source })
+    }
+
+    /// Makes the directory where it is not there, and lets nobody but its owner into it, whatever the umask is or was.
+    fn make_directory(&self) -> io::Result<()> {
+        fs::create_dir_all(&self.0)?;
+        let permissions = fs::metadata(&self.0)?.permissions();
+        if permissions.mode() & 0o777 != OWNER_ONLY {
+            fs::set_permissions(&self.0, Permissions::from_mode(OWNER_ONLY))?;
+        }
+        Ok(())
     }
 
     fn write_peers(&self, peers: &[Peer]) -> Result<(), TrustError> {
@@ -281,7 +301,7 @@ impl Store {
         path: &Path,
         write: impl FnOnce(&Path) -> Result<(), E>,
     ) -> Result<(), E> {
-        fs::create_dir_all(&self.0)?;
+        self.make_directory()?;
         let own = path.with_extension(format!("{}.new", std::process::id()));
         let result = write(&own);
         // A rename has taken it.
@@ -301,8 +321,6 @@ fn text_of(file: File) -> io::Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt as _;
-
     use super::*;
 
     fn store() -> (tempfile::TempDir, Store) {
@@ -328,8 +346,20 @@ mod tests {
         assert_eq!(store.read_identity().unwrap().public(), made.public());
         assert_eq!(fs::read_dir(store.identity().parent().unwrap()).unwrap().count(), 1, "nothing is left");
         for mode in [0o640, 0o604] {
-            fs::set_permissions(store.identity(), fs::Permissions::from_mode(mode)).unwrap();
+            fs::set_permissions(store.identity(), Permissions::from_mode(mode)).unwrap();
             assert!(matches!(store.read_identity(), Err(TrustError::Identity { .. })));
+        }
+    }
+
+    #[test]
+    fn the_directory_is_its_owners_whatever_it_was() {
+        let (_directory, store) = store();
+        let own = store.identity().parent().unwrap().to_owned();
+        for mode in [0o777, 0o755, 0o500] {
+            fs::create_dir_all(&own).unwrap();
+            fs::set_permissions(&own, Permissions::from_mode(mode)).unwrap();
+            store.trust(peer("box", key(1))).unwrap();
+            assert_eq!(fs::metadata(&own).unwrap().permissions().mode() & 0o777, OWNER_ONLY, "{mode:o}");
         }
     }
 

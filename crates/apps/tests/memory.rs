@@ -3,7 +3,7 @@
 use std::fs;
 
 use tacit_apps::copy::session::Served;
-use tacit_apps::copy::wire::{self, Direction, ENTRIES_MAX, Entry, Kind, Message, NAMES_OCTETS_MAX, VERSION};
+use tacit_apps::copy::wire::{self, ENTRIES_MAX, Entry, Kind, Message, NAMES_OCTETS_MAX, Timestamp, Work};
 use tacit_apps::copy::{CopyError, Options};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader, BufWriter, duplex, split};
 
@@ -24,17 +24,16 @@ fn a_list_as_long_as_is_taken_stays_below_1_gib() {
         let (mut heard, said) = split(mine);
         let saying = async {
             let mut said = BufWriter::with_capacity(1 << 16, said);
-            let path = String::new();
-            let direction = Direction::Push;
-            let hello = Message::Hello { version: VERSION, direction, path, name: None, options };
-            wire::write(&mut said, &hello).await?;
+            let work = Work::Push { path: String::new(), is_directory: true };
+            wire::write(&mut said, &Message::hello()).await?;
+            wire::write(&mut said, &Message::Ask { work, options }).await?;
             let width = NAMES_OCTETS_MAX / ENTRIES_MAX - 20;
             for number in 0..ENTRIES_MAX {
                 let path = format!("{number:0width$}");
-                let entry = Entry { path, kind: Kind::Directory, mtime_ns: 0, mode: 0o755 };
+                let entry = Entry { path, kind: Kind::Directory, mtime: Timestamp::default(), mode: 0o755 };
                 wire::write(&mut said, &Message::Entry(entry)).await?;
             }
-            wire::write(&mut said, &Message::EntriesEnd { unlisted: Vec::new(), unlisted_count: 0 }).await?;
+            wire::write(&mut said, &Message::EntriesEnd { is_top_listed: true }).await?;
             said.flush().await?;
             Ok::<_, CopyError>(said)
         };

@@ -29,7 +29,7 @@ Exit codes: 0 done; 1 a claim failed, a condition of --fail-if holds, a replay d
 /// What stands above it where commands are missing.
 #[cfg(not(feature = "network"))]
 const LACKING: &str = "\
-This program was built without the feature `network`: fetch, http-proxy, serve, cp, proxy and keys are missing.
+This program was built without the feature `network`: fetch, http-proxy, serve, cp, ls, proxy and keys are missing.
 ";
 #[cfg(feature = "network")]
 const LACKING: &str = "";
@@ -88,6 +88,10 @@ pub enum Command {
     /// Copy files and directories to or from a server, over TACK
     #[command(after_help = CP_AFTER_HELP)]
     Cp(CpArgs),
+    #[cfg(feature = "network")]
+    /// List files of a server, over TACK
+    #[command(after_help = LS_AFTER_HELP)]
+    Ls(LsArgs),
     #[cfg(feature = "network")]
     /// Carry TCP connections over TACK: a SOCKS5 proxy and forwarded ports
     #[command(after_help = TACK_PROXY_AFTER_HELP)]

@@ -102,19 +102,34 @@ pub fn watched<T>(cache: Option<&Cache>, work: impl FnOnce(Control<'_>) -> T) ->
     result
 }
 
-/// Runs `work` with a bar of octets, on a terminal and if it is `wanted`.
+/// A bar of octets.
 #[cfg(feature = "network")]
-pub fn of_octets<T>(wanted: bool, work: impl FnOnce(&mut dyn FnMut(u64, Option<u64>)) -> T) -> T {
-    let target = if wanted { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-    let bar = bar(None, target, "{bar:32} {bytes}/{total_bytes}, {bytes_per_sec}, {eta} left");
-    let result = work(&mut |octets, whole| {
-        if bar.length() != whole
+pub struct OctetBar(ProgressBar);
+
+#[cfg(feature = "network")]
+impl OctetBar {
+    /// Draws it.
+    pub fn draw(&self, octets: u64, whole: Option<u64>) {
+        if self.0.length() != whole
             && let Some(whole) = whole
         {
-            bar.set_length(whole);
+            self.0.set_length(whole);
         }
-        bar.set_position(octets);
-    });
-    bar.finish_and_clear();
+        self.0.set_position(octets);
+    }
+
+    /// Says something above it.
+    pub fn note(&self, text: &str) {
+        self.0.suspend(|| note(text));
+    }
+}
+
+/// Runs `work` with a bar of octets, on a terminal and if it is `wanted`.
+#[cfg(feature = "network")]
+pub fn of_octets<T>(wanted: bool, work: impl FnOnce(&OctetBar) -> T) -> T {
+    let target = if wanted { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+    let bar = OctetBar(bar(None, target, "{bar:32} {bytes}/{total_bytes}, {bytes_per_sec}, {eta} left"));
+    let result = work(&bar);
+    bar.0.finish_and_clear();
     result
 }

@@ -192,7 +192,6 @@ fn one_user_needs_no_introduction_and_anyone_may_read_where_that_is_said() {
     users.done("client", &["keys", "trust", &server.address, &users.key("server")]);
     users.done("client", &["cp", &server.at("file"), "yours"]);
     assert_eq!(fs::read(users.path("mine")).unwrap(), fs::read(users.path("yours")).unwrap());
-    users.refused("client", &["serve", "served", "--anyone", "--write"], 2);
     terminate(&server.child);
     assert_eq!(server.child.wait().unwrap().code(), Some(0));
     let mut log = String::new();
@@ -281,7 +280,7 @@ fn a_file_of_arguments_is_checked_and_used() {
     assert!(refused("path = \"served\"\nlissten = 1\n").contains("serve.toml:2: unknown key \"lissten\""));
     assert!(refused("path = \"nowhere\"\n").contains("nowhere"));
     assert!(refused("listen = \"127.0.0.1:0\"\n").contains("PATH"));
-    assert!(refused("path = \"served\"\nanyone = true\nwrite = true\n").contains("cannot be used with"));
+    assert!(refused("path = \"served\"\nquiet = true\njson = true\n").contains("cannot be used with"));
     let metrics = refused("path = \"served\"\nmetrics = \"0.0.0.0:0\"\n");
     assert!(metrics.contains("--metrics-open"), "{metrics}");
     fs::write(users.path("server/tacit/known-peers"), "no line\n").unwrap();

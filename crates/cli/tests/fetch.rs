@@ -69,8 +69,7 @@ fn what_cannot_be_fetched_is_said_in_one_line() {
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let zeros = "0".repeat(64);
     for (words, code, why) in [
-        (&["https://example.org/x"][..], 2, "encrypted"),
-        (&["ftp://example.org/x"], 2, "http://"),
+        (&["ftp://example.org/x"][..], 2, "http://"),
         (&["example.org/x"], 2, "http://"),
         (&["http://example.org/"], 2, "-o FILE"),
         (&["http://a b/"], 2, "spaces"),
@@ -88,6 +87,27 @@ fn what_cannot_be_fetched_is_said_in_one_line() {
     }
     let left: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn a_server_that_breaks_at_one_place_each_time_is_given_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/file", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut line = String::new();
+            let _ = BufReader::new(stream.try_clone().unwrap()).read_line(&mut line);
+            // aria2#2393: it knows no ranges, and says it does.
+            let head =
+                "HTTP/1.1 200 OK\r\nETag: \"x\"\r\nAccept-Ranges: bytes\r\nContent-Length: 300\r\n\r\n";
+            let _ = stream.write_all(&[head.as_bytes(), &[b'x'; 20]].concat());
+        }
+    });
+    #[expect(clippy::disallowed_methods, reason = "how long users wait")]
+    let begun = std::time::Instant::now();
+    refused(folder.path(), &["fetch", &url, "--timeout", "4"], 4, "the connection broke");
+    assert!(begun.elapsed() < std::time::Duration::from_secs(30), "{:?}", begun.elapsed());
 }
 
 /// A proxy that is killed where the test fails.
@@ -143,4 +163,73 @@ fn a_proxy_for_everybody_is_not_made_by_accident() {
     let holder = TcpListener::bind(taken).unwrap();
     refused(folder.path(), &["http-proxy", "--listen", &taken.to_string()], 2, "nothing can listen");
     drop(holder);
+}
+
+/// A server that has `content` at `/file` over TLS, for the name `localhost` by an authority of the tests'; `/plain` redirects to
+/// `http`.
+fn tls_server(content: &'static [u8]) -> SocketAddr {
+    use rustls::pki_types::pem::PemObject as _;
+    use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tls");
+    let certificate = CertificateDer::from_pem_file(folder.join("server.pem")).unwrap();
+    let key = PrivateKeyDer::from_pem_file(folder.join("server.key")).unwrap();
+    let provider = std::sync::Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let config = config.unwrap().with_no_client_auth().with_single_cert(vec![certificate], key).unwrap();
+    let config = std::sync::Arc::new(config);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for tcp in listener.incoming().flatten() {
+            let session = rustls::ServerConnection::new(config.clone()).unwrap();
+            let mut stream = BufReader::new(rustls::StreamOwned::new(session, tcp));
+            let mut line = String::new();
+            // A client that does not trust the certificate says no more.
+            let Ok(_) = stream.read_line(&mut line) else { continue };
+            let head = match line.split(' ').nth(1) {
+                Some("/file") => {
+                    format!("HTTP/1.1 200 OK\r\nETag: \"a\"\r\nContent-Length: {}\r\n\r\n", content.len())
+                }
+                _ => "HTTP/1.1 302 Found\r\nLocation: http://localhost/x\r\nContent-Length: 0\r\n\r\n"
+                    .to_owned(),
+            };
+            let body = if head.contains("302") { &b""[..] } else { content };
+            let _ = stream.get_mut().write_all(&[head.as_bytes(), body].concat());
+            stream.get_mut().conn.send_close_notify();
+            let _ = stream.get_mut().flush();
+        }
+    });
+    address
+}
+
+#[test]
+fn https_is_fetched_as_it_is_from_the_server_that_it_names() {
+    let (folder, address) = (tempfile::tempdir().unwrap(), tls_server(b"abc"));
+    let authority = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tls/ca.pem");
+    let fetch = |url: &str, trusts: bool| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tacit"));
+        command.args(["fetch", url, "-O"]).current_dir(folder.path());
+        // The roots of this platform, as OpenSSL names them.
+        let roots =
+            if trusts { authority.as_path() } else { Path::new("/etc/ssl/certs/ca-certificates.crt") };
+        command.env("SSL_CERT_FILE", roots).env_remove("SSL_CERT_DIR");
+        let output = command.output().unwrap();
+        (output.status.code(), String::from_utf8([output.stdout, output.stderr].concat()).unwrap())
+    };
+    let port = address.port();
+    let (code, said) = fetch(&format!("https://localhost:{port}/file"), true);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("over TLS"), "{said}");
+    assert_eq!(fs::read(folder.path().join("file")).unwrap(), b"abc");
+    fs::remove_file(folder.path().join("file")).unwrap();
+    // Another name, an authority that nobody here knows, and no TLS at all.
+    let (code, said) = fetch(&format!("https://ip6-localhost.invalid:{port}/file"), true);
+    assert_eq!(code, Some(4), "{said}");
+    let (code, said) = fetch(&format!("https://localhost:{port}/file"), false);
+    assert!(code == Some(4) && said.contains("no TLS with localhost"), "{said}");
+    let (code, said) = fetch(&format!("https://{}/file", server(b"abc")), true);
+    assert!(code == Some(4) && said.contains("no TLS with 127.0.0.1"), "{said}");
+    let (code, said) = fetch(&format!("https://localhost:{port}/plain"), true);
+    assert!(code == Some(3) && said.contains("http://localhost/x"), "{said}");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "failures leave nothing");
 }

@@ -21,7 +21,8 @@ use crate::error::NetError;
 use crate::flow::{Flow, Registration, ShimName};
 use crate::reach::Reach;
 use crate::target::Target;
-use crate::watched::{Traffic, Watch, Watched};
+use crate::tls;
+use crate::watched::{Stream, Traffic, Watch, Watched};
 
 /// The body of a request.
 pub type Outgoing = UnsyncBoxBody<Bytes, Box<dyn std::error::Error + Send + Sync>>;
@@ -123,9 +124,9 @@ impl Connector {
         Self { settings, traffic: Arc::default(), target, reach, hop: Mutex::default() }
     }
 
-    /// True where a shim listens.
+    /// True where a shim listens, and can do something for this target.
     pub fn has_shim(&self) -> bool {
-        Flow::is_there(&self.settings.shim)
+        !self.target.is_tls && Flow::is_there(&self.settings.shim)
     }
 
     /// What the connections so far found.
@@ -145,7 +146,14 @@ impl Connector {
     pub async fn connect(&self, registered: bool) -> Result<Connection, NetError> {
         let (tcp, flow) = self.open(registered).await?;
         let watch = Arc::new(Watch::new(flow, Arc::clone(&self.traffic)));
-        let io = TokioIo::new(Watched::new(tcp, Arc::clone(&watch)));
+        let stream: Box<dyn Stream> = match self.target.is_tls {
+            true => {
+                let handshake = timeout(self.settings.connect_timeout, tls::connect(&self.target.host, tcp));
+                Box::new(handshake.await.map_err(|_| NetError::Timeout("the TLS handshake"))??)
+            }
+            false => Box::new(tcp),
+        };
+        let io = TokioIo::new(Watched::new(stream, Arc::clone(&watch)));
         let (sender, connection) = Builder::new()
             .max_buf_size(BUFFER_LEN)
             .handshake::<_, Outgoing>(io)
@@ -169,7 +177,8 @@ impl Connector {
             .map_err(|_| NetError::Timeout("the connection"))??;
         // A range request is one small write.
         let _ = tcp.set_nodelay(true);
-        let flow = if registered { self.register(&tcp).await? } else { None };
+        // A placeholder within a TLS record would end the connection.
+        let flow = if registered && !self.target.is_tls { self.register(&tcp).await? } else { None };
         let peer = tcp.peer_addr().ok().map(|peer| peer.ip());
         self.note(|hop| (hop.connections, hop.peer) = (hop.connections + 1, peer));
         Ok((tcp, flow))

@@ -20,14 +20,28 @@ pub enum NetError {
         /// What is wrong with it.
         why: &'static str,
     },
-    /// `https`.
+    /// `https`, where repair is needed.
     #[error(
         "{url} is encrypted: holes in what TLS protects cannot be filled, for each record is checked as a whole; fetch it \
-         with curl over a link that acknowledges"
+         over a link that acknowledges"
     )]
     Encrypted {
         /// What was given.
         url: String,
+    },
+    /// From `https` a redirect leads to `http`.
+    #[error("{url}: a server that is reached by https redirects there, where anybody could answer")]
+    Downgrade {
+        /// Where the redirect leads.
+        url: String,
+    },
+    /// No TLS with the right server.
+    #[error("no TLS with {host}: {why}")]
+    Tls {
+        /// The name.
+        host: String,
+        /// What is wrong.
+        why: String,
     },
     /// An argument that cannot be used.
     #[error("{0}")]

@@ -9,11 +9,12 @@ use hyper::header::{ACCEPT_ENCODING, HeaderMap, HeaderValue, LOCATION, USER_AGEN
 use crate::body::Answer;
 use crate::client::{Begun, get, go_on};
 use crate::connection::{Connector, Settings};
+use crate::digest::offered;
 use crate::error::NetError;
-use crate::part::Incoming;
+use crate::part::{Incoming, Left};
 use crate::partial::RangeError;
 use crate::reach::{Reach, is_public};
-use crate::report::{Overheads, RepairReport, Report, Shim, bits_per_second};
+use crate::report::{Overheads, RepairReport, Report, Shim, Verified, bits_per_second};
 use crate::target::Target;
 
 /// Redirects that are followed: as curl's and browsers' limits, 10 to 20.
@@ -24,7 +25,7 @@ const STARTS_MAX: u32 = 3;
 /// What to fetch, and where to.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// `http://…`.
+    /// `http://…` or `https://…`.
     pub url: String,
     /// `None` is standard output.
     pub destination: Option<PathBuf>,
@@ -57,6 +58,7 @@ pub async fn fetch(options: &Options, progress: Progress<'_>) -> Result<Report, 
         settings: Arc::new(options.settings.clone()),
         file: Incoming::open(options.destination.as_deref())?,
         started: tokio::time::Instant::now(),
+        was_damaged: false,
     };
     match fetch.run(target, progress).await {
         Ok(done) => fetch.finish(&done),
@@ -72,6 +74,8 @@ struct Fetch<'a> {
     settings: Arc<Settings>,
     file: Incoming,
     started: tokio::time::Instant,
+    /// The part of an earlier attempt had changed since.
+    was_damaged: bool,
 }
 
 /// A body that came whole.
@@ -82,13 +86,18 @@ struct Done {
 
 impl Fetch<'_> {
     async fn run(&mut self, target: Target, progress: Progress<'_>) -> Result<Done, NetError> {
-        let left = if self.options.restart { None } else { self.file.resume(&self.options.url) };
-        if let Some((begun, found_at)) = left
+        let left = if self.options.restart { Left::Nothing } else { self.file.resume(&self.options.url) };
+        self.was_damaged = matches!(left, Left::Damaged);
+        if let Left::Begun(begun, found_at) = left
             && let Ok(answer) = self.resume(begun, &found_at).await
         {
             let before = self.file.octets();
             match self.copy(answer, before, progress).await {
                 Err(NetError::Range(RangeError::Changed)) => (),
+                // The part may be wrong: the whole file comes again.
+                Ok(done) if self.wanted(&done).is_some_and(|(wanted, _)| wanted != self.file.sha256()) => {
+                    self.was_damaged = true;
+                }
                 result => return result,
             }
         }
@@ -119,6 +128,7 @@ impl Fetch<'_> {
         headers.insert(USER_AGENT, HeaderValue::from_static(concat!("tacit/", env!("CARGO_PKG_VERSION"))));
         // What is stored is what the checksum is about.
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        headers.insert(crate::digest::WANT, HeaderValue::from_static("sha-256=10"));
         let mut reach = Arc::new(Reach::All);
         for _ in 0..=REDIRECTS_MAX {
             let connector =
@@ -138,7 +148,11 @@ impl Fetch<'_> {
                         let hint = ": a public server redirects there";
                         reach = Arc::new(Reach::Public { also: Vec::new(), hint, own: None });
                     }
-                    target = target.join(location)?;
+                    let next = target.join(location)?;
+                    if target.is_tls && !next.is_tls {
+                        return Err(NetError::Downgrade { url: next.to_string() });
+                    }
+                    target = next;
                 }
                 status => return Err(refused(&target, status)),
             }
@@ -161,13 +175,20 @@ impl Fetch<'_> {
         Ok(Done { answer, before })
     }
 
+    /// The SHA-256 that the file must have, in small letters, and its source.
+    fn wanted(&self, done: &Done) -> Option<(String, Verified)> {
+        match &self.options.sha256 {
+            Some(wanted) => Some((wanted.to_ascii_lowercase(), Verified::Argument)),
+            None => offered(&done.answer.headers).map(|wanted| (wanted, Verified::Server)),
+        }
+    }
+
     fn finish(self, done: &Done) -> Result<Report, NetError> {
         let (octets, sha256) = (self.file.octets(), self.file.sha256());
-        if let Some(wanted) = &self.options.sha256
-            && !wanted.eq_ignore_ascii_case(&sha256)
-        {
+        let wanted = self.wanted(done);
+        if let Some((wanted, _)) = wanted.as_ref().filter(|(wanted, _)| *wanted != sha256) {
             self.file.discard();
-            return Err(NetError::Checksum { found: sha256, wanted: wanted.to_ascii_lowercase() });
+            return Err(NetError::Checksum { found: sha256, wanted: wanted.clone() });
         }
         self.file.commit()?;
         let span = self.started.elapsed();
@@ -181,7 +202,9 @@ impl Fetch<'_> {
             file: self.options.destination.as_ref().map(|path| path.display().to_string()),
             octets,
             resumed_octets: done.before,
+            was_damaged: self.was_damaged,
             sha256,
+            verified: wanted.map(|(_, by)| by),
             duration_s: span.as_secs_f64(),
             throughput_bps: bits_per_second(fresh, span),
             shim: match (hop.registered, &hop.refused) {
@@ -195,6 +218,7 @@ impl Fetch<'_> {
                 .as_ref()
                 .map(|_| RepairReport::of(&repaired, &hop, overheads.placeholder_octets)),
             shim_refused: hop.refused,
+            is_tls: connector.target.is_tls,
             connections: hop.connections,
             internet_overhead: overheads.internet,
             wireless_overhead: overheads.wireless,

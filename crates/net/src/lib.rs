@@ -8,6 +8,7 @@ pub mod body;
 pub mod byteranges;
 pub mod client;
 pub mod connection;
+mod digest;
 mod doubt;
 pub mod error;
 pub mod fetch;
@@ -24,6 +25,7 @@ pub mod report;
 mod session;
 mod store;
 pub mod target;
+mod tls;
 mod watched;
 
 pub use error::NetError;

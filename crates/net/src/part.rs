@@ -23,6 +23,29 @@ struct Note {
     /// Where it was found.
     found_at: String,
     begun: Begun,
+    checked: Checked,
+}
+
+/// Length and digest of a beginning of the part, which the file on disk is checked against.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Checked {
+    octets: u64,
+    sha256: String,
+}
+
+/// Octets after which the digest of the part is noted. Ours: so many at most come again after a kill.
+const CHECKED_EVERY: u64 = 4 << 20;
+
+/// What an earlier attempt left.
+#[derive(Debug)]
+pub enum Left {
+    /// Nothing to go on with.
+    Nothing,
+    /// Octets that are not those that came.
+    Damaged,
+    /// This, found there.
+    Begun(Begun, String),
 }
 
 /// Where octets go.
@@ -40,7 +63,12 @@ pub struct Incoming {
     place: Place,
     hash: Sha256,
     octets: u64,
-    resumable: bool,
+    /// What resuming needs, if that is possible.
+    note: Option<Note>,
+}
+
+fn hex(hash: Sha256) -> String {
+    hash.finalize().iter().map(|octet| format!("{octet:02x}")).collect()
 }
 
 fn beside(destination: &Path, suffix: &str) -> PathBuf {
@@ -59,7 +87,7 @@ impl Incoming {
     /// # Errors
     /// Where it cannot be written, or somebody else writes it.
     pub fn open(destination: Option<&Path>) -> Result<Self, NetError> {
-        let fresh = |place| Self { place, hash: Sha256::new(), octets: 0, resumable: false };
+        let fresh = |place| Self { place, hash: Sha256::new(), octets: 0, note: None };
         let Some(destination) = destination else {
             let name = PathBuf::from("standard output");
             let file = io::stdout().as_fd().try_clone_to_owned().map_err(of(&name))?;
@@ -93,28 +121,47 @@ impl Incoming {
     }
 
     /// What an earlier attempt at `url` left, and where it found it; its octets count as written.
-    pub fn resume(&mut self, url: &str) -> Option<(Begun, String)> {
+    pub fn resume(&mut self, url: &str) -> Left {
+        match self.read_left(url) {
+            None => Left::Nothing,
+            Some((note, None)) => {
+                (self.hash, self.octets, self.note) = (Sha256::new(), 0, None);
+                if note.checked.octets == 0 { Left::Nothing } else { Left::Damaged }
+            }
+            Some((note, Some(hash))) => {
+                let begun = Begun { have: note.checked.octets, ..note.begun.clone() };
+                let found_at = note.found_at.clone();
+                (self.hash, self.octets, self.note) = (hash, note.checked.octets, Some(note));
+                Left::Begun(begun, found_at)
+            }
+        }
+    }
+
+    /// The note about what is there, and the hash of what is checked, if it is the noted one.
+    fn read_left(&mut self, url: &str) -> Option<(Note, Option<Sha256>)> {
         let Place::Part { file, note, .. } = &mut self.place else { return None };
         let note: Note = serde_json::from_slice(&fs::read(note).ok()?).ok()?;
-        let have = file.metadata().ok()?.len();
-        if note.url != url || have == 0 || have >= note.begun.complete {
+        if note.url != url || note.checked.octets >= note.begun.complete {
             return None;
         }
         let mut hash = Sha256::new();
         file.seek(io::SeekFrom::Start(0)).ok()?;
         let mut buffer = vec![0; 64 * 1024];
-        let mut octets = 0;
-        loop {
-            match file.read(&mut buffer).ok()? {
+        let mut left = note.checked.octets;
+        while left > 0 {
+            let take = buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+            match file.read(&mut buffer[..take]).ok()? {
                 0 => break,
                 read => {
                     hash.update(&buffer[..read]);
-                    octets += read as u64;
+                    left -= read as u64;
                 }
             }
         }
-        (self.hash, self.octets, self.resumable) = (hash, octets, true);
-        Some((Begun { have: octets, ..note.begun }, note.found_at))
+        let is_whole = left == 0 && note.checked.octets > 0 && hex(hash.clone()) == note.checked.sha256;
+        // Octets behind it were never checked.
+        let is_whole = is_whole && file.set_len(note.checked.octets).is_ok();
+        Some((note, is_whole.then_some(hash)))
     }
 
     /// Forgets what is there and begins anew, with what it takes to go on another time. False where octets are gone that
@@ -125,17 +172,32 @@ impl Incoming {
     pub fn begin(&mut self, url: &str, found_at: &str, begun: Option<&Begun>) -> Result<bool, NetError> {
         let Place::Part { file, part, note, .. } = &mut self.place else { return Ok(self.octets == 0) };
         // In this order: a note must never stand beside octets that it is not about.
-        let _ = fs::remove_file(&note);
+        let _ = fs::remove_file(note);
         file.set_len(0).and_then(|()| file.rewind()).map_err(of(part))?;
-        (self.hash, self.octets, self.resumable) = (Sha256::new(), 0, begun.is_some());
-        if let Some(begun) = begun {
-            let text = Note { url: url.to_owned(), found_at: found_at.to_owned(), begun: begun.clone() };
-            let text = serde_json::to_vec(&text).map_err(|error| of(note)(error.into()))?;
-            let mut options = OpenOptions::new();
-            options.write(true).create_new(true).custom_flags(nix::libc::O_NOFOLLOW);
-            options.open(&note).and_then(|mut file| file.write_all(&text)).map_err(of(note))?;
-        }
+        (self.hash, self.octets) = (Sha256::new(), 0);
+        self.note = begun.map(|begun| {
+            let checked = Checked { octets: 0, sha256: self.sha256() };
+            Note { url: url.to_owned(), found_at: found_at.to_owned(), begun: begun.clone(), checked }
+        });
+        self.write_note()?;
         Ok(true)
+    }
+
+    /// Notes length and digest of the part.
+    fn write_note(&mut self) -> Result<(), NetError> {
+        let (octets, sha256) = (self.octets, self.sha256());
+        let (Place::Part { note: path, .. }, Some(note)) = (&self.place, &mut self.note) else {
+            return Ok(());
+        };
+        note.checked = Checked { octets, sha256 };
+        let text = serde_json::to_vec(note).map_err(|error| of(path)(error.into()))?;
+        // It has its name when it is whole.
+        let new = beside(path, ".new");
+        let _ = fs::remove_file(&new);
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true).custom_flags(nix::libc::O_NOFOLLOW);
+        let written = options.open(&new).and_then(|mut file| file.write_all(&text));
+        written.and_then(|()| fs::rename(&new, path)).map_err(of(path))
     }
 
     /// Adds octets.
@@ -150,7 +212,8 @@ impl Incoming {
         result.map_err(of(name))?;
         self.hash.update(octets);
         self.octets += octets.len() as u64;
-        Ok(())
+        let noted = self.note.as_ref().map_or(u64::MAX, |note| note.checked.octets);
+        if self.octets.saturating_sub(noted) >= CHECKED_EVERY { self.write_note() } else { Ok(()) }
     }
 
     /// Octets so far.
@@ -160,7 +223,7 @@ impl Incoming {
 
     /// SHA-256 of what was written, in hexadecimal digits.
     pub fn sha256(&self) -> String {
-        self.hash.clone().finalize().iter().map(|octet| format!("{octet:02x}")).collect()
+        hex(self.hash.clone())
     }
 
     /// Gives the whole file its name, once it is on the disk.
@@ -179,8 +242,8 @@ impl Incoming {
     }
 
     /// Leaves what is there for another time, if it is of use then.
-    pub fn leave(self) {
-        if !self.resumable || self.octets == 0 {
+    pub fn leave(mut self) {
+        if self.note.is_none() || self.octets == 0 || self.write_note().is_err() {
             self.discard();
         }
     }

@@ -20,6 +20,16 @@ pub enum Shim {
     Registered,
 }
 
+/// The source of the SHA-256 that a file was checked against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verified {
+    /// The user.
+    Argument,
+    /// The server.
+    Server,
+}
+
 /// What one file cost. Octets are those of this attempt.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
@@ -33,8 +43,12 @@ pub struct Report {
     pub octets: u64,
     /// Of them, there before.
     pub resumed_octets: u64,
+    /// The part of an earlier attempt had changed since, and all of the file came again.
+    pub was_damaged: bool,
     /// Of the file.
     pub sha256: String,
+    /// Source of the digest that it was checked against, if any.
+    pub verified: Option<Verified>,
     /// From the first request to the last octet.
     pub duration_s: f64,
     /// Octets of this attempt in that time.
@@ -43,6 +57,8 @@ pub struct Report {
     pub shim: Shim,
     /// Why it refused a flow.
     pub shim_refused: Option<String>,
+    /// It came over TLS: as it was, without repair.
+    pub is_tls: bool,
     /// What repair did; `None` where nothing could be repaired.
     pub repair: Option<RepairReport>,
     /// Connections made.
@@ -144,8 +160,22 @@ impl Report {
             self.throughput_bps / 1e6,
             self.sha256
         );
+        if self.verified == Some(Verified::Server) {
+            text.push_str("it is the digest that the server gives\n");
+        }
+        if self.was_damaged {
+            text.push_str("the part of an earlier attempt was damaged; the whole file came again\n");
+        }
         if self.resumed_octets > 0 {
-            text.push_str(&format!("{} octets were there before\n", self.resumed_octets));
+            let octets = self.resumed_octets;
+            let doubt = match self.verified {
+                Some(_) => "",
+                None => ", as they had come; the server gives no digest of the whole: --sha256 HEX checks it",
+            };
+            text.push_str(&format!("{octets} octets were there before{doubt}\n"));
+        }
+        if self.is_tls {
+            text.push_str("over TLS, without repair\n");
         }
         if let Some(reason) = &self.shim_refused {
             text.push_str(&format!("plain HTTP: {reason}\n"));

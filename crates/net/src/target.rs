@@ -7,9 +7,11 @@ use hyper::Uri;
 
 use crate::error::NetError;
 
-/// Where a file is: `http://host:port/path?query`.
+/// Where a file is: `http://host:port/path?query`, or likewise with `https`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
+    /// `https`.
+    pub is_tls: bool,
     /// The server's name or address, without the brackets of one of IPv6.
     pub host: String,
     /// Its port.
@@ -22,7 +24,7 @@ impl Target {
     /// The address in `text`.
     ///
     /// # Errors
-    /// What is none, names no server or needs TLS.
+    /// What is none, or names no server.
     pub fn parse(text: &str) -> Result<Self, NetError> {
         let bad = |why| NetError::Url { url: text.to_owned(), why };
         let uri: Uri =
@@ -33,15 +35,15 @@ impl Target {
     /// The address that `uri` is.
     ///
     /// # Errors
-    /// What names no server or needs TLS.
+    /// What names no server.
     pub fn of(uri: &Uri) -> Result<Self, NetError> {
         let bad = |why| NetError::Url { url: uri.to_string(), why };
-        match uri.scheme_str() {
-            Some("http") => (),
-            Some("https") => return Err(NetError::Encrypted { url: uri.to_string() }),
-            Some(_) => return Err(bad("only http:// can be fetched")),
-            None => return Err(bad("it begins with http://")),
-        }
+        let is_tls = match uri.scheme_str() {
+            Some("http") => false,
+            Some("https") => true,
+            Some(_) => return Err(bad("only http:// and https:// can be fetched")),
+            None => return Err(bad("it begins with http:// or https://")),
+        };
         let authority = uri.authority().ok_or_else(|| bad("it has no server"))?;
         if authority.as_str().contains('@') {
             return Err(bad("names and passwords would go over the air in the clear"));
@@ -60,7 +62,7 @@ impl Target {
         }
         let host = bracketed.unwrap_or(host);
         let port = match authority.as_str().rsplit_once(':').filter(|(_, port)| !port.contains(']')) {
-            None | Some((_, "")) => 80,
+            None | Some((_, "")) => default_port(is_tls),
             Some((_, port)) => {
                 port.parse().ok().filter(|port| *port != 0).ok_or_else(|| bad("it has no such port"))?
             }
@@ -68,13 +70,13 @@ impl Target {
         let path = uri.path_and_query().map_or("/", |path| path.as_str());
         // A query right behind the server's name has no path before it.
         let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
-        Ok(Self { host: host.to_ascii_lowercase(), port, path: in_ascii(&path) })
+        Ok(Self { is_tls, host: host.to_ascii_lowercase(), port, path: in_ascii(&path) })
     }
 
     /// Host and port as `Host` has them.
     pub fn authority(&self) -> String {
         let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
-        if self.port == 80 { host } else { format!("{host}:{}", self.port) }
+        if self.port == default_port(self.is_tls) { host } else { format!("{host}:{}", self.port) }
     }
 
     /// Where `location` leads from here (RFC 3986 section 5.2).
@@ -89,7 +91,7 @@ impl Target {
             return Self::parse(location);
         }
         if let Some(rest) = location.strip_prefix("//") {
-            return Self::parse(&format!("http://{rest}"));
+            return Self::parse(&format!("{}://{rest}", self.scheme()));
         }
         let location = location.split('#').next().unwrap_or_default();
         let own = self.path.split('?').next().unwrap_or_default();
@@ -103,7 +105,11 @@ impl Target {
             _ => without_dots(&format!("{}/{path}", own.rsplit_once('/').map_or("", |(folder, _)| folder))),
         };
         let query = query.map_or(String::new(), |query| format!("?{query}"));
-        Self::parse(&format!("http://{}{path}{query}", self.authority()))
+        Self::parse(&format!("{}://{}{path}{query}", self.scheme(), self.authority()))
+    }
+
+    fn scheme(&self) -> &'static str {
+        if self.is_tls { "https" } else { "http" }
     }
 
     /// What a file from here is called: the last part of its path.
@@ -115,8 +121,13 @@ impl Target {
 
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "http://{}{}", self.authority(), self.path)
+        write!(f, "{}://{}{}", self.scheme(), self.authority(), self.path)
     }
+}
+
+/// RFC 9110 sections 4.2.1 and 4.2.2.
+fn default_port(is_tls: bool) -> u16 {
+    if is_tls { 443 } else { 80 }
 }
 
 /// Octets beyond ASCII as `%XX`.
@@ -164,6 +175,9 @@ mod tests {
         assert_eq!((six.host.as_str(), six.port, six.file_name()), ("::1", 81, Some("y.iso")));
         assert_eq!(six.authority(), "[::1]:81");
         assert_eq!(target("http://[::1]/").authority(), "[::1]");
+        let tls = target("https://a/b");
+        assert_eq!((tls.is_tls, tls.port, tls.authority().as_str()), (true, 443, "a"));
+        assert_eq!(target("https://a:80/b").to_string(), "https://a:80/b");
         assert_eq!(target("http://a/b/").file_name(), None);
     }
 
@@ -188,7 +202,6 @@ mod tests {
         ] {
             assert!(matches!(Target::parse(bad), Err(NetError::Url { .. })), "{bad:?}");
         }
-        assert!(matches!(Target::parse("https://a/"), Err(NetError::Encrypted { .. })));
     }
 
     #[test]
@@ -208,7 +221,8 @@ mod tests {
         ] {
             assert_eq!(from.join(location).unwrap().to_string(), to, "{location}");
         }
-        assert!(matches!(from.join("https://x/"), Err(NetError::Encrypted { .. })));
+        assert_eq!(from.join("https://x/").unwrap().to_string(), "https://x/");
+        assert_eq!(target("https://x/a").join("//y/b").unwrap().to_string(), "https://y/b");
         assert!(from.join("javascript:x").is_err());
     }
 }

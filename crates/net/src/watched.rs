@@ -9,7 +9,6 @@ use std::task::{Context, Poll};
 
 use tacit_proto::fwp::repair::Range;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 
 use crate::error::NetError;
 use crate::flow::Flow;
@@ -197,17 +196,22 @@ impl State {
     }
 }
 
+/// A connection to a server, in the clear or not.
+pub trait Stream: AsyncRead + AsyncWrite + std::fmt::Debug + Send + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + std::fmt::Debug + Send + Unpin> Stream for S {}
+
 /// The connection, for hyper.
 #[derive(Debug)]
 pub struct Watched {
-    tcp: TcpStream,
+    stream: Box<dyn Stream>,
     watch: Arc<Watch>,
 }
 
 impl Watched {
-    /// Watches `tcp`.
-    pub fn new(tcp: TcpStream, watch: Arc<Watch>) -> Self {
-        Self { tcp, watch }
+    /// Watches `stream`.
+    pub fn new(stream: Box<dyn Stream>, watch: Arc<Watch>) -> Self {
+        Self { stream, watch }
     }
 }
 
@@ -218,7 +222,7 @@ impl AsyncRead for Watched {
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
-        let result = Pin::new(&mut self.tcp).poll_read(cx, buf);
+        let result = Pin::new(&mut self.stream).poll_read(cx, buf);
         if let Poll::Ready(Ok(())) = &result
             && let Err(error) = self.watch.saw(&buf.filled()[before..])
         {
@@ -232,7 +236,7 @@ impl AsyncRead for Watched {
 
 impl AsyncWrite for Watched {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        let result = Pin::new(&mut self.tcp).poll_write(cx, buf);
+        let result = Pin::new(&mut self.stream).poll_write(cx, buf);
         if let Poll::Ready(Ok(sent)) = &result {
             self.watch.traffic.sent.fetch_add(*sent as u64, Ordering::Relaxed);
         }
@@ -240,10 +244,10 @@ impl AsyncWrite for Watched {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.tcp).poll_flush(cx)
+        Pin::new(&mut self.stream).poll_flush(cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.tcp).poll_shutdown(cx)
+        Pin::new(&mut self.stream).poll_shutdown(cx)
     }
 }

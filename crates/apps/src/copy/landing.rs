@@ -1,6 +1,7 @@
 //! Whole files get their names once they are on disk. To wait for the disk takes milliseconds per file, so many are waited for at
 //! once, and while others come in.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
@@ -8,7 +9,11 @@ use std::sync::Arc;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::task::{JoinHandle, spawn_blocking};
 
-use super::tree::{self, Relative, Tree};
+use rustix::io::Errno;
+
+use super::pattern::{Exclude, excludes};
+use super::tree::{self, Relative, Removed, Tree};
+use super::wire::Timestamp;
 use super::writers::Claim;
 
 /// Files that are brought to disk at once at most, each of which is open, while as many come in. Ours.
@@ -33,8 +38,20 @@ pub(super) struct Whole {
     pub partial: Relative,
     pub path: Relative,
     pub mode: u32,
-    pub mtime_ns: i64,
+    /// `None`: none is known, and it is now.
+    pub mtime: Option<Timestamp>,
     pub size_octets: u64,
+}
+
+/// Which paths a file may replace when it gets its name.
+#[derive(Clone, Debug)]
+pub(super) enum Replace {
+    /// Nothing.
+    Nothing,
+    /// Anything but a directory with entries.
+    Files,
+    /// A directory, too, with all entries that these patterns do not match.
+    Directories(Vec<Exclude>),
 }
 
 /// What became of a file.
@@ -45,17 +62,20 @@ pub(super) struct Landed {
     pub offset_octets: u64,
     /// Or why it has no name.
     pub outcome: Result<(), String>,
+    /// Paths removed for it.
+    pub removed: Vec<Removed>,
 }
 
 impl Landed {
     fn failed(index: usize, reason: String) -> Self {
-        Self { index, offset_octets: 0, outcome: Err(reason) }
+        Self { index, offset_octets: 0, outcome: Err(reason), removed: Vec::new() }
     }
 }
 
 /// Files on their way to disk.
 pub(super) struct Landing<'a> {
     tree: Arc<Tree>,
+    replace: Replace,
     files_max: usize,
     waiting: Vec<Whole>,
     waiting_octets: u64,
@@ -69,8 +89,9 @@ pub(super) struct Landing<'a> {
 
 impl<'a> Landing<'a> {
     /// Below `tree`, as one of so many copies at once.
-    pub fn new(tree: &Tree, copies: usize) -> io::Result<Self> {
+    pub fn new(tree: &Tree, copies: usize, replace: Replace) -> io::Result<Self> {
         Ok(Self {
+            replace,
             files_max: files_max(copies),
             tree: Arc::new(tree.subtree(&Relative::default())?),
             waiting: Vec::new(),
@@ -109,10 +130,12 @@ impl<'a> Landing<'a> {
         if self.waiting.is_empty() {
             return;
         }
-        let (batch, tree) = (std::mem::take(&mut self.waiting), self.tree.clone());
+        let (batch, tree, replace) =
+            (std::mem::take(&mut self.waiting), self.tree.clone(), self.replace.clone());
         self.waiting_octets = 0;
         self.begun = batch.iter().map(|whole| whole.index).collect();
-        self.running = Some((spawn_blocking(move || land(&tree, batch)), std::mem::take(&mut self.claims)));
+        let landing = spawn_blocking(move || land(&tree, &replace, batch));
+        self.running = Some((landing, std::mem::take(&mut self.claims)));
     }
 
     async fn join(&mut self) {
@@ -143,22 +166,44 @@ pub fn open_many_files() {
 }
 
 /// Gives the files of `batch` their permissions, times and names, the last when all the rest is on disk. They are locked until then.
-fn land(tree: &Tree, batch: Vec<Whole>) -> Vec<Landed> {
+fn land(tree: &Tree, replace: &Replace, batch: Vec<Whole>) -> Vec<Landed> {
     let mut landed = Vec::with_capacity(batch.len());
     let mut ready = Vec::with_capacity(batch.len());
     for whole in batch {
-        match tree::finish(&whole.file, whole.mode, whole.mtime_ns) {
+        match tree::finish(&whole.file, whole.mode, whole.mtime) {
             Ok(()) => ready.push(whole),
             Err(error) => landed.push(Landed::failed(whole.index, error.to_string())),
         }
     }
     let synced = sync(&ready);
     for (whole, synced) in ready.iter().zip(synced) {
-        let named = synced.and_then(|()| tree.rename(&whole.partial, &whole.path));
+        let mut removed = Vec::new();
+        let named = synced.and_then(|()| name(tree, replace, whole, &mut removed));
         let outcome = named.map_err(|error| error.to_string());
-        landed.push(Landed { index: whole.index, offset_octets: whole.offset_octets, outcome });
+        landed.push(Landed { index: whole.index, offset_octets: whole.offset_octets, outcome, removed });
     }
     landed
+}
+
+/// Gives a file its name. A directory that has it goes now, not before there is something in its place.
+fn name(tree: &Tree, replace: &Replace, whole: &Whole, removed: &mut Vec<Removed>) -> io::Result<()> {
+    let (from, to) = (&whole.partial, &whole.path);
+    match tree.rename(from, to, matches!(replace, Replace::Nothing)) {
+        Err(error) if error.raw_os_error() == Some(Errno::ISDIR.raw_os_error()) => {
+            match replace {
+                Replace::Nothing => return Err(error),
+                Replace::Files => tree.remove(to.as_str(), true)?,
+                Replace::Directories(excluded) => {
+                    let is_kept = |path: &OsStr, is_directory| {
+                        excludes(excluded, &path.to_string_lossy(), is_directory)
+                    };
+                    removed.extend(tree.remove_all(to.as_str().into(), false, &is_kept));
+                }
+            }
+            tree.rename(from, to, false)
+        }
+        named => named,
+    }
 }
 
 /// Brings files to disk: few one by one, many with all else that their file systems have to write, which is one wait for all.
@@ -167,7 +212,7 @@ fn sync(files: &[Whole]) -> Vec<io::Result<()>> {
         return files.iter().map(|whole| whole.file.sync_all()).collect();
     }
     // A directory may be another file system's.
-    let mut done: Vec<(u64, Result<(), rustix::io::Errno>)> = Vec::new();
+    let mut done: Vec<(u64, Result<(), Errno>)> = Vec::new();
     let mut sync = |whole: &Whole| {
         let device = rustix::fs::fstat(&whole.file)?.st_dev;
         let known = done.iter().find(|(known, _)| *known == device).map(|(_, synced)| *synced);
@@ -186,36 +231,43 @@ fn sync(files: &[Whole]) -> Vec<io::Result<()>> {
 pub(super) struct Ahead {
     octets: u64,
     running: Option<JoinHandle<io::Result<()>>>,
-    failure: Option<String>,
+    failure: Option<io::Error>,
 }
 
 impl Ahead {
     /// So many octets more were written to `file`.
-    pub async fn on_written(&mut self, file: &File, octets: usize) {
+    ///
+    /// # Errors
+    /// Where the disk did not take what came before.
+    pub async fn on_written(&mut self, file: &File, octets: usize) -> io::Result<()> {
         self.octets += octets as u64;
         if self.octets < AHEAD_OCTETS || self.running.as_ref().is_some_and(|running| !running.is_finished()) {
-            return;
+            return Ok(());
         }
         self.octets = 0;
         self.join().await;
+        if let Some(failure) = self.failure.take() {
+            return Err(failure);
+        }
         // Without another handle it is waited for at the end.
         if let Ok(file) = file.try_clone() {
             self.running = Some(spawn_blocking(move || file.sync_data()));
         }
+        Ok(())
     }
 
     /// Waits for what was begun. A failure is told here or never: the system tells it once.
     pub async fn finish(mut self) -> Result<(), String> {
         self.join().await;
-        self.failure.map_or(Ok(()), Err)
+        self.failure.map_or(Ok(()), |failure| Err(failure.to_string()))
     }
 
     async fn join(&mut self) {
         let Some(running) = self.running.take() else { return };
         let failure = match running.await {
             Ok(Ok(())) => return,
-            Ok(Err(error)) => error.to_string(),
-            Err(error) => error.to_string(),
+            Ok(Err(error)) => error,
+            Err(error) => error.into(),
         };
         self.failure.get_or_insert(failure);
     }

@@ -3,10 +3,15 @@
 //!
 //! The protocol has phases, in each of which one end talks and the other listens, so that neither waits for the other
 //! with full buffers: the sender lists what it has; the receiver says what it wants, and from which octet; the sender
-//! streams contents, with no round trip per file; the receiver reports.
+//! streams contents, with no round trip per file, and hears meanwhile which files the receiver cannot keep; the receiver
+//! reports.
 
+mod delete;
 pub mod idle;
 mod landing;
+pub mod limit;
+pub mod pattern;
+mod plan;
 pub mod receiver;
 pub mod sender;
 pub mod session;
@@ -16,10 +21,12 @@ mod writers;
 
 use std::io;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
 pub use landing::open_many_files;
+pub use pattern::Exclude;
 
 /// Copies of a server at once at most: each has a thread while it runs. Ours.
 pub const COPIES_MAX: usize = 64;
@@ -50,7 +57,7 @@ pub enum CopyError {
 }
 
 /// What the user asked for beside the copy itself.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Options {
     /// Compare contents, not size and time.
@@ -59,6 +66,20 @@ pub struct Options {
     pub delete: bool,
     /// Change nothing, say what would happen.
     pub dry_run: bool,
+    /// Neither send nor remove matching paths.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exclude: Vec<Exclude>,
+}
+
+/// Rights of a client to a served directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rights {
+    /// Read.
+    Read,
+    /// Read and write.
+    Write,
+    /// Add new paths, and read nothing.
+    Drop,
 }
 
 /// What happened to a path, or would happen.
@@ -71,6 +92,8 @@ pub enum Action {
     Resumed,
     /// It was removed from the destination.
     Deleted,
+    /// It is nothing that is carried, and was left as it is.
+    Skipped,
     /// It was not done.
     Failed,
 }
@@ -83,7 +106,7 @@ pub struct Report {
     pub path: String,
     /// What happened.
     pub action: Action,
-    /// Why it failed.
+    /// Why it failed or was skipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -98,6 +121,8 @@ pub struct Summary {
     pub unchanged: u64,
     /// Removed from the destination.
     pub deleted: u64,
+    /// Not carried.
+    pub skipped: u64,
     /// Not done.
     pub failed: u64,
     /// Octets of contents that crossed the stream.
@@ -115,6 +140,18 @@ pub struct Outcome {
     pub paths: Vec<Report>,
 }
 
+impl Summary {
+    /// Counts one path.
+    fn count(&mut self, action: Action) {
+        match action {
+            Action::Copied | Action::Resumed => self.copied += 1,
+            Action::Deleted => self.deleted += 1,
+            Action::Skipped => self.skipped += 1,
+            Action::Failed => self.failed += 1,
+        }
+    }
+}
+
 /// How far a copy is, for whoever draws a bar.
 #[derive(Debug, Default)]
 pub struct Progress {
@@ -122,4 +159,24 @@ pub struct Progress {
     pub total_octets: AtomicU64,
     /// Octets moved so far.
     pub done_octets: AtomicU64,
+    failures: Mutex<Vec<Report>>,
+}
+
+/// Failures that wait to be told before the end. Ours: all failures are in the outcome, too.
+const FAILURES_TOLD_MAX: usize = 1024;
+
+impl Progress {
+    /// A file failed while others go on.
+    fn on_failure(&self, path: &str, reason: &str) {
+        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        if failures.len() < FAILURES_TOLD_MAX {
+            let (path, reason) = (path.to_owned(), Some(reason.to_owned()));
+            failures.push(Report { path, action: Action::Failed, reason });
+        }
+    }
+
+    /// Files that failed since the last call.
+    pub fn take_failures(&self) -> Vec<Report> {
+        std::mem::take(&mut *self.failures.lock().unwrap_or_else(PoisonError::into_inner))
+    }
 }

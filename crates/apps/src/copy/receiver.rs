@@ -2,18 +2,42 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{Seek as _, SeekFrom, Write as _};
+use std::io::{self, ErrorKind, Seek as _, SeekFrom, Write as _};
 use std::sync::atomic::Ordering::Relaxed;
 
-use rustix::fs::FileType;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 
-use super::landing::{Ahead, Landed, Landing, Whole};
+use super::landing::{Ahead, Landed, Landing, Replace, Whole};
+use super::plan::{Item, NotAdmitted, State, Step, TopNames, admit};
 use super::sender::PARTIAL_SUFFIX;
 use super::tree::{self, Relative, Tree};
-use super::wire::{self, ENTRIES_MAX, Entry, Kind, Message, NAMES_OCTETS_MAX};
+use super::wire::{self, ENTRIES_MAX, Entry, Kind, Message, NAMES_OCTETS_MAX, Piece, Timestamp};
 use super::writers::{Claim, Writers};
-use super::{Action, COPIES_MAX, CopyError, Options, Outcome, Progress, Report};
+use super::{Action, COPIES_MAX, CopyError, Options, Outcome, Progress, Report, Rights};
+
+/// On which terms a copy is received.
+pub(super) struct Terms<'a> {
+    pub options: &'a Options,
+    pub rights: Rights,
+    pub tops: TopNames,
+    /// Of a server: its other writers, and the owner of this copy.
+    pub writers: Option<(&'a Writers, &'a str)>,
+}
+
+impl Terms<'_> {
+    /// True where existing paths may be changed.
+    pub fn replaces(&self) -> bool {
+        self.rights != Rights::Drop
+    }
+
+    fn replace(&self) -> Replace {
+        match (self.replaces(), self.options.delete) {
+            (false, _) => Replace::Nothing,
+            (true, false) => Replace::Files,
+            (true, true) => Replace::Directories(self.options.exclude.clone()),
+        }
+    }
+}
 
 /// What is wanted of a file.
 struct Want {
@@ -21,16 +45,27 @@ struct Want {
     offset_octets: u64,
 }
 
+/// Offset, size and time of a file as the sender opened it.
+#[derive(Clone, Copy)]
+struct Opened {
+    offset_octets: u64,
+    size_octets: Option<u64>,
+    mtime: Option<Timestamp>,
+}
+
 /// A copy as its receiver sees it.
-struct Receiver<'a> {
-    tree: &'a Tree,
-    options: Options,
-    /// Of a server: who else writes there, and for whom this copy is.
-    writers: Option<(&'a Writers, &'a str)>,
-    /// By place; a path that was refused is `None`. The entry has no path of its own.
-    entries: Vec<Option<(Relative, Entry)>>,
-    /// False where the sender could not list all it has.
-    is_complete: bool,
+pub(super) struct Receiver<'a> {
+    pub tree: &'a Tree,
+    pub terms: Terms<'a>,
+    /// By place; a path that was not admitted is `None`.
+    pub items: Vec<Option<Item>>,
+    /// Paths that the sender has and does not send.
+    pub omitted: BTreeSet<String>,
+    /// Of those, directories that it could not list, too.
+    pub unlisted: BTreeSet<String>,
+    /// The sender listed a path that no honest sender lists.
+    pub has_refused: bool,
+    pub is_top_listed: bool,
     landing: Landing<'a>,
     outcome: Outcome,
 }
@@ -41,24 +76,26 @@ struct Receiver<'a> {
 /// Where the stream or the protocol breaks, or a limit. Files that cannot be written are in the outcome.
 pub(super) async fn receive<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     tree: &Tree,
-    options: Options,
-    writers: Option<(&Writers, &str)>,
+    terms: Terms<'_>,
     progress: &Progress,
     reader: &mut R,
     writer: &mut W,
 ) -> Result<Outcome, CopyError> {
+    let copies = if terms.writers.is_some() { COPIES_MAX } else { 1 };
     let mut receiver = Receiver {
         tree,
-        options,
-        writers,
-        entries: Vec::new(),
-        is_complete: false,
-        landing: Landing::new(tree, if writers.is_some() { COPIES_MAX } else { 1 })?,
+        items: Vec::new(),
+        omitted: BTreeSet::new(),
+        unlisted: BTreeSet::new(),
+        has_refused: false,
+        is_top_listed: false,
+        landing: Landing::new(tree, copies, terms.replace())?,
         outcome: Outcome::default(),
+        terms,
     };
     receiver.manifest(reader).await?;
     let wants = receiver.plan(progress, writer).await?;
-    let received = receiver.files(&wants, progress, reader).await;
+    let received = receiver.files(&wants, progress, reader, writer).await;
     // What is whole gets its name, whatever becomes of the rest.
     let landed = receiver.landing.finish().await;
     received?;
@@ -72,71 +109,88 @@ pub(super) async fn receive<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     Ok(receiver.outcome)
 }
 
-/// Where the octets of `path` stand until they are whole. Of the name's hash, as a name has no room for an ending.
-fn partial(path: &Relative) -> Result<Relative, String> {
-    let (directory, name) = path.split();
-    let hash = blake3::hash(name.as_bytes()).to_hex();
-    Relative::parse(directory)?.join(&format!(".{}{PARTIAL_SUFFIX}", &hash.as_str()[..16]))
-}
-
 impl Receiver<'_> {
-    fn report(&mut self, path: &str, action: Action, reason: Option<String>) {
-        let summary = &mut self.outcome.summary;
-        match action {
-            Action::Copied | Action::Resumed => summary.copied += 1,
-            Action::Deleted => summary.deleted += 1,
-            Action::Failed => summary.failed += 1,
-        }
+    pub fn report(&mut self, path: &str, action: Action, reason: Option<String>) {
+        self.outcome.summary.count(action);
         let reason = reason.map(wire::bounded);
         self.outcome.paths.push(Report { path: wire::bounded(path.to_owned()), action, reason });
+    }
+
+    /// Where the octets of `path` stand until they are whole. Of the name's hash, as a name has no room for an ending; where nobody
+    /// is to learn what others left, of the user's key, too.
+    pub fn partial(&self, path: &Relative) -> Result<Relative, String> {
+        let (directory, name) = path.split();
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(name.as_bytes());
+        if let (Rights::Drop, Some((_, owner))) = (self.terms.rights, self.terms.writers) {
+            hasher.update(b"\0").update(owner.as_bytes());
+        }
+        let hash = hasher.finalize().to_hex();
+        Relative::parse(directory)?.join(&format!(".{}{PARTIAL_SUFFIX}", &hash.as_str()[..16]))
     }
 
     /// Reads what the sender has.
     async fn manifest<R: AsyncRead + Unpin>(&mut self, reader: &mut R) -> Result<(), CopyError> {
         // Of a million paths their hashes take less than they do.
         let mut seen = BTreeSet::new();
-        let mut names_octets = 0;
+        let (mut paths, mut names_octets) = (0, 0);
         loop {
-            match wire::read(reader).await? {
-                Message::Entry(mut entry) => {
-                    if self.entries.len() == ENTRIES_MAX {
-                        return Err(CopyError::Limit { what: "paths", max: ENTRIES_MAX });
-                    }
-                    names_octets += entry.path.len();
-                    if let Kind::Symlink { target } = &entry.kind {
-                        names_octets += target.len();
-                    }
-                    if names_octets > NAMES_OCTETS_MAX {
-                        return Err(CopyError::Limit { what: "octets of names", max: NAMES_OCTETS_MAX });
-                    }
-                    let path = admit(&entry).and_then(|path| {
-                        let is_first = seen.insert(*blake3::hash(path.as_str().as_bytes()).as_bytes());
-                        is_first.then_some(path).ok_or_else(|| "it is listed twice".to_owned())
-                    });
-                    match path {
-                        Ok(path) => {
-                            // It stands beside it from now on.
-                            entry.path = String::new();
-                            self.entries.push(Some((path, entry)));
-                        }
-                        Err(reason) => {
-                            self.report(&entry.path, Action::Failed, Some(reason));
-                            self.entries.push(None);
-                        }
-                    }
+            let message = wire::read(reader).await?;
+            paths += 1;
+            names_octets += match &message {
+                Message::Entry(Entry { path, kind: Kind::Symlink { target }, .. }) => {
+                    path.len() + target.len()
                 }
-                Message::EntriesEnd { unlisted, unlisted_count } => {
-                    self.is_complete = unlisted_count == 0 && unlisted.is_empty();
-                    let told = unlisted.len() as u64;
-                    for report in unlisted {
-                        self.report(&report.path, Action::Failed, report.reason);
+                Message::Entry(entry) => entry.path.len(),
+                Message::Omitted { path, reason, .. } => path.len() + reason.len(),
+                _ => 0,
+            };
+            if paths > ENTRIES_MAX + 1 {
+                return Err(CopyError::Limit { what: "paths", max: ENTRIES_MAX });
+            }
+            if names_octets > NAMES_OCTETS_MAX {
+                return Err(CopyError::Limit { what: "octets of names", max: NAMES_OCTETS_MAX });
+            }
+            match message {
+                Message::Entry(entry) => self.on_entry(entry, &mut seen),
+                Message::Omitted { path, reason, is_failure } => {
+                    let path = wire::bounded(path);
+                    let action = if is_failure { Action::Failed } else { Action::Skipped };
+                    self.report(&path, action, Some(reason));
+                    if is_failure {
+                        self.unlisted.insert(path.clone());
                     }
-                    self.outcome.summary.failed += unlisted_count.saturating_sub(told);
+                    self.omitted.insert(path);
+                }
+                Message::EntriesEnd { is_top_listed } => {
+                    self.is_top_listed = is_top_listed;
                     return Ok(());
                 }
                 other => return Err(wire::unexpected(&other)),
             }
         }
+    }
+
+    fn on_entry(&mut self, entry: Entry, seen: &mut BTreeSet<[u8; 32]>) {
+        let path = admit(&entry, &self.terms.tops).and_then(|path| {
+            let is_first = seen.insert(*blake3::hash(path.as_str().as_bytes()).as_bytes());
+            is_first.then_some(path).ok_or_else(|| NotAdmitted::Refused("it is listed twice".to_owned()))
+        });
+        let Entry { path: shown, kind, mtime, mode } = entry;
+        let item = match path {
+            Ok(path) => Some(Item { path, kind, mtime, mode, state: State::Found }),
+            Err(NotAdmitted::Skipped(reason)) => {
+                self.report(&shown, Action::Skipped, Some(reason));
+                self.omitted.insert(shown);
+                None
+            }
+            Err(NotAdmitted::Refused(reason)) => {
+                self.has_refused = true;
+                self.report(&shown, Action::Failed, Some(reason));
+                None
+            }
+        };
+        self.items.push(item);
     }
 
     /// Makes directories, and says which files it wants.
@@ -147,22 +201,37 @@ impl Receiver<'_> {
     ) -> Result<Vec<Want>, CopyError> {
         let mut wants = Vec::new();
         let mut total_octets = 0u64;
-        for index in 0..self.entries.len() {
-            let Some((path, entry)) = self.entries[index].clone() else { continue };
-            // An entry that failed is done with: nothing else of it is tried, and nothing is deleted for it.
-            match self.plan_entry(&path, &entry) {
+        for index in 0..self.items.len() {
+            if self.items[index].is_none() {
+                continue;
+            }
+            let step = self.plan_entry(index);
+            // The item is there, as it was.
+            let Some(item) = &mut self.items[index] else { continue };
+            let path = item.path.as_str().to_owned();
+            match step {
                 Ok(Step::Want { offset_octets, blake3 }) => {
-                    if let Kind::File { size_octets, .. } = entry.kind {
+                    if let Kind::File { size_octets, .. } = item.kind {
                         total_octets = total_octets.saturating_add(size_octets - offset_octets);
                     }
                     wire::write(writer, &Message::Want { index, offset_octets, blake3 }).await?;
                     wants.push(Want { index, offset_octets });
                 }
-                Ok(Step::Done) => self.report(path.as_str(), Action::Copied, None),
+                Ok(Step::Done) => {
+                    item.state = State::Made;
+                    self.report(&path, Action::Copied, None);
+                }
                 Ok(Step::Unchanged) => self.outcome.summary.unchanged += 1,
                 Err(reason) => {
-                    self.report(path.as_str(), Action::Failed, Some(reason));
-                    self.entries[index] = None;
+                    // It is done with: nothing else of it is tried.
+                    item.state = State::Failed;
+                    let is_file = matches!(item.kind, Kind::File { .. } | Kind::Stream);
+                    let reason = wire::bounded(reason);
+                    progress.on_failure(&path, &reason);
+                    if is_file {
+                        wire::write(writer, &Message::Stop { index, reason: reason.clone() }).await?;
+                    }
+                    self.report(&path, Action::Failed, Some(reason));
                 }
             }
         }
@@ -172,82 +241,16 @@ impl Receiver<'_> {
         Ok(wants)
     }
 
-    fn plan_entry(&self, path: &Relative, entry: &Entry) -> Result<Step, String> {
-        let said = |error: std::io::Error| error.to_string();
-        let there = self.tree.stat(path).ok();
-        let there_is = |kind| there.as_ref().is_some_and(|stat| tree::file_type(stat) == kind);
-        match &entry.kind {
-            Kind::Directory if there_is(FileType::Directory) => Ok(Step::Unchanged),
-            Kind::Directory => {
-                if !self.options.dry_run {
-                    self.tree.make_directory(path).map_err(said)?;
-                }
-                Ok(Step::Done)
-            }
-            Kind::Symlink { target } => {
-                if there_is(FileType::Symlink)
-                    && self.tree.link_target(path).map_err(said)? == target.as_str()
-                {
-                    return Ok(Step::Unchanged);
-                }
-                if !self.options.dry_run {
-                    self.tree.make_link(path, target).map_err(said)?;
-                }
-                Ok(Step::Done)
-            }
-            Kind::File { size_octets, blake3 } => {
-                if let Some(stat) = there.as_ref().filter(|_| there_is(FileType::RegularFile)) {
-                    let same_size = u64::try_from(stat.st_size) == Ok(*size_octets);
-                    let same = match blake3 {
-                        _ if !same_size => false,
-                        Some(hash) => self.has_hash(path, *size_octets, hash).map_err(said)?,
-                        None => tree::mtime_ns(stat) == entry.mtime_ns,
-                    };
-                    if same {
-                        return Ok(Step::Unchanged);
-                    }
-                } else if there.is_some() {
-                    return Err("something else than a file is there".into());
-                }
-                if self.options.dry_run {
-                    return Ok(Step::Done);
-                }
-                let (offset_octets, blake3) = self.left(path, *size_octets)?;
-                Ok(Step::Want { offset_octets, blake3 })
-            }
-        }
-    }
-
-    fn has_hash(&self, path: &Relative, size_octets: u64, hash: &str) -> std::io::Result<bool> {
-        let hasher = tree::hash_prefix(&mut self.tree.read(path)?, size_octets)?;
-        Ok(hasher.is_some_and(|hasher| hasher.finalize().to_hex().as_str() == hash))
-    }
-
-    /// What an earlier copy left of `path`: so many octets, with their hash.
-    fn left(&self, path: &Relative, size_octets: u64) -> Result<(u64, String), String> {
-        let partial = partial(path)?;
-        let left = self.tree.stat(&partial).ok();
-        let left = left.filter(|stat| tree::file_type(stat) == FileType::RegularFile);
-        let length_octets = left.map_or(0, |stat| u64::try_from(stat.st_size).unwrap_or(0));
-        if length_octets == 0 || length_octets > size_octets {
-            return Ok((0, String::new()));
-        }
-        let hash = self.tree.read(&partial).and_then(|mut file| tree::hash_prefix(&mut file, length_octets));
-        Ok(match hash {
-            Ok(Some(hasher)) => (length_octets, hasher.finalize().to_hex().to_string()),
-            _ => (0, String::new()),
-        })
-    }
-
     /// Receives all files that are wanted.
-    async fn files<R: AsyncRead + Unpin>(
+    async fn files<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
         &mut self,
         wants: &[Want],
         progress: &Progress,
         reader: &mut R,
+        writer: &mut W,
     ) -> Result<(), CopyError> {
         for want in wants {
-            self.file(want, progress, reader).await?;
+            self.file(want, progress, reader, writer).await?;
         }
         Ok(())
     }
@@ -255,78 +258,83 @@ impl Receiver<'_> {
     /// Tells what became of files, in their order.
     fn on_landed(&mut self, mut landed: Vec<Landed>) {
         landed.sort_unstable_by_key(|landed| landed.index);
-        for Landed { index, offset_octets, outcome } in landed {
-            let Some((path, _)) = self.entries[index].clone() else { continue };
+        for Landed { index, offset_octets, outcome, removed } in landed {
+            self.on_removed(removed);
+            let Some(item) = &mut self.items[index] else { continue };
+            item.state = if outcome.is_ok() { State::Made } else { State::Failed };
+            let path = item.path.as_str().to_owned();
             match outcome {
                 Ok(()) if offset_octets > 0 => {
                     self.outcome.summary.resumed_octets += offset_octets;
-                    self.report(path.as_str(), Action::Resumed, None);
+                    self.report(&path, Action::Resumed, None);
                 }
-                Ok(()) => self.report(path.as_str(), Action::Copied, None),
-                Err(reason) => self.report(path.as_str(), Action::Failed, Some(reason)),
+                Ok(()) => self.report(&path, Action::Copied, None),
+                Err(reason) => self.report(&path, Action::Failed, Some(reason)),
             }
         }
     }
 
-    /// Receives one file. Its octets are read to their end whatever happens to them.
-    async fn file<R: AsyncRead + Unpin>(
+    /// Receives one file. Where it cannot be kept the sender is told at once, and its octets are read until it has heard so.
+    async fn file<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
         &mut self,
         want: &Want,
         progress: &Progress,
         reader: &mut R,
+        writer: &mut W,
     ) -> Result<(), CopyError> {
-        let offset_octets = match wire::read(reader).await? {
-            Message::Contents { index, offset_octets }
-                if index == want.index && (offset_octets == 0 || offset_octets == want.offset_octets) =>
-            {
-                offset_octets
-            }
-            other => return Err(wire::unexpected(&other)),
-        };
-        // A want has an entry, and the entry is a file's: `plan` looked.
-        let Some((path, entry)) = self.entries[want.index].clone() else { return Ok(()) };
-        let Kind::File { size_octets, .. } = entry.kind else { return Ok(()) };
-        let mut opened = self.open_partial(&path, offset_octets).await;
-        let claim = match (self.writers, &opened) {
-            (Some((writers, owner)), Ok((file, _))) => writers.claim(owner, file).ok(),
+        let index = want.index;
+        let opened = opened(wire::read(reader).await?, want)?;
+        // A want has an item, and the item is a file's: `plan` looked.
+        let Some(item) = &self.items[index] else { return Ok(()) };
+        let (path, mode) = (item.path.clone(), item.mode);
+        let offset_octets = opened.offset_octets;
+        let mut kept = self.open_partial(&path, offset_octets).await;
+        let claim = match (self.terms.writers, &kept) {
+            (Some((writers, owner)), Ok(kept)) => writers.claim(owner, &kept.file).ok(),
             _ => None,
         };
-        let mut ahead = Ahead::default();
         let mut at_octets = offset_octets;
-        let mut piece = Vec::new();
+        let mut buffer = Vec::new();
+        let mut is_told = false;
         loop {
-            read_unless_stopped(reader, &mut piece, claim.as_ref()).await?;
-            if piece.is_empty() {
-                break;
+            if let (Err(reason), false) = (&kept, is_told) {
+                is_told = true;
+                progress.on_failure(path.as_str(), reason);
+                wire::write(writer, &Message::Stop { index, reason: wire::bounded(reason.clone()) }).await?;
+                writer.flush().await?;
             }
-            at_octets += piece.len() as u64;
-            if at_octets > size_octets {
-                return Err(CopyError::Protocol("a file is longer than it was listed".into()));
+            let piece = read_unless_stopped(reader, &mut buffer, claim.as_ref()).await?;
+            let octets = match piece {
+                Piece::End => break,
+                Piece::Hole(octets) => octets,
+                Piece::Octets => buffer.len() as u64,
+            };
+            at_octets = at_octets.saturating_add(octets);
+            if opened.size_octets.is_some_and(|size_octets| at_octets > size_octets) {
+                return Err(CopyError::Protocol("a file is longer than it was when it was opened".into()));
             }
-            progress.done_octets.fetch_add(piece.len() as u64, Relaxed);
-            self.outcome.summary.received_octets += piece.len() as u64;
-            if let Ok((file, hasher)) = &mut opened {
-                hasher.update(&piece);
-                match file.write_all(&piece) {
-                    Ok(()) => ahead.on_written(file, piece.len()).await,
-                    Err(error) => opened = Err(error.to_string()),
-                }
+            progress.done_octets.fetch_add(octets, Relaxed);
+            self.outcome.summary.received_octets += buffer.len() as u64;
+            if let Ok(open) = &mut kept
+                && let Err(error) = open.take(piece, &buffer, at_octets).await
+            {
+                self.forget_where_full(&path, &error);
+                kept = Err(error.to_string());
             }
         }
         let (blake3, failure) = match wire::read(reader).await? {
             Message::ContentsEnd { blake3, failure } => (blake3, failure),
             other => return Err(wire::unexpected(&other)),
         };
-        let index = want.index;
-        let whole = match (opened, failure, ahead.finish().await) {
-            (_, Some(reason), _) | (Err(reason), None, _) | (_, None, Err(reason)) => Err(reason),
-            (Ok((file, hasher)), None, Ok(())) => {
+        let size_octets = opened.size_octets.unwrap_or(at_octets);
+        let whole = match (kept, failure) {
+            (Err(reason), _) | (Ok(_), Some(reason)) => Err(reason),
+            (Ok(Kept { file, hasher, ahead }), None) => ahead.finish().await.and_then(|()| {
                 let is_whole = at_octets == size_octets && hasher.finalize().to_hex().as_str() == blake3;
-                self.whole(is_whole, &path).map(|partial| {
-                    let (mode, mtime_ns) = (entry.mode, entry.mtime_ns);
-                    Whole { index, offset_octets, file, partial, path, mode, mtime_ns, size_octets }
-                })
-            }
+                let partial = self.whole(is_whole, &path)?;
+                let mtime = opened.mtime;
+                Ok(Whole { index, offset_octets, file, partial, path, mode, mtime, size_octets })
+            }),
         };
         match whole {
             Ok(whole) => self.landing.take(whole, claim).await,
@@ -337,22 +345,18 @@ impl Receiver<'_> {
 
     /// Opens what holds `path` until it is whole, for writing from `offset_octets` on. Another copy of the same user that has it
     /// and gets nothing is stopped.
-    async fn open_partial(
-        &self,
-        path: &Relative,
-        offset_octets: u64,
-    ) -> Result<(File, blake3::Hasher), String> {
-        let open = |partial: &Relative| -> std::io::Result<Option<(File, blake3::Hasher)>> {
+    async fn open_partial(&self, path: &Relative, offset_octets: u64) -> Result<Kept, String> {
+        let open = |partial: &Relative| -> io::Result<Option<Kept>> {
             let mut file = self.tree.write_alone(partial)?;
             let Some(hasher) = tree::hash_prefix(&mut file, offset_octets)? else { return Ok(None) };
             file.set_len(offset_octets)?;
             file.seek(SeekFrom::Start(offset_octets))?;
-            Ok(Some((file, hasher)))
+            Ok(Some(Kept { file, hasher, ahead: Ahead::default() }))
         };
-        let partial = partial(path)?;
+        let partial = self.partial(path)?;
         let mut opened = open(&partial);
-        if let (Err(error), Some((writers, owner))) = (&opened, self.writers)
-            && error.kind() == std::io::ErrorKind::WouldBlock
+        if let (Err(error), Some((writers, owner))) = (&opened, self.terms.writers)
+            && error.kind() == ErrorKind::WouldBlock
             && let Ok(stat) = self.tree.stat(&partial)
             && writers.take_over(owner, (stat.st_dev, stat.st_ino)).await
         {
@@ -362,75 +366,62 @@ impl Receiver<'_> {
         opened.ok_or_else(|| "what an earlier copy left has changed".to_owned())
     }
 
+    /// Removes the partial file of a path that found no room, so that shorter files may find some.
+    fn forget_where_full(&self, path: &Relative, error: &io::Error) {
+        if matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
+            && let Ok(partial) = self.partial(path)
+        {
+            // Nothing can be done about what stays.
+            let _ = self.tree.remove(partial.as_str(), false);
+        }
+    }
+
     /// What a file is called until it is on disk. One that is not whole is removed: no prefix of it can be trusted.
     fn whole(&self, is_whole: bool, path: &Relative) -> Result<Relative, String> {
-        let partial = partial(path)?;
+        let partial = self.partial(path)?;
         if !is_whole {
-            self.tree.remove(&partial, false).map_err(|error| error.to_string())?;
+            self.tree.remove(partial.as_str(), false).map_err(|error| error.to_string())?;
             return Err("its checksum does not fit".into());
         }
         Ok(partial)
     }
+}
 
-    /// Removes what the source has not, and gives directories their times, the inner ones first.
-    fn finish(&mut self) {
-        if self.options.delete {
-            self.delete();
+/// The sender's `contents` message, if it answers `want`.
+fn opened(message: Message, want: &Want) -> Result<Opened, CopyError> {
+    match message {
+        Message::Contents { index, offset_octets, size_octets, mtime }
+            if index == want.index
+                && (offset_octets == 0 || offset_octets == want.offset_octets)
+                && size_octets.is_none_or(|size_octets| offset_octets <= size_octets) =>
+        {
+            Ok(Opened { offset_octets, size_octets, mtime })
         }
-        if self.options.dry_run {
-            return;
-        }
-        for index in (0..self.entries.len()).rev() {
-            let Some((path, entry)) = &self.entries[index] else { continue };
-            if entry.kind != Kind::Directory {
-                continue;
-            }
-            if let Err(error) = self.tree.finish_directory(path, entry.mode, entry.mtime_ns) {
-                let path = path.as_str().to_owned();
-                self.report(&path, Action::Failed, Some(error.to_string()));
-            }
-        }
+        other => Err(wire::unexpected(&other)),
     }
+}
 
-    /// Looks only into directories that the source has: what stands beside them is none of its business.
-    fn delete(&mut self) {
-        if !self.is_complete || self.entries.iter().any(Option::is_none) {
-            let reason = "nothing was deleted: the list of the source is not complete";
-            return self.report("", Action::Failed, Some(reason.into()));
-        }
-        let entries = std::mem::take(&mut self.entries);
-        let listed: BTreeSet<_> = entries.iter().flatten().map(|(path, _)| path).collect();
-        let directories = entries.iter().flatten().filter(|(_, entry)| entry.kind == Kind::Directory);
-        for (directory, _) in directories {
-            // One that a dry run did not make has nothing to delete.
-            for name in self.tree.names(directory).unwrap_or_default() {
-                let Some(path) = name.to_str().and_then(|name| directory.join(name).ok()) else { continue };
-                // What is left of a file that failed is for the next copy.
-                if !listed.contains(&path) && !name.as_encoded_bytes().ends_with(PARTIAL_SUFFIX.as_bytes()) {
-                    self.delete_tree(path);
-                }
-            }
-        }
-        drop(listed);
-        self.entries = entries;
-    }
+/// A file that is being written.
+struct Kept {
+    file: File,
+    hasher: blake3::Hasher,
+    ahead: Ahead,
+}
 
-    fn delete_tree(&mut self, start: Relative) {
-        let mut open = vec![(start, false)];
-        while let Some((path, is_empty)) = open.pop() {
-            let is_directory =
-                self.tree.stat(&path).is_ok_and(|stat| tree::file_type(&stat) == FileType::Directory);
-            if is_directory && !is_empty {
-                let names = self.tree.names(&path).unwrap_or_default();
-                let inner: Vec<_> = names.iter().filter_map(|name| path.join(name.to_str()?).ok()).collect();
-                open.push((path, true));
-                open.extend(inner.into_iter().map(|path| (path, false)));
-                continue;
+impl Kept {
+    /// Takes a part of the contents, which then reach to `at_octets`.
+    async fn take(&mut self, piece: Piece, buffer: &[u8], at_octets: u64) -> io::Result<()> {
+        match piece {
+            Piece::Hole(octets) => {
+                tree::hash_hole(&mut self.hasher, octets);
+                self.file.set_len(at_octets)?;
+                self.file.seek(SeekFrom::Start(at_octets))?;
+                Ok(())
             }
-            let removed = if self.options.dry_run { Ok(()) } else { self.tree.remove(&path, is_directory) };
-            match removed {
-                Ok(()) => self.report(path.as_str(), Action::Deleted, None),
-                Err(error) => self.report(path.as_str(), Action::Failed, Some(error.to_string())),
+            Piece::Octets | Piece::End => {
+                self.hasher.update(buffer);
+                self.file.write_all(buffer)?;
+                self.ahead.on_written(&self.file, buffer.len()).await
             }
         }
     }
@@ -439,40 +430,19 @@ impl Receiver<'_> {
 /// Reads a piece, unless another copy takes the file over.
 async fn read_unless_stopped<R: AsyncRead + Unpin>(
     reader: &mut R,
-    piece: &mut Vec<u8>,
+    buffer: &mut Vec<u8>,
     claim: Option<&Claim<'_>>,
-) -> Result<(), CopyError> {
-    let Some(claim) = claim else { return wire::read_piece(reader, piece).await };
-    tokio::select! {
-        read = wire::read_piece(reader, piece) => read?,
+) -> Result<Piece, CopyError> {
+    let Some(claim) = claim else { return wire::read_contents(reader, buffer).await };
+    let piece = tokio::select! {
+        read = wire::read_contents(reader, buffer) => read?,
         () = claim.stopped() => {
-            return Err(std::io::Error::other("another copy of this user goes on with the file").into());
+            return Err(io::Error::other("another copy of this user goes on with the file").into());
         }
-    }
-    claim.on_octets(piece.len());
-    Ok(())
-}
-
-/// What a receiver does about an entry.
-enum Step {
-    Want { offset_octets: u64, blake3: String },
-    Done,
-    Unchanged,
-}
-
-/// Judges what the sender lists.
-fn admit(entry: &Entry) -> Result<Relative, String> {
-    let path = Relative::parse(&entry.path)?;
-    if path.is_empty() {
-        return Err("it has no name".into());
-    }
-    if path.split().1.ends_with(PARTIAL_SUFFIX) {
-        return Err(format!("names that end in {PARTIAL_SUFFIX} are for copies that are not whole"));
-    }
-    match &entry.kind {
-        Kind::Symlink { target } if !path.keeps_inside(target) => {
-            Err("a symbolic link that may lead out of the destination".into())
-        }
-        _ => Ok(path),
-    }
+    };
+    claim.on_octets(match piece {
+        Piece::Hole(octets) => octets,
+        Piece::Octets | Piece::End => buffer.len() as u64,
+    });
+    Ok(piece)
 }

@@ -1,25 +1,40 @@
 //! The end that has the files.
 
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::FileType;
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::sync::Notify;
 
-use super::tree::{Relative, Tree, file_type, hash_prefix, mtime_ns};
-use super::wire::{self, ENTRIES_MAX, Entry, Kind, LENGTH_MAX, Message};
-use super::{Action, CopyError, Options, Outcome, Progress, Report};
+use super::pattern::excludes;
+use super::tree::{self, Relative, Tree, file_type, hash_hole, hash_prefix, join_os, mtime_of, size_of};
+use super::wire::{
+    self, ASKED_MAX, ENTRIES_MAX, Entry, HOLE_OCTETS_MAX, Kind, LENGTH_MAX, Message, Timestamp,
+};
+use super::{CopyError, Options, Outcome, Progress};
 
-/// Reasons that are told one by one; more are counted.
-const UNLISTED_TOLD_MAX: usize = 8;
 /// End of the name of what an interrupted copy leaves: no file of a source.
 pub(super) const PARTIAL_SUFFIX: &str = ".tacit-part";
+/// Pieces after which the sender looks whether it is told to stop, where nothing else makes it wait. Ours: 1 MiB.
+const PIECES_AT_ONCE: u32 = 16;
+/// Permissions of a stream.
+const STREAM_MODE: u32 = 0o644;
 
-/// What is sent: a directory's contents, or things with a name.
+/// Something that is read to its end and has no name.
+pub type Stream = Box<dyn AsyncRead + Unpin + Send>;
+
+/// The paths to send: contents of a directory, named files and directories, or a stream.
 #[derive(Debug, Default)]
-pub struct Source(Vec<Root>);
+pub struct Source {
+    roots: Vec<Root>,
+    stream: Option<StreamRoot>,
+}
 
 #[derive(Debug)]
 struct Root {
@@ -28,9 +43,26 @@ struct Root {
     start: Relative,
     /// What `start` is called where it arrives, if not what it is called here.
     name: Option<Relative>,
+    /// Names below `start` that are listed: 0 is `start` itself.
+    depth_max: usize,
+}
+
+struct StreamRoot {
+    stream: tokio::sync::Mutex<Stream>,
+    name: Relative,
+}
+
+impl std::fmt::Debug for StreamRoot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StreamRoot").field("name", &self.name).finish_non_exhaustive()
+    }
 }
 
 impl Root {
+    fn new(tree: Tree, start: Relative) -> Self {
+        Self { tree, start, name: None, depth_max: usize::MAX }
+    }
+
     /// What `path`, which is `start` or below it, is called where it arrives.
     fn arrives(&self, path: &Relative) -> Result<Relative, String> {
         let Some(name) = &self.name else { return Ok(path.clone()) };
@@ -40,6 +72,12 @@ impl Root {
             below => name.join(below),
         }
     }
+
+    /// How many names `path` has below `start`.
+    fn depth(&self, path: &Relative) -> usize {
+        let below = path.as_str().strip_prefix(self.start.as_str()).unwrap_or_default();
+        below.split('/').filter(|name| !name.is_empty()).count()
+    }
 }
 
 impl Source {
@@ -48,7 +86,7 @@ impl Source {
     /// # Errors
     /// Where one is not there, or its name is no text.
     pub fn named(paths: &[impl AsRef<Path>]) -> Result<Self, CopyError> {
-        let mut roots: Vec<Root> = Vec::new();
+        let mut source = Self::default();
         for path in paths {
             let path = path.as_ref();
             let failed = |error| CopyError::Argument(format!("{}: {error}", path.display()));
@@ -61,32 +99,71 @@ impl Source {
                     let tree = Tree::open(parent.unwrap_or(Path::new("."))).map_err(failed)?;
                     let start = Relative::parse(&name.to_string_lossy()).map_err(CopyError::Argument)?;
                     tree.stat(&start).map_err(failed)?;
-                    Root { tree, start, name: None }
+                    Root::new(tree, start)
                 }
-                None => {
-                    Root { tree: Tree::open(path).map_err(failed)?, start: Relative::default(), name: None }
-                }
+                None => Root::new(Tree::open(path).map_err(failed)?, Relative::default()),
             };
-            if roots.iter().any(|other| other.start == root.start) {
-                return Err(CopyError::Argument(format!("two sources are called {:?}", root.start.as_str())));
-            }
-            roots.push(root);
+            source.add(root).map_err(CopyError::Argument)?;
         }
-        Ok(Self(roots))
+        Ok(source)
     }
 
-    /// `path` below `tree`, under its last name, or without one where `path` ends in a slash.
-    pub(super) fn below(tree: &Tree, path: &str) -> Result<Self, CopyError> {
-        let path = match path.strip_suffix('/') {
-            Some(directory) => (directory, ""),
-            None => path.rsplit_once('/').unwrap_or(("", path)),
+    /// The octets of `stream` up to its end, as a file that the destination names.
+    pub fn stream(stream: Stream) -> Self {
+        let stream = tokio::sync::Mutex::new(stream);
+        Self { roots: Vec::new(), stream: Some(StreamRoot { stream, name: Relative::default() }) }
+    }
+
+    /// True where there is one thing, which may get a new name.
+    pub fn is_single(&self) -> bool {
+        self.roots.len() + usize::from(self.stream.is_some()) == 1
+    }
+
+    /// True where it has no name before it gets one.
+    pub fn needs_name(&self) -> bool {
+        self.stream.as_ref().is_some_and(|root| root.name.is_empty())
+    }
+
+    fn add(&mut self, root: Root) -> Result<(), String> {
+        if self.roots.iter().any(|other| other.start == root.start) {
+            return Err(format!("two sources are called {:?}", root.start.as_str()));
+        }
+        self.roots.push(root);
+        Ok(())
+    }
+
+    /// `paths` below `tree`, each under its last name, or without one where it ends in a slash. One that is not there is a pattern.
+    pub(super) fn below(tree: &Tree, paths: &[String]) -> Result<Self, String> {
+        if paths.is_empty() || paths.len() > ASKED_MAX {
+            return Err(format!("from 1 to {ASKED_MAX} paths can be asked for"));
+        }
+        let mut source = Self::default();
+        for path in paths {
+            let named = Relative::parse(path.strip_suffix('/').unwrap_or(path))?;
+            let slash = if path.ends_with('/') { "/" } else { "" };
+            for found in tree.expand(&named).map_err(|error| format!("{path}: {error}"))? {
+                let root = root_below(tree, &format!("{}{slash}", found.as_str()));
+                source.add(root.map_err(|error| format!("{path}: {error}"))?)?;
+            }
+        }
+        Ok(source)
+    }
+
+    /// Of what is below `tree` the names at `paths`, and of directories the names in them; all below where it is `recursive`.
+    pub(super) fn to_list(tree: &Tree, paths: &[String], is_recursive: bool) -> Result<Self, String> {
+        let one = match paths {
+            [path] => Relative::parse(path.trim_end_matches('/')).ok(),
+            _ => None,
         };
-        let (directory, name) = path;
-        let directory = Relative::parse(directory).map_err(CopyError::Protocol)?;
-        let start = Relative::parse(name).map_err(CopyError::Protocol)?;
-        let tree = tree.subtree(&directory)?;
-        tree.stat(&start)?;
-        Ok(Self(vec![Root { tree, start, name: None }]))
+        let inside = one.and_then(|path| tree.subtree(&path).ok());
+        let mut source = match inside {
+            Some(tree) => Self { roots: vec![Root::new(tree, Relative::default())], stream: None },
+            None => Self::below(tree, paths)?,
+        };
+        for root in source.roots.iter_mut().filter(|_| !is_recursive) {
+            root.depth_max = usize::from(root.start.is_empty());
+        }
+        Ok(source)
     }
 
     /// Lets the one source arrive under another name.
@@ -95,21 +172,37 @@ impl Source {
     /// Where there are several, or the name is none.
     pub(super) fn rename(&mut self, name: &str) -> Result<(), String> {
         let name = Relative::parse(name)?;
-        match &mut self.0[..] {
-            [root] if !name.is_empty() && name.split().0.is_empty() => root.name = Some(name),
-            [_] => return Err("no name for what arrives".into()),
-            _ => return Err("several sources need a directory that is there".into()),
+        if name.is_empty() || !name.split().0.is_empty() {
+            return Err("no name for the source".into());
+        }
+        match (&mut self.roots[..], &mut self.stream) {
+            ([root], None) => root.name = Some(name),
+            ([], Some(stream)) => stream.name = name,
+            _ => return Err("several sources need a directory: end it in a slash".into()),
         }
         Ok(())
     }
 }
 
+/// The root at `path` below `tree`.
+fn root_below(tree: &Tree, path: &str) -> Result<Root, String> {
+    let (directory, name) = match path.strip_suffix('/') {
+        Some(directory) => (directory, ""),
+        None => path.rsplit_once('/').unwrap_or(("", path)),
+    };
+    let (directory, start) = (Relative::parse(directory)?, Relative::parse(name)?);
+    let said = |error: std::io::Error| error.to_string();
+    let tree = tree.subtree(&directory).map_err(said)?;
+    tree.stat(&start).map_err(said)?;
+    Ok(Root::new(tree, start))
+}
+
 /// A file that was listed.
 struct Listed {
-    root: usize,
+    /// Its place among the roots; `None`: the stream.
+    root: Option<usize>,
     path: Relative,
     size_octets: u64,
-    mtime_ns: i64,
 }
 
 /// What the sender remembers of its manifest.
@@ -117,22 +210,57 @@ struct Listed {
 struct Manifest {
     /// By place; `None`: no file.
     files: Vec<Option<Listed>>,
-    unlisted: Vec<Report>,
-    unlisted_count: u64,
+    omitted_count: usize,
 }
 
 impl Manifest {
-    fn unlisted(&mut self, path: &str, reason: &str) {
-        self.unlisted_count += 1;
-        if self.unlisted.len() < UNLISTED_TOLD_MAX {
-            let reason = Some(wire::bounded(reason.to_owned()));
-            let path = wire::bounded(path.to_owned());
-            // All of them fit in one message, however JSON escapes them.
-            let short = |text: String| text.chars().take(256).collect::<String>();
-            let path = short(path);
-            self.unlisted.push(Report { path, action: Action::Failed, reason: reason.map(short) });
+    async fn entry<W: AsyncWrite + Unpin>(
+        &mut self,
+        entry: Entry,
+        root: Option<usize>,
+        path: &Relative,
+        writer: &mut W,
+    ) -> Result<(), CopyError> {
+        self.has_room()?;
+        let size_octets = match entry.kind {
+            Kind::File { size_octets, .. } => Some(size_octets),
+            Kind::Stream => Some(0),
+            Kind::Directory | Kind::Symlink { .. } => None,
+        };
+        self.files.push(size_octets.map(|size_octets| Listed { root, path: path.clone(), size_octets }));
+        wire::write(writer, &Message::Entry(entry)).await
+    }
+
+    async fn omit<W: AsyncWrite + Unpin>(
+        &mut self,
+        path: String,
+        reason: NotListed,
+        writer: &mut W,
+    ) -> Result<(), CopyError> {
+        self.has_room()?;
+        self.omitted_count += 1;
+        let (reason, is_failure) = match reason {
+            NotListed::Failed(reason) => (reason, true),
+            NotListed::NotCarried(reason) => (reason, false),
+        };
+        let (path, reason) = (wire::bounded(path), wire::bounded(reason));
+        wire::write(writer, &Message::Omitted { path, reason, is_failure }).await
+    }
+
+    fn has_room(&self) -> Result<(), CopyError> {
+        match self.files.len() + self.omitted_count < ENTRIES_MAX {
+            true => Ok(()),
+            false => Err(CopyError::Limit { what: "paths", max: ENTRIES_MAX }),
         }
     }
+}
+
+/// Why a path is not listed.
+enum NotListed {
+    /// It could not be read.
+    Failed(String),
+    /// Copies do not carry it.
+    NotCarried(String),
 }
 
 /// Sends `source` and gives what the receiver says came of it.
@@ -141,29 +269,93 @@ impl Manifest {
 /// Where the stream or the protocol breaks. Files that cannot be read are in the outcome.
 pub async fn send<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     source: &Source,
-    options: Options,
+    options: &Options,
     progress: &Progress,
     reader: &mut R,
     writer: &mut W,
 ) -> Result<Outcome, CopyError> {
+    let manifest = list(source, options, writer).await?;
+    let wants = wants(source, &manifest, progress, reader).await?;
+    let stops = Stops::default();
+    let sending = async {
+        for want in &wants {
+            // A want names a file: `wants` looked.
+            let Some(Some(listed)) = manifest.files.get(want.index) else { continue };
+            let mut sending = Sending { index: want.index, stops: &stops, progress, writer: &mut *writer };
+            match listed.root {
+                Some(root) => sending.file(&source.roots[root].tree, listed, want).await?,
+                None => sending.stream(source).await?,
+            }
+        }
+        Ok(writer.flush().await?)
+    };
+    // Reads all the time: otherwise both ends could wait for each other with full buffers.
+    let ((), outcome) = tokio::try_join!(sending, hear(source, &manifest, &stops, progress, reader))?;
+    Ok(outcome)
+}
+
+/// Writes the entries of `source`.
+pub(super) async fn show<W: AsyncWrite + Unpin>(
+    source: &Source,
+    options: &Options,
+    writer: &mut W,
+) -> Result<(), CopyError> {
+    list(source, options, writer).await.map(|_| ())
+}
+
+async fn list<W: AsyncWrite + Unpin>(
+    source: &Source,
+    options: &Options,
+    writer: &mut W,
+) -> Result<Manifest, CopyError> {
     let mut manifest = Manifest::default();
-    for (index, root) in source.0.iter().enumerate() {
-        list(index, root, options, &mut manifest, writer).await?;
+    for (index, root) in source.roots.iter().enumerate() {
+        list_root(index, root, options, &mut manifest, writer).await?;
     }
-    let unlisted = std::mem::take(&mut manifest.unlisted);
-    let unlisted_count = manifest.unlisted_count;
-    wire::write(writer, &Message::EntriesEnd { unlisted, unlisted_count }).await?;
-    writer.flush().await?;
-    let wants = wants(&manifest, progress, reader).await?;
-    for want in &wants {
-        // A want names a file: `wants` looked.
-        let Some(Some(listed)) = manifest.files.get(want.index) else { continue };
-        contents(&source.0[listed.root].tree, listed, want, progress, writer).await?;
+    if let Some(StreamRoot { name, .. }) = &source.stream {
+        let path = name.as_str().to_owned();
+        let entry = Entry { path, kind: Kind::Stream, mtime: Timestamp::default(), mode: STREAM_MODE };
+        manifest.entry(entry, None, name, writer).await?;
     }
+    let is_top_listed = source.roots.iter().any(|root| root.start.is_empty() && root.name.is_none());
+    wire::write(writer, &Message::EntriesEnd { is_top_listed }).await?;
     writer.flush().await?;
+    Ok(manifest)
+}
+
+/// Files that the receiver cannot keep.
+#[derive(Default)]
+struct Stops {
+    indexes: Mutex<BTreeSet<usize>>,
+    more: Notify,
+}
+
+impl Stops {
+    fn has(&self, index: usize) -> bool {
+        self.indexes.lock().unwrap_or_else(PoisonError::into_inner).contains(&index)
+    }
+
+    fn insert(&self, index: usize) {
+        self.indexes.lock().unwrap_or_else(PoisonError::into_inner).insert(index);
+        self.more.notify_one();
+    }
+}
+
+/// Reads the receiver's messages after `wants_end`.
+async fn hear<R: AsyncRead + Unpin>(
+    source: &Source,
+    manifest: &Manifest,
+    stops: &Stops,
+    progress: &Progress,
+    reader: &mut R,
+) -> Result<Outcome, CopyError> {
     let mut paths = Vec::new();
     loop {
         match wire::read(reader).await? {
+            Message::Stop { index, reason } if paths.is_empty() => {
+                on_stop(source, manifest, progress, index, &reason)?;
+                stops.insert(index);
+            }
             Message::Report(report) if paths.len() < 2 * ENTRIES_MAX => paths.push(report),
             Message::Summary(summary) => return Ok(Outcome { summary, paths }),
             other => return Err(wire::unexpected(&other)),
@@ -171,97 +363,126 @@ pub async fn send<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     }
 }
 
+/// Tells the user of a file that the receiver cannot keep.
+fn on_stop(
+    source: &Source,
+    manifest: &Manifest,
+    progress: &Progress,
+    index: usize,
+    reason: &str,
+) -> Result<(), CopyError> {
+    let Some(Some(listed)) = manifest.files.get(index) else {
+        return Err(CopyError::Protocol("a stop names no file".into()));
+    };
+    let name = listed.root.and_then(|root| source.roots[root].arrives(&listed.path).ok());
+    progress.on_failure(name.as_ref().unwrap_or(&listed.path).as_str(), reason);
+    Ok(())
+}
+
 /// Writes the entries of `root`, a directory before what is in it.
-async fn list<W: AsyncWrite + Unpin>(
+async fn list_root<W: AsyncWrite + Unpin>(
     index: usize,
     root: &Root,
-    options: Options,
+    options: &Options,
     manifest: &mut Manifest,
     writer: &mut W,
 ) -> Result<(), CopyError> {
     let mut open = vec![root.start.clone()];
     while let Some(path) = open.pop() {
-        let is_directory = path.is_empty() && root.name.is_none() || {
-            let entry =
-                root.arrives(&path).and_then(|name| Ok((name, entry_of(&root.tree, &path, options)?)));
-            match entry {
-                Ok((name, entry)) => {
-                    let entry = Entry { path: name.as_str().to_owned(), ..entry };
-                    if manifest.files.len() == ENTRIES_MAX {
-                        return Err(CopyError::Limit { what: "paths", max: ENTRIES_MAX });
-                    }
+        let name = root.arrives(&path);
+        let shown = name.as_ref().unwrap_or(&path).as_str().to_owned();
+        // The top of a root without a name is a directory, and no entry.
+        let is_top = path.is_empty() && root.name.is_none();
+        if !is_top {
+            let entry = name.map_err(NotListed::NotCarried);
+            match entry.and_then(|_| entry_of(&root.tree, &path, &shown, options)) {
+                Ok(None) => continue,
+                Ok(Some(entry)) => {
                     let is_directory = entry.kind == Kind::Directory;
-                    let mtime_ns = entry.mtime_ns;
-                    manifest.files.push(match entry.kind {
-                        Kind::File { size_octets, .. } => {
-                            Some(Listed { root: index, path: path.clone(), size_octets, mtime_ns })
-                        }
-                        _ => None,
-                    });
-                    wire::write(writer, &Message::Entry(entry)).await?;
-                    is_directory
+                    manifest.entry(entry, Some(index), &path, writer).await?;
+                    if !is_directory {
+                        continue;
+                    }
                 }
                 Err(reason) => {
-                    manifest.unlisted(path.as_str(), &reason);
-                    false
+                    manifest.omit(shown, reason, writer).await?;
+                    continue;
                 }
             }
-        };
-        if !is_directory {
+        }
+        if root.depth(&path) >= root.depth_max {
             continue;
         }
-        let names = match root.tree.names(&path) {
-            Ok(names) => names,
-            Err(error) => {
-                manifest.unlisted(path.as_str(), &error.to_string());
-                continue;
+        match root.tree.names(path.as_str()) {
+            Ok(names) => {
+                for name in names.into_iter().rev() {
+                    match below(&path, &name) {
+                        Ok(path) => open.extend(path),
+                        Err(reason) => {
+                            let shown = join_os(OsStr::new(&shown), &name).to_string_lossy().into_owned();
+                            if !excludes(&options.exclude, &shown, false) {
+                                manifest.omit(shown, NotListed::NotCarried(reason), writer).await?;
+                            }
+                        }
+                    }
+                }
             }
-        };
-        for name in names.into_iter().rev() {
-            let shown = name.to_string_lossy();
-            if shown.ends_with(PARTIAL_SUFFIX) {
-                continue;
-            }
-            match name
-                .to_str()
-                .ok_or_else(|| "the name is not UTF-8".to_owned())
-                .and_then(|name| path.join(name))
-            {
-                Ok(path) => open.push(path),
-                Err(reason) => manifest.unlisted(&format!("{}/{shown}", path.as_str()), &reason),
-            }
+            Err(error) => manifest.omit(shown, NotListed::Failed(error.to_string()), writer).await?,
         }
     }
     Ok(())
 }
 
-/// What stands at `path`, or why it cannot be sent.
-fn entry_of(tree: &Tree, path: &Relative, options: Options) -> Result<Entry, String> {
-    let said = |error: std::io::Error| error.to_string();
+/// The path of `name` in `directory`; `None` for a partial file.
+fn below(directory: &Relative, name: &OsStr) -> Result<Option<Relative>, String> {
+    if name.as_encoded_bytes().ends_with(PARTIAL_SUFFIX.as_bytes()) {
+        return Ok(None);
+    }
+    let name = name.to_str().ok_or_else(|| "the name is not UTF-8".to_owned())?;
+    directory.join(name).map(Some)
+}
+
+/// The entry of `path`, which arrives as `name`; `None` where it is excluded.
+fn entry_of(tree: &Tree, path: &Relative, name: &str, options: &Options) -> Result<Option<Entry>, NotListed> {
+    let said = |error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::NotFound => NotListed::NotCarried("it is gone".into()),
+        _ => NotListed::Failed(error.to_string()),
+    };
     let stat = tree.stat(path).map_err(said)?;
-    let kind = match file_type(&stat) {
+    let file_type = file_type(&stat);
+    if excludes(&options.exclude, name, file_type == FileType::Directory) {
+        return Ok(None);
+    }
+    let kind = match file_type {
         FileType::RegularFile => {
-            let size_octets = u64::try_from(stat.st_size).map_err(|_| "a size below 0".to_owned())?;
-            let blake3 = match options.checksum {
-                true => {
-                    let mut file = tree.read(path).map_err(said)?;
-                    let hash = hash_prefix(&mut file, size_octets).map_err(said)?;
-                    Some(hash.ok_or("it changes while it is read")?.finalize().to_hex().to_string())
-                }
-                false => None,
-            };
+            let size_octets = size_of(&stat);
+            let mut blake3 = None;
+            if options.checksum {
+                let mut file = tree.read(path).map_err(said)?;
+                let hash = hash_prefix(&mut file, size_octets).map_err(said)?;
+                let short = || NotListed::Failed("it became shorter while it was read".into());
+                blake3 = Some(hash.ok_or_else(short)?.finalize().to_hex().to_string());
+            }
             Kind::File { size_octets, blake3 }
         }
         FileType::Directory => Kind::Directory,
         FileType::Symlink => {
-            let target = tree.link_target(path).map_err(said)?;
-            let target = target.into_string().map_err(|_| "the link's target is not UTF-8".to_owned())?;
-            Kind::Symlink { target }
+            let target = tree.link_target(path).map_err(said)?.into_string();
+            Kind::Symlink {
+                target: target.map_err(|_| NotListed::NotCarried("the link's target is not UTF-8".into()))?,
+            }
         }
-        _ => return Err("neither a file, a directory nor a symbolic link".to_owned()),
+        FileType::Fifo => return Err(NotListed::NotCarried("a FIFO".into())),
+        FileType::Socket => return Err(NotListed::NotCarried("a socket".into())),
+        FileType::CharacterDevice | FileType::BlockDevice => {
+            return Err(NotListed::NotCarried("a device".into()));
+        }
+        FileType::Unknown => {
+            return Err(NotListed::NotCarried("neither a file, a directory nor a symbolic link".into()));
+        }
     };
-    let path = path.as_str().to_owned();
-    Ok(Entry { path, kind, mtime_ns: mtime_ns(&stat), mode: stat.st_mode & 0o777 })
+    let (path, mtime, mode) = (name.to_owned(), mtime_of(&stat), stat.st_mode & 0o777);
+    Ok(Some(Entry { path, kind, mtime, mode }))
 }
 
 struct Want {
@@ -271,6 +492,7 @@ struct Want {
 }
 
 async fn wants<R: AsyncRead + Unpin>(
+    source: &Source,
     manifest: &Manifest,
     progress: &Progress,
     reader: &mut R,
@@ -292,6 +514,7 @@ async fn wants<R: AsyncRead + Unpin>(
                 total_octets = total_octets.saturating_add(listed.size_octets - offset_octets);
                 wants.push(Want { index, offset_octets, blake3 });
             }
+            Message::Stop { index, reason } => on_stop(source, manifest, progress, index, &reason)?,
             Message::WantsEnd => break,
             other => return Err(wire::unexpected(&other)),
         }
@@ -300,63 +523,185 @@ async fn wants<R: AsyncRead + Unpin>(
     Ok(wants)
 }
 
-/// Opens the file, at the octet where sending begins.
-fn open(tree: &Tree, listed: &Listed, want: &Want) -> std::io::Result<(File, blake3::Hasher, u64)> {
+/// A file that was opened for sending.
+struct Opened {
+    file: File,
+    hasher: blake3::Hasher,
+    /// Where sending begins.
+    at_octets: u64,
+    /// Size when the file was opened. The next copy takes later additions.
+    size_octets: u64,
+    mtime: Timestamp,
+    is_sparse: bool,
+}
+
+fn open(tree: &Tree, listed: &Listed, want: &Want) -> std::io::Result<Opened> {
     let mut file = tree.read(&listed.path)?;
-    if want.offset_octets > 0
+    let stat = rustix::fs::fstat(&file)?;
+    let (size_octets, mtime, is_sparse) = (size_of(&stat), mtime_of(&stat), tree::is_sparse(&stat));
+    if (1..=size_octets).contains(&want.offset_octets)
         && let Some(hasher) = hash_prefix(&mut file, want.offset_octets)?
         && hasher.finalize().to_hex().as_str() == want.blake3
     {
-        return Ok((file, hasher, want.offset_octets));
+        let at_octets = want.offset_octets;
+        return Ok(Opened { file, hasher, at_octets, size_octets, mtime, is_sparse });
     }
     file.seek(SeekFrom::Start(0))?;
-    Ok((file, blake3::Hasher::new(), 0))
+    Ok(Opened { file, hasher: blake3::Hasher::new(), at_octets: 0, size_octets, mtime, is_sparse })
 }
 
-/// Sends one file. What goes wrong with it is told at its end.
-async fn contents<W: AsyncWrite + Unpin>(
-    tree: &Tree,
-    listed: &Listed,
-    want: &Want,
-    progress: &Progress,
-    writer: &mut W,
-) -> Result<(), CopyError> {
-    let (mut failure, opened) = match open(tree, listed, want) {
-        Ok(opened) => (None, Some(opened)),
-        Err(error) => (Some(error.to_string()), None),
-    };
-    let offset_octets = opened.as_ref().map_or(0, |(.., offset_octets)| *offset_octets);
-    wire::write(writer, &Message::Contents { index: want.index, offset_octets }).await?;
-    let mut hasher = blake3::Hasher::new();
-    if let Some((mut file, prefix, _)) = opened {
-        hasher = prefix;
-        let mut left_octets = listed.size_octets - offset_octets;
+/// One file on its way.
+struct Sending<'a, W> {
+    index: usize,
+    stops: &'a Stops,
+    progress: &'a Progress,
+    writer: &'a mut W,
+}
+
+/// How far contents were sent.
+enum Sent {
+    /// To their end.
+    All,
+    /// The file has fewer octets than when it was opened.
+    Short,
+    /// The receiver cannot keep them.
+    Stopped,
+}
+
+impl<W: AsyncWrite + Unpin> Sending<'_, W> {
+    /// Sends one file. Its last message tells failures.
+    async fn file(&mut self, tree: &Tree, listed: &Listed, want: &Want) -> Result<(), CopyError> {
+        let mut opened = match open(tree, listed, want) {
+            Ok(opened) => opened,
+            Err(error) => {
+                self.begin(0, Some(listed.size_octets), None).await?;
+                return self.end(&blake3::Hasher::new(), Some(error.to_string())).await;
+            }
+        };
+        self.begin(opened.at_octets, Some(opened.size_octets), Some(opened.mtime)).await?;
+        let failure = match self.contents(&mut opened).await? {
+            Ok(Sent::All) => {
+                let stat = rustix::fs::fstat(&opened.file).map_err(std::io::Error::from)?;
+                let has_grown = size_of(&stat) > opened.size_octets;
+                // An append changes the time, too: a longer file counts as unchanged up to its old end.
+                (mtime_of(&stat) != opened.mtime && !has_grown)
+                    .then(|| "it changed while it was read".to_owned())
+            }
+            Ok(Sent::Short) => Some("it became shorter while it was read".to_owned()),
+            Ok(Sent::Stopped) => Some("stopped".to_owned()),
+            Err(error) => Some(error.to_string()),
+        };
+        self.end(&opened.hasher, failure).await
+    }
+
+    async fn begin(
+        &mut self,
+        offset_octets: u64,
+        size_octets: Option<u64>,
+        mtime: Option<Timestamp>,
+    ) -> Result<(), CopyError> {
+        let index = self.index;
+        wire::write(self.writer, &Message::Contents { index, offset_octets, size_octets, mtime }).await
+    }
+
+    async fn end(&mut self, hasher: &blake3::Hasher, failure: Option<String>) -> Result<(), CopyError> {
+        wire::write_piece(self.writer, &[]).await?;
+        let blake3 = hasher.finalize().to_hex().to_string();
+        wire::write(self.writer, &Message::ContentsEnd { blake3, failure: failure.map(wire::bounded) }).await
+    }
+
+    /// Sends the contents of `opened`, holes as such. The outer error is the stream's, the inner one the file's.
+    async fn contents(&mut self, opened: &mut Opened) -> Result<std::io::Result<Sent>, CopyError> {
+        let size_octets = opened.size_octets;
         let mut buffer = vec![0; LENGTH_MAX];
-        while left_octets > 0 {
-            let take = buffer.len().min(usize::try_from(left_octets).unwrap_or(usize::MAX));
-            match file.read(&mut buffer[..take]) {
-                Ok(0) => break,
-                Ok(count) => {
-                    hasher.update(&buffer[..count]);
-                    wire::write_piece(writer, &buffer[..count]).await?;
-                    progress.done_octets.fetch_add(count as u64, Relaxed);
-                    left_octets -= count as u64;
-                }
-                Err(error) => {
-                    failure = Some(error.to_string());
-                    break;
+        let mut pieces = 0;
+        // Where the next hole begins.
+        let mut data_to_octets = if opened.is_sparse { opened.at_octets } else { size_octets };
+        while opened.at_octets < size_octets {
+            pieces += 1;
+            if pieces % PIECES_AT_ONCE == 0 {
+                // Lets `hear` run.
+                tokio::task::yield_now().await;
+            }
+            if self.stops.has(self.index) {
+                return Ok(Ok(Sent::Stopped));
+            }
+            if opened.at_octets >= data_to_octets {
+                let hole_octets = match next_extent(opened) {
+                    Ok((data_octets, end_octets)) => {
+                        data_to_octets = end_octets;
+                        data_octets - opened.at_octets
+                    }
+                    Err(error) => return Ok(Err(error)),
+                };
+                if hole_octets > 0 {
+                    // The next round looks from behind it on.
+                    let octets = hole_octets.min(HOLE_OCTETS_MAX);
+                    data_to_octets = opened.at_octets + octets;
+                    hash_hole(&mut opened.hasher, octets);
+                    wire::write_hole(self.writer, octets).await?;
+                    self.progress.done_octets.fetch_add(octets, Relaxed);
+                    opened.at_octets += octets;
+                    continue;
                 }
             }
+            let left = usize::try_from(data_to_octets - opened.at_octets).unwrap_or(usize::MAX);
+            let take = buffer.len().min(left);
+            match opened.file.read(&mut buffer[..take]) {
+                Ok(0) => return Ok(Ok(Sent::Short)),
+                Ok(count) => {
+                    opened.hasher.update(&buffer[..count]);
+                    wire::write_piece(self.writer, &buffer[..count]).await?;
+                    self.progress.done_octets.fetch_add(count as u64, Relaxed);
+                    opened.at_octets += count as u64;
+                }
+                Err(error) => return Ok(Err(error)),
+            }
         }
-        let stat = rustix::fs::fstat(&file).map_err(std::io::Error::from)?;
-        let is_as_listed = left_octets == 0
-            && u64::try_from(stat.st_size) == Ok(listed.size_octets)
-            && mtime_ns(&stat) == listed.mtime_ns;
-        if !is_as_listed {
-            failure.get_or_insert_with(|| "it changed while it was read".to_owned());
-        }
+        Ok(Ok(Sent::All))
     }
-    wire::write_piece(writer, &[]).await?;
-    let blake3 = hasher.finalize().to_hex().to_string();
-    wire::write(writer, &Message::ContentsEnd { blake3, failure: failure.map(wire::bounded) }).await
+
+    /// Sends the stream of `source` up to its end.
+    async fn stream(&mut self, source: &Source) -> Result<(), CopyError> {
+        let Some(root) = &source.stream else { return Ok(()) };
+        let mut stream = root.stream.lock().await;
+        self.begin(0, None, None).await?;
+        let mut hasher = blake3::Hasher::new();
+        let mut buffer = vec![0; LENGTH_MAX];
+        let failure = loop {
+            if self.stops.has(self.index) {
+                break Some("stopped".to_owned());
+            }
+            let read = tokio::select! {
+                read = stream.read(&mut buffer) => read,
+                // The writer of the stream may be silent for long.
+                () = self.stops.more.notified() => continue,
+            };
+            match read {
+                Ok(0) => break None,
+                Ok(count) => {
+                    hasher.update(&buffer[..count]);
+                    wire::write_piece(self.writer, &buffer[..count]).await?;
+                    // A slow stream arrives as it comes.
+                    self.writer.flush().await?;
+                    self.progress.done_octets.fetch_add(count as u64, Relaxed);
+                }
+                Err(error) => break Some(error.to_string()),
+            }
+        };
+        self.end(&hasher, failure).await
+    }
+}
+
+/// From where to where the next octets that are no hole stand, both within the file as it was opened; its position is set there.
+fn next_extent(opened: &mut Opened) -> std::io::Result<(u64, u64)> {
+    let size_octets = opened.size_octets;
+    let data_octets = tree::next_data(&opened.file, opened.at_octets)?;
+    let data_octets = data_octets.map_or(size_octets, |octets| octets.min(size_octets));
+    let end_octets = match data_octets < size_octets {
+        true => tree::next_hole(&opened.file, data_octets)?.min(size_octets),
+        false => size_octets,
+    };
+    opened.file.seek(SeekFrom::Start(data_octets))?;
+    Ok((data_octets, end_octets))
 }

@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 
-use super::receiver::receive;
-use super::sender::{Source, send};
+use super::plan::TopNames;
+use super::receiver::{Terms, receive};
+use super::sender::{Source, send, show};
 use super::tree::{Relative, Tree};
-use super::wire::{self, Direction, Message, VERSION};
+use super::wire::{self, ASKED_MAX, ENTRIES_MAX, Entry, Kind, Message, Piece, VERSION, Work};
 use super::writers::Writers;
-use super::{CopyError, Options, Outcome, Progress};
+use super::{Action, CopyError, Options, Outcome, Progress, Report, Rights};
 
 /// For a client to say what it wants on a stream that it opened. Ours.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(30);
@@ -22,7 +23,7 @@ pub struct Served {
     tree: Tree,
     /// The one file below `tree` that is served; `None`: all of it.
     file: Option<Relative>,
-    is_writable: bool,
+    rights: Rights,
     writers: Writers,
 }
 
@@ -32,13 +33,14 @@ impl Served {
     /// # Errors
     /// Where it is not there, or is a file that would be written to.
     pub fn new(path: &Path, is_writable: bool) -> Result<Self, CopyError> {
+        let rights = if is_writable { Rights::Write } else { Rights::Read };
         let failed = |error| CopyError::Argument(format!("{}: {error}", path.display()));
         let path = path.canonicalize().map_err(failed)?;
         if path.is_dir() {
             return Ok(Self {
                 tree: Tree::open(&path).map_err(failed)?,
                 file: None,
-                is_writable,
+                rights,
                 writers: Writers::default(),
             });
         }
@@ -53,7 +55,7 @@ impl Served {
         Ok(Self {
             tree: Tree::open(parent).map_err(failed)?,
             file: Some(file),
-            is_writable,
+            rights,
             writers: Writers::default(),
         })
     }
@@ -82,24 +84,40 @@ impl Served {
         writer: &mut W,
     ) -> Result<Outcome, CopyError> {
         let progress = Progress::default();
-        let Request { version, direction, path, name, options, owner } = request;
+        let Request { version, work, options, owner, rights } = request;
+        let rights = rights.unwrap_or(self.rights);
         let writers = owner.as_deref().map(|owner| (&self.writers, owner));
-        let refusal = match (version, direction) {
-            (VERSION, Direction::Pull) => match self.source(&path, name.as_deref()) {
+        let refusal = match work {
+            _ if version != VERSION => {
+                format!("version {version} of the protocol is asked for, this is {VERSION}")
+            }
+            Some(Work::Pull { paths, name }) => match self.source(&paths, name.as_deref(), rights) {
                 Ok(source) => {
                     accept(None, writer).await?;
-                    return send(&source, options, &progress, reader, writer).await;
+                    return send(&source, &options, &progress, reader, writer).await;
                 }
                 Err(reason) => reason,
             },
-            (VERSION, Direction::Push) => match self.destination(&path) {
-                Ok((tree, name)) => {
-                    accept(name, writer).await?;
-                    return receive(&tree, options, writers, &progress, reader, writer).await;
+            Some(Work::List { paths, is_recursive }) => match self.to_list(&paths, is_recursive, rights) {
+                Ok(source) => {
+                    accept(None, writer).await?;
+                    show(&source, &options, writer).await?;
+                    return Ok(Outcome::default());
                 }
                 Err(reason) => reason,
             },
-            _ => format!("version {version} of the protocol is asked for, this is {VERSION}"),
+            Some(Work::Push { path, is_directory }) => {
+                match self.destination(&path, is_directory, rights, &options) {
+                    Ok((tree, name)) => {
+                        accept(name.clone(), writer).await?;
+                        let tops = name.map_or(TopNames::Any, TopNames::One);
+                        let terms = Terms { options: &options, rights, tops, writers };
+                        return receive(&tree, terms, &progress, reader, writer).await;
+                    }
+                    Err(reason) => reason,
+                }
+            }
+            None => "nothing is asked for".into(),
         };
         let reason = wire::bounded(refusal);
         wire::write(writer, &Message::Refused { reason: reason.clone() }).await?;
@@ -107,34 +125,66 @@ impl Served {
         Err(CopyError::Refused(reason))
     }
 
-    fn source(&self, path: &str, name: Option<&str>) -> Result<Source, String> {
-        Relative::parse(path.strip_suffix('/').unwrap_or(path))?;
-        let path = match &self.file {
-            Some(file) if path.is_empty() || path == file.as_str() => file.as_str(),
-            Some(_) => return Err("it is not served".into()),
-            None => path,
-        };
-        let mut source = Source::below(&self.tree, path).map_err(|error| format!("{path}: {error}"))?;
+    /// The served paths that are asked for: of the one file that is served, also without its name.
+    fn paths(&self, paths: &[String], rights: Rights) -> Result<Vec<String>, String> {
+        if rights == Rights::Drop {
+            return Err("this takes files and shows none".into());
+        }
+        let Some(file) = &self.file else { return Ok(paths.to_vec()) };
+        match paths.iter().all(|path| path.is_empty() || path == file.as_str()) {
+            true => Ok(vec![file.as_str().to_owned()]),
+            false => Err("it is not served".into()),
+        }
+    }
+
+    fn source(&self, paths: &[String], name: Option<&str>, rights: Rights) -> Result<Source, String> {
+        let mut source = Source::below(&self.tree, &self.paths(paths, rights)?)?;
         name.map_or(Ok(()), |name| source.rename(name))?;
         Ok(source)
     }
 
-    /// The directory that `path` is; or the one before it, and the name that a file or directory gets there.
-    fn destination(&self, path: &str) -> Result<(Tree, Option<String>), String> {
-        if !self.is_writable {
-            return Err("this is served for reading only".into());
+    fn to_list(&self, paths: &[String], is_recursive: bool, rights: Rights) -> Result<Source, String> {
+        Source::to_list(&self.tree, &self.paths(paths, rights)?, is_recursive)
+    }
+
+    /// The directory that `path` is, or is to be; or the one before it, and the name that a file or directory gets there. Directories
+    /// on the way are made.
+    fn destination(
+        &self,
+        path: &str,
+        is_directory: bool,
+        rights: Rights,
+        options: &Options,
+    ) -> Result<(Tree, Option<String>), String> {
+        match rights {
+            Rights::Read => Err("this is served for reading only".into()),
+            Rights::Drop if options.delete => Err("nothing is removed here".into()),
+            Rights::Drop | Rights::Write => place_in(&self.tree, path, is_directory, options.dry_run),
         }
-        let path = Relative::parse(path)?;
-        let failed = |path: &str, error: std::io::Error| format!("{path}: {error}");
-        match self.tree.subtree(&path) {
-            Ok(tree) => Ok((tree, None)),
-            Err(error) if error.kind() == ErrorKind::NotFound || error.kind() == ErrorKind::NotADirectory => {
-                let (directory, name) = path.split();
-                let tree = self.tree.subtree(&Relative::parse(directory)?);
-                Ok((tree.map_err(|error| failed(directory, error))?, Some(name.to_owned())))
-            }
-            Err(error) => Err(failed(path.as_str(), error)),
+    }
+}
+
+/// The directory `path` below `tree` and no name, if it is one or `is_directory`; else the one before it and the last name.
+fn place_in(
+    tree: &Tree,
+    path: &str,
+    is_directory: bool,
+    dry_run: bool,
+) -> Result<(Tree, Option<String>), String> {
+    let path = Relative::parse(path)?;
+    let failed = |path: &str, error: std::io::Error| format!("{path}: {error}");
+    match tree.subtree(&path) {
+        Ok(tree) => Ok((tree, None)),
+        Err(error) if error.kind() == ErrorKind::NotADirectory && is_directory => {
+            Err(format!("{}: no directory", path.as_str()))
         }
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            let (before, name) = path.split();
+            let made = if is_directory { path.clone() } else { Relative::parse(before)? };
+            let tree = tree.make_subtree(&made, dry_run).map_err(|error| failed(made.as_str(), error))?;
+            Ok((tree, (!is_directory).then(|| name.to_owned())))
+        }
+        Err(error) => Err(failed(path.as_str(), error)),
     }
 }
 
@@ -142,29 +192,44 @@ impl Served {
 #[derive(Clone, Debug)]
 pub struct Request {
     version: u32,
-    /// Which way.
-    pub direction: Direction,
-    /// What on the server.
-    pub path: String,
-    name: Option<String>,
+    /// The work; `None` from a client of another version.
+    pub work: Option<Work>,
     /// How.
     pub options: Options,
     /// Who asks, as far as is known: a copy of the same one takes over from one whose client has gone.
     pub owner: Option<String>,
+    /// Rights of this client, where they differ from those of all.
+    pub rights: Option<Rights>,
 }
 
 impl Request {
-    /// Reads the first message of a stream.
+    /// Reads the first messages of a stream.
     ///
     /// # Errors
-    /// Where it is another, does not come in time, or the stream breaks.
+    /// Where they are others, do not come in time, or the stream breaks.
     pub async fn read<R: AsyncRead + Unpin>(reader: &mut R) -> Result<Self, CopyError> {
-        let first = tokio::time::timeout(HELLO_TIMEOUT, wire::read(reader)).await;
-        match first.map_err(|_| CopyError::Protocol("nothing is asked for".into()))?? {
-            Message::Hello { version, direction, path, name, options } => {
-                Ok(Self { version, direction, path, name, options, owner: None })
+        let first = tokio::time::timeout(HELLO_TIMEOUT, Self::read_now(reader)).await;
+        first.map_err(|_| CopyError::Protocol("nothing is asked for".into()))?
+    }
+
+    async fn read_now<R: AsyncRead + Unpin>(reader: &mut R) -> Result<Self, CopyError> {
+        let Message::Hello { version, .. } = wire::read(reader).await? else {
+            return Err(CopyError::Protocol("the first message is no hello".into()));
+        };
+        let mut request =
+            Self { version, work: None, options: Options::default(), owner: None, rights: None };
+        if version != VERSION {
+            return Ok(request);
+        }
+        match wire::read(reader).await? {
+            Message::Ask { work, options } => {
+                if options.exclude.len() > ASKED_MAX {
+                    return Err(CopyError::Limit { what: "patterns", max: ASKED_MAX });
+                }
+                (request.work, request.options) = (Some(work), options);
+                Ok(request)
             }
-            _ => Err(CopyError::Protocol("the first message is no hello".into())),
+            other => Err(wire::unexpected(&other)),
         }
     }
 }
@@ -176,11 +241,13 @@ async fn accept(name: Option<String>, writer: &mut (impl AsyncWrite + Unpin)) ->
 
 /// Asks, and gives the name that the server has for the one source.
 async fn ask<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
-    hello: &Message,
+    work: Work,
+    options: &Options,
     reader: &mut R,
     writer: &mut W,
 ) -> Result<Option<String>, CopyError> {
-    wire::write(writer, hello).await?;
+    wire::write(writer, &Message::hello()).await?;
+    wire::write(writer, &Message::Ask { work, options: options.clone() }).await?;
     writer.flush().await?;
     match wire::read(reader).await? {
         Message::Ready { name } => Ok(name),
@@ -189,62 +256,177 @@ async fn ask<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     }
 }
 
-/// Sends `source` into the directory `path` of a server. Where the server has no such directory, but the one before it, the
-/// last part of `path` is the name that the one source gets; not so where it ends in a slash.
+/// Sends `source` into the directory `path` of a server. Where the server has no such directory the last part of `path` is the name
+/// that the one source gets; it is a directory that is made where it ends in a slash, or where there are several sources.
 ///
 /// # Errors
 /// Where the server refuses, or the stream or the protocol breaks.
 pub async fn push<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     mut source: Source,
     path: &str,
-    options: Options,
+    options: &Options,
     progress: &Progress,
     reader: &mut R,
     writer: &mut W,
 ) -> Result<Outcome, CopyError> {
     let directory = path.strip_suffix('/');
+    let is_directory = directory.is_some() || !source.is_single();
     let to = directory.unwrap_or(path).to_owned();
-    let hello =
-        Message::Hello { version: VERSION, direction: Direction::Push, path: to, name: None, options };
-    if let Some(name) = ask(&hello, reader, writer).await? {
-        if directory.is_some() {
-            return Err(CopyError::Refused(format!("{path} is no directory there")));
-        }
+    if let Some(name) = ask(Work::Push { path: to, is_directory }, options, reader, writer).await? {
         source.rename(&name).map_err(|reason| CopyError::Refused(format!("{path}: {reason}")))?;
+    }
+    if source.needs_name() {
+        return Err(CopyError::Argument(format!(
+            "{path:?} is a directory there: add the name that standard input gets in it"
+        )));
     }
     send(&source, options, progress, reader, writer).await
 }
 
-/// Fetches `path` of a server to `destination`: into it where it is a directory, else under its name.
+/// Fetches `paths` of a server to `destination`: into it where it is a directory, ends in a slash or there are several, else under its
+/// name. Directories on the way are made.
 ///
 /// # Errors
-/// Where neither `destination` nor what it stands in is a directory, the server refuses, or the stream or the protocol
-/// breaks.
+/// Where something else is in the way, the server refuses, or the stream or the protocol breaks.
 pub async fn pull<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
-    path: &str,
+    paths: &[String],
     destination: &Path,
-    options: Options,
+    options: &Options,
     progress: &Progress,
     reader: &mut R,
     writer: &mut W,
 ) -> Result<Outcome, CopyError> {
-    let (tree, name) = place(destination)?;
-    let path = path.to_owned();
-    let hello = Message::Hello { version: VERSION, direction: Direction::Pull, path, name, options };
-    ask(&hello, reader, writer).await?;
-    receive(&tree, options, None, progress, reader, writer).await
+    let wrong = |reason: String| CopyError::Argument(format!("{}: {reason}", destination.display()));
+    let text = destination.to_str().ok_or_else(|| wrong("the name is not UTF-8".into()))?;
+    let is_directory = text.ends_with('/') || paths.len() > 1;
+    let name = match is_directory || destination.is_dir() {
+        true => None,
+        false => Some(text.rsplit('/').next().unwrap_or_default().to_owned()),
+    };
+    if name.as_deref().is_some_and(|name| matches!(name, "" | "." | "..")) {
+        return Err(wrong("no name for a file".into()));
+    }
+    let work = Work::Pull { paths: paths.to_vec(), name: name.clone() };
+    ask(work, options, reader, writer).await?;
+    let before = if name.is_none() { text } else { text.rsplit_once('/').map_or("", |(before, _)| before) };
+    // Of a path from the root the slash is the directory.
+    let before = if before.is_empty() && text.starts_with('/') { "/" } else { before };
+    let tree = open_or_make(Path::new(before), options.dry_run).map_err(|error| wrong(error.to_string()))?;
+    let tops = TopNames::asked(paths, name.as_deref());
+    let terms = Terms { options, rights: Rights::Write, tops, writers: None };
+    receive(&tree, terms, progress, reader, writer).await
 }
 
-/// The directory that `destination` is; or the one that it stands in, and its name there.
-fn place(destination: &Path) -> Result<(Tree, Option<String>), CopyError> {
-    let wrong = |what: String| CopyError::Argument(format!("{}: {what}", destination.display()));
-    let slash = destination.as_os_str().as_encoded_bytes().ends_with(b"/");
-    if slash || destination.is_dir() {
-        return Ok((Tree::open(destination).map_err(|error| wrong(error.to_string()))?, None));
+/// The directory of this user's, made where it is not there.
+fn open_or_make(directory: &Path, dry_run: bool) -> std::io::Result<Tree> {
+    let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
+    match Tree::open(directory) {
+        Err(error) if error.kind() == ErrorKind::NotFound && dry_run => Ok(Tree::missing()),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            std::fs::create_dir_all(directory)?;
+            Tree::open(directory)
+        }
+        opened => opened,
     }
-    let name = destination.file_name().and_then(|name| name.to_str());
-    let name = name.ok_or_else(|| wrong("no name for a file".into()))?.to_owned();
-    let parent = destination.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let tree = Tree::open(parent.unwrap_or(Path::new("."))).map_err(|error| wrong(error.to_string()))?;
-    Ok((tree, Some(name)))
+}
+
+/// Tells `found` each name that a server has at `paths`, and which it cannot show.
+///
+/// # Errors
+/// Where the server refuses, or the stream or the protocol breaks; those of `found`.
+pub async fn list<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, E: From<CopyError>>(
+    paths: &[String],
+    is_recursive: bool,
+    options: &Options,
+    reader: &mut R,
+    writer: &mut W,
+    mut found: impl FnMut(Result<Entry, Report>) -> Result<(), E>,
+) -> Result<(), E> {
+    ask(Work::List { paths: paths.to_vec(), is_recursive }, options, reader, writer).await?;
+    for _ in 0..=ENTRIES_MAX {
+        match wire::read(reader).await? {
+            Message::Entry(entry) => found(Ok(entry))?,
+            Message::Omitted { path, reason, is_failure } => {
+                let action = if is_failure { Action::Failed } else { Action::Skipped };
+                found(Err(Report { path, action, reason: Some(reason) }))?;
+            }
+            Message::EntriesEnd { .. } => return Ok(()),
+            other => return Err(wire::unexpected(&other).into()),
+        }
+    }
+    Err(CopyError::Limit { what: "paths", max: ENTRIES_MAX }.into())
+}
+
+/// Writes the contents of the one file `path` of a server to `out`.
+///
+/// # Errors
+/// Where the server refuses, it is no file, it cannot be sent or written as a whole, or the stream or the protocol breaks.
+pub async fn pull_into<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
+    path: &str,
+    out: &mut (impl AsyncWrite + Unpin),
+    progress: &Progress,
+    reader: &mut R,
+    writer: &mut W,
+) -> Result<Outcome, CopyError> {
+    let options = Options::default();
+    ask(Work::Pull { paths: vec![path.to_owned()], name: None }, &options, reader, writer).await?;
+    one_file(path, reader).await?;
+    wire::write(writer, &Message::Want { index: 0, offset_octets: 0, blake3: String::new() }).await?;
+    wire::write(writer, &Message::WantsEnd).await?;
+    writer.flush().await?;
+    match wire::read(reader).await? {
+        Message::Contents { index: 0, offset_octets: 0, size_octets, .. } => {
+            progress.total_octets.store(size_octets.unwrap_or(0), std::sync::atomic::Ordering::Relaxed);
+        }
+        other => return Err(wire::unexpected(&other)),
+    }
+    let mut outcome = Outcome::default();
+    let (mut hasher, mut buffer) = (blake3::Hasher::new(), Vec::new());
+    loop {
+        let piece = wire::read_contents(reader, &mut buffer).await?;
+        match piece {
+            Piece::End => break,
+            // It is no longer than a hole may be.
+            Piece::Hole(octets) => buffer.resize(usize::try_from(octets).unwrap_or(0), 0),
+            Piece::Octets => outcome.summary.received_octets += buffer.len() as u64,
+        }
+        hasher.update(&buffer);
+        out.write_all(&buffer).await?;
+        progress.done_octets.fetch_add(buffer.len() as u64, std::sync::atomic::Ordering::Relaxed);
+    }
+    out.flush().await?;
+    let failure = match wire::read(reader).await? {
+        Message::ContentsEnd { failure: Some(failure), .. } => Some(failure),
+        Message::ContentsEnd { blake3, failure: None } => {
+            (hasher.finalize().to_hex().as_str() != blake3).then(|| "its checksum does not fit".to_owned())
+        }
+        other => return Err(wire::unexpected(&other)),
+    };
+    let action = if failure.is_some() { Action::Failed } else { Action::Copied };
+    outcome.summary.count(action);
+    let report = Report { path: wire::bounded(path.to_owned()), action, reason: failure };
+    wire::write(writer, &Message::Report(report.clone())).await?;
+    outcome.paths.push(report);
+    wire::write(writer, &Message::Summary(outcome.summary)).await?;
+    writer.flush().await?;
+    Ok(outcome)
+}
+
+/// Reads a list that has one file and nothing else.
+async fn one_file<R: AsyncRead + Unpin>(path: &str, reader: &mut R) -> Result<(), CopyError> {
+    let wrong =
+        |what: &str| CopyError::Argument(format!("{path}: {what}; only one file can go to standard output"));
+    let mut files = 0;
+    loop {
+        match wire::read(reader).await? {
+            Message::Entry(Entry { kind: Kind::File { .. }, .. }) if files == 0 => files += 1,
+            Message::Entry(Entry { kind: Kind::File { .. }, .. }) => return Err(wrong("several files")),
+            Message::Entry(Entry { kind: Kind::Directory, .. }) => return Err(wrong("a directory")),
+            Message::Entry(Entry { kind: Kind::Symlink { .. }, .. }) => return Err(wrong("a symbolic link")),
+            Message::Omitted { reason, .. } => return Err(wrong(&reason)),
+            Message::EntriesEnd { .. } if files == 1 => return Ok(()),
+            Message::EntriesEnd { .. } => return Err(wrong("no file")),
+            other => return Err(wire::unexpected(&other)),
+        }
+    }
 }

@@ -6,7 +6,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use super::{CopyError, Options, Report, Summary};
 
 /// Of the protocol. Both ends must have the same.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// Of a message or a piece of contents, octets: one buffer of this size holds any.
 pub const LENGTH_MAX: usize = 64 * 1024;
 /// Paths in one copy: what a receiver keeps of each stays below 1 GiB in all.
@@ -17,6 +17,12 @@ pub const NAMES_OCTETS_MAX: usize = 256 << 20;
 pub const PATH_OCTETS_MAX: usize = 4096;
 /// Octets of a name: NAME_MAX of Linux.
 pub const NAME_OCTETS_MAX: usize = 255;
+/// Set in a piece's length: the piece is a hole, and the other bits are its length.
+const HOLE: u32 = 1 << 31;
+/// Octets of a hole in one piece. Ours: a receiver hashes them, so that four octets on the wire cost it some milliseconds at most.
+pub const HOLE_OCTETS_MAX: u64 = 16 << 20;
+/// Paths that a client may ask for, and patterns that it may leave out, in one copy: all fit in one message. Ours.
+pub const ASKED_MAX: usize = 4096;
 
 /// Which way contents go, seen from the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,6 +53,49 @@ pub enum Kind {
         /// Where it points.
         target: String,
     },
+    /// A file whose length nobody knows before its end.
+    Stream,
+}
+
+/// A point in time, to the nanosecond and as far as file systems go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "(i64, u32)", into = "(i64, u32)")]
+pub struct Timestamp {
+    /// Whole seconds since 1970, rounded down.
+    s: i64,
+    /// Beyond them.
+    ns: u32,
+}
+
+impl Timestamp {
+    /// `ns` after `s` seconds since 1970; `None` where `ns` are a second or more, which means other things to system calls.
+    pub fn new(s: i64, ns: u32) -> Option<Self> {
+        (ns < 1_000_000_000).then_some(Self { s, ns })
+    }
+
+    /// Whole seconds since 1970, rounded down.
+    pub fn s(self) -> i64 {
+        self.s
+    }
+
+    /// Nanoseconds beyond the seconds.
+    pub fn ns(self) -> u32 {
+        self.ns
+    }
+}
+
+impl TryFrom<(i64, u32)> for Timestamp {
+    type Error = &'static str;
+
+    fn try_from((s, ns): (i64, u32)) -> Result<Self, Self::Error> {
+        Self::new(s, ns).ok_or("a second has less than 1,000,000,000 ns")
+    }
+}
+
+impl From<Timestamp> for (i64, u32) {
+    fn from(Timestamp { s, ns }: Timestamp) -> Self {
+        (s, ns)
+    }
 }
 
 /// A path of the source.
@@ -57,33 +106,95 @@ pub struct Entry {
     pub path: String,
     /// What it is.
     pub kind: Kind,
-    /// Last change, ns since 1970.
-    pub mtime_ns: i64,
+    /// Last change.
+    pub mtime: Timestamp,
     /// Permission bits.
     pub mode: u32,
+}
+
+/// The request of a client.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Work {
+    /// To send files.
+    Push {
+        /// The destination, relative to the served directory.
+        path: String,
+        /// It is a directory, made where it is not there; else it may be the new name of the one source.
+        is_directory: bool,
+    },
+    /// To get files.
+    Pull {
+        /// Relative to the served directory. A path that ends in a slash is sent without its name; one that does not exist is a pattern.
+        paths: Vec<String>,
+        /// New name of the one source.
+        name: Option<String>,
+    },
+    /// To list paths, as [`Message::Entry`]s.
+    List {
+        /// As in [`Work::Pull`].
+        paths: Vec<String>,
+        /// Also in directories of directories.
+        is_recursive: bool,
+    },
+}
+
+impl Work {
+    /// Which way contents go; a list has none.
+    pub fn direction(&self) -> Option<Direction> {
+        match self {
+            Self::Push { .. } => Some(Direction::Push),
+            Self::Pull { .. } => Some(Direction::Pull),
+            Self::List { .. } => None,
+        }
+    }
+
+    /// Paths on the server, in one line.
+    pub fn paths(&self) -> String {
+        match self {
+            Self::Push { path, .. } => path.clone(),
+            Self::Pull { paths, .. } | Self::List { paths, .. } => paths.join(" "),
+        }
+    }
+}
+
+/// The options of version 1, which [`Message::Hello`] keeps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HelloOptions {
+    checksum: bool,
+    delete: bool,
+    dry_run: bool,
 }
 
 /// All that the two ends say to each other.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "say", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Message {
-    /// First, from the client.
+    /// First, from the client. It looks as in version 1 for good, so that ends of any two versions refuse each other in words.
     Hello {
         /// [`VERSION`].
         version: u32,
-        /// Which way.
+        /// Of version 1.
         direction: Direction,
-        /// What on the server: relative to what it serves. One to send that ends in a slash is sent without its name.
+        /// Of version 1.
         path: String,
-        /// What the one source is to be called where it arrives. For [`Direction::Pull`].
+        /// Of version 1.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         name: Option<String>,
+        /// Of version 1.
+        options: HelloOptions,
+    },
+    /// From the client, right behind [`Message::Hello`].
+    Ask {
+        /// The request.
+        work: Work,
         /// How.
         options: Options,
     },
     /// The server does it.
     Ready {
-        /// What the one source is to be called: the path is no directory, and the one before it is.
+        /// What the one source is to be called: the path is no directory.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         name: Option<String>,
     },
@@ -94,12 +205,19 @@ pub enum Message {
     },
     /// Sender: a path of the source.
     Entry(Entry),
+    /// Sender: a path of the source that is not carried. Nothing is deleted there; in a directory nothing below it.
+    Omitted {
+        /// As far as it is text.
+        path: String,
+        /// Why.
+        reason: String,
+        /// It could not be read; else it is nothing that is carried.
+        is_failure: bool,
+    },
     /// Sender: no more paths.
     EntriesEnd {
-        /// Paths that could not be listed: with any, nothing is deleted.
-        unlisted: Vec<Report>,
-        /// How many there are, those included that `unlisted` has no room for.
-        unlisted_count: u64,
+        /// The top of the list is the whole of one directory, which is sent without its name.
+        is_top_listed: bool,
     },
     /// Receiver: send this file.
     Want {
@@ -118,6 +236,10 @@ pub enum Message {
         index: usize,
         /// From here on: what was wanted, or 0 where the prefix is another file's.
         offset_octets: u64,
+        /// Of the whole file when it was opened; `None` of a stream.
+        size_octets: Option<u64>,
+        /// Its last change when it was opened; `None` of a stream.
+        mtime: Option<Timestamp>,
     },
     /// Sender: the hash of the whole file, or why there is none.
     ContentsEnd {
@@ -126,10 +248,36 @@ pub enum Message {
         /// The file changed meanwhile, or could not be read.
         failure: Option<String>,
     },
+    /// Receiver, while contents come: this file cannot be kept. The sender ends it and goes on with the next one.
+    Stop {
+        /// Place in the manifest.
+        index: usize,
+        /// Why.
+        reason: String,
+    },
     /// Receiver: what became of a path.
     Report(Report),
     /// Receiver: the end.
     Summary(Summary),
+}
+
+impl Message {
+    /// The first message of a client.
+    pub fn hello() -> Self {
+        let (version, direction, options) = (VERSION, Direction::Pull, HelloOptions::default());
+        Self::Hello { version, direction, path: String::new(), name: None, options }
+    }
+}
+
+/// A part of a file's contents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Piece {
+    /// The octets that the buffer has.
+    Octets,
+    /// So many zeros that take no room.
+    Hole(u64),
+    /// There is no more.
+    End,
 }
 
 /// Text with its end cut off where it would not fit in a message.
@@ -180,7 +328,48 @@ pub async fn read_piece(
     stream: &mut (impl AsyncRead + Unpin),
     buffer: &mut Vec<u8>,
 ) -> Result<(), CopyError> {
-    let length = stream.read_u32().await? as usize;
+    let length = stream.read_u32().await?;
+    read_octets(stream, length, buffer).await
+}
+
+/// Writes a hole of at most [`HOLE_OCTETS_MAX`].
+///
+/// # Errors
+/// Where it is longer, or the stream breaks.
+pub async fn write_hole(stream: &mut (impl AsyncWrite + Unpin), length_octets: u64) -> Result<(), CopyError> {
+    let length = u32::try_from(length_octets).ok().filter(|_| (1..=HOLE_OCTETS_MAX).contains(&length_octets));
+    let max = HOLE_OCTETS_MAX as usize;
+    let length = length.ok_or(CopyError::Limit { what: "octets in a hole", max })?;
+    Ok(stream.write_all(&(HOLE | length).to_be_bytes()).await?)
+}
+
+/// Reads a part of a file's contents. `buffer` has its octets afterwards, and nothing where it has none.
+///
+/// # Errors
+/// Where it is too long, or the stream breaks.
+pub async fn read_contents(
+    stream: &mut (impl AsyncRead + Unpin),
+    buffer: &mut Vec<u8>,
+) -> Result<Piece, CopyError> {
+    let length = stream.read_u32().await?;
+    buffer.clear();
+    if length & HOLE == 0 {
+        read_octets(stream, length, buffer).await?;
+        return Ok(if buffer.is_empty() { Piece::End } else { Piece::Octets });
+    }
+    let length_octets = u64::from(length & !HOLE);
+    if !(1..=HOLE_OCTETS_MAX).contains(&length_octets) {
+        return Err(CopyError::Limit { what: "octets in a hole", max: HOLE_OCTETS_MAX as usize });
+    }
+    Ok(Piece::Hole(length_octets))
+}
+
+async fn read_octets(
+    stream: &mut (impl AsyncRead + Unpin),
+    length: u32,
+    buffer: &mut Vec<u8>,
+) -> Result<(), CopyError> {
+    let length = length as usize;
     if length > LENGTH_MAX {
         return Err(CopyError::Limit { what: "octets in a message", max: LENGTH_MAX });
     }

@@ -13,6 +13,8 @@ use tokio::time::sleep;
 
 /// A copy that has got nothing for so long is taken for gone when its user copies the file again. Ours.
 const SILENCE: Duration = Duration::from_secs(2);
+/// For a copy to fall silent: octets of a client that has gone may still be on the way, or in buffers. Ours.
+const FALLS_SILENT: Duration = Duration::from_secs(6);
 /// For a copy that is told to stop to let go of its file. Ours.
 const LET_GO: Duration = Duration::from_secs(1);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -59,10 +61,16 @@ impl Writers {
         let Some(writing) = self.all().get(&file).filter(|writing| writing.owner == owner).cloned() else {
             return false;
         };
-        let before = writing.octets.load(Relaxed);
-        sleep(SILENCE).await;
-        if writing.octets.load(Relaxed) != before {
-            return false;
+        let (mut before, mut silent, mut waited) =
+            (writing.octets.load(Relaxed), Duration::ZERO, Duration::ZERO);
+        while silent < SILENCE {
+            if waited >= FALLS_SILENT {
+                return false;
+            }
+            sleep(LOOK_EVERY).await;
+            let now = writing.octets.load(Relaxed);
+            silent = if now == before { silent + LOOK_EVERY } else { Duration::ZERO };
+            (before, waited) = (now, waited + LOOK_EVERY);
         }
         writing.stop.notify_one();
         let mut waited = Duration::ZERO;
@@ -78,8 +86,8 @@ impl Writers {
 }
 
 impl Claim<'_> {
-    pub fn on_octets(&self, count: usize) {
-        self.writing.octets.fetch_add(count as u64, Relaxed);
+    pub fn on_octets(&self, count: u64) {
+        self.writing.octets.fetch_add(count, Relaxed);
     }
 
     /// Waits until another copy takes the file over.

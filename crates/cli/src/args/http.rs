@@ -7,13 +7,14 @@ use clap::Args;
 
 pub(super) const FETCH_AFTER_HELP: &str = "\
 What comes is kept in FILE.part until it is whole; another attempt at the same address goes on with it, if
-the server says that it is still the same file.
+the server says that it is still the same file. A part that changed since is begun anew. The whole is checked
+against --sha256, or a digest that the server gives. https is fetched without repair.
 
   tacit fetch http://198.18.0.1/video.mp4
   tacit shell --scheme fwp --server -- nginx -g 'daemon off;' -- tacit fetch http://198.18.0.1/video.mp4
 
-Exit codes: 0 done; 1 another SHA-256; 2 bad input, https, or a file that cannot be written; 3 the server has
-no such file; 4 no connection, or none that lasts; 5 the file changed, or a hole could not be filled.";
+Exit codes: 0 done; 1 another SHA-256; 2 bad input, or a file that cannot be written; 3 the server has no such
+file; 4 no connection, or none that lasts; 5 the file changed, or a hole could not be filled.";
 
 pub(super) const PROXY_AFTER_HELP: &str = "\
 For programs that read http_proxy. GET is repaired, other methods pass as they are; CONNECT is refused, for
@@ -26,11 +27,14 @@ Exit codes: 0 stopped by a signal; 2 bad input, or an address that cannot be lis
 /// Arguments of `fetch`.
 #[derive(Debug, Args)]
 pub struct FetchArgs {
-    /// Address of the file: http://HOST[:PORT]/PATH
+    /// Address of the file: http://HOST[:PORT]/PATH, or with https
     pub url: String,
     /// Where to put it; - is standard output [default: its name in the address]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Put it where its name in the address says, which is so in any case
+    #[arg(short = 'O', long, conflicts_with = "output")]
+    pub remote_name: bool,
     /// Begin anew, whatever an earlier attempt left
     #[arg(long)]
     pub restart: bool,

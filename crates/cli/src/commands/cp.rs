@@ -1,6 +1,8 @@
 //! `tacit cp`.
 
+use std::collections::BTreeSet;
 use std::io::{BufRead as _, IsTerminal as _};
+use std::num::NonZeroU64;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering::Relaxed;
@@ -9,22 +11,28 @@ use std::time::{Duration, Instant};
 use indicatif::HumanBytes;
 use serde::Serialize;
 use tacit_apps::SERVE_PORT;
+use tacit_apps::copy::limit::Limited;
 use tacit_apps::copy::sender::Source;
-use tacit_apps::copy::session::{pull, push};
+use tacit_apps::copy::session::{pull, pull_into, push};
 use tacit_apps::copy::wire::Direction;
-use tacit_apps::copy::{Action, CopyError, Options, Outcome, Progress, Summary, open_many_files};
-use tacit_apps::node::{self, NodeError};
+use tacit_apps::copy::{self, Action, CopyError, Options, Outcome, Progress, Summary, open_many_files};
+use tacit_apps::node::{self, Node, NodeError};
 use tacit_scenario::table::significant;
-use tacit_tack::{Connection, ConnectionError, PublicKey, StreamError};
+use tacit_tack::{
+    Config, Connection, ConnectionError, Identity, PublicKey, RecvStream, SendStream, StreamError,
+};
 use tokio::io::{AsyncWriteExt as _, BufReader, BufWriter};
+use tokio::runtime::Runtime;
 
 use super::{keys, seen, serve};
-use crate::args::CpArgs;
+use crate::args::{CpArgs, LogArgs};
 use crate::output::{FAILED, Failure, INTERRUPTED, NetworkFailure, note, print, print_json, printable};
-use crate::progress;
+use crate::progress::{self, OctetBar};
 
 /// What begins the name of a file on a server.
 const SCHEME: &str = "tack://";
+/// Standard input or output, where a file is named.
+const STANDARD: &str = "-";
 /// How often the bar is drawn.
 const DRAWN_EVERY: Duration = Duration::from_millis(100);
 /// Octets that are read or written at once: a piece of contents.
@@ -35,24 +43,31 @@ pub const LAST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A place on a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Remote {
+pub struct Remote {
     /// HOST:PORT.
-    server: String,
-    path: String,
+    pub server: String,
+    pub path: String,
 }
 
 /// What is copied, and which way.
 #[derive(Debug, PartialEq, Eq)]
 enum Plan {
-    Push { sources: Vec<String>, to: Remote },
-    Pull { server: String, paths: Vec<String>, to: String },
+    Push {
+        sources: Vec<String>,
+        to: Remote,
+    },
+    /// Of each server the paths.
+    Pull {
+        from: Vec<(String, Vec<String>)>,
+        to: String,
+    },
 }
 
 /// What a copy came to, for `--json`.
 #[derive(Serialize)]
 struct Report<'a> {
     direction: Direction,
-    server: &'a str,
+    server: String,
     dry_run: bool,
     duration_s: f64,
     throughput_bps: f64,
@@ -60,89 +75,79 @@ struct Report<'a> {
     outcome: &'a Outcome,
 }
 
+/// One copy with one server.
+enum Job {
+    Push(Source, String),
+    Pull(Vec<String>, String),
+    /// The file, to standard output.
+    PullInto(String),
+}
+
 pub fn run(args: &CpArgs) -> Result<ExitCode, Failure> {
     seen::begin(&args.seen);
     let plan = plan(&args.paths).map_err(CopyError::Argument)?;
-    let options = Options { checksum: args.checksum, delete: args.delete, dry_run: args.dry_run };
-    let (direction, server) = match &plan {
-        Plan::Push { to, .. } => (Direction::Push, to.server.clone()),
-        Plan::Pull { server, .. } => (Direction::Pull, server.clone()),
+    let direction = match &plan {
+        Plan::Push { .. } => Direction::Push,
+        Plan::Pull { .. } => Direction::Pull,
     };
-    // What is not here is said before anyone is asked for anything.
-    let source = match &plan {
-        Plan::Push { sources, .. } => Some(Source::named(sources)?),
-        Plan::Pull { paths, to, .. } if paths.len() > 1 && !Path::new(to).is_dir() => {
-            return Err(
-                CopyError::Argument(format!("{to}: several SRC need a directory that is there")).into()
-            );
-        }
-        Plan::Pull { .. } => None,
+    let options = Options {
+        checksum: args.checksum,
+        delete: args.delete,
+        dry_run: args.dry_run,
+        exclude: args.exclude.clone(),
     };
+    // Missing sources are told before any connection.
+    let jobs = jobs(plan, args)?;
+    let servers: Vec<_> = jobs.iter().map(|(server, _)| server.clone()).collect();
+    let to_stdout = jobs.iter().any(|(_, job)| matches!(job, Job::PullInto(_)));
     open_many_files();
-    let store = keys::store()?;
-    let identity = keys::identity(&store)?;
-    let config = seen::config(&args.seen)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let (node, connection) =
-        runtime.block_on(node::connect(&store, &identity, &config, &server, |key| ask(&server, key)))?;
+    let client = Client::new(&args.seen)?;
     #[expect(clippy::disallowed_methods, reason = "a copy happens in real time")]
     let now = Instant::now;
     let begun = now();
     let progress = Progress::default();
-    let copy = async {
-        tokio::select! {
-            outcome = copy(&plan, source, options, &progress, &connection) => {
-                Ok(Some(outcome.map_err(|error| said_by(&server, identity.public(), error))?))
+    let (mut all, mut told) = (Outcome::default(), BTreeSet::new());
+    for (server, job) in jobs {
+        let copied = client.copy(&server, job, &options, args, &progress, &mut told);
+        match copied {
+            Ok(Some(outcome)) => add(&mut all, outcome),
+            stopped => {
+                // A read of standard input may go on for ever.
+                client.runtime.shutdown_background();
+                return ended(stopped.map(|_| ()), &progress);
             }
-            stopped = serve::stop() => stopped.map(|()| None),
         }
-    };
-    let copied: Result<_, Failure> = progress::of_octets(!args.quiet && !args.json, |drawn| {
-        runtime.block_on(async {
-            let mut copy = std::pin::pin!(copy);
-            loop {
-                let done = tokio::time::timeout(DRAWN_EVERY, &mut copy).await;
-                let total_octets = Some(progress.total_octets.load(Relaxed)).filter(|octets| *octets > 0);
-                drawn(progress.done_octets.load(Relaxed), total_octets);
-                if let Ok(done) = done {
-                    return done;
-                }
-            }
-        })
-    });
-    let duration_s = begun.elapsed().as_secs_f64();
-    connection.close(0, "");
-    drop(connection);
-    drop(node);
-    let resumes = "what came is kept: the same command goes on with it";
-    let outcome = match copied {
-        Ok(Some(outcome)) => outcome,
-        Ok(None) => {
-            note(&format!("tacit: interrupted; {resumes}"));
-            return Ok(ExitCode::from(INTERRUPTED));
-        }
-        Err(failure) => {
-            let is_io = matches!(failure, Failure::Network(NetworkFailure::Copy(CopyError::Io(_))));
-            if is_io && progress.done_octets.load(Relaxed) > 0 {
-                note(&format!("tacit: {resumes}"));
-            }
-            return Err(failure);
-        }
-    };
-    let throughput_bps = outcome.summary.received_octets as f64 * 8.0 / duration_s.max(1e-9);
-    if args.json {
-        let dry_run = args.dry_run;
-        print_json(&Report {
-            direction,
-            server: &server,
-            dry_run,
-            duration_s,
-            throughput_bps,
-            outcome: &outcome,
-        })?;
     }
-    say(&outcome, args, duration_s, throughput_bps)?;
-    Ok(if outcome.summary.failed > 0 { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
+    client.runtime.shutdown_background();
+    let duration_s = begun.elapsed().as_secs_f64();
+    let throughput_bps = all.summary.received_octets as f64 * 8.0 / duration_s.max(1e-9);
+    if args.json {
+        let (dry_run, server, outcome) = (args.dry_run, servers.join(" "), &all);
+        let report = Report { direction, server, dry_run, duration_s, throughput_bps, outcome };
+        match to_stdout {
+            true => note(&serde_json::to_string(&report).map_err(std::io::Error::from)?),
+            false => print_json(&report)?,
+        }
+    }
+    // Standard output has the file.
+    let is_quiet = args.quiet || args.json || to_stdout;
+    say(&all, args, is_quiet, &told, duration_s, throughput_bps)?;
+    let has_failed = all.summary.failed > 0 || args.strict && all.summary.skipped > 0;
+    Ok(if has_failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
+}
+
+/// The end of copies before their outcome: by a signal or a failure.
+fn ended(how: Result<(), Failure>, progress: &Progress) -> Result<ExitCode, Failure> {
+    let resumes = "received contents are kept: the same command resumes";
+    let Err(failure) = how else {
+        note(&format!("tacit: interrupted; {resumes}"));
+        return Ok(ExitCode::from(INTERRUPTED));
+    };
+    let is_io = matches!(failure, Failure::Network(NetworkFailure::Copy(CopyError::Io(_))));
+    if is_io && progress.done_octets.load(Relaxed) > 0 {
+        note(&format!("tacit: {resumes}"));
+    }
+    Err(failure)
 }
 
 /// Which of `paths` are where.
@@ -152,23 +157,51 @@ fn plan(paths: &[String]) -> Result<Plan, String> {
     match (remote(to)?, remotes.iter().flatten().count()) {
         (Some(to), 0) => Ok(Plan::Push { sources: from.to_vec(), to }),
         (None, here) if here == from.len() => {
-            let remotes: Vec<_> = remotes.into_iter().flatten().collect();
-            let server = remotes.first().map(|first| first.server.clone()).unwrap_or_default();
-            if remotes.iter().any(|remote| remote.server != server) {
-                return Err("all SRC must be on one server".into());
+            let mut from: Vec<(String, Vec<String>)> = Vec::new();
+            for Remote { server, path } in remotes.into_iter().flatten() {
+                match from.iter_mut().find(|(known, _)| *known == server) {
+                    Some((_, paths)) => paths.push(path),
+                    None => from.push((server, vec![path])),
+                }
             }
-            Ok(Plan::Pull {
-                server,
-                paths: remotes.into_iter().map(|remote| remote.path).collect(),
-                to: to.clone(),
-            })
+            Ok(Plan::Pull { from, to: to.clone() })
         }
         _ => Err(format!("either DEST or all SRC are {SCHEME}HOST[:PORT]/PATH, the others are here")),
     }
 }
 
+/// One copy per server.
+fn jobs(plan: Plan, args: &CpArgs) -> Result<Vec<(String, Job)>, CopyError> {
+    let wrong = |why: &str| Err(CopyError::Argument(why.to_owned()));
+    match plan {
+        Plan::Push { sources, to } if sources.iter().any(|source| source == STANDARD) => {
+            if sources.len() > 1 || args.delete || args.checksum || args.dry_run {
+                return wrong("- is copied alone, and without --delete, --checksum and --dry-run");
+            }
+            Ok(vec![(to.server, Job::Push(Source::stream(Box::new(tokio::io::stdin())), to.path))])
+        }
+        Plan::Push { sources, to } => Ok(vec![(to.server, Job::Push(Source::named(&sources)?, to.path))]),
+        Plan::Pull { from, to } if to == STANDARD => match &from[..] {
+            [(server, paths)] if paths.len() == 1 && !args.delete && !args.checksum && !args.dry_run => {
+                Ok(vec![(server.clone(), Job::PullInto(paths[0].clone()))])
+            }
+            _ => wrong("one file is copied to -, and without --delete, --checksum and --dry-run"),
+        },
+        Plan::Pull { from, .. } if from.len() > 1 && args.delete => {
+            wrong("--delete takes SRC of one server: it would delete the files of the others")
+        }
+        Plan::Pull { to, .. } if to.is_empty() => wrong("DEST has no name"),
+        Plan::Pull { from, to } => {
+            // Several need a directory.
+            let is_directory = from.len() > 1 && !to.ends_with('/');
+            let to = if is_directory { format!("{to}/") } else { to };
+            Ok(from.into_iter().map(|(server, paths)| (server, Job::Pull(paths, to.clone()))).collect())
+        }
+    }
+}
+
 /// The place on a server that `text` names; `None` for one here.
-fn remote(text: &str) -> Result<Option<Remote>, String> {
+pub fn remote(text: &str) -> Result<Option<Remote>, String> {
     let Some(rest) = text.strip_prefix(SCHEME) else { return Ok(None) };
     let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
     let wrong = || format!("{text}: a place on a server is {SCHEME}HOST[:PORT]/PATH");
@@ -202,47 +235,145 @@ pub fn ask(server: &str, key: PublicKey) -> bool {
     answer.trim().eq_ignore_ascii_case("yes")
 }
 
-/// Copies, each source that is there over a stream of its own, one after another.
+/// This user as the client of servers.
+pub struct Client {
+    store: tacit_apps::trust::Store,
+    identity: Identity,
+    config: Config,
+    pub runtime: Runtime,
+}
+
+/// A connection, which is closed in the end.
+pub struct Reached {
+    pub connection: Connection,
+    // It goes after the connection.
+    _node: Node,
+}
+
+impl Drop for Reached {
+    fn drop(&mut self) {
+        self.connection.close(0, "");
+    }
+}
+
+impl Client {
+    pub fn new(seen: &LogArgs) -> Result<Self, Failure> {
+        let store = keys::store()?;
+        let identity = keys::identity(&store)?;
+        let config = seen::config(seen)?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        Ok(Self { store, identity, config, runtime })
+    }
+
+    /// Connects to `server`.
+    pub fn reach(&self, server: &str) -> Result<Reached, Failure> {
+        let ask = |key| ask(server, key);
+        let connect = node::connect(&self.store, &self.identity, &self.config, server, ask);
+        let (node, connection) = self.runtime.block_on(connect)?;
+        Ok(Reached { connection, _node: node })
+    }
+
+    /// Tells a server that refuses this user's key from one that is gone.
+    pub fn said_by(&self, server: &str, error: CopyError) -> Failure {
+        said_by(server, self.identity.public(), error)
+    }
+
+    /// Does `job`; `None` where a signal stopped it. Failures that were printed go into `told`.
+    fn copy(
+        &self,
+        server: &str,
+        job: Job,
+        options: &Options,
+        args: &CpArgs,
+        progress: &Progress,
+        told: &mut BTreeSet<(String, Option<String>)>,
+    ) -> Result<Option<Outcome>, Failure> {
+        let reached = self.reach(server)?;
+        let rate = args.bwlimit.and_then(NonZeroU64::new);
+        let to_stdout = matches!(job, Job::PullInto(_));
+        let copy = async {
+            tokio::select! {
+                outcome = copy(job, options, rate, progress, &reached.connection) => {
+                    Ok(Some(outcome.map_err(|error| self.said_by(server, error))?))
+                }
+                stopped = serve::stop() => stopped.map(|()| None),
+            }
+        };
+        progress::of_octets(!args.quiet && !args.json && !to_stdout, |bar| {
+            self.runtime.block_on(async {
+                let mut copy = std::pin::pin!(copy);
+                loop {
+                    let done = tokio::time::timeout(DRAWN_EVERY, &mut copy).await;
+                    draw(bar, progress, told);
+                    if let Ok(done) = done {
+                        return done;
+                    }
+                }
+            })
+        })
+    }
+}
+
+/// Draws the bar, and says which files failed since the last time.
+fn draw(bar: &OctetBar, progress: &Progress, told: &mut BTreeSet<(String, Option<String>)>) {
+    let total_octets = Some(progress.total_octets.load(Relaxed)).filter(|octets| *octets > 0);
+    bar.draw(progress.done_octets.load(Relaxed), total_octets);
+    for copy::Report { path, reason, .. } in progress.take_failures() {
+        bar.note(&failed(&path, reason.as_deref()));
+        told.insert((path, reason));
+    }
+}
+
+fn failed(path: &str, reason: Option<&str>) -> String {
+    printable(&format!("tacit: {path}: {}", reason.unwrap_or("not said why")))
+}
+
 async fn copy(
-    plan: &Plan,
-    source: Option<Source>,
-    options: Options,
+    job: Job,
+    options: &Options,
+    rate: Option<NonZeroU64>,
     progress: &Progress,
     connection: &Connection,
 ) -> Result<Outcome, CopyError> {
-    let mut all = Outcome::default();
-    match (plan, source) {
-        (Plan::Push { to, .. }, Some(source)) => {
-            let (mut reader, mut writer) = streams(connection).await?;
-            all = push(source, &to.path, options, progress, &mut reader, &mut writer).await?;
+    let (reader, writer) = streams(connection).await?;
+    // Contents go one way, and the rest is little.
+    let is_push = matches!(job, Job::Push(..));
+    let reader = Limited::new(reader, rate.filter(|_| !is_push));
+    let writer = Limited::new(writer, rate.filter(|_| is_push));
+    let mut reader = BufReader::with_capacity(BUFFER_OCTETS, reader);
+    let mut writer = BufWriter::with_capacity(BUFFER_OCTETS, writer);
+    match job {
+        Job::Push(source, path) => {
+            let outcome = push(source, &path, options, progress, &mut reader, &mut writer).await?;
             // The server has everything: it has summed up. It waits for the end.
             writer.shutdown().await?;
+            Ok(outcome)
         }
-        (Plan::Pull { paths, to, .. }, _) => {
-            for path in paths {
-                let (mut reader, mut writer) = streams(connection).await?;
-                let outcome = pull(path, Path::new(to), options, progress, &mut reader, &mut writer).await?;
-                finish(writer).await;
-                add(&mut all, outcome);
-            }
+        Job::Pull(paths, to) => {
+            let outcome = pull(&paths, Path::new(&to), options, progress, &mut reader, &mut writer).await?;
+            finish(writer).await;
+            Ok(outcome)
         }
-        (Plan::Push { .. }, None) => (),
+        Job::PullInto(path) => {
+            let outcome =
+                pull_into(&path, &mut tokio::io::stdout(), progress, &mut reader, &mut writer).await?;
+            finish(writer).await;
+            Ok(outcome)
+        }
     }
-    Ok(all)
 }
 
-type Streams = (BufReader<tacit_tack::RecvStream>, BufWriter<tacit_tack::SendStream>);
-
-async fn streams(connection: &Connection) -> Result<Streams, CopyError> {
+/// A stream of `connection`.
+pub async fn streams(connection: &Connection) -> Result<(RecvStream, SendStream), CopyError> {
     let (writer, reader) =
         connection.open().await.map_err(|error| std::io::Error::from(StreamError::from(error)))?;
-    Ok((BufReader::with_capacity(BUFFER_OCTETS, reader), BufWriter::with_capacity(BUFFER_OCTETS, writer)))
+    Ok((reader, writer))
 }
 
 /// Waits until the server has the summary. All is here, whether it hears so or not.
-async fn finish(mut writer: BufWriter<tacit_tack::SendStream>) {
+async fn finish(mut writer: BufWriter<Limited<SendStream>>) {
     if writer.shutdown().await.is_ok() {
-        let _ = tokio::time::timeout(LAST_TIMEOUT, writer.get_mut().finished()).await;
+        let _ = tokio::time::timeout(LAST_TIMEOUT, writer.get_mut().get_mut().finished()).await;
     }
 }
 
@@ -263,6 +394,7 @@ fn add(all: &mut Outcome, one: Outcome) {
     sum.copied += summary.copied;
     sum.unchanged += summary.unchanged;
     sum.deleted += summary.deleted;
+    sum.skipped += summary.skipped;
     sum.failed += summary.failed;
     sum.received_octets += summary.received_octets;
     sum.resumed_octets += summary.resumed_octets;
@@ -272,7 +404,8 @@ fn add(all: &mut Outcome, one: Outcome) {
 /// A summary in one line.
 pub fn said(summary: &Summary) -> String {
     let mut text = format!("{} copied, {} unchanged", summary.copied, summary.unchanged);
-    for (number, what) in [(summary.deleted, "deleted"), (summary.failed, "failed")] {
+    let counts = [(summary.deleted, "deleted"), (summary.skipped, "skipped"), (summary.failed, "failed")];
+    for (number, what) in counts {
         if number > 0 {
             text.push_str(&format!(", {number} {what}"));
         }
@@ -284,23 +417,32 @@ pub fn said(summary: &Summary) -> String {
     text
 }
 
-/// Prints what a copy came to: what failed in any case.
-fn say(outcome: &Outcome, args: &CpArgs, duration_s: f64, throughput_bps: f64) -> Result<(), Failure> {
+/// Prints the result of a copy; failed and skipped paths in any case, unless they were `told`.
+fn say(
+    outcome: &Outcome,
+    args: &CpArgs,
+    is_quiet: bool,
+    told: &BTreeSet<(String, Option<String>)>,
+    duration_s: f64,
+    throughput_bps: f64,
+) -> Result<(), Failure> {
+    let lists = (args.dry_run || args.verbose) && !is_quiet;
     for report in &outcome.paths {
-        let path = printable(&report.path);
-        match report.action {
-            Action::Failed => {
-                let reason = printable(report.reason.as_deref().unwrap_or("not said why"));
-                note(&format!("tacit: {path}: {reason}"));
+        let copy::Report { path, action, reason } = report;
+        match action {
+            Action::Failed if told.contains(&(path.clone(), reason.clone())) => (),
+            Action::Failed => note(&failed(path, reason.as_deref())),
+            Action::Skipped if args.quiet && !args.strict => (),
+            Action::Skipped => {
+                let reason = reason.as_deref().unwrap_or_default();
+                note(&printable(&format!("tacit: {path}: skipped: {reason}")));
             }
-            Action::Deleted if args.dry_run && !args.quiet && !args.json => {
-                print(&format!("delete {path}\n"))?;
-            }
-            _ if args.dry_run && !args.quiet && !args.json => print(&format!("copy {path}\n"))?,
-            _ => (),
+            Action::Deleted if lists => print(&format!("delete {}\n", printable(path)))?,
+            Action::Copied | Action::Resumed if lists => print(&format!("copy {}\n", printable(path)))?,
+            Action::Deleted | Action::Copied | Action::Resumed => (),
         }
     }
-    if args.quiet || args.json {
+    if is_quiet {
         return Ok(());
     }
     let would = if args.dry_run { "would be: " } else { "" };
@@ -335,20 +477,17 @@ mod tests {
     }
 
     #[test]
-    fn one_side_is_on_one_server() {
+    fn one_side_is_on_servers() {
         let plan = |words: &[&str]| plan(&words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>());
         assert!(
             matches!(plan(&["a", "b", "tack://h/"]), Ok(Plan::Push { sources, .. }) if sources == ["a", "b"])
         );
-        assert!(
-            matches!(plan(&["tack://h/a", "tack://h/b", "."]), Ok(Plan::Pull { paths, .. }) if paths == ["a", "b"])
-        );
-        for wrong in [
-            &["a", "b"][..],
-            &["tack://h/a", "tack://h/b"],
-            &["tack://h/a", "b", "c"],
-            &["tack://h/a", "tack://i/b", "c"],
-        ] {
+        let Ok(Plan::Pull { from, .. }) = plan(&["tack://h/a", "tack://i/b", "tack://h/c", "."]) else {
+            panic!("it is one")
+        };
+        let paths = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
+        assert_eq!(from, [("h:4433".to_owned(), paths(&["a", "c"])), ("i:4433".to_owned(), paths(&["b"]))]);
+        for wrong in [&["a", "b"][..], &["tack://h/a", "tack://h/b"], &["tack://h/a", "b", "c"]] {
             assert!(plan(wrong).is_err(), "{wrong:?}");
         }
     }

@@ -33,7 +33,9 @@ pub fn run(args: FetchArgs) -> Result<ExitCode, Failure> {
     let to_stdout = destination.is_none();
     let options =
         Options { url: args.url, destination, restart: args.restart, sha256: args.sha256, settings };
-    let report = progress::of_octets(!args.quiet, |progress| tacit_net::block_on(fetch(&options, progress)))?;
+    let report = progress::of_octets(!args.quiet, |bar| {
+        tacit_net::block_on(fetch(&options, &mut |octets, whole| bar.draw(octets, whole)))
+    })?;
     match (args.json, args.quiet) {
         // Standard output has the file.
         (true, _) if to_stdout => note(&serde_json::to_string(&report).map_err(std::io::Error::from)?),

@@ -7,6 +7,7 @@ use tacit_apps::trust::{Peer, Store, TrustError, text};
 use tacit_scenario::InputError;
 use tacit_tack::{Identity, NoKey, PublicKey};
 
+use super::pair;
 use crate::args::KeysCommand;
 use crate::output::{FAILED, Failure, note, print, print_json, printable};
 
@@ -69,6 +70,10 @@ pub fn run(command: KeysCommand) -> Result<ExitCode, Failure> {
                 return Ok(ExitCode::from(FAILED));
             }
         }
+        KeysCommand::Pair { host: Some(host), code: Some(code), name, json, .. } => {
+            return pair::answer(&store, &host, &code, name, json);
+        }
+        KeysCommand::Pair { listen, timeout, json, .. } => return pair::show(&store, listen, timeout, json),
         KeysCommand::List { json: true } => print_json(&store.peers()?)?,
         KeysCommand::List { json: false } => {
             for peer in store.peers()? {

@@ -21,6 +21,10 @@ mod http_proxy;
 mod keys;
 mod live;
 #[cfg(feature = "network")]
+mod ls;
+#[cfg(feature = "network")]
+mod pair;
+#[cfg(feature = "network")]
 mod proxy;
 mod replay;
 mod report;
@@ -74,6 +78,8 @@ pub fn dispatch(command: Option<Command>) -> Result<ExitCode, Failure> {
         Some(Command::Serve(args)) => serve::run(&args),
         #[cfg(feature = "network")]
         Some(Command::Cp(args)) => cp::run(&args),
+        #[cfg(feature = "network")]
+        Some(Command::Ls(args)) => ls::run(&args),
         #[cfg(feature = "network")]
         Some(Command::Proxy(args)) => proxy::run(&args),
         #[cfg(feature = "network")]

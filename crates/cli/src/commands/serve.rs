@@ -8,7 +8,7 @@ use serde::Serialize;
 use tacit_apps::copy::idle::{IDLE, Passed};
 use tacit_apps::copy::session::{Request, Served};
 use tacit_apps::copy::wire::Direction;
-use tacit_apps::copy::{COPIES_MAX, CopyError, Summary, open_many_files};
+use tacit_apps::copy::{COPIES_MAX, CopyError, Outcome, Rights, Summary, open_many_files};
 use tacit_apps::metrics::{CopyCounts, Page};
 use tacit_apps::node::Node;
 use tacit_apps::trust::Store;
@@ -30,6 +30,8 @@ struct Server {
     served: Served,
     store: Store,
     own: PublicKey,
+    /// Rights of clients that are not known; `None`: as all others.
+    strangers: Option<Rights>,
     copies: Semaphore,
     counts: Arc<CopyCounts>,
     /// True: connections are closed.
@@ -70,13 +72,14 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
     let counts = Arc::new(CopyCounts::default());
     let address = node.endpoint().local_addr();
     if !args.quiet {
-        let way = if args.write { "reading and writing" } else { "reading" };
+        let way = way(args);
         note(&format!("tacit: serving {} for {way} at tack://{address}/, key {own}", path.display()));
     }
     let server = Arc::new(Server {
         served,
         store,
         own,
+        strangers: (args.anyone && args.write).then_some(Rights::Drop),
         copies: Semaphore::new(COPIES_MAX),
         counts: counts.clone(),
         closed: watch::Sender::new(false),
@@ -118,6 +121,15 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
     runtime.shutdown_background();
     drop(node);
     Ok(ExitCode::SUCCESS)
+}
+
+/// The purpose of serving, in words.
+fn way(args: &ServeArgs) -> &'static str {
+    match (args.write, args.anyone) {
+        (true, true) => "writing by anyone and reading by those who are known",
+        (true, false) => "reading and writing",
+        (false, _) => "reading",
+    }
 }
 
 /// Who may connect. The file of peers is read for each client that has proved its key: it is short, and who is trusted since
@@ -165,6 +177,8 @@ impl Server {
     async fn connection(self: Arc<Self>, connection: Connection) {
         let peer = connection.peer();
         let name = name_of(&self.store, self.own, peer);
+        let is_known = peer == self.own || self.store.client(peer).is_ok_and(|client| client.is_some());
+        let rights = self.strangers.filter(|_| !is_known);
         let mut closed = self.closed.subscribe();
         loop {
             let accepted = tokio::select! {
@@ -178,7 +192,7 @@ impl Server {
                 let mut reader = BufReader::with_capacity(BUFFER_OCTETS, reader);
                 let mut request = Request::read(&mut reader).await;
                 if let Ok(request) = &mut request {
-                    request.owner = Some(peer.to_string());
+                    (request.owner, request.rights) = (Some(peer.to_string()), rights);
                 }
                 let running = server.counts.running.begin();
                 let (on_thread, handle) = (server.clone(), tokio::runtime::Handle::current());
@@ -203,10 +217,11 @@ impl Server {
         let passed = Passed::default();
         let (asked, result) = match request {
             Ok(request) => {
-                let asked = (request.direction, request.path.clone());
+                let work = request.work.as_ref();
+                let asked = work.map(|work| (work.direction(), work.paths()));
                 let (mut reader, mut writer) = (passed.counted(&mut reader), passed.counted(&mut writer));
                 let copy = self.served.answer(request, &mut reader, &mut writer);
-                (Some(asked), passed.watch(IDLE, copy).await)
+                (asked, passed.watch(IDLE, copy).await)
             }
             Err(error) => (None, Err(error)),
         };
@@ -216,31 +231,33 @@ impl Server {
             let ends = async { tokio::join!(writer.get_mut().finished(), reader.read(&mut none)) };
             let _ = tokio::time::timeout(LAST_TIMEOUT, ends).await;
         }
-        let direction = asked.as_ref().map(|(direction, _)| *direction);
-        self.counts.on_end(direction, &result);
-        match &result {
-            Ok(outcome) => {
-                let summary = &outcome.summary;
-                let (octets, failed) = (summary.received_octets, summary.failed);
-                tracing::info!(target: "tacit::copy", ?client, ?direction, octets, failed, "a copy is done");
-            }
-            Err(error) => {
-                let error = error.to_string();
-                tracing::warn!(target: "tacit::copy", ?client, ?direction, ?error, "a copy ended");
-            }
+        // A list and an unread request have no direction. A list is no copy.
+        let direction = asked.as_ref().and_then(|(direction, _)| *direction);
+        let is_list = asked.as_ref().is_some_and(|(direction, _)| direction.is_none());
+        if !is_list {
+            self.counts.on_end(direction, &result);
         }
-        if self.quiet {
-            return;
+        log(client, direction, &result);
+        if !self.quiet {
+            self.tell(client, direction, &asked.map(|(_, path)| path).unwrap_or_default(), is_list, result);
         }
-        let (direction, path) = asked.unzip();
-        let path = path.unwrap_or_default();
+    }
+
+    /// Prints the result of a copy or list.
+    fn tell(
+        &self,
+        client: &str,
+        direction: Option<Direction>,
+        path: &str,
+        is_list: bool,
+        result: Result<Outcome, CopyError>,
+    ) {
         if self.json {
             let (summary, error) = match &result {
                 Ok(outcome) => (Some(outcome.summary), None),
                 Err(error) => (None, Some(error.to_string())),
             };
-            if let Ok(line) = serde_json::to_string(&Line { client, direction, path: &path, summary, error })
-            {
+            if let Ok(line) = serde_json::to_string(&Line { client, direction, path, summary, error }) {
                 // Whoever reads it may have gone; the server serves on.
                 let _ = print(&format!("{line}\n"));
             }
@@ -252,9 +269,25 @@ impl Server {
             None => "of",
         };
         let came = match result {
+            Ok(_) if is_list => "listed".to_owned(),
             Ok(outcome) => said(&outcome.summary),
             Err(error) => error.to_string(),
         };
         note(&printable(&format!("tacit: {client}: {way} /{path}: {came}")));
+    }
+}
+
+/// Logs the result of a copy or list.
+fn log(client: &str, direction: Option<Direction>, result: &Result<Outcome, CopyError>) {
+    match result {
+        Ok(outcome) => {
+            let summary = &outcome.summary;
+            let (octets, failed) = (summary.received_octets, summary.failed);
+            tracing::info!(target: "tacit::copy", ?client, ?direction, octets, failed, "a copy is done");
+        }
+        Err(error) => {
+            let error = error.to_string();
+            tracing::warn!(target: "tacit::copy", ?client, ?direction, ?error, "a copy ended");
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use tacit_apps::copy::CopyError;
 use tacit_apps::node::NodeError;
+use tacit_apps::pair::PairError;
 use tacit_apps::trust::TrustError;
 use tacit_net::NetError;
 
@@ -29,6 +30,9 @@ pub enum NetworkFailure {
     /// A copy ended before its summary.
     #[error(transparent)]
     Copy(#[from] CopyError),
+    /// Two machines do not know each other.
+    #[error(transparent)]
+    Pair(#[from] PairError),
 }
 
 impl NetworkFailure {
@@ -36,7 +40,7 @@ impl NetworkFailure {
     pub fn said(&self) -> String {
         match self {
             Self::Net(error) => error.to_string(),
-            Self::Trust(_) | Self::Node(_) | Self::Copy(_) => printable(&self.to_string()),
+            Self::Trust(_) | Self::Node(_) | Self::Copy(_) | Self::Pair(_) => printable(&self.to_string()),
         }
     }
 
@@ -45,18 +49,27 @@ impl NetworkFailure {
             Self::Copy(CopyError::Refused(_)) | Self::Node(NodeError::Refused { .. }) => NO_ANSWER,
             Self::Node(NodeError::Connection { .. } | NodeError::Resolve { .. })
             | Self::Copy(CopyError::Io(_) | CopyError::Protocol(_)) => NO_NETWORK,
-            Self::Net(NetError::Checksum { .. }) => FAILED,
-            Self::Net(NetError::Status { .. } | NetError::Redirects(_) | NetError::Head(_)) => NO_ANSWER,
+            Self::Pair(PairError::Stream(_) | PairError::TimedOut) => NO_NETWORK,
+            Self::Net(NetError::Checksum { .. }) | Self::Pair(PairError::WrongCode | PairError::Guessed) => {
+                FAILED
+            }
+            Self::Net(
+                NetError::Status { .. }
+                | NetError::Redirects(_)
+                | NetError::Head(_)
+                | NetError::Downgrade { .. },
+            ) => NO_ANSWER,
             Self::Net(
                 NetError::Resolve { .. }
                 | NetError::Connect { .. }
+                | NetError::Tls { .. }
                 | NetError::Timeout(_)
                 | NetError::Broken(_),
             ) => NO_NETWORK,
             Self::Net(
                 NetError::Misplaced | NetError::Hop(_) | NetError::Range(_) | NetError::Unrepaired(_),
             ) => NOT_WHOLE,
-            Self::Net(_) | Self::Trust(_) | Self::Node(_) | Self::Copy(_) => BAD_INPUT,
+            Self::Net(_) | Self::Trust(_) | Self::Node(_) | Self::Copy(_) | Self::Pair(_) => BAD_INPUT,
         }
     }
 }
@@ -75,6 +88,12 @@ impl From<TrustError> for Failure {
 
 impl From<NodeError> for Failure {
     fn from(error: NodeError) -> Self {
+        Self::Network(error.into())
+    }
+}
+
+impl From<PairError> for Failure {
+    fn from(error: PairError) -> Self {
         Self::Network(error.into())
     }
 }

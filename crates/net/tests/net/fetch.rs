@@ -5,15 +5,16 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use sha2::Digest as _;
 use tacit_net::NetError;
 use tacit_net::fetch::{Options, fetch};
 use tacit_net::flow::ShimName;
-use tacit_net::report::{Report, Shim};
+use tacit_net::report::{Report, Shim, Verified};
 use tempfile::TempDir;
 
 use crate::bodies::{settings, wait};
 use crate::hop::{Hop, Losses};
-use crate::server::{Reply, Server, content, good};
+use crate::server::{Reply, Seen, Server, content, good};
 
 fn options(url: &str, file: &Path) -> Options {
     Options {
@@ -79,14 +80,25 @@ fn checksums_are_computed_and_held_to() {
 
 /// A server that breaks its first answer in the middle, and what is there after that.
 fn interrupted(folder: &TempDir, old: &[u8], new: &[u8], tags: [&'static str; 2]) -> (Server, Options) {
-    let (old, new) = (old.to_vec(), new.to_vec());
+    let new = new.to_vec();
+    broken(folder, old, tags[0], move |seen| good(seen, &new, tags[1]))
+}
+
+/// Likewise, with what the server answers once it works.
+fn broken(
+    folder: &TempDir,
+    old: &[u8],
+    tag: &'static str,
+    answer: impl Fn(&Seen) -> Reply + Send + Sync + 'static,
+) -> (Server, Options) {
+    let old = old.to_vec();
     let works = Arc::new(AtomicBool::new(false));
     let switch = Arc::clone(&works);
     let server = Server::new(move |seen| {
         if works.load(Ordering::Relaxed) {
-            return good(seen, &new, tags[1]);
+            return answer(seen);
         }
-        match good(seen, &old, tags[0]) {
+        match good(seen, &old, tag) {
             Reply::Octets(octets) if seen.number == 0 => Reply::Last(octets[..octets.len() / 2].to_vec()),
             _ => Reply::Last(Vec::new()),
         }
@@ -128,6 +140,64 @@ fn on_request_nothing_is_gone_on_with() {
 }
 
 #[test]
+fn a_part_that_is_not_what_came_is_noticed_and_what_nobody_noted_comes_again() {
+    let content = content(400_000);
+    for (what, damage) in [
+        ("an octet", Box::new(|part: &mut Vec<u8>| part[77] ^= 1) as Box<dyn Fn(&mut Vec<u8>)>),
+        ("its end", Box::new(|part| part.truncate(1000))),
+        ("all of it", Box::new(|part| part.fill(0))),
+        ("more behind it", Box::new(|part| part.extend([0; 1000]))),
+    ] {
+        let folder = TempDir::new().unwrap();
+        let (_server, options) = interrupted(&folder, &content, &content, ["\"a\"", "\"a\""]);
+        let part = folder.path().join("file.part");
+        let mut octets = fs::read(&part).unwrap();
+        let before = octets.len() as u64;
+        damage(&mut octets);
+        fs::write(&part, octets).unwrap();
+        let report = run(&options).unwrap();
+        assert!(fs::read(folder.path().join("file")).unwrap() == content, "{what}");
+        let is_more = what == "more behind it";
+        assert_eq!(
+            (report.was_damaged, report.resumed_octets),
+            (!is_more, if is_more { before } else { 0 }),
+            "{what}"
+        );
+        let said = report.to_text();
+        assert!(said.contains(if is_more { "--sha256" } else { "was damaged" }), "{said}");
+    }
+}
+
+#[test]
+fn a_digest_of_the_server_is_held_against_and_finds_a_part_of_another_file() {
+    let (content, folder) = (content(400_000), TempDir::new().unwrap());
+    let digest = data_encoding::BASE64.encode(&sha2::Sha256::digest(&content));
+    let wanted = content.clone();
+    // The server lied about the first half, under the same tag: only the digest tells.
+    let other: Vec<u8> = content.iter().map(|octet| !octet).collect();
+    let line = format!("Repr-Digest: sha-256=:{digest}:");
+    let (_server, options) =
+        broken(&folder, &other, "\"a\"", move |seen| with_line(good(seen, &content, "\"a\""), &line));
+    let report = run(&options).unwrap();
+    assert!(fs::read(folder.path().join("file")).unwrap() == wanted, "not a mix");
+    assert_eq!((report.was_damaged, report.verified), (true, Some(Verified::Server)));
+    // A file that is not what its digest says is not kept.
+    let server = Server::new(|seen| {
+        with_line(good(seen, b"abc", "\"a\""), "Digest: SHA-256=RK/0qy18MlBSVnWgjwz6lZEWjP/lF5HF9bvEF8FabDg=")
+    });
+    let options = self::options(&format!("http://{}/file", server.address), &folder.path().join("abc"));
+    assert!(matches!(run(&options), Err(NetError::Checksum { .. })));
+    assert_eq!(names(&folder), ["file"]);
+}
+
+/// `reply` with one more line in its head.
+fn with_line(reply: Reply, line: &str) -> Reply {
+    let Reply::Octets(octets) = reply else { return reply };
+    let end = octets.windows(2).position(|pair| pair == b"\r\n").unwrap();
+    Reply::Octets([&octets[..end], b"\r\n", line.as_bytes(), &octets[end..]].concat())
+}
+
+#[test]
 fn without_a_strong_validator_nothing_is_left_to_go_on_with() {
     let (content, folder) = (content(400_000), TempDir::new().unwrap());
     let (_server, options) = interrupted(&folder, &content, &content, ["W/\"a\"", "W/\"a\""]);
@@ -153,7 +223,7 @@ fn a_file_that_changes_while_it_comes_is_begun_anew() {
 }
 
 #[test]
-fn redirects_are_followed_so_far_and_not_to_tls() {
+fn redirects_are_followed_so_far() {
     let folder = TempDir::new().unwrap();
     let server = Server::new(|seen| {
         let to = |location: &str| {
@@ -163,7 +233,7 @@ fn redirects_are_followed_so_far_and_not_to_tls() {
         };
         match seen.path.as_str() {
             "/loop" => to("/loop"),
-            "/tls" => to("https://localhost/x"),
+            "/ftp" => to("ftp://localhost/x"),
             "/relative/x" => to("../file"),
             "/file" => good(seen, b"found", "\"a\""),
             _ => Reply::Octets(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n".to_vec()),
@@ -172,7 +242,7 @@ fn redirects_are_followed_so_far_and_not_to_tls() {
     let file = folder.path().join("file");
     let get = |path: &str| run(&options(&format!("http://{}{path}", server.address), &file));
     assert!(matches!(get("/loop"), Err(NetError::Redirects(10))));
-    assert!(matches!(get("/tls"), Err(NetError::Encrypted { .. })));
+    assert!(matches!(get("/ftp"), Err(NetError::Url { .. })));
     assert!(matches!(get("/nothing"), Err(NetError::Status { .. })));
     assert_eq!(names(&folder), [""; 0], "failures leave nothing");
     let report = get("/relative/x").unwrap();

@@ -126,10 +126,14 @@ pub struct Config {
     pub rate_from: RateFrom,
     /// Mark data as ECN-capable, and obey marks.
     pub ecn: bool,
-    /// Octets of a connection that the receiver holds at first, and at most when it grows.
+    /// Octets of a connection that may be on their way to the receiver at first; they grow with the path.
     pub receive_buffer: Bytes,
-    /// What [`receive_buffer`](Self::receive_buffer) may grow to.
+    /// What [`receive_buffer`](Self::receive_buffer) may grow to, and what streams may borrow beyond
+    /// [`min_stream_buffer`](Self::min_stream_buffer) until their readers have taken it.
     pub max_receive_buffer: Bytes,
+    /// Octets of each stream that the receiver always holds for its reader, whatever other streams hold: no reader that
+    /// stalls takes more from others than they have beyond this. No more than [`receive_buffer`](Self::receive_buffer).
+    pub min_stream_buffer: Bytes,
     /// Octets of one stream that it holds at most.
     pub stream_buffer: Bytes,
     /// Who takes what arrived.
@@ -145,6 +149,14 @@ pub struct Config {
     pub idle_timeout: Duration,
     /// How often a probe is sent while nothing else is; none where it is `None`.
     pub keep_alive: Option<Duration>,
+    /// First wait for an answer to a hello, which doubles each time, and the longest.
+    pub hello_timeout: Duration,
+    /// See [`hello_timeout`](Self::hello_timeout).
+    pub max_hello_timeout: Duration,
+    /// Ask a peer whose data stopped in the middle of a stream, after a few round trips, whether it is there. Whoever only
+    /// receives has nothing else to say, so a server that was started again, or that sends to where this end no longer is, would
+    /// not hear of it.
+    pub probe_silence: bool,
 }
 
 impl Config {
@@ -173,6 +185,14 @@ impl Config {
     /// Octets of UDP payload in the largest packet that is tried.
     pub fn max_payload(&self) -> u32 {
         self.payload_of(self.max_mtu.max(self.mtu))
+    }
+
+    /// Octets that this end holds at most for readers who do not read: each stream's own, and what all may borrow.
+    pub fn max_unread(&self) -> Bytes {
+        // Streams of the peer, stream 0, and those of ours, of which the peer allows as many.
+        let streams = 2 * u64::from(self.max_streams.max(1)) + 1;
+        let own = self.min_stream_buffer.min(self.receive_buffer).min(self.stream_buffer);
+        Bytes(self.max_receive_buffer.0.max(self.receive_buffer.0).saturating_add(streams * own.0))
     }
 
     fn payload_of(&self, mtu: Bytes) -> u32 {
@@ -208,6 +228,7 @@ impl Default for Config {
             ecn: false,
             receive_buffer: Bytes(256 << 10),
             max_receive_buffer: Bytes(64 << 20),
+            min_stream_buffer: Bytes(256 << 10),
             stream_buffer: Bytes(64 << 20),
             reader: Reader::Immediate,
             send_buffer: Bytes(64 << 20),
@@ -215,6 +236,10 @@ impl Default for Config {
             fit_sync: false,
             idle_timeout: Duration::from_secs(60),
             keep_alive: Some(Duration::from_secs(20)),
+            // RFC 6298 section 2.1.
+            hello_timeout: Duration::from_secs(1),
+            max_hello_timeout: Duration::from_secs(64),
+            probe_silence: false,
         }
     }
 }

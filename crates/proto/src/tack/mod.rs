@@ -13,9 +13,11 @@ mod path_mtu;
 mod protect;
 mod receiver;
 mod sender;
+mod silence;
 mod skips;
 mod streams;
 mod timing;
+mod windows;
 pub mod wire;
 
 pub use ack_clock::Arriving;

@@ -12,6 +12,7 @@ use super::packet::{
     room_for_blocks,
 };
 use super::timing::{RateMeter, Reference};
+use super::windows::Path;
 use crate::congestion::position::Position;
 use crate::ranges::Range;
 use crate::units::{Duration, Instant, SeqNumber};
@@ -93,6 +94,11 @@ impl Receiver {
         self.arrivals.loss()
     }
 
+    /// Smallest round-trip time as the sender told it.
+    pub fn known_rtt(&self) -> Option<Duration> {
+        self.clock.rtt_min()
+    }
+
     fn rtt_min(&self) -> Duration {
         self.clock.rtt_min().unwrap_or_default()
     }
@@ -163,7 +169,10 @@ impl Receiver {
         if let Some(sync) = &data.sync {
             self.synchronise(sync);
         }
-        self.incoming.autotune(now, self.meter.received(), self.clock.feedback_delay());
+        if let Some(feedback_delay) = self.clock.feedback_delay() {
+            let path = Path { feedback_delay, loss: self.arrivals.loss() };
+            self.incoming.autotune(now, data.stream, self.meter.received(), path);
+        }
         Ok(accepted)
     }
 

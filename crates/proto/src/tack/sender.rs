@@ -339,6 +339,13 @@ impl Sender {
         }
     }
 
+    /// What waits for an answer may never have one: the peer is asked at once.
+    pub fn ask_again(&mut self) {
+        if self.awaits() {
+            (self.timeouts, self.probes) = (0, 2);
+        }
+    }
+
     /// True when nothing can be sent at `now`, which costs little to tell.
     #[inline]
     pub fn is_idle(&self, now: Instant) -> bool {

@@ -4,6 +4,7 @@
 //! The receiver measures the rate, the sender the round-trip time, and time is counted in TACK intervals, of which a
 //! round trip has beta. What differs from the paper is a choice of [`TackConfig`]: [`TackConfig::PAPER`] has none of it.
 
+mod base_loss;
 mod bound;
 mod config;
 mod rates;
@@ -191,7 +192,12 @@ impl TackBbr {
 
     /// BWmax.
     fn rate(&self) -> BitRate {
-        self.rates.largest(!self.full.reached)
+        let arrives = self.rates.largest(!self.full.reached);
+        match self.config.bounds {
+            Bounds::Product => arrives,
+            // What the path loses at any rate is to be sent too.
+            Bounds::Loss => BitRate::from_bps(self.bound.base.sent_for(arrives.as_bps())),
+        }
     }
 
     fn save_cwnd(&mut self) {
@@ -260,6 +266,10 @@ impl TackBbr {
 
     fn update_rounds(&mut self, delivery: &Delivery) {
         self.bound.update(delivery);
+        // What was sent while the cycle drained is heard of a round trip later.
+        if self.mode == Mode::ProbeBandwidth && (DRAINED..DRAINED + PROBING).contains(&self.position) {
+            self.bound.base.update(delivery.lost, delivery.sample.newly_delivered, self.window.mss);
+        }
         if delivery.sample.newly_delivered == 0 {
             self.rounds.started = false;
             return;
@@ -279,11 +289,12 @@ impl TackBbr {
         // are many times the smallest, and what that needs would be less than arrives.
         let trip = self.rtt_min.least.unwrap_or_default() + self.longest_silence();
         let usual = delivery.smoothed_rtt.unwrap_or_default() / 10 * BETA_TENTHS;
+        let is_starting = !self.full.reached;
         let arrives = self.rates.average().amount_in(trip.max(usual)).0;
         let floor = if self.standing.is_active() { self.with_bursts(arrives) } else { arrives };
         let usual_queue = self.standing.target_time(self.rate());
         let unqueued = self.rtt_min.least.map(|least| least + usual_queue);
-        let heavy = self.bound.on_round(unqueued, self.window.mss, floor);
+        let heavy = self.bound.on_round(unqueued, self.window.mss, floor, is_starting);
         if heavy && self.config.bounds == Bounds::Loss {
             // Whatever was asked for, it is more than there is.
             self.full.reached = true;

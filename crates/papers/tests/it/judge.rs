@@ -11,7 +11,7 @@ use tacit_runs::record::RunRecord;
 use tacit_runs::store::Store;
 use tacit_runs::sweep::{Control, Progress};
 
-const SWEEP: &str = include_str!("figures/sweep.toml");
+const SWEEP: &str = include_str!("../figures/sweep.toml");
 
 const TIMELINE: &str = "\
 title = \"t\"

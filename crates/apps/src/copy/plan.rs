@@ -1,0 +1,286 @@
+//! The steps of a receiver for each listed path, before contents come.
+
+use rustix::fs::{FileType, Stat};
+
+use super::Rights;
+use super::pattern::{is_pattern, matches};
+use super::receiver::Receiver;
+use super::sender::PARTIAL_SUFFIX;
+use super::tree::{self, Relative};
+use super::wire::{Entry, Kind, Timestamp};
+
+/// A path of the sender's list.
+pub(super) struct Item {
+    pub path: Relative,
+    pub kind: Kind,
+    pub mtime: Timestamp,
+    pub mode: u32,
+    pub state: State,
+}
+
+/// Progress of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// It was there.
+    Found,
+    /// This copy made it.
+    Made,
+    /// It failed.
+    Failed,
+}
+
+/// The next step for an entry.
+pub(super) enum Step {
+    Want { offset_octets: u64, blake3: String },
+    Done,
+    Unchanged,
+}
+
+/// Which names may stand at the top of a list: a server that is asked for one thing must not send another.
+#[derive(Clone, Debug)]
+pub(super) enum TopNames {
+    /// All.
+    Any,
+    /// This one, which is the destination itself.
+    One(String),
+    /// Those that one of these is or means.
+    Of(Vec<String>),
+}
+
+impl TopNames {
+    /// The names that answer a request for `paths`.
+    pub fn asked(paths: &[String], name: Option<&str>) -> Self {
+        if let Some(name) = name {
+            return Self::One(name.to_owned());
+        }
+        let names: Vec<_> = paths.iter().map(|path| path.rsplit('/').next().unwrap_or_default()).collect();
+        match names.iter().any(|name| name.is_empty()) {
+            true => Self::Any,
+            false => Self::Of(names.into_iter().map(str::to_owned).collect()),
+        }
+    }
+
+    fn allows(&self, path: &Relative) -> bool {
+        let top = path.as_str().split('/').next().unwrap_or_default();
+        match self {
+            Self::Any => true,
+            Self::One(name) => top == name,
+            Self::Of(names) => names.iter().any(|name| name == top || is_pattern(name) && matches(name, top)),
+        }
+    }
+}
+
+/// Why a path of the list is not taken.
+pub(super) enum NotAdmitted {
+    /// No honest sender lists it.
+    Refused(String),
+    /// Copies do not carry it.
+    Skipped(String),
+}
+
+/// Checks an entry of the sender's list.
+pub(super) fn admit(entry: &Entry, tops: &TopNames) -> Result<Relative, NotAdmitted> {
+    let path = Relative::parse(&entry.path).map_err(NotAdmitted::Refused)?;
+    if path.is_empty() {
+        return Err(NotAdmitted::Refused("it has no name".into()));
+    }
+    if path.split().1.ends_with(PARTIAL_SUFFIX) {
+        return Err(NotAdmitted::Refused(format!(
+            "names that end in {PARTIAL_SUFFIX} are for copies that are not whole"
+        )));
+    }
+    if !tops.allows(&path) {
+        return Err(NotAdmitted::Refused("it was not asked for".into()));
+    }
+    match &entry.kind {
+        Kind::Symlink { target } if !path.keeps_inside(target, matches!(tops, TopNames::One(_))) => {
+            Err(NotAdmitted::Skipped("a symbolic link that may lead out of the destination".into()))
+        }
+        _ => Ok(path),
+    }
+}
+
+impl Receiver<'_> {
+    pub fn plan_entry(&mut self, index: usize) -> Result<Step, String> {
+        // The item is there: only admitted entries are planned.
+        let Some(item) = &self.items[index] else { return Ok(Step::Unchanged) };
+        let (path, kind) = (item.path.clone(), item.kind.clone());
+        let there = match self.tree.find(&path) {
+            // The dry run did not make its directory.
+            Err(_) if self.terms.options.dry_run => None,
+            found => found.map_err(|error| error.to_string())?,
+        };
+        if self.terms.rights == Rights::Drop {
+            self.may_drop(&kind, there.as_ref())?;
+        }
+        match kind {
+            Kind::Directory => self.plan_directory(&path, there.as_ref()),
+            Kind::Symlink { target } => self.plan_link(&path, &target, there.as_ref()),
+            Kind::File { size_octets, blake3 } => {
+                self.plan_file(index, &path, size_octets, blake3.as_deref(), there.as_ref())
+            }
+            Kind::Stream => {
+                if let Some(there) = &there {
+                    self.may_replace(&path, there)?;
+                }
+                match self.terms.options.dry_run {
+                    true => Ok(Step::Done),
+                    false => Ok(Step::Want { offset_octets: 0, blake3: String::new() }),
+                }
+            }
+        }
+    }
+
+    /// Whether a drop box takes an entry.
+    fn may_drop(&self, kind: &Kind, there: Option<&Stat>) -> Result<(), String> {
+        let is_directory = there.is_some_and(|there| tree::file_type(there) == FileType::Directory);
+        match kind {
+            Kind::Symlink { .. } => Err("links are not taken here".into()),
+            Kind::Directory if is_directory => Ok(()),
+            _ if there.is_some() => Err("it is there already, and nothing is overwritten here".into()),
+            _ => Ok(()),
+        }
+    }
+
+    fn plan_directory(&mut self, path: &Relative, there: Option<&Stat>) -> Result<Step, String> {
+        let dry_run = self.terms.options.dry_run;
+        match there {
+            Some(there) if tree::file_type(there) == FileType::Directory => {
+                // An earlier copy may have made it read-only. `finish` sets its permissions again.
+                if !dry_run && self.terms.replaces() {
+                    // On failure the writes below fail, and are reported.
+                    let _ = self.tree.unlock_directory(path.as_str(), there);
+                }
+                return Ok(Step::Unchanged);
+            }
+            Some(there) => self.make_way(path, there)?,
+            None => (),
+        }
+        if !dry_run {
+            self.tree.make_directory(path).map_err(|error| error.to_string())?;
+        }
+        Ok(Step::Done)
+    }
+
+    fn plan_link(&mut self, path: &Relative, target: &str, there: Option<&Stat>) -> Result<Step, String> {
+        if let Some(there) = there {
+            if tree::file_type(there) == FileType::Symlink
+                && self.tree.link_target(path).map_err(|error| error.to_string())? == target
+            {
+                return Ok(Step::Unchanged);
+            }
+            self.make_way(path, there)?;
+        }
+        if !self.terms.options.dry_run {
+            self.tree.make_link(path, target).map_err(|error| error.to_string())?;
+        }
+        Ok(Step::Done)
+    }
+
+    fn plan_file(
+        &mut self,
+        index: usize,
+        path: &Relative,
+        size_octets: u64,
+        blake3: Option<&str>,
+        there: Option<&Stat>,
+    ) -> Result<Step, String> {
+        if let Some(there) = there {
+            if tree::file_type(there) == FileType::RegularFile {
+                if self.is_same(index, path, size_octets, blake3, there)? {
+                    return self.finish_same(index, path, there);
+                }
+            } else {
+                self.may_replace(path, there)?;
+            }
+        }
+        if self.terms.options.dry_run {
+            if there.is_some_and(|there| tree::file_type(there) == FileType::Directory) {
+                self.remove_all(path.as_str().into());
+            }
+            return Ok(Step::Done);
+        }
+        let (offset_octets, blake3) = self.left(path, size_octets)?;
+        Ok(Step::Want { offset_octets, blake3 })
+    }
+
+    /// Whether the file `there` has the contents that are listed, as far as that is asked for.
+    fn is_same(
+        &self,
+        index: usize,
+        path: &Relative,
+        size_octets: u64,
+        blake3: Option<&str>,
+        there: &Stat,
+    ) -> Result<bool, String> {
+        if tree::size_of(there) != size_octets {
+            return Ok(false);
+        }
+        if let Some(hash) = blake3 {
+            return self.has_hash(path, size_octets, hash).map_err(|error| error.to_string());
+        }
+        let listed = self.items[index].as_ref().map(|item| item.mtime);
+        let own = Some(tree::mtime_of(there));
+        // A file system that cannot keep a time made another one of it, and would do so again.
+        Ok(own == listed || own == listed.and_then(|mtime| self.tree.kept_time(path, mtime)))
+    }
+
+    /// Gives a file that is there the permissions and time that are listed.
+    fn finish_same(&self, index: usize, path: &Relative, there: &Stat) -> Result<Step, String> {
+        let Some(item) = &self.items[index] else { return Ok(Step::Unchanged) };
+        let has_mode = there.st_mode & 0o7777 == item.mode & 0o777;
+        // Contents may be the same where times differ: `is_same` looked.
+        let own = tree::mtime_of(there);
+        let has_time = own == item.mtime || Some(own) == self.tree.kept_time(path, item.mtime);
+        if has_mode && has_time {
+            return Ok(Step::Unchanged);
+        }
+        if !self.terms.options.dry_run {
+            self.tree.finish_file(path, item.mode, item.mtime).map_err(|error| error.to_string())?;
+        }
+        Ok(Step::Done)
+    }
+
+    /// Whether a file or link may replace the path `there`.
+    fn may_replace(&self, path: &Relative, there: &Stat) -> Result<(), String> {
+        if tree::file_type(there) != FileType::Directory || self.terms.options.delete {
+            return Ok(());
+        }
+        match self.tree.names(path.as_str()).map_err(|error| error.to_string())?.is_empty() {
+            true => Ok(()),
+            false => Err("a directory that is not empty is there; --delete replaces it".into()),
+        }
+    }
+
+    /// Removes the path `there`, if it may be replaced.
+    fn make_way(&mut self, path: &Relative, there: &Stat) -> Result<(), String> {
+        self.may_replace(path, there)?;
+        if tree::file_type(there) == FileType::Directory {
+            self.remove_all(path.as_str().into());
+        } else if !self.terms.options.dry_run {
+            self.tree.remove(path.as_str(), false).map_err(|error| error.to_string())?;
+        }
+        Ok(())
+    }
+
+    fn has_hash(&self, path: &Relative, size_octets: u64, hash: &str) -> std::io::Result<bool> {
+        let hasher = tree::hash_prefix(&mut self.tree.read(path)?, size_octets)?;
+        Ok(hasher.is_some_and(|hasher| hasher.finalize().to_hex().as_str() == hash))
+    }
+
+    /// Length and hash of the partial file of `path` that an earlier copy left.
+    fn left(&self, path: &Relative, size_octets: u64) -> Result<(u64, String), String> {
+        let partial = self.partial(path)?;
+        let left = self.tree.find(&partial).map_err(|error| error.to_string())?;
+        let left = left.filter(|stat| tree::file_type(stat) == FileType::RegularFile);
+        let length_octets = left.map_or(0, |stat| tree::size_of(&stat));
+        if length_octets == 0 || length_octets > size_octets {
+            return Ok((0, String::new()));
+        }
+        let hash = self.tree.read(&partial).and_then(|mut file| tree::hash_prefix(&mut file, length_octets));
+        Ok(match hash {
+            Ok(Some(hasher)) => (length_octets, hasher.finalize().to_hex().to_string()),
+            _ => (0, String::new()),
+        })
+    }
+}

@@ -1,0 +1,158 @@
+//! Two ends of a copy over a stream in memory.
+
+#![allow(dead_code, reason = "each test program uses some of it")]
+
+use std::path::Path;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use tacit_apps::copy::sender::Source;
+use tacit_apps::copy::session::{Request, Served, pull, push};
+use tacit_apps::copy::wire::{self, Entry, Kind, Message, Timestamp, Work};
+use tacit_apps::copy::{CopyError, Options, Outcome, Progress, Rights};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex, split};
+
+/// Smaller than most messages, so that an end that waits for a full buffer would wait for good.
+const BUFFER_OCTETS: usize = 64;
+
+pub fn run<T>(work: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime
+        .block_on(async { tokio::time::timeout(Duration::from_secs(60), work).await.expect("no deadlock") })
+}
+
+pub fn pushed(from: &Path, to: &Path, options: Options) -> Outcome {
+    sent(from, to, "", options).unwrap()
+}
+
+/// Pushes `from` to `path` of what is served at `root`.
+pub fn sent(from: impl AsRef<Path>, root: &Path, path: &str, options: Options) -> Result<Outcome, CopyError> {
+    let source = Source::named(&[from]).unwrap();
+    let (client, server) = sent_from(source, root, path, options, None);
+    if let Ok(client) = &client {
+        assert_eq!(client, &server.unwrap());
+    }
+    client
+}
+
+/// What both ends say of a push.
+pub fn sent_from(
+    source: Source,
+    root: &Path,
+    path: &str,
+    options: Options,
+    rights: Option<Rights>,
+) -> (Result<Outcome, CopyError>, Result<Outcome, CopyError>) {
+    run(async {
+        let (mine, theirs) = duplex(BUFFER_OCTETS);
+        let served = Served::new(root, true).unwrap();
+        let (mut reader, mut writer) = split(mine);
+        let (mut their_reader, mut their_writer) = split(theirs);
+        let progress = Progress::default();
+        let client = async move { push(source, path, &options, &progress, &mut reader, &mut writer).await };
+        let serving = async {
+            let mut request = Request::read(&mut their_reader).await?;
+            (request.rights, request.owner) = (rights, rights.map(|_| "somebody".to_owned()));
+            served.answer(request, &mut their_reader, &mut their_writer).await
+        };
+        tokio::join!(client, serving)
+    })
+}
+
+pub fn pushed_to(from: &Path, root: &Path, path: &str) -> Result<Outcome, CopyError> {
+    sent(from, root, path, Options::default())
+}
+
+pub fn pulled(root: &Path, path: &str, to: &Path) -> Result<Outcome, CopyError> {
+    fetched(root, &[path], to, Options::default())
+}
+
+pub fn fetched(root: &Path, paths: &[&str], to: &Path, options: Options) -> Result<Outcome, CopyError> {
+    run(async {
+        let (mine, theirs) = duplex(BUFFER_OCTETS);
+        let served = Served::new(root, false).unwrap();
+        let (mut reader, mut writer) = split(mine);
+        let (mut their_reader, mut their_writer) = split(theirs);
+        let progress = Progress::default();
+        let paths: Vec<_> = paths.iter().map(|&path| path.to_owned()).collect();
+        let client = async move { pull(&paths, to, &options, &progress, &mut reader, &mut writer).await };
+        let (client, _) = tokio::join!(client, served.serve(&mut their_reader, &mut their_writer));
+        client
+    })
+}
+
+pub fn octets(count: usize) -> Vec<u8> {
+    (0..count).map(|at| (at * at / 7) as u8).collect()
+}
+
+/// A server that takes uploads into `to`, and a client that says `messages` and then `raw`.
+pub fn hostile(to: &Path, messages: Vec<Message>, raw: &[u8]) -> Result<Outcome, CopyError> {
+    hostile_with(to, Options::default(), messages, raw)
+}
+
+/// Likewise, with other `options`.
+pub fn hostile_with(
+    to: &Path,
+    options: Options,
+    messages: Vec<Message>,
+    raw: &[u8],
+) -> Result<Outcome, CopyError> {
+    run(async {
+        let (mut mine, theirs): (DuplexStream, _) = duplex(1 << 20);
+        let served = Served::new(to, true).unwrap();
+        let work = Work::Push { path: String::new(), is_directory: false };
+        wire::write(&mut mine, &Message::hello()).await.unwrap();
+        wire::write(&mut mine, &Message::Ask { work, options }).await.unwrap();
+        for message in messages {
+            wire::write(&mut mine, &message).await.unwrap();
+        }
+        mine.write_all(raw).await.unwrap();
+        mine.shutdown().await.unwrap();
+        let (mut reader, mut writer) = split(theirs);
+        let result = served.serve(&mut reader, &mut writer).await;
+        drop((reader, writer));
+        mine.read_to_end(&mut Vec::new()).await.unwrap();
+        result
+    })
+}
+
+pub fn entry(path: &str, kind: Kind) -> Message {
+    Message::Entry(Entry { path: path.into(), kind, mtime: Timestamp::default(), mode: 0o644 })
+}
+
+pub const FILE: Kind = Kind::File { size_octets: 3, blake3: None };
+pub const END: Message = Message::EntriesEnd { is_top_listed: false };
+
+/// What begins the contents of the first file.
+pub fn opened(size_octets: u64) -> Message {
+    let (size_octets, mtime) = (Some(size_octets), Some(Timestamp::default()));
+    Message::Contents { index: 0, offset_octets: 0, size_octets, mtime }
+}
+
+/// A path that the sender has and does not send.
+pub fn omitted(path: &str, reason: &str, is_failure: bool) -> Message {
+    Message::Omitted { path: path.into(), reason: reason.into(), is_failure }
+}
+
+/// Pushes `from`, and does `meanwhile` once some of its contents have left.
+pub fn sent_while(from: &Path, root: &Path, meanwhile: impl FnOnce()) -> Outcome {
+    run(async {
+        let (mine, theirs) = duplex(BUFFER_OCTETS);
+        let served = Served::new(root, true).unwrap();
+        let (mut reader, mut writer) = split(mine);
+        let (mut their_reader, mut their_writer) = split(theirs);
+        let (source, progress) = (Source::named(&[from]).unwrap(), Progress::default());
+        let options = Options::default();
+        let client = push(source, "", &options, &progress, &mut reader, &mut writer);
+        let serving = served.serve(&mut their_reader, &mut their_writer);
+        let changing = async {
+            while progress.done_octets.load(Relaxed) == 0 {
+                tokio::task::yield_now().await;
+            }
+            meanwhile();
+        };
+        let (client, server, ()) = tokio::join!(client, serving, changing);
+        server.unwrap();
+        client.unwrap()
+    })
+}

@@ -1,0 +1,175 @@
+//! `tacit keys pair`.
+
+use std::net::SocketAddr;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+use tacit_apps::node::{Node, connect_to_any};
+use tacit_apps::pair::{Code, Keys, PairError, Pairing, pair};
+use tacit_apps::trust::{Peer, Store};
+use tacit_apps::{PAIR_PORT, PROXY_PORT, SERVE_PORT};
+use tacit_scenario::InputError;
+use tacit_tack::{Config, Connection, Identity};
+use tokio::io::AsyncWriteExt as _;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use super::cp::{LAST_TIMEOUT, server, streams};
+use super::{keys, serve};
+use crate::output::{Failure, INTERRUPTED, NetworkFailure, note, print, print_json, printable};
+
+/// For a client to open its stream. Ours.
+const STREAM_TIMEOUT: Duration = Duration::from_secs(20);
+/// Clients at once: each is one guess. Ours.
+const CLIENTS_MAX: usize = 16;
+
+/// Peers that are known now, for `--json`.
+#[derive(Serialize)]
+struct Paired {
+    known: Vec<Peer>,
+}
+
+fn tell(peers: Vec<Peer>, json: bool) -> Result<(), Failure> {
+    if json {
+        return print_json(&Paired { known: peers });
+    }
+    for peer in &peers {
+        let role = if peer.is_client { "may connect to servers here" } else { "is known as a server" };
+        print(&format!("{} {role}, key {}\n", printable(&peer.name), peer.key))?;
+    }
+    Ok(())
+}
+
+/// Prints a code and waits for the client that answers it.
+pub fn show(store: &Store, listen: SocketAddr, seconds: u32, json: bool) -> Result<ExitCode, Failure> {
+    let identity = keys::identity(store)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let node = Node::server(listen, identity.clone(), Config::default(), Arc::new(|_| true))?;
+    let code = Code::generate()?;
+    let port = node.endpoint().local_addr().port();
+    let place = if port == PAIR_PORT { "HOST".to_owned() } else { format!("HOST:{port}") };
+    note(&format!("tacit: on the other machine, HOST being this one: tacit keys pair {place} {code}"));
+    let pairing = Arc::new(Pairing::new(code));
+    let found = runtime.block_on(async {
+        tokio::select! {
+            found = first(&node, store, &identity, &pairing) => found.map(Some),
+            stopped = serve::stop() => stopped.map(|()| None),
+            () = tokio::time::sleep(Duration::from_secs(seconds.into())) => Err(PairError::TimedOut.into()),
+        }
+    });
+    drop(node);
+    match found? {
+        Some(peer) => tell(vec![peer], json)?,
+        None => return Ok(ExitCode::from(INTERRUPTED)),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The first client that knows the code.
+async fn first(
+    node: &Node,
+    store: &Store,
+    identity: &Identity,
+    pairing: &Arc<Pairing>,
+) -> Result<Peer, Failure> {
+    let (ends, mut ended) = mpsc::channel(CLIENTS_MAX);
+    let mut running = 0;
+    loop {
+        tokio::select! {
+            connection = node.endpoint().accept(), if running < CLIENTS_MAX => {
+                let connection = connection.ok_or_else(|| Failure::Machine("the socket failed".into()))?;
+                let keys = Keys { server: identity.public(), client: connection.peer() };
+                let (pairing, store, ends) = (pairing.clone(), store.clone(), ends.clone());
+                running += 1;
+                tokio::spawn(async move {
+                    let taken = take(&pairing, &store, keys, &connection).await;
+                    // The receiver is below, or has its peer already.
+                    let _ = ends.send(taken).await;
+                });
+            }
+            Some(taken) = ended.recv() => {
+                running -= 1;
+                match taken {
+                    Ok(peer) => return Ok(peer),
+                    Err(Failure::Network(failure @ NetworkFailure::Pair(_))) => {
+                        note(&format!("tacit: {}", failure.said()));
+                        if pairing.is_spent() {
+                            return Err(PairError::Guessed.into());
+                        }
+                    }
+                    Err(failure) => return Err(failure),
+                }
+            }
+        }
+    }
+}
+
+async fn take(
+    pairing: &Pairing,
+    store: &Store,
+    keys: Keys,
+    connection: &Connection,
+) -> Result<Peer, Failure> {
+    let accepted = timeout(STREAM_TIMEOUT, connection.accept()).await;
+    let (mut writer, mut reader) = match accepted {
+        Ok(Ok(streams)) => streams,
+        Ok(Err(error)) => return Err(PairError::from(std::io::Error::other(error)).into()),
+        Err(_) => return Err(PairError::TimedOut.into()),
+    };
+    let peer = |name: &str| Peer { name: name.to_owned(), key: keys.client, is_client: true };
+    let trust = |name: &str| -> Result<(), Failure> { Ok(store.trust(peer(name))?) };
+    let taken = pairing.take(keys, &mut reader, &mut writer, trust).await;
+    // It hears how this ended, before the connection does.
+    if writer.shutdown().await.is_ok() {
+        let _ = timeout(LAST_TIMEOUT, connection.closed()).await;
+    }
+    taken.map(|name| peer(&name))
+}
+
+/// Shows the machine at `host` that this one knows its code.
+pub fn answer(
+    store: &Store,
+    host: &str,
+    code: &str,
+    name: Option<String>,
+    json: bool,
+) -> Result<ExitCode, Failure> {
+    let code: Code = code.parse()?;
+    let place = server(host, PAIR_PORT);
+    let place = place.ok_or_else(|| InputError::new("HOST", format!("{host:?} is no HOST or HOST:PORT")))?;
+    let name = name.unwrap_or_else(host_name);
+    let identity = keys::identity(store)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let key = runtime.block_on(async {
+        let (node, connection) = connect_to_any(&identity, &Config::default(), &place).await?;
+        let keys = Keys { server: connection.peer(), client: identity.public() };
+        let (mut reader, mut writer) = streams(&connection).await?;
+        let paired = pair(&code, &name, keys, &mut reader, &mut writer).await;
+        connection.close(0, "");
+        drop(node);
+        paired.map(|()| keys.server).map_err(Failure::from)
+    })?;
+    // The servers that this machine may have, under the names that they are connected to by.
+    let bare = place.rsplit_once(':').map_or(place.as_str(), |(bare, _)| bare);
+    let peers =
+        [SERVE_PORT, PROXY_PORT].map(|port| Peer { name: format!("{bare}:{port}"), key, is_client: false });
+    for peer in &peers {
+        // A peer that is a client, too, stays one.
+        let known = store.peers()?.into_iter().any(|known| known.name == peer.name && known.key == peer.key);
+        if !known {
+            store.trust(peer.clone())?;
+        }
+    }
+    tell(peers.into(), json)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The host name of this machine, reduced to characters of peers' names.
+fn host_name() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let name: String =
+        name.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_')).collect();
+    if name.is_empty() { "client".to_owned() } else { name }
+}

@@ -1,0 +1,327 @@
+//! What users of rsync, scp and croc met, tried with `tacit serve`, `cp`, `ls` and `keys pair` over loopback.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod peers;
+
+use std::fs::{self, Permissions};
+use std::io::{BufRead as _, Read as _, Write as _};
+use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use peers::{Server, Users, octets};
+use serde_json::Value;
+
+/// A user with nobody's rights.
+const NOBODY: u32 = 65534;
+
+/// Two users and a server of one of them that is written to.
+fn writable() -> (Users, Server) {
+    let users = Users::new();
+    fs::create_dir_all(users.path("served")).unwrap();
+    let server = users.serve(&["served", "--write"]);
+    users.introduce(&server);
+    (users, server)
+}
+
+/// Names in a directory, in order.
+fn names(directory: &Path) -> Vec<String> {
+    let names =
+        fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<_> = names.collect();
+    names.sort();
+    names
+}
+
+fn fifo(path: &Path) {
+    nix::unistd::mkfifo(path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+}
+
+#[test]
+fn mirrors_converge() {
+    let (users, server) = writable();
+    // oc-rsync#7701, openmediavault#86, xcat#5217; the FIFO is the third case of copy_mirror.sh.
+    for (source, dest, paths) in [("a/", "a", &["keep"][..]), ("b", "", &["x"]), ("c", "", &["file"])] {
+        let name = source.trim_end_matches('/');
+        fs::create_dir_all(users.path(name)).unwrap();
+        for path in paths {
+            fs::write(users.path(name).join(path), b"new").unwrap();
+        }
+        let there = users.path("served").join(name);
+        fs::create_dir_all(there.join("x/inner")).unwrap();
+        fs::write(there.join("old"), b"").unwrap();
+        if source == "c" {
+            fifo(&users.path("c/pipe"));
+        }
+        let output = users.tacit("client", &["cp", "--delete", source, &server.at(dest)]);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(0), "{source}: {said}");
+        assert_eq!(names(&there), paths, "{source}");
+        assert_eq!(said.contains("tacit: c/pipe: skipped: a FIFO"), source == "c", "{said}");
+        let again = users.done("client", &["cp", "--delete", source, &server.at(dest)]);
+        assert!(again.starts_with("0 copied"), "{again}");
+    }
+    assert!(users.refused("client", &["cp", "--strict", "-q", "c", &server.at("")], 1).contains("a FIFO"));
+    assert_eq!(users.refused("client", &["cp", "-q", "c", &server.at("")], 0), "");
+}
+
+#[test]
+fn a_new_file_in_a_read_only_directory_that_the_copy_made() {
+    let users = Users::new();
+    if !nix::unistd::geteuid().is_root() {
+        eprintln!("SKIPPED in part: as this user, not as another one");
+    }
+    let as_nobody = |mut command: Command| {
+        if nix::unistd::geteuid().is_root() {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        command
+    };
+    fs::create_dir_all(users.path("served")).unwrap();
+    fs::create_dir_all(users.path("tree/shut/inner")).unwrap();
+    fs::write(users.path("tree/shut/one"), b"1").unwrap();
+    let shut = |mode| fs::set_permissions(users.path("tree/shut"), Permissions::from_mode(mode)).unwrap();
+    if nix::unistd::geteuid().is_root() {
+        for path in ["", "served", "tree", "tree/shut", "tree/shut/inner", "tree/shut/one"] {
+            chown(users.path(path), Some(NOBODY), Some(NOBODY)).unwrap();
+        }
+    }
+    shut(0o555);
+    assert!(as_nobody(users.command("server", &["keys", "make"])).output().unwrap().status.success());
+    let words = ["serve", "served", "--write", "--listen", "127.0.0.1:0"];
+    let server = users.started(as_nobody(users.command("server", &words)), "tack://");
+    // The same user needs no introduction.
+    let copy = || {
+        let output = as_nobody(users.command("server", &["cp", "--delete", "tree", &server.at("")])).output();
+        let output = output.unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let there = users.path("served/tree/shut");
+        assert_eq!(fs::metadata(&there).unwrap().permissions().mode() & 0o777, 0o555);
+        names(&there)
+    };
+    assert_eq!(copy(), ["inner", "one"]);
+    shut(0o755);
+    fs::write(users.path("tree/shut/two"), b"2").unwrap();
+    fs::set_permissions(users.path("tree/shut/two"), Permissions::from_mode(0o644)).unwrap();
+    fs::remove_file(users.path("tree/shut/one")).unwrap();
+    shut(0o555);
+    assert_eq!(copy(), ["inner", "two"]);
+    // All of it goes, although its owner may not write there.
+    shut(0o755);
+    fs::rename(users.path("tree/shut"), users.path("elsewhere")).unwrap();
+    let output =
+        as_nobody(users.command("server", &["cp", "--delete", "tree", &server.at("")])).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(names(&users.path("served/tree")), [""; 0]);
+}
+
+#[test]
+fn a_full_disk_stops_the_file_that_it_has_no_room_for_and_no_other() {
+    let users = Users::new();
+    let can_mount = Command::new("unshare").args(["-m", "true"]).output();
+    if !can_mount.is_ok_and(|output| output.status.success()) {
+        eprintln!("SKIPPED: mounting a small file system takes root");
+        return;
+    }
+    users.key("server");
+    for directory in ["served", "tree"] {
+        fs::create_dir_all(users.path(directory)).unwrap();
+    }
+    for (name, count) in [("a", 100_000), ("big", 100_000_000), ("z", 2_000_000)] {
+        fs::write(users.path("tree").join(name), octets(count)).unwrap();
+    }
+    let mut command = Command::new("unshare");
+    command.args(["-m", "sh", "-c", "mount -t tmpfs -o size=4m none served && exec \"$0\" \"$@\""]);
+    command.arg(env!("CARGO_BIN_EXE_tacit")).args(["serve", "served", "--write", "--listen", "127.0.0.1:0"]);
+    command
+        .current_dir(users.folder.path())
+        .stdin(Stdio::null())
+        .env("XDG_CONFIG_HOME", users.path("server"));
+    let server = users.started(command, "tack://");
+    users.introduce(&server);
+    let output = users.tacit("client", &["cp", "--json", "tree/", &server.at("")]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(said.matches("tacit: big: No space left on device").count(), 1, "{said}");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&report["summary"]["copied"], &report["summary"]["failed"]), (&2.into(), &1.into()));
+    // Not after all of it has crossed.
+    assert!(report["summary"]["received_octets"].as_u64().unwrap() < 60_000_000, "{report}");
+    let listed = users.done("client", &["ls", &server.at("")]);
+    assert_eq!(listed.lines().count(), 2, "what found no room is gone: {listed}");
+}
+
+#[test]
+fn a_server_lists_what_it_has() {
+    let (users, server) = writable();
+    fs::create_dir_all(users.path("served/in/er")).unwrap();
+    for name in ["in/a.jpg", "in/b.jpg", "in/c.png", "in/er/d.jpg"] {
+        fs::write(users.path("served").join(name), b"abc").unwrap();
+    }
+    symlink("a.jpg", users.path("served/in/link")).unwrap();
+    fifo(&users.path("served/in/pipe"));
+    let shown = |words: &[&str]| {
+        let at: Vec<_> = words
+            .iter()
+            .map(|word| if word.starts_with('-') { (*word).into() } else { server.at(word) })
+            .collect();
+        let words: Vec<_> = ["ls"].into_iter().chain(at.iter().map(String::as_str)).collect();
+        let text = users.done("client", &words);
+        text.lines().map(|line| line.split_whitespace().last().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(shown(&[""]), ["in/"]);
+    assert_eq!(
+        shown(&["in"]),
+        ["a.jpg", "b.jpg", "c.png", "er/", "a.jpg"],
+        "the last one is where the link points"
+    );
+    assert_eq!(shown(&["in/*.jpg"]), ["a.jpg", "b.jpg"]);
+    assert_eq!(shown(&["-r", "in/er", "in/c.png"]), ["d.jpg", "c.png"]);
+    assert_eq!(shown(&["-r", ""]).len(), 7);
+    let listed = users.done("client", &["ls", "--json", &server.at("in/a.jpg")]);
+    let listed: Value = serde_json::from_str(&listed).unwrap();
+    assert_eq!((&listed[0]["kind"], &listed[0]["size_octets"]), (&"file".into(), &3.into()));
+    users.refused("client", &["ls", &server.at("none")], 3);
+    users.refused("client", &["ls", "here"], 2);
+}
+
+#[test]
+fn words_of_rsync_and_scp_are_understood() {
+    let (users, server) = writable();
+    fs::create_dir_all(users.path("tree/tmp")).unwrap();
+    for name in ["a.c", "a.o", "tmp/x"] {
+        fs::write(users.path("tree").join(name), octets(300_000)).unwrap();
+    }
+    let to = server.at("on/the/way/");
+    let said = users.done("client", &["cp", "-av", "--exclude", "*.o", "--exclude=tmp/", "tree", &to]);
+    assert!(said.starts_with("copy tree\ncopy tree/a.c\n2 copied"), "{said}");
+    assert_eq!(names(&users.path("served/on/the/way/tree")), ["a.c"]);
+    // Patterns are the server's to expand, and a rate is kept.
+    #[expect(clippy::disallowed_methods, reason = "how long users wait")]
+    let begun = std::time::Instant::now();
+    users.done("client", &["cp", "-r", "--bwlimit", "300kB/s", &server.at("on/*/way/tree/*.c"), "new/"]);
+    assert!(begun.elapsed() > Duration::from_millis(700), "{:?}", begun.elapsed());
+    assert!(fs::read(users.path("new/a.c")).unwrap() == octets(300_000));
+    let said = users.refused("client", &["cp", "--bwlimit", "fast", "tree", &to], 2);
+    assert!(said.contains("a rate is a number with"), "{said}");
+    assert!(users.refused("client", &["cp", &server.at("*.gif"), "."], 3).contains("nothing matches"));
+}
+
+#[test]
+fn standard_input_and_output_are_files_too() {
+    let (users, server) = writable();
+    let content = octets(3_000_000);
+    let mut copy = users.command("client", &["cp", "-", &server.at("in/archive")]);
+    let mut copy = copy.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    copy.stdin.take().unwrap().write_all(&content).unwrap();
+    assert!(copy.wait().unwrap().success());
+    assert!(fs::read(users.path("served/in/archive")).unwrap() == content);
+    let output = users.tacit("client", &["cp", &server.at("in/archive"), "-"]);
+    assert!(output.status.success() && output.stdout == content);
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+    for (words, code, why) in [
+        (&["-", &server.at("in")][..], 2, "a directory there"),
+        (&["-", "tree", &server.at("")], 2, "alone"),
+        (&[&server.at("in"), "-"], 2, "a directory; only one file"),
+        (&[&server.at("in/archive"), &server.at("in/archive"), "-"], 2, "one file"),
+        (&["--delete", &server.at("in/archive"), "-"], 2, "without --delete"),
+    ] {
+        let said = users.refused("client", &[&["cp"], words].concat(), code);
+        assert!(said.contains(why), "{words:?}: {said}");
+    }
+}
+
+#[test]
+fn sources_may_be_on_several_servers() {
+    let users = Users::new();
+    for name in ["one", "two"] {
+        fs::create_dir_all(users.path(name)).unwrap();
+        fs::write(users.path(name).join(name), name).unwrap();
+    }
+    let (one, two) = (users.serve(&["one"]), users.serve(&["two"]));
+    users.introduce(&one);
+    users.introduce(&two);
+    let said = users.done("client", &["cp", &one.at("one"), &two.at("two"), "both"]);
+    assert!(said.starts_with("2 copied"), "{said}");
+    assert_eq!(names(&users.path("both")), ["one", "two"]);
+    users.refused("client", &["cp", "--delete", &one.at(""), &two.at(""), "both"], 2);
+}
+
+#[test]
+fn a_drop_box_takes_files_of_anyone_and_shows_none() {
+    let users = Users::new();
+    fs::create_dir_all(users.path("served")).unwrap();
+    fs::write(users.path("served/theirs"), b"theirs").unwrap();
+    fs::write(users.path("file"), b"abc").unwrap();
+    let server = users.serve(&["served", "--anyone", "--write"]);
+    users.key("client");
+    users.done("client", &["keys", "trust", &server.address, &users.key("server")]);
+    users.done("client", &["cp", "file", &server.at("")]);
+    assert_eq!(fs::read(users.path("served/file")).unwrap(), b"abc");
+    fs::write(users.path("file"), b"other").unwrap();
+    let said = users.refused("client", &["cp", "file", &server.at("")], 1);
+    assert!(said.contains("nothing is overwritten here"), "{said}");
+    for words in [&["cp", &server.at("theirs"), "."][..], &["ls", &server.at("")]] {
+        assert!(users.refused("client", words, 3).contains("shows none"));
+    }
+    // Its own user, and those who are known, have all rights.
+    users.done("server", &["cp", "file", &server.at("")]);
+    assert_eq!(users.done("server", &["ls", &server.at("")]).lines().count(), 2);
+}
+
+#[test]
+fn a_short_code_lets_two_machines_know_each_other() {
+    let users = Users::new();
+    fs::create_dir_all(users.path("served")).unwrap();
+    fs::write(users.path("served/file"), b"abc").unwrap();
+    let mut waiting = users.command("server", &["keys", "pair", "--listen", "127.0.0.1:0"]);
+    let mut waiting = waiting.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut says = std::io::BufReader::new(waiting.stderr.take().unwrap());
+    let mut line = String::new();
+    // A key is made first.
+    while !line.contains("tacit keys pair") {
+        line.clear();
+        assert!(says.read_line(&mut line).unwrap() > 0);
+    }
+    let words: Vec<_> = line.trim().rsplit(' ').take(2).collect();
+    let (code, place) = (words[0], words[1].replace("HOST", "127.0.0.1"));
+    let wrong = if code == "000-000-000" { "000-000-001" } else { "000-000-000" };
+    let said = users.refused("client", &["keys", "pair", &place, wrong], 1);
+    assert!(said.contains("the codes are not the same"), "{said}");
+    assert!(users.done("client", &["keys", "list"]).is_empty(), "a wrong code trusts nobody");
+    let said = users.done("client", &["keys", "pair", &place, code, "--name", "laptop"]);
+    assert!(
+        said.contains("127.0.0.1:4433 is known as a server") && said.contains(&users.key("server")),
+        "{said}"
+    );
+    assert!(waiting.wait().unwrap().success());
+    let mut told = String::new();
+    waiting.stdout.take().unwrap().read_to_string(&mut told).unwrap();
+    assert!(told.contains("laptop may connect") && told.contains(&users.key("client")), "{told}");
+    // The one is let in, and the other is known, at the port that servers have.
+    let server = users.serve(&["served"]);
+    let known = users.done("client", &["keys", "list"]);
+    assert!(known.contains("127.0.0.1:4433") && known.contains("127.0.0.1:4434"), "{known}");
+    users.done("client", &["keys", "trust", &server.address, &users.key("server")]);
+    users.done("client", &["cp", &server.at("file"), "got"]);
+    assert_eq!(fs::read(users.path("got")).unwrap(), b"abc");
+    users.refused("client", &["keys", "pair", "127.0.0.1"], 2);
+    users.refused("client", &["keys", "pair", "127.0.0.1", "12"], 2);
+}
+
+#[test]
+fn the_directory_of_keys_is_its_owners_whatever_the_umask() {
+    let users = Users::new();
+    for umask in ["000", "022", "077"] {
+        let script = format!("umask {umask}; exec \"$0\" keys make");
+        let mut command = Command::new("sh");
+        command.args(["-c", &script, env!("CARGO_BIN_EXE_tacit")]).env("XDG_CONFIG_HOME", users.path(umask));
+        assert!(command.output().unwrap().status.success());
+        let mode =
+            |path: &str| fs::metadata(users.path(umask).join(path)).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode("tacit"), mode("tacit/identity")), (0o700, 0o600), "umask {umask}");
+    }
+}
