@@ -249,7 +249,7 @@ static_target() {
 }
 
 # What others may take from a registry.
-CRATES=(tacit-rohc tacit-proto tacit-net tacit-tack)
+CRATES=(tacit-rohc tacit-proto tacit-net tacit-tack tacit-quinn)
 
 # They are whole: files, metadata, and versions of what it depends on.
 crates() {

@@ -17,6 +17,9 @@ use tokio::net::UdpSocket;
 /// Octets of a datagram that are looked at: its kind and the number of its connection.
 const BEGINS: usize = 5;
 
+/// Octets of control messages beside the one that is looked for: addresses, marks and lengths, a few dozen.
+const OTHERS: usize = 512;
+
 /// A datagram that nobody took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
@@ -45,8 +48,8 @@ pub(crate) fn ask_for(socket: &UdpSocket) -> io::Result<()> {
 pub(crate) fn next(socket: &UdpSocket) -> io::Result<Option<Refusal>> {
     let mut begins = [0; BEGINS];
     let mut slices = [IoSliceMut::new(&mut begins)];
-    // The larger of the two, with the address of whoever says it.
-    let mut space = cmsg_space!(sock_extended_err, libc::sockaddr_in6);
+    // What is said, with the address of whoever says it; before it the system puts what the socket wants to know of datagrams.
+    let mut space = cmsg_space!(sock_extended_err, libc::sockaddr_in6, [u8; OTHERS]);
     let flags = MsgFlags::MSG_ERRQUEUE | MsgFlags::MSG_DONTWAIT;
     let message = recvmsg::<SockaddrStorage>(socket.as_raw_fd(), &mut slices, Some(&mut space), flags)?;
     let to = message.address.and_then(|address| of_storage(&address));
@@ -87,6 +90,8 @@ mod tests {
     async fn a_port_where_nobody_listens_is_told_with_the_datagram() {
         let gone = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
         let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        // An endpoint's socket wants to know more of each datagram.
+        crate::driver::offloads(&socket).unwrap();
         ask_for(&socket).unwrap();
         assert_eq!(next(&socket).unwrap_err().kind(), io::ErrorKind::WouldBlock);
         socket.send_to(b"1234567", gone).await.unwrap();

@@ -46,6 +46,6 @@ fn stream_0_alone_sends_what_it_always_sent() {
     751e50a5c0753581
     3637e2d0a5ae28d9
     6f73015319997178
-    11c3f7a87b8b7c1b
+    18ee3e2a1e3493c6
     ");
 }
