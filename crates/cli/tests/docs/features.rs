@@ -98,7 +98,9 @@ fn claims() -> BTreeMap<String, (usize, usize)> {
     let page = fs::read_to_string(root().join("docs/validation/papers.md")).unwrap();
     let mut claims: BTreeMap<String, (usize, usize)> = BTreeMap::new();
     let mut figure = String::new();
-    for row in page.lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |")) {
+    // Behind the claims is who measured them.
+    let claimed = page.lines().take_while(|line| !line.starts_with("## Measured by"));
+    for row in claimed.filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |")) {
         let (first, rest) = row.split_once(" |").unwrap_or((row, ""));
         if !first.trim().is_empty() {
             first.trim().clone_into(&mut figure);

@@ -89,6 +89,7 @@ const SCHEMES: &[(&str, usize, Shape)] = &[
     ("tack-l1", VERMILLION, Triangle),
     ("tack-cubic", VERMILLION, Diamond),
     ("tack-hack", VERMILLION, Down),
+    ("tack-paper", VERMILLION, Cross),
 ];
 
 impl Look {
