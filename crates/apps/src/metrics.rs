@@ -94,6 +94,13 @@ impl Page {
         self.gauge("tack_handshakes", "Handshakes that are not finished.", metrics.handshakes_open);
         self.gauge("tack_streams", "Streams that are open.", metrics.streams_open);
         self.gauge("tack_in_flight_bytes", "Data sent and not acknowledged.", metrics.octets_in_flight);
+        self.gauge("tack_unread_bytes", "Data that waits for readers.", metrics.octets_unread);
+        let most = metrics.octets_unread_max;
+        self.gauge(
+            "tack_unread_bytes_max",
+            "What may wait for readers of the connections that are open.",
+            most,
+        );
         let made = counters.connections_made;
         self.counter("tack_connections_total", "Connections that stood.", made);
         let ended = [
@@ -235,12 +242,13 @@ pub struct ProxyCounts {
     pub links: AtomicU64,
 }
 
-const ANSWERS: [(&str, Answer); 5] = [
+const ANSWERS: [(&str, Answer); 6] = [
     ("connected", Answer::Connected),
     ("failed", Answer::Failed),
     ("not_allowed", Answer::NotAllowed),
     ("unreachable", Answer::Unreachable),
     ("refused", Answer::Refused),
+    ("busy", Answer::Busy),
 ];
 
 impl ProxyCounts {

@@ -70,6 +70,14 @@ impl NodeError {
     }
 }
 
+/// What is there at an address.
+enum Reached {
+    /// The server that is known.
+    Connection(Connection),
+    /// One with this key, which is to be judged.
+    Key(PublicKey),
+}
+
 /// An endpoint and its thread, which ends with it.
 pub struct Node {
     endpoint: Endpoint,
@@ -145,7 +153,12 @@ pub async fn connect(
     name: &str,
     ask: impl FnOnce(PublicKey) -> bool,
 ) -> Result<(Node, Connection), NodeError> {
-    let (node, address, key) = learn(identity, config, name).await?;
+    // Whoever is faster than a known server on the way to it cannot take its place.
+    let (node, address, reached) = reach(identity, config, name, store.key_of(name)?).await?;
+    let key = match reached {
+        Reached::Connection(connection) => return Ok((node, connection)),
+        Reached::Key(key) => key,
+    };
     if key != identity.public() {
         store.judge(name, key, || ask(key))?;
     }
@@ -162,25 +175,40 @@ pub async fn connect_to_any(
     config: &Config,
     name: &str,
 ) -> Result<(Node, Connection), NodeError> {
-    let (node, address, key) = learn(identity, config, name).await?;
-    let connection = connect_as(&node, identity, name, address, key).await?;
+    let (node, address, reached) = reach(identity, config, name, None).await?;
+    let connection = match reached {
+        Reached::Connection(connection) => connection,
+        Reached::Key(key) => connect_as(&node, identity, name, address, key).await?,
+    };
     Ok((node, connection))
 }
 
-/// The first address of `name` that answers, and the key that it shows.
-async fn learn(
+/// The first address of `name` that answers: connected to where its key is `known`.
+async fn reach(
     identity: &Identity,
     config: &Config,
     name: &str,
-) -> Result<(Node, SocketAddr, PublicKey), NodeError> {
+    known: Option<PublicKey>,
+) -> Result<(Node, SocketAddr, Reached), NodeError> {
     let addresses = tokio::net::lookup_host(name).await;
     let addresses = addresses.map_err(|source| NodeError::Resolve { name: name.to_owned(), source })?;
     let failed = |source| NodeError::of_connection(name, identity.public(), source);
     let reached = race(addresses, async |address| {
         let node = Node::client(address, identity.clone(), config.clone())?;
-        let learnt = timeout(CONNECT_TIMEOUT, node.endpoint.learn(address)).await;
-        let key = learnt.unwrap_or(Err(ConnectionError::TimedOut)).map_err(failed)?;
-        Ok((node, address, key))
+        let reached = match known {
+            Some(key) => timeout(CONNECT_TIMEOUT, node.endpoint.connect(address, key)).await.map(|there| {
+                let found = |error: &ConnectionError| match error {
+                    ConnectionError::WrongPeer { found, .. } => Some(*found),
+                    _ => None,
+                };
+                there.map(Reached::Connection).or_else(|error| found(&error).map(Reached::Key).ok_or(error))
+            }),
+            None => {
+                timeout(CONNECT_TIMEOUT, node.endpoint.learn(address)).await.map(|key| key.map(Reached::Key))
+            }
+        };
+        let reached = reached.unwrap_or(Err(ConnectionError::TimedOut)).map_err(failed)?;
+        Ok((node, address, reached))
     });
     reached.await.map_err(|failures| {
         let is_silence = |failure: &NodeError| {

@@ -224,6 +224,14 @@ impl Store {
         Ok(true)
     }
 
+    /// The key by which the server `name` is known.
+    ///
+    /// # Errors
+    /// Where the file cannot be read.
+    pub fn key_of(&self, name: &str) -> Result<Option<PublicKey>, TrustError> {
+        Ok(self.peers()?.into_iter().find(|peer| peer.name == name).map(|peer| peer.key))
+    }
+
     /// Judges the key that the server `name` shows. `ask` is asked about one that is not known, and says no where there is no
     /// terminal; one that it takes is kept.
     ///

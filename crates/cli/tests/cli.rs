@@ -235,10 +235,15 @@ fn theory_and_figures_speak_json() {
 #[test]
 fn the_exit_code_tells_whether_a_claim_failed() {
     let directory = empty();
-    // An 802.11n link at 65 Mb/s carries some 60, so one bound holds and one does not.
-    for (at_least, deviation, code) in
-        [(30, "", 0), (70, "", 1), (70, "deviation = \"the link has 65 Mb/s\"", 0)]
-    {
+    // An 802.11n link at 65 Mb/s carries some 60, so one bound holds and one does not. A reason is believed within its range.
+    let deviation = |measured| format!("deviation = \"the link has 65 Mb/s\"\nmeasured = {measured}");
+    for (at_least, deviation, code, verdict) in [
+        (30, String::new(), 0, "pass"),
+        (70, String::new(), 1, "fail"),
+        (70, deviation("[50, 65]"), 0, "missed"),
+        (70, deviation("[65, 69]"), 1, "fail"),
+        (100_000, "deviation = \"because\"".into(), 2, ""),
+    ] {
         let text = format!(
             "title = \"One download\"\npaper = \"ours\"\n\
              [sweep]\nscenario = \"wlan-11n-150\"\nset = [\"run.duration=400 ms\"]\nschemes = [\"stock\"]\nseeds = 1\n\
@@ -251,8 +256,13 @@ fn the_exit_code_tells_whether_a_claim_failed() {
             tacit(directory.path(), &["figure", "mine.toml", "--json", "--no-report"]).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(code), "at least {at_least}: {said}");
+        if code == 2 {
+            assert!(said.contains("measured = [1, 2.5] beside it") && said.lines().count() == 1, "{said}");
+            continue;
+        }
         let outcome: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(outcome["claims"][0]["pass"], at_least == 30, "{outcome:#}");
+        assert_eq!(outcome["claims"][0]["verdict"], verdict, "{outcome:#}");
     }
 }
 

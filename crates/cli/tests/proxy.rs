@@ -6,6 +6,7 @@ mod peers;
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -99,4 +100,84 @@ fn a_proxy_that_is_stopped_waits_for_what_it_carries_and_resets_the_rest() {
     assert!(echoed(ends, b"what was begun") == b"what was begun");
     assert_eq!(stays.read(&mut [0]).unwrap_err().kind(), std::io::ErrorKind::ConnectionReset);
     assert_eq!(proxy.child.wait().unwrap().code(), Some(0));
+}
+
+/// A server on a port of this machine that sends without end to whoever connects.
+fn flood() -> u16 {
+    let flood = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = flood.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for mut tcp in flood.incoming().flatten() {
+            std::thread::spawn(move || while tcp.write_all(&[7; 1 << 16]).is_ok() {});
+        }
+    });
+    port
+}
+
+#[test]
+fn programs_that_stop_reading_hold_no_other() {
+    let users = Users::new();
+    let (port, flood_port) = (echo(), flood());
+    users.key("server");
+    let words = ["proxy", "--serve", "--listen", "127.0.0.1:0", "--allow", "127.0.0.1:*"];
+    let server = users.start("server", &words, "connections at ");
+    users.introduce(&server);
+    let words = ["proxy", &server.address, "--socks5", "--listen", "127.0.0.1:0"];
+    let proxy = users.start("client", &words, "socks5 at ");
+    let mut stalled = Vec::new();
+    for more in [1, 15, 48] {
+        for _ in 0..more {
+            let (tcp, answer) = socks(&proxy.address, flood_port);
+            assert_eq!(answer, 0);
+            stalled.push(tcp);
+        }
+        #[expect(clippy::disallowed_methods, reason = "waits for other processes, which no event announces")]
+        std::thread::sleep(Duration::from_millis(500));
+        let (tcp, answer) = socks(&proxy.address, port);
+        assert_eq!(answer, 0);
+        tcp.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        assert!(echoed(tcp, &octets(300_000)) == octets(300_000), "beside {}", stalled.len());
+    }
+    // They go on where they stood.
+    for mut tcp in stalled {
+        tcp.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let mut read = [0; 100_000];
+        tcp.read_exact(&mut read).unwrap();
+        assert!(read.iter().all(|octet| *octet == 7));
+    }
+}
+
+#[test]
+fn above_the_limit_programs_hear_no_and_half_requests_take_no_place() {
+    let users = Users::new();
+    let port = echo();
+    users.key("server");
+    let words =
+        ["proxy", "--serve", "--listen", "127.0.0.1:0", "--allow", "127.0.0.1:*", "--connections", "2"];
+    let server = users.start("server", &words, "connections at ");
+    users.introduce(&server);
+    for (limited, words) in [
+        ("the server's end", &["proxy", &server.address, "--socks5", "--listen", "127.0.0.1:0"][..]),
+        (
+            "this end",
+            &["proxy", &server.address, "--socks5", "--listen", "127.0.0.1:0", "--connections", "2"][..],
+        ),
+    ] {
+        let proxy = users.start("client", words, "socks5 at ");
+        // They have not said what they want.
+        let half: Vec<_> = (0..64)
+            .map(|_| {
+                let mut tcp = TcpStream::connect(&proxy.address).unwrap();
+                tcp.write_all(&[5]).unwrap();
+                tcp
+            })
+            .collect();
+        let carried: Vec<_> = (0..2).map(|_| socks(&proxy.address, port)).collect();
+        assert!(carried.iter().all(|(_, answer)| *answer == 0), "{limited}");
+        // RFC 1928 section 6: general failure.
+        assert_eq!(socks(&proxy.address, port).1, 1, "{limited}");
+        drop(carried);
+        assert_eq!(socks(&proxy.address, port).1, 0, "{limited}");
+        drop(half);
+    }
 }

@@ -212,6 +212,8 @@ struct Session {
     resumes: u32,
     started: tokio::time::Instant,
     last_octets: tokio::time::Instant,
+    /// When one came that had not come before.
+    last_progress: tokio::time::Instant,
     octets: mpsc::Sender<Result<Bytes, NetError>>,
     news: mpsc::Receiver<(LineId, News)>,
     lines: Lines,
@@ -269,6 +271,7 @@ impl Session {
             resumes: 0,
             started: now,
             last_octets: now,
+            last_progress: now,
             octets,
             news,
             lines,
@@ -403,9 +406,9 @@ impl Session {
             }
         }
         let start = reading.at + skip;
-        // A server that breaks at one place each time makes no progress.
         if end > reached {
-            self.resumes = 0;
+            // A server that cuts each answer at the same place is asked no more often than one that is silent.
+            (self.resumes, self.last_progress) = (0, self.last_octets);
         }
         let is_in_doubt = self.registered && !reading.main.is_proven;
         reading.at = end;
@@ -516,7 +519,10 @@ impl Session {
             error,
             NetError::Broken(_) | NetError::Timeout(_) | NetError::Connect { .. } | NetError::Misplaced
         ) || is_passing(&error);
-        if !helps || self.resumes > RESUMES_MAX {
+        // The first attempt after a silence is made whenever that ends.
+        let is_out_of_time =
+            self.resumes > 1 && self.last_progress.elapsed() >= self.entity.connector.settings.idle_timeout;
+        if !helps || self.resumes > RESUMES_MAX || is_out_of_time {
             return Err(error);
         }
         self.report.lock().unwrap_or_else(PoisonError::into_inner).resumed += 1;

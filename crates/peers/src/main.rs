@@ -20,6 +20,7 @@ use std::net::SocketAddr;
 use anyhow::{Context as _, Result};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::quinn_stack::Flavour;
 use crate::stack::{Congestion, Settings};
 use crate::work::{Job, client, server};
 
@@ -81,6 +82,8 @@ enum Stack {
     Quinn,
     /// quinn that asks for an ACK per 11 packets or round trip (draft-ietf-quic-ack-frequency)
     QuinnAckFrequency,
+    /// quinn with TACK's ACK law, as far as `tacit-quinn` brings it
+    TacitQuinn,
     /// QUIC by s2n-quic
     S2n,
     /// The kernel's TCP, without encryption
@@ -109,22 +112,22 @@ async fn run(arguments: One) -> Result<()> {
     };
     let (address, job) = (arguments.address, arguments.job);
     if job.serves() {
+        let quinn = |flavour| quinn_stack::listen(address, &settings, flavour);
         match arguments.stack {
             Stack::Tack => server(job, tack_stack::listen(address, &settings)?, &settings).await,
-            Stack::Quinn => server(job, quinn_stack::listen(address, &settings, false)?, &settings).await,
-            Stack::QuinnAckFrequency => {
-                server(job, quinn_stack::listen(address, &settings, true)?, &settings).await
-            }
+            Stack::Quinn => server(job, quinn(Flavour::Plain)?, &settings).await,
+            Stack::QuinnAckFrequency => server(job, quinn(Flavour::AckFrequency)?, &settings).await,
+            Stack::TacitQuinn => server(job, quinn(Flavour::Tacit)?, &settings).await,
             Stack::S2n => server(job, s2n_stack::listen(address, &settings)?, &settings).await,
             Stack::Tcp => server(job, tcp_stack::listen(address).await?, &settings).await,
         }
     } else {
+        let quinn = |flavour| quinn_stack::dial(address, &settings, flavour);
         match arguments.stack {
             Stack::Tack => client(job, tack_stack::dial(address, &settings).await?, &settings).await,
-            Stack::Quinn => client(job, quinn_stack::dial(address, &settings, false)?, &settings).await,
-            Stack::QuinnAckFrequency => {
-                client(job, quinn_stack::dial(address, &settings, true)?, &settings).await
-            }
+            Stack::Quinn => client(job, quinn(Flavour::Plain)?, &settings).await,
+            Stack::QuinnAckFrequency => client(job, quinn(Flavour::AckFrequency)?, &settings).await,
+            Stack::TacitQuinn => client(job, quinn(Flavour::Tacit)?, &settings).await,
             Stack::S2n => client(job, s2n_stack::dial(address, &settings)?, &settings).await,
             Stack::Tcp => client(job, tcp_stack::dial(address), &settings).await,
         }

@@ -23,7 +23,18 @@ pub struct Client {
     server: SocketAddr,
 }
 
-fn transport(settings: &Settings, ack_frequency: bool) -> Arc<quinn::TransportConfig> {
+/// How quinn is set up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flavour {
+    /// As it is.
+    Plain,
+    /// It asks for fewer ACKs.
+    AckFrequency,
+    /// With the ACK law and the controller of `tacit-quinn`.
+    Tacit,
+}
+
+fn transport(settings: &Settings, flavour: Flavour) -> Arc<quinn::TransportConfig> {
     let mut transport = quinn::TransportConfig::default();
     transport
         .stream_receive_window(VarInt::from_u32(WINDOW))
@@ -36,10 +47,20 @@ fn transport(settings: &Settings, ack_frequency: bool) -> Arc<quinn::TransportCo
             transport.congestion_controller_factory(Arc::new(CubicConfig::default()))
         }
     };
-    if ack_frequency {
-        let mut wanted = AckFrequencyConfig::default();
-        wanted.ack_eliciting_threshold(VarInt::from_u32(ACK_ELICITING_THRESHOLD));
-        transport.ack_frequency_config(Some(wanted));
+    match flavour {
+        Flavour::Plain => {}
+        Flavour::AckFrequency => {
+            let mut wanted = AckFrequencyConfig::default();
+            wanted.ack_eliciting_threshold(VarInt::from_u32(ACK_ELICITING_THRESHOLD));
+            transport.ack_frequency_config(Some(wanted));
+        }
+        // Another controller may be asked for, beside the same ACKs.
+        Flavour::Tacit if settings.congestion == Congestion::Default => {
+            tacit_quinn::configure(&mut transport)
+        }
+        Flavour::Tacit => {
+            transport.ack_frequency_config(Some(tacit_quinn::ack_frequency()));
+        }
     }
     Arc::new(transport)
 }
@@ -58,19 +79,19 @@ fn endpoint(address: SocketAddr, server: Option<ServerConfig>) -> Result<Endpoin
     Ok(Endpoint::new(EndpointConfig::default(), server, socket(address)?, runtime)?)
 }
 
-pub fn listen(address: SocketAddr, settings: &Settings, ack_frequency: bool) -> Result<Server> {
+pub fn listen(address: SocketAddr, settings: &Settings, flavour: Flavour) -> Result<Server> {
     let Certificate { der, key_der, .. } = Certificate::known()?;
     let key = rustls::pki_types::PrivatePkcs8KeyDer::from(key_der);
     let mut config = ServerConfig::with_single_cert(vec![der.into()], key.into())?;
-    config.transport_config(transport(settings, ack_frequency));
+    config.transport_config(transport(settings, flavour));
     Ok(Server(endpoint(address, Some(config))?))
 }
 
-pub fn dial(server: SocketAddr, settings: &Settings, ack_frequency: bool) -> Result<Client> {
+pub fn dial(server: SocketAddr, settings: &Settings, flavour: Flavour) -> Result<Client> {
     let mut roots = RootCertStore::empty();
     roots.add(Certificate::known()?.der.into())?;
     let mut config = ClientConfig::with_root_certificates(Arc::new(roots))?;
-    config.transport_config(transport(settings, ack_frequency));
+    config.transport_config(transport(settings, flavour));
     let any: SocketAddr = if server.is_ipv4() { ([0, 0, 0, 0], 0).into() } else { ([0_u16; 8], 0).into() };
     let mut endpoint = endpoint(any, None)?;
     endpoint.set_default_client_config(config);

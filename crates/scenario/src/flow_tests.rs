@@ -70,7 +70,13 @@ fn connections_are_of_tack_where_the_traffic_is() {
         config(&["tack.ack-clock=delayed", "tack.every=8", "tack.ack-delay=40 ms"]).ack_clock,
         delayed
     );
-    assert_eq!(config(&["tack.beta=8"]).ack_clock, AckClock::Tack { beta: 8, every: 2 });
+    let min_interval = Duration::from_millis(25);
+    assert_eq!(config(&["tack.beta=8"]).ack_clock, AckClock::Tack { beta: 8, every: 16, min_interval });
+    assert_eq!(config(&["tack.ack-clock=paper"]).ack_clock, AckClock::PAPER);
+    assert_eq!(
+        config(&["tack.min-interval=0 s", "tack.every=2"]).ack_clock,
+        AckClock::Tack { beta: 4, every: 2, min_interval: Duration::ZERO }
+    );
     let wide = config(&["tcp.ip=v6", "tcp.mtu=1280 B", "tack.receive-buffer-max=1 MiB"]);
     assert_eq!((wide.ip, wide.mtu, wide.max_mtu), (IpVersion::V6, Bytes(1_280), Bytes(1_280)));
     assert_eq!((wide.max_receive_buffer, wide.stream_buffer), (Bytes(1 << 20), Bytes(1 << 20)));

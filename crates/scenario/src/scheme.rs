@@ -15,7 +15,7 @@ use tacit_proto::units::Duration;
 use crate::error::InputError;
 use crate::input::nearest;
 use crate::{
-    ApAcks, ApplicationKind, HackVariant, Hop, RateChoice, RepairFrom, Scenario, Transport, Wifi,
+    AckRule, ApAcks, ApplicationKind, HackVariant, Hop, RateChoice, RepairFrom, Scenario, Transport, Wifi,
     WifiAckFilter,
 };
 
@@ -296,29 +296,36 @@ pub const ALL: &[Scheme] = &[
     },
     Scheme {
         name: "tack",
-        summary: "TACK, a transport of its own in TCP's place: at most 4 ACKs a round trip, paced by its own BBR",
+        summary: "TACK, a transport of its own in TCP's place: at most 4 ACKs a round trip and 40 a second, paced by its own BBR",
         role: Role::Transport,
         listing: Listing::Default,
         apply: tack,
     },
     Scheme {
+        name: "tack-paper",
+        summary: "TACK whose ACKs follow the paper's equation: 4 in a smallest round-trip time, or one per 2 packets",
+        role: Role::Transport,
+        listing: Listing::ByName,
+        apply: tack_paper,
+    },
+    Scheme {
         name: "tack-poor",
-        summary: "TACK whose ACKs have room for one block of each list",
+        summary: "TACK by the paper whose ACKs have room for one block of each list",
         role: Role::Transport,
         listing: Listing::ByName,
         apply: |scenario| {
-            tack(scenario);
+            tack_paper(scenario);
             scenario.tack.config.lists = Lists::Poor;
         },
     },
     Scheme {
         name: "tack-l1",
-        summary: "TACK with an ACK for each packet where those are rarer than 4 a round trip",
+        summary: "TACK by the paper with an ACK for each packet where those are rarer than 4 a round trip",
         role: Role::Transport,
         listing: Listing::ByName,
         apply: |scenario| {
-            tack(scenario);
-            scenario.tack.every = 1;
+            tack_paper(scenario);
+            scenario.tack.every = Some(1);
         },
     },
     Scheme {
@@ -436,6 +443,12 @@ fn acknowledge(scenario: &mut Scenario, policy: AckPolicy) {
 /// TACK as the scenario has it.
 fn tack(scenario: &mut Scenario) {
     carry_over(scenario, Transport::Tack);
+}
+
+/// TACK whose ACKs follow the paper's equation.
+fn tack_paper(scenario: &mut Scenario) {
+    tack(scenario);
+    scenario.tack.rule = AckRule::Paper;
 }
 
 fn carry_over(scenario: &mut Scenario, transport: Transport) {
@@ -629,7 +642,8 @@ mod tests {
         let changed = |name: &str| find("", name).unwrap().applied_to(&scenario).tack;
         assert_eq!(changed("tack"), scenario.tack);
         assert_eq!(changed("tack-hack"), scenario.tack);
-        assert_eq!(changed("tack-l1").every, 1);
+        assert_eq!((changed("tack-l1").every, changed("tack-l1").rule), (Some(1), AckRule::Paper));
+        assert_eq!(changed("tack-paper").rule, AckRule::Paper);
         assert_eq!(changed("tack-cubic").config.congestion.algorithm, Algorithm::CUBIC);
     }
 
@@ -714,7 +728,7 @@ mod tests {
             "--schemes: unknown scheme \"tcp-14\", did you mean \"tcp-l4\"?; \
              allowed: stock, hack-more-data, hack-batch, hack-opportunistic, hack-timer, tcp-l1, tcp-l4, tcp-l8, tcp-l16, \
              tcp-linux, quic-ack2, quic-ackfreq, chrome, neqo, picoquic, tack-lite, \
-             cake-ack-filter, driver-replace, driver-hold, rdg, fastack, fwp, fwp-ap-repair, cubic, newreno, bbr, rre, tack, tack-poor, \
+             cake-ack-filter, driver-replace, driver-hold, rdg, fastack, fwp, fwp-ap-repair, cubic, newreno, bbr, rre, tack, tack-paper, tack-poor, \
              tack-l1, tack-cubic, tack-hack, udp"
         );
     }

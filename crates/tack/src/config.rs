@@ -44,6 +44,10 @@ impl Default for Config {
             ecn: true,
             idle_timeout: Duration::from_secs(30),
             keep_alive: Some(Duration::from_secs(10)),
+            // Half of all datagrams may be lost: a first one is repeated a dozen times in 10 s. Ours.
+            hello_timeout: Duration::from_millis(250),
+            max_hello_timeout: Duration::from_secs(1),
+            probe_silence: true,
             ..tack::Config::default()
         };
         Self {

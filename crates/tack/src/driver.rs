@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::sync::{Arc, Weak};
 
+use nix::errno::Errno;
 use nix::sys::socket::{setsockopt, sockopt};
 use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta, Transmit, UdpSockRef, UdpSocketState};
 use socket2::{Domain, Protocol, Type};
@@ -15,6 +16,7 @@ use tokio::net::UdpSocket;
 
 use crate::clock::Timer;
 use crate::endpoint::Shared;
+use crate::refusals;
 use crate::shard;
 
 /// What the system is asked to hold for the socket each way: a round trip of 20 ms at 1.6 Gb/s. Ours; it may give less.
@@ -51,8 +53,12 @@ pub(crate) struct Socket {
 
 impl Socket {
     /// The sockets of an endpoint at `address`, of which a datagram finds its own.
-    pub fn bind_all(address: SocketAddr, shards: u16) -> io::Result<Vec<Self>> {
+    pub fn bind_all(address: SocketAddr, shards: u16, is_client: bool) -> io::Result<Vec<Self>> {
         let first = Self::bind(address, shards > 1)?;
+        if is_client {
+            // A server has nobody to give up for it.
+            refusals::ask_for(&first.socket)?;
+        }
         let address = first.local_addr()?;
         let mut sockets = vec![first];
         for _ in 1..shards {
@@ -128,6 +134,8 @@ struct Driver {
     batch: Batch,
     /// A datagram that did not fit the batch.
     next: Option<(SocketAddr, Ecn, Vec<u8>)>,
+    /// The batch was tried again: what the network said of earlier ones was said instead of sending it.
+    tried_again: bool,
     buffers: Vec<Vec<u8>>,
 }
 
@@ -135,7 +143,14 @@ struct Driver {
 pub(crate) async fn run(group: Arc<Group>, index: usize, alive: Weak<Alive>) {
     let buffers = (0..BATCH_SIZE).map(|_| vec![0; MAX_DATAGRAM]).collect();
     let shared = group.shards[index].clone();
-    let mut driver = Driver { group, shared: shared.clone(), batch: Batch::default(), next: None, buffers };
+    let mut driver = Driver {
+        group,
+        shared: shared.clone(),
+        batch: Batch::default(),
+        next: None,
+        tried_again: false,
+        buffers,
+    };
     if let Err(error) = driver.drive(&alive).await {
         shared.hub().fail(&error.to_string());
     }
@@ -179,7 +194,7 @@ impl Driver {
             };
             timer.set(now, at)?;
             tokio::select! {
-                ready = self.socket().socket.readable() => ready?,
+                ready = self.socket().socket.ready(Interest::READABLE | Interest::ERROR) => { ready?; }
                 ready = self.socket().socket.writable(), if blocked => ready?,
                 expired = timer.expired() => expired?,
                 () = self.shared.work.notified() => {}
@@ -189,6 +204,7 @@ impl Driver {
 
     /// Takes in what has arrived; true where there may be more.
     fn receive(&mut self) -> io::Result<bool> {
+        self.hear_refusals();
         for _ in 0..TURNS {
             let mut metas = [RecvMeta::default(); BATCH_SIZE];
             let mut slices = self.buffers.iter_mut().map(|buffer| IoSliceMut::new(buffer));
@@ -222,6 +238,20 @@ impl Driver {
             }
         }
         Ok(true)
+    }
+
+    /// Takes in what the network says of datagrams that were sent.
+    fn hear_refusals(&mut self) {
+        let Socket { socket, .. } = &self.group.sockets[usize::from(self.shared.shard.index)];
+        for _ in 0..TURNS {
+            let heard = socket.try_io(Interest::ERROR, || refusals::next(socket));
+            let Ok(refusal) = heard else { return };
+            if let Some(refusal) = refusal {
+                let mut hub = self.shared.hub();
+                let now = self.shared.clock.now();
+                hub.on_unreachable(now, refusal.to, &refusal.begins, refusal.by_host);
+            }
+        }
     }
 
     /// Gives others the datagrams that are theirs, while this one's hub is free: no two are held at once.
@@ -259,6 +289,9 @@ impl Driver {
             match socket.try_io(Interest::WRITABLE, || state.try_send(socket.into(), &transmit)) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok((false, true)),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // Of datagrams before these, it may be.
+                Err(error)
+                    if is_of_the_network(&error) && !std::mem::replace(&mut self.tried_again, true) => {}
                 // A datagram that is not sent counts as lost: too long for the path, or no path for now.
                 Ok(()) | Err(_) => self.batch.clear(),
             }
@@ -269,6 +302,7 @@ impl Driver {
     /// Makes a batch of what may leave now.
     fn fill(&mut self) {
         self.batch.clear();
+        self.tried_again = false;
         if let Some((to, ecn, bytes)) = self.next.take() {
             self.batch.add(to, ecn, &bytes);
         }
@@ -326,12 +360,42 @@ impl Batch {
     }
 }
 
+/// True for what ICMP says of datagrams that were sent, which the system tells whoever uses the socket next (RFC 1122 section
+/// 4.1.3.3; Linux: `icmp_err_convert` and `icmpv6_err_convert`), and for what a signal interrupts. None of it ends a socket.
 fn is_of_the_network(error: &io::Error) -> bool {
-    use io::ErrorKind::{
-        ConnectionRefused, ConnectionReset, HostUnreachable, Interrupted, NetworkUnreachable,
-    };
+    let said = error.raw_os_error().map(Errno::from_raw);
     matches!(
-        error.kind(),
-        ConnectionRefused | ConnectionReset | HostUnreachable | Interrupted | NetworkUnreachable
+        said,
+        Some(
+            Errno::ECONNREFUSED
+                | Errno::ECONNRESET
+                | Errno::EHOSTUNREACH
+                | Errno::ENETUNREACH
+                | Errno::EHOSTDOWN
+                | Errno::ENONET
+                | Errno::ENOPROTOOPT
+                | Errno::EOPNOTSUPP
+                | Errno::EMSGSIZE
+                | Errno::EPROTO
+                | Errno::EACCES
+                | Errno::EINTR
+        )
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_network_says_ends_no_socket() {
+        // A datagram that was too long for the path, above all: ICMP says so of probes of the path's length.
+        for errno in [Errno::EMSGSIZE, Errno::ECONNREFUSED, Errno::EHOSTUNREACH, Errno::EPROTO, Errno::EACCES]
+        {
+            assert!(is_of_the_network(&errno.into()), "{errno}");
+        }
+        for errno in [Errno::EBADF, Errno::ENOMEM, Errno::ENOTCONN] {
+            assert!(!is_of_the_network(&errno.into()), "{errno}");
+        }
+    }
 }

@@ -101,7 +101,7 @@ impl Endpoint {
         clients: Option<Clients>,
     ) -> io::Result<Self> {
         let of = config.shards.get();
-        let sockets = driver::Socket::bind_all(address, of)?;
+        let sockets = driver::Socket::bind_all(address, of, clients.is_none())?;
         let local = sockets[0].local_addr()?;
         let clock = Clock::start();
         #[cfg(feature = "qlog")]

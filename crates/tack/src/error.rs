@@ -19,6 +19,12 @@ pub enum ConnectionError {
         /// In words; empty where there are none.
         text: String,
     },
+    /// The network says that nobody listens there, and nobody answered: no server runs, or at another port.
+    #[error("nobody listens there: the network refuses what is sent, and no server answers")]
+    Unreachable,
+    /// The server has no room for another connection.
+    #[error("the server has no room: {0}")]
+    Busy(Busy),
     /// The server knows nothing of the connection any more: it was started again.
     #[error("the server has forgotten the connection: it was started again")]
     Forgotten,
@@ -42,6 +48,26 @@ pub enum ConnectionError {
     /// The endpoint is gone: its socket failed, or its runtime ended.
     #[error("the endpoint is gone: {0}")]
     Endpoint(String),
+}
+
+/// What a server has no room for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+#[repr(u8)]
+pub enum Busy {
+    /// As many are being opened as it remembers.
+    #[error("too many connections are being opened")]
+    Handshakes = 1,
+    /// As many are open as it takes.
+    #[error("as many connections are open as it takes")]
+    Connections = 2,
+}
+
+impl Busy {
+    /// What the octet of a datagram stands for.
+    pub(crate) fn of_octet(octet: u8) -> Option<Self> {
+        [Self::Handshakes, Self::Connections].into_iter().find(|busy| *busy as u8 == octet)
+    }
 }
 
 /// Why a stream gives or takes no more.
@@ -68,6 +94,7 @@ impl From<StreamError> for io::Error {
             StreamError::Reset(_) => io::ErrorKind::ConnectionReset,
             StreamError::Stopped(_) | StreamError::Ended => io::ErrorKind::BrokenPipe,
             StreamError::Connection(ConnectionError::TimedOut) => io::ErrorKind::TimedOut,
+            StreamError::Connection(ConnectionError::Unreachable) => io::ErrorKind::ConnectionRefused,
             StreamError::Connection(ConnectionError::Forgotten) => io::ErrorKind::ConnectionReset,
             StreamError::Connection(_) => io::ErrorKind::ConnectionAborted,
         };

@@ -23,6 +23,7 @@ pub(crate) mod kind {
     pub const FINISH: u8 = 0xf3;
     pub const RETRY: u8 = 0xf4;
     pub const RESET: u8 = 0xf5;
+    pub const BUSY: u8 = 0xf6;
     /// What the first octet of all of them has in its high half; no packet of the core does.
     pub const MASK: u8 = 0xf0;
 }
@@ -36,6 +37,9 @@ pub(crate) const INITIATION_LEN: usize = 1200;
 
 /// Octets of an ephemeral key, which is what a Noise XX message begins with.
 const EPHEMERAL: usize = 32;
+
+/// Retries that one attempt follows at most: the server's own, and those that others forge. Ours.
+const MAX_RETRIES: u8 = 8;
 
 /// Octets of a handshake's Noise message at most: keys, tags and an opening packet. Ours.
 const MAX_NOISE: usize = 512;
@@ -204,6 +208,11 @@ fn begin<'a>(suite: Suite, prologue: &'a [u8], identity: &'a Identity) -> Builde
 /// The client's side, until the server has answered.
 pub(crate) struct Initiator {
     noise: HandshakeState,
+    /// What the state is made of anew when somebody answered who is not the server.
+    identity: Identity,
+    ephemeral: Zeroizing<[u8; EPHEMERAL]>,
+    open: Vec<u8>,
+    retries: u8,
     suite: Suite,
     client: ConnectionId,
     message: Vec<u8>,
@@ -216,11 +225,44 @@ impl Initiator {
     /// Begins with the core's `open`.
     pub fn new(identity: &Identity, client: ConnectionId, open: &Packet) -> Self {
         let suite = Suite::fastest();
+        let mut ephemeral = Zeroizing::new([0; EPHEMERAL]);
+        getrandom::fill(ephemeral.as_mut_slice()).expect("the system has random numbers");
+        let open = in_octets(open);
+        let (noise, message) = Self::first(suite, client, identity, &ephemeral, &open);
+        let identity = identity.clone();
+        Self {
+            noise,
+            identity,
+            ephemeral,
+            open,
+            retries: 0,
+            suite,
+            client,
+            message,
+            token: None,
+            repeated: false,
+        }
+    }
+
+    /// The state after the first message, and that message: the same whenever it is made of the same.
+    fn first(
+        suite: Suite,
+        client: ConnectionId,
+        identity: &Identity,
+        ephemeral: &[u8; EPHEMERAL],
+        open: &[u8],
+    ) -> (HandshakeState, Vec<u8>) {
         let prologue = suite.prologue(client);
-        let mut noise =
-            begin(suite, &prologue, identity).build_initiator().expect("XX needs no key of the server");
-        let message = write(&mut noise, &in_octets(open));
-        Self { noise, suite, client, message, token: None, repeated: false }
+        // By this name because an ephemeral key must not be used for two messages. It is not: the message is one.
+        let builder = begin(suite, &prologue, identity).fixed_ephemeral_key_for_testing_only(ephemeral);
+        let mut noise = builder.build_initiator().expect("XX needs no key of the server");
+        let message = write(&mut noise, open);
+        (noise, message)
+    }
+
+    /// Whoever answered is not the server: the next answer is read as if that had not come.
+    pub fn disregard(&mut self) {
+        (self.noise, _) = Self::first(self.suite, self.client, &self.identity, &self.ephemeral, &self.open);
     }
 
     /// The datagram once more, for no answer came.
@@ -240,10 +282,14 @@ impl Initiator {
         datagram
     }
 
-    /// The server asks to try again with a token: with what. It may ask once, for anybody could.
+    /// The server asks to try again with a token: with what. A few may ask, for anybody could, and one of them is the server.
     pub fn on_retry(&mut self, body: &[u8]) -> Option<Vec<u8>> {
-        let token = body.try_into().ok().filter(|_| self.token.is_none())?;
-        self.token = Some(Token(token));
+        let token = Some(Token(body.try_into().ok()?));
+        if self.retries >= MAX_RETRIES || token == self.token {
+            return None;
+        }
+        self.retries += 1;
+        self.token = token;
         Some(self.repeat())
     }
 

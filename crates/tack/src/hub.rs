@@ -12,7 +12,7 @@ use tacit_proto::units::Instant;
 use zeroize::Zeroizing;
 
 use crate::config::Config;
-use crate::error::ConnectionError;
+use crate::error::{Busy, ConnectionError};
 use crate::handshake::{Initiation, addressed, datagram, kind};
 use crate::identity::{Identity, PublicKey};
 use crate::metrics::{Counters, Distributions, Metrics, Totals};
@@ -28,6 +28,10 @@ const SHOW_FROM: usize = 32;
 /// Half-open connections at most; what comes then is not answered. Ours.
 const MAX_HALF_OPEN: usize = 1024;
 
+/// What tells one attempt of a client from others: where it comes from, its number of the connection, and its ephemeral key, for
+/// anybody may send a datagram from there with that number.
+type Attempt = (SocketAddr, u32, [u8; 32]);
+
 /// Who may connect to a server: what it says of a client's key.
 pub type Clients = Arc<dyn Fn(&PublicKey) -> bool + Send + Sync>;
 
@@ -37,7 +41,7 @@ struct Entry {
     queued: bool,
     deadline: Option<Instant>,
     /// It counts as half open; where it came from.
-    half_open: Option<(SocketAddr, u32)>,
+    half_open: Option<Attempt>,
     /// A client's: the server, and its number of the connection.
     forgettable: Option<(SocketAddr, u32)>,
     /// It was handed to who accepts, or is a client's.
@@ -52,7 +56,7 @@ pub(crate) struct Hub {
     resets: Resets,
     shard: Shard,
     entries: FxHashMap<u32, Entry>,
-    half_open: HashMap<(SocketAddr, u32), u32>,
+    half_open: HashMap<Attempt, u32>,
     /// A client's connections, by the server and its number of them.
     forgettable: HashMap<(SocketAddr, u32), u32>,
     line: VecDeque<u32>,
@@ -235,6 +239,23 @@ impl Hub {
         self.counters.datagrams_strange += 1;
     }
 
+    /// The network says that what begins with `bytes`, and went to `to`, found nobody there where `refused`, or no way. Anybody can
+    /// say so who has seen them.
+    pub fn on_unreachable(&mut self, now: Instant, to: SocketAddr, bytes: &[u8], refused: bool) {
+        let Some((kind, number, _)) = addressed(bytes) else { return };
+        let id = match kind {
+            kind::INITIATION => Some(number.0),
+            _ => self.forgettable.get(&(to, number.0)).copied(),
+        };
+        if let Some(id) = id
+            && let Some(entry) = self.entries.get_mut(&id)
+            && entry.session.remote() == to
+        {
+            entry.session.on_unreachable(now, refused);
+            self.touch(id);
+        }
+    }
+
     /// A packet came for a connection that is not there: a client's, perhaps, of the time before this server was started.
     fn on_forgotten(&mut self, now: Instant, from: SocketAddr, number: ConnectionId, len: usize) {
         if self.clients.is_none() || number.0 == 0 || !self.shard.has(number.0) {
@@ -264,7 +285,8 @@ impl Hub {
             return;
         };
         let client = initiation.client;
-        if let Some(id) = self.half_open.get(&(from, client.0)).copied() {
+        let attempt = (from, client.0, initiation.ephemeral());
+        if let Some(id) = self.half_open.get(&attempt).copied() {
             if let Some(entry) = self.entries.get_mut(&id) {
                 entry.session.on_initiation(&initiation);
             }
@@ -278,31 +300,37 @@ impl Hub {
             self.outbox.push_back((from, datagram(kind::RETRY, client, &token.0)));
             return;
         }
-        if self.half_open.len() >= MAX_HALF_OPEN || self.entries.len() >= self.config.max_connections {
+        let busy = if self.half_open.len() >= MAX_HALF_OPEN {
+            Some(Busy::Handshakes)
+        } else if self.entries.len() >= self.config.max_connections {
+            Some(Busy::Connections)
+        } else {
+            None
+        };
+        if let Some(busy) = busy {
             self.counters.handshakes_refused += 1;
-            tracing::debug!(target: target::HANDSHAKE, %from, "no room for a handshake");
+            tracing::debug!(target: target::HANDSHAKE, %from, "no room for a handshake: {busy}");
+            self.outbox.push_back((from, datagram(kind::BUSY, client, &[busy as u8])));
             return;
         }
         let numbers = self.numbers();
         let transport = &self.config.transport;
         let observer = self.observer(numbers[0], now, false);
-        let reset = self.resets.token(ConnectionId(numbers[0]), from.ip());
-        let caller = Caller { remote: from, initiation: &initiation, reset };
+        let caller = Caller { remote: from, initiation: &initiation, resets: &self.resets.key };
         let Some(session) = Session::accept(now, observer, &self.identity, transport, numbers, &caller)
         else {
             self.counters.datagrams_strange += 1;
             return;
         };
         self.counters.handshakes_begun += 1;
-        let half_open = (from, client.0);
-        self.half_open.insert(half_open, numbers[0]);
+        self.half_open.insert(attempt, numbers[0]);
         self.insert(
             numbers[0],
             Entry {
                 session,
                 queued: false,
                 deadline: None,
-                half_open: Some(half_open),
+                half_open: Some(attempt),
                 forgettable: None,
                 announced: false,
             },
@@ -417,6 +445,8 @@ impl Hub {
             handshakes_open: self.half_open.len() as u64,
             streams_open: 0,
             octets_in_flight: 0,
+            octets_unread: 0,
+            octets_unread_max: 0,
             rtt_us: self.distributions.rtt_us.clone(),
             rate_bps: self.distributions.rate_bps.clone(),
             socket_buffers: [0; 2],
@@ -433,6 +463,8 @@ impl Hub {
             metrics.counters.connections_made += u64::from(session.is_connected());
             if session.is_connected() && session.alive().is_ok() {
                 metrics.connections_open += 1;
+                metrics.octets_unread += session.unread();
+                metrics.octets_unread_max += self.config.transport.max_unread().0;
                 metrics.streams_open += session.streams();
             }
         });

@@ -65,6 +65,7 @@ mod path;
 mod pipe;
 #[cfg(feature = "qlog")]
 mod qlog;
+mod refusals;
 mod reset;
 mod seal;
 mod session;
@@ -74,7 +75,7 @@ mod token;
 
 pub use config::Config;
 pub use endpoint::{Connection, Endpoint};
-pub use error::{ConnectionError, DatagramError, StreamError};
+pub use error::{Busy, ConnectionError, DatagramError, StreamError};
 pub use eyeballs::race;
 pub use hub::Clients;
 pub use identity::{Identity, IdentityError, NoKey, PublicKey};

@@ -207,6 +207,10 @@ pub struct Metrics {
     pub streams_open: u64,
     /// Octets sent and not acknowledged, in all connections. A reading.
     pub octets_in_flight: u64,
+    /// Octets that arrived and wait for readers, or for others before them, and how many these may become. Readings.
+    pub octets_unread: u64,
+    /// See [`octets_unread`](Self::octets_unread): of each connection [`max_unread`](tacit_proto::tack::Config::max_unread).
+    pub octets_unread_max: u64,
     /// Smoothed round-trip time in microseconds: a value for each second in which a connection heard acknowledgments.
     pub rtt_us: Histogram,
     /// Rate in bits per second at which octets were acknowledged, over each of those seconds.
@@ -226,6 +230,8 @@ impl Metrics {
         self.handshakes_open += other.handshakes_open;
         self.streams_open += other.streams_open;
         self.octets_in_flight += other.octets_in_flight;
+        self.octets_unread += other.octets_unread;
+        self.octets_unread_max += other.octets_unread_max;
         self.rtt_us.add(&other.rtt_us);
         self.rate_bps.add(&other.rate_bps);
         for (octets, more) in self.socket_buffers.iter_mut().zip(other.socket_buffers) {

@@ -24,8 +24,15 @@ struct Candidate {
 }
 
 impl Path {
-    /// A packet of `len` octets came from another address. What is to be asked there, with the room for it.
-    pub fn on_packet(&mut self, now: Instant, from: SocketAddr, len: usize) -> Option<([u8; 8], u32)> {
+    /// A packet of `len` octets came from another address. What is to be asked there, `token` where that is new, with the room for
+    /// it.
+    pub fn on_packet(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        len: usize,
+        token: [u8; 8],
+    ) -> Option<([u8; 8], u32)> {
         let known = self.candidate.as_mut().filter(|candidate| candidate.address == from);
         let candidate = match known {
             Some(candidate) => {
@@ -37,8 +44,6 @@ impl Path {
                 candidate
             }
             None => {
-                let mut token = [0; 8];
-                getrandom::fill(&mut token).ok()?;
                 let fresh = Candidate { address: from, token, asked_at: now, received: len as u64, sent: 0 };
                 self.candidate.insert(fresh)
             }
@@ -65,10 +70,10 @@ mod tests {
             (([192, 0, 2, 1], 1).into(), ([192, 0, 2, 2], 1).into());
         let mut path = Path::default();
         let at = |millis| Instant::ZERO + Duration::from_millis(millis);
-        let (token, room) = path.on_packet(at(0), here, 100).unwrap();
+        let (token, room) = path.on_packet(at(0), here, 100, *b"no guess").unwrap();
         assert_eq!(room, 300, "three times what came");
-        assert_eq!(path.on_packet(at(299), here, 1000), None);
-        assert_eq!(path.on_packet(at(300), here, 1000), Some((token, 1200)));
+        assert_eq!(path.on_packet(at(299), here, 1000, [1; 8]), None);
+        assert_eq!(path.on_packet(at(300), here, 1000, [1; 8]), Some((token, 1200)));
         assert!(!path.is_proved(there, token) && !path.is_proved(here, [0; 8]));
         assert!(path.is_proved(here, token));
         assert!(!path.is_proved(here, token), "an answer counts once");

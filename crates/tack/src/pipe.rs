@@ -75,6 +75,11 @@ impl Sending {
         self.octets.len() as u64
     }
 
+    /// The place behind the last octet that was written.
+    pub fn written(&self) -> u64 {
+        self.base + self.held()
+    }
+
     /// Adds octets.
     pub fn write(&mut self, octets: &[u8]) {
         self.octets.extend(octets);
@@ -142,6 +147,11 @@ impl Receiving {
     pub fn peek(&self) -> &[u8] {
         let front = self.octets.as_slices().0;
         &front[..front.len().min(self.ready)]
+    }
+
+    /// Octets that are held: those in order, and those behind a gap with the gap.
+    pub fn held(&self) -> u64 {
+        self.octets.len() as u64
     }
 
     /// Octets in order that its reader has not taken.

@@ -7,6 +7,7 @@
 //! (RFC 9000 section 21.11).
 
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::hmac;
@@ -18,6 +19,9 @@ use crate::identity::Identity;
 
 /// Octets of a token (RFC 9000 section 10.3).
 pub(crate) const LEN: usize = 16;
+
+/// Octets of a token that a client gets where it has moved: those of the question whether it is there.
+pub(crate) const MOVED_LEN: usize = 8;
 
 /// Time for one answer, and for as many as may go at once. Ours: 10,000 clients of a server that was started again ask within
 /// the 10 s between two of their probes, and hear it within these; answers take less than 0.2 Mb/s.
@@ -33,24 +37,27 @@ impl ResetToken {
     pub fn is(&self, said: &[u8]) -> bool {
         verify_slices_are_equal(&self.0, said).is_ok()
     }
-}
 
-/// Makes the tokens of a server, and says how often it may tell one.
-pub(crate) struct Resets {
-    key: hmac::Key,
-    port: u16,
-    /// When the answers that were given are paid for.
-    paid_at: Instant,
-}
-
-impl Resets {
-    /// Those of the server that has this identity at this `port`.
-    pub fn new(identity: &Identity, port: u16) -> Self {
-        let private = hmac::Key::new(hmac::HMAC_SHA256, identity.private());
-        let key = hmac::sign(&private, b"tacit-tack stateless reset");
-        Self { key: hmac::Key::new(hmac::HMAC_SHA256, key.as_ref()), port, paid_at: Instant::ZERO }
+    /// What a client that has moved gets of it.
+    pub fn moved(&self) -> [u8; MOVED_LEN] {
+        let mut first = [0; MOVED_LEN];
+        first.copy_from_slice(&self.0[..MOVED_LEN]);
+        first
     }
 
+    /// True where `said` is a token that begins so.
+    pub fn begins(moved: &[u8; MOVED_LEN], said: &[u8]) -> bool {
+        said.len() == LEN && verify_slices_are_equal(moved, &said[..MOVED_LEN]).is_ok()
+    }
+}
+
+/// Makes the tokens of a server.
+pub(crate) struct ResetKey {
+    key: hmac::Key,
+    port: u16,
+}
+
+impl ResetKey {
     /// The token of a connection that the server has as `number`, for a client at `address`.
     pub fn token(&self, number: ConnectionId, address: IpAddr) -> ResetToken {
         let mut context = hmac::Context::with_key(&self.key);
@@ -64,6 +71,28 @@ impl Resets {
         let mut token = [0; LEN];
         token.copy_from_slice(&context.sign().as_ref()[..LEN]);
         ResetToken(token)
+    }
+}
+
+/// Says how often a server may tell one.
+pub(crate) struct Resets {
+    pub key: Arc<ResetKey>,
+    /// When the answers that were given are paid for.
+    paid_at: Instant,
+}
+
+impl Resets {
+    /// Those of the server that has this identity at this `port`.
+    pub fn new(identity: &Identity, port: u16) -> Self {
+        let private = hmac::Key::new(hmac::HMAC_SHA256, identity.private());
+        let key = hmac::sign(&private, b"tacit-tack stateless reset");
+        let key = ResetKey { key: hmac::Key::new(hmac::HMAC_SHA256, key.as_ref()), port };
+        Self { key: Arc::new(key), paid_at: Instant::ZERO }
+    }
+
+    /// As [`ResetKey::token`].
+    pub fn token(&self, number: ConnectionId, address: IpAddr) -> ResetToken {
+        self.key.token(number, address)
     }
 
     /// What to say to `from`, which sent a packet of `len` octets for the connection `number` that is not there; nothing where

@@ -24,7 +24,7 @@ use crate::metrics::{Sample, Totals};
 use crate::observer::Observer;
 use crate::path::Path;
 use crate::pipe::{Pipe, wake};
-use crate::reset::ResetToken;
+use crate::reset::{MOVED_LEN, ResetKey, ResetToken};
 
 /// How long a client has to prove who it is, once the server has answered. Ours.
 pub(crate) const HALF_OPEN: Duration = Duration::from_secs(10);
@@ -32,12 +32,19 @@ pub(crate) const HALF_OPEN: Duration = Duration::from_secs(10);
 /// How long the client waits before it says again who it is, while it hears nothing: ours, near a long round trip.
 const FINISH_AGAIN: Duration = Duration::from_millis(100);
 
+/// How long words that nothing proves wait for the server to belie them: ours, two repeats of a first datagram, or a few probes.
+const DOUBT: Duration = Duration::from_millis(600);
+
 /// Octets that a stream takes from its writer at least, beyond five quarters of the congestion window: what waits longer
 /// is read from slower memory. Ours.
 const SEND_AHEAD: u64 = 256 << 10;
-/// What the peer has behind a gap does not count, up to so many congestion windows: a packet that is lost twice keeps as much from
-/// being let go. Ours.
-const BEHIND_GAP_WINDOWS: u64 = 3;
+/// Octets that a stream takes from its writer beyond what the peer takes: a peer whose reader stalls costs so much per stream, and
+/// one that goes on is sent so much until its writer is awake. Ours.
+pub(crate) const BEYOND_LIMIT: u64 = 64 << 10;
+
+/// What the peer has behind a gap does not count, up to so many congestion windows: a packet that is lost
+/// again and again keeps as much from being let go, of a thousand one in three of which is lost. Ours.
+const BEHIND_GAP_WINDOWS: u64 = 12;
 
 /// Whom a client wants to talk to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,16 +72,26 @@ struct Up {
     keys: Keys,
     /// The client's last datagram of the handshake and when it was sent, until something shows that it arrived.
     finish: Option<(Vec<u8>, Option<Instant>)>,
-    /// What a server says that has forgotten this connection; a server itself hears no such thing.
+    /// What a server says that has forgotten this connection, and to an address to which this client has moved since; a server
+    /// itself hears no such thing.
     reset: Option<ResetToken>,
+    moved: Option<[u8; MOVED_LEN]>,
+}
+
+/// Words that nothing proves: of the network, or of whoever sees what a client sends. They count once nothing else has come for a
+/// while, for a server that is there answers.
+struct Doubt {
+    why: ConnectionError,
+    /// When they count.
+    at: Instant,
 }
 
 /// A client that begins a handshake.
 pub(crate) struct Caller<'a> {
     pub remote: SocketAddr,
     pub initiation: &'a Initiation<'a>,
-    /// What it will hear when its connection is forgotten.
-    pub reset: ResetToken,
+    /// What makes the tokens that it will hear when its connection is forgotten.
+    pub resets: &'a Arc<ResetKey>,
 }
 
 /// What became of a datagram that says it is sealed.
@@ -120,6 +137,9 @@ pub(crate) struct Session {
     expect: Option<Expect>,
     peer: Option<PublicKey>,
     path: Path,
+    /// A server's: its number of the connection, and what makes tokens of it.
+    forgets: Option<(ConnectionId, Arc<ResetKey>)>,
+    doubt: Option<Doubt>,
     pipes: BTreeMap<StreamId, Pipe>,
     opened: VecDeque<StreamId>,
     datagrams_out: VecDeque<(u64, Bytes)>,
@@ -168,7 +188,7 @@ impl Session {
         [own, seed]: [u32; 2],
         caller: &Caller<'_>,
     ) -> Option<Self> {
-        let Caller { remote, initiation, reset } = *caller;
+        let Caller { remote, initiation, resets } = *caller;
         let (responder, open) = Responder::new(identity, initiation)?;
         let mut core = tack::Connection::listen(config_for(config, remote), ENDS, seed);
         core.set_own(ConnectionId(own));
@@ -177,12 +197,13 @@ impl Session {
         core.receive(now, &open, Ecn::NotEct);
         let stage = Stage::Responding {
             responder: Box::new(responder),
-            reset,
+            reset: resets.token(ConnectionId(own), remote.ip()),
             ephemeral: initiation.ephemeral(),
             response: None,
             until: now + HALF_OPEN,
         };
-        Some(Self::new(core, stage, remote, observer))
+        let forgets = Some((ConnectionId(own), resets.clone()));
+        Some(Self { forgets, ..Self::new(core, stage, remote, observer) })
     }
 
     fn new(core: tack::Connection, stage: Stage, remote: SocketAddr, observer: Observer) -> Self {
@@ -193,6 +214,8 @@ impl Session {
             expect: None,
             peer: None,
             path: Path::default(),
+            forgets: None,
+            doubt: None,
             pipes: BTreeMap::new(),
             opened: VecDeque::new(),
             datagrams_out: VecDeque::new(),
@@ -238,6 +261,11 @@ impl Session {
     #[cfg(all(test, feature = "qlog"))]
     pub fn packets_lost(&self) -> u64 {
         self.core.packets_lost()
+    }
+
+    /// Octets that wait for readers, or for others before them.
+    pub fn unread(&self) -> u64 {
+        self.pipes.values().map(|pipe| pipe.receiving.held()).sum()
     }
 
     /// Streams that are open.
@@ -357,6 +385,11 @@ impl Session {
     // Time.
 
     pub fn poll_timeout(&self) -> Option<Instant> {
+        let doubt = self.doubt.as_ref().map(|doubt| doubt.at);
+        self.poll_stage().into_iter().chain(doubt).min()
+    }
+
+    fn poll_stage(&self) -> Option<Instant> {
         match &self.stage {
             Stage::Responding { until, .. } => {
                 self.core.poll_timeout().map_or(Some(*until), |at| Some(at.min(*until)))
@@ -373,14 +406,31 @@ impl Session {
         {
             return self.finish(ConnectionError::TimedOut);
         }
+        if let Some(doubt) = self.doubt.take_if(|doubt| doubt.at <= now) {
+            self.finish(doubt.why);
+            // Nobody is there to hear more of it.
+            self.core.abort();
+            self.pump();
+            self.stage = Stage::Over;
+            return;
+        }
         self.core.handle_timeout(now);
         self.observer.on_time(now, &mut self.core);
         self.pump();
     }
 
+    /// Somebody says `why` there is no connection, who may be anybody.
+    fn hear(&mut self, now: Instant, why: ConnectionError) {
+        if self.end.is_none() && self.doubt.is_none() {
+            let round_trips = self.core.rtt_min().unwrap_or_default().saturating_mul(2);
+            self.doubt = Some(Doubt { why, at: now + DOUBT.max(round_trips) });
+        }
+    }
+
     // What the core tells.
 
     fn finish(&mut self, why: ConnectionError) {
+        self.doubt = None;
         if self.end.is_none() {
             self.observer.on_end(&why, &self.core, self.connected);
             self.end = Some(why);
@@ -488,4 +538,10 @@ fn config_for(config: &tack::Config, remote: SocketAddr) -> tack::Config {
     tack::Config { ip: if v6 { IpVersion::V6 } else { IpVersion::V4 }, ..*config }
 }
 
-const _: () = assert!(3 * INITIATION_LEN > 3 * 512, "three answers are paid for by one initiation");
+/// Answers that a server gives one initiation while it waits for the client ([`HALF_OPEN`]): after 250 ms, 500 ms, and then each
+/// second. One has 152 octets; it may grow.
+const ANSWERS: usize = 12;
+const _: () = assert!(
+    3 * INITIATION_LEN > ANSWERS * 256,
+    "its answers are paid for by one initiation (RFC 9000 section 8)"
+);

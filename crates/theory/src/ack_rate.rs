@@ -1,6 +1,6 @@
 //! How often each acknowledgment policy speaks, for a steady flow of full-sized packets.
 
-use tacit_proto::tack::AckClock;
+use tacit_proto::tack::{AckClock, Arriving};
 use tacit_proto::units::{BitRate, Bytes, Duration};
 
 /// The full-sized packet that ACK frequencies are counted in (TACK paper section 6.2).
@@ -33,7 +33,11 @@ pub fn ack_frequency_hz(policy: AckPolicy, rate: BitRate, rtt_min: Duration) -> 
     let four_per_rtt = if rtt > 0.0 { 4.0 / rtt } else { f64::INFINITY };
     let hz = match policy {
         AckPolicy::Every(packets) => packets_hz / f64::from(packets.max(1)),
-        AckPolicy::Tack(clock) => 1.0 / clock.interval(rate, rtt_min, PACKET).as_secs_f64(),
+        AckPolicy::Tack(clock) => {
+            1.0 / clock
+                .interval(&Arriving { rate, rtt_min, packet: PACKET, ..Arriving::default() })
+                .as_secs_f64()
+        }
         AckPolicy::Chrome => (packets_hz / 10.0).max(four_per_rtt),
         AckPolicy::Neqo => {
             let window = packets_hz * rtt;
@@ -69,10 +73,10 @@ mod tests {
     fn tack_figure_8() {
         let b = BitRate::from_kbps(7_056);
         frequencies(AckPolicy::Every(2), b, [294.0; 3]);
-        frequencies(AckPolicy::Tack(AckClock::USUAL), b, [294.0, 50.0, 20.0]);
+        frequencies(AckPolicy::Tack(AckClock::PAPER), b, [294.0, 50.0, 20.0]);
         let ac = BitRate::from_kbps(594_650);
         frequencies(AckPolicy::Every(2), ac, [24_777.0; 3]);
-        frequencies(AckPolicy::Tack(AckClock::USUAL), ac, [400.0, 50.0, 20.0]);
+        frequencies(AckPolicy::Tack(AckClock::PAPER), ac, [400.0, 50.0, 20.0]);
     }
 
     #[test]

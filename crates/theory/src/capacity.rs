@@ -3,7 +3,7 @@
 use tacit_link::wifi::phy::{
     ACK_LEN, BLOCK_ACK_LEN, MPDU_DELIMITER_LEN, Mode, Phy, Standard, mpdu_len, subframe_len,
 };
-use tacit_proto::tack::AckClock;
+use tacit_proto::tack::{AckClock, Arriving};
 use tacit_proto::units::{BitRate, Bytes, Duration};
 
 /// Mean octets that compressed TCP ACKs add to a link-layer ACK.
@@ -296,7 +296,8 @@ fn tack_acks_per_cycle(hop: &Hop, traffic: &Traffic, mpdus: u32, rtt_min: Durati
     for _ in 0..32 {
         let cycle = with_ack_packets(hop, traffic, mpdus, acks).total();
         let rate = BitRate::from_amount(arrived, cycle).expect("a cycle holds at least AIFS");
-        acks = cycle.as_secs_f64() / AckClock::USUAL.interval(rate, rtt_min, packet).as_secs_f64();
+        let arriving = Arriving { rate, rtt_min, packet, ..Arriving::default() };
+        acks = cycle.as_secs_f64() / AckClock::PAPER.interval(&arriving).as_secs_f64();
     }
     acks
 }

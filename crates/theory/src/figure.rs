@@ -130,7 +130,7 @@ fn slides_utilization() -> Figure {
 fn ack_frequencies() -> Figure {
     // The paper's UDP baselines are 7 and 590 Mb/s; these are the rates its ACK frequencies follow from.
     let baselines = [("802.11b", BitRate::from_kbps(7_056)), ("802.11ac", BitRate::from_kbps(594_650))];
-    let policies = [("TCP (L=2)", AckPolicy::Every(2)), ("TACK", AckPolicy::Tack(AckClock::USUAL))];
+    let policies = [("TCP (L=2)", AckPolicy::Every(2)), ("TACK", AckPolicy::Tack(AckClock::PAPER))];
     let mut series = Vec::new();
     for (link, rate) in baselines {
         for (name, policy) in policies {

@@ -52,11 +52,14 @@ pub enum Answer {
     /// Nobody listens.
     #[error("the target refuses the connection")]
     Refused = 5,
+    /// As many connections are carried as may be. RFC 1928 has no code for that, and leaves those above 8 free.
+    #[error("as many connections are carried as --connections allows")]
+    Busy = 9,
 }
 
 impl Answer {
     fn of_octet(octet: u8) -> Self {
-        [Self::Connected, Self::NotAllowed, Self::Unreachable, Self::Refused]
+        [Self::Connected, Self::NotAllowed, Self::Unreachable, Self::Refused, Self::Busy]
             .into_iter()
             .find(|answer| *answer as u8 == octet)
             .unwrap_or(Self::Failed)

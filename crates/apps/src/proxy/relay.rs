@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
 
 use super::allow::AllowList;
 use super::dial::dial;
@@ -16,11 +17,16 @@ use crate::metrics::ProxyCounts;
 /// Octets that are read at once.
 const BUFFER_OCTETS: usize = 16 * 1024;
 
+/// For a place to come free where as many connections are carried as may be. Ours: programs wait for it.
+pub const PLACE_TIMEOUT: Duration = Duration::from_secs(2);
+
 /// Limits of the server's end.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// For the target to arrive, and to connect to it.
     pub connect: Duration,
+    /// To wait for a place among those that are carried.
+    pub place: Duration,
     /// A connection over which nothing goes for so long is ended.
     pub idle: Duration,
 }
@@ -28,7 +34,11 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         // RFC 5382, REQ-5: an idle TCP connection is kept for 2 hours and 4 minutes at least.
-        Self { connect: Duration::from_secs(10), idle: Duration::from_secs(2 * 3600 + 4 * 60) }
+        Self {
+            connect: Duration::from_secs(10),
+            place: PLACE_TIMEOUT,
+            idle: Duration::from_secs(2 * 3600 + 4 * 60),
+        }
     }
 }
 
@@ -113,10 +123,12 @@ pub async fn relay<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     (moved.own.load(Relaxed), result)
 }
 
-/// Does what the client's end asks for on one stream.
+/// Does what the client's end asks for on one stream, once there is a place for it among `places`: until it has said what it asks
+/// for it takes none.
 pub async fn serve<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     allowed: &AllowList,
     limits: Limits,
+    places: &Semaphore,
     reader: &mut R,
     writer: &mut W,
     counts: &ProxyCounts,
@@ -126,7 +138,11 @@ pub async fn serve<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
         Ok(Err(error)) => return Carried::failed(None, error),
         Err(_) => return Carried::failed(None, ProxyError::Idle),
     };
-    let dialled = dial(allowed, &target, limits.connect).await;
+    let place = tokio::time::timeout(limits.place, places.acquire()).await;
+    let dialled = match &place {
+        Ok(Ok(_)) => dial(allowed, &target, limits.connect).await,
+        Ok(Err(_)) | Err(_) => Err(Answer::Busy),
+    };
     let answer = dialled.as_ref().err().copied().unwrap_or(Answer::Connected);
     counts.on_answer(answer);
     let told = async {

@@ -74,7 +74,9 @@ pub async fn request<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S) -> Resul
 /// # Errors
 /// Where the connection breaks.
 pub async fn reply<S: AsyncWrite + Unpin>(stream: &mut S, said: Answer) -> Result<(), ProxyError> {
-    answer(stream, said as u8).await
+    // Programs know the codes of the RFC alone.
+    let code = if said == Answer::Busy { Answer::Failed } else { said };
+    answer(stream, code as u8).await
 }
 
 async fn answer<S: AsyncWrite + Unpin>(stream: &mut S, code: u8) -> Result<(), ProxyError> {

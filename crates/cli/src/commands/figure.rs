@@ -1,5 +1,7 @@
 //! `tacit figure`.
 
+use std::io;
+use std::path::Path;
 use std::process::ExitCode;
 
 use serde::Serialize;
@@ -8,6 +10,7 @@ use tacit_papers::figure::{
 };
 use tacit_runs::RunsError;
 use tacit_runs::store::write_whole;
+use tacit_scenario::{InputError, bounded};
 
 use super::live;
 use super::transfers;
@@ -58,7 +61,8 @@ pub fn run(args: FigureArgs) -> Result<ExitCode, Failure> {
         }
     }
     if let Some(file) = &args.summary {
-        let page = tacit_papers::figure::summary(&outcomes).map_err(RunsError::from)?;
+        let page = tacit_papers::figure::summary(&figures, &outcomes, before(file)?.as_deref());
+        let page = page.map_err(RunsError::from)?;
         write_whole(file, page.as_bytes())?;
         note(&format!("summary: {}", file.display()));
     }
@@ -69,6 +73,22 @@ pub fn run(args: FigureArgs) -> Result<ExitCode, Failure> {
     let skipped = !args.all && outcomes.iter().any(Outcome::is_skipped);
     let failed = skipped || outcomes.iter().any(Outcome::fails);
     Ok(if failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
+}
+
+/// The page that is to be written anew, where there is one.
+fn before(file: &Path) -> Result<Option<String>, Failure> {
+    /// Longest page that is read, in octets.
+    const MAX_PAGE: u64 = 4 << 20;
+    let octets = match bounded::read(file, MAX_PAGE) {
+        Ok(octets) => octets,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(RunsError::io(file)(error).into()),
+    };
+    let page = octets.and_then(|octets| String::from_utf8(octets).ok()).ok_or_else(|| {
+        InputError::new("--summary", format!("{} is no page of figures", file.display()))
+            .allowed(format!("text of up to {MAX_PAGE} octets, which is replaced, or a new file"))
+    });
+    Ok(Some(page.map_err(RunsError::from)?))
 }
 
 fn list(json: bool) -> Result<ExitCode, Failure> {

@@ -13,14 +13,14 @@ use tacit_apps::link::{self, Link, Told};
 use tacit_apps::metrics::{Page, ProxyCounts};
 use tacit_apps::node::{self, Node};
 use tacit_apps::proxy::allow::AllowList;
-use tacit_apps::proxy::relay::{self, Carried, Limits};
+use tacit_apps::proxy::relay::{self, Carried, Limits, PLACE_TIMEOUT};
 use tacit_apps::proxy::target::Target;
 use tacit_apps::proxy::{Answer, ProxyError, ask, socks};
 use tacit_scenario::InputError;
 use tacit_tack::{Connection, RecvStream, SendStream};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use super::cp::{self, LAST_TIMEOUT};
 use super::{keys, seen, serve};
@@ -33,6 +33,13 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
 /// For a connection that is being made again, before a program is refused. Ours.
 const LINK_TIMEOUT: Duration = Duration::from_secs(10);
+/// Connections of programs that may wait to be carried, or have not said what they want, beside those that are carried; more are
+/// reset at once. Ours.
+const WAITING_MAX: usize = 1024;
+/// Octets that wait for programs that do not read: what streams have of their own, all of a connection together, and the least and
+/// the most of one. As much again may be borrowed. Ours.
+const UNREAD_MAX: u64 = 64 << 20;
+const UNREAD_OF_STREAM: std::ops::RangeInclusive<u64> = 16 << 10..=256 << 10;
 /// For what is carried to break when the connection goes. Ours.
 const BREAK_TIMEOUT: Duration = Duration::from_millis(500);
 /// Where programs find SOCKS5 unless told (RFC 1928 section 3).
@@ -64,10 +71,23 @@ pub fn run(args: &ProxyArgs) -> Result<ExitCode, Failure> {
     result.map(|()| ExitCode::SUCCESS)
 }
 
+/// The transport, with a stream for each connection of a program.
+fn config(args: &ProxyArgs) -> Result<tacit_tack::Config, Failure> {
+    let mut config = seen::config(&args.seen)?.with_idle_timeout(IDLE_TIMEOUT);
+    let transport = &mut config.transport;
+    transport.max_streams = u16::try_from(args.connections).unwrap_or(u16::MAX);
+    let of_stream = (UNREAD_MAX / u64::from(args.connections.max(1)))
+        .clamp(*UNREAD_OF_STREAM.start(), *UNREAD_OF_STREAM.end());
+    transport.min_stream_buffer.0 = of_stream;
+    Ok(config)
+}
+
 /// What all connections share.
 struct Proxy {
     counts: ProxyCounts,
-    permits: Arc<Semaphore>,
+    /// For those that are carried, and for those that wait to be.
+    places: Arc<Semaphore>,
+    waiting: Arc<Semaphore>,
     /// It was stopped: no more connections.
     is_closing: AtomicBool,
     /// True: connections to the other end are closed.
@@ -89,7 +109,8 @@ impl Proxy {
     fn new(args: &ProxyArgs) -> Arc<Self> {
         Arc::new(Self {
             counts: ProxyCounts::default(),
-            permits: Arc::new(Semaphore::new(args.connections as usize)),
+            places: Arc::new(Semaphore::new(args.connections as usize)),
+            waiting: Arc::new(Semaphore::new(WAITING_MAX)),
             is_closing: AtomicBool::new(false),
             closed: watch::Sender::new(false),
             json: args.json,
@@ -134,7 +155,7 @@ impl Proxy {
 
 async fn server(args: &ProxyArgs) -> Result<(), Failure> {
     let store = keys::store()?;
-    let config = seen::config(&args.seen)?.with_idle_timeout(IDLE_TIMEOUT);
+    let config = config(args)?;
     let metrics = seen::listen(&args.metrics).await?;
     let identity = keys::identity(&store)?;
     let own = identity.public();
@@ -186,8 +207,8 @@ async fn streams(connection: Connection, name: String, allowed: Arc<AllowList>, 
         }
         let (allowed, proxy, name) = (allowed.clone(), proxy.clone(), name.clone());
         tokio::spawn(async move {
-            let Ok(_permit) = proxy.permits.acquire().await else { return };
-            let work = relay::serve(&allowed, Limits::default(), &mut reader, &mut writer, &proxy.counts);
+            let (limits, places) = (Limits::default(), &proxy.places);
+            let work = relay::serve(&allowed, limits, places, &mut reader, &mut writer, &proxy.counts);
             let carried = proxy.carrying(Some(&name), work).await;
             // A stream that is dropped before its end is reset, as is right where an end broke: not where the answer was no.
             if let Some(ProxyError::Answer(_)) = carried.error
@@ -236,7 +257,7 @@ fn local(address: SocketAddr, argument: &str, open: bool) -> Result<SocketAddr, 
 }
 
 async fn client(args: &ProxyArgs, plan: Plan) -> Result<(), Failure> {
-    let config = seen::config(&args.seen)?.with_idle_timeout(IDLE_TIMEOUT);
+    let config = config(args)?;
     let metrics = seen::listen(&args.metrics).await?;
     let mut listeners = Vec::new();
     for (address, purpose) in plan.listeners {
@@ -308,7 +329,6 @@ async fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
 /// Carries connections of programs, until the proxy is stopped.
 async fn programs(listener: TcpListener, purpose: Purpose, link: Link, proxy: Arc<Proxy>) {
     loop {
-        let Ok(permit) = proxy.permits.clone().acquire_owned().await else { return };
         let Ok((tcp, _)) = listener.accept().await else {
             // No file descriptors left, mostly: some come back when connections end.
             tokio::time::sleep(Duration::from_millis(100)).await;
@@ -317,16 +337,24 @@ async fn programs(listener: TcpListener, purpose: Purpose, link: Link, proxy: Ar
         if proxy.is_closing.load(Relaxed) {
             return;
         }
+        let Ok(waits) = proxy.waiting.clone().try_acquire_owned() else {
+            let _ = tcp.set_zero_linger();
+            note("tacit: a connection was reset: too many wait to be carried");
+            continue;
+        };
         let (purpose, link, proxy) = (purpose.clone(), link.clone(), proxy.clone());
-        tokio::spawn(async move {
-            proxy.carrying(None, carry(tcp, purpose, link, &proxy.counts)).await;
-            drop(permit);
-        });
+        tokio::spawn(async move { proxy.carrying(None, carry(tcp, purpose, link, &proxy, waits)).await });
     }
 }
 
 /// Carries one connection. Its stream is reset where this fails, for it is dropped before its end.
-async fn carry(mut tcp: TcpStream, purpose: Purpose, link: Link, counts: &ProxyCounts) -> Carried {
+async fn carry(
+    mut tcp: TcpStream,
+    purpose: Purpose,
+    link: Link,
+    proxy: &Proxy,
+    waits: OwnedSemaphorePermit,
+) -> Carried {
     let is_socks = matches!(purpose, Purpose::Socks);
     let target = match purpose {
         Purpose::Forward(target) => target,
@@ -336,8 +364,14 @@ async fn carry(mut tcp: TcpStream, purpose: Purpose, link: Link, counts: &ProxyC
             Err(_) => return Carried::failed(None, ProxyError::Idle),
         },
     };
-    let (answer, streams) = open(&target, link).await;
-    counts.on_answer(answer);
+    // Whoever has not said what it wants takes nobody's place.
+    let place = tokio::time::timeout(PLACE_TIMEOUT, proxy.places.acquire()).await;
+    let (answer, streams) = match &place {
+        Ok(Ok(_)) => open(&target, link).await,
+        Ok(Err(_)) | Err(_) => (Answer::Busy, None),
+    };
+    drop(waits);
+    proxy.counts.on_answer(answer);
     if is_socks && let Err(error) = socks::reply(&mut tcp, answer).await {
         return Carried::failed(Some(target), error);
     }
@@ -349,14 +383,19 @@ async fn carry(mut tcp: TcpStream, purpose: Purpose, link: Link, counts: &ProxyC
         return Carried::failed(Some(target), ProxyError::Answer(answer));
     };
     let (octets, result) =
-        relay::relay(tcp, &mut reader, &mut writer, Limits::default().idle, &counts.octets).await;
+        relay::relay(tcp, &mut reader, &mut writer, Limits::default().idle, &proxy.counts.octets).await;
     Carried { target: Some(target), answer: Some(answer), octets, error: result.err() }
 }
 
 /// Asks the server's end for `target`, and gives its answer with the stream. Where there is no connection, one is waited for.
 async fn open(target: &Target, mut link: Link) -> (Answer, Option<(SendStream, RecvStream)>) {
     let Some(connection) = link.connection(LINK_TIMEOUT).await else { return (Answer::Failed, None) };
-    let Ok((mut writer, mut reader)) = connection.open().await else { return (Answer::Failed, None) };
+    // The server's end may take fewer than this one.
+    let opened = match tokio::time::timeout(PLACE_TIMEOUT, connection.open()).await {
+        Ok(opened) => opened,
+        Err(_) => return (Answer::Busy, None),
+    };
+    let Ok((mut writer, mut reader)) = opened else { return (Answer::Failed, None) };
     match ask(target, &mut reader, &mut writer).await {
         Ok(()) => (Answer::Connected, Some((writer, reader))),
         Err(ProxyError::Answer(answer)) => (answer, None),

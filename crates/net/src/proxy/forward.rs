@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
@@ -12,6 +13,8 @@ use hyper::body::{Body as _, Frame, Incoming, SizeHint};
 use hyper::header::{CONTENT_TYPE, HeaderValue, IF_RANGE, RANGE};
 use hyper::{Method, Request, Response, StatusCode};
 use serde::Serialize;
+use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
 
 use super::headers::{is_loop, pass_on};
 use super::patience::Patience;
@@ -55,11 +58,21 @@ pub struct Forwarder {
     pub reach: Arc<Reach>,
     pub ports: Vec<u16>,
     pub hear: Hear,
+    /// For connections that have asked for something, and how long one waits for its own.
+    pub places: Arc<Semaphore>,
+    pub patience: Duration,
 }
+
+/// The place of a connection, once it has asked for something.
+pub type Place = OnceCell<OwnedSemaphorePermit>;
 
 impl Forwarder {
     /// Answers a request, in any case.
-    pub async fn answer(&self, request: Request<Incoming>) -> Result<Response<Reply>, Infallible> {
+    pub async fn answer(
+        &self,
+        request: Request<Incoming>,
+        place: &Place,
+    ) -> Result<Response<Reply>, Infallible> {
         let (method, url) = (request.method().to_string(), request.uri().to_string());
         let mut served = Served {
             method,
@@ -71,7 +84,7 @@ impl Forwarder {
             holes: 0,
             requests: 0,
         };
-        let response = match self.forward(request).await {
+        let response = match self.forward(request, place).await {
             Ok(answer) => {
                 served.status = answer.status.as_u16();
                 served.repaired = answer.is_repaired;
@@ -91,8 +104,13 @@ impl Forwarder {
         Ok(response)
     }
 
-    async fn forward(&self, request: Request<Incoming>) -> Result<Answer, Refusal> {
+    async fn forward(&self, request: Request<Incoming>, place: &Place) -> Result<Answer, Refusal> {
         let target = self.judge(&request)?;
+        let taken = place.get_or_try_init(|| Arc::clone(&self.places).acquire_owned());
+        if !matches!(timeout(self.patience, taken).await, Ok(Ok(_))) {
+            let why = "as many connections are served as --connections allows".to_owned();
+            return Err(Refusal(StatusCode::SERVICE_UNAVAILABLE, why));
+        }
         let (head, body) = request.into_parts();
         let mut headers = head.headers;
         pass_on(&mut headers, head.version);

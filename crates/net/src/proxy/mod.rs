@@ -31,7 +31,7 @@ use crate::connection::Settings;
 use crate::error::NetError;
 use crate::head::MAX_HEAD_LEN;
 use crate::reach::Reach;
-use forward::Forwarder;
+use forward::{Forwarder, Place};
 pub use forward::{Hear, Served};
 use guard::Guarded;
 
@@ -73,6 +73,9 @@ impl Default for Options {
         }
     }
 }
+
+/// Connections that have not asked for anything, or wait for a place, beside those that are served. Ours.
+const WAITING_MAX: usize = 1024;
 
 /// Octets that a body may hold back here: the product of 600 Mb/s and the 40 ms of the paper's Table I, and a third more.
 const HELD_MAX: u64 = 4 * 1024 * 1024;
@@ -141,29 +144,28 @@ impl Proxy {
             }),
             ports: PORTS.iter().chain(&self.options.ports).copied().collect(),
             hear: Arc::new(hear),
+            places: Arc::new(Semaphore::new(self.options.connections_max)),
+            patience: self.options.patience,
         });
         let (stopper, stopped) = watch::channel(());
-        let places = Arc::new(Semaphore::new(self.options.connections_max));
+        let open = Arc::new(Semaphore::new(self.options.connections_max + WAITING_MAX));
         let mut tasks = JoinSet::new();
         tokio::pin!(stop);
         loop {
-            // Who finds no place waits in the kernel's queue.
-            let accepted = async {
-                let place = Arc::clone(&places).acquire_owned().await;
-                (self.listener.accept().await, place)
-            };
-            let (accepted, place) = tokio::select! {
+            let accepted = tokio::select! {
                 () = &mut stop => break,
-                accepted = accepted => accepted,
+                accepted = self.listener.accept() => accepted,
             };
             while tasks.try_join_next().is_some() {}
             match accepted {
                 Ok((tcp, _)) => {
+                    // Dropped, it is closed: so many have not asked for anything.
+                    let Ok(is_open) = Arc::clone(&open).try_acquire_owned() else { continue };
                     let (forwarder, stopped) = (Arc::clone(&forwarder), stopped.clone());
                     let patience = self.options.patience;
                     tasks.spawn(async move {
                         serve_one(tcp, forwarder, stopped, patience).await;
-                        drop(place);
+                        drop(is_open);
                     });
                 }
                 // No descriptors: some come free.
@@ -186,10 +188,12 @@ async fn serve_one(
 ) {
     let _ = tcp.set_nodelay(true);
     let (guarded, last) = Guarded::new(tcp, patience);
+    // Whoever sends half a head takes nobody's place.
+    let place = Arc::new(Place::new());
     let service = service_fn(move |request: Request<Incoming>| {
-        let (forwarder, last) = (Arc::clone(&forwarder), Arc::clone(&last));
+        let (forwarder, last, place) = (Arc::clone(&forwarder), Arc::clone(&last), Arc::clone(&place));
         async move {
-            let mut response: Response<_> = forwarder.answer(request).await?;
+            let mut response: Response<_> = forwarder.answer(request, &place).await?;
             if last.load(Ordering::Relaxed) {
                 response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             }

@@ -176,6 +176,21 @@ fn a_connection_that_breaks_is_gone_on_with() {
     assert_eq!(found.repaired.resumed, 1);
 }
 
+/// A server that says it has ranges, sends all from the start each time and cuts it at the same place: what brings nothing new is
+/// no progress, and is given up within the time that a silent server has.
+#[test]
+fn a_server_that_cuts_each_answer_at_the_same_place_is_given_up() {
+    let server = Server::new(|_| {
+        let head = "HTTP/1.1 200 OK\r\nETag: \"x\"\r\nAccept-Ranges: bytes\r\nContent-Length: 300\r\n\r\n";
+        Reply::Last([head.as_bytes(), &[b'x'; 20]].concat())
+    });
+    let began = Instant::now();
+    let found = read_with(server.address, settings(&ShimName::abstracted(b"tacit-test-nobody"))).unwrap();
+    assert!(found.error.is_some() && found.octets.len() <= 20);
+    let (took, requests) = (began.elapsed(), server.requests.load(Ordering::Relaxed));
+    assert!(took < Duration::from_secs(8) && requests <= 7, "{took:?}, asked {requests} times");
+}
+
 #[test]
 fn placeholders_where_none_may_stand_are_never_read() {
     let content = content(300_000);

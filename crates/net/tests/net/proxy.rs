@@ -320,6 +320,31 @@ fn more_programs_than_places_wait_for_their_turn() {
     askers.into_iter().for_each(|asker| asker.join().unwrap());
 }
 
+/// Half heads take no place, and above the limit a program hears why after a while.
+#[test]
+fn half_heads_cost_their_senders_alone() {
+    let silent = Server::new(|_| Reply::Stall(Vec::new()));
+    let server = Server::of(b"hello".to_vec());
+    let ports = vec![server.address.port(), silent.address.port()];
+    let patience = Duration::from_secs(2);
+    let proxy = Running::with(Options { connections_max: 2, ports, patience, ..options(plain()) });
+    let connected = |octets: String| {
+        let mut stream = TcpStream::connect(proxy.address).unwrap();
+        stream.write_all(octets.as_bytes()).unwrap();
+        stream
+    };
+    let half: Vec<_> = (0..64).map(|_| connected("GET http://".to_owned())).collect();
+    let request = |address| format!("GET http://{address}/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    let began = Instant::now();
+    assert!(proxy.ask(&request(server.address)).ends_with("hello"));
+    assert!(began.elapsed() < patience, "{:?} beside half heads", began.elapsed());
+    drop(half);
+    let waiting: Vec<_> = (0..2).map(|_| connected(request(silent.address))).collect();
+    thread::sleep(Duration::from_millis(300));
+    assert!(proxy.ask(&request(server.address)).starts_with("HTTP/1.1 503"));
+    drop(waiting);
+}
+
 /// Each GET is repaired over connections of its own: no more of them than were asked for, and every body whole.
 #[test]
 fn twenty_programs_at_once_get_whole_files_over_few_connections() {

@@ -1,5 +1,6 @@
 //! Pictures of curves: with what the claims say of them as marks, and a panel of gains.
 
+use super::claim::Reference;
 use super::file::{Claim, Figure, Gain, Measure};
 use super::measure::{Curve, Curves, same};
 use super::run::Drawn;
@@ -91,9 +92,10 @@ fn marks<'a>(figure: &'a Figure, curves: &Curves) -> Vec<Said<'a>> {
             return None;
         }
         let at = |value: f64| measure.implied(curves, from, value);
-        let (low, high) = claim.ends();
-        let mark = Mark { line, from, to, y: at(claim.paper)?, low: at(low)?, high: at(high)? };
-        Some((mark, claim.source.as_str()))
+        let said = claim.reference()?;
+        let (low, high) = said.ends();
+        let mark = Mark { line, from, to, y: at(said.value)?, low: at(low)?, high: at(high)? };
+        Some((mark, said.source.as_str()))
     };
     figure.claims.iter().filter(|claim| !in_panel(figure, claim)).filter_map(mark).collect()
 }
@@ -131,16 +133,17 @@ fn gain_panel(figure: &Figure, drawn: &Drawn, gain: &Gain) -> LineChart {
         Some((*x, aggregate::gain(*value, *base) * 100.0))
     };
     let points: Vec<(f64, f64)> = of.points.iter().filter_map(gained).collect();
-    let mark = |claim: &'_ Claim| {
+    let mark = |claim: &Claim, said: &Reference| {
         let Measure::Curves(measure) = &claim.measure else { return None };
         let (_, (from, to)) = measure.plotted()?;
         let (from, to) = ends(points.iter().map(|(x, _)| *x), from, to)?;
-        let (low, high) = claim.ends();
-        Some(Mark { line: 0, from, to, y: claim.paper, low, high })
+        let (low, high) = said.ends();
+        Some(Mark { line: 0, from, to, y: said.value, low, high })
     };
     let claims = figure.claims.iter().filter(|claim| in_panel(figure, claim));
+    let said = claims.filter_map(|claim| Some((claim, claim.reference()?)));
     let (marks, marks_name) =
-        named(claims.filter_map(|claim| Some((mark(claim)?, claim.source.as_str()))).collect());
+        named(said.filter_map(|(claim, said)| Some((mark(claim, said)?, said.source.as_str()))).collect());
     LineChart {
         x: drawn.x.clone(),
         y: "gain (%)".to_owned(),

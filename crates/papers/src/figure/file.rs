@@ -10,11 +10,8 @@ use super::timeline::{self, Timeline};
 use super::transferred;
 use super::transfers::Transfers;
 use super::variant::{self, Depends, Variant};
-use serde::Serialize;
 use tacit_runs::metric;
-use tacit_scenario::input::{
-    Mismatch, Section, Tree, Value, flag, integer, number, numbers, one_of, ratio, text, texts,
-};
+use tacit_scenario::input::{Mismatch, Section, Tree, Value, flag, integer, numbers, one_of, text, texts};
 use tacit_scenario::scheme::{self, Scheme};
 use tacit_scenario::{InputError, MAX_CLIENTS, MAX_SEEDS};
 
@@ -131,6 +128,20 @@ impl Sweep {
         quick
     }
 
+    /// Whether these runs, some of those of `whole`, have all that `measure` takes.
+    pub fn makes(&self, whole: &Self, measure: &measure::Measure) -> bool {
+        let made = |variant: Option<&str>| {
+            let variant = self.variants.iter().find(|known| Some(known.name.as_str()) == variant);
+            measure.is_within(&variant.map_or(self.axis.clone(), |variant| variant.of(self).axis).values)
+        };
+        // Each value of a second axis is a curve; what theory says is always there.
+        let (own, all) = (self.curve_names(), whole.curve_names());
+        let is_left_out =
+            |curve: &str| all.iter().any(|name| name == curve) && !own.iter().any(|name| name == curve);
+        let variants = [measure.variant(), measure.over_variant().or(measure.variant())];
+        variants.into_iter().all(made) && !measure.curves().any(is_left_out)
+    }
+
     /// What a column is called: the plotted one has a label.
     pub fn y_label_of(&self, column: &str) -> String {
         if column == self.column { self.y_label.clone() } else { column.to_owned() }
@@ -175,53 +186,14 @@ impl Axis {
 /// The axis key that stands for the number of clients.
 pub(super) const CLIENTS: &str = "clients";
 
-#[derive(Clone, Debug)]
-pub(super) struct Claim {
-    pub text: String,
-    pub paper: f64,
-    /// Who says so: the paper, a formula, another simulator.
-    pub source: String,
-    pub unit: String,
-    pub measure: Measure,
-    pub tolerance: f64,
-    pub bound: Bound,
-    pub deviation: Option<String>,
-}
+/// A claim of a figure.
+pub(super) type Claim = super::claim::Claim<Measure>;
 
 /// What a claim measures: one kind for curves, one for time lines.
 #[derive(Clone, Debug)]
 pub(super) enum Measure {
     Curves(measure::Measure),
     Timeline(timeline::Measure),
-}
-
-/// On which sides of the paper's value the tolerance counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Bound {
-    /// On both.
-    Both,
-    /// The value, less the tolerance, is reached or exceeded.
-    AtLeast,
-    /// The value, and the tolerance, is not exceeded.
-    AtMost,
-}
-
-impl Claim {
-    /// The least and the largest that would do; a side without a limit ends at the value.
-    pub fn ends(&self) -> (f64, f64) {
-        let low = if self.bound == Bound::AtMost { self.paper } else { self.paper - self.tolerance };
-        let high = if self.bound == Bound::AtLeast { self.paper } else { self.paper + self.tolerance };
-        (low, high)
-    }
-
-    pub fn holds(&self, measured: f64) -> bool {
-        match self.bound {
-            Bound::Both => (measured - self.paper).abs() <= self.tolerance,
-            Bound::AtLeast => measured >= self.paper - self.tolerance,
-            Bound::AtMost => measured <= self.paper + self.tolerance,
-        }
-    }
 }
 
 impl Figure {
@@ -235,7 +207,11 @@ impl Figure {
         let kind = read_source(&root)?;
         let source = root.or("source", "paper".to_owned(), text)?;
         let claims = root.sections("claim")?.into_iter().map(|claim| read_claim(claim, &kind, &source));
-        let claims = claims.collect::<Result<_, _>>()?;
+        let claims: Vec<Claim> = claims.collect::<Result<_, _>>()?;
+        let twice = |at: &usize| claims[..*at].iter().any(|before| before.text == claims[*at].text);
+        if let Some(at) = (0..claims.len()).find(twice) {
+            return Err(root.error("claim", format!("{:?} stands there twice", claims[at].text)));
+        }
         let figure = Self {
             id: id.to_owned(),
             title: root.required("title", text)?,
@@ -366,6 +342,27 @@ impl Figure {
 }
 
 impl Source {
+    /// Whether it is made of real programs through live hops.
+    pub const fn is_live(&self) -> bool {
+        match self {
+            Self::Live(_) | Self::Downloads(_) | Self::Transfers(_) => true,
+            Self::Curves { .. } | Self::Timeline(_) | Self::Series(_) => false,
+        }
+    }
+
+    /// Whether the quick form has all that `measure` takes.
+    pub fn makes_in_short(&self, measure: &measure::Measure) -> bool {
+        match self {
+            Self::Curves { sweep: Some(sweep), .. } => sweep.quick().makes(sweep, measure),
+            Self::Transfers(transfers) => transfers.shortened(true).makes(measure),
+            Self::Curves { sweep: None, .. }
+            | Self::Timeline(_)
+            | Self::Series(_)
+            | Self::Live(_)
+            | Self::Downloads(_) => true,
+        }
+    }
+
     /// Whether `name` is a column of this kind of figure, beside the metrics of runs.
     fn has_own_column(&self, name: &str) -> bool {
         match self {
@@ -567,40 +564,12 @@ fn column(value: &Value) -> Result<String, Mismatch> {
 }
 
 fn read_claim(section: Section<'_>, source: &Source, said_by: &str) -> Result<Claim, InputError> {
-    let paper = section.required("paper", number)?;
-    let bounds = [("at-least", Bound::AtLeast), ("at-most", Bound::AtMost)];
-    let measure = section.section("measure")?;
-    let measure = match source {
-        Source::Timeline(_) => Measure::Timeline(timeline::Measure::read(measure)?),
+    super::claim::Claim::read(section, said_by, |measure| match source {
+        Source::Timeline(_) => timeline::Measure::read(measure).map(Measure::Timeline),
         Source::Curves { .. }
         | Source::Series(_)
         | Source::Live(_)
         | Source::Downloads(_)
-        | Source::Transfers(_) => Measure::Curves(measure::Measure::read(measure)?),
-    };
-    let claim = Claim {
-        text: section.required("text", text)?,
-        paper,
-        source: section.or("source", said_by.to_owned(), text)?,
-        unit: section.or("unit", String::new(), text)?,
-        measure,
-        tolerance: section.required("tolerance", |value| tolerance(value, paper))?,
-        bound: section.or("bound", Bound::Both, one_of(&bounds))?,
-        deviation: section.optional("deviation", text)?,
-    };
-    section.finish()?;
-    Ok(claim)
-}
-
-/// A share of the paper's value, or a number in its unit.
-fn tolerance(value: &Value, paper: f64) -> Result<f64, Mismatch> {
-    match value {
-        Value::Text(_) => ratio(value).map(|share| share.as_fraction() * paper.abs()),
-        other => number(other).map_err(|_| {
-            Mismatch::new(
-                format!("{other} is no tolerance"),
-                "\"2 %\" of the paper's value, or a number in its unit",
-            )
-        }),
-    }
+        | Source::Transfers(_) => measure::Measure::read(measure).map(Measure::Curves),
+    })
 }

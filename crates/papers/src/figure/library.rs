@@ -62,6 +62,8 @@ pub const ALL: &[Bundled] = bundled![
     "tack/fig14",
     "tack/fig15",
     "tack/sharing",
+    "tack/today",
+    "tack/controllers",
     "tack/live",
     "tack/live-11ac",
     "tack/live-mobile",

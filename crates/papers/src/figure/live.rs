@@ -304,7 +304,7 @@ tolerance = 5
     }
 
     fn verdicts(outcome: &Outcome) -> Vec<&str> {
-        outcome.claims.iter().map(|claim| claim.verdict().word()).collect()
+        outcome.claims.iter().map(|claim| claim.verdict.word()).collect()
     }
 
     #[test]

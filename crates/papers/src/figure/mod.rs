@@ -4,6 +4,7 @@
 //! live runs; curves, tables and frames come out of it, and claims are numbers taken from those.
 
 mod arms;
+mod claim;
 mod downloads;
 mod draw;
 mod file;
@@ -28,10 +29,11 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+pub use claim::{Bound, ClaimOutcome, Range, Verdict};
 pub use downloads::{
     Download, DownloadReport, DownloadRun, DownloadRuns, MakeDownloads, needs_downloads, nginx_config,
 };
-pub use file::{Bound, Figure};
+pub use file::Figure;
 pub use live::{LiveReport, LiveRun, LiveRuns, MakeLive, needs_live};
 pub use measure::{Curve, Measure};
 pub use run::MACHINE_SHARE_MAX;
@@ -63,97 +65,16 @@ pub struct Outcome {
     pub depends: Option<Dependence>,
     /// The claims, in the order of the file.
     pub claims: Vec<ClaimOutcome>,
+    /// How many claims more are judged in whole runs only: the quick form does not make what they measure.
+    pub in_full_only: usize,
     /// What was measured where, a line for each place of a curve, of transfers.
     pub told: Vec<String>,
+    /// The versions of tacit that made its runs; nothing where results do not name it.
+    pub made_by: Vec<String>,
     /// Its picture.
     pub svg: Option<PathBuf>,
     /// Why it was not made: this machine cannot. It claims nothing then.
     pub skipped: Option<String>,
-}
-
-/// What became of a claim.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ClaimOutcome {
-    /// What is claimed.
-    pub text: String,
-    /// The paper's value.
-    pub paper: f64,
-    /// Who says it: the paper, a formula, another simulator.
-    pub source: String,
-    /// What was measured; null where there is nothing to measure.
-    pub measured: Option<f64>,
-    /// By how much they may differ, in the same unit.
-    pub tolerance: f64,
-    /// On which sides.
-    pub bound: Bound,
-    /// Unit of the three.
-    pub unit: String,
-    /// The claim holds.
-    pub pass: bool,
-    /// Why it does not, where that is known and accepted.
-    pub deviation: Option<String>,
-    /// Why it is not judged: what the machine did to live runs, and how much of it they bear.
-    pub skipped: Option<String>,
-}
-
-impl ClaimOutcome {
-    /// Missed, and nobody has said why.
-    pub const fn fails(&self) -> bool {
-        matches!(self.verdict(), Verdict::Fail)
-    }
-
-    /// Why it does not simply pass or fail.
-    pub fn reason(&self) -> Option<&str> {
-        self.skipped.as_deref().or(self.deviation.as_deref())
-    }
-
-    /// What is claimed, without its unit: a value and how far off it may be, or a limit.
-    fn claimed(&self) -> String {
-        let off = |sign: &str| match self.tolerance {
-            0.0 => value(self.paper),
-            tolerance => format!("{} {sign} {}", value(self.paper), value(tolerance)),
-        };
-        match self.bound {
-            Bound::Both => format!("{} ± {}", value(self.paper), value(self.tolerance)),
-            Bound::AtLeast => format!(">= {}", off("-")),
-            Bound::AtMost => format!("<= {}", off("+")),
-        }
-    }
-
-    /// What became of it, in a word.
-    pub const fn verdict(&self) -> Verdict {
-        match (self.pass, self.skipped.is_some(), self.deviation.is_some()) {
-            (_, true, _) => Verdict::Skipped,
-            (true, ..) => Verdict::Pass,
-            (false, _, true) => Verdict::Deviation,
-            (false, ..) => Verdict::Fail,
-        }
-    }
-}
-
-/// What became of a claim.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// It holds.
-    Pass,
-    /// It does not, for a reason that is known and accepted.
-    Deviation,
-    /// Nobody can say: the machine was too busy for live runs.
-    Skipped,
-    /// It does not.
-    Fail,
-}
-
-impl Verdict {
-    /// The word.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Pass => "pass",
-            Self::Deviation => "deviation",
-            Self::Skipped => "skipped",
-            Self::Fail => "FAIL",
-        }
-    }
 }
 
 impl Outcome {
@@ -181,18 +102,22 @@ impl Outcome {
         }
         let widest = self.claims.iter().map(|claim| claim.text.chars().count()).max().unwrap_or(0);
         for claim in &self.claims {
-            let measured = claim.measured.map_or_else(|| "nothing".to_owned(), value);
             text.push_str(&format!(
-                "  {:<9}  {:<widest$}  {} {}, measured {measured} {}\n",
-                claim.verdict().word(),
+                "  {:<9}  {:<widest$}  {} {}, measured {} {}\n",
+                claim.verdict.word(),
                 claim.text,
                 claim.source,
-                claim.claimed(),
+                claim.said,
+                claim.measured_words(),
                 claim.unit,
             ));
-            if let (false, Some(reason)) = (claim.pass, claim.reason()) {
+            if let Some(reason) = claim.reason() {
                 text.push_str(&format!("  {:<9}  {reason}\n", ""));
             }
+        }
+        if self.in_full_only > 0 {
+            let claims = count(self.in_full_only as u64, "claim");
+            text.push_str(&format!("  {claims} more in whole runs, without --quick\n"));
         }
         if let Some(depends) = &self.depends {
             text.push_str(&depends.to_text());
@@ -206,9 +131,14 @@ impl Outcome {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     passed: usize,
-    deviating: usize,
+    missed: usize,
+    kept: usize,
     skipped: usize,
     failed: usize,
+    /// Rows of tables, which have no verdict.
+    rows: usize,
+    /// Claims that the quick form does not judge.
+    in_full_only: usize,
     /// Figures that were not made, whose claims nobody looked at.
     figures_skipped: usize,
 }
@@ -217,12 +147,16 @@ impl Tally {
     /// Counts the claims of `outcomes`.
     pub fn of(outcomes: &[Outcome]) -> Self {
         let claims = || outcomes.iter().flat_map(|outcome| &outcome.claims);
-        let count = |verdict: Verdict| claims().filter(|claim| claim.verdict() == verdict).count();
+        let count = |verdict: Verdict| claims().filter(|claim| claim.verdict == verdict).count();
+        let tables = outcomes.iter().filter_map(|outcome| outcome.table.as_ref());
         Self {
             passed: count(Verdict::Pass),
-            deviating: count(Verdict::Deviation),
+            missed: count(Verdict::Missed),
+            kept: count(Verdict::Kept),
             skipped: count(Verdict::Skipped),
             failed: count(Verdict::Fail),
+            rows: tables.map(|table| table.rows.len()).sum(),
+            in_full_only: outcomes.iter().map(|outcome| outcome.in_full_only).sum(),
             figures_skipped: outcomes.iter().filter(|outcome| outcome.skipped.is_some()).count(),
         }
     }
@@ -230,11 +164,15 @@ impl Tally {
 
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { passed, deviating, skipped, failed, figures_skipped } = self;
+        let Self { passed, missed, kept, skipped, failed, rows, in_full_only, figures_skipped } = self;
         write!(
             f,
-            "claims: {passed} passed, {deviating} deviate for a reason given, {skipped} SKIPPED on this machine, {failed} failed"
+            "claims: {passed} passed, {missed} missed for a reason given, {skipped} SKIPPED on this machine, {failed} failed; \
+             {kept} regression bounds kept; {rows} rows of tables without a verdict"
         )?;
+        if *in_full_only > 0 {
+            write!(f, "; {} in whole runs only", count(*in_full_only as u64, "claim"))?;
+        }
         if *figures_skipped > 0 {
             write!(f, "; {} SKIPPED", count(*figures_skipped as u64, "figure"))?;
         }

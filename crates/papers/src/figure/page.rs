@@ -98,12 +98,12 @@ fn row(claim: &ClaimOutcome) -> Markup {
         tr {
             th.name scope="row" {
                 (claim.text)
-                @if let (false, Some(reason)) = (claim.pass, claim.reason()) { br; small { (reason) } }
+                @if let Some(reason) = claim.reason() { br; small { (reason) } }
             }
             td { (claim.source) }
-            td { (claim.claimed()) " " (claim.unit) }
+            td { (claim.said) " " (claim.unit) }
             td { (claim.measured.map_or_else(|| "–".to_owned(), value)) " " (claim.unit) }
-            td { (claim.verdict().word()) }
+            td { (claim.verdict.word()) }
         }
     }
 }

@@ -1,6 +1,10 @@
 //! Where the runs of a figure come from: they are made and kept, or read from what was kept.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
 
 use super::run::Options;
 use tacit_runs::RunsError;
@@ -9,26 +13,52 @@ use tacit_runs::plan::Plan;
 use tacit_runs::record::{RunRecord, RunSummary};
 use tacit_runs::store::{Provenance, Store};
 use tacit_runs::sweep::{self, Control, Progress};
-use tacit_scenario::{InputError, quoted};
+use tacit_scenario::{InputError, bounded, quoted};
+
+/// How a figure is made, and by what its results were.
+#[derive(Clone, Copy)]
+pub(super) struct Making<'a> {
+    pub options: &'a Options,
+    pub control: Control<'a>,
+    /// The versions of tacit that made the runs.
+    pub versions: &'a RefCell<BTreeSet<String>>,
+}
+
+impl Making<'_> {
+    /// Remembers which version made the live results that are kept in the file at `path`; one without a version stays unnamed.
+    pub fn made_by_kept(&self, path: &Path) {
+        #[derive(Deserialize)]
+        struct Kept {
+            version: String,
+        }
+        let kept = bounded::read(path, MAX_KEPT_OCTETS).ok().flatten();
+        let kept = kept.and_then(|octets| serde_json::from_slice::<Kept>(&octets).ok());
+        self.versions.borrow_mut().extend(kept.map(|kept| kept.version));
+    }
+}
+
+/// Longest file of live results that is read.
+const MAX_KEPT_OCTETS: u64 = 64 << 20;
 
 /// The results of one set of runs.
 pub(super) struct Results<'a> {
     directory: Option<PathBuf>,
     stored: bool,
     command: String,
-    control: Control<'a>,
+    making: Making<'a>,
 }
 
 impl<'a> Results<'a> {
     /// Those in the directory that figure `id` has under `name`.
-    pub fn new(options: &Options, id: &str, name: &str, control: Control<'a>) -> Self {
+    pub fn new(making: Making<'a>, id: &str, name: &str) -> Self {
+        let options = making.options;
         let directory = options.from.as_deref().or(options.directory.as_deref());
         let quick = if options.quick { " --quick" } else { "" };
         Self {
             directory: directory.map(|directory| directory.join(name)),
             stored: options.from.is_some(),
             command: format!("tacit figure {}{quick}", quoted(id)),
-            control,
+            making,
         }
     }
 
@@ -39,7 +69,7 @@ impl<'a> Results<'a> {
 
     fn read(&self, plan: &Plan) -> Result<(Store, Vec<RunSummary>), RunsError> {
         let store = Store::existing(self.directory.as_deref().unwrap_or(Path::new("")));
-        let runs = sweep::stored(plan, &store, &self.command, self.control)?;
+        let runs = sweep::stored(plan, &store, &self.command, self.making.control)?;
         Ok((store, runs))
     }
 
@@ -53,13 +83,16 @@ impl<'a> Results<'a> {
         provenance: impl FnOnce(&[RunSummary]) -> Provenance,
     ) -> Result<Vec<RunSummary>, RunsError> {
         if self.stored {
-            return Ok(self.read(plan)?.1);
+            let runs = self.read(plan)?.1;
+            self.made_by(runs.iter().map(|run| run.version.as_ref()));
+            return Ok(runs);
         }
         let store = self.directory.as_deref().map(Store::open).transpose()?;
-        let runs = sweep::run(plan, store.as_ref(), self.control)?;
+        let runs = sweep::run(plan, store.as_ref(), self.making.control)?;
         if let Some(store) = &store {
             store.finish(&provenance(&runs), &runs)?;
         }
+        self.made_by(runs.iter().map(|run| run.version.as_ref()));
         Ok(runs)
     }
 
@@ -73,21 +106,30 @@ impl<'a> Results<'a> {
         make: impl FnOnce() -> Result<RunRecord, RunsError>,
         provenance: impl FnOnce(&[RunSummary]) -> Provenance,
     ) -> Result<RunRecord, RunsError> {
-        let Some(directory) = &self.directory else { return make() };
+        let Some(directory) = &self.directory else {
+            self.made_by([tacit_runs::VERSION]);
+            return make();
+        };
         if !self.stored {
             let store = Store::open(directory)?;
-            let warn = |text: &str| (self.control.progress)(Progress::Warning(text));
+            let warn = |text: &str| (self.making.control.progress)(Progress::Warning(text));
             let (mut writer, known) = store.resume(&warn)?;
             if !plan.runs.iter().all(|run| known.contains_key(&run_id(run).to_string())) {
                 writer.append(&make()?)?;
             }
-            let runs = sweep::stored(plan, &store, &self.command, self.control)?;
+            let runs = sweep::stored(plan, &store, &self.command, self.making.control)?;
             store.finish(&provenance(&runs), &runs)?;
         }
         let (store, runs) = self.read(plan)?;
         let [run] = &runs[..] else {
             return Err(InputError::new(&self.command, format!("{} runs instead of one", runs.len())).into());
         };
+        self.made_by([run.version.as_ref()]);
         store.record(&run.id)
+    }
+
+    /// Remembers which versions made runs.
+    fn made_by<'v>(&self, versions: impl IntoIterator<Item = &'v str>) {
+        self.making.versions.borrow_mut().extend(versions.into_iter().map(str::to_owned));
     }
 }

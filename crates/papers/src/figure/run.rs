@@ -1,15 +1,18 @@
 //! Computes or runs figures, holds the claims against the results, draws.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::arms::{NotedAt, Points};
+use super::claim::Range;
 use super::downloads::{DownloadRuns, Samples};
 use super::draw::picture;
 use super::file::{CLIENTS, Claim, Figure, Measure, Source, Sweep};
 use super::live::{Live, LiveRuns};
 use super::measure::{self, Curve, Curves, same};
-use super::results::Results;
+use super::results::{Making, Results};
 use super::series::Series;
 use super::table::MeasuredTable;
 use super::timeline::Timeline;
@@ -52,12 +55,14 @@ pub(super) struct Drawn {
     pub curves: Curves,
     /// The curves of each variant, by its name.
     pub variants: Vec<(String, Curves)>,
+    /// The same of each seed alone; nothing where there are not several.
+    seeds: Vec<Self>,
     depends: Option<Dependence>,
 }
 
 impl Drawn {
     pub(super) fn new(x: String, y: String, curves: Curves) -> Self {
-        Self { x, y, curves, variants: Vec::new(), depends: None }
+        Self { x, y, curves, variants: Vec::new(), seeds: Vec::new(), depends: None }
     }
 
     /// The number that `measure` takes from the curves, those of its variant if it names one.
@@ -70,6 +75,11 @@ impl Drawn {
         let other = measure.over_variant().map_or(Some(own), |name| of_variant(Some(name)))?;
         measure.between(own, other)
     }
+
+    /// From the least to the largest that it takes from the curves of a single seed.
+    fn over_seeds(&self, measure: &measure::Measure) -> Option<Range> {
+        Range::of(self.seeds.iter().filter_map(|seed| seed.measured(measure)))
+    }
 }
 
 /// Runs `figures`, and draws them and a page of all of them where a directory is given.
@@ -81,6 +91,8 @@ pub fn run(figures: &[Figure], options: &Options, control: Control<'_>) -> Resul
     let mut outcomes = Vec::new();
     let mut pictures = Vec::new();
     for figure in figures {
+        let versions = RefCell::new(BTreeSet::new());
+        let making = Making { options, control, versions: &versions };
         let outcome = |judged: Judged, svg, skipped| Outcome {
             id: figure.id.clone(),
             title: figure.title.clone(),
@@ -89,33 +101,41 @@ pub fn run(figures: &[Figure], options: &Options, control: Control<'_>) -> Resul
             table: judged.table,
             depends: judged.depends,
             claims: judged.claims,
+            in_full_only: judged.in_full_only,
             told: judged.told,
+            made_by: versions.borrow().iter().cloned().collect(),
             svg,
             skipped,
         };
+        if options.from.is_none() || matches!(figure.source, Source::Curves { sweep: None, .. }) {
+            versions.borrow_mut().insert(tacit_runs::VERSION.to_owned());
+        }
         if let Some(obstacle) = obstacle(figure, options) {
             pictures.push(String::new());
             outcomes.push(outcome(Judged::default(), None, Some(obstacle)));
             continue;
         }
-        let mut judged = match &figure.source {
+        if let (Some(from), true) = (&options.from, figure.source.is_live()) {
+            making.made_by_kept(&from.join(file_name(&figure.id, ".json")));
+        }
+        let judged = match &figure.source {
             Source::Curves { theory, sweep } => {
                 let theory = theory.as_deref().map(from_theory);
                 let drawn = match sweep {
-                    Some(sweep) => with_theory(from_sweep(figure, sweep, options, control)?, theory),
+                    Some(sweep) => with_theory(from_sweep(figure, sweep, making)?, theory),
                     None => theory.expect("the figure file was checked: it has one or the other"),
                 };
-                from_curves(figure, drawn)
+                from_curves(figure, drawn, options.quick)
             }
-            Source::Timeline(timeline) => from_timeline(figure, timeline, options, control)?,
-            Source::Series(series) => from_series(figure, series, options, control)?,
+            Source::Timeline(timeline) => from_timeline(figure, timeline, making)?,
+            Source::Series(series) => from_series(figure, series, making)?,
             Source::Live(live) => {
                 let points = match &options.from {
                     Some(from) => Points::read(&from.join(file_name(&figure.id, ".json")))?,
                     None => options.live.points(&figure.id, live)?,
                 };
                 keep(options, &figure.id, || points.to_json(&figure.id))?;
-                from_live(figure, live, points)
+                from_live(figure, live, points, options.quick)
             }
             Source::Downloads(_) => {
                 let samples = match &options.from {
@@ -123,7 +143,7 @@ pub fn run(figures: &[Figure], options: &Options, control: Control<'_>) -> Resul
                     None => options.downloads.samples(&figure.id),
                 };
                 keep(options, &figure.id, || samples.to_json(&figure.id))?;
-                from_downloads(figure, &samples)
+                from_downloads(figure, &samples, options.quick)
             }
             Source::Transfers(transfers) => {
                 let transfers = transfers.shortened(options.quick);
@@ -132,8 +152,12 @@ pub fn run(figures: &[Figure], options: &Options, control: Control<'_>) -> Resul
                     None => Transferred::new(&transfers, options.transfers.places(&figure.id), control)?,
                 };
                 keep(options, &figure.id, || results.to_json(&figure.id))?;
-                from_transfers(figure, &transfers, &results)
+                from_transfers(figure, &transfers, &results, options.quick)
             }
+        };
+        let mut judged = match options.quick {
+            true => judged.in_short(figure, |measure| figure.source.makes_in_short(measure)),
+            false => judged,
         };
         let path =
             options.directory.as_deref().map(|directory| directory.join(file_name(&figure.id, ".svg")));
@@ -190,58 +214,64 @@ struct Judged {
     claims: Vec<ClaimOutcome>,
     table: Option<MeasuredTable>,
     depends: Option<Dependence>,
+    in_full_only: usize,
     told: Vec<String>,
 }
 
-fn from_curves(figure: &Figure, drawn: Drawn) -> Judged {
+impl Judged {
+    /// Leaves out claims that quick runs do not judge: those that say so, and those about what is not made.
+    fn in_short(mut self, figure: &Figure, makes: impl Fn(&measure::Measure) -> bool) -> Self {
+        let mut judged = figure.claims.iter().map(|claim| match &claim.measure {
+            _ if claim.is_left_out() => false,
+            Measure::Curves(measure) => makes(measure),
+            Measure::Timeline(_) => true,
+        });
+        let before = self.claims.len();
+        self.claims.retain(|_| judged.next().unwrap_or(true));
+        self.in_full_only = before - self.claims.len();
+        self
+    }
+}
+
+fn from_curves(figure: &Figure, drawn: Drawn, quick: bool) -> Judged {
     let measure = |measure: &Measure| match measure {
-        Measure::Curves(measure) => drawn.measured(measure),
-        Measure::Timeline(_) => None,
+        Measure::Curves(measure) => (drawn.measured(measure), drawn.over_seeds(measure)),
+        Measure::Timeline(_) => (None, None),
     };
-    let claims = claims(figure, measure);
+    let claims = claims(figure, quick, measure);
     let table = figure.table.as_ref().map(|table| table.measured(|measure| drawn.measured(measure)));
     let svg = match &table {
         Some(table) => table_picture(&format!("{}: {}", figure.id, figure.title), &table.grid()),
         None => picture(figure, &drawn),
     };
-    Judged { svg, claims, table, depends: drawn.depends, told: Vec::new() }
+    Judged { svg, claims, table, depends: drawn.depends, ..Judged::default() }
 }
 
-fn from_timeline(
-    figure: &Figure,
-    timeline: &Timeline,
-    options: &Options,
-    control: Control<'_>,
-) -> Result<Judged, RunsError> {
-    let results = Results::new(options, &figure.id, &file_name(&figure.id, ""), control);
+fn from_timeline(figure: &Figure, timeline: &Timeline, making: Making<'_>) -> Result<Judged, RunsError> {
+    let results = Results::new(making, &figure.id, &file_name(&figure.id, ""));
     let shown = timeline.shown(figure, &results)?;
     let measure = |measure: &Measure| match measure {
-        Measure::Curves(_) => None,
-        Measure::Timeline(measure) => measure.of(&shown),
+        Measure::Curves(_) => (None, None),
+        Measure::Timeline(measure) => (measure.of(&shown), None),
     };
     let svg = shown.picture(&format!("{}: {}", figure.id, figure.title));
-    Ok(Judged { svg, claims: claims(figure, measure), ..Judged::default() })
+    Ok(Judged { svg, claims: claims(figure, making.options.quick, measure), ..Judged::default() })
 }
 
-fn from_series(
-    figure: &Figure,
-    series: &Series,
-    options: &Options,
-    control: Control<'_>,
-) -> Result<Judged, RunsError> {
-    let tracks = series.tracks(figure, |directory| Results::new(options, &figure.id, directory, control))?;
+fn from_series(figure: &Figure, series: &Series, making: Making<'_>) -> Result<Judged, RunsError> {
+    let tracks = series.tracks(figure, |directory| Results::new(making, &figure.id, directory))?;
     let drawn = series.drawn(figure, &tracks);
     let svg = series.picture(figure, &drawn, &tracks);
-    Ok(Judged { svg, ..from_curves(figure, drawn) })
+    Ok(Judged { svg, ..from_curves(figure, drawn, making.options.quick) })
 }
 
 /// Of a claim's tolerance, what the machine's own delays may be worth: beyond that, what is missing can be theirs.
 pub const MACHINE_SHARE_MAX: f64 = 0.5;
 
-fn from_live(figure: &Figure, live: &Live, points: Points) -> Judged {
+fn from_live(figure: &Figure, live: &Live, points: Points, quick: bool) -> Judged {
     let Points { curves, slowed, disturbed, waits } = points;
     let drawn = Drawn::new(live.x_label.clone(), "HACK's gain over stock (%)".to_owned(), curves);
-    let mut judged = from_curves(figure, drawn);
+    let mut judged = from_curves(figure, drawn, quick);
     for (outcome, claim) in judged.claims.iter_mut().zip(&figure.claims) {
         let Measure::Curves(measure) = &claim.measure else { continue };
         let said = |places: &[NotedAt]| {
@@ -250,7 +280,7 @@ fn from_live(figure: &Figure, live: &Live, points: Points) -> Judged {
         };
         let worth =
             measure.of(&slowed).zip(outcome.measured).map(|(slowed, measured)| (slowed - measured).abs());
-        let most = claim.tolerance * MACHINE_SHARE_MAX;
+        let most = claim.leeway() * MACHINE_SHARE_MAX;
         let reason = match (said(&disturbed), worth) {
             (disturbed, Some(worth)) if disturbed.is_empty() && worth > most => format!(
                 "programs waited for a processor ({}), which is worth {} {} in the simulator; at most {} is judged",
@@ -262,66 +292,52 @@ fn from_live(figure: &Figure, live: &Live, points: Points) -> Judged {
             (disturbed, _) => disturbed,
         };
         if !reason.is_empty() {
-            outcome.pass = false;
-            outcome.skipped = Some(reason);
+            outcome.skip(reason);
         }
     }
     judged
 }
 
-fn from_downloads(figure: &Figure, samples: &Samples) -> Judged {
-    let mut judged = from_curves(figure, Drawn::new(String::new(), String::new(), samples.curves()));
+fn from_downloads(figure: &Figure, samples: &Samples, quick: bool) -> Judged {
+    let drawn = Drawn::new(String::new(), String::new(), samples.curves());
+    let mut judged = from_curves(figure, drawn, quick);
     judged.svg = samples.picture(figure);
     for (outcome, claim) in judged.claims.iter_mut().zip(&figure.claims) {
         if let Measure::Curves(measure) = &claim.measure
             && let Some(reason) = samples.disturbance(measure)
         {
-            outcome.pass = false;
-            outcome.skipped = Some(reason.to_owned());
+            outcome.skip(reason.to_owned());
         }
     }
     judged
 }
 
-fn from_transfers(figure: &Figure, transfers: &Transfers, results: &Transferred) -> Judged {
+fn from_transfers(figure: &Figure, transfers: &Transfers, results: &Transferred, quick: bool) -> Judged {
     let mut drawn =
         Drawn::new(transfers.x_label.clone(), "goodput (Mb/s)".to_owned(), results.curves(transfers, None));
     let variants = transfers.variant_names();
     drawn.variants = variants.map(|name| (name.to_owned(), results.curves(transfers, Some(name)))).collect();
-    let mut judged = from_curves(figure, drawn);
+    let mut judged = from_curves(figure, drawn, quick);
     judged.told = results.told();
-    let mut made = figure.claims.iter().map(|claim| match &claim.measure {
-        Measure::Curves(measure) => transfers.makes(measure),
-        Measure::Timeline(_) => false,
-    });
     for (outcome, claim) in judged.claims.iter_mut().zip(&figure.claims) {
         if let Measure::Curves(measure) = &claim.measure
             && let Some(reason) = results.disturbance(measure)
         {
-            outcome.pass = false;
-            outcome.skipped = Some(reason);
+            outcome.skip(reason);
         }
     }
-    // The quick form says nothing of what it does not make.
-    judged.claims.retain(|_| made.next().unwrap_or(true));
     judged
 }
 
-fn claims(figure: &Figure, measure: impl Fn(&Measure) -> Option<f64>) -> Vec<ClaimOutcome> {
+/// The claims judged; `measure` gives what is measured, and in which range it lies over single seeds.
+fn claims(
+    figure: &Figure,
+    quick: bool,
+    measure: impl Fn(&Measure) -> (Option<f64>, Option<Range>),
+) -> Vec<ClaimOutcome> {
     let outcome = |claim: &Claim| {
-        let measured = measure(&claim.measure);
-        ClaimOutcome {
-            text: claim.text.clone(),
-            paper: claim.paper,
-            source: claim.source.clone(),
-            measured,
-            tolerance: claim.tolerance,
-            bound: claim.bound,
-            unit: claim.unit.clone(),
-            pass: measured.is_some_and(|measured| claim.holds(measured)),
-            deviation: claim.deviation.clone(),
-            skipped: None,
-        }
+        let (measured, over_seeds) = measure(&claim.measure);
+        claim.judge(measured, over_seeds, quick)
     };
     figure.claims.iter().map(outcome).collect()
 }
@@ -344,30 +360,41 @@ fn with_theory(mut drawn: Drawn, theory: Option<Drawn>) -> Drawn {
         drawn.curves.curves.iter().flat_map(|curve| curve.points.iter().map(|(x, _)| *x)).collect();
     for mut curve in theory.into_iter().flat_map(|theory| theory.curves.curves) {
         curve.points.retain(|(x, _)| swept.iter().any(|other| same(*x, *other)));
+        drawn.seeds.iter_mut().for_each(|seed| seed.curves.curves.push(curve.clone()));
         drawn.curves.curves.push(curve);
     }
     drawn
 }
 
-fn from_sweep(
-    figure: &Figure,
-    sweep: &Sweep,
-    options: &Options,
-    control: Control<'_>,
-) -> Result<Drawn, RunsError> {
-    let sweep = if options.quick { sweep.quick() } else { sweep.clone() };
-    let (curves, plain) = simulate(figure, &sweep, None, options, control)?;
-    let mut drawn = Drawn::new(sweep.x_label.clone(), sweep.y_label.clone(), curves);
+fn from_sweep(figure: &Figure, sweep: &Sweep, making: Making<'_>) -> Result<Drawn, RunsError> {
+    let sweep = if making.options.quick { sweep.quick() } else { sweep.clone() };
+    let plain = simulate(figure, &sweep, None, making)?;
+    let labels = || (sweep.x_label.clone(), sweep.y_label.clone());
+    let new = |curves| Drawn::new(labels().0, labels().1, curves);
+    let mut drawn = new(plain.curves);
+    drawn.seeds = plain.seeds.into_iter().map(new).collect();
     let mut varied = Vec::new();
     for variant in &sweep.variants {
-        let (curves, records) = simulate(figure, &variant.of(&sweep), Some(&variant.name), options, control)?;
-        drawn.variants.push((variant.name.clone(), curves));
-        varied.push((variant.name.as_str(), records));
+        let made = simulate(figure, &variant.of(&sweep), Some(&variant.name), making)?;
+        drawn.variants.push((variant.name.clone(), made.curves));
+        for (drawn, curves) in drawn.seeds.iter_mut().zip(made.seeds) {
+            drawn.variants.push((variant.name.clone(), curves));
+        }
+        varied.push((variant.name.as_str(), made.records));
     }
     let varied: Vec<(&str, &[RunSummary])> =
         varied.iter().map(|(name, records)| (*name, records.as_slice())).collect();
-    drawn.depends = sweep.depends.as_ref().map(|depends| depends.table(&sweep, &plain, &varied));
+    drawn.depends = sweep.depends.as_ref().map(|depends| depends.table(&sweep, &plain.records, &varied));
     Ok(drawn)
+}
+
+/// The runs of a sweep, or of one variant of it.
+struct Made {
+    /// Means over the seeds.
+    curves: Curves,
+    /// Of each seed alone; nothing where there are not several.
+    seeds: Vec<Curves>,
+    records: Vec<RunSummary>,
 }
 
 /// Makes the runs of a sweep, or of one variant of it, and keeps them in a directory of their own.
@@ -375,17 +402,26 @@ fn simulate(
     figure: &Figure,
     sweep: &Sweep,
     variant: Option<&str>,
-    options: &Options,
-    control: Control<'_>,
-) -> Result<(Curves, Vec<RunSummary>), RunsError> {
+    making: Making<'_>,
+) -> Result<Made, RunsError> {
     let base = Scenario::load(&sweep.scenario, &sweep.assignments)?;
-    let seeds = sweep.seeds.unwrap_or(base.run.seeds);
-    let plan = plan(sweep, &base, seeds)?;
+    let seeds = sweep.seeds.unwrap_or(base.run.seeds) as usize;
+    let plan = plan(sweep, &base, seeds as u32)?;
     let end = variant.map_or(String::new(), |name| format!("-{}", slug(name)));
-    let results = Results::new(options, &figure.id, &file_name(&figure.id, &end), control);
+    let results = Results::new(making, &figure.id, &file_name(&figure.id, &end));
     let records =
         results.runs(&plan, |runs| provenance(figure, sweep, variant, &base, results.command(), runs))?;
-    Ok((curves(figure, sweep, seeds, &records), records))
+    // All seeds of a place follow each other.
+    let places = || records.chunks(seeds);
+    let alone = |seed: usize| {
+        let runs: Vec<&[RunSummary]> = places().filter_map(|place| place.get(seed..=seed)).collect();
+        curves(figure, sweep, &runs)
+    };
+    Ok(Made {
+        curves: curves(figure, sweep, &places().collect::<Vec<_>>()),
+        seeds: if seeds > 1 { (0..seeds).map(alone).collect() } else { Vec::new() },
+        records,
+    })
 }
 
 /// A name as part of a file's: letters and digits, one hyphen between words.
@@ -465,10 +501,10 @@ fn provenance(
     }
 }
 
-/// One curve per scheme, averaged over seeds; the plotted column first, then every one a claim needs.
+/// One curve per scheme, averaged over the runs of each of `places`; the plotted column first, then every one a claim needs.
 /// With a second axis it is the envelope: at each x all columns of the value that gives most of the
 /// first.
-fn curves<'a>(figure: &Figure, sweep: &Sweep, seeds: u32, records: &'a [RunSummary]) -> Curves {
+fn curves<'a>(figure: &Figure, sweep: &Sweep, places: &[&'a [RunSummary]]) -> Curves {
     let mut columns = vec![sweep.column.clone()];
     for column in figure.columns() {
         if !columns.iter().any(|known| known == column) {
@@ -476,10 +512,8 @@ fn curves<'a>(figure: &Figure, sweep: &Sweep, seeds: u32, records: &'a [RunSumma
         }
     }
     let (seconds, schemes) = (second_values(sweep).len(), sweep.schemes.len());
-    let group = |x: usize, second: usize, scheme: usize| {
-        let first = ((x * seconds + second) * schemes + scheme) * seeds as usize;
-        Group::of(&records[first..first + seeds as usize])
-    };
+    let group =
+        |x: usize, second: usize, scheme: usize| Group::of(places[(x * seconds + second) * schemes + scheme]);
     let mean = |group: &Group<'_>, column: &str| Some(group.mean(Column::named(column)?)?.mean);
     let means = |group: &Group<'_>| columns.iter().map(|column| mean(group, column)).collect::<Vec<_>>();
     let ci95 = |group: &Group<'_>| group.mean(Column::named(&sweep.column)?)?.ci95;
@@ -513,6 +547,7 @@ pub(super) fn page_path(directory: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Verdict;
     use super::*;
 
     const SWEEP: &str = include_str!("../../tests/figures/sweep.toml");
@@ -526,7 +561,10 @@ mod tests {
         let outcomes = run(&[figure], &options, Control::unattended()).unwrap();
         let claims = &outcomes[0].claims;
         assert!(claims[0].pass && claims[0].measured.unwrap() > 1.0, "{claims:?}");
-        assert_eq!((claims[1].pass, claims[1].measured, claims[1].fails()), (false, Some(0.0), false));
+        assert_eq!((claims[1].verdict, claims[1].measured), (Verdict::Missed, Some(0.0)));
+        let over_seeds = claims[0].over_seeds.unwrap();
+        assert!(over_seeds.low < over_seeds.high && over_seeds.high < 2.0, "{over_seeds:?}");
+        assert!((over_seeds.low..over_seeds.high).contains(&claims[0].measured.unwrap()), "{claims:?}");
         assert!(!outcomes[0].fails());
         assert!(directory.path().join("test-sweep.svg").is_file());
         assert!(page_path(directory.path()).is_file());
@@ -596,6 +634,16 @@ tolerance = 0
         assert_eq!((records.len(), provenance.description.as_str()), (4, "t: a slow wire"));
         let page = std::fs::read_to_string(page_path(directory.path())).unwrap();
         assert!(page.contains("What it depends on") && page.contains("what it assumes"));
+    }
+
+    #[test]
+    fn the_quick_form_leaves_out_claims_about_what_it_does_not_make_and_counts_them() {
+        let text = VARIANTS.replace("quick = { seeds = 1 }", "quick = { seeds = 1, x = [1] }");
+        let figure = Figure::parse("test/variants", "variants.toml", &text).unwrap();
+        let options = Options { quick: true, ..Options::default() };
+        let outcome = &run(&[figure], &options, Control::unattended()).unwrap()[0];
+        assert_eq!((outcome.claims.len(), outcome.in_full_only), (0, 2), "{outcome:?}");
+        assert!(outcome.to_text().contains("  2 claims more in whole runs, without --quick\n"));
     }
 
     #[test]
@@ -694,8 +742,7 @@ tolerance = 0
                     Source::Curves { sweep: Some(sweep), .. } => sweep,
                     _ => panic!("a sweep"),
                 },
-                &options,
-                Control::unattended(),
+                Making { options: &options, control: Control::unattended(), versions: &RefCell::default() },
             )
             .unwrap()
         };
@@ -718,10 +765,13 @@ tolerance = 0
     }
 
     #[test]
-    fn claims_about_curves_that_are_not_there_are_refused() {
+    fn claims_that_stand_there_twice_or_are_about_what_is_not_there_are_refused() {
         let text = SWEEP.replace("over = \"stock\"", "over = \"tcp-l8\"");
         let error = Figure::parse("x", "x.toml", &text).unwrap_err().to_string();
         assert!(error.contains("\"tcp-l8\" is measured, but not swept"), "{error}");
+        let text = SWEEP.replace("UDP has no ACKs", "UDP is faster");
+        let error = Figure::parse("x", "x.toml", &text).unwrap_err().to_string();
+        assert!(error.contains("\"UDP is faster\" stands there twice"), "{error}");
         let text = SWEEP.replace("tcp_acks_on_air_per_s", "tcp_acks");
         assert!(Figure::parse("x", "x.toml", &text).unwrap_err().to_string().contains("is no metric"));
     }

@@ -53,6 +53,19 @@ impl Table {
         self.rows.iter().flat_map(|row| &row.cells).filter_map(|cell| cell.measure.as_ref())
     }
 
+    /// The table with what `recorded` says that the cells of a row and a column have measured.
+    pub fn recorded(&self, recorded: impl Fn(&str, &str) -> Option<f64>) -> MeasuredTable {
+        let row = |row: &Row| {
+            let cell = |(cell, column): (&Cell, &String)| MeasuredCell {
+                paper: cell.paper,
+                measured: recorded(&row.name, column),
+            };
+            let cells = row.cells.iter().zip(&self.columns).map(cell).collect();
+            MeasuredRow { name: row.name.clone(), cells }
+        };
+        MeasuredTable { columns: self.columns.clone(), rows: self.rows.iter().map(row).collect() }
+    }
+
     /// The table with every cell measured by `measure`.
     pub fn measured(&self, measure: impl Fn(&Measure) -> Option<f64>) -> MeasuredTable {
         let cell = |cell: &Cell| MeasuredCell {
@@ -104,6 +117,9 @@ impl MeasuredTable {
     /// What stands above a printed table.
     pub(super) const CAPTION: &str = "measured (paper)";
 
+    /// A cell without a number.
+    pub(super) const NOTHING: &str = "–";
+
     /// The cells as they are printed.
     pub(super) fn texts(&self) -> impl Iterator<Item = (&str, Vec<String>)> {
         self.rows.iter().map(|row| (row.name.as_str(), row.cells.iter().map(MeasuredCell::text).collect()))
@@ -133,7 +149,7 @@ impl MeasuredTable {
 
 impl MeasuredCell {
     fn text(&self) -> String {
-        let measured = self.measured.map_or_else(|| "–".to_owned(), value);
+        let measured = self.measured.map_or_else(|| MeasuredTable::NOTHING.to_owned(), value);
         match self.paper {
             Some(paper) => format!("{measured} ({})", value(paper)),
             None => measured,

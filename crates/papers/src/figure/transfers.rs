@@ -647,7 +647,7 @@ tolerance = 0.001
     }
 
     fn verdicts(outcome: &Outcome) -> Vec<&str> {
-        outcome.claims.iter().map(|claim| claim.verdict().word()).collect()
+        outcome.claims.iter().map(|claim| claim.verdict.word()).collect()
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::position::Position;
 use super::rate::RateSample;
-use crate::units::{BitRate, Duration, Instant};
+use crate::units::{BitRate, Bytes, Duration, Instant};
 
 /// What an acknowledgment of new data means to a controller.
 #[derive(Clone, Copy, Debug)]
@@ -71,8 +71,12 @@ pub(crate) struct ReceiverReport {
     pub rate: Option<BitRate>,
     /// Packets lost on their way to it, in 65,536ths of those sent.
     pub loss: u16,
-    /// The time from one such report to the next: RTT_min / beta, or longer where packets are few.
+    /// The time in which a controller counts: RTT_min / beta, or longer where reports are rarer than in a round trip.
     pub interval: Duration,
+    /// How long it may keep what it knows beside the round trip; zero where that is the interval or less.
+    pub wait: Duration,
+    /// The most that arrives at once lately.
+    pub burst: Bytes,
 }
 
 /// The clocks an ACK carries, in ticks of whoever's clock it is; each wraps.

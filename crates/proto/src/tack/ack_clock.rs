@@ -1,6 +1,7 @@
-//! When a receiver acknowledges: the TACK rule, and those it is compared with.
+//! When a receiver acknowledges: the TACK rule, the paper's, and those they are compared with.
 
 use super::config::{AckClock, StartUp};
+use super::timing::{BurstMeter, GATHER, QueueingDelay};
 use crate::units::{BitRate, Bytes, Duration, Instant};
 
 /// Bounds of the wait for a second packet that does not come. The papers are silent about the tail of a flow; QUIC's
@@ -12,40 +13,90 @@ pub(super) const TAIL_MAX: Duration = Duration::from_millis(25);
 /// rate: sixteen times a round trip it is as good as with every packet (docs/design/tack.md).
 const STARTUP_PER_RTT: u64 = 16;
 
+/// Least time between ACKs of a start-up under [`AckClock::Tack`]: on a short path a sixteenth of a round trip is the time of
+/// a few packets.
+const STARTUP_INTERVAL_MIN: Duration = Duration::from_millis(1);
+
+/// Bursts in an interval of [`AckClock::Tack`]: where several stations share a channel, an ACK per A-MPDU is an access for
+/// each that an access point makes.
+const BURSTS_PER_ACK: u64 = 2;
+
+/// However slowly packets arrive, this long they are waited for. It is half the delay that TCP's receivers may add
+/// (RFC 9293 section 3.8.6.3 allows less than 0.5 s; Linux takes up to 200 ms).
+const COUNTED_MAX: Duration = Duration::from_millis(100);
+
+/// Loss IACKs in a smallest round-trip time: where holes open faster, as when a queue overflows, one TACK reports all of
+/// them after a sixteenth. The papers bound IACKs by the losses alone.
+const INSTANTS_PER_RTT: u64 = 16;
+
+/// Under [`AckClock::Tack`] holes are reported so often in a round trip (RFC 8985 section 6.2 waits a quarter of it for
+/// reordering), within these bounds.
+const HOLE_REPORTS_PER_RTT: u64 = 4;
+const HOLE_INTERVAL: core::ops::RangeInclusive<Duration> =
+    Duration::from_millis(1)..=Duration::from_millis(10);
+
 /// Octets by which a packet may be shorter than the largest and still counts as full-sized: the room that its stream's name
 /// and what the sender tells of the path take in it.
 const FULL_SLACK: u64 = 32;
 
+/// What the time between ACKs follows from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Arriving {
+    /// The rate at which data arrives; zero while it is not known.
+    pub rate: BitRate,
+    /// The smallest round-trip time.
+    pub rtt_min: Duration,
+    /// What queues add to it now.
+    pub queueing: Duration,
+    /// A full-sized packet.
+    pub packet: Bytes,
+    /// The most that arrives at once.
+    pub burst: Bytes,
+}
+
 impl AckClock {
-    /// The time from one ACK to the next while packets of `packet` octets arrive at `rate` over a path of `rtt_min`:
-    /// 1/f of TACK paper equations 3 and 5. A rate of zero waits for the path alone.
-    pub fn interval(self, rate: BitRate, rtt_min: Duration, packet: Bytes) -> Duration {
-        let counting = |every: u8| match rate.as_bps() {
+    /// The time from one ACK to the next: 1/f. [`Paper`](Self::Paper) and [`Delayed`](Self::Delayed) are TACK paper equations 3
+    /// and 5. A rate of zero waits for the path alone.
+    pub fn interval(self, arriving: &Arriving) -> Duration {
+        let &Arriving { rate, rtt_min, queueing, packet, burst } = arriving;
+        let time_of = |bytes: u64| match rate.as_bps() {
             0 => Duration::ZERO,
-            _ => rate.time_for(Bytes(u64::from(every.max(1)) * packet.0)),
+            _ => rate.time_for(Bytes(bytes)),
         };
+        let counting = |every: u8| u64::from(every.max(1)) * packet.0;
         match self {
+            Self::Tack { beta, every, min_interval } => {
+                let part = (rtt_min + queueing) / u64::from(beta.max(1));
+                // A window that waits for ACKs slows the flow down, and that would make ACKs rarer again.
+                if min_interval == Duration::ZERO {
+                    return part;
+                }
+                let counted = time_of(counting(every).max(BURSTS_PER_ACK * burst.0)).min(COUNTED_MAX);
+                counted.max(part).max(min_interval)
+            }
             // The smaller frequency is the longer time.
-            Self::Tack { beta, every } => counting(every).max(rtt_min / u64::from(beta.max(1))),
-            Self::Delayed { every, delay } => counting(every).min(delay),
+            Self::Paper { beta, every } => time_of(counting(every)).max(rtt_min / u64::from(beta.max(1))),
+            Self::Delayed { every, delay } => time_of(counting(every)).min(delay),
         }
     }
 
     /// How long a packet may wait for its ACK, whatever arrives after it.
-    pub fn longest_wait(self, rtt_min: Duration) -> Duration {
+    pub fn longest_wait(self, arriving: &Arriving) -> Duration {
         match self {
-            Self::Tack { beta, .. } => {
-                let period = rtt_min / u64::from(beta.max(1));
-                period.max(tail(period))
-            }
+            Self::Tack { .. } => at_least_tail(self.interval(arriving)),
+            Self::Paper { beta, .. } => at_least_tail(arriving.rtt_min / u64::from(beta.max(1))),
             Self::Delayed { delay, .. } => delay,
         }
     }
 }
 
-/// The wait for a second packet where ACKs come `period` apart.
+/// The wait for packets that do not come where ACKs come `period` apart.
 fn tail(period: Duration) -> Duration {
     period.clamp(TAIL_MIN, TAIL_MAX)
+}
+
+fn at_least_tail(period: Duration) -> Duration {
+    period.max(tail(period))
 }
 
 /// The clock of one receiver.
@@ -65,6 +116,12 @@ pub(super) struct Clock {
     pending_packets: u32,
     pending_since: Instant,
     last: Option<Instant>,
+    rate: BitRate,
+    queueing: QueueingDelay,
+    bursts: BurstMeter,
+    /// The time between ACKs as of the last, and what is left of it where packets come faster than they did by then.
+    interval: Duration,
+    least: Duration,
 }
 
 impl Clock {
@@ -79,6 +136,11 @@ impl Clock {
             pending_packets: 0,
             pending_since: Instant::ZERO,
             last: None,
+            rate: BitRate::default(),
+            queueing: QueueingDelay::default(),
+            bursts: BurstMeter::default(),
+            interval: Duration::ZERO,
+            least: Duration::ZERO,
         }
     }
 
@@ -86,18 +148,44 @@ impl Clock {
     pub fn synchronise(&mut self, rtt_min: Option<Duration>, starting: bool) {
         self.rtt_min = rtt_min.or(self.rtt_min);
         self.starting = starting;
+        self.update_interval();
     }
 
     /// The handshake measured the path; the sender will say better.
     pub fn set_rtt(&mut self, rtt: Duration) {
         self.rtt_min = Some(rtt);
+        self.update_interval();
     }
 
-    /// The sender wants `beta` and `every`: for a clock that keeps the TACK rule.
-    pub fn set_rule(&mut self, beta: u8, every: u8) {
-        if matches!(self.rule, AckClock::Tack { .. }) {
-            self.rule = AckClock::Tack { beta, every };
-        }
+    /// The sender's wishes, for a clock that keeps the TACK rule or the paper's.
+    pub fn set_rule(&mut self, beta: u8, every: u8, min_interval: Duration) {
+        self.rule = match self.rule {
+            AckClock::Tack { .. } => AckClock::Tack { beta, every, min_interval },
+            AckClock::Paper { .. } => AckClock::Paper { beta, every },
+            delayed @ AckClock::Delayed { .. } => delayed,
+        };
+        self.update_interval();
+    }
+
+    fn update_interval(&mut self) {
+        let arriving = Arriving {
+            rate: self.rate,
+            rtt_min: self.rtt_min.unwrap_or_default(),
+            queueing: self.queueing.smoothed(),
+            packet: Bytes(self.full),
+            burst: self.burst(),
+        };
+        (self.interval, self.least) = match self.rule {
+            AckClock::Tack { .. } => {
+                let all_came = Arriving { rate: BitRate::default(), ..arriving };
+                (self.rule.interval(&arriving), self.rule.interval(&all_came))
+            }
+            AckClock::Paper { beta, .. } => {
+                let part = arriving.rtt_min / u64::from(beta.max(1));
+                (part, part)
+            }
+            AckClock::Delayed { .. } => (Duration::ZERO, Duration::ZERO),
+        };
     }
 
     /// A packet with `octets` of data arrived.
@@ -108,19 +196,52 @@ impl Clock {
         }
         self.pending += octets;
         self.pending_packets += 1;
-    }
-
-    /// The time between ACKs where packets are many; zero while the path is not known.
-    pub fn period(&self) -> Duration {
-        match self.rule {
-            AckClock::Tack { beta, .. } => self.rtt_min.unwrap_or_default() / u64::from(beta.max(1)),
-            AckClock::Delayed { .. } => Duration::ZERO,
-        }
+        self.bursts.on_octets(now, octets);
     }
 
     /// Smallest round-trip time as far as it is known.
     pub fn rtt_min(&self) -> Option<Duration> {
         self.rtt_min
+    }
+
+    /// From when a packet leaves to when its sender hears of it, where no queue stands: what a receive window must last for.
+    pub fn feedback_delay(&self) -> Option<Duration> {
+        let wait = if self.is_tack() { self.interval } else { Duration::ZERO };
+        self.rtt_min.map(|rtt_min| rtt_min + wait)
+    }
+
+    /// The most that arrived at once lately.
+    pub fn burst(&self) -> Bytes {
+        Bytes(self.bursts.burst())
+    }
+
+    fn is_tack(&self) -> bool {
+        matches!(self.rule, AckClock::Tack { .. })
+    }
+
+    /// When a hole that opens at `now` is to be reported, where holes were reported `before`; `None` where each has an IACK.
+    /// What else one PPDU lost is known a moment later, and goes with it.
+    pub fn hole_due(&self, now: Instant, before: Option<Instant>) -> Option<Instant> {
+        self.gathers_holes().then(|| {
+            let spaced = before.map_or(now, |before| before + self.hole_interval());
+            spaced.max(now + GATHER)
+        })
+    }
+
+    /// The time between reports of holes.
+    pub fn hole_interval(&self) -> Duration {
+        let rtt_min = self.rtt_min.unwrap_or_default();
+        if self.is_tack() {
+            let rtt = rtt_min + self.queueing.smoothed();
+            (rtt / HOLE_REPORTS_PER_RTT).clamp(*HOLE_INTERVAL.start(), *HOLE_INTERVAL.end())
+        } else {
+            rtt_min / INSTANTS_PER_RTT
+        }
+    }
+
+    /// Holes wait for others, and are reported together.
+    pub fn gathers_holes(&self) -> bool {
+        self.is_tack()
     }
 
     /// When the next TACK is due, which may be in the past; `None` where nothing waits for one.
@@ -129,30 +250,63 @@ impl Clock {
         if self.pending_packets == 0 {
             return None;
         }
+        let due = self.earliest_due();
+        Some(if self.is_tack() { self.gather(due) } else { due })
+    }
+
+    /// What arrives at once is acknowledged at once: a TACK that falls due within a burst waits for the rest of it.
+    fn gather(&self, due: Instant) -> Instant {
+        due.max(self.bursts.began().min(due) + GATHER)
+    }
+
+    fn earliest_due(&self) -> Instant {
         if self.starting && self.start_up != StartUp::AsAlways {
-            let often = self.rtt_min.unwrap_or_default() / STARTUP_PER_RTT;
-            let earliest = self.last.filter(|_| self.start_up == StartUp::Often).map(|last| last + often);
-            return Some(earliest.unwrap_or_default().max(self.pending_since));
+            let often = self.last.filter(|_| self.start_up == StartUp::Often);
+            let earliest = often.map(|last| last + self.startup_interval());
+            return earliest.unwrap_or_default().max(self.pending_since);
         }
         match self.rule {
             AckClock::Tack { every, .. } => {
-                let period = self.period();
-                let earliest = self.last.map_or(self.pending_since, |last| last + period);
-                let enough = self.pending >= u64::from(every) * self.full;
-                Some(if enough { earliest } else { earliest.max(self.pending_since + tail(period)) })
+                // Twice what an interval brings: packets come faster than they did.
+                let hurries = self.pending >= 2 * BURSTS_PER_ACK * self.burst().0;
+                let interval = if hurries { self.least } else { self.interval };
+                self.counted(every, interval, at_least_tail(self.interval)).max(self.pending_since)
             }
+            AckClock::Paper { every, .. } => self.counted(every, self.interval, tail(self.interval)),
             AckClock::Delayed { every, delay } => {
                 let enough = self.pending_packets >= u32::from(every);
-                Some(if enough { self.pending_since } else { self.pending_since + delay })
+                if enough { self.pending_since } else { self.pending_since + delay }
             }
         }
     }
 
-    /// A TACK leaves.
-    pub fn on_tack(&mut self, now: Instant) {
+    /// `interval` after the last TACK, and once `every` packets wait for one; or the first of fewer has waited for `tail`.
+    fn counted(&self, every: u8, interval: Duration, tail: Duration) -> Instant {
+        let earliest = self.last.map_or(self.pending_since, |last| last + interval);
+        let enough = self.pending >= u64::from(every) * self.full;
+        if enough { earliest } else { earliest.max(self.pending_since + tail) }
+    }
+
+    /// A TACK leaves. Data arrived at `rate` where that is known, and the least one-way delay since the last TACK was `delay`
+    /// microseconds by two clocks.
+    pub fn on_tack(&mut self, now: Instant, rate: Option<BitRate>, delay: Option<u32>) {
         self.last = Some(now);
+        self.rate = rate.unwrap_or(self.rate);
+        if let Some(delay) = delay {
+            self.queueing.update(now, delay);
+        }
+        if self.pending_packets > 0 {
+            self.bursts.end_interval();
+        }
         self.pending = 0;
         self.pending_packets = 0;
+        self.update_interval();
+    }
+
+    /// The sender's start-up: ACKs come often, for its rate doubles in a round trip.
+    fn startup_interval(&self) -> Duration {
+        let often = self.rtt_min.unwrap_or_default() / STARTUP_PER_RTT;
+        if self.is_tack() { often.max(STARTUP_INTERVAL_MIN) } else { often }
     }
 }
 
@@ -171,7 +325,13 @@ mod tests {
     #[test]
     fn intervals_are_those_of_the_paper() {
         let hz = |kbps, rtt| {
-            1e9 / AckClock::USUAL.interval(BitRate::from_kbps(kbps), MS(rtt), Bytes(1500)).as_nanos() as f64
+            let arriving = Arriving {
+                rate: BitRate::from_kbps(kbps),
+                rtt_min: MS(rtt),
+                packet: Bytes(1500),
+                ..Arriving::default()
+            };
+            1e9 / AckClock::PAPER.interval(&arriving).as_nanos() as f64
         };
         for (rtt, b, ac) in [(10, 294.0, 400.0), (80, 50.0, 50.0), (200, 20.0, 20.0)] {
             assert!((hz(7_056, rtt) / b - 1.0).abs() < 0.01);
@@ -180,7 +340,7 @@ mod tests {
     }
 
     fn clock(rtt_min: u64) -> Clock {
-        let mut clock = Clock::new(AckClock::USUAL, StartUp::Often, FULL);
+        let mut clock = Clock::new(AckClock::PAPER, StartUp::Often, FULL);
         clock.synchronise(Some(MS(rtt_min)), false);
         clock
     }
@@ -189,13 +349,13 @@ mod tests {
     fn both_bounds_must_be_met() {
         let mut clock = clock(80);
         clock.on_packet(at(0), 1500);
-        clock.on_tack(at(0));
+        clock.on_tack(at(0), None, None);
         clock.on_packet(at(1), 1500);
         // One packet waits for the tail: 20 ms, a quarter of the round trip.
         assert_eq!(clock.due(), Some(at(21)));
         clock.on_packet(at(2), 1500);
         assert_eq!(clock.due(), Some(at(20)));
-        clock.on_tack(at(20));
+        clock.on_tack(at(20), None, None);
         assert_eq!(clock.due(), None);
         // Packets are rare: the second decides.
         clock.on_packet(at(100), 1500);
@@ -215,14 +375,14 @@ mod tests {
     #[test]
     fn a_start_up_has_an_ack_per_packet_or_sixteen_in_a_round_trip() {
         for (start_up, second) in [(StartUp::PerPacket, 4), (StartUp::Often, 8), (StartUp::AsAlways, 24)] {
-            let mut clock = Clock::new(AckClock::USUAL, start_up, FULL);
+            let mut clock = Clock::new(AckClock::PAPER, start_up, FULL);
             clock.set_rtt(MS(80));
             clock.on_packet(at(3), 10);
-            clock.on_tack(at(3));
+            clock.on_tack(at(3), None, None);
             clock.on_packet(at(4), 10);
             assert_eq!(clock.due(), Some(at(second)), "{start_up:?}");
         }
-        let mut clock = Clock::new(AckClock::USUAL, StartUp::Often, FULL);
+        let mut clock = Clock::new(AckClock::PAPER, StartUp::Often, FULL);
         clock.on_packet(at(3), 10);
         assert_eq!(clock.due(), Some(at(3)), "how long the path is nobody knows yet");
     }
@@ -231,7 +391,7 @@ mod tests {
     fn packets_that_name_a_stream_or_tell_of_the_path_are_full_sized() {
         let mut clock = clock(80);
         clock.on_packet(at(0), 1500);
-        clock.on_tack(at(0));
+        clock.on_tack(at(0), None, None);
         clock.on_packet(at(1), 1490);
         clock.on_packet(at(2), 1480);
         assert_eq!(clock.due(), Some(at(20)));
@@ -245,5 +405,82 @@ mod tests {
         assert_eq!(clock.due(), Some(at(40)));
         clock.on_packet(at(1), 1500);
         assert_eq!(clock.due(), Some(at(0)));
+    }
+
+    /// The law in one line per bound: the longest of them decides.
+    #[test]
+    fn the_longest_of_three_times_is_between_tacks() {
+        let arriving = Arriving {
+            rate: BitRate::from_mbps(120),
+            rtt_min: MS(2),
+            queueing: MS(6),
+            packet: Bytes(1500),
+            burst: Bytes(42 * 1500),
+        };
+        let interval = |change: fn(&mut Arriving)| {
+            let mut arriving = arriving;
+            change(&mut arriving);
+            AckClock::USUAL.interval(&arriving)
+        };
+        assert_eq!(interval(|_| {}), MS(25), "one station: the least");
+        // 42 packets arrive each 44 ms, for nine others are served between.
+        assert_eq!(interval(|now| now.rate = BitRate::from_kbps(11_455)).as_micros(), 87_996, "two A-MPDUs");
+        assert_eq!(
+            interval(|now| (now.rate, now.burst) = (BitRate::from_mbps(4), Bytes(1500))),
+            MS(48),
+            "16 packets"
+        );
+        assert_eq!(interval(|now| now.rate = BitRate::from_kbps(500)), MS(100), "few packets");
+        assert_eq!(
+            interval(|now| now.queueing = MS(398)),
+            MS(100),
+            "a quarter of a round trip that queues have made long"
+        );
+        let window = AckClock::Tack { beta: 4, every: 16, min_interval: Duration::ZERO };
+        assert_eq!(
+            window.interval(&Arriving { burst: Bytes(1500), ..arriving }),
+            MS(2),
+            "of a sender with a window"
+        );
+    }
+
+    fn tack_clock() -> Clock {
+        let mut clock = Clock::new(AckClock::USUAL, StartUp::Often, FULL);
+        clock.synchronise(Some(MS(2)), false);
+        clock
+    }
+
+    #[test]
+    fn what_arrives_at_once_has_one_tack() {
+        let mut clock = tack_clock();
+        for _ in 0..42 {
+            clock.on_packet(at(1000), 1500);
+            assert!(clock.due().is_some_and(|due| due >= at(1000) + GATHER));
+        }
+        let due = clock.due().unwrap();
+        assert_eq!(due, at(1000) + GATHER);
+        // One that is due in the middle of a burst waits for its end, and no longer.
+        let mut busy = tack_clock();
+        busy.on_tack(at(1000), None, None);
+        (0..50).for_each(|packet| busy.on_packet(at(1024) + Duration::from_micros(980 + packet), 1500));
+        assert_eq!(busy.due(), Some(at(1025) + Duration::from_micros(230)));
+        (0..50).for_each(|packet| busy.on_packet(at(1025) + Duration::from_micros(300 + packet), 1500));
+        assert_eq!(busy.due(), Some(at(1025) + GATHER));
+        clock.on_tack(due, Some(BitRate::from_mbps(120)), None);
+        clock.on_packet(at(1004), 1500);
+        assert_eq!(clock.due(), Some(at(1029)), "a single packet waits for the tail");
+        (0..15).for_each(|_| clock.on_packet(at(1004), 1500));
+        assert_eq!(clock.due(), Some(due + MS(25)));
+    }
+
+    #[test]
+    fn holes_of_one_ppdu_are_told_once_and_again_after_a_quarter_of_a_round_trip() {
+        let clock = tack_clock();
+        assert_eq!(clock.hole_due(at(7), None), Some(at(7) + GATHER));
+        assert_eq!(clock.hole_due(at(7), Some(at(5))), Some(at(7) + GATHER));
+        assert_eq!(clock.hole_due(at(7), Some(at(7))), Some(at(8)), "1 ms at least");
+        let mut paper = clock;
+        paper.rule = AckClock::PAPER;
+        assert_eq!(paper.hole_due(at(7), None), None);
     }
 }

@@ -7,9 +7,22 @@ use crate::units::{Bytes, Duration};
 /// When the receiver acknowledges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckClock {
-    /// The TACK rule: no more often than both every `every` full-sized packets and `beta` times per smallest round-trip
-    /// time (TACK paper equation 3).
+    /// The TACK rule for today's networks. The interval between ACKs is the longest of three: the time in which `every`
+    /// full-sized packets, or two bursts of what arrives at once, come in; `beta`-th of the round-trip time as it is now,
+    /// queueing included; and `min_interval`. What arrives at once is acknowledged at once. docs/design/tack.md has the
+    /// equation and the reasons.
     Tack {
+        /// ACKs per round-trip time, at least 2.
+        beta: u8,
+        /// Full-sized packets per ACK, at least 1: L.
+        every: u8,
+        /// Least time between ACKs of a sender that paces by the rate that they report. Zero for others, whose ACKs follow the
+        /// round-trip time alone, once `every` packets or a tail wait for one.
+        min_interval: Duration,
+    },
+    /// The TACK rule by the paper's letter: no more often than both every `every` full-sized packets and `beta` times per
+    /// smallest round-trip time (TACK paper equation 3).
+    Paper {
         /// ACKs per smallest round-trip time, at least 2 (appendix B.1).
         beta: u8,
         /// Full-sized packets per ACK, at least 1: L.
@@ -25,8 +38,11 @@ pub enum AckClock {
 }
 
 impl AckClock {
+    /// beta = 4 as in the paper (section 4.3). L = 16: Ethernet cards and Wi-Fi drivers hand up about so many packets at
+    /// once. 25 ms: QUIC's default `max_ack_delay` (RFC 9000 section 18.2), which senders bear on any path.
+    pub const USUAL: Self = Self::Tack { beta: 4, every: 16, min_interval: Duration::from_millis(25) };
     /// beta = 4, L = 2 (TACK paper section 4.3).
-    pub const USUAL: Self = Self::Tack { beta: 4, every: 2 };
+    pub const PAPER: Self = Self::Paper { beta: 4, every: 2 };
 }
 
 /// What acknowledgments say about holes.
@@ -110,10 +126,14 @@ pub struct Config {
     pub rate_from: RateFrom,
     /// Mark data as ECN-capable, and obey marks.
     pub ecn: bool,
-    /// Octets of a connection that the receiver holds at first, and at most when it grows.
+    /// Octets of a connection that may be on their way to the receiver at first; they grow with the path.
     pub receive_buffer: Bytes,
-    /// What [`receive_buffer`](Self::receive_buffer) may grow to.
+    /// What [`receive_buffer`](Self::receive_buffer) may grow to, and what streams may borrow beyond
+    /// [`min_stream_buffer`](Self::min_stream_buffer) until their readers have taken it.
     pub max_receive_buffer: Bytes,
+    /// Octets of each stream that the receiver always holds for its reader, whatever other streams hold: no reader that
+    /// stalls takes more from others than they have beyond this. No more than [`receive_buffer`](Self::receive_buffer).
+    pub min_stream_buffer: Bytes,
     /// Octets of one stream that it holds at most.
     pub stream_buffer: Bytes,
     /// Who takes what arrived.
@@ -129,9 +149,34 @@ pub struct Config {
     pub idle_timeout: Duration,
     /// How often a probe is sent while nothing else is; none where it is `None`.
     pub keep_alive: Option<Duration>,
+    /// First wait for an answer to a hello, which doubles each time, and the longest.
+    pub hello_timeout: Duration,
+    /// See [`hello_timeout`](Self::hello_timeout).
+    pub max_hello_timeout: Duration,
+    /// Ask a peer whose data stopped in the middle of a stream, after a few round trips, whether it is there. Whoever only
+    /// receives has nothing else to say, so a server that was started again, or that sends to where this end no longer is, would
+    /// not hear of it.
+    pub probe_silence: bool,
 }
 
 impl Config {
+    /// How this end, as a sender, asks its peer to acknowledge. A sender whose window grows with ACKs needs some in each round
+    /// trip; one that paces by reported rates does not.
+    pub(super) fn wished_clock(&self) -> AckClock {
+        match self.ack_clock {
+            AckClock::Tack { beta, every, .. } if !self.paces_by_reports() => {
+                AckClock::Tack { beta, every, min_interval: Duration::ZERO }
+            }
+            clock => clock,
+        }
+    }
+
+    /// The controller reads the rates that the receiver reports.
+    pub(super) fn paces_by_reports(&self) -> bool {
+        matches!(self.congestion.algorithm, congestion::Algorithm::TackBbr(_))
+            && self.rate_from == RateFrom::Receiver
+    }
+
     /// Octets of UDP payload in the largest packet that is certain to pass.
     pub fn payload(&self) -> u32 {
         self.payload_of(self.mtu)
@@ -140,6 +185,14 @@ impl Config {
     /// Octets of UDP payload in the largest packet that is tried.
     pub fn max_payload(&self) -> u32 {
         self.payload_of(self.max_mtu.max(self.mtu))
+    }
+
+    /// Octets that this end holds at most for readers who do not read: each stream's own, and what all may borrow.
+    pub fn max_unread(&self) -> Bytes {
+        // Streams of the peer, stream 0, and those of ours, of which the peer allows as many.
+        let streams = 2 * u64::from(self.max_streams.max(1)) + 1;
+        let own = self.min_stream_buffer.min(self.receive_buffer).min(self.stream_buffer);
+        Bytes(self.max_receive_buffer.0.max(self.receive_buffer.0).saturating_add(streams * own.0))
     }
 
     fn payload_of(&self, mtu: Bytes) -> u32 {
@@ -175,6 +228,7 @@ impl Default for Config {
             ecn: false,
             receive_buffer: Bytes(256 << 10),
             max_receive_buffer: Bytes(64 << 20),
+            min_stream_buffer: Bytes(256 << 10),
             stream_buffer: Bytes(64 << 20),
             reader: Reader::Immediate,
             send_buffer: Bytes(64 << 20),
@@ -182,6 +236,10 @@ impl Default for Config {
             fit_sync: false,
             idle_timeout: Duration::from_secs(60),
             keep_alive: Some(Duration::from_secs(20)),
+            // RFC 6298 section 2.1.
+            hello_timeout: Duration::from_secs(1),
+            max_hello_timeout: Duration::from_secs(64),
+            probe_silence: false,
         }
     }
 }

@@ -11,15 +11,13 @@ use super::incoming::Accepted;
 use super::packet::{self, Body, CloseCode, ConnectionId, Control, Hello, Reason, Stamp, StreamId};
 use super::receiver::{Receiver, Violation};
 use super::sender::Sender;
+use super::silence::Silence;
 use crate::endpoint::{Endpoint, Ends, Event};
 use crate::packet::{Ecn, IpHeader, Packet, Transport};
 use crate::stats::Stats;
 use crate::units::{Duration, Instant};
 
 pub use driver::{Received, TooLong, Transmit};
-
-/// First wait for an answer to a hello (RFC 6298 section 2.1); it doubles each time.
-const HELLO_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How often an end says that all is done before it goes without an answer.
 const MAX_FAREWELLS: u32 = 12;
@@ -80,6 +78,7 @@ pub struct Connection {
     /// The client lets the server know that it heard its answer.
     confirm_due: bool,
     heard_at: Instant,
+    silence: Silence,
     closing: bool,
     /// What the user was told.
     told_done: bool,
@@ -139,6 +138,7 @@ impl Connection {
             may_open: false,
             confirm_due: false,
             heard_at: Instant::ZERO,
+            silence: Silence::default(),
             closing: false,
             told_done: false,
             told_peer_closed: false,
@@ -255,9 +255,10 @@ impl Connection {
     }
 
     fn hello(&self, now: Instant) -> Hello {
-        let (beta, every) = match self.config.ack_clock {
-            AckClock::Tack { beta, every } => (beta, every),
-            AckClock::Delayed { .. } => (0, 0),
+        let (beta, every, min_interval) = match self.config.wished_clock() {
+            AckClock::Tack { beta, every, min_interval } => (beta, every, min_interval),
+            AckClock::Paper { beta, every } => (beta, every, Duration::ZERO),
+            AckClock::Delayed { .. } => (0, 0, Duration::ZERO),
         };
         Hello {
             version: Hello::VERSION,
@@ -269,11 +270,12 @@ impl Connection {
                 _ => self.echo.later(now.saturating_since(self.echo_at)),
             },
             window: u32::try_from(self.config.receive_buffer.0).unwrap_or(u32::MAX >> 1),
-            stream_window: u32::try_from(self.config.stream_buffer.0).unwrap_or(u32::MAX >> 1),
+            stream_window: u32::try_from(self.receiver.incoming.first_window()).unwrap_or(u32::MAX >> 1),
             streams: self.receiver.incoming.numbers.first_allowance(),
             max_payload: self.config.max_payload() as u16,
             beta,
             every,
+            min_interval_ms: u8::try_from(min_interval.as_micros() / 1000).unwrap_or(u8::MAX),
         }
     }
 
@@ -289,7 +291,8 @@ impl Connection {
         self.sender.streams.open(u64::from(hello.window), u64::from(hello.stream_window));
         self.sender.open(now, self.seed, rtt);
         if BETA.contains(&hello.beta) && hello.every > 0 {
-            self.receiver.set_rule(hello.beta, hello.every);
+            let min_interval = Duration::from_millis(hello.min_interval_ms.into());
+            self.receiver.set_rule(hello.beta, hello.every, min_interval);
         }
         if let Some(rtt) = rtt {
             self.receiver.set_rtt(rtt);
@@ -450,6 +453,9 @@ impl Connection {
             _ => return None,
         }
         self.heard_at = now;
+        if packet.is_feedback() {
+            self.silence.on_feedback();
+        }
         let Ok(received) = self.take(now, packet, ecn == Ecn::Ce) else {
             self.finish(CloseCode::Violation, Event::Reset);
             return None;
@@ -470,6 +476,12 @@ impl Connection {
                 let accepted = self.receiver.on_data(now, number, data, marked)?;
                 if self.config.reader == Reader::Immediate {
                     self.receiver.incoming.on_read(data.stream, u64::MAX);
+                }
+                self.receiver.incoming.free_delivered();
+                if self.config.probe_silence {
+                    let open = self.receiver.incoming.expects(data.stream);
+                    let rtt = self.sender.rtt.smoothed().max(self.receiver.known_rtt());
+                    self.silence.on_data(now, open, rtt);
                 }
                 return Ok(accepted.map(Received::Octets));
             }
@@ -591,7 +603,8 @@ impl Connection {
     }
 
     fn hello_timeout(&self) -> Duration {
-        HELLO_TIMEOUT.saturating_mul(1 << self.hellos.saturating_sub(1).min(6))
+        let wait = self.config.hello_timeout.saturating_mul(1 << self.hellos.saturating_sub(1).min(6));
+        wait.min(self.config.max_hello_timeout)
     }
 
     /// When the peer has been silent for too long.
@@ -625,7 +638,7 @@ impl Endpoint for Connection {
         match self.state {
             State::Opening | State::Accepted => self.hello_due |= due(self.hello_expires()),
             State::Established => {
-                self.confirm_due |= due(self.keep_alive_at());
+                self.confirm_due |= due(self.keep_alive_at()) | self.silence.ask(now);
                 self.sender.handle_timeout(now);
             }
             State::Closing { said, again_at } if again_at <= now => {
@@ -666,7 +679,7 @@ impl Endpoint for Connection {
             }
             State::Established => {
                 let own = [self.sender.poll_timeout(), self.receiver.poll_timeout()];
-                let path = [self.idle_expires(), self.keep_alive_at()];
+                let path = [self.idle_expires(), self.keep_alive_at(), self.silence.poll_timeout()];
                 own.into_iter().chain(path).flatten().min()
             }
         }

@@ -6,9 +6,10 @@ use super::config::Config;
 use super::packet::{Data, StreamId};
 use super::receiver::Violation;
 use super::streams::{Half, Named, Numbers, StreamEvent, Table, news};
+use super::windows::{self, Path, Pool, Progress, Window};
 use crate::congestion::position::Position;
 use crate::ranges::{Range, RangeSet};
-use crate::units::{Duration, Instant, SeqNumber};
+use crate::units::{Instant, SeqNumber};
 
 /// Separate ranges of one stream that are held at most.
 const MAX_RANGES: usize = 4096;
@@ -58,6 +59,7 @@ struct Stream {
     read: Position,
     /// What the peer may send up to, as it was told last.
     told: Position,
+    window: Window,
     /// Waits for its limit to be told; whatever that is where the peer asked.
     queued: bool,
     asked: bool,
@@ -79,14 +81,18 @@ pub(super) struct Incoming {
     opened: VecDeque<StreamId>,
     /// Streams whose limit is to be told.
     limits: VecDeque<StreamId>,
-    stream_buffer: u64,
+    /// What streams may hold until their readers take it.
+    pool: Pool,
     buffer: Buffer,
     /// Streams that have not arrived to their end.
     unended: usize,
     /// Sums over all streams.
     delivered: u64,
-    read: u64,
     highest: u64,
+    /// What will never come, of streams that were given up.
+    never: u64,
+    /// What counts no longer against the limit of all streams.
+    freed: u64,
     /// What the peer may send up to, as it was told last.
     told: u64,
     /// Octets that came again.
@@ -97,20 +103,27 @@ impl Incoming {
     /// For the end that opened the connection where `client`.
     pub fn new(config: &Config, client: bool) -> Self {
         let (buffer, max) = (config.receive_buffer.0, config.max_receive_buffer.0);
+        let pool = Pool::new(config);
         Self {
-            streams: Table::new(Stream::new(config.stream_buffer.0)),
+            streams: Table::new(Stream::new(&pool)),
             numbers: Numbers::new(client, config.max_streams),
             opened: VecDeque::new(),
             limits: VecDeque::new(),
-            stream_buffer: config.stream_buffer.0,
+            pool,
             buffer: Buffer { size: buffer, max: max.max(buffer), since: Instant::ZERO, before: 0 },
             unended: 1,
             delivered: 0,
-            read: 0,
             highest: 0,
+            never: 0,
+            freed: 0,
             told: buffer,
             duplicate: 0,
         }
+    }
+
+    /// What the peer may send of each stream before it is told more.
+    pub fn first_window(&self) -> u64 {
+        self.pool.floor
     }
 
     /// Opens a stream of ours.
@@ -121,7 +134,7 @@ impl Incoming {
     }
 
     fn insert(&mut self, id: StreamId) {
-        self.streams.insert(id, Stream::new(self.stream_buffer));
+        self.streams.insert(id, Stream::new(&self.pool));
         self.unended += 1;
     }
 
@@ -234,8 +247,10 @@ impl Incoming {
         stream.above.clear();
         self.highest += grows;
         // Nobody will read the rest.
-        self.read += end - stream.read;
+        self.never += end - stream.delivered;
         stream.read = end;
+        stream.window.on_read(&mut self.pool, stream.progress());
+        self.free_delivered();
         self.unended -= 1;
         self.streams.tell(id, news::RESET);
         Ok(())
@@ -273,8 +288,8 @@ impl Incoming {
         let Some(stream) = self.streams.get_mut(id) else { return };
         let octets = octets.min(stream.delivered.saturating_since(stream.read));
         stream.read += octets;
-        self.read += octets;
-        if stream.moved(self.stream_buffer) {
+        stream.window.on_read(&mut self.pool, stream.progress());
+        if stream.moved() {
             Self::queue(id, stream, &mut self.limits);
         }
     }
@@ -304,6 +319,11 @@ impl Incoming {
         self.streams.get(id).is_some_and(|stream| stream.reset.is_none() && stream.ended())
     }
 
+    /// True when more of `id` is to come.
+    pub fn expects(&self, id: StreamId) -> bool {
+        self.streams.get(id).is_some_and(|stream| !stream.stopped && !stream.ended())
+    }
+
     /// True when every stream there is has arrived to its end or was given up.
     pub fn all_ended(&self) -> bool {
         self.unended == 0
@@ -318,6 +338,9 @@ impl Incoming {
 
     /// `id` is over in both directions. False where it was forgotten before.
     pub fn forget(&mut self, id: StreamId) -> bool {
+        if let Some(stream) = self.streams.get(id) {
+            stream.window.give_back(&mut self.pool);
+        }
         let known = self.streams.remove(id);
         if known {
             self.numbers.forget(id);
@@ -341,16 +364,26 @@ impl Incoming {
         self.streams.others()
     }
 
-    /// The window grows with what arrives in a round-trip time.
-    pub fn autotune(&mut self, now: Instant, received: u64, rtt_min: Option<Duration>) {
-        if let Some(rtt_min) = rtt_min {
-            self.buffer.autotune(now, received, rtt_min);
+    /// The window of all streams grows with what arrives in a round-trip time, and that of `id`, of which something arrived,
+    /// with what its reader takes.
+    pub fn autotune(&mut self, now: Instant, id: StreamId, received: u64, path: Path) {
+        self.buffer.autotune(now, received, path);
+        let Some(stream) = self.streams.get_mut(id).filter(|stream| stream.end.is_none()) else { return };
+        stream.window.on_arrival(&mut self.pool, stream.progress(), now, path);
+        if stream.moved() {
+            Self::queue(id, stream, &mut self.limits);
         }
+    }
+
+    /// What is in order counts no longer against the limit of all streams, nor what will never come: its stream's window is
+    /// charged for it until it is read.
+    pub fn free_delivered(&mut self) {
+        self.freed = self.delivered + self.never;
     }
 
     /// Octets of all streams that the peer may send. What was promised stays so.
     fn limit(&self) -> u64 {
-        self.told.max(self.read + self.buffer.size)
+        self.told.max(self.freed + self.buffer.size)
     }
 
     /// The limit, which the peer is now told.
@@ -359,7 +392,7 @@ impl Incoming {
         self.told
     }
 
-    /// The next streams whose limits have moved by a quarter of the buffer since they were told, or which the peer asked
+    /// The next streams whose limits have moved by a quarter of their windows since they were told, or which the peer asked
     /// for; they now are told.
     pub fn tell_streams(&mut self, out: &mut Vec<(StreamId, SeqNumber)>, most: usize) {
         while out.len() < most
@@ -367,18 +400,18 @@ impl Incoming {
         {
             let Some(stream) = self.streams.get_mut(id) else { continue };
             stream.queued = false;
-            if stream.end.is_none() && (stream.moved(self.stream_buffer) || stream.asked) {
+            if stream.end.is_none() && (stream.moved() || stream.asked) {
                 stream.asked = false;
-                out.push((id, stream.tell(self.stream_buffer)));
+                out.push((id, stream.tell()));
             }
         }
     }
 
     /// Stream 0's limit is told anew: the peer asks because one holds it. Of other streams it asks by name.
     pub fn tell_first_stream(&mut self, out: &mut Vec<(StreamId, SeqNumber)>) {
-        let (id, buffer) = (StreamId(0), self.stream_buffer);
+        let id = StreamId(0);
         if let Some(stream) = self.streams.get_mut(id).filter(|stream| stream.end.is_none()) {
-            out.push((id, stream.tell(buffer)));
+            out.push((id, stream.tell()));
         }
     }
 
@@ -391,7 +424,7 @@ impl Incoming {
     pub fn reopened_stream(&self, id: StreamId, packet: u64) -> bool {
         self.streams.get(id).is_some_and(|stream| {
             stream.queued
-                && stream.told.saturating_since(stream.highest) < (2 * packet).max(self.stream_buffer / 4)
+                && stream.told.saturating_since(stream.highest) < (2 * packet).max(stream.window.size() / 4)
         })
     }
 
@@ -403,7 +436,7 @@ impl Incoming {
 }
 
 impl Stream {
-    fn new(buffer: u64) -> Self {
+    fn new(pool: &Pool) -> Self {
         Self {
             delivered: START,
             above: RangeSet::default(),
@@ -412,21 +445,34 @@ impl Stream {
             reset: None,
             stopped: false,
             read: START,
-            told: START + buffer,
+            told: START + pool.floor,
+            window: Window::new(pool),
             queued: false,
             asked: false,
             news: 0,
         }
     }
 
-    /// True when its limit has moved by a quarter of the buffer since it was told.
-    fn moved(&self, buffer: u64) -> bool {
-        self.end.is_none() && (self.read + buffer).saturating_since(self.told) >= (buffer / 4).max(1)
+    /// How far it is, for its window.
+    fn progress(&self) -> Progress {
+        Progress {
+            read: self.read - START,
+            // Of what was given up the reader has all.
+            delivered: self.delivered.max(self.read) - START,
+            granted: self.end.unwrap_or(self.told) - START,
+            open: self.end.is_none(),
+        }
+    }
+
+    /// True when its limit has moved by a quarter of its window since it was told.
+    fn moved(&self) -> bool {
+        let window = self.window.size();
+        self.end.is_none() && (self.read + window).saturating_since(self.told) >= (window / 4).max(1)
     }
 
     /// Its limit, which the peer is now told.
-    fn tell(&mut self, buffer: u64) -> SeqNumber {
-        self.told = self.told.max(self.read + buffer);
+    fn tell(&mut self) -> SeqNumber {
+        self.told = self.told.max(self.read + self.window.size());
         self.told.wire()
     }
 
@@ -465,8 +511,7 @@ impl Stream {
     }
 }
 
-/// How much is held, which grows with the path: four times what arrives in a round-trip time, so that neither a start-up,
-/// which doubles, nor a repair, which takes a round trip, is held by it.
+/// How much of all streams may be on its way or wait for what was lost, which grows with the path.
 #[derive(Clone, Debug)]
 struct Buffer {
     size: u64,
@@ -476,21 +521,22 @@ struct Buffer {
 }
 
 impl Buffer {
-    fn autotune(&mut self, now: Instant, received: u64, rtt_min: Duration) {
-        if now.saturating_since(self.since) < rtt_min {
+    fn autotune(&mut self, now: Instant, received: u64, path: Path) {
+        if now.saturating_since(self.since) < path.feedback_delay {
             return;
         }
         let lately = received - self.before;
         self.since = now;
         self.before = received;
-        self.size = self.size.max(lately.saturating_mul(4)).min(self.max);
+        self.size = self.size.max(lately.saturating_mul(windows::round_trips(path.loss))).min(self.max);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::units::Bytes;
+    use crate::tack::config::Reader;
+    use crate::units::{Bytes, Duration};
     use proptest::prelude::*;
 
     fn of(receive_buffer: u64, max: u64, stream_buffer: u64) -> Incoming {
@@ -499,6 +545,7 @@ mod tests {
             max_receive_buffer: Bytes(max),
             stream_buffer: Bytes(stream_buffer),
             max_streams: 4,
+            reader: Reader::Explicit,
             ..Config::default()
         };
         Incoming::new(&config, false)
@@ -557,31 +604,44 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_reader_holds_the_window() {
+    fn a_slow_reader_holds_its_own_stream_and_no_other() {
         let mut streams = incoming();
         streams.take(&data(0, 0, 800, false));
         streams.take(&data(2, 0, 200, false));
-        assert_eq!(streams.tell(), 1000);
-        assert!(!streams.reopened(100));
+        streams.free_delivered();
+        // What is in order is its stream's matter, and no longer that of all.
+        assert_eq!(streams.tell(), 2000);
+        assert!(!streams.reopened_stream(StreamId(0), 10));
         streams.on_read(StreamId(0), 10_000);
-        assert!(streams.reopened(100));
-        assert_eq!(streams.tell(), 1800);
+        assert!(streams.reopened_stream(StreamId(0), 10));
         let mut told = Vec::new();
         streams.tell_streams(&mut told, 8);
         assert_eq!(told, [(StreamId(0), SeqNumber(1600))]);
         assert_eq!((streams.readable(StreamId(0)), streams.readable(StreamId(2))), (0, 200));
+        assert_eq!(streams.tell(), 2000, "reading gives back what the stream held, which nobody else lacked");
+    }
+
+    #[test]
+    fn what_waits_for_others_before_it_counts_for_all_streams() {
+        let mut streams = incoming();
+        streams.take(&data(0, 1, 400, false));
+        streams.free_delivered();
+        assert_eq!(streams.tell(), 1000);
+        streams.take(&data(0, 0, 1, false));
+        streams.free_delivered();
+        assert_eq!(streams.tell(), 1401);
     }
 
     #[test]
     fn the_buffer_grows_with_the_path_up_to_its_bound() {
         let mut streams = incoming();
-        let rtt = Some(Duration::from_millis(10));
+        let path = Path { feedback_delay: Duration::from_millis(10), loss: 0 };
         let at = |millis| Instant::ZERO + Duration::from_millis(millis);
-        streams.autotune(at(10), 500, rtt);
+        streams.autotune(at(10), StreamId(0), 500, path);
         assert_eq!(streams.tell(), 2000);
-        streams.autotune(at(15), 5000, rtt);
+        streams.autotune(at(15), StreamId(0), 5000, path);
         assert_eq!(streams.tell(), 2000);
-        streams.autotune(at(20), 5000, rtt);
+        streams.autotune(at(20), StreamId(0), 5000, path);
         assert_eq!(streams.tell(), 4000);
     }
 

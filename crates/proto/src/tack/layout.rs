@@ -118,6 +118,7 @@ fields!(Hello {
     max_payload: u16,
     beta: u8,
     every: u8,
+    min_interval_ms: u8,
 } elsewhere { streams });
 
 fields!(Data { offset: SeqNumber, departed: Stamp } elsewhere { stream, payload_len, fin, ask, sync });
@@ -135,7 +136,8 @@ fields!(Tack {
     loss: u16,
     received: SeqNumber,
     window: SeqNumber,
-    ce: u32,
+    ce: u16,
+    burst: u16,
     cumulative: SeqNumber,
     repeated: u8,
 } elsewhere { acked, unacked, streams });

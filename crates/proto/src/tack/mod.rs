@@ -13,11 +13,14 @@ mod path_mtu;
 mod protect;
 mod receiver;
 mod sender;
+mod silence;
 mod skips;
 mod streams;
 mod timing;
+mod windows;
 pub mod wire;
 
+pub use ack_clock::Arriving;
 pub use config::{AckClock, Config, Lists, LossReports, RateFrom, Reader, StartUp, Timing};
 pub use connection::{Connection, Received, TooLong, Transmit};
 pub use incoming::Accepted;

@@ -301,8 +301,18 @@ impl Outgoing {
         let Some(stream) = self.streams.get_mut(id) else { return };
         let before = stream.limit;
         stream.limit = before.max(before.nearest(limit));
-        stream.held &= stream.limit == before;
+        let raised = stream.limit > before;
+        stream.held &= !raised;
+        // A writer may have waited for that: its driver keeps little of what the peer does not take.
+        if raised && stream.written > before {
+            self.streams.tell(id, news::WRITABLE);
+        }
         self.queue(id);
+    }
+
+    /// Octets of `id` that the peer takes, counted from the first; all where there is no such stream.
+    pub fn limit_of(&self, id: StreamId) -> u64 {
+        self.streams.get(id).map_or(u64::MAX, |stream| stream.limit - START)
     }
 
     /// True when something lost waits to be sent again.

@@ -177,11 +177,13 @@ pub struct Hello {
     pub beta: u8,
     /// Full-sized packets per ACK that it would like: L; 0 for no wish.
     pub every: u8,
+    /// Milliseconds between ACKs that it does without, however short the round-trip time is.
+    pub min_interval_ms: u8,
 }
 
 impl Hello {
     /// What is spoken here.
-    pub const VERSION: u16 = 1;
+    pub const VERSION: u16 = 2;
 }
 
 /// Octets of a stream.
@@ -225,6 +227,9 @@ pub struct Block {
     pub last: SeqNumber,
 }
 
+/// Bytes in a unit of [`Tack::burst`]: 16 bits then hold a megabyte, more than any A-MPDU of 802.11n and ac.
+pub const BURST_UNIT: u64 = 16;
+
 /// A TACK (TACK paper section 5; its fields after the successor paper's figure 10).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tack {
@@ -240,8 +245,10 @@ pub struct Tack {
     pub received: SeqNumber,
     /// Octets of all streams together that may be sent: the low 32 bits.
     pub window: SeqNumber,
-    /// Packets that arrived with congestion experienced: the low 32 bits.
-    pub ce: u32,
+    /// Packets that arrived with congestion experienced: the low 16 bits.
+    pub ce: u16,
+    /// The most that arrived at once lately, in units of [`BURST_UNIT`] bytes.
+    pub burst: u16,
     /// Every packet number below was received, or is of no interest to the sender any more.
     pub cumulative: SeqNumber,
     /// The acked list: received, highest first, none below `cumulative`. At most [`MAX_LIST`], as in each list.

@@ -8,16 +8,14 @@ use super::arrivals::{Arrival, Arrivals};
 use super::config::{Config, Lists, LossReports};
 use super::incoming::{Accepted, Incoming, START, Taken};
 use super::packet::{
-    Block, Body, Cause, Data, Datagram, InstantAck, Stamp, StreamId, Sync, Tack, limits_len, room_for_blocks,
+    BURST_UNIT, Block, Body, Cause, Data, Datagram, InstantAck, Stamp, StreamId, Sync, Tack, limits_len,
+    room_for_blocks,
 };
 use super::timing::{RateMeter, Reference};
+use super::windows::Path;
 use crate::congestion::position::Position;
 use crate::ranges::Range;
 use crate::units::{Duration, Instant, SeqNumber};
-
-/// Loss IACKs in a smallest round-trip time: where holes open faster, as when a queue overflows, one TACK reports all of
-/// them after a sixteenth. The papers bound IACKs by the losses alone.
-const INSTANTS_PER_RTT: u64 = 16;
 
 /// Blocks of each list that are repeated at least, whatever the sender asks for.
 const LEAST_BLOCKS: u8 = 4;
@@ -47,7 +45,7 @@ pub(super) struct Receiver {
     meter: RateMeter,
     pub incoming: Incoming,
     /// Packets that arrived with congestion experienced.
-    ce: u32,
+    ce: u16,
     /// Blocks of each list that the sender asks for.
     blocks: u8,
     /// A TACK has said what is missing below, and so what arrived.
@@ -94,6 +92,11 @@ impl Receiver {
     /// Packets lost on the way to us, in 65,536ths.
     pub fn loss(&self) -> u16 {
         self.arrivals.loss()
+    }
+
+    /// Smallest round-trip time as the sender told it.
+    pub fn known_rtt(&self) -> Option<Duration> {
+        self.clock.rtt_min()
     }
 
     fn rtt_min(&self) -> Duration {
@@ -166,7 +169,10 @@ impl Receiver {
         if let Some(sync) = &data.sync {
             self.synchronise(sync);
         }
-        self.incoming.autotune(now, self.meter.received(), self.clock.rtt_min());
+        if let Some(feedback_delay) = self.clock.feedback_delay() {
+            let path = Path { feedback_delay, loss: self.arrivals.loss() };
+            self.incoming.autotune(now, data.stream, self.meter.received(), path);
+        }
         Ok(accepted)
     }
 
@@ -205,7 +211,7 @@ impl Receiver {
         if arrival != Arrival::Late {
             self.meter.on_octets(now, octets);
         }
-        self.ce = self.ce.wrapping_add(u32::from(marked));
+        self.ce = self.ce.wrapping_add(u16::from(marked));
         self.reference.on_packet(now, Stamp::at(now, self.clock_offset), departed);
         self.clock.on_packet(now, octets);
         self.take(now, number);
@@ -240,9 +246,9 @@ impl Receiver {
         self.clock.set_rtt(rtt);
     }
 
-    /// The peer asks for `beta` TACKs per round trip, and one per `every` packets at most.
-    pub fn set_rule(&mut self, beta: u8, every: u8) {
-        self.clock.set_rule(beta, every);
+    /// The peer asks for `beta` TACKs per round trip, and one per `every` packets and `min_interval` at most.
+    pub fn set_rule(&mut self, beta: u8, every: u8, min_interval: Duration) {
+        self.clock.set_rule(beta, every, min_interval);
     }
 
     /// `hole` counts as lost.
@@ -250,7 +256,14 @@ impl Receiver {
         if self.loss_reports == LossReports::WithTack {
             return;
         }
-        let again = self.last_instant.map(|last| last + self.rtt_min() / INSTANTS_PER_RTT);
+        // A poor TACK could not say all that waits for it.
+        if self.lists == Lists::Rich
+            && let Some(due) = self.clock.hole_due(now, self.last_instant)
+        {
+            self.holes_due = Some(self.holes_due.map_or(due, |before| before.min(due)));
+            return;
+        }
+        let again = self.last_instant.map(|last| last + self.clock.hole_interval());
         // A poor TACK could not say what waits for it.
         let again = again.filter(|again| now < *again && self.lists == Lists::Rich);
         // Those that wait are reported before this one, or with it.
@@ -334,7 +347,6 @@ impl Receiver {
             .map_or_else(|| Arc::new(Tack::default()), |place| self.spare.swap_remove(place));
         // One that we made or that nobody else holds; a copy otherwise.
         self.fill(now, Arc::make_mut(&mut shared));
-        self.clock.on_tack(now);
         self.asked = false;
         if self.spare.len() < SPARE {
             self.spare.push(Arc::clone(&shared));
@@ -343,10 +355,12 @@ impl Receiver {
     }
 
     fn fill(&mut self, now: Instant, tack: &mut Tack) {
-        let (departed, delay_us) = self.reference.take(now).unwrap_or((Stamp::default(), u32::MAX));
+        let least = self.reference.take(now);
         let rate = self.clock.rtt_min().and_then(|span| self.meter.take(now, span));
-        tack.departed = departed;
-        tack.delay_us = delay_us;
+        self.clock.on_tack(now, rate, least.map(|least| least.delay_us));
+        tack.departed = least.map_or(Stamp::default(), |least| least.departed);
+        tack.delay_us = least.map_or(u32::MAX, |least| least.waited_us);
+        tack.burst = u16::try_from(self.clock.burst().0 / BURST_UNIT).unwrap_or(u16::MAX);
         tack.rate_kbps = rate.map_or(0, |rate| u32::try_from(rate.as_bps() / 1000).unwrap_or(u32::MAX));
         tack.loss = self.arrivals.loss();
         tack.received = SeqNumber(self.meter.received() as u32);
@@ -360,7 +374,10 @@ impl Receiver {
         self.incoming.tell_streams(&mut tack.streams, MAX_STREAM_LIMITS);
         self.limits_due &= self.incoming.has_limits();
         let complete = self.fill_lists(tack);
-        self.holes_due = (!complete).then(|| now + self.rtt_min() / INSTANTS_PER_RTT);
+        if self.clock.gathers_holes() && self.holes_due.is_some_and(|due| due <= now) {
+            self.last_instant = Some(now);
+        }
+        self.holes_due = (!complete).then(|| now + self.clock.hole_interval());
     }
 
     /// What is new since the last, and beyond it as many blocks as the sender asked for: of the acked list the highest,

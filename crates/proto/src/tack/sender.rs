@@ -6,8 +6,8 @@ mod sync;
 
 use std::collections::VecDeque;
 
-use super::ack_clock;
-use super::config::Config;
+use super::ack_clock::{self, Arriving};
+use super::config::{AckClock, Config};
 use super::incoming::START;
 use super::layout::Layout;
 use super::outgoing::{Chunk, Outgoing, room_for};
@@ -21,7 +21,7 @@ use crate::congestion::rate::RateSampler;
 use crate::congestion::rtt::RttEstimator;
 use crate::congestion::{Controller, Start};
 use crate::ranges::{Range, RangeSet};
-use crate::units::{BitRate, Duration, Instant};
+use crate::units::{BitRate, Bytes, Duration, Instant};
 
 use beside::Beside;
 use sync::SyncState;
@@ -124,7 +124,10 @@ pub(super) struct Sender {
     startup: bool,
     startup_rounds: u32,
     skips: Skips,
-    ce: u32,
+    ce: u16,
+    /// How the receiver was asked to acknowledge, and what that follows from as of its last TACK.
+    clock: AckClock,
+    arriving: Arriving,
     /// Packets lost, in 65,536ths, on the way to the receiver and back.
     path_loss: u16,
     ack_loss: u16,
@@ -183,6 +186,8 @@ impl Sender {
             startup_rounds: 0,
             skips: Skips::new(START, seed),
             ce: 0,
+            clock: config.wished_clock(),
+            arriving: Arriving::default(),
             path_loss: 0,
             ack_loss: 0,
             holes: 0,
@@ -235,9 +240,12 @@ impl Sender {
         self.in_flight.saturating_sub(self.unreported + self.elsewhere)
     }
 
-    /// Congestion window in octets.
+    /// Congestion window in octets, with room for what has arrived and is not reported yet, where the controller does not
+    /// count that itself.
     pub fn cwnd(&self) -> u64 {
-        self.congestion.cwnd().min(self.config.send_buffer.0)
+        let wait = if self.config.paces_by_reports() { Duration::ZERO } else { self.ack_wait() };
+        let unreported = self.arriving.rate.amount_in(wait).0;
+        (self.congestion.cwnd() + unreported).min(self.config.send_buffer.0)
     }
 
     /// The rate at which it paces now; `None` where it does not.
@@ -263,8 +271,24 @@ impl Sender {
 
     /// How long to wait for any acknowledgment: the receiver may keep one for a period of its clock.
     pub fn probe_timeout(&self) -> Duration {
-        let wait = self.config.ack_clock.longest_wait(self.rtt_min.get().unwrap_or_default());
+        let wait = self.clock.longest_wait(&self.arriving());
         self.rtt.rto() + wait.max(ack_clock::TAIL_MAX)
+    }
+
+    /// What the time between ACKs follows from, as far as it is known here.
+    fn arriving(&self) -> Arriving {
+        let rtt_min = self.rtt_min.get().unwrap_or_default();
+        let queueing = self.rtt.smoothed().unwrap_or_default().saturating_sub(rtt_min);
+        Arriving { rtt_min, queueing, packet: Bytes(u64::from(self.mss)), ..self.arriving }
+    }
+
+    /// How long the receiver may keep an ACK beside the round trip, where that is not a small part of one; zero while it
+    /// acknowledges often for a start-up.
+    fn ack_wait(&self) -> Duration {
+        match self.clock {
+            AckClock::Tack { .. } if !self.startup => self.clock.interval(&self.arriving()),
+            _ => Duration::ZERO,
+        }
     }
 
     /// [`probe_timeout`](Self::probe_timeout), twice as long for each that passed in vain. A peer that is there is asked
@@ -312,6 +336,13 @@ impl Sender {
                 self.congestion.on_timeout(now, self.in_flight(), false);
                 self.after_timeout = true;
             }
+        }
+    }
+
+    /// What waits for an answer may never have one: the peer is asked at once.
+    pub fn ask_again(&mut self) {
+        if self.awaits() {
+            (self.timeouts, self.probes) = (0, 2);
         }
     }
 

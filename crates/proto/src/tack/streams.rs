@@ -22,7 +22,7 @@ pub enum StreamEvent {
     Ended(StreamId),
     /// The peer gave up its direction, for a reason of the application: no more is delivered.
     Reset(StreamId, u32),
-    /// The peer has more of it than before. What the user holds may go up to the first gap.
+    /// The peer has more of it than before, or takes more. What the user holds may go up to the first gap.
     Writable(StreamId),
     /// The peer wants no more of it, for a reason of the application. Our direction was reset for the same reason.
     Stopped(StreamId, u32),

@@ -60,11 +60,96 @@ impl Reference {
         }
     }
 
-    /// t0* and delta t* in microseconds for a TACK that leaves at `now`; the search begins anew.
-    pub fn take(&mut self, now: Instant) -> Option<(Stamp, u32)> {
+    /// What a TACK that leaves at `now` says of it; the search begins anew.
+    pub fn take(&mut self, now: Instant) -> Option<Least> {
         let best = self.best.take()?;
         let waited = now.saturating_since(best.arrived).as_micros();
-        Some((best.departed, u32::try_from(waited).unwrap_or(u32::MAX)))
+        Some(Least {
+            departed: best.departed,
+            waited_us: u32::try_from(waited).unwrap_or(u32::MAX),
+            delay_us: best.delay,
+        })
+    }
+}
+
+/// The packet of least delay of an interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Least {
+    /// t0*.
+    pub departed: Stamp,
+    /// Delta t*.
+    pub waited_us: u32,
+    /// Its one-way delay, by two clocks: only differences mean anything.
+    pub delay_us: u32,
+}
+
+/// A queue of more than a second counts as one of a second: a clock that was set would keep ACKs away.
+const QUEUEING_MAX: Duration = Duration::from_secs(1);
+
+/// What queues add to the one-way delay: the least of each interval, so a queue that stands, above the least of ten seconds.
+#[derive(Clone, Debug, Default)]
+pub(super) struct QueueingDelay {
+    /// Half a circle below the first delay: later ones are above it.
+    origin: Option<u32>,
+    least: WindowedMin,
+    smoothed: Duration,
+}
+
+impl QueueingDelay {
+    /// The least delay of an interval that ends at `now`. An eighth of the news counts (as in RFC 6298).
+    pub fn update(&mut self, now: Instant, delay_us: u32) {
+        let origin = *self.origin.get_or_insert(delay_us.wrapping_sub(1 << 31));
+        let delay = Duration::from_micros(delay_us.wrapping_sub(origin).into());
+        let queueing = delay.saturating_sub(self.least.update(now, delay)).min(QUEUEING_MAX);
+        self.smoothed = (self.smoothed * 7 + queueing) / 8;
+    }
+
+    /// The mean of late intervals.
+    pub fn smoothed(&self) -> Duration {
+        self.smoothed
+    }
+}
+
+/// Packets this much apart or less arrive at once: between the first and the last of one PPDU, GRO aggregate or `recvmmsg` less
+/// passes until a program has them.
+pub(super) const GATHER: Duration = Duration::from_micros(250);
+
+/// The most that arrives at once: an A-MPDU where nothing smooths them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct BurstMeter {
+    began: Instant,
+    octets: u64,
+    /// The largest of this interval, and of late ones.
+    most: u64,
+    burst: u64,
+}
+
+impl BurstMeter {
+    /// `octets` arrived.
+    #[inline]
+    pub fn on_octets(&mut self, now: Instant, octets: u64) {
+        if now.saturating_since(self.began) > GATHER {
+            self.octets = 0;
+            self.began = now;
+        }
+        self.octets += octets;
+        self.most = self.most.max(self.octets);
+    }
+
+    /// A TACK leaves: the largest is forgotten by an eighth.
+    pub fn end_interval(&mut self) {
+        self.burst = self.most.max(self.burst - self.burst / 8);
+        self.most = 0;
+    }
+
+    /// When the burst began that arrived last, or is arriving.
+    pub fn began(&self) -> Instant {
+        self.began
+    }
+
+    /// Octets of the largest of late intervals.
+    pub fn burst(&self) -> u64 {
+        self.burst
     }
 }
 
@@ -180,7 +265,8 @@ mod tests {
                 let arrived = at(departed + delay);
                 reference.on_packet(arrived, Stamp::at(arrived, 12_345), Stamp::at(at(departed), offset));
             }
-            assert_eq!(reference.take(at(40)), Some((Stamp::at(at(5), offset), 28_000)));
+            let taken = reference.take(at(40)).map(|least| (least.departed, least.waited_us));
+            assert_eq!(taken, Some((Stamp::at(at(5), offset), 28_000)));
             assert_eq!(reference.take(at(41)), None);
         }
     }
@@ -192,7 +278,43 @@ mod tests {
             let arrived = at(departed + delay);
             reference.on_packet(arrived, Stamp::at(arrived, 0), Stamp::at(at(departed), 0));
         }
-        assert_eq!(reference.take(at(30)), Some((Stamp::at(at(10), 0), 8_000)));
+        let taken = reference.take(at(30)).map(|least| (least.departed, least.waited_us));
+        assert_eq!(taken, Some((Stamp::at(at(10), 0), 8_000)));
+    }
+
+    #[test]
+    fn a_queue_that_stands_is_the_least_delay_above_the_least_of_ten_seconds() {
+        for offset in [0, 123_456, u32::MAX - 3_000] {
+            let mut queueing = QueueingDelay::default();
+            queueing.update(at(0), offset);
+            (1..60).for_each(|interval| queueing.update(at(25 * interval), offset.wrapping_add(8_000)));
+            assert_eq!(queueing.smoothed().as_micros(), 7_996, "8 ms, nearly");
+            queueing.update(at(1_500), offset.wrapping_add(1 << 30));
+            assert!(queueing.smoothed() < Duration::from_millis(133), "a clock was set");
+            (60..70).for_each(|interval| queueing.update(at(25 * interval), offset.wrapping_add(8_000)));
+            // A clock that runs ahead, or a longer path, is believed after ten seconds.
+            (70..1_000).for_each(|interval| queueing.update(at(25 * interval), offset.wrapping_add(8_000)));
+            assert_eq!(queueing.smoothed().as_micros(), 0);
+        }
+    }
+
+    #[test]
+    fn a_burst_is_what_arrives_within_the_gathering_time() {
+        let mut bursts = BurstMeter::default();
+        let micros = |micros| Instant::ZERO + Duration::from_micros(micros);
+        for (ampdu, packets) in [(0, 20), (1, 42), (2, 30)] {
+            (0..packets).for_each(|packet| bursts.on_octets(micros(3_600 * ampdu + 5 * packet), 1_000));
+        }
+        bursts.end_interval();
+        assert_eq!(bursts.burst(), 42_000);
+        bursts.on_octets(micros(20_000), 1_000);
+        bursts.end_interval();
+        assert_eq!(bursts.burst(), 36_750, "forgotten by an eighth each interval");
+        // A wire at 1 Gb/s: what a quarter of a millisecond brings, however long it goes on.
+        let mut wire = BurstMeter::default();
+        (0..10_000).for_each(|packet| wire.on_octets(micros(12 * packet), 1_500));
+        wire.end_interval();
+        assert_eq!(wire.burst(), 21 * 1_500);
     }
 
     /// 30 packets of 1000 octets each 3 ms are 80 Mb/s, wherever the TACKs fall, between bursts or within one.

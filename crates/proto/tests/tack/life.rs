@@ -114,7 +114,8 @@ fn a_server_that_has_listened_for_long_takes_a_client() {
 #[test]
 fn another_version_is_refused() {
     let mut server = Script::listening(Config::default());
-    let hello = Hello { version: 2, own: server.peer, max_payload: 1472, ..Hello::default() };
+    let hello =
+        Hello { version: Hello::VERSION + 1, own: server.peer, max_payload: 1472, ..Hello::default() };
     server.give(at_ms(0), Body::Open(hello));
     assert_eq!(server.takes(at_ms(0)), [Body::Close(CloseCode::Refused)]);
 }

@@ -8,6 +8,7 @@ mod hostile;
 mod known;
 mod life;
 mod live;
+mod lossy;
 mod paths;
 mod rules;
 mod script;

@@ -25,7 +25,10 @@ fn config() -> impl Strategy<Value = Config> {
     let algorithm = prop_oneof![Just(Algorithm::TACK_BBR), Just(Algorithm::CUBIC), Just(Algorithm::NewReno)];
     let clock = prop_oneof![
         2 => Just(AckClock::USUAL),
-        1 => (2u8..9, 1u8..9).prop_map(|(beta, every)| AckClock::Tack { beta, every }),
+        1 => (2u8..9, 1u8..33, 0u64..60).prop_map(|(beta, every, least)| {
+            AckClock::Tack { beta, every, min_interval: ms(least) }
+        }),
+        1 => (2u8..9, 1u8..9).prop_map(|(beta, every)| AckClock::Paper { beta, every }),
         1 => Just(AckClock::Delayed { every: 2, delay: ms(40) }),
     ];
     (algorithm, clock, any::<[bool; 6]>()).prop_map(

@@ -1,13 +1,18 @@
 //! Packet scripts: one for each rule of when an acknowledgment is sent and what it says.
 
 use tacit_proto::tack::packet::{Block, Body, Cause, Data, InstantAck, Stamp, Sync, Tack};
-use tacit_proto::tack::{Config, Lists, LossReports, StartUp, Timing};
-use tacit_proto::units::SeqNumber;
+use tacit_proto::tack::{AckClock, Config, Lists, LossReports, StartUp, Timing};
+use tacit_proto::units::{Bytes, Duration, SeqNumber};
 
 use crate::script::{FULL, Script, at_ms, only_tack, steady};
 
 fn block(first: u32, last: u32) -> Block {
     Block { first: SeqNumber(first), last: SeqNumber(last) }
+}
+
+/// By the paper's letter, where not said otherwise.
+fn paper() -> Config {
+    Config { ack_clock: AckClock::PAPER, ..Config::default() }
 }
 
 /// A receiver past its start-up on a path of 80 ms, whose last TACK left at 20 ms: data up to number 2 arrived.
@@ -31,7 +36,7 @@ fn instants(bodies: Vec<Body>) -> Vec<InstantAck> {
 /// TACK paper equation 3: no more often than four times per round trip, however much arrives.
 #[test]
 fn four_acks_per_round_trip() {
-    let mut script = receiver(Config::default());
+    let mut script = receiver(paper());
     let mut acks = Vec::new();
     for step in 0..800u32 {
         let now = at_ms(41 + u64::from(step));
@@ -45,7 +50,7 @@ fn four_acks_per_round_trip() {
 /// And no more often than one per two packets, where these are rare.
 #[test]
 fn one_ack_per_two_packets_where_packets_are_rare() {
-    let mut script = receiver(Config::default());
+    let mut script = receiver(paper());
     let mut acks = 0;
     for step in 0..20u32 {
         let now = at_ms(100 + 15 * u64::from(step));
@@ -57,7 +62,7 @@ fn one_ack_per_two_packets_where_packets_are_rare() {
 
 #[test]
 fn a_start_up_has_one_ack_per_packet_where_that_is_asked_for() {
-    let mut script = Script::established(Config { start_up: StartUp::PerPacket, ..Config::default() });
+    let mut script = Script::established(Config { start_up: StartUp::PerPacket, ..paper() });
     let starting = steady(80).map(|sync| Sync { startup: true, ..sync });
     for number in 2..10 {
         script.data(at_ms(20), number, number - 2, starting);
@@ -68,7 +73,7 @@ fn a_start_up_has_one_ack_per_packet_where_that_is_asked_for() {
 /// Section 5.1: packet 3 is missing when 4 arrives, so that the newest hole lies between 2 and 4.
 #[test]
 fn a_loss_is_reported_at_once_and_once() {
-    let mut script = receiver(Config::default());
+    let mut script = receiver(paper());
     script.data(at_ms(41), 4, 2, None);
     let acks = instants(script.takes(at_ms(41)));
     let [ack] = acks[..] else { panic!("{acks:?}") };
@@ -85,7 +90,7 @@ fn a_loss_is_reported_at_once_and_once() {
 /// A retransmission takes a new number, so that its own loss shows (the worked example of section 5.1).
 #[test]
 fn the_loss_of_a_retransmission_is_a_hole_of_its_own() {
-    let mut script = receiver(Config::default());
+    let mut script = receiver(paper());
     script.data(at_ms(41), 4, 2, None);
     assert_eq!(instants(script.takes(at_ms(41))).len(), 1);
     // Number 5 was the retransmission of 3.
@@ -97,7 +102,7 @@ fn the_loss_of_a_retransmission_is_a_hole_of_its_own() {
 /// Holes that open faster than 16 in a round trip are reported together.
 #[test]
 fn many_holes_share_one_report() {
-    let mut script = receiver(Config::default());
+    let mut script = receiver(paper());
     for step in 0..40 {
         script.data(at_ms(41), 4 + 2 * step, 2 + 2 * step, None);
     }
@@ -110,7 +115,7 @@ fn many_holes_share_one_report() {
 
 #[test]
 fn without_instant_reports_the_next_tack_tells() {
-    let mut script = receiver(Config { loss_reports: LossReports::WithTack, ..Config::default() });
+    let mut script = receiver(Config { loss_reports: LossReports::WithTack, ..paper() });
     script.data(at_ms(41), 4, 2, None);
     assert_eq!(script.takes(at_ms(41)), []);
     script.data(at_ms(42), 5, 3, None);
@@ -120,7 +125,7 @@ fn without_instant_reports_the_next_tack_tells() {
 /// TACK-poor has one block of each list: the largest acked and the smallest unacked.
 #[test]
 fn poor_lists_have_one_block() {
-    let mut script = receiver(Config { lists: Lists::Poor, ..Config::default() });
+    let mut script = receiver(Config { lists: Lists::Poor, ..paper() });
     for number in [4, 6, 7, 9] {
         script.data(at_ms(41), number, number - 2, None);
     }
@@ -132,7 +137,7 @@ fn poor_lists_have_one_block() {
 /// Old holes are repeated, as many as the sender asks for, until it says that they are dealt with.
 #[test]
 fn the_oldest_holes_are_repeated_until_the_sender_has_dealt_with_them() {
-    let mut script = receiver(Config::default());
+    let mut script = receiver(paper());
     for step in 0..10 {
         script.data(at_ms(41), 4 + 2 * step, 2 + 2 * step, None);
     }
@@ -156,7 +161,7 @@ fn a_tack_names_the_packet_of_least_delay() {
     for (timing, departed, delay_us) in
         [(Timing::LeastDelay, 44_000, 13_000), (Timing::Newest, 45_000, 5_000)]
     {
-        let mut script = receiver(Config { timing, ..Config::default() });
+        let mut script = receiver(Config { timing, ..paper() });
         for (number, left, arrived) in [(3, 42, 50), (4, 44, 47), (5, 45, 55)] {
             let data = Data {
                 offset: SeqNumber((number - 2) * u32::from(FULL)),
@@ -175,7 +180,7 @@ fn a_tack_names_the_packet_of_least_delay() {
 /// A packet that was late, not lost, buys the next holes a quarter of the round trip.
 #[test]
 fn after_reordering_holes_settle_first() {
-    let mut script = receiver(Config::default());
+    let mut script = receiver(paper());
     script.data(at_ms(41), 4, 2, None);
     assert_eq!(instants(script.takes(at_ms(41))).len(), 1);
     script.data(at_ms(42), 3, 1, None);
@@ -190,7 +195,7 @@ fn after_reordering_holes_settle_first() {
 
 #[test]
 fn data_that_asks_is_answered_at_once() {
-    let mut script = receiver(Config::default());
+    let mut script = receiver(paper());
     let data = Data { offset: SeqNumber(u32::from(FULL)), payload_len: 10, ask: true, ..Data::default() };
     script.give_number(at_ms(41), 3, Body::Data(data));
     only_tack(&script.takes(at_ms(41)));
@@ -229,4 +234,81 @@ fn a_hole_is_repaired_once_per_round_trip() {
         repairs += again(script.takes(at_ms(now)));
     }
     assert_eq!(repairs, 1);
+}
+
+/// The rule for today's networks, with room for whatever a script sends.
+fn tack_rule() -> Config {
+    Config { receive_buffer: Bytes(1 << 24), ..Config::default() }
+}
+
+/// A receiver under that rule, past its start-up on a path of 2 ms. Its last TACK left at 125 ms.
+fn short_path() -> Script {
+    let mut script = Script::established(tack_rule());
+    script.data(at_ms(20), 2, 0, steady(2));
+    only_tack(&script.takes(at_ms(45)));
+    script.data(at_ms(100), 3, 1, None);
+    only_tack(&script.takes(at_ms(125)));
+    script
+}
+
+/// However short the path is, 25 ms are between TACKs; and an A-MPDU that arrives as one is due has one, not two.
+#[test]
+fn on_a_short_path_tacks_keep_25_ms_apart_and_take_a_whole_ampdu() {
+    let mut script = short_path();
+    let mut acks = Vec::new();
+    let mut number = 4;
+    // An A-MPDU of 20 packets each 5 ms; after each packet the driver asks whether anything is to be sent.
+    for ampdu in 0..40u64 {
+        let now = at_ms(130 + 5 * ampdu);
+        for _ in 0..20 {
+            script.data(now, number, number - 2, None);
+            number += 1;
+            acks.extend(script.takes(now).into_iter().map(|_| now));
+        }
+        let gathered = now + Duration::from_micros(300);
+        acks.extend(script.takes(gathered).into_iter().map(|_| gathered));
+    }
+    assert_eq!(acks.len(), 8, "{acks:?}");
+    assert!(acks.windows(2).all(|pair| pair[1].saturating_since(pair[0]) >= Duration::from_millis(25)));
+    assert!(acks.iter().all(|at| at.as_nanos() % 5_000_000 == 300_000), "in the middle of an A-MPDU");
+}
+
+/// Losses of one A-MPDU are told once, by a TACK, and a moment after the first shows.
+#[test]
+fn losses_of_one_ampdu_share_one_tack() {
+    let mut script = short_path();
+    for number in [5, 7, 8, 11] {
+        script.data(at_ms(130), number, number - 2, None);
+        assert_eq!(script.takes(at_ms(130)), []);
+    }
+    let told = at_ms(130) + Duration::from_micros(250);
+    let tack = only_tack(&script.takes(told));
+    assert_eq!(tack.unacked, [block(4, 4), block(6, 6), block(9, 10)]);
+    assert_eq!(script.takes(at_ms(131)), []);
+    // The next are told a millisecond later, the least between two reports.
+    script.data(at_ms(131), 13, 11, None);
+    assert_eq!(script.takes(told + Duration::from_micros(999)), []);
+    assert_eq!(
+        only_tack(&script.takes(told + Duration::from_millis(1))).unacked.last(),
+        Some(&block(12, 12))
+    );
+}
+
+/// A queue counts as a part of the round trip: of 400 ms four TACKs come, though the smallest was 80 ms.
+#[test]
+fn tacks_follow_the_round_trip_that_queues_have_made_long() {
+    let mut script = Script::established(tack_rule());
+    script.data(at_ms(80), 2, 0, steady(80));
+    let mut acks = 0;
+    for step in 0..4_000u32 {
+        let now = at_ms(500 + u64::from(step));
+        let waited = if step < 100 { 0 } else { 320 };
+        let left = Stamp((495 + step - waited) * 1000);
+        let offset = SeqNumber((1 + step) * u32::from(FULL));
+        let data = Data { offset, payload_len: FULL, departed: left, ..Data::default() };
+        script.give_number(now, 3 + step, Body::Data(data));
+        let sent = script.takes(now).len();
+        acks += if step >= 2_000 { sent } else { 0 };
+    }
+    assert_eq!(acks, 20, "2 s of them");
 }

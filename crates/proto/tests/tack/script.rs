@@ -4,7 +4,7 @@ use tacit_proto::Endpoint;
 use tacit_proto::endpoint::Event;
 use tacit_proto::packet::{Ecn, IpHeader, Packet, Transport};
 use tacit_proto::tack::packet::{self, Body, ConnectionId, Data, Hello, Stamp, StreamId, Sync, Tack};
-use tacit_proto::tack::{Config, Connection};
+use tacit_proto::tack::{AckClock, Config, Connection};
 use tacit_proto::units::{Instant, SeqNumber};
 
 use crate::joined::ends;
@@ -43,14 +43,22 @@ impl Script {
     /// 10 ms. The next of the peer is number 2.
     pub fn established(config: Config) -> Self {
         let mut script = Self::listening(config);
+        // The peer wishes what this end would.
+        let (beta, every, min_interval_ms) = match config.ack_clock {
+            AckClock::Tack { beta, every, min_interval } => {
+                (beta, every, (min_interval.as_micros() / 1000) as u8)
+            }
+            _ => (4, 2, 0),
+        };
         let hello = Hello {
             version: Hello::VERSION,
             own: script.peer,
             window: 1 << 30,
             stream_window: 1 << 30,
             max_payload: 1472,
-            beta: 4,
-            every: 2,
+            beta,
+            every,
+            min_interval_ms,
             ..Hello::default()
         };
         script.give(at_ms(0), Body::Open(hello));

@@ -164,6 +164,50 @@ fn ten_thousand_streams_come_and_go_where_sixteen_may_be_open() {
     );
 }
 
+/// As many streams are open at once as were promised, after `churn` of them came and went, in groups and in any order.
+fn most_at_once_after(churn: u32) -> usize {
+    let mut net = Net::new(Config { reader: Reader::Explicit, fit_sync: true, ..Config::default() });
+    let (mut random, mut until) = (Random(7), ms(100));
+    net.run(Instant::ZERO + until, |_, _, _| {});
+    let mut opened = 0;
+    while opened < churn {
+        let group = 1 + (random.next() % 256) as usize;
+        let mut streams: Vec<_> = (0..group).map_while(|_| net.ends[0].connection.open_stream()).collect();
+        opened += streams.len() as u32;
+        while !streams.is_empty() {
+            let stream = streams.swap_remove(random.next() as usize % streams.len());
+            net.ends[0].connection.close_stream(stream);
+        }
+        until += ms(50);
+        net.run(Instant::ZERO + until, |end, _, event| {
+            if let StreamEvent::Opened(stream) = event {
+                end.connection.close_stream(stream);
+            }
+        });
+    }
+    until += Duration::from_secs(1);
+    net.run(Instant::ZERO + until, |_, _, _| {});
+    assert_eq!(net.ends.each_ref().map(|end| end.connection.open_streams()), [0, 0]);
+    let mut open = 0;
+    for _ in 0..10 {
+        while let Some(stream) = net.ends[0].connection.open_stream() {
+            net.ends[0].write(stream, 1);
+            open += 1;
+        }
+        until += ms(50);
+        net.run(Instant::ZERO + until, |_, _, _| {});
+    }
+    open
+}
+
+#[test]
+fn what_was_closed_gives_its_place_back_in_any_order() {
+    let most = usize::from(Config::default().max_streams);
+    for churn in [0, 1, 100, 100_000] {
+        assert_eq!(most_at_once_after(churn), most, "after {churn}");
+    }
+}
+
 proptest! {
     #[test]
     fn streams_come_and_go_in_any_weather(

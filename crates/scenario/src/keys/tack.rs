@@ -2,8 +2,9 @@
 
 use tacit_proto::congestion::Algorithm;
 use tacit_proto::tack::{Config, Lists, LossReports, RateFrom, StartUp, Timing};
+use tacit_proto::units::Duration;
 
-use super::kind::{Choice, Flag, Whole};
+use super::kind::{Choice, Flag, Given, Span, Whole};
 use super::tcp::{ACK_DELAY_LIMIT, BUFFER, CONTROLS as TCP_CONTROLS};
 use super::{Field, Keys, Usual};
 use crate::tack::{AckRule, TackPlan};
@@ -27,25 +28,34 @@ type Tack<K> = Field<TackPlan, K>;
 pub(crate) const TACK: Keys<TackPlan> = &[
     &Tack {
         name: "ack-clock",
-        kind: Choice(&[("tack", AckRule::Tack), ("delayed", AckRule::Delayed)]),
+        kind: Choice(&[("tack", AckRule::Tack), ("paper", AckRule::Paper), ("delayed", AckRule::Delayed)]),
         usual: Usual::Field,
-        meaning: "when receivers acknowledge: no more often than both `every` packets and `beta` times per smallest \
-                  round-trip time; or every so many packets or after `ack-delay`, as TCP's delayed ACK",
+        meaning: "when receivers acknowledge: at the longest of the times in which `every` packets or two bursts arrive, of \
+                  `beta`-th of a round trip as it is, and of `min-interval`; by the paper's letter, at the longer of \
+                  `every` packets and `beta`-th of the smallest round-trip time; or every so many packets or after \
+                  `ack-delay`, as TCP's delayed ACK. Schemes change it",
         of: |tack| &mut tack.rule,
     },
     &Tack {
         name: "beta",
         kind: Whole(2, 64),
         usual: Usual::Field,
-        meaning: "with `\"tack\"`: ACKs per smallest round-trip time, where packets are many",
+        meaning: "ACKs per round-trip time, where packets are many; not with `\"delayed\"`",
         of: |tack| &mut tack.beta,
     },
     &Tack {
         name: "every",
-        kind: Whole(1, 255),
-        usual: Usual::Field,
+        kind: Given(Whole(1, 255)),
+        usual: Usual::Said("16; 2 with `\"paper\"` and `\"delayed\"`"),
         meaning: "full-sized packets per ACK, where they are few; with `\"delayed\"` always. Schemes change it",
         of: |tack| &mut tack.every,
+    },
+    &Tack {
+        name: "min-interval",
+        kind: Span::up_to(Duration::from_millis(255)),
+        usual: Usual::Field,
+        meaning: "with `\"tack\"`: least time between ACKs of a sender that paces by the rates they report (`tack-bbr`)",
+        of: |tack| &mut tack.min_interval,
     },
     &Tack {
         name: "ack-delay",

@@ -18,9 +18,9 @@ pub fn random_config(draw: &mut Stream) -> Config {
         config.ack_clock = pick(
             draw,
             &[
-                AckClock::Tack { beta: 2, every: 2 },
-                AckClock::Tack { beta: 64, every: 1 },
-                AckClock::Tack { beta: 4, every: 255 },
+                AckClock::Paper { beta: 2, every: 2 },
+                AckClock::Tack { beta: 64, every: 1, min_interval: Duration::from_millis(1) },
+                AckClock::Tack { beta: 4, every: 255, min_interval: Duration::from_millis(60) },
                 AckClock::Delayed { every: 2, delay: Duration::from_millis(25) },
                 AckClock::Delayed { every: 100, delay: Duration::from_millis(200) },
             ],

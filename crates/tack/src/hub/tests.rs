@@ -14,6 +14,9 @@ mod qlog;
 mod reset;
 #[cfg(feature = "qlog")]
 mod schema;
+mod silence;
+mod stalled;
+mod strangers;
 
 fn address(host: u8, port: u16) -> SocketAddr {
     ([192, 0, 2, host], port).into()

@@ -273,9 +273,11 @@ fn ended(why: &ConnectionError) -> Value {
         ConnectionError::Reset => ("remote", "error"),
         ConnectionError::Forgotten => ("remote", "stateless_reset"),
         ConnectionError::ClosedHere => ("local", "application"),
-        ConnectionError::WrongPeer { .. } | ConnectionError::NoAddress(_) | ConnectionError::Endpoint(_) => {
-            ("local", "error")
-        }
+        ConnectionError::Busy(_) => ("remote", "error"),
+        ConnectionError::WrongPeer { .. }
+        | ConnectionError::NoAddress(_)
+        | ConnectionError::Unreachable
+        | ConnectionError::Endpoint(_) => ("local", "error"),
     };
     let mut data = json!({ "owner": owner, "reason": why.to_string(), "trigger": trigger });
     if let ConnectionError::Closed { code, .. } = why {

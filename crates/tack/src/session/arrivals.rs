@@ -9,8 +9,9 @@ use tacit_proto::tack::{self, Body, Received};
 use tacit_proto::units::{Instant, SeqNumber};
 
 use super::{Expect, Sealed, Session, Stage, Up};
-use crate::error::ConnectionError;
+use crate::error::{Busy, ConnectionError};
 use crate::handshake::{Initiation, datagram, kind};
+use crate::reset::ResetToken;
 
 /// Datagrams that wait for their reader at most; the oldest goes. Ours, as many as the core lets wait to be sent.
 const MAX_DATAGRAMS: usize = 256;
@@ -50,6 +51,11 @@ impl Session {
                 self.say_finish(now);
             }
             (kind::FINISH, Stage::Responding { .. }) => self.on_finish(body),
+            (kind::BUSY, Stage::Initiating(_)) => {
+                if let Some(busy) = body.first().copied().and_then(Busy::of_octet) {
+                    self.hear(now, ConnectionError::Busy(busy));
+                }
+            }
             _ => {}
         }
         self.pump();
@@ -58,19 +64,26 @@ impl Session {
     fn on_response(&mut self, now: Instant, body: &[u8]) {
         let Stage::Initiating(initiator) = &mut self.stage else { return };
         let Some((found, answer, reset)) = initiator.on_response(body) else { return };
-        self.peer = Some(found);
         match self.expect {
             Some(Expect::Key(expected)) if expected == found => {}
             Some(Expect::Key(expected)) => {
-                return self.finish(ConnectionError::WrongPeer { expected, found });
+                // Somebody on the way may be faster than the server.
+                initiator.disregard();
+                return self.hear(now, ConnectionError::WrongPeer { expected, found });
             }
-            _ => return self.finish(ConnectionError::ClosedHere),
+            _ => {
+                self.peer = Some(found);
+                return self.finish(ConnectionError::ClosedHere);
+            }
         }
+        self.peer = Some(found);
+        self.doubt = None;
         let Stage::Initiating(initiator) = std::mem::replace(&mut self.stage, Stage::Over) else { return };
         let Some((message, keys)) = initiator.finish() else { return };
         let Body::Answer(hello) = &answer.body else { return };
         let finish = datagram(kind::FINISH, hello.own, &message);
-        self.stage = Stage::Up(Box::new(Up { keys, finish: Some((finish, None)), reset: Some(reset) }));
+        let finish = Some((finish, None));
+        self.stage = Stage::Up(Box::new(Up { keys, finish, reset: Some(reset), moved: None }));
         self.observer.begin(now, self.remote, hello.own);
         self.observer.on_received(now, &answer, self.core.whole_number(answer.number), None);
         self.core.receive(now, &answer, Ecn::NotEct);
@@ -86,7 +99,7 @@ impl Session {
         };
         if let Some(keys) = responder.keys() {
             self.peer = Some(keys.peer);
-            self.stage = Stage::Up(Box::new(Up { keys, finish: None, reset: None }));
+            self.stage = Stage::Up(Box::new(Up { keys, finish: None, reset: None, moved: None }));
         }
     }
 
@@ -100,7 +113,9 @@ impl Session {
     /// the token.
     pub fn on_reset(&mut self, now: Instant, said: &[u8]) -> bool {
         let Stage::Up(up) = &self.stage else { return false };
-        if self.end.is_some() || !up.reset.is_some_and(|token| token.is(said)) {
+        let is_right = up.reset.is_some_and(|token| token.is(said))
+            || up.moved.is_some_and(|moved| ResetToken::begins(&moved, said));
+        if self.end.is_some() || !is_right {
             return false;
         }
         self.observer.now = now;
@@ -110,6 +125,20 @@ impl Session {
         self.pump();
         self.stage = Stage::Over;
         true
+    }
+
+    /// The network says of a datagram of this client that nobody took it: that no program listens at the port where `refused`,
+    /// or that there is no way to the host, which may be true for a while. A connection that stands outlives that.
+    pub fn on_unreachable(&mut self, now: Instant, refused: bool) {
+        match self.stage {
+            Stage::Initiating(_) => self.hear(now, ConnectionError::Unreachable),
+            Stage::Up(_) if refused && self.doubt.is_none() => {
+                self.hear(now, ConnectionError::Unreachable);
+                // A server that is there answers.
+                self.core.ask();
+            }
+            _ => {}
+        }
     }
 
     /// Takes in a sealed packet. Of what was not sealed by the peer nothing is believed and nothing said.
@@ -139,6 +168,7 @@ impl Session {
         };
         let newest = up.keys.opener.on_opened(number);
         up.finish = None;
+        self.doubt = None;
         self.take(now, from, ecn, &packet, content, newest.then_some(len));
         Sealed::Taken
     }
@@ -188,6 +218,10 @@ impl Session {
                 self.bells.datagram.notify_waiters();
             }
             Some(Received::PathChallenge(token)) => {
+                // A server that asks where this client is says with it what it would say there had it forgotten the connection.
+                if let Stage::Up(up) = &mut self.stage {
+                    up.moved = up.reset.is_some().then_some(token);
+                }
                 // Elsewhere, no more than came from there.
                 let room = if from == self.remote { u32::MAX } else { packet.len() };
                 if let Some(response) = self.core.path_response(now, token, room) {
@@ -196,8 +230,12 @@ impl Session {
             }
             Some(Received::PathResponse(token)) if self.path.is_proved(from, token) => {
                 self.observer.on_path_changed(now, self.remote, from);
-                self.remote = from;
-                self.core.on_path_changed(now);
+                let is_same_host = from.ip() == std::mem::replace(&mut self.remote, from).ip();
+                if is_same_host {
+                    self.core.on_port_changed();
+                } else {
+                    self.core.on_path_changed(now);
+                }
             }
             Some(Received::PathResponse(_)) | None => {}
         }
@@ -212,7 +250,9 @@ impl Session {
 
     /// The client's newest packet came from another address: whether it is there is asked before anything else is sent to it.
     fn try_path(&mut self, now: Instant, from: SocketAddr, len: usize) {
-        let Some((token, room)) = self.path.on_packet(now, from, len) else { return };
+        let Some((number, key)) = &self.forgets else { return };
+        let token = key.token(*number, from.ip()).moved();
+        let Some((token, room)) = self.path.on_packet(now, from, len, token) else { return };
         if let Some(challenge) = self.core.path_challenge(now, token, room) {
             self.send_aside(now, from, &challenge);
         }

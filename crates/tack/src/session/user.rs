@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use tacit_proto::tack::packet::StreamId;
 
-use super::Session;
+use super::{BEYOND_LIMIT, Session};
 use crate::error::{ConnectionError, DatagramError, StreamError};
 use crate::pipe::Pipe;
 
@@ -52,7 +52,7 @@ impl Session {
     /// Takes octets from a writer: as many as there is room for, `None` for no room.
     pub fn write(&mut self, stream: StreamId, octets: &[u8]) -> Result<Option<usize>, StreamError> {
         self.alive()?;
-        let limit = self.send_limit;
+        let (limit, peers_limit) = (self.send_limit, self.core.limit_of(stream));
         let sending = &mut self.pipe(stream)?.sending;
         if let Some(code) = sending.stopped {
             return Err(StreamError::Stopped(code));
@@ -60,7 +60,9 @@ impl Session {
         if sending.over {
             return Err(StreamError::Ended);
         }
-        let room = (limit + sending.behind_gap).saturating_sub(sending.held()).min(octets.len() as u64);
+        let taken_by_peer = peers_limit.saturating_add(BEYOND_LIMIT).saturating_sub(sending.written());
+        let room = (limit + sending.behind_gap).saturating_sub(sending.held());
+        let room = room.min(taken_by_peer).min(octets.len() as u64);
         if room == 0 && !octets.is_empty() {
             return Ok(None);
         }

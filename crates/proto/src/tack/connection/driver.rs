@@ -137,6 +137,17 @@ impl Connection {
         self.sender.on_path_changed(now, self.seed);
     }
 
+    /// Asks the peer whether it is there: something leaves that it must acknowledge.
+    pub fn ask(&mut self) {
+        self.confirm_due = true;
+    }
+
+    /// Packets go to another port of the host where the peer is: the path is the same (RFC 9000 section 9.4), and what is on its
+    /// way to the old one does not arrive. The peer is asked at once what it has.
+    pub fn on_port_changed(&mut self) {
+        self.sender.ask_again();
+    }
+
     /// Octets of UDP payload of the longest packets that the path is known to take (RFC 8899).
     pub fn path_payload(&self) -> u32 {
         self.sender.path_payload()

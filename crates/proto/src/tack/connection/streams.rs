@@ -100,6 +100,11 @@ impl Connection {
         self.sender.streams.reached_of(stream)
     }
 
+    /// Octets of `stream` that the peer takes as of now, counted from the first.
+    pub fn limit_of(&self, stream: StreamId) -> u64 {
+        self.sender.streams.limit_of(stream)
+    }
+
     /// True when the peer ended `stream` and all of it was delivered; false again once the stream is forgotten.
     pub fn has_ended(&self, stream: StreamId) -> bool {
         self.receiver.incoming.ended(stream)
@@ -153,8 +158,14 @@ impl Connection {
 
     /// Streams that the peer opened have two directions.
     pub(super) fn open_what_peer_opened(&mut self) {
+        let mut opened = false;
         while let Some(stream) = self.receiver.incoming.next_opened() {
             self.sender.streams.insert(stream);
+            opened = true;
+        }
+        // What was closed before gives its place back now where it had no reason to then: less than half was used.
+        if opened {
+            self.allow_more_streams();
         }
     }
 
@@ -168,8 +179,14 @@ impl Connection {
             return;
         }
         outgoing.forget(stream);
-        if let Some(limit) = incoming.numbers.news() {
-            incoming.numbers.tell(limit);
+        self.allow_more_streams();
+    }
+
+    /// The peer hears that it may open more, where it should.
+    fn allow_more_streams(&mut self) {
+        let numbers = &mut self.receiver.incoming.numbers;
+        if let Some(limit) = numbers.news() {
+            numbers.tell(limit);
             self.sender.beside.allow(limit);
         }
     }

@@ -4,10 +4,14 @@ use super::{Carried, Sender};
 use crate::congestion::position::Position;
 use crate::congestion::{AckSample, Delivery, ReceiverReport, Repair};
 use crate::ranges::Range;
-use crate::tack::config::RateFrom;
+use crate::tack::ack_clock::Arriving;
+use crate::tack::config::AckClock;
 use crate::tack::incoming::START;
-use crate::tack::packet::{Block, Cause, InstantAck, Stamp, Tack};
+use crate::tack::packet::{BURST_UNIT, Block, Cause, InstantAck, Stamp, Tack};
 use crate::units::{BitRate, Bytes, Duration, Instant, SeqNumber};
+
+/// Intervals that the controller counts in a round trip of feedback: beta of the paper.
+const INTERVALS_PER_TRIP: u64 = 4;
 
 /// The receiver acknowledged what was never sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,10 +63,12 @@ impl Sender {
         self.ce = tack.ce;
         seen.rtt = self.round_trip(now, tack);
         self.end_silence(now, &seen);
-        let rate = match now < self.quiet_until {
-            true => BitRate::default(),
-            false => BitRate::from_kbps(u64::from(tack.rate_kbps)),
-        };
+        let told = BitRate::from_kbps(u64::from(tack.rate_kbps));
+        self.arriving.burst = Bytes(u64::from(tack.burst) * BURST_UNIT);
+        if told > BitRate::default() {
+            self.arriving.rate = told;
+        }
+        let rate = if now < self.quiet_until { BitRate::default() } else { told };
         seen.report = Some(self.report(rate, tack.loss));
         self.finish(now, prior, &seen);
         Ok(())
@@ -296,9 +302,15 @@ impl Sender {
     fn report(&self, rate: BitRate, loss: u16) -> ReceiverReport {
         let fastest = self.fastest.into_iter().max().unwrap_or_default();
         let rate = if fastest > BitRate::default() { rate.min(fastest) } else { rate };
-        let rtt_min = self.rtt_min.get().unwrap_or_default();
-        let interval = self.config.ack_clock.interval(rate, rtt_min, Bytes(u64::from(self.mss)));
-        ReceiverReport { rate: (rate > BitRate::default()).then_some(rate), loss, interval }
+        let arriving = Arriving { rate, ..self.arriving() };
+        let wait = self.ack_wait();
+        // A cycle of gains has as many intervals whether these are a part of the round trip or longer than it.
+        let interval = match self.clock {
+            AckClock::Tack { .. } => wait.max(arriving.rtt_min) / INTERVALS_PER_TRIP,
+            clock => clock.interval(&arriving),
+        };
+        let burst = arriving.burst;
+        ReceiverReport { rate: (rate > BitRate::default()).then_some(rate), loss, interval, wait, burst }
     }
 
     /// Tells the controller, and what follows from the feedback as a whole.
@@ -309,7 +321,7 @@ impl Sender {
         }
         let mut sample = self.rate.finish_ack();
         sample.rtt = seen.rtt;
-        if self.config.rate_from == RateFrom::Receiver {
+        if self.config.paces_by_reports() {
             sample.over = None;
         }
         let round_over = seen.newest_acked.is_some_and(|newest| newest >= self.round_end);
@@ -345,7 +357,7 @@ impl Sender {
                 repair,
                 smoothed_rtt: self.rtt.smoothed(),
                 stamps: None,
-                receiver: seen.report.filter(|_| self.config.rate_from == RateFrom::Receiver),
+                receiver: seen.report.filter(|_| self.config.paces_by_reports()),
             });
         }
         if self.congestion.holds_back() {

@@ -3,6 +3,7 @@
 
 use super::super::super::Delivery;
 use super::super::parts::UNIT;
+use super::base_loss::BaseLoss;
 use crate::units::Duration;
 
 /// More lost in a round than one packet in fifty, where there is a queue: `BBR.LossThresh`, 2 %.
@@ -10,6 +11,8 @@ const LOSS_PART: u64 = 50;
 /// Without a queue losses are the path's, up to one in six: the satellite paths of the successor paper's appendix C
 /// lose 10 %, a policer's or a shallow buffer's overflow is more.
 const LOSS_PART_ALONE: u64 = 6;
+/// In startup, before it is known how much the path loses, up to one in two: where the rate grows no more it ends anyway. Ours.
+const LOSS_PART_STARTING: u64 = 2;
 /// And so many packets more: chance must not do it in a short round.
 const ALLOWANCE_SEGMENTS: u64 = 4;
 /// A queue stood all through a round whose least round-trip time was this part above the smallest.
@@ -33,6 +36,8 @@ pub(super) struct LossBound {
     is_heavy: bool,
     /// Cycles since that did not.
     clean: u32,
+    /// What the path loses whatever is in flight, which is no sign of too much.
+    pub base: BaseLoss,
 }
 
 impl LossBound {
@@ -48,18 +53,23 @@ impl LossBound {
 
     /// A round is over. True when it lost too much: then no more may be in flight than the share that arrived, 0.7 at
     /// most, of what was; but `floor` octets at least.
-    pub fn on_round(&mut self, rtt_min: Option<Duration>, mss: u64, floor: u64) -> bool {
+    pub fn on_round(&mut self, rtt_min: Option<Duration>, mss: u64, floor: u64, is_starting: bool) -> bool {
         let queue = self.rtt.zip(rtt_min).is_some_and(|(rtt, least)| rtt > least + least / QUEUE_PART);
-        let part = if queue { LOSS_PART } else { LOSS_PART_ALONE };
+        let part = match (queue, is_starting) {
+            (true, _) => LOSS_PART,
+            (false, true) => LOSS_PART_STARTING,
+            (false, false) => LOSS_PART_ALONE,
+        };
         let sent = self.lost + self.delivered;
-        let heavy = self.lost > sent / part + ALLOWANCE_SEGMENTS * mss;
+        let allowed = sent / part + self.base.expected(sent) + ALLOWANCE_SEGMENTS * mss;
+        let heavy = self.lost > allowed;
         if heavy {
             (self.is_heavy, self.clean) = (true, 0);
             let arrived = (u128::from(self.in_flight) * u128::from(self.delivered) / u128::from(sent)) as u64;
             let cut = arrived.min(self.in_flight / 10 * BETA_TENTHS).max(floor);
             self.octets = Some(self.octets.map_or(cut, |bound| bound.min(cut).max(floor)));
         }
-        *self = Self { octets: self.octets, is_heavy: self.is_heavy, clean: self.clean, ..Self::default() };
+        (self.lost, self.delivered, self.in_flight, self.rtt) = (0, 0, 0, None);
         heavy
     }
 
@@ -102,7 +112,7 @@ mod tests {
             stamps: None,
             receiver: None,
         });
-        bound.on_round(Some(RTT_MIN), MSS, 100 * MSS)
+        bound.on_round(Some(RTT_MIN), MSS, 100 * MSS, false)
     }
 
     #[test]

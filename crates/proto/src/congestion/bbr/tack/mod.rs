@@ -4,10 +4,12 @@
 //! The receiver measures the rate, the sender the round-trip time, and time is counted in TACK intervals, of which a
 //! round trip has beta. What differs from the paper is a choice of [`TackConfig`]: [`TackConfig::PAPER`] has none of it.
 
+mod base_loss;
 mod bound;
 mod config;
 mod rates;
 mod rtt_min;
+mod standing;
 
 use super::super::window::Window;
 use super::super::{Delivery, Start};
@@ -22,6 +24,7 @@ use crate::units::{BitRate, Bytes, Duration, Instant};
 use bound::{BETA_TENTHS, LossBound};
 use rates::{Intervals, Rates};
 use rtt_min::RttMin;
+use standing::Standing;
 
 pub use config::{Bounds, Drains, ProbeRtt, Probes, TackConfig};
 
@@ -61,6 +64,7 @@ pub(crate) struct TackBbr {
     aggregation: Aggregation,
     recovery: Recovery,
     bound: LossBound,
+    standing: Standing,
     /// Intervals since the cycle, or draining, began, and the estimate then.
     position: u64,
     rate_before: BitRate,
@@ -95,6 +99,7 @@ impl TackBbr {
             aggregation: Aggregation::default(),
             recovery: Recovery::default(),
             bound: LossBound::default(),
+            standing: Standing::default(),
             position: 0,
             rate_before: BitRate::default(),
             drains: false,
@@ -187,7 +192,12 @@ impl TackBbr {
 
     /// BWmax.
     fn rate(&self) -> BitRate {
-        self.rates.largest(!self.full.reached)
+        let arrives = self.rates.largest(!self.full.reached);
+        match self.config.bounds {
+            Bounds::Product => arrives,
+            // What the path loses at any rate is to be sent too.
+            Bounds::Loss => BitRate::from_bps(self.bound.base.sent_for(arrives.as_bps())),
+        }
     }
 
     fn save_cwnd(&mut self) {
@@ -208,15 +218,31 @@ impl TackBbr {
         match self.mode {
             Mode::Startup => HIGH_GAIN,
             Mode::Drain => DRAIN_GAIN,
-            Mode::ProbeBandwidth if self.position < PROBING => PROBING_GAIN,
-            Mode::ProbeBandwidth if self.position < DRAINED || self.drains => DRAINING_GAIN,
-            Mode::ProbeBandwidth => UNIT,
+            Mode::ProbeBandwidth => self.cycle_gain(),
             Mode::ProbeRtt => self.probe_rtt_share(),
+        }
+    }
+
+    fn cycle_gain(&self) -> u64 {
+        let (cruising, step) = (self.standing.cruising_gain(self.rate()), self.standing.step());
+        match (self.position, self.standing.is_active()) {
+            (..PROBING, true) => cruising.max(UNIT + step),
+            (..PROBING, false) => PROBING_GAIN,
+            (..DRAINED, true) => UNIT - step,
+            (..DRAINED, false) => DRAINING_GAIN,
+            _ if self.drains => DRAINING_GAIN,
+            _ => cruising,
         }
     }
 
     /// Time goes on; the receiver knows its interval best.
     fn update_clock(&mut self, delivery: &Delivery) {
+        if let Some(report) = &delivery.receiver {
+            self.standing.on_report(report);
+        }
+        if let (Some(rtt), Some(least)) = (delivery.sample.rtt, self.rtt_min.least) {
+            self.standing.on_round_trip(rtt, least);
+        }
         let own = self.rtt_min.least.map(|least| least / USUAL_BETA);
         let told = delivery.receiver.map(|receiver| receiver.interval);
         let length = told.or(own.filter(|_| !self.is_told)).filter(|length| *length > Duration::ZERO);
@@ -240,6 +266,10 @@ impl TackBbr {
 
     fn update_rounds(&mut self, delivery: &Delivery) {
         self.bound.update(delivery);
+        // What was sent while the cycle drained is heard of a round trip later.
+        if self.mode == Mode::ProbeBandwidth && (DRAINED..DRAINED + PROBING).contains(&self.position) {
+            self.bound.base.update(delivery.lost, delivery.sample.newly_delivered, self.window.mss);
+        }
         if delivery.sample.newly_delivered == 0 {
             self.rounds.started = false;
             return;
@@ -257,10 +287,14 @@ impl TackBbr {
         }
         // What arrives is what the path carries now; BWmax may be of before. Where others take the channel, round trips
         // are many times the smallest, and what that needs would be less than arrives.
-        let trip = self.rtt_min.least.unwrap_or_default() + self.intervals.length;
+        let trip = self.rtt_min.least.unwrap_or_default() + self.longest_silence();
         let usual = delivery.smoothed_rtt.unwrap_or_default() / 10 * BETA_TENTHS;
-        let floor = self.rates.average().amount_in(trip.max(usual)).0;
-        let heavy = self.bound.on_round(self.rtt_min.least, self.window.mss, floor);
+        let is_starting = !self.full.reached;
+        let arrives = self.rates.average().amount_in(trip.max(usual)).0;
+        let floor = if self.standing.is_active() { self.with_bursts(arrives) } else { arrives };
+        let usual_queue = self.standing.target_time(self.rate());
+        let unqueued = self.rtt_min.least.map(|least| least + usual_queue);
+        let heavy = self.bound.on_round(unqueued, self.window.mss, floor, is_starting);
         if heavy && self.config.bounds == Bounds::Loss {
             // Whatever was asked for, it is more than there is.
             self.full.reached = true;
@@ -277,7 +311,9 @@ impl TackBbr {
         }
         self.update_draining(in_flight);
         let before = self.rate_before.as_bps();
-        let found = self.rate().as_bps() >= before + before / SUCCESS_PART;
+        // Half of what was asked for.
+        let part = if self.standing.is_active() { 2 * UNIT / self.standing.step() } else { SUCCESS_PART };
+        let found = self.rate().as_bps() >= before + before / part;
         let again =
             self.config.probes == Probes::WhileTheyFind && self.position >= DRAINED && !self.drains && found;
         let length = u64::from(self.config.cycle).max(DRAINED);
@@ -286,6 +322,7 @@ impl TackBbr {
         }
         self.position = if again { 0 } else { self.position % length };
         self.rate_before = self.rate();
+        self.standing.on_cycle(again, self.rate(), self.rtt_min.least.unwrap_or_default());
         self.bound.on_cycle(self.cap());
     }
 
@@ -348,7 +385,10 @@ impl TackBbr {
         if self.probe_rtt_done_at.is_some() {
             self.finish_probe_rtt(delivery.now);
         } else if delivery.in_flight <= self.probe_rtt_cwnd() {
-            let lasts = delivery.smoothed_rtt.unwrap_or_default().max(PROBE_RTT_TIME);
+            // Between two reports a queue of the usual length drains at half the rate.
+            let wait = self.standing.wait();
+            let time = if self.standing.is_active() { wait.min(PROBE_RTT_TIME) } else { PROBE_RTT_TIME };
+            let lasts = delivery.smoothed_rtt.unwrap_or_default().max(time);
             self.probe_rtt_done_at = Some(delivery.now + lasts);
             self.rtt_min.look_again();
         }
@@ -386,7 +426,12 @@ impl TackBbr {
 
     /// And in a TACK interval: what has arrived and is not reported yet.
     fn amount_per_interval(&self) -> u64 {
-        self.rate().amount_in(self.intervals.length).0
+        self.rate().amount_in(self.longest_silence()).0
+    }
+
+    /// From one report to the next.
+    fn longest_silence(&self) -> Duration {
+        self.intervals.length.max(self.standing.wait())
     }
 
     /// The cap of what is in flight: two products and what one interval brings, which is cwnd_gain = 2 + 1 / (RTT_min
@@ -398,9 +443,12 @@ impl TackBbr {
         self.with_bursts(products + lump.max(self.amount_per_interval()))
     }
 
-    /// With room for what is on its way to the pacer, in it and behind it (`bbr_quantization_budget`).
+    /// With room for what waits at the bottleneck on purpose, and for what is on its way to the pacer, in it and behind it
+    /// (`bbr_quantization_budget`).
     fn with_bursts(&self, octets: u64) -> u64 {
-        octets + 3 * Bursts::Datagrams.size(self.pacing_rate, self.window.mss)
+        octets
+            + self.standing.target(self.rate())
+            + 3 * Bursts::Datagrams.size(self.pacing_rate, self.window.mss)
     }
 
     fn set_cwnd(&mut self, delivery: &Delivery) {
@@ -410,7 +458,9 @@ impl TackBbr {
             let cwnd = self.window.cwnd;
             if self.full.reached {
                 let bound = self.bound.octets.filter(|_| self.config.bounds == Bounds::Loss);
-                self.window.cwnd = (cwnd + acked).min(cap).min(bound.unwrap_or(u64::MAX));
+                // What is paced need not grow with ACKs, of which there are few.
+                let grown = if self.standing.is_active() { cap } else { cwnd + acked };
+                self.window.cwnd = grown.min(cap).min(bound.unwrap_or(u64::MAX));
             } else if cwnd < cap || delivery.sample.delivered < self.initial_window {
                 self.window.cwnd = cwnd + acked;
             }

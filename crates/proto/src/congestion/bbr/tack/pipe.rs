@@ -321,7 +321,13 @@ impl Pipe {
             repair,
             smoothed_rtt: self.smoothed_rtt,
             stamps: None,
-            receiver: Some(ReceiverReport { rate: feedback.rate, loss: 0, interval: self.rtt / BETA }),
+            receiver: Some(ReceiverReport {
+                rate: feedback.rate,
+                loss: 0,
+                interval: self.rtt / BETA,
+                wait: Duration::ZERO,
+                burst: Bytes(0),
+            }),
         });
     }
 }

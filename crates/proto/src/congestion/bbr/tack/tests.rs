@@ -175,7 +175,13 @@ impl Told {
         self.now += MS(10);
         let prior_delivered = self.delivered.saturating_sub(3 * OCTETS);
         self.delivered += OCTETS;
-        let receiver = ReceiverReport { rate: Some(BitRate::from_mbps(MBPS)), loss: 0, interval: MS(10) };
+        let receiver = ReceiverReport {
+            rate: Some(BitRate::from_mbps(MBPS)),
+            loss: 0,
+            interval: MS(10),
+            wait: Duration::ZERO,
+            burst: Bytes(0),
+        };
         let mut delivery = Delivery {
             now: self.now,
             sample: RateSample {

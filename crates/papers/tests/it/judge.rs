@@ -11,7 +11,7 @@ use tacit_runs::record::RunRecord;
 use tacit_runs::store::Store;
 use tacit_runs::sweep::{Control, Progress};
 
-const SWEEP: &str = include_str!("figures/sweep.toml");
+const SWEEP: &str = include_str!("../figures/sweep.toml");
 
 const TIMELINE: &str = "\
 title = \"t\"
@@ -100,7 +100,11 @@ fn verdicts_and_pictures_come_again_from_what_is_stored() {
 fn claims_and_pictures_are_those_of_the_file_as_it_is_now() {
     let directory = tempfile::tempdir().unwrap();
     made(directory.path());
-    let sweep = SWEEP.replace("paper = 5", "paper = 0.5").replace("title = \"t\"", "title = \"anew\"")
+    let missed = "deviation = \"it never has\"\nmeasured = [0, 0]\n";
+    let sweep = SWEEP
+        .replace("paper = 5", "paper = 0.5")
+        .replace(missed, "")
+        .replace("title = \"t\"", "title = \"anew\"")
         + "[plot]\nlog-y = true\n[[claim]]\ntext = \"and fair\"\npaper = 1\ntolerance = 0.1\n\
            measure = { value = \"stock\", column = \"fairness\" }\n";
     let timeline = TIMELINE.replace("frames = 5", "frames = 9").replace("paper = 2", "paper = 4");

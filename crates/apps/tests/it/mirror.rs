@@ -1,8 +1,6 @@
 //! Mirrors converge: one copy makes any destination equal to the source, and the next one finds nothing to do.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod ends;
-
 use std::fs::{self, File, Permissions};
 use std::io::Write as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
@@ -10,7 +8,7 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use ends::{fetched, octets, sent};
+use crate::ends::{self, fetched, octets, sent};
 use tacit_apps::copy::{Action, Options, Outcome};
 
 const MIRROR: Options = Options { checksum: false, delete: true, dry_run: false, exclude: Vec::new() };

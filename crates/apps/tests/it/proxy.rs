@@ -10,6 +10,7 @@ use tacit_apps::proxy::relay::{Carried, Limits, serve};
 use tacit_apps::proxy::{Answer, ProxyError, ask, asked, socks};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex, split};
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 
 fn run<T>(work: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -34,7 +35,8 @@ async fn echoed(rule: &str, port: u16, limits: Limits) -> (Result<Vec<u8>, Proxy
     };
     let server = async {
         let counts = ProxyCounts::default();
-        let result = serve(&allowed, limits, &mut their_reader, &mut their_writer, &counts).await;
+        let result =
+            serve(&allowed, limits, &Semaphore::new(1), &mut their_reader, &mut their_writer, &counts).await;
         their_writer.shutdown().await.unwrap();
         result
     };
@@ -71,6 +73,37 @@ fn a_target_that_no_rule_names_is_not_connected_to() {
         drop(listener);
         let (client, _) = echoed("127.0.0.1:*", port, Limits::default()).await;
         assert!(matches!(client, Err(ProxyError::Answer(Answer::Refused))));
+    });
+}
+
+/// Where as many are carried as may be, the next is refused with that for a reason after a while; one that does not say what it
+/// wants takes nobody's place.
+#[test]
+fn above_the_limit_connections_are_refused_and_half_requests_take_no_place() {
+    run(async {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let target = format!("127.0.0.1:{}", listener.local_addr().unwrap().port()).parse().unwrap();
+        let allowed = AllowList(vec!["127.0.0.1:*".parse().unwrap()]);
+        let (places, counts) = (Semaphore::new(1), ProxyCounts::default());
+        let limits = Limits { place: Duration::from_millis(50), ..Limits::default() };
+        let serving = async |stream| {
+            let (mut reader, mut writer) = split(stream);
+            serve(&allowed, limits, &places, &mut reader, &mut writer, &counts).await
+        };
+        let (_half, half) = duplex(64);
+        let (first, first_there) = duplex(64);
+        let (second, second_there) = duplex(64);
+        let asking = async {
+            let (mut reader, mut writer) = split(first);
+            ask(&target, &mut reader, &mut writer).await.unwrap();
+            let (mut reader, mut writer) = split(second);
+            let refused = ask(&target, &mut reader, &mut writer).await;
+            assert!(matches!(refused, Err(ProxyError::Answer(Answer::Busy))), "{refused:?}");
+        };
+        tokio::select! {
+            () = asking => {}
+            _ = async { tokio::join!(serving(half), serving(first_there), serving(second_there)) } => panic!(),
+        }
     });
 }
 

@@ -1,14 +1,12 @@
 //! Copies over a stream in memory: what arrives, what resumes, and what hostile peers get.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod ends;
-
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
-use ends::{
+use crate::ends::{
     END, FILE, entry, fetched, hostile, octets, opened, pulled, pushed, pushed_to, run, sent, sent_from,
 };
 use tacit_apps::copy::sender::Source;

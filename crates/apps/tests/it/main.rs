@@ -1,0 +1,7 @@
+//! Copies and proxies over streams in memory.
+#![allow(clippy::unwrap_used, reason = "a test that fails says where")]
+
+mod copy;
+mod ends;
+mod mirror;
+mod proxy;

@@ -1,0 +1,479 @@
+//! A claim about a figure: what is said, in which range what is measured has to be, and what became of it.
+
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+
+use super::value;
+use tacit_scenario::InputError;
+use tacit_scenario::input::{Mismatch, Section, Value, number, numbers, one_of, ratio, text};
+
+/// A claim, read from a figure file. `M` says how it is measured.
+#[derive(Clone, Debug)]
+pub(super) struct Claim<M> {
+    pub text: String,
+    pub unit: String,
+    pub measure: M,
+    pub said: Said,
+    /// In which range a whole run has to be, where its value is not what decides.
+    range: Option<Range>,
+    /// How quick runs are judged, if otherwise.
+    quick: Option<Quick>,
+}
+
+/// How quick runs are judged, if otherwise than whole ones.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Quick {
+    /// By a range of their own; without one of whole runs, of a claim that only those meet.
+    Within(Range),
+    /// Not at all: they are too few or too short to tell.
+    LeftOut,
+}
+
+/// What is claimed.
+#[derive(Clone, Debug)]
+pub(super) enum Said {
+    /// A value that somebody else says, or a goal.
+    Value(Reference),
+    /// A range that was measured here: what leaves it has changed. It reproduces nothing.
+    Regression,
+}
+
+/// A value to reproduce or to reach.
+#[derive(Clone, Debug)]
+pub(super) struct Reference {
+    pub value: f64,
+    /// Who says so: the paper, a formula, another simulator.
+    pub source: String,
+    pub tolerance: f64,
+    pub bound: Bound,
+    /// Why it is missed.
+    pub deviation: Option<String>,
+}
+
+/// On which sides of the paper's value the tolerance counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Bound {
+    /// On both.
+    Both,
+    /// The value, less the tolerance, is reached or exceeded.
+    AtLeast,
+    /// The value, and the tolerance, is not exceeded.
+    AtMost,
+}
+
+/// A range, its ends included.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Range {
+    /// The least.
+    pub low: f64,
+    /// The largest.
+    pub high: f64,
+}
+
+impl Range {
+    fn contains(self, number: f64) -> bool {
+        (self.low..=self.high).contains(&number)
+    }
+
+    /// From the least to the largest of `numbers`; `None` of none.
+    pub(super) fn of(numbers: impl IntoIterator<Item = f64>) -> Option<Self> {
+        numbers
+            .into_iter()
+            .map(|number| Self { low: number, high: number })
+            .reduce(|all, one| Self { low: all.low.min(one.low), high: all.high.max(one.high) })
+    }
+}
+
+impl fmt::Display for Range {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} to {}", value(self.low), value(self.high))
+    }
+}
+
+impl Serialize for Range {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        [self.low, self.high].serialize(serializer)
+    }
+}
+
+impl Reference {
+    /// The least and the largest that would do; a side without a limit ends at the value.
+    pub fn ends(&self) -> (f64, f64) {
+        let low = if self.bound == Bound::AtMost { self.value } else { self.value - self.tolerance };
+        let high = if self.bound == Bound::AtLeast { self.value } else { self.value + self.tolerance };
+        (low, high)
+    }
+
+    fn holds(&self, measured: f64) -> bool {
+        match self.bound {
+            Bound::Both => (measured - self.value).abs() <= self.tolerance,
+            Bound::AtLeast => measured >= self.value - self.tolerance,
+            Bound::AtMost => measured <= self.value + self.tolerance,
+        }
+    }
+
+    /// Whether some number of `range` would do.
+    fn holds_within(&self, range: Range) -> bool {
+        let (low, high) = self.ends();
+        match self.bound {
+            Bound::Both => range.low <= high && range.high >= low,
+            Bound::AtLeast => range.high >= low,
+            Bound::AtMost => range.low <= high,
+        }
+    }
+
+    /// What is claimed, without its unit: a value and how far off it may be, or a limit.
+    fn words(&self) -> String {
+        let off = |sign: &str| match self.tolerance {
+            0.0 => value(self.value),
+            tolerance => format!("{} {sign} {}", value(self.value), value(tolerance)),
+        };
+        match self.bound {
+            Bound::Both => format!("{} ± {}", value(self.value), value(self.tolerance)),
+            Bound::AtLeast => format!(">= {}", off("-")),
+            Bound::AtMost => format!("<= {}", off("+")),
+        }
+    }
+}
+
+/// Who says a value that was measured here.
+const REGRESSION: &str = "regression";
+
+impl<M> Claim<M> {
+    /// Reads `[[claim]]`; `said_by` is who says the values of this figure, unless a claim names another.
+    pub fn read(
+        section: Section<'_>,
+        said_by: &str,
+        measure: impl FnOnce(Section<'_>) -> Result<M, InputError>,
+    ) -> Result<Self, InputError> {
+        let (said, range) = match section.optional("regression", range)? {
+            Some(range) => (Said::Regression, Some(range)),
+            None => read_reference(&section, said_by)?,
+        };
+        let claim = Self {
+            text: section.required("text", text)?,
+            unit: section.or("unit", String::new(), text)?,
+            measure: measure(section.section("measure")?)?,
+            said,
+            range,
+            quick: section.optional("quick", quick)?,
+        };
+        if let (Some(Quick::Within(quick)), None, Some(reference)) =
+            (claim.quick, claim.range, claim.reference())
+            && reference.holds_within(quick)
+        {
+            let what = format!("{quick} is not missed all over: {} is claimed", reference.words());
+            return Err(section.error("quick", what).allowed(
+                "beside measured or regression any range, else a range that is missed in quick runs only",
+            ));
+        }
+        section.finish()?;
+        Ok(claim)
+    }
+
+    /// The value that somebody else says.
+    pub fn reference(&self) -> Option<&Reference> {
+        match &self.said {
+            Said::Value(reference) => Some(reference),
+            Said::Regression => None,
+        }
+    }
+
+    /// Whether quick runs leave it out.
+    pub fn is_left_out(&self) -> bool {
+        self.quick == Some(Quick::LeftOut)
+    }
+
+    /// How far off what is measured may be.
+    pub fn leeway(&self) -> f64 {
+        let half = |range: Range| (range.high - range.low) / 2.0;
+        self.reference().map_or_else(|| self.range.map_or(0.0, half), |reference| reference.tolerance)
+    }
+
+    /// What became of it, where a run, in short or whole, gave `measured`, and single seeds `over_seeds`.
+    pub fn judge(&self, measured: Option<f64>, over_seeds: Option<Range>, quick: bool) -> ClaimOutcome {
+        let range = match self.quick {
+            Some(Quick::Within(range)) if quick => Some(range),
+            _ => self.range,
+        };
+        let reference = self.reference();
+        let holds =
+            measured.is_some_and(|measured| reference.is_some_and(|reference| reference.holds(measured)));
+        let within = range.map(|range| measured.is_some_and(|measured| range.contains(measured)));
+        let verdict = match (within, reference, holds) {
+            (Some(false), ..) | (None, _, false) => Verdict::Fail,
+            (Some(true), None, _) => Verdict::Kept,
+            (Some(true), Some(_), false) => Verdict::Missed,
+            (_, _, true) => Verdict::Pass,
+        };
+        ClaimOutcome {
+            text: self.text.clone(),
+            source: reference.map_or(REGRESSION, |reference| &reference.source).to_owned(),
+            paper: reference.map(|reference| reference.value),
+            tolerance: reference.map(|reference| reference.tolerance),
+            bound: reference.map(|reference| reference.bound),
+            said: match (reference, range) {
+                (Some(reference), _) => reference.words(),
+                (None, range) => range.map_or_else(String::new, |range| range.to_string()),
+            },
+            unit: self.unit.clone(),
+            measured,
+            over_seeds,
+            range,
+            pass: verdict == Verdict::Pass,
+            verdict,
+            deviation: reference.and_then(|reference| reference.deviation.clone()),
+            skipped: None,
+        }
+    }
+}
+
+/// A value with its tolerance, and where what is measured lies if it is missed.
+fn read_reference(section: &Section<'_>, said_by: &str) -> Result<(Said, Option<Range>), InputError> {
+    let value = section.required("paper", number)?;
+    let bounds = [("at-least", Bound::AtLeast), ("at-most", Bound::AtMost)];
+    let reference = Reference {
+        value,
+        source: section.or("source", said_by.to_owned(), text)?,
+        tolerance: section.required("tolerance", |tolerated| tolerance(tolerated, value))?,
+        bound: section.or("bound", Bound::Both, one_of(&bounds))?,
+        deviation: section.optional("deviation", text)?,
+    };
+    if reference.source == REGRESSION {
+        let what = "a range that was measured here has no value to reproduce";
+        return Err(section.error("source", what).allowed("regression = [1, 2.5] instead of paper"));
+    }
+    let measured = section.optional("measured", range)?;
+    match (&reference.deviation, measured) {
+        (None, Some(_)) => Err(section.error("measured", "belongs to a deviation, which is not there")),
+        (Some(_), None) => Err(section
+            .error("deviation", "a claim that is missed says in which range what is measured lies")
+            .allowed("measured = [1, 2.5] beside it")),
+        (Some(_), Some(range)) if reference.holds_within(range) => Err(section
+            .error("measured", format!("{range} is not missed all over: {} is claimed", reference.words()))
+            .allowed("a range outside what is claimed")),
+        (_, range) => Ok((Said::Value(reference), range)),
+    }
+}
+
+/// Two numbers, the least first.
+fn range(value: &Value) -> Result<Range, Mismatch> {
+    match numbers(value)?[..] {
+        [low, high] if low <= high && low.is_finite() && high.is_finite() => Ok(Range { low, high }),
+        _ => Err(Mismatch::new(format!("{value} is no range"), "[1, 2.5], the least first")),
+    }
+}
+
+/// A range, or that quick runs do not judge.
+fn quick(value: &Value) -> Result<Quick, Mismatch> {
+    const LEFT_OUT: &str = "left out";
+    let allowed = |_| Mismatch::new(format!("{value} is no range"), format!("[1, 2.5] or {LEFT_OUT:?}"));
+    match value {
+        Value::Text(_) => one_of(&[(LEFT_OUT, Quick::LeftOut)])(value),
+        _ => range(value).map(Quick::Within).map_err(allowed),
+    }
+}
+
+/// A share of the paper's value, or a number in its unit.
+fn tolerance(value: &Value, paper: f64) -> Result<f64, Mismatch> {
+    match value {
+        Value::Text(_) => ratio(value).map(|share| share.as_fraction() * paper.abs()),
+        other => number(other).map_err(|_| {
+            Mismatch::new(
+                format!("{other} is no tolerance"),
+                "\"2 %\" of the paper's value, or a number in its unit",
+            )
+        }),
+    }
+}
+
+/// What became of a claim.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ClaimOutcome {
+    /// What is claimed.
+    pub text: String,
+    /// Who says it: the paper, a formula, another simulator; `regression` where it was measured here.
+    pub source: String,
+    /// The value they say; null of a regression bound.
+    pub paper: Option<f64>,
+    /// By how much what is measured may differ, in the same unit.
+    pub tolerance: Option<f64>,
+    /// On which sides.
+    pub bound: Option<Bound>,
+    /// What is claimed, without its unit.
+    #[serde(skip)]
+    pub said: String,
+    /// Unit of all numbers.
+    pub unit: String,
+    /// What was measured; null where there is nothing to measure.
+    pub measured: Option<f64>,
+    /// The least and the largest of the same over single seeds; null where there are not several.
+    pub over_seeds: Option<Range>,
+    /// In which range what is measured has to be: of claims that are missed, and of regression bounds.
+    pub range: Option<Range>,
+    /// The claim holds; never so of a regression bound.
+    pub pass: bool,
+    /// What became of it.
+    pub verdict: Verdict,
+    /// Why it does not hold, where that is known and accepted.
+    pub deviation: Option<String>,
+    /// Why it is not judged: what the machine did to live runs, and how much of it they bear.
+    pub skipped: Option<String>,
+}
+
+impl ClaimOutcome {
+    /// Leaves it without a verdict.
+    pub(super) fn skip(&mut self, reason: String) {
+        (self.pass, self.verdict, self.skipped) = (false, Verdict::Skipped, Some(reason));
+    }
+
+    /// Missed, and nobody has said why; or not where its range says.
+    pub const fn fails(&self) -> bool {
+        matches!(self.verdict, Verdict::Fail)
+    }
+
+    /// Why it does not simply pass or fail.
+    pub fn reason(&self) -> Option<String> {
+        match (self.verdict, self.range, &self.deviation) {
+            (Verdict::Skipped, ..) => self.skipped.clone(),
+            (Verdict::Missed, _, None) => Some("in short; whole runs meet it".to_owned()),
+            (Verdict::Missed, ..) => self.deviation.clone(),
+            (Verdict::Fail, Some(range), Some(deviation)) => {
+                Some(format!("not within {range}: the file's reason for the miss is wrong now ({deviation})"))
+            }
+            (Verdict::Fail, Some(range), None) => Some(format!("not within {range}, as it was before")),
+            _ => None,
+        }
+    }
+
+    /// What was measured, without its unit.
+    pub(super) fn measured_words(&self) -> String {
+        self.measured.map_or_else(|| "nothing".to_owned(), value)
+    }
+}
+
+/// What became of a claim, in a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// It holds.
+    Pass,
+    /// It does not, for a reason that is given, and lies where the file says.
+    Missed,
+    /// What was measured here before is so still.
+    Kept,
+    /// Nobody can say: the machine was too busy for live runs.
+    Skipped,
+    /// It does not hold, or what is measured is not where the file says.
+    Fail,
+}
+
+impl Verdict {
+    /// The word.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Missed => "missed",
+            Self::Kept => "kept",
+            Self::Skipped => "skipped",
+            Self::Fail => "FAIL",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tacit_scenario::input::Tree;
+
+    fn read(toml: &str) -> Result<Claim<()>, InputError> {
+        let tree = Tree::parse("test.toml", toml)?;
+        Claim::read(Section::root("test.toml", &tree), "paper", |_| Ok(()))
+    }
+
+    fn verdict(toml: &str, measured: f64, quick: bool) -> (Verdict, Option<String>) {
+        let outcome = read(toml).unwrap().judge(Some(measured), None, quick);
+        (outcome.verdict, outcome.reason())
+    }
+
+    const PLAIN: &str = "text = \"t\"\npaper = 100\ntolerance = \"5 %\"\n";
+    const MISSED: &str =
+        "text = \"t\"\npaper = 100\ntolerance = 5\ndeviation = \"why\"\nmeasured = [80, 90]\n";
+
+    #[test]
+    fn a_claim_that_is_missed_without_a_reason_fails() {
+        assert_eq!(verdict(PLAIN, 105.0, false), (Verdict::Pass, None));
+        assert_eq!(verdict(PLAIN, 106.0, false), (Verdict::Fail, None));
+        let nothing = read(PLAIN).unwrap().judge(None, None, false);
+        assert_eq!((nothing.verdict, nothing.measured_words().as_str()), (Verdict::Fail, "nothing"));
+    }
+
+    #[test]
+    fn a_deviation_fails_outside_its_range_upward_too() {
+        assert_eq!(verdict(MISSED, 85.0, false), (Verdict::Missed, Some("why".into())));
+        let wrong = "not within 80 to 90: the file's reason for the miss is wrong now (why)";
+        for measured in [79.0, 91.0, 100.0, 100_000.0] {
+            assert_eq!(verdict(MISSED, measured, false), (Verdict::Fail, Some(wrong.into())), "{measured}");
+        }
+        assert!(read(MISSED).unwrap().judge(None, None, false).fails(), "nothing is not in the range");
+    }
+
+    #[test]
+    fn a_quick_run_has_a_range_of_its_own_and_can_fail_it() {
+        assert_eq!(
+            verdict(MISSED, 97.0, true).0,
+            Verdict::Fail,
+            "the range of whole runs, if there is no other"
+        );
+        let quick = format!("{MISSED}quick = [92, 98]\n");
+        assert_eq!(verdict(&quick, 93.0, true), (Verdict::Missed, Some("why".into())));
+        assert_eq!(verdict(&quick, 97.0, true), (Verdict::Pass, None), "few runs may be lucky");
+        assert_eq!(verdict(&quick, 85.0, true).0, Verdict::Fail);
+        assert_eq!(verdict(&quick, 85.0, false).0, Verdict::Missed);
+        // Whole runs meet it, short ones do not, and say so.
+        let whole = format!("{PLAIN}quick = [80, 90]\n");
+        let said = Some("in short; whole runs meet it".into());
+        assert_eq!(verdict(&whole, 85.0, true), (Verdict::Missed, said));
+        assert_eq!(verdict(&whole, 100.0, false), (Verdict::Pass, None));
+        assert_eq!(verdict(&whole, 100.0, true).0, Verdict::Fail);
+        assert_eq!(verdict(&whole, 85.0, false).0, Verdict::Fail);
+    }
+
+    #[test]
+    fn a_regression_bound_is_kept_and_never_passes() {
+        let bound = "text = \"t\"\nregression = [9, 13]\nunit = \"%\"\n";
+        let kept = read(bound).unwrap().judge(Some(11.0), None, false);
+        assert_eq!((kept.verdict, kept.pass, kept.source.as_str()), (Verdict::Kept, false, "regression"));
+        assert_eq!((kept.said.as_str(), kept.paper), ("9 to 13", None));
+        assert_eq!(
+            verdict(bound, 14.0, false),
+            (Verdict::Fail, Some("not within 9 to 13, as it was before".into()))
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_judged_is_refused() {
+        let at_least =
+            "text = \"t\"\npaper = 100\nbound = \"at-least\"\ntolerance = 0\ndeviation = \"why\"\n";
+        for (toml, said) in [
+            (MISSED.replace("measured = [80, 90]", ""), "a claim that is missed says in which range"),
+            (format!("{PLAIN}measured = [80, 90]\n"), "belongs to a deviation"),
+            (MISSED.replace("90]", "95]"), "80 to 95 is not missed all over: 100 ± 5 is claimed"),
+            (MISSED.replace("[80, 90]", "[80, 120]"), "is not missed all over"),
+            (
+                format!("{at_least}measured = [90, 100]\n"),
+                "90 to 100 is not missed all over: >= 100 is claimed",
+            ),
+            (MISSED.replace("[80, 90]", "[90, 80]"), "is no range"),
+            (MISSED.replace("[80, 90]", "[90]"), "is no range"),
+            (format!("{PLAIN}quick = [80, 96]\n"), "80 to 96 is not missed all over: 100 ± 5 is claimed"),
+            (format!("{PLAIN}source = \"regression\"\n"), "has no value to reproduce"),
+            ("text = \"t\"\nregression = [1, 2]\npaper = 1\n".into(), "paper"),
+        ] {
+            let error = read(&toml).unwrap_err().to_string();
+            assert!(error.contains(said), "{said}: {error}");
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! Stored results: judged and made again.
+
+mod judge;
+mod replay;

@@ -1,0 +1,74 @@
+//! What a path loses however little is sent: the share that was lost while a cycle drained.
+//!
+//! A queue that overflows, or a policer, loses little at three quarters of the rate. What is lost then is lost by the path, so to
+//! send less brings no more of it across: what is to arrive has to be sent so much more often.
+
+/// Segments that must have been sent while draining before a share is told, and after which half of what was counted goes.
+const LEAST_SEGMENTS: u64 = 32;
+const MOST_SEGMENTS: u64 = 512;
+/// What a probe regains by its gain of 5/4 needs no help: shares below an eighth, in 256ths, count as none.
+const LEAST: u64 = 32;
+/// Nor is more than half believed.
+const MOST: u64 = 128;
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct BaseLoss {
+    lost: u64,
+    sent: u64,
+    share: u64,
+}
+
+impl BaseLoss {
+    /// Of what was sent while a cycle drained, so much was lost and delivered, in segments of `mss`.
+    pub fn update(&mut self, lost: u64, delivered: u64, mss: u64) {
+        self.lost += lost;
+        self.sent += lost + delivered;
+        if self.sent >= LEAST_SEGMENTS * mss {
+            let share = (self.lost * 256 / self.sent).min(MOST);
+            self.share = if share < LEAST { 0 } else { share };
+        }
+        if self.sent >= MOST_SEGMENTS * mss {
+            self.lost /= 2;
+            self.sent /= 2;
+        }
+    }
+
+    /// What is expected to be lost of `sent`, with a quarter for chance.
+    pub fn expected(&self, sent: u64) -> u64 {
+        sent / 256 * self.share * 5 / 4
+    }
+
+    /// What has to be sent for `arrives` to arrive.
+    pub fn sent_for(&self, arrives: u64) -> u64 {
+        (u128::from(arrives) * 256 / u128::from(256 - self.share)) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u64 = 1000;
+
+    #[test]
+    fn what_is_lost_while_draining_is_the_paths() {
+        let mut base = BaseLoss::default();
+        base.update(9 * MSS, 21 * MSS, MSS);
+        assert_eq!((base.sent_for(700), base.expected(256_000)), (700, 0), "30 packets are few");
+        base.update(30 * MSS, 70 * MSS, MSS);
+        assert_eq!(base.sent_for(700), 995);
+        assert_eq!(base.expected(256_000), 256_000 * 76 / 256 * 5 / 4);
+        // Drained, nothing is lost any more: the others were lost by sending.
+        (0..10).for_each(|_| base.update(0, 100 * MSS, MSS));
+        assert_eq!((base.sent_for(700), base.expected(256_000)), (700, 0));
+    }
+
+    #[test]
+    fn little_loss_says_nothing_and_of_much_half_is_believed() {
+        let mut base = BaseLoss::default();
+        (0..20).for_each(|_| base.update(12 * MSS, 88 * MSS, MSS));
+        assert_eq!(base.sent_for(700), 700);
+        (0..20).for_each(|_| base.update(80 * MSS, 20 * MSS, MSS));
+        assert_eq!(base.sent_for(700), 1400);
+    }
+}

@@ -1,0 +1,414 @@
+//! The window: what arrives in a round trip and between two ACKs, and a little more that waits at the bottleneck.
+//!
+//! quinn asks a controller for one number. It is the limit of what may be in flight, and quinn paces at 5/4 of it per
+//! smoothed round-trip time (RFC 9002 section 7.7). TACK has two numbers there, a rate and a limit twice as large, so that
+//! the rate decides how much waits; here the window does.
+
+use std::any::Any;
+use std::time::{Duration, Instant};
+
+use quinn::congestion::{Controller, ControllerMetrics};
+use quinn_proto::RttEstimator;
+
+use crate::delivery::{Delivery, Sample, bytes_in, bytes_per_s};
+use crate::windowed::WindowedMax;
+
+/// RFC 9002 section 7.2: ten packets, and no more than 14,720 bytes where they are large.
+const INITIAL_PACKETS: u64 = 10;
+const INITIAL_BYTES_MAX: u64 = 14_720;
+
+/// What may always be in flight, as in BBR (draft-cardwell-iccrg-bbr-congestion-control-00 section 4.2.3.3), and after
+/// persistent congestion (RFC 9002 section 7.6.2).
+const WINDOW_PACKETS_MIN: u64 = 4;
+const CONGESTED_PACKETS: u64 = 2;
+
+/// quinn sends while less than the window is in flight with the next packet, and a packet may be half an ACK's worth.
+const ROUNDING_PACKETS: u64 = 3;
+
+/// What waits at the bottleneck so that it never runs dry, and an access point has something to aggregate: CoDel's target
+/// (RFC 8289 section 4.4), which no queue manager counts as congestion.
+const STANDING_QUEUE: Duration = Duration::from_millis(5);
+
+/// Room is kept for ACKs that are up to so far apart: the most that the law has a receiver wait.
+const ACK_GAP_MAX: Duration = Duration::from_millis(100);
+
+/// How long a smallest round trip is believed: then less is sent for one, so that what waits is not taken for the path
+/// (BBR's ProbeRTT, draft-cardwell-iccrg-bbr-congestion-control-00 section 4.1.2.3).
+const MIN_RTT_VALID: Duration = Duration::from_secs(10);
+/// The round trip of one batch of ACKs is known with the next.
+const PROBE_RTT_BATCHES: u32 = 2;
+
+/// A probe sends so many sixteenths more; it doubles while it finds more.
+const PROBE_SIXTEENTHS: u64 = 1;
+const PROBE_SIXTEENTHS_MAX: u64 = 4;
+/// Rounds without a probe, so that with its two and the one that drains there are eight, as in BBR's cycle of gains.
+const CRUISE_ROUNDS: u32 = 5;
+/// Packets sent in the first round of a probe are acknowledged in the second.
+const PROBE_ROUNDS: u32 = 2;
+
+/// Startup ends when three rounds brought no quarter more (draft-cardwell-iccrg-bbr-congestion-control-00 section 4.3.2.2).
+const STARTUP_ROUNDS_WITHOUT_GROWTH: u32 = 3;
+
+/// Losses that may be those of a full queue: one packet in 50 of a round (BBRLossThresh of draft-ietf-ccwg-bbr section 2.5).
+const LOSS_DIVISOR: u64 = 50;
+/// Losses that noise does not explain, as a short queue has them when a window leaves at once: one in eight.
+const HEAVY_LOSS_DIVISOR: u64 = 8;
+/// In how many steps the room for ACKs and queue goes while losses are heavy, one a round, and comes back.
+const ROOM_STEPS: u64 = 8;
+
+const STARTUP: Phase = Phase::Startup { best_rate: 0, rounds_without_growth: 0 };
+
+/// How fast to look for more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// The window grows by what is acknowledged, until the rate no longer does.
+    Startup { best_rate: u64, rounds_without_growth: u32 },
+    /// As much as arrives, and a standing queue.
+    Cruise { rounds: u32 },
+    /// More by `sixteenths`, to see whether more arrives than `rate_before`.
+    Probe { sixteenths: u64, rate_before: u64, rounds: u32 },
+    /// No standing queue: what a probe or a lossy round left behind goes.
+    Drain,
+    /// Half of what the path holds, until packets sent `since` are acknowledged; none before so little is in flight.
+    ProbeRtt { since: Option<Instant>, batches: u32, smallest: Option<Duration> },
+}
+
+/// Smallest round-trip time.
+#[derive(Clone, Copy, Debug)]
+struct MinRtt {
+    value: Duration,
+    seen: Instant,
+}
+
+/// Packets that one batch acknowledges.
+#[derive(Clone, Copy, Debug)]
+struct Batch {
+    oldest_sent: Instant,
+    newest_sent: Instant,
+}
+
+/// Bytes of a round.
+#[derive(Clone, Copy, Debug, Default)]
+struct Round {
+    /// It ends when a packet sent after so many bytes were delivered is acknowledged.
+    ends_at_bytes: u64,
+    acked_bytes: u64,
+    lost_bytes: u64,
+    /// The application had too little to send, so that its rate says nothing about the path.
+    app_limited: bool,
+    /// A router told of congestion (RFC 3168).
+    marked: bool,
+}
+
+impl Round {
+    /// What is in flight but will not arrive, where `arriving` does.
+    fn lost_of(&self, arriving: u64) -> u64 {
+        let lost = u128::from(arriving) * u128::from(self.lost_bytes);
+        let lost = lost.checked_div(self.acked_bytes.into()).unwrap_or(0);
+        u64::try_from(lost).unwrap_or(u64::MAX).min(arriving / HEAVY_LOSS_DIVISOR)
+    }
+
+    /// More than one in `divisor` is lost. One packet of a short round is a loss, and not a rate of losses.
+    fn has_lost_one_in(&self, divisor: u64, mtu: u64) -> bool {
+        let all = self.acked_bytes.saturating_add(self.lost_bytes);
+        self.lost_bytes > mtu && self.lost_bytes > all / divisor
+    }
+}
+
+/// The state of a path.
+#[derive(Clone, Debug)]
+pub(crate) struct TackController {
+    mtu: u64,
+    window: u64,
+    phase: Phase,
+    delivery: Delivery,
+    /// Bytes per second.
+    rate: WindowedMax<u64>,
+    /// From when an ACK could have come to when it did.
+    ack_gap: WindowedMax<Duration>,
+    min_rtt: Option<MinRtt>,
+    last_ack: Option<Instant>,
+    batch: Option<Batch>,
+    round: Round,
+    last_round: Round,
+    /// Of [`ROOM_STEPS`].
+    room_steps: u64,
+    /// What quinn paces by.
+    smoothed_rtt: Option<Duration>,
+}
+
+impl TackController {
+    pub(crate) fn new(mtu: u16) -> Self {
+        let mut controller = Self {
+            mtu: mtu.into(),
+            window: 0,
+            phase: STARTUP,
+            delivery: Delivery::default(),
+            rate: WindowedMax::new(),
+            ack_gap: WindowedMax::new(),
+            min_rtt: None,
+            last_ack: None,
+            batch: None,
+            round: Round::default(),
+            last_round: Round::default(),
+            room_steps: ROOM_STEPS,
+            smoothed_rtt: None,
+        };
+        controller.window = controller.initial_window();
+        controller
+    }
+
+    /// One packet is acknowledged.
+    pub(crate) fn acked(&mut self, sent: Instant, bytes: u64, app_limited: bool) {
+        self.delivery.on_acked(bytes);
+        self.round.acked_bytes += bytes;
+        self.round.app_limited |= app_limited;
+        let batch = self.batch.get_or_insert(Batch { oldest_sent: sent, newest_sent: sent });
+        batch.oldest_sent = batch.oldest_sent.min(sent);
+        batch.newest_sent = batch.newest_sent.max(sent);
+        if matches!(self.phase, Phase::Startup { .. }) && !app_limited {
+            // Slow start (RFC 9002 section 7.3.1).
+            self.window = self.window.saturating_add(bytes);
+        }
+    }
+
+    /// And that was all that came at `now`.
+    pub(crate) fn end_acks(&mut self, now: Instant, in_flight: u64) {
+        let Some(batch) = self.batch.take() else { return };
+        self.measure_gap(now, batch);
+        let sample = self.delivery.on_end_acks(now, batch.newest_sent, in_flight);
+        if let Some(sample) = sample {
+            self.measure_rate(sample);
+        }
+        self.probe_rtt(now, batch.newest_sent, in_flight);
+        if sample.is_some_and(|sample| sample.delivered_before_bytes >= self.round.ends_at_bytes) {
+            self.end_round();
+        }
+        self.last_ack = Some(now);
+        self.set_window();
+    }
+
+    /// An ACK is late by no more than the time since the one before, and since the oldest packet in it could be acknowledged.
+    fn measure_gap(&mut self, now: Instant, batch: Batch) {
+        let possible = batch.oldest_sent + self.min_rtt.map_or(Duration::ZERO, |min| min.value);
+        let from = self.last_ack.map_or(possible, |last| last.max(possible));
+        self.ack_gap.add(now.saturating_duration_since(from).min(ACK_GAP_MAX));
+    }
+
+    fn measure_rate(&mut self, sample: Sample) {
+        let Some(rate) = sample.rate else { return };
+        // Less than a round trip says how ACKs were spread, not the path.
+        if self.min_rtt.is_some_and(|min| sample.interval < min.value) {
+            return;
+        }
+        self.rate.add(rate);
+    }
+
+    /// A round trip without the time for which its ACK was kept back.
+    pub(crate) fn measure_rtt(&mut self, now: Instant, rtt: Duration) {
+        if self.min_rtt.is_none_or(|min| rtt <= min.value) {
+            self.min_rtt = Some(MinRtt { value: rtt, seen: now });
+        }
+        if let Phase::ProbeRtt { since: Some(_), smallest, .. } = &mut self.phase {
+            *smallest = Some(smallest.map_or(rtt, |before| before.min(rtt)));
+        }
+    }
+
+    /// Sends little for a round when the smallest round trip is old.
+    fn probe_rtt(&mut self, now: Instant, acked_sent: Instant, in_flight: u64) {
+        let Some(min_rtt) = self.min_rtt else { return };
+        match &mut self.phase {
+            Phase::Startup { .. } => {}
+            Phase::ProbeRtt { since: since @ None, .. } if in_flight <= self.window => *since = Some(now),
+            Phase::ProbeRtt { since: Some(since), batches, smallest } if acked_sent >= *since => {
+                *batches += 1;
+                if *batches >= PROBE_RTT_BATCHES {
+                    let value = smallest.unwrap_or(min_rtt.value);
+                    self.min_rtt = Some(MinRtt { value, seen: now });
+                    self.phase = Phase::Cruise { rounds: 0 };
+                }
+            }
+            Phase::ProbeRtt { .. } => {}
+            _ if now.saturating_duration_since(min_rtt.seen) > MIN_RTT_VALID => {
+                self.phase = Phase::ProbeRtt { since: None, batches: 0, smallest: None };
+            }
+            _ => {}
+        }
+    }
+
+    fn end_round(&mut self) {
+        let round = self.round;
+        let rate = self.rate.max();
+        let is_heavy = round.has_lost_one_in(HEAVY_LOSS_DIVISOR, self.mtu);
+        let is_lossy = round.marked || round.has_lost_one_in(LOSS_DIVISOR, self.mtu);
+        self.room_steps =
+            if is_heavy { self.room_steps.saturating_sub(1) } else { ROOM_STEPS.min(self.room_steps + 1) };
+        if is_lossy {
+            // What arrived before the queue was full no longer does.
+            self.rate.forget_older_rounds();
+        }
+        self.phase = match self.phase {
+            Phase::ProbeRtt { .. } => self.phase,
+            Phase::Startup { .. } if is_heavy => Phase::Drain,
+            phase @ Phase::Startup { .. } if round.app_limited => phase,
+            Phase::Startup { best_rate, rounds_without_growth } => {
+                if rate >= best_rate.saturating_add(best_rate / 4) {
+                    Phase::Startup { best_rate: rate, rounds_without_growth: 0 }
+                } else if rounds_without_growth + 1 < STARTUP_ROUNDS_WITHOUT_GROWTH {
+                    Phase::Startup { best_rate, rounds_without_growth: rounds_without_growth + 1 }
+                } else {
+                    Phase::Drain
+                }
+            }
+            Phase::Drain if !round.marked => Phase::Cruise { rounds: 0 },
+            _ if is_lossy => Phase::Drain,
+            Phase::Drain => Phase::Cruise { rounds: 0 },
+            Phase::Cruise { rounds } if rounds + 1 < CRUISE_ROUNDS || round.app_limited => {
+                Phase::Cruise { rounds: rounds.saturating_add(1) }
+            }
+            Phase::Cruise { .. } => {
+                Phase::Probe { sixteenths: PROBE_SIXTEENTHS, rate_before: rate, rounds: 0 }
+            }
+            Phase::Probe { sixteenths, rate_before, rounds } if rounds + 1 < PROBE_ROUNDS => {
+                Phase::Probe { sixteenths, rate_before, rounds: rounds + 1 }
+            }
+            Phase::Probe { sixteenths, rate_before, .. } => self.judge_probe(sixteenths, rate_before),
+        };
+        if !round.app_limited {
+            self.rate.next_round();
+            self.ack_gap.next_round();
+        }
+        self.last_round = round;
+        self.round = Round { ends_at_bytes: self.delivery.delivered_bytes(), ..Round::default() };
+    }
+
+    /// More than half of what was added must have arrived.
+    fn judge_probe(&self, sixteenths: u64, rate_before: u64) -> Phase {
+        let found = self.rate.of_this_round();
+        if found >= rate_before.saturating_add(rate_before / 32 * sixteenths) {
+            let sixteenths = (sixteenths * 2).min(PROBE_SIXTEENTHS_MAX);
+            Phase::Probe { sixteenths, rate_before: found, rounds: 0 }
+        } else {
+            Phase::Drain
+        }
+    }
+
+    fn set_window(&mut self) {
+        let (rate, Some(min_rtt)) = (self.rate.max(), self.min_rtt) else { return };
+        if rate == 0 {
+            return;
+        }
+        let in_round_trip = bytes_in(rate, min_rtt.value);
+        let between_acks = bytes_in(rate, self.ack_gap.max()) / ROOM_STEPS * self.room_steps;
+        let arriving = in_round_trip.saturating_add(between_acks);
+        let arriving = arriving.saturating_add(self.last_round.lost_of(arriving));
+        let queue = bytes_in(rate, STANDING_QUEUE) / ROOM_STEPS * self.room_steps;
+        let with_queue = arriving.saturating_add(queue);
+        let rounding = ROUNDING_PACKETS * self.mtu;
+        let smallest = WINDOW_PACKETS_MIN * self.mtu;
+        self.window = match self.phase {
+            // Twice what arrives is enough to see twice the rate.
+            Phase::Startup { .. } => self.window.min(with_queue.saturating_mul(2).max(self.initial_window())),
+            Phase::Cruise { .. } => with_queue.saturating_add(rounding).max(smallest),
+            Phase::Probe { sixteenths, .. } => {
+                with_queue.saturating_add(with_queue / 16 * sixteenths).saturating_add(rounding).max(smallest)
+            }
+            Phase::Drain => arriving.saturating_add(rounding).max(smallest),
+            Phase::ProbeRtt { .. } => (in_round_trip / 2).max(smallest),
+        };
+    }
+
+    /// Packets are lost, or marked where nothing is.
+    pub(crate) fn congestion(&mut self, is_persistent: bool, lost_bytes: u64) {
+        if is_persistent {
+            // Nothing is known of a path that carried nothing for so long.
+            self.window = CONGESTED_PACKETS * self.mtu;
+            self.phase = STARTUP;
+            self.rate = WindowedMax::new();
+            self.ack_gap = WindowedMax::new();
+            self.min_rtt = None;
+            self.round = Round { ends_at_bytes: self.delivery.delivered_bytes(), ..Round::default() };
+            return;
+        }
+        self.round.lost_bytes = self.round.lost_bytes.saturating_add(lost_bytes);
+        self.round.marked |= lost_bytes == 0;
+    }
+}
+
+/// The sample that changed a smoothed round-trip time from `before` to `smoothed`. quinn subtracts the delay that the peer
+/// says its ACK had, but shows only what is smoothed: 7/8 of that before and 1/8 of the sample (RFC 9002 section 5.3). No
+/// sample is below `min`, and the first one is all there is.
+fn last_sample(before: Duration, smoothed: Duration, min: Duration) -> Option<Duration> {
+    (smoothed != before).then(|| (smoothed * 8).saturating_sub(before * 7).max(min))
+}
+
+impl Controller for TackController {
+    fn on_sent(&mut self, now: Instant, _bytes: u64, _last_packet_number: u64) {
+        self.delivery.on_sent(now);
+    }
+
+    fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, app_limited: bool, rtt: &RttEstimator) {
+        let before = self.smoothed_rtt.replace(rtt.get());
+        if let Some(sample) = before.and_then(|before| last_sample(before, rtt.get(), rtt.min())) {
+            self.measure_rtt(now, sample);
+        }
+        self.acked(sent, bytes, app_limited);
+    }
+
+    fn on_end_acks(
+        &mut self,
+        now: Instant,
+        in_flight: u64,
+        _app_limited: bool,
+        _largest_packet_num_acked: Option<u64>,
+    ) {
+        self.end_acks(now, in_flight);
+    }
+
+    fn on_congestion_event(
+        &mut self,
+        _now: Instant,
+        _sent: Instant,
+        is_persistent_congestion: bool,
+        lost_bytes: u64,
+    ) {
+        self.congestion(is_persistent_congestion, lost_bytes);
+    }
+
+    fn on_mtu_update(&mut self, new_mtu: u16) {
+        self.mtu = new_mtu.into();
+        self.window = self.window.max(CONGESTED_PACKETS * self.mtu);
+    }
+
+    fn window(&self) -> u64 {
+        self.window
+    }
+
+    fn metrics(&self) -> ControllerMetrics {
+        let mut metrics = ControllerMetrics::default();
+        metrics.congestion_window = self.window;
+        // What quinn's pacer does with the window (RFC 9002 section 7.7), in bits.
+        metrics.pacing_rate = self
+            .smoothed_rtt
+            .and_then(|rtt| bytes_per_s(self.window, rtt))
+            .map(|rate| rate.saturating_mul(10));
+        metrics
+    }
+
+    fn clone_box(&self) -> Box<dyn Controller> {
+        Box::new(self.clone())
+    }
+
+    fn initial_window(&self) -> u64 {
+        // RFC 9002 section 7.2.
+        INITIAL_BYTES_MAX.clamp(2 * self.mtu, INITIAL_PACKETS * self.mtu)
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}
+
+#[cfg(test)]
+#[path = "controller_tests.rs"]
+mod tests;

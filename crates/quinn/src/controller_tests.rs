@@ -1,0 +1,270 @@
+use super::*;
+use crate::MAX_ACK_DELAY;
+use crate::delivery::bytes_in;
+use crate::model::{Model, PACKET_BYTES, Path, Seen, start};
+
+const MS: Duration = Duration::from_millis(1);
+const SECOND: Duration = Duration::from_secs(1);
+/// 220 Mb/s, as 802.11n at 300 Mb/s carries.
+const RATE: u64 = 27_500_000;
+/// Round trips of the wire, in ms.
+const ROUND_TRIPS: [u32; 3] = [10, 80, 200];
+
+fn path(rtt_ms: u32) -> Path {
+    Path {
+        rate_bytes_per_s: RATE,
+        rtt: MS * rtt_ms,
+        // Linux's queue of a device.
+        queue_bytes: 1_000 * PACKET_BYTES,
+        max_ack_delay: MAX_ACK_DELAY,
+        lost_per_mille: 0,
+        acks_lost_per_mille: 0,
+    }
+}
+
+/// Bytes that arrive between a packet and its ACK.
+fn arriving(path: &Path) -> u64 {
+    bytes_in(path.rate_bytes_per_s, path.rtt + path.max_ack_delay)
+}
+
+/// Percent of the path's rate.
+fn percent(seen: &Seen, path: &Path) -> u64 {
+    seen.bytes_per_s() * 100 / path.rate_bytes_per_s
+}
+
+/// Past startup, and short of the time at which the smallest round trip is looked for.
+fn settled(path: Path) -> (Model, Seen) {
+    let mut model = Model::new(path);
+    model.run(SECOND * 5);
+    let seen = model.run(SECOND * 4);
+    (model, seen)
+}
+
+#[test]
+fn the_rate_of_a_bottleneck_is_found_and_little_waits() {
+    for rtt_ms in ROUND_TRIPS {
+        let path = path(rtt_ms);
+        let (model, seen) = settled(path);
+        assert!(percent(&seen, &path) >= 98, "{rtt_ms} ms: {} %", percent(&seen, &path));
+        let measured = model.controller.rate.max();
+        assert!((RATE * 99 / 100..RATE * 102 / 100).contains(&measured), "{rtt_ms} ms: {measured} bytes/s");
+        // The standing queue, what an interval brings at once, and a probe's sixteenth.
+        let most = bytes_in(RATE, (STANDING_QUEUE + path.max_ack_delay) * 17 / 16 + path.rtt / 16);
+        let waiting = seen.waiting_percentile(95);
+        assert!(waiting <= most, "{rtt_ms} ms: {waiting} bytes wait, of {most}");
+    }
+}
+
+#[test]
+fn losses_at_random_are_no_reason_to_send_less() {
+    for rtt_ms in ROUND_TRIPS {
+        for lost_per_mille in [10, 50] {
+            let path = Path { lost_per_mille, ..path(rtt_ms) };
+            let (_, seen) = settled(path);
+            let name = format!("{rtt_ms} ms and {lost_per_mille} of 1,000");
+            assert!(percent(&seen, &path) >= 97, "{name}: {} %", percent(&seen, &path));
+            // Each loss is told at once, so that no room for an interval is needed.
+            let path_holds = bytes_in(RATE, path.rtt);
+            assert!(seen.window_min >= path_holds, "{name}: {} bytes", seen.window_min);
+        }
+    }
+}
+
+#[test]
+fn room_is_kept_for_the_interval_that_there_is() {
+    for rtt_ms in ROUND_TRIPS {
+        for delay_ms in [0, 5, 25, 50] {
+            let path = Path { max_ack_delay: MS * delay_ms, ..path(rtt_ms) };
+            let (_, seen) = settled(path);
+            let name = format!("{rtt_ms} ms and {delay_ms} ms");
+            assert!(percent(&seen, &path) >= 97, "{name}: {} %", percent(&seen, &path));
+            assert!(seen.window_min >= arriving(&path), "{name}: {} bytes", seen.window_min);
+            // And no more than that: beside the standing queue, one that grows by a probe.
+            let most = bytes_in(RATE, path.rtt + path.max_ack_delay + STANDING_QUEUE + MS) * 5 / 4;
+            assert!(seen.window_max <= most, "{name}: {} bytes, of {most}", seen.window_max);
+        }
+    }
+}
+
+#[test]
+fn lost_acks_cost_little() {
+    for rtt_ms in ROUND_TRIPS {
+        let path = Path { acks_lost_per_mille: 100, ..path(rtt_ms) };
+        let (_, seen) = settled(path);
+        assert!(percent(&seen, &path) >= 96, "{rtt_ms} ms: {} %", percent(&seen, &path));
+    }
+}
+
+#[test]
+fn a_burst_of_losses_leaves_room_for_what_arrives() {
+    let path = path(80);
+    let (mut model, _) = settled(path);
+    model.outage_until = Some(model.now + MS * 40);
+    let seen = model.run(SECOND);
+    assert!(seen.lost_bytes > bytes_in(RATE, MS * 20), "{} bytes lost", seen.lost_bytes);
+    assert!(seen.window_min >= arriving(&path), "{} bytes", seen.window_min);
+    // The outage, and as much again until losses are told and filled.
+    assert!(percent(&seen, &path) >= 90, "{} %", percent(&seen, &path));
+}
+
+/// RFC 9002 section 7.6.2.
+#[test]
+fn persistent_congestion_starts_anew() {
+    let path = path(80);
+    let (mut model, _) = settled(path);
+    model.controller.congestion(true, 100 * PACKET_BYTES);
+    assert_eq!(model.controller.window(), 2 * PACKET_BYTES);
+    model.run(SECOND * 3);
+    assert!(percent(&model.run(SECOND), &path) >= 97);
+}
+
+/// RFC 3168 section 5: as to a loss, so what waits at the router goes.
+#[test]
+fn a_mark_ends_the_standing_queue() {
+    let path = path(80);
+    let (mut model, seen) = settled(path);
+    let mut window_max = 0;
+    for _ in 0..20 {
+        model.controller.congestion(false, 0);
+        window_max = model.run(path.rtt).window_max;
+    }
+    assert_eq!(model.controller.phase, Phase::Drain);
+    assert!(window_max < seen.window_max, "{window_max}");
+    assert!(window_max >= arriving(&path), "{window_max}");
+}
+
+/// What leaves at once after an ACK finds no place in a queue of 5 ms: without less room more is lost than arrives.
+#[test]
+fn a_short_queue_takes_the_room_away() {
+    for rtt_ms in ROUND_TRIPS {
+        let path = Path { queue_bytes: 100 * PACKET_BYTES, ..path(rtt_ms) };
+        let (_, seen) = settled(path);
+        let lost = seen.lost_bytes * 100 / seen.delivered_bytes;
+        assert!(lost <= 20, "{rtt_ms} ms: {lost} % lost");
+        assert!(percent(&seen, &path) >= 80, "{rtt_ms} ms: {} %", percent(&seen, &path));
+    }
+}
+
+#[test]
+fn twice_the_interval_is_queue_enough() {
+    for rtt_ms in [10, 80] {
+        let path = Path { queue_bytes: 2 * bytes_in(RATE, MAX_ACK_DELAY), ..path(rtt_ms) };
+        let (_, seen) = settled(path);
+        assert!(percent(&seen, &path) >= 98, "{rtt_ms} ms: {} %", percent(&seen, &path));
+        assert!(
+            seen.lost_bytes <= seen.delivered_bytes / 1_000,
+            "{rtt_ms} ms: {} bytes lost",
+            seen.lost_bytes
+        );
+    }
+}
+
+#[test]
+fn a_path_that_becomes_four_times_faster_is_filled() {
+    let slow = Path { rate_bytes_per_s: RATE / 4, ..path(40) };
+    let (mut model, _) = settled(slow);
+    model.path = path(40);
+    model.run(SECOND * 3);
+    let seen = model.run(SECOND);
+    assert!(percent(&seen, &model.path) >= 95, "{} %", percent(&seen, &model.path));
+}
+
+#[test]
+fn a_path_that_becomes_four_times_slower_is_not_flooded() {
+    let (mut model, _) = settled(path(40));
+    model.path.rate_bytes_per_s = RATE / 4;
+    model.run(SECOND * 4);
+    let seen = model.run(SECOND);
+    let most = bytes_in(RATE / 4, (STANDING_QUEUE + MAX_ACK_DELAY) * 2);
+    assert!(seen.waiting_percentile(95) <= most, "{} of {most}", seen.waiting_percentile(95));
+}
+
+#[test]
+fn a_longer_way_is_noticed() {
+    let (mut model, _) = settled(path(20));
+    model.path.rtt = MS * 60;
+    model.run(SECOND * 15);
+    let seen = model.run(SECOND * 5);
+    assert!(percent(&seen, &model.path) >= 95, "{} %", percent(&seen, &model.path));
+}
+
+#[test]
+fn what_waits_is_not_taken_for_the_path() {
+    let path = path(40);
+    let mut model = Model::new(path);
+    model.run(SECOND * 60);
+    let min_rtt = model.controller.min_rtt.unwrap().value;
+    assert!(min_rtt <= path.rtt + STANDING_QUEUE, "{min_rtt:?}");
+}
+
+#[test]
+fn a_slow_path_has_a_window_of_some_packets() {
+    // 1 Mb/s.
+    let path = Path { rate_bytes_per_s: 125_000, ..path(40) };
+    let mut model = Model::new(path);
+    model.run(SECOND * 10);
+    let seen = model.run(SECOND * 10);
+    assert!(percent(&seen, &path) >= 95, "{} %", percent(&seen, &path));
+    assert!(seen.window_min >= WINDOW_PACKETS_MIN * PACKET_BYTES);
+    assert!(seen.window_max <= 16 * PACKET_BYTES, "{} bytes", seen.window_max);
+}
+
+/// An application that sends little says nothing of the path.
+#[test]
+fn a_pause_of_the_application_is_not_a_slow_path() {
+    let (mut model, seen) = settled(path(10));
+    let controller = &mut model.controller;
+    let mut now = model.now;
+    for number in 0..100 {
+        controller.on_sent(now, PACKET_BYTES, number);
+        controller.acked(now, PACKET_BYTES, true);
+        controller.end_acks(now + MS * 20, 0);
+        now += MS * 50;
+    }
+    assert!(controller.window() >= seen.window_min, "{}", controller.window());
+}
+
+/// RFC 9002 section 5.3, there and back.
+#[test]
+fn a_sample_is_known_by_what_it_changed() {
+    let (mut smoothed, min) = (MS * 50, MS * 40);
+    for sample in [MS * 40, MS * 90, MS * 41 + Duration::from_nanos(7), MS * 300] {
+        let before = smoothed;
+        smoothed = (before * 7 + sample) / 8;
+        let known = last_sample(before, smoothed, min).unwrap();
+        assert!(sample.abs_diff(known) < Duration::from_nanos(8), "{known:?} for {sample:?}");
+    }
+    assert_eq!(last_sample(smoothed, smoothed, min), None);
+    // Before the first there is a guess (RFC 9002 section 6.2.2), which the first replaces.
+    assert_eq!(last_sample(MS * 333, MS * 40, MS * 40), Some(MS * 40));
+}
+
+#[test]
+fn quinn_is_told_the_window_and_its_pace() {
+    let mut controller = TackController::new(1_200);
+    // RFC 9002 section 7.2.
+    assert_eq!(controller.initial_window(), 12_000);
+    assert_eq!(TackController::new(9_000).initial_window(), 18_000);
+    assert_eq!(controller.metrics().congestion_window, 12_000);
+    assert_eq!(controller.metrics().pacing_rate, None, "no round trip is known");
+    controller.smoothed_rtt = Some(MS * 10);
+    // 12,000 bytes each 10 ms are 9.6 Mb/s, and 5/4 of it.
+    assert_eq!(controller.metrics().pacing_rate, Some(12_000_000));
+}
+
+#[test]
+fn a_packet_always_fits_into_the_window() {
+    let mut controller = TackController::new(1_200);
+    controller.congestion(true, 0);
+    controller.on_mtu_update(9_000);
+    assert_eq!(controller.window(), 18_000);
+}
+
+#[test]
+fn acks_of_nothing_that_is_known_change_nothing() {
+    let (now, mut controller) = (start(), TackController::new(1_200));
+    controller.end_acks(now, 0);
+    controller.acked(now, 0, false);
+    controller.end_acks(now, 0);
+    assert_eq!(controller.window(), controller.initial_window());
+}

@@ -1,0 +1,182 @@
+//! What may be said to a client before, or while, it hears the server: by twins that are faster, by the network, and by a server
+//! that is full.
+
+use super::*;
+
+impl Net {
+    /// The datagrams on their way to the server.
+    fn on_their_way(&mut self) -> Vec<Vec<u8>> {
+        self.drain();
+        let to_server =
+            self.flying.iter().map(|Reverse(flying)| flying).filter(|flying| flying.3 == server_address());
+        to_server.map(|flying| flying.4.clone()).collect()
+    }
+
+    fn say_to_client(&mut self, bytes: &[u8]) {
+        self.client.handle(self.now, server_address(), Ecn::NotEct, &mut bytes.to_vec());
+    }
+
+    fn state_of(&mut self, client: u32) -> (bool, Result<(), ConnectionError>) {
+        let session = self.client.session(client).unwrap();
+        (session.is_connected(), session.alive())
+    }
+}
+
+/// A server with another key that sees what the client sends, and answers before the server does.
+struct Twin(Hub);
+
+impl Twin {
+    fn new() -> Self {
+        Self(server(&Config::default(), &Identity::generate()))
+    }
+
+    fn answers(&mut self, net: &mut Net) {
+        for mut bytes in net.on_their_way() {
+            self.0.handle(net.now, net.client_at, Ecn::NotEct, &mut bytes);
+            let mut answer = Vec::new();
+            while self.0.poll_transmit(net.now, &mut answer).is_some() {
+                net.say_to_client(&answer);
+                answer.clear();
+            }
+        }
+    }
+}
+
+#[test]
+fn a_twin_ahead_of_the_server_keeps_nobody_from_it() {
+    let mut net = Net::new();
+    let client = net.connect();
+    let mut twin = Twin::new();
+    for _ in 0..100 {
+        twin.answers(&mut net);
+        net.run(Duration::from_millis(3));
+    }
+    assert_eq!(net.state_of(client), (true, Ok(())));
+    assert_eq!(net.client.look(client).unwrap().peer(), Some(net.server_identity.public()));
+    assert!(net.server.accept().is_some());
+}
+
+#[test]
+fn who_alone_answers_with_another_key_is_told_of_within_a_second() {
+    let mut net = Net::new();
+    let expected = net.server_identity.public();
+    let other = Identity::generate();
+    net.server = server(&Config::default(), &other);
+    let client = net.connect();
+    net.run(Duration::from_secs(1));
+    let found = other.public();
+    assert_eq!(net.state_of(client), (false, Err(ConnectionError::WrongPeer { expected, found })));
+}
+
+#[test]
+fn forged_first_datagrams_retries_and_refusals_keep_nobody_from_the_server() {
+    let mut net = Net::new();
+    let client = net.connect();
+    let first = net.on_their_way().pop().expect("a client begins");
+    // From the client's address with its number, and another ephemeral key; and the client's own, twice.
+    let mut forged = first.clone();
+    forged[10..42].iter_mut().for_each(|octet| *octet ^= 0x55);
+    for bytes in [forged, first.clone(), first] {
+        net.server.handle(net.now, net.client_at, Ecn::NotEct, &mut bytes.clone());
+    }
+    let say = |kind, body: &[u8]| datagram(kind, ConnectionId(client), body);
+    for number in 0..20 {
+        net.say_to_client(&say(kind::RETRY, &[number; crate::token::LEN]));
+        net.say_to_client(&say(kind::BUSY, &[1 + number % 2]));
+        net.say_to_client(&say(kind::RESPONSE, &[number; 120]));
+    }
+    net.client.on_unreachable(net.now, server_address(), &net.seen[0].2.clone(), true);
+    net.run(Duration::from_secs(2));
+    assert_eq!(net.state_of(client), (true, Ok(())));
+}
+
+#[test]
+fn a_connection_comes_about_where_half_of_all_datagrams_are_lost() {
+    for seed in 0..40 {
+        let mut net = Net::new();
+        net.order = seed * 1_000;
+        net.lose = |order| scattered(order).is_multiple_of(2);
+        let client = net.connect();
+        net.run(Duration::from_secs(10));
+        assert_eq!(net.state_of(client), (true, Ok(())), "{seed}");
+    }
+}
+
+#[test]
+fn a_server_that_is_full_says_so() {
+    let mut net = Net::with(&Config { max_connections: 1, ..Config::default() });
+    let first = net.connect();
+    net.run(Duration::from_secs(1));
+    assert_eq!(net.state_of(first), (true, Ok(())));
+    let second = net.connect();
+    net.run(Duration::from_secs(1));
+    let full = Err(ConnectionError::Busy(Busy::Connections));
+    assert_eq!(net.state_of(second), (false, full));
+    // What is closed gives its place back.
+    let server = net.server.accept().expect("the first connected");
+    for (hub, id) in [(&mut net.client, first), (&mut net.server, server)] {
+        let session = hub.session(id).unwrap();
+        session.close(0, "");
+        session.handles = 0;
+    }
+    net.run(Duration::from_secs(1));
+    let third = net.connect();
+    net.run(Duration::from_secs(1));
+    assert_eq!(net.state_of(third), (true, Ok(())));
+}
+
+/// The network says of each datagram that nobody listens, as it does or as somebody does in its name.
+fn refuse_all(net: &mut Net, refused: bool) {
+    for (_, to, bytes) in std::mem::take(&mut net.seen) {
+        if to == server_address() {
+            net.client.on_unreachable(net.now, to, &bytes, refused);
+        }
+    }
+}
+
+#[test]
+fn a_port_where_nobody_listens_is_told_within_a_second() {
+    for refused in [true, false] {
+        let mut net = Net::new();
+        net.lose = |_| true;
+        let client = net.connect();
+        for _ in 0..100 {
+            net.run(Duration::from_millis(10));
+            refuse_all(&mut net, refused);
+        }
+        assert_eq!(net.state_of(client), (false, Err(ConnectionError::Unreachable)));
+    }
+}
+
+#[test]
+fn a_server_that_is_there_belies_the_network() {
+    let mut net = Net::new();
+    let (client, _) = net.begin(100_000);
+    for _ in 0..300 {
+        net.run(Duration::from_millis(10));
+        refuse_all(&mut net, true);
+    }
+    assert_eq!(net.state_of(client), (true, Ok(())));
+    // One that is gone does not. Nothing was under way; the next probe finds out.
+    net.lose = |_| true;
+    for _ in 0..1_100 {
+        net.run(Duration::from_millis(10));
+        refuse_all(&mut net, true);
+    }
+    assert_eq!(net.state_of(client), (true, Err(ConnectionError::Unreachable)));
+}
+
+/// That there is no way to a host may be true for a while: a connection that stands outlives it.
+#[test]
+fn a_connection_outlives_a_path_that_is_gone_for_a_while() {
+    let mut net = Net::new();
+    let (client, _) = net.begin(100_000);
+    net.lose = |_| true;
+    for _ in 0..500 {
+        net.run(Duration::from_millis(10));
+        refuse_all(&mut net, false);
+    }
+    net.lose = |_| false;
+    net.run(Duration::from_secs(20));
+    assert_eq!(net.state_of(client), (true, Ok(())));
+}

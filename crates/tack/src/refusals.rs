@@ -1,0 +1,103 @@
+//! What the network says of datagrams that were sent (ICMP and ICMPv6: RFC 1122 section 4.1.3.3, RFC 4443 section 3.1): that nobody
+//! listens at a port, or that there is no way to a host.
+//!
+//! Linux keeps it in a queue of the socket's own (`IP_RECVERR`), with the datagram's address and its beginning, by which the
+//! connection is found. It is a hint: whoever has seen a datagram can say such a thing of it.
+
+use std::io::{self, IoSliceMut};
+use std::net::SocketAddr;
+use std::os::fd::AsRawFd;
+
+use nix::cmsg_space;
+use nix::errno::Errno;
+use nix::libc::{self, sock_extended_err};
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, setsockopt, sockopt};
+use tokio::net::UdpSocket;
+
+/// Octets of a datagram that are looked at: its kind and the number of its connection.
+const BEGINS: usize = 5;
+
+/// Octets of control messages beside the one that is looked for: addresses, marks and lengths, a few dozen.
+const OTHERS: usize = 512;
+
+/// A datagram that nobody took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    pub to: SocketAddr,
+    pub begins: [u8; BEGINS],
+    /// The host says that no program listens; otherwise somebody says that the host is not reached.
+    pub by_host: bool,
+}
+
+/// Has the system keep what the network says of this socket's datagrams.
+///
+/// # Errors
+/// Where it does not.
+pub(crate) fn ask_for(socket: &UdpSocket) -> io::Result<()> {
+    if socket.local_addr()?.is_ipv6() {
+        setsockopt(socket, sockopt::Ipv6RecvErr, &true)?;
+    }
+    // IPv4's datagrams of a socket for both families too.
+    Ok(setsockopt(socket, sockopt::Ipv4RecvErr, &true)?)
+}
+
+/// The next of what it has kept; `None` for what says nothing of the other end.
+///
+/// # Errors
+/// `WouldBlock` where there is no more.
+pub(crate) fn next(socket: &UdpSocket) -> io::Result<Option<Refusal>> {
+    let mut begins = [0; BEGINS];
+    let mut slices = [IoSliceMut::new(&mut begins)];
+    // What is said, with the address of whoever says it; before it the system puts what the socket wants to know of datagrams.
+    let mut space = cmsg_space!(sock_extended_err, libc::sockaddr_in6, [u8; OTHERS]);
+    let flags = MsgFlags::MSG_ERRQUEUE | MsgFlags::MSG_DONTWAIT;
+    let message = recvmsg::<SockaddrStorage>(socket.as_raw_fd(), &mut slices, Some(&mut space), flags)?;
+    let to = message.address.and_then(|address| of_storage(&address));
+    let said = message.cmsgs()?.find_map(|message| match message {
+        ControlMessageOwned::Ipv4RecvErr(error, _) | ControlMessageOwned::Ipv6RecvErr(error, _) => {
+            by_host(&error)
+        }
+        _ => None,
+    });
+    let len = message.bytes;
+    Ok(to.zip(said).filter(|_| len == BEGINS).map(|(to, by_host)| Refusal { to, begins, by_host }))
+}
+
+/// Whether the host itself refuses; `None` for what is no refusal: what the system says itself, and packets that are too long.
+fn by_host(error: &sock_extended_err) -> Option<bool> {
+    if !matches!(error.ee_origin, libc::SO_EE_ORIGIN_ICMP | libc::SO_EE_ORIGIN_ICMP6) {
+        return None;
+    }
+    match Errno::from_raw(error.ee_errno as i32) {
+        Errno::ECONNREFUSED => Some(true),
+        Errno::EHOSTUNREACH | Errno::ENETUNREACH | Errno::EHOSTDOWN | Errno::ENONET => Some(false),
+        _ => None,
+    }
+}
+
+fn of_storage(address: &SockaddrStorage) -> Option<SocketAddr> {
+    let v4 = address.as_sockaddr_in().map(|v4| SocketAddr::from((v4.ip(), v4.port())));
+    v4.or_else(|| address.as_sockaddr_in6().map(|v6| SocketAddr::from((v6.ip(), v6.port()))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::Ipv4Addr;
+    use tokio::io::Interest;
+
+    #[tokio::test]
+    async fn a_port_where_nobody_listens_is_told_with_the_datagram() {
+        let gone = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        // An endpoint's socket wants to know more of each datagram.
+        crate::driver::offloads(&socket).unwrap();
+        ask_for(&socket).unwrap();
+        assert_eq!(next(&socket).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        socket.send_to(b"1234567", gone).await.unwrap();
+        socket.ready(Interest::ERROR).await.unwrap();
+        let refusal = Refusal { to: gone, begins: *b"12345", by_host: true };
+        assert_eq!(next(&socket).unwrap(), Some(refusal));
+        assert_eq!(next(&socket).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+    }
+}

@@ -1,0 +1,4 @@
+//! Endpoints on loopback, alone and through a relay that does its worst.
+
+mod chaos;
+mod exchange;
