@@ -6,8 +6,9 @@
 /// Segments that must have been sent while draining before a share is told, and after which half of what was counted goes.
 const LEAST_SEGMENTS: u64 = 32;
 const MOST_SEGMENTS: u64 = 512;
-/// What a probe regains by its gain of 5/4 needs no help: shares below an eighth, in 256ths, count as none.
-const LEAST: u64 = 32;
+/// What a probe regains by its gain of 5/4 needs no help, and flows that share a short buffer lose an eighth while they drain: shares
+/// below 3/16, in 256ths, count as none.
+const LEAST: u64 = 48;
 /// Nor is more than half believed.
 const MOST: u64 = 128;
 

@@ -12,7 +12,7 @@ const LOSS_PART: u64 = 50;
 /// lose 10 %, a policer's or a shallow buffer's overflow is more.
 const LOSS_PART_ALONE: u64 = 6;
 /// In startup, before it is known how much the path loses, up to one in two: where the rate grows no more it ends anyway. Ours.
-const LOSS_PART_STARTING: u64 = 2;
+const LOSS_PART_STARTING: u64 = 6;
 /// And so many packets more: chance must not do it in a short round.
 const ALLOWANCE_SEGMENTS: u64 = 4;
 /// A queue stood all through a round whose least round-trip time was this part above the smallest.

@@ -78,6 +78,11 @@ impl Standing {
         UNIT + u64::try_from(lift).unwrap_or(u64::MAX).min(LIFT_MAX)
     }
 
+    /// The queue is longer than this flow keeps it: others do, or it has not been drained.
+    pub fn is_long(&self, rate: BitRate, least: Duration) -> bool {
+        self.queue > self.target_time(rate) * 2 + least / 4
+    }
+
     /// What a probe asks for beyond the rate, and gives up after it, in 256ths.
     pub fn step(&self) -> u64 {
         self.step
@@ -86,8 +91,7 @@ impl Standing {
     /// A cycle of gains begins, after a probe that `found` more. A queue that others keep up is answered by whole steps, or they
     /// would take what small ones leave.
     pub fn on_cycle(&mut self, found: bool, rate: BitRate, least: Duration) {
-        let others = self.queue > self.target_time(rate) * 2 + least / 4;
-        self.step = match (others, found) {
+        self.step = match (self.is_long(rate, least), found) {
             (true, _) => STEP_MAX,
             (false, true) => (self.step * 2).min(STEP_MAX),
             (false, false) => STEP,
