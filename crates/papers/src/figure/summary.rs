@@ -402,8 +402,9 @@ cells = [{ paper = 30.2, measure = { value = \"UDP\", x = 54 } }, {}]
     fn what_cannot_be_made_is_judged_again_by_what_was_measured() {
         let (figure, outcome) = made();
         let figures = [figure];
-        let before =
-            summary(&figures, &[outcome.clone()], None).unwrap().replace(tacit_runs::VERSION, "0.1 (old)");
+        let before = summary(&figures, std::slice::from_ref(&outcome), None)
+            .unwrap()
+            .replace(tacit_runs::VERSION, "0.1 (old)");
         let cannot = Outcome { skipped: Some("no root".into()), claims: Vec::new(), table: None, ..outcome };
         let text = summary(&figures, std::slice::from_ref(&cannot), Some(&before)).unwrap();
         assert!(text.contains("why | paper <= 4.36 B | 23.92, within 20 to 25 | missed |"), "{text}");
