@@ -22,7 +22,7 @@ pub fn run(args: FetchArgs) -> Result<ExitCode, Failure> {
         Some(path) if path == Path::new(STDOUT) => None,
         Some(path) => Some(path),
         None => Some(PathBuf::from(target.file_name().ok_or_else(|| {
-            NetError::Argument(format!("{} names no file: say where to put it with -o FILE", args.url))
+            NetError::Argument(format!("{} has no file name; add -o FILE", args.url))
         })?)),
     };
     let mut settings =
