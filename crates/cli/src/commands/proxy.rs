@@ -228,8 +228,9 @@ struct Plan {
 }
 
 fn plan(args: &ProxyArgs, server: &str) -> Result<Plan, InputError> {
-    let server = cp::server(server, PROXY_PORT)
-        .ok_or_else(|| InputError::new("SERVER", format!("{server:?} is not an address")).allowed("HOST[:PORT]"))?;
+    let server = cp::server(server, PROXY_PORT).ok_or_else(|| {
+        InputError::new("SERVER", format!("{server:?} is not an address")).allowed("HOST[:PORT]")
+    })?;
     let mut listeners = Vec::new();
     if args.socks5 {
         let address = args.listen.unwrap_or_else(|| ([127, 0, 0, 1], SOCKS_PORT).into());

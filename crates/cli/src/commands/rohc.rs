@@ -37,7 +37,10 @@ pub fn run(args: RohcArgs) -> Result<ExitCode, Failure> {
                 print(&comparison.to_text())?;
             }
             if comparison.wrong > 0 {
-                note(&format!("tacit: {}: {} packets differ after decompression", comparison.other, comparison.wrong));
+                note(&format!(
+                    "tacit: {}: {} packets differ after decompression",
+                    comparison.other, comparison.wrong
+                ));
                 return Ok(ExitCode::from(FAILED));
             }
             Ok(ExitCode::SUCCESS)

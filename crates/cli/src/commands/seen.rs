@@ -57,9 +57,8 @@ pub async fn listen(args: &MetricsArgs) -> Result<Option<TcpListener>, Failure> 
     check(args)?;
     let Some(address) = args.metrics else { return Ok(None) };
     let listener = TcpListener::bind(address).await;
-    let wrong = |error: std::io::Error| {
-        InputError::new("--metrics", format!("cannot listen on {address}: {error}"))
-    };
+    let wrong =
+        |error: std::io::Error| InputError::new("--metrics", format!("cannot listen on {address}: {error}"));
     Ok(Some(listener.map_err(wrong)?))
 }
 

@@ -25,10 +25,7 @@ pub fn run(args: &SweepArgs) -> Result<ExitCode, Failure> {
         print_json(&swept)?;
         return Ok(ExitCode::SUCCESS);
     }
-    print(&format!(
-        "{} runs in {} files, {} of them reused\n",
-        swept.runs, swept.files, swept.reused
-    ))?;
+    print(&format!("{} runs in {} files, {} of them reused\n", swept.runs, swept.files, swept.reused))?;
     note(&format!("results: {}/**/*.parquet", directory.runs().display()));
     Ok(ExitCode::SUCCESS)
 }

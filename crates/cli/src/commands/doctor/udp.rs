@@ -48,17 +48,20 @@ fn checks(machine: &Machine) -> [Check; 4] {
             "udp gso",
             machine.send_segments,
             "datagrams per send",
-            "one datagram per send; UDP_SEGMENT needs Linux 4.18, and some containers lack it"
-                .to_owned(),
+            "one datagram per send; UDP_SEGMENT needs Linux 4.18, and some containers lack it".to_owned(),
         ),
         batches(
             "udp gro",
             machine.receive_segments,
             "datagrams per receive",
-            "one datagram per receive; UDP_GRO needs Linux 5.0, and some containers lack it"
-                .to_owned(),
+            "one datagram per receive; UDP_GRO needs Linux 5.0, and some containers lack it".to_owned(),
         ),
-        check("udp ecn", ecn, format!("{}, {v6}{remedy}", has("IPv4", machine.ecn)), "TACK on links with ECN"),
+        check(
+            "udp ecn",
+            ecn,
+            format!("{}, {v6}{remedy}", has("IPv4", machine.ecn)),
+            "TACK on links with ECN",
+        ),
     ]
 }
 
@@ -86,7 +89,10 @@ mod tests {
         machine.receive_buffer = 425_984;
         assert_eq!(
             found(&machine)[0],
-            (false, "send 8.4 MB, receive 0.4 MB, wanted 4.2 MB; sysctl -w net.core.rmem_max=4194304".to_owned())
+            (
+                false,
+                "send 8.4 MB, receive 0.4 MB, wanted 4.2 MB; sysctl -w net.core.rmem_max=4194304".to_owned()
+            )
         );
         machine.send_buffer = 425_984;
         assert!(
