@@ -223,8 +223,8 @@ fn standard_input_and_output_are_files_too() {
     assert!(output.status.success() && output.stdout == content);
     assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
     for (words, code, why) in [
-        (&["-", &server.at("in")][..], 2, "a directory there"),
-        (&["-", "tree", &server.at("")], 2, "alone"),
+        (&["-", &server.at("in")][..], 2, "a directory on the server"),
+        (&["-", "tree", &server.at("")], 2, "the only SRC"),
         (&[&server.at("in"), "-"], 2, "a directory; only one file"),
         (&[&server.at("in/archive"), &server.at("in/archive"), "-"], 2, "one file"),
         (&["--delete", &server.at("in/archive"), "-"], 2, "without --delete"),

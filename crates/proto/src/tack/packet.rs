@@ -2,7 +2,7 @@
 //!
 //! Each packet is the payload of one UDP datagram. Numbers that grow for ever, packet numbers, offsets and limits,
 //! are on the wire the low 32 bits of them; an endpoint finds the whole from what it knows, as TCP does. How it is laid
-//! out in octets is in `docs/design/tack.md` and [`tack::wire`](crate::tack::wire).
+//! out in octets is in `docs/references/tack-wire.md` and [`tack::wire`](crate::tack::wire).
 
 use std::sync::Arc;
 
