@@ -134,7 +134,7 @@ pub(crate) const SNR: Key<PowerRatio> = Key {
     kind: PowerRatio(-20_000, 100_000),
     usual: Usual::Said("no noise"),
     meaning: "signal-to-noise ratio in the channel of `rate`, both ways: noise destroys data, Block Ack Requests, \
-              ACKs and Block Acks, by mode and length; see [simulator.md](../design/simulator.md#noise)",
+              ACKs and Block Acks, by mode and length; see [wifi-model.md](../references/wifi-model.md#noise)",
 };
 
 pub(crate) const DISTANCE: Key<Distance> = Key {
@@ -198,7 +198,7 @@ pub(crate) const REVERSE_DIRECTION: Key<Choice<bool>> = Key {
     usual: Usual::Is("\"off\""),
     meaning: "with `granted`, the station that acknowledges a data PPDU may send one of its own a SIFS later, in the \
               same TXOP (reverse direction grant); 802.11n and ac; schemes change it; see \
-              [simulator.md](../design/simulator.md#reverse-direction)",
+              [wifi-model.md](../references/wifi-model.md#reverse-direction)",
 };
 
 pub(crate) const REVERSE_TURNAROUND: Key<Span> = Key {
@@ -479,7 +479,7 @@ pub(crate) const WIFI: Keys<Wifi> = &[
         usual: Usual::Field,
         meaning: "the longest PPDU of a collision is received from the end of the others on; with hidden clients and \
                   `snr` or `distance`, the access point receives the first PPDU that is strong enough; see \
-                  [simulator.md](../design/simulator.md#collisions)",
+                  [wifi-model.md](../references/wifi-model.md#collisions)",
         of: |wifi| &mut wifi.bss.capture,
     },
     &W {
