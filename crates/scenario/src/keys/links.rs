@@ -191,7 +191,7 @@ fn rate_changes(value: &Value) -> Result<RateChanges, Mismatch> {
             };
             Ok((Instant::ZERO + at, rate))
         }
-        other => Err(wrong(format!("{other} is no pair"))),
+        other => Err(wrong(format!("{other} is not a pair"))),
     };
     items.iter().map(one).collect()
 }

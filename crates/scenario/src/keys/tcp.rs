@@ -355,7 +355,7 @@ fn pacing(value: &Value) -> Result<Pacing, Mismatch> {
         Value::Text(text) if text == "auto" => Ok(Pacing::Auto),
         Value::Flag(true) => Ok(Pacing::On),
         Value::Flag(false) => Ok(Pacing::Off),
-        other => Err(Mismatch::new(format!("{other} is no pacing"), "\"auto\", true, false")),
+        other => Err(Mismatch::new(format!("{other} is not a pacing"), "\"auto\", true, false")),
     }
 }
 

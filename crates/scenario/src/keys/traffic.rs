@@ -307,7 +307,7 @@ fn write_objects(objects: &ObjectsPlan) -> String {
 fn client_numbers(value: &Value) -> Result<Option<Vec<u32>>, Mismatch> {
     let number = |value: &Value| integer(1..=MAX_CLIENTS)(value).map(|number| number - 1);
     let wrong = |mut mismatch: Mismatch| {
-        mismatch.allowed.push_str(", a list of such, or \"all\"");
+        mismatch.allowed.push_str(", a list of these, or \"all\"");
         mismatch
     };
     match value {
