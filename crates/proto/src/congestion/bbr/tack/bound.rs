@@ -18,7 +18,7 @@ const ALLOWANCE_SEGMENTS: u64 = 4;
 /// A queue stood all through a round whose least round-trip time was this part above the smallest.
 const QUEUE_PART: u64 = 4;
 /// What heavy loss leaves of what was in flight: `BBR.Beta`, 0.7.
-pub(super) const BETA_TENTHS: u64 = 7;
+const BETA_TENTHS: u64 = 7;
 /// What the first cycle without heavy loss adds, as much as its probe asks for; each after it adds twice as much as the
 /// last, as a probe of BBRv3 does each round: a bound that a bad moment brought must not stay.
 const GROWTH: u64 = UNIT / 4;

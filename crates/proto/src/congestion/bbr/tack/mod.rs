@@ -21,7 +21,7 @@ use super::parts::{
 use crate::congestion::chance::Chance;
 use crate::congestion::pacing::Bursts;
 use crate::units::{BitRate, Bytes, Duration, Instant};
-use bound::{BETA_TENTHS, LossBound};
+use bound::LossBound;
 use rates::{Intervals, Rates};
 use rtt_min::RttMin;
 use standing::Standing;
@@ -290,7 +290,7 @@ impl TackBbr {
         // What arrives is what the path carries now; BWmax may be of before. Where others take the channel, round trips
         // are many times the smallest, and what that needs would be less than arrives.
         let trip = self.rtt_min.least.unwrap_or_default() + self.longest_silence();
-        let usual = delivery.smoothed_rtt.unwrap_or_default() / 10 * BETA_TENTHS;
+        let usual = delivery.smoothed_rtt.unwrap_or_default();
         let is_starting = !self.full.reached;
         let arrives = self.rates.average().amount_in(trip.max(usual)).0;
         let floor = if self.standing.is_active() { self.with_bursts(arrives) } else { arrives };
