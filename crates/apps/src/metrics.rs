@@ -96,11 +96,7 @@ impl Page {
         self.gauge("tack_in_flight_bytes", "Data in flight.", metrics.octets_in_flight);
         self.gauge("tack_unread_bytes", "Received data that waits for readers.", metrics.octets_unread);
         let most = metrics.octets_unread_max;
-        self.gauge(
-            "tack_unread_bytes_max",
-            "Bound of the data that waits for readers.",
-            most,
-        );
+        self.gauge("tack_unread_bytes_max", "Bound of the data that waits for readers.", most);
         let made = counters.connections_made;
         self.counter("tack_connections_total", "Connections established.", made);
         let ended = [
@@ -118,7 +114,12 @@ impl Page {
             ("full", counters.handshakes_refused),
             ("address", counters.retries_sent),
         ];
-        self.counters("tack_refusals_total", "Clients refused, or asked to validate their address.", "reason", &refused);
+        self.counters(
+            "tack_refusals_total",
+            "Clients refused, or asked to validate their address.",
+            "reason",
+            &refused,
+        );
         let resets = counters.resets_sent;
         self.counter("tack_resets_sent_total", "Resets sent for unknown connections.", resets);
         self.traffic(metrics);
@@ -276,11 +277,7 @@ impl ProxyCounts {
         page.counters("proxy_requests_total", "Requested targets.", "answer", &answers);
         page.counter("proxy_broken_total", "Connections that broke.", self.broken.load(Relaxed));
         page.counter("proxy_bytes_total", "Carried bytes, both directions.", self.octets.load(Relaxed));
-        page.counter(
-            "proxy_links_total",
-            "Connections to the server.",
-            self.links.load(Relaxed),
-        );
+        page.counter("proxy_links_total", "Connections to the server.", self.links.load(Relaxed));
     }
 }
 
