@@ -90,52 +90,53 @@ impl Page {
     /// What an endpoint counts.
     pub fn endpoint(&mut self, metrics: &Metrics) {
         let (counters, totals) = (&metrics.counters, &metrics.totals);
-        self.gauge("tack_connections", "Connections that stand.", metrics.connections_open);
-        self.gauge("tack_handshakes", "Handshakes that are not finished.", metrics.handshakes_open);
-        self.gauge("tack_streams", "Streams that are open.", metrics.streams_open);
-        self.gauge("tack_in_flight_bytes", "Data sent and not acknowledged.", metrics.octets_in_flight);
-        self.gauge("tack_unread_bytes", "Data that waits for readers.", metrics.octets_unread);
+        self.gauge("tack_connections", "Open connections.", metrics.connections_open);
+        self.gauge("tack_handshakes", "Half-open handshakes.", metrics.handshakes_open);
+        self.gauge("tack_streams", "Open streams.", metrics.streams_open);
+        self.gauge("tack_in_flight_bytes", "Data in flight.", metrics.octets_in_flight);
+        self.gauge("tack_unread_bytes", "Received data that waits for readers.", metrics.octets_unread);
         let most = metrics.octets_unread_max;
-        self.gauge(
-            "tack_unread_bytes_max",
-            "What may wait for readers of the connections that are open.",
-            most,
-        );
+        self.gauge("tack_unread_bytes_max", "Bound of the data that waits for readers.", most);
         let made = counters.connections_made;
-        self.counter("tack_connections_total", "Connections that stood.", made);
+        self.counter("tack_connections_total", "Connections established.", made);
         let ended = [
             ("silent", counters.ended_silent),
             ("peer", counters.ended_by_peer),
             ("here", counters.ended_here),
             ("broken", counters.ended_broken),
         ];
-        self.counters("tack_connections_ended_total", "Connections that ended, by why.", "reason", &ended);
-        self.counter("tack_handshakes_total", "Handshakes that clients began.", counters.handshakes_begun);
+        self.counters("tack_connections_ended_total", "Connections ended, by reason.", "reason", &ended);
+        self.counter("tack_handshakes_total", "Handshakes started by clients.", counters.handshakes_begun);
         let unfinished = counters.handshakes_unfinished;
-        self.counter("tack_handshakes_failed_total", "Those that clients did not finish.", unfinished);
+        self.counter("tack_handshakes_failed_total", "Handshakes that clients did not finish.", unfinished);
         let refused = [
             ("key", counters.clients_refused),
             ("full", counters.handshakes_refused),
             ("address", counters.retries_sent),
         ];
-        self.counters("tack_refusals_total", "Clients refused, or asked where they are.", "reason", &refused);
+        self.counters(
+            "tack_refusals_total",
+            "Clients refused, or asked to validate their address.",
+            "reason",
+            &refused,
+        );
         let resets = counters.resets_sent;
-        self.counter("tack_resets_sent_total", "Clients told that their connection is forgotten.", resets);
+        self.counter("tack_resets_sent_total", "Resets sent for unknown connections.", resets);
         self.traffic(metrics);
         let opened = totals.streams_opened;
-        self.counter("tack_streams_total", "Streams that were opened, by either end.", opened);
-        self.counter("tack_path_changes_total", "Clients found at another address.", counters.paths_changed);
-        self.counter("tack_key_updates_total", "Keys that followed on others.", counters.keys_updated);
-        let rtt = "Smoothed round-trip time, a value per second of a connection that hears acknowledgments.";
+        self.counter("tack_streams_total", "Streams opened, by either end.", opened);
+        self.counter("tack_path_changes_total", "Address changes of clients.", counters.paths_changed);
+        self.counter("tack_key_updates_total", "Key updates.", counters.keys_updated);
+        let rtt = "Smoothed round-trip time, one value per second with acknowledgments and connection.";
         self.histogram("tack_rtt_seconds", rtt, &metrics.rtt_us, 1e6);
-        let rate = "Rate of acknowledged data, a value per such second.";
+        let rate = "Rate of acknowledged data, one value per second with acknowledgments and connection.";
         self.histogram("tack_rate_bits_per_second", rate, &metrics.rate_bps, 1.0);
-        self.family("udp_buffer_bytes", "gauge", "What the system holds for the socket.");
+        self.family("udp_buffer_bytes", "gauge", "Socket buffers of the system.");
         for (direction, octets) in ["sent", "received"].into_iter().zip(metrics.socket_buffers) {
             self.line("udp_buffer_bytes", &format!("{{direction=\"{direction}\"}}"), octets as u64);
         }
         let dropped = metrics.qlog_records_dropped;
-        self.counter("qlog_records_dropped_total", "Records that no qlog has.", dropped);
+        self.counter("qlog_records_dropped_total", "Dropped qlog records.", dropped);
     }
 
     fn traffic(&mut self, metrics: &Metrics) {
@@ -152,7 +153,7 @@ impl Page {
             ("repeated", counters.datagrams_repeated),
             ("misplaced", counters.datagrams_misplaced),
         ];
-        self.counters("udp_datagrams_dropped_total", "Datagrams that nobody believed.", "reason", &dropped);
+        self.counters("udp_datagrams_dropped_total", "Discarded datagrams.", "reason", &dropped);
         let packets = both(totals.packets_sent, totals.packets_received);
         self.counters("tack_packets_total", "Packets of connections.", way, &packets);
         let data = both(totals.data_packets_sent, totals.data_packets_received);
@@ -160,15 +161,15 @@ impl Page {
         let acks = [("tack", totals.tacks_sent), ("iack", totals.iacks_sent)];
         self.counters("tack_acks_sent_total", "Acknowledgments sent.", "kind", &acks);
         self.counter("tack_acks_received_total", "Acknowledgments received.", totals.acks_received);
-        self.counter("tack_packets_lost_total", "Packets held lost.", totals.packets_lost);
+        self.counter("tack_packets_lost_total", "Packets declared lost.", totals.packets_lost);
         let again = totals.packets_retransmitted;
-        self.counter("tack_packets_retransmitted_total", "Packets whose contents were sent before.", again);
+        self.counter("tack_packets_retransmitted_total", "Packets that retransmit data.", again);
         self.counter("tack_loss_episodes_total", "Round trips with losses.", totals.loss_episodes);
-        self.counter("tack_timeouts_total", "Times that nothing was heard for too long.", totals.timeouts);
+        self.counter("tack_timeouts_total", "Probe timeouts.", totals.timeouts);
         let delivered = both(totals.octets_sent, totals.octets_delivered);
         self.counters(
             "tack_data_bytes_total",
-            "Data sent, repeats included; data delivered.",
+            "Data sent, retransmissions included; data delivered.",
             way,
             &delivered,
         );
@@ -211,7 +212,7 @@ impl CopyCounts {
     /// Writes them.
     pub fn write(&self, page: &mut Page) {
         page.gauge("copies_running", "Copies that run.", self.running.count());
-        page.family("copies_total", "counter", "Copies that ended, as their clients see the direction.");
+        page.family("copies_total", "counter", "Copies ended, by the client's direction.");
         for (direction, ended) in DIRECTIONS.iter().zip(&self.ended) {
             for (result, count) in RESULTS.iter().zip(ended) {
                 let labels = format!("{{direction=\"{direction}\",result=\"{result}\"}}");
@@ -222,7 +223,7 @@ impl CopyCounts {
         let octets = [("push", push.load(Relaxed)), ("pull", pull.load(Relaxed))];
         page.counters(
             "copied_bytes_total",
-            "Contents of copies that came to a summary.",
+            "Contents of copies that reached their summary.",
             "direction",
             &octets,
         );
@@ -267,20 +268,16 @@ impl ProxyCounts {
 
     /// Writes them.
     pub fn write(&self, page: &mut Page) {
-        page.gauge("proxy_connections", "TCP connections that are carried.", self.running.count());
+        page.gauge("proxy_connections", "Carried TCP connections.", self.running.count());
         let answers: Vec<_> = ANSWERS
             .iter()
             .zip(&self.answers)
             .map(|((word, _), count)| (*word, count.load(Relaxed)))
             .collect();
-        page.counters("proxy_requests_total", "Targets that were asked for.", "answer", &answers);
+        page.counters("proxy_requests_total", "Requested targets.", "answer", &answers);
         page.counter("proxy_broken_total", "Connections that broke.", self.broken.load(Relaxed));
-        page.counter("proxy_bytes_total", "What was carried, both ways.", self.octets.load(Relaxed));
-        page.counter(
-            "proxy_links_total",
-            "Times that the server's end was reached.",
-            self.links.load(Relaxed),
-        );
+        page.counter("proxy_bytes_total", "Carried bytes, both directions.", self.octets.load(Relaxed));
+        page.counter("proxy_links_total", "Connections to the server.", self.links.load(Relaxed));
     }
 }
 
@@ -313,7 +310,7 @@ pub async fn serve(listener: TcpListener, page: Arc<dyn Fn() -> String + Send + 
 fn answer(request: &Request<Incoming>, page: &dyn Fn() -> String) -> Response<Full<Bytes>> {
     let (status, body) = match (request.method(), request.uri().path()) {
         (&Method::GET | &Method::HEAD, "/metrics") => (StatusCode::OK, page()),
-        (&Method::GET | &Method::HEAD, _) => (StatusCode::NOT_FOUND, "it is at /metrics\n".to_owned()),
+        (&Method::GET | &Method::HEAD, _) => (StatusCode::NOT_FOUND, "see /metrics\n".to_owned()),
         _ => (StatusCode::METHOD_NOT_ALLOWED, String::new()),
     };
     let mut response = Response::new(Full::new(Bytes::from(body)));

@@ -39,7 +39,7 @@ pub enum NodeError {
     #[error(transparent)]
     Trust(#[from] TrustError),
     /// The server does not take this user.
-    #[error("refused by {name}: {text}; there, tacit keys trust NAME {key} --client lets this user in")]
+    #[error("refused by {name}: {text}; to be admitted, run there: tacit keys trust NAME {key} --client")]
     Refused {
         /// The server.
         name: String,
@@ -97,12 +97,12 @@ impl Node {
         clients: Clients,
     ) -> Result<Self, NodeError> {
         Self::start(move || Endpoint::server(address, identity, config, clients))
-            .map_err(|source| NodeError::Io { what: format!("nothing can listen at {address}"), source })
+            .map_err(|source| NodeError::Io { what: format!("cannot listen on {address}"), source })
     }
 
     fn client(remote: SocketAddr, identity: Identity, config: Config) -> Result<Self, NodeError> {
         Self::start(move || Endpoint::client(remote, identity, config))
-            .map_err(|source| NodeError::Io { what: format!("no socket for {remote}"), source })
+            .map_err(|source| NodeError::Io { what: format!("no socket to {remote}"), source })
     }
 
     fn start(bind: impl FnOnce() -> io::Result<Endpoint> + Send + 'static) -> io::Result<Self> {

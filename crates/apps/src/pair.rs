@@ -31,22 +31,22 @@ const NAME_OCTETS_MAX: usize = 255;
 #[derive(Debug, thiserror::Error)]
 pub enum PairError {
     /// The codes differ, or somebody stands between the two.
-    #[error("the codes are not the same, or somebody else answers")]
+    #[error("wrong code, or an attacker answers")]
     WrongCode,
     /// Too many wrong codes.
-    #[error("{GUESSES_MAX} wrong codes came: this code is worth nothing any more")]
+    #[error("{GUESSES_MAX} wrong codes: this code has expired")]
     Guessed,
     /// No code.
-    #[error("{0:?} is no code: those have {CODE_DIGITS} digits")]
+    #[error("{0:?} is not a code of {CODE_DIGITS} digits")]
     NoCode(String),
     /// The other end is of another version.
-    #[error("the other end has version {0} of pairing, this is {VERSION}")]
+    #[error("the other end has version {0} of the pairing protocol, this one {VERSION}")]
     Version(u32),
     /// The stream breaks, or a message cannot be read.
     #[error(transparent)]
     Stream(#[from] CopyError),
     /// Nothing comes.
-    #[error("the other end says nothing more")]
+    #[error("no answer from the other end")]
     TimedOut,
 }
 

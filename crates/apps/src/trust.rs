@@ -31,7 +31,7 @@ pub enum TrustError {
     #[error("{}: there is a key already; peers that know it would refuse another", .0.display())]
     Exists(PathBuf),
     /// There is no private key yet.
-    #[error("{}: no key yet; make one with tacit keys make", .0.display())]
+    #[error("{}: no key yet; run tacit keys make", .0.display())]
     NoIdentity(PathBuf),
     /// The private key cannot be used.
     #[error("{}: {source}", path.display())]
@@ -52,11 +52,11 @@ pub enum TrustError {
         what: &'static str,
     },
     /// A name that cannot stand in the file.
-    #[error("{0:?} is no name for a peer: no blanks, no #, 255 octets at most")]
+    #[error("{0:?} is not a name for a peer: no blanks, no #, at most 255 bytes")]
     Name(String),
     /// The peer has another key than the one that is known.
     #[error(
-        "{name} has another key: known is {known}, it shows {shown}; if it was changed on purpose, tacit keys forget {name}"
+        "{name} has another key: known {known}, shown {shown}; if the change is legitimate, run tacit keys forget {name}"
     )]
     Changed {
         /// The peer.
@@ -67,7 +67,7 @@ pub enum TrustError {
         shown: PublicKey,
     },
     /// Nobody was there to ask, or the answer was no.
-    #[error("{name} is not known; its key is {shown}: if that is right, tacit keys trust {name} {shown}")]
+    #[error("{name} is unknown, with key {shown}; if that is right, run tacit keys trust {name} {shown}")]
     Unknown {
         /// The peer.
         name: String,

@@ -23,10 +23,11 @@ pub use tack::*;
 const AFTER_HELP: &str = "\
 Without a command, tacit runs `compare` with its defaults.
 
-Exit codes: 0 done; 1 a claim failed, a condition of --fail-if holds, a replay differs or an invariant broke; 2 bad input; 130 interrupted.
-`tacit shell` and `tacit rre run` end with the status of their command, or 125 where there is none;
-`tacit fetch` with 3, 4 or 5 where there is no file, `tacit cp` with 3 or 4 where nothing could be copied.";
-/// What stands above it where commands are missing.
+Exit codes: 0 done; 1 a claim failed, a condition of --fail-if holds, a replay differs or an
+invariant broke; 2 bad input; 130 interrupted. `tacit shell` and `tacit rre run` exit with their
+command's status, or 125 without one; `tacit fetch` with 3, 4 or 5 without a file; `tacit cp` with 3
+or 4 if it copied nothing.";
+/// Printed above it by builds without the feature.
 #[cfg(not(feature = "network"))]
 const LACKING: &str = "\
 This program was built without the feature `network`: fetch, http-proxy, serve, cp, ls, proxy and keys are missing.
@@ -46,42 +47,42 @@ pub struct Cli {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run a scenario under each scheme, side by side on the same draws
+    /// Compare schemes in a scenario, on equal random draws
     Compare(CompareArgs),
-    /// Make many runs over a grid of settings, into Parquet files, on this machine or on a Dask cluster
+    /// Run a grid of settings into Parquet files, on this machine or a Dask cluster
     Sweep(SweepArgs),
-    /// Say why one scheme carries more than another, from what the bottleneck's time went for
+    /// Explain why one scheme carries more than another, by the use of the bottleneck's time
     Why(WhyArgs),
-    /// Say which ACK frequency or mechanism suits a link, what it gains and what it costs
+    /// Recommend an ACK frequency or mechanism for a link, with its gain and cost
     Advise(AdviseArgs),
-    /// Say what the acknowledgments in a capture cost, and what each scheme would make of them
+    /// Compute the cost of the ACKs in a capture, and their cost under each scheme
     Audit(AuditArgs),
-    /// Compress TCP/IP headers in captures, both ways, and say what that takes
+    /// Compress and decompress the TCP/IP headers of captures, and measure it
     Rohc(RohcArgs),
     /// Run a scenario once
     Run(RunArgs),
-    /// Make one HTML file in which everything on the air of a run is looked at, under two schemes side by side
+    /// Write an HTML page with every frame on the air of a run, two schemes side by side
     Explore(ExploreArgs),
-    /// Say what each setting of a scenario is, what it means and where it comes from
+    /// Print each setting of a scenario: value, meaning, and origin
     Explain(ExplainArgs),
-    /// Make a stored run again and say whether it comes out the same
+    /// Repeat a stored run and check that the result is the same
     Replay(ReplayArgs),
     /// Run a command behind a real-time Wi-Fi hop
     #[command(after_help = SHELL_AFTER_HELP)]
     Shell(ShellArgs),
-    /// Give TCP sockets of this machine a congestion control that slow uplinks do not slow down
+    /// Use TCP-RRE for TCP sockets of this machine: downloads stay fast beside slow uplinks
     #[command(after_help = RRE_AFTER_HELP)]
     Rre(RreArgs),
     #[cfg(feature = "network")]
-    /// Fetch a file over HTTP, and fetch again what a Wi-Fi hop under FWP lost of it
+    /// Fetch a file over HTTP, and repair what a Wi-Fi hop under FWP lost
     #[command(after_help = FETCH_AFTER_HELP)]
     Fetch(FetchArgs),
     #[cfg(feature = "network")]
-    /// Do so for programs that can use an HTTP proxy
+    /// Repair FWP's losses for programs that can use an HTTP proxy
     #[command(after_help = PROXY_AFTER_HELP)]
     HttpProxy(HttpProxyArgs),
     #[cfg(feature = "network")]
-    /// Let others copy files from here, or to here, over TACK
+    /// Share files over TACK, for `tacit cp` and `tacit ls`
     #[command(after_help = SERVE_AFTER_HELP)]
     Serve(ServeArgs),
     #[cfg(feature = "network")]
@@ -89,7 +90,7 @@ pub enum Command {
     #[command(after_help = CP_AFTER_HELP)]
     Cp(CpArgs),
     #[cfg(feature = "network")]
-    /// List files of a server, over TACK
+    /// List files on a server, over TACK
     #[command(after_help = LS_AFTER_HELP)]
     Ls(LsArgs),
     #[cfg(feature = "network")]
@@ -97,22 +98,22 @@ pub enum Command {
     #[command(after_help = TACK_PROXY_AFTER_HELP)]
     Proxy(ProxyArgs),
     #[cfg(feature = "network")]
-    /// Make this user's key, and say whose keys are trusted
+    /// Manage this user's key and the trusted peers
     #[command(after_help = KEYS_AFTER_HELP)]
     Keys(KeysArgs),
-    /// Say what this machine can do for live hops, and why not
+    /// Check whether this machine can run live hops
     Doctor(DoctorArgs),
-    /// Draw the report of a directory of results again, without running anything
+    /// Draw a report again from a directory of results, without running anything
     Report(ReportArgs),
-    /// Reproduce the papers' figures and hold their claims against the result
+    /// Reproduce figures of the papers and check their claims
     Figure(FigureArgs),
-    /// Say what a Wi-Fi hop carries at most, in closed form
+    /// Compute the capacity of a Wi-Fi hop in closed form
     Theory(TheoryArgs),
-    /// List the scenarios and schemes that come with the program
+    /// List the bundled scenarios and schemes
     Scenarios(ScenariosArgs),
-    /// Measure what a simulated second costs
+    /// Measure the CPU time of a simulated second
     Bench(BenchArgs),
-    /// Print completions for a shell
+    /// Print the completion script of a shell
     Completions(CompletionsArgs),
     /// Print the manual page, or write one for each command
     Man(ManArgs),

@@ -14,10 +14,10 @@ use crate::output::{Failure, note};
 /// Arguments of commands whose results can be judged.
 #[derive(Debug, Args)]
 pub struct GateArgs {
-    /// End with 1 if this holds, such as 'goodput_mbps < 100'; names and units are those of --json; may be repeated
+    /// Exit with 1 if this holds, such as 'goodput_mbps < 100', with names and units of --json; repeatable
     #[arg(long = "fail-if", value_name = "CONDITION")]
     pub conditions: Vec<String>,
-    /// Write what came of each condition to this file, as JUnit XML
+    /// Write the result of each condition to this file, as JUnit XML
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
 }
@@ -100,7 +100,7 @@ impl Gate {
     pub fn end(mut self, suite: &str, took: Duration, said: &str) -> Result<bool, Failure> {
         let judged = std::mem::take(&mut self.judged);
         for (threshold, _) in self.thresholds.clone().iter().zip(judged).filter(|(_, judged)| *judged == 0) {
-            let what = format!("there are no results of {}", threshold.scheme().unwrap_or("anything"));
+            let what = format!("no results of {}", threshold.scheme().unwrap_or("anything"));
             self.add(suite, &format!("not {}", threshold.text()), failed(NonSuccessKind::Error, &what));
         }
         if let Some(path) = &self.junit {

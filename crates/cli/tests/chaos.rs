@@ -171,7 +171,7 @@ fn a_file_that_changes_while_it_is_read() {
             assert!(come.is_some_and(|come| come == before), "{what}: neither the old one nor an error");
         } else {
             assert!(is_seen && code == Some(1) && come.is_none(), "{what}: {code:?}, {said}");
-            let why = if what == "shrinks" { "became shorter" } else { "changed" };
+            let why = if what == "shrinks" { "shrank" } else { "changed" };
             assert!(said.contains(&format!("it {why} while it was read")), "{what}: {said}");
         }
         if big.exists() {

@@ -294,7 +294,7 @@ fn conditions_end_with_1_and_are_written_for_ci() {
         lines[1].starts_with("tacit: broken: wlan-11n-150, 1 client, hack-batch: goodput_mbps is "),
         "{said}"
     );
-    assert_eq!(lines[2], "tacit: broken: tacit compare: there are no results of udp");
+    assert_eq!(lines[2], "tacit: broken: tacit compare: no results of udp");
     let xml = fs::read_to_string(directory.path().join("<&>.xml")).unwrap();
     assert!(xml.contains(r#"tests="5" skipped="0" failures="2" errors="1""#), "{xml}");
     assert!(

@@ -154,7 +154,7 @@ fn nobody_is_trusted_who_was_not_named() {
     let (file, key) = (server.at("file"), users.key("server"));
     // A server that is not known, without a terminal.
     let said = users.refused("client", &["cp", &file, "."], 2);
-    assert!(said.contains("is not known") && said.contains(&key), "{said}");
+    assert!(said.contains("is unknown") && said.contains(&key), "{said}");
     // A client that is not known.
     users.done("client", &["keys", "trust", &server.address, &key]);
     let said = users.refused("client", &["cp", &file, "."], 3);
@@ -355,6 +355,6 @@ fn a_server_that_is_stopped_lets_copies_end_as_long_as_grace_says() {
         assert!(code == 0 || begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
         let mut said = String::new();
         server.says.read_to_string(&mut said).unwrap();
-        assert!(said.contains("waiting up to") && said.contains("what is running: 1"), "{said}");
+        assert!(said.contains("waiting up to") && said.contains("running copies: 1"), "{said}");
     }
 }

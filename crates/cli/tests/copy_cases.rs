@@ -223,8 +223,8 @@ fn standard_input_and_output_are_files_too() {
     assert!(output.status.success() && output.stdout == content);
     assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
     for (words, code, why) in [
-        (&["-", &server.at("in")][..], 2, "a directory there"),
-        (&["-", "tree", &server.at("")], 2, "alone"),
+        (&["-", &server.at("in")][..], 2, "a directory on the server"),
+        (&["-", "tree", &server.at("")], 2, "the only SRC"),
         (&[&server.at("in"), "-"], 2, "a directory; only one file"),
         (&[&server.at("in/archive"), &server.at("in/archive"), "-"], 2, "one file"),
         (&["--delete", &server.at("in/archive"), "-"], 2, "without --delete"),
@@ -263,7 +263,7 @@ fn a_drop_box_takes_files_of_anyone_and_shows_none() {
     assert_eq!(fs::read(users.path("served/file")).unwrap(), b"abc");
     fs::write(users.path("file"), b"other").unwrap();
     let said = users.refused("client", &["cp", "file", &server.at("")], 1);
-    assert!(said.contains("nothing is overwritten here"), "{said}");
+    assert!(said.contains("overwrites nothing"), "{said}");
     for words in [&["cp", &server.at("theirs"), "."][..], &["ls", &server.at("")]] {
         assert!(users.refused("client", words, 3).contains("shows none"));
     }
@@ -290,7 +290,7 @@ fn a_short_code_lets_two_machines_know_each_other() {
     let (code, place) = (words[0], words[1].replace("HOST", "127.0.0.1"));
     let wrong = if code == "000-000-000" { "000-000-001" } else { "000-000-000" };
     let said = users.refused("client", &["keys", "pair", &place, wrong], 1);
-    assert!(said.contains("the codes are not the same"), "{said}");
+    assert!(said.contains("wrong code"), "{said}");
     assert!(users.done("client", &["keys", "list"]).is_empty(), "a wrong code trusts nobody");
     let said = users.done("client", &["keys", "pair", &place, code, "--name", "laptop"]);
     assert!(

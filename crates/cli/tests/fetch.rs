@@ -161,7 +161,7 @@ fn a_proxy_for_everybody_is_not_made_by_accident() {
     refused(folder.path(), &["http-proxy", "--listen", "0.0.0.0:0"], 2, "--open");
     let taken = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let holder = TcpListener::bind(taken).unwrap();
-    refused(folder.path(), &["http-proxy", "--listen", &taken.to_string()], 2, "nothing can listen");
+    refused(folder.path(), &["http-proxy", "--listen", &taken.to_string()], 2, "cannot listen");
     drop(holder);
 }
 

@@ -38,7 +38,7 @@ fn connections_of_programs_go_to_what_the_server_allows_and_nowhere_else() {
     users.refused("client", &["proxy", &server.address, "--socks5", "--listen", "0.0.0.0:0"], 2);
     users.refused("client", &["proxy", "--serve", "--allow", "example.org"], 2);
     let words = ["proxy", &server.address, "--socks5", "--listen", "127.0.0.1:0"];
-    assert!(users.refused("other", &words, 2).contains("is not known"));
+    assert!(users.refused("other", &words, 2).contains("is unknown"));
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn above_the_limit_programs_hear_no_and_half_requests_take_no_place() {
     users.key("server");
     let words =
         ["proxy", "--serve", "--listen", "127.0.0.1:0", "--allow", "127.0.0.1:*", "--connections", "2"];
-    for (limited, limit) in [("the server's end", &[][..]), ("this end", &["--connections", "2"][..])] {
+    for (limited, limit) in [("the server", &[][..]), ("this end", &["--connections", "2"][..])] {
         // A server of its own: what the proxy before had open when it was killed keeps its places for a while.
         let server = users.start("server", &words, "connections at ");
         users.introduce(&server);

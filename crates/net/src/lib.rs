@@ -1,7 +1,7 @@
-//! HTTP over a Wi-Fi hop that fills holes with placeholders (FWP, §V-D of its paper): bodies are made whole by range
-//! requests before anybody reads them. [`fetch`] writes one file, [`proxy`] serves programs that know nothing of it.
+//! HTTP over a Wi-Fi hop that fills holes with placeholders (FWP, section V-D of its paper): a reader that completes
+//! bodies by range requests. [`fetch`] writes one file, [`proxy`] serves other programs.
 //!
-//! Rules and reasons stand in `docs/design/fwp-http.md`. Where no shim listens everything is plain HTTP.
+//! Design: `docs/design/fwp-http.md`. Without FWP's shim everything is plain HTTP.
 
 pub mod answers;
 pub mod body;

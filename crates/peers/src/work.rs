@@ -41,9 +41,9 @@ impl Job {
     }
 }
 
-/// What an end says when it has ended.
+/// The report of an end.
 #[derive(Debug, Default, Serialize)]
-struct Line {
+struct EndReport {
     /// Octets of data that were read or written.
     octets: u64,
     /// From the first attempt to connect.
@@ -64,7 +64,7 @@ struct Line {
     resident_mb: Option<[f64; 2]>,
 }
 
-impl Line {
+impl EndReport {
     fn print(&self) -> Result<()> {
         println!("{}", serde_json::to_string(self)?);
         Ok(())
@@ -94,7 +94,7 @@ pub async fn server<L: Listen>(job: Job, mut listener: L, settings: &Settings) -
         _ => send(&mut link, settings).await?,
     };
     let (duration_s, cpu_s) = (began.elapsed().as_secs_f64(), cpu.elapsed().as_secs_f64());
-    Line { octets, duration_s, cpu_s, packets: link.packets(), ..Line::default() }.print()
+    EndReport { octets, duration_s, cpu_s, packets: link.packets(), ..EndReport::default() }.print()
 }
 
 /// Does a client's job.
@@ -138,7 +138,7 @@ async fn send(link: &mut impl Link, settings: &Settings) -> Result<u64> {
 }
 
 /// Reads to the end, or for as long as was asked for.
-async fn receive(link: &mut impl Link, settings: &Settings, began: Instant) -> Result<Line> {
+async fn receive(link: &mut impl Link, settings: &Settings, began: Instant) -> Result<EndReport> {
     let (mut write, mut read) = link.open().await?;
     // A stream is known to the peer once something came on it.
     write.write_all(&[1]).await?;
@@ -161,7 +161,7 @@ async fn receive(link: &mut impl Link, settings: &Settings, began: Instant) -> R
         if len == Some(0) || deadline.is_some_and(|deadline| now() >= deadline) {
             let duration_s = began.elapsed().as_secs_f64();
             let _ = write.shutdown().await;
-            return Ok(Line { octets, duration_s, mbps, ..Line::default() });
+            return Ok(EndReport { octets, duration_s, mbps, ..EndReport::default() });
         }
     }
 }
@@ -197,7 +197,7 @@ async fn message(read: &mut (impl AsyncRead + Unpin + ?Sized)) -> Result<bool> {
 }
 
 /// Asks one request after the other, on one stream.
-async fn ask(link: &mut impl Link, settings: &Settings) -> Result<Line> {
+async fn ask(link: &mut impl Link, settings: &Settings) -> Result<EndReport> {
     let (mut write, mut read): Pair = link.open().await?;
     let began = now();
     let mut took_us = Vec::new();
@@ -217,7 +217,7 @@ async fn ask(link: &mut impl Link, settings: &Settings) -> Result<Line> {
     let rank = |percent: usize| took_us[(took_us.len() * percent).div_ceil(100).max(1) - 1];
     let request_us = (!took_us.is_empty()).then(|| Percentiles { p50: rank(50), p99: rank(99) });
     let octets = took_us.len() as u64 * REQUEST_OCTETS as u64;
-    Ok(Line { octets, duration_s: began.elapsed().as_secs_f64(), request_us, ..Line::default() })
+    Ok(EndReport { octets, duration_s: began.elapsed().as_secs_f64(), request_us, ..EndReport::default() })
 }
 
 /// Memory of this process in MB (proc_pid_status(5)).
@@ -239,7 +239,7 @@ async fn hold<L: Listen>(listener: &mut L, settings: &Settings) -> Result<()> {
     sleep(Duration::from_secs(2)).await;
     let after = resident_mb();
     let (connections, resident_mb) = (Some(links.len()), Some([after, after - before]));
-    Line { connections, resident_mb, ..Line::default() }.print()?;
+    EndReport { connections, resident_mb, ..EndReport::default() }.print()?;
     sleep(Duration::from_secs(settings.seconds.unwrap_or(0))).await;
     Ok(())
 }
@@ -256,5 +256,5 @@ async fn rest<D: Dial>(dialer: &mut D, settings: &Settings) -> Result<()> {
     sleep(Duration::from_secs(settings.seconds.unwrap_or(5))).await;
     let after = resident_mb();
     let (connections, resident_mb) = (Some(links.len()), Some([after, after - before]));
-    Line { connections, resident_mb, duration_s, ..Line::default() }.print()
+    EndReport { connections, resident_mb, duration_s, ..EndReport::default() }.print()
 }

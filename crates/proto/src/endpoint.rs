@@ -1,4 +1,4 @@
-//! The one contract between a protocol core and whatever drives it, and the words that all of them use.
+//! The contract between a protocol core and its driver, and the types that all protocols share.
 
 use crate::units::{FlowId, HostId, Instant};
 

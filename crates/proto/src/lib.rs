@@ -1,8 +1,8 @@
-//! Sans-IO transport protocols.
+//! Sans-IO transport protocols: TCP, TACK, datagrams, congestion control, and the protocols that change ACKs on Wi-Fi.
 //!
-//! Nothing here owns a socket, a clock, a thread or a source of randomness: time comes in as an
-//! argument, packets go in and out as plain structs, and the same code runs inside the simulator
-//! and on a live machine. The contract every protocol keeps is [`endpoint::Endpoint`].
+//! No type owns a socket, a clock, a thread or a random generator. Time is an argument, packets go in and out as structs,
+//! and the same code runs in a simulator and on a live machine. Every protocol implements [`endpoint::Endpoint`]; most users
+//! want [`transport::Connection`], which wraps them.
 
 pub mod brought;
 pub mod congestion;

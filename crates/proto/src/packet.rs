@@ -1,7 +1,6 @@
-//! What travels between hosts inside the simulator: an IP packet as a struct.
+//! An IP packet as a struct, as hosts exchange them in the simulator.
 //!
-//! Payload is a length, not bytes: its contents follow from flow and position, and
-//! [`wire`](crate::wire) turns a packet into real bytes and back.
+//! The payload is a length: its bytes follow from flow and position. [`wire`](crate::wire) encodes and decodes packets.
 
 use crate::FlowKey;
 use crate::tack;

@@ -1,8 +1,7 @@
-//! The connections there are, behind one face.
+//! All connection-oriented transports behind one type.
 //!
-//! Whoever carries data over a connection (flows of the simulator, programs) says which transport in a [`Config`]
-//! and names none after that. Another one is a variant here and a room of its own, with the methods that the arms
-//! below call. Datagrams are no connection: [`udp`](crate::udp) stands beside.
+//! Users choose a transport by a [`Config`] and name none after that. Another transport is a variant here and a module with
+//! the methods that the arms below call. Datagrams have no connection: see [`udp`](crate::udp).
 
 use crate::endpoint::{Endpoint, Ends, Event};
 use crate::packet::Packet;

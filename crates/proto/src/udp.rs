@@ -1,4 +1,4 @@
-//! UDP: a datagram, sources of datagrams, and a sink that counts them.
+//! UDP datagrams: sources, and a sink that counts them.
 
 use std::collections::VecDeque;
 

@@ -15,25 +15,25 @@ use quinn::{AckFrequencyConfig, TransportConfig, VarInt};
 
 use crate::controller::TackController;
 
-/// How long a peer may keep an ACK back.
+/// Longest delay of a peer's ACK.
 ///
-/// The law lets a sender that paces by rate wait for 25 ms. quinn paces by window and round-trip time, so that the room
-/// in flight for an interval leaves as a burst after each ACK, and waits at the bottleneck. 10 ms bound that wait, and cost
-/// a hundred ACKs a second at most.
+/// The law allows 25 ms to a sender that paces by rate. quinn paces by window and round-trip time, so the room in flight for
+/// an interval leaves as a burst after each ACK, and queues at the bottleneck. 10 ms bound that queue, at a hundred ACKs a
+/// second.
 const MAX_ACK_DELAY: Duration = Duration::from_millis(10);
 
-/// How many packets may come without an ACK: as many as do within the delay. Time decides in the law, not a count.
+/// No limit on packets per ACK: in the law, time decides.
 const ACK_ELICITING_THRESHOLD: VarInt = VarInt::from_u32(u32::MAX);
 
-/// A gap that makes a sender declare a loss is told at once: its packet threshold less one
+/// A gap that makes the sender declare a loss is acknowledged at once: its packet threshold less one
 /// (draft-ietf-quic-ack-frequency-04 section 4, RFC 9002 section 6.1.1).
 const REORDERING_THRESHOLD: VarInt = VarInt::from_u32(2);
 
-/// Makes congestion controllers that pace by the rate of delivery and keep room in flight for what arrives between ACKs.
+/// A congestion controller that paces by the delivery rate and keeps room in flight for the data between two ACKs.
 ///
-/// For [`TransportConfig::congestion_controller_factory`]. Losses below one packet in eight do not make it send less than
-/// arrives; persistent congestion (RFC 9002 section 7.6) does. It needs no help of the peer, but gains most with
-/// [`ack_frequency`]: [`configure`] sets both.
+/// Pass it to [`TransportConfig::congestion_controller_factory`]. Losses below one packet in eight do not reduce its rate below
+/// the delivery rate; persistent congestion (RFC 9002 section 7.6) does. It works with any peer, but gains most with
+/// [`ack_frequency`]; [`configure`] sets both.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -51,11 +51,10 @@ impl ControllerFactory for Tack {
     }
 }
 
-/// What to ask the peer for: an ACK each 10 ms at most while data comes, however much it is, and one at once for a loss.
+/// The ACK frequency to request: at most one ACK per 10 ms, whatever the data rate, and one at once for a loss.
 ///
-/// quinn sends this once at the start (the ACK_FREQUENCY frame of draft-ietf-quic-ack-frequency-04) if the peer announced
-/// that it understands it (`min_ack_delay`). A peer that does not know the extension acknowledges as it always did, and the
-/// controller adapts to that.
+/// quinn sends this request once, at the start (the ACK_FREQUENCY frame of draft-ietf-quic-ack-frequency-04), if the peer has
+/// announced the extension (`min_ack_delay`). The controller adapts to a peer without it.
 pub fn ack_frequency() -> AckFrequencyConfig {
     let mut config = AckFrequencyConfig::default();
     config
@@ -65,9 +64,9 @@ pub fn ack_frequency() -> AckFrequencyConfig {
     config
 }
 
-/// Sets [`ack_frequency`] and [`Tack`]; all else stays as it is.
+/// Sets [`ack_frequency`] and [`Tack`], and nothing else.
 ///
-/// Either end may do so: each decides about what it sends, and the ACKs for that.
+/// Each end decides for the data that it sends.
 pub fn configure(transport: &mut TransportConfig) {
     transport
         .ack_frequency_config(Some(ack_frequency()))

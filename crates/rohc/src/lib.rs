@@ -1,8 +1,8 @@
 //! Robust header compression for TCP/IP: RFC 6846 (profile 0x0006) in the framework of RFC 5795.
 //!
-//! A TCP/IP header of 40 to 100 octets shrinks to 4 to 12 on links where every octet counts, and comes back bit for
-//! bit. A [`Compressor`] turns whole IP packets into ROHC packets, a [`Decompressor`] turns them back; payloads pass
-//! through. Neither knows about sockets or time. Memory is taken when a context is made, never per packet.
+//! A TCP/IP header of 40 to 100 bytes shrinks to 4 to 12, and is restored bit for bit. A [`Compressor`] turns whole IP
+//! packets into ROHC packets, a [`Decompressor`] turns them back; payloads pass unchanged. Neither uses sockets or time.
+//! Memory is allocated per context, never per packet.
 //!
 //! ```
 //! use tacit_rohc::header::{Header, Ip, Options, flags};
@@ -25,40 +25,40 @@
 //!     assert_eq!(back[..done.len], packet[..len]);
 //!     shortest = shortest.min(made.len);
 //! }
-//! assert_eq!(shortest, 4, "two octets of seq_4, two of TCP checksum");
+//! assert_eq!(shortest, 4, "two bytes of seq_4, two of TCP checksum");
 //! ```
 //!
-//! # What is there
+//! # Coverage
 //!
-//! * [`Channel`], both directions of one end: packets in, frames out, and back; feedback finds its way, what is no TCP goes
-//!   uncompressed (profile 0x0000), long frames are segmented. [`Compressor`] and [`Decompressor`] are its halves.
+//! * [`Channel`], one end of a link with both directions: it routes feedback, sends packets that are not TCP uncompressed
+//!   (profile 0x0000), and segments long ones. [`Compressor`] and [`Decompressor`] are its halves.
 //! * IPv4 without options and IPv6; TCP with any options; segments with and without payload. Tunnels and extension headers
 //!   ([`Layers`]): IP in IP, GRE, minimal encapsulation, AH, and IPv6 hop-by-hop options, destination options and routing.
-//!   What the profile or this crate cannot say is an error that tells the reason; such a packet travels otherwise.
-//! * All packet formats both ways: IR, IR-DYN, co_common, rnd_1 to rnd_8, seq_1 to seq_8, and IR-CR if asked for
+//!   A header that the profile or this crate cannot represent is an error with the reason.
+//! * All packet formats, both ways: IR, IR-DYN, co_common, rnd_1 to rnd_8, seq_1 to seq_8, and optionally IR-CR
 //!   ([`Config::replicate`]).
-//! * Sequential, byte-swapped, random and zero IP-ID; ECN; URG; lists of options with SACK, timestamps and unknown kinds.
-//! * Small and large CIDs ([`CidSpace`]), as many contexts as they name; the flow that was silent longest makes room, but
-//!   for those that are pinned.
-//! * U-mode (repetition, refreshes by packets and by time) and O-mode: [`Decompressed::feedback`] and
-//!   [`DecompressError::feedback`] are handed to [`Compressor::feedback`] over any channel; [`split_feedback`] takes it off
-//!   the front of ROHC packets.
+//! * Sequential, byte-swapped, random and zero IP-ID; ECN; URG; option lists with SACK, timestamps and unknown kinds.
+//! * Small and large CIDs ([`CidSpace`]), and as many contexts. A new flow evicts the least recently used one that is not
+//!   pinned.
+//! * U-mode (repetition, refreshes by packets and by time) and O-mode: pass [`Decompressed::feedback`] and
+//!   [`DecompressError::feedback`] to [`Compressor::feedback`] over any channel; [`split_feedback`] separates piggybacked
+//!   feedback from ROHC packets.
 //!
-//! Not there: other profiles.
+//! Other profiles are not implemented.
 //!
 //! # Features
 //!
-//! `hack` (default): the module `hack`, compressed ACKs inside link-layer ACKs, the only user of a dependency (MD5).
+//! `hack` (default): the module `hack`, compressed ACKs inside link-layer ACKs, which needs the only dependency (MD5).
 //!
-//! # What can go wrong
+//! # Errors after losses
 //!
-//! Most headers carry a check of three bits. While fewer packets in a row are lost than [`Config::repeat`] says, none is
-//! decoded wrongly. After longer losses one wrong header in eight would pass the check; so a packet that does not follow the
-//! one before it needs a right TCP checksum, if those of its flow have been right, and one that fails is tried as what it
-//! would be after a longer loss ([`DecompressorConfig::repair`]). A check that fails changes nothing, and after
-//! [`DecompressorConfig::damaged_after`] failures only headers with longer checks are tried. What remains: a loss of
-//! 16 packets or a multiple that looks like none, one time in eight, and an IP-ID that is a multiple of 16 too small.
-//! [`DecompressorConfig::verify_tcp_checksum`] asks the TCP checksum of every packet.
+//! Most headers carry a CRC of three bits. While fewer than [`Config::repeat`] consecutive packets are lost, no header is
+//! decoded wrongly. After longer losses one wrong header in eight would pass the CRC. So a packet that does not follow its
+//! predecessor also needs a correct TCP checksum, if those of its flow have been correct, and a packet that fails is decoded
+//! again under the assumption of a longer loss ([`DecompressorConfig::repair`]). A failure changes no state, and after
+//! [`DecompressorConfig::damaged_after`] failures only headers with longer CRCs are tried. What remains: a loss of 16 packets
+//! or a multiple, which looks like none in one case of eight, with an IP-ID that is a multiple of 16 too small.
+//! [`DecompressorConfig::verify_tcp_checksum`] verifies the TCP checksum of every packet.
 
 // The tests compare with files.
 #![cfg_attr(not(test), no_std)]

@@ -37,9 +37,7 @@ impl Signal {
 /// `snr` or `distance`.
 pub(super) fn signal(section: &Section<'_>) -> Result<Option<Signal>, InputError> {
     match (wifi::SNR.given(section)?, wifi::DISTANCE.given(section)?) {
-        (Some(_), Some(_)) => {
-            Err(section.error("distance", "stands beside snr").allowed("either of them, not both"))
-        }
+        (Some(_), Some(_)) => Err(section.error("distance", "conflicts with snr").allowed("one of the two")),
         (snr, distance) => Ok(snr.map(Signal::Snr).or(distance.map(Signal::Distance))),
     }
 }
@@ -65,12 +63,13 @@ pub(super) fn propagation(section: &Section<'_>, usual: Propagation) -> Result<P
 }
 
 fn only_with_log_distance(section: &Section<'_>, key: &str) -> InputError {
-    section.error(key, "free space has none").allowed("only with path-loss = \"log-distance\"")
+    section.error(key, "free space has no exponent").allowed("path-loss = \"log-distance\"")
 }
 
 /// A place, the access point being at the origin: metres to the east and to the north.
 pub(super) fn position(value: &Value) -> Result<Position, Mismatch> {
-    let wrong = || Mismatch::new(format!("{value} is no place"), "[\"3 m\", \"-4 m\"], up to 100 km away");
+    let wrong =
+        || Mismatch::new(format!("{value} is not a position"), "[\"3 m\", \"-4 m\"], up to 100 km away");
     let Value::List(items) = value else { return Err(wrong()) };
     let [x, y] = items.as_slice() else { return Err(wrong()) };
     let coordinate = |item: &Node| match &item.value {

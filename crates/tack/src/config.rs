@@ -1,4 +1,4 @@
-//! What an endpoint may be told before it starts.
+//! Configuration of an endpoint.
 
 use std::num::NonZeroU16;
 
@@ -11,19 +11,18 @@ use tacit_proto::units::{Bytes, Duration};
 pub struct Config {
     /// The transport: congestion control, ACK clock, windows, streams, idle time.
     pub transport: tack::Config,
-    /// Connections at once at most, of clients that connected and of those that are about to; each shard has its part of them.
+    /// Limit of connections, handshakes included; each shard has an equal part of it.
     pub max_connections: usize,
-    /// Sockets that share a server's address (`SO_REUSEPORT`), each with a task of its own, so that a runtime of several threads
-    /// serves on as many of them. A connection's number says which socket it is of, and datagrams go there wherever the client
-    /// moves.
+    /// Sockets that share a server's address (`SO_REUSEPORT`), each with a task of its own, to use several threads of a runtime.
+    /// A connection's number determines its socket, also after the client has moved.
     pub shards: NonZeroU16,
-    /// Where what happens to each connection is written down.
+    /// Writes a qlog file per connection.
     #[cfg(feature = "qlog")]
     pub qlog: Option<crate::Qlog>,
 }
 
 impl Config {
-    /// This configuration, with which a connection ends when nothing comes from the peer for `time`; three probes may be lost.
+    /// Ends a connection after `time` without a packet from the peer. Probes are sent each quarter of it.
     #[must_use]
     pub fn with_idle_timeout(mut self, time: std::time::Duration) -> Self {
         let time = Duration::from_micros(u64::try_from(time.as_micros()).unwrap_or(u64::MAX / 1000));

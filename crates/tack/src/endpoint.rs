@@ -23,7 +23,7 @@ use crate::session::{Bells, Expect, Session};
 use crate::shard::Shard;
 use crate::stream::{RecvStream, SendStream};
 
-/// What a socket of an endpoint, its connections and their streams share.
+/// State shared by a socket of an endpoint, its connections and their streams.
 pub(crate) struct Shared {
     hub: Mutex<Hub>,
     pub shard: Shard,
@@ -47,9 +47,9 @@ impl Shared {
     }
 }
 
-/// One UDP address, from which connections are opened and at which they are accepted.
+/// A UDP address that opens and accepts connections.
 ///
-/// Clones are the same endpoint. When all of them and all that came of them are dropped, its sockets are closed.
+/// Clones share the endpoint. Its sockets are closed when all clones, connections and streams are dropped.
 #[derive(Clone)]
 pub struct Endpoint {
     /// One at least.
@@ -60,10 +60,10 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// An endpoint for connections to others, on any port, of the family of `remote`'s address.
+    /// An endpoint that opens connections, on any port, with the address family of `remote`.
     ///
     /// # Errors
-    /// Where the system gives no socket.
+    /// If the system refuses a socket.
     ///
     /// # Panics
     /// Outside a tokio runtime.
@@ -77,11 +77,11 @@ impl Endpoint {
         Self::bind(any, identity, config, None)
     }
 
-    /// An endpoint at `address` that also accepts connections of the clients that `clients` says: it is asked for each that
-    /// has proved which key it has, and must not wait.
+    /// An endpoint at `address` that also accepts connections. `clients` decides about each client after it has proved its
+    /// key, and must not block.
     ///
     /// # Errors
-    /// Where the address is taken, or the system gives no socket.
+    /// If the address is in use, or the system refuses a socket.
     ///
     /// # Panics
     /// Outside a tokio runtime.
@@ -136,17 +136,17 @@ impl Endpoint {
         &self.shards[0]
     }
 
-    /// The address of the socket.
+    /// The local address of the socket.
     pub fn local_addr(&self) -> SocketAddr {
         self.local
     }
 
-    /// Opens a connection to a server that may have several addresses, such as `("box.example.org", 4433)` or a slice of them, and
-    /// gives it with the endpoint made for it. Addresses are tried as Happy Eyeballs has it (RFC 8305), each from a socket of
-    /// its own: families in turn, the next one 250 ms after the one before. The system's resolver waits for both families.
+    /// Opens a connection to a server with one or several addresses, such as `("box.example.org", 4433)` or a slice, and
+    /// returns it with its new endpoint. Addresses are tried by Happy Eyeballs (RFC 8305), each from a socket of its own:
+    /// families in turn, 250 ms apart. The system's resolver waits for both families.
     ///
     /// # Errors
-    /// Where the name has no address, or there is the server at none of them: with the first that says more than silence.
+    /// If the name has no address, or no attempt succeeds: the first error other than a timeout.
     ///
     /// # Panics
     /// Outside a tokio runtime with I/O and time.
@@ -170,7 +170,7 @@ impl Endpoint {
     /// Opens a connection to the server at `remote`, which must have the key `server`.
     ///
     /// # Errors
-    /// Where nobody answers, or somebody else does.
+    /// If the server does not answer, has another key, or refuses.
     pub async fn connect(
         &self,
         remote: SocketAddr,
@@ -189,10 +189,10 @@ impl Endpoint {
         Ok(connection)
     }
 
-    /// Which key the server at `remote` has. It does not hear who asks.
+    /// Asks the server at `remote` for its public key, without revealing this end's key.
     ///
     /// # Errors
-    /// Where nobody answers.
+    /// If the server does not answer.
     pub async fn learn(&self, remote: SocketAddr) -> Result<PublicKey, ConnectionError> {
         let connection = self.begin(remote, Expect::Learn)?;
         connection
@@ -219,7 +219,7 @@ impl Endpoint {
         connection
     }
 
-    /// The next client's connection; `None` once the endpoint has failed.
+    /// Accepts the next connection; `None` after the endpoint has failed.
     pub async fn accept(&self) -> Option<Connection> {
         loop {
             let mut told = pin!(self.first().accept.notified());
@@ -237,7 +237,7 @@ impl Endpoint {
         }
     }
 
-    /// Waits until all connections are gone, as they are some time after they were closed.
+    /// Waits until all connections are gone. A closed connection lingers for a while to answer its peer.
     pub async fn wait_idle(&self) {
         loop {
             let mut told = pin!(self.first().gone.notified());
@@ -253,13 +253,13 @@ impl Endpoint {
         }
     }
 
-    /// What was counted so far.
+    /// The counters so far.
     pub fn counters(&self) -> Counters {
         let counters = self.shards.iter().map(|shared| shared.hub().counters);
         counters.fold(Counters::default(), |sum, counters| sum.plus(&counters))
     }
 
-    /// All that was counted, and readings as of now.
+    /// Counters and current readings.
     pub fn metrics(&self) -> Metrics {
         let of = |shared: &Arc<Shared>| Metrics { socket_buffers: shared.buffers, ..shared.hub().metrics() };
         let mut metrics = of(self.first());
@@ -267,12 +267,12 @@ impl Endpoint {
         metrics
     }
 
-    /// Connections there are, those too that are being opened.
+    /// Number of connections, handshakes included.
     pub fn connections(&self) -> usize {
         self.shards.iter().map(|shared| shared.hub().len()).sum()
     }
 
-    /// Datagrams that the system sends in one call at most.
+    /// Largest number of datagrams per system call (GSO).
     pub fn max_gso(&self) -> usize {
         self.first().max_gso
     }
@@ -287,7 +287,7 @@ fn most_telling(failures: Vec<ConnectionError>) -> ConnectionError {
     told.unwrap_or(ConnectionError::TimedOut)
 }
 
-/// What keeps a session: when the last handle goes, the connection is closed.
+/// Keeps a session alive: dropping the last handle closes the connection.
 pub(crate) struct Handle {
     pub shared: Arc<Shared>,
     pub id: u32,
@@ -314,7 +314,7 @@ impl Drop for Handle {
     }
 }
 
-/// A connection. Clones are the same connection; it is closed when all of them and their streams are dropped.
+/// A connection to a peer. Clones share it; it is closed when all clones and streams are dropped.
 #[derive(Clone)]
 pub struct Connection {
     handle: Arc<Handle>,
@@ -350,73 +350,73 @@ impl Connection {
         (SendStream::new(self.handle.clone(), id), RecvStream::new(self.handle.clone(), id))
     }
 
-    /// Opens a stream; waits while the peer allows no more of them. The peer hears of it with the first octets.
+    /// Opens a bidirectional stream. Waits while the peer's stream limit is reached. The peer accepts it after the first bytes.
     ///
     /// # Errors
-    /// Where the connection ended.
+    /// If the connection has ended.
     pub async fn open(&self) -> Result<(SendStream, RecvStream), ConnectionError> {
         let id = self.wait(|bells| &bells.open, Session::open).await?;
         Ok(self.streams(id))
     }
 
-    /// The next stream that the peer opened.
+    /// Accepts the next stream that the peer opened.
     ///
     /// # Errors
-    /// Where the connection ended.
+    /// If the connection has ended.
     pub async fn accept(&self) -> Result<(SendStream, RecvStream), ConnectionError> {
         let id = self.wait(|bells| &bells.accept, Session::next_opened).await?;
         Ok(self.streams(id))
     }
 
-    /// Sends octets in one packet, which may be lost, and does not wait: where too many wait to be sent, the oldest is dropped.
+    /// Sends an unreliable datagram, without waiting. If too many wait, the oldest is dropped.
     ///
     /// # Errors
-    /// Where they do not fit, or the connection ended.
+    /// If it is too long for a packet, or the connection has ended.
     pub fn send_datagram(&self, octets: Bytes) -> Result<(), DatagramError> {
         self.handle
             .with(|session| session.send_datagram(octets))
             .unwrap_or(Err(ConnectionError::ClosedHere.into()))
     }
 
-    /// Octets of the longest datagram that fits a packet now.
+    /// Size of the largest datagram that fits a packet now, in bytes.
     pub fn max_datagram(&self) -> usize {
         self.handle.with(|session| session.max_datagram()).unwrap_or(0)
     }
 
-    /// The next datagram that came.
+    /// Receives the next datagram.
     ///
     /// # Errors
-    /// Where the connection ended.
+    /// If the connection has ended.
     pub async fn receive_datagram(&self) -> Result<Bytes, ConnectionError> {
         self.wait(|bells| &bells.datagram, Session::next_datagram).await
     }
 
-    /// The key that the peer has proved to have.
+    /// The public key that the peer has proved.
     ///
     /// # Panics
-    /// Never: who holds a connection holds one whose peer has proved that.
+    /// Never: a connection exists only after the proof.
     pub fn peer(&self) -> PublicKey {
         let now = || self.handle.with(|session| session.peer()).flatten();
         self.peer.or_else(now).expect("the peer proved its key before there was a connection")
     }
 
-    /// Where the peer is, which may change.
+    /// The peer's current address.
     pub fn remote_address(&self) -> Option<SocketAddr> {
         self.handle.with(|session| session.remote())
     }
 
-    /// What was counted so far, and readings as of now.
+    /// Counters and current readings of the connection.
     pub fn stats(&self) -> tacit_proto::transport::Stats {
         self.handle.with(|session| session.stats()).unwrap_or_default()
     }
 
-    /// Ends the connection at once, for a reason of which the peer hears 64 octets. What was written and has not arrived is lost:
-    /// let the peer say that it has everything before.
+    /// Closes the connection at once. The peer gets `code` and the first 64 bytes of `reason`. Data that has not arrived is
+    /// lost: wait for the peer's confirmation first.
     pub fn close(&self, code: u32, reason: &str) {
         self.handle.with(|session| session.close(code, reason));
     }
 
-    /// Waits until the connection has ended, and says why.
+    /// Waits until the connection has ended, and returns the reason.
     pub async fn closed(&self) -> ConnectionError {
         let ended = self.wait(|bells| &bells.state, |session| session.alive().map(|()| None::<()>)).await;
         ended.err().unwrap_or(ConnectionError::ClosedHere)

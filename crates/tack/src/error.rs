@@ -1,48 +1,48 @@
-//! What may go wrong.
+//! Errors.
 
 use std::io;
 
 use crate::identity::PublicKey;
 
-/// Why there is no connection, or none any more.
+/// Why a connection failed or ended.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectionError {
-    /// Nothing came from the peer for too long. Who is not allowed, or has the wrong keys, hears nothing either.
+    /// No packet from the peer for too long. A server does not answer invalid handshakes either.
     #[error("the peer does not answer")]
     TimedOut,
-    /// The peer ended the connection, for reasons of the application.
+    /// The peer's application closed the connection.
     #[error("the peer ended the connection: {text} (code {code})")]
     Closed {
-        /// In numbers.
+        /// Error code.
         code: u32,
-        /// In words; empty where there are none.
+        /// Reason, may be empty.
         text: String,
     },
-    /// The network says that nobody listens there, and nobody answered: no server runs, or at another port.
-    #[error("nobody listens there: the network refuses what is sent, and no server answers")]
+    /// The network reports that nobody listens on the port, and no server answered.
+    #[error("nobody listens there: the network refuses the packets, and no server answers")]
     Unreachable,
     /// The server has no room for another connection.
     #[error("the server has no room: {0}")]
     Busy(Busy),
-    /// The server knows nothing of the connection any more: it was started again.
+    /// The server was restarted and has lost the connection.
     #[error("the server has forgotten the connection: it was started again")]
     Forgotten,
-    /// The connection ended without a reason of the application: one end broke a rule of the protocol, or was not ready to talk.
+    /// The connection ended without an application's reason: a protocol violation, or a peer that was not ready.
     #[error("the connection was reset")]
     Reset,
     /// This end closed the connection.
     #[error("the connection was closed here")]
     ClosedHere,
-    /// The peer is not the one that was expected.
+    /// The peer has another key than expected.
     #[error("the peer has the key {found}, not {expected}")]
     WrongPeer {
-        /// The key that was expected.
+        /// The expected key.
         expected: PublicKey,
-        /// The key that it has.
+        /// The peer's key.
         found: PublicKey,
     },
-    /// A name stands for no address.
+    /// A name has no address.
     #[error("no address: {0}")]
     NoAddress(String),
     /// The endpoint is gone: its socket failed, or its runtime ended.
@@ -50,37 +50,37 @@ pub enum ConnectionError {
     Endpoint(String),
 }
 
-/// What a server has no room for.
+/// The limit that a server has reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[repr(u8)]
 pub enum Busy {
-    /// As many are being opened as it remembers.
+    /// Half-open handshakes.
     #[error("too many connections are being opened")]
     Handshakes = 1,
-    /// As many are open as it takes.
-    #[error("as many connections are open as it takes")]
+    /// Open connections.
+    #[error("too many connections are open")]
     Connections = 2,
 }
 
 impl Busy {
-    /// What the octet of a datagram stands for.
+    /// Decodes the byte of a datagram.
     pub(crate) fn of_octet(octet: u8) -> Option<Self> {
         [Self::Handshakes, Self::Connections].into_iter().find(|busy| *busy as u8 == octet)
     }
 }
 
-/// Why a stream gives or takes no more.
+/// Why a stream ended.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StreamError {
-    /// The peer gave up what it sends.
+    /// The peer aborted its direction.
     #[error("the peer reset the stream (code {0})")]
     Reset(u32),
-    /// The peer wants no more.
+    /// The peer reads no more.
     #[error("the peer stopped the stream (code {0})")]
     Stopped(u32),
-    /// It was ended here before.
+    /// This end has ended it.
     #[error("the stream was ended here")]
     Ended,
     /// The connection ended.
@@ -102,7 +102,7 @@ impl From<StreamError> for io::Error {
     }
 }
 
-/// Why a datagram was not taken.
+/// Why a datagram was not accepted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DatagramError {

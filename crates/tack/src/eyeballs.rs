@@ -37,11 +37,11 @@ fn in_turns(addresses: impl IntoIterator<Item = SocketAddr>) -> Vec<SocketAddr> 
     ordered
 }
 
-/// Makes `attempt`s at `addresses` and gives what the first one that succeeds gives; the others are dropped. The next begins
-/// 250 ms after the one before it, or as soon as that has failed. At most eight addresses are tried.
+/// Races `attempt`s at `addresses` and returns the first success; the others are dropped. Each attempt starts 250 ms after the
+/// previous one, or as soon as that has failed. At most eight addresses are tried.
 ///
 /// # Errors
-/// Those of all attempts, in the order in which they failed; none where there are no addresses.
+/// The errors of all attempts, in the order of failure; empty if there are no addresses.
 ///
 /// # Panics
 /// Outside a tokio runtime with time.

@@ -2,7 +2,7 @@
 //!
 //! What the core says in its opening packets travels inside the Noise messages: the [`Open`](tacit_proto::tack::Body::Open) in the
 //! clear in the first, the [`Answer`](tacit_proto::tack::Body::Answer) encrypted in the second. The third proves who the client
-//! is, to a server that has proved who it is. `docs/design/tack-endpoint.md` lays the datagrams out.
+//! is, to a server that has proved who it is. `docs/references/tack-wire.md` lays the datagrams out.
 
 use aws_lc_rs::aead::{AES_256_GCM, Algorithm, CHACHA20_POLY1305};
 use snow::params::NoiseParams;

@@ -14,14 +14,14 @@ use crate::handshake::Suite;
 /// Octets of a key (RFC 7748 section 5).
 const KEY_LEN: usize = 32;
 
-/// The public half of an [`Identity`]: what an end is known by.
+/// The public key of an [`Identity`], by which peers recognise it.
 ///
-/// Its text is 52 letters and digits (base 32 without padding, RFC 4648 section 6), in small letters.
+/// Its text form is 52 lower-case letters and digits (base 32 without padding, RFC 4648 section 6).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PublicKey([u8; KEY_LEN]);
 
 impl PublicKey {
-    /// The key in octets, as RFC 7748 section 5 has them.
+    /// The key as bytes (RFC 7748 section 5).
     pub fn as_bytes(&self) -> &[u8; KEY_LEN] {
         &self.0
     }
@@ -49,7 +49,7 @@ impl fmt::Debug for PublicKey {
     }
 }
 
-/// A text is no public key.
+/// The error for a text that is not a public key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no public key: 52 letters and digits from a to z and 2 to 7 are one")]
 pub struct NoKey;
@@ -63,14 +63,14 @@ impl FromStr for PublicKey {
     }
 }
 
-/// A key pair. The private half is overwritten when this is dropped.
+/// A key pair. The private key is overwritten on drop.
 #[derive(Clone)]
 pub struct Identity {
     private: Zeroizing<[u8; KEY_LEN]>,
     public: PublicKey,
 }
 
-/// Why an identity was not read or kept.
+/// Why an identity could not be loaded or saved.
 #[derive(Debug, thiserror::Error)]
 pub enum IdentityError {
     /// The file could not be read or written.
@@ -85,10 +85,10 @@ pub enum IdentityError {
 }
 
 impl Identity {
-    /// A new key pair, from the system's random numbers.
+    /// Generates a key pair from the system's random numbers.
     ///
     /// # Panics
-    /// Where the system has no random numbers to give.
+    /// If the system has none.
     pub fn generate() -> Self {
         let pair = Builder::new(Suite::Aes256Gcm.params())
             .generate_keypair()
@@ -102,10 +102,10 @@ impl Identity {
         Some(Self { private, public: PublicKey::from_slice(public)? })
     }
 
-    /// The key pair that a file holds: see [`save`](Self::save).
+    /// Loads a key pair from a file of [`save`](Self::save).
     ///
     /// # Errors
-    /// Where the file cannot be read, others may read it, or it holds no key.
+    /// If the file cannot be read, is readable by others, or has no key.
     pub fn load(path: &Path) -> Result<Self, IdentityError> {
         let text = Zeroizing::new(read_private(path)?);
         let octets = text.strip_prefix(PREFIX).map(str::trim_end);
@@ -115,10 +115,10 @@ impl Identity {
         Self::from_halves(private, public).ok_or(IdentityError::NotAKey)
     }
 
-    /// Writes the key pair to a new file that nobody else may read.
+    /// Saves the key pair to a new file that only its owner may read.
     ///
     /// # Errors
-    /// Where the file is there already, or cannot be written.
+    /// If the file exists, or cannot be written.
     pub fn save(&self, path: &Path) -> Result<(), IdentityError> {
         let octets = Zeroizing::new([self.private.as_slice(), self.public.as_bytes()].concat());
         let text = Zeroizing::new(BASE32_NOPAD.encode(&octets).to_ascii_lowercase());
@@ -127,7 +127,7 @@ impl Identity {
         Ok(file.sync_all()?)
     }
 
-    /// What this end is known by.
+    /// The public key.
     pub fn public(&self) -> PublicKey {
         self.public
     }

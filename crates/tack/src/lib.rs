@@ -1,9 +1,9 @@
-//! TACK over UDP, for tokio: connections with few acknowledgments, encrypted, with streams that read and write as others do.
+//! TACK over UDP for tokio: encrypted connections with streams, datagrams, and few acknowledgments.
 //!
-//! TACK (Li et al., SIGCOMM 2020) acknowledges a few times per round trip, not every second packet, so that on half-duplex
-//! links such as Wi-Fi its ACKs hardly compete with its data. Each end has an [`Identity`]; a client says which
-//! [`PublicKey`] the server must have, a server which clients it takes. [`Connection`]s carry streams, which are
-//! [`AsyncRead`](tokio::io::AsyncRead) and [`AsyncWrite`](tokio::io::AsyncWrite), and datagrams.
+//! TACK (Li et al., SIGCOMM 2020) acknowledges a few times per round trip instead of every second packet, so that on
+//! half-duplex links such as Wi-Fi its ACKs hardly compete with its data. Each end has an [`Identity`]. A client names the
+//! server's [`PublicKey`]; a server decides which clients' keys it accepts. A [`Connection`] carries datagrams and streams,
+//! which implement [`AsyncRead`](tokio::io::AsyncRead) and [`AsyncWrite`](tokio::io::AsyncWrite).
 //!
 //! ```
 //! use std::sync::Arc;

@@ -8,21 +8,21 @@ use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 
 use crate::driver::{SOCKET_BUFFER, offloads};
 
-/// What the system's UDP does for an endpoint.
+/// UDP features of this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Machine {
-    /// Datagrams that leave by one call at most (GSO): 1 where a batch did not arrive.
+    /// Largest number of datagrams per send call (GSO); 1 if batches do not work.
     pub send_segments: usize,
-    /// Datagrams that arrive by one call at most (GRO): 1 where a batch arrived one by one.
+    /// Largest number of datagrams per receive call (GRO); 1 if batches do not work.
     pub receive_segments: usize,
-    /// Marks of ECN are written and read over IPv4.
+    /// ECN works over IPv4.
     pub ecn: bool,
-    /// And over IPv6; none where this machine has no IPv6.
+    /// ECN works over IPv6; `None` without IPv6.
     pub ecn_v6: Option<bool>,
-    /// Octets that the system holds of a socket before it sends them, where [`BUFFER_ASKED`](Self::BUFFER_ASKED) were asked for.
+    /// Send buffer that the system grants for [`BUFFER_ASKED`](Self::BUFFER_ASKED), in bytes.
     pub send_buffer: usize,
-    /// Octets that it holds before they are read, likewise.
+    /// Receive buffer, likewise.
     pub receive_buffer: usize,
 }
 
@@ -37,10 +37,10 @@ const SEGMENT: usize = 1200;
 /// Datagrams in the batch that is tried.
 const BATCH: usize = 4;
 
-/// Tries what this machine can do. Takes a few milliseconds; nothing leaves loopback.
+/// Tests the UDP features of this machine over loopback, in a few milliseconds.
 ///
 /// # Errors
-/// Where loopback carries nothing over IPv4.
+/// If loopback does not carry IPv4 datagrams.
 pub fn machine() -> io::Result<Machine> {
     let machine = tried(Ipv4Addr::LOCALHOST.into())?;
     let ecn_v6 = tried(Ipv6Addr::LOCALHOST.into()).ok().map(|machine| machine.ecn);

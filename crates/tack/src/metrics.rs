@@ -4,87 +4,87 @@ use tacit_proto::transport::Stats;
 use tacit_proto::units::{BitRate, Duration};
 
 tacit_proto::counters! {
-    /// What a hub counted.
+    /// Counters of an endpoint.
     #[non_exhaustive]
     pub struct Counters {
         /// Datagrams that arrived.
         datagrams_received: u64,
         /// Octets of UDP payload in them.
         octets_received: u64,
-        /// Datagrams that were handed to the system.
+        /// Datagrams sent.
         datagrams_sent: u64,
         /// Octets of UDP payload in them.
         octets_sent: u64,
-        /// Datagrams for no connection, or of no form.
+        /// Datagrams without a connection, or malformed.
         datagrams_strange: u64,
-        /// Datagrams for a connection that its peer did not seal.
+        /// Datagrams with a wrong tag.
         datagrams_forged: u64,
-        /// Datagrams that came before, or so late that nobody can say.
+        /// Replayed datagrams, and those too old to tell.
         datagrams_repeated: u64,
-        /// Datagrams for a connection from where its server is not.
+        /// Datagrams from another address than the server's.
         datagrams_misplaced: u64,
-        /// Datagrams that the system brought to another socket of the endpoint than the one they were for, and that were handed on.
+        /// Datagrams that arrived on another shard and were handed over.
         datagrams_handed_on: u64,
-        /// Clients that were told that their connection is forgotten.
+        /// Resets sent for unknown connections.
         resets_sent: u64,
-        /// Handshakes that clients began, and that were answered.
+        /// Handshakes of clients that were answered.
         handshakes_begun: u64,
-        /// Handshakes of clients that ended before the client had proved who it is: those too that only asked for a key.
+        /// Handshakes that ended before the client had proved its key, including requests for the server's key.
         handshakes_unfinished: u64,
-        /// Clients that were asked to show that they are where they say they are.
+        /// Retries sent, which validate a client's address.
         retries_sent: u64,
-        /// Handshakes that were not begun, for too many were half open.
+        /// Handshakes refused because too many were half open.
         handshakes_refused: u64,
-        /// Clients that proved who they are and may not connect.
+        /// Clients refused after they had proved their key.
         clients_refused: u64,
-        /// Connections that stood, in either role.
+        /// Connections established, in either role.
         connections_made: u64,
-        /// Connections that ended since nothing came from the peer, in each role.
+        /// Connections that timed out.
         ended_silent: u64,
-        /// Connections that the peer ended with a reason of its own.
+        /// Connections closed by the peer's application.
         ended_by_peer: u64,
-        /// Connections that this end ended.
+        /// Connections closed by this end.
         ended_here: u64,
-        /// Connections that ended for a breach of the protocol, or without a reason.
+        /// Connections that ended by a protocol violation, or without a reason.
         ended_broken: u64,
-        /// Times that a client was found at another address.
+        /// Address changes of clients.
         paths_changed: u64,
-        /// Keys that followed on others, in both directions.
+        /// Key updates, in both directions.
         keys_updated: u64,
     }
 }
 
 tacit_proto::counters! {
-    /// Sums of all connections, those too that are gone.
+    /// Sums over all connections, ended ones included.
     #[non_exhaustive]
     pub struct Totals {
         /// Packets sent, of any kind.
         packets_sent: u64,
-        /// Packets taken in, of any kind.
+        /// Packets received, of any kind.
         packets_received: u64,
         /// Packets sent with data.
         data_packets_sent: u64,
         /// Packets received with data.
         data_packets_received: u64,
-        /// TACKs sent: what a receiver says of all it knows, a few times per round trip.
+        /// TACKs sent: periodic ACKs.
         tacks_sent: u64,
-        /// IACKs sent: what a receiver says of one event, at once.
+        /// IACKs sent: immediate ACKs for one event.
         iacks_sent: u64,
         /// TACKs and IACKs received.
         acks_received: u64,
-        /// Packets held lost.
+        /// Packets declared lost.
         packets_lost: u64,
-        /// Packets whose contents were sent before.
+        /// Packets that retransmit data.
         packets_retransmitted: u64,
-        /// Octets of data sent, those sent again among them.
+        /// Bytes of data sent, retransmissions included.
         octets_sent: u64,
-        /// Octets of data that were sent before.
+        /// Bytes of data retransmitted.
         octets_retransmitted: u64,
-        /// Octets handed to readers, in order and once.
+        /// Bytes delivered to readers.
         octets_delivered: u64,
-        /// Times that nothing was heard for so long that something was sent to ask.
+        /// Probe timeouts.
         timeouts: u64,
-        /// Round trips in which something was lost.
+        /// Round trips with losses.
         loss_episodes: u64,
         /// Streams that were opened, by either end.
         streams_opened: u64,
@@ -108,12 +108,12 @@ impl Totals {
     }
 }
 
-/// How often a value was at most how large.
+/// A histogram with fixed buckets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
-    /// Upper bounds of the buckets, in order. What lies above all is in one bucket more.
+    /// Upper bounds of the buckets, ascending. An additional bucket has larger values.
     pub bounds: &'static [u64],
-    /// How many values fell in each bucket, one more than there are bounds.
+    /// Number of values per bucket, one more than `bounds`.
     pub counts: Vec<u64>,
     /// The sum of all values.
     pub sum: u64,
@@ -191,33 +191,33 @@ impl Distributions {
     }
 }
 
-/// Counts of an endpoint since it was made, and readings as of now.
+/// Counters of an endpoint since its start, and current readings.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Metrics {
-    /// What came and went, and what was refused.
+    /// Datagrams, handshakes and connections.
     pub counters: Counters,
     /// Sums of all connections.
     pub totals: Totals,
-    /// Connections that stand. A reading.
+    /// Open connections. A reading.
     pub connections_open: u64,
-    /// Handshakes that are not finished. A reading.
+    /// Half-open handshakes. A reading.
     pub handshakes_open: u64,
-    /// Streams that are open in all connections. A reading.
+    /// Open streams of all connections. A reading.
     pub streams_open: u64,
-    /// Octets sent and not acknowledged, in all connections. A reading.
+    /// Bytes in flight, of all connections. A reading.
     pub octets_in_flight: u64,
-    /// Octets that arrived and wait for readers, or for others before them, and how many these may become. Readings.
+    /// Received bytes that wait for readers or for earlier data. A reading.
     pub octets_unread: u64,
     /// See [`octets_unread`](Self::octets_unread): of each connection [`max_unread`](tacit_proto::tack::Config::max_unread).
     pub octets_unread_max: u64,
     /// Smoothed round-trip time in microseconds: a value for each second in which a connection heard acknowledgments.
     pub rtt_us: Histogram,
-    /// Rate in bits per second at which octets were acknowledged, over each of those seconds.
+    /// Rate of acknowledged bytes in bits per second, over each of those seconds.
     pub rate_bps: Histogram,
-    /// Octets that the system holds for the socket, out and in.
+    /// Socket buffers for sending and receiving, in bytes.
     pub socket_buffers: [usize; 2],
-    /// Records that no qlog has, for they came too fast or could not be written.
+    /// qlog records dropped, because they came too fast or could not be written.
     pub qlog_records_dropped: u64,
 }
 

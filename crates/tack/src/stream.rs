@@ -12,16 +12,16 @@ use crate::endpoint::Handle;
 use crate::error::{ConnectionError, StreamError};
 use crate::session::Session;
 
-/// What we send on a stream.
+/// The sending half of a stream.
 ///
-/// [`shutdown`](tokio::io::AsyncWriteExt::shutdown) ends it in order. One that is dropped before is reset with code 0, so that
-/// the peer does not take half a message for a whole one.
+/// [`shutdown`](tokio::io::AsyncWriteExt::shutdown) ends it in order. Dropping it earlier resets it with code 0, so that the
+/// peer does not take a part for the whole.
 pub struct SendStream {
     handle: Arc<Handle>,
     id: StreamId,
 }
 
-/// What the peer sends on a stream. One that is dropped before its end is stopped with code 0.
+/// The receiving half of a stream. Dropping it before the end stops the sender with code 0.
 pub struct RecvStream {
     handle: Arc<Handle>,
     id: StreamId,
@@ -47,15 +47,15 @@ impl SendStream {
         self.id.0
     }
 
-    /// Gives the stream up: what has not arrived need not.
+    /// Aborts the stream. Data that has not arrived is abandoned.
     pub fn reset(&mut self, code: u32) {
         self.handle.with(|session| session.reset(self.id, code));
     }
 
-    /// Waits until the peer has all of it and its end.
+    /// Waits until the peer has received everything, including the end.
     ///
     /// # Errors
-    /// Where it wants no more, or the connection ended before.
+    /// If the peer stops the stream, or the connection ends before.
     pub async fn finished(&mut self) -> Result<(), StreamError> {
         std::future::poll_fn(|context| self.poll_finished(context)).await
     }
@@ -129,7 +129,7 @@ impl RecvStream {
         self.id.0
     }
 
-    /// Wants no more of it.
+    /// Asks the peer to stop sending.
     pub fn stop(&mut self, code: u32) {
         self.handle.with(|session| session.stop(self.id, code));
     }

@@ -62,7 +62,7 @@ impl Passed {
         tokio::select! {
             biased;
             done = copy => done,
-            () = watch => Err(io::Error::new(io::ErrorKind::TimedOut, "nothing came or went for too long").into()),
+            () = watch => Err(io::Error::new(io::ErrorKind::TimedOut, "no data for too long").into()),
         }
     }
 }

@@ -135,9 +135,9 @@ impl Receiver<'_> {
     fn may_drop(&self, kind: &Kind, there: Option<&Stat>) -> Result<(), String> {
         let is_directory = there.is_some_and(|there| tree::file_type(there) == FileType::Directory);
         match kind {
-            Kind::Symlink { .. } => Err("links are not taken here".into()),
+            Kind::Symlink { .. } => Err("this server accepts no links".into()),
             Kind::Directory if is_directory => Ok(()),
-            _ if there.is_some() => Err("it is there already, and nothing is overwritten here".into()),
+            _ if there.is_some() => Err("it exists, and this server overwrites nothing".into()),
             _ => Ok(()),
         }
     }
@@ -248,7 +248,7 @@ impl Receiver<'_> {
         }
         match self.tree.names(path.as_str()).map_err(|error| error.to_string())?.is_empty() {
             true => Ok(()),
-            false => Err("a directory that is not empty is there; --delete replaces it".into()),
+            false => Err("a non-empty directory is in its place; --delete replaces it".into()),
         }
     }
 

@@ -363,7 +363,7 @@ impl Receiver<'_> {
             opened = open(&partial);
         }
         let opened = opened.map_err(|error| error.to_string())?;
-        opened.ok_or_else(|| "what an earlier copy left has changed".to_owned())
+        opened.ok_or_else(|| "the part of an earlier copy has changed".to_owned())
     }
 
     /// Removes the partial file of a path that found no room, so that shorter files may find some.
@@ -381,7 +381,7 @@ impl Receiver<'_> {
         let partial = self.partial(path)?;
         if !is_whole {
             self.tree.remove(partial.as_str(), false).map_err(|error| error.to_string())?;
-            return Err("its checksum does not fit".into());
+            return Err("its checksum is wrong".into());
         }
         Ok(partial)
     }
@@ -437,7 +437,7 @@ async fn read_unless_stopped<R: AsyncRead + Unpin>(
     let piece = tokio::select! {
         read = wire::read_contents(reader, buffer) => read?,
         () = claim.stopped() => {
-            return Err(io::Error::other("another copy of this user goes on with the file").into());
+            return Err(io::Error::other("another copy of this user continues the file").into());
         }
     };
     claim.on_octets(match piece {

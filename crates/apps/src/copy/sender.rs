@@ -460,7 +460,7 @@ fn entry_of(tree: &Tree, path: &Relative, name: &str, options: &Options) -> Resu
             if options.checksum {
                 let mut file = tree.read(path).map_err(said)?;
                 let hash = hash_prefix(&mut file, size_octets).map_err(said)?;
-                let short = || NotListed::Failed("it became shorter while it was read".into());
+                let short = || NotListed::Failed("it shrank while it was read".into());
                 blake3 = Some(hash.ok_or_else(short)?.finalize().to_hex().to_string());
             }
             Kind::File { size_octets, blake3 }
@@ -587,7 +587,7 @@ impl<W: AsyncWrite + Unpin> Sending<'_, W> {
                 (mtime_of(&stat) != opened.mtime && !has_grown)
                     .then(|| "it changed while it was read".to_owned())
             }
-            Ok(Sent::Short) => Some("it became shorter while it was read".to_owned()),
+            Ok(Sent::Short) => Some("it shrank while it was read".to_owned()),
             Ok(Sent::Stopped) => Some("stopped".to_owned()),
             Err(error) => Some(error.to_string()),
         };

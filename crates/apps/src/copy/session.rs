@@ -128,7 +128,7 @@ impl Served {
     /// The served paths that are asked for: of the one file that is served, also without its name.
     fn paths(&self, paths: &[String], rights: Rights) -> Result<Vec<String>, String> {
         if rights == Rights::Drop {
-            return Err("this takes files and shows none".into());
+            return Err("this server accepts files and shows none".into());
         }
         let Some(file) = &self.file else { return Ok(paths.to_vec()) };
         match paths.iter().all(|path| path.is_empty() || path == file.as_str()) {
@@ -157,8 +157,8 @@ impl Served {
         options: &Options,
     ) -> Result<(Tree, Option<String>), String> {
         match rights {
-            Rights::Read => Err("this is served for reading only".into()),
-            Rights::Drop if options.delete => Err("nothing is removed here".into()),
+            Rights::Read => Err("served for reading only".into()),
+            Rights::Drop if options.delete => Err("this server removes nothing".into()),
             Rights::Drop | Rights::Write => place_in(&self.tree, path, is_directory, options.dry_run),
         }
     }
@@ -277,7 +277,7 @@ pub async fn push<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     }
     if source.needs_name() {
         return Err(CopyError::Argument(format!(
-            "{path:?} is a directory there: add the name that standard input gets in it"
+            "{path:?} is a directory on the server: add a file name for standard input"
         )));
     }
     send(&source, options, progress, reader, writer).await
@@ -398,7 +398,7 @@ pub async fn pull_into<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     let failure = match wire::read(reader).await? {
         Message::ContentsEnd { failure: Some(failure), .. } => Some(failure),
         Message::ContentsEnd { blake3, failure: None } => {
-            (hasher.finalize().to_hex().as_str() != blake3).then(|| "its checksum does not fit".to_owned())
+            (hasher.finalize().to_hex().as_str() != blake3).then(|| "its checksum is wrong".to_owned())
         }
         other => return Err(wire::unexpected(&other)),
     };

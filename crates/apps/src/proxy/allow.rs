@@ -33,7 +33,7 @@ impl FromStr for Rule {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let (host, ports) = text.rsplit_once(':').ok_or("a rule is HOST:PORTS")?;
-        let port = |text: &str| text.parse::<u16>().map_err(|_| format!("{text:?} is no port"));
+        let port = |text: &str| text.parse::<u16>().map_err(|_| format!("{text:?} is not a port"));
         let ports = match ports.split_once('-') {
             _ if ports == "*" => 1..=u16::MAX,
             Some((first, last)) => port(first)?..=port(last)?,

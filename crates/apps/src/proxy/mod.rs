@@ -41,19 +41,19 @@ pub enum Answer {
     #[error("connected")]
     Connected = 0,
     /// Anything else.
-    #[error("the server's end failed")]
+    #[error("the server failed")]
     Failed = 1,
     /// The list of the server's end has it not.
-    #[error("the server's end does not allow this target")]
+    #[error("the server does not allow this target")]
     NotAllowed = 2,
     /// No address, or no way to it.
-    #[error("the target is not reached")]
+    #[error("the target is unreachable")]
     Unreachable = 4,
     /// Nobody listens.
     #[error("the target refuses the connection")]
     Refused = 5,
     /// As many connections are carried as may be. RFC 1928 has no code for that, and leaves those above 8 free.
-    #[error("as many connections are carried as --connections allows")]
+    #[error("the limit --connections is reached")]
     Busy = 9,
 }
 

@@ -93,7 +93,7 @@ fn without_delete_a_directory_with_something_in_it_stays_and_that_is_said() {
         let outcome = sent(&contents, root.path(), "", Options::default()).unwrap();
         assert_eq!(
             reasons(&outcome, Action::Failed),
-            ["x: a directory that is not empty is there; --delete replaces it"]
+            ["x: a non-empty directory is in its place; --delete replaces it"]
         );
         assert!(root.path().join("x/a/b/c").exists());
     }
@@ -265,11 +265,8 @@ fn a_file_that_shrinks_or_is_written_over_meanwhile_is_no_copy() {
                 file.set_modified(UNIX_EPOCH).unwrap();
             }
         });
-        let said = if shrinks {
-            "file: it became shorter while it was read"
-        } else {
-            "file: it changed while it was read"
-        };
+        let said =
+            if shrinks { "file: it shrank while it was read" } else { "file: it changed while it was read" };
         assert_eq!(reasons(&outcome, Action::Failed), [said]);
         assert!(!root.path().join("file").exists());
     }

@@ -1,4 +1,4 @@
-//! Arguments of commands that read captures, and of a hop that is reckoned with.
+//! Arguments of commands that read captures, and of a hop in closed form.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ pub struct AuditArgs {
     pub capture: PathBuf,
     #[command(flatten)]
     pub hop: HopArgs,
-    /// Minimum round-trip time, which TACK's row depends on
+    /// Minimum round-trip time, for TACK's row
     #[arg(long, value_name = "TIME", default_value = "20ms")]
     pub rtt: String,
     /// Print JSON instead of tables
@@ -30,7 +30,7 @@ pub struct RohcArgs {
 /// What `rohc` does.
 #[derive(Debug, Subcommand)]
 pub enum RohcCommand {
-    /// Run a capture through a codec and back, check every octet, count and measure
+    /// Compress and decompress a capture, check every byte, and measure
     Stats {
         /// A pcap or pcapng file
         capture: PathBuf,
@@ -45,42 +45,42 @@ pub enum RohcCommand {
     Compress {
         /// A pcap or pcapng file
         capture: PathBuf,
-        /// The file to write: each ROHC packet behind its length, 16 bits, little-endian; where it ends in .pcap or .pcapng, a
-        /// capture of Ethernet frames with the EtherType of ROHC
+        /// The file to write: each ROHC packet after its length, 16 bits, little-endian; with the extension .pcap or .pcapng a
+        /// capture of Ethernet frames with ROHC's EtherType
         out: PathBuf,
-        /// In how many packets each change is said, 1 to 8
+        /// Number of packets that repeat each change, 1 to 8
         #[arg(long, value_name = "N", default_value_t = 2)]
         repeat: u8,
-        /// How contexts are numbered: small (up to 16) or large (up to 16384)
+        /// Context identifiers: small (up to 16 contexts) or large (up to 16384)
         #[arg(long, value_name = "SPACE", default_value = "small")]
         cid: String,
         /// Print JSON instead of text
         #[arg(long)]
         json: bool,
     },
-    /// Set our packets beside those that another implementation made of the same capture, and decompress theirs
+    /// Compare our packets with another implementation's of the same capture, and decompress theirs
     Compare {
         /// A pcap or pcapng file
         capture: PathBuf,
-        /// The other's ROHC packets, one for each TCP packet of the capture, each behind its length
+        /// The other implementation's ROHC packets, one per TCP packet of the capture, each after its length
         other: PathBuf,
-        /// In how many packets each change is said, 1 to 8
+        /// Number of packets that repeat each change, 1 to 8
         #[arg(long, value_name = "N", default_value_t = 2)]
         repeat: u8,
-        /// How contexts are numbered: small (up to 16) or large (up to 16384)
+        /// Context identifiers: small (up to 16 contexts) or large (up to 16384)
         #[arg(long, value_name = "SPACE", default_value = "small")]
         cid: String,
         /// Print JSON instead of tables
         #[arg(long)]
         json: bool,
     },
-    /// Decompress such a file into a capture: pcap, raw IP
+    /// Decompress a file of `compress` into a capture: pcap, raw IP
     Decompress {
-        /// A file of ROHC packets, each behind its length, 16 bits, little-endian
+        /// A file of ROHC packets, each after its length, 16 bits, little-endian
         rohc: PathBuf,
         /// The pcap file to write
         out: PathBuf,
-        /// How contexts are numbered: small (up to 16) or large (up to 16384)
+        /// Context identifiers: small (up to 16 contexts) or large (up to 16384)
         #[arg(long, value_name = "SPACE", default_value = "small")]
         cid: String,
         /// Print JSON instead of text

@@ -1,4 +1,4 @@
-//! Arguments of commands that speak TACK to each other.
+//! Arguments of commands over TACK.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -9,112 +9,112 @@ use tacit_apps::proxy::allow::Rule;
 use tracing_subscriber::filter::Targets;
 
 pub(super) const KEYS_AFTER_HELP: &str = "\
-The private key is ~/.config/tacit/identity (below $XDG_CONFIG_HOME where that is set), for its owner's eyes
-only; serve, cp and proxy make one where there is none. Keys of peers are lines of known-peers beside it.
+The private key is in ~/.config/tacit/identity, or below $XDG_CONFIG_HOME, readable by its owner
+only. serve, cp and proxy create it if it is missing. Peers' keys are lines of known-peers beside
+it.
 
   tacit keys show
   tacit keys trust laptop KEY --client
   tacit keys trust box.example.org:4433 KEY
 
-Or without reading keys out: the one prints a code, which the other answers once. It is trusted as a client
-there, and the first one here as a server at the ports of tacit serve and tacit proxy.
+Or with a short code: one machine prints it and waits, the other one enters it. The first trusts the
+second as a client; the second trusts the first as a server at the ports of serve and proxy.
 
   tacit keys pair --listen 0.0.0.0:4435 --timeout 60
   tacit keys pair box.example.org 123-456-789 --name laptop
 
-Exit codes: 0 done; 1 there is no such peer, or a wrong code; 2 bad input, another key is there or known, or a
-file of keys that cannot be used; 4 pair: no connection, or nobody came.";
+Exit codes: 0 done; 1 no such peer, or a wrong code; 2 bad input, another key exists or is known, or
+a key file cannot be used; 4 pair: no connection, or nobody connected.";
 
 pub(super) const SERVE_AFTER_HELP: &str = "\
-Clients are those with a key that tacit keys trust NAME KEY --client named, and programs with the key of
-this server itself, which its user's are; others hear nothing but that they may not. Names and links that
-lead out of PATH are refused.
+Clients are those whose key `tacit keys trust NAME KEY --client` added, and programs with the
+server's own key. Others are refused. Names and links that lead out of PATH are refused.
 
   tacit serve .
   tacit serve /srv/files --write --listen 0.0.0.0:4433
 
-Exit codes: 0 stopped by a signal, when running copies were done or --grace was over; 2 bad input, or an
-address that cannot be listened at.";
+Exit codes: 0 stopped by a signal, after running copies or --grace; 2 bad input, or an address that
+cannot be listened on.";
 
 pub(super) const CP_AFTER_HELP: &str = "\
-One side is tack://HOST[:PORT]/PATH, PATH being relative to what tacit serve serves there; the other is here.
-As with other programs, DIR/ copies what is in DIR without DIR itself, and a DEST that is not there is the
-new name of one SRC, or a directory where it ends in a slash; directories on the way are made. * ? and [...]
-in PATH of SRC are expanded by the server. - is standard input or output. An interrupted copy is resumed; every
-file is verified by its BLAKE3 before it gets its name. A server that is not known is
-asked about on a terminal, and refused without one.
+One side is tack://HOST[:PORT]/PATH, with PATH relative to the served directory; the other is local.
+DIR/ copies the contents of DIR, DIR the directory itself. A DEST that does not exist is the new
+name of a single SRC, or a directory if it ends in a slash; missing parents are created. The server
+expands *, ? and [...] in SRC. - is standard input or output. An interrupted copy is resumed; every
+file is verified by its BLAKE3 hash. cp asks about an unknown server on a terminal, and refuses it
+otherwise.
 
   tacit cp -- photos notes.txt tack://box/
   tacit cp 'tack://box:4433/photos/2024/*.jpg' .
   tar c photos | tacit cp - tack://box/photos.tar
 
-Exit codes: 0 all is there; 1 some paths failed, or with --strict were skipped; 2 bad input, or a server with
-a key that is not trusted; 3 the server refuses; 4 no connection, or it broke; 130 interrupted.";
+Exit codes: 0 all copied; 1 some paths failed, or with --strict were skipped; 2 bad input, or an
+untrusted server key; 3 the server refuses; 4 no connection, or it broke; 130 interrupted.";
 
 pub(super) const LS_AFTER_HELP: &str = "\
-Lists the contents of a directory, with size and time of last change (UTC), or the paths that a pattern matches. A
-directory's name ends in a slash; behind a symbolic link stands where it points.
+Lists a directory, or the paths that match a pattern, with size and modification time (UTC). Names
+of directories end in a slash; symbolic links are followed by their target.
 
   tacit ls tack://box/photos
   tacit ls 'tack://box/photos/*/*.jpg'
 
-Exit codes: 0 listed; 1 some paths could not be; 2 bad input, or a server with a key that is not trusted; 3 the
-server refuses; 4 no connection, or it broke.";
+Exit codes: 0 listed; 1 some paths could not be listed; 2 bad input, or an untrusted server key;
+3 the server refuses; 4 no connection, or it broke.";
 
 pub(super) const TACK_PROXY_AFTER_HELP: &str = "\
-TCP connections of programs here go through one TACK connection, a stream each; the server's end makes them
-again, to targets that --allow names and to no others. A RULE is HOST:PORTS: a name, *.example.org, *, an
-address or a network such as 10.0.0.0/8; a port, 8000-8999 or *. Addresses that are not public must be
-named as addresses. Who may connect is said as for tacit serve.
+Local programs' TCP connections become streams of one TACK connection. The server opens them again,
+to targets of --allow only. A RULE is HOST:PORTS. HOST is a name, *.example.org, *, an address, or a
+network such as 10.0.0.0/8; PORTS is a port, 8000-8999 or *. Addresses that are not public must be
+allowed as addresses. Clients authenticate as for tacit serve.
 
   tacit proxy --serve --listen 0.0.0.0:4434 --allow '*:443'
   tacit proxy box.example.org --socks5 & curl --socks5-hostname 127.0.0.1:1080 https://example.org/
   tacit proxy box.example.org --forward 127.0.0.1:8080=10.0.0.5:80
 
-Exit codes: 0 stopped by a signal; 2 bad input, an address that cannot be listened at, or a server with a key
-that is not trusted; 3 the server refuses; 4 no connection at the start.";
+Exit codes: 0 stopped by a signal; 2 bad input, an address that cannot be listened on, or an
+untrusted server key; 3 the server refuses; 4 no connection at the start.";
 
-/// Where log lines and qlogs go.
+/// Logs and qlog.
 #[derive(Debug, Args)]
 pub struct LogArgs {
-    /// Log to standard error: error, warn, info, debug or trace, or such levels of targets as in tacit_tack::path=debug,warn
+    /// Log to standard error at this level: error, warn, info, debug or trace; or levels per module, such as tacit_tack::path=debug,warn
     #[arg(long, value_name = "FILTER")]
     pub log: Option<Targets>,
-    /// How a log line looks
+    /// Format of log lines
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub log_format: LogFormat,
-    /// Write what happens to each connection to a file in this directory: qlog, for qvis
+    /// Write a qlog file per connection into this directory, for qvis
     #[arg(long, value_name = "DIR")]
     pub qlog: Option<PathBuf>,
 }
 
-/// How a log line looks.
+/// Format of log lines.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 pub enum LogFormat {
-    /// For people
+    /// Plain text
     Text,
-    /// An object of JSON
+    /// A JSON object per line
     Json,
 }
 
-/// Counts for others.
+/// Metrics.
 #[derive(Debug, Args)]
 pub struct MetricsArgs {
-    /// Answer Prometheus at this address, such as 127.0.0.1:9101
+    /// Serve Prometheus metrics at this address, such as 127.0.0.1:9101
     #[arg(long, value_name = "ADDR:PORT")]
     pub metrics: Option<SocketAddr>,
-    /// Let other machines read them
+    /// Serve the metrics to other machines, too
     #[arg(long, requires = "metrics")]
     pub metrics_open: bool,
 }
 
-/// Arguments that stand in a file.
+/// A file of arguments.
 #[derive(Debug, Args)]
 pub struct FileArgs {
-    /// Read arguments from this TOML file, each a key named as its flag; flags win
+    /// Read arguments from this TOML file, with keys named as the flags; flags override it
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Only say whether all that is needed is there, and what is wrong
+    /// Only check the arguments and their preconditions
     #[arg(long)]
     pub check: bool,
 }
@@ -122,7 +122,7 @@ pub struct FileArgs {
 /// Arguments of `serve`.
 #[derive(Debug, Args)]
 pub struct ServeArgs {
-    /// The directory or file
+    /// Directory or file to share
     #[arg(required_unless_present = "config")]
     pub path: Option<PathBuf>,
     #[command(flatten)]
@@ -131,22 +131,22 @@ pub struct ServeArgs {
     pub seen: LogArgs,
     #[command(flatten)]
     pub metrics: MetricsArgs,
-    /// Where to listen; 0.0.0.0:4433 or [::]:4433 for other machines
+    /// Address to listen on; 0.0.0.0:4433 or [::]:4433 for other machines
     #[arg(long, value_name = "ADDR:PORT", default_value = tacit_apps::SERVE_ADDRESS)]
     pub listen: SocketAddr,
-    /// Take files, too
+    /// Accept files, too
     #[arg(long)]
     pub write: bool,
-    /// Let anyone read, whatever their key; with --write instead let them add new files, and read nothing
+    /// Let unknown clients read; with --write let them add files instead, and not read
     #[arg(long)]
     pub anyone: bool,
-    /// When stopped, wait so long for copies that are running
+    /// On a signal, wait this long for running copies
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u32).range(0..=86_400))]
     pub grace: u32,
-    /// Print a JSON line about each copy
+    /// Print a JSON line per copy
     #[arg(long)]
     pub json: bool,
-    /// Print nothing unless it fails
+    /// Print errors only
     #[arg(short, long, conflicts_with = "json")]
     pub quiet: bool,
 }
@@ -154,42 +154,42 @@ pub struct ServeArgs {
 /// Arguments of `cp`.
 #[derive(Debug, Args)]
 pub struct CpArgs {
-    /// What to copy, and last where to
+    /// Sources, and the destination last
     #[arg(value_names = ["SRC", "DEST"], num_args = 2.., required = true)]
     pub paths: Vec<String>,
-    /// Compare contents of files that are there, not size and time
+    /// Compare the contents of existing files, not size and time
     #[arg(long)]
     pub checksum: bool,
-    /// Remove from directories of DEST what those of SRC have not
+    /// Remove paths from directories of DEST that SRC lacks
     #[arg(long)]
     pub delete: bool,
-    /// Change nothing, say what would happen
+    /// Change nothing; print the changes
     #[arg(short = 'n', long)]
     pub dry_run: bool,
-    /// Neither copy nor remove matching paths: a name anywhere, or a path as it arrives; may be repeated
+    /// Neither copy nor remove matching paths: a name anywhere, or a path below DEST; repeatable
     #[arg(long, value_name = "PATTERN")]
     pub exclude: Vec<Exclude>,
-    /// Carry at most this, as 20Mb/s or 2MB/s, or as rsync has it: in KiB per second, or with K, M or G
+    /// Limit the rate, such as 20Mb/s or 2MB/s, or in rsync's form: KiB per second, or with K, M or G
     #[arg(long, value_name = "RATE", value_parser = rate)]
     pub bwlimit: Option<u64>,
-    /// Fail where something is skipped, too: devices, pipes, sockets, links that lead out, names that are no text
+    /// Fail if a path is skipped: a device, pipe or socket, a link that leads out, a name that is not UTF-8
     #[arg(long)]
     pub strict: bool,
-    /// Print each path that is copied
+    /// Print each copied path
     #[arg(short, long, conflicts_with_all = ["quiet", "json"])]
     pub verbose: bool,
-    /// Accepted: directories are copied with all that is in them in any case
+    /// Accepted for compatibility: directories are always copied recursively
     #[arg(short, long)]
     pub recursive: bool,
-    /// Accepted: permissions, times and links are kept in any case
+    /// Accepted for compatibility: permissions, times and links are always kept
     #[arg(short, long)]
     pub archive: bool,
-    /// Print what became of each path as JSON
+    /// Print the result of each path as JSON
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
     pub seen: LogArgs,
-    /// Print nothing unless it fails
+    /// Print errors only
     #[arg(short, long, conflicts_with = "json")]
     pub quiet: bool,
 }
@@ -197,13 +197,13 @@ pub struct CpArgs {
 /// Arguments of `ls`.
 #[derive(Debug, Args)]
 pub struct LsArgs {
-    /// The directory or files: tack://HOST[:PORT]/PATH
+    /// Directory or files: tack://HOST[:PORT]/PATH
     #[arg(value_name = "PATH", required = true)]
     pub paths: Vec<String>,
-    /// List directories of directories, too
+    /// List subdirectories, too
     #[arg(short, long)]
     pub recursive: bool,
-    /// Leave out matching paths; may be repeated
+    /// Omit matching paths; repeatable
     #[arg(long, value_name = "PATTERN")]
     pub exclude: Vec<Exclude>,
     /// Print JSON instead of text
@@ -213,7 +213,7 @@ pub struct LsArgs {
     pub seen: LogArgs,
 }
 
-/// Units of rates, and how many thousandths of an octet per second they are.
+/// Units of rates, in thousandths of a byte per second.
 const RATE_UNITS: [(&str, u64); 11] = [
     ("b/s", 125),
     ("kb/s", 125_000),
@@ -229,7 +229,7 @@ const RATE_UNITS: [(&str, u64); 11] = [
     ("G", 1_073_741_824_000),
 ];
 
-/// Octets per second; 0, which is no limit, as in rsync.
+/// Bytes per second; 0 is no limit, as in rsync.
 fn rate(text: &str) -> Result<u64, String> {
     let allowed =
         || "a rate is a number with b/s, kb/s, Mb/s, Gb/s, kB/s, MB/s or GB/s, or with K, M or G".to_owned();
@@ -248,7 +248,7 @@ fn rate(text: &str) -> Result<u64, String> {
 /// Arguments of `proxy`.
 #[derive(Debug, Args)]
 pub struct ProxyArgs {
-    /// The server's end: HOST[:PORT], the port 4434 unless said
+    /// The server: HOST[:PORT], default port 4434
     #[arg(required_unless_present_any = ["serve", "config"], conflicts_with = "serve")]
     pub server: Option<String>,
     #[command(flatten)]
@@ -257,36 +257,36 @@ pub struct ProxyArgs {
     pub seen: LogArgs,
     #[command(flatten)]
     pub metrics: MetricsArgs,
-    /// Be the server's end
+    /// Run the server
     #[arg(long)]
     pub serve: bool,
-    /// Connect to these targets, HOST:PORTS; may be repeated
+    /// Allow these targets, HOST:PORTS; repeatable
     #[arg(long, value_name = "RULE", requires = "serve")]
     pub allow: Vec<Rule>,
-    /// Take programs by SOCKS5
+    /// Listen for SOCKS5 clients
     #[arg(long, conflicts_with = "serve")]
     pub socks5: bool,
-    /// Where to listen [default: 127.0.0.1:1080 for SOCKS5, 127.0.0.1:4434 with --serve]
+    /// Address to listen on [default: 127.0.0.1:1080 for SOCKS5, 127.0.0.1:4434 with --serve]
     #[arg(long, value_name = "ADDR:PORT")]
     pub listen: Option<SocketAddr>,
-    /// Carry connections to LOCAL to TARGET, ADDR:PORT=HOST:PORT; may be repeated
+    /// Forward connections from LOCAL to TARGET, ADDR:PORT=HOST:PORT; repeatable
     #[arg(long, value_name = "LOCAL=TARGET", conflicts_with = "serve", required_unless_present_any = ["socks5", "serve", "config"])]
     pub forward: Vec<String>,
-    /// Let programs of other machines use it
+    /// Accept clients from other machines
     #[arg(long, conflicts_with = "serve")]
     pub open: bool,
-    /// Connections of programs at once
+    /// Limit of carried connections
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=16_384))]
     pub connections: u32,
-    /// When stopped, wait so long for connections that are carried
+    /// On a signal, wait this long for carried connections
     #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u32).range(0..=86_400))]
     pub grace: u32,
-    /// Print a JSON line about each connection that was carried
+    /// Print a JSON line per finished connection
     #[arg(long)]
     pub json: bool,
 }
 
-/// Where pairing waits: all addresses, as another machine is to answer.
+/// Pairing listens on all addresses, because another machine connects.
 const PAIR_ADDRESS: &str = "0.0.0.0:4435";
 
 /// Arguments of `keys`.
@@ -300,7 +300,7 @@ pub struct KeysArgs {
 /// What `keys` does.
 #[derive(Debug, Subcommand)]
 pub enum KeysCommand {
-    /// Make this user's key
+    /// Create this user's key, if it is missing
     Make {
         /// Print JSON instead of text
         #[arg(long)]
@@ -314,18 +314,18 @@ pub enum KeysCommand {
     },
     /// Trust a peer
     Trust {
-        /// Of a server HOST:PORT, as it is connected to; of a client any name
+        /// HOST:PORT of a server, as given to cp and proxy; any name for a client
         name: String,
-        /// Its public key, as tacit keys show prints it there
+        /// Its public key, printed by `tacit keys show` there
         key: String,
-        /// It may connect to servers here
+        /// Let it connect to servers here
         #[arg(long)]
         client: bool,
         /// Print JSON instead of text
         #[arg(long)]
         json: bool,
     },
-    /// Trust a peer no more
+    /// Stop trusting a peer
     Forget {
         /// Its name
         name: String,
@@ -333,27 +333,27 @@ pub enum KeysCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Let two machines know each other by a short code: without HOST print one and wait, with HOST and CODE answer it
+    /// Exchange keys of two machines by a short code: without HOST, print a code and wait; with HOST and CODE, enter it
     Pair {
-        /// The machine that prints the code: HOST[:PORT], the port 4435 unless said
+        /// The machine that printed the code: HOST[:PORT], default port 4435
         #[arg(requires = "code")]
         host: Option<String>,
-        /// The code that it prints
+        /// The code
         code: Option<String>,
-        /// Where to wait; 0.0.0.0:4435 or [::]:4435 for other machines
+        /// Address to listen on
         #[arg(long, value_name = "ADDR:PORT", default_value = PAIR_ADDRESS, conflicts_with = "host")]
         listen: SocketAddr,
-        /// Name of this machine on the other one [default: its host name]
+        /// Name of this machine on the other one [default: the host name]
         #[arg(long, value_name = "NAME", requires = "host")]
         name: Option<String>,
-        /// Wait so long
+        /// How long to wait
         #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u32).range(1..=86_400))]
         timeout: u32,
         /// Print JSON instead of text
         #[arg(long)]
         json: bool,
     },
-    /// List the peers that are trusted
+    /// List the trusted peers
     List {
         /// Print JSON instead of text
         #[arg(long)]

@@ -71,11 +71,11 @@ fn told(observed: &Observed) -> String {
             rtt.as_secs_f64() * 1e3,
             count(observed.handshakes as u64, "handshake")
         ),
-        None => "no handshake, so no round-trip time (--rtt)".to_owned(),
+        None => "no handshake, hence no round-trip time (use --rtt)".to_owned(),
     };
     let frequency = match observed.segments_per_ack {
         Some(segments) => format!("an ACK per {}", count(segments.into(), "segment")),
-        None => "only one direction, so no ACK frequency".to_owned(),
+        None => "only one direction, hence no ACK frequency".to_owned(),
     };
     format!("{rtt}, {}, {frequency}", count(observed.receivers as u64, "receiver"))
 }

@@ -138,7 +138,7 @@ pub fn run(args: &CpArgs) -> Result<ExitCode, Failure> {
 
 /// The end of copies before their outcome: by a signal or a failure.
 fn ended(how: Result<(), Failure>, progress: &Progress) -> Result<ExitCode, Failure> {
-    let resumes = "received contents are kept: the same command resumes";
+    let resumes = "received data is kept; repeat the command to resume";
     let Err(failure) = how else {
         note(&format!("tacit: interrupted; {resumes}"));
         return Ok(ExitCode::from(INTERRUPTED));
@@ -166,7 +166,7 @@ fn plan(paths: &[String]) -> Result<Plan, String> {
             }
             Ok(Plan::Pull { from, to: to.clone() })
         }
-        _ => Err(format!("either DEST or all SRC are {SCHEME}HOST[:PORT]/PATH, the others are here")),
+        _ => Err(format!("either DEST or all SRC are {SCHEME}HOST[:PORT]/PATH, and the others local")),
     }
 }
 
@@ -176,7 +176,7 @@ fn jobs(plan: Plan, args: &CpArgs) -> Result<Vec<(String, Job)>, CopyError> {
     match plan {
         Plan::Push { sources, to } if sources.iter().any(|source| source == STANDARD) => {
             if sources.len() > 1 || args.delete || args.checksum || args.dry_run {
-                return wrong("- is copied alone, and without --delete, --checksum and --dry-run");
+                return wrong("- must be the only SRC, without --delete, --checksum and --dry-run");
             }
             Ok(vec![(to.server, Job::Push(Source::stream(Box::new(tokio::io::stdin())), to.path))])
         }
@@ -185,10 +185,10 @@ fn jobs(plan: Plan, args: &CpArgs) -> Result<Vec<(String, Job)>, CopyError> {
             [(server, paths)] if paths.len() == 1 && !args.delete && !args.checksum && !args.dry_run => {
                 Ok(vec![(server.clone(), Job::PullInto(paths[0].clone()))])
             }
-            _ => wrong("one file is copied to -, and without --delete, --checksum and --dry-run"),
+            _ => wrong("- takes one file, without --delete, --checksum and --dry-run"),
         },
         Plan::Pull { from, .. } if from.len() > 1 && args.delete => {
-            wrong("--delete takes SRC of one server: it would delete the files of the others")
+            wrong("--delete takes SRC of one server only; it would delete the files of the others")
         }
         Plan::Pull { to, .. } if to.is_empty() => wrong("DEST has no name"),
         Plan::Pull { from, to } => {
@@ -204,7 +204,7 @@ fn jobs(plan: Plan, args: &CpArgs) -> Result<Vec<(String, Job)>, CopyError> {
 pub fn remote(text: &str) -> Result<Option<Remote>, String> {
     let Some(rest) = text.strip_prefix(SCHEME) else { return Ok(None) };
     let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
-    let wrong = || format!("{text}: a place on a server is {SCHEME}HOST[:PORT]/PATH");
+    let wrong = || format!("{text}: a remote path is {SCHEME}HOST[:PORT]/PATH");
     let server = server(host, SERVE_PORT).ok_or_else(wrong)?;
     Ok(Some(Remote { server, path: path.trim_start_matches('/').to_owned() }))
 }
@@ -226,7 +226,7 @@ pub fn ask(server: &str, key: PublicKey) -> bool {
         return false;
     }
     note(&format!(
-        "{} is not known. Its key is\n  {key}\nThere, tacit keys show prints it. Is it the same? (yes/no)",
+        "{} is unknown. Its key is\n  {key}\nCompare it with `tacit keys show` on the server. Is it the same? (yes/no)",
         printable(server)
     ));
     let mut answer = String::new();
@@ -325,7 +325,7 @@ fn draw(bar: &OctetBar, progress: &Progress, told: &mut BTreeSet<(String, Option
 }
 
 fn failed(path: &str, reason: Option<&str>) -> String {
-    printable(&format!("tacit: {path}: {}", reason.unwrap_or("not said why")))
+    printable(&format!("tacit: {path}: {}", reason.unwrap_or("no reason given")))
 }
 
 async fn copy(

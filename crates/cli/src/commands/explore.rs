@@ -42,6 +42,6 @@ fn text(written: &Written) -> String {
         let _ = writeln!(text, "{}: {frames}, {goodput} Mb/s, digest {}", scheme.scheme, scheme.digest);
     }
     let size = number(written.octets as f64 / 1e6, 2);
-    let _ = writeln!(text, "written: {} ({size} MB), for any browser", written.path.display());
+    let _ = writeln!(text, "written: {} ({size} MB); open it in a browser", written.path.display());
     text
 }

@@ -21,9 +21,11 @@ pub fn run(args: FetchArgs) -> Result<ExitCode, Failure> {
     let destination = match args.output {
         Some(path) if path == Path::new(STDOUT) => None,
         Some(path) => Some(path),
-        None => Some(PathBuf::from(target.file_name().ok_or_else(|| {
-            NetError::Argument(format!("{} names no file: say where to put it with -o FILE", args.url))
-        })?)),
+        None => Some(PathBuf::from(
+            target
+                .file_name()
+                .ok_or_else(|| NetError::Argument(format!("{} has no file name; add -o FILE", args.url)))?,
+        )),
     };
     let mut settings =
         Settings { idle_timeout: Duration::from_secs(args.timeout.into()), ..Settings::for_files() };

@@ -85,8 +85,8 @@ fn before(file: &Path) -> Result<Option<String>, Failure> {
         Err(error) => return Err(RunsError::io(file)(error).into()),
     };
     let page = octets.and_then(|octets| String::from_utf8(octets).ok()).ok_or_else(|| {
-        InputError::new("--summary", format!("{} is no page of figures", file.display()))
-            .allowed(format!("text of up to {MAX_PAGE} octets, which is replaced, or a new file"))
+        InputError::new("--summary", format!("{} is not a page of figures", file.display()))
+            .allowed(format!("a page of up to {MAX_PAGE} bytes to replace, or a new file"))
     });
     Ok(Some(page.map_err(RunsError::from)?))
 }

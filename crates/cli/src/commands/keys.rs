@@ -14,7 +14,7 @@ use crate::output::{FAILED, Failure, note, print, print_json, printable};
 /// Where this user's keys are.
 pub fn store() -> Result<Store, Failure> {
     Store::of_user()
-        .ok_or_else(|| Failure::Machine("no place for keys: neither $HOME nor $XDG_CONFIG_HOME".into()))
+        .ok_or_else(|| Failure::Machine("no directory for keys: set $HOME or $XDG_CONFIG_HOME".into()))
 }
 
 /// Looks at this user's key, where there is one, and at the file of peers; changes nothing.
@@ -66,7 +66,7 @@ pub fn run(command: KeysCommand) -> Result<ExitCode, Failure> {
                 print_json(&serde_json::json!({ "name": name, "forgotten": forgotten }))?;
             }
             if !forgotten {
-                note(&format!("tacit: {} is not known; tacit keys list says who is", printable(&name)));
+                note(&format!("tacit: no peer {}; see tacit keys list", printable(&name)));
                 return Ok(ExitCode::from(FAILED));
             }
         }

@@ -71,7 +71,7 @@ fn obstacle() -> Option<String> {
 /// Why there are no live hops here.
 pub fn no_hops() -> Option<String> {
     let works = doctor::examine().live;
-    (!works).then(|| "live hops do not work here; tacit doctor says why".to_owned())
+    (!works).then(|| "live hops do not work here; see tacit doctor".to_owned())
 }
 
 /// Whether `program` runs when it is asked what it is.

@@ -50,7 +50,7 @@ pub fn show(store: &Store, listen: SocketAddr, seconds: u32, json: bool) -> Resu
     let code = Code::generate()?;
     let port = node.endpoint().local_addr().port();
     let place = if port == PAIR_PORT { "HOST".to_owned() } else { format!("HOST:{port}") };
-    note(&format!("tacit: on the other machine, HOST being this one: tacit keys pair {place} {code}"));
+    note(&format!("tacit: run on the other machine, with this one as HOST: tacit keys pair {place} {code}"));
     let pairing = Arc::new(Pairing::new(code));
     let found = runtime.block_on(async {
         tokio::select! {
@@ -138,7 +138,7 @@ pub fn answer(
 ) -> Result<ExitCode, Failure> {
     let code: Code = code.parse()?;
     let place = server(host, PAIR_PORT);
-    let place = place.ok_or_else(|| InputError::new("HOST", format!("{host:?} is no HOST or HOST:PORT")))?;
+    let place = place.ok_or_else(|| InputError::new("HOST", format!("{host:?} is not HOST or HOST:PORT")))?;
     let name = name.unwrap_or_else(host_name);
     let identity = keys::identity(store)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

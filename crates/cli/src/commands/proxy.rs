@@ -163,7 +163,7 @@ async fn server(args: &ProxyArgs) -> Result<(), Failure> {
     let node = Node::server(listen, identity, config, serve::clients(&store, own, false))?;
     let address = node.endpoint().local_addr();
     note(&format!(
-        "tacit: carrying connections at {address} to {} rules' targets, key {own}",
+        "tacit: carrying connections at {address} to the targets of {} rules, key {own}",
         args.allow.len()
     ));
     let allowed = Arc::new(AllowList(args.allow.clone()));
@@ -228,8 +228,9 @@ struct Plan {
 }
 
 fn plan(args: &ProxyArgs, server: &str) -> Result<Plan, InputError> {
-    let server = cp::server(server, PROXY_PORT)
-        .ok_or_else(|| InputError::new("SERVER", format!("{server:?} is none")).allowed("HOST[:PORT]"))?;
+    let server = cp::server(server, PROXY_PORT).ok_or_else(|| {
+        InputError::new("SERVER", format!("{server:?} is not an address")).allowed("HOST[:PORT]")
+    })?;
     let mut listeners = Vec::new();
     if args.socks5 {
         let address = args.listen.unwrap_or_else(|| ([127, 0, 0, 1], SOCKS_PORT).into());
@@ -239,9 +240,9 @@ fn plan(args: &ProxyArgs, server: &str) -> Result<Plan, InputError> {
         let wrong = |what: String| InputError::new("--forward", format!("{forward}: {what}"));
         let (here, target) = forward
             .split_once('=')
-            .ok_or_else(|| wrong("no = in it".into()).allowed("ADDR:PORT=HOST:PORT"))?;
+            .ok_or_else(|| wrong("it has no =".into()).allowed("ADDR:PORT=HOST:PORT"))?;
         let here =
-            here.parse().map_err(|_| wrong(format!("{here} is no address here")).allowed("ADDR:PORT"))?;
+            here.parse().map_err(|_| wrong(format!("{here} is not a local address")).allowed("ADDR:PORT"))?;
         let target = target.parse().map_err(|why| wrong(format!("{target}: {why}")))?;
         listeners.push((local(here, "--forward", args.open)?, Purpose::Forward(target)));
     }
@@ -311,18 +312,18 @@ fn tell(proxy: &Proxy, happened: &Told<'_>) {
         Told::Broke(why) => note(&printable(&format!("tacit: {why}; trying again"))),
         Told::Failed(why, wait) => {
             let (why, wait_s) = (why.to_string(), wait.as_secs_f64());
-            tracing::info!(target: "tacit::proxy", ?why, wait_s, "no connection to the server's end");
+            tracing::info!(target: "tacit::proxy", ?why, wait_s, "no connection to the server");
         }
         Told::Again => {
             proxy.counts.links.fetch_add(1, Relaxed);
-            note("tacit: the server's end is there again");
+            note("tacit: reconnected to the server");
         }
     }
 }
 
 async fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
     let listener = TcpListener::bind(address).await;
-    let wrong = |error| InputError::new(address, format!("nothing can listen there: {error}"));
+    let wrong = |error| InputError::new(address, format!("cannot listen on it: {error}"));
     Ok(listener.map_err(wrong)?)
 }
 
@@ -339,7 +340,7 @@ async fn programs(listener: TcpListener, purpose: Purpose, link: Link, proxy: Ar
         }
         let Ok(waits) = proxy.waiting.clone().try_acquire_owned() else {
             let _ = tcp.set_zero_linger();
-            note("tacit: a connection was reset: too many wait to be carried");
+            note("tacit: a connection was reset: too many are waiting");
             continue;
         };
         let (purpose, link, proxy) = (purpose.clone(), link.clone(), proxy.clone());

@@ -20,7 +20,7 @@ pub fn run(args: RohcArgs) -> Result<ExitCode, Failure> {
                 print(&stats.to_text())?;
             }
             if stats.wrong > 0 {
-                note(&format!("tacit: {}: {} packets came back wrong", stats.name, stats.wrong));
+                note(&format!("tacit: {}: {} packets differ after decompression", stats.name, stats.wrong));
                 return Ok(ExitCode::from(FAILED));
             }
             Ok(ExitCode::SUCCESS)
@@ -37,7 +37,10 @@ pub fn run(args: RohcArgs) -> Result<ExitCode, Failure> {
                 print(&comparison.to_text())?;
             }
             if comparison.wrong > 0 {
-                note(&format!("tacit: {}: {} packets came out wrong", comparison.other, comparison.wrong));
+                note(&format!(
+                    "tacit: {}: {} packets differ after decompression",
+                    comparison.other, comparison.wrong
+                ));
                 return Ok(ExitCode::from(FAILED));
             }
             Ok(ExitCode::SUCCESS)

@@ -45,7 +45,7 @@ fn qlog(directory: &Path) -> Result<Qlog, InputError> {
 pub fn check(args: &MetricsArgs) -> Result<(), InputError> {
     match args.metrics {
         Some(address) if !address.ip().is_loopback() && !args.metrics_open => {
-            let what = format!("{address} lets other machines read: --metrics-open says that they may");
+            let what = format!("{address} is readable by other machines: this needs --metrics-open");
             Err(InputError::new("--metrics", what))
         }
         _ => Ok(()),
@@ -57,9 +57,8 @@ pub async fn listen(args: &MetricsArgs) -> Result<Option<TcpListener>, Failure> 
     check(args)?;
     let Some(address) = args.metrics else { return Ok(None) };
     let listener = TcpListener::bind(address).await;
-    let wrong = |error: std::io::Error| {
-        InputError::new("--metrics", format!("nothing can listen at {address}: {error}"))
-    };
+    let wrong =
+        |error: std::io::Error| InputError::new("--metrics", format!("cannot listen on {address}: {error}"));
     Ok(Some(listener.map_err(wrong)?))
 }
 

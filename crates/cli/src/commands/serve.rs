@@ -105,7 +105,7 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
         }
         let running = server.counts.running.count();
         if running > 0 && !args.quiet {
-            note(&format!("tacit: waiting up to {} s for what is running: {running}", args.grace));
+            note(&format!("tacit: waiting up to {} s for running copies: {running}", args.grace));
         }
         tokio::select! {
             () = server.counts.running.idle() => (),
@@ -126,7 +126,7 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
 /// The purpose of serving, in words.
 fn way(args: &ServeArgs) -> &'static str {
     match (args.write, args.anyone) {
-        (true, true) => "writing by anyone and reading by those who are known",
+        (true, true) => "uploads by anyone, and reading by known clients",
         (true, false) => "reading and writing",
         (false, _) => "reading",
     }
@@ -143,7 +143,7 @@ pub fn clients(store: &Store, own: PublicKey, anyone: bool) -> Clients {
         }
         let why = match store.client(*key) {
             Ok(Some(_)) => return true,
-            Ok(None) => format!("tacit keys trust NAME {key} --client lets it in"),
+            Ok(None) => format!("admit it with: tacit keys trust NAME {key} --client"),
             Err(error) => error.to_string(),
         };
         let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);

@@ -25,10 +25,7 @@ pub fn run(args: &SweepArgs) -> Result<ExitCode, Failure> {
         print_json(&swept)?;
         return Ok(ExitCode::SUCCESS);
     }
-    print(&format!(
-        "{} runs in {} files, {} of them there already\n",
-        swept.runs, swept.files, swept.reused
-    ))?;
+    print(&format!("{} runs in {} files, {} of them reused\n", swept.runs, swept.files, swept.reused))?;
     note(&format!("results: {}/**/*.parquet", directory.runs().display()));
     Ok(ExitCode::SUCCESS)
 }
@@ -43,9 +40,9 @@ fn elsewhere(args: &SweepArgs, address: &str) -> Result<ExitCode, Failure> {
         .status()
         .is_ok_and(|status| status.success());
     if !has_it {
-        let what = format!("{} has no package tacit that can speak to Dask", python.display());
+        let what = format!("{} lacks the package tacit with Dask", python.display());
         return Err(InputError::new("--dask", what)
-            .allowed("where pip install 'tacit[dask]' was done; TACIT_PYTHON names another Python")
+            .allowed("a Python with pip install 'tacit[dask]'; TACIT_PYTHON names another one")
             .into());
     }
     let mut command = Command::new(&python);

@@ -108,7 +108,7 @@ impl Programs {
     fn stale(&self) -> Option<String> {
         let built = |program: &Path| program.metadata().and_then(|data| data.modified()).ok();
         let older = built(&self.peers)? < built(&self.tacit)?;
-        older.then(|| format!("{PEERS} is older than this program; {PEERS_MADE_BY} brings it up to date"))
+        older.then(|| format!("{PEERS} is older than this program; update it with {PEERS_MADE_BY}"))
     }
 
     fn fill(&self, run: &TransferRun, words: &[String], directory: &Path) -> Vec<String> {

@@ -15,7 +15,7 @@ pub fn run(args: WhyArgs) -> Result<ExitCode, Failure> {
     let directory = Path::new(&args.subject);
     let why = if directory.is_dir() {
         if args.quick || args.seeds.is_some() || !args.clients.is_empty() || !args.assignments.is_empty() {
-            let what = format!("{} is a directory of results, which nothing changes", args.subject);
+            let what = format!("{} is a results directory, which takes --schemes only", args.subject);
             let allowed =
                 "a scenario with --clients, --seeds, --set and --quick; results with --schemes alone";
             return Err(InputError::new("tacit why", what).allowed(allowed).into());

@@ -128,7 +128,7 @@ pub fn steady_bps(way: &Value) -> f64 {
 }
 
 /// Twice the rate, twice the queue, or the time that a slow machine's programs take shows: see
-/// docs/design/live.md.
+/// docs/experiments/live.md.
 const AT_300: &[&str] = &["wifi.rate=300Mbps", "wifi.ap-queue=252 packets"];
 
 /// The body of every case.

@@ -102,7 +102,7 @@ impl Proxy {
         }
         let bound = TcpListener::bind(at).await.and_then(|listener| Ok((listener.local_addr()?, listener)));
         let (address, listener) =
-            bound.map_err(|error| NetError::Argument(format!("nothing can listen at {at}: {error}")))?;
+            bound.map_err(|error| NetError::Argument(format!("cannot listen on {at}: {error}")))?;
         Ok(Self { listener, address, options })
     }
 

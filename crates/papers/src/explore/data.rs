@@ -117,8 +117,8 @@ impl Seen<'_> {
             measure_from_ns: self.setup.measure_from.as_nanos(),
             from_ns: self.watch.window().from.as_nanos(),
             until_ns: self.watch.window().until.as_nanos(),
-            left_out: self.watch.story.left_out,
-            ppdus: self.watch.story.ppdus.len(),
+            left_out: self.watch.trace.left_out,
+            ppdus: self.watch.trace.ppdus.len(),
             stations: hosts.map(|host| self.setup.hosts[host.0 as usize].clone()).collect(),
             flows: self
                 .single
@@ -157,7 +157,7 @@ impl Seen<'_> {
     }
 
     fn columns(&self) -> (Vec<Rate>, Vec<Column>) {
-        let mut ppdus: Vec<&Ppdu> = self.watch.story.ppdus.iter().collect();
+        let mut ppdus: Vec<&Ppdu> = self.watch.trace.ppdus.iter().collect();
         // Beside hidden stations what ends first is heard first.
         ppdus.sort_by_key(|ppdu| ppdu.at);
         let mut rates: Vec<Rate> = ppdus.iter().map(|ppdu| ppdu.rate).collect();

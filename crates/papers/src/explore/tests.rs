@@ -77,10 +77,10 @@ fn a_page_holds_every_frame_as_it_was_heard() {
         let mut watch = Watch::new(Window::WHOLE, Duration::from_millis(2), None);
         let (single, _) = run.unwrap().run_observed(&mut watch).unwrap();
         assert_eq!(about["digest"], single.digest);
-        assert!(watch.story.ppdus.len() > 100);
-        assert_eq!(columns["at"].len(), watch.story.ppdus.len());
+        assert!(watch.trace.ppdus.len() > 100);
+        assert_eq!(columns["at"].len(), watch.trace.ppdus.len());
         let mut which_lost = columns["which_lost"].iter();
-        for (row, ppdu) in watch.story.ppdus.iter().enumerate() {
+        for (row, ppdu) in watch.trace.ppdus.iter().enumerate() {
             let value = |name: &str| columns[name][row];
             assert_eq!(value("at"), ppdu.at.as_nanos());
             assert_eq!(value("duration"), ppdu.duration.as_nanos());

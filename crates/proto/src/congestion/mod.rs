@@ -1,16 +1,13 @@
-//! Congestion control: how many octets may be in the network.
+//! Congestion control: how many bytes may be in flight, and how fast they are sent.
 //!
-//! A controller is told what happened and answers with a window, and with a pacing rate if it has
-//! one; it never decides what is lost or what to send. Windows are in octets and arithmetic is in
-//! integers, so a run is the same on every machine.
+//! A [`Controller`] receives events and returns a window, and a pacing rate if it has one. It decides neither what is
+//! lost nor what is sent. Windows are in bytes and arithmetic is in integers, so that a run is equal on every machine.
 //!
-//! There are two ways to be told. A window-based controller hears of new data acknowledged
-//! ([`AckSample`], outside fast recovery), of losses and of timeouts. One that asks for it
-//! ([`Controller::wants_delivery`]) hears of every ACK, whatever it reports and in any phase, with what
-//! it delivered, how fast, and the clocks it carries ([`Delivery`]).
+//! Window-based controllers receive newly acknowledged data ([`AckSample`], outside fast recovery), losses and timeouts.
+//! A controller that asks for it ([`Controller::wants_delivery`]) receives every ACK in every phase, with the delivered
+//! bytes, the delivery rate and the clocks that the ACK carries ([`Delivery`]).
 //!
-//! One that must act when no ACK comes has a deadline ([`Controller::poll_timeout`]), and is called when it
-//! has passed.
+//! A controller that acts without ACKs has a deadline ([`Controller::poll_timeout`]).
 //!
 //! Beside the controllers is what every transport needs and none owns: pacing, rate samples, estimates of the
 //! round-trip time, positions in a stream. Nothing in here names a transport (`tests/layers.rs` looks).

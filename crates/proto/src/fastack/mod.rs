@@ -1,14 +1,12 @@
-//! FastACK: an access point that acknowledges TCP data in its clients' stead (Bhartia et al., "Measurement-based,
+//! FastACK: an access point that acknowledges TCP data on behalf of its clients (Bhartia et al., "Measurement-based,
 //! Practical Techniques to Improve 802.11ac Performance", IMC 2017).
 //!
-//! An [`Agent`] stands in the access point and ends no connection. It sees what goes down before the Wi-Fi queue takes
-//! it, what became of each packet when the link-layer acknowledgment comes, and what comes up from clients. From that
-//! it forges the ACKs a client is about to send, keeps a copy of what it answered for until the client's own ACK covers
-//! it, and sends that again where the client's ACKs show that it never got there. What it must never do: acknowledge
-//! an octet whose MPDU was not acknowledged, promise more window than the client did, or hide anything that a client
-//! says besides "this arrived".
+//! An [`Agent`] sees packets before the Wi-Fi queue, their fates by link-layer ACKs, and packets from clients. It forges the
+//! ACKs that a client is about to send, keeps copies until the client's own ACK covers them, and sends a copy again where the
+//! client lacks it. It never acknowledges a byte whose MPDU was not acknowledged, offers more window than the client, or
+//! hides anything else that a client says.
 //!
-//! The rules, and where they are ours, stand in `docs/design/fastack.md`.
+//! Rules: `docs/design/fastack.md`.
 
 mod agent;
 mod cache;

@@ -1,13 +1,13 @@
-//! FWP: a receiver that acknowledges TCP segments a Wi-Fi link without retransmissions lost, and fetches them again over
+//! FWP: a receiver that acknowledges TCP segments which a Wi-Fi link without retransmissions lost, and fetches them over
 //! HTTP (Havey and Almeroth, "Fast Wireless Protocol: A Network Stack Design for Wireless Transmission").
 //!
-//! A [`Shim`] stands in the receiver, below its TCP (the paper's compatible TCP, section V-C). Where a segment of a
-//! registered flow is missing it puts a *placeholder* in its place, so that no duplicate ACK leaves; the flow's reader is
-//! told first ([`control`]). More losses than the link's errors explain are congestion's: then TCP sees the holes.
-//! What it must never do: touch a flow that nobody registered, let a placeholder reach TCP that its reader was not told
-//! of, or acknowledge what the reader did not [allow](control::ToShim::Allow).
+//! A [`Shim`] below the receiver's TCP (the paper's compatible TCP, section V-C) replaces missing segments of a registered
+//! flow by *placeholders*, so that no duplicate ACK leaves. It tells the flow's reader first ([`control`]). Losses beyond the
+//! link's error rate are congestion, and TCP sees those holes. The shim never touches an unregistered flow, passes a
+//! placeholder that its reader was not told of, or acknowledges what the reader did not
+//! [allow](control::ToShim::Allow).
 //!
-//! The rules, and where they are ours, stand in `docs/design/fwp.md`.
+//! Rules: `docs/design/fwp.md`.
 
 pub mod control;
 mod counters;

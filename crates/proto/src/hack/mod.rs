@@ -1,7 +1,7 @@
-//! TCP/HACK (USENIX ATC 2014): TCP ACKs inside link-layer ACKs.
+//! TCP/HACK (USENIX ATC 2014): compressed TCP ACKs inside link-layer ACKs.
 //!
-//! Split as the paper splits it (section 3.3.1): the [`Nic`] handles opaque bytes within SIFS, the
-//! [`Driver`] knows TCP and has all the time it needs.
+//! As in the paper (section 3.3.1), the [`Nic`] handles opaque bytes within SIFS, and the [`Driver`] knows TCP and has no
+//! such deadline.
 
 mod codec;
 mod counters;

@@ -10,7 +10,7 @@ const TAIL_MIN: Duration = Duration::from_millis(1);
 pub(super) const TAIL_MAX: Duration = Duration::from_millis(25);
 
 /// ACKs in a round trip while a sender starts up, at most. The sender paces, so that what an ACK brings is news of the
-/// rate: sixteen times a round trip it is as good as with every packet (docs/design/tack.md).
+/// rate: sixteen times a round trip it is as good as with every packet (docs/experiments/tack.md).
 const STARTUP_PER_RTT: u64 = 16;
 
 /// Least time between ACKs of a start-up under [`AckClock::Tack`]: on a short path a sixteenth of a round trip is the time of

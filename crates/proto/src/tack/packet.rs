@@ -1,8 +1,8 @@
-//! What TACK endpoints exchange, as plain structs.
+//! TACK's packets, as structs.
 //!
-//! Each packet is the payload of one UDP datagram. Numbers that grow for ever, packet numbers, offsets and limits,
-//! are on the wire the low 32 bits of them; an endpoint finds the whole from what it knows, as TCP does. How it is laid
-//! out in octets is in `docs/design/tack.md` and [`tack::wire`](crate::tack::wire).
+//! Each packet is the payload of one UDP datagram. Packet numbers, offsets and limits are the low 32 bits of larger numbers on
+//! the wire; an endpoint reconstructs them, as TCP does. `docs/references/tack-wire.md` and
+//! [`tack::wire`](crate::tack::wire) have the encoding.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Packets to octets and back: the payload of one UDP datagram, as `docs/design/tack.md` lays it out.
+//! Encoding and decoding of TACK's packets (`docs/references/tack-wire.md`).
 //!
 //! A packet has one form, and what has another is refused: whatever [`decode`] takes, [`encode`] makes again, octet for
 //! octet. Nothing is allocated for a list before its octets are known to be there.

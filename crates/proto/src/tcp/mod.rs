@@ -1,11 +1,9 @@
-//! TCP (RFC 9293), good enough to be put on the wire.
+//! TCP (RFC 9293), complete enough for real networks.
 //!
-//! A [`Connection`] is one end. Inside, `sender` and `receiver` are its two halves, each with the
-//! variables RFC 9293 section 3.3.1 gives it; `sack` keeps the books of what was sent, `reorder` of
-//! what arrived early, `ack_policy` says when to answer, and [`congestion`](crate::congestion), which TCP shares
-//! with other transports, how much may be on its way.
-//! The stream is a count of octets: nothing is stored, and what a payload octet is follows from its
-//! place (see [`wire`](crate::wire)).
+//! A [`Connection`] is one end. `sender` and `receiver` are its halves, with the variables of RFC 9293 section 3.3.1; `sack` is
+//! the scoreboard, `reorder` holds early arrivals, `ack_policy` decides when to acknowledge, and
+//! [`congestion`](crate::congestion), shared with other transports, how much may be in flight. The stream is a count of bytes:
+//! nothing is stored, and a payload byte follows from its position (see [`wire`](crate::wire)).
 
 mod ack_info;
 pub mod ack_policy;

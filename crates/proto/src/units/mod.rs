@@ -1,4 +1,4 @@
-//! Quantities with their unit in the type. Everything that decides anything is an integer.
+//! Quantities with their unit in the type. All values that decide anything are integers.
 
 mod ids;
 mod rate;

@@ -1,12 +1,10 @@
-//! Bytes to structs and back.
+//! Encoding and decoding of packets.
 //!
-//! A [`Packet`] holds what varies; everything else on the wire follows from it: addresses from
-//! [`HostId`]s and ports from [`FlowId`] (see [`address`]), the payload from flow, direction and
-//! place in the stream (see [`payload`]), the layout of TCP options from
-//! [`Segment::header_len`]. A TACK packet is the payload of a datagram as [`tack::wire`] writes it. So `decode(encode(p)) == p`, and [`decode`] refuses whatever this crate
-//! would not have sent, down to the last octet of payload.
-//!
-//! What a network may change under way, TTL and DSCP, is not looked at.
+//! A [`Packet`] holds what varies. The rest follows from it: addresses from [`HostId`]s and ports from [`FlowId`] (see
+//! [`address`]), the payload from flow, direction and stream position (see [`payload`]), the layout of TCP options from
+//! [`Segment::header_len`]. A TACK packet is the payload of a datagram, encoded by [`tack::wire`]. So
+//! `decode(encode(p)) == p`, and [`decode`] refuses everything that this crate would not have sent, payload included.
+//! TTL and DSCP, which networks change, are ignored.
 
 pub mod address;
 pub mod headers;

@@ -165,7 +165,7 @@ fn words(packet: &Packet, widths: &[usize]) -> String {
     words.join(" ")
 }
 
-/// Read beside the tables of docs/design/tack.md.
+/// Read beside the tables of docs/references/tack-wire.md.
 #[test]
 fn packets_look_as_documented() {
     let lines: Vec<_> =

@@ -1,16 +1,16 @@
 //! What was on the air in a run, PPDU by PPDU: the observer that hears it, and how it is kept for those that are looked
 //! at frame by frame.
 
+mod positions;
 mod ppdu;
-mod said;
-mod story;
+mod trace;
 mod watch;
 
 use serde::{Deserialize, Serialize};
 
+pub use positions::Positions;
 pub use ppdu::{Kind, Ppdu, Rate};
-pub use said::Positions;
-pub use story::{Story, Window};
+pub use trace::{AirTrace, Window};
 pub use watch::{Backlog, Watch};
 
 /// A PPDU of the first channel.

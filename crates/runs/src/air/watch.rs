@@ -7,7 +7,7 @@ use tacit_proto::units::{Duration, Instant};
 use tacit_sim::Observer;
 use tacit_sim::record::SeriesPoint;
 
-use super::{Story, Window};
+use super::{AirTrace, Window};
 use crate::single::Reached;
 
 /// Packets that a station of the first channel has accepted and not yet delivered or given up.
@@ -24,7 +24,7 @@ pub struct Backlog {
 /// Listens to the first channel of a run and looks at flows and queues now and then.
 pub struct Watch<'a> {
     /// What was on the air.
-    pub story: Story,
+    pub trace: AirTrace,
     /// How the flows stood, by time, then flow.
     pub points: Vec<SeriesPoint>,
     /// How much waited, by time, then station.
@@ -38,8 +38,8 @@ impl<'a> Watch<'a> {
     /// One that keeps what lies in `window`, with a look every `every`; `reached`, if there is one, is told the time of
     /// what is on the air.
     pub fn new(window: Window, every: Duration, reached: Option<Reached<'a>>) -> Self {
-        let story = Story::of(window);
-        Self { story, points: Vec::new(), backlogs: Vec::new(), window, every, reached }
+        let trace = AirTrace::of(window);
+        Self { trace, points: Vec::new(), backlogs: Vec::new(), window, every, reached }
     }
 
     /// What is kept lies in it.
@@ -57,7 +57,7 @@ impl Observer for Watch<'_> {
         if let Some(reached) = &mut self.reached {
             reached(std::time::Duration::from_nanos(frame.at.as_nanos()));
         }
-        self.story.on_air(bss, frame);
+        self.trace.on_air(bss, frame);
     }
 
     fn looks_every(&self) -> Option<Duration> {

@@ -45,7 +45,7 @@ struct Written {
     scenario: String,
     /// How the command line names it.
     invocation: String,
-    places: Vec<Place>,
+    places: Vec<GridPoint>,
     schemes: Vec<String>,
     clients: Vec<u32>,
     seeds: u32,
@@ -56,7 +56,7 @@ struct Written {
 /// One place of a sweep.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct Place {
+struct GridPoint {
     /// What is set there, as assignments.
     at: Vec<String>,
     /// The whole scenario there as TOML.
@@ -71,7 +71,7 @@ struct Last {
 
 /// What became of a run: all that the sweep does not know.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Made {
+pub struct BatchRun {
     /// Its number.
     pub run: usize,
     /// Its name.
@@ -112,7 +112,7 @@ impl Batches {
                 let subject = Subject::new(here.clone(), scheme);
                 clients.iter().try_for_each(|count| subject.check(*count))?;
             }
-            Ok(Place { at: at.clone(), scenario_text: here.text.clone() })
+            Ok(GridPoint { at: at.clone(), scenario_text: here.text.clone() })
         };
         let places = places.iter().map(read).collect::<Result<Vec<_>, ScenarioError>>()?;
         let written = Written {
@@ -232,7 +232,7 @@ impl Batches {
             Some((known, scenario)) if *known == place => scenario.clone(),
             _ => {
                 let Written { scenario, invocation, places, .. } = &self.written;
-                let Place { at, scenario_text } = &places[place];
+                let GridPoint { at, scenario_text } = &places[place];
                 let parsed = Scenario::parse(scenario, scenario_text, &[])?;
                 let set: String =
                     at.iter().map(|said| format!(" --set {}", tacit_scenario::quoted(said))).collect();
@@ -270,13 +270,13 @@ impl Batches {
     /// # Errors
     /// Where the range leaves the sweep, a trace that the scenario names is not on this machine, a run fails, or it is
     /// interrupted.
-    pub fn make(&self, range: Range<usize>, control: Control<'_>) -> Result<Vec<Made>, RunsError> {
+    pub fn make(&self, range: Range<usize>, control: Control<'_>) -> Result<Vec<BatchRun>, RunsError> {
         self.check(&range)?;
         let plan = Plan { runs: self.specs(range.clone())? };
         let made = sweep::run(&plan, None, control)?;
         let made = made.into_iter().zip(range).map(|(summary, run)| {
             let RunSummary { id, digest, measured_s, metrics, .. } = summary;
-            Made { run, id, digest, measured_s, metrics }
+            BatchRun { run, id, digest, measured_s, metrics }
         });
         Ok(made.collect())
     }
@@ -291,9 +291,9 @@ impl Batches {
     ///
     /// # Errors
     /// Where a run is not of this sweep.
-    pub fn table(&self, made: &[Made]) -> Result<Sheet, RunsError> {
+    pub fn table(&self, made: &[BatchRun]) -> Result<Sheet, RunsError> {
         made.iter().try_for_each(|made| self.check(&(made.run..made.run + 1)))?;
-        let summary = |made: &Made| {
+        let summary = |made: &BatchRun| {
             let spec = self.spec(made.run)?;
             Ok(RunSummary {
                 id: made.id.clone(),
@@ -322,7 +322,7 @@ impl Batches {
     ///
     /// # Errors
     /// Where a run is not of this sweep.
-    pub fn parquet(&self, made: &[Made]) -> Result<Vec<u8>, RunsError> {
+    pub fn parquet(&self, made: &[BatchRun]) -> Result<Vec<u8>, RunsError> {
         let sheet = self.table(made)?;
         let place = made.first().map_or(0, |made| made.run / self.runs_of_place());
         let command = made.first().map(|made| self.spec(made.run)).transpose()?.map(|spec| spec.command());

@@ -40,7 +40,7 @@ fn whoever_reads_the_sweep_makes_the_same_runs() {
     let made = read.make(5..8, Control::unattended()).unwrap();
     assert_eq!(made, sweep.make(5..8, Control::unattended()).unwrap());
     assert_eq!(made.iter().map(|made| made.run).collect::<Vec<_>>(), [5, 6, 7]);
-    let back: Vec<Made> = serde_json::from_str(&serde_json::to_string(&made).unwrap()).unwrap();
+    let back: Vec<BatchRun> = serde_json::from_str(&serde_json::to_string(&made).unwrap()).unwrap();
     assert_eq!(back, made);
     let columns: Vec<String> =
         sweep.table(&made).unwrap().columns.into_iter().map(|(name, _)| name).collect();

@@ -75,34 +75,34 @@ pub(super) fn read(log: &Log) -> Result<(Provenance, Vec<RunSummary>), RunsError
     Ok((contents.provenance, runs))
 }
 
-/// What makes two runs the same whatever program made them: the scenario's text, the scheme, the clients, the seed.
-type Said = (Arc<str>, String, u32, u64);
+/// Identifies a run whatever program made it: the scenario's text, the scheme, the clients, the seed.
+type RunKey = (Arc<str>, String, u32, u64);
 
-fn said(text: &Arc<str>, label: &Label) -> Said {
+fn run_key(text: &Arc<str>, label: &Label) -> RunKey {
     (text.clone(), label.scheme.clone(), label.clients, label.seed)
 }
 
 /// The runs of `plan` that `log` has, whichever program made them; `None` for those that are missing.
 pub(super) fn select(log: &Log, plan: &Plan) -> Result<Vec<Option<RunSummary>>, RunsError> {
     let mut runs = BTreeMap::new();
-    let mut ids: BTreeMap<Said, String> = BTreeMap::new();
+    let mut ids: BTreeMap<RunKey, String> = BTreeMap::new();
     for (_, run) in log.runs() {
         let Some(run) = run else { continue };
-        ids.insert(said(&run.scenario_text, &run.label), run.id.clone());
+        ids.insert(run_key(&run.scenario_text, &run.label), run.id.clone());
         runs.insert(run.id.clone(), run);
     }
     // The rows of what finished last count most.
     let sweeps = log.sweeps().collect::<Result<Vec<_>, _>>()?;
     for sweep in sweeps.iter().rev() {
         for row in sweep.rows.iter().filter(|row| runs.contains_key(&row.id)) {
-            ids.insert(said(&sweep.text(row), &row.label), row.id.clone());
+            ids.insert(run_key(&sweep.text(row), &row.label), row.id.clone());
         }
     }
     let texts = plan.scenario_texts();
     let find = |(spec, text): (_, &Arc<str>)| {
         let label = Label::of(spec);
         let by_this_program = runs.get(&run_id(spec).to_string());
-        let run = by_this_program.or_else(|| runs.get(ids.get(&said(text, &label))?))?;
+        let run = by_this_program.or_else(|| runs.get(ids.get(&run_key(text, &label))?))?;
         Some(RunSummary { label, scenario_text: text.clone(), ..run.clone() })
     };
     Ok(plan.runs.iter().zip(&texts).map(find).collect())

@@ -40,7 +40,7 @@ pub(crate) enum Kind {
 
 /// Where an entry stands in its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Line {
+pub(crate) struct EntryLocation {
     pub offset: u64,
     /// With the end of the line, if it has one.
     pub octets: u64,
@@ -71,7 +71,7 @@ pub(crate) fn line<R: Serialize, S: Serialize>(entry: &Entry<R, S>) -> serde_jso
 }
 
 /// Checks the line that starts here, at `offset` of its file; `None` at the end.
-pub(crate) fn next(from: &mut impl BufRead, offset: u64) -> io::Result<Option<Line>> {
+pub(crate) fn next(from: &mut impl BufRead, offset: u64) -> io::Result<Option<EntryLocation>> {
     let mut head = Vec::with_capacity(HEAD + KIND);
     let mut hash = blake3::Hasher::new();
     let mut octets = 0;
@@ -106,7 +106,7 @@ pub(crate) fn next(from: &mut impl BufRead, offset: u64) -> io::Result<Option<Li
         true => State::Damaged,
         false => State::Torn,
     };
-    Ok(Some(Line { offset, octets, state }))
+    Ok(Some(EntryLocation { offset, octets, state }))
 }
 
 /// No entry is as short as its head.
@@ -130,7 +130,7 @@ fn kind(body: &[u8]) -> Kind {
 /// As much as `R` and `S` want of a sound entry.
 pub(crate) fn read<R: DeserializeOwned, S: DeserializeOwned>(
     file: &File,
-    line: &Line,
+    line: &EntryLocation,
 ) -> serde_json::Result<Entry<R, S>> {
     let mut file = file;
     file.seek(SeekFrom::Start(line.offset + HEAD as u64)).map_err(serde_json::Error::io)?;

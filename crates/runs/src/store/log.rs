@@ -12,7 +12,7 @@ use tacit_scenario::table::count;
 use tacit_sim::capture::AtomicFile;
 
 use super::contents::Contents;
-use super::entry::{self, Entry, Kind, Line, State};
+use super::entry::{self, Entry, EntryLocation, Kind, State};
 use crate::error::RunsError;
 use crate::record::{RunRecord, RunSummary};
 
@@ -26,7 +26,7 @@ const LEFT_OVER: u64 = 64 << 20;
 pub(super) struct Log {
     pub path: PathBuf,
     pub file: File,
-    lines: Vec<(Kind, Line)>,
+    lines: Vec<(Kind, EntryLocation)>,
     damaged: Option<Damaged>,
     /// The last entry was cut short.
     torn: bool,
@@ -82,12 +82,12 @@ impl Log {
         }
     }
 
-    pub fn of_kind(&self, wanted: Kind) -> impl DoubleEndedIterator<Item = &Line> {
+    pub fn of_kind(&self, wanted: Kind) -> impl DoubleEndedIterator<Item = &EntryLocation> {
         self.lines.iter().filter(move |(kind, _)| *kind == wanted).map(|(_, line)| line)
     }
 
     /// Every run, without its parts; `None` for one that this version cannot read, or that no run can have given.
-    pub fn runs(&self) -> impl Iterator<Item = (&Line, Option<RunSummary>)> {
+    pub fn runs(&self) -> impl Iterator<Item = (&EntryLocation, Option<RunSummary>)> {
         // What many runs have in common is kept once.
         let mut texts: BTreeSet<Arc<str>> = BTreeSet::new();
         let mut shared = move |text: &mut Arc<str>| match texts.get(text) {
@@ -107,7 +107,7 @@ impl Log {
     }
 
     /// A run with its parts.
-    pub fn run(&self, line: &Line) -> Result<RunRecord, RunsError> {
+    pub fn run(&self, line: &EntryLocation) -> Result<RunRecord, RunsError> {
         match entry::read::<RunRecord, IgnoredAny>(&self.file, line).map_err(RunsError::store(&self.path))? {
             Entry::Run(run) => Ok(run),
             Entry::Sweep(_) => Err(RunsError::store(&self.path)("a sweep where a run should be")),
@@ -126,7 +126,7 @@ impl Log {
     }
 
     /// Writes the file anew with those sound entries that are wanted.
-    fn keep_only(&self, wanted: impl Fn(&Line) -> bool) -> Result<(), RunsError> {
+    fn keep_only(&self, wanted: impl Fn(&EntryLocation) -> bool) -> Result<(), RunsError> {
         let write = || -> io::Result<()> {
             let mut out = AtomicFile::create(&self.path)?;
             let mut file = &self.file;
@@ -142,7 +142,7 @@ impl Log {
     /// Lets go of what the last sweep does not need, where that is much.
     pub fn compact(&self, needed: &BTreeSet<u64>) -> Result<(), RunsError> {
         let last = self.of_kind(Kind::Sweep).next_back().map(|line| line.offset);
-        let wanted = |line: &Line| needed.contains(&line.offset) || Some(line.offset) == last;
+        let wanted = |line: &EntryLocation| needed.contains(&line.offset) || Some(line.offset) == last;
         let (mut used, mut left_over) = (0, 0);
         for (_, line) in &self.lines {
             *if wanted(line) { &mut used } else { &mut left_over } += line.octets;

@@ -308,7 +308,7 @@ pub fn line(value: &Value) -> Result<String, Mismatch> {
 pub fn title(value: &Value) -> Result<String, Mismatch> {
     let title = line(value)?;
     if matches!(title.trim(), "" | "." | "..") {
-        return Err(Mismatch::new(format!("{value} names nothing"), "one line of plain text, not empty"));
+        return Err(Mismatch::new(format!("{value} is not a name"), "one line of plain text, not empty"));
     }
     Ok(title)
 }

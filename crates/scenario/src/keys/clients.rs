@@ -17,14 +17,14 @@ pub(crate) const CLIENT: Keys<ClientOverride> = &[
         name: "start",
         kind: Given(ANY_TIME),
         usual: Usual::Said("`stagger` times its place"),
-        meaning: "when its flows start",
+        meaning: "start time of its flows",
         of: |client| &mut client.start,
     },
     &Client {
         name: "stop",
         kind: Given(ANY_TIME),
         usual: Usual::Said("none"),
-        meaning: "when its sources stop offering data",
+        meaning: "time from which its sources offer no more data",
         of: |client| &mut client.stop,
     },
 ];
@@ -39,7 +39,7 @@ pub(crate) const COUNT: Key<Whole> = Key {
     name: "count",
     kind: Whole(1, MAX_CLIENTS),
     usual: Usual::Is("1"),
-    meaning: "how many clients in a row are like this; each has its own number, which `hidden-from` means",
+    meaning: "number of consecutive clients with these settings; each has its own number, for `hidden-from`",
 };
 
 /// What a client behind Wi-Fi may say.
@@ -65,9 +65,8 @@ pub(crate) const WIRELESS: Keys<ClientOverride> = &[
             allowed: "`[\"30 m\", \"-4 m\"]`",
         }),
         usual: Usual::Said("none"),
-        meaning: "where it stands, metres east and north of the access point: also its `distance`, unless `snr` or \
-                  `distance` says otherwise; two clients with positions between which less than `carrier-sense` \
-                  arrives do not hear each other",
+        meaning: "metres east and north of the access point. It determines `distance`, unless `snr` or `distance` is \
+                  given; two clients whose mutual power is below `carrier-sense` do not hear each other",
         of: |client| &mut client.position,
     },
     &Client {
@@ -78,37 +77,36 @@ pub(crate) const WIRELESS: Keys<ClientOverride> = &[
             allowed: "numbers of clients from 1, such as `[2, 3]`",
         },
         usual: Usual::Field,
-        meaning: "clients that it does not hear and that do not hear it, so that they send over each other; everybody \
-                  hears the access point",
+        meaning: "clients that do not hear this one, and vice versa; all hear the access point",
         of: |client| &mut client.hidden_from,
     },
     &Client {
         name: wifi::LINK_ACKS,
         kind: Given(wifi::LINK_ACK_CHOICE),
         usual: Usual::Said("as in `[wifi]`"),
-        meaning: "what `[wifi]` says, for this client; without link-layer ACKs in one direction it speaks no TCP/HACK, \
-                  and takes no reverse direction grants",
+        meaning: "overrides `[wifi]` for this client; without link-layer ACKs in both directions it uses neither \
+                  TCP/HACK nor reverse direction grants",
         of: |client| &mut client.link_acks,
     },
     &Client {
         name: HACK,
         kind: Given(Flag),
         usual: Usual::Said("true, where all its data is acknowledged"),
-        meaning: "whether this client speaks TCP/HACK where others do",
+        meaning: "whether this client uses TCP/HACK where others do",
         of: |client| &mut client.hack,
     },
     &Client {
         name: "leave",
         kind: Given(ANY_TIME),
         usual: Usual::Said("none"),
-        meaning: "when it goes out of reach of the access point; without a word, as one walks away",
+        meaning: "time at which it leaves the access point's range, without notice",
         of: |client| &mut client.leave,
     },
     &Client {
         name: "back",
         kind: Given(ANY_TIME),
         usual: Usual::Said("the end of the run"),
-        meaning: "when it comes back: later than `leave`",
+        meaning: "time at which it returns, after `leave`",
         of: |client| &mut client.back,
     },
 ];

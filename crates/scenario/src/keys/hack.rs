@@ -40,15 +40,15 @@ pub(crate) const HACK: Keys<HackPlan> = &[
         name: "variant",
         kind: Choice(VARIANTS),
         usual: Usual::Field,
-        meaning: "when an ACK waits for a link-layer ACK: nobody does; while the last PPDU announced more data; it \
-                  does not wait but is queued as a packet too, and whichever goes first goes; for a fixed time",
+        meaning: "when ACKs wait for a link-layer ACK: never; while the last PPDU announced more data; never, but \
+                  each is queued as a packet too, and the first opportunity counts; or for a fixed time",
         of: |hack| &mut hack.variant,
     },
     &Hack {
         name: "timer",
         kind: HOST_TIME,
         usual: Usual::Field,
-        meaning: "how long the `timer` variant waits",
+        meaning: "waiting time of the `timer` variant",
         of: |hack| &mut hack.timer,
     },
     &Hack {
@@ -62,14 +62,14 @@ pub(crate) const HACK: Keys<HackPlan> = &[
         name: "turnaround",
         kind: HOST_TIME,
         usual: Usual::Field,
-        meaning: "from the reception of data to the moment the compressed ACKs for it lie in the NIC",
+        meaning: "time from the reception of data until its compressed ACKs are in the NIC",
         of: |hack| &mut hack.turnaround,
     },
     &Hack {
         name: "hold-limit",
         kind: HOST_TIME,
         usual: Usual::Field,
-        meaning: "longest wait, whatever the variant",
+        meaning: "longest wait, with every variant",
         of: |hack| &mut hack.hold_limit,
     },
     &Hack {
@@ -80,7 +80,7 @@ pub(crate) const HACK: Keys<HackPlan> = &[
             allowed: "16 B to 65535 B",
         }),
         usual: Usual::Field,
-        meaning: "most octets appended to one link-layer ACK; the rest rides on the next",
+        meaning: "most bytes appended to one link-layer ACK; the rest goes to the next",
         of: |hack| &mut hack.appended_limit,
     },
 ];

@@ -38,8 +38,8 @@ pub(crate) const RATE_SCRIPT: Key<Own<RateChanges>> = Key {
         allowed: "pairs of a time and a rate or `\"off\"`",
     },
     usual: Usual::Said("none"),
-    meaning: "from each time on that rate: `[[\"5 s\", \"10Mbps\"], [\"7 s\", \"off\"], [\"8 s\", \"20Mbps\"]]`. What \
-              a change finds half sent goes on at the new rate; the last one must be a rate",
+    meaning: "rate from each time on: `[[\"5 s\", \"10Mbps\"], [\"7 s\", \"off\"], [\"8 s\", \"20Mbps\"]]`. A packet \
+              in transmission continues at the new rate; the last entry must be a rate",
 };
 
 /// What a wire has beside [`COMMON`].
@@ -50,9 +50,9 @@ const fn trace(name: &'static str) -> Key<Own<String>> {
         name,
         kind: Own { read: text, write: String::clone, allowed: "a name or path" },
         usual: Usual::Said("required"),
-        meaning: "towards the clients and back: the path from the scenario's file, or a trace that comes with the \
-                  program, `\"lte-synthetic.down\"` or `\"lte-synthetic.up\"`. Results have the whole path and the hash \
-                  of the file behind it, `\"/home/me/a.down blake3:…\"`: then it must be that very trace",
+        meaning: "traces towards the clients and back: a path relative to the scenario's file, or a bundled trace, \
+                  `\"lte-synthetic.down\"` or `\"lte-synthetic.up\"`. Results have the whole path followed by the file's \
+                  hash, `\"/home/me/a.down blake3:…\"`; with a hash, the file must match it",
     }
 }
 
@@ -78,7 +78,7 @@ pub(crate) const QUEUE: Said = Said {
     name: "queue",
     usual: Usual::Is("\"1000 packets\""),
     allowed: "a queue",
-    meaning: "waiting packets; the one being sent does not count; a limit, or a table with a \
+    meaning: "waiting packets, without the one in transmission: a limit, or a table with a \
               [discipline](#queue-disciplines)",
 };
 
@@ -86,27 +86,27 @@ pub(crate) const DROP: Key<Choice<Discipline>> = Key {
     name: "drop",
     kind: Choice(&[("tail", Discipline::DropTail), ("head", Discipline::DropHead)]),
     usual: Usual::Is("\"tail\""),
-    meaning: "which packet a full queue drops: the one that comes, or those that waited longest; beside a limit",
+    meaning: "packet that a full queue drops: the arriving one, or the oldest; only with a limit",
 };
 
 pub(crate) const JITTER: Said = Said {
     name: "jitter",
     usual: Usual::Said("none"),
     allowed: "a duration, or `{ spread = \"5 ms\", distribution = \"uniform\", order = \"kept\" }`",
-    meaning: "the delay varies by up to so much either way; `\"normal\"`: with that standard deviation, cut at 2.9 of \
-              them; never below zero. `order = \"free\"` lets packets overtake one another, `\"kept\"` makes them wait \
-              for the slower ones",
+    meaning: "the delay varies uniformly by up to this much either way; `\"normal\"`: with this standard deviation, \
+              cut at 2.9 of them; never below zero. `order = \"free\"` lets packets overtake, `\"kept\"` makes them \
+              wait",
 };
 
 pub(crate) const REORDER: Said = Said {
     name: "reorder",
     usual: Usual::Said("none"),
     allowed: "`{ chance = \"1 %\", packets = 3, delay = \"10 ms\" }`",
-    meaning: "that share of packets falls behind until `packets` others have overtaken them, or for `delay` (100 ms \
-              unless it says), whichever ends first; without `packets` for `delay`",
+    meaning: "this share of packets is held back until `packets` others have passed, or for `delay` (default 100 \
+              ms), whichever is first; without `packets`, for `delay`",
 };
 
-const DIRECTION: &str = "what the direction towards the clients, or from them, has of its own";
+const DIRECTION: &str = "overrides for the direction towards the clients, or from them";
 
 type Pipe<K> = Field<PipeConfig, K>;
 
@@ -116,7 +116,7 @@ pub(crate) const COMMON: Keys<PipeConfig> = &[
         name: "delay",
         kind: ANY_TIME,
         usual: Usual::Field,
-        meaning: "one way; on a mobile link, behind the opportunity",
+        meaning: "one-way delay; on a mobile link, after the opportunity",
         of: |pipe| &mut pipe.delay,
     },
     &QUEUE,
@@ -125,14 +125,14 @@ pub(crate) const COMMON: Keys<PipeConfig> = &[
         name: "ack-filter",
         kind: ACK_FILTERS,
         usual: Usual::Field,
-        meaning: "what becomes of pure TCP ACKs in the queue; see [simulator.md](../design/simulator.md#ack-filters)",
+        meaning: "filter of pure TCP ACKs in the queue; see [simulator.md](../design/simulator.md#ack-filters)",
         of: |pipe| &mut pipe.ack_filter,
     },
     &Pipe {
         name: "loss",
         kind: Losses,
         usual: Usual::Field,
-        meaning: "after transmission",
+        meaning: "loss process after transmission",
         of: |pipe| &mut pipe.loss,
     },
     &JITTER,
@@ -141,7 +141,7 @@ pub(crate) const COMMON: Keys<PipeConfig> = &[
         name: "duplicate",
         kind: Share,
         usual: Usual::Field,
-        meaning: "packets that come out twice, having been sent once",
+        meaning: "share of packets delivered twice, but transmitted once",
         of: |pipe| &mut pipe.impairments.duplication,
     },
     &Said {
@@ -165,7 +165,7 @@ pub(crate) const KIND: Key<Choice<HopKind>> = Key {
     name: "kind",
     kind: Choice(&[("wired", HopKind::Wired), ("cellular", HopKind::Cellular), ("wifi", HopKind::Wifi)]),
     usual: Usual::Said("required"),
-    meaning: "what the hop is; its other keys are those of that table",
+    meaning: "type of the hop; its other keys are those of that table",
 };
 
 pub(super) const HOP: Keys<()> = &[&KIND];
@@ -191,7 +191,7 @@ fn rate_changes(value: &Value) -> Result<RateChanges, Mismatch> {
             };
             Ok((Instant::ZERO + at, rate))
         }
-        other => Err(wrong(format!("{other} is no pair"))),
+        other => Err(wrong(format!("{other} is not a pair"))),
     };
     items.iter().map(one).collect()
 }

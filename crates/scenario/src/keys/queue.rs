@@ -23,16 +23,16 @@ pub(crate) const DISCIPLINE: Key<Choice<Discipline>> = Key {
         ("fq-codel", Discipline::FqCoDel),
     ]),
     usual: Usual::Said("required"),
-    meaning: "first in, first out; the same, but what has waited longest goes when it is full; first in, first out \
-              under CoDel (RFC 8289); flows in turns, each under CoDel (RFC 8290): for Wi-Fi as Linux's mac80211 \
-              queues for each station, for wires with the RFC's defaults",
+    meaning: "`drop-tail`: FIFO; `drop-head`: FIFO that drops its oldest packets when full; `codel`: FIFO under CoDel \
+              (RFC 8289); `fq-codel`: flows in turns, each under CoDel (RFC 8290), on Wi-Fi with a queue per station as \
+              Linux's mac80211, on wires with the RFC's defaults",
 };
 
 pub(crate) const LIMIT: Key<Limit> = Key {
     name: "limit",
     kind: Limit,
     usual: Usual::Said("1000 packets; `fq-codel` 8192 packets, on wires 10240"),
-    meaning: "what waits at most; a full `fq-codel` queue drops the oldest packet of its longest flow",
+    meaning: "largest number of waiting packets or bytes; a full `fq-codel` queue drops the oldest packet of its longest flow",
 };
 
 const DELAY: Span = Span::between(Duration::from_micros(1), Duration::from_secs(10));
@@ -41,35 +41,35 @@ pub(crate) const TARGET: Key<Span> = Key {
     name: "target",
     kind: DELAY,
     usual: Usual::Said("`\"5 ms\"`; `fq-codel` of Wi-Fi `\"20 ms\"`"),
-    meaning: "delay that may stand",
+    meaning: "tolerated standing delay",
 };
 
 pub(crate) const INTERVAL: Key<Span> = Key {
     name: "interval",
     kind: DELAY,
     usual: Usual::Is("\"100 ms\""),
-    meaning: "how long it may stand above `target` before packets are dropped",
+    meaning: "time above `target` after which packets are dropped",
 };
 
 pub(crate) const ECN: Key<Flag> = Key {
     name: "ecn",
     kind: Flag,
     usual: Usual::Is("true"),
-    meaning: "mark packets that understand ECN instead of dropping them",
+    meaning: "mark ECN-capable packets instead of dropping them",
 };
 
 pub(crate) const QUANTUM: Key<Whole> = Key {
     name: "quantum",
     kind: Whole(1, 65_535),
     usual: Usual::Said("300; on wires 1514"),
-    meaning: "octets a flow sends per turn (`fq-codel`)",
+    meaning: "bytes per flow and turn (`fq-codel`)",
 };
 
 pub(crate) const FLOWS: Key<Whole> = Key {
     name: "flows",
     kind: Whole(1, 32_768),
     usual: Usual::Is("1024"),
-    meaning: "queues that flows are hashed into (`fq-codel`)",
+    meaning: "number of queues for hashed flows (`fq-codel`)",
 };
 
 pub(super) const QUEUE: Keys<()> = &[&DISCIPLINE, &LIMIT, &TARGET, &INTERVAL, &ECN, &QUANTUM, &FLOWS];

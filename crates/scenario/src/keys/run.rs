@@ -11,14 +11,14 @@ pub(crate) const NAME: Key<Own<String>> = Key {
     name: "name",
     kind: Own { read: title, write: String::clone, allowed: "a string, not empty, no control characters" },
     usual: Usual::Said("the file's name without its ending"),
-    meaning: "what results call it",
+    meaning: "name in results",
 };
 
 pub(crate) const DESCRIPTION: Key<Own<String>> = Key {
     name: "description",
     kind: Own { read: line, write: String::clone, allowed: "a string without control characters" },
     usual: Usual::Said("none"),
-    meaning: "what it is, in one line",
+    meaning: "description in one line",
 };
 
 pub(super) const TOP: Keys<()> = &[
@@ -58,7 +58,7 @@ pub(crate) const RUN: Keys<RunPlan> = &[
         name: MEASURE_FROM,
         kind: ANY_TIME,
         usual: Usual::Said("4 s, or a quarter of a shorter run"),
-        meaning: "results count from here: sooner than `duration`; that of a base does not count where a run is made \
+        meaning: "start of the measured window, before `duration`; a base's value is ignored if the run is made \
                   shorter",
         of: |run| &mut run.measure_from,
     },
@@ -66,14 +66,14 @@ pub(crate) const RUN: Keys<RunPlan> = &[
         name: "seeds",
         kind: Whole(1, MAX_SEEDS),
         usual: Usual::Field,
-        meaning: "runs with different draws, for `compare`",
+        meaning: "number of seeds, for `compare`",
         of: |run| &mut run.seeds,
     },
     &Run {
         name: "sample-interval",
         kind: OrNone(Span::from(Duration::from_millis(1))),
         usual: Usual::Field,
-        meaning: "distance of samples in the series",
+        meaning: "interval of samples in the series",
         of: |run| &mut run.sample_interval,
     },
 ];
@@ -82,7 +82,7 @@ pub(crate) const COUNT: Key<Whole> = Key {
     name: "count",
     kind: Whole(1, MAX_CLIENTS),
     usual: Usual::Said("as many as the `[[client]]` tables stand for, at least 1"),
-    meaning: "clients of `tacit run` without `--clients`; that of a base does not count in a file with more \
+    meaning: "number of clients of `tacit run` without `--clients`; a base's value is ignored in a file with more \
               `[[client]]` tables",
 };
 
@@ -90,7 +90,7 @@ pub(crate) const STAGGER: Key<Span> = Key {
     name: "stagger",
     kind: ANY_TIME,
     usual: Usual::Is("\"0 ms\""),
-    meaning: "client *i* starts *i* times this after the first",
+    meaning: "client *i* starts *i* times this long after the first",
 };
 
 pub(super) const CLIENTS: Keys<()> = &[&COUNT, &STAGGER];

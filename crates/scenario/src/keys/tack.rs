@@ -30,9 +30,9 @@ pub(crate) const TACK: Keys<TackPlan> = &[
         name: "ack-clock",
         kind: Choice(&[("tack", AckRule::Tack), ("paper", AckRule::Paper), ("delayed", AckRule::Delayed)]),
         usual: Usual::Field,
-        meaning: "when receivers acknowledge: at the longest of the times in which `every` packets or two bursts arrive, of \
-                  `beta`-th of a round trip as it is, and of `min-interval`; by the paper's letter, at the longer of \
-                  `every` packets and `beta`-th of the smallest round-trip time; or every so many packets or after \
+        meaning: "interval between ACKs. `\"tack\"`: the longest of the time of `every` packets or two bursts, a \
+                  `beta`-th of the current round trip, and `min-interval`. `\"paper\"`: the longer of the time of \
+                  `every` packets and a `beta`-th of the smallest round trip. `\"delayed\"`: `every` packets or \
                   `ack-delay`, as TCP's delayed ACK. Schemes change it",
         of: |tack| &mut tack.rule,
     },
@@ -40,28 +40,28 @@ pub(crate) const TACK: Keys<TackPlan> = &[
         name: "beta",
         kind: Whole(2, 64),
         usual: Usual::Field,
-        meaning: "ACKs per round-trip time, where packets are many; not with `\"delayed\"`",
+        meaning: "ACKs per round-trip time at high rates; not with `\"delayed\"`",
         of: |tack| &mut tack.beta,
     },
     &Tack {
         name: "every",
         kind: Given(Whole(1, 255)),
         usual: Usual::Said("16; 2 with `\"paper\"` and `\"delayed\"`"),
-        meaning: "full-sized packets per ACK, where they are few; with `\"delayed\"` always. Schemes change it",
+        meaning: "full-sized packets per ACK at low rates; with `\"delayed\"` always. Schemes change it",
         of: |tack| &mut tack.every,
     },
     &Tack {
         name: "min-interval",
         kind: Span::up_to(Duration::from_millis(255)),
         usual: Usual::Field,
-        meaning: "with `\"tack\"`: least time between ACKs of a sender that paces by the rates they report (`tack-bbr`)",
+        meaning: "with `\"tack\"`: least time between ACKs to a sender that paces by reported rates (`tack-bbr`)",
         of: |tack| &mut tack.min_interval,
     },
     &Tack {
         name: "ack-delay",
         kind: ACK_DELAY_LIMIT,
         usual: Usual::Field,
-        meaning: "with `\"delayed\"`: longest an ACK is held",
+        meaning: "with `\"delayed\"`: longest delay of an ACK",
         of: |tack| &mut tack.ack_delay,
     },
     &Tack {
@@ -72,45 +72,46 @@ pub(crate) const TACK: Keys<TackPlan> = &[
             ("as-always", StartUp::AsAlways),
         ]),
         usual: Usual::Field,
-        meaning: "until the sender has found the rate: sixteen ACKs per round trip, an ACK per packet, or as `ack-clock` says",
+        meaning: "ACKs until the sender has found the rate: sixteen per round trip, one per packet, or as \
+                  `ack-clock`",
         of: |tack| &mut tack.config.start_up,
     },
     &Tack {
         name: "lists",
         kind: Choice(&[("rich", Lists::Rich), ("poor", Lists::Poor)]),
         usual: Usual::Field,
-        meaning: "blocks of received and of missing packets in a TACK: as many as the losses on both ways ask for; or \
-                  one of each. Schemes change it",
+        meaning: "blocks of received and missing packets in a TACK: as many as the losses in both directions \
+                  require, or one of each. Schemes change it",
         of: |tack| &mut tack.config.lists,
     },
     &Tack {
         name: "loss-reports",
         kind: Choice(&[("instant", LossReports::Instant), ("with-tack", LossReports::WithTack)]),
         usual: Usual::Field,
-        meaning: "who finds a loss first: the receiver, which says so at once in an IACK; or whoever reads the next TACK",
+        meaning: "detection of losses: by the receiver, which sends an IACK at once, or by the sender with the next \
+                  TACK",
         of: |tack| &mut tack.config.loss_reports,
     },
     &Tack {
         name: "timing",
         kind: Choice(&[("least-delay", Timing::LeastDelay), ("newest", Timing::Newest)]),
         usual: Usual::Field,
-        meaning: "which packet of those that a TACK acknowledges measures the round-trip time: the one that was \
-                  fastest on its way, or the last, as elsewhere",
+        meaning: "packet that measures the round-trip time of a TACK: the one with the least delay, or the last",
         of: |tack| &mut tack.config.timing,
     },
     &Tack {
         name: "rate",
         kind: Choice(&[("receiver", RateFrom::Receiver), ("sender", RateFrom::Sender)]),
         usual: Usual::Field,
-        meaning: "who measures the rate of delivery: the receiver by what arrives, or the sender by what ACKs say",
+        meaning: "measurement of the delivery rate: by the receiver from arrivals, or by the sender from ACKs",
         of: |tack| &mut tack.config.rate_from,
     },
     &Tack {
         name: "congestion",
         kind: Choice(&CONTROLS),
         usual: Usual::Field,
-        meaning: "congestion control, all of them paced; `tack-bbr` is the one that TACK was designed with, the others \
-                  are those of `tcp.congestion`. Schemes change it",
+        meaning: "congestion control, always paced; `tack-bbr` was designed with TACK, the others are those of \
+                  `tcp.congestion`. Schemes change it",
         of: |tack| &mut tack.config.congestion.algorithm,
     },
     &Tack {
@@ -124,21 +125,21 @@ pub(crate) const TACK: Keys<TackPlan> = &[
         name: RECEIVE_BUFFER,
         kind: BUFFER,
         usual: Usual::Field,
-        meaning: "at first; it grows to twice what a round trip brings",
+        meaning: "initial size; it grows to twice the data of a round trip",
         of: |tack| &mut tack.config.receive_buffer,
     },
     &Tack {
         name: RECEIVE_BUFFER_MAX,
         kind: BUFFER,
         usual: Usual::Field,
-        meaning: "how far it grows",
+        meaning: "upper bound of the receive buffer",
         of: |tack| &mut tack.config.max_receive_buffer,
     },
     &Tack {
         name: "send-buffer",
         kind: BUFFER,
         usual: Usual::Field,
-        meaning: "most octets in flight",
+        meaning: "most bytes in flight",
         of: |tack| &mut tack.config.send_buffer,
     },
     &Tack {

@@ -17,7 +17,7 @@ pub(crate) const PROFILE: Key<Choice<Profile>> = Key {
     name: "profile",
     kind: Choice(&[("classic", Profile::Classic), ("linux", Profile::Linux)]),
     usual: Usual::Is("\"classic\""),
-    meaning: "defaults of the keys below: as listed; or as today's Linux, see below",
+    meaning: "defaults of the keys below: as listed, or those of a current Linux, see below",
 };
 
 pub(crate) const MTU: &str = "mtu";
@@ -54,14 +54,14 @@ pub(crate) const SLOW_START: Key<Choice<SlowStart>> = Key {
         ("standard", SlowStart::Standard),
     ]),
     usual: Usual::Is("\"hystart\""),
-    meaning: "how CUBIC's slow start ends; `linux` is HyStart, and the window grows by 5 % a round trip until the first loss",
+    meaning: "end of CUBIC's slow start; `linux` is HyStart with growth of 5 % per round trip until the first loss",
 };
 
 pub(crate) const BBR_POLICER: Key<Choice<PolicerDetection>> = Key {
     name: "bbr-policer",
     kind: Choice(&[("on", PolicerDetection::On), ("off", PolicerDetection::Off)]),
     usual: Usual::Is("\"on\""),
-    meaning: "BBR notices token-bucket policers and keeps to their rate, as in Linux",
+    meaning: "BBR detects token-bucket policers and keeps to their rate, as Linux does",
 };
 
 /// `None` is `"auto"`.
@@ -76,8 +76,8 @@ pub(crate) const RRE_TARGET: Key<Own<Option<Duration>>> = Key {
         allowed: "1 ms to 5 s, or `\"auto\"`",
     },
     usual: Usual::Is("\"auto\""),
-    meaning: "the buffer delay that TCP-RRE keeps to at 250 kb/s and below; above it falls with the root of the rate; \
-              `auto`: 80 ms",
+    meaning: "buffer delay that TCP-RRE keeps at rates up to 250 kb/s; above, it falls with the square root of the \
+              rate; `auto`: 80 ms",
 };
 
 const TARGET: Span = Span::between(Duration::from_millis(1), Duration::from_secs(5));
@@ -97,14 +97,14 @@ pub(crate) const RECEIVE_BUFFER: Key<Own<Option<tacit_proto::units::Bytes>>> = K
         allowed: "4 KiB to 1 GiB, or `\"auto\"`",
     },
     usual: Usual::Is("\"4 MiB\""),
-    meaning: "`auto` starts with 128 KiB and grows to twice what a round trip brings",
+    meaning: "`auto` starts with 128 KiB and grows to twice the data of a round trip",
 };
 
 pub(crate) const RECEIVE_BUFFER_MAX: Key<Size> = Key {
     name: "receive-buffer-max",
     kind: BUFFER,
     usual: Usual::Said("`\"6 MiB\"` with `\"auto\"`"),
-    meaning: "how far `auto` grows",
+    meaning: "upper bound of `auto`",
 };
 
 /// RFC 9293 section 3.8.6.3: below half a second.
@@ -121,43 +121,43 @@ pub(crate) const ACK_DELAY: Key<Span> = Key {
     name: "ack-delay",
     kind: ACK_DELAY_LIMIT,
     usual: Usual::Is("\"40 ms\""),
-    meaning: "longest an ACK is held, with `\"delayed\"`",
+    meaning: "longest delay of an ACK, with `\"delayed\"`",
 };
 
 pub(crate) const QUICK_ACKS: Key<Whole> = Key {
     name: "quick-acks",
     kind: Whole(0, 1_000_000),
     usual: Usual::Is("16"),
-    meaning: "segments of a young connection that are acknowledged one by one, with `\"delayed\"`",
+    meaning: "segments at the start of a connection that get an ACK each, with `\"delayed\"`",
 };
 
 pub(crate) const GRO_FLUSH: Key<Span> = Key {
     name: "gro-flush",
     kind: Span::up_to(Duration::from_millis(10)),
     usual: Usual::Is("\"0 s\""),
-    meaning: "with `\"linux\"`: in-order segments that arrive within this of the first are one aggregate, of up to \
-              64 KiB; 0 joins what arrives at the same instant, such as the packets of one PPDU",
+    meaning: "with `\"linux\"`: in-order segments that arrive within this time of the first are merged, up to 64 \
+              KiB; 0 merges simultaneous arrivals, such as the packets of a PPDU",
 };
 
 pub(crate) const ACKFREQ_PACKETS: Key<Whole> = Key {
     name: "ackfreq-packets",
     kind: Whole(1, 1_000_000),
     usual: Usual::Is("10"),
-    meaning: "with `\"quic-ackfreq\"`: packets per ACK the sender asked for",
+    meaning: "with `\"quic-ackfreq\"`: packets per ACK that the sender requests",
 };
 
 pub(crate) const ACKFREQ_DELAY: Key<Span> = Key {
     name: "ackfreq-delay",
     kind: ACK_DELAY_LIMIT,
     usual: Usual::Is("\"25 ms\""),
-    meaning: "with `\"quic-ackfreq\"`: longest an ACK is held",
+    meaning: "with `\"quic-ackfreq\"`: longest delay of an ACK",
 };
 
 pub(crate) const ACKFREQ_REORDERING: Key<Whole> = Key {
     name: "ackfreq-reordering",
     kind: Whole(0, 1_000),
     usual: Usual::Is("3"),
-    meaning: "with `\"quic-ackfreq\"`: a gap is acknowledged at once when a packet this far above it has arrived; 0 \
+    meaning: "with `\"quic-ackfreq\"`: a gap is acknowledged at once when a packet this far above it has arrived; 0: \
               never",
 };
 
@@ -183,7 +183,7 @@ pub(crate) const ACK_POLICY: Key<Choice<Policy>> = Key {
         ("tack-lite", Policy::Fixed(AckPolicy::tack_lite())),
     ]),
     usual: Usual::Is("\"delayed\""),
-    meaning: "when receivers acknowledge; see [schemes.md](schemes.md). Schemes change it",
+    meaning: "rule by which receivers acknowledge; see [schemes.md](schemes.md). Schemes change it",
 };
 
 /// What `tcp.ack-policy` calls `policy`, as TOML; no file names one that a program brought.
@@ -210,14 +210,14 @@ pub(crate) const TCP: Keys<Config> = &[
         name: "ip",
         kind: Choice(&[("v4", IpVersion::V4), ("v6", IpVersion::V6)]),
         usual: Usual::Field,
-        meaning: "version of IP, also for UDP and TACK",
+        meaning: "IP version, also for UDP and TACK",
         of: |tcp| &mut tcp.ip,
     },
     &Tcp {
         name: MTU,
         kind: Size(256, 65_535),
         usual: Usual::Field,
-        meaning: "largest IP packet, also of UDP and TACK; over IPv6 from 1280 B, over Wi-Fi at most 2296 B",
+        meaning: "largest IP packet, also for UDP and TACK; over IPv6 at least 1280 B, over Wi-Fi at most 2296 B",
         of: |tcp| &mut tcp.mtu,
     },
     &CONGESTION,
@@ -226,9 +226,9 @@ pub(crate) const TCP: Keys<Config> = &[
         name: "pacing",
         kind: Own { read: pacing, write: write_pacing, allowed: "`\"auto\"`, `true`, `false`" },
         usual: Usual::Field,
-        meaning: "space segments in time; `\"auto\"` leaves it to the congestion control (BBR, Copa and RRE pace, the \
-                  others do not), `true` paces those at 200 % of their window per round trip in slow start and at \
-                  120 % after",
+        meaning: "spacing of segments in time: `\"auto\"` leaves it to the congestion control (BBR, Copa and RRE \
+                  pace); `true` also paces the others, at 200 % of a window per round trip in slow start and 120 % \
+                  later",
         of: |tcp| &mut tcp.congestion.pacing,
     },
     &BBR_POLICER,
@@ -241,7 +241,7 @@ pub(crate) const TCP: Keys<Config> = &[
             allowed: "1 to 1000000, or `\"none\"`",
         },
         usual: Usual::Field,
-        meaning: "segments the window may grow by per ACK in slow start (RFC 3465's L)",
+        meaning: "most segments that the window grows by per ACK in slow start (RFC 3465's L)",
         of: |tcp| &mut tcp.congestion.byte_counting_limit,
     },
     &Tcp {
@@ -255,9 +255,9 @@ pub(crate) const TCP: Keys<Config> = &[
         name: "timestamp-tick",
         kind: OrNone(Span::between(Duration::from_millis(1), Duration::from_secs(1))),
         usual: Usual::Field,
-        meaning: "how often the clock of receivers' timestamps ticks, each receiver's in a phase of its own: many hosts \
-                  have ticks of 1, 4, 10 or 100 ms; with `\"none\"` once per millisecond, in step with the sender's. The \
-                  clocks of sources always do that. See [simulator.md](../design/simulator.md#clocks-for-timestamps)",
+        meaning: "tick of receivers' timestamp clocks, with a phase per receiver: many hosts have 1, 4, 10 or 100 \
+                  ms; with `\"none\"` 1 ms, in step with the sender's clock, which always ticks so. See \
+                  [simulator.md](../design/simulator.md#clocks-for-timestamps)",
         of: |tcp| &mut tcp.timestamp_tick,
     },
     &Tcp {
@@ -286,22 +286,22 @@ pub(crate) const TCP: Keys<Config> = &[
         name: "dsack",
         kind: Flag,
         usual: Usual::Field,
-        meaning: "report data that came twice (RFC 2883)",
+        meaning: "report duplicate data (RFC 2883)",
         of: |tcp| &mut tcp.dsack,
     },
     &Tcp {
         name: "loss-detection",
         kind: Choice(&[("rfc6675", LossDetection::DupAck), ("rack-tlp", LossDetection::RackTlp)]),
         usual: Usual::Field,
-        meaning: "a segment is lost when enough was SACKed above it; or when something sent later has arrived, with a \
-                  probe where the end of a flight may be lost (RFC 8985; needs SACK)",
+        meaning: "a segment is lost when enough segments above it are SACKed; or (RFC 8985, needs SACK) when a later \
+                  one has arrived, with a probe for the tail of a flight",
         of: |tcp| &mut tcp.loss_detection,
     },
     &Tcp {
         name: "recovery",
         kind: Choice(&[("rfc6675", Recovery::Rfc6675), ("prr", Recovery::Prr)]),
         usual: Usual::Field,
-        meaning: "during fast recovery, wait until the network holds no more than the reduced window; or reduce with \
+        meaning: "in fast recovery, wait until the data in flight has fallen to the reduced window; or reduce with \
                   each ACK (RFC 6937)",
         of: |tcp| &mut tcp.recovery,
     },
@@ -314,8 +314,8 @@ pub(crate) const TCP: Keys<Config> = &[
             ("all", Undo::All),
         ]),
         usual: Usual::Field,
-        meaning: "how needless timeouts and fast recoveries are noticed and undone: by timestamps (RFC 3522), by what \
-                  comes after a timeout (RFC 5682), by both and by reported duplicates",
+        meaning: "detection and undo of spurious timeouts and fast recoveries: by timestamps (RFC 3522), by the ACKs \
+                  after a timeout (RFC 5682), or by both and DSACKs",
         of: |tcp| &mut tcp.undo,
     },
     &RECEIVE_BUFFER,
@@ -324,7 +324,7 @@ pub(crate) const TCP: Keys<Config> = &[
         name: "send-buffer",
         kind: BUFFER,
         usual: Usual::Field,
-        meaning: "most octets in flight",
+        meaning: "most bytes in flight",
         of: |tcp| &mut tcp.send_buffer,
     },
     &Tcp {
@@ -338,14 +338,14 @@ pub(crate) const TCP: Keys<Config> = &[
         name: "rto-min",
         kind: Span::between(Duration::from_millis(1), Duration::from_secs(60)),
         usual: Usual::Field,
-        meaning: "lower bound of the timeout's variance term",
+        meaning: "lower bound of the RTO's variance term",
         of: |tcp| &mut tcp.rto_min,
     },
     &Tcp {
         name: "time-wait",
         kind: ANY_TIME,
         usual: Usual::Field,
-        meaning: "how long the end that closed first answers late segments",
+        meaning: "time for which the end that closed first answers late segments",
         of: |tcp| &mut tcp.time_wait,
     },
 ];
@@ -355,7 +355,7 @@ fn pacing(value: &Value) -> Result<Pacing, Mismatch> {
         Value::Text(text) if text == "auto" => Ok(Pacing::Auto),
         Value::Flag(true) => Ok(Pacing::On),
         Value::Flag(false) => Ok(Pacing::Off),
-        other => Err(Mismatch::new(format!("{other} is no pacing"), "\"auto\", true, false")),
+        other => Err(Mismatch::new(format!("{other} is not a pacing"), "\"auto\", true, false")),
     }
 }
 

@@ -73,7 +73,7 @@ pub(crate) const TRAFFIC: Keys<TrafficPlan> = &[
         name: TRANSPORT,
         kind: TRANSPORTS,
         usual: Usual::Field,
-        meaning: "of the scenario as written; schemes change it",
+        meaning: "transport of the scenario as written; schemes change it",
         of: |flow| &mut flow.transport,
     },
     &ACCESS_CATEGORY,
@@ -81,14 +81,14 @@ pub(crate) const TRAFFIC: Keys<TrafficPlan> = &[
         name: "size",
         kind: Given(PIECE),
         usual: Usual::Field,
-        meaning: "octets per flow over a connection; without it as much as the connection takes",
+        meaning: "bytes per flow over a connection; without it, unlimited",
         of: |flow| &mut flow.size,
     },
     &Flow {
         name: "udp-rate",
         kind: Own { read: saturating_or_rate, write: write_rate, allowed: "`\"saturating\"` or a rate" },
         usual: Usual::Field,
-        meaning: "payload rate; saturating keeps the first queue full",
+        meaning: "payload rate; `saturating` keeps the first queue full",
         of: |flow| &mut flow.udp_rate,
     },
     &Flow {
@@ -102,50 +102,51 @@ pub(crate) const TRAFFIC: Keys<TrafficPlan> = &[
             allowed: "1 us to 1 s, or `\"4 datagrams\"` (1 to 1000000)",
         }),
         usual: Usual::Field,
-        meaning: "so long after a datagram arrived, or with every so many, the sink tells the source in a datagram of \
-                  its own how many have; with `[hack]` that may ride on a link-layer ACK; counted as TCP ACKs are",
+        meaning: "the sink reports the number of received datagrams this long after an arrival, or with every so \
+                  many, in a datagram of its own; with `[hack]` reports may ride on link-layer ACKs; they count as \
+                  TCP ACKs",
         of: |flow| &mut flow.udp_report,
     },
     &Flow {
         name: UDP_PAYLOAD,
         kind: Given(DATAGRAM),
         usual: Usual::Said("what fills `tcp.mtu`"),
-        meaning: "octets after the UDP header, as many as one packet holds",
+        meaning: "bytes after the UDP header, up to what one packet holds",
         of: |flow| &mut flow.udp_payload,
     },
     &Flow {
         name: "application",
         kind: Choice(&ApplicationKind::NAMES),
         usual: Usual::Field,
-        meaning: "what feeds the flows; see below",
+        meaning: "source of the flows; see below",
         of: |flow| &mut flow.application,
     },
     &Flow {
         name: "objects",
         kind: Own { read: objects, write: write_objects, allowed: "1 to 10000, or a list of sizes" },
         usual: Usual::Field,
-        meaning: "what a page is made of; with a list exactly those, the document first",
+        meaning: "objects of a page: a number, or a list of sizes with the document first",
         of: |flow| &mut flow.knobs.objects,
     },
     &Flow {
         name: "object-size",
         kind: PIECE,
         usual: Usual::Field,
-        meaning: "mean size of objects that are counted",
+        meaning: "mean object size, if `objects` is a number",
         of: |flow| &mut flow.knobs.object_size,
     },
     &Flow {
         name: "sizes",
         kind: LAWS,
         usual: Usual::Field,
-        meaning: "how those sizes are distributed",
+        meaning: "distribution of object sizes",
         of: |flow| &mut flow.knobs.sizes,
     },
     &Flow {
         name: "request-size",
         kind: PIECE,
         usual: Usual::Field,
-        meaning: "what asks for an object, or answers one that was uploaded",
+        meaning: "size of a request for an object, or of the answer to an uploaded one",
         of: |flow| &mut flow.knobs.request_size,
     },
     &Flow {
@@ -159,36 +160,36 @@ pub(crate) const TRAFFIC: Keys<TrafficPlan> = &[
         name: "think-time",
         kind: ANY_TIME,
         usual: Usual::Field,
-        meaning: "from the end of a page to the next",
+        meaning: "pause between two pages",
         of: |flow| &mut flow.knobs.think_time,
     },
     &Flow {
         name: "on-time",
         kind: SOME_TIME,
         usual: Usual::Field,
-        meaning: "how long an on-off source is on, and off",
+        meaning: "on and off times of an on-off source",
         of: |flow| &mut flow.knobs.on_time,
     },
     &Flow {
         name: "off-time",
         kind: SOME_TIME,
         usual: Usual::Field,
-        meaning: "how long an on-off source is on, and off",
+        meaning: "on and off times of an on-off source",
         of: |flow| &mut flow.knobs.off_time,
     },
     &Flow {
         name: "times",
         kind: LAWS,
         usual: Usual::Field,
-        meaning: "how think, on and off times are distributed; the values above are means",
+        meaning: "distribution of think, on and off times, whose means are given above",
         of: |flow| &mut flow.knobs.times,
     },
     &Flow {
         name: "rate",
         kind: Given(Rate),
         usual: Usual::Said("none; 4 Mbps for a video"),
-        meaning: "payload rate of a video, and of an on-off source while it is on; without it that takes `udp-rate`, \
-                  or what the connection takes",
+        meaning: "payload rate of a video, or of an on-off source while it is on; without it, an on-off source uses \
+                  `udp-rate`, or the connection's rate",
         of: |flow| &mut flow.knobs.rate,
     },
     &Flow {
@@ -202,7 +203,7 @@ pub(crate) const TRAFFIC: Keys<TrafficPlan> = &[
         name: "play-out-buffer",
         kind: ANY_TIME,
         usual: Usual::Field,
-        meaning: "video gathered before it is played, and again whenever the player ran dry",
+        meaning: "video buffered before playback starts, and after each stall",
         of: |flow| &mut flow.knobs.play_out_buffer,
     },
 ];
@@ -211,7 +212,7 @@ pub(crate) const NAME: Key<Own<String>> = Key {
     name: "name",
     kind: Own { read: title, write: String::clone, allowed: "as at the top" },
     usual: Usual::Said("the application"),
-    meaning: "its name in results",
+    meaning: "name in results",
 };
 
 pub(crate) const CLIENT: Key<Own<Option<Vec<u32>>>> = Key {
@@ -222,21 +223,22 @@ pub(crate) const CLIENT: Key<Own<Option<Vec<u32>>>> = Key {
         allowed: "`\"all\"`, the number of a client from 1, or a list of them",
     },
     usual: Usual::Is("\"all\""),
-    meaning: "who has it; clients that the run does not have are left out",
+    meaning: "clients with this flow; clients that the run lacks are ignored",
 };
 
 pub(crate) const START: Key<Span> = Key {
     name: "start",
     kind: ANY_TIME,
     usual: Usual::Said("when its client starts"),
-    meaning: "when it starts",
+    meaning: "start time",
 };
 
 pub(crate) const STOP: Key<Span> = Key {
     name: "stop",
     kind: ANY_TIME,
     usual: Usual::Said("when its client stops"),
-    meaning: "its source offers nothing more; pages under way are never finished, videos are played to their end",
+    meaning: "time from which the source offers no more data; unfinished pages stay unfinished, videos are played to \
+              their end",
 };
 
 /// The controllers that every transport has; what one can choose is as it is usual.
@@ -244,7 +246,7 @@ pub(crate) const CONGESTION: Key<Choice<Algorithm>> = Key {
     name: "congestion",
     kind: Choice(&CONTROLS),
     usual: Usual::Said("`tcp.congestion` or `tack.congestion`"),
-    meaning: "congestion control of its connections, whatever their transport; no scheme changes it",
+    meaning: "congestion control of this flow's connections, for every transport; no scheme changes it",
 };
 
 /// What a `[[flow]]` has beside the keys of `[traffic]`.
@@ -305,7 +307,7 @@ fn write_objects(objects: &ObjectsPlan) -> String {
 fn client_numbers(value: &Value) -> Result<Option<Vec<u32>>, Mismatch> {
     let number = |value: &Value| integer(1..=MAX_CLIENTS)(value).map(|number| number - 1);
     let wrong = |mut mismatch: Mismatch| {
-        mismatch.allowed.push_str(", a list of such, or \"all\"");
+        mismatch.allowed.push_str(", a list of these, or \"all\"");
         mismatch
     };
     match value {

@@ -44,7 +44,8 @@ pub(crate) const MCS: Key<Whole> = Key {
     name: "mcs",
     kind: Whole(0, 31),
     usual: Usual::Nothing,
-    meaning: "what `rate` leaves open, like the next three; with `mcs` there need be no `rate`",
+    meaning: "together with the next three keys, selects a mode that `rate` leaves open; with `mcs`, `rate` may be \
+              absent",
 };
 
 pub(crate) const STREAMS: Key<Whole> =
@@ -83,8 +84,8 @@ pub(crate) const B_STATIONS: Key<Flag> = Key {
     name: "b-stations",
     kind: Flag,
     usual: Usual::Is("false"),
-    meaning: "802.11g beside stations of 802.11b: 1, 2, 5.5 and 11 Mb/s are the basic rates, beacons go at 1 Mb/s; \
-              unless said otherwise long slots and `cts-to-self`",
+    meaning: "an 802.11b station is near an 802.11g network: basic rates are 1, 2, 5.5 and 11 Mb/s, beacons have 1 \
+              Mb/s, and defaults are long slots and `cts-to-self`",
 };
 
 /// The values are without a threshold.
@@ -96,14 +97,15 @@ pub(crate) const PROTECTION: Key<Choice<Protection>> = Key {
         ("rts-cts", Protection::RtsCts { above: 0 }),
     ]),
     usual: Usual::Is("\"none\""),
-    meaning: "what goes before data PPDUs; with `b-stations` at 11 Mb/s DSSS, else at the rate of control responses",
+    meaning: "frames sent before data PPDUs; with `b-stations` at 11 Mb/s DSSS, else at the rate of control \
+              responses",
 };
 
 pub(crate) const RTS_THRESHOLD: Key<OrNone<Size>> = Key {
     name: "rts-threshold",
     kind: OrNone(Size(0, 1 << 20)),
     usual: Usual::Is("\"none\""),
-    meaning: "before PSDUs longer than this only; by itself it means `rts-cts`",
+    meaning: "protects only PSDUs longer than this; alone it implies `rts-cts`",
 };
 
 pub(crate) const ACK_RATE: Said = Said {
@@ -117,29 +119,29 @@ pub(crate) const MPDU_ERROR: Said = Said {
     name: "mpdu-error",
     usual: Usual::Said("none"),
     allowed: "a loss, or `{ down = …, up = … }`",
-    meaning: "which data MPDUs are lost, besides collisions",
+    meaning: "loss process of data MPDUs, besides collisions",
 };
 
 pub(crate) const LINK_ACK_ERROR: Key<Losses> = Key {
     name: "link-ack-error",
     kind: Losses,
     usual: Usual::Said("none"),
-    meaning: "which ACKs and Block Acks are lost, each direction on its own",
+    meaning: "loss process of ACKs and Block Acks, separate for each direction",
 };
 
 pub(crate) const SNR: Key<PowerRatio> = Key {
     name: "snr",
     kind: PowerRatio(-20_000, 100_000),
     usual: Usual::Said("no noise"),
-    meaning: "signal over noise in the channel of `rate`, the same both ways: noise takes data, Block Ack Requests, \
-              ACKs and Block Acks, by mode and length; see [simulator.md](../design/simulator.md#noise)",
+    meaning: "signal-to-noise ratio in the channel of `rate`, both ways: noise destroys data, Block Ack Requests, \
+              ACKs and Block Acks, by mode and length; see [wifi-model.md](../references/wifi-model.md#noise)",
 };
 
 pub(crate) const DISTANCE: Key<Distance> = Key {
     name: "distance",
     kind: Distance,
     usual: Usual::Said("no noise"),
-    meaning: "signal-to-noise ratio from the distance between access point and client; `snr` or `distance`, not both",
+    meaning: "distance between access point and client, which determines the signal-to-noise ratio; not with `snr`",
 };
 
 /// The value is true where there is an exponent.
@@ -147,7 +149,7 @@ pub(crate) const PATH_LOSS: Key<Choice<bool>> = Key {
     name: "path-loss",
     kind: Choice(&[("log-distance", true), ("friis", false)]),
     usual: Usual::Is("\"log-distance\""),
-    meaning: "how power falls with distance; `friis` is free space",
+    meaning: "path loss model; `friis` is free space",
 };
 
 /// The exponents of measured places lie well within, tunnels and factories included.
@@ -155,21 +157,21 @@ pub(crate) const PATH_LOSS_EXPONENT: Key<Number> = Key {
     name: "path-loss-exponent",
     kind: Number(1.0..=8.0),
     usual: Usual::Is("3"),
-    meaning: "with which power, beyond the reference distance",
+    meaning: "exponent beyond the reference distance",
 };
 
 pub(crate) const REFERENCE_DISTANCE: Key<Distance> = Key {
     name: "reference-distance",
     kind: Distance,
     usual: Usual::Is("\"1 m\""),
-    meaning: "free space up to here",
+    meaning: "distance up to which free space applies",
 };
 
 pub(crate) const NOISE_FIGURE: Key<PowerRatio> = Key {
     name: "noise-figure",
     kind: PowerRatio(0, 40_000),
     usual: Usual::Is("\"7 dB\""),
-    meaning: "what receivers add to thermal noise",
+    meaning: "noise of receivers, on top of thermal noise",
 };
 
 pub(crate) const TXOP_LIMITS: &str = "txop-limits";
@@ -194,37 +196,37 @@ pub(crate) const REVERSE_DIRECTION: Key<Choice<bool>> = Key {
     name: "reverse-direction",
     kind: Choice(&[("off", false), ("granted", true)]),
     usual: Usual::Is("\"off\""),
-    meaning: "with `granted` who acknowledges a data PPDU sends one of its own a SIFS later, in the TXOP of the first \
-              (reverse direction grant); 802.11n and ac; schemes change it; see \
-              [simulator.md](../design/simulator.md#reverse-direction)",
+    meaning: "with `granted`, the station that acknowledges a data PPDU may send one of its own a SIFS later, in the \
+              same TXOP (reverse direction grant); 802.11n and ac; schemes change it; see \
+              [wifi-model.md](../references/wifi-model.md#reverse-direction)",
 };
 
 pub(crate) const REVERSE_TURNAROUND: Key<Span> = Key {
     name: "reverse-turnaround",
     kind: Span::up_to(Duration::from_millis(10)),
     usual: Usual::Is("\"0 us\""),
-    meaning: "how long a packet must have been queued to be in such a PPDU",
+    meaning: "least time in the queue before a packet may join a granted PPDU",
 };
 
 pub(crate) const REVERSE_LIMIT: Key<Span> = Key {
     name: "reverse-limit",
     kind: Span::between(Duration::from_micros(100), Duration::from_millis(30)),
     usual: Usual::Is("\"3.008 ms\""),
-    meaning: "how long is granted where there is no TXOP limit; else it is what is left of that",
+    meaning: "length of a grant if there is no TXOP limit; otherwise it is the rest of the TXOP",
 };
 
 pub(crate) const AP_QUEUE: Said = Said {
     name: "ap-queue",
     usual: Usual::Is("\"1000 packets\""),
     allowed: "a queue",
-    meaning: "queue at the access point, one per client",
+    meaning: "queue per client at the access point",
 };
 
 pub(crate) const STATION_QUEUE: Said = Said {
     name: "station-queue",
     usual: Usual::Is("\"1000 packets\""),
     allowed: "a queue",
-    meaning: "queue at each client",
+    meaning: "queue of each client",
 };
 
 type W<K> = Field<Wifi, K>;
@@ -245,7 +247,7 @@ pub(crate) const WIFI: Keys<Wifi> = &[
         name: "short-retry-limit",
         kind: Whole(0, 255),
         usual: Usual::Field,
-        meaning: "RTS in a row that may stay unanswered before the packets they announce are given up",
+        meaning: "consecutive unanswered RTS after which the announced packets are dropped",
         of: |wifi| &mut wifi.bss.short_retry_limit,
     },
     &ACK_RATE,
@@ -258,17 +260,16 @@ pub(crate) const WIFI: Keys<Wifi> = &[
             ("minstrel", RateChoice::Minstrel),
         ]),
         usual: Usual::Field,
-        meaning: "`minstrel` adapts the rate to what gets through, between the modes of the width and guard interval \
-                  of `rate` with at most its streams; with `ideal` each client has the one of these modes that carries \
-                  most at its `snr` or `distance`, which is the best that can be done; `rate = \"ideal\"` chooses among all \
-                  modes",
+        meaning: "`minstrel` adapts the rate to losses, within the channel width, guard interval and streams of \
+                  `rate`; `ideal` gives each client the best of these modes for its `snr` or `distance`; `rate = \
+                  \"ideal\"` chooses among all modes",
         of: |wifi| &mut wifi.rate_control,
     },
     &W {
         name: "carrier-sense",
         kind: Power(-120.0..=0.0),
         usual: Usual::Field,
-        meaning: "clients that say where they stand (`position`) hear each other from this power on",
+        meaning: "power from which clients with a `position` hear each other",
         of: |wifi| &mut wifi.carrier_sense_dbm,
     },
     &LINK_ACK_ERROR,
@@ -281,7 +282,7 @@ pub(crate) const WIFI: Keys<Wifi> = &[
         name: "tx-power",
         kind: Power(-30.0..=60.0),
         usual: Usual::Field,
-        meaning: "of access point and clients",
+        meaning: "transmit power of access point and clients",
         of: |wifi| &mut wifi.propagation.tx_power_dbm,
     },
     &NOISE_FIGURE,
@@ -289,16 +290,16 @@ pub(crate) const WIFI: Keys<Wifi> = &[
         name: "txop-limit",
         kind: OrNone(Span::between(Duration::from_micros(100), Duration::from_millis(100))),
         usual: Usual::Field,
-        meaning: "longest exchange: data PPDU, SIFS and acknowledgment; or longest TXOP, see `txop-bursts`",
+        meaning: "longest exchange (data PPDU, SIFS and acknowledgment), or longest TXOP, see `txop-bursts`",
         of: |wifi| &mut wifi.bss.txop_limit,
     },
     &W {
         name: TXOP_LIMITS,
         kind: Choice(&[("802.11-2012", TxopLimits::Ieee2012), ("802.11-2020", TxopLimits::Ieee2020)]),
         usual: Usual::Field,
-        meaning: "TXOP limits of the access categories: of video and voice 3.008 and 1.504 ms, as access points still \
-                  set them (hostapd); or, with 802.11-2016 and 2020, 4.096 and 2.080 ms, and 2.528 ms of best effort \
-                  and background; 802.11n and ac",
+        meaning: "TXOP limits of the access categories: 3.008 and 1.504 ms for video and voice (the defaults of \
+                  hostapd); or, from 802.11-2016 on, 4.096 and 2.080 ms, and 2.528 ms for best effort and \
+                  background; 802.11n and ac",
         of: |wifi| &mut wifi.bss.txop_limits,
     },
     &W {
@@ -309,32 +310,31 @@ pub(crate) const WIFI: Keys<Wifi> = &[
             ("all", Bursts::WithinLimit),
         ]),
         usual: Usual::Field,
-        meaning: "where a TXOP holds several exchanges, a SIFS apart: in the categories that have a limit of their own \
-                  (`txop-limits`), or within `txop-limit` too; 802.11n and ac",
+        meaning: "which TXOPs hold several exchanges, a SIFS apart: none, those of categories with a limit \
+                  (`txop-limits`), or also those bounded by `txop-limit`; 802.11n and ac",
         of: |wifi| &mut wifi.bss.bursts,
     },
     &W {
         name: "ampdu-mpdus",
         kind: OrNone(Whole(1, 64)),
         usual: Usual::Field,
-        meaning: "most MPDUs in an A-MPDU; 1 switches aggregation off",
+        meaning: "largest number of MPDUs in an A-MPDU; 1 disables aggregation",
         of: |wifi| &mut wifi.bss.ampdu_mpdus,
     },
     &W {
         name: "block-ack-window",
         kind: Whole(2, 64),
         usual: Usual::Field,
-        meaning: "MPDUs that may be outstanding under a Block Ack agreement: what the recipient has room for; 802.11n and \
-                  ac",
+        meaning: "largest number of outstanding MPDUs under a Block Ack agreement; 802.11n and ac",
         of: |wifi| &mut wifi.bss.block_ack_window,
     },
     &W {
         name: STREAM_QUEUES,
         kind: Choice(&[("joint", StreamQueues::Joint), ("independent", StreamQueues::Independent)]),
         usual: Usual::Field,
-        meaning: "whether all spatial streams carry one aggregate, as in the standard, or each one of its own, with a Block \
-                  Ack window and losses of its own (the emulator of the FWP paper); independent ones with 802.11n and ac, \
-                  a fixed rate, not with `[hack]` or `ap-acks`. Schemes change it; see \
+        meaning: "`joint`: all spatial streams carry one aggregate, as in the standard; `independent`: each has an \
+                  aggregate, a Block Ack window and losses of its own, as in the FWP paper's emulator (802.11n and \
+                  ac, a fixed rate, not with `[hack]` or `ap-acks`). Schemes change it; see \
                   [fwp-mac.md](../design/fwp-mac.md)",
         of: |wifi| &mut wifi.bss.stream_queues,
     },
@@ -346,8 +346,8 @@ pub(crate) const WIFI: Keys<Wifi> = &[
             allowed: SPACINGS_ALLOWED,
         },
         usual: Usual::Field,
-        meaning: "least time between the starts of MPDUs in an A-MPDU, for which delimiters are put between short ones \
-                  (Minimum MPDU Start Spacing); many receivers ask for 8 us; 802.11n and ac",
+        meaning: "Minimum MPDU Start Spacing: least time between the starts of MPDUs in an A-MPDU, kept by empty delimiters; \
+                  many receivers ask for 8 us; 802.11n and ac",
         of: |wifi| &mut wifi.bss.mpdu_start_spacing,
     },
     &W {
@@ -358,25 +358,25 @@ pub(crate) const WIFI: Keys<Wifi> = &[
             allowed: "`\"3839 B\"`, `\"7935 B\"`",
         }),
         usual: Usual::Field,
-        meaning: "packets share an MPDU up to this length (A-MSDU), within A-MPDUs too; 802.11n and ac",
+        meaning: "aggregates packets into MPDUs up to this length (A-MSDU), also within A-MPDUs; 802.11n and ac",
         of: |wifi| &mut wifi.bss.amsdu,
     },
     &W {
         name: ACCESS_CATEGORIES,
         kind: Choice(&[("used", Categories::Used), ("all", Categories::All)]),
         usual: Usual::Field,
-        meaning: "EDCA access categories: those that flows use, or all four; with several, `tacit shell` puts packets \
-                  of real programs in the one of their DSCP (RFC 8325)",
+        meaning: "EDCA access categories: those of the flows, or all four; with several, `tacit shell` maps packets \
+                  of real programs by DSCP (RFC 8325)",
         of: |wifi| &mut wifi.categories,
     },
     &W {
         name: LINK_ACKS,
         kind: LINK_ACK_CHOICE,
         usual: Usual::Field,
-        meaning: "which data is acknowledged at the link layer: all, what clients send, what they receive, or `none`. The \
-                  rest (Ack Policy No Ack) is sent once, waits for no window and no gap, and TCP sees every loss; with \
-                  `deferred` the same for what clients receive, but they ask now and then for what they lack, and get it \
-                  late; 802.11n and ac, a fixed rate, not with `[hack]`, `reverse-direction` or `ap-acks`. Schemes that need \
+        meaning: "data with link-layer ACKs: all, that of clients, that to clients, or `none`. Other data (Ack \
+                  Policy No Ack) is sent once, without a window, and TCP sees every loss. `deferred` is like \
+                  `uplink-only`, but clients request missing frames from time to time and get them late. 802.11n and \
+                  ac, a fixed rate, not with `[hack]`, `reverse-direction` or `ap-acks`. Schemes that need \
                   link-layer ACKs change it; see [fwp-mac.md](../design/fwp-mac.md)",
         of: |wifi| &mut wifi.link_acks,
     },
@@ -384,21 +384,21 @@ pub(crate) const WIFI: Keys<Wifi> = &[
         name: "repair-buffer",
         kind: Size(0, 1 << 30),
         usual: Usual::Field,
-        meaning: "how much of what it sent a transmitter keeps for each recipient with `deferred`; no more than 1984 MPDUs",
+        meaning: "with `deferred`: sent bytes that a transmitter keeps per recipient, at most 1984 MPDUs",
         of: |wifi| &mut wifi.bss.repair.buffer,
     },
     &W {
         name: "repair-age",
         kind: SOME_TIME,
         usual: Usual::Field,
-        meaning: "how long it keeps that, and how long it is asked for",
+        meaning: "with `deferred`: time after which both ends give up a frame",
         of: |wifi| &mut wifi.bss.repair.age,
     },
     &W {
         name: "repair-period",
         kind: Span::between(Duration::from_micros(100), Duration::from_secs(1)),
         usual: Usual::Field,
-        meaning: "from one request of a client to its next, at least",
+        meaning: "with `deferred`: least time between two requests of a client",
         of: |wifi| &mut wifi.bss.repair.period,
     },
     &REVERSE_DIRECTION,
@@ -426,21 +426,21 @@ pub(crate) const WIFI: Keys<Wifi> = &[
         name: "lifetime",
         kind: SOME_TIME,
         usual: Usual::Field,
-        meaning: "an MPDU older than this is dropped instead of sent again",
+        meaning: "age at which an MPDU is dropped instead of retried",
         of: |wifi| &mut wifi.bss.lifetime,
     },
     &W {
         name: "reorder-timeout",
         kind: SOME_TIME,
         usual: Usual::Field,
-        meaning: "how long a recipient waits for a gap",
+        meaning: "time that a recipient waits for a missing MPDU",
         of: |wifi| &mut wifi.bss.reorder_timeout,
     },
     &W {
         name: "link-ack-delay",
         kind: Span::up_to(Duration::from_millis(1)),
         usual: Usual::Field,
-        meaning: "link-layer ACKs leave this much later than SIFS, and are waited for that much longer",
+        meaning: "delay of link-layer ACKs beyond SIFS; ACK timeouts grow by as much",
         of: |wifi| &mut wifi.bss.link_ack_delay,
     },
     &W {
@@ -453,17 +453,16 @@ pub(crate) const WIFI: Keys<Wifi> = &[
             ("driver-hold", WifiAckFilter::DriverHold),
         ]),
         usual: Usual::Field,
-        meaning: "what becomes of pure TCP ACKs that wait for the Wi-Fi: CAKE's filter in all queues, or what drivers \
-                  do in front of the clients'; not with `[hack]`; see \
-                  [simulator.md](../design/simulator.md#ack-filters)",
+        meaning: "filter of pure TCP ACKs in Wi-Fi queues: CAKE's in all queues, or a driver's in front of the \
+                  clients'; not with `[hack]`; see [simulator.md](../design/simulator.md#ack-filters)",
         of: |wifi| &mut wifi.ack_filter,
     },
     &W {
         name: "ap-acks",
         kind: Choice(&[("none", ApAcks::None), ("fastack", ApAcks::FastAck)]),
         usual: Usual::Field,
-        meaning: "TCP ACKs that the access point gives in its clients' stead: with `fastack` as soon as a segment's \
-                  MPDU was acknowledged; not with `[hack]`, nor in `tacit shell`; see \
+        meaning: "TCP ACKs sent by the access point on behalf of its clients: `fastack` sends them as soon as a \
+                  segment's MPDU was acknowledged; not with `[hack]`, nor in `tacit shell`; see \
                   [fastack.md](../design/fastack.md). Schemes change it",
         of: |wifi| &mut wifi.ap_acks,
     },
@@ -478,9 +477,9 @@ pub(crate) const WIFI: Keys<Wifi> = &[
         name: "capture",
         kind: Flag,
         usual: Usual::Field,
-        meaning: "a collision spares the longest PPDU where it stands alone; with hidden clients and `snr` or \
-                  `distance`, the first one that is strong enough at the access point; see \
-                  [simulator.md](../design/simulator.md#collisions)",
+        meaning: "the longest PPDU of a collision is received from the end of the others on; with hidden clients and \
+                  `snr` or `distance`, the access point receives the first PPDU that is strong enough; see \
+                  [wifi-model.md](../references/wifi-model.md#collisions)",
         of: |wifi| &mut wifi.bss.capture,
     },
     &W {
@@ -490,8 +489,8 @@ pub(crate) const WIFI: Keys<Wifi> = &[
             ("fcfs", ApScheduler::FirstComeFirstServed),
         ]),
         usual: Usual::Field,
-        meaning: "whom the access point serves next: each client that it has packets for in turn, a TXOP at a time; or \
-                  first come, first served: the one whose oldest packet has waited longest",
+        meaning: "`round-robin`: the access point serves clients in turn, a TXOP each; `fcfs`: it serves the client \
+                  with the oldest packet",
         of: |wifi| &mut wifi.bss.ap_scheduler,
     },
     &AP_QUEUE,
@@ -507,7 +506,7 @@ fn mpdu_start_spacing(value: &Value) -> Result<Duration, Mismatch> {
     let known = spacing == Duration::ZERO || BssConfig::MPDU_START_SPACINGS.contains(&spacing);
     known
         .then_some(spacing)
-        .ok_or_else(|| Mismatch::new(format!("{value} is no such spacing"), SPACINGS_ALLOWED))
+        .ok_or_else(|| Mismatch::new(format!("{value} is not a start spacing"), SPACINGS_ALLOWED))
 }
 
 /// Limits that the standard knows.
@@ -516,7 +515,7 @@ fn amsdu_limit(value: &Value) -> Result<AmsduLimit, Mismatch> {
     [AmsduLimit::Octets3839, AmsduLimit::Octets7935]
         .into_iter()
         .find(|limit| Bytes(limit.octets().into()) == bytes)
-        .ok_or_else(|| Mismatch::new(format!("{value} is no limit"), "\"3839 B\", \"7935 B\""))
+        .ok_or_else(|| Mismatch::new(format!("{value} is not an A-MSDU limit"), "\"3839 B\", \"7935 B\""))
 }
 
 const BEACONS: OrNone<Span> = OrNone(Span::from(Duration::from_millis(1)));
@@ -538,8 +537,8 @@ const fn of_client(name: &'static str, meaning: &'static str) -> Said {
     Said { name, usual: Usual::Said("as in `[wifi]`"), allowed: "as in `[wifi]`", meaning }
 }
 
-const NARROWS: &str = "rate of data frames to and from this client; nothing of `[wifi]` narrows it";
-const FOR_THIS: &str = "what `[wifi]` says, for this client";
+const NARROWS: &str = "rate of data frames to and from this client, chosen without the keys of `[wifi]`";
+const FOR_THIS: &str = "overrides `[wifi]` for this client";
 
 /// What `[[client]]` may say otherwise.
 pub(super) mod client {

@@ -11,14 +11,13 @@ use crate::keys::{fill, fwp};
 
 pub(super) fn fwp_section(section: Section<'_>, wifi: Option<&Wifi>) -> Result<FwpPlan, InputError> {
     if section.is_present() && wifi.is_none() {
-        return Err(section.error("repair", "there is no [wifi]").allowed("[fwp] beside [wifi]"));
+        return Err(section.error("repair", "there is no [wifi]").allowed("[fwp] with [wifi]"));
     }
     let mut plan = fwp::usual();
     fill(fwp::FWP, &section, &mut plan)?;
     let queues = wifi.map_or(StreamQueues::Joint, |wifi| wifi.bss.stream_queues);
     if (plan.placeholders, queues) == (Placeholders::Driver, StreamQueues::Independent) {
-        let what =
-            "a driver sees the gaps of each stream by themselves, when segments behind them came by others";
+        let what = "a driver sees the gap of a stream only after later segments came by other streams";
         let allowed = "\"tcp\"; or \"driver\" with wifi.stream-queues = \"joint\"";
         return Err(section.error("placeholders", what).allowed(allowed));
     }

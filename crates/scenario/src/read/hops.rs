@@ -68,9 +68,9 @@ fn hop(
         HopKind::Cellular => {
             Cellular::read(section, usual_cellular)?.link(section).map(Box::new).map(Hop::Pipe)
         }
-        HopKind::Wifi if !has_wifi => Err(section
-            .error("kind", "there is no [wifi]")
-            .allowed("\"wifi\" beside [wifi], which describes it")),
+        HopKind::Wifi if !has_wifi => {
+            Err(section.error("kind", "there is no [wifi]").allowed("\"wifi\" with a table [wifi]"))
+        }
         HopKind::Wifi if before.contains(&Hop::Wifi) => {
             Err(section.error("kind", "a second \"wifi\"").allowed("one hop of this kind"))
         }
@@ -177,7 +177,7 @@ fn reordering(section: &Section<'_>, usual: Option<Reordering>) -> Result<Option
         return section.or(links::REORDER.name, None, |value| match value {
             Value::Text(text) if text == "none" => Ok(None),
             other => Err(Mismatch::new(
-                format!("{other} does not say how far"),
+                format!("{other} has no distance"),
                 "{ chance = \"1 %\", packets = 3 }, { chance = \"1 %\", delay = \"5 ms\" }, both, or \"none\"",
             )),
         });
@@ -187,7 +187,7 @@ fn reordering(section: &Section<'_>, usual: Option<Reordering>) -> Result<Option
     let packets = table.optional("packets", integer(1..=1_000))?;
     let delay = table.optional("delay", |value| SOME_TIME.read(value))?;
     if packets.is_none() && delay.is_none() {
-        return Err(table.error("packets", "not given").allowed("packets, delay, or both"));
+        return Err(table.error("packets", "missing").allowed("packets, delay, or both"));
     }
     table.finish()?;
     let reordering = Reordering { chance, packets, delay: delay.unwrap_or(REORDER_DELAY) };

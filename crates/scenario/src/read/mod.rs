@@ -85,17 +85,17 @@ fn from_root(name: String, root: Section<'_>, tree: &Tree) -> Result<Scenario, I
         let in_the_way = [
             (
                 wifi.ack_filter != WifiAckFilter::Off,
-                "filters the ACKs that are to ride",
+                "has an ACK filter, which TCP/HACK excludes",
                 "hack or wifi.ack-filter",
             ),
             (
                 wifi.ap_acks != ApAcks::None,
-                "has the access point give the ACKs that are to ride",
+                "has an access point that acknowledges, which TCP/HACK excludes",
                 "hack or wifi.ap-acks",
             ),
             (
                 !wifi.link_acks.are(LinkAcks::Normal),
-                "lacks the link-layer ACKs to ride on",
+                "lacks the link-layer ACKs that TCP/HACK needs",
                 "hack or wifi.link-acks other than \"normal\"",
             ),
             (

@@ -13,7 +13,7 @@ pub(super) fn tack_section(section: Section<'_>) -> Result<TackPlan, InputError>
         let key =
             if section.has(keys::RECEIVE_BUFFER) { keys::RECEIVE_BUFFER } else { keys::RECEIVE_BUFFER_MAX };
         return Err(section
-            .error(key, format!("a buffer that grows from {first} to {most}"))
+            .error(key, format!("{most} is below receive-buffer, {first}"))
             .allowed("receive-buffer up to receive-buffer-max"));
     }
     section.finish()?;

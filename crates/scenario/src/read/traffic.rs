@@ -111,7 +111,7 @@ fn check(section: &Section<'_>, plan: &TrafficPlan) -> Result<(), InputError> {
     let frame_bits = u64::from(plan.knobs.frame_rate) * 8;
     if kind == ApplicationKind::Streaming && plan.knobs.rate.is_some_and(|rate| rate.as_bps() < frame_bits) {
         return Err(section
-            .error("rate", "frames of less than an octet")
+            .error("rate", "less than a byte per frame")
             .allowed(format!("from {frame_bits}bps at this frame-rate")));
     }
     if kind != ApplicationKind::Bulk && section.has("size") {

@@ -55,7 +55,7 @@ fn mode_choice(
     if choice.rate.is_none() && choice.mcs.is_none() {
         let open = [keys::STREAMS.name, keys::CHANNEL_WIDTH.name, keys::GUARD_INTERVAL.name];
         return match open.into_iter().find(|key| section.node(key).is_some()) {
-            Some(key) => Err(section.error(key, "says nothing by itself").allowed("beside rate or mcs")),
+            Some(key) => Err(section.error(key, "has no effect alone").allowed("with rate or mcs")),
             None => Ok(None),
         };
     }
@@ -74,7 +74,7 @@ fn choose(
         let rates = rates(&unknown);
         match instead.split_first() {
             Some(((key, values), others)) => {
-                let mut allowed = format!("{values} beside the rest");
+                let mut allowed = format!("{values} with the other keys");
                 for (other, values) in others {
                     allowed.push_str(&format!("; or {other} {values}"));
                 }
@@ -154,10 +154,10 @@ fn check(section: &Section<'_>, wifi: &Wifi) -> Result<(), InputError> {
     }
     if let (StreamQueues::Independent, Some(what)) = (wifi.bss.stream_queues, needs_link_acks(wifi)) {
         let allowed = "\"joint\"; or \"independent\" with 802.11n or ac, a fixed rate and no FastACK";
-        return refused(keys::STREAM_QUEUES, format!("{what} goes with one queue for all streams"), allowed);
+        return refused(keys::STREAM_QUEUES, format!("{what} needs one queue for all streams"), allowed);
     }
     if wifi.bss.stream_queues == StreamQueues::Independent && wifi.link_acks.down == LinkAcks::Deferred {
-        let what = "repair goes with one queue for all streams".to_owned();
+        let what = "repair needs one queue for all streams".to_owned();
         return refused(keys::STREAM_QUEUES, what, "\"joint\"");
     }
     if !wifi.link_acks.are(LinkAcks::Normal) {
@@ -198,7 +198,7 @@ pub(super) fn check_client_acks(
     if wifi.bss.stream_queues == StreamQueues::Independent
         && client.link_acks.is_some_and(|acks| acks.down == LinkAcks::Deferred)
     {
-        let what = "repair goes with one queue for all streams";
+        let what = "repair needs one queue for all streams";
         return Err(section.error(keys::LINK_ACKS, what).allowed("\"normal\", \"uplink-only\", \"none\""));
     }
     let speaking = (client.hack == Some(true)).then_some("TCP/HACK");

@@ -1,9 +1,9 @@
-//! What `tacit doctor` says of UDP.
+//! UDP in `tacit doctor`.
 
 use tacit_live::doctor::Check;
 use tacit_tack::Machine;
 
-/// What UDP does here for TACK.
+/// Checks of the UDP features that TACK uses.
 pub(super) fn for_tack() -> Vec<Check> {
     match tacit_tack::machine() {
         Ok(machine) => checks(&machine).into(),
@@ -17,7 +17,7 @@ pub(super) fn for_tack() -> Vec<Check> {
     }
 }
 
-/// A line for each thing that a machine may lack, with what to do about it.
+/// A line per feature, with a remedy where it is missing.
 fn checks(machine: &Machine) -> [Check; 4] {
     let check =
         |name, works, found: String, needed_for| Check { name, works, found, needed_for, required: false };
@@ -28,7 +28,7 @@ fn checks(machine: &Machine) -> [Check; 4] {
     let is_large = remedy.is_empty();
     let remedy = if is_large { String::new() } else { format!("; sysctl -w{remedy}") };
     let buffers = format!(
-        "{:.1} MB out and {:.1} MB in, of {:.1} MB{remedy}",
+        "send {:.1} MB, receive {:.1} MB, wanted {:.1} MB{remedy}",
         machine.send_buffer as f64 / 1e6,
         machine.receive_buffer as f64 / 1e6,
         asked as f64 / 1e6,
@@ -36,29 +36,32 @@ fn checks(machine: &Machine) -> [Check; 4] {
     let batches = |name, segments: usize, what, remedy| {
         let works = segments > 1;
         let found = if works { format!("up to {segments} {what}") } else { remedy };
-        check(name, works, found, "TACK with less processor time")
+        check(name, works, found, "TACK with less CPU time")
     };
     let has = |family: &str, marked: bool| format!("{family} {}", if marked { "yes" } else { "no" });
     let ecn = machine.ecn && machine.ecn_v6 != Some(false);
     let v6 = machine.ecn_v6.map_or("no IPv6 here".to_owned(), |marked| has("IPv6", marked));
-    let remedy = if ecn { "" } else { "; a packet filter or a container may clear the marks" };
+    let remedy = if ecn { "" } else { "; a packet filter or a container clears the marks" };
     [
         check("udp buffers", is_large, buffers, "TACK above 1 Gb/s or 20 ms"),
         batches(
             "udp gso",
             machine.send_segments,
-            "datagrams leave by one call",
-            "datagrams leave one by one; Linux 4.18 and later has UDP_SEGMENT, and some containers do not pass it on"
-                .to_owned(),
+            "datagrams per send",
+            "one datagram per send; UDP_SEGMENT needs Linux 4.18, and some containers lack it".to_owned(),
         ),
         batches(
             "udp gro",
             machine.receive_segments,
-            "datagrams arrive by one call",
-            "datagrams arrive one by one; Linux 5.0 and later has UDP_GRO, and some containers do not pass it on"
-                .to_owned(),
+            "datagrams per receive",
+            "one datagram per receive; UDP_GRO needs Linux 5.0, and some containers lack it".to_owned(),
         ),
-        check("udp ecn", ecn, format!("{}, {v6}{remedy}", has("IPv4", machine.ecn)), "TACK on links that mark"),
+        check(
+            "udp ecn",
+            ecn,
+            format!("{}, {v6}{remedy}", has("IPv4", machine.ecn)),
+            "TACK on links with ECN",
+        ),
     ]
 }
 
@@ -76,9 +79,9 @@ mod tests {
         assert_eq!(
             found(&machine).map(|(works, found)| format!("{works}: {found}")),
             [
-                "true: 8.4 MB out and 8.4 MB in, of 4.2 MB",
-                "true: up to 64 datagrams leave by one call",
-                "true: up to 64 datagrams arrive by one call",
+                "true: send 8.4 MB, receive 8.4 MB, wanted 4.2 MB",
+                "true: up to 64 datagrams per send",
+                "true: up to 64 datagrams per receive",
                 "true: IPv4 yes, no IPv6 here",
             ]
         );
@@ -86,7 +89,10 @@ mod tests {
         machine.receive_buffer = 425_984;
         assert_eq!(
             found(&machine)[0],
-            (false, "8.4 MB out and 0.4 MB in, of 4.2 MB; sysctl -w net.core.rmem_max=4194304".to_owned())
+            (
+                false,
+                "send 8.4 MB, receive 0.4 MB, wanted 4.2 MB; sysctl -w net.core.rmem_max=4194304".to_owned()
+            )
         );
         machine.send_buffer = 425_984;
         assert!(

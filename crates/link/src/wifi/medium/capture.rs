@@ -73,7 +73,7 @@ mod tests {
     use crate::wifi::config::StationConfig;
     use crate::wifi::phy::Standard;
 
-    /// What the rates of 802.11a need, as docs/design/simulator.md has it.
+    /// What the rates of 802.11a need, as docs/references/wifi-model.md has it.
     #[test]
     fn a_mode_needs_what_the_error_model_says() {
         for (mbps, db) in [(6, 3.0), (9, 5.8), (12, 6.0), (18, 8.8), (24, 12.5), (54, 21.6)] {

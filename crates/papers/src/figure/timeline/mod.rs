@@ -11,7 +11,7 @@ use super::Figure;
 use super::results::Results;
 use crate::chart::timeline::TimelineChart;
 use select::Selector;
-use tacit_runs::air::{Ppdu, Story};
+use tacit_runs::air::{AirTrace, Ppdu};
 use tacit_runs::identity::run_id;
 use tacit_runs::plan::{self, Plan};
 use tacit_runs::record::{Label, RunRecord, RunSummary};
@@ -118,15 +118,15 @@ impl Timeline {
 /// Makes the run of `spec` with what was on the air.
 fn made(spec: &RunSpec, id: &str, command: String) -> Result<RunRecord, RunsError> {
     let setup = spec.setup()?;
-    let mut story = Story::default();
-    let outcome = run_observed(&setup, &mut story).map_err(|source| RunsError::Run {
+    let mut trace = AirTrace::default();
+    let outcome = run_observed(&setup, &mut trace).map_err(|source| RunsError::Run {
         run: format!("figure {id}, seed {}", spec.seed),
         command,
         source,
     })?;
     let text = spec.subject.scenario().text.clone();
     let record = RunRecord::new(run_id(spec), Label::of(spec), text, &setup, &outcome);
-    Ok(RunRecord { ppdus: story.ppdus.iter().map(Ppdu::to_record).collect(), ..record })
+    Ok(RunRecord { ppdus: trace.ppdus.iter().map(Ppdu::to_record).collect(), ..record })
 }
 
 impl Measure {

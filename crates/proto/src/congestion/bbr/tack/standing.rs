@@ -11,7 +11,7 @@ use crate::units::{BitRate, Bytes, Duration};
 /// A standing queue of this time is good: the target of CoDel (RFC 8289 section 4.3).
 const TARGET_MAX: Duration = Duration::from_millis(5);
 /// What arrives in an interval varies by some per cent, where stations contend for the channel: a part of it is kept waiting, so
-/// that the bottleneck never runs dry. Found by search (docs/design/tack.md).
+/// that the bottleneck never runs dry. Found by search (docs/experiments/tack.md).
 const TARGET_PART: u64 = 16;
 /// The most that the gain is lifted by to fill a queue: as much as a probe asks for.
 const LIFT_MAX: u64 = UNIT / 4;

@@ -8,8 +8,8 @@ use tacit_proto::units::{Duration, Instant};
 use tacit_sim::Observer;
 
 use super::Positions;
+use super::positions::PacketPositions;
 use super::ppdu::{Kind, Ppdu, Rate};
-use super::said::Said;
 
 /// Which PPDUs are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ impl Window {
 
 /// Listens to the first channel of a run.
 #[derive(Clone, Debug)]
-pub struct Story {
+pub struct AirTrace {
     /// By start.
     pub ppdus: Vec<Ppdu>,
     /// PPDUs of the window that were heard after it was full.
@@ -42,7 +42,7 @@ pub struct Story {
     air: Air,
 }
 
-impl Default for Story {
+impl Default for AirTrace {
     fn default() -> Self {
         Self::of(Window::WHOLE)
     }
@@ -70,7 +70,7 @@ impl Air {
     }
 }
 
-impl Story {
+impl AirTrace {
     /// One that keeps the PPDUs of `window`.
     pub fn of(window: Window) -> Self {
         Self {
@@ -133,8 +133,8 @@ impl Story {
                 (ppdu.more_data, ppdu.sync) = (*more_data, *sync);
                 ppdu.mac = Some([*sequence, *sequence]);
                 for packet in std::iter::once(payload).chain(rest) {
-                    let said = self.positions.said(packet);
-                    ppdu.take_packet(packet, said);
+                    let positions = self.positions.of_packet(packet);
+                    ppdu.take_packet(packet, positions);
                 }
             }
             Frame::Ack { appended } => self.response(&mut ppdu, Kind::Ack, appended),
@@ -164,7 +164,7 @@ impl Story {
 }
 
 impl Ppdu {
-    fn take_packet(&mut self, packet: &Packet, said: Said) {
+    fn take_packet(&mut self, packet: &Packet, positions: PacketPositions) {
         self.octets += u32::try_from(packet.len().0).unwrap_or(u32::MAX);
         match self.flow {
             None => self.flow = Some(packet.flow),
@@ -174,15 +174,15 @@ impl Ppdu {
             }
             Some(_) => {}
         }
-        self.take_said(said);
+        self.take_positions(positions);
     }
 
-    fn take_said(&mut self, said: Said) {
-        self.sequence = match (self.sequence, said.sequence) {
+    fn take_positions(&mut self, positions: PacketPositions) {
+        self.sequence = match (self.sequence, positions.sequence) {
             (Some([a, b]), Some([c, d])) => Some([a.min(c), b.max(d)]),
             (one, other) => one.or(other),
         };
-        self.acknowledges = self.acknowledges.max(said.acknowledges);
+        self.acknowledges = self.acknowledges.max(positions.acknowledges);
     }
 
     /// Another MPDU of it was heard.
@@ -199,14 +199,14 @@ impl Ppdu {
         self.octets += mpdu.octets;
         if self.flow == mpdu.flow {
             self.mixed |= mpdu.mixed;
-            self.take_said(Said { sequence: mpdu.sequence, acknowledges: mpdu.acknowledges });
+            self.take_positions(PacketPositions { sequence: mpdu.sequence, acknowledges: mpdu.acknowledges });
         } else {
             self.mixed = true;
         }
     }
 }
 
-impl Observer for Story {
+impl Observer for AirTrace {
     fn on_air(&mut self, bss: usize, frame: &AirFrame<Packet>) {
         if bss != 0 {
             return;
@@ -232,7 +232,7 @@ mod tests {
     use super::*;
     use crate::single;
 
-    fn heard(window: Window) -> Story {
+    fn heard(window: Window) -> AirTrace {
         let options = single::Options {
             scenario: "wlan-11n-150".into(),
             assignments: ["run.duration=300ms", "run.measure-from=0s"].map(String::from).into(),
@@ -240,9 +240,9 @@ mod tests {
             seed: 1,
             ..single::Options::default()
         };
-        let mut story = Story::of(window);
-        single::prepare(&options).unwrap().run_observed(&mut story).unwrap();
-        story
+        let mut trace = AirTrace::of(window);
+        single::prepare(&options).unwrap().run_observed(&mut trace).unwrap();
+        trace
     }
 
     #[test]
@@ -258,9 +258,9 @@ mod tests {
     /// A channel has SIFS before each response and AIFS at least before each access.
     #[test]
     fn nothing_is_on_the_air_for_sifs_or_for_aifs_and_slots() {
-        let story = heard(Window::WHOLE);
+        let trace = heard(Window::WHOLE);
         let (sifs, slot, aifs) = (16_000, 9_000, 43_000);
-        for (before, ppdu) in story.ppdus.iter().zip(&story.ppdus[1..]) {
+        for (before, ppdu) in trace.ppdus.iter().zip(&trace.ppdus[1..]) {
             let idle = ppdu.idle_before.as_nanos();
             if ppdu.at == before.at {
                 assert_eq!(ppdu.idle_before, before.idle_before, "they collide");
@@ -272,10 +272,10 @@ mod tests {
                 assert!(idle >= least, "{ppdu:?}");
             }
         }
-        let slots = story.ppdus.iter().filter(|ppdu| {
+        let slots = trace.ppdus.iter().filter(|ppdu| {
             let idle = ppdu.idle_before.as_nanos();
             idle >= aifs && idle <= aifs + 15 * slot && (idle - aifs) % slot == 0
         });
-        assert!(slots.count() * 3 > story.ppdus.len(), "most accesses count slots");
+        assert!(slots.count() * 3 > trace.ppdus.len(), "most accesses count slots");
     }
 }

@@ -1,4 +1,4 @@
-//! What packets on the air say of the flows they belong to.
+//! Stream positions of packets on the air.
 
 use std::collections::BTreeMap;
 
@@ -8,9 +8,9 @@ use tacit_proto::tack::Body;
 use tacit_proto::tcp::Flags;
 use tacit_proto::units::{FlowId, HostId, SeqNumber};
 
-/// What one packet says.
+/// The stream positions in one packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Said {
+pub(super) struct PacketPositions {
     /// Positions that it carries: the first, and the one past the last.
     pub sequence: Option<[u64; 2]>,
     /// The position up to which it acknowledges.
@@ -27,39 +27,42 @@ pub struct Positions {
 }
 
 impl Positions {
-    /// What `packet` says: octets of a stream for TCP and TACK, numbers of datagrams for UDP.
-    pub(super) fn said(&mut self, packet: &Packet) -> Said {
+    /// The positions in `packet`: bytes of a stream for TCP and TACK, numbers of datagrams for UDP.
+    pub(super) fn of_packet(&mut self, packet: &Packet) -> PacketPositions {
         match &packet.transport {
             Transport::Tcp(segment) => {
                 if segment.flags.contains(Flags::SYN) {
                     // SYN takes the number before it (RFC 9293 section 3.4).
                     let first = SeqNumber(segment.seq.0.wrapping_add(1));
                     self.first.insert((packet.flow, packet.source), first);
-                    return Said::default();
+                    return PacketPositions::default();
                 }
                 let carried = u64::from(segment.payload_len);
                 let from = (carried > 0).then(|| self.whole(packet.flow, packet.source, false, segment.seq));
                 let says_ack = segment.flags.contains(Flags::ACK);
-                Said {
+                PacketPositions {
                     sequence: from.map(|from| [from, from + carried]),
                     acknowledges: says_ack
                         .then(|| self.whole(packet.flow, packet.destination, true, segment.ack)),
                 }
             }
-            Transport::Udp(datagram) if datagram.is_report() => Said::default(),
+            Transport::Udp(datagram) if datagram.is_report() => PacketPositions::default(),
             Transport::Udp(datagram) => {
-                Said { sequence: Some([datagram.number, datagram.number + 1]), acknowledges: None }
+                PacketPositions { sequence: Some([datagram.number, datagram.number + 1]), acknowledges: None }
             }
             Transport::Tack(tack) => match &tack.body {
                 Body::Data(data) => {
                     let from = self.whole(packet.flow, packet.source, false, data.offset);
-                    Said { sequence: Some([from, from + u64::from(data.payload_len)]), acknowledges: None }
+                    PacketPositions {
+                        sequence: Some([from, from + u64::from(data.payload_len)]),
+                        acknowledges: None,
+                    }
                 }
-                Body::Tack(tack) => Said {
+                Body::Tack(tack) => PacketPositions {
                     sequence: None,
                     acknowledges: Some(self.whole(packet.flow, packet.destination, true, tack.received)),
                 },
-                _ => Said::default(),
+                _ => PacketPositions::default(),
             },
         }
     }
@@ -82,8 +85,8 @@ mod tests {
 
     use super::*;
 
-    fn said(positions: &mut Positions, from: u32, segment: Segment) -> Said {
-        positions.said(&Packet {
+    fn of_segment(positions: &mut Positions, from: u32, segment: Segment) -> PacketPositions {
+        positions.of_packet(&Packet {
             flow: FlowId(0),
             source: HostId(from),
             destination: HostId(1 - from),
@@ -97,7 +100,7 @@ mod tests {
         let mut positions = Positions::default();
         let mut carried = |seq: u32| {
             let segment = Segment { seq: SeqNumber(seq), payload_len: 1_000, ..Segment::default() };
-            said(&mut positions, 0, segment).sequence.unwrap()
+            of_segment(&mut positions, 0, segment).sequence.unwrap()
         };
         let turn = 1_u64 << 32;
         assert_eq!(carried(1), [1, 1_001]);
@@ -114,10 +117,10 @@ mod tests {
         let mut positions = Positions::default();
         let isn = SeqNumber(u32::MAX);
         let syn = Segment { seq: isn, flags: Flags::SYN, ..Segment::default() };
-        assert_eq!(said(&mut positions, 0, syn), Said::default());
+        assert_eq!(of_segment(&mut positions, 0, syn), PacketPositions::default());
         let data = Segment { seq: SeqNumber(0), payload_len: 500, ..Segment::default() };
-        assert_eq!(said(&mut positions, 0, data).sequence, Some([0, 500]));
+        assert_eq!(of_segment(&mut positions, 0, data).sequence, Some([0, 500]));
         let ack = Segment { ack: SeqNumber(500), flags: Flags::ACK, ..Segment::default() };
-        assert_eq!(said(&mut positions, 1, ack).acknowledges, Some(500));
+        assert_eq!(of_segment(&mut positions, 1, ack).acknowledges, Some(500));
     }
 }
