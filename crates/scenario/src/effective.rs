@@ -2,7 +2,7 @@
 
 use tacit_link::wifi::phy::{Mode, Standard};
 use tacit_link::wifi::{PathLoss, Protection, ReverseDirection};
-use tacit_proto::congestion::{Algorithm, bbr, cubic};
+use tacit_proto::congestion::{Algorithm, bbr};
 use tacit_proto::tcp::{AckPolicy, ReceiveAutotuning};
 use tacit_proto::units::Duration;
 
@@ -88,11 +88,7 @@ const TCP: &[Effective] = &[
         }
     }),
     of_profile("tcp.congestion", |scenario| tcp::control_text(scenario.tcp.congestion.algorithm)),
-    of_profile("tcp.slow-start", |scenario| match scenario.tcp.congestion.algorithm {
-        Algorithm::Cubic(cubic) => written(&tcp::SLOW_START, Some(&cubic.slow_start)),
-        // Only CUBIC has a choice.
-        _ => written(&tcp::SLOW_START, Some(&cubic::Config::USUAL.slow_start)),
-    }),
+    of_profile("tcp.slow-start", |scenario| written(&tcp::SLOW_START, Some(&scenario.cubic.slow_start))),
     of_profile("tcp.bbr-policer", |scenario| match scenario.tcp.congestion.algorithm {
         Algorithm::Bbr(bbr) => written(&tcp::BBR_POLICER, Some(&bbr.policer)),
         _ => written(&tcp::BBR_POLICER, Some(&bbr::Config::USUAL.policer)),

@@ -38,7 +38,7 @@ use tacit_link::wifi::{
 };
 use tacit_link::wired::PipeConfig;
 use tacit_link::{Loss, QueueConfig};
-use tacit_proto::congestion::rre;
+use tacit_proto::congestion::{cubic, rre};
 use tacit_proto::fastack;
 use tacit_proto::hack;
 use tacit_proto::tcp::{self, DelayedAcks};
@@ -102,6 +102,8 @@ pub struct Scenario {
     pub tcp: tcp::Config,
     /// How receivers acknowledge that count segments, be it under a scheme.
     pub delayed_acks: DelayedAcks,
+    /// What CUBIC chooses, also where another controller is chosen: schemes may have it.
+    pub cubic: cubic::Config,
     /// What TCP-RRE chooses, also where another controller is chosen: schemes may have it.
     pub rre: rre::Config,
     /// Both ends of each TACK connection.

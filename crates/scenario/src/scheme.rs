@@ -268,7 +268,10 @@ pub const ALL: &[Scheme] = &[
         summary: "stock with CUBIC, whatever the scenario has",
         role: Role::Candidate,
         listing: Listing::ByName,
-        apply: |scenario| control(scenario, Algorithm::CUBIC),
+        apply: |scenario| {
+            let cubic = Algorithm::Cubic(scenario.cubic);
+            control(scenario, cubic);
+        },
     },
     Scheme {
         name: "newreno",

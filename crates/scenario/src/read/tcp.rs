@@ -26,16 +26,18 @@ pub(super) fn tcp_section(
     config.mtu = section.or(keys::MTU, config.mtu, within(smallest..=largest, byte_count))?;
     (config.receive_buffer, config.receive_autotuning) = receive_buffer(&section, &usual)?;
     let rre = rre::Config { target: keys::RRE_TARGET.given(&section)?.flatten() };
-    config.congestion.algorithm = algorithm(&section, usual.congestion.algorithm, rre)?;
+    let cubic = cubic_choices(&section, usual.congestion.algorithm)?;
+    config.congestion.algorithm = algorithm(&section, usual.congestion.algorithm, cubic, rre)?;
     let delayed_acks = delayed_acks(&section)?;
     config.ack_policy = ack_policy(&section, usual.ack_policy, delayed_acks)?;
     section.finish()?;
-    Ok((config, ForSchemes { delayed_acks, rre }))
+    Ok((config, ForSchemes { delayed_acks, cubic, rre }))
 }
 
 /// What schemes need of the section that its configuration need not hold.
 pub(super) struct ForSchemes {
     pub delayed_acks: DelayedAcks,
+    pub cubic: cubic::Config,
     pub rre: rre::Config,
 }
 
@@ -61,10 +63,23 @@ fn receive_buffer(
     }
 }
 
+/// CUBIC's choices. `usual` is the profile's controller.
+fn cubic_choices(section: &Section<'_>, usual: Algorithm) -> Result<cubic::Config, InputError> {
+    let usual = match usual {
+        Algorithm::Cubic(own) => own,
+        _ => cubic::Config::USUAL,
+    };
+    Ok(cubic::Config { slow_start: keys::SLOW_START.or(section, usual.slow_start)? })
+}
+
 /// Every controller's choices are read, whichever is chosen.
-fn algorithm(section: &Section<'_>, usual: Algorithm, rre: rre::Config) -> Result<Algorithm, InputError> {
+fn algorithm(
+    section: &Section<'_>,
+    usual: Algorithm,
+    cubic: cubic::Config,
+    rre: rre::Config,
+) -> Result<Algorithm, InputError> {
     let algorithm = keys::CONGESTION.or(section, usual)?;
-    let cubic = cubic::Config { slow_start: keys::SLOW_START.or(section, cubic::Config::USUAL.slow_start)? };
     let bbr = bbr::Config { policer: keys::BBR_POLICER.or(section, bbr::Config::USUAL.policer)? };
     Ok(match algorithm {
         Algorithm::Rre(_) => Algorithm::Rre(rre),
