@@ -119,6 +119,8 @@ pub struct RunPlan {
     pub duration: Duration,
     /// Results count from here.
     pub measure_from: Duration,
+    /// Flows start up to so much later than they would, each by a draw of its own.
+    pub start_spread: Duration,
     /// Runs with different draws in a comparison or sweep.
     pub seeds: u32,
     /// Distance of the samples in the series; `None` for no series.
@@ -459,7 +461,7 @@ impl Scenario {
         let starts =
             self.overrides.iter().map(|client| client.start).chain(self.flows.iter().map(|flow| flow.start));
         let staggered = self.stagger.saturating_mul(u64::from(MAX_CLIENTS.min(self.most_clients()) - 1));
-        let latest = starts.flatten().max().unwrap_or(Duration::ZERO).max(staggered);
+        let latest = starts.flatten().max().unwrap_or(Duration::ZERO).max(staggered) + self.run.start_spread;
         let duration = (latest + Duration::from_secs(3)).max(Duration::from_secs(5)).min(self.run.duration);
         let measure_from = self.run.measure_from.min(Duration::from_secs(1)).min(duration / 2);
         let quick = [
