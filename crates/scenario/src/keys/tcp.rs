@@ -23,13 +23,15 @@ pub(crate) const PROFILE: Key<Choice<Profile>> = Key {
 pub(crate) const MTU: &str = "mtu";
 
 /// Each controller as it is usual.
-pub(super) const CONTROLS: [(&str, Algorithm); 6] = [
+pub(super) const CONTROLS: [(&str, Algorithm); 8] = [
     ("cubic", Algorithm::CUBIC),
     ("newreno", Algorithm::NewReno),
     ("bbr", Algorithm::BBR),
     ("vegas", Algorithm::Vegas),
     ("copa", Algorithm::Copa),
     ("rre", Algorithm::RRE),
+    ("allegro", Algorithm::Allegro),
+    ("vivace", Algorithm::Vivace),
 ];
 
 /// What a controller can choose are keys of their own.
@@ -37,7 +39,7 @@ pub(crate) const CONGESTION: Key<Choice<Algorithm>> = Key {
     name: "congestion",
     kind: Choice(&CONTROLS),
     usual: Usual::Is("\"cubic\""),
-    meaning: "congestion control; BBR is version 1, `rre` is TCP-RRE",
+    meaning: "congestion control; BBR is version 1, `rre` is TCP-RRE, `allegro` and `vivace` are PCC's",
 };
 
 /// What `tcp.congestion` calls `algorithm`, whatever it chose, as TOML.
