@@ -8,6 +8,7 @@ use tacit_proto::units::Duration;
 
 use super::{Hop, Scenario, Wifi};
 use crate::keys::kind::{Kind, NONE};
+use crate::keys::tcp::ReceiveBuffer;
 use crate::keys::{self, Key, links, tcp, wifi};
 
 /// A setting as the scenario has it.
@@ -96,8 +97,9 @@ const TCP: &[Effective] = &[
     of_profile("tcp.rre-target", |scenario| written(&tcp::RRE_TARGET, Some(&scenario.rre.target))),
     of_profile("tcp.receive-buffer", |scenario| {
         let size = match scenario.tcp.receive_autotuning {
-            ReceiveAutotuning::Off => Some(scenario.tcp.receive_buffer),
-            ReceiveAutotuning::UpTo(_) => None,
+            ReceiveAutotuning::Off => ReceiveBuffer::Size(scenario.tcp.receive_buffer),
+            ReceiveAutotuning::UpTo(_) => ReceiveBuffer::Auto,
+            ReceiveAutotuning::Rsfc(_) => ReceiveBuffer::Rsfc,
         };
         tcp::RECEIVE_BUFFER.kind.write(&size)
     }),
@@ -105,7 +107,7 @@ const TCP: &[Effective] = &[
         key: "tcp.receive-buffer-max",
         value: |scenario| match scenario.tcp.receive_autotuning {
             ReceiveAutotuning::Off => NONE.to_owned(),
-            ReceiveAutotuning::UpTo(most) => written(&tcp::RECEIVE_BUFFER_MAX, Some(&most)),
+            ReceiveAutotuning::UpTo(most) | ReceiveAutotuning::Rsfc(most) => written(&tcp::RECEIVE_BUFFER_MAX, Some(&most)),
         },
         from: |_| "tcp.receive-buffer",
     },

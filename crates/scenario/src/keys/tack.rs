@@ -10,7 +10,7 @@ use super::{Field, Keys, Usual};
 use crate::tack::{AckRule, TackPlan};
 
 /// The one that TACK was designed with, and what TCP has but TCP-RRE, which reads TCP's timestamps.
-const CONTROLS: [(&str, Algorithm); TCP_CONTROLS.len()] = {
+const CONTROLS: [(&str, Algorithm); 6] = {
     let [cubic, newreno, bbr, vegas, copa, ..] = TCP_CONTROLS;
     [("tack-bbr", Algorithm::TACK_BBR), cubic, newreno, bbr, vegas, copa]
 };

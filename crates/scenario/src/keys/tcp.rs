@@ -7,7 +7,7 @@ use tacit_proto::congestion::cubic::SlowStart;
 use tacit_proto::congestion::{Algorithm, Pacing};
 use tacit_proto::packet::IpVersion;
 use tacit_proto::tcp::{AckPolicy, Config, LossDetection, Profile, Recovery, Undo};
-use tacit_proto::units::Duration;
+use tacit_proto::units::{Bytes, Duration};
 
 use super::kind::{ANY_TIME, Choice, Flag, Kind as _, NONE, OrNone, Own, Size, Span, Whole, or, quoted};
 use super::{Field, Key, Keys, Usual};
@@ -87,19 +87,36 @@ const TARGET: Span = Span::between(Duration::from_millis(1), Duration::from_secs
 /// Bounds of both buffers.
 pub(crate) const BUFFER: Size = Size(4_096, 1 << 30);
 
-/// `None` is `"auto"`.
-pub(crate) const RECEIVE_BUFFER: Key<Own<Option<tacit_proto::units::Bytes>>> = Key {
+/// `receive-buffer`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReceiveBuffer {
+    Size(Bytes),
+    Auto,
+    Rsfc,
+}
+
+pub(crate) const RECEIVE_BUFFER: Key<Own<ReceiveBuffer>> = Key {
     name: "receive-buffer",
     kind: Own {
         read: |value| match value {
-            Value::Text(text) if text == "auto" => Ok(None),
-            other => BUFFER.read(other).map(Some).map_err(|mismatch| or(mismatch, "\"auto\"")),
+            Value::Text(text) if text == "auto" => Ok(ReceiveBuffer::Auto),
+            Value::Text(text) if text == "rsfc" => Ok(ReceiveBuffer::Rsfc),
+            other => BUFFER
+                .read(other)
+                .map(ReceiveBuffer::Size)
+                .map_err(|mismatch| or(mismatch, "`\"auto\"` or `\"rsfc\"`")),
         },
-        write: |size| size.as_ref().map_or_else(|| "\"auto\"".to_owned(), |size| BUFFER.write(size)),
-        allowed: "4 KiB to 1 GiB, or `\"auto\"`",
+        write: |size| match size {
+            ReceiveBuffer::Size(size) => BUFFER.write(size),
+            ReceiveBuffer::Auto => quoted("auto"),
+            ReceiveBuffer::Rsfc => quoted("rsfc"),
+        },
+        allowed: "4 KiB to 1 GiB, `\"auto\"` or `\"rsfc\"`",
     },
     usual: Usual::Is("\"4 MiB\""),
-    meaning: "`auto` starts with 128 KiB and grows to twice what a round trip brings",
+    meaning: "`auto` starts with 128 KiB and grows to twice what a round trip brings; `rsfc` keeps the queue on the way of \
+              data short by the window that it offers: receive-side flow control, which needs timestamps. Scheme `rsfc` \
+              changes it",
 };
 
 pub(crate) const RECEIVE_BUFFER_MAX: Key<Size> = Key {

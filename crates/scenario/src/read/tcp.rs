@@ -8,7 +8,7 @@ use tacit_proto::units::{Bytes, Duration};
 use super::MAX_WIFI_PACKET;
 use crate::error::InputError;
 use crate::input::{Section, byte_count, within};
-use crate::keys::tcp::Policy;
+use crate::keys::tcp::{Policy, ReceiveBuffer};
 use crate::keys::{fill, tcp as keys};
 
 /// Smallest MTU with room for headers, options and payload, and that of IPv6 (RFC 8200 section 5).
@@ -49,15 +49,19 @@ fn receive_buffer(
     let growing = (ReceiveAutotuning::LINUX_START, ReceiveAutotuning::LINUX);
     let (start, autotuning) = match keys::RECEIVE_BUFFER.given(section)? {
         None => (usual.receive_buffer, usual.receive_autotuning),
-        Some(None) => growing,
-        Some(Some(size)) => (size, ReceiveAutotuning::Off),
+        Some(ReceiveBuffer::Auto) => growing,
+        Some(ReceiveBuffer::Rsfc) => (ReceiveAutotuning::LINUX_START, ReceiveAutotuning::RSFC),
+        Some(ReceiveBuffer::Size(size)) => (size, ReceiveAutotuning::Off),
     };
     match (autotuning, keys::RECEIVE_BUFFER_MAX.given(section)?) {
         (ReceiveAutotuning::Off, Some(_)) => {
-            Err(section.error(keys::RECEIVE_BUFFER_MAX.name, "only where receive-buffer is \"auto\""))
+            Err(section.error(keys::RECEIVE_BUFFER_MAX.name, "only where receive-buffer is \"auto\" or \"rsfc\""))
         }
         (ReceiveAutotuning::UpTo(_), Some(max)) => {
             Ok((Bytes(start.0.min(max.0)), ReceiveAutotuning::UpTo(max)))
+        }
+        (ReceiveAutotuning::Rsfc(_), Some(max)) => {
+            Ok((Bytes(start.0.min(max.0)), ReceiveAutotuning::Rsfc(max)))
         }
         _ => Ok((start, autotuning)),
     }

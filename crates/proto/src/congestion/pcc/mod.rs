@@ -22,7 +22,7 @@ use vivace::Vivace;
 
 /// Which of the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Law {
+pub(crate) enum Law {
     /// Two pairs of trials decide on a direction (NSDI 2015).
     Allegro,
     /// The gradient of utility (NSDI 2018).
