@@ -20,6 +20,10 @@ const SPAN_MIN: Duration = Duration::from_millis(100);
 const MIN_SEGMENTS: u64 = 4;
 /// The smallest relative delay and round trip are those of so long: clocks drift, and paths change.
 const FORGET: Duration = Duration::from_secs(30);
+/// Each so often the window is the least for the time of a few round trips, so that the queue empties: a flow that found others' data
+/// in it takes that for the path's own delay, and leaves the others little (LEDBAT++ does likewise,
+/// draft-irtf-iccrg-ledbat-plus-plus).
+const DRAIN_EVERY: Duration = Duration::from_secs(10);
 /// A tick of the sender's clock, as Linux has it.
 const TICK: Duration = Duration::from_millis(1);
 
@@ -56,6 +60,10 @@ pub(crate) struct Rsfc {
     span: (Instant, Position),
     /// Octets per second, once measured.
     rate: Option<u64>,
+    /// The window offered last, and when it is the least next, or until when it is.
+    window: u64,
+    drain_at: Instant,
+    drain_until: Option<Instant>,
 }
 
 impl Rsfc {
@@ -69,6 +77,9 @@ impl Rsfc {
             wait_us: None,
             span: (Instant::ZERO, Position::default()),
             rate: None,
+            window: max,
+            drain_at: Instant::ZERO,
+            drain_until: None,
         }
     }
 
@@ -89,6 +100,9 @@ impl Rsfc {
         let wait = delay - self.delay.note(now, delay);
         self.wait_us = Some(self.wait_us.map_or(wait, |least| least.min(wait)));
         let rtt = echoed.map(|echoed| self.rtt.note(now, micros(echoed)))?;
+        if let Some(until) = self.drain_until {
+            return self.drain(now, rcv_nxt, until);
+        }
         let (since, from) = self.span;
         let span = now.saturating_since(since);
         if span < SPAN_MIN.max(Duration::from_micros(rtt as u64)) {
@@ -98,7 +112,13 @@ impl Rsfc {
         self.span = (now, rcv_nxt);
         let wait = self.wait_us.take()?;
         if is_first {
+            self.drain_at = now + DRAIN_EVERY;
             return None;
+        }
+        if now >= self.drain_at {
+            // What is on the way arrives within a round trip and the wait; as long again shows the path without it.
+            self.drain_until = Some(now + Duration::from_micros((rtt + wait) as u64) * 2);
+            return Some(MIN_SEGMENTS * self.mss);
         }
         let arrived = rcv_nxt.saturating_since(from);
         let measured = (u128::from(arrived) * 1_000_000_000 / u128::from(span.as_nanos())) as u64;
@@ -113,7 +133,20 @@ impl Rsfc {
         } else {
             window
         };
-        Some(window.clamp(MIN_SEGMENTS * self.mss, self.max))
+        self.window = window.clamp(MIN_SEGMENTS * self.mss, self.max);
+        Some(self.window)
+    }
+
+    /// The queue is being emptied until `until`: the window that was offered before follows, and rates are measured again.
+    fn drain(&mut self, now: Instant, rcv_nxt: Position, until: Instant) -> Option<u64> {
+        self.wait_us = None;
+        self.span = (now, rcv_nxt);
+        if now < until {
+            return None;
+        }
+        self.drain_until = None;
+        self.drain_at = now + DRAIN_EVERY;
+        Some(self.window)
     }
 }
 
@@ -153,6 +186,18 @@ mod tests {
         close(window(MS(10)), 125_000);
         close(window(MS(70)), 100_000);
         close(window(MS(200)), 75_000);
+    }
+
+    #[test]
+    fn every_ten_seconds_the_window_lets_the_queue_empty() {
+        let mut rsfc = Rsfc::new(1 << 20, MSS);
+        let mut windows = Vec::new();
+        for packet in 0..12_000 {
+            let now = Instant::ZERO + MS(1_000 + packet);
+            windows.extend(rsfc.on_data(now, at(packet * MSS), Some(packet as u32), Some(MS(50))));
+        }
+        assert_eq!(windows.iter().filter(|window| **window == MIN_SEGMENTS * MSS).count(), 1, "{windows:?}");
+        assert_eq!(windows.last(), Some(&125_000));
     }
 
     #[test]
