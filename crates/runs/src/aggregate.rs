@@ -47,6 +47,49 @@ impl Mean {
     }
 }
 
+/// A median of independent runs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Median {
+    /// The middle value, or the mean of the two in the middle.
+    pub median: f64,
+    /// An interval of at least 95 % confidence, between two of the values; `None` for fewer than six, which have none.
+    pub interval: Option<(f64, f64)>,
+}
+
+impl Median {
+    /// Of `values`; `None` without any.
+    pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
+        let mut values: Vec<f64> = values.into_iter().collect();
+        values.sort_by(f64::total_cmp);
+        let interval = rank_of_median(values.len()).and_then(|rank| {
+            Some((*values.get(rank)?, *values.get(values.len() - 1 - rank)?))
+        });
+        Some(Self { median: median(values)?, interval })
+    }
+
+    /// Half the width of an interval about the median that covers its own.
+    pub fn ci95(&self) -> Option<f64> {
+        self.interval.map(|(low, high)| (self.median - low).max(high - self.median))
+    }
+}
+
+/// How many of `count` sorted values lie outside the interval of the median, at either end: as many as its binomial
+/// distribution allows with 2.5 % (David and Nagaraja, "Order Statistics", section 7.1).
+fn rank_of_median(count: usize) -> Option<usize> {
+    let mut chance = 0.5_f64.powi(i32::try_from(count).ok()?);
+    let mut below = 0.0;
+    let mut rank = None;
+    for outside in 0..count / 2 {
+        below += chance;
+        if below > 0.025 {
+            break;
+        }
+        rank = Some(outside);
+        chance *= (count - outside) as f64 / (outside + 1) as f64;
+    }
+    rank
+}
+
 /// What is read of each run: a metric, perhaps in another unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Column {
@@ -103,6 +146,25 @@ impl<'a> Group<'a> {
         Some(mean.scaled(column.factor))
     }
 
+    /// Median of a column over the seeds; `None` where it has no meaning in any run.
+    pub fn median(&self, column: Column) -> Option<Median> {
+        Median::of(self.runs.iter().filter_map(|run| column.raw(run)).map(|raw| raw * column.factor))
+    }
+
+    /// Median of the gains of runs over those of `yardstick` with equal seeds.
+    pub fn median_gain_over(&self, yardstick: &Group<'_>, column: Column) -> Option<Median> {
+        Median::of(self.gains_over(yardstick, column))
+    }
+
+    /// The gains of runs over those of `yardstick` with equal seeds, where those have any.
+    fn gains_over(&self, yardstick: &Group<'_>, column: Column) -> Vec<f64> {
+        let one = |(run, twin): (&RunSummary, &RunSummary)| {
+            let (own, other) = (column.raw(run)?, column.raw(twin)?);
+            (other > 0.0).then(|| gain(own, other))
+        };
+        self.pairs(yardstick).filter_map(one).collect()
+    }
+
     /// Its runs.
     pub fn runs(&self) -> impl Iterator<Item = &'a RunSummary> + '_ {
         self.runs.iter().copied()
@@ -124,11 +186,7 @@ impl<'a> Group<'a> {
     /// How much more it has than the yardstick, where that has any.
     pub fn gain_over(&self, yardstick: &Group<'_>, column: Column) -> Option<Gain> {
         let (own, other) = (self.mean(column)?.mean, yardstick.mean(column)?.mean);
-        let pairs = self.pairs(yardstick).filter_map(|(run, twin)| {
-            let (own, other) = (column.raw(run)?, column.raw(twin)?);
-            (other > 0.0).then(|| gain(own, other))
-        });
-        let ci95 = Mean::of(pairs).and_then(|pairs| pairs.ci95);
+        let ci95 = Mean::of(self.gains_over(yardstick, column)).and_then(|pairs| pairs.ci95);
         (other > 0.0).then(|| Gain { of_means: gain(own, other), ci95 })
     }
 
@@ -255,6 +313,18 @@ mod tests {
         assert_eq!(median(vec![9.0, 1.0, 5.0]), Some(5.0));
         assert_eq!(median(vec![9.0, 1.0, 5.0, 6.0]), Some(5.5));
         assert_eq!(median(Vec::new()), None);
+    }
+
+    /// Ranks from tables of the sign test: 1 of 6, 6 of 20, 10 of 30, counted from one.
+    #[test]
+    fn the_interval_of_a_median_lies_between_two_of_its_values() {
+        let of = |count: u32| Median::of((1..=count).map(f64::from)).unwrap();
+        assert_eq!(of(5).interval, None);
+        assert_eq!(of(6).interval, Some((1.0, 6.0)));
+        assert_eq!(of(20).interval, Some((6.0, 15.0)));
+        assert_eq!(of(30).interval, Some((10.0, 21.0)));
+        assert_eq!((of(20).median, of(20).ci95()), (10.5, Some(4.5)));
+        assert_eq!(Median::of([]), None);
     }
 
     #[test]

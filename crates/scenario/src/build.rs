@@ -63,7 +63,7 @@ impl Scenario {
     /// Where a client starts after the end of the run, or has no signal that its rate could follow.
     pub fn check(&self, clients: u32) -> Result<(), InputError> {
         (0..clients).try_for_each(|index| self.check_signal(index))?;
-        self.flows_and_applications(clients, &[Self::SERVER]).map(drop)
+        self.flows_and_applications(clients, &[Self::SERVER], 0).map(drop)
     }
 
     /// The run of this scenario with `clients` clients and the draws of `seed`.
@@ -74,7 +74,7 @@ impl Scenario {
         (0..clients).try_for_each(|index| self.check_signal(index))?;
         let mut chain = Chain { hosts: vec!["server".to_owned()], wired: Vec::new() };
         let laid = self.lay_chain(&mut chain, clients);
-        let (flows, applications) = self.flows_and_applications(clients, &laid.clients)?;
+        let (flows, applications) = self.flows_and_applications(clients, &laid.clients, seed)?;
         let wireless = self.wifi.as_ref().zip(laid.wireless);
         let bss =
             wireless.map(|(wifi, (access_point, stations))| self.bss(wifi, access_point, stations, &flows));

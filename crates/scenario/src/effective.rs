@@ -2,12 +2,13 @@
 
 use tacit_link::wifi::phy::{Mode, Standard};
 use tacit_link::wifi::{PathLoss, Protection, ReverseDirection};
-use tacit_proto::congestion::{Algorithm, bbr, cubic};
+use tacit_proto::congestion::{Algorithm, bbr};
 use tacit_proto::tcp::{AckPolicy, ReceiveAutotuning};
 use tacit_proto::units::Duration;
 
 use super::{Hop, Scenario, Wifi};
 use crate::keys::kind::{Kind, NONE};
+use crate::keys::tcp::ReceiveBuffer;
 use crate::keys::{self, Key, links, tcp, wifi};
 
 /// A setting as the scenario has it.
@@ -88,11 +89,7 @@ const TCP: &[Effective] = &[
         }
     }),
     of_profile("tcp.congestion", |scenario| tcp::control_text(scenario.tcp.congestion.algorithm)),
-    of_profile("tcp.slow-start", |scenario| match scenario.tcp.congestion.algorithm {
-        Algorithm::Cubic(cubic) => written(&tcp::SLOW_START, Some(&cubic.slow_start)),
-        // Only CUBIC has a choice.
-        _ => written(&tcp::SLOW_START, Some(&cubic::Config::USUAL.slow_start)),
-    }),
+    of_profile("tcp.slow-start", |scenario| written(&tcp::SLOW_START, Some(&scenario.cubic.slow_start))),
     of_profile("tcp.bbr-policer", |scenario| match scenario.tcp.congestion.algorithm {
         Algorithm::Bbr(bbr) => written(&tcp::BBR_POLICER, Some(&bbr.policer)),
         _ => written(&tcp::BBR_POLICER, Some(&bbr::Config::USUAL.policer)),
@@ -100,8 +97,9 @@ const TCP: &[Effective] = &[
     of_profile("tcp.rre-target", |scenario| written(&tcp::RRE_TARGET, Some(&scenario.rre.target))),
     of_profile("tcp.receive-buffer", |scenario| {
         let size = match scenario.tcp.receive_autotuning {
-            ReceiveAutotuning::Off => Some(scenario.tcp.receive_buffer),
-            ReceiveAutotuning::UpTo(_) => None,
+            ReceiveAutotuning::Off => ReceiveBuffer::Size(scenario.tcp.receive_buffer),
+            ReceiveAutotuning::UpTo(_) => ReceiveBuffer::Auto,
+            ReceiveAutotuning::Rsfc(_) => ReceiveBuffer::Rsfc,
         };
         tcp::RECEIVE_BUFFER.kind.write(&size)
     }),
@@ -109,7 +107,7 @@ const TCP: &[Effective] = &[
         key: "tcp.receive-buffer-max",
         value: |scenario| match scenario.tcp.receive_autotuning {
             ReceiveAutotuning::Off => NONE.to_owned(),
-            ReceiveAutotuning::UpTo(most) => written(&tcp::RECEIVE_BUFFER_MAX, Some(&most)),
+            ReceiveAutotuning::UpTo(most) | ReceiveAutotuning::Rsfc(most) => written(&tcp::RECEIVE_BUFFER_MAX, Some(&most)),
         },
         from: |_| "tcp.receive-buffer",
     },

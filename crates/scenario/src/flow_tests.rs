@@ -4,7 +4,7 @@ use tacit_proto::congestion::Algorithm;
 use tacit_proto::packet::IpVersion;
 use tacit_proto::tack::{self, AckClock};
 use tacit_proto::transport;
-use tacit_proto::units::{Bytes, Instant};
+use tacit_proto::units::{Bytes, Duration, Instant};
 use tacit_sim::setup::{FlowSetup, Traffic};
 
 use super::*;
@@ -37,6 +37,22 @@ fn flows_of_several_kinds_run_side_by_side() {
     let text = "[[flow]]\nclient = 2\n";
     let error = Scenario::parse("x.toml", text, &[]).unwrap().setup(1, 1).unwrap_err().to_string();
     assert!(error.contains("no [[flow]] has one of the 1 clients"), "{error}");
+}
+
+#[test]
+fn flows_start_at_moments_of_their_own_where_starts_are_spread() {
+    let starts = |seed: u64| -> Vec<Duration> {
+        let set = ["run.start-spread=1 s".to_owned(), "clients.stagger=0 s".to_owned()];
+        let setup = Scenario::load("wlan-11n-150", &set).unwrap().setup(2, seed).unwrap();
+        setup.flows.iter().map(|flow| flow.start.saturating_since(Instant::ZERO)).collect()
+    };
+    let (first, second) = (starts(1), starts(2));
+    assert_eq!(first, starts(1));
+    assert!(first[0] != first[1] && first[0] != second[0], "{first:?} {second:?}");
+    assert!(first.iter().chain(&second).all(|start| *start < Duration::from_secs(1)), "{first:?} {second:?}");
+    let late = ["run.duration=5 s", "clients.count=1", "run.start-spread=5 s"].map(str::to_owned);
+    let error = Scenario::load("wlan-11n-150", &late).unwrap().setup(1, 1).unwrap_err().to_string();
+    assert!(error.contains("after the end of the run"), "{error}");
 }
 
 #[test]

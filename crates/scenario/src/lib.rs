@@ -38,7 +38,7 @@ use tacit_link::wifi::{
 };
 use tacit_link::wired::PipeConfig;
 use tacit_link::{Loss, QueueConfig};
-use tacit_proto::congestion::rre;
+use tacit_proto::congestion::{cubic, rre};
 use tacit_proto::fastack;
 use tacit_proto::hack;
 use tacit_proto::tcp::{self, DelayedAcks};
@@ -102,6 +102,8 @@ pub struct Scenario {
     pub tcp: tcp::Config,
     /// How receivers acknowledge that count segments, be it under a scheme.
     pub delayed_acks: DelayedAcks,
+    /// What CUBIC chooses, also where another controller is chosen: schemes may have it.
+    pub cubic: cubic::Config,
     /// What TCP-RRE chooses, also where another controller is chosen: schemes may have it.
     pub rre: rre::Config,
     /// Both ends of each TACK connection.
@@ -117,6 +119,8 @@ pub struct RunPlan {
     pub duration: Duration,
     /// Results count from here.
     pub measure_from: Duration,
+    /// Flows start up to so much later than they would, each by a draw of its own.
+    pub start_spread: Duration,
     /// Runs with different draws in a comparison or sweep.
     pub seeds: u32,
     /// Distance of the samples in the series; `None` for no series.
@@ -457,7 +461,7 @@ impl Scenario {
         let starts =
             self.overrides.iter().map(|client| client.start).chain(self.flows.iter().map(|flow| flow.start));
         let staggered = self.stagger.saturating_mul(u64::from(MAX_CLIENTS.min(self.most_clients()) - 1));
-        let latest = starts.flatten().max().unwrap_or(Duration::ZERO).max(staggered);
+        let latest = starts.flatten().max().unwrap_or(Duration::ZERO).max(staggered) + self.run.start_spread;
         let duration = (latest + Duration::from_secs(3)).max(Duration::from_secs(5)).min(self.run.duration);
         let measure_from = self.run.measure_from.min(Duration::from_secs(1)).min(duration / 2);
         let quick = [

@@ -9,7 +9,7 @@ use tacit_link::wifi::{BothWays, LinkAcks, ReverseDirection, StreamQueues};
 use tacit_proto::congestion::Algorithm;
 use tacit_proto::hack::Coding;
 use tacit_proto::tack::Lists;
-use tacit_proto::tcp::AckPolicy;
+use tacit_proto::tcp::{AckPolicy, ReceiveAutotuning};
 use tacit_proto::units::Duration;
 
 use crate::error::InputError;
@@ -268,7 +268,10 @@ pub const ALL: &[Scheme] = &[
         summary: "stock with CUBIC, whatever the scenario has",
         role: Role::Candidate,
         listing: Listing::ByName,
-        apply: |scenario| control(scenario, Algorithm::CUBIC),
+        apply: |scenario| {
+            let cubic = Algorithm::Cubic(scenario.cubic);
+            control(scenario, cubic);
+        },
     },
     Scheme {
         name: "newreno",
@@ -292,6 +295,17 @@ pub const ALL: &[Scheme] = &[
         apply: |scenario| {
             stock_acks(scenario);
             scenario.tcp.congestion.algorithm = Algorithm::Rre(scenario.rre);
+        },
+    },
+    Scheme {
+        name: "rsfc",
+        summary: "stock whose receivers keep the queue on the way of data short by the window they offer: receive-side flow control",
+        role: Role::Candidate,
+        listing: Listing::ByName,
+        apply: |scenario| {
+            stock_acks(scenario);
+            scenario.tcp.receive_buffer = ReceiveAutotuning::LINUX_START;
+            scenario.tcp.receive_autotuning = ReceiveAutotuning::RSFC;
         },
     },
     Scheme {
@@ -728,7 +742,7 @@ mod tests {
             "--schemes: unknown scheme \"tcp-14\", did you mean \"tcp-l4\"?; \
              allowed: stock, hack-more-data, hack-batch, hack-opportunistic, hack-timer, tcp-l1, tcp-l4, tcp-l8, tcp-l16, \
              tcp-linux, quic-ack2, quic-ackfreq, chrome, neqo, picoquic, tack-lite, \
-             cake-ack-filter, driver-replace, driver-hold, rdg, fastack, fwp, fwp-ap-repair, cubic, newreno, bbr, rre, tack, tack-paper, tack-poor, \
+             cake-ack-filter, driver-replace, driver-hold, rdg, fastack, fwp, fwp-ap-repair, cubic, newreno, bbr, rre, rsfc, tack, tack-paper, tack-poor, \
              tack-l1, tack-cubic, tack-hack, udp"
         );
     }

@@ -1,5 +1,6 @@
 //! What flows, as a scenario says it, and the flows and programs of a run that it becomes.
 
+use tacit_link::random::Stream;
 use tacit_link::wifi::AccessCategory;
 use tacit_proto::congestion::{self, Algorithm};
 use tacit_proto::packet::IpVersion;
@@ -183,8 +184,9 @@ impl Scenario {
         &self,
         clients: u32,
         hosts: &[HostId],
+        seed: u64,
     ) -> Result<(Vec<FlowSetup>, Vec<ApplicationSetup>), InputError> {
-        let mut run = Run { scenario: self, flows: Vec::new(), applications: Vec::new() };
+        let mut run = Run { scenario: self, seed, flows: Vec::new(), applications: Vec::new() };
         for (index, &host) in (0..clients).zip(hosts.iter().cycle()) {
             let client = self.client_override(index);
             if self.flows.is_empty() {
@@ -207,6 +209,8 @@ impl Scenario {
 /// A run's flows in the making.
 struct Run<'a> {
     scenario: &'a Scenario,
+    /// Of the draws.
+    seed: u64,
     flows: Vec<FlowSetup>,
     applications: Vec<ApplicationSetup>,
 }
@@ -224,7 +228,7 @@ impl Run<'_> {
         let staggered = scenario.stagger.saturating_mul(u64::from(index));
         let start = flow.and_then(|flow| flow.start).or(client.start).unwrap_or(staggered);
         let stop = flow.and_then(|flow| flow.stop).or(client.stop);
-        scenario.check_start(index, start, stop)?;
+        scenario.check_start(index, start + scenario.run.start_spread, stop)?;
         let traffic = flow.map_or(&scenario.traffic, |flow| &flow.traffic);
         let down = (Scenario::SERVER, host, End::Sink);
         let up = (host, Scenario::SERVER, End::Source);
@@ -237,7 +241,7 @@ impl Run<'_> {
             let mut setup = FlowSetup {
                 source,
                 sink,
-                start: Instant::ZERO + start,
+                start: Instant::ZERO + start + self.later(),
                 stop: stop.map(|stop| Instant::ZERO + stop),
                 traffic: scenario.flow_traffic(traffic),
                 access_category: flow
@@ -261,6 +265,16 @@ impl Run<'_> {
             self.applications.push(ApplicationSetup { name, flows, application });
         }
         Ok(())
+    }
+
+    /// How much later than it would the next flow starts.
+    fn later(&self) -> Duration {
+        let spread = self.scenario.run.start_spread;
+        if spread == Duration::ZERO {
+            return spread;
+        }
+        let draw = Stream::new(self.seed, &format!("start of flow {}", self.flows.len())).draw();
+        Duration::from_nanos(((u128::from(spread.as_nanos()) * u128::from(draw)) >> 32) as u64)
     }
 
     fn push_flows(&mut self, setup: FlowSetup, count: u32) -> Result<Vec<FlowId>, InputError> {

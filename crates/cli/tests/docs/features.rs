@@ -9,6 +9,8 @@ use toml::de::{DeTable, DeValue};
 
 use crate::root;
 
+const FEATURES: &str = "docs/validation/features.toml";
+
 const HEAD: &str = "\
 # Features, and what shows each
 
@@ -41,10 +43,11 @@ const NEEDS: [(&str, &str); 6] = [
     ("python", "Python, and packages from its index"),
 ];
 
-type Table = Map<String, Value>;
+pub(super) type Table = Map<String, Value>;
 
-fn table() -> Table {
-    let text = fs::read_to_string(root().join("docs/validation/features.toml")).unwrap();
+/// A table of `docs/`, at `path` in the project.
+pub(super) fn table(path: &str) -> Table {
+    let text = fs::read_to_string(root().join(path)).unwrap();
     let table = DeTable::parse(&text).unwrap().into_inner();
     table.iter().map(|(key, value)| (key.get_ref().to_string(), plain(value.get_ref()))).collect()
 }
@@ -59,12 +62,13 @@ fn plain(value: &DeValue<'_>) -> Value {
                 table.iter().map(|(key, value)| (key.get_ref().to_string(), plain(value.get_ref())));
             Value::Object(members.collect())
         }
-        _ => panic!("{value:?} is no text, list or table"),
+        DeValue::Boolean(flag) => (*flag).into(),
+        _ => panic!("{value:?} is no text, list, flag or table"),
     }
 }
 
 /// The tables of a list.
-fn tables<'a>(of: &'a Table, key: &str) -> Vec<&'a Table> {
+pub(super) fn tables<'a>(of: &'a Table, key: &str) -> Vec<&'a Table> {
     of[key].as_array().unwrap().iter().map(|it| it.as_object().unwrap()).collect()
 }
 
@@ -79,7 +83,7 @@ fn words<'a>(feature: &'a Table, key: &str) -> Vec<&'a str> {
     list.into_iter().flatten().map(|word| word.as_str().unwrap()).collect()
 }
 
-fn text<'a>(of: &'a Table, key: &str) -> &'a str {
+pub(super) fn text<'a>(of: &'a Table, key: &str) -> &'a str {
     of[key].as_str().unwrap()
 }
 
@@ -167,7 +171,7 @@ fn needs(feature: &Table) -> &'static str {
 
 #[test]
 fn tests_that_are_skipped_elsewhere_say_so() {
-    for feature in features(&table()) {
+    for feature in features(&table(FEATURES)) {
         let is_live = words(feature, "tests").iter().any(|test| test.starts_with("crates/cli/tests/live/"));
         assert!(!is_live || feature.contains_key("needs"), "{} needs live hops", feature["what"]);
     }
@@ -176,7 +180,7 @@ fn tests_that_are_skipped_elsewhere_say_so() {
 #[test]
 fn the_page_says_what_the_table_says() {
     let path = root().join("docs/validation/features.md");
-    let right = page(&table());
+    let right = page(&table(FEATURES));
     if std::env::var_os("TACIT_WRITE_DOCS").is_some() {
         fs::write(&path, right).unwrap();
         return;
@@ -194,7 +198,7 @@ const WRITE: &str =
 #[test]
 fn every_test_that_is_named_exists() {
     let mut faults = Vec::new();
-    for test in features(&table()).iter().flat_map(|feature| words(feature, "tests")) {
+    for test in features(&table(FEATURES)).iter().flat_map(|feature| words(feature, "tests")) {
         let (file, name) = test.split_once(' ').unwrap_or_else(|| panic!("{test}: FILE NAME is expected"));
         let Ok(source) = fs::read_to_string(root().join(file)) else {
             faults.push(format!("{test}: no such file"));
@@ -227,7 +231,7 @@ fn has_test(source: &str, name: &str) -> bool {
 #[test]
 fn every_figure_that_is_named_has_claims() {
     let claims = claims();
-    for figure in features(&table()).iter().flat_map(|feature| words(feature, "figures")) {
+    for figure in features(&table(FEATURES)).iter().flat_map(|feature| words(feature, "figures")) {
         assert!(root().join(format!("figures/{figure}.toml")).exists(), "there is no figure {figure}");
         assert!(claims.contains_key(figure), "{figure} is not in docs/validation/papers.md");
     }
@@ -236,14 +240,14 @@ fn every_figure_that_is_named_has_claims() {
 #[test]
 fn every_step_that_is_named_is_one() {
     let script = fs::read_to_string(root().join("ci.sh")).unwrap();
-    for step in features(&table()).iter().flat_map(|feature| words(feature, "checks")) {
+    for step in features(&table(FEATURES)).iter().flat_map(|feature| words(feature, "checks")) {
         assert!(script.contains(&format!("\n  {step} ")), "ci.sh has no {step}");
     }
 }
 
 #[test]
 fn nothing_else_is_said_of_a_feature() {
-    let table = table();
+    let table = table(FEATURES);
     for feature in features(&table) {
         for key in feature.keys() {
             assert!(KEYS.contains(&key.as_str()), "{}: unknown key {key}", feature["what"]);

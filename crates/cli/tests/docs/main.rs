@@ -7,6 +7,7 @@
 mod book;
 mod commands;
 mod features;
+mod headlines;
 mod markdown;
 mod shown;
 

@@ -84,6 +84,7 @@ const SCHEMES: &[(&str, usize, Shape)] = &[
     ("newreno", GREEN, Diamond),
     ("bbr", GREEN, Down),
     ("rre", GREEN, Cross),
+    ("rsfc", GREEN, Plus),
     ("tack", VERMILLION, Dot),
     ("tack-poor", VERMILLION, Square),
     ("tack-l1", VERMILLION, Triangle),

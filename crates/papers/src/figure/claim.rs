@@ -221,6 +221,8 @@ impl<M> Claim<M> {
             unit: self.unit.clone(),
             measured,
             over_seeds,
+            at: None,
+            interval: None,
             range,
             pass: verdict == Verdict::Pass,
             verdict,
@@ -311,6 +313,10 @@ pub struct ClaimOutcome {
     pub measured: Option<f64>,
     /// The least and the largest of the same over single seeds; null where there are not several.
     pub over_seeds: Option<Range>,
+    /// Of the least or largest of a grid, and of medians at one place: where it is.
+    pub at: Option<f64>,
+    /// The 95 % interval of the median over the seeds there; null where there are fewer than six.
+    pub interval: Option<Range>,
     /// In which range what is measured has to be: of claims that are missed, and of regression bounds.
     pub range: Option<Range>,
     /// The claim holds; never so of a regression bound.
@@ -348,9 +354,13 @@ impl ClaimOutcome {
         }
     }
 
-    /// What was measured, without its unit.
+    /// What was measured, without its unit; with its place and interval where it is the median of a cell.
     pub(super) fn measured_words(&self) -> String {
-        self.measured.map_or_else(|| "nothing".to_owned(), value)
+        let measured = self.measured.map_or_else(|| "nothing".to_owned(), value);
+        let interval = self.interval.map(|interval| format!("95 %: {interval}"));
+        let at = self.at.map(|at| format!("at {}", value(at)));
+        let told: Vec<String> = interval.into_iter().chain(at).collect();
+        if told.is_empty() { measured } else { format!("{measured} ({})", told.join(", ")) }
     }
 }
 

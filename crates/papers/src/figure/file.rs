@@ -10,6 +10,7 @@ use super::timeline::{self, Timeline};
 use super::transferred;
 use super::transfers::Transfers;
 use super::variant::{self, Depends, Variant};
+use tacit_runs::aggregate::{Column, Group};
 use tacit_runs::metric;
 use tacit_scenario::input::{Mismatch, Section, Tree, Value, flag, integer, numbers, one_of, text, texts};
 use tacit_scenario::scheme::{self, Scheme};
@@ -81,11 +82,21 @@ pub(super) struct Sweep {
     pub x_label: String,
     pub y_label: String,
     pub seeds: Option<u32>,
+    /// How the seeds of a place become one number.
+    pub average: Average,
     /// Its runs with something changed, beside those as they are.
     pub variants: Vec<Variant>,
     /// What is shown of the variants.
     pub depends: Option<Depends>,
     quick: Quick,
+}
+
+/// How the runs of a place, which differ in their seeds, become one number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Average {
+    Mean,
+    /// Of gains and ratios the median of those of equal seeds.
+    Median,
 }
 
 /// What `--quick` changes.
@@ -140,6 +151,34 @@ impl Sweep {
             |curve: &str| all.iter().any(|name| name == curve) && !own.iter().any(|name| name == curve);
         let variants = [measure.variant(), measure.over_variant().or(measure.variant())];
         variants.into_iter().all(made) && !measure.curves().any(is_left_out)
+    }
+
+    /// One number of the runs of a place, and half the width of its 95 % confidence interval.
+    pub fn middle(&self, runs: &Group<'_>, column: Column) -> Option<(f64, Option<f64>)> {
+        Some(match self.average {
+            Average::Mean => {
+                let mean = runs.mean(column)?;
+                (mean.mean, mean.ci95)
+            }
+            Average::Median => {
+                let median = runs.median(column)?;
+                (median.median, median.ci95())
+            }
+        })
+    }
+
+    /// The gain of the runs of a place over others, as a fraction, likewise.
+    pub fn gain(&self, runs: &Group<'_>, over: &Group<'_>, column: Column) -> Option<(f64, Option<f64>)> {
+        Some(match self.average {
+            Average::Mean => {
+                let gain = runs.gain_over(over, column)?;
+                (gain.of_means, gain.ci95)
+            }
+            Average::Median => {
+                let median = runs.median_gain_over(over, column)?;
+                (median.median, median.ci95())
+            }
+        })
     }
 
     /// What a column is called: the plotted one has a label.
@@ -505,6 +544,7 @@ fn read_sweep(section: Section<'_>) -> Result<Sweep, InputError> {
     x.finish()?;
     let quick = section.section("quick")?;
     let seeds = integer(1..=MAX_SEEDS);
+    let averages = [("mean", Average::Mean), ("median", Average::Median)];
     let best_of = read_best_of(section.section("best-of")?)?;
     if let Some(scheme) = best_of
         .iter()
@@ -529,6 +569,7 @@ fn read_sweep(section: Section<'_>) -> Result<Sweep, InputError> {
         column: section.or("column", "goodput_mbps".to_owned(), column)?,
         y_label: section.or("y-label", "goodput (Mb/s)".to_owned(), text)?,
         seeds: section.optional("seeds", &seeds)?,
+        average: section.or("average", Average::Mean, one_of(&averages))?,
         quick: Quick {
             seeds: quick.optional("seeds", &seeds)?,
             assignments: quick.or("set", Vec::new(), texts)?,

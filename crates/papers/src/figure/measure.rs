@@ -1,6 +1,8 @@
 //! What a claim measures: a number out of a figure's curves.
 
-use tacit_runs::aggregate::{Mean, gain};
+use tacit_runs::aggregate::{Mean, Median, gain};
+
+use super::claim::Range;
 use tacit_scenario::InputError;
 use tacit_scenario::input::{Section, number, one_of, text};
 
@@ -175,6 +177,32 @@ impl Measure {
         })
     }
 
+    /// Whether it takes the least or the largest of several cells.
+    pub(super) fn is_extreme(&self) -> bool {
+        self.reduction != Reduction::Mean
+    }
+
+    /// The number where `seeds` are the curves of single seeds, each with those that it measures over: from the medians of the
+    /// cells over the seeds. Of the least or largest of several cells also which cell that is.
+    pub(super) fn over_medians(&self, seeds: &[(&Curves, &Curves)]) -> Option<(f64, Option<Cell>)> {
+        let alone: Vec<Vec<(f64, f64)>> =
+            seeds.iter().map(|(own, others)| self.cells(own, others)).collect::<Option<_>>()?;
+        let places = alone.first()?.iter().map(|(x, _)| *x);
+        let median = |(index, x): (usize, f64)| {
+            let median = Median::of(alone.iter().filter_map(|cells| Some(cells.get(index)?.1)))?;
+            Some((x, median))
+        };
+        let medians: Vec<(f64, Median)> = places.enumerate().map(median).collect::<Option<_>>()?;
+        let one = self.reduce(&medians.iter().map(|(x, median)| (*x, median.median)).collect::<Vec<_>>())?;
+        let is_one = |(_, median): &&(f64, Median)| median.median.total_cmp(&one).is_eq();
+        let told = self.is_extreme() || medians.len() == 1;
+        let cell = medians.iter().find(is_one).filter(|_| told).map(|(x, median)| Cell {
+            x: *x,
+            interval: median.interval.map(|(low, high)| Range { low, high }),
+        });
+        Some((one, cell))
+    }
+
     /// The number; `None` where the curves have no such point.
     pub fn of(&self, curves: &Curves) -> Option<f64> {
         self.between(curves, curves)
@@ -182,6 +210,11 @@ impl Measure {
 
     /// The number, where the curve that it measures over is one of `others`.
     pub fn between(&self, curves: &Curves, others: &Curves) -> Option<f64> {
+        self.reduce(&self.cells(curves, others)?)
+    }
+
+    /// What it takes at each place, by x; `None` where there is a hole.
+    fn cells(&self, curves: &Curves, others: &Curves) -> Option<Vec<(f64, f64)>> {
         let column = match &self.column {
             Some(name) => curves.columns.iter().position(|column| column == name)?,
             None => 0,
@@ -192,10 +225,7 @@ impl Measure {
             Some(name) => Some(others.named(name)?),
             None => None,
         };
-        let mut values = Vec::new();
-        let mut places = Vec::new();
-        for (x, columns) in points {
-            places.push(*x);
+        let cell = |(x, columns): &(f64, Vec<Option<f64>>)| {
             let a = columns.get(column).copied().flatten()?;
             let at = self.over_x.unwrap_or(*x);
             let twin = over.map(|curve| curve.points.iter().find(|(other, _)| same(at, *other)));
@@ -203,13 +233,20 @@ impl Measure {
                 Some(point) => point?.1.get(column).copied().flatten()?,
                 None => 0.0,
             };
-            values.push(match self.operation {
+            let one = match self.operation {
                 Operation::Value | Operation::Linear => a,
                 Operation::Gain => gain(a, b) * 100.0,
                 Operation::Ratio => a / b,
                 Operation::Difference => a - b,
-            });
-        }
+            };
+            Some((*x, one))
+        };
+        points.map(cell).collect()
+    }
+
+    /// One number of those of several places.
+    fn reduce(&self, cells: &[(f64, f64)]) -> Option<f64> {
+        let (places, values): (Vec<f64>, Vec<f64>) = cells.iter().copied().unzip();
         if self.operation == Operation::Linear {
             return linearity(&places, &values);
         }
@@ -220,6 +257,15 @@ impl Measure {
         };
         one.is_finite().then_some(one)
     }
+}
+
+/// A place of a grid that a number is of.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cell {
+    /// Where it is.
+    pub x: f64,
+    /// The interval of its median over the seeds; `None` of few.
+    pub interval: Option<Range>,
 }
 
 /// R^2 of the straight line with the least squares through the points: the square of their correlation. `None` of fewer
@@ -312,6 +358,24 @@ mod tests {
         assert_eq!(measure.over_variant(), Some("half"));
         let tree = Tree::parse("test", "value = \"a\"\nover-variant = \"half\"").unwrap();
         assert!(Measure::read(Section::root("test", &tree)).is_err());
+    }
+
+    /// Over single seeds the place with the least differs: the median of each place counts, not the luckiest run.
+    #[test]
+    fn the_least_of_a_grid_is_the_median_of_a_cell() {
+        let seed = |values: [f64; 2]| Curves {
+            columns: vec!["y".into()],
+            curves: vec![Curve {
+                name: "a".into(),
+                points: vec![(1.0, vec![Some(values[0])]), (2.0, vec![Some(values[1])])],
+                ..Curve::default()
+            }],
+        };
+        let seeds = [[1.0, 9.0], [7.0, 2.0], [8.0, 6.0]].map(seed);
+        let seeds: Vec<_> = seeds.iter().map(|seed| (seed, seed)).collect();
+        let tree = Tree::parse("test", "value = \"a\"\ntake = \"least\"").unwrap();
+        let measure = Measure::read(Section::root("test", &tree)).unwrap();
+        assert_eq!(measure.over_medians(&seeds), Some((6.0, Some(Cell { x: 2.0, interval: None }))));
     }
 
     #[test]

@@ -9,9 +9,9 @@ use super::arms::{NotedAt, Points};
 use super::claim::Range;
 use super::downloads::{DownloadRuns, Samples};
 use super::draw::picture;
-use super::file::{CLIENTS, Claim, Figure, Measure, Source, Sweep};
+use super::file::{Average, CLIENTS, Claim, Figure, Measure, Source, Sweep};
 use super::live::{Live, LiveRuns};
-use super::measure::{self, Curve, Curves, same};
+use super::measure::{self, Cell, Curve, Curves, same};
 use super::results::{Making, Results};
 use super::series::Series;
 use super::table::MeasuredTable;
@@ -57,23 +57,41 @@ pub(super) struct Drawn {
     pub variants: Vec<(String, Curves)>,
     /// The same of each seed alone; nothing where there are not several.
     seeds: Vec<Self>,
+    average: Average,
     depends: Option<Dependence>,
 }
 
 impl Drawn {
     pub(super) fn new(x: String, y: String, curves: Curves) -> Self {
-        Self { x, y, curves, variants: Vec::new(), seeds: Vec::new(), depends: None }
+        let (variants, seeds) = (Vec::new(), Vec::new());
+        Self { x, y, curves, variants, seeds, average: Average::Mean, depends: None }
     }
 
-    /// The number that `measure` takes from the curves, those of its variant if it names one.
-    fn measured(&self, measure: &measure::Measure) -> Option<f64> {
+    /// The curves that `measure` is about, and those it measures over: of its variants if it names them.
+    fn of_variants(&self, measure: &measure::Measure) -> Option<(&Curves, &Curves)> {
         let of_variant = |name: Option<&str>| match name {
             None => Some(&self.curves),
             Some(name) => Some(&self.variants.iter().find(|(known, _)| known == name)?.1),
         };
         let own = of_variant(measure.variant())?;
         let other = measure.over_variant().map_or(Some(own), |name| of_variant(Some(name)))?;
-        measure.between(own, other)
+        Some((own, other))
+    }
+
+    /// The number that `measure` takes from the curves.
+    fn measured(&self, measure: &measure::Measure) -> Option<f64> {
+        Some(self.measured_at(measure)?.0)
+    }
+
+    /// The same, and of the median of one cell which one that is. The least or largest of a grid is always a median.
+    fn measured_at(&self, measure: &measure::Measure) -> Option<(f64, Option<Cell>)> {
+        let is_median = self.average == Average::Median || measure.is_extreme();
+        if self.seeds.is_empty() || !is_median {
+            let (own, other) = self.of_variants(measure)?;
+            return Some((measure.between(own, other)?, None));
+        }
+        let seeds: Option<Vec<_>> = self.seeds.iter().map(|seed| seed.of_variants(measure)).collect();
+        measure.over_medians(&seeds?)
     }
 
     /// From the least to the largest that it takes from the curves of a single seed.
@@ -238,7 +256,13 @@ fn from_curves(figure: &Figure, drawn: Drawn, quick: bool) -> Judged {
         Measure::Curves(measure) => (drawn.measured(measure), drawn.over_seeds(measure)),
         Measure::Timeline(_) => (None, None),
     };
-    let claims = claims(figure, quick, measure);
+    let mut claims = claims(figure, quick, measure);
+    for (outcome, claim) in claims.iter_mut().zip(&figure.claims) {
+        let Measure::Curves(measure) = &claim.measure else { continue };
+        if let Some((_, Some(cell))) = drawn.measured_at(measure) {
+            (outcome.at, outcome.interval) = (Some(cell.x), cell.interval);
+        }
+    }
     let table = figure.table.as_ref().map(|table| table.measured(|measure| drawn.measured(measure)));
     let svg = match &table {
         Some(table) => table_picture(&format!("{}: {}", figure.id, figure.title), &table.grid()),
@@ -373,6 +397,7 @@ fn from_sweep(figure: &Figure, sweep: &Sweep, making: Making<'_>) -> Result<Draw
     let new = |curves| Drawn::new(labels().0, labels().1, curves);
     let mut drawn = new(plain.curves);
     drawn.seeds = plain.seeds.into_iter().map(new).collect();
+    drawn.average = sweep.average;
     let mut varied = Vec::new();
     for variant in &sweep.variants {
         let made = simulate(figure, &variant.of(&sweep), Some(&variant.name), making)?;
@@ -514,9 +539,10 @@ fn curves<'a>(figure: &Figure, sweep: &Sweep, places: &[&'a [RunSummary]]) -> Cu
     let (seconds, schemes) = (second_values(sweep).len(), sweep.schemes.len());
     let group =
         |x: usize, second: usize, scheme: usize| Group::of(places[(x * seconds + second) * schemes + scheme]);
-    let mean = |group: &Group<'_>, column: &str| Some(group.mean(Column::named(column)?)?.mean);
-    let means = |group: &Group<'_>| columns.iter().map(|column| mean(group, column)).collect::<Vec<_>>();
-    let ci95 = |group: &Group<'_>| group.mean(Column::named(&sweep.column)?)?.ci95;
+    let middle = |group: &Group<'_>, column: &str| sweep.middle(group, Column::named(column)?);
+    let means =
+        |group: &Group<'_>| columns.iter().map(|column| Some(middle(group, column)?.0)).collect::<Vec<_>>();
+    let ci95 = |group: &Group<'_>| middle(group, &sweep.column)?.1;
     let curve = |name: String, group: &dyn Fn(usize) -> Group<'a>| {
         let groups: Vec<Group<'_>> = (0..sweep.axis.values.len()).map(group).collect();
         let points = sweep.axis.values.iter().copied().zip(groups.iter().map(means)).collect();

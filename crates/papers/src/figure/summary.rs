@@ -59,7 +59,8 @@ fn page(outcomes: &[Outcome], later: &[Later]) -> Result<String, InputError> {
         "# Figures and tables of the papers\n\n\
          Written by `tacit figure --all --summary docs/validation/papers.md` from whole runs, by tacit {}; what is typed\n\
          here is lost. Each row is a claim of a figure file: what the paper (or who else) says, with the tolerance of the\n\
-         file, and what was measured. A claim that is *missed* stays, with its reason and the range in which it is missed:\n\
+         file, and what was measured. Behind the least or largest of a grid stands its place, with the 95 % interval of the\n\
+         median over the seeds. A claim that is *missed* stays, with its reason and the range in which it is missed:\n\
          beyond that range it fails, whichever way. *Kept* are regression bounds: ranges that were measured here before,\n\
          which reproduce nothing. Rows of a *table* have no verdict; in brackets is the paper's number. *Later* figures\n\
          have no file yet (`{LATER_PATH}`).\n\n{}.\n",
@@ -172,7 +173,9 @@ struct Row {
 impl Row {
     /// What was measured.
     fn number(&self) -> Option<f64> {
-        self.measured.split(WITHIN).next()?.replace(',', "").parse().ok()
+        // A median's interval and place follow in brackets.
+        let number = self.measured.split(WITHIN).next()?.split(" (").next()?;
+        number.replace(',', "").parse().ok()
     }
 
     /// Whether it is about the claim of this text, which the reason follows.

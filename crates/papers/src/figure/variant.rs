@@ -150,7 +150,7 @@ impl Depends {
         let column = self.column.as_deref().unwrap_or(&sweep.column);
         let row = |(name, records): (&str, &[RunSummary])| DependenceRow {
             name: name.to_owned(),
-            cells: x.iter().map(|at| self.cell(records, column, *at)).collect(),
+            cells: x.iter().map(|at| self.cell(sweep, records, column, *at)).collect(),
         };
         let rows = runs.clone().map(row).collect();
         let measure = match &self.over {
@@ -160,22 +160,28 @@ impl Depends {
         Dependence { measure, unit: self.unit.clone(), x_label: sweep.x_label.clone(), x, rows }
     }
 
-    fn cell(&self, records: &[RunSummary], column: &str, x: f64) -> Option<DependenceCell> {
+    fn cell(
+        &self,
+        sweep: &Sweep,
+        records: &[RunSummary],
+        column: &str,
+        x: f64,
+    ) -> Option<DependenceCell> {
         let column = Column::named(column)?;
         let group =
             |scheme: &str| Group::of(records.iter().filter(|run| run.label.scheme == scheme && at_x(run, x)));
         let of = group(&self.of);
-        let mean = of.mean(column)?;
+        let (value, ci95) = sweep.middle(&of, column)?;
         let Some(over) = &self.over else {
-            return Some(DependenceCell { value: mean.mean, ci95: mean.ci95, from: None, to: None });
+            return Some(DependenceCell { value, ci95, from: None, to: None });
         };
         let over = group(over);
-        let gain = of.gain_over(&over, column)?;
+        let (gain, ci95) = sweep.gain(&of, &over, column)?;
         Some(DependenceCell {
-            value: gain.of_means * 100.0,
-            ci95: gain.ci95.map(|ci95| ci95 * 100.0),
-            from: Some(over.mean(column)?.mean),
-            to: Some(mean.mean),
+            value: gain * 100.0,
+            ci95: ci95.map(|ci95| ci95 * 100.0),
+            from: Some(sweep.middle(&over, column)?.0),
+            to: Some(value),
         })
     }
 }

@@ -21,6 +21,10 @@ pub enum Algorithm {
     Vegas,
     /// Copa (Arun and Balakrishnan 2018), default mode and TCP-competitive mode.
     Copa,
+    /// PCC Allegro (Dong et al. 2015): rates are tried, and what they bring is compared.
+    Allegro,
+    /// PCC Vivace (Dong et al. 2018): the rate follows the gradient of a utility.
+    Vivace,
     /// TCP-RRE (Leong et al., ICNP 2013): paces at the rate at which the receiver receives, read off timestamps.
     Rre(rre::Config),
     /// One that whoever uses this crate brings.

@@ -32,11 +32,11 @@ pub enum SlowStart {
     /// At ssthresh or at the first loss (RFC 5681 section 3.1).
     Standard,
     /// Also when the round-trip time rises, or the train of ACKs grows as long as half of it: HyStart
-    /// (Ha and Rhee 2011), on by default in Linux and ns-3.
+    /// (Ha and Rhee 2011), on by default in ns-3.
     #[default]
     HyStart,
     /// As [`HyStart`](Self::HyStart), and until a loss has told how much the path carries a round trip adds a twentieth of
-    /// the window at least. Linux does both.
+    /// the window at least. Linux does both by default.
     Linux,
 }
 
@@ -48,8 +48,10 @@ pub struct Config {
 }
 
 impl Config {
-    /// As in Linux.
+    /// RFC 9438 with HyStart.
     pub const USUAL: Self = Self { slow_start: SlowStart::HyStart };
+    /// As in Linux.
+    pub const LINUX: Self = Self { slow_start: SlowStart::Linux };
 }
 
 /// One congestion avoidance stage.

@@ -22,6 +22,7 @@ pub mod cubic;
 pub mod external;
 mod hystart;
 pub(crate) mod pacing;
+mod pcc;
 pub(crate) mod position;
 pub(crate) mod rate;
 mod reno;
@@ -49,6 +50,7 @@ pub(crate) enum Controller {
     TackBbr(Box<bbr::TackBbr>),
     Vegas(vegas::Vegas),
     Copa(Box<copa::Copa>),
+    Pcc(Box<pcc::Pcc>),
     Rre(Box<rre::Rre>),
     External(Box<external::Seat>),
     #[cfg(test)]
@@ -63,6 +65,8 @@ impl Controller {
             Algorithm::Cubic(own) => Self::Cubic(cubic::Cubic::new(window, own)),
             Algorithm::Vegas => Self::Vegas(vegas::Vegas::new(window)),
             Algorithm::Copa => Self::Copa(Box::new(copa::Copa::new(window))),
+            Algorithm::Allegro => Self::Pcc(Box::new(pcc::Pcc::new(window, pcc::Law::Allegro, start))),
+            Algorithm::Vivace => Self::Pcc(Box::new(pcc::Pcc::new(window, pcc::Law::Vivace, start))),
             Algorithm::Rre(own) => Self::Rre(Box::new(rre::Rre::new(window, own, start))),
             Algorithm::Bbr(own) => Self::Bbr(Box::new(bbr::Bbr::new(window, own, start))),
             Algorithm::TackBbr(own) => Self::TackBbr(Box::new(bbr::TackBbr::new(window, own, start))),
@@ -87,6 +91,7 @@ impl Controller {
             Self::TackBbr(bbr) => &bbr.window,
             Self::Vegas(vegas) => &vegas.window,
             Self::Copa(copa) => &copa.window,
+            Self::Pcc(pcc) => &pcc.window,
             Self::Rre(rre) => &rre.window,
             Self::External(seat) => &seat.window,
             #[cfg(test)]
@@ -102,6 +107,7 @@ impl Controller {
             Self::TackBbr(bbr) => &mut bbr.window,
             Self::Vegas(vegas) => &mut vegas.window,
             Self::Copa(copa) => &mut copa.window,
+            Self::Pcc(pcc) => &mut pcc.window,
             Self::Rre(rre) => &mut rre.window,
             Self::External(seat) => &mut seat.window,
             #[cfg(test)]
@@ -126,7 +132,12 @@ impl Controller {
             Self::Reno(reno) => reno.on_ack(sample),
             Self::Cubic(cubic) => cubic.on_ack(sample),
             Self::Vegas(vegas) => vegas.on_ack(sample),
-            Self::Bbr(_) | Self::TackBbr(_) | Self::Copa(_) | Self::Rre(_) | Self::External(_) => {}
+            Self::Bbr(_)
+            | Self::TackBbr(_)
+            | Self::Copa(_)
+            | Self::Pcc(_)
+            | Self::Rre(_)
+            | Self::External(_) => {}
             #[cfg(test)]
             Self::Alarm(alarm) => alarm.on_ack(sample),
         }
@@ -143,8 +154,8 @@ impl Controller {
             Self::TackBbr(bbr) => bbr.on_loss(),
             Self::Copa(copa) => copa.on_loss(),
             Self::External(seat) => seat.on_loss(flight),
-            // It hears of losses as they are found.
-            Self::Rre(_) => {}
+            // They hear of losses as they are found.
+            Self::Pcc(_) | Self::Rre(_) => {}
             #[cfg(test)]
             Self::Alarm(_) => {}
         }
@@ -157,6 +168,7 @@ impl Controller {
             Self::Bbr(bbr) => bbr.on_timeout(),
             Self::TackBbr(bbr) => bbr.on_timeout(),
             Self::Copa(copa) => copa.on_timeout(),
+            Self::Pcc(pcc) => pcc.on_timeout(),
             Self::Rre(rre) => rre.on_timeout(now),
             Self::External(seat) => seat.on_timeout(now, flight),
             _ if again => self.window_mut().collapse(),
@@ -192,8 +204,8 @@ impl Controller {
             Self::TackBbr(bbr) => bbr.on_undo(),
             Self::Copa(copa) => copa.window.cwnd = copa.window.cwnd.max(before.cwnd()),
             Self::Rre(rre) => rre.on_undo(),
-            // It sees what is delivered, and decides for itself.
-            Self::External(_) => {}
+            // They see what is delivered, and decide for themselves.
+            Self::Pcc(_) | Self::External(_) => {}
             _ => *self = before,
         }
     }
@@ -207,7 +219,15 @@ impl Controller {
     /// True for a controller that goes by what is delivered: it wants [`Self::on_delivery`], is itself only when its
     /// segments are paced, and holds to a window of its own.
     pub fn wants_delivery(&self) -> bool {
-        matches!(self, Self::Bbr(_) | Self::TackBbr(_) | Self::Copa(_) | Self::Rre(_) | Self::External(_))
+        matches!(
+            self,
+            Self::Bbr(_)
+                | Self::TackBbr(_)
+                | Self::Copa(_)
+                | Self::Pcc(_)
+                | Self::Rre(_)
+                | Self::External(_)
+        )
     }
 
     /// The pacer of a sender of `bursts` that is to pace as `pacing` says, if it is.
@@ -227,6 +247,7 @@ impl Controller {
             Self::Bbr(bbr) => bbr.on_delivery(delivery),
             Self::TackBbr(bbr) => bbr.on_delivery(delivery),
             Self::Copa(copa) => copa.on_delivery(delivery),
+            Self::Pcc(pcc) => pcc.on_delivery(delivery),
             Self::Rre(rre) => rre.on_delivery(delivery),
             Self::External(seat) => seat.on_delivery(delivery),
             _ => {}
@@ -248,6 +269,7 @@ impl Controller {
         match self {
             Self::Bbr(bbr) => bbr.in_start_up(),
             Self::TackBbr(bbr) => bbr.in_start_up(),
+            Self::Pcc(pcc) => pcc.in_start_up(),
             Self::Rre(rre) => rre.in_start_up(),
             Self::External(_) => false,
             _ => self.cwnd() < self.ssthresh(),
@@ -259,6 +281,7 @@ impl Controller {
         match self {
             Self::Bbr(bbr) => Some(bbr.state()),
             Self::TackBbr(bbr) => Some(bbr.state()),
+            Self::Pcc(pcc) => Some(pcc.state()),
             Self::Rre(rre) => Some(rre.state()),
             Self::External(_) => None,
             #[cfg(test)]
@@ -280,6 +303,7 @@ impl Controller {
             | Self::TackBbr(_)
             | Self::Vegas(_)
             | Self::Copa(_)
+            | Self::Pcc(_)
             | Self::External(_) => None,
             Self::Rre(rre) => rre.poll_timeout(),
             #[cfg(test)]
@@ -300,6 +324,7 @@ impl Controller {
             | Self::TackBbr(_)
             | Self::Vegas(_)
             | Self::Copa(_)
+            | Self::Pcc(_)
             | Self::External(_) => {}
             Self::Rre(rre) => rre.handle_timeout(now),
             #[cfg(test)]
@@ -330,6 +355,7 @@ impl Controller {
             Self::Bbr(bbr) => return Some(bbr.pacing_rate()),
             Self::TackBbr(bbr) => return Some(bbr.pacing_rate()),
             Self::Copa(copa) => return copa.pacing_rate(),
+            Self::Pcc(pcc) => return Some(pcc.pacing_rate()),
             Self::Rre(rre) => return Some(rre.pacing_rate()),
             Self::External(seat) => seat.pacing_rate(),
             _ => None,

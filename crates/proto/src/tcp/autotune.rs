@@ -12,6 +12,9 @@ pub enum ReceiveAutotuning {
     Off,
     /// It starts as configured and grows up to this.
     UpTo(Bytes),
+    /// It starts as configured and is as large as keeps the queue on the way of data short, up to this: receive-side flow
+    /// control, see `rsfc.rs`.
+    Rsfc(Bytes),
 }
 
 impl ReceiveAutotuning {
@@ -24,7 +27,7 @@ impl ReceiveAutotuning {
     pub(crate) fn largest(self, buffer: u64) -> u64 {
         match self {
             Self::Off => buffer,
-            Self::UpTo(max) => max.0.max(buffer),
+            Self::UpTo(max) | Self::Rsfc(max) => max.0.max(buffer),
         }
     }
 }

@@ -18,6 +18,7 @@ mod prr;
 mod rack;
 mod receiver;
 mod reorder;
+mod rsfc;
 mod sack;
 mod segment;
 mod sender;

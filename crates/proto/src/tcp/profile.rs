@@ -6,7 +6,7 @@ use super::config::{Config, Unstamped};
 use super::prr::Recovery;
 use super::rack::LossDetection;
 use super::undo::Undo;
-use crate::congestion::{self, Algorithm};
+use crate::congestion::{self, Algorithm, cubic};
 use crate::units::Duration;
 
 /// A set of choices to start from.
@@ -26,8 +26,8 @@ impl Profile {
             Self::Classic => Config::default(),
             Self::Linux => Config {
                 congestion: congestion::Config {
-                    // Slow start with HyStart.
-                    algorithm: Algorithm::CUBIC,
+                    // hystart = 1, and bictcp_update()'s 5 % a round trip before the first loss.
+                    algorithm: Algorithm::Cubic(cubic::Config::LINUX),
                     // tcp_slow_start() counts what was acknowledged, without a limit.
                     byte_counting_limit: u32::MAX,
                     ..congestion::Config::default()

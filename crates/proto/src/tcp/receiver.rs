@@ -5,6 +5,7 @@ use super::autotune::{Autotune, ReceiveAutotuning};
 use super::config::Config;
 use super::counters::Counters;
 use super::reorder::ReorderQueue;
+use super::rsfc::Rsfc;
 use super::segment::{SackBlocks, SackRange};
 use crate::congestion::position::Position;
 use crate::ranges::Range;
@@ -29,6 +30,13 @@ pub(crate) struct Received {
     pub finished: bool,
 }
 
+/// How the size of the buffer follows what arrives.
+#[derive(Clone, Debug)]
+enum Tuning {
+    Grows(Autotune),
+    Regulates(Rsfc),
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct Receiver {
     /// RCV.NXT.
@@ -36,8 +44,8 @@ pub(crate) struct Receiver {
     /// RCV.NXT + RCV.WND: the right edge offered, which never moves back (RFC 9293 section 3.10.7.4).
     edge: Position,
     buffer: u64,
-    /// Where the buffer grows.
-    autotune: Option<Autotune>,
+    /// Where the buffer does not stay as it is.
+    tuning: Option<Tuning>,
     /// In order but not yet read: RCV.USER.
     unread: u64,
     policy: ReadPolicy,
@@ -62,10 +70,7 @@ impl Receiver {
             rcv_nxt: Position::default(),
             edge: Position::default(),
             buffer: config.receive_buffer.0,
-            autotune: match config.receive_autotuning {
-                ReceiveAutotuning::Off => None,
-                growing => Some(Autotune::new(growing.largest(config.receive_buffer.0), config.mss().into())),
-            },
+            tuning: tuning(config),
             unread: 0,
             policy,
             reorder: ReorderQueue::default(),
@@ -92,21 +97,22 @@ impl Receiver {
     /// True when [`tune`](Self::tune) wants to be told of data.
     #[inline]
     pub fn tunes(&self) -> bool {
-        self.autotune.is_some()
+        self.tuning.is_some()
     }
 
-    /// Data has arrived; its timestamp echoes what was sent `echoed` ago.
-    pub fn tune(&mut self, now: Instant, echoed: Option<Duration>) {
+    /// Data has arrived, sent when the peer's clock showed `stamp`; its timestamp echoes what was sent `echoed` ago.
+    pub fn tune(&mut self, now: Instant, stamp: Option<u32>, echoed: Option<Duration>) {
         let (nxt, edge, buffer) = (self.rcv_nxt, self.edge, self.buffer);
-        if let Some(tuning) = &mut self.autotune
-            && let Some(grown) = tuning.on_data(now, nxt, edge, echoed, buffer)
-        {
-            self.buffer = grown;
-        }
+        let wanted = match &mut self.tuning {
+            Some(Tuning::Grows(tuning)) => tuning.on_data(now, nxt, edge, echoed, buffer),
+            Some(Tuning::Regulates(rsfc)) => rsfc.on_data(now, nxt, stamp, echoed),
+            None => None,
+        };
+        self.buffer = wanted.unwrap_or(buffer);
     }
 
     fn note_taken(&mut self, octets: u64) {
-        if let Some(tuning) = &mut self.autotune {
+        if let Some(Tuning::Grows(tuning)) = &mut self.tuning {
             tuning.on_taken(octets);
         }
     }
@@ -248,7 +254,7 @@ impl Receiver {
         self.reorder.is_empty()
             && self.fin_at.is_none()
             && self.rcv_nxt + u64::from(len) <= self.edge
-            && self.autotune.is_none()
+            && self.tuning.is_none()
             && !self.acks.wants_rtt()
     }
 
@@ -308,6 +314,15 @@ impl Receiver {
         let growth = self.room_edge().saturating_since(self.edge);
         let enough = if self.window() == 0 { self.mss } else { 2 * self.mss };
         (taken, taken > 0 && growth >= enough.min(self.buffer / 2).max(1))
+    }
+}
+
+fn tuning(config: &Config) -> Option<Tuning> {
+    let (max, mss) = (config.receive_autotuning.largest(config.receive_buffer.0), config.mss().into());
+    match config.receive_autotuning {
+        ReceiveAutotuning::Off => None,
+        ReceiveAutotuning::UpTo(_) => Some(Tuning::Grows(Autotune::new(max, mss))),
+        ReceiveAutotuning::Rsfc(_) => Some(Tuning::Regulates(Rsfc::new(max, mss))),
     }
 }
 

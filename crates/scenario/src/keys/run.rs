@@ -37,6 +37,7 @@ pub(crate) const fn usual() -> RunPlan {
     RunPlan {
         duration: Duration::from_secs(14),
         measure_from: Duration::from_millis(3_500),
+        start_spread: Duration::ZERO,
         seeds: 10,
         sample_interval: Some(Duration::from_millis(500)),
     }
@@ -61,6 +62,13 @@ pub(crate) const RUN: Keys<RunPlan> = &[
         meaning: "start of the measured window, before `duration`; a base's value is ignored if the run is made \
                   shorter",
         of: |run| &mut run.measure_from,
+    },
+    &Run {
+        name: "start-spread",
+        kind: ANY_TIME,
+        usual: Usual::Field,
+        meaning: "flows start up to so much later than they would, each by a draw of its own",
+        of: |run| &mut run.start_spread,
     },
     &Run {
         name: "seeds",

@@ -10,8 +10,8 @@ use super::{Field, Keys, Usual};
 use crate::tack::{AckRule, TackPlan};
 
 /// The one that TACK was designed with, and what TCP has but TCP-RRE, which reads TCP's timestamps.
-const CONTROLS: [(&str, Algorithm); TCP_CONTROLS.len()] = {
-    let [cubic, newreno, bbr, vegas, copa, _] = TCP_CONTROLS;
+const CONTROLS: [(&str, Algorithm); 6] = {
+    let [cubic, newreno, bbr, vegas, copa, ..] = TCP_CONTROLS;
     [("tack-bbr", Algorithm::TACK_BBR), cubic, newreno, bbr, vegas, copa]
 };
 

@@ -7,7 +7,7 @@ use tacit_proto::congestion::cubic::SlowStart;
 use tacit_proto::congestion::{Algorithm, Pacing};
 use tacit_proto::packet::IpVersion;
 use tacit_proto::tcp::{AckPolicy, Config, LossDetection, Profile, Recovery, Undo};
-use tacit_proto::units::Duration;
+use tacit_proto::units::{Bytes, Duration};
 
 use super::kind::{ANY_TIME, Choice, Flag, Kind as _, NONE, OrNone, Own, Size, Span, Whole, or, quoted};
 use super::{Field, Key, Keys, Usual};
@@ -23,13 +23,15 @@ pub(crate) const PROFILE: Key<Choice<Profile>> = Key {
 pub(crate) const MTU: &str = "mtu";
 
 /// Each controller as it is usual.
-pub(super) const CONTROLS: [(&str, Algorithm); 6] = [
+pub(super) const CONTROLS: [(&str, Algorithm); 8] = [
     ("cubic", Algorithm::CUBIC),
     ("newreno", Algorithm::NewReno),
     ("bbr", Algorithm::BBR),
     ("vegas", Algorithm::Vegas),
     ("copa", Algorithm::Copa),
     ("rre", Algorithm::RRE),
+    ("allegro", Algorithm::Allegro),
+    ("vivace", Algorithm::Vivace),
 ];
 
 /// What a controller can choose are keys of their own.
@@ -37,7 +39,7 @@ pub(crate) const CONGESTION: Key<Choice<Algorithm>> = Key {
     name: "congestion",
     kind: Choice(&CONTROLS),
     usual: Usual::Is("\"cubic\""),
-    meaning: "congestion control; BBR is version 1, `rre` is TCP-RRE",
+    meaning: "congestion control; BBR is version 1, `rre` is TCP-RRE, `allegro` and `vivace` are PCC's",
 };
 
 /// What `tcp.congestion` calls `algorithm`, whatever it chose, as TOML.
@@ -85,19 +87,36 @@ const TARGET: Span = Span::between(Duration::from_millis(1), Duration::from_secs
 /// Bounds of both buffers.
 pub(crate) const BUFFER: Size = Size(4_096, 1 << 30);
 
-/// `None` is `"auto"`.
-pub(crate) const RECEIVE_BUFFER: Key<Own<Option<tacit_proto::units::Bytes>>> = Key {
+/// `receive-buffer`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReceiveBuffer {
+    Size(Bytes),
+    Auto,
+    Rsfc,
+}
+
+pub(crate) const RECEIVE_BUFFER: Key<Own<ReceiveBuffer>> = Key {
     name: "receive-buffer",
     kind: Own {
         read: |value| match value {
-            Value::Text(text) if text == "auto" => Ok(None),
-            other => BUFFER.read(other).map(Some).map_err(|mismatch| or(mismatch, "\"auto\"")),
+            Value::Text(text) if text == "auto" => Ok(ReceiveBuffer::Auto),
+            Value::Text(text) if text == "rsfc" => Ok(ReceiveBuffer::Rsfc),
+            other => BUFFER
+                .read(other)
+                .map(ReceiveBuffer::Size)
+                .map_err(|mismatch| or(mismatch, "`\"auto\"` or `\"rsfc\"`")),
         },
-        write: |size| size.as_ref().map_or_else(|| "\"auto\"".to_owned(), |size| BUFFER.write(size)),
-        allowed: "4 KiB to 1 GiB, or `\"auto\"`",
+        write: |size| match size {
+            ReceiveBuffer::Size(size) => BUFFER.write(size),
+            ReceiveBuffer::Auto => quoted("auto"),
+            ReceiveBuffer::Rsfc => quoted("rsfc"),
+        },
+        allowed: "4 KiB to 1 GiB, `\"auto\"` or `\"rsfc\"`",
     },
     usual: Usual::Is("\"4 MiB\""),
-    meaning: "`auto` starts with 128 KiB and grows to twice the data of a round trip",
+    meaning: "`auto` starts with 128 KiB and grows to twice the data of a round trip; `rsfc` keeps the queue on the way of \
+              data short by the window that it offers: receive-side flow control, which needs timestamps. Scheme `rsfc` \
+              changes it",
 };
 
 pub(crate) const RECEIVE_BUFFER_MAX: Key<Size> = Key {

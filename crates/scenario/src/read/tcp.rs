@@ -8,7 +8,7 @@ use tacit_proto::units::{Bytes, Duration};
 use super::MAX_WIFI_PACKET;
 use crate::error::InputError;
 use crate::input::{Section, byte_count, within};
-use crate::keys::tcp::Policy;
+use crate::keys::tcp::{Policy, ReceiveBuffer};
 use crate::keys::{fill, tcp as keys};
 
 /// Smallest MTU with room for headers, options and payload, and that of IPv6 (RFC 8200 section 5).
@@ -26,16 +26,18 @@ pub(super) fn tcp_section(
     config.mtu = section.or(keys::MTU, config.mtu, within(smallest..=largest, byte_count))?;
     (config.receive_buffer, config.receive_autotuning) = receive_buffer(&section, &usual)?;
     let rre = rre::Config { target: keys::RRE_TARGET.given(&section)?.flatten() };
-    config.congestion.algorithm = algorithm(&section, usual.congestion.algorithm, rre)?;
+    let cubic = cubic_choices(&section, usual.congestion.algorithm)?;
+    config.congestion.algorithm = algorithm(&section, usual.congestion.algorithm, cubic, rre)?;
     let delayed_acks = delayed_acks(&section)?;
     config.ack_policy = ack_policy(&section, usual.ack_policy, delayed_acks)?;
     section.finish()?;
-    Ok((config, ForSchemes { delayed_acks, rre }))
+    Ok((config, ForSchemes { delayed_acks, cubic, rre }))
 }
 
 /// What schemes need of the section that its configuration need not hold.
 pub(super) struct ForSchemes {
     pub delayed_acks: DelayedAcks,
+    pub cubic: cubic::Config,
     pub rre: rre::Config,
 }
 
@@ -47,24 +49,41 @@ fn receive_buffer(
     let growing = (ReceiveAutotuning::LINUX_START, ReceiveAutotuning::LINUX);
     let (start, autotuning) = match keys::RECEIVE_BUFFER.given(section)? {
         None => (usual.receive_buffer, usual.receive_autotuning),
-        Some(None) => growing,
-        Some(Some(size)) => (size, ReceiveAutotuning::Off),
+        Some(ReceiveBuffer::Auto) => growing,
+        Some(ReceiveBuffer::Rsfc) => (ReceiveAutotuning::LINUX_START, ReceiveAutotuning::RSFC),
+        Some(ReceiveBuffer::Size(size)) => (size, ReceiveAutotuning::Off),
     };
     match (autotuning, keys::RECEIVE_BUFFER_MAX.given(section)?) {
         (ReceiveAutotuning::Off, Some(_)) => {
-            Err(section.error(keys::RECEIVE_BUFFER_MAX.name, "only where receive-buffer is \"auto\""))
+            Err(section.error(keys::RECEIVE_BUFFER_MAX.name, "only where receive-buffer is \"auto\" or \"rsfc\""))
         }
         (ReceiveAutotuning::UpTo(_), Some(max)) => {
             Ok((Bytes(start.0.min(max.0)), ReceiveAutotuning::UpTo(max)))
+        }
+        (ReceiveAutotuning::Rsfc(_), Some(max)) => {
+            Ok((Bytes(start.0.min(max.0)), ReceiveAutotuning::Rsfc(max)))
         }
         _ => Ok((start, autotuning)),
     }
 }
 
+/// CUBIC's choices. `usual` is the profile's controller.
+fn cubic_choices(section: &Section<'_>, usual: Algorithm) -> Result<cubic::Config, InputError> {
+    let usual = match usual {
+        Algorithm::Cubic(own) => own,
+        _ => cubic::Config::USUAL,
+    };
+    Ok(cubic::Config { slow_start: keys::SLOW_START.or(section, usual.slow_start)? })
+}
+
 /// Every controller's choices are read, whichever is chosen.
-fn algorithm(section: &Section<'_>, usual: Algorithm, rre: rre::Config) -> Result<Algorithm, InputError> {
+fn algorithm(
+    section: &Section<'_>,
+    usual: Algorithm,
+    cubic: cubic::Config,
+    rre: rre::Config,
+) -> Result<Algorithm, InputError> {
     let algorithm = keys::CONGESTION.or(section, usual)?;
-    let cubic = cubic::Config { slow_start: keys::SLOW_START.or(section, cubic::Config::USUAL.slow_start)? };
     let bbr = bbr::Config { policer: keys::BBR_POLICER.or(section, bbr::Config::USUAL.policer)? };
     Ok(match algorithm {
         Algorithm::Rre(_) => Algorithm::Rre(rre),

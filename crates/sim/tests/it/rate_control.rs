@@ -5,10 +5,10 @@ use tacit_link::loss::Loss;
 use tacit_link::queue::QueueLimit;
 use tacit_link::wifi::phy::Standard;
 use tacit_proto::congestion::Algorithm;
-use tacit_proto::tcp;
+use tacit_proto::{tcp, transport};
 use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
 use tacit_sim::record::{Outcome, SeriesPoint};
-use tacit_sim::setup::FlowSetup;
+use tacit_sim::setup::{FlowSetup, Traffic};
 use tacit_sim::{Setup, run};
 
 const RATE: BitRate = BitRate::from_mbps(20);
@@ -145,6 +145,38 @@ fn copa_keeps_the_pipe_full_and_the_queue_short() {
     assert!(used > 0.95);
     assert!((40.6..44.0).contains(&rtt), "{rtt}");
     assert_eq!(dropped, 0);
+}
+
+/// Allegro minds losses beyond 5 %, and no queue; Vivace's utility counts what the queue grows by.
+#[test]
+fn pcc_fills_a_link_and_vivace_keeps_its_queue_short() {
+    let (allegro, _, _) = alone(Algorithm::Allegro);
+    let (vivace, rtt, _) = alone(Algorithm::Vivace);
+    assert!(allegro > 0.9, "{allegro}");
+    assert!(vivace > 0.8, "{vivace}");
+    assert!(rtt < 60.0, "{rtt}");
+}
+
+/// CUBIC fills five products of queue, 200 ms; its receiver keeps 50 ms of them.
+#[test]
+fn a_regulated_upload_fills_the_link_and_leaves_the_queue_short() {
+    let regulated = |receive_autotuning| {
+        let mut setup = bottleneck(&[Algorithm::CUBIC], 5 * BDP, secs(30), secs(5));
+        for flow in &mut setup.flows {
+            let Traffic::Connection { config: transport::Config::Tcp(config), .. } = &mut flow.traffic else {
+                panic!("TCP")
+            };
+            config.receive_autotuning = receive_autotuning;
+        }
+        setup.sample_interval = Some(Duration::from_millis(50));
+        let outcome = run(&setup).unwrap();
+        (utilisation(&outcome), mean_rtt_ms(&outcome, secs(5)))
+    };
+    let (_, long) = regulated(tcp::ReceiveAutotuning::LINUX);
+    let (used, short) = regulated(tcp::ReceiveAutotuning::RSFC);
+    println!("round trips of {long:.0} and {short:.0} ms, utilisation {used:.3}");
+    assert!(used > 0.95, "{used}");
+    assert!(long > 150.0 && short < 140.0, "{long} {short}");
 }
 
 #[test]

@@ -445,7 +445,8 @@ impl Connection {
         let received = self.receiver.receive(now, placed.seq, placed.end, placed.fin, &mut self.counters);
         if self.receiver.tunes() {
             let echoed = self.echoed(now, placed);
-            self.receiver.tune(now, echoed);
+            let stamp = placed.segment.timestamps.map(|stamps| stamps.value);
+            self.receiver.tune(now, stamp, echoed);
         }
         self.schedule_ack(received.ack);
         if received.finished {

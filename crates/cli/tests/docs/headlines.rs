@@ -1,0 +1,95 @@
+//! Pages of the systems have a table of what their headline depends on, written from `docs/validation/headlines.toml` and from
+//! the numbers of `papers.md`.
+
+use std::fmt::Write as _;
+use std::fs;
+
+use crate::features::{self, Table, tables, text};
+use crate::root;
+
+/// Between these lines of a page stands its table.
+const BEGIN: &str = "<!-- written by a test from docs/validation/headlines.toml -->\n";
+const END: &str = "<!-- end -->\n";
+
+/// What papers.md has measured of a claim of a figure, with its interval; `None` where it was not made.
+fn measured(papers: &str, figure: &str, claim: &str) -> Option<String> {
+    let mut current = "";
+    for row in papers.lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |")) {
+        let cells: Vec<&str> = row.split(" | ").collect();
+        let [id, text, _, number, _] = cells[..] else { continue };
+        let id = id.trim_matches([' ', '|']);
+        if !id.is_empty() {
+            current = id;
+        }
+        let is_it = text.strip_prefix(claim).is_some_and(|rest| rest.is_empty() || rest.starts_with("; "));
+        if current == figure && is_it {
+            return Some(number.split(", within").next().unwrap_or(number).to_owned());
+        }
+    }
+    None
+}
+
+fn table(system: &Table, papers: &str) -> String {
+    let mut table = format!("\n| set-up | {} | claim of |\n|---|---|---|\n", text(system, "number"));
+    for row in tables(system, "rows") {
+        let (figure, claim) = (text(row, "figure"), text(row, "claim"));
+        let number = measured(papers, figure, claim).unwrap_or_else(|| "not made yet".to_owned());
+        let _ = writeln!(table, "| {} | {number} | `{figure}` |", text(row, "setting"));
+    }
+    table + "\n"
+}
+
+/// The page with its table in place of the one that it has.
+fn with_table(page: &str, table: &str) -> Option<String> {
+    let (before, rest) = page.split_once(BEGIN)?;
+    let (_, after) = rest.split_once(END)?;
+    Some(format!("{before}{BEGIN}{table}{END}{after}"))
+}
+
+#[test]
+fn the_page_of_each_system_says_what_its_headline_depends_on() {
+    let papers = fs::read_to_string(root().join("docs/validation/papers.md")).unwrap();
+    let headlines = features::table("docs/validation/headlines.toml");
+    for system in tables(&headlines, "system") {
+        let path = root().join(text(system, "page"));
+        let page = fs::read_to_string(&path).unwrap();
+        let wanted = with_table(&page, &table(system, &papers))
+            .unwrap_or_else(|| panic!("{}: no {BEGIN:?} and {END:?}", path.display()));
+        if std::env::var_os("TACIT_WRITE_DOCS").is_some() {
+            fs::write(&path, wanted).unwrap();
+        } else {
+            assert!(page == wanted, "{}: TACIT_WRITE_DOCS=1 writes its table anew", path.display());
+        }
+    }
+}
+
+/// Rows name claims that the figures' files have, so that a table cannot wait for a number that never comes.
+#[test]
+fn rows_of_headlines_are_claims_of_figures() {
+    let headlines = features::table("docs/validation/headlines.toml");
+    for row in tables(&headlines, "system").into_iter().flat_map(|system| tables(system, "rows")) {
+        let (figure, claim) = (text(row, "figure"), text(row, "claim"));
+        let file = fs::read_to_string(root().join(format!("figures/{figure}.toml"))).unwrap();
+        assert!(file.contains(&format!("text = \"{claim}\"")), "{figure} has no claim {claim:?}");
+    }
+}
+
+/// What the README tells first is what the page tells first.
+#[test]
+fn headlines_of_the_readme_are_those_of_the_pages() {
+    let papers = fs::read_to_string(root().join("docs/validation/papers.md")).unwrap();
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    for system in tables(&features::table("docs/validation/headlines.toml"), "system") {
+        let is_headline = |row: &&Table| row.get("headline").is_some();
+        for row in tables(system, "rows").iter().filter(|row| is_headline(row)) {
+            let number = measured(&papers, text(row, "figure"), text(row, "claim"));
+            // As the README rounds it: to a decimal, or two of factors.
+            let Some(number) = number.and_then(|number| number.split(' ').next()?.parse::<f64>().ok()) else {
+                continue;
+            };
+            let decimals = if text(system, "number").contains("times") { 2 } else { 1 };
+            let told = format!("{number:.decimals$}");
+            assert!(readme.contains(&told), "README.md does not say {told}: {}", text(row, "setting"));
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Monitor intervals: what became of the data that was sent at one rate.
+
+use super::fixed::ONE;
+use crate::units::{BitRate, Bytes, Duration, Instant};
+
+/// What an interval is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// Sending at the rate of the start-up, of this generation.
+    Start(u32),
+    /// Trying a rate: the how manieth of a trial, and whether it is the higher one.
+    Trial { place: u8, higher: bool },
+    /// Sending at a rate that was moved to.
+    Move,
+    /// Sending while results come.
+    Hold,
+}
+
+/// Data sent within a time at one rate.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Interval {
+    pub purpose: Purpose,
+    pub rate: BitRate,
+    pub start: Instant,
+    /// When the next one began or is to begin.
+    pub end: Instant,
+    acked: u64,
+    lost: u64,
+    /// Sums for the line through round-trip times over the time at which their packets were sent, both in microseconds.
+    slope: Slope,
+}
+
+/// A line with the least squares.
+#[derive(Clone, Copy, Debug, Default)]
+struct Slope {
+    count: i128,
+    x: i128,
+    y: i128,
+    xx: i128,
+    xy: i128,
+}
+
+/// What an interval came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Report {
+    pub purpose: Purpose,
+    /// The rate at which data was sent: the interval's, or less where something else held the sender back.
+    pub rate: BitRate,
+    /// The share of it that was lost, with the bits of fixed point.
+    pub loss: i64,
+    /// By how much the round-trip time grew in the time of the interval: a ratio, with the bits of fixed point.
+    pub rtt_gradient: i64,
+}
+
+impl Interval {
+    pub fn new(purpose: Purpose, rate: BitRate, start: Instant, length: Duration) -> Self {
+        Self { purpose, rate, start, end: start + length, acked: 0, lost: 0, slope: Slope::default() }
+    }
+
+    /// Of data sent within it at `sent_at` `acked` octets arrived, and `lost` are held lost.
+    pub fn note(&mut self, sent_at: Instant, rtt: Duration, acked: u64, lost: u64) {
+        self.acked += acked;
+        self.lost += lost;
+        let (x, y) = (sent_at.saturating_since(self.start), rtt);
+        let (x, y) = (i128::from(x.as_nanos() / 1_000), i128::from(y.as_nanos() / 1_000));
+        let slope = &mut self.slope;
+        slope.count += 1;
+        slope.x += x;
+        slope.y += y;
+        slope.xx += x * x;
+        slope.xy += x * y;
+    }
+
+    pub fn report(&self) -> Report {
+        let sent = self.acked + self.lost;
+        let actual = BitRate::from_amount(Bytes(sent), self.end.saturating_since(self.start));
+        // A packet more or less is no other rate: an interval may have ten of them.
+        let held_back = actual.filter(|actual| actual.as_bps() < self.rate.as_bps() / 10 * 8);
+        let loss = if sent == 0 { 0 } else { (u128::from(self.lost) << 16) / u128::from(sent) };
+        Report {
+            purpose: self.purpose,
+            rate: held_back.unwrap_or(self.rate),
+            loss: loss as i64,
+            rtt_gradient: self.slope.gradient(),
+        }
+    }
+}
+
+impl Slope {
+    fn gradient(&self) -> i64 {
+        let spread = self.count * self.xx - self.x * self.x;
+        if spread <= 0 {
+            return 0;
+        }
+        let gradient = (self.count * self.xy - self.x * self.y) * i128::from(ONE) / spread;
+        // Steeper than a queue can make it: twice the rate of a link fills it by a second each second.
+        gradient.clamp(-16 * i128::from(ONE), 16 * i128::from(ONE)) as i64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: fn(u64) -> Duration = Duration::from_millis;
+
+    /// 100 packets of 1250 octets in 100 ms are 10 Mb/s; round trips grow by 0.1 ms a millisecond.
+    #[test]
+    fn an_interval_reports_its_rate_losses_and_the_slope_of_its_round_trips() {
+        let start = Instant::ZERO + MS(1_000);
+        let mut interval = Interval::new(Purpose::Hold, BitRate::from_mbps(10), start, MS(100));
+        for packet in 0..100 {
+            let lost = if packet % 10 == 0 { 1_250 } else { 0 };
+            let rtt = MS(50) + Duration::from_micros(100 * packet);
+            interval.note(start + MS(packet), rtt, 1_250 - lost, lost);
+        }
+        let report = interval.report();
+        assert_eq!(report.rate, BitRate::from_mbps(10));
+        assert_eq!(report.loss, ONE / 10);
+        assert!((report.rtt_gradient - ONE / 10).abs() < 10, "{report:?}");
+    }
+
+    #[test]
+    fn a_sender_that_was_held_back_reports_what_it_sent() {
+        let start = Instant::ZERO;
+        let mut interval = Interval::new(Purpose::Hold, BitRate::from_mbps(10), start, MS(100));
+        interval.note(start, MS(50), 12_500, 0);
+        assert_eq!(interval.report().rate, BitRate::from_mbps(1));
+    }
+}

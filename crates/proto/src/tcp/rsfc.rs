@@ -1,0 +1,208 @@
+//! Receive-side flow control: the receiver of data keeps the queue on its way short with the window that it offers (Xu, Leong,
+//! Leong and Razeen, "Dynamic regulation of mobile 3G/HSPA uplink buffer with receiver-side flow control", ICNP 2012).
+//!
+//! Of the paper's mechanism the slides of TCP-RRE name the signal alone: the relative delay between both ends' clocks, read off TCP
+//! timestamps, less its smallest, is the time that data waits in the queue. Numbers here are our own.
+
+use crate::congestion::position::Position;
+use crate::units::{Bytes, Duration, Instant};
+
+/// The wait that the window aims at.
+const TARGET: Duration = Duration::from_millis(50);
+/// Waits beyond this shrink the window.
+const MOST: Duration = Duration::from_millis(100);
+/// What a window gains, above what the rate and the target ask for, while the wait is short, and loses while it is long:
+/// a quarter. It finds rates that grow.
+const STEP: u64 = 4;
+/// Shortest time over which a rate is measured, and how much of the last rate stays in the next.
+const SPAN_MIN: Duration = Duration::from_millis(100);
+/// Least window in segments: two, so that delayed ACKs are not waited for, and two that make up for a loss.
+const MIN_SEGMENTS: u64 = 4;
+/// The smallest relative delay and round trip are those of so long: clocks drift, and paths change.
+const FORGET: Duration = Duration::from_secs(30);
+/// Each so often the window is the least for the time of a few round trips, so that the queue empties: a flow that found others' data
+/// in it takes that for the path's own delay, and leaves the others little (LEDBAT++ does likewise,
+/// draft-irtf-iccrg-ledbat-plus-plus).
+const DRAIN_EVERY: Duration = Duration::from_secs(10);
+/// A tick of the sender's clock, as Linux has it.
+const TICK: Duration = Duration::from_millis(1);
+
+/// The smallest of lately, in two halves of the time in which it is forgotten.
+#[derive(Clone, Copy, Debug, Default)]
+struct Smallest {
+    before: Option<i64>,
+    now: Option<i64>,
+    since: Instant,
+}
+
+impl Smallest {
+    fn note(&mut self, now: Instant, value: i64) -> i64 {
+        if now.saturating_since(self.since) > FORGET / 2 {
+            (self.before, self.now, self.since) = (self.now, None, now);
+        }
+        let least = self.now.map_or(value, |least| least.min(value));
+        self.now = Some(least);
+        self.before.map_or(least, |before| before.min(least))
+    }
+}
+
+/// What the receiver knows of the way to it.
+#[derive(Clone, Debug)]
+pub(crate) struct Rsfc {
+    max: u64,
+    mss: u64,
+    /// What the sender's clock showed first; relative delays count from there.
+    first_stamp: Option<u32>,
+    delay: Smallest,
+    rtt: Smallest,
+    /// The least wait in the span under way, in microseconds.
+    wait_us: Option<i64>,
+    span: (Instant, Position),
+    /// Octets per second, once measured.
+    rate: Option<u64>,
+    /// The window offered last, and when it is the least next, or until when it is.
+    window: u64,
+    drain_at: Instant,
+    drain_until: Option<Instant>,
+}
+
+impl Rsfc {
+    pub fn new(max: u64, mss: u64) -> Self {
+        Self {
+            max,
+            mss,
+            first_stamp: None,
+            delay: Smallest::default(),
+            rtt: Smallest::default(),
+            wait_us: None,
+            span: (Instant::ZERO, Position::default()),
+            rate: None,
+            window: max,
+            drain_at: Instant::ZERO,
+            drain_until: None,
+        }
+    }
+
+    /// Data arrived in order up to `rcv_nxt`, sent when the sender's clock showed `stamp`, in answer to what went `echoed` ago.
+    /// Returns the window to offer from here on, once a span has ended.
+    pub fn on_data(
+        &mut self,
+        now: Instant,
+        rcv_nxt: Position,
+        stamp: Option<u32>,
+        echoed: Option<Duration>,
+    ) -> Option<u64> {
+        let stamp = stamp?;
+        let micros = |span: Duration| (span.as_nanos() / 1_000) as i64;
+        let first = *self.first_stamp.get_or_insert(stamp);
+        let ticks = i64::from(stamp.wrapping_sub(first) as i32);
+        let delay = micros(now.saturating_since(Instant::ZERO)) - ticks * micros(TICK);
+        let wait = delay - self.delay.note(now, delay);
+        self.wait_us = Some(self.wait_us.map_or(wait, |least| least.min(wait)));
+        let rtt = echoed.map(|echoed| self.rtt.note(now, micros(echoed)))?;
+        if let Some(until) = self.drain_until {
+            return self.drain(now, rcv_nxt, until);
+        }
+        let (since, from) = self.span;
+        let span = now.saturating_since(since);
+        if span < SPAN_MIN.max(Duration::from_micros(rtt as u64)) {
+            return None;
+        }
+        let is_first = since == Instant::ZERO;
+        self.span = (now, rcv_nxt);
+        let wait = self.wait_us.take()?;
+        if is_first {
+            self.drain_at = now + DRAIN_EVERY;
+            return None;
+        }
+        if now >= self.drain_at {
+            // What is on the way arrives within a round trip and the wait; as long again shows the path without it.
+            self.drain_until = Some(now + Duration::from_micros((rtt + wait) as u64) * 2);
+            return Some(MIN_SEGMENTS * self.mss);
+        }
+        let arrived = rcv_nxt.saturating_since(from);
+        let measured = (u128::from(arrived) * 1_000_000_000 / u128::from(span.as_nanos())) as u64;
+        let rate = self.rate.map_or(measured, |rate| rate / 2 + measured / 2);
+        self.rate = Some(rate);
+        let wanted = Duration::from_micros(rtt as u64) + TARGET;
+        let window = (u128::from(rate) * u128::from(wanted.as_nanos()) / 1_000_000_000) as u64;
+        let window = if wait < micros(TARGET) {
+            window + window / STEP
+        } else if wait > micros(MOST) {
+            window - window / STEP
+        } else {
+            window
+        };
+        self.window = window.clamp(MIN_SEGMENTS * self.mss, self.max);
+        Some(self.window)
+    }
+
+    /// The queue is being emptied until `until`: the window that was offered before follows, and rates are measured again.
+    fn drain(&mut self, now: Instant, rcv_nxt: Position, until: Instant) -> Option<u64> {
+        self.wait_us = None;
+        self.span = (now, rcv_nxt);
+        if now < until {
+            return None;
+        }
+        self.drain_until = None;
+        self.drain_at = now + DRAIN_EVERY;
+        Some(self.window)
+    }
+}
+
+impl super::ReceiveAutotuning {
+    /// Receive-side flow control with as much room as Linux has.
+    pub const RSFC: Self = Self::Rsfc(Bytes(6 << 20));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::congestion::position::at;
+
+    const MSS: u64 = 1_000;
+    const MS: fn(u64) -> Duration = Duration::from_millis;
+
+    /// 1 MB/s arrives for a second, each packet after `wait` in the queue (the first after none), with round trips of 50 ms
+    /// beside that; the last window offered.
+    fn window(wait: Duration) -> u64 {
+        let mut rsfc = Rsfc::new(1 << 20, MSS);
+        let mut offered = None;
+        for packet in 0..1_000 {
+            let waited = if packet == 0 { Duration::ZERO } else { wait };
+            let now = Instant::ZERO + MS(1_000 + packet) + waited;
+            let window = rsfc.on_data(now, at(packet * MSS), Some(packet as u32), Some(MS(50) + waited));
+            offered = window.or(offered);
+        }
+        offered.unwrap()
+    }
+
+    /// The rate times the round trip and the target, 100 kB, and a quarter more or less.
+    #[test]
+    fn the_window_grows_beyond_the_rate_while_the_queue_is_short_and_shrinks_while_it_is_long() {
+        let close = |window: u64, expected: u64| {
+            assert!(window.abs_diff(expected) < expected / 50, "{window} {expected}");
+        };
+        close(window(MS(10)), 125_000);
+        close(window(MS(70)), 100_000);
+        close(window(MS(200)), 75_000);
+    }
+
+    #[test]
+    fn every_ten_seconds_the_window_lets_the_queue_empty() {
+        let mut rsfc = Rsfc::new(1 << 20, MSS);
+        let mut windows = Vec::new();
+        for packet in 0..12_000 {
+            let now = Instant::ZERO + MS(1_000 + packet);
+            windows.extend(rsfc.on_data(now, at(packet * MSS), Some(packet as u32), Some(MS(50))));
+        }
+        assert_eq!(windows.iter().filter(|window| **window == MIN_SEGMENTS * MSS).count(), 1, "{windows:?}");
+        assert_eq!(windows.last(), Some(&125_000));
+    }
+
+    #[test]
+    fn no_window_without_clocks() {
+        let mut rsfc = Rsfc::new(1 << 20, MSS);
+        assert_eq!(rsfc.on_data(Instant::ZERO + MS(1_000), at(0), None, Some(MS(50))), None);
+    }
+}
