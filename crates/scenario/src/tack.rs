@@ -61,11 +61,12 @@ impl From<Config> for TackPlan {
     }
 }
 
-/// Full-sized packets per ACK that a rule counts: those of [`AckClock::USUAL`] and [`AckClock::PAPER`], and TCP's two.
+/// Full-sized packets per ACK where the scenario does not say: TCP's two for delayed ACKs (RFC 9293 section 3.8.6.3).
 fn usual_every(rule: AckRule) -> u8 {
     match rule {
-        AckRule::Tack => 16,
-        AckRule::Paper | AckRule::Delayed => 2,
+        AckRule::Tack => AckClock::USUAL.every(),
+        AckRule::Paper => AckClock::PAPER.every(),
+        AckRule::Delayed => 2,
     }
 }
 

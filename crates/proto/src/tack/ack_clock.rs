@@ -215,14 +215,15 @@ impl Clock {
         Bytes(self.bursts.burst())
     }
 
-    fn is_tack(&self) -> bool {
+    /// TACK's own rule, which also gathers the holes of a PPDU into one TACK.
+    pub fn is_tack(&self) -> bool {
         matches!(self.rule, AckClock::Tack { .. })
     }
 
     /// When a hole that opens at `now` is to be reported, where holes were reported `before`; `None` where each has an IACK.
     /// What else one PPDU lost is known a moment later, and goes with it.
     pub fn hole_due(&self, now: Instant, before: Option<Instant>) -> Option<Instant> {
-        self.gathers_holes().then(|| {
+        self.is_tack().then(|| {
             let spaced = before.map_or(now, |before| before + self.hole_interval());
             spaced.max(now + GATHER)
         })
@@ -237,11 +238,6 @@ impl Clock {
         } else {
             rtt_min / INSTANTS_PER_RTT
         }
-    }
-
-    /// Holes wait for others, and are reported together.
-    pub fn gathers_holes(&self) -> bool {
-        self.is_tack()
     }
 
     /// When the next TACK is due, which may be in the past; `None` where nothing waits for one.

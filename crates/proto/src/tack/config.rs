@@ -43,6 +43,13 @@ impl AckClock {
     pub const USUAL: Self = Self::Tack { beta: 4, every: 16, min_interval: Duration::from_millis(25) };
     /// beta = 4, L = 2 (TACK paper section 4.3).
     pub const PAPER: Self = Self::Paper { beta: 4, every: 2 };
+
+    /// Full-sized packets per ACK: L.
+    pub const fn every(self) -> u8 {
+        match self {
+            Self::Tack { every, .. } | Self::Paper { every, .. } | Self::Delayed { every, .. } => every,
+        }
+    }
 }
 
 /// What acknowledgments say about holes.

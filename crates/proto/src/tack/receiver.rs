@@ -374,7 +374,7 @@ impl Receiver {
         self.incoming.tell_streams(&mut tack.streams, MAX_STREAM_LIMITS);
         self.limits_due &= self.incoming.has_limits();
         let complete = self.fill_lists(tack);
-        if self.clock.gathers_holes() && self.holes_due.is_some_and(|due| due <= now) {
+        if self.clock.is_tack() && self.holes_due.is_some_and(|due| due <= now) {
             self.last_instant = Some(now);
         }
         self.holes_due = (!complete).then(|| now + self.clock.hole_interval());
