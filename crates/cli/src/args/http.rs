@@ -73,7 +73,7 @@ pub struct HttpProxyArgs {
     /// Also reach this port, beside 80, 8000, 8008, 8080 and 8888; may be repeated
     #[arg(long = "allow-port", value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub allow_ports: Vec<u16>,
-    /// Connections of programs at once
+    /// Answers to programs at once; a connection that a program keeps idle is none
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub connections: u32,
     /// Connections that ask for lost octets at once, for each body

@@ -345,6 +345,32 @@ fn half_heads_cost_their_senders_alone() {
     drop(waiting);
 }
 
+/// Connections that programs keep for later requests take no place while they are idle.
+#[test]
+fn idle_connections_cost_nobody_a_place() {
+    let server = Server::of(b"hello".to_vec());
+    let ports = vec![server.address.port()];
+    let patience = Duration::from_secs(5);
+    let proxy = Running::with(Options { connections_max: 2, ports, patience, ..options(plain()) });
+    let kept = format!("GET http://{}/ HTTP/1.1\r\nHost: x\r\n\r\n", server.address);
+    let again = |stream: &mut TcpStream| {
+        stream.write_all(kept.as_bytes()).unwrap();
+        let mut answer = Vec::new();
+        while !answer.ends_with(b"hello") {
+            let mut octets = [0; 1024];
+            let count = stream.read(&mut octets).unwrap();
+            assert!(count > 0, "closed after {:?}", String::from_utf8_lossy(&answer));
+            answer.extend_from_slice(&octets[..count]);
+        }
+    };
+    let began = Instant::now();
+    let mut idle: Vec<_> = (0..20).map(|_| TcpStream::connect(proxy.address).unwrap()).collect();
+    idle.iter_mut().for_each(again);
+    // Each is there still.
+    idle.iter_mut().rev().for_each(again);
+    assert!(began.elapsed() < patience, "{:?}: some waited for others to end", began.elapsed());
+}
+
 /// Each GET is repaired over connections of its own: no more of them than were asked for, and every body whole.
 #[test]
 fn twenty_programs_at_once_get_whole_files_over_few_connections() {
