@@ -7,6 +7,7 @@
 //! reports.
 
 mod delete;
+pub mod gate;
 pub mod idle;
 mod landing;
 pub mod limit;
