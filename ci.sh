@@ -458,7 +458,9 @@ fuzz_build() {
     done
     [[ " $* " != *" http_answers "* ]] || features+=(--features http)
     [[ " $* " != *" tack_hub "* ]] || features+=(--features tack)
-    [[ " $* " != *" copy_messages "* && " $* " != *" proxy_requests "* ]] || features+=(--features apps)
+    for target in copy_messages pair_messages proxy_requests; do
+        [[ " $* " != *" $target "* ]] || features+=(--features apps)
+    done
     # With --target the flags do not reach build scripts.
     RUSTFLAGS="${COVERAGE[*]}" cargo build --quiet --release --manifest-path fuzz/Cargo.toml "${features[@]}" \
         "${@/#/--bin=}" --target-dir "$(fuzz_directory)" --target "$(host)"
@@ -599,7 +601,7 @@ case "${1:-}" in
             cargo test --release -p tacit-sim --test swarm --test swarm_links
         ;;
     fuzz)
-        targets=("${CODECS[@]}" trace http http_answers audit tack_hub copy_messages proxy_requests)
+        targets=("${CODECS[@]}" trace http http_answers audit tack_hub copy_messages pair_messages proxy_requests)
         fuzz_build "${targets[@]}"
         fuzz_run "${2:-60}" "${targets[@]}"
         ;;

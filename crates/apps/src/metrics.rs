@@ -101,6 +101,10 @@ impl Page {
             "What may wait for readers of the connections that are open.",
             most,
         );
+        self.gauge("tack_held_bytes", "What the buffers of streams take.", metrics.octets_held);
+        self.gauge("tack_held_bytes_max", "What they may take.", metrics.octets_held_max);
+        let given_up = counters.streams_given_up;
+        self.counter("tack_streams_given_up_total", "Streams given up for want of memory.", given_up);
         let made = counters.connections_made;
         self.counter("tack_connections_total", "Connections that stood.", made);
         let ended = [

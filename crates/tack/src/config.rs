@@ -13,6 +13,10 @@ pub struct Config {
     pub transport: tack::Config,
     /// Connections at once at most, of clients that connected and of those that are about to; each shard has its part of them.
     pub max_connections: usize,
+    /// Octets that the buffers of all connections' streams take at most, those of all shards together: what waits for readers, and what
+    /// was written and peers may lack. Half of it is lent for windows beyond `min_stream_buffer`. Where three quarters are full writers
+    /// wait; where all is, the fullest stream of the peer that holds most is given up ([`NoMemory`](crate::StreamError::NoMemory)).
+    pub max_memory: Bytes,
     /// Sockets that share a server's address (`SO_REUSEPORT`), each with a task of its own, so that a runtime of several threads
     /// serves on as many of them. A connection's number says which socket it is of, and datagrams go there wherever the client
     /// moves.
@@ -53,6 +57,8 @@ impl Default for Config {
         Self {
             transport,
             max_connections: 4096,
+            // Eight connections that borrow all they may. Ours.
+            max_memory: Bytes(512 << 20),
             shards: NonZeroU16::MIN,
             #[cfg(feature = "qlog")]
             qlog: None,

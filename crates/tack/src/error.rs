@@ -70,16 +70,23 @@ impl Busy {
     }
 }
 
+/// The code with which a peer hears that a stream was given up for want of memory: the words "no memory" have none of their own.
+pub const NO_MEMORY: u32 = u32::MAX;
+
 /// Why a stream gives or takes no more.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StreamError {
     /// The peer gave up what it sends.
-    #[error("the peer reset the stream (code {0})")]
+    #[error("the peer reset the stream ({})", reason(*.0))]
     Reset(u32),
     /// The peer wants no more.
-    #[error("the peer stopped the stream (code {0})")]
+    #[error("the peer stopped the stream ({})", reason(*.0))]
     Stopped(u32),
+    /// It was given up here: all connections of this endpoint hold as much as [`max_memory`](crate::Config::max_memory) says, and this
+    /// was the fullest stream of the peer that holds most.
+    #[error("given up for want of memory: it held more than others of this end")]
+    NoMemory,
     /// It was ended here before.
     #[error("the stream was ended here")]
     Ended,
@@ -88,11 +95,19 @@ pub enum StreamError {
     Connection(#[from] ConnectionError),
 }
 
+fn reason(code: u32) -> String {
+    match code {
+        NO_MEMORY => "it has no memory for what waits".to_owned(),
+        code => format!("code {code}"),
+    }
+}
+
 impl From<StreamError> for io::Error {
     fn from(error: StreamError) -> Self {
         let kind = match &error {
             StreamError::Reset(_) => io::ErrorKind::ConnectionReset,
             StreamError::Stopped(_) | StreamError::Ended => io::ErrorKind::BrokenPipe,
+            StreamError::NoMemory => io::ErrorKind::OutOfMemory,
             StreamError::Connection(ConnectionError::TimedOut) => io::ErrorKind::TimedOut,
             StreamError::Connection(ConnectionError::Unreachable) => io::ErrorKind::ConnectionRefused,
             StreamError::Connection(ConnectionError::Forgotten) => io::ErrorKind::ConnectionReset,

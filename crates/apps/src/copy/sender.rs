@@ -12,6 +12,7 @@ use rustix::fs::FileType;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::Notify;
 
+use super::lists::{Lists, Room};
 use super::pattern::excludes;
 use super::tree::{self, Relative, Tree, file_type, hash_hole, hash_prefix, join_os, mtime_of, size_of};
 use super::wire::{
@@ -205,15 +206,15 @@ struct Listed {
     size_octets: u64,
 }
 
-/// What the sender remembers of its manifest.
-#[derive(Default)]
-struct Manifest {
+/// What the sender remembers of its manifest, and what it heard of it.
+struct Manifest<'a> {
     /// By place; `None`: no file.
     files: Vec<Option<Listed>>,
     omitted_count: usize,
+    room: Room<'a>,
 }
 
-impl Manifest {
+impl Manifest<'_> {
     async fn entry<W: AsyncWrite + Unpin>(
         &mut self,
         entry: Entry,
@@ -222,6 +223,7 @@ impl Manifest {
         writer: &mut W,
     ) -> Result<(), CopyError> {
         self.has_room()?;
+        self.room.add(entry.path.len())?;
         let size_octets = match entry.kind {
             Kind::File { size_octets, .. } => Some(size_octets),
             Kind::Stream => Some(0),
@@ -267,15 +269,17 @@ enum NotListed {
 ///
 /// # Errors
 /// Where the stream or the protocol breaks. Files that cannot be read are in the outcome.
-pub async fn send<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
+pub(super) async fn send<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     source: &Source,
     options: &Options,
     progress: &Progress,
+    lists: &Lists,
     reader: &mut R,
     writer: &mut W,
 ) -> Result<Outcome, CopyError> {
-    let manifest = list(source, options, writer).await?;
-    let wants = wants(source, &manifest, progress, reader).await?;
+    let mut manifest = list(source, options, lists, writer).await?;
+    let wants = wants(source, &mut manifest, progress, reader).await?;
+    let mut told = lists.room();
     let stops = Stops::default();
     let sending = async {
         for want in &wants {
@@ -290,7 +294,8 @@ pub async fn send<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
         Ok(writer.flush().await?)
     };
     // Reads all the time: otherwise both ends could wait for each other with full buffers.
-    let ((), outcome) = tokio::try_join!(sending, hear(source, &manifest, &stops, progress, reader))?;
+    let ((), outcome) =
+        tokio::try_join!(sending, hear(source, &manifest, &stops, progress, &mut told, reader))?;
     Ok(outcome)
 }
 
@@ -298,17 +303,19 @@ pub async fn send<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
 pub(super) async fn show<W: AsyncWrite + Unpin>(
     source: &Source,
     options: &Options,
+    lists: &Lists,
     writer: &mut W,
 ) -> Result<(), CopyError> {
-    list(source, options, writer).await.map(|_| ())
+    list(source, options, lists, writer).await.map(|_| ())
 }
 
-async fn list<W: AsyncWrite + Unpin>(
+async fn list<'a, W: AsyncWrite + Unpin>(
     source: &Source,
     options: &Options,
+    lists: &'a Lists,
     writer: &mut W,
-) -> Result<Manifest, CopyError> {
-    let mut manifest = Manifest::default();
+) -> Result<Manifest<'a>, CopyError> {
+    let mut manifest = Manifest { files: Vec::new(), omitted_count: 0, room: lists.room() };
     for (index, root) in source.roots.iter().enumerate() {
         list_root(index, root, options, &mut manifest, writer).await?;
     }
@@ -344,9 +351,10 @@ impl Stops {
 /// Reads the receiver's messages after `wants_end`.
 async fn hear<R: AsyncRead + Unpin>(
     source: &Source,
-    manifest: &Manifest,
+    manifest: &Manifest<'_>,
     stops: &Stops,
     progress: &Progress,
+    room: &mut Room<'_>,
     reader: &mut R,
 ) -> Result<Outcome, CopyError> {
     let mut paths = Vec::new();
@@ -356,7 +364,10 @@ async fn hear<R: AsyncRead + Unpin>(
                 on_stop(source, manifest, progress, index, &reason)?;
                 stops.insert(index);
             }
-            Message::Report(report) if paths.len() < 2 * ENTRIES_MAX => paths.push(report),
+            Message::Report(report) if paths.len() < 2 * ENTRIES_MAX => {
+                room.add(report.path.len() + report.reason.as_ref().map_or(0, String::len))?;
+                paths.push(report);
+            }
             Message::Summary(summary) => return Ok(Outcome { summary, paths }),
             other => return Err(wire::unexpected(&other)),
         }
@@ -366,7 +377,7 @@ async fn hear<R: AsyncRead + Unpin>(
 /// Tells the user of a file that the receiver cannot keep.
 fn on_stop(
     source: &Source,
-    manifest: &Manifest,
+    manifest: &Manifest<'_>,
     progress: &Progress,
     index: usize,
     reason: &str,
@@ -384,7 +395,7 @@ async fn list_root<W: AsyncWrite + Unpin>(
     index: usize,
     root: &Root,
     options: &Options,
-    manifest: &mut Manifest,
+    manifest: &mut Manifest<'_>,
     writer: &mut W,
 ) -> Result<(), CopyError> {
     let mut open = vec![root.start.clone()];
@@ -493,7 +504,7 @@ struct Want {
 
 async fn wants<R: AsyncRead + Unpin>(
     source: &Source,
-    manifest: &Manifest,
+    manifest: &mut Manifest<'_>,
     progress: &Progress,
     reader: &mut R,
 ) -> Result<Vec<Want>, CopyError> {
@@ -512,6 +523,7 @@ async fn wants<R: AsyncRead + Unpin>(
                     return Err(CopyError::Protocol("a file is wanted from behind its end".into()));
                 }
                 total_octets = total_octets.saturating_add(listed.size_octets - offset_octets);
+                manifest.room.add(blake3.len())?;
                 wants.push(Want { index, offset_octets, blake3 });
             }
             Message::Stop { index, reason } => on_stop(source, manifest, progress, index, &reason)?,

@@ -378,8 +378,11 @@ async fn read_octets(
     Ok(())
 }
 
-/// The error for a message that has no business here.
+/// The error for a message that has no business here, and for a refusal, which has its business everywhere.
 pub fn unexpected(message: &Message) -> CopyError {
+    if let Message::Refused { reason } = message {
+        return CopyError::Refused(reason.clone());
+    }
     let text = format!("{message:?}");
     let name = text.split([' ', '(']).next().unwrap_or_default();
     CopyError::Protocol(format!("{name} has no business here"))

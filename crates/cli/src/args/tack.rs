@@ -108,6 +108,15 @@ pub struct MetricsArgs {
     pub metrics_open: bool,
 }
 
+/// What a program may hold of what its connections carry.
+#[derive(Debug, Args)]
+pub struct MemoryArgs {
+    /// MiB that the buffers of all connections together take at most; where they are full, the fullest stream of the peer that
+    /// holds most is given up
+    #[arg(long, value_name = "MIB", default_value_t = 512, value_parser = clap::value_parser!(u32).range(16..=1 << 20))]
+    pub memory: u32,
+}
+
 /// Arguments that stand in a file.
 #[derive(Debug, Args)]
 pub struct FileArgs {
@@ -131,6 +140,8 @@ pub struct ServeArgs {
     pub seen: LogArgs,
     #[command(flatten)]
     pub metrics: MetricsArgs,
+    #[command(flatten)]
+    pub memory: MemoryArgs,
     /// Where to listen; 0.0.0.0:4433 or [::]:4433 for other machines
     #[arg(long, value_name = "ADDR:PORT", default_value = tacit_apps::SERVE_ADDRESS)]
     pub listen: SocketAddr,
@@ -257,6 +268,8 @@ pub struct ProxyArgs {
     pub seen: LogArgs,
     #[command(flatten)]
     pub metrics: MetricsArgs,
+    #[command(flatten)]
+    pub memory: MemoryArgs,
     /// Be the server's end
     #[arg(long)]
     pub serve: bool,

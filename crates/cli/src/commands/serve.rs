@@ -56,7 +56,7 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
     let store = keys::store()?;
     let served = Served::new(path, args.write)?;
     seen::check(&args.metrics)?;
-    let config = seen::config(&args.seen)?;
+    let config = seen::config_within(&args.seen, &args.memory)?;
     if args.file.check {
         keys::check(&store)?;
         return Ok(ExitCode::SUCCESS);
