@@ -25,6 +25,8 @@ usage: ./ci.sh COMMAND
   copies    tacit cp beside scp and rsync through live hops: ./ci.sh copies [ARGUMENTS of bench/copies.sh]
   bench     tacit bench and the criterion benchmarks
   swarm     random worlds, many more than the tests run: ./ci.sh swarm [SEEDS [FIRST_SEED]]
+  soak      servers, copies and proxies for an hour while path, programs and disks fail at random, by a seed that is printed:
+            ./ci.sh soak [SECONDS [SEED]]
   fuzz      fuzz every parser for a while: ./ci.sh fuzz [SECONDS_EACH]
   book      make the book of docs/ in target/book; installs mdBook if it is not there
   crates    make the packages of the crates that others may link, and look whether they are whole
@@ -599,6 +601,12 @@ case "${1:-}" in
     swarm)
         TACIT_SWARM_SEEDS=${2:-5000} TACIT_SWARM_FIRST=${3:-0} \
             cargo test --release -p tacit-sim --test swarm --test swarm_links
+        ;;
+    soak)
+        setup
+        export SOAK_SECONDS=${2:-${SOAK_SECONDS:-3600}}
+        [ -z "${3:-}" ] || export SOAK_SEED=$3
+        cargo test --release --quiet -p tacit --test soak -- --ignored --nocapture
         ;;
     fuzz)
         targets=("${CODECS[@]}" trace http http_answers audit tack_hub copy_messages pair_messages proxy_requests)
