@@ -306,19 +306,25 @@ mod tests {
         let mut model = Model::new(&config());
         let streams = [model.open(), model.open()];
         for _ in 0..20 {
-            streams.map(|stream| model.round(stream, 1_000_000, u64::MAX));
+            for stream in streams {
+                model.round(stream, 1_000_000, u64::MAX);
+            }
         }
         let held = model.pool.lent();
         assert!(held >= 6_000_000);
         model.pool.resize(1 << 20);
         assert_eq!(model.pool.lent(), held, "what was granted is held until it is read");
         for _ in 0..20 {
-            streams.map(|stream| model.round(stream, 1_000_000, u64::MAX));
+            for stream in streams {
+                model.round(stream, 1_000_000, u64::MAX);
+            }
         }
         assert!(model.pool.lent() <= 1 << 20, "{}", model.pool.lent());
         model.pool.resize(64 << 20);
         for _ in 0..20 {
-            streams.map(|stream| model.round(stream, 1_000_000, u64::MAX));
+            for stream in streams {
+                model.round(stream, 1_000_000, u64::MAX);
+            }
         }
         assert_eq!(model.pool.lent(), held);
     }

@@ -1,5 +1,7 @@
 //! What all clients of a server together can have it hold: no more than it was told, and the client that takes least notices nothing.
 
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -64,7 +66,10 @@ async fn forty_clients_whose_streams_nobody_reads_fill_no_more_than_max_memory()
                 let mut streams = Vec::new();
                 while let Ok((send, mut receive)) = connection.accept().await {
                     let mut first = [0];
-                    receive.read_exact(&mut first).await.unwrap();
+                    // It may be given up before.
+                    if receive.read_exact(&mut first).await.is_err() {
+                        continue;
+                    }
                     if first == [0] {
                         // One that is answered.
                         tokio::spawn(async move {
