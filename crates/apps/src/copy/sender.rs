@@ -15,9 +15,7 @@ use tokio::sync::Notify;
 use super::lists::{Lists, Room};
 use super::pattern::excludes;
 use super::tree::{self, Relative, Tree, file_type, hash_hole, hash_prefix, join_os, mtime_of, size_of};
-use super::wire::{
-    self, ASKED_MAX, ENTRIES_MAX, Entry, HOLE_OCTETS_MAX, Kind, LENGTH_MAX, Message, Timestamp,
-};
+use super::wire::{self, ASKED_MAX, ENTRIES_MAX, Entry, HOLE_OCTETS_MAX, Kind, Message, Timestamp};
 use super::{CopyError, Options, Outcome, Progress};
 
 /// End of the name of what an interrupted copy leaves: no file of a source.
@@ -625,7 +623,7 @@ impl<W: AsyncWrite + Unpin> Sending<'_, W> {
     /// Sends the contents of `opened`, holes as such. The outer error is the stream's, the inner one the file's.
     async fn contents(&mut self, opened: &mut Opened) -> Result<std::io::Result<Sent>, CopyError> {
         let size_octets = opened.size_octets;
-        let mut buffer = vec![0; LENGTH_MAX];
+        let mut buffer = wire::Contents::new();
         let mut pieces = 0;
         // Where the next hole begins.
         let mut data_to_octets = if opened.is_sparse { opened.at_octets } else { size_octets };
@@ -658,12 +656,13 @@ impl<W: AsyncWrite + Unpin> Sending<'_, W> {
                 }
             }
             let left = usize::try_from(data_to_octets - opened.at_octets).unwrap_or(usize::MAX);
-            let take = buffer.len().min(left);
-            match opened.file.read(&mut buffer[..take]) {
+            let room = buffer.room();
+            let take = room.len().min(left);
+            match opened.file.read(&mut room[..take]) {
                 Ok(0) => return Ok(Ok(Sent::Short)),
                 Ok(count) => {
-                    opened.hasher.update(&buffer[..count]);
-                    wire::write_piece(self.writer, &buffer[..count]).await?;
+                    opened.hasher.update(buffer.octets(count));
+                    buffer.write(self.writer, count).await?;
                     self.progress.done_octets.fetch_add(count as u64, Relaxed);
                     opened.at_octets += count as u64;
                 }
@@ -679,21 +678,21 @@ impl<W: AsyncWrite + Unpin> Sending<'_, W> {
         let mut stream = root.stream.lock().await;
         self.begin(0, None, None).await?;
         let mut hasher = blake3::Hasher::new();
-        let mut buffer = vec![0; LENGTH_MAX];
+        let mut buffer = wire::Contents::new();
         let failure = loop {
             if self.stops.has(self.index) {
                 break Some("stopped".to_owned());
             }
             let read = tokio::select! {
-                read = stream.read(&mut buffer) => read,
+                read = stream.read(buffer.room()) => read,
                 // The writer of the stream may be silent for long.
                 () = self.stops.more.notified() => continue,
             };
             match read {
                 Ok(0) => break None,
                 Ok(count) => {
-                    hasher.update(&buffer[..count]);
-                    wire::write_piece(self.writer, &buffer[..count]).await?;
+                    hasher.update(buffer.octets(count));
+                    buffer.write(self.writer, count).await?;
                     // A slow stream arrives as it comes.
                     self.writer.flush().await?;
                     self.progress.done_octets.fetch_add(count as u64, Relaxed);

@@ -113,7 +113,9 @@ fn fate(world: &World, site: &Site, kills: bool, actor: u64) {
 /// Has all actors wait, looks at what the programs of `site` hold, and lets them go on.
 fn look(world: &World, site: &Site, other: &Site) -> Vec<Held> {
     // What is under way ends sooner.
-    [site, other].map(|site| site.set(Weather::default()));
+    for site in [site, other] {
+        site.set(Weather::default());
+    }
     let silence = world.silence.write().unwrap();
     site.set(Weather::default());
     site.wait_idle();
