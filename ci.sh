@@ -20,7 +20,7 @@ usage: ./ci.sh COMMAND
   live      the tests of live hops alone; they need root, elsewhere they say that they are skipped
   figures   every figure in full, with a report in target/figures; writes docs/validation/papers.md and features.md;
             ./ci.sh figures --quick judges their quick form and writes nothing
-  peers     beside ns-3, librohc, TCP and QUIC, and how late live hops are: docs/validation/peers.md in some 15 minutes;
+  peers     beside ns-3, librohc, TCP and QUIC, and how late live hops are: docs/validation/peers.md in some 40 minutes;
             ./ci.sh peers --quick tries all of it and writes nothing
   copies    tacit cp beside scp and rsync through live hops: ./ci.sh copies [ARGUMENTS of bench/copies.sh]
   bench     tacit bench and the criterion benchmarks

@@ -73,10 +73,7 @@ impl Part for Transports {
         let how = format!(
             "quinn {}, s2n-quic {} and the others by one program, [`tacit-peers`](../../crates/peers): one thread and \
              congestion control of the stack's own choice at each end, windows of 64 MiB. `tcp` is the kernel's, without \
-             encryption. Processor time is user and system of both ends; a request is 1 kB that is answered with 1 kB.\n\n\
-             All seal with AES-GCM by AWS-LC: TACK with keys of 256 bits, quinn and s2n-quic, which take the first suite \
-             that rustls and they offer, with 256 and 128. QUIC hides packet numbers, too (header protection, RFC 9001 \
-             section 5.4: another AES block for each packet at each end); TACK does not.",
+             encryption. Processor time is user and system of both ends; a request is 1 kB that is answered with 1 kB.",
             self.quinn_version, self.s2n_version
         );
         let loopback = format!(
@@ -103,13 +100,18 @@ impl Part for Transports {
             }
         };
         format!(
-            "{}\n### Over loopback\n\n{}\n{}\n### Over a wire that cuts\n\n{wire}\n### Through a hop\n\n{hop}",
+            "{}\n{}\n### Over loopback\n\n{}\n{}\n### Over a wire that cuts\n\n{wire}\n### Through a hop\n\n{hop}",
             filled(&how),
+            filled(CIPHERS),
             filled(&loopback),
             table(&self.loopback)
         )
     }
 }
+
+/// What is sealed how. quinn takes the first suite of rustls' own order, s2n-quic the first of its own.
+const CIPHERS: &str = "All but TCP seal packets with AES-GCM by AWS-LC: TACK and quinn with keys of 256 bits, s2n-quic with 128. QUIC hides \
+    packet numbers, too (header protection, RFC 9001 section 5.4), for another block of AES per packet at each end; TACK does not.";
 
 /// Why no wire can be laid here.
 fn no_wire() -> Option<String> {
