@@ -8,7 +8,7 @@ use tacit_apps::copy::wire::{Entry, Kind, Timestamp};
 use tacit_apps::copy::{Action, CopyError, Options, Report};
 use tokio::io::{BufReader, BufWriter};
 
-use super::cp::{Client, READ_OCTETS, Remote, WRITE_OCTETS, remote, streams};
+use super::cp::{Client, READ_OCTETS, Remote, remote, streams};
 use super::seen;
 use crate::args::LsArgs;
 use crate::output::{FAILED, Failure, note, print, print_json, printable};
