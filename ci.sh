@@ -20,11 +20,13 @@ usage: ./ci.sh COMMAND
   live      the tests of live hops alone; they need root, elsewhere they say that they are skipped
   figures   every figure in full, with a report in target/figures; writes docs/validation/papers.md and features.md;
             ./ci.sh figures --quick judges their quick form and writes nothing
-  peers     beside ns-3, librohc, TCP and QUIC, and how late live hops are: docs/validation/peers.md in some 15 minutes;
+  peers     beside ns-3, librohc, TCP and QUIC, and how late live hops are: docs/validation/peers.md in some 40 minutes;
             ./ci.sh peers --quick tries all of it and writes nothing
   copies    tacit cp beside scp and rsync through live hops: ./ci.sh copies [ARGUMENTS of bench/copies.sh]
   bench     tacit bench and the criterion benchmarks
   swarm     random worlds, many more than the tests run: ./ci.sh swarm [SEEDS [FIRST_SEED]]
+  soak      servers, copies and proxies for an hour while path, programs and disks fail at random, by a seed that is printed:
+            ./ci.sh soak [SECONDS [SEED]]
   fuzz      fuzz every parser for a while: ./ci.sh fuzz [SECONDS_EACH]
   book      make the book of docs/ in target/book; installs mdBook if it is not there
   crates    make the packages of the crates that others may link, and look whether they are whole
@@ -458,7 +460,9 @@ fuzz_build() {
     done
     [[ " $* " != *" http_answers "* ]] || features+=(--features http)
     [[ " $* " != *" tack_hub "* ]] || features+=(--features tack)
-    [[ " $* " != *" copy_messages "* && " $* " != *" proxy_requests "* ]] || features+=(--features apps)
+    for target in copy_messages pair_messages proxy_requests; do
+        [[ " $* " != *" $target "* ]] || features+=(--features apps)
+    done
     # With --target the flags do not reach build scripts.
     RUSTFLAGS="${COVERAGE[*]}" cargo build --quiet --release --manifest-path fuzz/Cargo.toml "${features[@]}" \
         "${@/#/--bin=}" --target-dir "$(fuzz_directory)" --target "$(host)"
@@ -598,8 +602,14 @@ case "${1:-}" in
         TACIT_SWARM_SEEDS=${2:-5000} TACIT_SWARM_FIRST=${3:-0} \
             cargo test --release -p tacit-sim --test swarm --test swarm_links
         ;;
+    soak)
+        setup
+        export SOAK_SECONDS=${2:-${SOAK_SECONDS:-3600}}
+        [ -z "${3:-}" ] || export SOAK_SEED=$3
+        cargo test --release --quiet -p tacit --test soak -- --ignored --nocapture
+        ;;
     fuzz)
-        targets=("${CODECS[@]}" trace http http_answers audit tack_hub copy_messages proxy_requests)
+        targets=("${CODECS[@]}" trace http http_answers audit tack_hub copy_messages pair_messages proxy_requests)
         fuzz_build "${targets[@]}"
         fuzz_run "${2:-60}" "${targets[@]}"
         ;;

@@ -97,6 +97,10 @@ impl Page {
         self.gauge("tack_unread_bytes", "Received data that waits for readers.", metrics.octets_unread);
         let most = metrics.octets_unread_max;
         self.gauge("tack_unread_bytes_max", "Bound of the data that waits for readers.", most);
+        self.gauge("tack_held_bytes", "Memory of stream buffers.", metrics.octets_held);
+        self.gauge("tack_held_bytes_max", "Bound of the memory of stream buffers.", metrics.octets_held_max);
+        let given_up = counters.streams_given_up;
+        self.counter("tack_streams_given_up_total", "Streams reset for lack of memory.", given_up);
         let made = counters.connections_made;
         self.counter("tack_connections_total", "Connections established.", made);
         let ended = [

@@ -325,3 +325,50 @@ fn the_directory_of_keys_is_its_owners_whatever_the_umask() {
         assert_eq!((mode("tacit"), mode("tacit/identity")), (0o700, 0o600), "umask {umask}");
     }
 }
+
+/// wormhole#476.
+#[test]
+fn names_that_terminals_mind_are_copied_and_escaped() {
+    let (users, server) = writable();
+    let deep = "d/".repeat(120);
+    fs::create_dir_all(users.path("odd").join(&deep)).unwrap();
+    let longest = "x".repeat(255);
+    let odd =
+        ["back\rspace", "red\u{1b}[31m", "two\nlines", "bell\u{7}", "\u{202e}txt.exe", longest.as_str()];
+    let deep = format!("{deep}last");
+    for name in odd.into_iter().chain([deep.as_str()]) {
+        fs::write(users.path("odd").join(name), name).unwrap();
+    }
+    fifo(&users.path("odd/pi\u{1b}pe"));
+    let output = users.tacit("client", &["cp", "-v", "odd", &server.at("")]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    for name in odd.into_iter().chain([deep.as_str()]) {
+        assert_eq!(fs::read_to_string(users.path("served/odd").join(name)).unwrap(), name, "{name:?}");
+    }
+    let listed = users.tacit("client", &["ls", "-r", &server.at("odd")]);
+    assert!(listed.status.success());
+    for said in [output.stdout, output.stderr, listed.stdout] {
+        let is_harmless = |octet: &u8| *octet == b'\n' || !octet.is_ascii_control();
+        assert!(said.iter().all(is_harmless), "{:?}", String::from_utf8_lossy(&said));
+    }
+}
+
+/// All of them are served, some after others.
+#[test]
+fn a_hundred_copies_at_once_are_as_good_as_one() {
+    let (users, server) = writable();
+    let content = octets(300_000);
+    fs::write(users.path("served/file"), &content).unwrap();
+    let copies: Vec<_> = (0..100)
+        .map(|number| {
+            let to = format!("copy{number}");
+            let mut command = users.command("client", &["cp", "-q", &server.at("file"), &to]);
+            (to, command.stderr(Stdio::piped()).spawn().unwrap())
+        })
+        .collect();
+    for (to, copy) in copies {
+        let output = copy.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(fs::read(users.path(&to)).unwrap() == content, "{to}");
+    }
+}

@@ -177,3 +177,32 @@ fn above_the_limit_programs_hear_no_and_half_requests_take_no_place() {
         drop(half);
     }
 }
+
+#[test]
+fn five_hundred_programs_at_once_get_their_own_octets_back() {
+    const PROGRAMS: usize = 500;
+    let users = Users::new();
+    let port = echo();
+    users.key("server");
+    let limit = ["--connections", "500"];
+    let words = ["proxy", "--serve", "--listen", "127.0.0.1:0", "--allow", "127.0.0.1:*"];
+    let server = users.start("server", &[&words[..], &limit].concat(), "connections at ");
+    users.introduce(&server);
+    let words = ["proxy", &server.address, "--socks5", "--listen", "127.0.0.1:0"];
+    let proxy = users.start("client", &[&words[..], &limit].concat(), "socks5 at ");
+    let carried: Vec<_> = (0..PROGRAMS)
+        .map(|program| {
+            let (tcp, answer) = socks(&proxy.address, port);
+            assert_eq!(answer, 0, "program {program}");
+            tcp
+        })
+        .collect();
+    std::thread::scope(|scope| {
+        for (program, tcp) in carried.into_iter().enumerate() {
+            scope.spawn(move || {
+                let own: Vec<u8> = octets(100_000).into_iter().map(|octet| octet ^ program as u8).collect();
+                assert!(echoed(tcp, &own) == own, "program {program} got others' octets");
+            });
+        }
+    });
+}

@@ -13,6 +13,7 @@ use tacit_runs::aggregate::median;
 
 use crate::Stack;
 use crate::page::name_of;
+use crate::wire::Wire;
 
 /// How long a server may take until it listens, and how often it is looked at.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -23,7 +24,7 @@ const REST_S: &str = "4";
 const FAR: &str = "198.18.0.1:4433";
 
 /// What to compare, and how.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct Arguments {
     /// Rounds, of which the median counts
     #[arg(long, default_value_t = 5)]
@@ -40,6 +41,9 @@ pub struct Arguments {
     /// Through `tacit shell SCENARIO`, by the tacit beside this program, not over loopback; a transfer ends after --seconds then
     #[arg(long, value_name = "SCENARIO")]
     pub through: Option<String>,
+    /// Over a wire between two namespaces that cuts what leaves in one piece, not over loopback; takes root
+    #[arg(long, conflicts_with = "through")]
+    pub veth: bool,
     /// Change the scenario
     #[arg(long = "set", value_name = "KEY=VALUE", requires = "through")]
     pub assignments: Vec<String>,
@@ -117,7 +121,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 pub fn measure(arguments: &Arguments) -> Result<Vec<Row>> {
     let all = Stack::value_variants();
     let stacks = if arguments.stacks.is_empty() { all } else { &arguments.stacks };
-    let round = || stacks.iter().map(|stack| arguments.round(*stack)).collect::<Result<Vec<_>>>();
+    let wire = arguments.veth.then(Wire::new).transpose()?;
+    let wire = wire.as_ref();
+    let round = || stacks.iter().map(|stack| arguments.round(*stack, wire)).collect::<Result<Vec<_>>>();
     let mut rounds = (0..arguments.rounds).map(|_| round()).collect::<Result<Vec<_>>>()?;
     for before in &mut rounds {
         if before.iter().any(|round| !round.not_valid.is_empty()) {
@@ -127,7 +133,7 @@ pub fn measure(arguments: &Arguments) -> Result<Vec<Row>> {
     let row = |(index, stack): (usize, &Stack)| {
         let rounds = rounds.iter().map(|round| round[index].clone()).collect();
         // TCP's connections are the kernel's, whose memory is not the process's.
-        let rests = arguments.connections > 0 && arguments.through.is_none() && *stack != Stack::Tcp;
+        let rests = arguments.connections > 0 && arguments.is_over_loopback() && *stack != Stack::Tcp;
         let resident_mb = if rests { arguments.rest(*stack)? } else { None };
         Ok(Row { stack: name_of(stack), rounds, resident_mb })
     };
@@ -135,12 +141,16 @@ pub fn measure(arguments: &Arguments) -> Result<Vec<Row>> {
 }
 
 impl Arguments {
+    fn is_over_loopback(&self) -> bool {
+        self.through.is_none() && !self.veth
+    }
+
     /// A transfer, and requests.
-    fn round(&self, stack: Stack) -> Result<Round> {
+    fn round(&self, stack: Stack, wire: Option<&Wire>) -> Result<Round> {
         let (seconds, octets) = (self.seconds.to_string(), self.octets.to_string());
         let ends = match &self.through {
             Some(_) => self.through_hop(stack, ["send", "receive"], &["--seconds", &seconds])?,
-            None => locally(stack, ["send", "receive"], &["--octets", &octets])?,
+            None => locally(stack, ["send", "receive"], &["--octets", &octets], wire)?,
         };
         let number = |key: &str| ends.client[key].as_f64().context("a line without numbers");
         let (octets, duration_s) = (number("octets")?, number("duration_s")?);
@@ -155,7 +165,7 @@ impl Arguments {
         let words = ["--requests", requests.as_str()];
         let ends = match &self.through {
             Some(_) => self.through_hop(stack, ["answer", "ask"], &words)?,
-            None => locally(stack, ["answer", "ask"], &words)?,
+            None => locally(stack, ["answer", "ask"], &words, wire)?,
         };
         let took = &ends.client["request_us"];
         (round.request_p50_us, round.request_p99_us) = (took["p50"].as_f64(), took["p99"].as_f64());
@@ -166,7 +176,8 @@ impl Arguments {
     /// Memory of a server with connections that rest, in MB.
     fn rest(&self, stack: Stack) -> Result<Option<f64>> {
         let connections = self.connections.to_string();
-        let ends = locally(stack, ["hold", "rest"], &["--connections", &connections, "--seconds", REST_S])?;
+        let words = ["--connections", &connections, "--seconds", REST_S];
+        let ends = locally(stack, ["hold", "rest"], &words, None)?;
         let server = ends.server.context("the server said nothing")?;
         Ok(server["resident_mb"][0].as_f64())
     }
@@ -196,18 +207,21 @@ impl Arguments {
     }
 }
 
-/// A job over loopback.
-fn locally(stack: Stack, [server, client]: [&str; 2], words: &[&str]) -> Result<Ends> {
+/// A job over loopback, or over a wire.
+fn locally(stack: Stack, [server, client]: [&str; 2], words: &[&str], wire: Option<&Wire>) -> Result<Ends> {
     let own = std::env::current_exe()?;
-    let address = free_address()?;
-    let start = |job: &str| {
-        let mut command = Command::new(&own);
-        command.args([&name_of(&stack), job, &address]).args(words);
+    let address = wire.map_or_else(free_address, |_| Ok(Wire::address()))?;
+    let start = |job: &str, serves: bool| {
+        let mut command = match wire {
+            Some(wire) => wire.enter(serves),
+            None => Command::new("env"),
+        };
+        command.arg(&own).args([&name_of(&stack), job, &address]).args(words);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().context("this program")
     };
-    let server = Ended(start(server)?);
+    let server = Ended(start(server, true)?);
     wait_for(&address, server.0.id())?;
-    let client = Ended(start(client)?).said()?;
+    let client = Ended(start(client, false)?).said()?;
     let server = server.said()?;
     let (client, server) = (line(&client)?, line(&server)?);
     let cpu_s = client["cpu_s"].as_f64().zip(server["cpu_s"].as_f64());

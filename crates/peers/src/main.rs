@@ -13,6 +13,7 @@ mod s2n_stack;
 mod stack;
 mod tack_stack;
 mod tcp_stack;
+mod wire;
 mod work;
 
 use std::net::SocketAddr;

@@ -13,6 +13,10 @@ pub struct Config {
     pub transport: tack::Config,
     /// Limit of connections, handshakes included; each shard has an equal part of it.
     pub max_connections: usize,
+    /// Bytes for the stream buffers of all connections of all shards: received data that waits for readers, and written data that is not
+    /// acknowledged. Half of it is lent for windows beyond `min_stream_buffer`. Writers wait when three quarters are full. When all is
+    /// full, the fullest stream of the peer that holds most is reset ([`NoMemory`](crate::StreamError::NoMemory)).
+    pub max_memory: Bytes,
     /// Sockets that share a server's address (`SO_REUSEPORT`), each with a task of its own, to use several threads of a runtime.
     /// A connection's number determines its socket, also after the client has moved.
     pub shards: NonZeroU16,
@@ -52,6 +56,8 @@ impl Default for Config {
         Self {
             transport,
             max_connections: 4096,
+            // Eight connections that borrow all they may. Ours.
+            max_memory: Bytes(512 << 20),
             shards: NonZeroU16::MIN,
             #[cfg(feature = "qlog")]
             qlog: None,

@@ -18,6 +18,7 @@ use crate::error::{ConnectionError, DatagramError};
 use crate::eyeballs::race;
 use crate::hub::{Clients, Hub};
 use crate::identity::{Identity, PublicKey};
+use crate::memory::Memory;
 use crate::metrics::{Counters, Metrics};
 use crate::session::{Bells, Expect, Session};
 use crate::shard::Shard;
@@ -108,9 +109,11 @@ impl Endpoint {
         let config = Config { qlog: config.qlog.map(|qlog| qlog.began(Clock::wall(), local)), ..config };
         let config = Config { max_connections: config.max_connections.div_ceil(of.into()), ..config };
         let (accept, gone) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+        let memory = Memory::of(&config);
         let shared = move |(index, socket): (u16, &driver::Socket)| {
             let shard = Shard { index, of };
-            let hub = Hub::new(config.clone(), identity.clone(), clients.clone(), local.port(), shard);
+            let (config, identity, memory) = (config.clone(), identity.clone(), memory.clone());
+            let hub = Hub::new(config, identity, clients.clone(), local.port(), shard, memory);
             Arc::new(Shared {
                 hub: Mutex::new(hub),
                 shard,

@@ -70,16 +70,23 @@ impl Busy {
     }
 }
 
+/// The code of a reset for lack of memory.
+pub const NO_MEMORY: u32 = u32::MAX;
+
 /// Why a stream ended.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StreamError {
     /// The peer aborted its direction.
-    #[error("the peer reset the stream (code {0})")]
+    #[error("the peer reset the stream ({})", reason(*.0))]
     Reset(u32),
     /// The peer reads no more.
-    #[error("the peer stopped the stream (code {0})")]
+    #[error("the peer stopped the stream ({})", reason(*.0))]
     Stopped(u32),
+    /// This end reset it: all connections of this endpoint hold as much as [`max_memory`](crate::Config::max_memory) allows, and this
+    /// was the fullest stream of the peer that holds most.
+    #[error("reset for lack of memory: its peer held more than any other")]
+    NoMemory,
     /// This end has ended it.
     #[error("the stream was ended here")]
     Ended,
@@ -88,11 +95,19 @@ pub enum StreamError {
     Connection(#[from] ConnectionError),
 }
 
+fn reason(code: u32) -> String {
+    match code {
+        NO_MEMORY => "it has no memory for what waits".to_owned(),
+        code => format!("code {code}"),
+    }
+}
+
 impl From<StreamError> for io::Error {
     fn from(error: StreamError) -> Self {
         let kind = match &error {
             StreamError::Reset(_) => io::ErrorKind::ConnectionReset,
             StreamError::Stopped(_) | StreamError::Ended => io::ErrorKind::BrokenPipe,
+            StreamError::NoMemory => io::ErrorKind::OutOfMemory,
             StreamError::Connection(ConnectionError::TimedOut) => io::ErrorKind::TimedOut,
             StreamError::Connection(ConnectionError::Unreachable) => io::ErrorKind::ConnectionRefused,
             StreamError::Connection(ConnectionError::Forgotten) => io::ErrorKind::ConnectionReset,

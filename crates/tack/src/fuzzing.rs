@@ -11,8 +11,9 @@ use tacit_proto::units::{Duration, Instant};
 
 use crate::config::Config;
 use crate::handshake::{INITIATION_LEN, kind};
-use crate::hub::Hub;
+use crate::hub::{Clients, Hub};
 use crate::identity::Identity;
+use crate::memory::Memory;
 use crate::session::Expect;
 use crate::shard::Shard;
 
@@ -39,12 +40,17 @@ fn datagrams(mut octets: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     })
 }
 
+fn hub(identity: Identity, clients: Option<Clients>, port: u16) -> Hub {
+    let config = Config::default();
+    Hub::new(config.clone(), identity, clients, port, Shard::ONLY, Memory::of(&config))
+}
+
 impl Pair {
     fn new() -> Self {
         let identity = Identity::generate();
         let key = identity.public();
-        let mut client = Hub::new(Config::default(), Identity::generate(), None, 1000, Shard::ONLY);
-        let server = Hub::new(Config::default(), identity, Some(Arc::new(|_| true)), 2000, Shard::ONLY);
+        let mut client = hub(Identity::generate(), None, 1000);
+        let server = hub(identity, Some(Arc::new(|_| true)), 2000);
         let client_id = client.connect(Instant::ZERO, address(2), Expect::Key(key));
         Self { now: Instant::ZERO, client, server, client_id }
     }

@@ -1,6 +1,6 @@
 //! All connections of a socket, without the socket: which of them a datagram is for, who may open one, whose turn it is.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -15,6 +15,7 @@ use crate::config::Config;
 use crate::error::{Busy, ConnectionError};
 use crate::handshake::{Initiation, addressed, datagram, kind};
 use crate::identity::{Identity, PublicKey};
+use crate::memory::{Memory, Share};
 use crate::metrics::{Counters, Distributions, Metrics, Totals};
 use crate::observer::{Observer, target};
 use crate::reset::Resets;
@@ -46,6 +47,8 @@ struct Entry {
     forgettable: Option<(SocketAddr, u32)>,
     /// It was handed to who accepts, or is a client's.
     announced: bool,
+    /// What it holds of the memory.
+    share: Share,
 }
 
 pub(crate) struct Hub {
@@ -55,6 +58,7 @@ pub(crate) struct Hub {
     mint: Mint,
     resets: Resets,
     shard: Shard,
+    memory: Arc<Memory>,
     entries: FxHashMap<u32, Entry>,
     half_open: HashMap<Attempt, u32>,
     /// A client's connections, by the server and its number of them.
@@ -90,6 +94,7 @@ impl Hub {
         clients: Option<Clients>,
         port: u16,
         shard: Shard,
+        memory: Arc<Memory>,
     ) -> Self {
         let mut secret = Zeroizing::new([0; 32]);
         getrandom::fill(secret.as_mut_slice()).expect("the system has random numbers");
@@ -100,6 +105,7 @@ impl Hub {
             resets: Resets::new(&identity, port),
             identity,
             shard,
+            memory,
             entries: FxHashMap::default(),
             half_open: HashMap::new(),
             forgettable: HashMap::new(),
@@ -141,6 +147,7 @@ impl Hub {
                 half_open: None,
                 forgettable: None,
                 announced: true,
+                share: Share::default(),
             },
         );
         numbers[0]
@@ -333,6 +340,7 @@ impl Hub {
                 half_open: Some(attempt),
                 forgettable: None,
                 announced: false,
+                share: Share::default(),
             },
         );
     }
@@ -384,11 +392,15 @@ impl Hub {
 
     /// The connection whose turn it is has had enough for now.
     pub fn next_turn(&mut self) {
+        if let Some(id) = self.line.front() {
+            self.share_memory(*id);
+        }
         self.line.rotate_left(usize::from(self.line.len() > 1));
     }
 
     /// `id` has sent all it has: when it is to be asked again, or whether it is gone.
     fn settle(&mut self, id: u32) {
+        self.share_memory(id);
         let Some(entry) = self.entries.get_mut(&id) else { return };
         let next = entry.session.poll_timeout();
         if next != entry.deadline {
@@ -411,10 +423,42 @@ impl Hub {
                 self.forgettable.remove(&forgettable);
             }
             if let Some(entry) = self.entries.remove(&id) {
+                self.memory.change(entry.share, Share::default());
                 self.count(&entry.session);
             }
             self.went = true;
         }
+    }
+
+    /// `id` may hold more of the memory than before, or less.
+    fn share_memory(&mut self, id: u32) {
+        let Some(entry) = self.entries.get_mut(&id) else { return };
+        let now = entry.session.share();
+        self.memory.change(std::mem::replace(&mut entry.share, now), now);
+        entry.session.set_memory(self.memory.borrowable(now.borrowed), self.memory.is_tight());
+        while self.memory.is_exceeded() && self.give_up_fullest() {}
+    }
+
+    /// Gives up the fullest stream of the peer that holds most of those here; false where all hold little.
+    fn give_up_fullest(&mut self) -> bool {
+        let mut of_peers: BTreeMap<Option<PublicKey>, u64> = BTreeMap::new();
+        #[expect(clippy::disallowed_methods, reason = "sums do not depend on the order")]
+        let entries = self.entries.values();
+        entries.for_each(|entry| *of_peers.entry(entry.session.peer()).or_default() += entry.share.held);
+        let Some((peer, _)) = of_peers.iter().max_by_key(|(_, held)| **held) else { return false };
+        #[expect(clippy::disallowed_methods, reason = "the order decides nothing between numbers")]
+        let fullest = self.entries.iter().filter(|(_, entry)| entry.session.peer() == *peer);
+        let Some((id, _)) = fullest.max_by_key(|(id, entry)| (entry.share.held, **id)) else { return false };
+        let id = *id;
+        let Some(entry) = self.entries.get_mut(&id) else { return false };
+        if !entry.session.give_up_fullest() {
+            return false;
+        }
+        let now = entry.session.share();
+        self.memory.change(std::mem::replace(&mut entry.share, now), now);
+        self.counters.streams_given_up += 1;
+        self.touch(id);
+        true
     }
 
     /// A session is gone: what it counted stays.
@@ -447,6 +491,8 @@ impl Hub {
             octets_in_flight: 0,
             octets_unread: 0,
             octets_unread_max: 0,
+            octets_held: self.memory.held(),
+            octets_held_max: self.config.max_memory.0,
             rtt_us: self.distributions.rtt_us.clone(),
             rate_bps: self.distributions.rate_bps.clone(),
             socket_buffers: [0; 2],

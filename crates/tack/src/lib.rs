@@ -59,6 +59,7 @@ mod handshake;
 mod hub;
 mod identity;
 mod machine;
+mod memory;
 mod metrics;
 mod observer;
 mod path;
@@ -75,7 +76,7 @@ mod token;
 
 pub use config::Config;
 pub use endpoint::{Connection, Endpoint};
-pub use error::{Busy, ConnectionError, DatagramError, StreamError};
+pub use error::{Busy, ConnectionError, DatagramError, NO_MEMORY, StreamError};
 pub use eyeballs::race;
 pub use hub::Clients;
 pub use identity::{Identity, IdentityError, NoKey, PublicKey};

@@ -37,6 +37,8 @@ tacit_proto::counters! {
         handshakes_refused: u64,
         /// Clients refused after they had proved their key.
         clients_refused: u64,
+        /// Streams reset for lack of memory.
+        streams_given_up: u64,
         /// Connections established, in either role.
         connections_made: u64,
         /// Connections that timed out.
@@ -211,6 +213,10 @@ pub struct Metrics {
     pub octets_unread: u64,
     /// See [`octets_unread`](Self::octets_unread): of each connection [`max_unread`](tacit_proto::tack::Config::max_unread).
     pub octets_unread_max: u64,
+    /// Octets of the buffers of all streams, and how many these may become. Readings.
+    pub octets_held: u64,
+    /// See [`octets_held`](Self::octets_held): [`max_memory`](crate::Config::max_memory).
+    pub octets_held_max: u64,
     /// Smoothed round-trip time in microseconds: a value for each second in which a connection heard acknowledgments.
     pub rtt_us: Histogram,
     /// Rate of acknowledged bytes in bits per second, over each of those seconds.
@@ -222,7 +228,7 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Adds what another shard of the endpoint counted. They share what writes records.
+    /// Adds what another shard of the endpoint counted. They share memory, and what writes records.
     pub(crate) fn add(&mut self, other: &Self) {
         self.counters = self.counters.plus(&other.counters);
         self.totals = self.totals.plus(&other.totals);

@@ -8,6 +8,8 @@ use std::task::Waker;
 pub(crate) struct Pipe {
     pub sending: Sending,
     pub receiving: Receiving,
+    /// Octets of its buffers, as they were counted last.
+    pub counted: u64,
 }
 
 /// What we send.
@@ -22,6 +24,8 @@ pub(crate) struct Sending {
     pub over: bool,
     /// The peer wants no more of it, for this reason.
     pub stopped: Option<u32>,
+    /// It was given up here, for want of memory.
+    pub no_memory: bool,
     /// The peer has all of it, or knows that it was given up.
     pub finished: bool,
     /// The user has let go of it.
@@ -40,6 +44,8 @@ pub(crate) struct Receiving {
     pub ended: bool,
     /// The peer gave it up, for this reason.
     pub reset: Option<u32>,
+    /// It was given up here, for want of memory.
+    pub no_memory: bool,
     pub dropped: bool,
     pub waker: Option<Waker>,
 }
@@ -53,6 +59,11 @@ impl Pipe {
     /// True when nobody holds it.
     pub fn is_dropped(&self) -> bool {
         self.sending.dropped && self.receiving.dropped
+    }
+
+    /// Octets of its buffers.
+    pub fn buffers(&self) -> u64 {
+        (self.sending.octets.capacity() + self.receiving.octets.capacity()) as u64
     }
 
     /// Wakes who waits for it.
@@ -104,6 +115,7 @@ impl Sending {
         let gone = place.saturating_sub(self.base).min(self.held());
         self.octets.drain(..gone as usize);
         self.base += gone;
+        free_if_empty(&mut self.octets);
     }
 
     /// Nothing of it is sent any more.
@@ -164,9 +176,7 @@ impl Receiving {
         self.octets.drain(..len);
         self.ready -= len;
         self.taken += len as u64;
-        if self.octets.is_empty() && self.octets.capacity() > KEPT {
-            self.octets = VecDeque::new();
-        }
+        free_if_empty(&mut self.octets);
     }
 
     /// Nobody reads it any more.
@@ -178,6 +188,12 @@ impl Receiving {
 
 /// Octets of room that an empty stream keeps. Ours.
 const KEPT: usize = 64 << 10;
+
+fn free_if_empty(octets: &mut VecDeque<u8>) {
+    if octets.is_empty() && octets.capacity() > KEPT {
+        *octets = VecDeque::new();
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -20,6 +20,7 @@ use tokio::sync::Notify;
 use crate::error::ConnectionError;
 use crate::handshake::{INITIATION_LEN, Initiation, Initiator, Keys, Responder, datagram, kind};
 use crate::identity::{Identity, PublicKey};
+use crate::memory::Share;
 use crate::metrics::{Sample, Totals};
 use crate::observer::Observer;
 use crate::path::Path;
@@ -145,6 +146,12 @@ pub(crate) struct Session {
     datagrams_out: VecDeque<(u64, Bytes)>,
     datagrams_in: VecDeque<Bytes>,
     send_limit: u64,
+    /// Octets that its peer may have it hold where other connections leave as much.
+    borrowable_max: u64,
+    /// Octets of the buffers of all pipes.
+    buffers: u64,
+    /// Memory is: writers wait.
+    is_tight: bool,
     /// Datagrams beside those of the core.
     outbox: VecDeque<(SocketAddr, Vec<u8>)>,
     connected: bool,
@@ -208,6 +215,7 @@ impl Session {
 
     fn new(core: tack::Connection, stage: Stage, remote: SocketAddr, observer: Observer) -> Self {
         Self {
+            borrowable_max: core.borrowable().0,
             core,
             stage,
             remote,
@@ -221,6 +229,8 @@ impl Session {
             datagrams_out: VecDeque::new(),
             datagrams_in: VecDeque::new(),
             send_limit: SEND_AHEAD,
+            buffers: 0,
+            is_tight: false,
             outbox: VecDeque::new(),
             connected: false,
             end: None,
@@ -261,6 +271,26 @@ impl Session {
     #[cfg(all(test, feature = "qlog"))]
     pub fn packets_lost(&self) -> u64 {
         self.core.packets_lost()
+    }
+
+    /// What it holds of the memory of its endpoint.
+    pub fn share(&self) -> Share {
+        Share { borrowed: self.core.borrowed().0, held: self.buffers }
+    }
+
+    /// How much its peer may have it hold from now on, and whether its writers are to wait.
+    pub fn set_memory(&mut self, borrowable: u64, is_tight: bool) {
+        self.core.set_borrowable(tacit_proto::units::Bytes(borrowable.min(self.borrowable_max)));
+        self.is_tight = is_tight;
+    }
+
+    /// The buffers of `stream` may have grown or shrunk.
+    fn count(&mut self, stream: StreamId) {
+        if let Some(pipe) = self.pipes.get_mut(&stream) {
+            let now = pipe.buffers();
+            let before = std::mem::replace(&mut pipe.counted, now);
+            self.buffers = self.buffers - before + pipe.counted;
+        }
     }
 
     /// Octets that wait for readers, or for others before them.
@@ -514,6 +544,7 @@ impl Session {
             }
             StreamEvent::Opened(_) | StreamEvent::MayOpen => {}
         }
+        self.count(stream);
         self.forget_if_over(stream);
     }
 
@@ -523,7 +554,8 @@ impl Session {
             .get(&stream)
             .is_some_and(|pipe| pipe.is_over() || (self.end.is_some() && pipe.is_dropped()))
         {
-            self.pipes.remove(&stream);
+            let gone = self.pipes.remove(&stream);
+            self.buffers -= gone.map_or(0, |pipe| pipe.counted);
         }
     }
 }

@@ -64,6 +64,9 @@ impl SendStream {
         let poll = |session: &mut Session| {
             let alive = session.alive();
             let sending = &mut session.pipe(self.id)?.sending;
+            if sending.no_memory {
+                return Err(StreamError::NoMemory);
+            }
             if let Some(code) = sending.stopped {
                 return Err(StreamError::Stopped(code));
             }
@@ -159,6 +162,9 @@ impl AsyncRead for RecvStream {
             if len > 0 {
                 session.on_read(self.id, len);
                 return Ok(true);
+            }
+            if receiving.no_memory {
+                return Err(StreamError::NoMemory);
             }
             if let Some(code) = receiving.reset {
                 return Err(StreamError::Reset(code));

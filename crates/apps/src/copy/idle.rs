@@ -2,16 +2,16 @@
 
 use std::future::Future;
 use std::io;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::sleep;
 
 use super::CopyError;
+use super::gate::{Gate, Gated};
 
 /// A copy in which nothing comes or goes for so long is ended. Ours: an end may have to hash a file before it says a word, of
 /// some 500 GB in that time.
@@ -22,20 +22,12 @@ pub const IDLE: Duration = Duration::from_secs(600);
 pub struct Passed(Arc<AtomicU64>);
 
 /// A stream whose octets are counted.
-#[derive(Debug)]
-pub struct Counted<S> {
-    stream: S,
-    passed: Passed,
-}
+pub type Counted<S> = Gated<S, Passed>;
 
 impl Passed {
     /// Counts those of `stream` too.
     pub fn counted<S>(&self, stream: S) -> Counted<S> {
-        Counted { stream, passed: self.clone() }
-    }
-
-    fn add(&self, count: usize) {
-        self.0.fetch_add(count as u64, Relaxed);
+        Gated::through(stream, self.clone())
     }
 
     /// Does `copy`, unless no octets pass for `idle`.
@@ -67,45 +59,13 @@ impl Passed {
     }
 }
 
-impl<S> Counted<S> {
-    /// The stream.
-    pub fn get_mut(&mut self) -> &mut S {
-        &mut self.stream
-    }
-}
-
-impl<S: AsyncRead + Unpin> AsyncRead for Counted<S> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        into: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let before = into.filled().len();
-        let polled = Pin::new(&mut self.stream).poll_read(context, into);
-        self.passed.add(into.filled().len() - before);
-        polled
-    }
-}
-
-impl<S: AsyncWrite + Unpin> AsyncWrite for Counted<S> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        octets: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        let polled = Pin::new(&mut self.stream).poll_write(context, octets);
-        if let Poll::Ready(Ok(count)) = &polled {
-            self.passed.add(*count);
-        }
-        polled
+impl Gate for Passed {
+    fn poll_room(&mut self, _: &mut Context<'_>) -> Poll<usize> {
+        Poll::Ready(usize::MAX)
     }
 
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
+    fn on_passed(&mut self, count: usize) {
+        self.0.fetch_add(count as u64, Relaxed);
     }
 }
 

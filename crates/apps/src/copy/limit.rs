@@ -1,39 +1,37 @@
 //! Streams that carry no more than a rate.
 
-use std::io;
 use std::num::NonZeroU64;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep_until};
+
+use super::gate::{Gate, Gated};
 
 /// Time that octets carried at once stand for. Ours: short enough not to be felt, long enough that timers cost nothing.
 const AT_ONCE: Duration = Duration::from_millis(20);
 
-/// A stream of at most `rate` octets per second, each way if it has two; without one it is as it was.
+/// A gate for so many octets per second; without a rate, for any.
 #[derive(Debug)]
-pub struct Limited<S> {
-    stream: S,
+pub struct Limit {
     rate: Option<NonZeroU64>,
     /// When the next octets may pass.
     next: Option<Pin<Box<Sleep>>>,
 }
 
+/// A stream of at most a rate of octets per second, each way if it has two.
+pub type Limited<S> = Gated<S, Limit>;
+
 impl<S> Limited<S> {
-    /// `stream` at `rate`.
+    /// `stream` at `rate`; without one it is as it was.
     pub fn new(stream: S, rate: Option<NonZeroU64>) -> Self {
-        Self { stream, rate, next: None }
+        Self::through(stream, Limit { rate, next: None })
     }
+}
 
-    /// The stream.
-    pub fn get_mut(&mut self) -> &mut S {
-        &mut self.stream
-    }
-
-    /// Octets that may pass now.
-    fn poll_allowed(&mut self, context: &mut Context<'_>) -> Poll<usize> {
+impl Gate for Limit {
+    fn poll_room(&mut self, context: &mut Context<'_>) -> Poll<usize> {
         let Some(rate) = self.rate else { return Poll::Ready(usize::MAX) };
         if let Some(next) = &mut self.next {
             ready!(next.as_mut().poll(context));
@@ -42,60 +40,17 @@ impl<S> Limited<S> {
         Poll::Ready(usize::try_from(octets).unwrap_or(usize::MAX).max(1))
     }
 
-    fn on_passed(&mut self, octets: usize) {
+    fn on_passed(&mut self, count: usize) {
         let Some(rate) = self.rate else { return };
         let now = Instant::now();
         // Time that nothing used is not made up for.
         let from = self.next.as_ref().map_or(now, |next| next.deadline().max(now - AT_ONCE));
-        let ns = octets as u128 * 1_000_000_000 / u128::from(rate.get());
+        let ns = count as u128 * 1_000_000_000 / u128::from(rate.get());
         let next = from + Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX));
         match &mut self.next {
             Some(sleep) => sleep.as_mut().reset(next),
             None => self.next = Some(Box::pin(sleep_until(next))),
         }
-    }
-}
-
-impl<S: AsyncRead + Unpin> AsyncRead for Limited<S> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        into: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let allowed = ready!(self.poll_allowed(context));
-        if self.rate.is_none() {
-            return Pin::new(&mut self.stream).poll_read(context, into);
-        }
-        let room = allowed.min(into.remaining());
-        let mut part = ReadBuf::new(into.initialize_unfilled_to(room));
-        let polled = Pin::new(&mut self.stream).poll_read(context, &mut part);
-        let octets = part.filled().len();
-        into.advance(octets);
-        self.on_passed(octets);
-        polled
-    }
-}
-
-impl<S: AsyncWrite + Unpin> AsyncWrite for Limited<S> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        octets: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        let allowed = ready!(self.poll_allowed(context));
-        let polled = Pin::new(&mut self.stream).poll_write(context, &octets[..octets.len().min(allowed)]);
-        if let Poll::Ready(Ok(count)) = &polled {
-            self.on_passed(*count);
-        }
-        polled
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
     }
 }
 

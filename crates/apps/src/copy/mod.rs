@@ -1,4 +1,4 @@
-//! Copying files and trees over one stream of octets, with two roles: [`send`](sender::send) and
+//! Copying files and trees over one stream of octets, with two roles: `send` and
 //! `receive`. Either end may be the client.
 //!
 //! The protocol has phases, in each of which one end talks and the other listens, so that neither waits for the other
@@ -7,9 +7,11 @@
 //! reports.
 
 mod delete;
+pub mod gate;
 pub mod idle;
 mod landing;
 pub mod limit;
+mod lists;
 pub mod pattern;
 mod plan;
 pub mod receiver;

@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 
 use super::landing::{Ahead, Landed, Landing, Replace, Whole};
+use super::lists::{Lists, Room};
 use super::plan::{Item, NotAdmitted, State, Step, TopNames, admit};
 use super::sender::PARTIAL_SUFFIX;
 use super::tree::{self, Relative, Tree};
@@ -22,6 +23,8 @@ pub(super) struct Terms<'a> {
     pub tops: TopNames,
     /// Of a server: its other writers, and the owner of this copy.
     pub writers: Option<(&'a Writers, &'a str)>,
+    /// Of all copies here.
+    pub lists: &'a Lists,
 }
 
 impl Terms<'_> {
@@ -68,15 +71,16 @@ pub(super) struct Receiver<'a> {
     pub is_top_listed: bool,
     landing: Landing<'a>,
     outcome: Outcome,
+    room: Room<'a>,
 }
 
 /// Receives into `tree` what a sender lists, and tells it what came of it.
 ///
 /// # Errors
 /// Where the stream or the protocol breaks, or a limit. Files that cannot be written are in the outcome.
-pub(super) async fn receive<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
-    tree: &Tree,
-    terms: Terms<'_>,
+pub(super) async fn receive<'a, R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
+    tree: &'a Tree,
+    terms: Terms<'a>,
     progress: &Progress,
     reader: &mut R,
     writer: &mut W,
@@ -91,6 +95,7 @@ pub(super) async fn receive<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
         is_top_listed: false,
         landing: Landing::new(tree, copies, terms.replace())?,
         outcome: Outcome::default(),
+        room: terms.lists.room(),
         terms,
     };
     receiver.manifest(reader).await?;
@@ -137,7 +142,7 @@ impl Receiver<'_> {
         loop {
             let message = wire::read(reader).await?;
             paths += 1;
-            names_octets += match &message {
+            let text_octets = match &message {
                 Message::Entry(Entry { path, kind: Kind::Symlink { target }, .. }) => {
                     path.len() + target.len()
                 }
@@ -145,12 +150,14 @@ impl Receiver<'_> {
                 Message::Omitted { path, reason, .. } => path.len() + reason.len(),
                 _ => 0,
             };
+            names_octets += text_octets;
             if paths > ENTRIES_MAX + 1 {
                 return Err(CopyError::Limit { what: "paths", max: ENTRIES_MAX });
             }
             if names_octets > NAMES_OCTETS_MAX {
                 return Err(CopyError::Limit { what: "octets of names", max: NAMES_OCTETS_MAX });
             }
+            self.room.add(text_octets)?;
             match message {
                 Message::Entry(entry) => self.on_entry(entry, &mut seen),
                 Message::Omitted { path, reason, is_failure } => {

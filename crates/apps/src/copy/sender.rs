@@ -12,11 +12,10 @@ use rustix::fs::FileType;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::Notify;
 
+use super::lists::{Lists, Room};
 use super::pattern::excludes;
 use super::tree::{self, Relative, Tree, file_type, hash_hole, hash_prefix, join_os, mtime_of, size_of};
-use super::wire::{
-    self, ASKED_MAX, ENTRIES_MAX, Entry, HOLE_OCTETS_MAX, Kind, LENGTH_MAX, Message, Timestamp,
-};
+use super::wire::{self, ASKED_MAX, ENTRIES_MAX, Entry, HOLE_OCTETS_MAX, Kind, Message, Timestamp};
 use super::{CopyError, Options, Outcome, Progress};
 
 /// End of the name of what an interrupted copy leaves: no file of a source.
@@ -205,15 +204,15 @@ struct Listed {
     size_octets: u64,
 }
 
-/// What the sender remembers of its manifest.
-#[derive(Default)]
-struct Manifest {
+/// What the sender remembers of its manifest, and what it heard of it.
+struct Manifest<'a> {
     /// By place; `None`: no file.
     files: Vec<Option<Listed>>,
     omitted_count: usize,
+    room: Room<'a>,
 }
 
-impl Manifest {
+impl Manifest<'_> {
     async fn entry<W: AsyncWrite + Unpin>(
         &mut self,
         entry: Entry,
@@ -222,6 +221,7 @@ impl Manifest {
         writer: &mut W,
     ) -> Result<(), CopyError> {
         self.has_room()?;
+        self.room.add(entry.path.len())?;
         let size_octets = match entry.kind {
             Kind::File { size_octets, .. } => Some(size_octets),
             Kind::Stream => Some(0),
@@ -267,15 +267,17 @@ enum NotListed {
 ///
 /// # Errors
 /// Where the stream or the protocol breaks. Files that cannot be read are in the outcome.
-pub async fn send<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
+pub(super) async fn send<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     source: &Source,
     options: &Options,
     progress: &Progress,
+    lists: &Lists,
     reader: &mut R,
     writer: &mut W,
 ) -> Result<Outcome, CopyError> {
-    let manifest = list(source, options, writer).await?;
-    let wants = wants(source, &manifest, progress, reader).await?;
+    let mut manifest = list(source, options, lists, writer).await?;
+    let wants = wants(source, &mut manifest, progress, reader).await?;
+    let mut told = lists.room();
     let stops = Stops::default();
     let sending = async {
         for want in &wants {
@@ -290,7 +292,8 @@ pub async fn send<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
         Ok(writer.flush().await?)
     };
     // Reads all the time: otherwise both ends could wait for each other with full buffers.
-    let ((), outcome) = tokio::try_join!(sending, hear(source, &manifest, &stops, progress, reader))?;
+    let ((), outcome) =
+        tokio::try_join!(sending, hear(source, &manifest, &stops, progress, &mut told, reader))?;
     Ok(outcome)
 }
 
@@ -298,17 +301,19 @@ pub async fn send<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
 pub(super) async fn show<W: AsyncWrite + Unpin>(
     source: &Source,
     options: &Options,
+    lists: &Lists,
     writer: &mut W,
 ) -> Result<(), CopyError> {
-    list(source, options, writer).await.map(|_| ())
+    list(source, options, lists, writer).await.map(|_| ())
 }
 
-async fn list<W: AsyncWrite + Unpin>(
+async fn list<'a, W: AsyncWrite + Unpin>(
     source: &Source,
     options: &Options,
+    lists: &'a Lists,
     writer: &mut W,
-) -> Result<Manifest, CopyError> {
-    let mut manifest = Manifest::default();
+) -> Result<Manifest<'a>, CopyError> {
+    let mut manifest = Manifest { files: Vec::new(), omitted_count: 0, room: lists.room() };
     for (index, root) in source.roots.iter().enumerate() {
         list_root(index, root, options, &mut manifest, writer).await?;
     }
@@ -344,9 +349,10 @@ impl Stops {
 /// Reads the receiver's messages after `wants_end`.
 async fn hear<R: AsyncRead + Unpin>(
     source: &Source,
-    manifest: &Manifest,
+    manifest: &Manifest<'_>,
     stops: &Stops,
     progress: &Progress,
+    room: &mut Room<'_>,
     reader: &mut R,
 ) -> Result<Outcome, CopyError> {
     let mut paths = Vec::new();
@@ -356,7 +362,10 @@ async fn hear<R: AsyncRead + Unpin>(
                 on_stop(source, manifest, progress, index, &reason)?;
                 stops.insert(index);
             }
-            Message::Report(report) if paths.len() < 2 * ENTRIES_MAX => paths.push(report),
+            Message::Report(report) if paths.len() < 2 * ENTRIES_MAX => {
+                room.add(report.path.len() + report.reason.as_ref().map_or(0, String::len))?;
+                paths.push(report);
+            }
             Message::Summary(summary) => return Ok(Outcome { summary, paths }),
             other => return Err(wire::unexpected(&other)),
         }
@@ -366,7 +375,7 @@ async fn hear<R: AsyncRead + Unpin>(
 /// Tells the user of a file that the receiver cannot keep.
 fn on_stop(
     source: &Source,
-    manifest: &Manifest,
+    manifest: &Manifest<'_>,
     progress: &Progress,
     index: usize,
     reason: &str,
@@ -384,7 +393,7 @@ async fn list_root<W: AsyncWrite + Unpin>(
     index: usize,
     root: &Root,
     options: &Options,
-    manifest: &mut Manifest,
+    manifest: &mut Manifest<'_>,
     writer: &mut W,
 ) -> Result<(), CopyError> {
     let mut open = vec![root.start.clone()];
@@ -493,7 +502,7 @@ struct Want {
 
 async fn wants<R: AsyncRead + Unpin>(
     source: &Source,
-    manifest: &Manifest,
+    manifest: &mut Manifest<'_>,
     progress: &Progress,
     reader: &mut R,
 ) -> Result<Vec<Want>, CopyError> {
@@ -512,6 +521,7 @@ async fn wants<R: AsyncRead + Unpin>(
                     return Err(CopyError::Protocol("a file is wanted from behind its end".into()));
                 }
                 total_octets = total_octets.saturating_add(listed.size_octets - offset_octets);
+                manifest.room.add(blake3.len())?;
                 wants.push(Want { index, offset_octets, blake3 });
             }
             Message::Stop { index, reason } => on_stop(source, manifest, progress, index, &reason)?,
@@ -613,7 +623,7 @@ impl<W: AsyncWrite + Unpin> Sending<'_, W> {
     /// Sends the contents of `opened`, holes as such. The outer error is the stream's, the inner one the file's.
     async fn contents(&mut self, opened: &mut Opened) -> Result<std::io::Result<Sent>, CopyError> {
         let size_octets = opened.size_octets;
-        let mut buffer = vec![0; LENGTH_MAX];
+        let mut buffer = wire::Contents::new();
         let mut pieces = 0;
         // Where the next hole begins.
         let mut data_to_octets = if opened.is_sparse { opened.at_octets } else { size_octets };
@@ -646,12 +656,13 @@ impl<W: AsyncWrite + Unpin> Sending<'_, W> {
                 }
             }
             let left = usize::try_from(data_to_octets - opened.at_octets).unwrap_or(usize::MAX);
-            let take = buffer.len().min(left);
-            match opened.file.read(&mut buffer[..take]) {
+            let room = buffer.room();
+            let take = room.len().min(left);
+            match opened.file.read(&mut room[..take]) {
                 Ok(0) => return Ok(Ok(Sent::Short)),
                 Ok(count) => {
-                    opened.hasher.update(&buffer[..count]);
-                    wire::write_piece(self.writer, &buffer[..count]).await?;
+                    opened.hasher.update(buffer.octets(count));
+                    buffer.write(self.writer, count).await?;
                     self.progress.done_octets.fetch_add(count as u64, Relaxed);
                     opened.at_octets += count as u64;
                 }
@@ -667,21 +678,21 @@ impl<W: AsyncWrite + Unpin> Sending<'_, W> {
         let mut stream = root.stream.lock().await;
         self.begin(0, None, None).await?;
         let mut hasher = blake3::Hasher::new();
-        let mut buffer = vec![0; LENGTH_MAX];
+        let mut buffer = wire::Contents::new();
         let failure = loop {
             if self.stops.has(self.index) {
                 break Some("stopped".to_owned());
             }
             let read = tokio::select! {
-                read = stream.read(&mut buffer) => read,
+                read = stream.read(buffer.room()) => read,
                 // The writer of the stream may be silent for long.
                 () = self.stops.more.notified() => continue,
             };
             match read {
                 Ok(0) => break None,
                 Ok(count) => {
-                    hasher.update(&buffer[..count]);
-                    wire::write_piece(self.writer, &buffer[..count]).await?;
+                    hasher.update(buffer.octets(count));
+                    buffer.write(self.writer, count).await?;
                     // A slow stream arrives as it comes.
                     self.writer.flush().await?;
                     self.progress.done_octets.fetch_add(count as u64, Relaxed);

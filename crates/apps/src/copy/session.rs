@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 
+use super::lists::Lists;
 use super::plan::TopNames;
 use super::receiver::{Terms, receive};
 use super::sender::{Source, send, show};
@@ -17,6 +18,9 @@ use super::{Action, CopyError, Options, Outcome, Progress, Report, Rights};
 /// For a client to say what it wants on a stream that it opened. Ours.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// For a client that is refused in the middle of its list to come to the end of that. Ours.
+const HEARD_TIMEOUT: Duration = Duration::from_secs(30);
+
 /// What one end serves.
 #[derive(Debug)]
 pub struct Served {
@@ -25,6 +29,7 @@ pub struct Served {
     file: Option<Relative>,
     rights: Rights,
     writers: Writers,
+    lists: Lists,
 }
 
 impl Served {
@@ -42,6 +47,7 @@ impl Served {
                 file: None,
                 rights,
                 writers: Writers::default(),
+                lists: Lists::default(),
             });
         }
         let (Some(parent), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str()))
@@ -57,6 +63,7 @@ impl Served {
             file: Some(file),
             rights,
             writers: Writers::default(),
+            lists: Lists::default(),
         })
     }
 
@@ -83,6 +90,23 @@ impl Served {
         reader: &mut R,
         writer: &mut W,
     ) -> Result<Outcome, CopyError> {
+        let done = self.work(request, reader, writer).await;
+        if let Err(error @ CopyError::Limit { .. }) = &done {
+            // The client hears why, once it has said all that it says now.
+            wire::write(writer, &Message::Refused { reason: error.to_string() }).await?;
+            writer.flush().await?;
+            let _ =
+                tokio::time::timeout(HEARD_TIMEOUT, tokio::io::copy(reader, &mut tokio::io::sink())).await;
+        }
+        done
+    }
+
+    async fn work<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
+        &self,
+        request: Request,
+        reader: &mut R,
+        writer: &mut W,
+    ) -> Result<Outcome, CopyError> {
         let progress = Progress::default();
         let Request { version, work, options, owner, rights } = request;
         let rights = rights.unwrap_or(self.rights);
@@ -94,14 +118,14 @@ impl Served {
             Some(Work::Pull { paths, name }) => match self.source(&paths, name.as_deref(), rights) {
                 Ok(source) => {
                     accept(None, writer).await?;
-                    return send(&source, &options, &progress, reader, writer).await;
+                    return send(&source, &options, &progress, &self.lists, reader, writer).await;
                 }
                 Err(reason) => reason,
             },
             Some(Work::List { paths, is_recursive }) => match self.to_list(&paths, is_recursive, rights) {
                 Ok(source) => {
                     accept(None, writer).await?;
-                    show(&source, &options, writer).await?;
+                    show(&source, &options, &self.lists, writer).await?;
                     return Ok(Outcome::default());
                 }
                 Err(reason) => reason,
@@ -111,7 +135,7 @@ impl Served {
                     Ok((tree, name)) => {
                         accept(name.clone(), writer).await?;
                         let tops = name.map_or(TopNames::Any, TopNames::One);
-                        let terms = Terms { options: &options, rights, tops, writers };
+                        let terms = Terms { options: &options, rights, tops, writers, lists: &self.lists };
                         return receive(&tree, terms, &progress, reader, writer).await;
                     }
                     Err(reason) => reason,
@@ -280,7 +304,7 @@ pub async fn push<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
             "{path:?} is a directory on the server: add a file name for standard input"
         )));
     }
-    send(&source, options, progress, reader, writer).await
+    send(&source, options, progress, &Lists::default(), reader, writer).await
 }
 
 /// Fetches `paths` of a server to `destination`: into it where it is a directory, ends in a slash or there are several, else under its
@@ -313,7 +337,8 @@ pub async fn pull<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     let before = if before.is_empty() && text.starts_with('/') { "/" } else { before };
     let tree = open_or_make(Path::new(before), options.dry_run).map_err(|error| wrong(error.to_string()))?;
     let tops = TopNames::asked(paths, name.as_deref());
-    let terms = Terms { options, rights: Rights::Write, tops, writers: None };
+    let lists = Lists::default();
+    let terms = Terms { options, rights: Rights::Write, tops, writers: None, lists: &lists };
     receive(&tree, terms, progress, reader, writer).await
 }
 

@@ -320,6 +320,42 @@ pub async fn write_piece(stream: &mut (impl AsyncWrite + Unpin), octets: &[u8]) 
     Ok(stream.write_all(octets).await?)
 }
 
+/// Octets of a file on their way, behind room for their length: both leave in one write.
+#[derive(Debug)]
+pub struct Contents(Vec<u8>);
+
+impl Contents {
+    /// Room for a piece of any length.
+    pub fn new() -> Self {
+        Self(vec![0; size_of::<u32>() + LENGTH_MAX])
+    }
+
+    /// Where the octets of the next piece go.
+    pub fn room(&mut self) -> &mut [u8] {
+        &mut self.0[size_of::<u32>()..]
+    }
+
+    /// The first `count` octets.
+    pub fn octets(&self, count: usize) -> &[u8] {
+        &self.0[size_of::<u32>()..][..count]
+    }
+
+    /// Writes the first `count` octets as a piece.
+    ///
+    /// # Errors
+    /// Where the stream breaks.
+    pub async fn write(
+        &mut self,
+        stream: &mut (impl AsyncWrite + Unpin),
+        count: usize,
+    ) -> Result<(), CopyError> {
+        let (length, _) = self.0.split_at_mut(size_of::<u32>());
+        // It is LENGTH_MAX at most.
+        length.copy_from_slice(&(count as u32).to_be_bytes());
+        Ok(stream.write_all(&self.0[..size_of::<u32>() + count]).await?)
+    }
+}
+
 /// Reads a length and so many octets into `buffer`, which has only them afterwards.
 ///
 /// # Errors
@@ -378,8 +414,11 @@ async fn read_octets(
     Ok(())
 }
 
-/// The error for a message that has no business here.
+/// The error for a message that has no business here, and for a refusal, which has its business everywhere.
 pub fn unexpected(message: &Message) -> CopyError {
+    if let Message::Refused { reason } = message {
+        return CopyError::Refused(reason.clone());
+    }
     let text = format!("{message:?}");
     let name = text.split([' ', '(']).next().unwrap_or_default();
     CopyError::Protocol(format!("{name} has no business here"))

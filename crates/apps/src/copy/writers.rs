@@ -13,8 +13,11 @@ use tokio::time::sleep;
 
 /// A copy that has got nothing for so long is taken for gone when its user copies the file again. Ours.
 const SILENCE: Duration = Duration::from_secs(2);
-/// For a copy to fall silent: octets of a client that has gone may still be on the way, or in buffers. Ours.
-const FALLS_SILENT: Duration = Duration::from_secs(6);
+/// For a copy to fall silent: octets of a client that has gone may still be on the way, or in buffers, and the disk may be slow. Ours;
+/// shorter than a connection stands in silence.
+const FALLS_SILENT: Duration = Duration::from_secs(20);
+/// A copy that gets more is no copy of a client that has gone: what fits in the largest window of a connection, and a stream's own.
+const OF_GONE_MAX: u64 = (64 << 20) + (256 << 10);
 /// For a copy that is told to stop to let go of its file. Ours.
 const LET_GO: Duration = Duration::from_secs(1);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -61,10 +64,10 @@ impl Writers {
         let Some(writing) = self.all().get(&file).filter(|writing| writing.owner == owner).cloned() else {
             return false;
         };
-        let (mut before, mut silent, mut waited) =
-            (writing.octets.load(Relaxed), Duration::ZERO, Duration::ZERO);
+        let begun = writing.octets.load(Relaxed);
+        let (mut before, mut silent, mut waited) = (begun, Duration::ZERO, Duration::ZERO);
         while silent < SILENCE {
-            if waited >= FALLS_SILENT {
+            if waited >= FALLS_SILENT || before - begun > OF_GONE_MAX {
                 return false;
             }
             sleep(LOOK_EVERY).await;

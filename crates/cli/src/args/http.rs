@@ -74,7 +74,7 @@ pub struct HttpProxyArgs {
     /// Also connect to this port, besides 80, 8000, 8008, 8080 and 8888; repeatable
     #[arg(long = "allow-port", value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub allow_ports: Vec<u16>,
-    /// Limit of client connections
+    /// Limit of requests in progress; idle client connections do not count
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub connections: u32,
     /// Repair connections per body

@@ -108,6 +108,14 @@ pub struct MetricsArgs {
     pub metrics_open: bool,
 }
 
+/// The memory limit of a program's connections.
+#[derive(Debug, Args)]
+pub struct MemoryArgs {
+    /// MiB for the stream buffers of all connections; when they are full, the fullest stream of the peer that holds most is reset
+    #[arg(long, value_name = "MIB", default_value_t = 512, value_parser = clap::value_parser!(u32).range(16..=1 << 20))]
+    pub memory: u32,
+}
+
 /// A file of arguments.
 #[derive(Debug, Args)]
 pub struct FileArgs {
@@ -131,6 +139,8 @@ pub struct ServeArgs {
     pub seen: LogArgs,
     #[command(flatten)]
     pub metrics: MetricsArgs,
+    #[command(flatten)]
+    pub memory: MemoryArgs,
     /// Address to listen on; 0.0.0.0:4433 or [::]:4433 for other machines
     #[arg(long, value_name = "ADDR:PORT", default_value = tacit_apps::SERVE_ADDRESS)]
     pub listen: SocketAddr,
@@ -257,6 +267,8 @@ pub struct ProxyArgs {
     pub seen: LogArgs,
     #[command(flatten)]
     pub metrics: MetricsArgs,
+    #[command(flatten)]
+    pub memory: MemoryArgs,
     /// Run the server
     #[arg(long)]
     pub serve: bool,

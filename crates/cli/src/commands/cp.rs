@@ -35,8 +35,10 @@ const SCHEME: &str = "tack://";
 const STANDARD: &str = "-";
 /// How often the bar is drawn.
 const DRAWN_EVERY: Duration = Duration::from_millis(100);
-/// Octets that are read or written at once: a piece of contents.
-pub const BUFFER_OCTETS: usize = 64 * 1024;
+/// Octets that wait to be written at once. A piece of contents is longer, and goes by itself.
+pub const WRITE_OCTETS: usize = 64 * 1024;
+/// Octets that are read at once: some pieces of contents, for each read is a turn of the endpoint's lock. Ours.
+pub const READ_OCTETS: usize = 256 * 1024;
 
 /// For the last message of a copy to arrive. Ours.
 pub const LAST_TIMEOUT: Duration = Duration::from_secs(10);
@@ -340,8 +342,8 @@ async fn copy(
     let is_push = matches!(job, Job::Push(..));
     let reader = Limited::new(reader, rate.filter(|_| !is_push));
     let writer = Limited::new(writer, rate.filter(|_| is_push));
-    let mut reader = BufReader::with_capacity(BUFFER_OCTETS, reader);
-    let mut writer = BufWriter::with_capacity(BUFFER_OCTETS, writer);
+    let mut reader = BufReader::with_capacity(READ_OCTETS, reader);
+    let mut writer = BufWriter::with_capacity(WRITE_OCTETS, writer);
     match job {
         Job::Push(source, path) => {
             let outcome = push(source, &path, options, progress, &mut reader, &mut writer).await?;

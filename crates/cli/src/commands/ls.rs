@@ -8,7 +8,7 @@ use tacit_apps::copy::wire::{Entry, Kind, Timestamp};
 use tacit_apps::copy::{Action, CopyError, Options, Report};
 use tokio::io::{BufReader, BufWriter};
 
-use super::cp::{BUFFER_OCTETS, Client, Remote, remote, streams};
+use super::cp::{Client, READ_OCTETS, Remote, remote, streams};
 use super::seen;
 use crate::args::LsArgs;
 use crate::output::{FAILED, Failure, note, print, print_json, printable};
@@ -63,7 +63,7 @@ pub fn run(args: &LsArgs) -> Result<ExitCode, Failure> {
         let reached = client.reach(&server)?;
         let listing = async {
             let (reader, writer) = streams(&reached.connection).await?;
-            let mut reader = BufReader::with_capacity(BUFFER_OCTETS, reader);
+            let mut reader = BufReader::with_capacity(READ_OCTETS, reader);
             let mut writer = BufWriter::new(writer);
             let paths = [path];
             let found = |found: Result<Entry, Report>| -> Result<(), Told> {

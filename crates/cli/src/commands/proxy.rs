@@ -73,7 +73,8 @@ pub fn run(args: &ProxyArgs) -> Result<ExitCode, Failure> {
 
 /// The transport, with a stream for each connection of a program.
 fn config(args: &ProxyArgs) -> Result<tacit_tack::Config, Failure> {
-    let mut config = seen::config(&args.seen)?.with_idle_timeout(IDLE_TIMEOUT);
+    let config = seen::config_within(&args.seen, &args.memory)?;
+    let mut config = config.with_idle_timeout(IDLE_TIMEOUT);
     let transport = &mut config.transport;
     transport.max_streams = u16::try_from(args.connections).unwrap_or(u16::MAX);
     let of_stream = (UNREAD_MAX / u64::from(args.connections.max(1)))

@@ -12,7 +12,7 @@ use tracing_subscriber::fmt;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-use crate::args::{LogArgs, LogFormat, MetricsArgs};
+use crate::args::{LogArgs, LogFormat, MemoryArgs, MetricsArgs};
 use crate::output::{Failure, note};
 
 /// Begins to log, where that is asked for.
@@ -31,6 +31,13 @@ pub fn begin(args: &LogArgs) {
 pub fn config(args: &LogArgs) -> Result<Config, Failure> {
     let mut config = Config::default();
     config.qlog = args.qlog.as_deref().map(qlog).transpose()?;
+    Ok(config)
+}
+
+/// How endpoints are configured that several peers fill.
+pub fn config_within(args: &LogArgs, memory: &MemoryArgs) -> Result<Config, Failure> {
+    let mut config = config(args)?;
+    config.max_memory.0 = u64::from(memory.memory) << 20;
     Ok(config)
 }
 

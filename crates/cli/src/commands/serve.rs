@@ -17,7 +17,7 @@ use tacit_tack::{Clients, Connection, PublicKey, RecvStream, SendStream};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader, BufWriter};
 use tokio::sync::{Semaphore, watch};
 
-use super::cp::{BUFFER_OCTETS, LAST_TIMEOUT, said};
+use super::cp::{LAST_TIMEOUT, READ_OCTETS, WRITE_OCTETS, said};
 use super::{keys, seen};
 use crate::args::ServeArgs;
 use crate::output::{Failure, note, print, printable};
@@ -56,7 +56,7 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
     let store = keys::store()?;
     let served = Served::new(path, args.write)?;
     seen::check(&args.metrics)?;
-    let config = seen::config(&args.seen)?;
+    let config = seen::config_within(&args.seen, &args.memory)?;
     if args.file.check {
         keys::check(&store)?;
         return Ok(ExitCode::SUCCESS);
@@ -189,7 +189,7 @@ impl Server {
             let (server, name) = (self.clone(), name.clone());
             tokio::spawn(async move {
                 let Ok(_permit) = server.copies.acquire().await else { return };
-                let mut reader = BufReader::with_capacity(BUFFER_OCTETS, reader);
+                let mut reader = BufReader::with_capacity(READ_OCTETS, reader);
                 let mut request = Request::read(&mut reader).await;
                 if let Ok(request) = &mut request {
                     (request.owner, request.rights) = (Some(peer.to_string()), rights);
@@ -213,7 +213,7 @@ impl Server {
         mut reader: BufReader<RecvStream>,
         writer: SendStream,
     ) {
-        let mut writer = BufWriter::with_capacity(BUFFER_OCTETS, writer);
+        let mut writer = BufWriter::with_capacity(WRITE_OCTETS, writer);
         let passed = Passed::default();
         let (asked, result) = match request {
             Ok(request) => {

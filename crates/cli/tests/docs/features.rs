@@ -197,8 +197,31 @@ const WRITE: &str =
 
 #[test]
 fn every_test_that_is_named_exists() {
+    let table = table(FEATURES);
+    let features = features(&table);
+    let faults = not_there(features.iter().flat_map(|feature| words(feature, "tests")));
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// Rows of docs/validation/reports.md end in tests, each between backticks.
+#[test]
+fn tests_that_reports_name_exist() {
+    let page = fs::read_to_string(root().join("docs/validation/reports.md")).unwrap();
+    let rows: Vec<&str> = page.lines().filter(|line| line.starts_with("| ")).skip(1).collect();
+    assert!(rows.len() > 30, "{} rows", rows.len());
+    for row in rows {
+        let shown_by = row.trim_end_matches(" |").rsplit(" | ").next().unwrap();
+        let tests: Vec<&str> = shown_by.split('`').skip(1).step_by(2).collect();
+        assert!(!tests.is_empty(), "no test: {row}");
+        let faults = not_there(tests.into_iter());
+        assert!(faults.is_empty(), "{}", faults.join("\n"));
+    }
+}
+
+/// Those of `tests`, each FILE NAME, that are nowhere.
+fn not_there<'a>(tests: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut faults = Vec::new();
-    for test in features(&table(FEATURES)).iter().flat_map(|feature| words(feature, "tests")) {
+    for test in tests {
         let (file, name) = test.split_once(' ').unwrap_or_else(|| panic!("{test}: FILE NAME is expected"));
         let Ok(source) = fs::read_to_string(root().join(file)) else {
             faults.push(format!("{test}: no such file"));
@@ -208,7 +231,7 @@ fn every_test_that_is_named_exists() {
             faults.push(format!("{test}: no such test there"));
         }
     }
-    assert!(faults.is_empty(), "{}", faults.join("\n"));
+    faults
 }
 
 /// Whether `source` has a function of this name that a test harness runs: of Rust's, or pytest.

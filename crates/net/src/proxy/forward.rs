@@ -13,7 +13,7 @@ use hyper::body::{Body as _, Frame, Incoming, SizeHint};
 use hyper::header::{CONTENT_TYPE, HeaderValue, IF_RANGE, RANGE};
 use hyper::{Method, Request, Response, StatusCode};
 use serde::Serialize;
-use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use super::headers::{is_loop, pass_on};
@@ -58,21 +58,15 @@ pub struct Forwarder {
     pub reach: Arc<Reach>,
     pub ports: Vec<u16>,
     pub hear: Hear,
-    /// For connections that have asked for something, and how long one waits for its own.
+    /// For requests, each until its answer is over or given up, and how long one waits for its own: a connection that is kept
+    /// and asks for nothing has none.
     pub places: Arc<Semaphore>,
     pub patience: Duration,
 }
 
-/// The place of a connection, once it has asked for something.
-pub type Place = OnceCell<OwnedSemaphorePermit>;
-
 impl Forwarder {
     /// Answers a request, in any case.
-    pub async fn answer(
-        &self,
-        request: Request<Incoming>,
-        place: &Place,
-    ) -> Result<Response<Reply>, Infallible> {
+    pub async fn answer(&self, request: Request<Incoming>) -> Result<Response<Reply>, Infallible> {
         let (method, url) = (request.method().to_string(), request.uri().to_string());
         let mut served = Served {
             method,
@@ -84,12 +78,13 @@ impl Forwarder {
             holes: 0,
             requests: 0,
         };
-        let response = match self.forward(request, place).await {
-            Ok(answer) => {
+        let response = match self.forward(request).await {
+            Ok((answer, place)) => {
                 served.status = answer.status.as_u16();
                 served.repaired = answer.is_repaired;
-                let mut response =
-                    Response::new(Counted::of(answer.body, served, Arc::clone(&self.hear)).boxed_unsync());
+                let mut response = Response::new(
+                    Counted::of(answer.body, served, Arc::clone(&self.hear), place).boxed_unsync(),
+                );
                 *response.status_mut() = answer.status;
                 *response.headers_mut() = answer.headers;
                 response
@@ -104,13 +99,12 @@ impl Forwarder {
         Ok(response)
     }
 
-    async fn forward(&self, request: Request<Incoming>, place: &Place) -> Result<Answer, Refusal> {
+    async fn forward(&self, request: Request<Incoming>) -> Result<(Answer, OwnedSemaphorePermit), Refusal> {
         let target = self.judge(&request)?;
-        let taken = place.get_or_try_init(|| Arc::clone(&self.places).acquire_owned());
-        if !matches!(timeout(self.patience, taken).await, Ok(Ok(_))) {
+        let Ok(Ok(place)) = timeout(self.patience, Arc::clone(&self.places).acquire_owned()).await else {
             let why = "as many connections are served as --connections allows".to_owned();
             return Err(Refusal(StatusCode::SERVICE_UNAVAILABLE, why));
-        }
+        };
         let (head, body) = request.into_parts();
         let mut headers = head.headers;
         pass_on(&mut headers, head.version);
@@ -132,7 +126,7 @@ impl Forwarder {
             get(&connector, &headers, true).await?
         };
         pass_on(&mut answer.headers, hyper::Version::HTTP_11);
-        Ok(answer)
+        Ok((answer, place))
     }
 
     fn judge(&self, request: &Request<Incoming>) -> Result<Target, Refusal> {
@@ -202,11 +196,13 @@ struct Counted {
     body: Body,
     served: Served,
     hear: Hear,
+    /// Given back with the body.
+    _place: OwnedSemaphorePermit,
 }
 
 impl Counted {
-    fn of(body: Body, served: Served, hear: Hear) -> Self {
-        Self { body, served, hear }
+    fn of(body: Body, served: Served, hear: Hear, place: OwnedSemaphorePermit) -> Self {
+        Self { body, served, hear, _place: place }
     }
 }
 

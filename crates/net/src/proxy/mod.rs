@@ -31,7 +31,7 @@ use crate::connection::Settings;
 use crate::error::NetError;
 use crate::head::MAX_HEAD_LEN;
 use crate::reach::Reach;
-use forward::{Forwarder, Place};
+use forward::Forwarder;
 pub use forward::{Hear, Served};
 use guard::Guarded;
 
@@ -49,7 +49,7 @@ pub struct Options {
     pub hosts: Vec<String>,
     /// Ports that may be reached beside [`PORTS`].
     pub ports: Vec<u16>,
-    /// Connections of programs.
+    /// Requests of programs at once.
     pub connections_max: usize,
     /// A program has to send a head, and to take octets, within so long.
     pub patience: Duration,
@@ -74,7 +74,7 @@ impl Default for Options {
     }
 }
 
-/// Connections that have not asked for anything, or wait for a place, beside those that are served. Ours.
+/// Connections that ask for nothing, or wait for a place, beside those that are served. Ours.
 const WAITING_MAX: usize = 1024;
 
 /// Octets that a body may hold back here: the product of 600 Mb/s and the 40 ms of the paper's Table I, and a third more.
@@ -188,12 +188,10 @@ async fn serve_one(
 ) {
     let _ = tcp.set_nodelay(true);
     let (guarded, last) = Guarded::new(tcp, patience);
-    // Whoever sends half a head takes nobody's place.
-    let place = Arc::new(Place::new());
     let service = service_fn(move |request: Request<Incoming>| {
-        let (forwarder, last, place) = (Arc::clone(&forwarder), Arc::clone(&last), Arc::clone(&place));
+        let (forwarder, last) = (Arc::clone(&forwarder), Arc::clone(&last));
         async move {
-            let mut response: Response<_> = forwarder.answer(request, &place).await?;
+            let mut response: Response<_> = forwarder.answer(request).await?;
             if last.load(Ordering::Relaxed) {
                 response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             }

@@ -1,7 +1,7 @@
 //! Programs through the proxy: what they get, and what they do not.
 
-use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
@@ -199,6 +199,60 @@ fn other_methods_pass_with_their_bodies() {
     assert!(answer.ends_with("POST 5 None Some(\"1.1 tacit\")"), "{answer}");
 }
 
+/// tinyproxy#79, mitmproxy#2180: a program that waits for word before it sends its body hears a server that refuses at once, and is
+/// told to go on by one that does not.
+#[test]
+fn a_program_that_expects_word_gets_it() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut head = Vec::new();
+            while !head.ends_with(b"\r\n\r\n") {
+                let mut octet = [0];
+                if stream.read_exact(&mut octet).is_err() {
+                    return;
+                }
+                head.push(octet[0]);
+            }
+            // Its body is not read.
+            let answer = b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno";
+            let _ = stream.write_all(answer);
+            thread::sleep(Duration::from_millis(200));
+        }
+    });
+    let open = Server::new(|seen| {
+        let text = seen.body.len().to_string();
+        Reply::Octets(format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{text}", text.len()).into())
+    });
+    let proxy = Running::before(&[address, open.address], plain());
+    let head = |address| {
+        format!(
+            "POST http://{address}/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\nExpect: 100-continue\r\nContent-Length: 20000000\r\n\r\n"
+        )
+    };
+    let mut refused = TcpStream::connect(proxy.address).unwrap();
+    refused.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    refused.write_all(head(address).as_bytes()).unwrap();
+    let mut line = String::new();
+    let mut reader = BufReader::new(&refused);
+    while !line.starts_with("HTTP/1.1 4") {
+        line.clear();
+        assert!(reader.read_line(&mut line).unwrap() > 0, "it hears of the refusal");
+    }
+    assert!(line.starts_with("HTTP/1.1 401"), "{line}");
+    let mut taken = TcpStream::connect(proxy.address).unwrap();
+    taken.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    taken.write_all(head(open.address).as_bytes()).unwrap();
+    let mut word = [0; 12];
+    taken.read_exact(&mut word).unwrap();
+    assert_eq!(&word, b"HTTP/1.1 100");
+    taken.write_all(&vec![7; 20_000_000]).unwrap();
+    let mut answer = String::new();
+    taken.read_to_string(&mut answer).unwrap();
+    assert!(answer.ends_with("20000000"), "{answer}");
+}
+
 #[test]
 fn what_could_be_smuggled_is_refused() {
     let server = Server::of(b"hello".to_vec());
@@ -343,6 +397,32 @@ fn half_heads_cost_their_senders_alone() {
     thread::sleep(Duration::from_millis(300));
     assert!(proxy.ask(&request(server.address)).starts_with("HTTP/1.1 503"));
     drop(waiting);
+}
+
+/// Connections that programs keep for later requests take no place while they are idle.
+#[test]
+fn idle_connections_cost_nobody_a_place() {
+    let server = Server::of(b"hello".to_vec());
+    let ports = vec![server.address.port()];
+    let patience = Duration::from_secs(5);
+    let proxy = Running::with(Options { connections_max: 2, ports, patience, ..options(plain()) });
+    let kept = format!("GET http://{}/ HTTP/1.1\r\nHost: x\r\n\r\n", server.address);
+    let again = |stream: &mut TcpStream| {
+        stream.write_all(kept.as_bytes()).unwrap();
+        let mut answer = Vec::new();
+        while !answer.ends_with(b"hello") {
+            let mut octets = [0; 1024];
+            let count = stream.read(&mut octets).unwrap();
+            assert!(count > 0, "closed after {:?}", String::from_utf8_lossy(&answer));
+            answer.extend_from_slice(&octets[..count]);
+        }
+    };
+    let began = Instant::now();
+    let mut idle: Vec<_> = (0..20).map(|_| TcpStream::connect(proxy.address).unwrap()).collect();
+    idle.iter_mut().for_each(again);
+    // Each is there still.
+    idle.iter_mut().rev().for_each(again);
+    assert!(began.elapsed() < patience, "{:?}: some waited for others to end", began.elapsed());
 }
 
 /// Each GET is repaired over connections of its own: no more of them than were asked for, and every body whole.

@@ -58,9 +58,11 @@ fn transports() -> String {
     };
     let late = r#""stood still""#;
     format!(
-        r#"{{ "measured": {{ "quinn_version": "0.11", "s2n_version": "1.9", "loopback": [{}, {}], "hop": {{ "measured": [{}, {}] }} }} }}"#,
+        r#"{{ "measured": {{ "quinn_version": "0.11", "s2n_version": "1.9", "loopback": [{}, {}], "veth": {{ "measured": [{}, {}] }}, "hop": {{ "measured": [{}, {}] }} }} }}"#,
         row("tack", [round(4_000, 1.0, 50, ""), round(5_000, 1.0, 60, "")], "100"),
         row("tcp", [round(8_000, 0.5, 25, ""), round(8_000, 0.25, 30, "")], "null"),
+        row("tack", [round(3_000, 2.0, 80, ""), round(3_000, 2.0, 80, "")], "null"),
+        row("tcp", [round(6_000, 1.0, 60, ""), round(6_000, 1.0, 60, "")], "null"),
         row("tack", [round(220, 3.0, 2_000, ""), round(200, 3.0, 2_000, "")], "null"),
         row("tcp", [round(231, 1.5, 2_000, ""), round(2, 9.0, 2_000, late)], "null"),
     )

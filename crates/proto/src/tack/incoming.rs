@@ -121,6 +121,21 @@ impl Incoming {
         }
     }
 
+    /// What streams hold beyond the windows that are their own.
+    pub fn borrowed(&self) -> u64 {
+        self.pool.lent()
+    }
+
+    /// What streams may hold beyond those.
+    pub fn borrowable(&self) -> u64 {
+        self.pool.size()
+    }
+
+    /// From now on streams may hold so much beyond those.
+    pub fn set_borrowable(&mut self, octets: u64) {
+        self.pool.resize(octets);
+    }
+
     /// What the peer may send of each stream before it is told more.
     pub fn first_window(&self) -> u64 {
         self.pool.floor

@@ -92,9 +92,18 @@ impl Pool {
     }
 
     /// Octets that are borrowed.
-    #[cfg(test)]
     pub fn lent(&self) -> u64 {
         self.lent
+    }
+
+    /// Octets that may be borrowed.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// From now on so many octets may be borrowed. Windows that hold more shrink as they are read.
+    pub fn resize(&mut self, size: u64) {
+        self.size = size;
     }
 }
 
@@ -133,15 +142,27 @@ impl Window {
             // The reader is behind, not the path: what it needs is what it takes.
             self.size = wanted.max(pool.floor);
         }
+        if pool.lent > pool.size {
+            self.size = self.size.min(self.most(pool));
+        }
         (self.since, self.read_before) = (now, progress.read);
         self.standing = progress.delivered - progress.read;
         self.account(pool, progress);
     }
 
+    /// Octets of the pool that no other stream holds.
+    fn free(&self, pool: &Pool) -> u64 {
+        pool.size.saturating_sub(pool.lent - self.borrowed)
+    }
+
+    /// The largest window beside those of others.
+    fn most(&self, pool: &Pool) -> u64 {
+        pool.floor + self.free(pool) / 2
+    }
+
     fn grow(&mut self, pool: &Pool, read: u64, wanted: u64) {
-        let free = pool.size.saturating_sub(pool.lent - self.borrowed);
-        let mut size = wanted.min(pool.largest).min(pool.floor + free / 2);
-        if free < pool.size / 2 {
+        let mut size = wanted.min(pool.largest).min(self.most(pool));
+        if self.free(pool) < pool.size / 2 {
             if read - self.read_at_growth < EARNED_WINDOWS.saturating_mul(self.size) {
                 return;
             }
@@ -277,6 +298,35 @@ mod tests {
             model.round(stream, 1_000_000, 25_000);
         }
         assert_eq!(model.pool.lent(), 0);
+    }
+
+    /// Other connections of the same program have borrowed what this one might have.
+    #[test]
+    fn windows_shrink_with_their_pool_as_they_are_read() {
+        let mut model = Model::new(&config());
+        let streams = [model.open(), model.open()];
+        for _ in 0..20 {
+            for stream in streams {
+                model.round(stream, 1_000_000, u64::MAX);
+            }
+        }
+        let held = model.pool.lent();
+        assert!(held >= 6_000_000);
+        model.pool.resize(1 << 20);
+        assert_eq!(model.pool.lent(), held, "what was granted is held until it is read");
+        for _ in 0..20 {
+            for stream in streams {
+                model.round(stream, 1_000_000, u64::MAX);
+            }
+        }
+        assert!(model.pool.lent() <= 1 << 20, "{}", model.pool.lent());
+        model.pool.resize(64 << 20);
+        for _ in 0..20 {
+            for stream in streams {
+                model.round(stream, 1_000_000, u64::MAX);
+            }
+        }
+        assert_eq!(model.pool.lent(), held);
     }
 
     proptest! {

@@ -79,7 +79,12 @@ struct Net {
 
 fn server(config: &Config, identity: &Identity) -> Hub {
     let clients: Clients = Arc::new(|_| true);
-    Hub::new(config.clone(), identity.clone(), Some(clients), server_address().port(), Shard::ONLY)
+    let port = server_address().port();
+    Hub::new(config.clone(), identity.clone(), Some(clients), port, Shard::ONLY, Memory::of(config))
+}
+
+fn client(config: &Config) -> Hub {
+    Hub::new(config.clone(), Identity::generate(), None, 1000, Shard::ONLY, Memory::of(config))
 }
 
 impl Net {
@@ -91,7 +96,7 @@ impl Net {
         let identity = Identity::generate();
         Self {
             now: Instant::ZERO,
-            client: Hub::new(config.clone(), Identity::generate(), None, 1000, Shard::ONLY),
+            client: client(config),
             server: server(config, &identity),
             server_identity: identity,
             client_at: client_address(),
@@ -345,7 +350,7 @@ fn a_recorded_connection_cannot_be_played_again() {
 #[test]
 fn a_flood_of_handshakes_is_bounded_and_honest_clients_get_in() {
     let mut net = Net::new();
-    let mut attacker = Hub::new(Config::default(), Identity::generate(), None, 1000, Shard::ONLY);
+    let mut attacker = client(&Config::default());
     for number in 0..5_000u32 {
         let port = (number % 60_000) as u16 + 1;
         attacker.connect(net.now, server_address(), Expect::Key(net.server_identity.public()));
@@ -364,7 +369,7 @@ fn a_flood_of_handshakes_is_bounded_and_honest_clients_get_in() {
 #[test]
 fn clients_that_show_where_they_are_and_no_more_are_bounded_too() {
     let mut net = Net::new();
-    let mut attacker = Hub::new(Config::default(), Identity::generate(), None, 1000, Shard::ONLY);
+    let mut attacker = client(&Config::default());
     // Many addresses of one attacker, each of which answers what it is asked.
     for number in 0..2_000u32 {
         let from = address(100, number as u16 + 1);

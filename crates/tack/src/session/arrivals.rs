@@ -208,6 +208,7 @@ impl Session {
                 if !pipe.receiving.dropped {
                     let octets = &content[accepted.skip as usize..][..accepted.len as usize];
                     pipe.receiving.place(accepted.start, octets);
+                    self.count(accepted.stream);
                 }
             }
             Some(Received::Datagram(_)) => {

@@ -4,7 +4,8 @@ use bytes::Bytes;
 use tacit_proto::tack::packet::StreamId;
 
 use super::{BEYOND_LIMIT, Session};
-use crate::error::{ConnectionError, DatagramError, StreamError};
+use crate::error::{ConnectionError, DatagramError, NO_MEMORY, StreamError};
+use crate::memory::TIGHT;
 use crate::pipe::Pipe;
 
 impl Session {
@@ -53,7 +54,11 @@ impl Session {
     pub fn write(&mut self, stream: StreamId, octets: &[u8]) -> Result<Option<usize>, StreamError> {
         self.alive()?;
         let (limit, peers_limit) = (self.send_limit, self.core.limit_of(stream));
+        let is_tight = self.is_tight;
         let sending = &mut self.pipe(stream)?.sending;
+        if sending.no_memory {
+            return Err(StreamError::NoMemory);
+        }
         if let Some(code) = sending.stopped {
             return Err(StreamError::Stopped(code));
         }
@@ -61,13 +66,16 @@ impl Session {
             return Err(StreamError::Ended);
         }
         let taken_by_peer = peers_limit.saturating_add(BEYOND_LIMIT).saturating_sub(sending.written());
-        let room = (limit + sending.behind_gap).saturating_sub(sending.held());
+        // One that holds nothing is told of no progress, and must not wait for it.
+        let limit = if is_tight { TIGHT } else { limit + sending.behind_gap };
+        let room = limit.saturating_sub(sending.held());
         let room = room.min(taken_by_peer).min(octets.len() as u64);
         if room == 0 && !octets.is_empty() {
             return Ok(None);
         }
         sending.write(&octets[..room as usize]);
         self.core.write_stream(stream, room);
+        self.count(stream);
         Ok(Some(room as usize))
     }
 
@@ -92,6 +100,7 @@ impl Session {
             pipe.sending.over = true;
             pipe.sending.clear();
             self.core.reset_stream(stream, code);
+            self.count(stream);
             self.pump();
         }
     }
@@ -99,6 +108,7 @@ impl Session {
     /// The reader has taken `len` octets.
     pub fn on_read(&mut self, stream: StreamId, len: usize) {
         self.core.read(stream, len as u64);
+        self.count(stream);
     }
 
     /// Wants no more of what the peer sends.
@@ -112,8 +122,26 @@ impl Session {
             } else {
                 self.core.stop_stream(stream, code);
             }
+            self.count(stream);
             self.pump();
         }
+    }
+
+    /// Gives up the stream that holds most, unless that is little: memory is full. Both of its ends hear why.
+    pub fn give_up_fullest(&mut self) -> bool {
+        let fullest = self.pipes.iter().max_by_key(|(_, pipe)| pipe.counted);
+        let Some((stream, _)) = fullest.filter(|(_, pipe)| pipe.counted > TIGHT) else { return false };
+        let stream = *stream;
+        self.reset(stream, NO_MEMORY);
+        self.stop(stream, NO_MEMORY);
+        if let Some(pipe) = self.pipes.get_mut(&stream) {
+            // One whose octets the peer has, but not their end, is over for its writer, too.
+            pipe.sending.clear();
+            (pipe.sending.no_memory, pipe.receiving.no_memory) = (true, true);
+            pipe.wake();
+        }
+        self.count(stream);
+        true
     }
 
     /// The writer is gone. What it has not ended is reset, so that half a message is not taken for a whole one.

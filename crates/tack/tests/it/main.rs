@@ -2,3 +2,4 @@
 
 mod chaos;
 mod exchange;
+mod memory;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::{Connection, Control, Reason, State, StreamId, Violation};
 use crate::tack::streams::StreamEvent;
+use crate::units::Bytes;
 
 impl Connection {
     /// Opens a stream, or none while the peer allows no more: then [`StreamEvent::MayOpen`] tells when to ask again. None
@@ -78,6 +79,22 @@ impl Connection {
     pub fn read(&mut self, stream: StreamId, octets: u64) {
         self.receiver.on_read(stream, octets);
         self.forget_if_over(stream);
+    }
+
+    /// Octets that streams hold beyond the windows that are their own.
+    pub fn borrowed(&self) -> Bytes {
+        Bytes(self.receiver.incoming.borrowed())
+    }
+
+    /// Octets that streams may hold beyond those.
+    pub fn borrowable(&self) -> Bytes {
+        Bytes(self.receiver.incoming.borrowable())
+    }
+
+    /// From now on streams may hold so much beyond those, in place of [`max_receive_buffer`](crate::tack::Config::max_receive_buffer):
+    /// for programs that share memory over connections.
+    pub fn set_borrowable(&mut self, octets: Bytes) {
+        self.receiver.incoming.set_borrowable(octets.0);
     }
 
     /// Octets of `stream` that were delivered and the reader has not taken.

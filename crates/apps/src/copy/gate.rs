@@ -1,0 +1,79 @@
+//! A stream with a gate that its octets pass.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+/// What octets of a stream pass, each way if it has two.
+pub trait Gate {
+    /// Octets that may pass now, one at least.
+    fn poll_room(&mut self, context: &mut Context<'_>) -> Poll<usize>;
+
+    /// So many passed.
+    fn on_passed(&mut self, count: usize);
+}
+
+/// A stream whose octets pass a gate.
+#[derive(Debug)]
+pub struct Gated<S, G> {
+    stream: S,
+    gate: G,
+}
+
+impl<S, G> Gated<S, G> {
+    pub(super) fn through(stream: S, gate: G) -> Self {
+        Self { stream, gate }
+    }
+
+    /// The stream.
+    pub fn get_mut(&mut self) -> &mut S {
+        &mut self.stream
+    }
+}
+
+impl<S: AsyncRead + Unpin, G: Gate + Unpin> AsyncRead for Gated<S, G> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let room = ready!(self.gate.poll_room(context));
+        let before = into.filled().len();
+        let polled = if room >= into.remaining() {
+            Pin::new(&mut self.stream).poll_read(context, into)
+        } else {
+            let mut part = ReadBuf::new(into.initialize_unfilled_to(room));
+            let polled = Pin::new(&mut self.stream).poll_read(context, &mut part);
+            let count = part.filled().len();
+            into.advance(count);
+            polled
+        };
+        self.gate.on_passed(into.filled().len() - before);
+        polled
+    }
+}
+
+impl<S: AsyncWrite + Unpin, G: Gate + Unpin> AsyncWrite for Gated<S, G> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        octets: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let room = ready!(self.gate.poll_room(context));
+        let polled = Pin::new(&mut self.stream).poll_write(context, &octets[..octets.len().min(room)]);
+        if let Poll::Ready(Ok(count)) = &polled {
+            self.gate.on_passed(*count);
+        }
+        polled
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}

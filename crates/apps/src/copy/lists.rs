@@ -1,0 +1,70 @@
+//! Memory of lists of paths, over all copies of a server: a client says how many paths there are.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use super::CopyError;
+
+/// Octets of all lists at once: two of the longest that a copy may have. Ours.
+const ALL_OCTETS_MAX: u64 = 2 << 30;
+/// Octets that a path takes beside its name, which is held twice. Measured by tests/memory.rs, and rounded up.
+const PATH_OCTETS: u64 = 512;
+
+/// What lists take.
+#[derive(Debug, Default)]
+pub(super) struct Lists(AtomicU64);
+
+/// What the lists of one copy take, until this is dropped.
+#[derive(Debug)]
+pub(super) struct Room<'a> {
+    lists: &'a Lists,
+    octets: u64,
+}
+
+impl Lists {
+    /// Room for the lists of a copy.
+    pub fn room(&self) -> Room<'_> {
+        Room { lists: self, octets: 0 }
+    }
+}
+
+impl Room<'_> {
+    /// Takes a path with so many octets of text.
+    pub fn add(&mut self, text_octets: usize) -> Result<(), CopyError> {
+        let octets = PATH_OCTETS + 2 * text_octets as u64;
+        self.octets += octets;
+        if self.lists.0.fetch_add(octets, Relaxed) + octets > ALL_OCTETS_MAX {
+            let (what, max) =
+                ("octets of lists, of all copies of this server together,", ALL_OCTETS_MAX as usize);
+            return Err(CopyError::Limit { what, max });
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Room<'_> {
+    fn drop(&mut self) {
+        self.lists.0.fetch_sub(self.octets, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::wire::{ENTRIES_MAX, NAMES_OCTETS_MAX};
+    use super::*;
+
+    #[test]
+    fn two_of_the_longest_lists_fit_and_what_is_dropped_gives_its_room_back() {
+        let lists = Lists::default();
+        let longest = || {
+            let mut room = lists.room();
+            for _ in 0..ENTRIES_MAX {
+                room.add(NAMES_OCTETS_MAX / ENTRIES_MAX)?;
+            }
+            Ok::<_, CopyError>(room)
+        };
+        let two = [longest().unwrap(), longest().unwrap()];
+        assert!(matches!(longest(), Err(CopyError::Limit { .. })));
+        drop(two);
+        longest().unwrap();
+    }
+}

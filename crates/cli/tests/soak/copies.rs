@@ -1,0 +1,245 @@
+//! Trees that are mirrored there and back, by programs that are killed and stopped.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::site::Site;
+use crate::weather::Draws;
+use crate::{World, add};
+
+/// A copy ends within so long, one way or another: a connection is looked for for 10 s and given up after 30 s of silence, and between
+/// two storms as much passes as these trees have.
+const BOUND: Duration = Duration::from_secs(180);
+/// So many copies of the same tree fail at most: storms are shorter than that.
+const ATTEMPTS_MAX: u32 = 30;
+
+type Files = BTreeMap<String, Vec<u8>>;
+
+/// The files of a directory; parts of files that have not arrived are none.
+fn read(directory: &Path) -> Files {
+    let Ok(entries) = fs::read_dir(directory) else { return Files::new() };
+    let mut files = Files::new();
+    for entry in entries {
+        let entry = entry.unwrap();
+        let name = entry.file_name().into_string().unwrap();
+        if name.ends_with(".tacit-part") {
+            continue;
+        }
+        // A name that goes while it is looked at is none.
+        if let Ok(octets) = fs::read(entry.path()) {
+            files.insert(name, octets);
+        }
+    }
+    files
+}
+
+/// Some files are changed, made and removed.
+fn change(draws: &mut Draws, files: &mut Files) {
+    for _ in 0..1 + draws.below(6) {
+        let name = format!("file{}", draws.below(12));
+        if draws.happens(20) {
+            files.remove(&name);
+            continue;
+        }
+        let most: usize = [100, 10_000, 300_000, 4_000_000][draws.below(4) as usize];
+        let count = draws.below(most as u64) as usize;
+        files.insert(name, draws.octets(count));
+    }
+}
+
+fn write(directory: &Path, files: &Files) {
+    let _ = fs::remove_dir_all(directory);
+    fs::create_dir_all(directory).unwrap();
+    for (name, octets) in files {
+        fs::write(directory.join(name), octets).unwrap();
+    }
+}
+
+fn signal(child: &Child, signal: Signal) {
+    // It may have ended.
+    let _ = kill(Pid::from_raw(child.id().try_into().unwrap()), signal);
+}
+
+/// Runs a copy, which may be killed, stopped or told to end; its exit code and words, no code where it was killed.
+fn run(world: &World, mut command: Command, draws: &mut Draws) -> (Option<i32>, String) {
+    let mut child =
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let (ill, at, for_ms) = (draws.below(10), draws.below(1_500), draws.below(4_000));
+    let begun = Instant::now();
+    let mut is_ill = ill < 4;
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            let mut said = String::new();
+            child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+            return (status.code(), said);
+        }
+        if is_ill && begun.elapsed() >= Duration::from_millis(at) {
+            is_ill = false;
+            match ill {
+                0 | 1 => {
+                    add(&world.done.copies_killed);
+                    signal(&child, Signal::SIGKILL);
+                }
+                2 => signal(&child, Signal::SIGTERM),
+                _ => {
+                    signal(&child, Signal::SIGSTOP);
+                    sleep(Duration::from_millis(for_ms));
+                    signal(&child, Signal::SIGCONT);
+                }
+            }
+        }
+        if begun.elapsed() > BOUND {
+            signal(&child, Signal::SIGKILL);
+            panic!("{command:?} hangs for {BOUND:?}");
+        }
+        sleep(Duration::from_millis(5));
+    }
+}
+
+/// One mirror: where it comes from, where it goes, and how to get it there.
+struct Mirror<'a> {
+    words: Vec<String>,
+    to: PathBuf,
+    before: Files,
+    after: &'a Files,
+}
+
+impl Mirror<'_> {
+    /// Copies until it is done. `None` where the soak is over.
+    fn copy(&self, world: &World, site: &Site, draws: &mut Draws) -> Option<()> {
+        for _ in 0..ATTEMPTS_MAX {
+            let turn = world.turn()?;
+            let words: Vec<&str> = self.words.iter().map(String::as_str).collect();
+            let (code, said) = run(world, site.users.command("client", &words), draws);
+            add(&world.done.copies);
+            // 1: a copy that was killed may write still; 3 and 4: the server, its way to it; 130: it was told to.
+            assert!(matches!(code, None | Some(0 | 1 | 3 | 4 | 130)), "{:?}: {code:?}: {said}", self.words);
+            let found = read(&self.to);
+            if code == Some(0) {
+                assert!(found == *self.after, "{:?}: {}", self.words, differences(&found, self.after));
+                return Some(());
+            }
+            assert!(code.is_none() || !said.is_empty(), "{:?}: {code:?} without a word", self.words);
+            add(&world.done.copies_failed);
+            for (name, octets) in &found {
+                let is_whole = [&self.before, self.after].map(|files| files.get(name) == Some(octets));
+                assert!(
+                    is_whole.contains(&true),
+                    "{:?}: {name} is neither old nor new after {said}",
+                    self.words
+                );
+            }
+            drop(turn);
+        }
+        panic!("{:?} failed {ATTEMPTS_MAX} times", self.words);
+    }
+}
+
+fn differences(found: &Files, wanted: &Files) -> String {
+    let mut said = String::new();
+    for name in found.keys().chain(wanted.keys()) {
+        let [is, should] = [found, wanted].map(|files| files.get(name));
+        if is != should {
+            let len = |octets: Option<&Vec<u8>>| octets.map(Vec::len);
+            said.push_str(&format!("{name}: {:?} octets, not {:?}; ", len(is), len(should)));
+        }
+    }
+    said
+}
+
+/// Mirrors a tree that changes to the server, and from there to another place, again and again.
+pub fn lane(world: &World, site: &Site, lane: u64) {
+    let mut draws = Draws::new(world.seed, lane);
+    let (here, there, back) = (format!("here{lane}"), format!("lane{lane}"), format!("back{lane}"));
+    let mut files = Files::new();
+    let words = |words: &[&str]| -> Vec<String> {
+        ["cp", "-q", "--delete"].iter().chain(words).map(|word| (*word).to_owned()).collect()
+    };
+    loop {
+        change(&mut draws, &mut files);
+        write(&site.users.path(&here), &files);
+        let served = site.users.path("served").join(&there);
+        let pushed = Mirror {
+            words: words(&[&format!("{here}/"), &site.at(&there)]),
+            before: read(&served),
+            to: served,
+            after: &files,
+        };
+        if pushed.copy(world, site, &mut draws).is_none() {
+            return;
+        }
+        let to = site.users.path(&back);
+        let pulled = Mirror {
+            words: words(&[&site.at(&format!("{there}/")), &format!("{back}/")]),
+            before: read(&to),
+            to,
+            after: &files,
+        };
+        if pulled.copy(world, site, &mut draws).is_none() {
+            return;
+        }
+    }
+}
+
+/// Pulls onto a disk that has no room for one of three files.
+pub fn full_disks(world: &World, site: &Site, lane: u64) {
+    if !Command::new("unshare").args(["--mount", "true"]).output().is_ok_and(|tried| tried.status.success()) {
+        eprintln!("SKIPPED: disks that are full: unshare --mount does not work here");
+        return;
+    }
+    let mut draws = Draws::new(world.seed, lane);
+    let (tree, disk) = (format!("tree{lane}"), format!("disk{lane}"));
+    let served = site.users.path("served").join(&tree);
+    let files: Files = [("a", 1_000), ("big", 3_000_000), ("z", 300_000)]
+        .map(|(name, count)| (name.to_owned(), draws.octets(count)))
+        .into();
+    write(&served, &files);
+    fs::create_dir_all(site.users.path(&disk)).unwrap();
+    let script = format!(
+        "mount -t tmpfs -o size=1m tmpfs {disk} || exit 99; \"$@\"; code=$?; for name in $(ls {disk}/{tree} 2>/dev/null); \
+         do cmp {disk}/{tree}/$name served/{tree}/$name || exit 98; [ $name != big ] || exit 97; done; \
+         [ $code != 1 ] || [ -e {disk}/{tree}/z ] || exit 96; exit $code"
+    );
+    loop {
+        let Some(turn) = world.turn() else { return };
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "sh", "-c", &script, "sh", env!("CARGO_BIN_EXE_tacit"), "cp", "-q"]);
+        command.args([&site.at(&tree), &disk]).current_dir(site.users.folder.path());
+        command.env("XDG_CONFIG_HOME", site.users.path("client"));
+        // Never ill: the shell would be killed, not the copy.
+        let (code, said) = run_well(command);
+        assert!(matches!(code, Some(1 | 3 | 4)), "{code:?}: {said}");
+        if code == Some(1) {
+            assert!(said.contains("big: ") && said.contains("No space left on device"), "{said}");
+            add(&world.done.disks_full);
+        }
+        drop(turn);
+        world.sleep(draws.below(4_000));
+    }
+}
+
+fn run_well(mut command: Command) -> (Option<i32>, String) {
+    let mut child =
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let begun = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            let mut said = String::new();
+            child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+            return (status.code(), said);
+        }
+        if begun.elapsed() > BOUND {
+            signal(&child, Signal::SIGKILL);
+            panic!("{command:?} hangs for {BOUND:?}");
+        }
+        sleep(Duration::from_millis(5));
+    }
+}

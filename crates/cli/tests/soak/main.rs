@@ -1,0 +1,196 @@
+//! Servers, copies and proxies for a long time, while the path, the programs and the disks fail at random: nothing wrong is delivered,
+//! nothing hangs, and what servers hold stays flat. `./ci.sh soak` runs it for an hour; a short one is among the tests.
+//!
+//! Every decision derives from a seed, which is printed: `SOAK_SEED` gives the same again, as far as the clock allows.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::disallowed_methods, reason = "real programs take real time")]
+
+mod copies;
+#[path = "../peers/mod.rs"]
+mod peers;
+mod programs;
+mod site;
+mod weather;
+
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{RwLock, RwLockReadGuard};
+use std::thread::{scope, sleep};
+use std::time::{Duration, Instant};
+
+use site::{Held, Site};
+use weather::{Draws, Weather};
+
+/// What all actors share.
+pub(crate) struct World {
+    pub seed: u64,
+    is_over: AtomicBool,
+    /// Actors hold it while they do something; who wants silence takes it for writing.
+    silence: RwLock<()>,
+    pub done: Done,
+}
+
+/// What was done, for the page at the end: a soak in which nothing happens proves nothing.
+#[derive(Debug, Default)]
+pub(crate) struct Done {
+    pub copies: AtomicU64,
+    pub copies_killed: AtomicU64,
+    pub copies_failed: AtomicU64,
+    pub disks_full: AtomicU64,
+    pub echoes: AtomicU64,
+    pub echoes_broken: AtomicU64,
+    pub stalls: AtomicU64,
+    pub pauses: AtomicU64,
+    pub restarts: AtomicU64,
+    pub weathers: AtomicU64,
+}
+
+impl World {
+    /// Something may be done; `None` once the soak is over.
+    pub fn turn(&self) -> Option<RwLockReadGuard<'_, ()>> {
+        let turn = self.silence.read().unwrap();
+        (!self.is_over.load(Relaxed)).then_some(turn)
+    }
+
+    /// Does what an actor does. Where it fails the soak is over.
+    fn acting(&self, act: impl FnOnce()) {
+        let _actor = Actor(self);
+        act();
+    }
+
+    fn sleep(&self, ms: u64) {
+        let until = Instant::now() + Duration::from_millis(ms);
+        while Instant::now() < until && !self.is_over.load(Relaxed) {
+            sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+/// An actor, with whose failure the soak is over.
+struct Actor<'a>(&'a World);
+
+impl Drop for Actor<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.is_over.store(true, Relaxed);
+        }
+    }
+}
+
+pub(crate) fn add(counter: &AtomicU64) {
+    counter.fetch_add(1, Relaxed);
+}
+
+/// Changes the weather of a site every few seconds; programs stand still and, where that is `allowed`, are killed and started again.
+fn fate(world: &World, site: &Site, kills: bool, actor: u64) {
+    let mut draws = Draws::new(world.seed, actor);
+    loop {
+        world.sleep(500 + draws.below(4_000));
+        let Some(_turn) = world.turn() else { return };
+        let weather = Weather::drawn(&mut draws);
+        site.set(weather);
+        add(&world.done.weathers);
+        if weather.closed {
+            // Shorter than any silence that ends a connection, or longer.
+            let most_ms = if draws.happens(20) { 15_000 } else { 3_000 };
+            let until = Instant::now() + Duration::from_millis(draws.below(most_ms));
+            while Instant::now() < until {
+                sleep(Duration::from_millis(20));
+            }
+            site.set(Weather::default());
+        }
+        if draws.happens(15) {
+            site.pause(draws.below(4), draws.below(4_000));
+            add(&world.done.pauses);
+        }
+        if kills && draws.happens(20) {
+            site.restart(draws.below(2) == 0);
+            add(&world.done.restarts);
+        }
+    }
+}
+
+/// Has all actors wait, looks at what the programs of `site` hold, and lets them go on.
+fn look(world: &World, site: &Site, other: &Site) -> Vec<Held> {
+    // What is under way ends sooner.
+    for site in [site, other] {
+        site.set(Weather::default());
+    }
+    let silence = world.silence.write().unwrap();
+    site.set(Weather::default());
+    site.wait_idle();
+    let held = site.held();
+    drop(silence);
+    held
+}
+
+/// Runs for `span` and looks so many times at what is held.
+fn soak(seed: u64, span: Duration, looks: u32) {
+    eprintln!("soak: SOAK_SEED={seed}, {} s", span.as_secs());
+    let world =
+        World { seed, is_over: AtomicBool::new(false), silence: RwLock::new(()), done: Done::default() };
+    let (steady, shaky) = (Site::new(seed), Site::new(seed + 1));
+    let (echo, flood) = (peers::echo(), programs::flood());
+    let mut held = Vec::new();
+    scope(|scope| {
+        let world = &world;
+        for (site, kills, first) in [(&steady, false, 0), (&shaky, true, 100)] {
+            scope.spawn(move || world.acting(|| fate(world, site, kills, first)));
+            for lane in first + 1..first + 3 {
+                scope.spawn(move || world.acting(|| copies::lane(world, site, lane)));
+            }
+            scope.spawn(move || world.acting(|| copies::full_disks(world, site, first + 10)));
+            for lane in first + 20..first + 23 {
+                scope.spawn(move || world.acting(|| programs::lane(world, site, lane, echo, flood)));
+            }
+        }
+        for _ in 0..looks {
+            world.sleep(u64::try_from(span.as_millis()).unwrap() / u64::from(looks));
+            if world.is_over.load(Relaxed) {
+                break;
+            }
+            held.push(look(world, &steady, &shaky));
+            eprintln!("soak: {:?}, {:?}", held.last().unwrap(), world.done);
+        }
+        world.is_over.store(true, Relaxed);
+    });
+    for program in 0..held[0].len() {
+        let of: Vec<&Held> = held.iter().map(|held| &held[program]).collect();
+        let name = of[0].name;
+        let most = |held: &[&Held]| held.iter().map(|held| held.resident_kb).max().unwrap();
+        let (first, then) = of.split_at(of.len().div_ceil(2));
+        assert!(
+            then.iter().all(|held| held.descriptors <= of[0].descriptors),
+            "descriptors of {name}: {of:?}"
+        );
+        // The first half has filled what allocators keep.
+        let bound_kb = most(first) * 5 / 4 + 16_384;
+        assert!(then.is_empty() || most(then) <= bound_kb, "memory of {name}: {of:?}");
+    }
+    let Done { copies, echoes, stalls, weathers, .. } = &world.done;
+    for (counter, name) in
+        [(copies, "copies"), (echoes, "echoes"), (stalls, "stalls"), (weathers, "weathers")]
+    {
+        assert!(counter.load(Relaxed) > 0, "no {name} in all that time: {:?}", world.done);
+    }
+}
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name}={text} is no number")))
+}
+
+#[test]
+fn a_short_soak() {
+    soak(number("SOAK_SEED").unwrap_or(1), Duration::from_secs(10), 2);
+}
+
+/// `./ci.sh soak`
+#[test]
+#[ignore = "takes an hour"]
+fn a_long_soak() {
+    // One that nobody chose.
+    let seed = || RandomState::new().build_hasher().finish() >> 32;
+    let span = Duration::from_secs(number("SOAK_SECONDS").unwrap_or(3600));
+    soak(number("SOAK_SEED").unwrap_or_else(seed), span, 8);
+}

@@ -1,0 +1,122 @@
+//! Programs whose TCP connections the proxy carries: some echo, some stop reading.
+
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::thread::{scope, sleep};
+use std::time::{Duration, Instant};
+
+use crate::site::Site;
+use crate::weather::Draws;
+use crate::{World, add};
+
+/// A program waits so long for the next octets: a way is closed for 15 s at most, a connection is given up after 10 s of silence, and is
+/// made again after waits of up to 15 s.
+const SILENCE: Duration = Duration::from_secs(60);
+/// For all of an exchange.
+const BOUND: Duration = Duration::from_secs(180);
+const FLOODED: u8 = 7;
+
+/// A server on a port of this machine that sends without end to whoever connects.
+pub fn flood() -> u16 {
+    let flood = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = flood.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for mut tcp in flood.incoming().flatten() {
+            std::thread::spawn(move || while tcp.write_all(&[FLOODED; 1 << 16]).is_ok() {});
+        }
+    });
+    port
+}
+
+/// Asks the proxy for a port; `None` where it says no.
+fn asked(proxy: &str, port: u16) -> Option<TcpStream> {
+    let mut tcp = TcpStream::connect(proxy).unwrap();
+    tcp.set_read_timeout(Some(SILENCE)).unwrap();
+    tcp.set_write_timeout(Some(SILENCE)).unwrap();
+    // RFC 1928 sections 3 and 4: no authentication; CONNECT to an IPv4 address.
+    tcp.write_all(&[&[5, 1, 0, 5, 1, 0, 1, 127, 0, 0, 1][..], &port.to_be_bytes()].concat()).ok()?;
+    let mut answers = [0; 12];
+    let came = tcp.read_exact(&mut answers);
+    came.inspect_err(no_silence).ok()?;
+    (answers[3] == 0).then_some(tcp)
+}
+
+/// An end that is told is no defect; silence is.
+fn no_silence(error: &std::io::Error) {
+    let is_silence = matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut);
+    assert!(!is_silence, "a program hears nothing for {SILENCE:?}");
+}
+
+/// Sends octets and reads them back: all, or an error. True for all.
+fn echo(tcp: &TcpStream, octets: &[u8]) -> bool {
+    scope(|scope| {
+        let sending = scope.spawn(move || {
+            let sent = (&*tcp).write_all(octets).and_then(|()| tcp.shutdown(Shutdown::Write));
+            sent.inspect_err(no_silence).is_ok()
+        });
+        let mut back = Vec::new();
+        let mut reader = tcp;
+        let read = reader.read_to_end(&mut back);
+        if let Err(error) = &read {
+            no_silence(error);
+        }
+        let sent = sending.join().unwrap();
+        assert!(octets.starts_with(&back), "other octets came back");
+        match (read, sent) {
+            // An end in order says that this is all.
+            (Ok(_), true) => {
+                assert!(back == octets, "{} of {} octets came back, and an end", back.len(), octets.len());
+                true
+            }
+            _ => false,
+        }
+    })
+}
+
+/// Takes some octets of a flood, stops, and goes on or away.
+fn stall(world: &World, tcp: &mut TcpStream, draws: &mut Draws) {
+    let mut octets = vec![0; 100_000];
+    let mut take = |tcp: &mut TcpStream| {
+        let read = tcp.read_exact(&mut octets);
+        assert!(read.is_err() || octets.iter().all(|octet| *octet == FLOODED), "other octets came");
+        read.inspect_err(no_silence).is_ok()
+    };
+    if !take(tcp) {
+        return;
+    }
+    add(&world.done.stalls);
+    world.sleep(draws.below(8_000));
+    if draws.happens(50) {
+        for _ in 0..draws.below(100) {
+            if !take(tcp) {
+                return;
+            }
+        }
+    }
+}
+
+/// One program after the other.
+pub fn lane(world: &World, site: &Site, lane: u64, echo_port: u16, flood_port: u16) {
+    let mut draws = Draws::new(world.seed, lane);
+    loop {
+        let Some(turn) = world.turn() else { return };
+        let begun = Instant::now();
+        if draws.happens(30) {
+            if let Some(mut tcp) = asked(&site.socks, flood_port) {
+                stall(world, &mut tcp, &mut draws);
+            }
+        } else {
+            let most = [10, 10_000, 1_000_000][draws.below(3) as usize];
+            let count = draws.below(most) as usize;
+            let octets = draws.octets(count);
+            match asked(&site.socks, echo_port) {
+                Some(tcp) if echo(&tcp, &octets) => add(&world.done.echoes),
+                Some(_) => add(&world.done.echoes_broken),
+                None => sleep(Duration::from_millis(100)),
+            }
+        }
+        assert!(begun.elapsed() < BOUND, "a program took {:?}", begun.elapsed());
+        drop(turn);
+        world.sleep(draws.below(300));
+    }
+}

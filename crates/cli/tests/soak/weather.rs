@@ -1,0 +1,265 @@
+//! A path on which everything goes wrong by turns: a relay of datagrams for any number of clients of one server.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Numbers that look random (Knuth's multiplier of MMIX).
+#[derive(Clone, Debug)]
+pub struct Draws(u64);
+
+impl Draws {
+    /// Those of one actor among others of the same `seed`.
+    pub fn new(seed: u64, actor: u64) -> Self {
+        let mut draws = Self(seed.wrapping_mul(31).wrapping_add(actor.wrapping_mul(0x9E37_79B9_7F4A_7C15)));
+        draws.below(1);
+        draws
+    }
+
+    pub fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % end
+    }
+
+    pub fn happens(&mut self, percent: u64) -> bool {
+        self.below(100) < percent
+    }
+
+    /// So many octets that no others have.
+    pub fn octets(&mut self, count: usize) -> Vec<u8> {
+        (0..count).map(|_| self.below(256) as u8).collect()
+    }
+}
+
+/// What happens to datagrams, each way; chances in per cent.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Weather {
+    pub lost: u64,
+    pub repeated: u64,
+    /// Comes up to 20 ms late, behind others.
+    pub late: u64,
+    /// One bit is turned.
+    pub damaged: u64,
+    /// Nothing passes.
+    pub closed: bool,
+    /// Clients come from a new address after each so many of their datagrams.
+    pub moves_every: Option<u64>,
+}
+
+impl Weather {
+    pub fn drawn(draws: &mut Draws) -> Self {
+        match draws.below(8) {
+            0 | 1 => Self::default(),
+            2 => Self { lost: 1 + draws.below(30), ..Self::default() },
+            3 => Self { repeated: 30, late: 30, ..Self::default() },
+            4 => Self { closed: true, ..Self::default() },
+            5 => Self { moves_every: Some(50 + draws.below(2000)), ..Self::default() },
+            6 => Self { damaged: 5, lost: draws.below(5), ..Self::default() },
+            _ => Self {
+                lost: draws.below(15),
+                repeated: 10,
+                late: 20,
+                damaged: 2,
+                closed: false,
+                moves_every: Some(300 + draws.below(1000)),
+            },
+        }
+    }
+}
+
+/// A datagram that comes late.
+struct Late {
+    at: Instant,
+    socket: Arc<UdpSocket>,
+    to: Option<SocketAddr>,
+    octets: Vec<u8>,
+}
+
+impl PartialEq for Late {
+    fn eq(&self, other: &Self) -> bool {
+        self.at == other.at
+    }
+}
+
+impl Eq for Late {}
+
+impl PartialOrd for Late {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Late {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.at.cmp(&other.at)
+    }
+}
+
+/// What the threads of a relay share.
+struct Relayed {
+    near: Arc<UdpSocket>,
+    server: SocketAddr,
+    weather: Mutex<Weather>,
+    late: Sender<Late>,
+    is_over: AtomicBool,
+}
+
+/// A client as the server sees it.
+struct Flow {
+    far: Arc<UdpSocket>,
+    draws: Draws,
+    passed: u64,
+    last: Instant,
+    /// The client has moved on from `far`.
+    is_left: Arc<AtomicBool>,
+}
+
+pub struct Relay {
+    pub address: SocketAddr,
+    relayed: Arc<Relayed>,
+}
+
+/// A client that is silent for so long has another address when it comes again. Longer than any connection lives in silence.
+const FORGOTTEN: Duration = Duration::from_secs(60);
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+
+impl Relay {
+    /// A relay to `server`, whose clients' datagrams fare by draws of `seed`.
+    pub fn before(server: SocketAddr, seed: u64) -> Self {
+        let near = Arc::new(UdpSocket::bind("127.0.0.1:0").unwrap());
+        near.set_read_timeout(Some(LOOK_EVERY)).unwrap();
+        let address = near.local_addr().unwrap();
+        let (late, later) = channel();
+        let relayed = Arc::new(Relayed {
+            near,
+            server,
+            weather: Mutex::default(),
+            late,
+            is_over: AtomicBool::new(false),
+        });
+        let there = Arc::clone(&relayed);
+        thread::spawn(move || there.up(seed));
+        thread::spawn(move || deliver(&later));
+        Self { address, relayed }
+    }
+
+    pub fn set(&self, weather: Weather) {
+        *self.relayed.weather.lock().unwrap() = weather;
+    }
+}
+
+impl Drop for Relay {
+    fn drop(&mut self) {
+        self.relayed.is_over.store(true, Relaxed);
+    }
+}
+
+/// Sends what comes late when its time has come.
+fn deliver(later: &Receiver<Late>) {
+    let mut waiting: BinaryHeap<Reverse<Late>> = BinaryHeap::new();
+    loop {
+        let now = Instant::now();
+        while waiting.peek().is_some_and(|next| next.0.at <= now) {
+            if let Some(Reverse(late)) = waiting.pop() {
+                send(&late.socket, late.to, &late.octets);
+            }
+        }
+        let wait = waiting.peek().map_or(LOOK_EVERY, |next| next.0.at - now);
+        match later.recv_timeout(wait) {
+            Ok(late) => waiting.push(Reverse(late)),
+            Err(RecvTimeoutError::Timeout) => (),
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+    }
+}
+
+/// Where that fails it is one more loss.
+fn send(socket: &UdpSocket, to: Option<SocketAddr>, octets: &[u8]) {
+    let _ = match to {
+        Some(to) => socket.send_to(octets, to),
+        None => socket.send(octets),
+    };
+}
+
+impl Relayed {
+    /// What becomes of a datagram.
+    fn pass(&self, draws: &mut Draws, socket: &Arc<UdpSocket>, to: Option<SocketAddr>, octets: &mut [u8]) {
+        let Weather { lost, repeated, late, damaged, closed, .. } = *self.weather.lock().unwrap();
+        if closed || draws.happens(lost) {
+            return;
+        }
+        if draws.happens(damaged) {
+            let bit = draws.below(octets.len() as u64 * 8) as usize;
+            octets[bit / 8] ^= 1 << (bit % 8);
+        }
+        for _ in 0..1 + u64::from(draws.happens(repeated)) {
+            if draws.happens(late) {
+                let at = Instant::now() + Duration::from_micros(draws.below(20_000));
+                let late = Late { at, socket: Arc::clone(socket), to, octets: octets.to_vec() };
+                // Its thread ends with this.
+                let _ = self.late.send(late);
+            } else {
+                send(socket, to, octets);
+            }
+        }
+    }
+
+    /// Datagrams of clients.
+    fn up(self: &Arc<Self>, seed: u64) {
+        let mut flows: BTreeMap<SocketAddr, Flow> = BTreeMap::new();
+        let mut buffer = vec![0; 1 << 16];
+        let mut clients = 0;
+        while !self.is_over.load(Relaxed) {
+            let received = self.near.recv_from(&mut buffer);
+            let now = Instant::now();
+            flows.retain(|_, flow| {
+                let stays = now - flow.last < FORGOTTEN;
+                flow.is_left.fetch_or(!stays, Relaxed);
+                stays
+            });
+            let Ok((len, client)) = received else { continue };
+            let moves_every = self.weather.lock().unwrap().moves_every;
+            let flow = flows.entry(client).or_insert_with(|| {
+                clients += 1;
+                self.flow(client, Draws::new(seed, clients))
+            });
+            flow.last = now;
+            flow.passed += 1;
+            if moves_every.is_some_and(|every| flow.passed.is_multiple_of(every)) {
+                flow.is_left.store(true, Relaxed);
+                *flow = Flow { passed: flow.passed, ..self.flow(client, flow.draws.clone()) };
+            }
+            let Flow { far, draws, .. } = flow;
+            self.pass(draws, far, None, &mut buffer[..len]);
+        }
+        flows.values().for_each(|flow| flow.is_left.store(true, Relaxed));
+    }
+
+    /// A place from which `client` comes, and what brings it its answers.
+    fn flow(self: &Arc<Self>, client: SocketAddr, draws: Draws) -> Flow {
+        let far = Arc::new(UdpSocket::bind("127.0.0.1:0").unwrap());
+        far.connect(self.server).unwrap();
+        far.set_read_timeout(Some(LOOK_EVERY)).unwrap();
+        let is_left = Arc::new(AtomicBool::new(false));
+        let (relayed, socket, left) = (Arc::clone(self), Arc::clone(&far), Arc::clone(&is_left));
+        let mut down = draws.clone();
+        down.below(1);
+        thread::spawn(move || {
+            let mut buffer = vec![0; 1 << 16];
+            while !left.load(Relaxed) {
+                // An error is the network's word that nobody listens there; clients behind a relay hear nothing of it.
+                if let Ok(len) = socket.recv(&mut buffer) {
+                    relayed.pass(&mut down, &relayed.near, Some(client), &mut buffer[..len]);
+                } else {
+                    thread::yield_now();
+                }
+            }
+        });
+        Flow { far, draws, passed: 0, last: Instant::now(), is_left }
+    }
+}

@@ -1,0 +1,142 @@
+//! What all clients of a server together can have it hold: no more than it was told, and the client that takes least notices nothing.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tacit_proto::units::Bytes;
+use tacit_tack::{Config, Connection, Endpoint, Identity, NO_MEMORY, RecvStream, SendStream, StreamError};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::{sleep, timeout};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+const CLIENTS: usize = 40;
+const STREAMS: usize = 8;
+const MAX: u64 = 24 << 20;
+
+fn stream_error(error: &std::io::Error) -> Option<&StreamError> {
+    error.get_ref()?.downcast_ref()
+}
+
+/// Writes on so many streams, which nobody reads, until they are given up or nothing is taken any more; those that stand then, and how
+/// many were given up.
+async fn writes(connection: Connection) -> (Vec<(SendStream, RecvStream)>, usize) {
+    let octets = vec![1; 64 << 10];
+    let mut streams = Vec::new();
+    for _ in 0..STREAMS {
+        streams.push(connection.open().await.unwrap());
+    }
+    let (mut standing, mut given_up) = (Vec::new(), 0);
+    for (mut send, receive) in streams {
+        let written = timeout(Duration::from_secs(2), async {
+            loop {
+                if let Err(error) = send.write_all(&octets).await {
+                    return error;
+                }
+            }
+        });
+        match written.await {
+            Ok(error) => {
+                let error = stream_error(&error).cloned();
+                assert_eq!(error, Some(StreamError::Stopped(NO_MEMORY)), "the writer hears why");
+                given_up += 1;
+            }
+            Err(_) => standing.push((send, receive)),
+        }
+    }
+    (standing, given_up)
+}
+
+#[tokio::test]
+async fn forty_clients_whose_streams_nobody_reads_fill_no_more_than_max_memory() {
+    let identity = Identity::generate();
+    let key = identity.public();
+    let mut config = Config::default();
+    config.max_memory = Bytes(MAX);
+    let at: SocketAddr = (Ipv4Addr::LOCALHOST, 0).into();
+    let server = Endpoint::server(at, identity, config, Arc::new(|_| true)).unwrap();
+    let address = server.local_addr();
+    let accepting = server.clone();
+    let serving = tokio::spawn(async move {
+        let mut unread = Vec::new();
+        while let Some(connection) = accepting.accept().await {
+            unread.push(tokio::spawn(async move {
+                let mut streams = Vec::new();
+                while let Ok((send, mut receive)) = connection.accept().await {
+                    let mut first = [0];
+                    // It may be given up before.
+                    if receive.read_exact(&mut first).await.is_err() {
+                        continue;
+                    }
+                    if first == [0] {
+                        // One that is answered.
+                        tokio::spawn(async move {
+                            let (mut send, mut receive) = (send, receive);
+                            tokio::io::copy(&mut receive, &mut send).await.unwrap();
+                            send.shutdown().await.unwrap();
+                            let _ = send.finished().await;
+                        });
+                    } else {
+                        streams.push((send, receive));
+                    }
+                }
+                streams
+            }));
+        }
+    });
+    let watched = server.clone();
+    let watching = tokio::spawn(async move {
+        let mut most = 0;
+        loop {
+            let metrics = watched.metrics();
+            most = most.max(metrics.octets_held);
+            // What one look of the socket at what arrived may add.
+            assert!(metrics.octets_held <= MAX + (4 << 20), "{} octets are held", metrics.octets_held);
+            if metrics.counters.streams_given_up > 0 && most > MAX / 2 {
+                return most;
+            }
+            sleep(Duration::from_millis(1)).await;
+        }
+    });
+    let mut endpoints = Vec::new();
+    let mut writing = Vec::new();
+    for _ in 0..CLIENTS {
+        let client = Endpoint::client(address, Identity::generate(), Config::default()).unwrap();
+        let connection = client.connect(address, key).await.unwrap();
+        writing.push(tokio::spawn(writes(connection.clone())));
+        endpoints.push((client, connection));
+    }
+    let most = timeout(PATIENCE, watching).await.expect("memory fills and something is given up").unwrap();
+    assert!(most > MAX / 2, "the test fills it");
+    // Beside them another client gets its answers.
+    let client = Endpoint::client(address, Identity::generate(), Config::default()).unwrap();
+    let connection = client.connect(address, key).await.unwrap();
+    for _ in 0..20 {
+        let (mut send, mut receive) = connection.open().await.unwrap();
+        let octets = vec![0; 10_000];
+        send.write_all(&octets).await.unwrap();
+        send.shutdown().await.unwrap();
+        let mut back = Vec::new();
+        timeout(PATIENCE, receive.read_to_end(&mut back)).await.unwrap().unwrap();
+        assert_eq!(back.len(), octets.len() - 1);
+    }
+    let (mut standing, mut given_up) = (Vec::new(), 0);
+    for writing in writing {
+        let (streams, count) = timeout(PATIENCE, writing).await.unwrap().unwrap();
+        standing.extend(streams);
+        given_up += count;
+    }
+    assert!(given_up > 0, "a writer heard that its stream was given up");
+    assert!(server.metrics().octets_held <= MAX);
+    // When both ends let go, all comes back.
+    serving.abort();
+    drop((standing, endpoints, client, connection));
+    let emptied = async {
+        while server.metrics().octets_held > 0 {
+            sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(PATIENCE, emptied).await.expect("what was held is given back");
+}

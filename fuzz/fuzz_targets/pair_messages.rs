@@ -1,0 +1,101 @@
+//! All that a stranger may say to either end of `tacit keys pair`, and to both of them from between. Who does not know the code is not
+//! trusted, and brings no other name in.
+
+#![no_main]
+
+use std::cell::RefCell;
+
+use libfuzzer_sys::fuzz_target;
+use tacit_apps::pair::{Code, Keys, PairError, Pairing, pair};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex, sink, split};
+use tokio::runtime::{Builder, Runtime};
+
+thread_local! {
+    static RUNTIME: RefCell<Option<Runtime>> = const { RefCell::new(None) };
+}
+
+const NAME: &str = "laptop";
+
+fn code() -> Code {
+    "123-456-789".parse().expect("nine digits")
+}
+
+fn keys() -> Keys {
+    Keys { server: [1; 32].into(), client: [2; 32].into() }
+}
+
+/// Lets the two talk, each octet of theirs changed by the next of `changes`; whom the server trusts, and what the client thinks.
+async fn from_between(changes: &[u8]) -> (Option<String>, bool) {
+    let (client, client_end) = duplex(1 << 12);
+    let (server, server_end) = duplex(1 << 12);
+    let ((mut from_client, mut to_client), (mut from_server, mut to_server)) =
+        (split(client_end), split(server_end));
+    let (up, down) = changes.split_at(changes.len() / 2);
+    let relay = async |from: &mut (dyn tokio::io::AsyncRead + Unpin),
+                       to: &mut (dyn tokio::io::AsyncWrite + Unpin),
+                       changes: &[u8]| {
+        let mut changes = changes.iter();
+        let mut buffer = [0; 512];
+        while let Ok(count @ 1..) = from.read(&mut buffer).await {
+            for octet in &mut buffer[..count] {
+                *octet ^= changes.next().copied().unwrap_or(0);
+            }
+            if to.write_all(&buffer[..count]).await.is_err() {
+                break;
+            }
+        }
+        let _ = to.shutdown().await;
+    };
+    let mut trusted = None;
+    let serving = async {
+        let (mut reader, mut writer) = split(server);
+        let trust = |name: &str| {
+            trusted = Some(name.to_owned());
+            Ok::<_, PairError>(())
+        };
+        let _ = Pairing::new(code()).take(keys(), &mut reader, &mut writer, trust).await;
+        let _ = writer.shutdown().await;
+    };
+    let asking = async {
+        let (mut reader, mut writer) = split(client);
+        let paired = pair(&code(), NAME, keys(), &mut reader, &mut writer).await.is_ok();
+        let _ = writer.shutdown().await;
+        paired
+    };
+    let ends = async { tokio::join!(serving, asking).1 };
+    let paired = tokio::select! {
+        biased;
+        paired = ends => paired,
+        _ = async { tokio::join!(relay(&mut from_client, &mut to_server, up), relay(&mut from_server, &mut to_client, down)) } => false,
+    };
+    (trusted, paired)
+}
+
+fuzz_target!(|octets: &[u8]| {
+    RUNTIME.with_borrow_mut(|runtime| {
+        // Who waits for what does not come has waited at once.
+        let runtime = runtime.get_or_insert_with(|| {
+            Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime")
+        });
+        let Some((first, rest)) = octets.split_first() else { return };
+        match first % 3 {
+            0 => {
+                let trust =
+                    |name: &str| -> Result<(), PairError> { panic!("{name:?} is trusted without the code") };
+                let took = Pairing::new(code()).take(keys(), &mut &*rest, &mut sink(), trust);
+                assert!(runtime.block_on(took).is_err(), "nobody was there");
+            }
+            1 => {
+                let paired = pair(&code(), NAME, keys(), &mut &*rest, &mut sink());
+                assert!(runtime.block_on(paired).is_err(), "nobody was there");
+            }
+            _ => {
+                let (trusted, paired) = runtime.block_on(from_between(rest));
+                assert!(trusted.as_deref().is_none_or(|name| name == NAME), "{trusted:?}");
+                assert!(!paired || trusted.is_some(), "the client trusts a server that does not trust it");
+                let is_honest = rest.iter().all(|change| *change == 0);
+                assert!(!is_honest || paired, "two that know the code are paired");
+            }
+        }
+    });
+});
