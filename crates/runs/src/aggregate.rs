@@ -61,9 +61,8 @@ impl Median {
     pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut values: Vec<f64> = values.into_iter().collect();
         values.sort_by(f64::total_cmp);
-        let interval = rank_of_median(values.len()).and_then(|rank| {
-            Some((*values.get(rank)?, *values.get(values.len() - 1 - rank)?))
-        });
+        let interval = rank_of_median(values.len())
+            .and_then(|rank| Some((*values.get(rank)?, *values.get(values.len() - 1 - rank)?)));
         Some(Self { median: median(values)?, interval })
     }
 

@@ -107,7 +107,9 @@ const TCP: &[Effective] = &[
         key: "tcp.receive-buffer-max",
         value: |scenario| match scenario.tcp.receive_autotuning {
             ReceiveAutotuning::Off => NONE.to_owned(),
-            ReceiveAutotuning::UpTo(most) | ReceiveAutotuning::Rsfc(most) => written(&tcp::RECEIVE_BUFFER_MAX, Some(&most)),
+            ReceiveAutotuning::UpTo(most) | ReceiveAutotuning::Rsfc(most) => {
+                written(&tcp::RECEIVE_BUFFER_MAX, Some(&most))
+            }
         },
         from: |_| "tcp.receive-buffer",
     },

@@ -160,13 +160,7 @@ impl Depends {
         Dependence { measure, unit: self.unit.clone(), x_label: sweep.x_label.clone(), x, rows }
     }
 
-    fn cell(
-        &self,
-        sweep: &Sweep,
-        records: &[RunSummary],
-        column: &str,
-        x: f64,
-    ) -> Option<DependenceCell> {
+    fn cell(&self, sweep: &Sweep, records: &[RunSummary], column: &str, x: f64) -> Option<DependenceCell> {
         let column = Column::named(column)?;
         let group =
             |scheme: &str| Group::of(records.iter().filter(|run| run.label.scheme == scheme && at_x(run, x)));

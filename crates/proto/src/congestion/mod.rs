@@ -221,12 +221,7 @@ impl Controller {
     pub fn wants_delivery(&self) -> bool {
         matches!(
             self,
-            Self::Bbr(_)
-                | Self::TackBbr(_)
-                | Self::Copa(_)
-                | Self::Pcc(_)
-                | Self::Rre(_)
-                | Self::External(_)
+            Self::Bbr(_) | Self::TackBbr(_) | Self::Copa(_) | Self::Pcc(_) | Self::Rre(_) | Self::External(_)
         )
     }
 

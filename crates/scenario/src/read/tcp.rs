@@ -55,7 +55,8 @@ fn receive_buffer(
     };
     match (autotuning, keys::RECEIVE_BUFFER_MAX.given(section)?) {
         (ReceiveAutotuning::Off, Some(_)) => {
-            Err(section.error(keys::RECEIVE_BUFFER_MAX.name, "only where receive-buffer is \"auto\" or \"rsfc\""))
+            Err(section
+                .error(keys::RECEIVE_BUFFER_MAX.name, "only where receive-buffer is \"auto\" or \"rsfc\""))
         }
         (ReceiveAutotuning::UpTo(_), Some(max)) => {
             Ok((Bytes(start.0.min(max.0)), ReceiveAutotuning::UpTo(max)))

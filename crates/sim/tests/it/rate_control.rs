@@ -5,8 +5,8 @@ use tacit_link::loss::Loss;
 use tacit_link::queue::QueueLimit;
 use tacit_link::wifi::phy::Standard;
 use tacit_proto::congestion::Algorithm;
-use tacit_proto::{tcp, transport};
 use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
+use tacit_proto::{tcp, transport};
 use tacit_sim::record::{Outcome, SeriesPoint};
 use tacit_sim::setup::{FlowSetup, Traffic};
 use tacit_sim::{Setup, run};
@@ -147,14 +147,15 @@ fn copa_keeps_the_pipe_full_and_the_queue_short() {
     assert_eq!(dropped, 0);
 }
 
-/// Allegro minds losses beyond 5 %, and no queue; Vivace's utility counts what the queue grows by.
+/// Allegro minds losses beyond 5 %, and no queue, and comes back from the overshoot of its start a move at a time;
+/// Vivace's utility counts what the queue grows by.
 #[test]
 fn pcc_fills_a_link_and_vivace_keeps_its_queue_short() {
     let (allegro, _, _) = alone(Algorithm::Allegro);
     let (vivace, rtt, _) = alone(Algorithm::Vivace);
-    assert!(allegro > 0.9, "{allegro}");
-    assert!(vivace > 0.8, "{vivace}");
-    assert!(rtt < 60.0, "{rtt}");
+    assert!(allegro > 0.8, "{allegro}");
+    assert!(vivace > 0.9, "{vivace}");
+    assert!(rtt < 50.0, "{rtt}");
 }
 
 /// CUBIC fills five products of queue, 200 ms; its receiver keeps 50 ms of them.

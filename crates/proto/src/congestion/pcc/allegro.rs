@@ -52,7 +52,14 @@ pub(super) enum Decision {
 impl Default for Allegro {
     fn default() -> Self {
         let zero = BitRate::from_bps(0);
-        Self { step: STEP_MIN, results: [None; TRIALS], moves: 0, upward: true, last_utility: 0, before: zero }
+        Self {
+            step: STEP_MIN,
+            results: [None; TRIALS],
+            moves: 0,
+            upward: true,
+            last_utility: 0,
+            before: zero,
+        }
     }
 }
 
@@ -88,7 +95,8 @@ impl Allegro {
         }
         self.upward = first;
         self.moves = 0;
-        self.last_utility = [a, b, c, d].into_iter().filter(|one| one.0 == first).map(|one| one.1).max().unwrap_or(0);
+        self.last_utility =
+            [a, b, c, d].into_iter().filter(|one| one.0 == first).map(|one| one.1).max().unwrap_or(0);
         self.before = self.shifted(rate, self.step);
         self.step = STEP_MIN;
         self.next_move(self.before)
@@ -153,7 +161,10 @@ mod tests {
         let mut allegro = Allegro::default();
         let rate = BitRate::from_mbps(100);
         for (place, higher, mbps) in [(0, true, 101), (1, false, 99), (2, true, 95)] {
-            assert_eq!(allegro.decide(rate, &report(Purpose::Trial { place, higher }, mbps, 0)), Decision::Wait);
+            assert_eq!(
+                allegro.decide(rate, &report(Purpose::Trial { place, higher }, mbps, 0)),
+                Decision::Wait
+            );
         }
         let last = report(Purpose::Trial { place: 3, higher: false }, 99, 0);
         assert_eq!(allegro.decide(rate, &last), Decision::Try(rate));
