@@ -203,11 +203,13 @@ impl Sink for Admission<'_> {
 
     /// The codec has chains of IP and GRE headers of its own (RFC 6846 section 6.2).
     fn takes_tunnel(&mut self, ip: IpBytes<'_>) -> bool {
-        let takes = self.wanted != Wanted::PureAcks && Layers::parse(ip.bytes).is_ok();
-        if takes {
-            self.packet(ip);
+        if self.wanted == Wanted::PureAcks {
+            return false;
         }
-        takes
+        // What the snap length took is no part of any header.
+        let mut whole = ip.bytes.to_vec();
+        whole.resize(stated_len(ip.bytes).unwrap_or(0).max(whole.len()), 0);
+        Layers::parse(&whole).is_ok()
     }
 }
 
