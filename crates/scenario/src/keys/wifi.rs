@@ -259,9 +259,9 @@ pub(crate) const WIFI: Keys<Wifi> = &[
         ]),
         usual: Usual::Field,
         meaning: "`minstrel` adapts the rate to what gets through, between the modes of the width and guard interval \
-                  of `rate` with at most its streams; with `ideal` each client has the one of these modes that carries \
-                  most at its `snr` or `distance`, which is the best that can be done; `rate = \"ideal\"` chooses among all \
-                  modes",
+                  of `rate` with at most its streams; with `ideal` each client has the mode in which TCP gets most \
+                  over the retries at its `snr` or `distance`, of those with at most the streams and the width of `rate`: the \
+                  best that can be done; `rate = \"ideal\"` chooses among all modes",
         of: |wifi| &mut wifi.rate_control,
     },
     &W {
