@@ -357,7 +357,7 @@ fn quantity(value: &str) -> Option<(f64, &'static str)> {
     let end =
         value.find(|letter: char| !matches!(letter, '0'..='9' | '.' | '-' | '_')).unwrap_or(value.len());
     let number: f64 = value[..end].replace('_', "").parse().ok()?;
-    let (factor, unit) = match value[end..].trim() {
+    let (factor, unit): (f64, &'static str) = match value[end..].trim() {
         "" => (1.0, ""),
         "m" => (1.0, "_m"),
         "ns" => (1e-9, "_s"),

@@ -38,9 +38,9 @@ pub(crate) const SUPPORTED: &str = "Ethernet (1), BSD loopback (0, 108), PPP (9,
      raw IP (12, 14, 101, 228, 229), Cisco HDLC (104), 802.11 (105), 802.11 with Prism (119), radiotap (127), \
      AVS (163) or PPI (192) header, Linux cooked v1 (113) and v2 (276), MPLS (219)";
 
-/// Headers below TCP that are followed into each other. Real stacks have fewer than ten; the bound keeps a hostile frame
+/// Headers below TCP that are followed into each other. Real stacks have fewer than twenty; the bound keeps a hostile frame
 /// short.
-const MOST_LAYERS: u8 = 16;
+const MOST_LAYERS: u8 = 32;
 
 /// An IP packet as far as it was captured.
 #[derive(Clone, Copy, Debug)]
