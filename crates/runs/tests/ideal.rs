@@ -10,6 +10,9 @@ use tacit_scenario::{RateChoice, Scenario};
 /// One of each PHY, with the widest modes and most streams.
 const SCENARIOS: [&str; 5] = ["wlan-11a-54", "wlan-11b-11", "wlan-11g-54", "wlan-11n-600", "wlan-11ac-1733"];
 
+/// Where the widest modes of all scenarios still reach.
+const MINSTRELS_REACH: u32 = 55;
+
 fn options(scenario: &str, metres: u32, seed: u64) -> Options {
     Options {
         scenario: scenario.into(),
@@ -49,7 +52,7 @@ fn candidates(scenario: &str, metres: u32, goodput: f64) -> Vec<Mode> {
         let snr = signal.snr(&wifi.propagation, mode);
         mode.rate().as_mbps_f64() * preamble_success(mode, snr) * mpdu_success(mode, snr, 1538)
     };
-    let mut modes = wifi.mode.and_lesser(wifi.bss.standard);
+    let mut modes = wifi.mode.and_lesser(wifi.bss.standard, wifi.bss.variant);
     modes.retain(|mode| most(mode) > goodput * 1.03);
     modes
 }
@@ -73,8 +76,9 @@ fn check(metres: impl Iterator<Item = u32> + Clone, seeds: u64) {
                 wrong.push(format!("{scenario}, {metres} m: {ideal:.1} Mb/s, and nearer {last:.1}"));
             }
             last = ideal;
+            // Minstrel keeps to the width of `rate`, which far away is out of reach.
             let minstrel = goodput(scenario, metres, RateChoice::Minstrel, None, seeds);
-            if minstrel < 0.85 * ideal {
+            if metres <= MINSTRELS_REACH && minstrel < 0.85 * ideal {
                 wrong.push(format!("{scenario}, {metres} m: Minstrel has {minstrel:.1} of {ideal:.1} Mb/s"));
             }
         }

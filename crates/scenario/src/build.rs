@@ -240,19 +240,6 @@ impl Scenario {
         pairs
     }
 
-    /// A client that starts late because of its number alone: goodput would count for its whole time what it leaves free.
-    pub(super) fn check_stagger(&self, index: u32, start: Duration) -> Result<(), InputError> {
-        if start <= self.run.measure_from || self.stagger == Duration::ZERO {
-            return Ok(());
-        }
-        let place = format!("{}: client {}", self.name, index + 1);
-        let most = self.run.measure_from.as_nanos() / u64::from(index).max(1);
-        let what = format!("starts at {start}, after measuring began at {}", self.run.measure_from);
-        let most = Duration::from_nanos(most);
-        Err(InputError::new(place, what)
-            .allowed(format!("clients.stagger up to {most}, or run.measure-from of {start} and more")))
-    }
-
     pub(super) fn check_start(
         &self,
         index: u32,
@@ -296,7 +283,9 @@ impl Wifi {
         let Some(signal) = signal else { return said };
         let modes = match (self.ideal, own) {
             (Some(choice), None) => Mode::fitting(self.bss.standard, self.bss.variant, choice),
-            _ if self.rate_control == RateChoice::Ideal => said.and_lesser(self.bss.standard),
+            _ if self.rate_control == RateChoice::Ideal => {
+                said.and_lesser(self.bss.standard, self.bss.variant)
+            }
             _ => return said,
         };
         let over = TcpOver { config: &self.bss, packet: FULL_PACKET, round_trip };
