@@ -125,27 +125,61 @@ def series(run: Run, column: str = "delivered_bytes", ax: Axes | None = None) ->
     return ax
 
 
-def curves(frame: Any, x: str, y: str, by: str = "scheme", ax: Axes | None = None) -> Axes:
+def curves(frame: Any, x: str, y: str, by: str | list[str] | None = None, ax: Axes | None = None) -> Axes:
     """Means of ``y`` over ``x``, a line for each value of ``by``: of a sweep's runs, ``curves(sweep.to_polars(), …)``.
+
+    Without ``by`` there is a line for each combination of what varies beside ``x``: scheme, clients and what was swept. Axes
+    are in the SI unit that the column's name ends in.
 
     ``frame`` is anything that has Arrow's C stream interface. Values of ``x`` are taken as numbers with a unit behind.
     """
     import pyarrow
 
-    table = pyarrow.table(frame).select([x, y, by]).to_pydict()
+    whole = pyarrow.table(frame)
+    names = _varying(whole, x) if by is None else [by] if isinstance(by, str) else by
+    table = whole.select([x, y, *names]).to_pydict()
+    lines = zip(*(table[name] for name in names)) if names else (() for _ in table[x])
     sums: dict[str, dict[float, list[float]]] = {}
-    for place, value, name in zip(table[x], table[y], table[by]):
+    for place, value, line in zip(table[x], table[y], lines):
         if value is not None:
-            sums.setdefault(str(name), {}).setdefault(_number(place), []).append(float(value))
+            told = [str(said) if name == "scheme" else f"{name} {said:g}" if isinstance(said, float) else f"{name} {said}" for name, said in zip(names, line)]
+            sums.setdefault(", ".join(told), {}).setdefault(_number(place), []).append(float(value))
     ax = _axes(ax)
     for (name, places), style in zip(sums.items(), look(list(sums))):
         means = sorted((place, sum(values) / len(values)) for place, values in places.items())
         ax.plot(*zip(*means), label=name, **style)
-    ax.set_xlabel(x)
-    ax.set_ylabel(y)
+    ax.set_xlabel(_label(x))
+    ax.set_ylabel(_label(y))
+    _si(ax.xaxis, x)
+    _si(ax.yaxis, y)
     ax.grid(color=_GRID)
     ax.legend(frameon=False)
     return ax
+
+
+_UNITS = {"bps": "b/s", "s": "s", "us": "µs", "ms": "ms", "m": "m", "percent": "%", "bytes": "B", "db": "dB", "dbm": "dBm"}
+
+
+def _varying(table: Any, x: str) -> list[str]:
+    """What tells the lines apart: scheme, clients and swept keys, as far as there is more than one of each."""
+    candidates = ["scheme", "clients", *(name for name in table.column_names if "." in name)]
+    varying = [name for name in candidates if name != x and name in table.column_names and len(table[name].unique()) > 1]
+    # One line has a name, too.
+    return varying or [name for name in ("scheme",) if name in table.column_names and name != x]
+
+
+def _label(column: str) -> str:
+    name, _, end = column.rpartition("_")
+    return f"{name.replace('_', ' ')} ({_UNITS[end]})" if name and end in _UNITS else column
+
+
+def _si(axis: Any, column: str) -> None:
+    """Marks an axis of b/s, s or B with SI prefixes."""
+    from matplotlib.ticker import EngFormatter
+
+    end = column.rpartition("_")[2]
+    if end in ("bps", "s", "bytes"):
+        axis.set_major_formatter(EngFormatter(unit=_UNITS[end]))
 
 
 def _number(place: Any) -> float:

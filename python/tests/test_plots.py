@@ -88,6 +88,6 @@ def test_series_completion_times_and_sweeps(tmp_path: Path, kept: tacit.Comparis
     flows = tacit.compare("wlan-11n-150", sized, schemes=["stock", "tcp-l8"], clients=4, seeds=2, directory=tmp_path / "sized")
     artefact(flows.plot_completion_times(), "completion-times")
     sweep = tacit.sweep("wlan-11n-150", {"wifi.rate": ["65Mbps", "150Mbps"]}, SHORT, schemes=["stock", "hack-batch"], seeds=2, directory=tmp_path / "sweep")
-    ax = plot.curves(sweep.to_arrow(), "wifi.rate", "goodput_bps")
+    ax = plot.curves(sweep.to_arrow(), "wifi.rate_bps", "goodput_bps")
     artefact(ax, "curves")
     assert [list(line.get_xdata()) for line in ax.lines] == [[65.0, 150.0]] * 2

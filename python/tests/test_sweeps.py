@@ -40,10 +40,10 @@ def test_a_sweep_has_a_row_for_each_run(whole: tacit.Sweep) -> None:
     frame = whole.to_polars()
     assert frame.height == whole.runs
     assert frame["run"].n_unique() == whole.runs
-    grouped = frame.group_by("wifi.distance", "scheme", "clients").len()
+    grouped = frame.group_by("wifi.distance_m", "scheme", "clients").len()
     assert grouped["len"].unique().to_list() == [40] and grouped.height == 8
     # A run is what run() makes of the same words.
-    row = frame.row(by_predicate=(polars.col("wifi.distance") == "20 m") & (polars.col("scheme") == "stock") & (polars.col("clients") == 2) & (polars.col("seed") == 3), named=True)
+    row = frame.row(by_predicate=(polars.col("wifi.distance_m") == 20.0) & (polars.col("scheme") == "stock") & (polars.col("clients") == 2) & (polars.col("seed") == 3), named=True)
     alone = tacit.run("wlan-11n-150", {**SHORT, "wifi.distance": "20 m"}, scheme="stock", clients=2, seed=3)
     assert row["digest"] == alone.digest and row["goodput_bps"] == alone.goodput_bps
 

@@ -69,7 +69,7 @@ impl Gate {
                 // What was not measured is no pass.
                 Err(error) => failed(NonSuccessKind::Error, &error.to_string()),
             };
-            let name = format!("not {}", threshold.text());
+            let name = wanted(threshold);
             self.add(subject, &name, status);
         }
     }
@@ -78,7 +78,7 @@ impl Gate {
     pub fn give_up(&mut self, subject: &str, why: &str) {
         for (at, threshold) in self.thresholds.clone().iter().enumerate() {
             self.judged[at] += 1;
-            let name = format!("not {}", threshold.text());
+            let name = wanted(threshold);
             self.add(subject, &name, failed(NonSuccessKind::Error, why));
         }
     }
@@ -101,12 +101,17 @@ impl Gate {
         let judged = std::mem::take(&mut self.judged);
         for (threshold, _) in self.thresholds.clone().iter().zip(judged).filter(|(_, judged)| *judged == 0) {
             let what = format!("no results of {}", threshold.scheme().unwrap_or("anything"));
-            self.add(suite, &format!("not {}", threshold.text()), failed(NonSuccessKind::Error, &what));
+            self.add(suite, &wanted(threshold), failed(NonSuccessKind::Error, &what));
         }
         if let Some(path) = &self.junit {
             let mut tests = TestSuite::new(suite);
             tests.set_time(took);
             tests.set_system_out(said);
+            // One set of runs stands behind all conditions; of equal parts the sum is right.
+            let each = took / u32::try_from(self.cases.len().max(1)).unwrap_or(u32::MAX);
+            for case in &mut self.cases {
+                case.set_time(each);
+            }
             tests.add_test_cases(self.cases);
             let mut report = Report::new("tacit");
             report.add_test_suite(tests);
@@ -119,11 +124,22 @@ impl Gate {
 }
 
 /// What a command's own status makes of its case.
-pub fn ended(status: u8) -> TestCaseStatus {
+pub fn ended(who: &str, status: u8) -> TestCaseStatus {
     if status == 0 {
         TestCaseStatus::success()
     } else {
-        failed(NonSuccessKind::Failure, &format!("the command ended with {status}"))
+        failed(NonSuccessKind::Failure, &format!("{who} ended with {status}"))
+    }
+}
+
+/// What is wanted, in the words of its condition turned round: `goodput_mbps >= 100` of `goodput_mbps < 100`.
+fn wanted(threshold: &Threshold) -> String {
+    let text = threshold.text();
+    // The longer ones first: each contains a shorter one.
+    let turned = [("<=", ">"), (">=", "<"), ("<", ">="), (">", "<=")];
+    match turned.iter().find(|(of, _)| text.contains(of)) {
+        Some((of, to)) => text.replacen(of, to, 1),
+        None => format!("not {text}"),
     }
 }
 

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use tacit_captures::audit::Progress as Counted;
 use tacit_runs::cache::Cache;
 use tacit_runs::single::Reached;
 use tacit_runs::sweep::{Control, Progress};
@@ -72,6 +73,33 @@ pub fn simulated<T>(length: Option<Duration>, work: impl FnOnce(Option<Reached<'
     drop(done);
     // It has nothing that could fail.
     let _ = patience.join();
+    bar.finish_and_clear();
+    result
+}
+
+/// Counts a capture that comes as it is made, with a running summary on a terminal. Ctrl-C goes to the program that
+/// captures, too, and ends this one by the end of its input; a second one ends it at once.
+pub fn counted_live<T>(work: impl FnOnce(&mut dyn FnMut(&Counted)) -> T) -> T {
+    let _ = ctrlc::set_handler(|| {
+        if STOP.swap(true, Ordering::Relaxed) {
+            std::process::exit(INTERRUPTED.into());
+        }
+    });
+    if !std::io::stderr().is_terminal() {
+        return work(&mut |_| {});
+    }
+    let bar = bar(None, ProgressDrawTarget::stderr(), "{spinner} {elapsed}: {msg}");
+    bar.enable_steady_tick(PATIENCE / 4);
+    let result = work(&mut |counted| {
+        bar.set_message(format!(
+            "{} in {}: {} data, {} pure ACKs, {} not counted",
+            count(counted.packets, "packet"),
+            count(counted.connections, "connection"),
+            counted.data_packets,
+            counted.pure_acks,
+            counted.not_counted
+        ));
+    });
     bar.finish_and_clear();
     result
 }

@@ -298,7 +298,7 @@ fn conditions_end_with_1_and_are_written_for_ci() {
     let xml = fs::read_to_string(directory.path().join("<&>.xml")).unwrap();
     assert!(xml.contains(r#"tests="5" skipped="0" failures="2" errors="1""#), "{xml}");
     assert!(
-        xml.contains(r#"name="not goodput_mbps &gt; 1" classname="wlan-11n-150, 1 client, stock""#),
+        xml.contains(r#"name="goodput_mbps &lt;= 1" classname="wlan-11n-150, 1 client, stock""#),
         "{xml}"
     );
     assert!(xml.contains("<system-out>tacit compare wlan-11n-150 "), "{xml}");

@@ -110,6 +110,21 @@ fn advice_comes_with_its_runs_and_takes_what_a_capture_says() {
     }
 }
 
+/// `tcpdump -w - | tacit audit -`: the same counts as from the file.
+#[test]
+fn an_audit_reads_standard_input() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = [&["run", "wlan-11n-150", "--pcap", "air.pcapng"][..], &SHORT].concat();
+    tacit(directory.path(), &run).assert().success();
+    let of_file = stdout(&mut tacit(directory.path(), &["audit", "air.pcapng"]));
+    let mut piped = tacit(directory.path(), &["audit", "-"]);
+    piped.write_stdin(fs::read(directory.path().join("air.pcapng")).unwrap());
+    assert_eq!(stdout(&mut piped).replace("standard input: ", "air.pcapng: "), of_file);
+    let nothing = tacit(directory.path(), &["audit", "-"]).write_stdin("").assert().code(2);
+    let said = String::from_utf8_lossy(&nothing.get_output().stderr).into_owned();
+    assert!(said.contains("standard input: is empty; a pcap or pcapng file is needed"), "{said}");
+}
+
 #[test]
 fn a_run_says_what_it_was_asked_for_in_vain() {
     let directory = tempfile::tempdir().unwrap();

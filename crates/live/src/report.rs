@@ -42,6 +42,9 @@ pub struct Report {
     pub reasons: Vec<String>,
     /// Exit status of the command.
     pub exit_status: u8,
+    /// That of the server, where it ended before the command; null where it did not, or there was none.
+    #[serde(default)]
+    pub server_exit_status: Option<u8>,
     /// Seconds from the start to the end.
     pub seconds: f64,
     /// What went through; null where the run is not valid.
@@ -185,6 +188,8 @@ pub struct About {
     pub ack_mode: String,
     /// Exit status of the command.
     pub exit_status: u8,
+    /// That of the server, where it ended before the command; null where it did not, or there was none.
+    pub server_exit_status: Option<u8>,
     /// How long commands waited for a processor.
     pub waits: Waits,
 }
@@ -252,6 +257,7 @@ impl Report {
             valid,
             reasons,
             exit_status: about.exit_status,
+            server_exit_status: about.server_exit_status,
             seconds: ended.lasted.as_secs_f64(),
             transfer: valid.then(|| Transfer {
                 down: Way::new(&ended.meter, Direction::Down),

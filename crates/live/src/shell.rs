@@ -90,7 +90,7 @@ pub fn run(options: Options) -> Result<Report, LiveError> {
         wait_for_server(far);
     }
     near.start(&name_of(&options.command_or_shell()))?;
-    let mut watched = Watched { near, far, waits: Default::default() };
+    let mut watched = Watched { near, far, waits: Default::default(), server_ended: None };
     let status = watched.until_the_end(&signals, &running, options.watch);
     terminal.take_back();
     // A hop that broke says why; the command can only have noticed that nothing moves.
@@ -101,6 +101,7 @@ pub fn run(options: Options) -> Result<Report, LiveError> {
         seed: options.plan.setup.seed,
         ack_mode: options.plan.ack_mode.to_string(),
         exit_status: status?,
+        server_exit_status: watched.server_ended,
         waits: watched.waits(),
     };
     Ok(Report::new(about, &ended))
@@ -291,6 +292,8 @@ struct Watched {
     far: Option<Side>,
     /// The near side's, then the far one's.
     waits: [Watcher; 2],
+    /// The server's exit status, where it ended before the command.
+    server_ended: Option<u8>,
 }
 
 impl Watched {
@@ -313,6 +316,7 @@ impl Watched {
                 Err(error) => return Err(LiveError::Io { what: "poll".to_owned(), source: error.into() }),
             }
             let [ended, signalled] = fds.map(|fd| fd.any().unwrap_or(true));
+            self.look_at_server();
             if ended {
                 return match self.near.ending() {
                     Ending::Exited(status) => Ok(status),
@@ -341,6 +345,19 @@ impl Watched {
                     watch(&snapshot);
                 }
             }
+        }
+    }
+
+    /// Notes the end of the server.
+    fn look_at_server(&mut self) {
+        let Some(far) = self.far.as_mut().filter(|_| self.server_ended.is_none()) else { return };
+        let mut fds = [PollFd::new(far.as_fd(), PollFlags::POLLIN)];
+        let is_over = poll(&mut fds, PollTimeout::ZERO).is_ok_and(|ready| ready > 0);
+        if is_over {
+            self.server_ended = Some(match far.ending() {
+                Ending::Exited(status) => status,
+                Ending::Gone => HOP_BROKE,
+            });
         }
     }
 

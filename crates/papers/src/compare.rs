@@ -285,8 +285,10 @@ fn make(
 }
 
 fn load(options: &Options) -> Result<Scenario, ScenarioError> {
-    let load = if options.quick { Scenario::load_quick } else { Scenario::load };
-    load(&options.scenario, &options.assignments)
+    match options.quick {
+        true => Scenario::load_quick(&options.scenario, &options.assignments, &options.clients),
+        false => Scenario::load(&options.scenario, &options.assignments),
+    }
 }
 
 /// Those of [`CONDITIONS`] that the scenario has.

@@ -24,7 +24,7 @@ pub fn audit(py: Python<'_>, capture: PathBuf, phy: &str, rate: &str, rtt: &str)
         let hop = parse(phy, rate)?;
         let rtt = parse_rtt(rtt)?;
         let audit = audit_file(&capture)?;
-        let prediction = Some(audit.predict(&hop, rtt));
+        let prediction = audit.predict(&hop, rtt);
         let report = Report { audit, prediction };
         let value = serde_json::to_value(&report).map_err(|error| Failure::Other(error.to_string()))?;
         let list = |value: &Value| value.as_array().map(|rows| objects(rows)).unwrap_or_default();

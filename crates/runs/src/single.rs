@@ -152,8 +152,11 @@ pub fn prepare_changed(options: &Options, change: impl FnOnce(&mut Scenario)) ->
 
 /// Reads the scenario that the options name.
 pub(crate) fn load(options: &Options) -> Result<Scenario, RunsError> {
-    let load = if options.quick { Scenario::load_quick } else { Scenario::load };
-    Ok(load(&options.scenario, &options.assignments)?)
+    let (scenario, assignments) = (&options.scenario, &options.assignments);
+    Ok(match options.quick {
+        true => Scenario::load_quick(scenario, assignments, options.clients.as_slice())?,
+        false => Scenario::load(scenario, assignments)?,
+    })
 }
 
 /// Builds the run of `scenario` that the other options name.

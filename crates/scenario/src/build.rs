@@ -1,7 +1,7 @@
 //! From a [`Scenario`] to the [`Setup`] of one run.
 
-use tacit_link::wifi::error_rate::ideal_mode;
-use tacit_link::wifi::phy::{Mode, mpdu_len};
+use tacit_link::wifi::ideal_rate::TcpOver;
+use tacit_link::wifi::phy::Mode;
 use tacit_link::wifi::{AccessCategory, BssConfig, LinkAcks, RateControl, StationConfig, StationId};
 use tacit_proto::units::{Duration, HostId, Instant};
 use tacit_sim::setup::{ApDriver, BssSetup, ClientDriver, FlowSetup, Setup, StationSetup, WiredSetup};
@@ -126,6 +126,15 @@ impl Scenario {
         self.overrides.get(index as usize).cloned().unwrap_or_default()
     }
 
+    /// Round-trip time of the wired hops, without queues.
+    fn round_trip(&self) -> Duration {
+        let of_hop = |hop: &Hop| match hop {
+            Hop::Pipe(link) => link.down.delay + link.up.delay,
+            Hop::Wifi => Duration::ZERO,
+        };
+        self.hops.iter().map(of_hop).fold(Duration::ZERO, |sum, delay| sum + delay)
+    }
+
     /// A client whose rate follows its signal must have one.
     fn check_signal(&self, index: u32) -> Result<(), InputError> {
         let Some(wifi) = self.wifi.as_ref().filter(|wifi| wifi.follows_signal()) else { return Ok(()) };
@@ -145,7 +154,7 @@ impl Scenario {
             let client = self.client_override(index);
             let error = client.mpdu_error.unwrap_or_else(|| wifi.mpdu_error.clone());
             let signal = client.signal.or(wifi.signal);
-            let mode = wifi.mode_at(client.mode, signal);
+            let mode = wifi.mode_at(client.mode, signal, self.round_trip());
             StationConfig {
                 mode,
                 control_mode: client.ack_mode.or(wifi.ack_mode),
@@ -267,18 +276,20 @@ fn access_categories(wifi: &Wifi, flows: &[FlowSetup]) -> Vec<AccessCategory> {
 }
 
 impl Wifi {
-    /// The mode of data of a client at `signal` that may have said its `own`: as it was said, or the one that carries
-    /// most there in MPDUs of full packets.
-    fn mode_at(&self, own: Option<Mode>, signal: Option<Signal>) -> Mode {
+    /// The mode of data of a client at `signal` that may have said its `own`: as it was said, or the one in
+    /// which TCP gets most there over a path of `round_trip`.
+    fn mode_at(&self, own: Option<Mode>, signal: Option<Signal>, round_trip: Duration) -> Mode {
         let said = own.unwrap_or(self.mode);
         let Some(signal) = signal else { return said };
         let modes = match (self.ideal, own) {
             (Some(choice), None) => Mode::fitting(self.bss.standard, self.bss.variant, choice),
-            _ if self.rate_control == RateChoice::Ideal => said.and_slower(self.bss.standard),
+            _ if self.rate_control == RateChoice::Ideal => {
+                said.and_lesser(self.bss.standard, self.bss.variant)
+            }
             _ => return said,
         };
-        let octets = mpdu_len(self.bss.standard.phy().mac_header_len(), FULL_PACKET);
-        ideal_mode(modes, |mode| signal.snr(&self.propagation, mode), octets).unwrap_or(said)
+        let over = TcpOver { config: &self.bss, packet: FULL_PACKET, round_trip };
+        over.ideal_mode(modes, |mode| signal.snr(&self.propagation, mode)).unwrap_or(said)
     }
 
     /// Whether the rates of clients are chosen for their signals.

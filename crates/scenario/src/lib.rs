@@ -445,25 +445,34 @@ impl Scenario {
     }
 
     /// Loads a scenario as [`Scenario::load`] does, with runs that are short and few, but for what `assignments` say of
-    /// that: at most 5 s, or 3 s more than the latest start, of which the first second is not measured, and 3 seeds.
+    /// that: 5 s, or as long as it takes to measure 3 s from a second after the latest start on, and 3 seeds. `clients` are
+    /// the counts that run; none stands for the scenario's.
     ///
     /// # Errors
     /// As [`Scenario::load`].
-    pub fn load_quick(name_or_path: &str, assignments: &[String]) -> Result<Self, ScenarioError> {
+    pub fn load_quick(
+        name_or_path: &str,
+        assignments: &[String],
+        clients: &[u32],
+    ) -> Result<Self, ScenarioError> {
         let others: Vec<String> =
             assignments.iter().filter(|said| !said.trim_start().starts_with("run.")).cloned().collect();
-        let mut quick = Self::load(name_or_path, &others)?.quick_assignments(assignments);
+        let mut quick = Self::load(name_or_path, &others)?.quick_assignments(assignments, clients);
         quick.extend(assignments.iter().cloned());
         Self::load(name_or_path, &quick)
     }
 
-    fn quick_assignments(&self, assignments: &[String]) -> Vec<String> {
+    fn quick_assignments(&self, assignments: &[String], clients: &[u32]) -> Vec<String> {
+        let most = clients.iter().copied().max().unwrap_or_else(|| self.most_clients());
         let starts =
             self.overrides.iter().map(|client| client.start).chain(self.flows.iter().map(|flow| flow.start));
-        let staggered = self.stagger.saturating_mul(u64::from(MAX_CLIENTS.min(self.most_clients()) - 1));
+        let staggered = self.stagger.saturating_mul(u64::from(most.clamp(1, MAX_CLIENTS) - 1));
         let latest = starts.flatten().max().unwrap_or(Duration::ZERO).max(staggered) + self.run.start_spread;
-        let duration = (latest + Duration::from_secs(3)).max(Duration::from_secs(5)).min(self.run.duration);
-        let measure_from = self.run.measure_from.min(Duration::from_secs(1)).min(duration / 2);
+        // A flow that has just started is slow: what it leaves free, others have.
+        let measure_from = self.run.measure_from.min(latest + Duration::from_secs(1));
+        let duration =
+            (measure_from + Duration::from_secs(3)).max(Duration::from_secs(5)).min(self.run.duration);
+        let measure_from = if measure_from < duration { measure_from } else { duration / 2 };
         let quick = [
             ("run.duration", format!("{}ns", duration.as_nanos())),
             ("run.measure-from", format!("{}ns", measure_from.as_nanos())),

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use tacit_proto::counters;
 use tacit_proto::tcp::Flags;
 
+use super::copies::{Copies, Interface};
 use super::summary::{FlowSummary, Summary};
 use super::tcp::Tcp;
 
@@ -28,33 +29,69 @@ counters! {
         ack_bytes: u64,
         sack_acks: u64,
         timestamp_acks: u64,
-        window_updates: u64,
         duplicate_acks: u64,
+        window_updates: u64,
+        keep_alives: u64,
+        keep_alive_acks: u64,
+        zero_window_probes: u64,
+        zero_window_probe_acks: u64,
         /// Octets that pure ACKs acknowledged for the first time.
         acked_bytes: u64,
     }
 }
 
 impl Counters {
-    /// What one packet says without its past. `mss` is the size the handshake announced, if seen.
-    fn count(&mut self, tcp: &Tcp, mss: Option<u16>) {
+    /// What one packet says. `mss` is the size the handshake announced, if seen.
+    fn count(&mut self, tcp: &Tcp, kind: Segment, mss: Option<u16>) {
         self.packets += 1;
         self.ip_bytes += u64::from(tcp.ip_len);
-        if tcp.payload_len > 0 {
-            let segments = u64::from(tcp.payload_len.div_ceil(segment_payload(tcp, mss)));
-            self.data_packets += 1;
-            self.data_segments += segments;
-            // On the link every segment has headers, though a super-segment shows them once.
-            self.data_ip_bytes += u64::from(tcp.ip_len) + (segments - 1) * u64::from(tcp.header_len);
-            self.payload_bytes += u64::from(tcp.payload_len);
-        }
-        if tcp.is_pure_ack() {
-            self.ack_packets += 1;
-            self.ack_bytes += u64::from(tcp.ip_len);
-            self.sack_acks += u64::from(tcp.options.sack);
-            self.timestamp_acks += u64::from(tcp.options.timestamps);
+        match kind {
+            Segment::Data => {
+                let segments = u64::from(tcp.payload_len.div_ceil(segment_payload(tcp, mss)));
+                self.data_packets += 1;
+                self.data_segments += segments;
+                // On the link every segment has headers, though a super-segment shows them once.
+                self.data_ip_bytes += u64::from(tcp.ip_len) + (segments - 1) * u64::from(tcp.header_len);
+                self.payload_bytes += u64::from(tcp.payload_len);
+            }
+            Segment::Ack | Segment::DuplicateAck => {
+                self.ack_packets += 1;
+                self.ack_bytes += u64::from(tcp.ip_len);
+                self.sack_acks += u64::from(tcp.options.sack);
+                self.timestamp_acks += u64::from(tcp.options.timestamps);
+                self.duplicate_acks += u64::from(kind == Segment::DuplicateAck);
+            }
+            Segment::WindowUpdate => self.window_updates += 1,
+            Segment::KeepAlive => self.keep_alives += 1,
+            Segment::KeepAliveAck => self.keep_alive_acks += 1,
+            Segment::ZeroWindowProbe => self.zero_window_probes += 1,
+            Segment::ZeroWindowProbeAck => self.zero_window_probe_acks += 1,
+            Segment::Other => {}
         }
     }
+}
+
+/// What a segment is for. Each is of one kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Segment {
+    /// It has payload.
+    Data,
+    /// A pure ACK.
+    Ack,
+    /// One that repeats number and window, or carries SACK without advancing.
+    DuplicateAck,
+    /// A pure ACK that changes the window only.
+    WindowUpdate,
+    /// Nothing or one octet, below what was sent already (RFC 9293 section 3.8.4).
+    KeepAlive,
+    /// The answer to one.
+    KeepAliveAck,
+    /// An octet against a window of zero (RFC 9293 section 3.8.6.1).
+    ZeroWindowProbe,
+    /// The answer to one, its window still zero.
+    ZeroWindowProbeAck,
+    /// It opens or closes a connection.
+    Other,
 }
 
 /// Payload octets of a full segment with this packet's options: from the handshake's MSS, else from
@@ -69,15 +106,18 @@ fn segment_payload(tcp: &Tcp, mss: Option<u16>) -> u32 {
     payload.max(64)
 }
 
-/// Where a packet was captured: interface of the file, interface a cooked header names.
-pub(super) type Interface = (u32, Option<u32>);
-
 /// One direction of a connection.
 #[derive(Clone, Copy, Debug, Default)]
 struct Direction {
     counters: Counters,
-    /// The interface that saw it first; others see copies.
-    interface: Option<Interface>,
+    /// Sequence number behind the last octet sent.
+    next_seq: Option<u32>,
+    /// IPv4's identification of the last packet, and whether it ever changed.
+    ip_id: Option<u16>,
+    ids_vary: bool,
+    /// The last packet was one of these, which the other end's next answers.
+    last_was_keep_alive: bool,
+    last_was_probe: bool,
     /// Acknowledgment number and window of the last packet.
     last_ack: Option<(u32, u16)>,
     /// Highest acknowledgment number.
@@ -87,29 +127,75 @@ struct Direction {
 }
 
 impl Direction {
-    fn note_ack(&mut self, tcp: &Tcp) {
-        if !tcp.flags.contains(Flags::ACK) {
-            return;
-        }
-        // RFC 5681 section 2: a duplicate has the same number and window; with SACK the window may move.
-        if let (true, Some((ack, window))) = (tcp.is_pure_ack(), self.last_ack)
-            && ack == tcp.ack
-        {
-            if window == tcp.window || tcp.options.sack {
-                self.counters.duplicate_acks += 1;
-            } else {
-                self.counters.window_updates += 1;
+    /// What the next segment of this direction is for; `peer` is the other one.
+    fn kind(&self, tcp: &Tcp, peer: &Self) -> Segment {
+        let opens_or_closes =
+            [Flags::SYN, Flags::FIN, Flags::RST].iter().any(|flag| tcp.flags.contains(*flag));
+        if !opens_or_closes && tcp.flags.contains(Flags::ACK) && tcp.payload_len <= 1 {
+            let is_next = self.next_seq == Some(tcp.seq);
+            if self.next_seq == Some(tcp.seq.wrapping_add(1)) {
+                return Segment::KeepAlive;
+            }
+            if tcp.payload_len == 1 && is_next && peer.last_ack.is_some_and(|(_, window)| window == 0) {
+                return Segment::ZeroWindowProbe;
             }
         }
+        if tcp.payload_len > 0 {
+            return Segment::Data;
+        }
+        match self.last_ack {
+            _ if !tcp.is_pure_ack() => Segment::Other,
+            Some((ack, window)) if ack == tcp.ack => match window == tcp.window {
+                true if peer.last_was_keep_alive => Segment::KeepAliveAck,
+                true if peer.last_was_probe && window == 0 => Segment::ZeroWindowProbeAck,
+                // RFC 5681 section 2: a duplicate has the same number and window; with SACK the window may move.
+                is_same => match is_same || tcp.options.sack {
+                    true => Segment::DuplicateAck,
+                    false => Segment::WindowUpdate,
+                },
+            },
+            _ if peer.last_was_keep_alive => Segment::KeepAliveAck,
+            _ => Segment::Ack,
+        }
+    }
+
+    /// Notes a segment of this kind.
+    fn note(&mut self, tcp: &Tcp, kind: Segment) {
+        self.last_was_keep_alive = kind == Segment::KeepAlive;
+        self.last_was_probe = kind == Segment::ZeroWindowProbe;
+        let phantom =
+            [Flags::SYN, Flags::FIN].iter().filter(|flag| tcp.flags.contains(**flag)).count() as u32;
+        let behind = tcp.seq.wrapping_add(tcp.payload_len).wrapping_add(phantom);
+        // A probe's octet is not sent until it is taken.
+        if kind != Segment::ZeroWindowProbe
+            && self
+                .next_seq
+                .is_none_or(|next| behind.wrapping_sub(next) as i32 > 0 || tcp.flags.contains(Flags::SYN))
+        {
+            self.next_seq = Some(behind);
+        }
+        if tcp.flags.contains(Flags::ACK) {
+            self.note_ack(tcp, kind);
+        }
+    }
+
+    fn note_ack(&mut self, tcp: &Tcp, kind: Segment) {
         let highest = self.highest_ack.unwrap_or(tcp.ack);
         let advance = tcp.ack.wrapping_sub(highest) as i32;
         if advance >= 0 {
             self.highest_ack = Some(tcp.ack);
-            if tcp.is_pure_ack() {
+            if kind == Segment::Ack {
                 self.counters.acked_bytes += u64::from(advance.unsigned_abs());
             }
         }
         self.last_ack = Some((tcp.ack, tcp.window));
+    }
+
+    /// Whether its sender numbers its packets, by those up to this one.
+    fn ids_vary(&mut self, tcp: &Tcp) -> bool {
+        self.ids_vary |= self.ip_id.zip(tcp.ip_id).is_some_and(|(last, id)| last != id);
+        self.ip_id = tcp.ip_id;
+        self.ids_vary
     }
 }
 
@@ -140,26 +226,25 @@ impl Flow {
         }
     }
 
-    /// Counts a packet of direction `way`; false when it is a copy seen on another interface.
-    fn count(&mut self, way: usize, tcp: &Tcp, interface: Interface, at_nanos: Option<i128>) -> bool {
-        if *self.directions[way].interface.get_or_insert(interface) != interface {
-            return false;
-        }
+    /// Counts a packet of direction `way`.
+    fn count(&mut self, way: usize, tcp: &Tcp, at_nanos: Option<i128>) {
         if let Some(at) = at_nanos {
             self.first_nanos = Some(self.first_nanos.map_or(at, |first| first.min(at)));
             self.last_nanos = Some(self.last_nanos.map_or(at, |last| last.max(at)));
             self.time_handshake(way, tcp, at);
         }
-        let peer_mss = self.directions[1 - way].mss;
+        let peer = self.directions[1 - way];
         let direction = &mut self.directions[way];
         if tcp.flags.contains(Flags::SYN) {
             direction.mss = tcp.options.mss.or(direction.mss);
         }
         // A sender stays below its own MSS too, as a rule; the smaller of both is what is on the link.
-        let mss = peer_mss.map(|peer| direction.mss.map_or(peer, |own| own.min(peer)));
-        direction.counters.count(tcp, mss);
-        direction.note_ack(tcp);
-        true
+        let mss = peer.mss.map(|peer| direction.mss.map_or(peer, |own| own.min(peer)));
+        let kind = direction.kind(tcp, &peer);
+        direction.counters.count(tcp, kind, mss);
+        direction.note(tcp, kind);
+        let other = &mut self.directions[1 - way];
+        (other.last_was_keep_alive, other.last_was_probe) = (false, false);
     }
 
     /// From a SYN to the same end's first ACK: one whole round trip, wherever the capture was taken.
@@ -208,6 +293,7 @@ pub(super) struct FlowTable {
     /// Only looked up, never iterated: its order is random. Its hash is keyed, for hostile captures.
     by_key: HashMap<Key, u32>,
     flows: Vec<Flow>,
+    copies: Copies,
     untracked: Counters,
     first_nanos: Option<i128>,
     last_nanos: Option<i128>,
@@ -222,7 +308,7 @@ pub(super) struct Finished {
 }
 
 impl FlowTable {
-    /// Counts a packet; false when it is a copy seen on another interface.
+    /// Counts a packet; false when it is a copy of one counted before.
     pub fn count(&mut self, tcp: &Tcp, interface: Interface, at_nanos: Option<i128>) -> bool {
         let (source, destination) = (tcp.source, tcp.destination);
         let (key, way) =
@@ -236,18 +322,27 @@ impl FlowTable {
             }
             None => None,
         };
-        let counted = match index {
-            Some(index) => self.flows[index].count(way, tcp, interface, at_nanos),
+        let ids_vary = index.is_some_and(|index| self.flows[index].directions[way].ids_vary(tcp));
+        if self.copies.is_copy(tcp, interface, at_nanos, ids_vary) {
+            return false;
+        }
+        match index {
+            Some(index) => self.flows[index].count(way, tcp, at_nanos),
             None => {
-                self.untracked.count(tcp, None);
-                true
+                let kind = Direction::default().kind(tcp, &Direction::default());
+                self.untracked.count(tcp, kind, None);
             }
-        };
-        if let (true, Some(at)) = (counted, at_nanos) {
+        }
+        if let Some(at) = at_nanos {
             self.first_nanos = Some(self.first_nanos.map_or(at, |first| first.min(at)));
             self.last_nanos = Some(self.last_nanos.map_or(at, |last| last.max(at)));
         }
-        counted
+        true
+    }
+
+    /// Connections so far.
+    pub fn connections(&self) -> usize {
+        self.flows.len()
     }
 
     /// Sums up.

@@ -4,6 +4,7 @@
 //! connection, and says with [`theory`](tacit_theory) what those ACKs would cost on a Wi-Fi hop.
 //! Captures are hostile input: memory is bounded, and whatever was read before a fault still counts.
 
+mod copies;
 mod flow;
 mod observed;
 mod predict;
@@ -22,7 +23,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::capture::container::{Container, Fault, Record};
-use crate::capture::link::{Heard, IpBytes, Verdict, ip_packets};
+use crate::capture::link::{Heard, IpBytes, Kind, Kinds, Sink, Verdict, ip_packets, kind_of};
 use crate::capture::{CaptureError, open, open_reader};
 use flow::FlowTable;
 use tcp::{NotTcp, Tcp};
@@ -40,6 +41,10 @@ pub struct Audit {
     pub tcp_packets: u64,
     /// Packets that were not counted, by reason.
     pub skipped: Skipped,
+    /// Kinds of packets and frames without TCP, most frequent first.
+    pub not_tcp: Vec<Counted>,
+    /// TCP packets counted out of tunnels, by the innermost tunnel; most frequent first.
+    pub tunnels: Vec<Counted>,
     /// What a reader of the numbers should know.
     pub warnings: Vec<String>,
     /// All connections together.
@@ -48,6 +53,15 @@ pub struct Audit {
     pub flows: Vec<FlowSummary>,
     /// Connections beyond the 65,536 that are told apart.
     pub untracked: Option<Summary>,
+}
+
+/// How many packets of a kind.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Counted {
+    /// The kind's name.
+    pub kind: String,
+    /// How many.
+    pub packets: u64,
 }
 
 /// Packets that were not counted, by reason.
@@ -67,8 +81,10 @@ pub struct Skipped {
     pub bad_fcs: u64,
     /// 802.11 retransmissions of frames that were captured before.
     pub wifi_copies: u64,
-    /// Copies that another interface of the same capture saw.
-    pub other_interface: u64,
+    /// Copies of packets that were captured before: the same headers, within 200 ms.
+    pub copies: u64,
+    /// Behind more headers than are followed.
+    pub too_deep: u64,
     /// Of a link type that is not understood.
     pub link_type: u64,
 }
@@ -95,7 +111,7 @@ impl Report {
 /// # Errors
 /// [`CaptureError`] where not a single packet can be read; later faults are warnings in the result.
 pub fn audit_file(path: &Path) -> Result<Audit, CaptureError> {
-    count(open(path)?, &path.display().to_string())
+    count(open(path)?, &path.display().to_string(), &mut |_| {})
 }
 
 /// Audits the capture that `reader` gives; `name` is for messages.
@@ -103,18 +119,54 @@ pub fn audit_file(path: &Path) -> Result<Audit, CaptureError> {
 /// # Errors
 /// As [`audit_file`].
 pub fn audit_reader(reader: impl Read, name: &str) -> Result<Audit, CaptureError> {
-    count(open_reader(reader, name)?, name)
+    audit_live(reader, name, &mut |_| {})
 }
 
-fn count(mut container: Container<impl Read>, name: &str) -> Result<Audit, CaptureError> {
+/// How far an audit is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Packets read.
+    pub packets: u64,
+    /// TCP packets counted.
+    pub tcp_packets: u64,
+    /// TCP packets with payload.
+    pub data_packets: u64,
+    /// TCP packets without payload that only acknowledge.
+    pub pure_acks: u64,
+    /// Packets that were not counted.
+    pub not_counted: u64,
+    /// Connections.
+    pub connections: u64,
+}
+
+/// Audits the capture that `reader` gives, and tells `progress` after every packet how far it is.
+///
+/// # Errors
+/// As [`audit_file`].
+pub fn audit_live(
+    reader: impl Read,
+    name: &str,
+    progress: &mut dyn FnMut(&Progress),
+) -> Result<Audit, CaptureError> {
+    count(open_reader(reader, name)?, name, progress)
+}
+
+fn count(
+    mut container: Container<impl Read>,
+    name: &str,
+    progress: &mut dyn FnMut(&Progress),
+) -> Result<Audit, CaptureError> {
     let mut counting = Counting::default();
     let mut bytes = Vec::new();
     loop {
         let before = container.offset();
         match container.next(&mut bytes) {
-            Ok(Some(record)) => counting.packet(&record, &bytes),
+            Ok(Some(record)) => {
+                counting.packet(&record, &bytes);
+                progress(&counting.progress);
+            }
             Ok(None) => break,
-            Err(fault) if counting.packets == 0 => {
+            Err(fault) if counting.progress.packets == 0 => {
                 return Err(CaptureError::before_any_packet(fault, name, container.offset()));
             }
             Err(fault) => {
@@ -128,19 +180,24 @@ fn count(mut container: Container<impl Read>, name: &str) -> Result<Audit, Captu
         }
     }
     match counting.unknown_link_type {
-        Some(link_type) if counting.skipped.link_type == counting.packets => {
+        Some(link_type) if counting.skipped.link_type == counting.progress.packets => {
             Err(CaptureError::LinkType { name: name.into(), link_type })
         }
-        _ => Ok(counting.finish(name, container.format_name())),
+        _ => {
+            counting.late_fractions = container.late_fractions();
+            Ok(counting.finish(name, container.format_name()))
+        }
     }
 }
 
 #[derive(Default)]
 struct Counting {
-    packets: u64,
-    tcp_packets: u64,
+    progress: Progress,
     untimed: u64,
+    late_fractions: Option<u64>,
     skipped: Skipped,
+    not_tcp: Kinds,
+    tunnels: Kinds,
     unknown_link_type: Option<u16>,
     stopped: Option<String>,
     /// Link-layer ACKs with compressed TCP ACKs behind them, and the octets of these.
@@ -150,48 +207,78 @@ struct Counting {
     flows: FlowTable,
 }
 
+/// What takes the packets of one frame.
+struct Packets<'c> {
+    counting: &'c mut Counting,
+    record: Record,
+}
+
+impl Sink for Packets<'_> {
+    fn packet(&mut self, ip: IpBytes<'_>) {
+        let counting = &mut *self.counting;
+        match Tcp::parse(&ip) {
+            Ok(tcp) => {
+                if !counting.flows.count(&tcp, (self.record.interface, ip.interface), self.record.at_nanos) {
+                    counting.skipped.copies += 1;
+                    return;
+                }
+                if let Some(tunnel) = ip.tunnel {
+                    counting.tunnels.count(Kind::Named(tunnel));
+                }
+                counting.progress.tcp_packets += 1;
+                counting.progress.data_packets += u64::from(tcp.payload_len > 0);
+                counting.progress.pure_acks += u64::from(tcp.is_pure_ack());
+                counting.progress.connections = counting.flows.connections() as u64;
+            }
+            Err(NotTcp::Other) => {
+                counting.skipped.not_tcp += 1;
+                counting.not_tcp.count(kind_of(ip.bytes));
+            }
+            Err(NotTcp::Fragment) => counting.skipped.fragments += 1,
+            Err(NotTcp::Short) => counting.skipped.short += 1,
+        }
+    }
+}
+
 impl Counting {
     fn packet(&mut self, record: &Record, bytes: &[u8]) {
-        self.packets += 1;
+        self.progress.packets += 1;
         self.untimed += u64::from(record.at_nanos.is_none());
-        let mut ip_packet = |ip: IpBytes<'_>| match Tcp::parse(&ip) {
-            Ok(tcp) => {
-                if self.flows.count(&tcp, (record.interface, ip.interface), record.at_nanos) {
-                    self.tcp_packets += 1;
-                } else {
-                    self.skipped.other_interface += 1;
-                }
-            }
-            Err(NotTcp::Other) => self.skipped.not_tcp += 1,
-            Err(NotTcp::Fragment) => self.skipped.fragments += 1,
-            Err(NotTcp::Short) => self.skipped.short += 1,
-        };
-        let heard = &mut self.heard;
-        match ip_packets(record.link_type, bytes, record.original_len, heard, &mut ip_packet) {
+        let mut heard = std::mem::take(&mut self.heard);
+        let mut packets = Packets { counting: self, record: *record };
+        let verdict = ip_packets(record.link_type, bytes, record.original_len, &mut heard, &mut packets);
+        self.heard = heard;
+        match verdict {
             Verdict::Read => {}
             Verdict::Copy => self.skipped.wifi_copies += 1,
             Verdict::Opaque => self.skipped.protected += 1,
             Verdict::BadFcs => self.skipped.bad_fcs += 1,
-            Verdict::NotIp => self.skipped.not_ip += 1,
+            Verdict::NotIp(kind) => {
+                self.skipped.not_ip += 1;
+                self.not_tcp.count(kind);
+            }
             Verdict::HackAck(octets) => {
                 self.skipped.not_ip += 1;
+                self.not_tcp.count(Kind::Named("TCP/HACK's link-layer ACKs"));
                 self.hack_acks += 1;
                 self.hack_octets += octets as u64;
             }
             Verdict::Short => self.skipped.short += 1,
+            Verdict::TooDeep => self.skipped.too_deep += 1,
             Verdict::Unsupported => {
                 self.skipped.link_type += 1;
                 self.unknown_link_type.get_or_insert(record.link_type);
             }
         }
+        self.progress.not_counted = self.progress.packets.saturating_sub(self.progress.tcp_packets);
     }
 
     fn stopped_at(&mut self, fault: &Fault, offset: u64) {
         let what = fault.describe();
         self.stopped = Some(format!(
             "reading stopped at packet {} (byte {offset}): {what}; the {} packets before it are counted",
-            self.packets + 1,
-            self.packets
+            self.progress.packets + 1,
+            self.progress.packets
         ));
     }
 
@@ -209,9 +296,11 @@ impl Counting {
         Audit {
             name: name.to_owned(),
             format,
-            packets: self.packets,
-            tcp_packets: self.tcp_packets,
+            packets: self.progress.packets,
+            tcp_packets: self.progress.tcp_packets,
             skipped: self.skipped,
+            not_tcp: counted(&self.not_tcp),
+            tunnels: counted(&self.tunnels),
             warnings,
             total: finished.total,
             flows: finished.flows,
@@ -227,13 +316,23 @@ impl Counting {
             (skipped.protected, "802.11 frames are encrypted: their contents are unknown"),
             (skipped.bad_fcs, "802.11 frames have a bad FCS and are not counted"),
             (skipped.wifi_copies, "802.11 retransmissions of frames already captured are not counted"),
-            (skipped.other_interface, "packets were seen on a second interface and are counted once"),
+            (
+                skipped.copies,
+                "packets are copies of others (same headers within 200 ms) and are not counted again",
+            ),
+            (skipped.too_deep, "packets have more headers around each other than are followed"),
             (skipped.link_type, "packets are of a link type that is not understood"),
             (self.untimed, "packets have no time stamp"),
         ];
         let mut warnings: Vec<String> = self.stopped.iter().cloned().collect();
-        if self.tcp_packets == 0 {
+        if self.progress.tcp_packets == 0 {
             warnings.push("there is no readable TCP packet".into());
+        }
+        if let Some(first) = self.late_fractions {
+            warnings.push(format!(
+                "microseconds beyond 999,999: the file says microseconds and holds nanoseconds; they are read as such from \
+                 packet {first} on"
+            ));
         }
         if self.hack_acks > 0 {
             warnings.push(format!(
@@ -247,6 +346,10 @@ impl Counting {
         );
         warnings
     }
+}
+
+fn counted(kinds: &Kinds) -> Vec<Counted> {
+    kinds.by_count().into_iter().map(|(kind, packets)| Counted { kind, packets }).collect()
 }
 
 #[cfg(test)]

@@ -14,8 +14,6 @@ pub enum RatioSource {
     Counted,
     /// Only ACKs were captured: full segments divided by the octets each ACK acknowledged.
     AckStride,
-    /// Nothing to go by: one ACK per two segments.
-    Assumed,
 }
 
 /// Bounds for traffic like the capture's, saturating a lossless hop without contenders.
@@ -63,10 +61,11 @@ pub struct Scheme {
 }
 
 impl Audit {
-    /// Bounds for this capture's packet sizes and ACK ratio on `hop`; `rtt_min` matters to TACK only.
-    pub fn predict(&self, hop: &Hop, rtt_min: Duration) -> Prediction {
+    /// Bounds for this capture's packet sizes and ACK ratio on `hop`; `rtt_min` matters to TACK only. `None` where the
+    /// capture does not show how often data is acknowledged.
+    pub fn predict(&self, hop: &Hop, rtt_min: Duration) -> Option<Prediction> {
         let traffic = self.traffic();
-        let (ratio, source) = self.acks_per_segment(&traffic);
+        let (ratio, source) = self.acks_per_segment(&traffic)?;
         let own = Feedback::Packets { acks_per_segment: ratio };
         // A receiver that already acknowledges less often would not start to acknowledge more.
         let thinned =
@@ -99,7 +98,7 @@ impl Audit {
         let acks_per_cycle = stock.acks_per_second * stock.airtime.total().as_secs_f64();
         let airtime_per_ack_s =
             if acks_per_cycle > 0.0 { ack_airtime.as_secs_f64() / acks_per_cycle } else { 0.0 };
-        Prediction {
+        Some(Prediction {
             phy: hop.phy.standard.name(),
             rate_mbps: hop.data.rate().as_mbps_f64(),
             control_rate_mbps: hop.control.rate().as_mbps_f64(),
@@ -112,7 +111,7 @@ impl Audit {
             ack_airtime_share: stock.airtime.feedback_share(),
             ack_airtime_s: airtime_per_ack_s * self.total.ack_packets as f64,
             schemes: rows.map(scheme).into(),
-        }
+        })
     }
 
     /// Mean sizes; where the capture lacks one, that of full segments. Sizes are held to what one MPDU
@@ -137,13 +136,18 @@ impl Audit {
         }
     }
 
-    fn acks_per_segment(&self, traffic: &Traffic) -> (f64, RatioSource) {
+    fn acks_per_segment(&self, traffic: &Traffic) -> Option<(f64, RatioSource)> {
+        if self.total.ack_packets == 0 {
+            return None;
+        }
         if let Some(ratio) = self.total.ack_ratio_per_segment {
-            return (ratio, RatioSource::Counted);
+            return Some((ratio, RatioSource::Counted));
         }
         match self.total.mean_ack_stride_bytes {
-            Some(stride) if stride > 0.0 => (f64::from(traffic.payload) / stride, RatioSource::AckStride),
-            _ => (0.5, RatioSource::Assumed),
+            Some(stride) if stride > 0.0 => {
+                Some((f64::from(traffic.payload) / stride, RatioSource::AckStride))
+            }
+            _ => None,
         }
     }
 }

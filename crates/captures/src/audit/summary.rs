@@ -19,7 +19,7 @@ pub struct Summary {
     pub payload_bytes: u64,
     /// Packets of both directions were captured; of a total, for at least one connection.
     pub both_directions: bool,
-    /// Pure ACKs: no payload, and none of SYN, FIN, RST, URG.
+    /// Pure ACKs: no payload, none of SYN, FIN, RST, URG, and none of the kinds that are counted apart below.
     pub ack_packets: u64,
     /// Pure ACKs per data packet of the opposite direction; `None` where the capture holds only one
     /// direction. A total counts only connections seen both ways.
@@ -34,8 +34,16 @@ pub struct Summary {
     pub sack_share: Option<f64>,
     /// Share of pure ACKs that repeat number and window, or carry SACK without advancing.
     pub duplicate_ack_share: Option<f64>,
-    /// Share of pure ACKs that only change the window.
-    pub window_update_share: Option<f64>,
+    /// Segments without payload that only change the window.
+    pub window_updates: u64,
+    /// Keep-alives: nothing or one octet, below what was sent already.
+    pub keep_alives: u64,
+    /// Answers to them.
+    pub keep_alive_acks: u64,
+    /// Single octets against a window of zero.
+    pub zero_window_probes: u64,
+    /// Answers to them with a window that is still zero.
+    pub zero_window_probe_acks: u64,
     /// Share of pure ACKs with timestamps.
     pub timestamps_share: Option<f64>,
     /// First to last packet, in seconds.
@@ -84,7 +92,11 @@ impl Summary {
             mean_ack_stride_bytes: share(all.acked_bytes, all.ack_packets),
             sack_share: share(all.sack_acks, all.ack_packets),
             duplicate_ack_share: share(all.duplicate_acks, all.ack_packets),
-            window_update_share: share(all.window_updates, all.ack_packets),
+            window_updates: all.window_updates,
+            keep_alives: all.keep_alives,
+            keep_alive_acks: all.keep_alive_acks,
+            zero_window_probes: all.zero_window_probes,
+            zero_window_probe_acks: all.zero_window_probe_acks,
             timestamps_share: share(all.timestamp_acks, all.ack_packets),
             duration_s: nanos.map(|nanos| nanos as f64 / 1e9),
             data_ip_bytes: all.data_ip_bytes,

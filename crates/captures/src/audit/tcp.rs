@@ -35,6 +35,10 @@ pub(super) struct Tcp {
     pub flags: Flags,
     pub window: u16,
     pub options: Options,
+    /// IPv4's identification.
+    pub ip_id: Option<u16>,
+    /// The TCP header as it was captured, without its checksum, which offloading interfaces fill in late.
+    pub header: [u8; 60],
 }
 
 /// The options that matter here.
@@ -81,8 +85,25 @@ impl Tcp {
             flags: tcp.flags,
             window: tcp.window,
             options: Options::of(tcp),
+            ip_id: ip_id(ip.bytes),
+            header: without_checksum(&ip.bytes[headers.header_len as usize..], tcp.header_len),
         })
     }
+}
+
+fn ip_id(ip: &[u8]) -> Option<u16> {
+    match ip {
+        [version, _, _, _, high, low, ..] if version >> 4 == 4 => Some(u16::from_be_bytes([*high, *low])),
+        _ => None,
+    }
+}
+
+fn without_checksum(tcp: &[u8], header_len: u32) -> [u8; 60] {
+    let mut header = [0; 60];
+    let there = tcp.len().min(header_len as usize).min(header.len());
+    header[..there].copy_from_slice(&tcp[..there]);
+    header[16..18].fill(0);
+    header
 }
 
 impl Options {
@@ -106,7 +127,7 @@ mod tests {
     use etherparse::{PacketBuilder, TcpOptionElement};
 
     fn parse(bytes: &[u8], on_link: usize) -> Result<Tcp, NotTcp> {
-        Tcp::parse(&IpBytes { bytes, on_link: on_link as u32, interface: None })
+        Tcp::parse(&IpBytes { bytes, on_link: on_link as u32, interface: None, tunnel: None })
     }
 
     fn packet(v6: bool) -> Vec<u8> {

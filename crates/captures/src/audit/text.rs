@@ -2,13 +2,15 @@
 
 use std::fmt::Write as _;
 
-use super::{Audit, Prediction, RatioSource, Summary};
+use super::{Audit, Counted, Prediction, RatioSource, Summary};
 use tacit_scenario::table::{count, number};
 
+/// Kinds of other packets shown; the JSON form has them all.
+const KINDS_SHOWN: usize = 8;
 /// Connections shown; the JSON form has them all.
 const FLOWS_SHOWN: usize = 10;
 
-const LABELS: [&str; 13] = [
+const LABELS: [&str; 12] = [
     "data packets",
     "data segments",
     "payload",
@@ -19,7 +21,6 @@ const LABELS: [&str; 13] = [
     "octets per ACK",
     "with SACK",
     "duplicates",
-    "window updates",
     "with timestamps",
     "duration",
 ];
@@ -41,8 +42,11 @@ pub fn to_text(audit: &Audit, prediction: Option<&Prediction>) -> String {
     if let Some(others) = &audit.untracked {
         section(&mut out, "connections beyond the limit, together", others);
     }
-    if let Some(prediction) = prediction {
-        predicted(&mut out, prediction);
+    match prediction {
+        Some(prediction) => predicted(&mut out, prediction),
+        None => out.push_str(
+            "\nno prediction: the capture does not show how often data is acknowledged (no pure ACK that advances)\n",
+        ),
     }
     out
 }
@@ -57,6 +61,21 @@ fn head(out: &mut String, audit: &Audit) {
         number(audit.tcp_packets as f64, 0),
         count(audit.flows.len() as u64, "connection")
     );
+    let kinds = |kinds: &[Counted]| {
+        let mut parts: Vec<String> =
+            kinds.iter().take(KINDS_SHOWN).map(|kind| format!("{} {}", kind.packets, kind.kind)).collect();
+        let more = kinds.len().saturating_sub(KINDS_SHOWN);
+        if more > 0 {
+            parts.push(count(more as u64, "more kind"));
+        }
+        parts.join(", ")
+    };
+    if !audit.tunnels.is_empty() {
+        let _ = writeln!(out, "out of tunnels: {}", kinds(&audit.tunnels));
+    }
+    if !audit.not_tcp.is_empty() {
+        let _ = writeln!(out, "not TCP: {}", kinds(&audit.not_tcp));
+    }
     for warning in &audit.warnings {
         let _ = writeln!(out, "warning: {warning}");
     }
@@ -66,7 +85,7 @@ fn section(out: &mut String, title: &str, summary: &Summary) {
     let percent = |share: Option<f64>| share.map_or("-".into(), |share| format!("{:.1} %", share * 100.0));
     let no_ratio = if summary.both_directions { "- (no data)" } else { "- (one direction only)" };
     let ratio = |ratio: Option<f64>| ratio.map_or(no_ratio.into(), |ratio| format!("{ratio:.3}"));
-    let values: [String; 13] = [
+    let values: [String; 12] = [
         summary.data_packets.to_string(),
         summary.data_segments.to_string(),
         octets(summary.payload_bytes),
@@ -77,13 +96,23 @@ fn section(out: &mut String, title: &str, summary: &Summary) {
         summary.mean_ack_stride_bytes.map_or("-".into(), |stride| format!("{stride:.0}")),
         percent(summary.sack_share),
         percent(summary.duplicate_ack_share),
-        percent(summary.window_update_share),
         percent(summary.timestamps_share),
         summary.duration_s.map_or("-".into(), |seconds| format!("{seconds:.3} s")),
     ];
     let _ = writeln!(out, "\n{title}");
     for (label, value) in LABELS.iter().zip(values) {
         let _ = writeln!(out, "  {label:<22} {value:>12}");
+    }
+    // Few captures have these.
+    let rare = [
+        ("window updates", summary.window_updates),
+        ("keep-alives", summary.keep_alives),
+        ("answers to keep-alives", summary.keep_alive_acks),
+        ("zero-window probes", summary.zero_window_probes),
+        ("answers to probes", summary.zero_window_probe_acks),
+    ];
+    for (label, count) in rare.iter().filter(|(_, count)| *count > 0) {
+        let _ = writeln!(out, "  {label:<22} {count:>12}");
     }
 }
 
@@ -100,7 +129,6 @@ fn predicted(out: &mut String, prediction: &Prediction) {
     let source = match prediction.acks_per_segment_source {
         RatioSource::Counted => "counted",
         RatioSource::AckStride => "from the octets each ACK acknowledged",
-        RatioSource::Assumed => "assumed",
     };
     let _ = writeln!(
         out,

@@ -124,6 +124,9 @@ enum Format {
 pub(crate) struct Container<R> {
     reader: Counted<R>,
     format: Format,
+    /// Packets read, and of a pcap file of microseconds the first with a million of them or more: it holds nanoseconds.
+    packets: u64,
+    late_fractions: Option<u64>,
     /// Interfaces of earlier sections, so that numbers differ between sections.
     earlier_interfaces: u32,
 }
@@ -145,7 +148,8 @@ impl<R: Read> Container<R> {
             [0xa1, 0xb2, 0x3c, 0x4d] => (Order::Big, true),
             [0x0a, 0x0d, 0x0d, 0x0a] => {
                 let format = Format::PcapNg { order: Order::Little, interfaces: Vec::new() };
-                let mut container = Self { reader, format, earlier_interfaces: 0 };
+                let mut container =
+                    Self { reader, format, packets: 0, late_fractions: None, earlier_interfaces: 0 };
                 container.section_header()?;
                 return Ok(container);
             }
@@ -157,7 +161,7 @@ impl<R: Read> Container<R> {
         // The upper 16 bits hold the FCS length, not the link type.
         let link_type = (network & 0xffff) as u16;
         let format = Format::Pcap { order, nanoseconds, link_type };
-        Ok(Self { reader, format, earlier_interfaces: 0 })
+        Ok(Self { reader, format, packets: 0, late_fractions: None, earlier_interfaces: 0 })
     }
 
     /// Keeps so many octets of a packet from here on, instead of the 16 KiB in which every header fits.
@@ -168,6 +172,11 @@ impl<R: Read> Container<R> {
     /// Octets read so far.
     pub fn offset(&self) -> u64 {
         self.reader.offset
+    }
+
+    /// The first packet, counted from 1, whose microseconds are beyond 999,999: from there on they are read as nanoseconds.
+    pub fn late_fractions(&self) -> Option<u64> {
+        self.late_fractions
     }
 
     /// "pcap" or "pcapng".
@@ -211,7 +220,11 @@ impl<R: Read> Container<R> {
         let field = |i: usize| order.u32([header[i], header[i + 1], header[i + 2], header[i + 3]]);
         let (seconds, fraction, captured, original_len) = (field(0), field(4), field(8), field(12));
         self.reader.packet(captured, bytes)?;
-        let scale = if nanoseconds { 1 } else { 1_000 };
+        self.packets += 1;
+        if !nanoseconds && fraction >= 1_000_000 && self.late_fractions.is_none() {
+            self.late_fractions = Some(self.packets);
+        }
+        let scale = if nanoseconds || self.late_fractions.is_some() { 1 } else { 1_000 };
         let at_nanos = i128::from(seconds) * 1_000_000_000 + i128::from(fraction) * scale;
         Ok(Some(Record {
             link_type,

@@ -10,7 +10,7 @@ use tacit_rohc::Layers;
 use tacit_rohc::header::{Header, Ip, MAX_HEADER_LEN, ParseError};
 
 use crate::capture::container::Container;
-use crate::capture::link::{Heard, IpBytes, Verdict, ip_packets};
+use crate::capture::link::{Heard, IpBytes, Sink, Verdict, ip_packets};
 use crate::capture::{CaptureError, open};
 
 /// Octets kept of a captured frame: the longest IP packet, and a link header of any kind.
@@ -168,11 +168,7 @@ impl Packets {
 
     fn frame(&mut self, chunk: &mut Chunk, link_type: u16, original_len: u32, at_nanos: Option<i128>) {
         let (tally, wanted, number) = (&mut self.tally, self.wanted, self.number);
-        let mut sink = |ip: IpBytes<'_>| {
-            if let Err(reason) = admit(&ip, wanted, chunk, tally, (number, at_nanos)) {
-                *reason.counter(&mut tally.left_out) += 1;
-            }
-        };
+        let mut sink = Admission { wanted, chunk, tally, number, at_nanos };
         let verdict = ip_packets(link_type, &self.frame, original_len, &mut self.heard, &mut sink);
         match verdict {
             Verdict::Read => self.understood = true,
@@ -185,6 +181,35 @@ impl Packets {
                 self.tally.left_out.not_ip += 1;
             }
         }
+    }
+}
+
+/// What takes the packets of one frame.
+struct Admission<'p> {
+    wanted: Wanted,
+    chunk: &'p mut Chunk,
+    tally: &'p mut Tally,
+    number: u64,
+    at_nanos: Option<i128>,
+}
+
+impl Sink for Admission<'_> {
+    fn packet(&mut self, ip: IpBytes<'_>) {
+        let number = (self.number, self.at_nanos);
+        if let Err(reason) = admit(&ip, self.wanted, self.chunk, self.tally, number) {
+            *reason.counter(&mut self.tally.left_out) += 1;
+        }
+    }
+
+    /// The codec has chains of IP and GRE headers of its own (RFC 6846 section 6.2).
+    fn takes_tunnel(&mut self, ip: IpBytes<'_>) -> bool {
+        if self.wanted == Wanted::PureAcks {
+            return false;
+        }
+        // What the snap length took is no part of any header.
+        let mut whole = ip.bytes.to_vec();
+        whole.resize(stated_len(ip.bytes).unwrap_or(0).max(whole.len()), 0);
+        Layers::parse(&whole).is_ok()
     }
 }
 

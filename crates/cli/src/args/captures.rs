@@ -7,7 +7,8 @@ use clap::{Args, Subcommand};
 /// Arguments of `audit`.
 #[derive(Debug, Args)]
 pub struct AuditArgs {
-    /// A pcap or pcapng file: Ethernet, raw IP, Linux cooked, or 802.11 with or without radiotap
+    /// A pcap or pcapng file, or - for standard input: Ethernet, raw IP, PPP, Linux cooked, or 802.11 with or without a
+    /// header of the radio
     pub capture: PathBuf,
     #[command(flatten)]
     pub hop: HopArgs,

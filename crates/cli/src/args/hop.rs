@@ -63,6 +63,9 @@ pub struct ShellArgs {
     /// Run a second command on the other side: --server -- SERVER -- COMMAND, or -- COMMAND --server -- SERVER
     #[arg(long)]
     pub server: bool,
+    /// Do not fail when the server ends with an error before the command
+    #[arg(long)]
+    pub server_may_fail: bool,
     /// Write the server's standard output to this file [default: discarded]
     #[arg(long, value_name = "FILE")]
     pub server_log: Option<PathBuf>,

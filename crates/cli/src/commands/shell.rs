@@ -85,23 +85,37 @@ pub fn run(args: ShellArgs) -> Result<ExitCode, Failure> {
     } else if !report.valid {
         note(&format!("tacit: the run is NOT VALID: {}", report.reasons.join("; ")));
     }
-    let whole = judge(gate, &report)?;
+    let failed_server = report.server_exit_status.filter(|status| *status != 0);
+    if let Some(status) = failed_server {
+        let how = if status > 128 {
+            format!("was killed by signal {}", status - 128)
+        } else {
+            format!("ended with {status}")
+        };
+        note(&format!("tacit: the server {how} before the command ended; --server-may-fail allows it"));
+    }
+    let served = failed_server.is_none() || args.server_may_fail;
+    let whole = judge(gate, &report, served)?;
     // What was asked of a run cannot be said of one that is not valid.
     let refused = (args.require_valid || (asked && report.exit_status == 0)) && !report.valid;
     Ok(ExitCode::from(match report.exit_status {
         _ if refused => NOT_VALID,
-        0 if !whole => FAILED,
+        0 if !whole || !served => FAILED,
         status => status,
     }))
 }
 
 /// Holds the conditions against a report, and writes what CI reads; true when nothing is broken.
-fn judge(mut gate: Gate, report: &Report) -> Result<bool, Failure> {
+fn judge(mut gate: Gate, report: &Report, served: bool) -> Result<bool, Failure> {
     if gate.is_idle() {
         return Ok(true);
     }
     let subject = format!("{} {}", report.scenario, report.scheme);
-    gate.add(&subject, "the command", ended(report.exit_status));
+    gate.add(&subject, "the command ends with 0", ended("the command", report.exit_status));
+    if !served {
+        let status = report.server_exit_status.unwrap_or_default();
+        gate.add(&subject, "the server outlives the command", ended("the server", status));
+    }
     match &report.transfer {
         Some(transfer) if report.valid => {
             let readings = transfer.readings().into_iter();

@@ -138,6 +138,27 @@ fn a_run_that_is_not_valid_says_so_even_when_told_to_be_quiet() {
     assert_eq!((valid.status.code(), said(&valid).as_str()), (Some(3), ""));
 }
 
+/// A server that dies is told and fails the run, unless it may; one that ends well has done its work.
+#[test]
+fn a_server_that_dies_fails_the_run() {
+    let Some(_machine) = machine(&[]) else { return };
+    let run = |asked: &[&str], server: &str| {
+        let words =
+            [&["wlan-11n-150", "-q"], asked, &["--server", "--", "sh", "-c", server, "--", "sleep", "0.5"]];
+        shell(&words.concat()).output().unwrap()
+    };
+    let died = run(&[], "exit 3");
+    assert_eq!(died.status.code(), Some(1), "{}", said(&died));
+    assert!(said(&died).contains("the server ended with 3 before the command ended"), "{}", said(&died));
+    let killed = run(&[], "kill -9 $$");
+    assert!(said(&killed).contains("the server was killed by signal 9"), "{}", said(&killed));
+    assert_eq!(run(&["--server-may-fail"], "exit 3").status.code(), Some(0));
+    for server in ["exit 0", "sleep 5"] {
+        let fine = run(&[], server);
+        assert_eq!(fine.status.code(), Some(0), "{server}: {}", said(&fine));
+    }
+}
+
 /// What CI asks: the command's own status first, then the conditions; a run that is not valid is no pass.
 #[test]
 fn conditions_judge_a_run_that_is_valid() {

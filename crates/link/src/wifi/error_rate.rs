@@ -202,27 +202,6 @@ pub fn preamble_success(mode: &Mode, snr: Decibels) -> f64 {
     all_right(coded_bit_error(&HEADER, symbol_snr(mode, snr)), bits)
 }
 
-/// Of `modes` the one that carries most in MPDUs of `octets`, where the SNR over the channel of each is
-/// `snr_of` it: rate times the chance that header and MPDU arrive, the envelope that a perfect rate control
-/// would follow. Of equals the first; `None` of none.
-pub fn ideal_mode(
-    modes: impl IntoIterator<Item = Mode>,
-    snr_of: impl Fn(&Mode) -> Decibels,
-    octets: u32,
-) -> Option<Mode> {
-    let carried = |mode: &Mode| {
-        let snr = snr_of(mode);
-        mode.rate().as_mbps_f64() * preamble_success(mode, snr) * mpdu_success(mode, snr, octets)
-    };
-    let better = |best: (f64, Mode), mode: Mode| match carried(&mode) {
-        more if more > best.0 => (more, mode),
-        _ => best,
-    };
-    let mut modes = modes.into_iter();
-    let first = modes.next()?;
-    Some(modes.fold((carried(&first), first), better).1)
-}
-
 /// Losses of one mode at one SNR; each length is computed when it is first met.
 #[derive(Clone, Debug)]
 pub(crate) struct ErrorTable {

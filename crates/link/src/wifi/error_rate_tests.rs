@@ -92,33 +92,6 @@ fn uncoded_errors_are_the_textbooks() {
     }
 }
 
-/// The envelope climbs the table of a standard as the SNR grows, and changes rate where two modes carry
-/// the same.
-#[test]
-fn the_ideal_rate_follows_the_envelope() {
-    for standard in Standard::ALL {
-        let one_stream = || Mode::all(standard).into_iter().filter(|mode| mode.streams == 1);
-        let carried = |mode: &Mode, snr| {
-            mode.rate().as_mbps_f64() * mpdu_success(mode, snr, 1538) * preamble_success(mode, snr)
-        };
-        let mut last = 0.0;
-        for snr in (-5_000..45_000).step_by(250).map(Decibels::from_millis) {
-            let best = ideal_mode(one_stream(), |_| snr, 1538).unwrap();
-            let most = carried(&best, snr);
-            assert!(one_stream().all(|mode| carried(&mode, snr) <= most), "{standard:?} at {snr}");
-            assert!(most >= last, "{standard:?} at {snr}");
-            last = most;
-        }
-        let fastest = one_stream().map(|mode| mode.rate()).max().unwrap();
-        let strong = ideal_mode(one_stream(), |_| Decibels::from_db(60.0), 1538).unwrap();
-        assert_eq!(strong.rate(), fastest);
-    }
-    assert_eq!(ideal_mode([], |_| Decibels::from_db(10.0), 1538), None);
-    // Where each mode of 802.11a hands over to the next: 12, 24 and 54 Mb/s carry most at 8, 14 and 24 dB.
-    let at = |db| ideal_mode(Mode::all(Standard::A), |_| Decibels::from_db(db), 1538).unwrap().rate();
-    assert_eq!([at(8.0), at(14.0), at(24.0)], [12, 24, 54].map(BitRate::from_mbps));
-}
-
 #[test]
 fn success_grows_with_snr_and_falls_with_length_and_rate() {
     for standard in Standard::ALL {

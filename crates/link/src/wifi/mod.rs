@@ -9,6 +9,7 @@ mod config;
 mod counters;
 pub mod error_rate;
 mod functions;
+pub mod ideal_rate;
 mod interrupt;
 mod mac;
 mod medium;

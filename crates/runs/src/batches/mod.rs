@@ -313,7 +313,15 @@ impl Batches {
                     let said = self.written.places[run / self.runs_of_place()].at.get(column);
                     said.and_then(|said| said.split_once('=')).unwrap_or_default()
                 };
-                sheet.text(said(0).0, made.iter().map(|made| said(made.run).1));
+                let key = said(0).0.trim();
+                let quantities: Vec<_> = made.iter().map(|made| quantity(said(made.run).1.trim())).collect();
+                match quantities.first() {
+                    Some(Some((_, end))) if quantities.iter().all(|of| of.is_some_and(|of| of.1 == *end)) => {
+                        let numbers = quantities.iter().map(|of| of.map(|(number, _)| number));
+                        sheet.number(&format!("{key}{end}"), numbers);
+                    }
+                    _ => sheet.text(key, made.iter().map(|made| said(made.run).1)),
+                }
             }
         }))
     }
@@ -341,6 +349,38 @@ impl Batches {
         };
         store::parquet(&sheet, &provenance).map_err(RunsError::store(Path::new("a batch of runs")))
     }
+}
+
+/// What a swept value is as a number, and the end of its column's name, which says the unit. Units of a kind become one, so that
+/// `500 us` and `5 ms` stand in one column; `None` of what is no number.
+fn quantity(value: &str) -> Option<(f64, &'static str)> {
+    let end =
+        value.find(|letter: char| !matches!(letter, '0'..='9' | '.' | '-' | '_')).unwrap_or(value.len());
+    let number: f64 = value[..end].replace('_', "").parse().ok()?;
+    let (factor, unit): (f64, &'static str) = match value[end..].trim() {
+        "" => (1.0, ""),
+        "m" => (1.0, "_m"),
+        "ns" => (1e-9, "_s"),
+        "us" => (1e-6, "_s"),
+        "ms" => (1e-3, "_s"),
+        "s" => (1.0, "_s"),
+        "bps" | "b/s" => (1.0, "_bps"),
+        "kbps" | "kb/s" => (1e3, "_bps"),
+        "Mbps" | "Mb/s" => (1e6, "_bps"),
+        "Gbps" | "Gb/s" => (1e9, "_bps"),
+        "%" => (1.0, "_percent"),
+        "dB" => (1.0, "_db"),
+        "dBm" => (1.0, "_dbm"),
+        "B" => (1.0, "_bytes"),
+        "kB" => (1e3, "_bytes"),
+        "KiB" => (1024.0, "_bytes"),
+        "MiB" => (1024.0 * 1024.0, "_bytes"),
+        "packets" => (1.0, "_packets"),
+        _ => return None,
+    };
+    // A factor below one is divided by its whole inverse, which is exact: 5 ms are 0.005 s.
+    let number = if factor < 1.0 { number / (1.0 / factor).round() } else { number * factor };
+    Some((number, unit))
 }
 
 /// Some runs of a sweep, as they are handed to another machine.

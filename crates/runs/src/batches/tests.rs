@@ -44,7 +44,16 @@ fn whoever_reads_the_sweep_makes_the_same_runs() {
     assert_eq!(back, made);
     let columns: Vec<String> =
         sweep.table(&made).unwrap().columns.into_iter().map(|(name, _)| name).collect();
-    assert!(columns.contains(&"wifi.distance".to_owned()), "{columns:?}");
+    assert!(columns.contains(&"wifi.distance_m".to_owned()), "{columns:?}");
+}
+
+#[test]
+fn swept_quantities_are_numbers_in_one_unit_of_their_kind() {
+    assert_eq!(["5 m", "10m"].map(quantity), [Some((5.0, "_m")), Some((10.0, "_m"))]);
+    assert_eq!(["500 us", "5ms"].map(quantity), [Some((0.0005, "_s")), Some((0.005, "_s"))]);
+    assert_eq!(["6.5Mbps", "1 Gb/s"].map(quantity), [Some((6_500_000.0, "_bps")), Some((1e9, "_bps"))]);
+    assert_eq!(["4", "1.5 %"].map(quantity), [Some((4.0, "")), Some((1.5, "_percent"))]);
+    assert_eq!(["ideal", "true", "802.11n"].map(quantity), [None; 3]);
 }
 
 #[test]

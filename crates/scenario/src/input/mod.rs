@@ -35,16 +35,52 @@ impl Mismatch {
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // Two slips in a short word make another word.
     let limit = (word.chars().count() / 3).max(1) + 1;
-    let edits = |name: &str| strsim::damerau_levenshtein(word, name);
-    // `rate` for `ack-rate`, `wire` for `wired-10`: a part of the name is as good as one slip.
-    let distance = |name: &str| {
-        let part = name.split('-').map(|part| edits(part) + 1).min();
-        part.map_or_else(|| edits(name), |part| part.min(edits(name)))
-    };
     known
         .into_iter()
-        .map(|name| (distance(name), name))
-        .filter(|(edits, _)| *edits <= limit)
-        .min_by_key(|(edits, _)| *edits)
+        .map(|name| (distance(word, name), name))
+        .filter(|((edits, _), _)| *edits <= limit)
+        .min_by_key(|(distance, _)| *distance)
         .map(|(_, name)| name)
+}
+
+/// How far `name` is from `word`: slips, and by how much the lengths differ. Of equal slips a wrong letter is likelier than one
+/// too many: `802.11ax` means `802.11ac` rather than `802.11a`.
+fn distance(word: &str, name: &str) -> (usize, usize) {
+    let edits = |name: &str| strsim::damerau_levenshtein(word, name);
+    // `rate` for `ack-rate`, `wire` for `wired-10`: a part of the name is as good as one slip.
+    let part = name.split('-').map(|part| edits(part) + 1).min();
+    let edits = part.map_or_else(|| edits(name), |part| part.min(edits(name)));
+    (edits, word.len().abs_diff(name.len()))
+}
+
+/// The names that may stand in the place of `word`, for people: all of a few, of many the ten most like it.
+pub(crate) fn few<'a>(word: &str, known: &[&'a str]) -> String {
+    const SHOWN: usize = 10;
+    if known.len() <= SHOWN {
+        return known.join(", ");
+    }
+    let mut near: Vec<&'a str> = known.to_vec();
+    near.sort_by_key(|name| distance(word, name));
+    format!("{} and {} more: docs/use/scenario.md has all", near[..SHOWN].join(", "), near.len() - SHOWN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_equal_slips_a_wrong_letter_is_likelier_than_one_too_many() {
+        let standards = ["802.11a", "802.11b", "802.11g", "802.11n", "802.11ac"];
+        assert_eq!(nearest("802.11ax", standards), Some("802.11ac"));
+        assert_eq!(nearest("quic", standards), None);
+    }
+
+    #[test]
+    fn of_many_names_ten_are_shown() {
+        let names: Vec<String> = (0..50).map(|number| format!("key-{number}")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let shown = few("key-33", &names);
+        assert!(shown.starts_with("key-33, ") && shown.contains(" and 40 more"), "{shown}");
+        assert_eq!(few("key-33", &names[..3]), "key-0, key-1, key-2");
+    }
 }

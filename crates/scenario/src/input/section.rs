@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use super::{Mismatch, Node, Origin, Tree, Value, nearest};
+use super::{Mismatch, Node, Origin, Tree, Value, few, nearest};
 use crate::error::InputError;
 
 /// A key that a reader asked for.
@@ -191,7 +191,7 @@ impl<'a> Section<'a> {
         let suggestion = nearest(key, asked.iter().copied())
             .map_or(String::new(), |name| format!(", did you mean {name:?}?"));
         Err(InputError::new(&node.origin, format!("unknown {kind}{named}{suggestion}"))
-            .allowed(asked.join(", ")))
+            .allowed(few(key, &asked)))
     }
 
     fn full(&self, key: &str) -> String {

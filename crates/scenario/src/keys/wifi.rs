@@ -260,9 +260,9 @@ pub(crate) const WIFI: Keys<Wifi> = &[
             ("minstrel", RateChoice::Minstrel),
         ]),
         usual: Usual::Field,
-        meaning: "`minstrel` adapts the rate to losses, within the channel width, guard interval and streams of \
-                  `rate`; `ideal` gives each client the best of these modes for its `snr` or `distance`; `rate = \
-                  \"ideal\"` chooses among all modes",
+        meaning: "`minstrel` adapts the rate to losses, within the channel width and guard interval of `rate` and up to its \
+                  streams; `ideal` gives each client the mode with the highest TCP goodput over the retries for its `snr` or \
+                  `distance`, up to the width and streams of `rate`; `rate = \"ideal\"` chooses among all modes",
         of: |wifi| &mut wifi.rate_control,
     },
     &W {

@@ -223,6 +223,14 @@ impl Mode {
         if modes.is_empty() { vec![*self] } else { modes }
     }
 
+    /// The modes of `standard` that a station of this one can use: at most its streams and its width, either guard
+    /// interval. Itself alone where the table has none.
+    pub fn and_lesser(&self, standard: Standard, variant: Variant) -> Vec<Self> {
+        let mut modes = Self::all_of(standard, variant);
+        modes.retain(|mode| mode.streams <= self.streams && mode.width_mhz <= self.width_mhz);
+        if modes.is_empty() { vec![*self] } else { modes }
+    }
+
     /// The mode of `standard` that `choice` means.
     ///
     /// # Errors

@@ -1,0 +1,226 @@
+//! 802.11 frames, and the headers that capture programs put in front of them.
+
+use tacit_rohc::crc::crc32;
+
+use super::{Cursor, Kind, Sink, Verdict, Walk};
+
+const MANAGEMENT: Kind = Kind::Named("802.11 management");
+const CONTROL: Kind = Kind::Named("802.11 control");
+const WITHOUT_DATA: Kind = Kind::Named("802.11 data frames without a body");
+const LATER_FRAGMENT: Kind = Kind::Named("802.11 fragments after the first");
+
+/// Of an AVS header, its version taken out.
+const AVS_MAGIC: u32 = 0x8021_1000;
+
+impl<S: Sink> Walk<'_, S> {
+    /// Radiotap: version, pad, length, then present words; the flags field tells of FCS and padding.
+    pub(super) fn radiotap(&mut self, frame: Cursor<'_>) -> Option<Verdict> {
+        const PRESENT_TSFT: u32 = 1;
+        const PRESENT_FLAGS: u32 = 1 << 1;
+        const PRESENT_MORE: u32 = 1 << 31;
+        const FLAG_FCS: u8 = 0x10;
+        const FLAG_DATA_PAD: u8 = 0x20;
+        const FLAG_BAD_FCS: u8 = 0x40;
+
+        let header_len = usize::from(u16::from_le_bytes([*frame.bytes.get(2)?, *frame.bytes.get(3)?]));
+        let header = frame.bytes.get(..header_len)?;
+        let word = |at: usize| {
+            let word = header.get(at..at + 4)?;
+            Some(u32::from_le_bytes([word[0], word[1], word[2], word[3]]))
+        };
+        let first = word(4)?;
+        let mut fields = 8;
+        let mut present = first;
+        while present & PRESENT_MORE != 0 {
+            present = word(fields)?;
+            fields += 4;
+        }
+        let mut flags = 0;
+        if first & PRESENT_FLAGS != 0 {
+            let at = if first & PRESENT_TSFT != 0 { fields.next_multiple_of(8) + 8 } else { fields };
+            flags = *header.get(at)?;
+        }
+        if flags & FLAG_BAD_FCS != 0 {
+            return Some(Verdict::BadFcs);
+        }
+        let mut mpdu = frame.skip(header_len)?;
+        if flags & FLAG_FCS != 0 {
+            mpdu = mpdu.without_tail(4);
+        }
+        self.dot11(mpdu, flags & FLAG_DATA_PAD != 0)
+    }
+
+    /// An MPDU (802.11-2020 clause 9.2): only data frames that carry something are of interest.
+    pub(super) fn dot11(&mut self, mpdu: Cursor<'_>, padded_to_four: bool) -> Option<Verdict> {
+        let (kind, flags) = (*mpdu.bytes.first()?, *mpdu.bytes.get(1)?);
+        let subtype = kind >> 4;
+        let is_data = kind & 0x0f == 0x08;
+        if let Some(octets) = appended(mpdu.bytes) {
+            return Some(Verdict::HackAck(octets));
+        }
+        // Subtype bit 2: no frame body.
+        if !is_data || subtype & 0x4 != 0 {
+            return Some(Verdict::NotIp(match kind & 0x0c {
+                0x00 => MANAGEMENT,
+                0x04 => CONTROL,
+                _ => WITHOUT_DATA,
+            }));
+        }
+        let is_qos = subtype & 0x8 != 0;
+        let four_addresses = flags & 0x03 == 0x03;
+        let qos_at = if four_addresses { 30 } else { 24 };
+        let mut header_len = qos_at;
+        let mut is_amsdu = false;
+        let mut tid = 0;
+        if is_qos {
+            let qos = mpdu.bytes.get(qos_at)?;
+            is_amsdu = qos & 0x80 != 0;
+            tid = qos & 0x0f;
+            header_len += 2;
+            // The +HTC bit: an HT Control field follows.
+            if flags & 0x80 != 0 {
+                header_len += 4;
+            }
+        }
+        if padded_to_four {
+            header_len = header_len.next_multiple_of(4);
+        }
+        if flags & 0x40 != 0 {
+            return Some(Verdict::Opaque);
+        }
+        let sequence_control = u16::from_le_bytes([*mpdu.bytes.get(22)?, *mpdu.bytes.get(23)?]);
+        if sequence_control & 0x0f != 0 {
+            return Some(Verdict::NotIp(LATER_FRAGMENT));
+        }
+        let addresses: [u8; 12] = *mpdu.bytes.get(4..)?.first_chunk()?;
+        if self.heard.is_copy((addresses, tid), sequence_control >> 4, flags & 0x08 != 0) {
+            return Some(Verdict::Copy);
+        }
+        let body = mpdu.skip(header_len)?;
+        if is_amsdu { self.amsdu(body) } else { self.llc(body) }
+    }
+
+    /// A-MSDU subframes: addresses, length, MSDU, padding to 4 (802.11-2020 clause 9.3.2.2).
+    fn amsdu(&mut self, mut body: Cursor<'_>) -> Option<Verdict> {
+        let mut verdict = Verdict::NotIp(Kind::LLC);
+        let layers = self.layers;
+        loop {
+            let Some(len) = body.u16_at(12) else { return Some(verdict) };
+            let msdu = body.skip(14)?.first(u32::from(len));
+            // Subframes stand beside each other, not in each other.
+            self.layers = layers;
+            match self.llc(msdu) {
+                Some(Verdict::Read) => verdict = Verdict::Read,
+                Some(_) => {}
+                None => return Some(if verdict == Verdict::Read { verdict } else { Verdict::Short }),
+            }
+            match body.skip((14 + usize::from(len)).next_multiple_of(4)) {
+                Some(next) if !next.bytes.is_empty() => body = next,
+                _ => return Some(verdict),
+            }
+        }
+    }
+
+    /// Prism: message code and length in the sender's byte order, a device name, items. Behind it an MPDU.
+    pub(super) fn prism(&mut self, frame: Cursor<'_>) -> Option<Verdict> {
+        const CODES: [u32; 2] = [0x41, 0x44];
+        const LONGEST: u32 = 1_024;
+        // AVS headers come under this link type, too.
+        if frame.u32_at(0)? & 0xffff_f000 == AVS_MAGIC {
+            return self.avs(frame);
+        }
+        let (code, length) = (frame.u32_at(0)?, frame.u32_at(4)?);
+        let length = if CODES.contains(&code) { length } else { length.swap_bytes() };
+        if length > LONGEST {
+            return Some(Verdict::Short);
+        }
+        self.dot11(without_fcs(frame.skip(length as usize)?), false)
+    }
+
+    /// AVS: a magic number with the version in its low bits, and its length.
+    pub(super) fn avs(&mut self, frame: Cursor<'_>) -> Option<Verdict> {
+        let length = frame.u32_at(4)?;
+        if frame.u32_at(0)? & 0xffff_f000 != AVS_MAGIC || length > 1_024 {
+            return Some(Verdict::Short);
+        }
+        self.dot11(without_fcs(frame.skip(length as usize)?), false)
+    }
+
+    /// PPI: version, flags, length, the link type of what follows; fields, of which the one of 802.11 tells of an FCS.
+    pub(super) fn ppi(&mut self, frame: Cursor<'_>) -> Option<Verdict> {
+        const COMMON_802_11: u16 = 2;
+        const FLAG_FCS: u16 = 1;
+        const FLAG_BAD_FCS: u16 = 4;
+        const LINK_DOT11: u32 = 105;
+        let little = |at: usize| Some(frame.u16_at(at)?.swap_bytes());
+        let length = usize::from(little(2)?);
+        let link_type = frame.u32_at(4)?.swap_bytes();
+        let mut flags = 0;
+        let mut at = 8;
+        // Each field: type, length, content.
+        while at + 4 <= length {
+            let (kind, octets) = (little(at)?, usize::from(little(at + 2)?));
+            if kind == COMMON_802_11 && octets >= 10 {
+                flags = little(at + 4 + 8)?;
+            }
+            at += 4 + octets;
+        }
+        let inner = frame.skip(length)?;
+        if link_type != LINK_DOT11 {
+            return match u16::try_from(link_type) {
+                // Not itself in itself: once is enough.
+                Ok(other) if other != 192 => self.link(other, inner),
+                _ => Some(Verdict::Unsupported),
+            };
+        }
+        match (flags & FLAG_BAD_FCS != 0, flags & FLAG_FCS != 0) {
+            (true, _) => Some(Verdict::BadFcs),
+            (false, true) => self.dot11(inner.without_tail(4), false),
+            (false, false) => self.dot11(without_fcs(inner), false),
+        }
+    }
+}
+
+/// The MPDU before its FCS, where it has one: link type 105 does not say.
+pub(super) fn without_fcs(mpdu: Cursor<'_>) -> Cursor<'_> {
+    let is_whole = mpdu.bytes.len() as u64 == u64::from(mpdu.on_link);
+    match mpdu.bytes.split_last_chunk::<4>() {
+        // The FCS is the CRC-32 of everything before it, lowest octet first (clause 9.2.4.8).
+        Some((before, fcs)) if is_whole && crc32(before).to_le_bytes() == *fcs => mpdu.without_tail(4),
+        _ => mpdu,
+    }
+}
+
+/// Octets that TCP/HACK appended to an ACK or a compressed Block Ack (802.11-2020 clauses 9.3.1.4 and 9.3.1.8): there are
+/// some, and they are whole frames of it. Others append things of their own.
+fn appended(mpdu: &[u8]) -> Option<usize> {
+    const CONTROL_WRAPPER: u8 = 0x74;
+    /// The Carried Frame Control and HT Control fields.
+    const WRAPPED_LEN: usize = 6;
+    /// Frame Control, Duration and receiver.
+    const ACK_LEN: usize = 10;
+    /// BA Type in the BA Control field, and its value for a compressed bitmap.
+    const TYPE_MASK: u8 = 0x1e;
+    const TYPE_COMPRESSED: u8 = 0x04;
+    /// Bits of the Fragment Number that say how long that bitmap is: with 0 it is for 64 MPDUs.
+    const BITMAP_LENGTH_MASK: u8 = 0x0e;
+    let (kind, wrapper) = match *mpdu.first()? {
+        CONTROL_WRAPPER => (*mpdu.get(10)?, WRAPPED_LEN),
+        kind => (kind, 0),
+    };
+    let from = match kind {
+        0xd4 => ACK_LEN + wrapper,
+        // Transmitter, BA Control, Starting Sequence Control and the bitmap follow.
+        0x94 => {
+            let is_known = mpdu.get(16 + wrapper)? & TYPE_MASK == TYPE_COMPRESSED
+                && mpdu.get(18 + wrapper)? & BITMAP_LENGTH_MASK == 0;
+            if !is_known {
+                return None;
+            }
+            28 + wrapper
+        }
+        _ => return None,
+    };
+    let octets = mpdu.get(from..).filter(|octets| !octets.is_empty())?;
+    tacit_rohc::hack::are_frames(octets).then_some(octets.len())
+}

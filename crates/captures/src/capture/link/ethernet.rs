@@ -1,0 +1,107 @@
+//! Ethernet and what stands between it and IP: VLAN tags, MPLS, PPPoE and PPP.
+
+use super::{Cursor, Kind, Sink, Verdict, Walk};
+
+/// Ethernet II's type fields begin here; what is less is a length (802.3 clause 3.2.6).
+const LEAST_ETHER_TYPE: u16 = 0x0600;
+const LONGEST_LENGTH: u16 = 1_500;
+/// Transparent Ethernet bridging, in GRE and its successors (RFC 1701).
+pub(super) const TRANSPARENT_ETHERNET: u16 = 0x6558;
+
+impl<S: Sink> Walk<'_, S> {
+    pub(super) fn ethernet(&mut self, frame: Cursor<'_>) -> Option<Verdict> {
+        self.by_ether_type(frame.u16_at(12)?, frame.skip(14)?)
+    }
+
+    pub(super) fn by_ether_type(&mut self, ether_type: u16, rest: Cursor<'_>) -> Option<Verdict> {
+        if !self.deeper() {
+            return Some(Verdict::TooDeep);
+        }
+        match ether_type {
+            0x0800 | 0x86dd => self.ip(rest),
+            // 802.1Q, 802.1ad, and the tag types in use before it.
+            0x8100 | 0x88a8 | 0x9100 | 0x9200 => self.by_ether_type(rest.u16_at(2)?, rest.skip(4)?),
+            0x8847 | 0x8848 => self.mpls(rest),
+            0x8864 => self.pppoe(rest),
+            TRANSPARENT_ETHERNET => self.ethernet(rest),
+            // An 802.3 length: LLC follows, and padding behind it.
+            0..=LONGEST_LENGTH => self.llc(rest.first(ether_type.into())),
+            _ => Some(Verdict::NotIp(Kind::EtherType(ether_type))),
+        }
+    }
+
+    /// LLC and SNAP (RFC 1042), or nothing this module reads.
+    pub(super) fn llc(&mut self, frame: Cursor<'_>) -> Option<Verdict> {
+        let header = frame.bytes.get(..3)?;
+        if header != [0xaa, 0xaa, 0x03] {
+            return Some(Verdict::NotIp(Kind::LLC));
+        }
+        let ether_type = frame.u16_at(6)?;
+        if ether_type < LEAST_ETHER_TYPE {
+            return Some(Verdict::NotIp(Kind::LLC));
+        }
+        self.by_ether_type(ether_type, frame.skip(8)?)
+    }
+
+    /// A label stack (RFC 3032 section 2.1). Nothing says what is under the last label: the first four bits tell IP from a
+    /// pseudowire's control word (RFC 4385 section 3).
+    pub(super) fn mpls(&mut self, mut rest: Cursor<'_>) -> Option<Verdict> {
+        const BOTTOM_OF_STACK: u8 = 0x01;
+        self.tunnel = Some("MPLS");
+        loop {
+            if !self.deeper() {
+                return Some(Verdict::TooDeep);
+            }
+            let is_last = rest.u8_at(2)? & BOTTOM_OF_STACK != 0;
+            rest = rest.skip(4)?;
+            if is_last {
+                break;
+            }
+        }
+        match rest.u8_at(0)? >> 4 {
+            4 | 6 => self.ip(rest),
+            0 => match rest.skip(4)? {
+                frame if is_ethernet(frame) => self.ethernet(frame),
+                _ => Some(Verdict::NotIp(Kind::ETHERNET_PSEUDOWIRE)),
+            },
+            _ if is_ethernet(rest) => self.ethernet(rest),
+            _ => Some(Verdict::NotIp(Kind::ETHERNET_PSEUDOWIRE)),
+        }
+    }
+
+    /// A PPPoE session (RFC 2516 section 4): version, type, code, session, length.
+    pub(super) fn pppoe(&mut self, rest: Cursor<'_>) -> Option<Verdict> {
+        self.tunnel = Some("PPPoE");
+        let stated = rest.u16_at(4)?;
+        let payload = rest.skip(6)?;
+        // The length tells payload from the padding of short frames. Offloading hosts leave it at zero.
+        self.ppp(if stated == 0 { payload } else { payload.first(stated.into()) })
+    }
+
+    /// PPP (RFC 1661 section 2), its address and control fields there or compressed (RFC 1662 section 3.2).
+    pub(super) fn ppp(&mut self, rest: Cursor<'_>) -> Option<Verdict> {
+        if !self.deeper() {
+            return Some(Verdict::TooDeep);
+        }
+        let rest = match rest.bytes {
+            [0xff, 0x03, ..] => rest.skip(2)?,
+            _ => rest,
+        };
+        // Protocol numbers end in an odd octet: one that begins with it has its leading zero compressed away.
+        let (protocol, payload) = match rest.u8_at(0)? {
+            compressed if compressed & 1 != 0 => (u16::from(compressed), rest.skip(1)?),
+            _ => (rest.u16_at(0)?, rest.skip(2)?),
+        };
+        match protocol {
+            0x0021 | 0x0057 => self.ip(payload),
+            0x0281 | 0x0283 => self.mpls(payload),
+            _ => Some(Verdict::NotIp(Kind::Ppp(protocol))),
+        }
+    }
+}
+
+/// Whether a frame could be Ethernet by its type or length.
+fn is_ethernet(frame: Cursor<'_>) -> bool {
+    let known = [0x0800, 0x86dd, 0x8100, 0x88a8, 0x9100, 0x9200, 0x8847, 0x8848, 0x8864, 0x0806];
+    frame.u16_at(12).is_some_and(|ether_type| ether_type <= LONGEST_LENGTH || known.contains(&ether_type))
+}

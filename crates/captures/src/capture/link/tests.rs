@@ -1,0 +1,155 @@
+use tacit_rohc::crc::crc32;
+
+use super::*;
+
+struct Found<'f>(&'f mut Vec<(usize, u32)>);
+
+impl Sink for Found<'_> {
+    fn packet(&mut self, ip: IpBytes<'_>) {
+        self.0.push((ip.bytes.len(), ip.on_link));
+    }
+}
+
+const IP: [u8; 20] = [0x45, 0, 0, 20, 0, 0, 0, 0, 64, 6, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8];
+const SNAP: [u8; 8] = [0xaa, 0xaa, 3, 0, 0, 0, 8, 0];
+
+fn read(link_type: u16, frame: &[u8]) -> (Verdict, Vec<(usize, u32)>) {
+    let mut found = Vec::new();
+    let verdict =
+        ip_packets(link_type, frame, frame.len() as u32, &mut Heard::default(), &mut Found(&mut found));
+    (verdict, found)
+}
+
+fn joined(parts: &[&[u8]]) -> Vec<u8> {
+    parts.concat()
+}
+
+#[test]
+fn finds_ip_behind_every_link_header() {
+    let mac = [0; 12];
+    let cases: [(u16, Vec<u8>); 11] = [
+        (1, joined(&[&mac, &[8, 0], &IP])),
+        (1, joined(&[&mac, &[0x81, 0, 0, 5, 8, 0], &IP])),
+        (1, joined(&[&mac, &[0x88, 0xa8, 0, 5, 0x81, 0, 0, 6, 8, 0], &IP])),
+        (1, joined(&[&mac, &[0, 28], &SNAP, &IP])),
+        (1, joined(&[&mac, &[0x88, 0x64, 0x11, 0, 0, 1, 0, 22, 0, 0x21], &IP])),
+        (0, joined(&[&[2, 0, 0, 0], &IP])),
+        (108, joined(&[&[0, 0, 0, 2], &IP])),
+        (101, IP.to_vec()),
+        (113, joined(&[&[0; 14], &[8, 0], &IP])),
+        (276, joined(&[&[8, 0, 0, 0, 0, 0, 0, 3], &[0; 12], &IP])),
+        (105, joined(&[&[0x08, 0x02], &[0; 22], &SNAP, &IP])),
+    ];
+    for (link_type, frame) in cases {
+        assert_eq!(read(link_type, &frame), (Verdict::Read, vec![(20, 20)]), "{link_type} {frame:?}");
+    }
+}
+
+#[test]
+fn dot11_variants() {
+    let qos = |flags: u8, qos: u8, middle: &[u8], body: &[u8]| {
+        joined(&[&[0x88, flags], &[0; 22], middle, &[qos, 0], body])
+    };
+    let plain = joined(&[&SNAP, &IP]);
+    assert_eq!(read(105, &qos(0x01, 0, &[], &plain)), (Verdict::Read, vec![(20, 20)]));
+    assert_eq!(read(105, &qos(0x09, 0, &[], &plain)), (Verdict::Read, vec![(20, 20)]));
+    assert_eq!(read(105, &qos(0x03, 0, &[0; 6], &plain)), (Verdict::Read, vec![(20, 20)]));
+    assert_eq!(read(105, &qos(0x41, 0, &[], &plain)), (Verdict::Opaque, vec![]));
+    let htc = joined(&[&[0; 4], &plain]);
+    assert_eq!(read(105, &qos(0x81, 0, &[], &htc)), (Verdict::Read, vec![(20, 20)]));
+    let subframe = joined(&[&[0; 12], &[0, 28], &plain]);
+    let two = joined(&[&subframe, &[0; 2], &subframe]);
+    assert_eq!(read(105, &qos(0x01, 0x80, &[], &two)), (Verdict::Read, vec![(20, 20), (20, 20)]));
+    // A QoS null and a beacon carry nothing.
+    assert!(matches!(read(105, &joined(&[&[0xc8, 1], &[0; 30]])).0, Verdict::NotIp(_)));
+    assert!(matches!(read(105, &joined(&[&[0x80, 0], &[0; 30]])).0, Verdict::NotIp(_)));
+}
+
+#[test]
+fn only_a_retransmission_of_a_heard_frame_is_a_copy() {
+    let mut heard = Heard::default();
+    let (one, other, third) = (([1; 12], 0), ([1; 12], 1), ([2; 12], 0));
+    assert!(!heard.is_copy(one, 7, true));
+    assert!(heard.is_copy(one, 7, true));
+    assert!(!heard.is_copy(one, 7, false));
+    assert!(!heard.is_copy(other, 7, true));
+    assert!(!heard.is_copy(third, 7, true));
+    // 64 numbers later the old one is forgotten.
+    assert!(!heard.is_copy(one, 71, false));
+    assert!(!heard.is_copy(one, 7, true));
+    for i in 0..3 * Heard::MOST as u32 {
+        let [a, b, c, d] = i.to_be_bytes();
+        heard.is_copy(([0, 0, 0, 0, 0, 0, 0, 0, a, b, c, d], 0), 1, false);
+    }
+    assert_eq!(heard.numbers.len(), Heard::MOST);
+}
+
+fn block_ack(control: u8, fragment: u8, bitmap: &[u8]) -> Vec<u8> {
+    joined(&[&[0x94, 0, 0, 0], &[2; 12], &[control, 0, fragment, 0], bitmap])
+}
+
+#[test]
+fn only_whole_frames_of_hack_make_a_hack_ack() {
+    let ack = joined(&[&[0xd4, 0, 0, 0], &[2; 6]]);
+    let compressed = block_ack(5, 0, &[0xff; 8]);
+    let wrapped = joined(&[&[0x74, 0, 0, 0], &[2; 6], &[0xd4, 0, 0, 0, 0, 0xc0]]);
+    // Short frames: one without octets behind its check, and two, the second of which has one.
+    let riding = [&[0, 7, 1, 2][..], &[0, 7, 1, 2, 0x10, 7, 2, 3, 0x33]];
+    for plain in [ack, compressed, wrapped] {
+        assert!(matches!(read(105, &plain).0, Verdict::NotIp(_)));
+        for octets in riding {
+            let whole = joined(&[&plain, octets]);
+            assert_eq!(read(105, &whole).0, Verdict::HackAck(octets.len()), "{plain:x?}");
+            let with_fcs = joined(&[&whole, &crc32(&whole).to_le_bytes()]);
+            assert_eq!(read(105, &with_fcs).0, Verdict::HackAck(octets.len()), "{plain:x?}");
+            assert!(matches!(read(105, &whole[..whole.len() - 1]).0, Verdict::NotIp(_)));
+        }
+        // A length that runs past the end.
+        assert!(matches!(read(105, &joined(&[&plain, &[0x40, 7, 1, 2]])).0, Verdict::NotIp(_)));
+    }
+}
+
+/// A basic bitmap, one of 256 MPDUs and a Block Ack of several TIDs are longer than a compressed one of 64, and zeros are
+/// whole frames of HACK.
+#[test]
+fn longer_block_acks_are_no_hack_acks() {
+    for (control, fragment, octets) in [(1, 0, 128), (5, 4, 32), (7, 0, 44)] {
+        let stock = block_ack(control, fragment, &vec![0; octets]);
+        assert!(matches!(read(105, &stock).0, Verdict::NotIp(_)), "{control} {fragment}");
+    }
+}
+
+/// Of some frames one in sixteen would pass for a frame of HACK with its FCS.
+#[test]
+fn an_fcs_that_nobody_announces_is_nothing_appended() {
+    for duration in 0..=255 {
+        let ack = joined(&[&[0xd4, 0, duration, 0], &[2; 6]]);
+        assert!(
+            matches!(read(105, &joined(&[&ack, &crc32(&ack).to_le_bytes()])).0, Verdict::NotIp(_)),
+            "{duration}"
+        );
+    }
+    // The check value that catalogues of CRCs give for CRC-32.
+    assert_eq!(crc32(b"123456789"), 0xcbf4_3926);
+}
+
+#[test]
+fn radiotap_flags() {
+    let mpdu = joined(&[&[0x08, 0x02], &[0; 22], &SNAP, &IP]);
+    let header = |flags: u8| joined(&[&[0, 0, 17, 0, 3, 0, 0, 0], &[0; 8], &[flags]]);
+    assert_eq!(read(127, &joined(&[&header(0), &mpdu])), (Verdict::Read, vec![(20, 20)]));
+    assert_eq!(read(127, &joined(&[&header(0x10), &mpdu, &[0; 4]])), (Verdict::Read, vec![(20, 20)]));
+    assert_eq!(read(127, &joined(&[&header(0x50), &mpdu, &[0; 4]])), (Verdict::BadFcs, vec![]));
+    let no_fields = [0, 0, 8, 0, 0, 0, 0, 0];
+    assert_eq!(read(127, &joined(&[&no_fields, &mpdu])), (Verdict::Read, vec![(20, 20)]));
+}
+
+#[test]
+fn every_cut_is_harmless() {
+    let mpdu = joined(&[&[0x88, 0x83], &[0; 28], &[0x80, 0], &[0; 4], &[0; 12], &[0, 28], &SNAP, &IP]);
+    for link_type in [0, 1, 9, 12, 50, 51, 101, 104, 105, 108, 113, 119, 127, 163, 192, 219, 228, 276] {
+        for cut in 0..mpdu.len() {
+            read(link_type, &mpdu[..cut]);
+        }
+    }
+}

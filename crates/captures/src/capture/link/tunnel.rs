@@ -1,0 +1,235 @@
+//! Tunnels over IP: IP in IP, GRE, VXLAN, Geneve, GTP-U, CAPWAP, and the mirror of Aruba's access points.
+
+use tacit_proto::wire::headers::{Fragment, Headers, Transport};
+
+use super::ethernet::TRANSPARENT_ETHERNET;
+use super::{Cursor, Kind, Sink, Verdict, Walk};
+
+/// IP's numbers of protocols (IANA).
+const IPV4: u8 = 4;
+const IPV6: u8 = 41;
+const GRE: u8 = 47;
+const UDP_HEADER_LEN: usize = 8;
+
+/// What is behind a tunnel's header.
+#[derive(Clone, Copy)]
+enum Inside {
+    Ip,
+    Ethernet,
+    EtherType(u16),
+    Ppp,
+    Dot11 { swapped: bool },
+}
+
+/// The way into a tunnel.
+pub(super) struct Entrance<'a> {
+    name: &'static str,
+    inside: Inside,
+    payload: Cursor<'a>,
+}
+
+impl<'a> Entrance<'a> {
+    /// That of an IP packet which is a tunnel's. A header that contradicts its definition is none: ports are no proof.
+    pub fn of(ip: Cursor<'a>) -> Option<Self> {
+        let headers = Headers::read(ip.bytes)?;
+        if headers.fragment == Fragment::Later {
+            return None;
+        }
+        let ip = headers.stated_len.map_or(ip, |stated| ip.first(stated));
+        let payload = ip.skip(headers.header_len as usize)?;
+        match (headers.protocol, headers.transport) {
+            (IPV4 | IPV6, _) => Some(Self { name: "IP in IP", inside: Inside::Ip, payload }),
+            (GRE, _) => gre(payload),
+            (_, Transport::Udp { source, destination }) => {
+                in_udp(source, destination, payload.skip(UDP_HEADER_LEN)?)
+            }
+            _ => None,
+        }
+    }
+}
+
+impl<S: Sink> Walk<'_, S> {
+    pub(super) fn enter(&mut self, entrance: &Entrance<'_>) -> Option<Verdict> {
+        self.tunnel = Some(entrance.name);
+        let payload = entrance.payload;
+        match entrance.inside {
+            Inside::Ip => self.ip(payload),
+            Inside::Ethernet => self.ethernet(payload),
+            Inside::EtherType(ether_type) => self.by_ether_type(ether_type, payload),
+            Inside::Ppp => self.ppp(payload),
+            Inside::Dot11 { swapped: false } => self.dot11(payload, false),
+            Inside::Dot11 { swapped: true } => {
+                // CAPWAP senders of old put the octets of Frame Control in the other order.
+                let Some([second, first, rest @ ..]) = payload.bytes.get(..) else { return None };
+                let octets = [&[*first, *second], rest].concat();
+                self.dot11(Cursor { bytes: &octets, on_link: payload.on_link }, false)
+            }
+        }
+    }
+}
+
+/// GRE (RFC 2784, RFC 2890; version 1 is PPTP's, RFC 2637 section 4.1).
+fn gre(packet: Cursor<'_>) -> Option<Entrance<'_>> {
+    const CHECKSUM: u16 = 0x8000;
+    const ROUTING: u16 = 0x4000;
+    const KEY: u16 = 0x2000;
+    const SEQUENCE: u16 = 0x1000;
+    const ACKNOWLEDGMENT: u16 = 0x0080;
+    const VERSION: u16 = 0x0007;
+    const PPP: u16 = 0x880b;
+    const WCCP: u16 = 0x883e;
+    const ERSPAN_2: u16 = 0x88be;
+    const ERSPAN_3: u16 = 0x22eb;
+    let (flags, protocol) = (packet.u16_at(0)?, packet.u16_at(2)?);
+    let word = |flag: u16| if flags & flag != 0 { 4 } else { 0 };
+    if flags & VERSION == 1 && protocol == PPP {
+        let payload = packet.skip(8 + word(SEQUENCE) + word(ACKNOWLEDGMENT))?;
+        // An acknowledgment alone carries nothing.
+        return (payload.on_link > 0).then_some(Entrance { name: "PPTP", inside: Inside::Ppp, payload });
+    }
+    if flags & VERSION != 0 || flags & ROUTING != 0 {
+        return None;
+    }
+    let payload = packet.skip(4 + word(CHECKSUM) + word(KEY) + word(SEQUENCE))?;
+    Some(match protocol {
+        // Erspan of type I has no header of its own, and no sequence number in front of it.
+        ERSPAN_2 => {
+            let own = if flags & SEQUENCE != 0 { 8 } else { 0 };
+            Entrance { name: "ERSPAN", inside: Inside::Ethernet, payload: payload.skip(own)? }
+        }
+        ERSPAN_3 => {
+            let has_subheader = payload.u8_at(11)? & 1 != 0;
+            let own = if has_subheader { 20 } else { 12 };
+            Entrance { name: "ERSPAN", inside: Inside::Ethernet, payload: payload.skip(own)? }
+        }
+        // A redirect header of four octets may stand in front of the packet, whose first is an IP version.
+        WCCP => {
+            let own = if matches!(payload.u8_at(0)? >> 4, 4 | 6) { 0 } else { 4 };
+            Entrance { name: "GRE", inside: Inside::Ip, payload: payload.skip(own)? }
+        }
+        // Between Aruba's access points and controllers: 802.11 frames without FCS.
+        0x8200..=0x82ff => Entrance { name: "Aruba GRE", inside: Inside::Dot11 { swapped: false }, payload },
+        PPP => Entrance { name: "GRE", inside: Inside::Ppp, payload },
+        other => Entrance { name: "GRE", inside: Inside::EtherType(other), payload },
+    })
+}
+
+fn in_udp(source: u16, destination: u16, payload: Cursor<'_>) -> Option<Entrance<'_>> {
+    match (destination, source) {
+        // The older one is Linux's own.
+        (4789 | 8472, _) => vxlan(payload),
+        (6081, _) => geneve(payload),
+        (2152, _) => gtp_u(payload),
+        (5247, _) | (_, 5247) => capwap(payload),
+        (5555, _) => aruba_mirror(payload),
+        _ => None,
+    }
+}
+
+/// VXLAN (RFC 7348 section 5). Of its flags the one that says that there is an identifier is set.
+fn vxlan(packet: Cursor<'_>) -> Option<Entrance<'_>> {
+    const HAS_VNI: u8 = 0x08;
+    if packet.u8_at(0)? & HAS_VNI == 0 {
+        return None;
+    }
+    Some(Entrance { name: "VXLAN", inside: Inside::Ethernet, payload: packet.skip(8)? })
+}
+
+/// Geneve (RFC 8926 section 3.4): version and words of options, flags, an EtherType.
+fn geneve(packet: Cursor<'_>) -> Option<Entrance<'_>> {
+    let first = packet.u8_at(0)?;
+    if first >> 6 != 0 {
+        return None;
+    }
+    let payload = packet.skip(8 + 4 * usize::from(first & 0x3f))?;
+    let inside = match packet.u16_at(2)? {
+        TRANSPARENT_ETHERNET => Inside::Ethernet,
+        other => Inside::EtherType(other),
+    };
+    Some(Entrance { name: "Geneve", inside, payload })
+}
+
+/// GTP-U (3GPP TS 29.281 clause 5): a user's packet behind eight octets, four more where any of three flags is set, and
+/// extension headers.
+fn gtp_u(packet: Cursor<'_>) -> Option<Entrance<'_>> {
+    const VERSION_1_AND_GTP: u8 = 0x30;
+    const EXTENSION: u8 = 0x04;
+    const ANY_OPTIONAL: u8 = 0x07;
+    const G_PDU: u8 = 0xff;
+    let flags = packet.u8_at(0)?;
+    if flags & 0xf0 != VERSION_1_AND_GTP || packet.u8_at(1)? != G_PDU {
+        return None;
+    }
+    let mut at = 8;
+    if flags & ANY_OPTIONAL != 0 {
+        at += 4;
+        let mut next = if flags & EXTENSION != 0 { packet.u8_at(11)? } else { 0 };
+        // Extension headers: length in words, content, type of the next.
+        for _ in 0..8 {
+            if next == 0 {
+                break;
+            }
+            let octets = 4 * usize::from(packet.u8_at(at)?);
+            if octets == 0 {
+                return None;
+            }
+            at += octets;
+            next = packet.u8_at(at - 1)?;
+        }
+    }
+    Some(Entrance { name: "GTP-U", inside: Inside::Ip, payload: packet.skip(at)? })
+}
+
+/// CAPWAP data (RFC 5415 section 4.3): preamble, header length in words, WBID, flags. Encrypted ones have another
+/// preamble, and later fragments no 802.11 header.
+fn capwap(packet: Cursor<'_>) -> Option<Entrance<'_>> {
+    const NATIVE_FRAME: u32 = 1 << 8;
+    const FRAGMENT: u32 = 1 << 7;
+    const KEEP_ALIVE: u32 = 1 << 3;
+    let word = packet.u32_at(0)?;
+    let (preamble, header_words) = (word >> 24, word >> 19 & 0x1f);
+    let fragment_offset = packet.u16_at(6)? >> 3;
+    if preamble != 0 || header_words < 2 || word & KEEP_ALIVE != 0 {
+        return None;
+    }
+    if word & FRAGMENT != 0 && fragment_offset != 0 {
+        return None;
+    }
+    let payload = packet.skip(4 * header_words as usize)?;
+    let inside = if word & NATIVE_FRAME != 0 {
+        // Version 0 and the type of data in the first octet, or, swapped, in the second.
+        let swapped = payload.u8_at(0)? & 0x0f != 0x08 && payload.u8_at(1)? & 0x0f == 0x08;
+        Inside::Dot11 { swapped }
+    } else {
+        Inside::Ethernet
+    };
+    Some(Entrance { name: "CAPWAP", inside, payload })
+}
+
+/// What Aruba's access points mirror: a pcap record header of big-endian seconds, microseconds and two lengths, and an
+/// 802.11 frame.
+fn aruba_mirror(packet: Cursor<'_>) -> Option<Entrance<'_>> {
+    let (captured, original) = (packet.u32_at(8)?, packet.u32_at(12)?);
+    let payload = packet.skip(16)?;
+    let is_sane = packet.u32_at(4)? < 1_000_000 && captured <= original && captured <= payload.on_link;
+    let inside = Inside::Dot11 { swapped: false };
+    (is_sane && captured > 0).then(|| Entrance {
+        name: "Aruba mirror",
+        inside,
+        payload: payload.first(captured),
+    })
+}
+
+/// What kind of packet without TCP an IP packet is.
+pub(crate) fn kind_of(ip: &[u8]) -> Kind {
+    match Headers::read(ip) {
+        Some(Headers { transport: Transport::Udp { source, destination }, .. }) => {
+            Kind::Udp(source.min(destination))
+        }
+        Some(headers) => match headers.protocol {
+            17 => Kind::Named("UDP fragments"),
+            other => Kind::IpProtocol(other),
+        },
+        None => Kind::NO_IP_VERSION,
+    }
+}

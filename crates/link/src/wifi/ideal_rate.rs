@@ -1,0 +1,186 @@
+//! The mode in which TCP gets most over a station's retry rules: the best that rate control could do.
+//!
+//! Not the mode that carries most octets. One that loses every third MPDU may carry more than the next slower one, but some
+//! of its MPDUs are lost beyond the last retry, and TCP shrinks its window for each of these.
+
+use tacit_proto::units::Duration;
+
+use super::Decibels;
+use super::config::BssConfig;
+use super::error_rate::{mpdu_success, preamble_success};
+use super::phy::{ACK_LEN, BLOCK_ACK_LEN, MPDU_DELIMITER_LEN, Mode, mpdu_len, subframe_len};
+
+/// Octets of an IP packet with a pure ACK and timestamps.
+const ACK_PACKET: u32 = 52;
+/// Exchanges that are played: enough for the third digit.
+const EXCHANGES: u32 = 400;
+
+/// What a mode is chosen for.
+#[derive(Clone, Copy, Debug)]
+pub struct TcpOver<'a> {
+    /// Limits of aggregation and retries.
+    pub config: &'a BssConfig,
+    /// Octets of IP packets with data.
+    pub packet: u32,
+    /// Round-trip time of the path without queues.
+    pub round_trip: Duration,
+}
+
+impl TcpOver<'_> {
+    /// Of `modes` the one with the highest goodput of a single TCP connection, where the SNR over the channel of each is
+    /// `snr_of` it. Of equals the first; `None` of none.
+    pub fn ideal_mode(
+        &self,
+        modes: impl IntoIterator<Item = Mode>,
+        snr_of: impl Fn(&Mode) -> Decibels,
+    ) -> Option<Mode> {
+        let most = |mode: &Mode| mode.rate().as_bps() as f64 * self.success(mode, snr_of(mode));
+        let mut modes: Vec<(f64, Mode)> = modes.into_iter().map(|mode| (most(&mode), mode)).collect();
+        // Stable: equals keep their order.
+        modes.sort_by(|one, other| other.0.total_cmp(&one.0));
+        let mut best: Option<(f64, Mode)> = None;
+        for (most, mode) in modes {
+            if best.is_some_and(|(goodput, _)| most <= goodput) {
+                break;
+            }
+            let goodput = self.goodput(&mode, snr_of(&mode));
+            if best.is_none_or(|(best, _)| goodput > best) {
+                best = Some((goodput, mode));
+            }
+        }
+        best.map(|(_, mode)| mode)
+    }
+
+    fn success(&self, mode: &Mode, snr: Decibels) -> f64 {
+        let octets = mpdu_len(self.config.phy().mac_header_len(), self.packet);
+        preamble_success(mode, snr) * mpdu_success(mode, snr, octets)
+    }
+
+    /// Goodput of TCP in bits per second, IP headers counted as goodput: the lesser of what the link carries and of what
+    /// congestion control makes of what the link loses.
+    pub fn goodput(&self, mode: &Mode, snr: Decibels) -> f64 {
+        let success = self.success(mode, snr);
+        if success <= 0.0 {
+            return 0.0;
+        }
+        let played = self.play(mode, snr);
+        // What is lost to the last retry.
+        let lost = libm::pow(1.0 - success, f64::from(self.config.retry_limit) + 1.0);
+        let round_trip = self.round_trip.as_secs_f64() + 2.0 * played.exchange_s;
+        let most = f64::from(self.packet * 8) * window(lost, round_trip) / round_trip;
+        // Near the bend neither is reached.
+        let fourth = |of: f64| libm::pow(played.carried / of, 4.0);
+        played.carried / libm::pow(1.0 + fourth(most), 0.25)
+    }
+
+    /// Plays exchanges of A-MPDUs under a Block Ack window, or of single MPDUs, with fixed draws.
+    fn play(&self, mode: &Mode, snr: Decibels) -> Played {
+        let config = self.config;
+        let octets = mpdu_len(config.phy().mac_header_len(), self.packet);
+        let (header, body) = (preamble_success(mode, snr), mpdu_success(mode, snr, octets));
+        let most = self.mpdus(mode);
+        let window = if most == 1 { 1 } else { config.block_ack_window as usize };
+        // Of each MPDU in the window the attempts, or none left to make.
+        let mut outstanding: std::collections::VecDeque<Option<u32>> = std::collections::VecDeque::new();
+        let mut draws = Draws(0x9e37_79b9_7f4a_7c15);
+        let (mut delivered, mut seconds, mut failed_in_a_row) = (0_u64, 0.0, 0);
+        for _ in 0..EXCHANGES {
+            let waiting = outstanding.iter().filter(|attempts| attempts.is_some()).count();
+            let new = (window - outstanding.len()).min((most as usize).saturating_sub(waiting));
+            outstanding.extend(std::iter::repeat_n(Some(0), new));
+            let heard = draws.next() < header;
+            let (mut sent, mut arrived) = (0, 0);
+            for mpdu in outstanding.iter_mut().filter(|attempts| attempts.is_some()).take(most as usize) {
+                sent += 1;
+                let attempts = mpdu.map_or(0, |attempts| attempts + 1);
+                if heard && draws.next() < body {
+                    arrived += 1;
+                    *mpdu = None;
+                } else {
+                    *mpdu = (attempts <= config.retry_limit).then_some(attempts);
+                }
+            }
+            while let Some(None) = outstanding.front() {
+                outstanding.pop_front();
+            }
+            delivered += arrived;
+            seconds += self.exchange(mode, sent, arrived, failed_in_a_row).as_secs_f64();
+            failed_in_a_row = if arrived == 0 { failed_in_a_row + 1 } else { 0 };
+        }
+        Played {
+            carried: delivered as f64 * f64::from(self.packet * 8) / seconds,
+            exchange_s: seconds / f64::from(EXCHANGES),
+        }
+    }
+
+    /// Most MPDUs of full packets in a PPDU.
+    fn mpdus(&self, mode: &Mode) -> u32 {
+        let phy = self.config.phy();
+        let Some(limits) = phy.aggregation else { return 1 };
+        let most = self.config.ampdu_mpdus.unwrap_or(limits.mpdus).min(limits.mpdus);
+        let subframe = subframe_len(mpdu_len(phy.mac_header_len(), self.packet));
+        let response = phy.sifs + phy.control_mode(mode).ppdu_duration(BLOCK_ACK_LEN);
+        let in_txop = self.config.txop_limit.map_or(limits.ppdu, |limit| limit.saturating_sub(response));
+        let octets = mode.octets_within(in_txop.min(limits.ppdu)).min(limits.bytes.0 as u32);
+        (octets / subframe).clamp(1, most.max(1))
+    }
+
+    /// How long an exchange of `sent` MPDUs takes, its backoff and the TCP ACKs of what `arrived` included.
+    fn exchange(&self, mode: &Mode, sent: u32, arrived: u64, failed_before: u32) -> Duration {
+        let phy = self.config.phy();
+        let control = phy.control_mode(mode);
+        let header_len = phy.mac_header_len();
+        let cw =
+            |failed: u32| ((u64::from(phy.cw_min) + 1) << failed.min(10)).min(u64::from(phy.cw_max) + 1) - 1;
+        let access = |failed: u32| phy.aifs() + phy.slot * cw(failed) / 2;
+        let psdu = |mpdus: u32, packet: u32| match mpdus {
+            0 | 1 => mpdu_len(header_len, packet),
+            _ => mpdus * subframe_len(mpdu_len(header_len, packet)) + MPDU_DELIMITER_LEN,
+        };
+        let response = |mpdus: u32| {
+            let octets = if mpdus > 1 { BLOCK_ACK_LEN } else { ACK_LEN };
+            phy.sifs + control.ppdu_duration(octets)
+        };
+        let data = access(failed_before) + mode.ppdu_duration(psdu(sent, self.packet)) + response(sent);
+        let acks = (arrived as u32).div_ceil(2);
+        let answer = access(0) + mode.ppdu_duration(psdu(acks, ACK_PACKET)) + response(acks);
+        match arrived {
+            0 => data,
+            // One ACK to two packets, which came in two exchanges.
+            1 => data + answer / 2,
+            _ => data + answer,
+        }
+    }
+}
+
+struct Played {
+    /// Bits per second.
+    carried: f64,
+    /// Seconds of the mean exchange.
+    exchange_s: f64,
+}
+
+/// Mean congestion window, in packets, of CUBIC where `lost` of all packets are (RFC 9438 section 5.1 with C = 0.4 and a
+/// decrease to 0.7), or of Reno where that is more (RFC 5348's response function without timeouts).
+fn window(lost: f64, round_trip_s: f64) -> f64 {
+    let lost = lost.max(1e-15);
+    let cubic = 1.054 * libm::pow(round_trip_s / lost, 0.75);
+    let reno = libm::sqrt(1.5 / lost);
+    cubic.max(reno)
+}
+
+/// Numbers from 0 to 1 that are the same for every mode (xorshift64*).
+struct Draws(u64);
+
+impl Draws {
+    fn next(&mut self) -> f64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}
+
+#[cfg(test)]
+#[path = "ideal_rate_tests.rs"]
+mod tests;

@@ -1,0 +1,43 @@
+use tacit_proto::units::BitRate;
+
+use super::*;
+use crate::wifi::phy::Standard;
+
+fn over(config: &BssConfig) -> TcpOver<'_> {
+    TcpOver { config, packet: 1500, round_trip: Duration::from_millis(20) }
+}
+
+/// The envelope climbs the table of a standard as the SNR grows, and no mode is better than it.
+#[test]
+fn the_ideal_rate_follows_the_envelope() {
+    for standard in Standard::ALL {
+        let config = BssConfig::new(standard, Vec::new());
+        let over = over(&config);
+        let one_stream = || Mode::all(standard).into_iter().filter(|mode| mode.streams == 1);
+        let mut last = 0.0;
+        for snr in (-5_000..45_000).step_by(1_000).map(Decibels::from_millis) {
+            let best = over.ideal_mode(one_stream(), |_| snr).unwrap();
+            let most = over.goodput(&best, snr);
+            assert!(one_stream().all(|mode| over.goodput(&mode, snr) <= most), "{standard:?} at {snr}");
+            assert!(most >= last, "{standard:?} at {snr}: {most} after {last}");
+            last = most;
+        }
+        let fastest = one_stream().map(|mode| mode.rate()).max().unwrap();
+        assert_eq!(over.ideal_mode(one_stream(), |_| Decibels::from_db(60.0)).unwrap().rate(), fastest);
+    }
+    let config = BssConfig::new(Standard::A, Vec::new());
+    assert_eq!(over(&config).ideal_mode([], |_| Decibels::from_db(10.0)), None);
+}
+
+/// A mode that loses two MPDUs of five carries more octets than the next slower one, and starves TCP.
+#[test]
+fn what_starves_tcp_is_not_ideal() {
+    let config = BssConfig::new(Standard::Ac, Vec::new());
+    let over = over(&config);
+    for snr in (2_000..40_000).step_by(250).map(Decibels::from_millis) {
+        let best = over.ideal_mode(Mode::all(Standard::Ac), |_| snr).unwrap();
+        let success = over.success(&best, snr);
+        let is_slowest = best.rate() < BitRate::from_mbps(8);
+        assert!(success > 0.65 || is_slowest, "{success} at {snr}");
+    }
+}
