@@ -623,7 +623,7 @@ impl<W: AsyncWrite + Unpin> Sending<'_, W> {
     /// Sends the contents of `opened`, holes as such. The outer error is the stream's, the inner one the file's.
     async fn contents(&mut self, opened: &mut Opened) -> Result<std::io::Result<Sent>, CopyError> {
         let size_octets = opened.size_octets;
-        let mut buffer = wire::Contents::new();
+        let mut buffer = wire::Contents::default();
         let mut pieces = 0;
         // Where the next hole begins.
         let mut data_to_octets = if opened.is_sparse { opened.at_octets } else { size_octets };
@@ -678,7 +678,7 @@ impl<W: AsyncWrite + Unpin> Sending<'_, W> {
         let mut stream = root.stream.lock().await;
         self.begin(0, None, None).await?;
         let mut hasher = blake3::Hasher::new();
-        let mut buffer = wire::Contents::new();
+        let mut buffer = wire::Contents::default();
         let failure = loop {
             if self.stops.has(self.index) {
                 break Some("stopped".to_owned());

@@ -324,12 +324,14 @@ pub async fn write_piece(stream: &mut (impl AsyncWrite + Unpin), octets: &[u8]) 
 #[derive(Debug)]
 pub struct Contents(Vec<u8>);
 
-impl Contents {
+impl Default for Contents {
     /// Room for a piece of any length.
-    pub fn new() -> Self {
+    fn default() -> Self {
         Self(vec![0; size_of::<u32>() + LENGTH_MAX])
     }
+}
 
+impl Contents {
     /// Where the octets of the next piece go.
     pub fn room(&mut self) -> &mut [u8] {
         &mut self.0[size_of::<u32>()..]
