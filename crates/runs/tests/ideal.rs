@@ -100,7 +100,7 @@ fn check(metres: impl Iterator<Item = u32> + Clone, seeds: u64) {
 
 #[test]
 fn ideal_rates_are_within_three_percent_of_the_best_fixed_one() {
-    check([1, 9, 21, 34, 50, 68, 90].into_iter(), 2);
+    check([1, 21, 34, 50, 90].into_iter(), 2);
 }
 
 #[test]
