@@ -263,6 +263,9 @@ fn quick_runs_are_short_and_few_unless_told_otherwise() {
     };
     let quick = run(&["run", "wired-10", "--quick", "--json"]);
     assert_eq!(quick["measured_s"], 4.0);
+    // The thirtieth client starts at 2.9 s: measuring begins a second later, and takes three.
+    let many = run(&["run", "wlan-11n-150", "--clients", "30", "--quick", "--json"]);
+    assert_eq!(many["measured_s"], 3.0);
     let told = run(&["run", "wired-10", "--quick", "--set", "run.duration=2s", "--json"]);
     assert_eq!(told["measured_s"], 1.0);
     let compared = run(&[

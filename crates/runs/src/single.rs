@@ -154,7 +154,12 @@ pub fn prepare_changed(options: &Options, change: impl FnOnce(&mut Scenario)) ->
 pub(crate) fn load(options: &Options) -> Result<Scenario, RunsError> {
     let (scenario, assignments) = (&options.scenario, &options.assignments);
     Ok(match options.quick {
-        true => Scenario::load_quick(scenario, assignments, options.clients.as_slice())?,
+        true => {
+            let clients = options
+                .clients
+                .map_or_else(|| Ok(Scenario::load(scenario, assignments)?.clients), Ok::<_, RunsError>)?;
+            Scenario::load_quick(scenario, assignments, &[clients])?
+        }
         false => Scenario::load(scenario, assignments)?,
     })
 }
