@@ -1,5 +1,3 @@
-use tacit_proto::units::BitRate;
-
 use super::*;
 use crate::wifi::phy::Standard;
 
@@ -34,10 +32,13 @@ fn the_ideal_rate_follows_the_envelope() {
 fn what_starves_tcp_is_not_ideal() {
     let config = BssConfig::new(Standard::Ac, Vec::new());
     let over = over(&config);
+    let slowest = Mode::vht(0, 1, 20, false).unwrap();
     for snr in (2_000..40_000).step_by(250).map(Decibels::from_millis) {
         let best = over.ideal_mode(Mode::all(Standard::Ac), |_| snr).unwrap();
-        let success = over.success(&best, snr);
-        let is_slowest = best.rate() < BitRate::from_mbps(8);
-        assert!(success > 0.65 || is_slowest, "{success} at {snr}");
+        // Out of reach of the slowest mode there is nothing to choose.
+        if over.success(&slowest, snr) > 0.9 {
+            let success = over.success(&best, snr);
+            assert!(success > 0.65, "{success} at {snr}: {best:?}");
+        }
     }
 }
