@@ -96,7 +96,7 @@ mod tests {
             utility(&report(Purpose::Hold, BitRate::from_mbps(mbps), loss, gradient)) as f64 / ONE as f64
         };
         let close = |measured: f64, known: f64| {
-            assert!((measured - known).abs() < 0.02 + known.abs() / 1_000.0, "{measured} {known}")
+            assert!((measured - known).abs() < 0.02 + known.abs() / 1_000.0, "{measured} {known}");
         };
         close(of(10, 0, 0), 10_f64.powf(0.9));
         close(of(10, ONE / 20, 0), 10_f64.powf(0.9) - 11.35 * 10.0 * 0.05);
