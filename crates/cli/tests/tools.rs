@@ -98,7 +98,7 @@ fn advice_comes_with_its_runs_and_takes_what_a_capture_says() {
     assert!(directory.path().join("runs/index.html").is_file());
     for (wrong, said) in [
         (&["why", "runs", "--schemes", "stock"][..], "stock is not two schemes"),
-        (&["why", "runs", "--quick"], "runs is a directory of results"),
+        (&["why", "runs", "--quick"], "runs is a results directory"),
         (&["advise", "--rate", "3Mbps"], "--rate: 802.11n has no rate 3Mbps"),
         (&["advise", "--rtt", "3"], "--rtt: \"3\" is not a duration"),
         (&["advise", "--capture", "runs/index.html"], "is neither pcap nor pcapng"),

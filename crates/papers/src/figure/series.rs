@@ -333,7 +333,7 @@ title = \"t\"
 paper = \"p\"
 [series]
 scenario = \"wired-10\"
-set = [\"run.duration=4s\", \"run.measure-from=0s\", \"wired.queue=100 packets\",
+set = [\"run.duration=4s\", \"run.measure-from=0s\", \"wired.queue=100 packets\", \"tcp.slow-start=hystart\",
        \"wired.down.rate=12Mbps\", \"wired.down.rate-script=[[\\\"2 s\\\", \\\"6Mbps\\\"]]\"]
 panels = [\"goodput_mbps\", \"queueing_ms\", \"pacing_mbps\", \"state\"]
 [[series.curve]]

@@ -5,6 +5,8 @@ use crate::common::*;
 use tacit_link::loss::Loss;
 use tacit_link::wifi::Protection;
 use tacit_link::wifi::phy::Standard;
+use tacit_proto::congestion::Algorithm;
+use tacit_proto::congestion::cubic::{self, SlowStart};
 use tacit_proto::fwp::Config;
 use tacit_proto::tcp::Profile;
 use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
@@ -19,7 +21,10 @@ const WARM_UP: Duration = Duration::from_secs(15);
 /// Ten downloads at 600 Mb/s over 40 ms; all links lose so many percent, and the first client has FWP. The paper's
 /// emulator has no collisions: RTS and CTS keep them from taking whole aggregates.
 fn paper(lost: f64) -> Setup {
-    let traffic = bulk(Profile::Linux.config());
+    let mut tcp = Profile::Linux.config();
+    // The paper's senders had HyStart alone.
+    tcp.congestion = Algorithm::Cubic(cubic::Config { slow_start: SlowStart::HyStart }).into();
+    let traffic = bulk(tcp);
     let mut setup = wlan(Standard::N, 600, 1 + STOCK, &traffic);
     let bss = &mut setup.bss[0];
     (bss.config.ampdu_mpdus, bss.config.block_ack_window) = (Some(32), 32);
