@@ -292,7 +292,9 @@ mod tests {
         Question {
             scenario: "wlan-11n-150".into(),
             // In so short runs CUBIC of Linux is still in its slow start.
-            assignments: ["run.duration=3 s", "run.measure-from=1 s", "tcp.slow-start=hystart"].map(str::to_owned).to_vec(),
+            assignments: ["run.duration=3 s", "run.measure-from=1 s", "tcp.slow-start=hystart"]
+                .map(str::to_owned)
+                .to_vec(),
             rtt: None,
             clients: Some(2),
             uploads: None,
