@@ -23,7 +23,7 @@ const WARM_UP: Duration = Duration::from_secs(15);
 fn paper(lost: f64) -> Setup {
     let mut tcp = Profile::Linux.config();
     // The paper's senders had HyStart alone.
-    tcp.congestion = Algorithm::Cubic(cubic::Config { slow_start: SlowStart::HyStart }).into();
+    tcp.congestion.algorithm = Algorithm::Cubic(cubic::Config { slow_start: SlowStart::HyStart });
     let traffic = bulk(tcp);
     let mut setup = wlan(Standard::N, 600, 1 + STOCK, &traffic);
     let bss = &mut setup.bss[0];
