@@ -90,4 +90,4 @@ def test_series_completion_times_and_sweeps(tmp_path: Path, kept: tacit.Comparis
     sweep = tacit.sweep("wlan-11n-150", {"wifi.rate": ["65Mbps", "150Mbps"]}, SHORT, schemes=["stock", "hack-batch"], seeds=2, directory=tmp_path / "sweep")
     ax = plot.curves(sweep.to_arrow(), "wifi.rate_bps", "goodput_bps")
     artefact(ax, "curves")
-    assert [list(line.get_xdata()) for line in ax.lines] == [[65.0, 150.0]] * 2
+    assert [list(line.get_xdata()) for line in ax.lines] == [[65e6, 150e6]] * 2

@@ -46,6 +46,8 @@ struct Written {
     /// How the command line names it.
     invocation: String,
     places: Vec<GridPoint>,
+    /// A column of the tables for each key that is swept.
+    columns: Vec<SweptColumn>,
     schemes: Vec<String>,
     clients: Vec<u32>,
     seeds: u32,
@@ -61,6 +63,15 @@ struct GridPoint {
     at: Vec<String>,
     /// The whole scenario there as TOML.
     scenario_text: String,
+}
+
+/// How tables give a swept key. Decided for the whole sweep: every file of it has the same columns.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct SweptColumn {
+    key: String,
+    /// End of the column's name, where every place has a number of one unit; `None`: the values as text.
+    unit: Option<String>,
 }
 
 #[derive(Debug, Default)]
@@ -118,6 +129,7 @@ impl Batches {
         let written = Written {
             scenario: base.name,
             invocation: base.invocation,
+            columns: swept_columns(&places),
             places,
             schemes: schemes.iter().map(|scheme| scheme.name.to_owned()).collect(),
             clients,
@@ -307,21 +319,19 @@ impl Batches {
         };
         let summaries = made.iter().map(summary).collect::<Result<Vec<_>, RunsError>>()?;
         Ok(tables::summaries(&summaries, &|sheet| {
-            let keys = self.written.places.first().map_or(0, |place| place.at.len());
-            for column in 0..keys {
-                let said = |run: usize| {
-                    let said = self.written.places[run / self.runs_of_place()].at.get(column);
-                    said.and_then(|said| said.split_once('=')).unwrap_or_default()
+            for (index, SweptColumn { key, unit }) in self.written.columns.iter().enumerate() {
+                let value = |made: &BatchRun| {
+                    self.written.places[made.run / self.runs_of_place()]
+                        .assignment(index)
+                        .unwrap_or_default()
+                        .1
                 };
-                let key = said(0).0.trim();
-                let quantities: Vec<_> = made.iter().map(|made| quantity(said(made.run).1.trim())).collect();
-                match quantities.first() {
-                    Some(Some((_, end))) if quantities.iter().all(|of| of.is_some_and(|of| of.1 == *end)) => {
-                        let numbers = quantities.iter().map(|of| of.map(|(number, _)| number));
-                        sheet.number(&format!("{key}{end}"), numbers);
-                    }
-                    _ => sheet.text(key, made.iter().map(|made| said(made.run).1)),
-                }
+                let Some(unit) = unit else {
+                    sheet.text(key, made.iter().map(value));
+                    continue;
+                };
+                let numbers = made.iter().map(|made| quantity(value(made)).map(|(number, _)| number));
+                sheet.number(&format!("{key}{unit}"), numbers);
             }
         }))
     }
@@ -351,7 +361,28 @@ impl Batches {
     }
 }
 
-/// What a swept value is as a number, and the end of its column's name, which says the unit. Units of a kind become one, so that
+impl GridPoint {
+    /// Key and value of the assignment numbered `index`.
+    fn assignment(&self, index: usize) -> Option<(&str, &str)> {
+        let (key, value) = self.at.get(index)?.split_once('=')?;
+        Some((key.trim(), value.trim()))
+    }
+}
+
+fn swept_columns(places: &[GridPoint]) -> Vec<SweptColumn> {
+    let keys = places.first().map_or(0, |place| place.at.len());
+    let column = |index: usize| {
+        let key = places.first()?.assignment(index)?.0.to_owned();
+        let mut units =
+            places.iter().map(|place| place.assignment(index).and_then(|(_, value)| quantity(value)));
+        let unit = units.next().flatten().map(|(_, unit)| unit);
+        let one = units.all(|of| of.map(|(_, unit)| unit) == unit);
+        Some(SweptColumn { key, unit: unit.filter(|_| one).map(str::to_owned) })
+    };
+    (0..keys).filter_map(column).collect()
+}
+
+/// A swept value as a number, and the end of its column's name, which says the unit. Units of a kind become one, so that
 /// `500 us` and `5 ms` stand in one column; `None` of what is no number.
 fn quantity(value: &str) -> Option<(f64, &'static str)> {
     let end =

@@ -56,6 +56,27 @@ fn swept_quantities_are_numbers_in_one_unit_of_their_kind() {
     assert_eq!(["ideal", "true", "802.11n"].map(quantity), [None; 3]);
 }
 
+/// Each file has runs of one place: what a column is called must not depend on the file.
+#[test]
+fn every_file_of_a_sweep_has_the_same_columns() {
+    let names = |losses: [&str; 2]| {
+        let places = losses.map(|loss| vec![format!("wifi.mpdu-error={loss}")]);
+        let sweep = Batches::new("wlan-11n-150", &[], &places, &["stock".to_owned()], &[1], Some(1)).unwrap();
+        let columns = |run: usize| {
+            let order = Order::parse(&sweep.order(&(run..run + 1)).unwrap().to_text()).unwrap().sweep;
+            order
+                .columns
+                .into_iter()
+                .map(|column| column.key + &column.unit.unwrap_or_default())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(columns(0), columns(1), "{losses:?}");
+        columns(0).concat()
+    };
+    assert_eq!(names(["1 %", "5%"]), "wifi.mpdu-error_percent");
+    assert_eq!(names(["{ down = \"2 %\", up = \"1 %\" }", "5 %"]), "wifi.mpdu-error");
+}
+
 #[test]
 fn another_program_s_sweep_is_refused() {
     let mut other = sweep();
