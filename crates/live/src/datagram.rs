@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tacit_link::wifi::AccessCategory;
 use tacit_link::{Payload, PayloadClass};
-use tacit_proto::hack::{AckPacket, Rides};
+use tacit_proto::hack::{AckPacket, FlowTimestamps, Rides};
 use tacit_proto::tcp::{AckInfo, Flags, SackRange, Segment, Timestamps};
 use tacit_proto::units::{Bytes, FlowId, HostId, Instant, SeqNumber};
 use tacit_proto::wire::headers::{Fragment, Headers, TcpOption, Transport};
@@ -177,9 +177,7 @@ fn ack_info(octets: &[u8]) -> Option<AckInfo> {
         let TcpOption { kind, value, .. } = option.ok()?;
         match kind {
             TcpOption::TIMESTAMPS => {
-                let ([value, echo_reply], []) = value.as_chunks() else { return None };
-                let [value, echo_reply] = [value, echo_reply].map(|word| u32::from_be_bytes(*word));
-                segment.timestamps = Some(Timestamps { value, echo_reply });
+                segment.timestamps = Some(timestamps_of(value)?);
             }
             TcpOption::SACK => {
                 let (numbers, []) = value.as_chunks() else { return None };
@@ -194,6 +192,21 @@ fn ack_info(octets: &[u8]) -> Option<AckInfo> {
     }
     // Reserved bits may be flags one day; AccECN has one.
     if tcp.reserved == 0 { AckInfo::of(&segment) } else { None }
+}
+
+/// The value of a Timestamps option.
+fn timestamps_of(value: &[u8]) -> Option<Timestamps> {
+    let ([value, echo_reply], []) = value.as_chunks() else { return None };
+    let [value, echo_reply] = [value, echo_reply].map(|word| u32::from_be_bytes(*word));
+    Some(Timestamps { value, echo_reply })
+}
+
+/// The Timestamps option of a TCP segment.
+fn timestamps(octets: &[u8]) -> Option<Timestamps> {
+    let (headers, _) = whole(octets).filter(|(headers, _)| headers.fragment == Fragment::Whole)?;
+    let Transport::Tcp(tcp) = &headers.transport else { return None };
+    let option = tcp.options().flatten().find(|option| option.kind == TcpOption::TIMESTAMPS)?;
+    timestamps_of(option.value)
 }
 
 /// The headers and the length of a packet of which all is there that its length field says.
@@ -318,6 +331,16 @@ impl AckPacket for Frame {
 
     fn flow_key(&self) -> FlowKey {
         Payload::flow_key(self)
+    }
+
+    fn timestamps(&self) -> Option<FlowTimestamps> {
+        match self {
+            Self::Simulated(packet) => packet.timestamps(),
+            Self::Live(datagram) => {
+                let reverse = datagram.summary.reverse;
+                timestamps(&datagram.octets).map(|timestamps| FlowTimestamps { reverse, timestamps })
+            }
+        }
     }
 }
 

@@ -320,6 +320,8 @@ pub struct HackPlan {
 pub enum HackVariant {
     /// While the access point says that more data follows.
     MoreData,
+    /// Then, and while data is about to come that an ACK provoked, told by echoes of TCP's timestamps (section 5).
+    TimestampEcho,
     /// It is queued as a packet too; whichever goes first goes.
     Opportunistic,
     /// For a fixed time.
@@ -331,6 +333,7 @@ impl HackPlan {
     pub fn config(&self) -> Option<hack::Config> {
         let variant = match self.variant? {
             HackVariant::MoreData => hack::Variant::MoreData,
+            HackVariant::TimestampEcho => hack::Variant::TimestampEcho,
             HackVariant::Opportunistic => hack::Variant::Opportunistic,
             HackVariant::Timer => hack::Variant::Timer(self.timer),
         };

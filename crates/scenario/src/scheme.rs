@@ -88,6 +88,16 @@ pub const ALL: &[Scheme] = &[
         },
     },
     Scheme {
+        name: "hack-echo",
+        summary: "TCP/HACK while more data is announced, or due by the echoes of TCP timestamps",
+        role: Role::Candidate,
+        listing: Listing::ByName,
+        apply: |scenario| {
+            stock_acks(scenario);
+            hack(scenario, HackVariant::TimestampEcho, Coding::PerAck);
+        },
+    },
+    Scheme {
         name: "hack-opportunistic",
         summary: "TCP/HACK: ACKs are queued as packets too, whichever goes first",
         role: Role::Candidate,

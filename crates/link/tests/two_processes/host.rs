@@ -4,7 +4,7 @@ use tacit_proto::FlowKey;
 use tacit_proto::congestion::Algorithm;
 use tacit_proto::congestion::cubic::{self, SlowStart};
 use tacit_proto::endpoint::Ends;
-use tacit_proto::hack::{AckPacket, Rides};
+use tacit_proto::hack::{AckPacket, FlowTimestamps, Rides};
 use tacit_proto::packet::{Packet, Transport};
 use tacit_proto::tcp::{Config, Connection, Flags, Segment, State};
 use tacit_proto::units::{Bytes, FlowId, HostId, Instant, SeqNumber};
@@ -31,6 +31,10 @@ impl AckPacket for IpPacket {
 
     fn flow_key(&self) -> FlowKey {
         self.headers().flow_key()
+    }
+
+    fn timestamps(&self) -> Option<FlowTimestamps> {
+        self.headers().timestamps()
     }
 }
 

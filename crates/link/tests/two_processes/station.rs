@@ -314,7 +314,7 @@ impl Station {
         self.driver.handle_received(self.now, PEER, heard, more_data, response);
         for octets in up {
             let packet = IpPacket(octets);
-            self.driver.handle_incoming(PEER, &packet);
+            self.driver.handle_incoming(self.now, PEER, &packet);
             self.host.receive(self.now, &packet.0);
             self.settle();
         }

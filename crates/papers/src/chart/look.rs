@@ -60,6 +60,7 @@ const SCHEMES: &[(&str, usize, Shape)] = &[
     ("as-written", BLACK, Square),
     ("hack-more-data", BLUE, Dot),
     ("hack-batch", BLUE, Square),
+    ("hack-echo", BLUE, Plus),
     ("hack-opportunistic", BLUE, Triangle),
     ("hack-timer", BLUE, Diamond),
     ("tcp-l1", SKY, Dot),

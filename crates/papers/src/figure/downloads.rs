@@ -10,11 +10,11 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::draw::concerned;
+use super::draw::{distribution, distribution_chart};
 use super::file::{Figure, Source};
 use super::made::Made;
 use super::measure::{Curve, Curves, Measure};
-use crate::chart::{Line, LineChart, Panel, stacked};
+use crate::chart::{LineChart, Panel, stacked};
 use tacit_runs::RunsError;
 use tacit_scenario::input::{Section, integer, text, texts};
 use tacit_scenario::scheme::{self, Scheme};
@@ -379,22 +379,15 @@ impl Samples {
 
     /// The distributions.
     pub fn picture(&self, figure: &Figure) -> String {
-        let line = |sample: &Sample| {
-            let [seconds, _] = &sample.seconds;
-            let count = seconds.len() as f64;
-            let points = seconds.iter().zip(1_u32..);
-            let points = points.map(|(took, rank)| (*took, f64::from(rank) / count * 100.0)).collect();
-            Line { name: sample.name.clone(), points, ..Line::default() }
-        };
         let chart = LineChart {
             x: "seconds".to_owned(),
             y: "downloads that took no longer (%)".to_owned(),
-            log_x: figure.plot.log_x,
-            lines: self.0.iter().map(line).collect(),
-            dense: true,
-            steps: true,
-            concerned: concerned(figure),
-            ..LineChart::default()
+            lines: self
+                .0
+                .iter()
+                .map(|sample| distribution(&sample.name, sample.seconds[0].clone()))
+                .collect(),
+            ..distribution_chart(figure)
         };
         stacked(&format!("{}: {}", figure.id, figure.title), &[Panel::Lines(&chart)])
     }

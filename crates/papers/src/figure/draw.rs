@@ -10,6 +10,10 @@ use tacit_runs::aggregate;
 /// The figure as SVG: the curves, then the gain, then variants.
 pub(super) fn picture(figure: &Figure, drawn: &Drawn) -> String {
     let alt = format!("{}: {}", figure.id, figure.title);
+    if figure.plot.cdf {
+        let charts = distributions(figure, drawn);
+        return stacked(&alt, &charts.iter().map(Panel::Lines).collect::<Vec<_>>());
+    }
     let (marks, marks_name) = marks_of(figure, &drawn.curves);
     let curves = LineChart { marks, marks_name, ..curves_chart(figure, drawn, &drawn.curves) };
     let gain = figure.plot.gain.as_ref().map(|gain| gain_panel(figure, drawn, gain));
@@ -30,6 +34,48 @@ pub(super) fn picture(figure: &Figure, drawn: &Drawn) -> String {
     });
     let panels: Vec<Panel<'_>> = panels.collect();
     stacked(&alt, &panels)
+}
+
+/// Distributions of the plotted column over the seeds: of the sweep as it is, then of the variants with panels.
+fn distributions(figure: &Figure, drawn: &Drawn) -> Vec<LineChart> {
+    let panels = figure.plot.panels.iter().map(|name| Some(name.as_str()));
+    let names: Vec<Option<&str>> = [None].into_iter().chain(panels).collect();
+    let last = names.len() - 1;
+    let chart = |(index, variant): (usize, Option<&str>)| {
+        let curves = drawn.curves.curves.iter();
+        let line = |curve: &Curve| {
+            let values = drawn.of_each_seed(variant).filter_map(|curves| curves.named(&curve.name));
+            let values = values.filter_map(|curve| line(curve).points.first().map(|(_, value)| *value));
+            distribution(&curve.name, values.collect())
+        };
+        LineChart {
+            x: if index == last { drawn.y.clone() } else { String::new() },
+            y: variant.unwrap_or("runs with no more (%)").to_owned(),
+            lines: curves.map(line).collect(),
+            ..distribution_chart(figure)
+        }
+    };
+    names.into_iter().enumerate().map(chart).collect()
+}
+
+/// A chart of cumulative shares, without its lines.
+pub(super) fn distribution_chart(figure: &Figure) -> LineChart {
+    LineChart {
+        log_x: figure.plot.log_x,
+        dense: true,
+        steps: true,
+        concerned: concerned(figure),
+        ..LineChart::default()
+    }
+}
+
+/// For each of `values` which share is no larger, in percent.
+pub(super) fn distribution(name: &str, mut values: Vec<f64>) -> Line {
+    values.sort_unstable_by(f64::total_cmp);
+    let count = values.len() as f64;
+    let points =
+        values.into_iter().zip(1_u32..).map(|(value, rank)| (value, f64::from(rank) / count * 100.0));
+    Line { name: name.to_owned(), points: points.collect(), ..Line::default() }
 }
 
 fn curves_chart(figure: &Figure, drawn: &Drawn, curves: &Curves) -> LineChart {

@@ -43,6 +43,8 @@ pub(super) struct Plot {
     pub gain: Option<Gain>,
     /// Variants with a panel each below the curves.
     pub panels: Vec<String>,
+    /// Cumulative distributions over the seeds in place of curves over x; of a sweep at a single x.
+    pub cdf: bool,
 }
 
 /// The gain of the first curve over the second.
@@ -323,6 +325,12 @@ impl Figure {
         if let Some(name) = self.plot.panels.iter().find(|name| !variants.contains(&name.as_str())) {
             return Err(root.error("plot", format!("panels: no variant {name:?}")));
         }
+        let is_at_one_x = self.sweep().is_some_and(|sweep| sweep.axis.values.len() == 1);
+        if self.plot.cdf && !is_at_one_x {
+            return Err(root
+                .error("plot", "cdf: not the seeds of a single x")
+                .allowed("a [sweep] with one value of x"));
+        }
         let depends = self.sweep().and_then(|sweep| sweep.depends.as_ref());
         depends.into_iter().flat_map(Depends::curves).try_for_each(swept)?;
         for name in self.columns().chain(depends.and_then(Depends::column)) {
@@ -419,6 +427,7 @@ fn read_plot(section: Section<'_>) -> Result<Plot, InputError> {
         log_x: section.or("log-x", false, flag)?,
         log_y: section.or("log-y", false, flag)?,
         panels: section.or("panels", Vec::new(), texts)?,
+        cdf: section.or("cdf", false, flag)?,
         gain: match gain.is_present() {
             true => Some(Gain { of: gain.required("of", text)?, over: gain.required("over", text)? }),
             false => None,

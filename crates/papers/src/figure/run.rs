@@ -67,14 +67,23 @@ impl Drawn {
         Self { x, y, curves, variants, seeds, average: Average::Mean, depends: None }
     }
 
-    /// The curves that `measure` is about, and those it measures over: of its variants if it names them.
-    fn of_variants(&self, measure: &measure::Measure) -> Option<(&Curves, &Curves)> {
-        let of_variant = |name: Option<&str>| match name {
+    /// The curves of each seed, or of the one there is; of a variant if it is named.
+    pub(super) fn of_each_seed(&self, variant: Option<&str>) -> impl Iterator<Item = &Curves> {
+        let seeds = if self.seeds.is_empty() { std::slice::from_ref(self) } else { &self.seeds };
+        seeds.iter().filter_map(move |seed| seed.of_variant(variant))
+    }
+
+    fn of_variant(&self, name: Option<&str>) -> Option<&Curves> {
+        match name {
             None => Some(&self.curves),
             Some(name) => Some(&self.variants.iter().find(|(known, _)| known == name)?.1),
-        };
-        let own = of_variant(measure.variant())?;
-        let other = measure.over_variant().map_or(Some(own), |name| of_variant(Some(name)))?;
+        }
+    }
+
+    /// The curves that `measure` is about, and those it measures over: of its variants if it names them.
+    fn of_variants(&self, measure: &measure::Measure) -> Option<(&Curves, &Curves)> {
+        let own = self.of_variant(measure.variant())?;
+        let other = measure.over_variant().map_or(Some(own), |name| self.of_variant(Some(name)))?;
         Some((own, other))
     }
 

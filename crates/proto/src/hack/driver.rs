@@ -11,6 +11,7 @@ use super::counters::{Counters, FlowCounters};
 use super::nic::{Heard, Response};
 use super::peer::{Finished, Fresh, POSTPONED_ACKS, Peer};
 use crate::FlowKey;
+use crate::tcp::Timestamps;
 use crate::units::{Duration, Instant};
 
 /// How a packet may ride on a link-layer ACK.
@@ -34,6 +35,17 @@ pub trait AckPacket: Clone + PartialEq {
     fn rides(&self) -> Rides;
     /// What tells its flow and direction from others.
     fn flow_key(&self) -> FlowKey;
+    /// The Timestamps option of a TCP segment; `None` for anything else.
+    fn timestamps(&self) -> Option<FlowTimestamps>;
+}
+
+/// Timestamps of a TCP segment (RFC 7323 section 3), and the flow whose segments echo them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowTimestamps {
+    /// The [key](AckPacket::flow_key) of segments in the other direction.
+    pub reverse: FlowKey,
+    /// TSval and TSecr.
+    pub timestamps: Timestamps,
 }
 
 /// When an ACK waits for a link-layer ACK (paper section 3.2).
@@ -45,6 +57,10 @@ pub enum Variant {
     Opportunistic,
     /// While the last PPDU from the peer said that more data follows.
     MoreData,
+    /// As `MoreData`, and while data is about to come that an ACK provoked: the timestamp of one that was sent has not
+    /// been echoed, and echoes usually take as long. The paper leaves it for future work (section 5). It needs TCP
+    /// timestamps, and serves paced senders, which leave the access point no queue to announce.
+    TimestampEcho,
 }
 
 /// Configuration of a driver.
@@ -149,6 +165,7 @@ impl<P: AckPacket> Driver<P> {
         let may_wait = match self.config.variant {
             Variant::Timer(_) => true,
             Variant::MoreData => state.more_data,
+            Variant::TimestampEcho => state.more_data || state.echoes.data_is_due(now),
             // Both ways at once, unless some are beyond recall.
             Variant::Opportunistic => state.all_natives() as usize == state.held(),
         };
@@ -183,14 +200,19 @@ impl<P: AckPacket> Driver<P> {
             state.retained_acks = 0;
         }
         if response.fresh_frames > 0 {
-            self.note_sent(peer, response.fresh_frames as usize);
+            self.note_sent(now, peer, response.fresh_frames as usize);
         }
         if heard == Heard::BlockAckRequest {
             return;
         }
         self.peers[peer].more_data = more_data;
-        if self.config.variant == Variant::MoreData && !more_data {
-            // Nothing will come to carry what waits: the race of section 3.3.1, or the end of a burst.
+        let nothing_comes = match self.config.variant {
+            Variant::MoreData => !more_data,
+            Variant::TimestampEcho => !more_data && !self.peers[peer].echoes.data_is_due(now),
+            Variant::Timer(_) | Variant::Opportunistic => false,
+        };
+        if nothing_comes {
+            // To carry what waits: the race of section 3.3.1, or the end of a burst.
             self.flush(peer);
         } else if response.proven {
             self.release(now, peer);
@@ -198,8 +220,8 @@ impl<P: AckPacket> Driver<P> {
     }
 
     /// The oldest `frames` in the NIC have ridden for the first time.
-    fn note_sent(&mut self, peer: usize, frames: usize) {
-        let longest_hold = self.longest_hold();
+    fn note_sent(&mut self, now: Instant, peer: usize, frames: usize) {
+        let longest_hold = self.longest_hold(peer);
         let state = &mut self.peers[peer];
         let mut sent = Vec::new();
         for Fresh { packets, octets, .. } in state.fresh.drain(..frames.min(state.fresh.len())) {
@@ -213,6 +235,9 @@ impl<P: AckPacket> Driver<P> {
                 self.bytes.clear();
                 packet.write_to(&mut self.bytes);
                 let whole = self.bytes.len() as u64;
+                if self.config.variant == Variant::TimestampEcho {
+                    state.echoes.note_sent(now, packet);
+                }
                 self.counters.uncompressed_octets += whole;
                 let of_flow = counters_of(&mut state.flows, flow);
                 of_flow.compressed_acks += 1;
@@ -244,11 +269,18 @@ impl<P: AckPacket> Driver<P> {
     }
 
     /// `packet` arrived from `peer` as it is.
-    pub fn handle_incoming(&mut self, peer: usize, packet: &P) {
+    pub fn handle_incoming(&mut self, now: Instant, peer: usize, packet: &P) {
         if packet.rides() == Rides::Compressed {
             self.bytes.clear();
             packet.write_to(&mut self.bytes);
             self.peers[peer].decoder.note_native(&self.bytes);
+        }
+        if self.config.variant == Variant::TimestampEcho {
+            let state = &mut self.peers[peer];
+            state.echoes.note_received(now, packet);
+            if !state.more_data && !state.echoes.data_is_due(now) {
+                self.flush(peer);
+            }
         }
     }
 
@@ -260,6 +292,9 @@ impl<P: AckPacket> Driver<P> {
         packet.write_to(&mut self.bytes);
         if delivered {
             state.encoder.note_native(&self.bytes);
+            if self.config.variant == Variant::TimestampEcho {
+                state.echoes.note_sent(now, packet);
+            }
         } else {
             state.encoder.invalidate(&self.bytes);
         }
@@ -301,7 +336,7 @@ impl<P: AckPacket> Driver<P> {
     /// Lets an ACK wait until it may enter a frame. As a packet it would be no faster behind packets of its flow, and
     /// beyond the unproven ones it would take all of those with it. False when too many wait.
     fn postpone(&mut self, now: Instant, peer: usize, packet: &P) -> bool {
-        let hold_until = now + self.longest_hold();
+        let hold_until = now + self.longest_hold(peer);
         let state = &mut self.peers[peer];
         if state.postponed.len() >= POSTPONED_ACKS {
             return false;
@@ -331,10 +366,13 @@ impl<P: AckPacket> Driver<P> {
         }
     }
 
-    fn longest_hold(&self) -> Duration {
+    fn longest_hold(&self, peer: usize) -> Duration {
         match self.config.variant {
             Variant::Timer(delay) => delay,
-            Variant::Opportunistic | Variant::MoreData => self.config.hold_limit,
+            Variant::TimestampEcho if !self.peers[peer].more_data => {
+                self.peers[peer].echoes.patience().min(self.config.hold_limit)
+            }
+            Variant::Opportunistic | Variant::MoreData | Variant::TimestampEcho => self.config.hold_limit,
         }
     }
 
@@ -342,7 +380,7 @@ impl<P: AckPacket> Driver<P> {
     fn hold(&mut self, now: Instant, since: Instant, peer: usize, packet: &P) -> bool {
         self.bytes.clear();
         packet.write_to(&mut self.bytes);
-        let (turnaround, hold_until) = (self.config.turnaround, since + self.longest_hold());
+        let (turnaround, hold_until) = (self.config.turnaround, since + self.longest_hold(peer));
         if self.peers[peer].building_since != now {
             self.peers[peer].finish_frame(turnaround);
         }

@@ -6,11 +6,12 @@
 mod codec;
 mod counters;
 mod driver;
+mod echoes;
 mod nic;
 mod packet;
 mod peer;
 
 pub use counters::{Counters, FlowCounters};
-pub use driver::{AckPacket, Action, Config, Driver, Rides, Variant};
+pub use driver::{AckPacket, Action, Config, Driver, FlowTimestamps, Rides, Variant};
 pub use nic::{Heard, Nic, Response};
 pub use tacit_rohc::hack::Coding;

@@ -1,6 +1,6 @@
 //! The simulator's packets as the driver sees them.
 
-use super::driver::{AckPacket, Rides};
+use super::driver::{AckPacket, FlowTimestamps, Rides};
 use crate::FlowKey;
 use crate::packet::{Packet, Transport};
 use crate::wire;
@@ -23,5 +23,11 @@ impl AckPacket for Packet {
 
     fn flow_key(&self) -> FlowKey {
         Packet::flow_key(self)
+    }
+
+    fn timestamps(&self) -> Option<FlowTimestamps> {
+        let Transport::Tcp(segment) = &self.transport else { return None };
+        let reverse = FlowKey::simulated(self.flow, self.destination);
+        segment.timestamps.map(|timestamps| FlowTimestamps { reverse, timestamps })
     }
 }

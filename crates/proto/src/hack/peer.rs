@@ -7,6 +7,7 @@ use tacit_rohc::hack::RETAINED_ACKS;
 use super::codec::{Decoder, Encoder};
 use super::counters::FlowCounters;
 use super::driver::{AckPacket, Config};
+use super::echoes::Echoes;
 use crate::FlowKey;
 use crate::units::{Duration, Instant};
 
@@ -17,6 +18,8 @@ pub(super) struct Peer<P> {
     pub decoder: Decoder,
     /// The last PPDU said that more data follows.
     pub more_data: bool,
+    /// Which ACKs the peer's hosts have not echoed; of the timestamp variant alone.
+    pub echoes: Echoes,
     /// Behind packets of their flow that are queued or in the air, to be compressed once those arrived; or beyond what
     /// may be unproven, once some of that is proven. In the order they came, with the time.
     pub postponed: VecDeque<(Instant, P)>,
@@ -68,6 +71,7 @@ impl<P: AckPacket> Peer<P> {
             encoder: Encoder::new(config.coding, config.appended_limit),
             decoder: Decoder::new(),
             more_data: false,
+            echoes: Echoes::default(),
             postponed: VecDeque::new(),
             building: Vec::new(),
             building_since: Instant::ZERO,

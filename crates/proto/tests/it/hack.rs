@@ -306,6 +306,109 @@ fn with_the_timer_an_ack_waits_that_long_whatever_the_peer_says() {
     assert_eq!(client.queued, [ack(1)]);
 }
 
+/// A data segment of the download that echoes the ACK with this number.
+fn data(echo: u32) -> Packet {
+    let segment = Segment {
+        flags: Flags::ACK,
+        payload_len: 1448,
+        timestamps: Some(Timestamps { value: 1_000 + echo, echo_reply: echo }),
+        ..Segment::default()
+    };
+    let (source, destination) = (HostId(0), HostId(2));
+    Packet { source, destination, transport: Transport::Tcp(segment), ..ack(0) }
+}
+
+/// A client whose ACK 0 of 0 ms was echoed after 40 ms. It sent ACKs 20 and 40 as packets, at 20 and at 40 ms.
+fn with_an_echo_of_40_ms() -> Client {
+    let mut client = Client::new(Variant::TimestampEcho);
+    for number in [20, 40] {
+        let now = at(u64::from(number) * 1_000);
+        client.sends(now, ack(number));
+        client.driver.handle_settled(now, 0, &ack(number), true);
+    }
+    client.driver.handle_incoming(at(40_000), 0, &data(0));
+    client.act();
+    assert_eq!(client.queued, [ack(20), ack(40)], "nothing is known yet of how long echoes take");
+    client.queued.clear();
+    client
+}
+
+/// Section 5: that ACK 20 was not echoed says that its data is still to come, whatever the peer's More Data says.
+#[test]
+fn an_ack_waits_for_the_data_that_one_before_it_provoked() {
+    let mut client = with_an_echo_of_40_ms();
+    client.sends(at(41_000), ack(41));
+    client.waits(at(60_000));
+    assert_eq!(client.queued, []);
+    assert!(client.hears_at(at(60_000), false) > 0, "it rides on the Block Ack of that data");
+    client.driver.handle_incoming(at(60_000), 0, &data(20));
+    client.act();
+    client.sends(at(60_100), ack(60));
+    client.waits(at(79_000));
+    assert_eq!(client.queued, [], "that of ACK 40 comes in 20 ms");
+}
+
+#[test]
+fn with_echoes_more_data_is_believed_as_before() {
+    let mut client = with_an_echo_of_40_ms();
+    client.driver.handle_incoming(at(41_000), 0, &data(40));
+    client.hears_at(at(41_000), true);
+    client.sends(at(41_000), ack(41));
+    assert_eq!(client.queued, [], "all are echoed, and more is announced");
+    client.hears_at(at(41_050), false);
+    assert_eq!(client.queued, [ack(41)]);
+}
+
+/// A sender in slow start waits for this ACK: the next data is a whole round trip away.
+#[test]
+fn an_ack_does_not_wait_for_data_that_is_far_away() {
+    let mut client = with_an_echo_of_40_ms();
+    client.driver.handle_incoming(at(41_000), 0, &data(40));
+    client.sends(at(41_000), ack(41));
+    assert_eq!(client.queued, [ack(41)], "all are echoed");
+    client.driver.handle_settled(at(42_000), 0, &ack(41), true);
+    client.sends(at(43_000), ack(43));
+    assert_eq!(client.queued, [ack(41), ack(43)], "ACK 41 is echoed in 39 ms");
+}
+
+#[test]
+fn what_waits_goes_as_packets_when_the_last_echo_arrives() {
+    let mut client = with_an_echo_of_40_ms();
+    client.sends(at(41_000), ack(41));
+    client.driver.handle_incoming(at(60_000), 0, &data(20));
+    client.act();
+    assert_eq!(client.queued, [], "ACK 40 is to be echoed");
+    client.driver.handle_incoming(at(60_500), 0, &data(40));
+    client.act();
+    assert_eq!(client.queued, [ack(41)], "and now is");
+}
+
+#[test]
+fn an_echo_of_another_flow_proves_nothing() {
+    let mut client = with_an_echo_of_40_ms();
+    client.driver.handle_incoming(at(41_000), 0, &Packet { flow: FlowId(7), ..data(40) });
+    client.act();
+    client.sends(at(42_000), ack(42));
+    assert_eq!(client.queued, []);
+    // Timestamps are a circle (RFC 7323 section 5.2): this one is newer than 40.
+    client.driver.handle_incoming(at(43_000), 0, &data(0x7000_0000));
+    client.act();
+    assert_eq!(client.queued, [ack(42)]);
+}
+
+/// The last ACK of a flow provokes nothing.
+#[test]
+fn data_that_never_comes_is_waited_for_half_as_long_as_an_echo_takes() {
+    let mut client = with_an_echo_of_40_ms();
+    client.sends(at(59_000), ack(59));
+    client.waits(at(78_999));
+    assert_eq!(client.queued, []);
+    client.waits(at(79_000));
+    assert_eq!(client.queued, [ack(59)]);
+    client.sends(at(81_000), ack(81));
+    assert_eq!(client.queued, [ack(59), ack(81)], "that of ACK 20 was due at 60 ms and is not believed in");
+}
+
 #[test]
 fn opportunistic_acks_are_queued_too_and_taken_back_when_they_rode() {
     let mut client = Client::new(Variant::Opportunistic);

@@ -12,6 +12,7 @@ use tacit_proto::units::Bytes;
 const VARIANTS: &[(&str, Option<HackVariant>)] = &[
     ("stock", None),
     ("more-data", Some(HackVariant::MoreData)),
+    ("timestamp-echo", Some(HackVariant::TimestampEcho)),
     ("opportunistic", Some(HackVariant::Opportunistic)),
     ("timer", Some(HackVariant::Timer)),
 ];
@@ -40,8 +41,9 @@ pub(crate) const HACK: Keys<HackPlan> = &[
         name: "variant",
         kind: Choice(VARIANTS),
         usual: Usual::Field,
-        meaning: "when ACKs wait for a link-layer ACK: never; while the last PPDU announced more data; never, but \
-                  each is queued as a packet too, and the first opportunity counts; or for a fixed time",
+        meaning: "when ACKs wait for a link-layer ACK: never; while the last PPDU announced more data; then, and \
+                  while TCP timestamps say that data is about to come; never, but each is queued as a packet too, and \
+                  the first opportunity counts; or for a fixed time",
         of: |hack| &mut hack.variant,
     },
     &Hack {

@@ -46,8 +46,8 @@ impl<P: Carried> HackDriver<P> {
     }
 
     /// `packet` arrived from `from` as it is.
-    pub fn incoming(&mut self, from: FunctionId, packet: &P) {
-        self.driver.handle_incoming(self.peers.index(from), packet);
+    pub fn incoming(&mut self, now: Instant, from: FunctionId, packet: &P) {
+        self.driver.handle_incoming(now, self.peers.index(from), packet);
     }
 
     /// The NIC has something to tell.

@@ -76,7 +76,7 @@ impl<P: Carried> StationDriver<P> {
         match self {
             Self::Stock | Self::AckHold(_) => Some(packet),
             Self::Hack(hack) => {
-                hack.incoming(from, &packet);
+                hack.incoming(now, from, &packet);
                 Some(packet)
             }
             Self::FastAck(agent) => agent.uplink(now, packet),
