@@ -133,6 +133,12 @@ impl Copa {
         if up && app_limited {
             return;
         }
+        // A velocity gained on the way up must not be spent on the way down: the turn counts when it is wanted, not when a
+        // round has shown it (mvfst resets it there, too).
+        let wanted = if up { Direction::Up } else { Direction::Down };
+        if self.velocity > 1 && wanted != self.direction {
+            (self.direction, self.velocity, self.steady_rounds) = (wanted, 1, 0);
+        }
         // v / (delta * cwnd) segments for each segment.
         let step = i128::from(self.velocity * self.inverse_delta) * i128::from(acked * window.mss);
         self.credit += if up { step } else { -step };
