@@ -89,3 +89,8 @@ pub use identity::{Identity, IdentityError, ParsePublicKeyError, PublicKey};
 pub use qlog::Qlog;
 pub use stats::ConnectionStats;
 pub use stream::{RecvStream, SendStream};
+
+/// Tests the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
