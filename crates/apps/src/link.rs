@@ -53,7 +53,7 @@ pub fn keep(
         loop {
             let why = connection.closed().await;
             sender.send_replace(None);
-            let why = NodeError::of_connection(&name, identity.public(), why);
+            let why = NodeError::of_connection(&name, identity.public_key(), why);
             if is_final(&why) {
                 return why;
             }

@@ -16,7 +16,7 @@ use hyper::server::conn::http1::Builder;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tacit_tack::{Histogram, Metrics};
+use tacit_tack::metrics::{Histogram, Metrics};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
@@ -93,12 +93,12 @@ impl Page {
         self.gauge("tack_connections", "Open connections.", metrics.connections_open);
         self.gauge("tack_handshakes", "Half-open handshakes.", metrics.handshakes_open);
         self.gauge("tack_streams", "Open streams.", metrics.streams_open);
-        self.gauge("tack_in_flight_bytes", "Data in flight.", metrics.octets_in_flight);
-        self.gauge("tack_unread_bytes", "Received data that waits for readers.", metrics.octets_unread);
-        let most = metrics.octets_unread_max;
+        self.gauge("tack_in_flight_bytes", "Data in flight.", metrics.bytes_in_flight);
+        self.gauge("tack_unread_bytes", "Received data that waits for readers.", metrics.bytes_unread);
+        let most = metrics.bytes_unread_max;
         self.gauge("tack_unread_bytes_max", "Bound of the data that waits for readers.", most);
-        self.gauge("tack_held_bytes", "Memory of stream buffers.", metrics.octets_held);
-        self.gauge("tack_held_bytes_max", "Bound of the memory of stream buffers.", metrics.octets_held_max);
+        self.gauge("tack_held_bytes", "Memory of stream buffers.", metrics.bytes_held);
+        self.gauge("tack_held_bytes_max", "Bound of the memory of stream buffers.", metrics.bytes_held_max);
         let given_up = counters.streams_given_up;
         self.counter("tack_streams_given_up_total", "Streams reset for lack of memory.", given_up);
         let made = counters.connections_made;
@@ -149,7 +149,7 @@ impl Page {
         let way = "direction";
         let datagrams = both(counters.datagrams_sent, counters.datagrams_received);
         self.counters("udp_datagrams_total", "UDP datagrams.", way, &datagrams);
-        let octets = both(counters.octets_sent, counters.octets_received);
+        let octets = both(counters.bytes_sent, counters.bytes_received);
         self.counters("udp_bytes_total", "UDP payload.", way, &octets);
         let dropped = [
             ("strange", counters.datagrams_strange),
@@ -170,7 +170,7 @@ impl Page {
         self.counter("tack_packets_retransmitted_total", "Packets that retransmit data.", again);
         self.counter("tack_loss_episodes_total", "Round trips with losses.", totals.loss_episodes);
         self.counter("tack_timeouts_total", "Probe timeouts.", totals.timeouts);
-        let delivered = both(totals.octets_sent, totals.octets_delivered);
+        let delivered = both(totals.bytes_sent, totals.bytes_delivered);
         self.counters(
             "tack_data_bytes_total",
             "Data sent, retransmissions included; data delivered.",

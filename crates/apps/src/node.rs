@@ -5,7 +5,8 @@ use std::net::SocketAddr;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use tacit_tack::{Clients, Config, Connection, ConnectionError, Endpoint, Identity, PublicKey, race};
+use tacit_tack::happy_eyeballs::{local_for, race};
+use tacit_tack::{Config, Connection, ConnectionError, Endpoint, Identity, PublicKey};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
@@ -62,8 +63,8 @@ impl NodeError {
     /// Why the server `name` is not connected to, or no more, by the user with `key`.
     pub fn of_connection(name: &str, key: PublicKey, source: ConnectionError) -> Self {
         match source {
-            ConnectionError::Closed { text, .. } if !text.is_empty() => {
-                Self::Refused { name: name.to_owned(), text, key }
+            ConnectionError::ApplicationClosed { reason, .. } if !reason.is_empty() => {
+                Self::Refused { name: name.to_owned(), text: reason, key }
             }
             source => Self::Connection { name: name.to_owned(), source },
         }
@@ -86,7 +87,7 @@ pub struct Node {
 }
 
 impl Node {
-    /// Listens at `address` for the clients that `clients` says.
+    /// Listens at `address` for clients whose key `authorize` accepts.
     ///
     /// # Errors
     /// Where the address is taken, or the system gives no socket or thread.
@@ -94,14 +95,14 @@ impl Node {
         address: SocketAddr,
         identity: Identity,
         config: Config,
-        clients: Clients,
+        authorize: impl Fn(&PublicKey) -> bool + Send + Sync + 'static,
     ) -> Result<Self, NodeError> {
-        Self::start(move || Endpoint::server(address, identity, config, clients))
+        Self::start(move || Endpoint::server(address, identity, config, authorize))
             .map_err(|source| NodeError::Io { what: format!("cannot listen on {address}"), source })
     }
 
     fn client(remote: SocketAddr, identity: Identity, config: Config) -> Result<Self, NodeError> {
-        Self::start(move || Endpoint::client(remote, identity, config))
+        Self::start(move || Endpoint::client(local_for(remote), identity, config))
             .map_err(|source| NodeError::Io { what: format!("no socket to {remote}"), source })
     }
 
@@ -159,7 +160,7 @@ pub async fn connect(
         Reached::Connection(connection) => return Ok((node, connection)),
         Reached::Key(key) => key,
     };
-    if key != identity.public() {
+    if key != identity.public_key() {
         store.judge(name, key, || ask(key))?;
     }
     let connection = connect_as(&node, identity, name, address, key).await?;
@@ -192,7 +193,7 @@ async fn reach(
 ) -> Result<(Node, SocketAddr, Reached), NodeError> {
     let addresses = tokio::net::lookup_host(name).await;
     let addresses = addresses.map_err(|source| NodeError::Resolve { name: name.to_owned(), source })?;
-    let failed = |source| NodeError::of_connection(name, identity.public(), source);
+    let failed = |source| NodeError::of_connection(name, identity.public_key(), source);
     let reached = race(addresses, async |address| {
         let node = Node::client(address, identity.clone(), config.clone())?;
         let reached = match known {
@@ -203,9 +204,9 @@ async fn reach(
                 };
                 there.map(Reached::Connection).or_else(|error| found(&error).map(Reached::Key).ok_or(error))
             }),
-            None => {
-                timeout(CONNECT_TIMEOUT, node.endpoint.learn(address)).await.map(|key| key.map(Reached::Key))
-            }
+            None => timeout(CONNECT_TIMEOUT, node.endpoint.server_key(address))
+                .await
+                .map(|key| key.map(Reached::Key)),
         };
         let reached = reached.unwrap_or(Err(ConnectionError::TimedOut)).map_err(failed)?;
         Ok((node, address, reached))
@@ -228,5 +229,5 @@ async fn connect_as(
 ) -> Result<Connection, NodeError> {
     let connection = timeout(CONNECT_TIMEOUT, node.endpoint.connect(address, key)).await;
     let connection = connection.unwrap_or(Err(ConnectionError::TimedOut));
-    connection.map_err(|source| NodeError::of_connection(name, identity.public(), source))
+    connection.map_err(|source| NodeError::of_connection(name, identity.public_key(), source))
 }

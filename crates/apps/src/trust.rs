@@ -343,7 +343,7 @@ mod tests {
         assert!(matches!(store.read_identity(), Err(TrustError::NoIdentity(_))));
         let made = store.make_identity().unwrap();
         assert!(matches!(store.make_identity(), Err(TrustError::Exists(_))));
-        assert_eq!(store.read_identity().unwrap().public(), made.public());
+        assert_eq!(store.read_identity().unwrap().public_key(), made.public_key());
         assert_eq!(fs::read_dir(store.identity().parent().unwrap()).unwrap().count(), 1, "nothing is left");
         for mode in [0o640, 0o604] {
             fs::set_permissions(store.identity(), Permissions::from_mode(mode)).unwrap();

@@ -1,9 +1,9 @@
 //! TACK.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
+use tacit_tack::happy_eyeballs::local_for;
 use tacit_tack::{Config, Connection, Endpoint, Identity, PublicKey};
 
 use crate::stack::{Dial, Link, Listen, Packets, Pair, Settings};
@@ -16,21 +16,24 @@ pub struct Client {
     key: PublicKey,
 }
 
+/// Connections that a server takes at least: the endpoint's default.
+const MIN_CONNECTIONS: usize = 4096;
+
 /// The endpoint's own, with room for as many connections as are asked for.
 fn config(settings: &Settings) -> Config {
     let mut config = Config::default();
-    config.max_connections = config.max_connections.max(settings.connections + 1);
+    config.max_connections(MIN_CONNECTIONS.max(settings.connections + 1));
     config
 }
 
 pub fn listen(address: SocketAddr, settings: &Settings) -> Result<Server> {
-    let endpoint = Endpoint::server(address, Identity::generate(), config(settings), Arc::new(|_| true))?;
+    let endpoint = Endpoint::server(address, Identity::generate(), config(settings), |_| true)?;
     Ok(Server(endpoint))
 }
 
 pub async fn dial(server: SocketAddr, settings: &Settings) -> Result<Client> {
-    let endpoint = Endpoint::client(server, Identity::generate(), config(settings))?;
-    let key = endpoint.learn(server).await?;
+    let endpoint = Endpoint::client(local_for(server), Identity::generate(), config(settings))?;
+    let key = endpoint.server_key(server).await?;
     Ok(Client { endpoint, server, key })
 }
 
@@ -56,12 +59,12 @@ impl Dial for Client {
 
 impl Link for Connection {
     async fn open(&mut self) -> Result<Pair> {
-        let (write, read) = Self::open(self).await?;
+        let (write, read) = self.open_bi().await?;
         Ok((Box::new(write), Box::new(read)))
     }
 
     async fn accept(&mut self) -> Option<Pair> {
-        let (write, read) = Self::accept(self).await.ok()?;
+        let (write, read) = self.accept_bi().await.ok()?;
         Some((Box::new(write), Box::new(read)))
     }
 

@@ -26,3 +26,8 @@ pub mod wire;
 pub use endpoint::Endpoint;
 pub use flow_key::FlowKey;
 pub use packet::{Packet, Transport};
+
+/// Tests the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,10 +1,12 @@
 //! A socket and its connections, for tokio.
 
+use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::num::NonZeroU16;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use tacit_proto::tack::packet::StreamId;
@@ -14,14 +16,15 @@ use tokio::sync::Notify;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::driver;
-use crate::error::{ConnectionError, DatagramError};
-use crate::eyeballs::race;
+use crate::error::{ConnectionError, SendDatagramError};
+use crate::happy_eyeballs::{local_for, race};
 use crate::hub::{Clients, Hub};
 use crate::identity::{Identity, PublicKey};
 use crate::memory::Memory;
 use crate::metrics::{Counters, Metrics};
 use crate::session::{Bells, Expect, Session};
 use crate::shard::Shard;
+use crate::stats::ConnectionStats;
 use crate::stream::{RecvStream, SendStream};
 
 /// State shared by a socket of an endpoint, its connections and their streams.
@@ -50,7 +53,8 @@ impl Shared {
 
 /// A UDP address that opens and accepts connections.
 ///
-/// Clones share the endpoint. Its sockets are closed when all clones, connections and streams are dropped.
+/// Clones share the endpoint. Its sockets are closed when all clones, connections and streams are dropped. All methods that
+/// make an endpoint need a tokio runtime with I/O and time.
 #[derive(Clone)]
 pub struct Endpoint {
     /// One at least.
@@ -60,26 +64,28 @@ pub struct Endpoint {
     local: SocketAddr,
 }
 
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Endpoint").field("local_addr", &self.local).finish_non_exhaustive()
+    }
+}
+
 impl Endpoint {
-    /// An endpoint that opens connections, on any port, with the address family of `remote`.
+    /// An endpoint that opens connections, bound to `local`. For any port, and the address that routing chooses, that is
+    /// `0.0.0.0:0` for servers with IPv4 addresses, and `[::]:0` for those with IPv6 addresses.
     ///
     /// # Errors
-    /// If the system refuses a socket.
+    /// If the address is in use, or the system refuses a socket.
     ///
     /// # Panics
     /// Outside a tokio runtime.
-    pub fn client(remote: SocketAddr, identity: Identity, config: Config) -> io::Result<Self> {
-        let any: SocketAddr = if remote.is_ipv4() {
-            (std::net::Ipv4Addr::UNSPECIFIED, 0).into()
-        } else {
-            (std::net::Ipv6Addr::UNSPECIFIED, 0).into()
-        };
+    pub fn client(local: SocketAddr, identity: Identity, config: Config) -> io::Result<Self> {
         let config = Config { shards: NonZeroU16::MIN, ..config };
-        Self::bind(any, identity, config, None)
+        Self::bind(local, identity, config, None)
     }
 
-    /// An endpoint at `address` that also accepts connections. `clients` decides about each client after it has proved its
-    /// key, and must not block.
+    /// An endpoint bound to `local` that also accepts connections. `authorize` decides about each client, by the public key that
+    /// the client has proved to have. It must not block.
     ///
     /// # Errors
     /// If the address is in use, or the system refuses a socket.
@@ -87,12 +93,12 @@ impl Endpoint {
     /// # Panics
     /// Outside a tokio runtime.
     pub fn server(
-        address: SocketAddr,
+        local: SocketAddr,
         identity: Identity,
         config: Config,
-        clients: Clients,
+        authorize: impl Fn(&PublicKey) -> bool + Send + Sync + 'static,
     ) -> io::Result<Self> {
-        Self::bind(address, identity, config, Some(clients))
+        Self::bind(local, identity, config, Some(Arc::new(authorize)))
     }
 
     fn bind(
@@ -139,14 +145,14 @@ impl Endpoint {
         &self.shards[0]
     }
 
-    /// The local address of the socket.
+    /// The local address.
     pub fn local_addr(&self) -> SocketAddr {
         self.local
     }
 
     /// Opens a connection to a server with one or several addresses, such as `("box.example.org", 4433)` or a slice, and
     /// returns it with its new endpoint. Addresses are tried by Happy Eyeballs (RFC 8305), each from a socket of its own:
-    /// families in turn, 250 ms apart. The system's resolver waits for both families.
+    /// families in turn, 250 ms apart. The name is resolved for both families first.
     ///
     /// # Errors
     /// If the name has no address, or no attempt succeeds: the first error other than a timeout.
@@ -162,7 +168,7 @@ impl Endpoint {
         let addresses = lookup_host(name).await;
         let addresses = addresses.map_err(|error| ConnectionError::NoAddress(error.to_string()))?;
         let reached = race(addresses, async |remote| {
-            let endpoint = Self::client(remote, identity.clone(), config.clone());
+            let endpoint = Self::client(local_for(remote), identity.clone(), config.clone());
             let endpoint = endpoint.map_err(|error| ConnectionError::Endpoint(error.to_string()))?;
             let connection = endpoint.connect(remote, server).await?;
             Ok((endpoint, connection))
@@ -192,11 +198,12 @@ impl Endpoint {
         Ok(connection)
     }
 
-    /// Asks the server at `remote` for its public key, without revealing this end's key.
+    /// Asks the server at `remote` for its public key, and does not reveal this end's key. Nothing vouches for the answer: compare
+    /// it with a key from another source, or remember it, as ssh does.
     ///
     /// # Errors
     /// If the server does not answer.
-    pub async fn learn(&self, remote: SocketAddr) -> Result<PublicKey, ConnectionError> {
+    pub async fn server_key(&self, remote: SocketAddr) -> Result<PublicKey, ConnectionError> {
         let connection = self.begin(remote, Expect::Learn)?;
         connection
             .wait(
@@ -212,8 +219,8 @@ impl Endpoint {
     fn begin(&self, remote: SocketAddr, expect: Expect) -> Result<Connection, ConnectionError> {
         let shared = self.first();
         let mut hub = shared.hub();
-        if let Some(error) = &hub.failed {
-            return Err(error.clone());
+        if let Some(error) = hub.ended() {
+            return Err(error);
         }
         let id = hub.connect(shared.clock.now(), remote, expect);
         let connection = Connection::new(shared, &hub, id);
@@ -222,7 +229,9 @@ impl Endpoint {
         connection
     }
 
-    /// Accepts the next connection; `None` after the endpoint has failed.
+    /// Accepts the next connection; `None` after the endpoint was closed or its socket failed.
+    ///
+    /// Cancel safe: a connection that was not returned is returned by the next call.
     pub async fn accept(&self) -> Option<Connection> {
         loop {
             let mut told = pin!(self.first().accept.notified());
@@ -232,7 +241,7 @@ impl Endpoint {
                 if let Some(id) = hub.accept() {
                     return Connection::new(shared, &hub, id).ok();
                 }
-                if hub.failed.is_some() {
+                if hub.ended().is_some() {
                     return None;
                 }
             }
@@ -240,14 +249,27 @@ impl Endpoint {
         }
     }
 
-    /// Waits until all connections are gone. A closed connection lingers for a while to answer its peer.
+    /// Closes all connections, as [`Connection::close`] does, and accepts and opens no more.
+    ///
+    /// [`wait_idle`](Self::wait_idle) waits until the peers have been told.
+    pub fn close(&self, code: u32, reason: &str) {
+        for shared in self.shards.iter() {
+            shared.hub().close(code, reason);
+            shared.work.notify_one();
+        }
+        let first = self.first();
+        first.accept.notify_waiters();
+        first.gone.notify_waiters();
+    }
+
+    /// Waits until no connection is open, and what their ends have to tell the peers was sent.
     pub async fn wait_idle(&self) {
         loop {
             let mut told = pin!(self.first().gone.notified());
             told.as_mut().enable();
             let is_idle = |shared: &Arc<Shared>| {
                 let hub = shared.hub();
-                hub.len() == 0 || hub.failed.is_some()
+                hub.is_idle() || hub.failed.is_some()
             };
             if self.shards.iter().all(is_idle) {
                 return;
@@ -256,13 +278,13 @@ impl Endpoint {
         }
     }
 
-    /// The counters so far.
+    /// Counters since the endpoint was made. Cheaper than [`metrics`](Self::metrics).
     pub fn counters(&self) -> Counters {
         let counters = self.shards.iter().map(|shared| shared.hub().counters);
         counters.fold(Counters::default(), |sum, counters| sum.plus(&counters))
     }
 
-    /// Counters and current readings.
+    /// Counters and current readings, of the endpoint and the sums of its connections.
     pub fn metrics(&self) -> Metrics {
         let of = |shared: &Arc<Shared>| Metrics { socket_buffers: shared.buffers, ..shared.hub().metrics() };
         let mut metrics = of(self.first());
@@ -270,24 +292,19 @@ impl Endpoint {
         metrics
     }
 
-    /// Number of connections, handshakes included.
-    pub fn connections(&self) -> usize {
+    /// Number of connections, handshakes and closed ones with handles included.
+    pub fn open_connections(&self) -> usize {
         self.shards.iter().map(|shared| shared.hub().len()).sum()
-    }
-
-    /// Largest number of datagrams per system call (GSO).
-    pub fn max_gso(&self) -> usize {
-        self.first().max_gso
     }
 }
 
-/// What is said of several failures: the first that is more than silence.
+/// Of several failures the first that is no timeout.
 fn most_telling(failures: Vec<ConnectionError>) -> ConnectionError {
     if failures.is_empty() {
-        return ConnectionError::NoAddress("the name stands for none".to_owned());
+        return ConnectionError::NoAddress("the name has none".to_owned());
     }
-    let told = failures.into_iter().find(|failure| *failure != ConnectionError::TimedOut);
-    told.unwrap_or(ConnectionError::TimedOut)
+    let error = failures.into_iter().find(|failure| *failure != ConnectionError::TimedOut);
+    error.unwrap_or(ConnectionError::TimedOut)
 }
 
 /// Keeps a session alive: dropping the last handle closes the connection.
@@ -317,18 +334,32 @@ impl Drop for Handle {
     }
 }
 
-/// A connection to a peer. Clones share it; it is closed when all clones and streams are dropped.
+/// A connection to a peer.
+///
+/// Clones share it. When all clones and streams are dropped it is closed with code 0.
 #[derive(Clone)]
 pub struct Connection {
     handle: Arc<Handle>,
     peer: Option<PublicKey>,
+    /// The peer's address when the connection was made.
+    remote: SocketAddr,
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection")
+            .field("id", &self.handle.id)
+            .field("remote_address", &self.remote_address())
+            .field("peer", &self.peer)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Connection {
     fn new(shared: &Arc<Shared>, hub: &Hub, id: u32) -> Result<Self, ConnectionError> {
-        let session = hub.look(id).ok_or(ConnectionError::ClosedHere)?;
-        let (bells, peer) = (session.bells.clone(), session.peer());
-        Ok(Self { handle: Arc::new(Handle { shared: shared.clone(), id, bells }), peer })
+        let session = hub.look(id).ok_or(ConnectionError::LocallyClosed)?;
+        let (bells, peer, remote) = (session.bells.clone(), session.peer(), session.remote());
+        Ok(Self { handle: Arc::new(Handle { shared: shared.clone(), id, bells }), peer, remote })
     }
 
     /// Waits until `ready` gives something, and asks it again whenever the bell rings.
@@ -341,7 +372,7 @@ impl Connection {
             let mut told = pin!(bell(&self.handle.bells).notified());
             told.as_mut().enable();
             match self.handle.with(&mut ready) {
-                None => return Err(ConnectionError::ClosedHere),
+                None => return Err(ConnectionError::LocallyClosed),
                 Some(Err(error)) => return Err(error),
                 Some(Ok(Some(found))) => return Ok(found),
                 Some(Ok(None)) => told.await,
@@ -353,48 +384,51 @@ impl Connection {
         (SendStream::new(self.handle.clone(), id), RecvStream::new(self.handle.clone(), id))
     }
 
-    /// Opens a bidirectional stream. Waits while the peer's stream limit is reached. The peer accepts it after the first bytes.
+    /// Opens a bidirectional stream. Waits while the peer's limit of streams is reached. The peer accepts it once the first bytes
+    /// or the end have arrived.
     ///
     /// # Errors
     /// If the connection has ended.
-    pub async fn open(&self) -> Result<(SendStream, RecvStream), ConnectionError> {
+    pub async fn open_bi(&self) -> Result<(SendStream, RecvStream), ConnectionError> {
         let id = self.wait(|bells| &bells.open, Session::open).await?;
         Ok(self.streams(id))
     }
 
     /// Accepts the next stream that the peer opened.
     ///
+    /// Cancel safe: a stream that was not returned is returned by the next call.
+    ///
     /// # Errors
-    /// If the connection has ended.
-    pub async fn accept(&self) -> Result<(SendStream, RecvStream), ConnectionError> {
+    /// If the connection has ended and all streams from before were accepted.
+    pub async fn accept_bi(&self) -> Result<(SendStream, RecvStream), ConnectionError> {
         let id = self.wait(|bells| &bells.accept, Session::next_opened).await?;
         Ok(self.streams(id))
     }
 
-    /// Sends an unreliable datagram, without waiting. If too many wait, the oldest is dropped.
+    /// Sends an unreliable datagram, and does not wait. If too many are queued, the oldest is dropped.
     ///
     /// # Errors
-    /// If it is too long for a packet, or the connection has ended.
-    pub fn send_datagram(&self, octets: Bytes) -> Result<(), DatagramError> {
+    /// If it does not fit a packet ([`max_datagram_size`](Self::max_datagram_size)), or the connection has ended.
+    pub fn send_datagram(&self, data: Bytes) -> Result<(), SendDatagramError> {
         self.handle
-            .with(|session| session.send_datagram(octets))
-            .unwrap_or(Err(ConnectionError::ClosedHere.into()))
+            .with(|session| session.send_datagram(data))
+            .unwrap_or(Err(ConnectionError::LocallyClosed.into()))
     }
 
-    /// Size of the largest datagram that fits a packet now, in bytes.
-    pub fn max_datagram(&self) -> usize {
+    /// Size of the largest datagram that fits a packet now, in bytes. It grows when path MTU discovery succeeds.
+    pub fn max_datagram_size(&self) -> usize {
         self.handle.with(|session| session.max_datagram()).unwrap_or(0)
     }
 
-    /// Receives the next datagram.
+    /// Receives the next datagram. If datagrams arrive faster than they are read, the oldest of 256 is dropped.
     ///
     /// # Errors
-    /// If the connection has ended.
-    pub async fn receive_datagram(&self) -> Result<Bytes, ConnectionError> {
+    /// If the connection has ended and all datagrams from before were read.
+    pub async fn read_datagram(&self) -> Result<Bytes, ConnectionError> {
         self.wait(|bells| &bells.datagram, Session::next_datagram).await
     }
 
-    /// The public key that the peer has proved.
+    /// The public key that the peer has proved to have.
     ///
     /// # Panics
     /// Never: a connection exists only after the proof.
@@ -403,18 +437,26 @@ impl Connection {
         self.peer.or_else(now).expect("the peer proved its key before there was a connection")
     }
 
-    /// The peer's current address.
-    pub fn remote_address(&self) -> Option<SocketAddr> {
-        self.handle.with(|session| session.remote())
+    /// The peer's address, which changes when a client moves to another network.
+    pub fn remote_address(&self) -> SocketAddr {
+        self.handle.with(|session| session.remote()).unwrap_or(self.remote)
+    }
+
+    /// Smoothed round-trip time; `None` before the first measurement.
+    pub fn rtt(&self) -> Option<Duration> {
+        self.stats().rtt
     }
 
     /// Counters and current readings of the connection.
-    pub fn stats(&self) -> tacit_proto::transport::Stats {
-        self.handle.with(|session| session.stats()).unwrap_or_default()
+    pub fn stats(&self) -> ConnectionStats {
+        self.handle.with(|session| session.connection_stats()).unwrap_or_default()
     }
 
-    /// Closes the connection at once. The peer gets `code` and the first 64 bytes of `reason`. Data that has not arrived is
-    /// lost: wait for the peer's confirmation first.
+    /// Closes the connection at once. The peer gets `code` and the first 64 bytes of `reason`
+    /// ([`ApplicationClosed`](ConnectionError::ApplicationClosed)).
+    ///
+    /// Data that has not arrived is lost. To deliver all of it, wait for the peer's confirmation, for example with
+    /// [`SendStream::finished`], or let the peer close.
     pub fn close(&self, code: u32, reason: &str) {
         self.handle.with(|session| session.close(code, reason));
     }
@@ -422,6 +464,11 @@ impl Connection {
     /// Waits until the connection has ended, and returns the reason.
     pub async fn closed(&self) -> ConnectionError {
         let ended = self.wait(|bells| &bells.state, |session| session.alive().map(|()| None::<()>)).await;
-        ended.err().unwrap_or(ConnectionError::ClosedHere)
+        ended.err().unwrap_or(ConnectionError::LocallyClosed)
+    }
+
+    /// The reason why the connection ended; `None` while it is open.
+    pub fn close_reason(&self) -> Option<ConnectionError> {
+        self.handle.with(|session| session.end().cloned()).unwrap_or(Some(ConnectionError::LocallyClosed))
     }
 }

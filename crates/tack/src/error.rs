@@ -12,12 +12,12 @@ pub enum ConnectionError {
     #[error("the peer does not answer")]
     TimedOut,
     /// The peer's application closed the connection.
-    #[error("the peer ended the connection: {text} (code {code})")]
-    Closed {
+    #[error("the peer closed the connection: {reason} (code {code})")]
+    ApplicationClosed {
         /// Error code.
         code: u32,
         /// Reason, may be empty.
-        text: String,
+        reason: String,
     },
     /// The network reports that nobody listens on the port, and no server answered.
     #[error("nobody listens there: the network refuses the packets, and no server answers")]
@@ -26,14 +26,14 @@ pub enum ConnectionError {
     #[error("the server has no room: {0}")]
     Busy(Busy),
     /// The server was restarted and has lost the connection.
-    #[error("the server has forgotten the connection: it was started again")]
-    Forgotten,
+    #[error("the server was restarted and has lost the connection")]
+    ServerRestarted,
     /// The connection ended without an application's reason: a protocol violation, or a peer that was not ready.
     #[error("the connection was reset")]
     Reset,
-    /// This end closed the connection.
+    /// This end closed the connection or its endpoint.
     #[error("the connection was closed here")]
-    ClosedHere,
+    LocallyClosed,
     /// The peer has another key than expected.
     #[error("the peer has the key {found}, not {expected}")]
     WrongPeer {
@@ -45,8 +45,8 @@ pub enum ConnectionError {
     /// A name has no address.
     #[error("no address: {0}")]
     NoAddress(String),
-    /// The endpoint is gone: its socket failed, or its runtime ended.
-    #[error("the endpoint is gone: {0}")]
+    /// The socket failed, or its runtime ended.
+    #[error("the endpoint failed: {0}")]
     Endpoint(String),
 }
 
@@ -58,7 +58,7 @@ pub enum Busy {
     /// Half-open handshakes.
     #[error("too many connections are being opened")]
     Handshakes = 1,
-    /// Open connections.
+    /// Open connections ([`max_connections`](crate::Config::max_connections)).
     #[error("too many connections are open")]
     Connections = 2,
 }
@@ -70,34 +70,39 @@ impl Busy {
     }
 }
 
-/// The code of a reset for lack of memory.
-pub const NO_MEMORY: u32 = u32::MAX;
-
-/// Why a stream ended.
+/// Why a stream ended early.
+///
+/// [`AsyncRead`](tokio::io::AsyncRead) and [`AsyncWrite`](tokio::io::AsyncWrite) return it inside an [`io::Error`], whose
+/// [`get_ref`](io::Error::get_ref) has it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StreamError {
-    /// The peer aborted its direction.
+    /// The peer aborted its direction, with this code.
     #[error("the peer reset the stream ({})", reason(*.0))]
     Reset(u32),
-    /// The peer reads no more.
+    /// The peer reads no more, with this code.
     #[error("the peer stopped the stream ({})", reason(*.0))]
     Stopped(u32),
-    /// This end reset it: all connections of this endpoint hold as much as [`max_memory`](crate::Config::max_memory) allows, and this
-    /// was the fullest stream of the peer that holds most.
-    #[error("reset for lack of memory: its peer held more than any other")]
-    NoMemory,
-    /// This end has ended it.
-    #[error("the stream was ended here")]
-    Ended,
+    /// This end reset the stream: all connections of the endpoint use as much as [`max_memory`](crate::Config::max_memory) allows,
+    /// and this was the largest stream of the peer that uses most.
+    #[error("the stream was reset for lack of memory: its peer used more than any other")]
+    OutOfMemory,
+    /// This end has finished or reset the stream.
+    #[error("the stream was closed here")]
+    Closed,
     /// The connection ended.
     #[error(transparent)]
     Connection(#[from] ConnectionError),
 }
 
+impl StreamError {
+    /// The code of [`Reset`](Self::Reset) and [`Stopped`](Self::Stopped) from a peer that is out of memory.
+    pub const OUT_OF_MEMORY_CODE: u32 = u32::MAX;
+}
+
 fn reason(code: u32) -> String {
     match code {
-        NO_MEMORY => "it has no memory for what waits".to_owned(),
+        StreamError::OUT_OF_MEMORY_CODE => "it is out of memory".to_owned(),
         code => format!("code {code}"),
     }
 }
@@ -106,24 +111,71 @@ impl From<StreamError> for io::Error {
     fn from(error: StreamError) -> Self {
         let kind = match &error {
             StreamError::Reset(_) => io::ErrorKind::ConnectionReset,
-            StreamError::Stopped(_) | StreamError::Ended => io::ErrorKind::BrokenPipe,
-            StreamError::NoMemory => io::ErrorKind::OutOfMemory,
+            StreamError::Stopped(_) | StreamError::Closed => io::ErrorKind::BrokenPipe,
+            StreamError::OutOfMemory => io::ErrorKind::OutOfMemory,
             StreamError::Connection(ConnectionError::TimedOut) => io::ErrorKind::TimedOut,
             StreamError::Connection(ConnectionError::Unreachable) => io::ErrorKind::ConnectionRefused,
-            StreamError::Connection(ConnectionError::Forgotten) => io::ErrorKind::ConnectionReset,
+            StreamError::Connection(ConnectionError::ServerRestarted) => io::ErrorKind::ConnectionReset,
             StreamError::Connection(_) => io::ErrorKind::ConnectionAborted,
         };
         Self::new(kind, error)
     }
 }
 
+/// Why [`RecvStream::read_exact`](crate::RecvStream::read_exact) failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReadExactError {
+    /// The stream finished after this number of bytes.
+    #[error("the stream finished {0} bytes into the read")]
+    FinishedEarly(usize),
+    /// The stream ended early.
+    #[error(transparent)]
+    Stream(#[from] StreamError),
+}
+
+/// Why [`RecvStream::read_to_end`](crate::RecvStream::read_to_end) failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReadToEndError {
+    /// The stream is longer than the limit, in bytes.
+    #[error("the stream is longer than {0} bytes")]
+    TooLong(usize),
+    /// The stream ended early.
+    #[error(transparent)]
+    Stream(#[from] StreamError),
+}
+
+impl From<ReadExactError> for io::Error {
+    fn from(error: ReadExactError) -> Self {
+        match error {
+            ReadExactError::Stream(error) => error.into(),
+            error @ ReadExactError::FinishedEarly(_) => Self::new(io::ErrorKind::UnexpectedEof, error),
+        }
+    }
+}
+
+impl From<ReadToEndError> for io::Error {
+    fn from(error: ReadToEndError) -> Self {
+        match error {
+            ReadToEndError::Stream(error) => error.into(),
+            error @ ReadToEndError::TooLong(_) => Self::new(io::ErrorKind::InvalidData, error),
+        }
+    }
+}
+
 /// Why a datagram was not accepted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum DatagramError {
+pub enum SendDatagramError {
     /// It does not fit a packet.
-    #[error("a datagram of {0} octets, where {1} fit a packet")]
-    TooLong(usize, usize),
+    #[error("a datagram of {len} bytes, where {max} fit a packet")]
+    TooLarge {
+        /// Its length in bytes.
+        len: usize,
+        /// Length of the longest that fits, in bytes.
+        max: usize,
+    },
     /// The connection ended.
     #[error(transparent)]
     Connection(#[from] ConnectionError),

@@ -48,7 +48,7 @@ fn hub(identity: Identity, clients: Option<Clients>, port: u16) -> Hub {
 impl Pair {
     fn new() -> Self {
         let identity = Identity::generate();
-        let key = identity.public();
+        let key = identity.public_key();
         let mut client = hub(Identity::generate(), None, 1000);
         let server = hub(identity, Some(Arc::new(|_| true)), 2000);
         let client_id = client.connect(Instant::ZERO, address(2), Expect::Key(key));

@@ -34,7 +34,7 @@ const MAX_HALF_OPEN: usize = 1024;
 type Attempt = (SocketAddr, u32, [u8; 32]);
 
 /// Who may connect to a server: what it says of a client's key.
-pub type Clients = Arc<dyn Fn(&PublicKey) -> bool + Send + Sync>;
+pub(crate) type Clients = Arc<dyn Fn(&PublicKey) -> bool + Send + Sync>;
 
 struct Entry {
     session: Session,
@@ -72,10 +72,12 @@ pub(crate) struct Hub {
     pub distributions: Distributions,
     /// Sums of the connections that are gone.
     gone: Totals,
-    /// A connection went.
+    /// A connection ended, or went.
     went: bool,
     /// The socket is gone, and why.
     pub failed: Option<ConnectionError>,
+    /// The user closed the endpoint.
+    is_closed: bool,
 }
 
 /// Four octets from the system.
@@ -118,6 +120,7 @@ impl Hub {
             gone: Totals::default(),
             went: false,
             failed: None,
+            is_closed: false,
         }
     }
 
@@ -179,6 +182,39 @@ impl Hub {
         self.entries.len()
     }
 
+    /// True when no connection is open, and none has anything left to send.
+    pub fn is_idle(&self) -> bool {
+        #[expect(clippy::disallowed_methods, reason = "whether all have ended does not depend on the order")]
+        let mut entries = self.entries.values();
+        !self.has_work() && entries.all(|entry| entry.session.end().is_some())
+    }
+
+    /// The reason why no more connections are opened or accepted.
+    pub fn ended(&self) -> Option<ConnectionError> {
+        self.failed.clone().or(self.is_closed.then_some(ConnectionError::LocallyClosed))
+    }
+
+    /// Closes all connections, and takes no more.
+    pub fn close(&mut self, code: u32, reason: &str) {
+        self.is_closed = true;
+        #[expect(clippy::disallowed_methods, reason = "sorted below")]
+        let mut ids: Vec<u32> = self.entries.keys().copied().collect();
+        ids.sort_unstable();
+        for id in ids {
+            if let Some(entry) = self.entries.get_mut(&id) {
+                entry.announced = true;
+                entry.session.close(code, reason);
+            }
+            self.touch(id);
+        }
+        // Nobody will accept these, so nobody drops their handles.
+        for id in std::mem::take(&mut self.accepted) {
+            if let Some(entry) = self.entries.get_mut(&id) {
+                entry.session.handles = 0;
+            }
+        }
+    }
+
     fn touch(&mut self, id: u32) {
         if let Some(entry) = self.entries.get_mut(&id)
             && !entry.queued
@@ -191,7 +227,7 @@ impl Hub {
     /// A datagram arrived.
     pub fn handle(&mut self, now: Instant, from: SocketAddr, ecn: Ecn, bytes: &mut [u8]) {
         self.counters.datagrams_received += 1;
-        self.counters.octets_received += bytes.len() as u64;
+        self.counters.bytes_received += bytes.len() as u64;
         match bytes.first() {
             Some(&kind::INITIATION) => return self.on_initiation(now, from, bytes),
             Some(&kind::RESET) => return self.on_reset(now, from, bytes),
@@ -287,7 +323,8 @@ impl Hub {
     }
 
     fn on_initiation(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
-        let Some(initiation) = Initiation::of(bytes).filter(|_| self.clients.is_some()) else {
+        let Some(initiation) = Initiation::of(bytes).filter(|_| self.clients.is_some() && !self.is_closed)
+        else {
             self.counters.datagrams_strange += 1;
             return;
         };
@@ -368,7 +405,7 @@ impl Hub {
         let before = into.len();
         let sent = self.next_datagram(now, into)?;
         self.counters.datagrams_sent += 1;
-        self.counters.octets_sent += (into.len() - before) as u64;
+        self.counters.bytes_sent += (into.len() - before) as u64;
         Some(sent)
     }
 
@@ -412,6 +449,7 @@ impl Hub {
             }
             entry.deadline = next;
         }
+        self.went |= entry.session.end().is_some();
         if entry.session.is_gone() {
             if let Some(deadline) = entry.deadline {
                 self.deadlines.remove(&(deadline, id));
@@ -426,7 +464,6 @@ impl Hub {
                 self.memory.change(entry.share, Share::default());
                 self.count(&entry.session);
             }
-            self.went = true;
         }
     }
 
@@ -474,8 +511,8 @@ impl Hub {
         counters.connections_made += 1;
         match session.end() {
             Some(ConnectionError::TimedOut) => counters.ended_silent += 1,
-            Some(ConnectionError::Closed { .. }) => counters.ended_by_peer += 1,
-            Some(ConnectionError::ClosedHere) => counters.ended_here += 1,
+            Some(ConnectionError::ApplicationClosed { .. }) => counters.ended_by_peer += 1,
+            Some(ConnectionError::LocallyClosed) => counters.ended_here += 1,
             _ => counters.ended_broken += 1,
         }
     }
@@ -488,11 +525,11 @@ impl Hub {
             connections_open: 0,
             handshakes_open: self.half_open.len() as u64,
             streams_open: 0,
-            octets_in_flight: 0,
-            octets_unread: 0,
-            octets_unread_max: 0,
-            octets_held: self.memory.held(),
-            octets_held_max: self.config.max_memory.0,
+            bytes_in_flight: 0,
+            bytes_unread: 0,
+            bytes_unread_max: 0,
+            bytes_held: self.memory.held(),
+            bytes_held_max: self.config.max_memory.0,
             rtt_us: self.distributions.rtt_us.clone(),
             rate_bps: self.distributions.rate_bps.clone(),
             socket_buffers: [0; 2],
@@ -505,12 +542,12 @@ impl Hub {
             session.add_to(&mut metrics.totals);
             metrics.counters.paths_changed += session.observer.paths_changed;
             metrics.counters.keys_updated += session.observer.keys_updated;
-            metrics.octets_in_flight += session.stats().bytes_in_flight;
+            metrics.bytes_in_flight += session.stats().bytes_in_flight;
             metrics.counters.connections_made += u64::from(session.is_connected());
             if session.is_connected() && session.alive().is_ok() {
                 metrics.connections_open += 1;
-                metrics.octets_unread += session.unread();
-                metrics.octets_unread_max += self.config.transport.max_unread().0;
+                metrics.bytes_unread += session.unread();
+                metrics.bytes_unread_max += self.config.transport.max_unread().0;
                 metrics.streams_open += session.streams();
             }
         });
@@ -547,7 +584,7 @@ impl Hub {
         !self.accepted.is_empty()
     }
 
-    /// True when a connection went since this was asked last.
+    /// True when a connection ended or went since this was asked last.
     pub fn take_went(&mut self) -> bool {
         std::mem::take(&mut self.went)
     }

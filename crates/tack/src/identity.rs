@@ -51,15 +51,17 @@ impl fmt::Debug for PublicKey {
 
 /// The error for a text that is not a public key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no public key: 52 letters and digits from a to z and 2 to 7 are one")]
-pub struct NoKey;
+#[error("not a public key: a key is 52 characters from a to z and 2 to 7")]
+pub struct ParsePublicKeyError;
 
 impl FromStr for PublicKey {
-    type Err = NoKey;
+    type Err = ParsePublicKeyError;
 
-    fn from_str(text: &str) -> Result<Self, NoKey> {
-        let octets = BASE32_NOPAD.decode(text.trim().to_ascii_uppercase().as_bytes()).map_err(|_| NoKey)?;
-        Self::from_slice(&octets).ok_or(NoKey)
+    fn from_str(text: &str) -> Result<Self, ParsePublicKeyError> {
+        let octets = BASE32_NOPAD
+            .decode(text.trim().to_ascii_uppercase().as_bytes())
+            .map_err(|_| ParsePublicKeyError)?;
+        Self::from_slice(&octets).ok_or(ParsePublicKeyError)
     }
 }
 
@@ -72,13 +74,14 @@ pub struct Identity {
 
 /// Why an identity could not be loaded or saved.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum IdentityError {
     /// The file could not be read or written.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// Others may read the file.
+    /// Other users may read the file, whose mode this is.
     #[error("the private key may be read by others (mode {0:03o}); `chmod 600` it, or make a new one")]
-    Open(u32),
+    ReadableByOthers(u32),
     /// The file holds something else.
     #[error("the file holds no private key")]
     NotAKey,
@@ -127,8 +130,8 @@ impl Identity {
         Ok(file.sync_all()?)
     }
 
-    /// The public key.
-    pub fn public(&self) -> PublicKey {
+    /// The public key, by which peers recognise this end.
+    pub fn public_key(&self) -> PublicKey {
         self.public
     }
 
@@ -157,7 +160,7 @@ fn read_private(path: &Path) -> Result<String, IdentityError> {
         use std::os::unix::fs::MetadataExt;
         let mode = file.metadata()?.mode() & 0o777;
         if mode & 0o077 != 0 {
-            return Err(IdentityError::Open(mode));
+            return Err(IdentityError::ReadableByOthers(mode));
         }
     }
     let mut text = String::new();
@@ -188,20 +191,20 @@ mod tests {
         let identity = Identity::generate();
         identity.save(&path).unwrap();
         let again = Identity::load(&path).unwrap();
-        assert_eq!((again.public(), again.private()), (identity.public(), identity.private()));
+        assert_eq!((again.public_key(), again.private()), (identity.public_key(), identity.private()));
         assert!(matches!(identity.save(&path), Err(IdentityError::Io(_))), "a key is not written over");
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
-        assert!(matches!(Identity::load(&path), Err(IdentityError::Open(0o640))));
+        assert!(matches!(Identity::load(&path), Err(IdentityError::ReadableByOthers(0o640))));
     }
 
     #[test]
     fn a_public_key_has_one_text() {
-        let key = Identity::generate().public();
+        let key = Identity::generate().public_key();
         assert_eq!(key.to_string().parse(), Ok(key));
         assert_eq!(key.to_string().to_uppercase().parse(), Ok(key));
         assert_eq!(key.to_string().len(), 52);
         for wrong in ["", "abc", &"a".repeat(53), &"1".repeat(52)] {
-            assert_eq!(wrong.parse::<PublicKey>(), Err(NoKey), "{wrong}");
+            assert_eq!(wrong.parse::<PublicKey>(), Err(ParsePublicKeyError), "{wrong}");
         }
     }
 }

@@ -10,11 +10,11 @@ tacit_proto::counters! {
         /// Datagrams that arrived.
         datagrams_received: u64,
         /// Octets of UDP payload in them.
-        octets_received: u64,
+        bytes_received: u64,
         /// Datagrams sent.
         datagrams_sent: u64,
         /// Octets of UDP payload in them.
-        octets_sent: u64,
+        bytes_sent: u64,
         /// Datagrams without a connection, or malformed.
         datagrams_strange: u64,
         /// Datagrams with a wrong tag.
@@ -79,11 +79,11 @@ tacit_proto::counters! {
         /// Packets that retransmit data.
         packets_retransmitted: u64,
         /// Bytes of data sent, retransmissions included.
-        octets_sent: u64,
+        bytes_sent: u64,
         /// Bytes of data retransmitted.
-        octets_retransmitted: u64,
+        bytes_retransmitted: u64,
         /// Bytes delivered to readers.
-        octets_delivered: u64,
+        bytes_delivered: u64,
         /// Probe timeouts.
         timeouts: u64,
         /// Round trips with losses.
@@ -102,9 +102,9 @@ impl Totals {
         self.data_packets_received += stats.data_packets_received;
         self.acks_received += stats.acks_received;
         self.packets_retransmitted += stats.packets_retransmitted;
-        self.octets_sent += stats.bytes_sent;
-        self.octets_retransmitted += stats.bytes_retransmitted;
-        self.octets_delivered += stats.delivered_bytes;
+        self.bytes_sent += stats.bytes_sent;
+        self.bytes_retransmitted += stats.bytes_retransmitted;
+        self.bytes_delivered += stats.delivered_bytes;
         self.timeouts += stats.timeouts.unwrap_or(0);
         self.loss_episodes += stats.fast_recoveries.unwrap_or(0);
     }
@@ -208,15 +208,15 @@ pub struct Metrics {
     /// Open streams of all connections. A reading.
     pub streams_open: u64,
     /// Bytes in flight, of all connections. A reading.
-    pub octets_in_flight: u64,
+    pub bytes_in_flight: u64,
     /// Received bytes that wait for readers or for earlier data. A reading.
-    pub octets_unread: u64,
-    /// See [`octets_unread`](Self::octets_unread): of each connection [`max_unread`](tacit_proto::tack::Config::max_unread).
-    pub octets_unread_max: u64,
+    pub bytes_unread: u64,
+    /// See [`bytes_unread`](Self::bytes_unread): of each connection [`max_unread`](tacit_proto::tack::Config::max_unread).
+    pub bytes_unread_max: u64,
     /// Octets of the buffers of all streams, and how many these may become. Readings.
-    pub octets_held: u64,
-    /// See [`octets_held`](Self::octets_held): [`max_memory`](crate::Config::max_memory).
-    pub octets_held_max: u64,
+    pub bytes_held: u64,
+    /// See [`bytes_held`](Self::bytes_held): [`max_memory`](crate::Config::max_memory).
+    pub bytes_held_max: u64,
     /// Smoothed round-trip time in microseconds: a value for each second in which a connection heard acknowledgments.
     pub rtt_us: Histogram,
     /// Rate of acknowledged bytes in bits per second, over each of those seconds.
@@ -235,9 +235,9 @@ impl Metrics {
         self.connections_open += other.connections_open;
         self.handshakes_open += other.handshakes_open;
         self.streams_open += other.streams_open;
-        self.octets_in_flight += other.octets_in_flight;
-        self.octets_unread += other.octets_unread;
-        self.octets_unread_max += other.octets_unread_max;
+        self.bytes_in_flight += other.bytes_in_flight;
+        self.bytes_unread += other.bytes_unread;
+        self.bytes_unread_max += other.bytes_unread_max;
         self.rtt_us.add(&other.rtt_us);
         self.rate_bps.add(&other.rate_bps);
         for (octets, more) in self.socket_buffers.iter_mut().zip(other.socket_buffers) {

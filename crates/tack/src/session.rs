@@ -26,6 +26,7 @@ use crate::observer::Observer;
 use crate::path::Path;
 use crate::pipe::{Pipe, wake};
 use crate::reset::{MOVED_LEN, ResetKey, ResetToken};
+use crate::stats::ConnectionStats;
 
 /// How long a client has to prove who it is, once the server has answered. Ours.
 pub(crate) const HALF_OPEN: Duration = Duration::from_secs(10);
@@ -267,10 +268,9 @@ impl Session {
         self.core.stats()
     }
 
-    /// Packets that were held lost.
-    #[cfg(all(test, feature = "qlog"))]
-    pub fn packets_lost(&self) -> u64 {
-        self.core.packets_lost()
+    /// What its user sees of it.
+    pub fn connection_stats(&self) -> ConnectionStats {
+        ConnectionStats::new(&self.core.stats(), self.core.packets_lost())
     }
 
     /// What it holds of the memory of its endpoint.
@@ -483,7 +483,7 @@ impl Session {
                 Event::TimedOut => self.finish(ConnectionError::TimedOut),
                 Event::Closed | Event::Reset => {
                     let why = self.core.peer_reason().map_or(ConnectionError::Reset, |reason| {
-                        ConnectionError::Closed { code: reason.code, text: reason.text.clone() }
+                        ConnectionError::ApplicationClosed { code: reason.code, reason: reason.text.clone() }
                     });
                     self.finish(why);
                 }

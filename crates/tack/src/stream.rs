@@ -1,5 +1,7 @@
 //! The two directions of a stream, as tokio reads and writes.
 
+use std::fmt;
+use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -9,22 +11,36 @@ use tacit_proto::tack::packet::StreamId;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::endpoint::Handle;
-use crate::error::{ConnectionError, StreamError};
+use crate::error::{ConnectionError, ReadExactError, ReadToEndError, StreamError};
 use crate::session::Session;
 
 /// The sending half of a stream.
 ///
-/// [`shutdown`](tokio::io::AsyncWriteExt::shutdown) ends it in order. Dropping it earlier resets it with code 0, so that the
-/// peer does not take a part for the whole.
+/// [`finish`](Self::finish) ends it in order. Dropped earlier, it is reset with code 0, so that the peer does not take a part
+/// for the whole. It implements [`AsyncWrite`], too.
 pub struct SendStream {
     handle: Arc<Handle>,
     id: StreamId,
 }
 
-/// The receiving half of a stream. Dropping it before the end stops the sender with code 0.
+/// The receiving half of a stream.
+///
+/// Dropped before the end, it stops the sender with code 0. It implements [`AsyncRead`], too.
 pub struct RecvStream {
     handle: Arc<Handle>,
     id: StreamId,
+}
+
+impl fmt::Debug for SendStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SendStream").field("id", &self.id.0).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for RecvStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RecvStream").field("id", &self.id.0).finish_non_exhaustive()
+    }
 }
 
 fn keep(slot: &mut Option<Waker>, context: &Context<'_>) {
@@ -34,7 +50,7 @@ fn keep(slot: &mut Option<Waker>, context: &Context<'_>) {
 }
 
 fn gone<T>() -> Poll<Result<T, StreamError>> {
-    Poll::Ready(Err(ConnectionError::ClosedHere.into()))
+    Poll::Ready(Err(ConnectionError::LocallyClosed.into()))
 }
 
 impl SendStream {
@@ -47,7 +63,38 @@ impl SendStream {
         self.id.0
     }
 
-    /// Aborts the stream. Data that has not arrived is abandoned.
+    /// Writes some of `data`, and returns how many bytes. Waits while the stream's buffer is full.
+    ///
+    /// Cancel safe: nothing was written if it did not return.
+    ///
+    /// # Errors
+    /// If the peer stopped the stream, this end finished or reset it, or the connection has ended.
+    pub async fn write(&mut self, data: &[u8]) -> Result<usize, StreamError> {
+        poll_fn(|context| self.poll_write_some(context, data)).await
+    }
+
+    /// Writes all of `data`. Not cancel safe.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write); some of the data may have been written.
+    pub async fn write_all(&mut self, mut data: &[u8]) -> Result<(), StreamError> {
+        while !data.is_empty() {
+            let written = self.write(data).await?;
+            data = &data[written..];
+        }
+        Ok(())
+    }
+
+    /// Ends the stream after everything written, and does not wait for its arrival: [`finished`](Self::finished) does.
+    ///
+    /// # Errors
+    /// If the peer stopped the stream, or the connection has ended.
+    pub fn finish(&mut self) -> Result<(), StreamError> {
+        let done = self.handle.with(|session| session.end_stream(self.id));
+        done.unwrap_or(Err(ConnectionError::LocallyClosed.into()))
+    }
+
+    /// Aborts the stream. Data that has not arrived is lost. The peer gets [`StreamError::Reset`] with `code`.
     pub fn reset(&mut self, code: u32) {
         self.handle.with(|session| session.reset(self.id, code));
     }
@@ -57,7 +104,23 @@ impl SendStream {
     /// # Errors
     /// If the peer stops the stream, or the connection ends before.
     pub async fn finished(&mut self) -> Result<(), StreamError> {
-        std::future::poll_fn(|context| self.poll_finished(context)).await
+        poll_fn(|context| self.poll_finished(context)).await
+    }
+
+    fn poll_write_some(&self, context: &Context<'_>, data: &[u8]) -> Poll<Result<usize, StreamError>> {
+        let poll = |session: &mut Session| {
+            let taken = session.write(self.id, data)?;
+            if taken.is_none() {
+                keep(&mut session.pipe(self.id)?.sending.waker, context);
+            }
+            Ok::<_, StreamError>(taken)
+        };
+        match self.handle.with(poll) {
+            None => gone(),
+            Some(Ok(None)) => Poll::Pending,
+            Some(Ok(Some(len))) => Poll::Ready(Ok(len)),
+            Some(Err(error)) => Poll::Ready(Err(error)),
+        }
     }
 
     fn poll_finished(&self, context: &Context<'_>) -> Poll<Result<(), StreamError>> {
@@ -65,7 +128,7 @@ impl SendStream {
             let alive = session.alive();
             let sending = &mut session.pipe(self.id)?.sending;
             if sending.no_memory {
-                return Err(StreamError::NoMemory);
+                return Err(StreamError::OutOfMemory);
             }
             if let Some(code) = sending.stopped {
                 return Err(StreamError::Stopped(code));
@@ -86,33 +149,18 @@ impl SendStream {
 }
 
 impl AsyncWrite for SendStream {
-    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, octets: &[u8]) -> Poll<io::Result<usize>> {
-        let poll = |session: &mut Session| {
-            let taken = session.write(self.id, octets)?;
-            if taken.is_none() {
-                keep(&mut session.pipe(self.id)?.sending.waker, context);
-            }
-            Ok::<_, StreamError>(taken)
-        };
-        match self.handle.with(poll) {
-            None => gone().map_err(io::Error::from),
-            Some(Ok(None)) => Poll::Pending,
-            Some(Ok(Some(len))) => Poll::Ready(Ok(len)),
-            Some(Err(error)) => Poll::Ready(Err(error.into())),
-        }
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, data: &[u8]) -> Poll<io::Result<usize>> {
+        self.poll_write_some(context, data).map_err(io::Error::from)
     }
 
-    /// Does nothing: what was written leaves as soon as it may.
+    /// Does nothing: written data is sent without a flush.
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }
 
-    /// Ends the stream behind what was written, and does not wait for it to arrive: [`finished`](Self::finished) does.
-    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.handle.with(|session| session.end_stream(self.id)) {
-            None => gone().map_err(io::Error::from),
-            Some(done) => Poll::Ready(done.map_err(io::Error::from)),
-        }
+    /// As [`finish`](Self::finish).
+    fn poll_shutdown(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(self.finish().map_err(io::Error::from))
     }
 }
 
@@ -132,26 +180,63 @@ impl RecvStream {
         self.id.0
     }
 
-    /// Asks the peer to stop sending.
+    /// Reads into `buffer`, and returns how many bytes; `None` at the end of the stream. Waits until data has arrived.
+    ///
+    /// Cancel safe: nothing was read if it did not return.
+    ///
+    /// # Errors
+    /// If the peer reset the stream, or the connection has ended before.
+    pub async fn read(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, StreamError> {
+        if buffer.is_empty() {
+            return Ok(Some(0));
+        }
+        let mut into = ReadBuf::new(buffer);
+        poll_fn(|context| self.poll_read_some(context, &mut into)).await?;
+        let len = into.filled().len();
+        Ok((len > 0).then_some(len))
+    }
+
+    /// Fills `buffer`. Not cancel safe.
+    ///
+    /// # Errors
+    /// If the stream finishes first, or as [`read`](Self::read).
+    pub async fn read_exact(&mut self, buffer: &mut [u8]) -> Result<(), ReadExactError> {
+        let mut filled = 0;
+        while filled < buffer.len() {
+            match self.read(&mut buffer[filled..]).await? {
+                Some(len) => filled += len,
+                None => return Err(ReadExactError::FinishedEarly(filled)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the rest of the stream, at most `limit` bytes. Not cancel safe.
+    ///
+    /// # Errors
+    /// If the stream is longer, or as [`read`](Self::read).
+    pub async fn read_to_end(&mut self, limit: usize) -> Result<Vec<u8>, ReadToEndError> {
+        let (mut all, mut piece) = (Vec::new(), vec![0; READ_PIECE]);
+        while let Some(len) = self.read(&mut piece).await? {
+            if len > limit - all.len() {
+                return Err(ReadToEndError::TooLong(limit));
+            }
+            all.extend_from_slice(&piece[..len]);
+        }
+        Ok(all)
+    }
+
+    /// Asks the peer to stop sending. The peer gets [`StreamError::Stopped`] with `code`.
     pub fn stop(&mut self, code: u32) {
         self.handle.with(|session| session.stop(self.id, code));
     }
-}
 
-impl AsyncRead for RecvStream {
-    fn poll_read(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        into: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        if into.remaining() == 0 {
-            return Poll::Ready(Ok(()));
-        }
+    fn poll_read_some(&self, context: &Context<'_>, into: &mut ReadBuf<'_>) -> Poll<Result<(), StreamError>> {
         let poll = |session: &mut Session| {
             let alive = session.alive();
             let receiving = &mut session.pipe(self.id)?.receiving;
             let mut len = 0;
-            // Twice, for what waits may lie in two pieces.
+            // Twice, because the data may lie in two pieces.
             for _ in 0..2 {
                 let octets = receiving.peek();
                 let some = octets.len().min(into.remaining());
@@ -164,7 +249,7 @@ impl AsyncRead for RecvStream {
                 return Ok(true);
             }
             if receiving.no_memory {
-                return Err(StreamError::NoMemory);
+                return Err(StreamError::OutOfMemory);
             }
             if let Some(code) = receiving.reset {
                 return Err(StreamError::Reset(code));
@@ -177,10 +262,26 @@ impl AsyncRead for RecvStream {
             Ok(false)
         };
         match self.handle.with(poll) {
-            None => gone().map_err(io::Error::from),
+            None => gone(),
             Some(Ok(false)) => Poll::Pending,
-            Some(done) => Poll::Ready(done.map(|_| ()).map_err(io::Error::from)),
+            Some(done) => Poll::Ready(done.map(|_| ())),
         }
+    }
+}
+
+/// Bytes that [`RecvStream::read_to_end`] reads at a time. Ours.
+const READ_PIECE: usize = 64 << 10;
+
+impl AsyncRead for RecvStream {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if into.remaining() == 0 {
+            return Poll::Ready(Ok(()));
+        }
+        self.poll_read_some(context, into).map_err(io::Error::from)
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::net::{TcpStream, lookup_host};
 use tokio::time::timeout;
 
-use tacit_tack::race;
+use tacit_tack::happy_eyeballs::race;
 
 use super::Answer;
 use super::allow::AllowList;

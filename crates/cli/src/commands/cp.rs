@@ -277,7 +277,7 @@ impl Client {
 
     /// Tells a server that refuses this user's key from one that is gone.
     pub fn said_by(&self, server: &str, error: CopyError) -> Failure {
-        said_by(server, self.identity.public(), error)
+        said_by(server, self.identity.public_key(), error)
     }
 
     /// Does `job`; `None` where a signal stopped it. Failures that were printed go into `told`.
@@ -368,7 +368,7 @@ async fn copy(
 /// A stream of `connection`.
 pub async fn streams(connection: &Connection) -> Result<(RecvStream, SendStream), CopyError> {
     let (writer, reader) =
-        connection.open().await.map_err(|error| std::io::Error::from(StreamError::from(error)))?;
+        connection.open_bi().await.map_err(|error| std::io::Error::from(StreamError::from(error)))?;
     Ok((reader, writer))
 }
 
@@ -382,9 +382,9 @@ async fn finish(mut writer: BufWriter<Limited<SendStream>>) {
 /// Tells a server that refuses this user's key from one that is gone: a client hears of it when it is connected already.
 fn said_by(server: &str, key: PublicKey, error: CopyError) -> Failure {
     if let CopyError::Io(io) = &error
-        && let Some(StreamError::Connection(closed @ ConnectionError::Closed { text, .. })) =
+        && let Some(StreamError::Connection(closed @ ConnectionError::ApplicationClosed { reason, .. })) =
             io.get_ref().and_then(|source| source.downcast_ref())
-        && !text.is_empty()
+        && !reason.is_empty()
     {
         return NodeError::of_connection(server, key, closed.clone()).into();
     }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use serde::Serialize;
 use tacit_apps::trust::{Peer, Store, TrustError, text};
 use tacit_scenario::InputError;
-use tacit_tack::{Identity, NoKey, PublicKey};
+use tacit_tack::{Identity, ParsePublicKeyError, PublicKey};
 
 use super::pair;
 use crate::args::KeysCommand;
@@ -53,7 +53,9 @@ pub fn run(command: KeysCommand) -> Result<ExitCode, Failure> {
         KeysCommand::Make { json } => own(&store, &store.make_identity()?, json)?,
         KeysCommand::Show { json } => own(&store, &store.read_identity()?, json)?,
         KeysCommand::Trust { name, key, client, json } => {
-            let key = key.parse().map_err(|error: NoKey| InputError::new("KEY", error.to_string()))?;
+            let key = key
+                .parse()
+                .map_err(|error: ParsePublicKeyError| InputError::new("KEY", error.to_string()))?;
             let peer = Peer { name, key, is_client: client };
             store.trust(peer.clone())?;
             if json {
@@ -86,7 +88,7 @@ pub fn run(command: KeysCommand) -> Result<ExitCode, Failure> {
 }
 
 fn own(store: &Store, identity: &Identity, json: bool) -> Result<(), Failure> {
-    let key = identity.public();
+    let key = identity.public_key();
     match json {
         true => print_json(&Own { key, file: store.identity().display().to_string() }),
         false => print(&format!("{key}\n")),

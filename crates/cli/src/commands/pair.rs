@@ -46,7 +46,7 @@ fn tell(peers: Vec<Peer>, json: bool) -> Result<(), Failure> {
 pub fn show(store: &Store, listen: SocketAddr, seconds: u32, json: bool) -> Result<ExitCode, Failure> {
     let identity = keys::identity(store)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let node = Node::server(listen, identity.clone(), Config::default(), Arc::new(|_| true))?;
+    let node = Node::server(listen, identity.clone(), Config::default(), |_| true)?;
     let code = Code::generate()?;
     let port = node.endpoint().local_addr().port();
     let place = if port == PAIR_PORT { "HOST".to_owned() } else { format!("HOST:{port}") };
@@ -80,7 +80,7 @@ async fn first(
         tokio::select! {
             connection = node.endpoint().accept(), if running < CLIENTS_MAX => {
                 let connection = connection.ok_or_else(|| Failure::Machine("the socket failed".into()))?;
-                let keys = Keys { server: identity.public(), client: connection.peer() };
+                let keys = Keys { server: identity.public_key(), client: connection.peer() };
                 let (pairing, store, ends) = (pairing.clone(), store.clone(), ends.clone());
                 running += 1;
                 tokio::spawn(async move {
@@ -112,7 +112,7 @@ async fn take(
     keys: Keys,
     connection: &Connection,
 ) -> Result<Peer, Failure> {
-    let accepted = timeout(STREAM_TIMEOUT, connection.accept()).await;
+    let accepted = timeout(STREAM_TIMEOUT, connection.accept_bi()).await;
     let (mut writer, mut reader) = match accepted {
         Ok(Ok(streams)) => streams,
         Ok(Err(error)) => return Err(PairError::from(std::io::Error::other(error)).into()),
@@ -144,7 +144,7 @@ pub fn answer(
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let key = runtime.block_on(async {
         let (node, connection) = connect_to_any(&identity, &Config::default(), &place).await?;
-        let keys = Keys { server: connection.peer(), client: identity.public() };
+        let keys = Keys { server: connection.peer(), client: identity.public_key() };
         let (mut reader, mut writer) = streams(&connection).await?;
         let paired = pair(&code, &name, keys, &mut reader, &mut writer).await;
         connection.close(0, "");

@@ -73,13 +73,14 @@ pub fn run(args: &ProxyArgs) -> Result<ExitCode, Failure> {
 
 /// The transport, with a stream for each connection of a program.
 fn config(args: &ProxyArgs) -> Result<tacit_tack::Config, Failure> {
-    let config = seen::config_within(&args.seen, &args.memory)?;
-    let mut config = config.with_idle_timeout(IDLE_TIMEOUT);
-    let transport = &mut config.transport;
-    transport.max_streams = u16::try_from(args.connections).unwrap_or(u16::MAX);
+    let mut config = seen::config_within(&args.seen, &args.memory)?;
     let of_stream = (UNREAD_MAX / u64::from(args.connections.max(1)))
         .clamp(*UNREAD_OF_STREAM.start(), *UNREAD_OF_STREAM.end());
-    transport.min_stream_buffer.0 = of_stream;
+    config
+        .max_idle_timeout(IDLE_TIMEOUT)
+        .keep_alive_interval(Some(IDLE_TIMEOUT / 4))
+        .max_concurrent_bidi_streams(u16::try_from(args.connections).unwrap_or(u16::MAX))
+        .min_stream_window(of_stream);
     Ok(config)
 }
 
@@ -159,7 +160,7 @@ async fn server(args: &ProxyArgs) -> Result<(), Failure> {
     let config = config(args)?;
     let metrics = seen::listen(&args.metrics).await?;
     let identity = keys::identity(&store)?;
-    let own = identity.public();
+    let own = identity.public_key();
     let listen = args.listen.unwrap_or_else(|| ([127, 0, 0, 1], PROXY_PORT).into());
     let node = Node::server(listen, identity, config, serve::clients(&store, own, false))?;
     let address = node.endpoint().local_addr();
@@ -198,7 +199,7 @@ async fn streams(connection: Connection, name: String, allowed: Arc<AllowList>, 
     let mut closed = proxy.closed.subscribe();
     loop {
         let accepted = tokio::select! {
-            accepted = connection.accept() => accepted,
+            accepted = connection.accept_bi() => accepted,
             _ = closed.wait_for(|closed| *closed) => return connection.close(0, ""),
         };
         let Ok((mut writer, mut reader)) = accepted else { return };
@@ -393,7 +394,7 @@ async fn carry(
 async fn open(target: &Target, mut link: Link) -> (Answer, Option<(SendStream, RecvStream)>) {
     let Some(connection) = link.connection(LINK_TIMEOUT).await else { return (Answer::Failed, None) };
     // The server's end may take fewer than this one.
-    let opened = match tokio::time::timeout(PLACE_TIMEOUT, connection.open()).await {
+    let opened = match tokio::time::timeout(PLACE_TIMEOUT, connection.open_bi()).await {
         Ok(opened) => opened,
         Err(_) => return (Answer::Busy, None),
     };

@@ -30,14 +30,14 @@ pub fn begin(args: &LogArgs) {
 /// How endpoints are configured.
 pub fn config(args: &LogArgs) -> Result<Config, Failure> {
     let mut config = Config::default();
-    config.qlog = args.qlog.as_deref().map(qlog).transpose()?;
+    config.qlog(args.qlog.as_deref().map(qlog).transpose()?);
     Ok(config)
 }
 
 /// How endpoints are configured that several peers fill.
 pub fn config_within(args: &LogArgs, memory: &MemoryArgs) -> Result<Config, Failure> {
     let mut config = config(args)?;
-    config.max_memory.0 = u64::from(memory.memory) << 20;
+    config.max_memory(u64::from(memory.memory) << 20);
     Ok(config)
 }
 

@@ -13,7 +13,7 @@ use tacit_apps::metrics::{CopyCounts, Page};
 use tacit_apps::node::Node;
 use tacit_apps::trust::Store;
 use tacit_scenario::InputError;
-use tacit_tack::{Clients, Connection, PublicKey, RecvStream, SendStream};
+use tacit_tack::{Connection, PublicKey, RecvStream, SendStream};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader, BufWriter};
 use tokio::sync::{Semaphore, watch};
 
@@ -64,7 +64,7 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
     seen::begin(&args.seen);
     open_many_files();
     let identity = keys::identity(&store)?;
-    let own = identity.public();
+    let own = identity.public_key();
     let clients = clients(&store, own, args.anyone);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let metrics = runtime.block_on(seen::listen(&args.metrics))?;
@@ -134,10 +134,14 @@ fn way(args: &ServeArgs) -> &'static str {
 
 /// Who may connect. The file of peers is read for each client that has proved its key: it is short, and who is trusted since
 /// gets in.
-pub fn clients(store: &Store, own: PublicKey, anyone: bool) -> Clients {
+pub fn clients(
+    store: &Store,
+    own: PublicKey,
+    anyone: bool,
+) -> impl Fn(&PublicKey) -> bool + Send + Sync + use<> {
     let store = store.clone();
     let told = Mutex::new(Vec::new());
-    Arc::new(move |key| {
+    move |key| {
         if anyone || *key == own {
             return true;
         }
@@ -152,7 +156,7 @@ pub fn clients(store: &Store, own: PublicKey, anyone: bool) -> Clients {
             note(&format!("tacit: refused a client: {why}"));
         }
         false
-    })
+    }
 }
 
 /// What a client is called.
@@ -182,7 +186,7 @@ impl Server {
         let mut closed = self.closed.subscribe();
         loop {
             let accepted = tokio::select! {
-                accepted = connection.accept() => accepted,
+                accepted = connection.accept_bi() => accepted,
                 _ = closed.wait_for(|closed| *closed) => return connection.close(0, ""),
             };
             let Ok((writer, reader)) = accepted else { return };

@@ -175,7 +175,7 @@ impl Net {
     }
 
     fn connect(&mut self) -> u32 {
-        self.client.connect(self.now, server_address(), Expect::Key(self.server_identity.public()))
+        self.client.connect(self.now, server_address(), Expect::Key(self.server_identity.public_key()))
     }
 
     /// Opens a connection and a stream on it, and writes `len` octets.
@@ -353,7 +353,7 @@ fn a_flood_of_handshakes_is_bounded_and_honest_clients_get_in() {
     let mut attacker = client(&Config::default());
     for number in 0..5_000u32 {
         let port = (number % 60_000) as u16 + 1;
-        attacker.connect(net.now, server_address(), Expect::Key(net.server_identity.public()));
+        attacker.connect(net.now, server_address(), Expect::Key(net.server_identity.public_key()));
         let mut bytes = Vec::new();
         attacker.poll_transmit(net.now, &mut bytes);
         net.attack(address((number / 60_000) as u8 + 100, port), bytes);
@@ -373,7 +373,7 @@ fn clients_that_show_where_they_are_and_no_more_are_bounded_too() {
     // Many addresses of one attacker, each of which answers what it is asked.
     for number in 0..2_000u32 {
         let from = address(100, number as u16 + 1);
-        let id = attacker.connect(net.now, server_address(), Expect::Key(net.server_identity.public()));
+        let id = attacker.connect(net.now, server_address(), Expect::Key(net.server_identity.public_key()));
         for _ in 0..2 {
             let mut bytes = Vec::new();
             if attacker.poll_transmit(net.now, &mut bytes).is_none() {
@@ -464,7 +464,7 @@ fn what_a_gone_user_leaves_is_forgotten() {
     assert_eq!(net.client.len(), 0);
     let server = net.server.accept().unwrap();
     let end = net.server.session(server).unwrap().alive();
-    assert_eq!(end, Err(ConnectionError::Closed { code: 3, text: "done".to_owned() }));
+    assert_eq!(end, Err(ConnectionError::ApplicationClosed { code: 3, reason: "done".to_owned() }));
     net.server.session(server).unwrap().handles = 0;
     net.run(Duration::from_secs(1));
     assert_eq!(net.server.len(), 0);

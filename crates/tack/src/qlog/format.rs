@@ -269,10 +269,10 @@ impl Event {
 fn ended(why: &ConnectionError) -> Value {
     let (owner, trigger) = match why {
         ConnectionError::TimedOut => ("local", "idle_timeout"),
-        ConnectionError::Closed { .. } => ("remote", "application"),
+        ConnectionError::ApplicationClosed { .. } => ("remote", "application"),
         ConnectionError::Reset => ("remote", "error"),
-        ConnectionError::Forgotten => ("remote", "stateless_reset"),
-        ConnectionError::ClosedHere => ("local", "application"),
+        ConnectionError::ServerRestarted => ("remote", "stateless_reset"),
+        ConnectionError::LocallyClosed => ("local", "application"),
         ConnectionError::Busy(_) => ("remote", "error"),
         ConnectionError::WrongPeer { .. }
         | ConnectionError::NoAddress(_)
@@ -280,7 +280,7 @@ fn ended(why: &ConnectionError) -> Value {
         | ConnectionError::Endpoint(_) => ("local", "error"),
     };
     let mut data = json!({ "owner": owner, "reason": why.to_string(), "trigger": trigger });
-    if let ConnectionError::Closed { code, .. } = why {
+    if let ConnectionError::ApplicationClosed { code, .. } = why {
         data["internal_code"] = (*code).into();
     }
     data

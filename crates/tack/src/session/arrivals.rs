@@ -73,7 +73,7 @@ impl Session {
             }
             _ => {
                 self.peer = Some(found);
-                return self.finish(ConnectionError::ClosedHere);
+                return self.finish(ConnectionError::LocallyClosed);
             }
         }
         self.peer = Some(found);
@@ -119,7 +119,7 @@ impl Session {
             return false;
         }
         self.observer.now = now;
-        self.finish(ConnectionError::Forgotten);
+        self.finish(ConnectionError::ServerRestarted);
         // Nobody is there to hear more of it (RFC 9000 section 10.3.1).
         self.core.abort();
         self.pump();

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use tacit_proto::tack::packet::StreamId;
 
 use super::{BEYOND_LIMIT, Session};
-use crate::error::{ConnectionError, DatagramError, NO_MEMORY, StreamError};
+use crate::error::{ConnectionError, SendDatagramError, StreamError};
 use crate::memory::TIGHT;
 use crate::pipe::Pipe;
 
@@ -13,7 +13,7 @@ impl Session {
     pub fn close(&mut self, code: u32, text: &str) {
         if self.end.is_none() {
             self.core.abort_with(code, text);
-            self.finish(ConnectionError::ClosedHere);
+            self.finish(ConnectionError::LocallyClosed);
             self.pump();
         }
     }
@@ -47,7 +47,7 @@ impl Session {
     }
 
     pub fn pipe(&mut self, stream: StreamId) -> Result<&mut Pipe, StreamError> {
-        self.pipes.get_mut(&stream).ok_or(StreamError::Ended)
+        self.pipes.get_mut(&stream).ok_or(StreamError::Closed)
     }
 
     /// Takes octets from a writer: as many as there is room for, `None` for no room.
@@ -57,13 +57,13 @@ impl Session {
         let is_tight = self.is_tight;
         let sending = &mut self.pipe(stream)?.sending;
         if sending.no_memory {
-            return Err(StreamError::NoMemory);
+            return Err(StreamError::OutOfMemory);
         }
         if let Some(code) = sending.stopped {
             return Err(StreamError::Stopped(code));
         }
         if sending.over {
-            return Err(StreamError::Ended);
+            return Err(StreamError::Closed);
         }
         let taken_by_peer = peers_limit.saturating_add(BEYOND_LIMIT).saturating_sub(sending.written());
         // One that holds nothing is told of no progress, and must not wait for it.
@@ -132,8 +132,8 @@ impl Session {
         let fullest = self.pipes.iter().max_by_key(|(_, pipe)| pipe.counted);
         let Some((stream, _)) = fullest.filter(|(_, pipe)| pipe.counted > TIGHT) else { return false };
         let stream = *stream;
-        self.reset(stream, NO_MEMORY);
-        self.stop(stream, NO_MEMORY);
+        self.reset(stream, StreamError::OUT_OF_MEMORY_CODE);
+        self.stop(stream, StreamError::OUT_OF_MEMORY_CODE);
         if let Some(pipe) = self.pipes.get_mut(&stream) {
             // One whose octets the peer has, but not their end, is over for its writer, too.
             pipe.sending.clear();
@@ -162,10 +162,10 @@ impl Session {
         self.forget_if_over(stream);
     }
 
-    pub fn send_datagram(&mut self, octets: Bytes) -> Result<(), DatagramError> {
+    pub fn send_datagram(&mut self, octets: Bytes) -> Result<(), SendDatagramError> {
         self.alive()?;
         let len = octets.len();
-        let too_long = |most: u32| DatagramError::TooLong(len, most as usize);
+        let too_long = |most: u32| SendDatagramError::TooLarge { len, max: most as usize };
         let number = u32::try_from(len).map_err(|_| too_long(self.core.max_datagram()))?;
         let number = self.core.send_datagram(number).map_err(|error| too_long(error.1))?;
         self.datagrams_out.push_back((number, octets));

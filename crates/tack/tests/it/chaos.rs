@@ -8,8 +8,10 @@ use std::num::NonZeroU16;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tacit_tack::{Config, Connection, ConnectionError, Endpoint, Identity, PublicKey};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tacit_tack::happy_eyeballs::local_for;
+use tacit_tack::{
+    Config, Connection, ConnectionError, Endpoint, Identity, PublicKey, ReadToEndError, StreamError,
+};
 use tokio::net::UdpSocket;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
@@ -18,6 +20,10 @@ use tokio::time::{sleep, timeout};
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Longest UDP payload over Ethernet and IPv4.
 const LONGEST: usize = 1472;
+
+fn any() -> SocketAddr {
+    (Ipv4Addr::UNSPECIFIED, 0).into()
+}
 
 fn loopback() -> SocketAddr {
     (Ipv4Addr::LOCALHOST, 0).into()
@@ -191,10 +197,10 @@ fn pattern(len: usize) -> Vec<u8> {
 
 fn server(address: SocketAddr, shards: u16) -> (Endpoint, PublicKey) {
     let identity = Identity::generate();
-    let key = identity.public();
+    let key = identity.public_key();
     let mut config = Config::default();
-    config.shards = NonZeroU16::new(shards).unwrap();
-    (Endpoint::server(address, identity, config, Arc::new(|_| true)).unwrap(), key)
+    config.shards(NonZeroU16::new(shards).unwrap());
+    (Endpoint::server(address, identity, config, |_| true).unwrap(), key)
 }
 
 /// Connects through the relay. Who loses every second datagram may have to ask more than once.
@@ -212,35 +218,31 @@ async fn connected(client: &Endpoint, relay: SocketAddr, key: PublicKey) -> Conn
 async fn both_ways(chaos: Chaos, len: usize) {
     let (server, key) = server(chaos.families.server(), 1);
     let (address, relay) = relay(server.local_addr(), chaos, 0x1234_5678).await;
-    let client = Endpoint::client(address, Identity::generate(), Config::default()).unwrap();
+    let client = Endpoint::client(local_for(address), Identity::generate(), Config::default()).unwrap();
     let octets = pattern(len);
     let served = octets.clone();
     let serving = tokio::spawn(async move {
         let connection = server.accept().await.unwrap();
-        let (mut send, mut receive) = connection.accept().await.unwrap();
-        let mut read = Vec::new();
+        let (mut send, mut receive) = connection.accept_bi().await.unwrap();
         let down = async {
             send.write_all(&served).await.unwrap();
-            send.shutdown().await.unwrap();
+            send.finish().unwrap();
             send.finished().await.unwrap();
         };
-        let ((), came) = tokio::join!(down, receive.read_to_end(&mut read));
-        came.unwrap();
-        assert!(read == served, "octets of the client changed on their way");
+        let ((), read) = tokio::join!(down, receive.read_to_end(len));
+        assert!(read.unwrap() == served, "octets of the client changed on their way");
         (server, connection)
     });
     let moved = timeout(PATIENCE, async {
         let connection = connected(&client, address, key).await;
-        let (mut send, mut receive) = connection.open().await.unwrap();
-        let mut read = Vec::new();
+        let (mut send, mut receive) = connection.open_bi().await.unwrap();
         let up = async {
             send.write_all(&octets).await.unwrap();
-            send.shutdown().await.unwrap();
+            send.finish().unwrap();
             send.finished().await.unwrap();
         };
-        let ((), came) = tokio::join!(up, receive.read_to_end(&mut read));
-        came.unwrap();
-        assert!(read == octets, "octets of the server changed on their way");
+        let ((), read) = tokio::join!(up, receive.read_to_end(len));
+        assert!(read.unwrap() == octets, "octets of the server changed on their way");
         connection
     });
     // Who drops its connection ends it, and its last acknowledgments may be lost.
@@ -343,12 +345,11 @@ async fn twelve_clients_that_move_while_four_sockets_serve() {
         for _ in 0..CLIENTS {
             let (connection, octets) = (server.accept().await.unwrap(), served.clone());
             connections.push(tokio::spawn(async move {
-                let (mut send, mut receive) = connection.accept().await.unwrap();
-                let mut read = Vec::new();
-                receive.read_to_end(&mut read).await.unwrap();
+                let (mut send, mut receive) = connection.accept_bi().await.unwrap();
+                let read = receive.read_to_end(octets.len()).await.unwrap();
                 assert!(read == *octets, "octets changed on their way");
                 send.write_all(&octets).await.unwrap();
-                send.shutdown().await.unwrap();
+                send.finish().unwrap();
                 // The client closes once it has everything.
                 connection.closed().await;
             }));
@@ -363,13 +364,12 @@ async fn twelve_clients_that_move_while_four_sockets_serve() {
         tokio::spawn(async move {
             let chaos = Chaos { moves_every: Some(100), ..Chaos::default() };
             let (relay, relaying) = relay(address, chaos, number as u64).await;
-            let client = Endpoint::client(relay, Identity::generate(), Config::default()).unwrap();
+            let client = Endpoint::client(any(), Identity::generate(), Config::default()).unwrap();
             let connection = connected(&client, relay, key).await;
-            let (mut send, mut receive) = connection.open().await.unwrap();
+            let (mut send, mut receive) = connection.open_bi().await.unwrap();
             send.write_all(&octets).await.unwrap();
-            send.shutdown().await.unwrap();
-            let mut read = Vec::new();
-            receive.read_to_end(&mut read).await.unwrap();
+            send.finish().unwrap();
+            let read = receive.read_to_end(octets.len()).await.unwrap();
             assert!(read == *octets, "octets changed on their way");
             connection.close(0, "");
             drop((connection, send, receive));
@@ -403,27 +403,25 @@ async fn connections_of_one_client_find_four_sockets() {
         for _ in 0..8 {
             let (connection, octets) = (server.accept().await.unwrap(), expected.clone());
             tokio::spawn(async move {
-                let (mut send, mut receive) = connection.accept().await.unwrap();
-                let mut read = Vec::new();
-                receive.read_to_end(&mut read).await.unwrap();
+                let (mut send, mut receive) = connection.accept_bi().await.unwrap();
+                let read = receive.read_to_end(octets.len()).await.unwrap();
                 assert!(read == *octets, "octets changed on their way");
                 send.write_all(b"all there").await.unwrap();
-                send.shutdown().await.unwrap();
+                send.finish().unwrap();
                 connection.closed().await;
             });
         }
         server
     });
-    let client = Endpoint::client(address, Identity::generate(), Config::default()).unwrap();
+    let client = Endpoint::client(any(), Identity::generate(), Config::default()).unwrap();
     let sent = (0..8).map(|_| {
         let (client, octets) = (client.clone(), octets.clone());
         tokio::spawn(async move {
             let connection = client.connect(address, key).await.unwrap();
-            let (mut send, mut receive) = connection.open().await.unwrap();
+            let (mut send, mut receive) = connection.open_bi().await.unwrap();
             send.write_all(&octets).await.unwrap();
-            send.shutdown().await.unwrap();
-            let mut answer = Vec::new();
-            receive.read_to_end(&mut answer).await.unwrap();
+            send.finish().unwrap();
+            let answer = receive.read_to_end(100).await.unwrap();
             assert_eq!(answer, b"all there");
         })
     });
@@ -441,7 +439,7 @@ async fn connections_of_one_client_find_four_sockets() {
 #[test]
 fn a_server_that_was_killed_and_started_again_is_told() {
     let identity = Identity::generate();
-    let key = identity.public();
+    let key = identity.public_key();
     let runtime = || {
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         builder.worker_threads(1).enable_all().build().unwrap()
@@ -449,17 +447,17 @@ fn a_server_that_was_killed_and_started_again_is_told() {
     let start = |address: SocketAddr| {
         let runtime = runtime();
         let config = Config::default();
-        let server = runtime
-            .block_on(async { Endpoint::server(address, identity.clone(), config, Arc::new(|_| true)) });
+        let server =
+            runtime.block_on(async { Endpoint::server(address, identity.clone(), config, |_| true) });
         (runtime, server)
     };
     let (first, server) = start(loopback());
     let address = server.as_ref().unwrap().local_addr();
     let clients = runtime();
     let (client, connection, mut send) = clients.block_on(async {
-        let client = Endpoint::client(address, Identity::generate(), Config::default()).unwrap();
+        let client = Endpoint::client(any(), Identity::generate(), Config::default()).unwrap();
         let connection = client.connect(address, key).await.unwrap();
-        let (mut send, _receive) = connection.open().await.unwrap();
+        let (mut send, _receive) = connection.open_bi().await.unwrap();
         send.write_all(&pattern(10_000)).await.unwrap();
         (client, connection, send)
     });
@@ -474,11 +472,11 @@ fn a_server_that_was_killed_and_started_again_is_told() {
                 break error;
             }
         };
-        (error.kind(), connection.closed().await)
+        (std::io::Error::from(error).kind(), connection.closed().await)
     };
     let told = clients.block_on(async { timeout(Duration::from_secs(5), error).await });
     let (kind, why) = told.expect("told before the idle time of 30 s");
-    assert_eq!((kind, why), (std::io::ErrorKind::ConnectionReset, ConnectionError::Forgotten));
+    assert_eq!((kind, why), (std::io::ErrorKind::ConnectionReset, ConnectionError::ServerRestarted));
     clients.block_on(client.connect(address, key)).unwrap();
 }
 
@@ -492,12 +490,12 @@ async fn an_address_where_nobody_answers_is_passed_over() {
     let identity = Identity::generate();
     let made = Endpoint::connect_to(&addresses[..], key, &identity, &Config::default()).await;
     let (_client, connection) = made.unwrap();
-    assert_eq!(connection.remote_address(), Some(server.local_addr()));
+    assert_eq!(connection.remote_address(), server.local_addr());
     assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
     // Who answers and has another key says more than silence does.
-    let mut config = Config::default().with_idle_timeout(Duration::from_secs(1));
-    config.max_connections = 1;
-    let other = Identity::generate().public();
+    let mut config = Config::default();
+    config.max_idle_timeout(Duration::from_secs(1)).max_connections(1);
+    let other = Identity::generate().public_key();
     let wrong = Endpoint::connect_to(&addresses[..], other, &identity, &config).await.err();
     assert_eq!(wrong, Some(ConnectionError::WrongPeer { expected: other, found: key }));
     let none = Endpoint::connect_to(&[][..], key, &identity, &config).await.err();
@@ -526,11 +524,11 @@ async fn a_path_that_ends_is_told() {
     let (server, key) = server(loopback(), 1);
     let (address, relay) = relay(server.local_addr(), Chaos::default(), 1).await;
     let mut config = Config::default();
-    config.transport.idle_timeout = tacit_proto::units::Duration::from_secs(2);
-    let client = Endpoint::client(address, Identity::generate(), config).unwrap();
+    config.max_idle_timeout(Duration::from_secs(2));
+    let client = Endpoint::client(any(), Identity::generate(), config).unwrap();
     let told = timeout(PATIENCE, async {
         let connection = connected(&client, address, key).await;
-        let (mut send, mut receive) = connection.open().await.unwrap();
+        let (mut send, mut receive) = connection.open_bi().await.unwrap();
         relay.abort();
         let octets = pattern(100_000);
         let writing = async {
@@ -540,11 +538,12 @@ async fn a_path_that_ends_is_told() {
                 }
             }
         };
-        let mut read = Vec::new();
-        let (written, came) = tokio::join!(writing, receive.read_to_end(&mut read));
+        let (written, came) = tokio::join!(writing, receive.read_to_end(0));
         // The network says that nobody listens, and nobody belies it.
-        assert_eq!(written.kind(), std::io::ErrorKind::ConnectionRefused);
-        assert_eq!(came.unwrap_err().kind(), std::io::ErrorKind::ConnectionRefused);
+        let refused = StreamError::Connection(ConnectionError::Unreachable);
+        assert_eq!(written, refused);
+        assert_eq!(came, Err(ReadToEndError::Stream(refused.clone())));
+        assert_eq!(std::io::Error::from(refused).kind(), std::io::ErrorKind::ConnectionRefused);
         assert_eq!(connection.closed().await, ConnectionError::Unreachable);
     });
     told.await.unwrap();
@@ -555,22 +554,21 @@ async fn a_path_that_ends_is_told() {
 #[tokio::test]
 async fn a_thousand_connections_that_are_dropped_leave_nothing() {
     let identity = Identity::generate();
-    let key = identity.public();
+    let key = identity.public_key();
     let mut config = Config::default();
-    config.transport.idle_timeout = tacit_proto::units::Duration::from_secs(1);
-    config.transport.keep_alive = None;
-    let server = Endpoint::server(loopback(), identity, config.clone(), Arc::new(|_| true)).unwrap();
+    config.max_idle_timeout(Duration::from_secs(1)).keep_alive_interval(None);
+    let server = Endpoint::server(loopback(), identity, config.clone(), |_| true).unwrap();
     let address = server.local_addr();
     let made = timeout(PATIENCE, async {
         let mut before = None;
         for _ in 0..1_000 {
-            let client = Endpoint::client(address, Identity::generate(), config.clone()).unwrap();
+            let client = Endpoint::client(any(), Identity::generate(), config.clone()).unwrap();
             let (here, there) = tokio::join!(client.connect(address, key), server.accept());
             // With those of the first client, so that the server's are among them.
             before.get_or_insert_with(descriptors);
             drop((here.unwrap(), there.unwrap(), client));
         }
-        while server.connections() > 0 || Some(descriptors()) >= before {
+        while server.open_connections() > 0 || Some(descriptors()) >= before {
             sleep(Duration::from_millis(50)).await;
         }
     });

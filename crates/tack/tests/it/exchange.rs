@@ -3,12 +3,13 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use tacit_tack::{Config, Connection, ConnectionError, Endpoint, Identity};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tacit_tack::{
+    Config, CongestionControl, Connection, ConnectionError, Endpoint, Identity, ReadExactError,
+    ReadToEndError, SendDatagramError, StreamError,
+};
 use tokio::time::timeout;
 
 const SOON: Duration = Duration::from_secs(20);
@@ -17,17 +18,20 @@ fn loopback() -> SocketAddr {
     ([127, 0, 0, 1], 0).into()
 }
 
+fn any() -> SocketAddr {
+    ([0, 0, 0, 0], 0).into()
+}
+
 async fn pair() -> (Endpoint, Endpoint, Connection, Connection) {
+    pair_with(&Config::default()).await
+}
+
+async fn pair_with(config: &Config) -> (Endpoint, Endpoint, Connection, Connection) {
     let (server_identity, client_identity) = (Identity::generate(), Identity::generate());
-    let (server_key, client_key) = (server_identity.public(), client_identity.public());
-    let server = Endpoint::server(
-        loopback(),
-        server_identity,
-        Config::default(),
-        Arc::new(move |key| *key == client_key),
-    )
-    .unwrap();
-    let client = Endpoint::client(server.local_addr(), client_identity, Config::default()).unwrap();
+    let (server_key, client_key) = (server_identity.public_key(), client_identity.public_key());
+    let server =
+        Endpoint::server(loopback(), server_identity, config.clone(), move |key| *key == client_key).unwrap();
+    let client = Endpoint::client(any(), client_identity, config.clone()).unwrap();
     let (there, here) = tokio::join!(server.accept(), client.connect(server.local_addr(), server_key));
     let (there, here) = (there.unwrap(), here.unwrap());
     assert_eq!((there.peer(), here.peer()), (client_key, server_key));
@@ -40,25 +44,26 @@ async fn octets_cross_both_ways_and_streams_end() {
         let (_server, _client, there, here) = pair().await;
         let octets: Vec<u8> = (0..3_000_000u32).map(|place| (place * 7 / 3) as u8).collect();
         let echo = tokio::spawn(async move {
-            let (mut send, mut receive) = there.accept().await.unwrap();
+            let (mut send, mut receive) = there.accept_bi().await.unwrap();
             let copied = tokio::io::copy(&mut receive, &mut send).await.unwrap();
-            send.shutdown().await.unwrap();
+            send.finish().unwrap();
             send.finished().await.unwrap();
             (there, copied)
         });
-        let (mut send, mut receive) = here.open().await.unwrap();
+        let (mut send, mut receive) = here.open_bi().await.unwrap();
         let writing = async {
             send.write_all(&octets).await.unwrap();
-            send.shutdown().await.unwrap();
+            send.finish().unwrap();
         };
-        let mut read = Vec::new();
-        let (_, len) = tokio::join!(writing, receive.read_to_end(&mut read));
-        assert_eq!(len.unwrap(), octets.len());
-        assert!(read == octets, "the octets came back changed");
+        let (_, read) = tokio::join!(writing, receive.read_to_end(octets.len()));
+        assert!(read.unwrap() == octets, "the octets came back changed");
         let (there, copied) = echo.await.unwrap();
         assert_eq!(copied, octets.len() as u64);
         here.close(7, "all there");
-        assert_eq!(there.closed().await, ConnectionError::Closed { code: 7, text: "all there".to_owned() });
+        assert_eq!(
+            there.closed().await,
+            ConnectionError::ApplicationClosed { code: 7, reason: "all there".to_owned() }
+        );
     })
     .await
     .unwrap();
@@ -68,20 +73,19 @@ async fn octets_cross_both_ways_and_streams_end() {
 async fn a_client_that_is_not_known_hears_that_it_may_not() {
     timeout(SOON, async {
         let server_identity = Identity::generate();
-        let key = server_identity.public();
-        let server =
-            Endpoint::server(loopback(), server_identity, Config::default(), Arc::new(|_| false)).unwrap();
-        let client = Endpoint::client(server.local_addr(), Identity::generate(), Config::default()).unwrap();
-        assert_eq!(client.learn(server.local_addr()).await.unwrap(), key);
+        let key = server_identity.public_key();
+        let server = Endpoint::server(loopback(), server_identity, Config::default(), |_| false).unwrap();
+        let client = Endpoint::client(any(), Identity::generate(), Config::default()).unwrap();
+        assert_eq!(client.server_key(server.local_addr()).await.unwrap(), key);
         match client.connect(server.local_addr(), key).await {
-            Err(ConnectionError::Closed { .. }) => {}
+            Err(ConnectionError::ApplicationClosed { .. }) => {}
             Ok(connection) => {
                 let why = connection.closed().await;
-                assert!(matches!(why, ConnectionError::Closed { .. }), "{why:?}");
+                assert!(matches!(why, ConnectionError::ApplicationClosed { .. }), "{why:?}");
             }
             Err(other) => panic!("{other:?}"),
         }
-        let other = Identity::generate().public();
+        let other = Identity::generate().public_key();
         let wrong = client.connect(server.local_addr(), other).await.err();
         assert_eq!(wrong, Some(ConnectionError::WrongPeer { expected: other, found: key }));
     })
@@ -95,10 +99,11 @@ async fn datagrams_cross() {
         let (_server, _client, there, here) = pair().await;
         for number in 0..10u8 {
             here.send_datagram(Bytes::from(vec![number; 100])).unwrap();
-            assert_eq!(there.receive_datagram().await.unwrap(), vec![number; 100]);
+            assert_eq!(there.read_datagram().await.unwrap(), vec![number; 100]);
         }
-        let longest = here.max_datagram();
-        assert!(here.send_datagram(Bytes::from(vec![0; longest + 1])).is_err());
+        let longest = here.max_datagram_size();
+        let sent = here.send_datagram(Bytes::from(vec![0; longest + 1]));
+        assert_eq!(sent, Err(SendDatagramError::TooLarge { len: longest + 1, max: longest }));
     })
     .await
     .unwrap();
@@ -109,12 +114,144 @@ async fn datagrams_cross() {
 async fn a_server_that_is_not_there_is_told_at_once() {
     timeout(SOON, async {
         let began = tokio::time::Instant::now();
-        let client = Endpoint::client(loopback(), Identity::generate(), Config::default()).unwrap();
+        let client = Endpoint::client(any(), Identity::generate(), Config::default()).unwrap();
         let gone = std::net::UdpSocket::bind(loopback()).unwrap().local_addr().unwrap();
-        let key = Identity::generate().public();
+        let key = Identity::generate().public_key();
         let error = client.connect(gone, key).await.err();
         assert_eq!(error, Some(ConnectionError::Unreachable));
         assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
+    })
+    .await
+    .unwrap();
+}
+
+/// Moves a megabyte up and back.
+async fn echoed(config: &Config) -> (Endpoint, Endpoint, Connection, Connection) {
+    const LEN: usize = 1 << 20;
+    let (server, client, there, here) = pair_with(config).await;
+    let echo = async {
+        let (mut send, mut recv) = there.accept_bi().await.unwrap();
+        let mut piece = [0; 10_000];
+        while let Some(len) = recv.read(&mut piece).await.unwrap() {
+            send.write_all(&piece[..len]).await.unwrap();
+        }
+        send.finish().unwrap();
+        send.finished().await.unwrap();
+    };
+    let request = async {
+        let (mut send, mut recv) = here.open_bi().await.unwrap();
+        let writing = async {
+            send.write_all(&vec![3; LEN]).await.unwrap();
+            send.finish().unwrap();
+        };
+        let (_, read) = tokio::join!(writing, recv.read_to_end(LEN));
+        assert!(read.unwrap() == vec![3; LEN], "the bytes came back changed");
+    };
+    tokio::join!(echo, request);
+    (server, client, there, here)
+}
+
+#[tokio::test]
+async fn every_congestion_control_moves_data() {
+    use CongestionControl::{Bbr, Cubic, NewReno, TackBbr};
+    timeout(SOON, async {
+        for control in [TackBbr, Bbr, Cubic, NewReno] {
+            let mut config = Config::default();
+            config.congestion_control(control);
+            let (_server, _client, _there, here) = echoed(&config).await;
+            let stats = here.stats();
+            assert!(stats.bytes_sent >= 1 << 20 && stats.acks_received > 0, "{control:?}: {stats:?}");
+        }
+    })
+    .await
+    .unwrap();
+}
+
+/// The extremes of every setting still move data.
+#[tokio::test]
+async fn no_setting_stops_a_connection() {
+    timeout(SOON, async {
+        let mut least = Config::default();
+        least
+            .receive_window(0)
+            .max_receive_window(0)
+            .min_stream_window(0)
+            .max_stream_window(0)
+            .send_window(0);
+        least.max_concurrent_bidi_streams(0).initial_mtu(0).max_mtu(0).ecn(false);
+        least.acks_per_rtt(0).packets_per_ack(0).min_ack_interval(Duration::ZERO);
+        echoed(&least).await;
+        let mut most = Config::default();
+        most.receive_window(u64::MAX).max_receive_window(u64::MAX).min_stream_window(u64::MAX);
+        most.max_stream_window(u64::MAX).send_window(u64::MAX).max_memory(u64::MAX);
+        most.max_concurrent_bidi_streams(u16::MAX).max_mtu(u16::MAX);
+        most.acks_per_rtt(u8::MAX).packets_per_ack(u8::MAX).min_ack_interval(Duration::MAX);
+        most.max_idle_timeout(Duration::MAX).keep_alive_interval(Some(Duration::MAX));
+        echoed(&most).await;
+    })
+    .await
+    .unwrap();
+}
+
+#[tokio::test]
+async fn streams_say_how_they_ended() {
+    timeout(SOON, async {
+        let (_server, _client, there, here) = pair().await;
+        let (mut send, _) = here.open_bi().await.unwrap();
+        send.write_all(b"0123456789").await.unwrap();
+        send.finish().unwrap();
+        assert_eq!(send.write(b"more").await, Err(StreamError::Closed));
+        let (_, mut recv) = there.accept_bi().await.unwrap();
+        let mut piece = [0; 4];
+        recv.read_exact(&mut piece).await.unwrap();
+        assert_eq!(&piece, b"0123");
+        assert_eq!(recv.read_exact(&mut [0; 7]).await, Err(ReadExactError::FinishedEarly(6)));
+        assert_eq!(recv.read(&mut piece).await, Ok(None));
+
+        let (mut send, _) = here.open_bi().await.unwrap();
+        send.write_all(&[0; 1001]).await.unwrap();
+        send.finish().unwrap();
+        let (_, mut recv) = there.accept_bi().await.unwrap();
+        assert_eq!(recv.read_to_end(1000).await, Err(ReadToEndError::TooLong(1000)));
+
+        let (mut send, _) = here.open_bi().await.unwrap();
+        send.write_all(b"part").await.unwrap();
+        let (_, mut recv) = there.accept_bi().await.unwrap();
+        recv.read_exact(&mut piece).await.unwrap();
+        send.reset(5);
+        assert_eq!(recv.read(&mut piece).await, Err(StreamError::Reset(5)));
+    })
+    .await
+    .unwrap();
+}
+
+/// Both ends of all connections hear that an endpoint is closed, and no more are made with it, though handles are held.
+#[tokio::test]
+async fn a_closed_endpoint_has_no_connections() {
+    timeout(SOON, async {
+        let mut config = Config::default();
+        config.max_idle_timeout(Duration::from_millis(500));
+        let (server, client, there, here) = pair_with(&config).await;
+        // One that nobody accepts.
+        let waits = client.connect(server.local_addr(), here.peer()).await.unwrap();
+        assert_eq!(here.close_reason(), None);
+        server.close(9, "going away");
+        server.wait_idle().await;
+        assert!(server.accept().await.is_none());
+        let closed = ConnectionError::ApplicationClosed { code: 9, reason: "going away".to_owned() };
+        assert_eq!((here.closed().await, waits.closed().await), (closed.clone(), closed.clone()));
+        assert_eq!(
+            (here.close_reason(), there.close_reason()),
+            (Some(closed), Some(ConnectionError::LocallyClosed))
+        );
+        let refused = client.connect(server.local_addr(), here.peer()).await.err();
+        assert_eq!(refused, Some(ConnectionError::TimedOut));
+        let refused = server.connect(client.local_addr(), there.peer()).await.err();
+        assert_eq!(refused, Some(ConnectionError::LocallyClosed));
+        drop((here, there, waits));
+        while server.open_connections() > 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
     })
     .await
     .unwrap();

@@ -1,5 +1,6 @@
-//! Endpoints on loopback, alone and through a relay that does its worst.
+//! Endpoints on loopback, alone and through a relay that does its worst, and the examples.
 
 mod chaos;
+mod examples;
 mod exchange;
 mod memory;

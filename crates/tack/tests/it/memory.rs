@@ -3,12 +3,10 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::Arc;
+
 use std::time::Duration;
 
-use tacit_proto::units::Bytes;
-use tacit_tack::{Config, Connection, Endpoint, Identity, NO_MEMORY, RecvStream, SendStream, StreamError};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tacit_tack::{Config, Connection, Endpoint, Identity, RecvStream, SendStream, StreamError};
 use tokio::time::{sleep, timeout};
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -16,17 +14,13 @@ const CLIENTS: usize = 40;
 const STREAMS: usize = 8;
 const MAX: u64 = 24 << 20;
 
-fn stream_error(error: &std::io::Error) -> Option<&StreamError> {
-    error.get_ref()?.downcast_ref()
-}
-
 /// Writes on so many streams, which nobody reads, until they are given up or nothing is taken any more; those that stand then, and how
 /// many were given up.
 async fn writes(connection: Connection) -> (Vec<(SendStream, RecvStream)>, usize) {
     let octets = vec![1; 64 << 10];
     let mut streams = Vec::new();
     for _ in 0..STREAMS {
-        streams.push(connection.open().await.unwrap());
+        streams.push(connection.open_bi().await.unwrap());
     }
     let (mut standing, mut given_up) = (Vec::new(), 0);
     for (mut send, receive) in streams {
@@ -39,8 +33,11 @@ async fn writes(connection: Connection) -> (Vec<(SendStream, RecvStream)>, usize
         });
         match written.await {
             Ok(error) => {
-                let error = stream_error(&error).cloned();
-                assert_eq!(error, Some(StreamError::Stopped(NO_MEMORY)), "the writer hears why");
+                assert_eq!(
+                    error,
+                    StreamError::Stopped(StreamError::OUT_OF_MEMORY_CODE),
+                    "the writer hears why"
+                );
                 given_up += 1;
             }
             Err(_) => standing.push((send, receive)),
@@ -52,11 +49,11 @@ async fn writes(connection: Connection) -> (Vec<(SendStream, RecvStream)>, usize
 #[tokio::test]
 async fn forty_clients_whose_streams_nobody_reads_fill_no_more_than_max_memory() {
     let identity = Identity::generate();
-    let key = identity.public();
+    let key = identity.public_key();
     let mut config = Config::default();
-    config.max_memory = Bytes(MAX);
+    config.max_memory(MAX);
     let at: SocketAddr = (Ipv4Addr::LOCALHOST, 0).into();
-    let server = Endpoint::server(at, identity, config, Arc::new(|_| true)).unwrap();
+    let server = Endpoint::server(at, identity, config, |_| true).unwrap();
     let address = server.local_addr();
     let accepting = server.clone();
     let serving = tokio::spawn(async move {
@@ -64,7 +61,7 @@ async fn forty_clients_whose_streams_nobody_reads_fill_no_more_than_max_memory()
         while let Some(connection) = accepting.accept().await {
             unread.push(tokio::spawn(async move {
                 let mut streams = Vec::new();
-                while let Ok((send, mut receive)) = connection.accept().await {
+                while let Ok((send, mut receive)) = connection.accept_bi().await {
                     let mut first = [0];
                     // It may be given up before.
                     if receive.read_exact(&mut first).await.is_err() {
@@ -75,7 +72,7 @@ async fn forty_clients_whose_streams_nobody_reads_fill_no_more_than_max_memory()
                         tokio::spawn(async move {
                             let (mut send, mut receive) = (send, receive);
                             tokio::io::copy(&mut receive, &mut send).await.unwrap();
-                            send.shutdown().await.unwrap();
+                            send.finish().unwrap();
                             let _ = send.finished().await;
                         });
                     } else {
@@ -91,9 +88,9 @@ async fn forty_clients_whose_streams_nobody_reads_fill_no_more_than_max_memory()
         let mut most = 0;
         loop {
             let metrics = watched.metrics();
-            most = most.max(metrics.octets_held);
+            most = most.max(metrics.bytes_held);
             // What one look of the socket at what arrived may add.
-            assert!(metrics.octets_held <= MAX + (4 << 20), "{} octets are held", metrics.octets_held);
+            assert!(metrics.bytes_held <= MAX + (4 << 20), "{} octets are held", metrics.bytes_held);
             if metrics.counters.streams_given_up > 0 && most > MAX / 2 {
                 return most;
             }
@@ -103,7 +100,9 @@ async fn forty_clients_whose_streams_nobody_reads_fill_no_more_than_max_memory()
     let mut endpoints = Vec::new();
     let mut writing = Vec::new();
     for _ in 0..CLIENTS {
-        let client = Endpoint::client(address, Identity::generate(), Config::default()).unwrap();
+        let client =
+            Endpoint::client((Ipv4Addr::UNSPECIFIED, 0).into(), Identity::generate(), Config::default())
+                .unwrap();
         let connection = client.connect(address, key).await.unwrap();
         writing.push(tokio::spawn(writes(connection.clone())));
         endpoints.push((client, connection));
@@ -111,15 +110,15 @@ async fn forty_clients_whose_streams_nobody_reads_fill_no_more_than_max_memory()
     let most = timeout(PATIENCE, watching).await.expect("memory fills and something is given up").unwrap();
     assert!(most > MAX / 2, "the test fills it");
     // Beside them another client gets its answers.
-    let client = Endpoint::client(address, Identity::generate(), Config::default()).unwrap();
+    let client =
+        Endpoint::client((Ipv4Addr::UNSPECIFIED, 0).into(), Identity::generate(), Config::default()).unwrap();
     let connection = client.connect(address, key).await.unwrap();
     for _ in 0..20 {
-        let (mut send, mut receive) = connection.open().await.unwrap();
+        let (mut send, mut receive) = connection.open_bi().await.unwrap();
         let octets = vec![0; 10_000];
         send.write_all(&octets).await.unwrap();
-        send.shutdown().await.unwrap();
-        let mut back = Vec::new();
-        timeout(PATIENCE, receive.read_to_end(&mut back)).await.unwrap().unwrap();
+        send.finish().unwrap();
+        let back = timeout(PATIENCE, receive.read_to_end(octets.len())).await.unwrap().unwrap();
         assert_eq!(back.len(), octets.len() - 1);
     }
     let (mut standing, mut given_up) = (Vec::new(), 0);
@@ -129,12 +128,12 @@ async fn forty_clients_whose_streams_nobody_reads_fill_no_more_than_max_memory()
         given_up += count;
     }
     assert!(given_up > 0, "a writer heard that its stream was given up");
-    assert!(server.metrics().octets_held <= MAX);
+    assert!(server.metrics().bytes_held <= MAX);
     // When both ends let go, all comes back.
     serving.abort();
     drop((standing, endpoints, client, connection));
     let emptied = async {
-        while server.metrics().octets_held > 0 {
+        while server.metrics().bytes_held > 0 {
             sleep(Duration::from_millis(20)).await;
         }
     };

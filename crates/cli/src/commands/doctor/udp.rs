@@ -1,11 +1,11 @@
 //! UDP in `tacit doctor`.
 
 use tacit_live::doctor::Check;
-use tacit_tack::Machine;
+use tacit_tack::udp::{self, Capabilities};
 
 /// Checks of the UDP features that TACK uses.
 pub(super) fn for_tack() -> Vec<Check> {
-    match tacit_tack::machine() {
+    match udp::probe() {
         Ok(machine) => checks(&machine).into(),
         Err(error) => vec![Check {
             name: "udp",
@@ -18,10 +18,10 @@ pub(super) fn for_tack() -> Vec<Check> {
 }
 
 /// A line per feature, with a remedy where it is missing.
-fn checks(machine: &Machine) -> [Check; 4] {
+fn checks(machine: &Capabilities) -> [Check; 4] {
     let check =
         |name, works, found: String, needed_for| Check { name, works, found, needed_for, required: false };
-    let asked = Machine::BUFFER_ASKED;
+    let asked = Capabilities::REQUESTED_BUFFER;
     let short = [("wmem_max", machine.send_buffer), ("rmem_max", machine.receive_buffer)]
         .map(|(key, octets)| (octets < asked).then(|| format!(" net.core.{key}={asked}")));
     let remedy = short.iter().flatten().map(String::as_str).collect::<String>();
@@ -71,11 +71,11 @@ mod tests {
 
     #[test]
     fn what_a_machine_lacks_is_said_with_what_to_do() {
-        let mut machine = tacit_tack::machine().unwrap();
+        let mut machine = udp::probe().unwrap();
         (machine.send_buffer, machine.receive_buffer) = (8_388_608, 8_388_608);
         (machine.send_segments, machine.receive_segments) = (64, 64);
         (machine.ecn, machine.ecn_v6) = (true, None);
-        let found = |machine: &Machine| checks(machine).map(|check| (check.works, check.found));
+        let found = |machine: &Capabilities| checks(machine).map(|check| (check.works, check.found));
         assert_eq!(
             found(&machine).map(|(works, found)| format!("{works}: {found}")),
             [

@@ -150,7 +150,7 @@ fn a_qlog_is_what_the_schema_says_and_counts_what_the_connection_counts() {
     let (read, ended) = net.read();
     assert!(read == content, "{} octets, {ended}", read.len());
     assert!(ended);
-    let lost = |hub: &Hub, id| hub.look(id).unwrap().packets_lost();
+    let lost = |hub: &Hub, id| hub.look(id).unwrap().connection_stats().packets_lost;
     let (client_lost, client_stats) = (lost(&net.client, client), net.client.look(client).unwrap().stats());
     net.client.session(client).unwrap().close(7, "all \u{1b}[31mthere");
     net.run(Duration::from_secs(60));

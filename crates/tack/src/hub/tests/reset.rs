@@ -3,7 +3,7 @@
 use super::*;
 
 fn forgotten() -> Result<(), ConnectionError> {
-    Err(ConnectionError::Forgotten)
+    Err(ConnectionError::ServerRestarted)
 }
 
 impl Net {
@@ -30,7 +30,7 @@ fn a_server_that_was_started_again_says_so_at_once() {
     net.run(Duration::from_millis(12));
     assert_eq!(net.alive(client), forgotten(), "a round trip is 10 ms");
     let refused = net.client.session(client).unwrap().write(stream, b"more");
-    assert_eq!(refused, Err(ConnectionError::Forgotten.into()));
+    assert_eq!(refused, Err(ConnectionError::ServerRestarted.into()));
     let before = net.sent_by_client();
     net.run(Duration::from_secs(60));
     assert_eq!(net.sent_by_client(), before, "nobody is there to hear more");

@@ -57,7 +57,7 @@ fn a_client_that_pulls_hears_within_a_few_round_trips_that_the_server_was_starte
     // A round trip is 10 ms.
     pull.run(100);
     let alive = pull.net.client.session(pull.client).unwrap().alive();
-    assert_eq!(alive, Err(ConnectionError::Forgotten));
+    assert_eq!(alive, Err(ConnectionError::ServerRestarted));
 }
 
 /// A path whose address changes every half second, of a host or of its port alone: a pull goes on in each of them.

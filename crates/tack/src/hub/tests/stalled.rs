@@ -99,7 +99,7 @@ fn taken_beside(stalled: usize) -> usize {
     assert!(unread <= (64 << 20) + stalled as u64 * floor, "{unread} octets wait for {stalled} readers");
     assert!(unsent <= stalled as u64 * BEYOND_LIMIT, "{unsent} octets wait for their peer");
     let metrics = carried.net.server.metrics();
-    assert!((unread..=metrics.octets_unread_max).contains(&metrics.octets_unread));
+    assert!((unread..=metrics.bytes_unread_max).contains(&metrics.bytes_unread));
     let active = carried.open(Reads::All);
     carried.run(2_000);
     let before = carried.taken(active);

@@ -52,19 +52,19 @@ fn a_twin_ahead_of_the_server_keeps_nobody_from_it() {
         net.run(Duration::from_millis(3));
     }
     assert_eq!(net.state_of(client), (true, Ok(())));
-    assert_eq!(net.client.look(client).unwrap().peer(), Some(net.server_identity.public()));
+    assert_eq!(net.client.look(client).unwrap().peer(), Some(net.server_identity.public_key()));
     assert!(net.server.accept().is_some());
 }
 
 #[test]
 fn who_alone_answers_with_another_key_is_told_of_within_a_second() {
     let mut net = Net::new();
-    let expected = net.server_identity.public();
+    let expected = net.server_identity.public_key();
     let other = Identity::generate();
     net.server = server(&Config::default(), &other);
     let client = net.connect();
     net.run(Duration::from_secs(1));
-    let found = other.public();
+    let found = other.public_key();
     assert_eq!(net.state_of(client), (false, Err(ConnectionError::WrongPeer { expected, found })));
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::pin::Pin;
 use std::task::Poll;
 use std::time::Duration;
@@ -35,6 +35,14 @@ fn in_turns(addresses: impl IntoIterator<Item = SocketAddr>) -> Vec<SocketAddr> 
     }
     ordered.truncate(ADDRESSES_MAX);
     ordered
+}
+
+/// The address from which a socket on any port reaches `remote`: the unspecified one of its family.
+pub fn local_for(remote: SocketAddr) -> SocketAddr {
+    match remote {
+        SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
+        SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
+    }
 }
 
 /// Races `attempt`s at `addresses` and returns the first success; the others are dropped. Each attempt starts 250 ms after the

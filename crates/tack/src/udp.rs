@@ -1,4 +1,4 @@
-//! What this machine's UDP can do, found by trying on loopback.
+//! The UDP features of this machine, tested on loopback.
 
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
@@ -8,10 +8,10 @@ use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 
 use crate::driver::{SOCKET_BUFFER, offloads};
 
-/// UDP features of this machine.
+/// UDP features of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Machine {
+pub struct Capabilities {
     /// Largest number of datagrams per send call (GSO); 1 if batches do not work.
     pub send_segments: usize,
     /// Largest number of datagrams per receive call (GRO); 1 if batches do not work.
@@ -20,15 +20,15 @@ pub struct Machine {
     pub ecn: bool,
     /// ECN works over IPv6; `None` without IPv6.
     pub ecn_v6: Option<bool>,
-    /// Send buffer that the system grants for [`BUFFER_ASKED`](Self::BUFFER_ASKED), in bytes.
+    /// Send buffer that the system grants for [`REQUESTED_BUFFER`](Self::REQUESTED_BUFFER), in bytes.
     pub send_buffer: usize,
     /// Receive buffer, likewise.
     pub receive_buffer: usize,
 }
 
-impl Machine {
-    /// Octets that an endpoint asks the system to hold, each way. Linux counts what it needs itself, and says twice as many.
-    pub const BUFFER_ASKED: usize = SOCKET_BUFFER;
+impl Capabilities {
+    /// Bytes that an endpoint requests for each buffer of its socket. Linux adds its own overhead, and reports twice as many.
+    pub const REQUESTED_BUFFER: usize = SOCKET_BUFFER;
 }
 
 /// Octets of each datagram that is tried.
@@ -41,14 +41,14 @@ const BATCH: usize = 4;
 ///
 /// # Errors
 /// If loopback does not carry IPv4 datagrams.
-pub fn machine() -> io::Result<Machine> {
-    let machine = tried(Ipv4Addr::LOCALHOST.into())?;
-    let ecn_v6 = tried(Ipv6Addr::LOCALHOST.into()).ok().map(|machine| machine.ecn);
-    Ok(Machine { ecn_v6, ..machine })
+pub fn probe() -> io::Result<Capabilities> {
+    let found = probe_at(Ipv4Addr::LOCALHOST.into())?;
+    let ecn_v6 = probe_at(Ipv6Addr::LOCALHOST.into()).ok().map(|found| found.ecn);
+    Ok(Capabilities { ecn_v6, ..found })
 }
 
 /// What loopback at `host` does.
-fn tried(host: IpAddr) -> io::Result<Machine> {
+fn probe_at(host: IpAddr) -> io::Result<Capabilities> {
     let (from, to) = (UdpSocket::bind((host, 0))?, UdpSocket::bind((host, 0))?);
     let (sender, receiver) = (offloads(&from)?, offloads(&to)?);
     // More than the system allows is no error: it gives what it allows.
@@ -69,7 +69,7 @@ fn tried(host: IpAddr) -> io::Result<Machine> {
     send(SEGMENT, None)?;
     let single = received(&receiver, &to, SEGMENT)?;
     let most_at_once = batch.map_or(1, |batch| batch.most_at_once);
-    Ok(Machine {
+    Ok(Capabilities {
         send_segments: if batch.is_some() { sender.max_gso_segments() } else { 1 },
         receive_segments: if most_at_once > 1 { receiver.gro_segments() } else { 1 },
         ecn: single.is_marked,
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn loopback_carries_marks_and_batches() {
-        let machine = machine().unwrap();
+        let machine = probe().unwrap();
         assert!(machine.ecn && machine.ecn_v6 != Some(false), "{machine:?}");
         assert!(machine.send_segments >= 1 && machine.receive_segments >= 1);
         assert!(machine.send_buffer > SEGMENT && machine.receive_buffer > SEGMENT);
