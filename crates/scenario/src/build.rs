@@ -164,6 +164,7 @@ impl Scenario {
                 link_acks: client.link_acks.unwrap_or(wifi.link_acks),
                 snr: signal.map(|signal| signal.snr(&wifi.propagation, &mode)),
                 signal_dbm: signal.map(|signal| signal.received_dbm(&wifi.propagation, &mode)),
+                edca: client.edca.or(wifi.edca.clients()).overrides(),
                 away: client.leave.map(|leave| {
                     let back = client.back.unwrap_or(self.run.duration);
                     (Instant::ZERO + leave, Instant::ZERO + back)

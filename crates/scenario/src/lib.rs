@@ -6,6 +6,7 @@
 
 pub mod bounded;
 mod build;
+pub mod edca;
 mod effective;
 mod error;
 pub mod explain;
@@ -53,6 +54,7 @@ pub use self::tack::{AckRule, TackPlan};
 pub use self::traffic::{
     ApplicationKind, ApplicationKnobs, Direction, FlowPlan, ObjectsPlan, TrafficPlan, Transport,
 };
+use crate::edca::{ByRole, EdcaPlan, Numbers};
 use crate::input::{Node, Tree, Value, duration, nearest};
 use crate::keys::run;
 
@@ -167,6 +169,8 @@ pub struct Wifi {
     pub carrier_sense_dbm: f64,
     /// Which access categories there are.
     pub categories: Categories,
+    /// What access point and clients contend with instead of the standard's numbers.
+    pub edca: EdcaPlan<ByRole<Numbers>>,
     /// What TXOPs hold for those who answer, where they hold something.
     pub grant: ReverseDirection,
     /// What becomes of pure TCP ACKs in front of it.
@@ -197,6 +201,7 @@ impl Wifi {
             propagation: Propagation::at(bss.standard),
             carrier_sense_dbm: CARRIER_SENSE_DBM,
             categories: Categories::Used,
+            edca: EdcaPlan::default(),
             grant: ReverseDirection::Granted {
                 turnaround: Duration::ZERO,
                 limit: ReverseDirection::USUAL_LIMIT,
@@ -381,6 +386,8 @@ pub struct ClientOverride {
     pub position: Option<Position>,
     /// Clients that it does not hear and that do not hear it, numbered from 0.
     pub hidden_from: Vec<u32>,
+    /// What it contends with instead of what `[wifi]` says.
+    pub edca: EdcaPlan<Numbers>,
     /// The access category of its traffic.
     pub access_category: Option<AccessCategory>,
     /// When its flows start.

@@ -39,6 +39,17 @@ const MISTAKES: &[(&str, &str, &[&str])] = &[
         "base = \"wlan-11n-150\"\n[wifi]\nprotection = \"none\"\nrts-threshold = \"500 B\"\n",
         &[],
     ),
+    ("no contention window", "base = \"wlan-11n-150\"\n[wifi]\ncw-min = 16\n", &[]),
+    ("windows the wrong way round", "base = \"wlan-11n-150\"\n[wifi]\ncw-min = { vo = 15 }\n", &[]),
+    (
+        "a client's window against that of [wifi]",
+        "base = \"wlan-11n-150\"\n[wifi]\ncw-max = 63\n[[client]]\ncw-min = 127\n",
+        &[],
+    ),
+    ("AIFSN of clients in PIFS", "base = \"wlan-11n-150\"\n[wifi]\naifsn = 1\n", &[]),
+    ("AIFSN of no category", "base = \"wlan-11n-150\"\n[wifi]\naifsn = { ap = { v0 = 1 } }\n", &[]),
+    ("AIFSN under DCF", "base = \"wlan-11a-54\"\n", &["wifi.aifsn=2"]),
+    ("categories under DCF", "base = \"wlan-11a-54\"\n", &["wifi.cw-min.vo=3"]),
     ("A-MSDU of another length", "base = \"wlan-11n-150\"\n[wifi]\namsdu = \"4 kB\"\n", &[]),
     ("A-MSDU of 802.11a", "base = \"wlan-11a-54\"\n[wifi]\namsdu = \"3839 B\"\n", &[]),
     (

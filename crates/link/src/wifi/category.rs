@@ -57,6 +57,45 @@ pub struct EdcaParameters {
     pub cw_max: u32,
 }
 
+/// What an access point tells its stations to contend with instead of the defaults (the EDCA Parameter Set element,
+/// 802.11-2020 clause 9.4.2.28), or what a station contends with whatever it was told. `None` leaves the default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EdcaOverride {
+    /// AIFSN. DCF has none: DIFS is what it is.
+    pub aifs_slots: Option<u32>,
+    /// Smallest contention window.
+    pub cw_min: Option<u32>,
+    /// Largest contention window.
+    pub cw_max: Option<u32>,
+}
+
+impl EdcaOverride {
+    /// `usual` with what this says otherwise.
+    pub fn over(self, usual: EdcaParameters) -> EdcaParameters {
+        EdcaParameters {
+            aifs_slots: self.aifs_slots.unwrap_or(usual.aifs_slots),
+            cw_min: self.cw_min.unwrap_or(usual.cw_min),
+            cw_max: self.cw_max.unwrap_or(usual.cw_max),
+        }
+    }
+}
+
+/// A value for each access category, the least urgent first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PerCategory<T>(pub [T; 4]);
+
+impl<T: Copy> PerCategory<T> {
+    /// `value` for all.
+    pub const fn of(value: T) -> Self {
+        Self([value; 4])
+    }
+
+    /// That of `category`.
+    pub const fn get(&self, category: AccessCategory) -> T {
+        self.0[category as usize]
+    }
+}
+
 impl AccessCategory {
     /// All of them, the least urgent first.
     pub const ALL: [Self; 4] = [Self::Background, Self::BestEffort, Self::Video, Self::Voice];

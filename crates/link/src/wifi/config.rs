@@ -3,7 +3,7 @@
 use tacit_proto::units::{Bytes, Duration, Instant};
 
 use super::air::StationId;
-use super::category::{AccessCategory, TxopLimits};
+use super::category::{AccessCategory, EdcaOverride, EdcaParameters, PerCategory, TxopLimits};
 use super::mac::block_ack::WINDOW;
 use super::phy::{Mode, Phy, Standard, Variant};
 use super::propagation::Decibels;
@@ -34,6 +34,8 @@ pub struct StationConfig {
     /// From when to when the station is out of reach: nothing between it and the access point arrives, though
     /// both still defer to what is sent. `None` for never.
     pub away: Option<(Instant, Instant)>,
+    /// What it contends with instead of the defaults.
+    pub edca: PerCategory<EdcaOverride>,
     /// Queue at the access point for this station.
     pub downlink_queue: QueueConfig,
     /// Queue at the station.
@@ -53,6 +55,7 @@ impl StationConfig {
             snr: None,
             signal_dbm: None,
             away: None,
+            edca: PerCategory::default(),
             downlink_queue: QueueConfig::default(),
             uplink_queue: QueueConfig::default(),
         }
@@ -234,6 +237,8 @@ pub struct BssConfig {
     /// The access categories in use, each station having all of them; at least one, and best effort alone
     /// where the standard has no EDCA.
     pub categories: Vec<AccessCategory>,
+    /// What the access point contends with instead of the defaults.
+    pub ap_edca: PerCategory<EdcaOverride>,
     /// How they choose the rate of data.
     pub rate_control: RateControl,
     /// Pairs of clients that do not hear each other; everybody hears the access point.
@@ -312,6 +317,7 @@ impl BssConfig {
             variant: Variant::of(standard),
             stations,
             categories: vec![AccessCategory::BestEffort],
+            ap_edca: PerCategory::default(),
             rate_control: RateControl::Fixed,
             hidden: Vec::new(),
             txop_limit: None,
@@ -343,5 +349,17 @@ impl BssConfig {
     /// Timing and limits.
     pub const fn phy(&self) -> &'static Phy {
         self.standard.phy_as(self.variant)
+    }
+
+    /// What `station` contends with in `category`.
+    ///
+    /// # Panics
+    /// Unless the set has this station.
+    pub fn edca(&self, station: StationId, category: AccessCategory) -> EdcaParameters {
+        let own = match station.index().checked_sub(1) {
+            None => &self.ap_edca,
+            Some(client) => &self.stations[client].edca,
+        };
+        own.get(category).over(category.parameters(self.phy()))
     }
 }

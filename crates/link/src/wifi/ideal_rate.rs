@@ -6,6 +6,8 @@
 use tacit_proto::units::Duration;
 
 use super::Decibels;
+use super::air::StationId;
+use super::category::AccessCategory;
 use super::config::BssConfig;
 use super::error_rate::{mpdu_success, preamble_success};
 use super::phy::{ACK_LEN, BLOCK_ACK_LEN, MPDU_DELIMITER_LEN, Mode, mpdu_len, subframe_len};
@@ -130,9 +132,13 @@ impl TcpOver<'_> {
         let phy = self.config.phy();
         let control = phy.control_mode(mode);
         let header_len = phy.mac_header_len();
-        let cw =
-            |failed: u32| ((u64::from(phy.cw_min) + 1) << failed.min(10)).min(u64::from(phy.cw_max) + 1) - 1;
-        let access = |failed: u32| phy.aifs() + phy.slot * cw(failed) / 2;
+        // Of the access point, for data and for what answers it.
+        let edca = self.config.edca(StationId::AP, AccessCategory::BestEffort);
+        let cw = |failed: u32| {
+            ((u64::from(edca.cw_min) + 1) << failed.min(10)).min(u64::from(edca.cw_max) + 1) - 1
+        };
+        let aifs = phy.sifs + phy.slot * u64::from(edca.aifs_slots);
+        let access = |failed: u32| aifs + phy.slot * cw(failed) / 2;
         let psdu = |mpdus: u32, packet: u32| match mpdus {
             0 | 1 => mpdu_len(header_len, packet),
             _ => mpdus * subframe_len(mpdu_len(header_len, packet)) + MPDU_DELIMITER_LEN,

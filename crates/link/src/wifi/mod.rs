@@ -19,7 +19,7 @@ pub mod propagation;
 pub use air::{AirFrame, StationId};
 pub use airtime::{Airtime, AirtimeUse, StationAirtime};
 pub use bss::{Bss, Offered};
-pub use category::{AccessCategory, EdcaParameters, TxopLimits};
+pub use category::{AccessCategory, EdcaOverride, EdcaParameters, PerCategory, TxopLimits};
 pub use cell::Delivery;
 pub use config::{
     AmsduLimit, ApScheduler, BothWays, BssConfig, Bursts, LinkAcks, Protection, RateControl, RepairConfig,

@@ -5,13 +5,20 @@ use crate::common::{Blob, channel, short_queue};
 use tacit_link::random::Stream;
 use tacit_link::wifi::air::Frame;
 use tacit_link::wifi::phy::{Mode, Standard};
-use tacit_link::wifi::{AccessCategory, Bss, BssConfig, Bursts, StationConfig, StationId};
+use tacit_link::wifi::{
+    AccessCategory, Bss, BssConfig, Bursts, EdcaOverride, PerCategory, StationConfig, StationId,
+};
 use tacit_proto::units::{BitRate, Duration, Instant};
 
 const SPAN: Duration = Duration::from_secs(20);
 
 /// A channel on which each sender, a station and a category, always has a frame for the other side.
 fn saturate(stations: u16, senders: &[(StationId, AccessCategory)], bursts: Bursts) -> Bss<Blob> {
+    saturate_as(BssConfig { bursts, ..BssConfig::new(Standard::N, Vec::new()) }, stations, senders)
+}
+
+/// The same with what `config` says, and of what `config.stations` says of the first what they contend with.
+fn saturate_as(config: BssConfig, stations: u16, senders: &[(StationId, AccessCategory)]) -> Bss<Blob> {
     let mode = Mode::for_rate(Standard::N, BitRate::from_mbps(150)).unwrap();
     let station = StationConfig {
         uplink_queue: short_queue(),
@@ -20,13 +27,18 @@ fn saturate(stations: u16, senders: &[(StationId, AccessCategory)], bursts: Burs
     };
     let config = BssConfig {
         categories: AccessCategory::ALL.to_vec(),
-        bursts,
         ampdu_mpdus: Some(1),
         beacon_interval: None,
         retry_limit: u32::MAX,
         lifetime: Duration::from_secs(3600),
         eifs: false,
-        ..BssConfig::new(Standard::N, vec![station; usize::from(stations)])
+        stations: (0..usize::from(stations))
+            .map(|at| StationConfig {
+                edca: config.stations.get(at).map(|own| own.edca).unwrap_or_default(),
+                ..station.clone()
+            })
+            .collect(),
+        ..config
     };
     let mut bss = channel(config, 1, "edca", SPAN);
     common::saturate(&mut bss, SPAN, |bss, now| {
@@ -43,19 +55,19 @@ fn saturate(stations: u16, senders: &[(StationId, AccessCategory)], bursts: Burs
 /// the wait begins anew, a sender counts slots from its AIFS on, or from its ACK timeout after a collision of
 /// its own, the slot in which another begins counts too, and those that end together collide (802.11-2020
 /// clause 10.23.2.4). Who wins delivers as many frames as `bursts` lets it.
-fn count_slots(senders: &[AccessCategory], bursts: Bursts, transmissions: u32) -> Vec<u32> {
+fn count_slots(senders: &[EdcaParams], bursts: Bursts, transmissions: u32) -> Vec<u32> {
     const SIFS_US: u32 = 16;
     const SLOT_US: u32 = 9;
     // SIFS, a slot, and 20 us to notice a PPDU.
     const TIMEOUT_US: u32 = 45;
     let mut draw = Stream::new(7, "slots");
-    let mut windows: Vec<_> = senders.iter().map(|category| EdcaParams::of(*category).smallest).collect();
+    let mut windows: Vec<_> = senders.iter().map(|sender| sender.smallest).collect();
     let mut counters: Vec<_> = windows.iter().map(|window| draw.up_to(*window)).collect();
     let mut collided = vec![false; senders.len()];
     let mut delivered = vec![0; senders.len()];
     for _ in 0..transmissions {
         let from_us = |sender: usize, collided: &[bool]| {
-            let aifs_us = SIFS_US + SLOT_US * EdcaParams::of(senders[sender]).aifs_slots;
+            let aifs_us = SIFS_US + SLOT_US * senders[sender].aifs_slots;
             if collided[sender] { aifs_us.max(TIMEOUT_US) } else { aifs_us }
         };
         let ends_us = |sender: usize| from_us(sender, &collided) + SLOT_US * counters[sender];
@@ -68,12 +80,12 @@ fn count_slots(senders: &[AccessCategory], bursts: Bursts, transmissions: u32) -
         }
         collided.fill(false);
         for sender in &due {
-            let EdcaParams { smallest, largest, .. } = EdcaParams::of(senders[*sender]);
+            let EdcaParams { smallest, largest, .. } = senders[*sender];
             windows[*sender] =
                 if due.len() == 1 { smallest } else { (2 * windows[*sender] + 1).min(largest) };
             counters[*sender] = draw.up_to(windows[*sender]);
             collided[*sender] = due.len() > 1;
-            let frames = if bursts == Bursts::Never { 1 } else { EdcaParams::of(senders[*sender]).frames };
+            let frames = if bursts == Bursts::Never { 1 } else { senders[*sender].frames };
             delivered[*sender] += if due.len() == 1 { frames } else { 0 };
         }
     }
@@ -81,6 +93,7 @@ fn count_slots(senders: &[AccessCategory], bursts: Bursts, transmissions: u32) -
 }
 
 /// The standard's table as its text has it, not as the code does.
+#[derive(Clone, Copy)]
 struct EdcaParams {
     aifs_slots: u32,
     smallest: u32,
@@ -121,7 +134,8 @@ fn categories_share_as_slots_do() {
         let bss = saturate(senders.len() as u16, &named, bursts);
         let simulated: Vec<_> =
             named.iter().map(|(station, _)| bss.counters(*station).delivered_bytes as f64).collect();
-        let counted = count_slots(&senders, bursts, 200_000);
+        let parameters: Vec<_> = senders.iter().map(|category| EdcaParams::of(*category)).collect();
+        let counted = count_slots(&parameters, bursts, 200_000);
         let share = |parts: &[f64], sender: usize| parts[sender] / parts.iter().sum::<f64>();
         let counted: Vec<_> = counted.into_iter().map(f64::from).collect();
         for (sender, category) in senders.iter().enumerate() {
@@ -130,6 +144,41 @@ fn categories_share_as_slots_do() {
             assert!((simulated - counted).abs() < 0.01, "{category:?} of {senders:?}");
         }
         assert!(simulated[0] > simulated[1], "the more urgent has more");
+    }
+}
+
+/// An access point and clients that each contend with numbers of their own, as slots say.
+#[test]
+fn stations_share_as_their_own_numbers_say() {
+    let of = |aifs_slots, smallest, largest| EdcaParams { aifs_slots, smallest, largest, frames: 1 };
+    let usual = of(3, 15, 1023);
+    for own in [
+        // The access point in PIFS; a client with half the window; one that is told to wait.
+        [of(1, 15, 1023), usual],
+        [of(3, 7, 1023), usual],
+        [of(3, 7, 7), of(2, 31, 63)],
+        [usual, of(9, 15, 1023)],
+        [of(2, 3, 7), of(7, 127, 255)],
+    ] {
+        let [ap_edca, edca] = own.map(|own| {
+            PerCategory::of(EdcaOverride {
+                aifs_slots: Some(own.aifs_slots),
+                cw_min: Some(own.smallest),
+                cw_max: Some(own.largest),
+            })
+        });
+        let mode = Mode::for_rate(Standard::N, BitRate::from_mbps(150)).unwrap();
+        let station = StationConfig { edca, ..StationConfig::new(mode) };
+        let config =
+            BssConfig { ap_edca, bursts: Bursts::Never, ..BssConfig::new(Standard::N, vec![station]) };
+        let senders = [StationId::AP, StationId(1)];
+        let bss = saturate_as(config, 1, &senders.map(|id| (id, AccessCategory::BestEffort)));
+        let [ap, client] = senders.map(|id| bss.counters(id).delivered_bytes as f64);
+        let counted = count_slots(&own, Bursts::Never, 200_000);
+        let (simulated, counted) =
+            (ap / (ap + client), f64::from(counted[0]) / f64::from(counted[0] + counted[1]));
+        println!("the access point has {simulated:.4}, slots say {counted:.4}");
+        assert!((simulated - counted).abs() < 0.01);
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use data_encoding::BASE64;
 use miniz_oxide::deflate::compress_to_vec_zlib;
 use serde::Serialize;
-use tacit_link::wifi::AccessCategory;
+use tacit_link::wifi::{AccessCategory, EdcaParameters, StationId};
 use tacit_runs::air::{Kind, Ppdu, Rate, Watch};
 use tacit_runs::single::Single;
 use tacit_sim::record::ApplicationResult;
@@ -53,8 +53,12 @@ pub(super) struct Side {
     pub standard: &'static str,
     pub sifs_ns: u64,
     pub slot_ns: u64,
-    /// Name and AIFS of each access category.
-    pub categories: Vec<(&'static str, u64)>,
+    /// Names of the access categories.
+    pub categories: Vec<&'static str>,
+    /// AIFS of each, by station.
+    pub aifs_ns: Vec<[u64; 4]>,
+    /// Behind more slots than the largest contention window nobody had anything to send.
+    pub most_slots: u32,
     pub rates: Vec<RateOf>,
     pub kinds: Vec<&'static str>,
     pub flags: Vec<&'static str>,
@@ -101,8 +105,9 @@ impl Seen<'_> {
         let (layouts, octets) = encode(&columns);
         let config = &self.setup.bss[0].config;
         let phy = config.phy();
-        let aifs =
-            |category: AccessCategory| phy.sifs + phy.slot * u64::from(category.parameters(phy).aifs_slots);
+        let edca = |station| AccessCategory::ALL.map(|category| config.edca(station, category));
+        let edca: Vec<_> = (0..=config.stations.len() as u16).map(|at| edca(StationId(at))).collect();
+        let aifs = |edca: &EdcaParameters| (phy.sifs + phy.slot * u64::from(edca.aifs_slots)).as_nanos();
         let hosts = self.setup.bss[0].hosts();
         let airtime = self.single.airtime.map(|shares| shares.0);
         let uses = tacit_link::wifi::AirtimeUse::ALL;
@@ -129,7 +134,9 @@ impl Seen<'_> {
             standard: config.standard.name(),
             sifs_ns: phy.sifs.as_nanos(),
             slot_ns: phy.slot.as_nanos(),
-            categories: AccessCategory::ALL.map(|of| (of.name(), aifs(of).as_nanos())).into(),
+            categories: AccessCategory::ALL.map(AccessCategory::name).into(),
+            aifs_ns: edca.iter().map(|of| of.each_ref().map(aifs)).collect(),
+            most_slots: edca.iter().flatten().map(|edca| edca.cw_max).max().unwrap_or(0),
             rates: rates.iter().map(RateOf::from).collect(),
             kinds: Kind::NAMES.map(|(name, _)| name).into(),
             flags: FLAGS.map(|(name, _)| name).into(),

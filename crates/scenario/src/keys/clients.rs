@@ -1,5 +1,6 @@
 //! `[[client]]`.
 
+use super::edca::{Of, OfClient};
 use super::kind::{ANY_TIME, Choice, Flag, Given, Own, Whole};
 use super::{Field, Key, Keys, Usual, wifi};
 use crate::input::{Mismatch, Value, integer};
@@ -42,6 +43,9 @@ pub(crate) const COUNT: Key<Whole> = Key {
     meaning: "number of consecutive clients with these settings; each has its own number, for `hidden-from`",
 };
 
+const SELFISH: &str =
+    "overrides `[wifi]` for what this client sends, as a station that ignores its access point does";
+
 /// What a client behind Wi-Fi may say.
 pub(crate) const WIRELESS: Keys<ClientOverride> = &[
     &wifi::client::RATE,
@@ -79,6 +83,27 @@ pub(crate) const WIRELESS: Keys<ClientOverride> = &[
         usual: Usual::Field,
         meaning: "clients that do not hear this one, and vice versa; all hear the access point",
         of: |client| &mut client.hidden_from,
+    },
+    &Client {
+        name: wifi::CW_MIN,
+        kind: OfClient(Of::Window),
+        usual: Usual::Said("as in `[wifi]`"),
+        meaning: SELFISH,
+        of: |client| &mut client.edca.cw_min,
+    },
+    &Client {
+        name: wifi::CW_MAX,
+        kind: OfClient(Of::Window),
+        usual: Usual::Said("as in `[wifi]`"),
+        meaning: SELFISH,
+        of: |client| &mut client.edca.cw_max,
+    },
+    &Client {
+        name: wifi::AIFSN,
+        kind: OfClient(Of::Aifsn),
+        usual: Usual::Said("as in `[wifi]`"),
+        meaning: SELFISH,
+        of: |client| &mut client.edca.aifsn,
     },
     &Client {
         name: wifi::LINK_ACKS,

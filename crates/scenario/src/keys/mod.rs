@@ -6,6 +6,7 @@
 //! or whose type depends on others, is [`Said`].
 
 pub(crate) mod clients;
+pub(crate) mod edca;
 pub(crate) mod fwp;
 pub(crate) mod hack;
 pub(crate) mod kind;

@@ -6,6 +6,7 @@ use tacit_link::wifi::{
 };
 use tacit_proto::units::{BitRate, Bytes, Duration};
 
+use super::edca::{Of, OfRoles};
 use super::kind::{
     Choice, Distance, Flag, Kind as _, Losses, Number, OrNone, Own, Power, PowerRatio, SOME_TIME, Size, Span,
     Whole,
@@ -180,6 +181,9 @@ pub(crate) const MPDU_START_SPACING: &str = "mpdu-start-spacing";
 pub(crate) const STREAM_QUEUES: &str = "stream-queues";
 pub(crate) const AMSDU: &str = "amsdu";
 pub(crate) const ACCESS_CATEGORIES: &str = "access-categories";
+pub(crate) const CW_MIN: &str = "cw-min";
+pub(crate) const CW_MAX: &str = "cw-max";
+pub(crate) const AIFSN: &str = "aifsn";
 pub(crate) const LINK_ACKS: &str = "link-acks";
 
 /// What is acknowledged of the data to a client and from it.
@@ -368,6 +372,28 @@ pub(crate) const WIFI: Keys<Wifi> = &[
         meaning: "EDCA access categories: those of the flows, or all four; with several, `tacit shell` maps packets \
                   of real programs by DSCP (RFC 8325)",
         of: |wifi| &mut wifi.categories,
+    },
+    &W {
+        name: CW_MIN,
+        kind: OfRoles(Of::Window),
+        usual: Usual::Said("of the access category"),
+        meaning: "smallest contention window, in slots: a backoff is drawn from 0 to this; a number alone holds for \
+                  all access categories; see [wifi-model.md](../references/wifi-model.md#contention)",
+        of: |wifi| &mut wifi.edca.cw_min,
+    },
+    &W {
+        name: CW_MAX,
+        kind: OfRoles(Of::Window),
+        usual: Usual::Said("of the access category"),
+        meaning: "largest contention window, to which failures double it",
+        of: |wifi| &mut wifi.edca.cw_max,
+    },
+    &W {
+        name: AIFSN,
+        kind: OfRoles(Of::Aifsn),
+        usual: Usual::Said("of the access category"),
+        meaning: "slots after SIFS before the backoff (AIFSN); 802.11n and ac",
+        of: |wifi| &mut wifi.edca.aifsn,
     },
     &W {
         name: LINK_ACKS,

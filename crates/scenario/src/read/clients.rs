@@ -4,7 +4,7 @@ use tacit_link::wifi::Position;
 
 use super::queue::{Place, queue};
 use super::traffic::access_category;
-use super::wifi::{ack_mode, check_client_acks, data_mode, mpdu_error};
+use super::wifi::{ack_mode, check_client_acks, check_edca, data_mode, mpdu_error};
 use crate::error::InputError;
 use crate::input::Section;
 use crate::keys::wifi::{ACK_RATE, AP_QUEUE, LINK_ACK_ERROR, STATION_QUEUE};
@@ -60,6 +60,7 @@ fn wireless(section: &Section<'_>, wifi: &Wifi, client: &mut ClientOverride) -> 
         client.signal = Some(Signal::Distance(position.distance_m(&Position::default())));
     }
     check_client_acks(section, wifi, client)?;
+    check_edca(section, standard, &client.edca.or(wifi.edca.clients()))?;
     client.access_category = access_category(section, Some(wifi))?;
     if client.back.is_some() && client.leave.is_none_or(|leave| client.back <= Some(leave)) {
         return Err(section.error("back", "comes back without having left").allowed("leave before back"));

@@ -2,10 +2,13 @@
 
 use tacit_link::Loss;
 use tacit_link::wifi::phy::{BasicRates, Mode, ModeChoice, Part, SlotTime, Standard, UnknownRate, Variant};
-use tacit_link::wifi::{BssConfig, LinkAcks, Protection, ReverseDirection, StreamQueues, TxopLimits};
+use tacit_link::wifi::{
+    AccessCategory, BssConfig, LinkAcks, Protection, ReverseDirection, StreamQueues, TxopLimits,
+};
 use tacit_proto::units::{BitRate, Duration};
 
 use super::queue::{Place, queue};
+use crate::edca::{EdcaPlan, Numbers};
 use crate::error::InputError;
 use crate::input::{Mismatch, Node, Section, Tree, Value, bit_rate, loss};
 use crate::keys::kind::or;
@@ -205,6 +208,35 @@ pub(super) fn check_client_acks(
     check_link_acks(section, speaking.or(needs_link_acks(wifi)))
 }
 
+/// Refuses what `standard` has no room for in what stations contend with: `section` says some of it.
+pub(super) fn check_edca(
+    section: &Section<'_>,
+    standard: Standard,
+    edca: &EdcaPlan<Numbers>,
+) -> Result<(), InputError> {
+    let phy = standard.phy();
+    if phy.aggregation.is_none() {
+        let what = format!("{} has no EDCA here", standard.name());
+        if edca.aifsn != Numbers::default() {
+            let error = section.error(keys::AIFSN, format!("{what}, and waits for DIFS"));
+            return Err(error.allowed("802.11n, 802.11ac"));
+        }
+        let by_category = [(keys::CW_MIN, edca.cw_min), (keys::CW_MAX, edca.cw_max)]
+            .into_iter()
+            .find(|(_, numbers)| *numbers != Numbers::of(numbers.get(AccessCategory::BestEffort)));
+        if let Some((key, _)) = by_category {
+            return Err(section
+                .error(key, what)
+                .allowed("a number; access categories with 802.11n, 802.11ac"));
+        }
+    }
+    let Some((category, least, most)) = edca.crossed(phy) else { return Ok(()) };
+    let key = if section.has(keys::CW_MIN) { keys::CW_MIN } else { keys::CW_MAX };
+    let what =
+        format!("for {:?} the smallest window, {least}, is larger than the largest, {most}", category.name());
+    Err(section.error(key, what).allowed("cw-min up to cw-max"))
+}
+
 /// What is granted, if anything is.
 fn grant(section: &Section<'_>) -> Result<ReverseDirection, InputError> {
     Ok(ReverseDirection::Granted {
@@ -314,6 +346,9 @@ pub(super) fn wifi_section(section: Section<'_>) -> Result<Option<Wifi>, InputEr
     let mut wifi = Wifi::new(BssConfig { variant, ..BssConfig::new(standard, Vec::new()) }, mode);
     wifi.ideal = ideal;
     fill(keys::WIFI, &section, &mut wifi)?;
+    check_edca(&section, standard, &wifi.edca.ap())?;
+    check_edca(&section, standard, &wifi.edca.clients())?;
+    wifi.bss.ap_edca = wifi.edca.ap().overrides();
     wifi.ack_mode = section.or(keys::ACK_RATE.name, None, ack_mode(standard, variant))?;
     wifi.mpdu_error = mpdu_error(&section)?.unwrap_or_default();
     wifi.link_ack_error = keys::LINK_ACK_ERROR.or(&section, Loss::None)?;

@@ -9,6 +9,7 @@ use crate::loss::{Loss, LossProcess};
 use crate::payload::Payload;
 use crate::queue::QueueConfig;
 use crate::random::Stream;
+use crate::wifi::air::StationId;
 use crate::wifi::category::AccessCategory;
 use crate::wifi::config::{
     BothWays, BssConfig, LinkAcks, RateControl, ReverseDirection, StationConfig, StreamQueues,
@@ -54,17 +55,25 @@ fn build_function<P: Payload>(
         Peers::Clients { .. } => (config.stations.iter().zip(reach.iter()))
             .map(|(client, id)| {
                 let link = format!("to {}", name_of(id));
-                peer(rules, category, stream, id, client, Way::down(client), &link)
+                peer(rules, (StationId::AP, category), stream, id, client, Way::down(client), &link)
             })
             .collect(),
         Peers::AccessPoint(id) => {
             let client = &config.stations[numbers.station(function).index() - 1];
             let link = format!("from {}", name_of(function));
-            vec![peer(rules, category, stream, id, client, Way::up(client), &link)]
+            vec![peer(
+                rules,
+                (numbers.station(function), category),
+                stream,
+                id,
+                client,
+                Way::up(client),
+                &link,
+            )]
         }
     };
     let backoff = stream(format!("backoff {}", name_of(function)));
-    let contention = Contention::new(phy, &category.parameters(phy), backoff);
+    let contention = Contention::new(phy, &config.edca(numbers.station(function), category), backoff);
     let mut station = Station::new(function, reach, category, contention, peers);
     station.hold_limits = rules.hold_limits(category);
     if station.is_access_point() {
@@ -96,10 +105,10 @@ impl<'a> Way<'a> {
     }
 }
 
-/// The peer `id`, on a `link` of `client` that goes one `way`.
+/// The peer `id` of `station`, on a `link` of `client` that goes one `way`.
 fn peer<P: Payload>(
     rules: &Rules,
-    category: AccessCategory,
+    (station, category): (StationId, AccessCategory),
     stream: &dyn Fn(String) -> Stream,
     id: FunctionId,
     client: &StationConfig,
@@ -143,8 +152,9 @@ fn peer<P: Payload>(
     let mut originator = Originator::new(client.mode, control, limits, acks, queue);
     if !rates.is_empty() {
         // AIFS, the mean backoff, SIFS and the answer: what a PPDU costs besides itself.
+        let edca = config.edca(station, category);
         let overhead = phy.aifs()
-            + phy.slot * u64::from(category.parameters(phy).cw_min / 2)
+            + phy.slot * u64::from(edca.cw_min / 2)
             + phy.sifs
             + control.ppdu_duration(BLOCK_ACK_LEN);
         originator.adapt_rate(Minstrel::new(rates, overhead, stream(format!("rates {link}"))));

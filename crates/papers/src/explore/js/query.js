@@ -21,7 +21,7 @@ const HAS = {
   to: (value) => (side, i) => named(receiver(side, i), value),
   scheme: (value) => (side) => side.scheme === value,
   category: (value) => (side, i) => {
-    const short = side.categories[side.category[i]]?.[0];
+    const short = side.categories[side.category[i]];
     return short === value || CATEGORY_WORDS[short] === value;
   },
   flow: (value) => { const flow = whole(value); return (side, i) => side.flow[i] === flow; },

@@ -45,15 +45,12 @@ function fate(side, i) {
   return lost === mpdus ? 'lost' : `${lost} of ${mpdus} MPDUs lost`;
 }
 
-/** No backoff is longer (802.11-2020 table 9-155: aCWmax): behind more slots than these nobody had anything to send. */
-const MOST_SLOTS = 1023;
-
 /** Whole slots without a frame before one that is an access, else `null`. */
 function backoff(side, i) {
-  const aifs = side.categories[side.category[i]]?.[1] ?? side.sifs_ns;
+  const aifs = side.aifs_ns[side.from[i]]?.[side.category[i]] ?? side.sifs_ns;
   if (side.idle[i] <= side.sifs_ns + 1 || side.kindOf(i) === 'beacon') return null;
   const slots = Math.max(0, Math.round((side.idle[i] - aifs) / side.slot_ns));
-  return slots <= MOST_SLOTS ? { aifs: Math.min(aifs, side.idle[i]), slots } : null;
+  return slots <= side.most_slots ? { aifs: Math.min(aifs, side.idle[i]), slots } : null;
 }
 
 /** Every property of a frame: its name and what it is. */
@@ -94,7 +91,7 @@ function fields(side, i) {
   }
   const bit = [side.has(i, 'moreData') && 'More Data', side.has(i, 'sync') && 'SYNC'].filter(Boolean);
   add('bits', bit.join(', '));
-  add('category', CATEGORY_WORDS[side.categories[side.category[i]]?.[0]]);
+  add('category', CATEGORY_WORDS[side.categories[side.category[i]]]);
   const waited = backoff(side, i);
   add('idle before', waited ? `${span(side.idle[i])}: AIFS and ${plural(waited.slots, 'slot')}` : span(side.idle[i]));
   add('NAV', side.nav[i] ? `${span(side.nav[i])}, to ${moment(side.end[i] + side.nav[i])}` : 'nothing reserved');

@@ -1,0 +1,71 @@
+//! What access point and clients contend with, where a scenario says so.
+
+use tacit_link::wifi::phy::Phy;
+use tacit_link::wifi::{AccessCategory, EdcaOverride, PerCategory};
+
+/// A number for each access category; `None` leaves the standard's.
+pub type Numbers = PerCategory<Option<u32>>;
+
+/// A setting of the access point and of its clients.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ByRole<T> {
+    /// Of the access point.
+    pub ap: T,
+    /// Of the clients.
+    pub clients: T,
+}
+
+/// The three numbers of EDCA.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EdcaPlan<T> {
+    /// AIFSN.
+    pub aifsn: T,
+    /// CWmin.
+    pub cw_min: T,
+    /// CWmax.
+    pub cw_max: T,
+}
+
+impl EdcaPlan<Numbers> {
+    /// As the simulator takes them.
+    pub fn overrides(&self) -> PerCategory<EdcaOverride> {
+        PerCategory(AccessCategory::ALL.map(|category| EdcaOverride {
+            aifs_slots: self.aifsn.get(category),
+            cw_min: self.cw_min.get(category),
+            cw_max: self.cw_max.get(category),
+        }))
+    }
+
+    /// These, and `others` where they say nothing.
+    #[must_use]
+    pub fn or(self, others: Self) -> Self {
+        let or = |own: Numbers, other: Numbers| {
+            PerCategory(AccessCategory::ALL.map(|category| own.get(category).or(other.get(category))))
+        };
+        Self {
+            aifsn: or(self.aifsn, others.aifsn),
+            cw_min: or(self.cw_min, others.cw_min),
+            cw_max: or(self.cw_max, others.cw_max),
+        }
+    }
+
+    /// The first category whose smallest window over `phy` would be larger than its largest, and both windows.
+    pub fn crossed(&self, phy: &Phy) -> Option<(AccessCategory, u32, u32)> {
+        AccessCategory::ALL.into_iter().find_map(|category| {
+            let edca = self.overrides().get(category).over(category.parameters(phy));
+            (edca.cw_min > edca.cw_max).then_some((category, edca.cw_min, edca.cw_max))
+        })
+    }
+}
+
+impl EdcaPlan<ByRole<Numbers>> {
+    /// The access point's.
+    pub fn ap(&self) -> EdcaPlan<Numbers> {
+        EdcaPlan { aifsn: self.aifsn.ap, cw_min: self.cw_min.ap, cw_max: self.cw_max.ap }
+    }
+
+    /// The clients'.
+    pub fn clients(&self) -> EdcaPlan<Numbers> {
+        EdcaPlan { aifsn: self.aifsn.clients, cw_min: self.cw_min.clients, cw_max: self.cw_max.clients }
+    }
+}
