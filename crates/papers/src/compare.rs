@@ -180,7 +180,7 @@ pub fn grid(sweeps: &[String]) -> Result<Vec<Vec<String>>, InputError> {
     for sweep in sweeps {
         let wrong = |what: &str| InputError::new(format!("--sweep {sweep}"), what).allowed(usage);
         let (key, values) = sweep.split_once('=').ok_or_else(|| wrong("there is no = in it"))?;
-        let (key, values): (_, Vec<_>) = (key.trim(), values.split(',').map(str::trim).collect());
+        let (key, values): (_, Vec<_>) = (key.trim(), listed(values).into_iter().map(str::trim).collect());
         if key.is_empty() || values.iter().any(|value| value.is_empty()) {
             return Err(wrong("a key or a value is empty"));
         }
@@ -200,6 +200,23 @@ pub fn grid(sweeps: &[String]) -> Result<Vec<Vec<String>>, InputError> {
         places = places.iter().flat_map(below).collect();
     }
     Ok(places)
+}
+
+/// The values of a list: commas within a table, an array or a text are theirs.
+fn listed(values: &str) -> Vec<&str> {
+    let (mut depth, mut quote) = (0_u32, None);
+    let is_end = |letter: char| {
+        match (quote, letter) {
+            (Some(open), _) if open == letter => quote = None,
+            (Some(_), _) => {}
+            (None, '"' | '\'') => quote = Some(letter),
+            (None, '{' | '[') => depth += 1,
+            (None, '}' | ']') => depth = depth.saturating_sub(1),
+            (None, _) => {}
+        }
+        letter == ',' && depth == 0 && quote.is_none()
+    };
+    values.split(is_end).collect()
 }
 
 /// Runs a comparison at one place.
@@ -523,6 +540,10 @@ mod tests {
         assert_eq!(
             places(&["a=1,2", "b.c=x y"]).unwrap(),
             [["a=1", "b.c=x y"], ["a=2", "b.c=x y"]].map(|place| place.map(String::from).to_vec())
+        );
+        assert_eq!(
+            places(&["w={ ap = 7, clients = [1, 3] },15,\"x, y\",ideal"]).unwrap().concat(),
+            ["w={ ap = 7, clients = [1, 3] }", "w=15", "w=\"x, y\"", "w=ideal"]
         );
         for wrong in ["a", "a=", "=1", "a=1,,2"] {
             assert!(places(&[wrong]).is_err(), "{wrong}");

@@ -7,7 +7,7 @@ use crate::endpoint::{Endpoint, Ends, Event};
 use crate::packet::Packet;
 use crate::tack;
 use crate::tcp;
-use crate::units::{Instant, SeqNumber};
+use crate::units::{Bytes, Instant, SeqNumber};
 
 pub use crate::stats::Stats;
 
@@ -115,6 +115,16 @@ impl Connection {
         match self {
             Self::Tcp(tcp) => tcp.unsent(),
             Self::Tack(tack) => tack.unsent(),
+        }
+    }
+
+    /// Octets of it that may lie in the queue of its own host, where that is limited
+    /// ([`tcp::Connection::small_queue`]).
+    pub fn small_queue(&self) -> Option<Bytes> {
+        match self {
+            Self::Tcp(tcp) => tcp.small_queue(),
+            // Its sender is a program, which the socket's buffer limits.
+            Self::Tack(_) => None,
         }
     }
 

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use tacit_proto::units::Instant;
+use tacit_scenario::Scenario;
 use tacit_sim::record::SeriesPoint;
 use tacit_sim::{Outcome, Setup};
 
@@ -29,10 +30,12 @@ pub struct TrackRecord {
 /// The samples of the flow with this place among those of `setup`, which `outcome` came of.
 pub fn track(setup: &Setup, outcome: &Outcome, flow: usize) -> Vec<TrackRecord> {
     let Some(flow) = outcome.flows.get(flow) else { return Vec::new() };
-    // From the server, or back to it.
+    // From the server, or back to it; data from client to client stays behind the access point.
+    let is_on_the_way = [flow.source, flow.sink].contains(&Scenario::SERVER);
     let down = setup.wired.first().is_some_and(|link| link.a == flow.source);
     let link_at = |at: Instant| {
-        let ways = setup.wired.iter().map(|link| if down { &link.forward } else { &link.backward });
+        let links = setup.wired.iter().filter(|_| is_on_the_way);
+        let ways = links.map(|link| if down { &link.forward } else { &link.backward });
         ways.map(|way| way.service.rate_at(at).as_bps()).min()
     };
     let record = |point: &SeriesPoint| TrackRecord {

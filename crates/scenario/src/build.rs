@@ -524,6 +524,71 @@ mod tests {
     }
 
     #[test]
+    fn access_point_clients_and_categories_contend_with_their_own_numbers() {
+        let text = "base = \"wlan-11n-150\"\n[wifi]\ncw-min = { ap = 7, clients = { be = 31, vo = 3 } }\ncw-max = 63\n\
+                    aifsn = { ap = 1 }\n[[client]]\n[[client]]\ncw-min = 1\naifsn = { be = 15 }\n";
+        let setup = Scenario::parse("edca.toml", text, &[]).unwrap().setup(2, 1).unwrap();
+        let config = &setup.bss[0].config;
+        let numbers = |station, category| {
+            let edca = config.edca(StationId(station), category);
+            (edca.aifs_slots, edca.cw_min, edca.cw_max)
+        };
+        let (best_effort, video, voice) =
+            (AccessCategory::BestEffort, AccessCategory::Video, AccessCategory::Voice);
+        assert_eq!([best_effort, video].map(|category| numbers(0, category)), [(1, 7, 63); 2]);
+        assert_eq!(numbers(1, best_effort), (3, 31, 63));
+        assert_eq!(numbers(1, video), (2, 7, 63), "the standard's where nothing is said");
+        assert_eq!(numbers(1, voice), (2, 3, 63));
+        let wide =
+            Scenario::load("wlan-11n-150", &["wifi.cw-min=63".to_owned()]).unwrap().setup(1, 1).unwrap();
+        let windows = |category| {
+            let edca = wide.bss[0].config.edca(StationId(1), category);
+            (edca.cw_min, edca.cw_max)
+        };
+        assert_eq!(
+            [best_effort, voice].map(windows),
+            [(63, 1023), (63, 63)],
+            "one that nobody says makes way"
+        );
+        assert_eq!(numbers(2, best_effort), (15, 1, 63), "it does not obey");
+        let explained = |key: &str, set: &str| {
+            crate::explain::explain("wlan-11n-150", &[set.to_owned()], None, &[key.to_owned()])
+                .unwrap()
+                .settings[0]
+                .value
+                .clone()
+        };
+        assert_eq!(
+            explained("wifi.cw-min", "wifi.cw-min={ ap = 7, clients = 15 }"),
+            "{ ap = 7, clients = 15 }"
+        );
+        assert_eq!(explained("wifi.aifsn", "wifi.cw-min=7"), "none");
+    }
+
+    #[test]
+    fn high_throughput_may_be_at_2_4_ghz() {
+        let config = |set: &[&str]| {
+            let set: Vec<String> = set.iter().map(|&text| text.to_owned()).collect();
+            Scenario::load("wlan-11n-150", &set).unwrap().setup(1, 1).unwrap().bss[0].config.clone()
+        };
+        let (five, low) = (config(&[]), config(&["wifi.band=2.4 GHz"]));
+        assert_eq!([&five, &low].map(|config| config.phy().sifs.as_micros()), [16, 10]);
+        assert_eq!(low.phy().slot.as_micros(), 9);
+        let extension = |config: &BssConfig| config.stations[0].mode.ppdu_duration(1_500).as_nanos();
+        assert_eq!(extension(&low), extension(&five) + 6_000);
+        assert!(low.stations[0].mode.is_2_4_ghz());
+        let mixed = config(&["wifi.band=2.4 GHz", "wifi.b-stations=true"]);
+        assert_eq!(
+            (mixed.phy().slot.as_micros(), mixed.phy().beacon_mode().rate()),
+            (20, BitRate::from_mbps(1))
+        );
+        let snr = |band: &str| config(&[band, "wifi.distance=20 m"]).stations[0].snr.unwrap().as_db();
+        let nearer = snr("wifi.band=2.4 GHz") - snr("wifi.band=5 GHz");
+        // 20 log (5180 / 2437).
+        assert!((nearer - 6.55).abs() < 0.01, "{nearer}");
+    }
+
+    #[test]
     fn ideal_rates_follow_the_distance() {
         let text = "base = \"wlan-11n-150\"\n[wifi]\nrate = \"ideal\"\ndistance = \"3 m\"\n\
                     [[client]]\n[[client]]\ndistance = \"40 m\"\n[[client]]\nrate = \"30Mbps\"\n";

@@ -140,16 +140,18 @@ const WIFI: &[Effective] = &[
     Effective {
         key: "wifi.slot",
         value: |scenario| {
-            let is_g = |wifi: &&Wifi| wifi.bss.standard == Standard::G;
-            written(&wifi::SLOT, scenario.wifi.as_ref().filter(is_g).map(|wifi| &wifi.bss.variant.slot))
+            written(&wifi::SLOT, scenario.wifi.as_ref().filter(has_slots).map(|wifi| &wifi.bss.variant.slot))
         },
         from: |scenario| {
-            let is_g = scenario.wifi.as_ref().is_some_and(|wifi| wifi.bss.standard == Standard::G);
-            if is_g { "wifi.b-stations" } else { "wifi.standard" }
+            let chooses = scenario.wifi.as_ref().is_some_and(|wifi| has_slots(&wifi));
+            if chooses { "wifi.b-stations" } else { "wifi.standard" }
         },
     },
+    of_standard("wifi.band", |scenario| {
+        of_wifi(scenario, |wifi| Some(written(&wifi::BAND, Some(&wifi.bss.variant.band))))
+    }),
     of_standard("wifi.preamble", |scenario| {
-        let has_choice = |wifi: &&Wifi| wifi.bss.standard.is_2_4_ghz();
+        let has_choice = |wifi: &&Wifi| wifi.bss.variant.is_2_4_ghz();
         let wifi = scenario.wifi.as_ref().filter(has_choice);
         written(&wifi::PREAMBLE, wifi.map(|wifi| &wifi.bss.variant.preamble))
     }),
@@ -195,6 +197,11 @@ const WIFI: &[Effective] = &[
         written(&wifi::REVERSE_DIRECTION, Some(&(reverse != ReverseDirection::Off)))
     }),
 ];
+
+/// Whether there are two slot times.
+fn has_slots(wifi: &&Wifi) -> bool {
+    wifi.bss.variant.is_2_4_ghz() && wifi.bss.standard != Standard::B
+}
 
 fn of_wifi(scenario: &Scenario, value: impl FnOnce(&Wifi) -> Option<String>) -> String {
     scenario.wifi.as_ref().and_then(value).unwrap_or_else(|| NONE.to_owned())

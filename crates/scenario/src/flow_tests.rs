@@ -40,6 +40,38 @@ fn flows_of_several_kinds_run_side_by_side() {
 }
 
 #[test]
+fn clients_send_to_clients() {
+    let load = |set: &[&str]| {
+        let set: Vec<String> = set.iter().map(|&said| said.to_owned()).collect();
+        Scenario::load("wlan-11n-150", &set).unwrap()
+    };
+    let ends = |scenario: &Scenario, clients| {
+        let setup = scenario.setup(clients, 1).unwrap();
+        let host = |id: tacit_proto::units::HostId| setup.hosts[id.0 as usize].clone();
+        setup.flows.iter().map(|flow| (host(flow.source), host(flow.sink))).collect::<Vec<_>>()
+    };
+    let pair = |from: &str, to: &str| (from.to_owned(), to.to_owned());
+    let ring = load(&["traffic.kind=station-to-station"]);
+    assert_eq!(
+        ends(&ring, 3),
+        [pair("client-1", "client-2"), pair("client-2", "client-3"), pair("client-3", "client-1")]
+    );
+    let to_one = load(&["traffic.kind=station-to-station", "traffic.peer=2"]);
+    assert_eq!(ends(&to_one, 3), [pair("client-1", "client-2"), pair("client-3", "client-2")]);
+    let pages = load(&["traffic.kind=station-to-station", "traffic.application=request-response"]);
+    assert_eq!(pages.setup(2, 1).unwrap().applications[0].name, "request-response, client 1 to client 2");
+    let error = |scenario: &Scenario, clients| scenario.check(clients).unwrap_err().to_string();
+    assert!(error(&ring, 1).contains("there is no client 2 for the data of client 1"), "{}", error(&ring, 1));
+    assert!(error(&to_one, 1).contains("there is no client 2"));
+    let fwp = scheme::find("", "fwp").unwrap().applied_to(&ring);
+    let refused = error(&fwp, 2);
+    assert!(refused.contains("client 2 has no server that could repair what client 1 sends it"), "{refused}");
+    for scheme in scheme::ALL.iter().filter(|scheme| !scheme.name.starts_with("fwp")) {
+        scheme.applied_to(&ring).check(2).unwrap();
+    }
+}
+
+#[test]
 fn flows_start_at_moments_of_their_own_where_starts_are_spread() {
     let starts = |seed: u64| -> Vec<Duration> {
         let set = ["run.start-spread=1 s".to_owned(), "clients.stagger=0 s".to_owned()];

@@ -198,7 +198,7 @@ impl Wifi {
             link_ack_error: Loss::None,
             link_acks: BothWays::default(),
             signal: None,
-            propagation: Propagation::at(bss.standard),
+            propagation: Propagation::at(bss.variant.band),
             carrier_sense_dbm: CARRIER_SENSE_DBM,
             categories: Categories::Used,
             edca: EdcaPlan::default(),

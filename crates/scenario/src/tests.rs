@@ -40,7 +40,11 @@ const MISTAKES: &[(&str, &str, &[&str])] = &[
         &[],
     ),
     ("no contention window", "base = \"wlan-11n-150\"\n[wifi]\ncw-min = 16\n", &[]),
-    ("windows the wrong way round", "base = \"wlan-11n-150\"\n[wifi]\ncw-min = { vo = 15 }\n", &[]),
+    (
+        "windows the wrong way round",
+        "base = \"wlan-11n-150\"\n[wifi]\ncw-min = 15\ncw-max = { vo = 7 }\n",
+        &[],
+    ),
     (
         "a client's window against that of [wifi]",
         "base = \"wlan-11n-150\"\n[wifi]\ncw-max = 63\n[[client]]\ncw-min = 127\n",
@@ -50,6 +54,13 @@ const MISTAKES: &[(&str, &str, &[&str])] = &[
     ("AIFSN of no category", "base = \"wlan-11n-150\"\n[wifi]\naifsn = { ap = { v0 = 1 } }\n", &[]),
     ("AIFSN under DCF", "base = \"wlan-11a-54\"\n", &["wifi.aifsn=2"]),
     ("categories under DCF", "base = \"wlan-11a-54\"\n", &["wifi.cw-min.vo=3"]),
+    (
+        "client to client without an access point",
+        "base = \"wired-10\"\n[traffic]\nkind = \"station-to-station\"\n",
+        &[],
+    ),
+    ("a receiver of a download", "base = \"wlan-11n-150\"\n[traffic]\npeer = 2\n", &[]),
+    ("802.11ac at 2.4 GHz", "base = \"wlan-11ac-866\"\n[wifi]\nband = \"2.4 GHz\"\n", &[]),
     ("A-MSDU of another length", "base = \"wlan-11n-150\"\n[wifi]\namsdu = \"4 kB\"\n", &[]),
     ("A-MSDU of 802.11a", "base = \"wlan-11a-54\"\n[wifi]\namsdu = \"3839 B\"\n", &[]),
     (

@@ -27,6 +27,8 @@ pub enum Direction {
     Upload,
     /// One flow each way per client.
     Both,
+    /// Client to client, through the access point.
+    StationToStation,
 }
 
 /// The transport of a scenario run as written; schemes may change it.
@@ -45,6 +47,9 @@ pub enum Transport {
 pub struct TrafficPlan {
     /// Which way.
     pub direction: Direction,
+    /// The client that [station-to-station](Direction::StationToStation) data goes to, numbered from 0; `None` is the
+    /// client after the one that sends, the first after the last.
+    pub peer: Option<u32>,
     /// Over what.
     pub transport: Transport,
     /// Octets per flow over a connection; `None` is bulk.
@@ -186,15 +191,16 @@ impl Scenario {
         hosts: &[HostId],
         seed: u64,
     ) -> Result<(Vec<FlowSetup>, Vec<ApplicationSetup>), InputError> {
-        let mut run = Run { scenario: self, seed, flows: Vec::new(), applications: Vec::new() };
-        for (index, &host) in (0..clients).zip(hosts.iter().cycle()) {
+        let places = Places { clients, hosts };
+        let mut run = Run { scenario: self, places, seed, flows: Vec::new(), applications: Vec::new() };
+        for index in 0..clients {
             let client = self.client_override(index);
             if self.flows.is_empty() {
-                run.push(index, host, None, &client)?;
+                run.push(index, None, &client)?;
             }
             for flow in &self.flows {
                 if flow.clients.as_ref().is_none_or(|named| named.contains(&index)) {
-                    run.push(index, host, Some(flow), &client)?;
+                    run.push(index, Some(flow), &client)?;
                 }
             }
         }
@@ -206,9 +212,34 @@ impl Scenario {
     }
 }
 
+/// Where the clients of a run are.
+#[derive(Clone, Copy)]
+struct Places<'a> {
+    clients: u32,
+    /// One for each, or one for all.
+    hosts: &'a [HostId],
+}
+
+impl Places<'_> {
+    fn host(self, index: u32) -> HostId {
+        self.hosts[index as usize % self.hosts.len()]
+    }
+}
+
+/// A flow from one host to another.
+struct Way {
+    source: HostId,
+    sink: HostId,
+    /// Which end asks, where one does.
+    asks: End,
+    /// In the names of programs.
+    name: String,
+}
+
 /// A run's flows in the making.
 struct Run<'a> {
     scenario: &'a Scenario,
+    places: Places<'a>,
     /// Of the draws.
     seed: u64,
     flows: Vec<FlowSetup>,
@@ -216,11 +247,10 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Adds what client `index`, on `host`, has of `flow`, or of the traffic that all have.
+    /// Adds what client `index` has of `flow`, or of the traffic that all have.
     fn push(
         &mut self,
         index: u32,
-        host: HostId,
         flow: Option<&FlowPlan>,
         client: &ClientOverride,
     ) -> Result<(), InputError> {
@@ -230,14 +260,7 @@ impl Run<'_> {
         let stop = flow.and_then(|flow| flow.stop).or(client.stop);
         scenario.check_start(index, start + scenario.run.start_spread, stop)?;
         let traffic = flow.map_or(&scenario.traffic, |flow| &flow.traffic);
-        let down = (Scenario::SERVER, host, End::Sink);
-        let up = (host, Scenario::SERVER, End::Source);
-        let ways = match traffic.direction {
-            Direction::Download => vec![down],
-            Direction::Upload => vec![up],
-            Direction::Both => vec![down, up],
-        };
-        for (source, sink, near_end) in ways {
+        for Way { source, sink, asks, name: way } in self.ways(index, traffic)? {
             let mut setup = FlowSetup {
                 source,
                 sink,
@@ -250,7 +273,7 @@ impl Run<'_> {
                     .or(scenario.traffic.access_category)
                     .unwrap_or_default(),
             };
-            let Some((application, flows)) = scenario.application(traffic, near_end, &scenario.fwp_of(index))
+            let Some((application, flows)) = scenario.application(traffic, asks, &scenario.fwp_of(index))
             else {
                 self.push_flows(setup, 1)?;
                 continue;
@@ -260,11 +283,54 @@ impl Run<'_> {
                 *size = None;
             }
             let name = flow.and_then(|flow| flow.name.as_deref()).unwrap_or(traffic.application.name());
-            let name = format!("{name}, {}", way_name(source, index));
+            let name = format!("{name}, {way}");
             let flows = self.push_flows(setup, flows)?;
             self.applications.push(ApplicationSetup { name, flows, application });
         }
         Ok(())
+    }
+
+    /// From where to where the data of client `index` flows.
+    fn ways(&self, index: u32, traffic: &TrafficPlan) -> Result<Vec<Way>, InputError> {
+        let (server, host) = (Scenario::SERVER, self.places.host(index));
+        let number = index + 1;
+        let down =
+            || Way { source: server, sink: host, asks: End::Sink, name: format!("client {number} down") };
+        let up =
+            || Way { source: host, sink: server, asks: End::Source, name: format!("client {number} up") };
+        Ok(match traffic.direction {
+            Direction::Download => vec![down()],
+            Direction::Upload => vec![up()],
+            Direction::Both => vec![down(), up()],
+            Direction::StationToStation => {
+                let peer = self.peer(index, traffic)?;
+                let name = format!("client {number} to client {}", peer + 1);
+                let way = Way { source: host, sink: self.places.host(peer), asks: End::Sink, name };
+                // Who is named as the peer of all sends nothing to itself.
+                if peer == index { Vec::new() } else { vec![way] }
+            }
+        })
+    }
+
+    /// The client that gets the data of client `index`.
+    fn peer(&self, index: u32, traffic: &TrafficPlan) -> Result<u32, InputError> {
+        let (scenario, clients) = (self.scenario, self.places.clients);
+        let peer = traffic.peer.unwrap_or((index + 1) % clients);
+        if peer >= clients || clients < 2 {
+            let what = format!("there is no client {} for the data of client {}", peer.max(1) + 1, index + 1);
+            return Err(InputError::new(&scenario.name, what)
+                .allowed("as many clients as \"station-to-station\" traffic names, and two at least"));
+        }
+        if scenario.fwp_of(peer).repair.is_some() {
+            let what = format!(
+                "client {} has no server that could repair what client {} sends it",
+                peer + 1,
+                index + 1
+            );
+            return Err(InputError::new(&scenario.name, what)
+                .allowed("FWP with downloads, uploads or both; \"station-to-station\" with other schemes"));
+        }
+        Ok(peer)
     }
 
     /// How much later than it would the next flow starts.
@@ -286,11 +352,6 @@ impl Run<'_> {
         }
         Ok((first as u32..self.flows.len() as u32).map(FlowId).collect())
     }
-}
-
-fn way_name(source: HostId, index: u32) -> String {
-    let way = if source == Scenario::SERVER { "down" } else { "up" };
-    format!("client {} {way}", index + 1)
 }
 
 impl Scenario {
@@ -326,20 +387,21 @@ impl Scenario {
         }
     }
 
-    /// The program that feeds a flow, and over how many connections; `near_end` is the client's, and `fwp` its way with what is lost.
-    fn application(&self, plan: &TrafficPlan, near_end: End, fwp: &FwpPlan) -> Option<(Application, u32)> {
+    /// The program that feeds a flow, and over how many connections; `asks` is the end that wants what is sent, or has it
+    /// to send, and `fwp` its way with what is lost.
+    fn application(&self, plan: &TrafficPlan, asks: End, fwp: &FwpPlan) -> Option<(Application, u32)> {
         let knobs = &plan.knobs;
         let span = |mean| Span { mean, law: knobs.times };
         match plan.application {
             // What the user of an upload or of datagrams gets has no holes.
             ApplicationKind::Bulk => {
-                let over_tcp = near_end == End::Sink && plan.transport == Transport::Tcp;
+                let over_tcp = asks == End::Sink && plan.transport == Transport::Tcp;
                 let (download, flows) = fwp.download(plan.size).filter(|_| over_tcp)?;
                 Some((Application::Download(download), flows))
             }
             ApplicationKind::RequestResponse => {
                 let pages = RequestResponse {
-                    requester: near_end,
+                    requester: asks,
                     objects: knobs.page(),
                     request: knobs.request_size,
                     think: span(knobs.think_time),

@@ -142,7 +142,7 @@ fn slowest(config: &BssConfig, station: &StationConfig) -> Mode {
     match config.rate_control {
         RateControl::Fixed => station.mode,
         RateControl::Minstrel => {
-            let modes = station.mode.and_slower(config.standard).into_iter();
+            let modes = station.mode.and_slower(config.standard, config.variant).into_iter();
             modes.min_by_key(Mode::rate).unwrap_or(station.mode)
         }
     }

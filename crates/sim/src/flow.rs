@@ -239,6 +239,15 @@ impl Flow {
         }
     }
 
+    /// Octets of what `end` sends that may lie in its host's queue, where that is limited.
+    pub fn small_queue(&self, end: End) -> Option<Bytes> {
+        match (&self.transport, end) {
+            (Protocol::Connection(connection), End::Source) => connection.source.small_queue(),
+            (Protocol::Connection(connection), End::Sink) => connection.sink.small_queue(),
+            (Protocol::Datagrams(_), _) => None,
+        }
+    }
+
     /// When `end` wants [`Flow::handle_timeout`] next.
     pub fn poll_timeout(&self, end: End) -> Option<Instant> {
         match (&self.transport, end) {

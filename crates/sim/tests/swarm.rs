@@ -199,6 +199,7 @@ fn add_phys(setup: &mut Setup, seed: u64) {
             slot: pick(draw, &[SlotTime::Short, SlotTime::Long]),
             preamble: pick(draw, &[Preamble::Long, Preamble::Short]),
             basic_rates: pick(draw, &[BasicRates::Ofdm, BasicRates::Dsss]),
+            ..phy::Variant::of(config.standard)
         };
         let modes = Mode::all_of(config.standard, config.variant);
         for station in &mut config.stations {

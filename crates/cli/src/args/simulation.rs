@@ -197,9 +197,12 @@ pub struct ExploreArgs {
     /// A bundled scenario by name, or a TOML file by path
     #[arg(value_name = "SCENARIO", default_value = tacit_papers::compare::DEFAULT_SCENARIO)]
     pub scenario: String,
-    /// One scheme, or two to show side by side, separated by a comma
-    #[arg(long, value_delimiter = ',', value_name = "A,B", default_values_t = tacit_papers::explore::DEFAULT_SCHEMES.map(String::from))]
+    /// One scheme, or two to show side by side, separated by a comma [default: stock,hack-more-data; stock with --against]
+    #[arg(long, value_delimiter = ',', value_name = "A,B")]
     pub schemes: Vec<String>,
+    /// Setting of a second run to show beside the first, such as wifi.protection=rts-cts; repeatable
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub against: Vec<String>,
     /// Number of clients [default: the scenario's]
     #[arg(long, value_name = "N")]
     pub clients: Option<u32>,

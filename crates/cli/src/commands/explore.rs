@@ -14,6 +14,7 @@ pub fn run(args: ExploreArgs) -> Result<ExitCode, Failure> {
     let exploration = prepare(&Options {
         scenario: args.scenario,
         assignments: args.assignments,
+        against: args.against,
         schemes: args.schemes,
         clients: args.clients,
         seed: args.seed,
@@ -39,7 +40,8 @@ fn text(written: &Written) -> String {
     for scheme in &written.schemes {
         let goodput = number(scheme.goodput_bps / 1e6, 2);
         let frames = count(scheme.frames as u64, "frame");
-        let _ = writeln!(text, "{}: {frames}, {goodput} Mb/s, digest {}", scheme.scheme, scheme.digest);
+        let name = [&[scheme.scheme.clone()], &scheme.set[..]].concat().join(", ");
+        let _ = writeln!(text, "{name}: {frames}, {goodput} Mb/s, digest {}", scheme.digest);
     }
     let size = number(written.octets as f64 / 1e6, 2);
     let _ = writeln!(text, "written: {} ({size} MB); open it in a browser", written.path.display());

@@ -131,6 +131,14 @@ impl<P: Payload> Bss<P> {
         station.peers[station.peer_index(to)].originator.queue().len()
     }
 
+    /// Octets of the packets at `from` for `to` that `counts` and that are not settled: queued, on the air, or to be sent
+    /// again. Takes as long as there are packets.
+    pub fn unsettled(&self, from: FunctionId, to: FunctionId, counts: impl Fn(&P) -> bool) -> Bytes {
+        let station = &self.cell.stations[from];
+        let packets = station.peers[station.peer_index(to)].originator.unsettled();
+        packets.filter(|packet| counts(packet)).fold(Bytes(0), |sum, packet| sum + packet.len())
+    }
+
     /// Does everything due by `now`; returns what [`Bss::poll_timeout`] says after it.
     #[inline]
     pub fn handle_timeout(&mut self, now: Instant) -> Option<Instant> {

@@ -70,12 +70,13 @@ pub struct EdcaOverride {
 }
 
 impl EdcaOverride {
-    /// `usual` with what this says otherwise.
+    /// `usual` with what this says otherwise; of the windows, one that nobody says makes way for the other.
     pub fn over(self, usual: EdcaParameters) -> EdcaParameters {
+        let cw_min = self.cw_min.unwrap_or_else(|| self.cw_max.unwrap_or(usual.cw_min).min(usual.cw_min));
         EdcaParameters {
             aifs_slots: self.aifs_slots.unwrap_or(usual.aifs_slots),
-            cw_min: self.cw_min.unwrap_or(usual.cw_min),
-            cw_max: self.cw_max.unwrap_or(usual.cw_max),
+            cw_min,
+            cw_max: self.cw_max.unwrap_or_else(|| usual.cw_max.max(cw_min)),
         }
     }
 }

@@ -223,6 +223,14 @@ pub enum ApScheduler {
     /// The one whose oldest packet has waited longest, be it to be sent again: one queue, but that an A-MPDU takes the
     /// packets of one destination out of it.
     FirstComeFirstServed,
+    /// Deficit round robin over airtime, as mac80211 does it (Høiland-Jørgensen et al., "Ending the Anomaly", USENIX ATC
+    /// 2017): each may use as much of the channel as the others, what it sends to the access point included.
+    Airtime,
+}
+
+impl ApScheduler {
+    /// What a turn adds to the deficit of a client: mac80211's weight of a station, 256 us.
+    pub const AIRTIME_QUANTUM: Duration = Duration::from_micros(256);
 }
 
 /// A basic service set: an access point, its clients and the rules they share.
@@ -290,6 +298,9 @@ pub struct BssConfig {
     pub capture: bool,
     /// Whom the access point serves next.
     pub ap_scheduler: ApScheduler,
+    /// How long packets for a client last on the air, at its rate, that the access point has given to its MAC and that are
+    /// not settled (AQL, airtime queue limits): a data PPDU is no longer, but for one packet. `None` for no limit.
+    pub aql_limit: Option<Duration>,
     /// What becomes of pure TCP ACKs in the access point's queues.
     pub ap_ack_filter: AckFilter,
     /// What becomes of pure TCP ACKs in the stations' queues.
@@ -340,6 +351,7 @@ impl BssConfig {
             link_ack_delay: Duration::ZERO,
             capture: false,
             ap_scheduler: ApScheduler::default(),
+            aql_limit: None,
             ap_ack_filter: AckFilter::Off,
             station_ack_filter: AckFilter::Off,
             eifs: true,

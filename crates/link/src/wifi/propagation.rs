@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::phy::{Mode, Standard};
+use super::phy::{Band, Mode};
 
 /// Speed of light in metres per microsecond: over a frequency in MHz it gives metres.
 const LIGHT_M_PER_US: f64 = 299.792_458;
@@ -99,10 +99,10 @@ impl Default for Propagation {
 }
 
 impl Propagation {
-    /// The default, in the band of `standard`: channel 6 at 2.4 GHz.
-    pub fn at(standard: Standard) -> Self {
+    /// The default in `band`: channel 6 at 2.4 GHz.
+    pub fn at(band: Band) -> Self {
         let usual = Self::default();
-        let frequency_mhz = if standard.is_2_4_ghz() { 2_437.0 } else { usual.frequency_mhz };
+        let frequency_mhz = if band == Band::Ghz2_4 { 2_437.0 } else { usual.frequency_mhz };
         Self { frequency_mhz, ..usual }
     }
 

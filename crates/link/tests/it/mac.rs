@@ -4,7 +4,7 @@ use crate::common::{Numbered, channel};
 use tacit_link::loss::Loss;
 use tacit_link::queue::QueueLimit;
 use tacit_link::wifi::air::{AirFrame, Frame, Outcome};
-use tacit_link::wifi::phy::{Format, Mode, Standard};
+use tacit_link::wifi::phy::{Band, Format, Mode, ModeChoice, Standard, Variant};
 use tacit_link::wifi::{
     AirtimeUse, AmsduLimit, Bss, BssConfig, Decibels, Delivery, Protection, RateControl, StationConfig,
     StationId,
@@ -160,6 +160,26 @@ fn one_frame_takes_the_standards_time() {
     assert_eq!(h.frames[0].at, Instant::ZERO + Duration::from_millis(1));
     assert_eq!(h.frames[1].at - h.frames[0].at, Duration::from_micros(248 + 16));
     assert_eq!(h.frames[1].duration, Duration::from_micros(28));
+}
+
+/// One MPDU of 1538 octets at 65 Mb/s of 802.11n at 2.4 GHz: 36 us of preamble, 48 symbols of 4 us, 6 us of signal extension;
+/// SIFS 10; an ACK of ERP-OFDM at 24 Mb/s, 28 us and 6.
+#[test]
+fn an_exchange_at_2_4_ghz_takes_the_times_of_erp() {
+    let variant = Variant { band: Band::Ghz2_4, ..Variant::of(Standard::N) };
+    let choice = ModeChoice { mcs: Some(7), streams: Some(1), width_mhz: Some(20), ..ModeChoice::default() };
+    let choice = ModeChoice { short_guard_interval: Some(false), ..choice };
+    let mut c = config(Standard::N, 65);
+    c.variant = variant;
+    c.stations[0].mode = Mode::choose(Standard::N, variant, choice).unwrap();
+    let mut h = Harness::new(c);
+    h.now = Instant::ZERO + Duration::from_millis(1);
+    h.send(1);
+    h.run();
+    assert_eq!(h.story(), "D1 A");
+    assert_eq!(h.frames[0].duration, Duration::from_micros(36 + 48 * 4 + 6));
+    assert_eq!(h.frames[1].at - h.frames[0].at, Duration::from_micros(36 + 48 * 4 + 6 + 10));
+    assert_eq!(h.frames[1].duration, Duration::from_micros(28 + 6));
 }
 
 #[test]
@@ -463,7 +483,7 @@ fn the_threshold_decides_by_the_octets_of_the_ppdu() {
 
 #[test]
 fn a_cts_to_self_is_at_a_rate_that_802_11b_understands() {
-    use tacit_link::wifi::phy::{BasicRates, Variant};
+    use tacit_link::wifi::phy::BasicRates;
     let mut c = config(Standard::G, 54);
     c.variant = Variant { basic_rates: BasicRates::Dsss, ..Variant::of(Standard::G) };
     c.protection = Protection::CtsToSelf { above: 0 };

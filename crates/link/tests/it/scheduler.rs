@@ -1,10 +1,12 @@
 //! Whom the access point serves next.
 
-use crate::common::{Numbered, channel};
+use crate::common::{self, Blob, Numbered, channel, short_queue};
 use tacit_link::loss::Loss;
+use tacit_link::queue::QueueLimit;
+use tacit_link::wifi::air::Outcome;
 use tacit_link::wifi::phy::{Mode, Standard};
-use tacit_link::wifi::{ApScheduler, BssConfig, StationConfig, StationId};
-use tacit_proto::units::{BitRate, Duration, Instant};
+use tacit_link::wifi::{ApScheduler, Bss, BssConfig, StationConfig, StationId};
+use tacit_proto::units::{BitRate, Duration, Instant, Ratio};
 
 /// 802.11n at 150 Mb/s.
 fn config(clients: usize, ap_scheduler: ApScheduler) -> BssConfig {
@@ -59,4 +61,103 @@ fn what_is_sent_again_is_old() {
         "one waits in the reorder buffer until nought has come"
     );
     assert_eq!(lossy(ApScheduler::FirstComeFirstServed), [0, 1, 2, 3]);
+}
+
+const SPAN: Duration = Duration::from_secs(20);
+
+/// What of packets for three clients at these rates of 802.11a arrives, of which the access point always has some, and how
+/// long PPDUs to each last together. What is for `lossy` is lost every second time.
+fn saturated(ap_scheduler: ApScheduler, mbps: [u64; 3], lossy: Option<usize>) -> ([f64; 3], [Duration; 3]) {
+    let modes = mbps.map(|mbps| Mode::for_rate(Standard::A, BitRate::from_mbps(mbps)).unwrap());
+    let stations =
+        modes.map(|mode| StationConfig { downlink_queue: short_queue(), ..StationConfig::new(mode) });
+    let mut config =
+        BssConfig { beacon_interval: None, ap_scheduler, ..BssConfig::new(Standard::A, stations.to_vec()) };
+    if let Some(lossy) = lossy {
+        config.stations[lossy].downlink_loss = Loss::Bernoulli(Ratio::from_fraction(0.5).unwrap());
+    }
+    let mut bss: Bss<Blob> = channel(config, 1, "scheduler", SPAN);
+    let clients = [1, 2, 3].map(|id| StationId(id).first_function());
+    let mut delivered = [0.0; 3];
+    bss.record_air();
+    let mut airtime = [Duration::ZERO; 3];
+    let mut fill = |bss: &mut Bss<Blob>, now| {
+        for client in clients {
+            while bss.enqueue(now, StationId::AP.first_function(), client, Blob) {}
+        }
+        while let Some(frame) = bss.poll_air() {
+            if let (StationId::AP, Some(receiver)) = (frame.transmitter, frame.receiver) {
+                airtime[receiver.index() - 1] += frame.duration;
+                delivered[receiver.index() - 1] += f64::from(u8::from(frame.outcome == Outcome::Received));
+            }
+        }
+    };
+    common::saturate(&mut bss, SPAN, &mut fill);
+    (delivered, airtime)
+}
+
+/// Heusse et al., "Performance Anomaly of 802.11b" (INFOCOM 2003): with equal turns a slow client slows all. With equal
+/// airtime each gets as many PPDUs as fit in its third.
+#[test]
+fn a_slow_client_gets_as_much_time_and_not_as_many_packets() {
+    let mbps = [54, 24, 6];
+    let (in_turn, _) = saturated(ApScheduler::RoundRobin, mbps, None);
+    assert!((in_turn[0] / in_turn[2] - 1.0).abs() < 0.01, "{in_turn:?}");
+    let (by_airtime, airtime) = saturated(ApScheduler::Airtime, mbps, None);
+    println!("in turn {in_turn:?}, by airtime {by_airtime:?}");
+    for client in 0..3 {
+        let share =
+            airtime[client].as_secs_f64() / airtime.iter().map(|time| time.as_secs_f64()).sum::<f64>();
+        assert!((share - 1.0 / 3.0).abs() < 0.003, "{client} has {share}");
+    }
+    // PPDUs of 1536 octets: 20 us and 57, 129 or 514 symbols of 4 us.
+    let lasts_us = [248.0, 536.0, 2_076.0];
+    let ratio = by_airtime[0] / by_airtime[2];
+    assert!((ratio / (lasts_us[2] / lasts_us[0]) - 1.0).abs() < 0.01, "{ratio}");
+    // By hand: what a PPDU costs besides itself is DIFS 34, 7.5 slots of 9, SIFS 16 and an ACK of 28, 28 or 44 us.
+    let other_us = [145.5, 145.5, 161.5];
+    let rounds =
+        20e6 / (0..3).map(|client| (lasts_us[client] + other_us[client]) / lasts_us[client]).sum::<f64>();
+    for client in 0..3 {
+        let expected = rounds / lasts_us[client];
+        assert!(
+            (by_airtime[client] / expected - 1.0).abs() < 0.02,
+            "{client}: {} {expected}",
+            by_airtime[client]
+        );
+    }
+}
+
+/// What is sent in vain is airtime too.
+#[test]
+fn losses_are_paid_by_whom_they_hit() {
+    let (_, clean) = saturated(ApScheduler::Airtime, [54; 3], None);
+    let (delivered, airtime) = saturated(ApScheduler::Airtime, [54; 3], Some(2));
+    let share = |airtime: [Duration; 3]| {
+        airtime[2].as_secs_f64() / (airtime[0] + airtime[1] + airtime[2]).as_secs_f64()
+    };
+    assert!((share(clean) - 1.0 / 3.0).abs() < 0.003);
+    assert!((share(airtime) - 1.0 / 3.0).abs() < 0.003, "{airtime:?}");
+    assert!((delivered[2] / delivered[0] - 0.5).abs() < 0.03, "{delivered:?}");
+}
+
+/// The limit is on airtime, so it is of the packets of a slow client that few are sent together.
+#[test]
+fn a_limit_of_airtime_bounds_the_aggregates_of_slow_clients() {
+    let longest = |aql_limit, mbps| {
+        let mode = Mode::for_rate(Standard::N, BitRate::from_mbps(mbps)).unwrap();
+        let room = QueueLimit { packets: Some(200), bytes: None };
+        let station = StationConfig { downlink_queue: room.into(), ..StationConfig::new(mode) };
+        let config =
+            BssConfig { beacon_interval: None, aql_limit, ..BssConfig::new(Standard::N, vec![station]) };
+        let mut bss: Bss<Blob> = channel(config, 1, "scheduler", SPAN);
+        let (ap, client) = (StationId::AP.first_function(), StationId(1).first_function());
+        common::saturate(&mut bss, SPAN, |bss, now| while bss.enqueue(now, ap, client, Blob) {});
+        bss.ppdu_sizes(StationId::AP).iter().rposition(|ppdus| *ppdus > 0).unwrap() + 1
+    };
+    // 1540 octets and a delimiter: 32 at 150 Mb/s take 2.6 ms.
+    let limit = Some(Duration::from_millis(2));
+    assert!(longest(limit, 150) < longest(None, 150));
+    assert_eq!(longest(limit, 15), 2);
+    assert_eq!(longest(Some(Duration::from_micros(100)), 15), 1, "one packet always goes");
 }

@@ -95,6 +95,8 @@ pub(super) struct Seen<'a> {
     pub single: &'a Single,
     pub outcome: &'a Outcome,
     pub ink: String,
+    /// What the page calls it.
+    pub label: String,
     pub summary: &'a str,
 }
 
@@ -112,7 +114,7 @@ impl Seen<'_> {
         let airtime = self.single.airtime.map(|shares| shares.0);
         let uses = tacit_link::wifi::AirtimeUse::ALL;
         let side = Side {
-            scheme: self.single.scheme.clone().unwrap_or_default(),
+            scheme: self.label.clone(),
             summary: self.summary.to_owned(),
             ink: self.ink.clone(),
             digest: self.single.digest.clone(),

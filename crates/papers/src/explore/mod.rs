@@ -1,5 +1,5 @@
 //! `tacit explore`: one HTML file in which one looks at everything that was on the air in a run, under one scheme or
-//! two, from microseconds to seconds.
+//! two, or with other settings beside it, from microseconds to seconds.
 
 mod columns;
 mod data;
@@ -42,7 +42,10 @@ pub struct Options {
     pub scenario: String,
     /// `--set` assignments.
     pub assignments: Vec<String>,
-    /// One scheme or two by name; none means [`DEFAULT_SCHEMES`].
+    /// Assignments that the second run has besides; with any there is one.
+    pub against: Vec<String>,
+    /// One scheme or two by name; none means [`DEFAULT_SCHEMES`], or the first of these for both set-ups where there are
+    /// two.
     pub schemes: Vec<String>,
     /// Clients; `None` means the scenario's.
     pub clients: Option<u32>,
@@ -80,6 +83,8 @@ pub struct Written {
 pub struct Explored {
     /// Name of the scheme.
     pub scheme: String,
+    /// What is set in this run and not in the first.
+    pub set: Vec<String>,
     /// Frames on the page: PPDUs of the first channel.
     pub frames: usize,
     /// Frames that had no room.
@@ -94,9 +99,25 @@ pub struct Explored {
 #[derive(Debug)]
 pub struct Exploration {
     options: Options,
-    runs: Vec<(&'static Scheme, Prepared)>,
+    runs: Vec<Looked>,
     window: Window,
     every: Duration,
+}
+
+/// A run that is looked at.
+#[derive(Debug)]
+struct Looked {
+    scheme: &'static Scheme,
+    /// What is set in it and not in the first.
+    set: Vec<String>,
+    run: Prepared,
+}
+
+impl Looked {
+    /// What the page calls it.
+    fn label(&self) -> String {
+        [&[self.scheme.name.to_owned()], &self.set[..]].concat().join(", ")
+    }
 }
 
 /// Reads the scenario and builds the runs.
@@ -105,25 +126,32 @@ pub struct Exploration {
 /// On input that is not allowed.
 pub fn prepare(options: &Options) -> Result<Exploration, RunsError> {
     let usual = DEFAULT_SCHEMES.map(String::from);
-    let names = if options.schemes.is_empty() { &usual[..] } else { &options.schemes };
-    let run = |scheme: &'static Scheme| {
-        let prepared = single::prepare(&single::Options {
+    let names = match (&options.schemes[..], &options.against[..]) {
+        ([], []) => &usual[..],
+        ([], _) => &usual[..1],
+        (named, _) => named,
+    };
+    let run = |(scheme, set): (&'static Scheme, Vec<String>)| {
+        let run = single::prepare(&single::Options {
             scenario: options.scenario.clone(),
-            assignments: options.assignments.clone(),
+            assignments: [&options.assignments[..], &set].concat(),
             scheme: Some(scheme.name.to_owned()),
             clients: options.clients,
             seed: options.seed,
             quick: options.quick,
             wire: false,
         })?;
-        Ok((scheme, prepared))
+        Ok(Looked { scheme, set, run })
     };
-    let runs: Vec<_> = one_or_two(names)?.into_iter().map(run).collect::<Result<_, RunsError>>()?;
-    let setup = &runs[0].1.setup;
-    if setup.bss.is_empty() {
-        let what = format!("{} has no Wi-Fi, hence nothing on the air to look at", runs[0].1.scenario().name);
+    let sides = sides(one_or_two(names)?, &options.against);
+    let runs: Vec<_> = sides.into_iter().map(run).collect::<Result<_, RunsError>>()?;
+    if let Some(without) = runs.iter().find(|looked| looked.run.setup.bss.is_empty()) {
+        let name = &without.run.scenario().name;
+        let what = format!("{name} has no Wi-Fi, hence nothing on the air to look at");
         return Err(InputError::new("tacit explore", what).allowed("scenarios with [wifi]").into());
     }
+    check_against(&runs)?;
+    let setup = &runs[0].run.setup;
     let window = window(options, setup.duration)?;
     let each = |ms: &u64| {
         let looks = window.until.saturating_since(window.from).as_millis() / ms;
@@ -131,6 +159,41 @@ pub fn prepare(options: &Options) -> Result<Exploration, RunsError> {
     };
     let ms = SAMPLE_MS.iter().find(|ms| each(ms) <= MAX_SAMPLES).unwrap_or(&SAMPLE_MS[SAMPLE_MS.len() - 1]);
     Ok(Exploration { options: options.clone(), window, every: Duration::from_millis(*ms), runs })
+}
+
+/// The two runs of one scheme or two and of what the second has `against` the first; of one scheme one run, without any.
+fn sides(schemes: Vec<&'static Scheme>, against: &[String]) -> Vec<(&'static Scheme, Vec<String>)> {
+    let second = schemes.get(1).copied().or_else(|| schemes.first().copied().filter(|_| !against.is_empty()));
+    let first = schemes.first().map(|scheme| (*scheme, Vec::new()));
+    first.into_iter().chain(second.map(|scheme| (scheme, against.to_vec()))).collect()
+}
+
+/// Refuses two set-ups that are one, or that do not fit one page: both have its time axis and its clients.
+fn check_against(runs: &[Looked]) -> Result<(), InputError> {
+    let [one, other] = runs else { return Ok(()) };
+    if other.set.is_empty() {
+        return Ok(());
+    }
+    let wrong = |what: &str, allowed: &str| {
+        Err(InputError::new(format!("--against {}", other.set.join(" ")), what).allowed(allowed))
+    };
+    if one.run.setup == other.run.setup {
+        return wrong(
+            "changes nothing: both runs would be the same",
+            "what makes a difference under this scheme",
+        );
+    }
+    let shape = |looked: &Looked| {
+        let setup = &looked.run.setup;
+        (setup.duration, setup.measure_from, looked.run.clients())
+    };
+    if shape(one) != shape(other) {
+        return wrong(
+            "the runs differ in run.duration, run.measure-from or clients.count",
+            "other keys; these with --set, for both",
+        );
+    }
+    Ok(())
 }
 
 fn one_or_two(names: &[String]) -> Result<Vec<&'static Scheme>, InputError> {
@@ -166,20 +229,24 @@ fn window(options: &Options, length: Duration) -> Result<Window, InputError> {
 impl Exploration {
     /// Of both runs together.
     pub fn length(&self) -> std::time::Duration {
-        self.runs.iter().filter_map(|(_, run)| run.watched_length()).sum()
+        self.runs.iter().filter_map(|looked| looked.run.watched_length()).sum()
     }
 
     /// The command that makes the same page, but for where it goes.
     fn command(&self) -> String {
         let Options { seed, from, length, .. } = &self.options;
-        let (_, run) = &self.runs[0];
-        let schemes: Vec<&str> = self.runs.iter().map(|(scheme, _)| scheme.name).collect();
+        let run = &self.runs[0].run;
+        let mut schemes: Vec<&str> = self.runs.iter().map(|looked| looked.scheme.name).collect();
+        schemes.dedup();
         let mut command = format!(
             "tacit explore {} --schemes {} --clients {} --seed {seed}",
             run.scenario().invocation,
             schemes.join(","),
             run.clients()
         );
+        for said in &self.options.against {
+            command.push_str(&format!(" --against {}", quoted(said)));
+        }
         for (name, value) in [("--from", from), ("--for", length)] {
             if let Some(value) = value {
                 command.push_str(&format!(" {name} {}", quoted(value)));
@@ -198,17 +265,17 @@ impl Exploration {
         let mut file = AtomicFile::create(path).map_err(RunsError::io(path))?;
         let mut sides = Vec::new();
         let mut before = std::time::Duration::ZERO;
-        let inks = inks(&self.runs.iter().map(|(scheme, _)| scheme.name).collect::<Vec<_>>());
-        for ((scheme, run), ink) in self.runs.iter().zip(inks) {
+        let inks = inks(&self.runs.iter().map(|looked| looked.scheme.name).collect::<Vec<_>>());
+        for (looked, ink) in self.runs.iter().zip(inks) {
             let mut told = |time| {
                 if let Some(reached) = &mut reached {
                     reached(before + time);
                 }
             };
-            sides.push(self.side(scheme, run, ink, &mut told)?);
-            before += run.watched_length().unwrap_or_default();
+            sides.push(self.side(looked, ink, &mut told)?);
+            before += looked.run.watched_length().unwrap_or_default();
         }
-        let (scenario, clients) = (self.runs[0].1.scenario(), self.runs[0].1.clients());
+        let (scenario, clients) = (self.runs[0].run.scenario(), self.runs[0].run.clients());
         let html = page::document(&page::Content {
             scenario: &scenario.name,
             description: &scenario.description,
@@ -223,8 +290,9 @@ impl Exploration {
             sides.iter().flat_map(|(side, ..)| side.warnings.clone()).chain(self.left_out(&sides)).collect();
         warnings.sort();
         warnings.dedup();
-        let explored = |(side, ..): &(Side, String, Single)| Explored {
-            scheme: side.scheme.clone(),
+        let explored = |(looked, (side, ..)): (&Looked, &(Side, String, Single))| Explored {
+            scheme: looked.scheme.name.to_owned(),
+            set: looked.set.clone(),
             frames: side.ppdus,
             left_out: side.left_out,
             digest: side.digest.clone(),
@@ -236,19 +304,19 @@ impl Exploration {
             scenario: scenario.name.clone(),
             clients,
             seed: self.options.seed,
-            schemes: sides.iter().map(explored).collect(),
+            schemes: self.runs.iter().zip(&sides).map(explored).collect(),
             warnings,
         })
     }
 
     fn side(
         &self,
-        scheme: &Scheme,
-        run: &Prepared,
+        looked: &Looked,
         ink: Ink,
         told: &mut dyn FnMut(std::time::Duration),
     ) -> Result<(Side, String, Single), RunsError> {
         let mut watch = Watch::new(self.window, self.every, Some(told));
+        let run = &looked.run;
         let (single, outcome) = run.run_observed(&mut watch)?;
         let seen = Seen {
             setup: &run.setup,
@@ -256,7 +324,8 @@ impl Exploration {
             single: &single,
             outcome: &outcome,
             ink: ink.css(),
-            summary: scheme.summary,
+            label: looked.label(),
+            summary: looked.scheme.summary,
         };
         let (side, octets) = seen.to_side();
         Ok((side, octets, single))

@@ -242,11 +242,45 @@ fn what_cannot_be_looked_at_is_refused_with_what_can() {
         (Options { schemes: names(&["stork"]), ..good.clone() }, "unknown scheme \"stork\""),
         (Options { from: Some("1s".into()), ..good.clone() }, "--from"),
         (Options { length: Some("0s".into()), ..good.clone() }, "--for"),
-        (Options { length: Some("long".into()), ..good }, "--for"),
+        (Options { length: Some("long".into()), ..good.clone() }, "--for"),
+        (
+            Options { against: names(&["wifi.protection=none"]), ..good.clone() },
+            "--against wifi.protection=none: changes nothing: both runs would be the same",
+        ),
+        (
+            Options { against: names(&["run.duration=200ms"]), ..good.clone() },
+            "--against run.duration=200ms: the runs differ in run.duration, run.measure-from or clients.count; \
+             allowed: other keys; these with --set, for both",
+        ),
+        (
+            Options { against: names(&["wifi.protection=rts"]), ..good },
+            "unknown \"rts\", did you mean \"rts-cts\"",
+        ),
     ] {
         let error = prepare(&options).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
     }
+}
+
+#[test]
+fn two_set_ups_stand_side_by_side_under_one_scheme_or_two() {
+    let against = vec!["wifi.protection=rts-cts".to_owned()];
+    let options = short("wlan-11n-150", &["run.duration=100ms", "run.measure-from=20ms"]);
+    let page = read(&Options { against: against.clone(), ..options.clone() });
+    let [one, other] = &page.written.schemes[..] else { panic!("two runs") };
+    assert_eq!((one.scheme.as_str(), other.scheme.as_str()), ("stock", "stock"));
+    assert_eq!((&one.set[..], &other.set[..]), (&[][..], &against[..]));
+    assert_ne!(one.digest, other.digest);
+    let label = |side: usize| page.known["sides"][side]["scheme"].as_str().unwrap().to_owned();
+    assert_eq!([label(0), label(1)], ["stock", "stock, wifi.protection=rts-cts"]);
+    // Only the second has RTS.
+    let rts = Kind::NAMES.iter().position(|(name, _)| *name == "rts").unwrap() as u64;
+    let count = |side: usize| page.sides[side]["kind"].iter().filter(|kind| **kind == rts).count();
+    assert!(count(0) == 0 && count(1) > 10, "{} {}", count(0), count(1));
+    assert!(page.html.contains("--schemes stock --clients 1 --seed 1 --against wifi.protection=rts-cts"));
+    let schemes = vec!["stock".to_owned(), "tack".to_owned()];
+    let page = read(&Options { against, schemes, ..options });
+    assert_eq!(page.known["sides"][1]["scheme"], "tack, wifi.protection=rts-cts");
 }
 
 #[test]

@@ -47,6 +47,10 @@ pub struct Config {
     pub receive_autotuning: ReceiveAutotuning,
     /// Most octets in flight whatever the windows say (a send buffer limit).
     pub send_buffer: Bytes,
+    /// TCP small queues: how long what lies in its own host's queue takes at the rate of the connection before nothing
+    /// more is handed down. `None` for no such limit. Whoever drives the connection keeps to
+    /// [`Connection::small_queue`](super::Connection::small_queue).
+    pub small_queues: Option<Duration>,
     /// Lower bound of the retransmission timeout's variance term, hence of the timeout. RFC 6298 says
     /// 1 s; Linux uses 200 ms.
     pub rto_min: Duration,
@@ -92,6 +96,7 @@ impl Default for Config {
             receive_buffer: Bytes(4 << 20),
             receive_autotuning: ReceiveAutotuning::Off,
             send_buffer: Bytes(4 << 20),
+            small_queues: None,
             rto_min: Duration::from_millis(200),
             time_wait: Duration::from_secs(60),
         }

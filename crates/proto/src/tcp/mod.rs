@@ -22,6 +22,7 @@ mod rsfc;
 mod sack;
 mod segment;
 mod sender;
+mod small_queues;
 mod undo;
 
 pub use ack_info::AckInfo;

@@ -78,6 +78,20 @@ fn every_file_of_a_sweep_has_the_same_columns() {
 }
 
 #[test]
+fn a_sweep_may_mix_numbers_and_words() {
+    let place = tempfile::tempdir().unwrap();
+    let short = ["run.duration=200ms", "run.measure-from=50ms", "wifi.snr=30 dB"].map(str::to_owned);
+    let places = ["6.5Mbps", "ideal"].map(|rate| vec![format!("wifi.rate={rate}")]);
+    let sweep = Batches::new("wlan-11n-150", &short, &places, &["stock".to_owned()], &[1], Some(1)).unwrap();
+    let made = sweep.make(0..2, Control::unattended()).unwrap();
+    assert_ne!(made[0].digest, made[1].digest);
+    let names = sweep.table(&made).unwrap().columns.into_iter().map(|(name, _)| name);
+    assert_eq!(names.filter(|name| name.starts_with("wifi.")).collect::<Vec<_>>(), ["wifi.rate"]);
+    let directory = Directory::open(&place.path().join("mixed"), &sweep).unwrap();
+    assert_eq!(directory.complete(&sweep, Control::unattended()).unwrap().files, 2);
+}
+
+#[test]
 fn another_program_s_sweep_is_refused() {
     let mut other = sweep();
     other.written.program = "another".into();

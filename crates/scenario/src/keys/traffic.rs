@@ -25,6 +25,7 @@ const DATAGRAM: Size = Size(8, 65_535);
 pub(crate) fn usual() -> TrafficPlan {
     TrafficPlan {
         direction: Direction::Download,
+        peer: None,
         transport: Transport::Tcp,
         size: None,
         udp_rate: None,
@@ -37,6 +38,8 @@ pub(crate) fn usual() -> TrafficPlan {
     }
 }
 
+pub(crate) const KIND: &str = "kind";
+pub(crate) const PEER: &str = "peer";
 pub(crate) const TRANSPORT: &str = "transport";
 pub(crate) const TRANSPORTS: Choice<Transport> =
     Choice(&[("tcp", Transport::Tcp), ("tack", Transport::Tack), ("udp", Transport::Udp)]);
@@ -59,15 +62,28 @@ type Flow<K> = Field<TrafficPlan, K>;
 
 pub(crate) const TRAFFIC: Keys<TrafficPlan> = &[
     &Flow {
-        name: "kind",
+        name: KIND,
         kind: Choice(&[
             ("download", Direction::Download),
             ("upload", Direction::Upload),
             ("both", Direction::Both),
+            ("station-to-station", Direction::StationToStation),
         ]),
         usual: Usual::Field,
-        meaning: "server to client, client to server, or a flow each way",
+        meaning: "server to client, client to server, a flow each way, or client to client: through the access point, \
+                  over both hops, with `[wifi]` and two clients or more; not with FWP",
         of: |flow| &mut flow.direction,
+    },
+    &Flow {
+        name: PEER,
+        kind: Given(Own {
+            read: client_number,
+            write: |peer| (peer + 1).to_string(),
+            allowed: "number of a client, from 1",
+        }),
+        usual: Usual::Said("the next client, the first after the last"),
+        meaning: "client that receives the data of `station-to-station`; it sends none to itself",
+        of: |flow| &mut flow.peer,
     },
     &Flow {
         name: TRANSPORT,
@@ -303,18 +319,25 @@ fn write_objects(objects: &ObjectsPlan) -> String {
     }
 }
 
+/// A client by its number from 1.
+fn client_number(value: &Value) -> Result<u32, Mismatch> {
+    integer(1..=MAX_CLIENTS)(value).map(|number| number - 1)
+}
+
 /// `"all"`, the number of a client or a list of them, from 1.
 fn client_numbers(value: &Value) -> Result<Option<Vec<u32>>, Mismatch> {
-    let number = |value: &Value| integer(1..=MAX_CLIENTS)(value).map(|number| number - 1);
     let wrong = |mut mismatch: Mismatch| {
         mismatch.allowed.push_str(", a list of these, or \"all\"");
         mismatch
     };
     match value {
         Value::Text(text) if text == "all" => Ok(None),
-        Value::List(items) if !items.is_empty() => {
-            items.iter().map(|item| number(&item.value)).collect::<Result<_, _>>().map(Some).map_err(wrong)
-        }
-        other => number(other).map(|number| Some(vec![number])).map_err(wrong),
+        Value::List(items) if !items.is_empty() => items
+            .iter()
+            .map(|item| client_number(&item.value))
+            .collect::<Result<_, _>>()
+            .map(Some)
+            .map_err(wrong),
+        other => client_number(other).map(|number| Some(vec![number])).map_err(wrong),
     }
 }

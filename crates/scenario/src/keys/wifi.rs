@@ -1,6 +1,6 @@
 //! `[wifi]`.
 
-use tacit_link::wifi::phy::{Mode, Preamble, SlotTime, Standard};
+use tacit_link::wifi::phy::{Band, Mode, Preamble, SlotTime, Standard};
 use tacit_link::wifi::{
     AmsduLimit, ApScheduler, BothWays, BssConfig, Bursts, LinkAcks, Protection, StreamQueues, TxopLimits,
 };
@@ -31,7 +31,15 @@ pub(crate) const STANDARD: Key<Choice<Standard>> = Key {
         (Standard::Ac.name(), Standard::Ac),
     ]),
     usual: Usual::Said("required"),
-    meaning: "the amendment; 802.11b and g at 2.4 GHz, the others at 5 GHz",
+    meaning: "the amendment; 802.11b and g at 2.4 GHz, the others at 5 GHz, see `band`",
+};
+
+pub(crate) const BAND: Key<Choice<Band>> = Key {
+    name: "band",
+    kind: Choice(&[("2.4 GHz", Band::Ghz2_4), ("5 GHz", Band::Ghz5)]),
+    usual: Usual::Said("of the standard; `\"5 GHz\"` for 802.11n"),
+    meaning: "802.11n may be at 2.4 GHz: SIFS 10 us, 6 us of signal extension, `slot`, `preamble` and `b-stations` as \
+              802.11g",
 };
 
 pub(crate) const RATE: Said = Said {
@@ -71,21 +79,21 @@ pub(crate) const PREAMBLE: Key<Choice<Preamble>> = Key {
     name: "preamble",
     kind: Choice(&[("long", Preamble::Long), ("short", Preamble::Short)]),
     usual: Usual::Is("\"long\""),
-    meaning: "of DSSS frames: 192 or 96 us; 802.11b and g",
+    meaning: "of DSSS frames: 192 or 96 us; at 2.4 GHz",
 };
 
 pub(crate) const SLOT: Key<Choice<SlotTime>> = Key {
     name: "slot",
     kind: Choice(&[("short", SlotTime::Short), ("long", SlotTime::Long)]),
     usual: Usual::Is("\"short\""),
-    meaning: "9 or 20 us; 802.11g",
+    meaning: "9 or 20 us; 802.11g, and n at 2.4 GHz",
 };
 
 pub(crate) const B_STATIONS: Key<Flag> = Key {
     name: "b-stations",
     kind: Flag,
     usual: Usual::Is("false"),
-    meaning: "an 802.11b station is near an 802.11g network: basic rates are 1, 2, 5.5 and 11 Mb/s, beacons have 1 \
+    meaning: "an 802.11b station is near a network of 802.11g, or n at 2.4 GHz: basic rates are 1, 2, 5.5 and 11 Mb/s, beacons have 1 \
               Mb/s, and defaults are long slots and `cts-to-self`",
 };
 
@@ -112,7 +120,7 @@ pub(crate) const RTS_THRESHOLD: Key<OrNone<Size>> = Key {
 pub(crate) const ACK_RATE: Said = Said {
     name: "ack-rate",
     usual: Usual::Is("\"auto\""),
-    allowed: "`\"auto\"`; 6, 9, 12, 18, 24, 36, 48, 54 Mbps; 1, 2, 5.5, 11 Mbps with 802.11b and g",
+    allowed: "`\"auto\"`; 6, 9, 12, 18, 24, 36, 48, 54 Mbps; 1, 2, 5.5, 11 Mbps at 2.4 GHz",
     meaning: "rate of link-layer ACKs; `auto` follows the standard's rule",
 };
 
@@ -237,6 +245,7 @@ type W<K> = Field<Wifi, K>;
 
 pub(crate) const WIFI: Keys<Wifi> = &[
     &STANDARD,
+    &BAND,
     &RATE,
     &MCS,
     &STREAMS,
@@ -378,14 +387,14 @@ pub(crate) const WIFI: Keys<Wifi> = &[
         kind: OfRoles(Of::Window),
         usual: Usual::Said("of the access category"),
         meaning: "smallest contention window, in slots: a backoff is drawn from 0 to this; a number alone holds for \
-                  all access categories; see [wifi-model.md](../references/wifi-model.md#contention)",
+                  all access categories; without it, no more than a given `cw-max`; see [wifi-model.md](../references/wifi-model.md#contention)",
         of: |wifi| &mut wifi.edca.cw_min,
     },
     &W {
         name: CW_MAX,
         kind: OfRoles(Of::Window),
         usual: Usual::Said("of the access category"),
-        meaning: "largest contention window, to which failures double it",
+        meaning: "largest contention window, to which failures double it; without it, no less than `cw-min`",
         of: |wifi| &mut wifi.edca.cw_max,
     },
     &W {
@@ -513,11 +522,21 @@ pub(crate) const WIFI: Keys<Wifi> = &[
         kind: Choice(&[
             ("round-robin", ApScheduler::RoundRobin),
             ("fcfs", ApScheduler::FirstComeFirstServed),
+            ("airtime", ApScheduler::Airtime),
         ]),
         usual: Usual::Field,
         meaning: "`round-robin`: the access point serves clients in turn, a TXOP each; `fcfs`: it serves the client \
-                  with the oldest packet",
+                  with the oldest packet; `airtime`: deficit round robin over airtime, as mac80211: clients get equal \
+                  shares of it, whatever their rates; see [wifi-model.md](../references/wifi-model.md#airtime-fairness)",
         of: |wifi| &mut wifi.bss.ap_scheduler,
+    },
+    &W {
+        name: "aql-limit",
+        kind: OrNone(Span::between(Duration::from_micros(100), Duration::from_millis(100))),
+        usual: Usual::Field,
+        meaning: "airtime of the packets for a client that lie in the access point's MAC, at the client's rate \
+                  (mac80211's airtime queue limit, 5 ms there): the longest data PPDU to it, but for one packet",
+        of: |wifi| &mut wifi.bss.aql_limit,
     },
     &AP_QUEUE,
     &STATION_QUEUE,

@@ -10,7 +10,7 @@ use crate::error::InputError;
 use crate::input::Section;
 use crate::keys::kind::Kind as _;
 use crate::keys::{fill, traffic as keys};
-use crate::traffic::{ApplicationKind, FlowPlan, TrafficPlan, Transport};
+use crate::traffic::{ApplicationKind, Direction, FlowPlan, TrafficPlan, Transport};
 
 /// Header of a UDP packet.
 const UDP_HEADER: u64 = 8;
@@ -77,6 +77,7 @@ fn traffic_keys(
             .allowed(format!("at most {room}")));
     }
     check(section, &plan)?;
+    check_peer(section, &plan, around)?;
     Ok(plan)
 }
 
@@ -95,6 +96,21 @@ pub(super) fn access_category(
             .allowed("\"be\", or a standard with EDCA"));
     }
     Ok(category)
+}
+
+/// Refuses data from client to client where no access point could pass it on, and a receiver of any other data.
+fn check_peer(section: &Section<'_>, plan: &TrafficPlan, around: Surroundings<'_>) -> Result<(), InputError> {
+    let between_stations = plan.direction == Direction::StationToStation;
+    if between_stations && around.wifi.is_none() {
+        return Err(section
+            .error(keys::KIND, "there is no [wifi]")
+            .allowed("\"station-to-station\" with [wifi]"));
+    }
+    if !between_stations && section.has(keys::PEER) {
+        let what = "only data from client to client has one";
+        return Err(section.error(keys::PEER, what).allowed("kind = \"station-to-station\""));
+    }
+    Ok(())
 }
 
 /// What an application cannot do.

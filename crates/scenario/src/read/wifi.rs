@@ -1,7 +1,9 @@
 //! `[wifi]` and what `[[client]]` may say of it.
 
 use tacit_link::Loss;
-use tacit_link::wifi::phy::{BasicRates, Mode, ModeChoice, Part, SlotTime, Standard, UnknownRate, Variant};
+use tacit_link::wifi::phy::{
+    Band, BasicRates, Mode, ModeChoice, Part, SlotTime, Standard, UnknownRate, Variant,
+};
 use tacit_link::wifi::{
     AccessCategory, BssConfig, LinkAcks, Protection, ReverseDirection, StreamQueues, TxopLimits,
 };
@@ -245,26 +247,32 @@ fn grant(section: &Section<'_>) -> Result<ReverseDirection, InputError> {
     })
 }
 
-/// What is chosen at 2.4 GHz.
+/// The band, and what is chosen at 2.4 GHz.
 fn variant(section: &Section<'_>, standard: Standard) -> Result<Variant, InputError> {
     let usual = Variant::of(standard);
+    let (name, band) = (standard.name(), keys::BAND.or(section, usual.band)?);
+    if !standard.has_band(band) {
+        let other = if band == Band::Ghz5 { "\"2.4 GHz\"" } else { "\"5 GHz\"" };
+        return Err(section.error(keys::BAND.name, format!("{name} is in the other band")).allowed(other));
+    }
+    let usual = Variant { band, ..usual };
     let slot = keys::SLOT.given(section)?;
     let preamble = keys::PREAMBLE.given(section)?;
-    if slot.is_some() && standard != Standard::G {
-        return Err(section
-            .error("slot", format!("{} has one slot time", standard.name()))
-            .allowed("802.11g"));
+    let has_erp = usual.is_2_4_ghz() && standard != Standard::B;
+    let with_erp = "802.11g, or 802.11n with band = \"2.4 GHz\"";
+    if slot.is_some() && !has_erp {
+        return Err(section.error("slot", format!("{name} has one slot time here")).allowed(with_erp));
     }
-    if preamble.is_some() && !standard.is_2_4_ghz() {
+    if preamble.is_some() && !usual.is_2_4_ghz() {
         return Err(section
-            .error("preamble", format!("{} has no DSSS frames", standard.name()))
-            .allowed("802.11b, 802.11g"));
+            .error("preamble", format!("{name} has no DSSS frames here"))
+            .allowed(format!("802.11b, {with_erp}")));
     }
     let b_stations = keys::B_STATIONS.or(section, false)?;
-    if b_stations && standard != Standard::G {
+    if b_stations && !has_erp {
         return Err(section
-            .error("b-stations", format!("{} and 802.11b do not share channels", standard.name()))
-            .allowed("802.11g"));
+            .error("b-stations", format!("{name} and 802.11b do not share channels here"))
+            .allowed(with_erp));
     }
     // Stations of 802.11b know neither the short slot nor OFDM.
     let usual = if b_stations {
@@ -277,7 +285,7 @@ fn variant(section: &Section<'_>, standard: Standard) -> Result<Variant, InputEr
 
 /// What goes before data: where nothing is said, what stations of 802.11b need.
 fn protection(section: &Section<'_>, variant: Variant, standard: Standard) -> Result<Protection, InputError> {
-    let mixed = standard == Standard::G && variant.basic_rates == BasicRates::Dsss;
+    let mixed = standard != Standard::B && variant.basic_rates == BasicRates::Dsss;
     let above = keys::RTS_THRESHOLD.given(section)?;
     let octets = above.flatten().map_or(0, |bytes| bytes.0 as u32);
     let said = keys::PROTECTION.given(section)?.map(|kind| match kind {
@@ -304,9 +312,9 @@ pub(super) fn ack_mode(
 ) -> impl Fn(&Value) -> Result<Option<Mode>, Mismatch> {
     let ofdm = "6, 9, 12, 18, 24, 36, 48 or 54Mbps";
     let allowed = match standard {
-        Standard::A | Standard::N | Standard::Ac => format!("\"auto\", or a rate of 802.11a: {ofdm}"),
         Standard::B => "\"auto\", 1, 2, 5.5 or 11Mbps".to_owned(),
-        Standard::G => format!("\"auto\", 1, 2, 5.5, 11, {ofdm}"),
+        _ if !variant.is_2_4_ghz() => format!("\"auto\", or a rate of 802.11a: {ofdm}"),
+        _ => format!("\"auto\", 1, 2, 5.5, 11, {ofdm}"),
     };
     move |value| {
         if matches!(value, Value::Text(text) if text == "auto") {

@@ -87,7 +87,7 @@ fn fields<P>(
         out.push((air.mode.rate().as_bps() / 500_000) as u8);
     }
     align(out, start, 2);
-    let (frequency, band) = if air.mode.format.is_2_4_ghz() {
+    let (frequency, band) = if air.mode.is_2_4_ghz() {
         (FREQUENCY_2_4_GHZ_MHZ, CHANNEL_2_4_GHZ)
     } else {
         (FREQUENCY_5_GHZ_MHZ, CHANNEL_5_GHZ)

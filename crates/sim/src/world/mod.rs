@@ -2,6 +2,7 @@
 
 mod drivers;
 mod outcome;
+mod small_queues;
 
 use std::collections::VecDeque;
 
@@ -103,6 +104,10 @@ pub struct World<'o, P: Carried = Packet> {
     written: Vec<(FlowId, End)>,
     /// What programs want of shims.
     asks: Vec<(FlowId, Ask)>,
+    /// Some connections have small queues.
+    has_small_queues: bool,
+    /// Ends that wait for their host's queue to have less of them.
+    throttled: Vec<(usize, End)>,
     saturators: Vec<Saturator>,
     /// The one of each port that has one, by port.
     saturator_of: Vec<(Port, usize)>,
@@ -188,6 +193,8 @@ impl<'o, P: Carried> World<'o, P> {
             app_components: Vec::new(),
             written: Vec::new(),
             asks: Vec::new(),
+            has_small_queues: setup.flows.iter().any(small_queues::limits),
+            throttled: Vec::new(),
             saturators: Vec::new(),
             saturator_of: Vec::new(),
             before: Before::default(),
@@ -487,6 +494,9 @@ impl<'o, P: Carried> World<'o, P> {
                 observer.on_air(index, &frame);
             }
         }
+        if !self.throttled.is_empty() {
+            self.pump_throttled();
+        }
         next
     }
 
@@ -526,6 +536,16 @@ impl<'o, P: Carried> World<'o, P> {
     // Always: most calls come from where every packet passes.
     #[inline(always)]
     fn pump(&mut self, index: usize, end: End) {
+        if self.has_small_queues {
+            self.pump_within_small_queue(index, end);
+        } else {
+            self.pump_all(index, end);
+        }
+    }
+
+    /// [`pump`](World::pump) where nothing limits how much of a connection may lie in its host's queue.
+    #[inline(always)]
+    fn pump_all(&mut self, index: usize, end: End) {
         let flow = &self.flows[index];
         let host = if end == End::Sink { flow.setup.sink } else { flow.setup.source };
         while let Some(packet) = self.flows[index].poll_transmit(self.now, end) {

@@ -23,3 +23,5 @@ mod queues;
 mod rate_control;
 mod reverse_direction;
 mod rre;
+mod small_queues;
+mod stations;

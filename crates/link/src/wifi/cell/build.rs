@@ -124,7 +124,8 @@ fn peer<P: Payload>(
         StreamQueues::Independent if phy.aggregation.is_some() => u32::from(client.mode.streams),
         StreamQueues::Joint | StreamQueues::Independent => 1,
     };
-    let limits = limits(phy, config, [&client.mode, &control], (txop_limit, streams));
+    let aql_limit = config.aql_limit.filter(|_| station == StationId::AP);
+    let limits = limits(phy, config, [&client.mode, &control], (txop_limit, streams), aql_limit);
     let is_block = limits.window > 1;
     let limits = match acks {
         LinkAcks::Normal => limits.with_window(limits.window.min(config.block_ack_window as u16)),
@@ -139,7 +140,7 @@ fn peer<P: Payload>(
     };
     let rates = match config.rate_control {
         RateControl::Fixed => Vec::new(),
-        RateControl::Minstrel => rates(phy, config, client, txop_limit),
+        RateControl::Minstrel => rates(phy, config, client, (txop_limit, aql_limit)),
     };
     let noise = client.snr.map(|snr| {
         let stream = stream(format!("noise {link}"));
@@ -182,12 +183,13 @@ fn peer<P: Payload>(
 }
 
 /// What fits in a PPDU whose data goes at the first of `modes` and whose response at the second, in each of `streams`
-/// aggregates side by side.
+/// aggregates side by side, at most as long as `aql_limit`.
 fn limits(
     phy: &Phy,
     config: &BssConfig,
     modes: [&Mode; 2],
     (txop_limit, streams): (Option<Duration>, u32),
+    aql_limit: Option<Duration>,
 ) -> AggregationLimits {
     let (header, own) = match config.reverse_direction {
         ReverseDirection::Off => (phy.mac_header_len(), txop_limit),
@@ -195,17 +197,26 @@ fn limits(
             (phy.mac_header_len() + HT_CONTROL_LEN, txop_limit.map(|limit| limit - limit / GRANTED_PART))
         }
     };
-    AggregationLimits::new(phy, header, modes, config.ampdu_mpdus, config.amsdu, own)
+    let limits = AggregationLimits::new(phy, header, modes, config.ampdu_mpdus, config.amsdu, own)
         .of_stream(streams)
-        .spaced(modes[0], config.mpdu_start_spacing)
+        .spaced(modes[0], config.mpdu_start_spacing);
+    match aql_limit {
+        Some(limit) => limits.aggregating_within(modes[0].octets_within(limit) / streams),
+        None => limits,
+    }
 }
 
 /// The rates that a client's link adapts between.
-fn rates(phy: &Phy, config: &BssConfig, client: &StationConfig, txop_limit: Option<Duration>) -> Vec<Rate> {
+fn rates(
+    phy: &Phy,
+    config: &BssConfig,
+    client: &StationConfig,
+    (txop_limit, aql_limit): (Option<Duration>, Option<Duration>),
+) -> Vec<Rate> {
     let rate = |mode: Mode| {
         let control_mode = client.control_mode.unwrap_or_else(|| phy.control_mode(&mode));
-        let limits = limits(phy, config, [&mode, &control_mode], (txop_limit, 1));
+        let limits = limits(phy, config, [&mode, &control_mode], (txop_limit, 1), aql_limit);
         Rate { mode, control_mode, limits }
     };
-    client.mode.and_slower(config.standard).into_iter().map(rate).collect()
+    client.mode.and_slower(config.standard, config.variant).into_iter().map(rate).collect()
 }

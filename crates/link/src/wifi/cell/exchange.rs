@@ -124,6 +124,12 @@ impl Exchange {
         self.response_len == UNANSWERED
     }
 
+    /// How long its data is on the air; zero for what is no data.
+    #[inline]
+    pub fn data_time(&self) -> Duration {
+        if matches!(self.outgoing, Outgoing::Data { .. }) { self.end - self.start } else { Duration::ZERO }
+    }
+
     /// Whether it asks for what did not arrive.
     #[inline]
     pub fn asks_for_repair(&self) -> bool {

@@ -275,6 +275,7 @@ impl<P: Payload> Cell<P> {
         };
         let originator = &mut from.peers[exchange.peer()].originator;
         self.air.record_response(exchange, originator.control_mode, lost, block_ack, &self.appended);
+        to.spend_airtime(back, exchange.data_time());
         if lost {
             self.fail(exchange, at, next_idle);
             return;
@@ -292,6 +293,7 @@ impl<P: Payload> Cell<P> {
             originator.report_rate(settled);
         }
         from.count_settled(settled);
+        from.spend_airtime(exchange.peer(), exchange.data_time());
         // A response burst is no access of its own.
         if exchange.handshake != Handshake::Granted {
             from.contention.succeeded();
@@ -312,6 +314,7 @@ impl<P: Payload> Cell<P> {
         let station = &mut self.stations[exchange.from];
         let sent = station.peers[peer].originator.sent_unanswered(exchange.end);
         station.counters.unacknowledged += u64::from(sent);
+        station.spend_airtime(peer, exchange.data_time());
         station.contention.succeeded();
         station.finish(peer, exchange.handshake);
     }
@@ -327,6 +330,7 @@ impl<P: Payload> Cell<P> {
         let retry_limit = self.rules.config.retry_limit;
         let station = &mut self.stations[exchange.from];
         station.counters.missed_link_acks += 1;
+        station.spend_airtime(exchange.peer(), exchange.data_time());
         let peer = &mut station.peers[exchange.peer()];
         if let Outgoing::Data { .. } = &exchange.outgoing {
             peer.originator.report_rate(Settled::default());

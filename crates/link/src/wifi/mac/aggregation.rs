@@ -107,6 +107,11 @@ impl AggregationLimits {
         Self { max_octets: self.max_octets.min(octets), most: octets, ..*self }
     }
 
+    /// These limits with at most `octets` in a PPDU of several MPDUs.
+    pub fn aggregating_within(self, octets: u32) -> Self {
+        Self { max_octets: self.max_octets.min(octets), ..self }
+    }
+
     /// These limits for a PPDU of at most `mpdus`, one at least.
     pub fn at_most(&self, mpdus: u32) -> Self {
         Self { max_mpdus: self.max_mpdus.min(mpdus), ..*self }

@@ -706,6 +706,13 @@ impl<P: Payload> Originator<P> {
         let unsettled = windows.filter(|mpdu| !mpdu.is_settled() && !self.is_copy(mpdu));
         self.queue.len() + unsettled.map(|mpdu| mpdu.msdus.count() as usize).sum::<usize>()
     }
+
+    /// The packets of [`Originator::backlog`].
+    pub fn unsettled(&self) -> impl Iterator<Item = &P> {
+        let windows = self.streams().flat_map(|stream| &stream.window);
+        let unsettled = windows.filter(|mpdu| !mpdu.is_settled() && !self.is_copy(mpdu));
+        unsettled.flat_map(|mpdu| mpdu.msdus.iter()).chain(self.queue.iter().map(|queued| &queued.payload))
+    }
 }
 
 /// Packets that a queue took and dropped: counts them, and keeps pure ACKs for who wants to know.

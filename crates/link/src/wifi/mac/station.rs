@@ -41,6 +41,8 @@ pub(crate) struct Peer<P> {
     pub away: Option<(Instant, Instant)>,
     /// In the round-robin of peers that have something to be sent.
     ready: bool,
+    /// Airtime that it may still use in this round, in nanoseconds; below zero it has had more than its share.
+    deficit_ns: i64,
 }
 
 impl<P> Peer<P> {
@@ -62,6 +64,7 @@ impl<P> Peer<P> {
             answered: true,
             away: None,
             ready: false,
+            deficit_ns: 0,
         }
     }
 
@@ -241,6 +244,8 @@ impl<P: Payload> Station<P> {
         }
         match entry.originator.need() {
             Need::Nothing => return,
+            // Whoever had its share goes behind the others when its turn comes.
+            Need::Data if self.scheduler == ApScheduler::Airtime => self.turns.push_front(peer),
             Need::Data => self.turns.push_back(peer),
             Need::BlockAckRequest | Need::Ask => self.turns.push_front(peer),
         }
@@ -297,6 +302,31 @@ impl<P: Payload> Station<P> {
                 self.turns.retain(|turn| *turn != peer);
                 Some(peer)
             }
+            ApScheduler::Airtime => self.next_by_airtime(),
+        }
+    }
+
+    /// The first peer whose airtime is not used up; the others get a quantum more and go behind. Requests, which are
+    /// short and let the recipient go on, do not wait.
+    #[inline(never)]
+    fn next_by_airtime(&mut self) -> Option<usize> {
+        let quantum_ns = ApScheduler::AIRTIME_QUANTUM.as_nanos() as i64;
+        loop {
+            let entry = &mut self.peers[*self.turns.front()?];
+            if entry.deficit_ns >= 0 || entry.originator.need() != Need::Data {
+                return self.turns.pop_front();
+            }
+            // One alone is served after all its rounds at once.
+            let rounds = if self.turns.len() == 1 { -entry.deficit_ns / quantum_ns + 1 } else { 1 };
+            entry.deficit_ns += rounds * quantum_ns;
+            self.turns.rotate_left(1);
+        }
+    }
+
+    /// Data to or from `peer` took so much of the channel.
+    pub fn spend_airtime(&mut self, peer: usize, airtime: Duration) {
+        if self.scheduler == ApScheduler::Airtime {
+            self.peers[peer].deficit_ns -= airtime.as_nanos() as i64;
         }
     }
 
@@ -309,8 +339,10 @@ impl<P: Payload> Station<P> {
     /// The peer that goes on in the present TXOP.
     fn next_within(&self) -> Option<usize> {
         match self.scheduler {
-            ApScheduler::RoundRobin if self.peers[self.turn_of].ready => Some(self.turn_of),
-            ApScheduler::RoundRobin => self.turns.front().copied(),
+            ApScheduler::RoundRobin | ApScheduler::Airtime if self.peers[self.turn_of].ready => {
+                Some(self.turn_of)
+            }
+            ApScheduler::RoundRobin | ApScheduler::Airtime => self.turns.front().copied(),
             ApScheduler::FirstComeFirstServed => self.oldest(),
         }
     }

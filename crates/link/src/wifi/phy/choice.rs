@@ -182,6 +182,9 @@ impl Mode {
                         modes.extend((0..HT_MCS).filter_map(|mcs| Self::ht(mcs, streams, forty, short)));
                     }
                 }
+                if variant.is_2_4_ghz() {
+                    modes.iter_mut().for_each(|mode| *mode = mode.ht_at_2_4_ghz());
+                }
                 modes
             }
             Standard::Ac => {
@@ -216,9 +219,9 @@ impl Mode {
 
     /// The modes of `standard` in its format, width and guard interval with at most its streams: what rate control
     /// chooses between. Itself alone where the table has none.
-    pub fn and_slower(&self, standard: Standard) -> Vec<Self> {
+    pub fn and_slower(&self, standard: Standard, variant: Variant) -> Vec<Self> {
         let kind = |mode: &Self| (mode.format, mode.width_mhz, mode.short_guard_interval);
-        let mut modes = Self::all(standard);
+        let mut modes = Self::all_of(standard, variant);
         modes.retain(|mode| kind(mode) == kind(self) && mode.streams <= self.streams);
         if modes.is_empty() { vec![*self] } else { modes }
     }

@@ -28,7 +28,7 @@ pub enum Standard {
     B,
     /// 802.11g: ERP-OFDM beside the rates of 802.11b, 2.4 GHz (802.11-2020 clause 18).
     G,
-    /// 802.11n: HT-mixed, 5 GHz (802.11-2020 clause 19).
+    /// 802.11n: HT-mixed, 5 or 2.4 GHz (802.11-2020 clause 19).
     N,
     /// 802.11ac: VHT, 5 GHz (802.11-2020 clause 21).
     Ac,
@@ -54,9 +54,12 @@ impl Standard {
         Self::ALL.into_iter().find(|standard| standard.name() == name)
     }
 
-    /// Whether it is used at 2.4 GHz here, and has variants there.
-    pub const fn is_2_4_ghz(self) -> bool {
-        matches!(self, Self::B | Self::G)
+    /// Whether it is used in `band`.
+    pub const fn has_band(self, band: Band) -> bool {
+        match band {
+            Band::Ghz2_4 => matches!(self, Self::B | Self::G | Self::N),
+            Band::Ghz5 => matches!(self, Self::A | Self::N | Self::Ac),
+        }
     }
 
     /// Its timing and limits, in its usual variant.
@@ -67,14 +70,14 @@ impl Standard {
     /// Its timing and limits in `variant`, which makes a difference at 2.4 GHz only.
     pub const fn phy_as(self, variant: Variant) -> &'static Phy {
         let preamble = matches!(variant.preamble, Preamble::Short) as usize;
+        let slot = matches!(variant.slot, SlotTime::Short) as usize;
+        let basic = matches!(variant.basic_rates, BasicRates::Ofdm) as usize;
+        let of_erp = 4 * slot + 2 * basic + preamble;
         match self {
             Self::A => &Phy::A,
             Self::B => &Phy::B[preamble],
-            Self::G => {
-                let slot = matches!(variant.slot, SlotTime::Short) as usize;
-                let basic = matches!(variant.basic_rates, BasicRates::Ofdm) as usize;
-                &Phy::G[4 * slot + 2 * basic + preamble]
-            }
+            Self::G => &Phy::G[of_erp],
+            Self::N if variant.is_2_4_ghz() => &Phy::N_2_4[of_erp],
             Self::N => &Phy::N,
             Self::Ac => &Phy::AC,
         }
@@ -99,9 +102,20 @@ pub enum BasicRates {
     Dsss,
 }
 
-/// What a basic service set at 2.4 GHz chooses of what its standard allows.
+/// Where channels are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Band {
+    /// 2.4 GHz.
+    Ghz2_4,
+    /// 5 GHz.
+    Ghz5,
+}
+
+/// What a basic service set chooses of what its standard allows: the band, and more at 2.4 GHz.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Variant {
+    /// The band, which 802.11n alone can choose.
+    pub band: Band,
     /// Slot time; 802.11b has the long one only.
     pub slot: SlotTime,
     /// Preamble of DSSS frames.
@@ -118,7 +132,16 @@ impl Variant {
             Standard::B => (SlotTime::Long, BasicRates::Dsss),
             _ => (SlotTime::Short, BasicRates::Ofdm),
         };
-        Self { slot, preamble: Preamble::Long, basic_rates }
+        let band = match standard {
+            Standard::B | Standard::G => Band::Ghz2_4,
+            Standard::A | Standard::N | Standard::Ac => Band::Ghz5,
+        };
+        Self { band, slot, preamble: Preamble::Long, basic_rates }
+    }
+
+    /// Whether it is at 2.4 GHz, where there is more to choose.
+    pub const fn is_2_4_ghz(self) -> bool {
+        matches!(self.band, Band::Ghz2_4)
     }
 }
 
@@ -223,17 +246,40 @@ impl Phy {
     ];
 
     const fn g(slot: SlotTime, basic_rates: BasicRates, preamble: Preamble) -> Self {
+        Self::erp(Self::A, Standard::G, slot, basic_rates, preamble)
+    }
+
+    /// `phy` with the times of ERP: a SIFS of 10 us, and slots that every station knows.
+    const fn erp(
+        phy: Self,
+        standard: Standard,
+        slot: SlotTime,
+        basic_rates: BasicRates,
+        preamble: Preamble,
+    ) -> Self {
         Self {
-            standard: Standard::G,
+            standard,
             slot: Duration::from_micros(match slot {
                 SlotTime::Short => 9,
                 SlotTime::Long => 20,
             }),
             sifs: Duration::from_micros(10),
-            variant: Variant { slot, preamble, basic_rates },
-            ..Self::A
+            variant: Variant { band: Band::Ghz2_4, slot, preamble, basic_rates },
+            ..phy
         }
     }
+
+    /// 802.11n at 2.4 GHz: 802.11-2020 table 19-25 has SIFS and slots of ERP there. In the order of those of 802.11g.
+    const N_2_4: [Self; 8] = {
+        let mut all = Self::G;
+        let mut at = 0;
+        while at < all.len() {
+            let Variant { slot, preamble, basic_rates, .. } = all[at].variant;
+            all[at] = Self::erp(Self::N, Standard::N, slot, basic_rates, preamble);
+            at += 1;
+        }
+        all
+    };
 
     /// 802.11-2020 table 19-25, EDCA best effort of table 9-155, A-MPDU limit of clause 9.4.2.55.3.
     const N: Self = Self {
@@ -294,8 +340,8 @@ impl Phy {
         let dsss = || Mode::dsss(rate, self.variant.preamble);
         match self.standard {
             Standard::B => dsss(),
-            Standard::G => Mode::erp_ofdm(rate).or_else(dsss),
-            Standard::A | Standard::N | Standard::Ac => Mode::ofdm(rate),
+            _ if self.variant.is_2_4_ghz() => Mode::erp_ofdm(rate).or_else(dsss),
+            _ => Mode::ofdm(rate),
         }
     }
 
@@ -339,7 +385,7 @@ impl Phy {
     /// (802.11-2020 clause 10.3.2.3.7). At 2.4 GHz that rate is 1 Mb/s whatever the basic rates are.
     pub fn eifs(&self) -> Duration {
         let rate =
-            if self.standard.is_2_4_ghz() { Self::DSSS_BASIC_RATES[0] } else { Self::OFDM_BASIC_RATES[0] };
+            if self.variant.is_2_4_ghz() { Self::DSSS_BASIC_RATES[0] } else { Self::OFDM_BASIC_RATES[0] };
         let slowest = self.legacy_mode(rate).expect("mandatory rates are rates of the standard");
         self.sifs + slowest.ppdu_duration(ACK_LEN) + self.aifs()
     }
@@ -358,6 +404,52 @@ mod tests {
         assert_eq!(Standard::G.phy().aifs(), Duration::from_micros(28));
         let long = Variant { slot: SlotTime::Long, ..Variant::of(Standard::G) };
         assert_eq!(Standard::G.phy_as(long).aifs(), Duration::from_micros(50));
+        let at_2_4 = Variant { band: Band::Ghz2_4, ..Variant::of(Standard::N) };
+        assert_eq!(Standard::N.phy_as(at_2_4).aifs(), Duration::from_micros(10 + 3 * 9));
+        let long = Variant { slot: SlotTime::Long, ..at_2_4 };
+        assert_eq!(Standard::N.phy_as(long).aifs(), Duration::from_micros(10 + 3 * 20));
+    }
+
+    /// By hand: 32 us of HT-mixed preamble and one HT-LTF of 4 us; 16 + 8 * 1538 + 6 bits at 260 bits (MCS 7, 20 MHz) a
+    /// symbol of 4 us are 48 symbols; then 6 us of signal extension, as behind the ACK, which is of ERP-OFDM. 540 bits
+    /// (40 MHz) are 23 symbols.
+    #[test]
+    fn high_throughput_at_2_4_ghz_has_the_times_of_erp() {
+        let variant = Variant { band: Band::Ghz2_4, ..Variant::of(Standard::N) };
+        let phy = Standard::N.phy_as(variant);
+        let mode = |width_mhz| {
+            let choice = ModeChoice {
+                mcs: Some(7),
+                streams: Some(1),
+                width_mhz: Some(width_mhz),
+                short_guard_interval: Some(false),
+                ..ModeChoice::default()
+            };
+            Mode::choose(Standard::N, variant, choice).unwrap()
+        };
+        let data = mode(20);
+        assert_eq!(data.rate(), BitRate::from_mbps(65));
+        assert_eq!(data.ppdu_duration(1538).as_micros(), 36 + 48 * 4 + 6);
+        assert_eq!(mode(40).ppdu_duration(1538).as_micros(), 36 + 23 * 4 + 6);
+        assert_eq!(data.octets_within(Duration::from_micros(36 + 48 * 4 + 6)), (48 * 260 - 22) / 8);
+        let control = phy.control_mode(&data);
+        assert_eq!((control.format, control.rate()), (Format::ErpOfdm, BitRate::from_mbps(24)));
+        assert_eq!(control.ppdu_duration(BLOCK_ACK_LEN).as_micros(), 32 + 6);
+        assert_eq!(phy.ack_timeout(&control).as_micros(), 10 + 9 + 20);
+        assert_eq!(phy.eifs().as_micros(), 10 + 304 + 37);
+        assert_eq!(phy.aggregation, Standard::N.phy().aggregation);
+        let mixed = Variant { slot: SlotTime::Long, basic_rates: BasicRates::Dsss, ..variant };
+        let mixed = Standard::N.phy_as(mixed);
+        assert_eq!(mixed.protection_mode(&data).unwrap().rate(), BitRate::from_mbps(11));
+        assert_eq!(mixed.beacon_mode().rate(), BitRate::from_mbps(1));
+        assert_eq!(
+            Mode::choose(Standard::N, Variant::of(Standard::N), ModeChoice::rate(BitRate::from_mbps(65)))
+                .unwrap()
+                .ppdu_duration(1538)
+                .as_micros(),
+            36 + 48 * 4,
+            "there is none at 5 GHz"
+        );
     }
 
     /// SIFS, an ACK of 14 octets at the lowest mandatory rate (44 us at 6 Mb/s, 192 + 112 at 1 Mb/s with

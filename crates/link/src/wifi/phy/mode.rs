@@ -27,12 +27,10 @@ impl Format {
     pub const fn aggregates(self) -> bool {
         matches!(self, Self::HtMixed | Self::Vht)
     }
-
-    /// Whether it is sent at 2.4 GHz here, not at 5 GHz.
-    pub const fn is_2_4_ghz(self) -> bool {
-        matches!(self, Self::Dsss | Self::ErpOfdm)
-    }
 }
+
+/// aSignalExtension of ERP-OFDM and of HT at 2.4 GHz (802.11-2020 clauses 18.3.2.4 and 19.3.2).
+const SIGNAL_EXTENSION: Duration = Duration::from_micros(6);
 
 /// PLCP preamble and header of DSSS (802.11-2020 clause 16.2.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -94,8 +92,7 @@ impl Mode {
 
     /// The ERP-OFDM mode of `rate` (802.11-2020 clause 18): legacy OFDM with a signal extension of 6 us.
     pub fn erp_ofdm(rate: BitRate) -> Option<Self> {
-        let signal_extension = Duration::from_micros(6);
-        Some(Self { format: Format::ErpOfdm, signal_extension, ..Self::ofdm(rate)? })
+        Some(Self { format: Format::ErpOfdm, signal_extension: SIGNAL_EXTENSION, ..Self::ofdm(rate)? })
     }
 
     /// The DSSS or CCK mode of `rate` (802.11-2020 clauses 15 and 16); 1 Mb/s has the long preamble
@@ -133,6 +130,16 @@ impl Mode {
         // One encoder up to 300 Mb/s, two above (802.11-2020 clause 19.3.11.4).
         mode.tail_bits = if mode.rate() > BitRate::from_mbps(300) { 12 } else { 6 };
         Some(mode)
+    }
+
+    /// This HT-mixed mode as it is at 2.4 GHz: with a signal extension.
+    pub(super) fn ht_at_2_4_ghz(self) -> Self {
+        Self { signal_extension: SIGNAL_EXTENSION, ..self }
+    }
+
+    /// Whether it is sent at 2.4 GHz here, not at 5 GHz.
+    pub const fn is_2_4_ghz(&self) -> bool {
+        matches!(self.format, Format::Dsss) || self.signal_extension.as_nanos() > 0
     }
 
     /// The VHT mode of `mcs` 0 to 9 on `streams` 1 to 4 at 20, 40, 80 or 160 MHz; `None` outside the

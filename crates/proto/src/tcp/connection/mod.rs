@@ -20,7 +20,7 @@ use crate::congestion::position::Position;
 use crate::endpoint::{Endpoint, Ends, Event};
 use crate::packet::{Packet, Transport};
 use crate::stats::Stats;
-use crate::units::{Instant, SeqNumber};
+use crate::units::{Bytes, Instant, SeqNumber};
 use output::Reset;
 
 /// State of a connection (RFC 9293 section 3.3.2).
@@ -222,6 +222,16 @@ impl Connection {
     /// Octets written and not yet sent.
     pub fn unsent(&self) -> u64 {
         self.sender.unsent()
+    }
+
+    /// Octets of it that may lie in the queue of its own host: with as many there, [`poll_transmit`](Endpoint::poll_transmit)
+    /// is to be asked when some have left. `None` for any number: without
+    /// [small queues](Config::small_queues), before a round trip was measured, and where nothing new waits to be sent or
+    /// nothing is out (Linux `tcp_rtx_queue_empty_or_single_skb`).
+    pub fn small_queue(&self) -> Option<Bytes> {
+        let time = self.config.small_queues?;
+        let goes_on = self.sender.unsent() == 0 || self.sender.board.is_empty();
+        if goes_on { None } else { self.sender.small_queue(time) }
     }
 
     /// The state of the connection.

@@ -4,7 +4,8 @@ use super::extended::Seen;
 use super::{Phase, Sender, Timer, Timers};
 use crate::congestion::pacing::Bursts;
 use crate::congestion::{Delivery, Pacing, Repair, Stamps};
-use crate::units::{BitRate, Instant};
+use crate::tcp::small_queues;
+use crate::units::{BitRate, Bytes, Duration, Instant};
 
 impl Sender {
     /// Arranges for what the controller just made wants to know and to do.
@@ -69,6 +70,12 @@ impl Sender {
     pub(in crate::tcp) fn pacing_rate(&self) -> Option<BitRate> {
         self.pacer.as_ref()?;
         self.congestion.pacing_rate(self.rtt.smoothed(), self.board.pipe())
+    }
+
+    /// Octets that small queues of `time` let lie in the host's queue, once a rate is known.
+    pub(in crate::tcp) fn small_queue(&self, time: Duration) -> Option<Bytes> {
+        let rate = self.congestion.pacing_rate(self.rtt.smoothed(), self.board.pipe())?;
+        Some(small_queues::limit(time, rate, u64::from(self.mss), self.pacer.is_some()))
     }
 
     /// `payload` octets leave.

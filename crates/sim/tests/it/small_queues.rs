@@ -1,0 +1,94 @@
+//! TCP small queues in uploads over Wi-Fi: what waits in the station, and how large its aggregates become.
+
+use crate::common::*;
+use tacit_link::wifi::phy::Standard;
+use tacit_proto::congestion::Algorithm;
+use tacit_proto::hack;
+use tacit_proto::tcp;
+use tacit_proto::units::Duration;
+use tacit_sim::setup::Setup;
+use tacit_sim::{Outcome, run};
+
+/// Uploads of `clients` at 802.11n's 150 Mb/s with small queues of so many milliseconds.
+fn uploads(clients: u32, ms: Option<u64>, congestion: Algorithm) -> Setup {
+    let config = tcp::Config {
+        congestion: congestion.into(),
+        small_queues: ms.map(Duration::from_millis),
+        ..tcp::Config::default()
+    };
+    let mut setup = wlan(Standard::N, 150, clients, &bulk(config));
+    for flow in &mut setup.flows {
+        std::mem::swap(&mut flow.source, &mut flow.sink);
+    }
+    setup
+}
+
+fn goodput_mbps(outcome: &Outcome) -> f64 {
+    outcome.flows.iter().map(|flow| flow.goodput_bps(outcome.measured)).sum::<f64>() / 1e6
+}
+
+/// Mean MPDUs of a data PPDU of the first client.
+fn mpdus(outcome: &Outcome) -> f64 {
+    let counters = outcome.bss[0].stations[1].counters;
+    counters.data_mpdus as f64 / counters.data_ppdus as f64
+}
+
+fn median_wait_us(outcome: &Outcome) -> u64 {
+    outcome.bss[0].stations[1].queueing_delay_us.p50
+}
+
+/// Ten stations share the channel, so that each gets a tenth of it, and little comes in a millisecond of its rate: far less than
+/// an aggregate holds, for the station waits much longer for its next access.
+#[test]
+fn less_waits_in_the_station_and_aggregates_are_smaller() {
+    for clients in [1, 4, 10] {
+        for ms in [None, Some(8), Some(4), Some(1)] {
+            let outcome = run(&uploads(clients, ms, Algorithm::CUBIC)).unwrap();
+            let (goodput, mpdus, wait) = (goodput_mbps(&outcome), mpdus(&outcome), median_wait_us(&outcome));
+            println!("{clients} {ms:?}: {goodput:.1} Mb/s, {mpdus:.1} MPDUs, {wait} us");
+        }
+    }
+    let of = |clients, ms| run(&uploads(clients, ms, Algorithm::CUBIC)).unwrap();
+    let [off, eight, one] = [None, Some(8), Some(1)].map(|ms| of(10, ms));
+    assert!(mpdus(&off) > 1.2 * mpdus(&one), "{} {}", mpdus(&off), mpdus(&one));
+    assert!(mpdus(&eight) > mpdus(&one));
+    assert!(goodput_mbps(&off) > 1.02 * goodput_mbps(&one));
+    assert!(median_wait_us(&one) < median_wait_us(&eight) && median_wait_us(&eight) <= median_wait_us(&off));
+    // Alone a station gets all it can carry, and little waits.
+    let [off, one] = [None, Some(1)].map(|ms| of(1, ms));
+    assert!(goodput_mbps(&one) > 0.98 * goodput_mbps(&off));
+    assert!(median_wait_us(&one) * 10 < median_wait_us(&off));
+}
+
+/// Connections that wait for their queue and for a pacer, beside others, over HACK and with losses: the world checks at
+/// every sample that none sleeps for ever, and that all packets are accounted for.
+#[test]
+fn nobody_waits_for_ever() {
+    for congestion in [Algorithm::CUBIC, Algorithm::BBR, Algorithm::Copa, Algorithm::RRE] {
+        for (clients, ms) in [(1, 1), (3, 1), (3, 8)] {
+            let mut setup = uploads(clients, Some(ms), congestion);
+            setup.sample_interval = Some(Duration::from_millis(10));
+            setup.bss[0].config.retry_limit = 1;
+            for station in &mut setup.bss[0].config.stations {
+                station.uplink_loss =
+                    tacit_link::Loss::Bernoulli(tacit_proto::units::Ratio::from_fraction(0.05).unwrap());
+                station.link_ack_loss = station.uplink_loss.clone();
+            }
+            speak_hack(&mut setup, hack::Config::default());
+            let outcome = run(&setup).unwrap();
+            for flow in &outcome.flows {
+                assert!(flow.goodput_bps(outcome.measured) > 1e6, "{congestion:?} {clients} {ms}");
+            }
+        }
+    }
+}
+
+/// A server's first hop is a wire, and a receiver has nothing to send but ACKs.
+#[test]
+fn downloads_are_as_without() {
+    let download = |small_queues| {
+        let config = tcp::Config { small_queues, ..tcp::Config::default() };
+        run(&wlan(Standard::N, 150, 2, &bulk(config))).unwrap().digest
+    };
+    assert_eq!(download(None), download(Some(Duration::from_millis(1))));
+}
