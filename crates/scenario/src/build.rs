@@ -127,7 +127,7 @@ impl Scenario {
     }
 
     /// Round-trip time of the wired hops, without queues.
-    fn round_trip(&self) -> Duration {
+    pub fn round_trip(&self) -> Duration {
         let of_hop = |hop: &Hop| match hop {
             Hop::Pipe(link) => link.down.delay + link.up.delay,
             Hop::Wifi => Duration::ZERO,
@@ -163,6 +163,7 @@ impl Scenario {
                 link_ack_loss: client.link_ack_error.unwrap_or_else(|| wifi.link_ack_error.clone()),
                 link_acks: client.link_acks.unwrap_or(wifi.link_acks),
                 snr: signal.map(|signal| signal.snr(&wifi.propagation, &mode)),
+                narrow_is_clearer: matches!(signal, Some(Signal::Distance(_))),
                 signal_dbm: signal.map(|signal| signal.received_dbm(&wifi.propagation, &mode)),
                 away: client.leave.map(|leave| {
                     let back = client.back.unwrap_or(self.run.duration);

@@ -108,9 +108,9 @@ const DECODABLE: f64 = 0.9;
 fn of_signals(config: &BssConfig) -> Vec<String> {
     let (mut far, mut deaf) = (Affected::default(), Affected::default());
     for (station, number) in config.stations.iter().zip(1..) {
-        let Some(snr) = station.snr else { continue };
-        let arrives = |mode: &Mode, octets| preamble_success(mode, snr) * mpdu_success(mode, snr, octets);
         let mode = slowest(config, station);
+        let Some(snr) = station.snr_over(&mode) else { continue };
+        let arrives = |mode: &Mode, octets| preamble_success(mode, snr) * mpdu_success(mode, snr, octets);
         let control = station.control_mode.unwrap_or_else(|| config.phy().control_mode(&mode));
         let packet = mpdu_len(config.phy().mac_header_len(), FULL_PACKET);
         let (data, acks) = (arrives(&mode, packet), arrives(&control, BLOCK_ACK_LEN));
@@ -142,7 +142,7 @@ fn slowest(config: &BssConfig, station: &StationConfig) -> Mode {
     match config.rate_control {
         RateControl::Fixed => station.mode,
         RateControl::Minstrel => {
-            let modes = station.mode.and_slower(config.standard).into_iter();
+            let modes = station.mode.and_slower(config.standard, config.variant).into_iter();
             modes.min_by_key(Mode::rate).unwrap_or(station.mode)
         }
     }

@@ -137,8 +137,9 @@ fn peer<P: Payload>(
         if rates.is_empty() {
             return Noise::new(&client.mode, &control, snr, stream);
         }
-        let modes: Vec<_> = rates.iter().map(|rate| (rate.mode, rate.control_mode)).collect();
-        Noise::of_rates(&modes, snr, stream)
+        let over = |mode: &Mode| client.snr_over(mode).unwrap_or(snr);
+        let of_rate = |rate: &Rate| (rate.mode, rate.control_mode, over(&rate.mode));
+        Noise::of_rates(&rates.iter().map(of_rate).collect::<Vec<_>>(), stream)
     });
     let mut originator = Originator::new(client.mode, control, limits, acks, queue);
     if !rates.is_empty() {
@@ -197,5 +198,5 @@ fn rates(phy: &Phy, config: &BssConfig, client: &StationConfig, txop_limit: Opti
         let limits = limits(phy, config, [&mode, &control_mode], (txop_limit, 1));
         Rate { mode, control_mode, limits }
     };
-    client.mode.and_slower(config.standard).into_iter().map(rate).collect()
+    client.mode.and_slower(config.standard, config.variant).into_iter().map(rate).collect()
 }
