@@ -1,6 +1,7 @@
 //! What a sweep runs: scenario x scheme x clients x seed.
 
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use tacit_scenario::scheme::Scheme;
@@ -38,9 +39,24 @@ impl Plan {
         place: Place,
         seeds: u32,
     ) -> Result<(), InputError> {
+        self.push_seeds(scenario, scheme, clients, place, 1..=u64::from(seeds))
+    }
+
+    /// As [`Plan::push`], of some seeds: those before them were run already.
+    ///
+    /// # Errors
+    /// Where the scenario cannot have this many clients.
+    pub fn push_seeds(
+        &mut self,
+        scenario: &Arc<Scenario>,
+        scheme: &'static Scheme,
+        clients: u32,
+        place: Place,
+        seeds: RangeInclusive<u64>,
+    ) -> Result<(), InputError> {
         let subject = Arc::new(Subject::new(scenario.clone(), scheme));
         subject.check(clients)?;
-        self.runs.extend((1..=u64::from(seeds)).map(|seed| RunSpec {
+        self.runs.extend(seeds.map(|seed| RunSpec {
             x: place.x,
             best_of: place.best_of,
             ..RunSpec::new(subject.clone(), clients, seed)
