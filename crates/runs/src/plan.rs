@@ -128,7 +128,8 @@ mod tests {
 
     #[test]
     fn a_plan_of_a_million_runs_is_small() {
-        let scenario = Arc::new(Scenario::load("wlan-11n-150", &[]).unwrap());
+        let set = ["clients.stagger=10 ms".to_owned()];
+        let scenario = Arc::new(Scenario::load("wlan-11n-150", &set).unwrap());
         let mut plan = Plan::default();
         plan.push(&scenario, &scheme::ALL[0], 100, Place::default(), 1_000_000).unwrap();
         let octets = plan.runs.capacity() * size_of::<RunSpec>();
@@ -139,7 +140,7 @@ mod tests {
 
     #[test]
     fn what_cannot_run_is_refused_before_anything_runs() {
-        let late = ["clients.stagger=1 s".to_owned(), "run.duration=5 s".to_owned()];
+        let late = ["clients.stagger=1 s", "run.duration=5 s", "run.measure-from=4 s"].map(str::to_owned);
         let scenario = Arc::new(Scenario::load("wlan-11n-150", &late).unwrap());
         let mut plan = Plan::default();
         plan.push(&scenario, &scheme::ALL[0], 5, Place::default(), 1).unwrap();
