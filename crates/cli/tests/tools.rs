@@ -138,9 +138,10 @@ fn a_run_says_what_it_was_asked_for_in_vain() {
         (serde_json::from_slice::<Value>(&output.stdout).unwrap()["warnings"].clone(), said)
     };
     let in_vain = "--set tcp.ack-every=4 changes nothing under tcp-l8: see tacit explain hack-2014-11n-150 tcp.ack-every";
-    let late = "1 of 3 flows start after measuring began at 100ms, the last at 200ms: run.measure-from and \
-                clients.stagger say when";
-    let (warnings, said) = run(&["--set", "tcp.ack-every=4"]);
+    let late = "1 of 3 flows start after measuring began at 100ms, the last at 200ms: run.measure-from, \
+                run.start-spread and start say when";
+    let third = ["--set", "client[3].start=200 ms"];
+    let (warnings, said) = run(&[&["--set", "tcp.ack-every=4"][..], &third].concat());
     assert_eq!(warnings, serde_json::json!([in_vain, late]));
     assert_eq!(said, format!("tacit: warning: {in_vain}\ntacit: warning: {late}\n"));
     assert_eq!(run(&["--set", "clients.stagger=10 ms"]), (serde_json::json!([]), String::new()));

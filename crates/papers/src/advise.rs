@@ -1,20 +1,35 @@
 //! Which acknowledgment frequency or mechanism suits a link, from runs of that link.
 //!
-//! One comparison of schemes stands behind each answer. Schemes are grouped by who has to change, for that is what
-//! a user can choose: a receiver's frequency is a setting, TCP/HACK is new firmware at both ends.
+//! One comparison of schemes stands behind each answer, and one answer behind each kind of queue, for what helps with a short
+//! queue need not help with a long one. Schemes are grouped by who has to change, for that is what a user can choose: a
+//! receiver's frequency is a setting, TCP/HACK is new firmware at both ends. Nothing is ranked that the confidence intervals
+//! do not tell apart: such schemes run with more seeds, up to a bound, and are then said to be not separated.
 
+mod arena;
+mod judge;
+mod limit;
+mod sides;
 mod text;
 
-use serde::Serialize;
-use tacit_link::wifi::phy::Standard;
-use tacit_proto::units::{BitRate, Duration};
-use tacit_runs::RunsError;
-use tacit_runs::sweep::Control;
-use tacit_scenario::InputError;
-use tacit_scenario::scheme::{self, Role, Scheme};
-use tacit_theory::hop;
+use std::sync::Arc;
 
-use crate::compare::{Comparison, Options, Row, compare};
+use serde::Serialize;
+use tacit_proto::units::Duration;
+use tacit_runs::RunsError;
+use tacit_runs::plan::{Place as AxisPlace, Plan};
+use tacit_runs::store::Store;
+use tacit_runs::sweep::{Control, Progress};
+use tacit_scenario::scheme::{self, Role, Scheme};
+use tacit_scenario::{InputError, MAX_SEEDS, Scenario};
+
+pub use judge::{Answer, Choice, Frequencies, Frequency, Verdict, WORTH};
+pub use limit::{Limit, LimitedBy, Queue, QueueKind};
+pub use sides::{scenario_for, scenario_of};
+
+use crate::compare::{self, Comparison, Options};
+use arena::{Arena, Rounds, Wanted};
+use limit::Place;
+use sides::{FREQUENCIES, SIDES};
 
 /// The link and its traffic.
 #[derive(Clone, Debug)]
@@ -31,168 +46,178 @@ pub struct Question {
     pub uploads: Option<bool>,
     /// Segments per ACK of the receivers of today; `None` is the scenario's receiver.
     pub segments_per_ack: Option<u32>,
-    /// Seeds; `None` is the scenario's.
+    /// Seeds that every scheme begins with; `None` is [`FIRST_SEEDS`].
     pub seeds: Option<u32>,
+    /// Most seeds of schemes that their intervals do not tell apart; `None` is [`MOST_SEEDS`], or half of that where it is to
+    /// be quick, and never less than `seeds`.
+    pub max_seeds: Option<u32>,
     /// Fewer and shorter runs.
     pub quick: bool,
     /// Where results are kept; `None` keeps nothing.
     pub directory: Option<std::path::PathBuf>,
 }
 
+/// Seeds that schemes begin with: the fewest with an interval that is worth a look.
+pub const FIRST_SEEDS: u32 = 3;
+/// Most seeds of schemes that are not told apart.
+pub const MOST_SEEDS: u32 = 12;
+
 /// What to do, and the runs that say so.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Advice {
     /// Clients.
     pub clients: u32,
-    /// The link as it is.
-    pub today: Row,
-    /// The smallest change that is worth it: its place in `choices`. None where nothing is.
-    pub first: Option<usize>,
-    /// The change that gains most, where it gains [`WORTH`] more than `first`.
-    pub most: Option<usize>,
-    /// The best of each side, from the smallest change to the largest.
-    pub choices: Vec<Choice>,
-    /// All runs.
+    /// What limits the link as it is.
+    pub limit: Limit,
+    /// The queue before that; null where nothing but [`LimitedBy::Source`] limits, or no assignment reaches it.
+    pub queue: Option<Queue>,
+    /// With the queue as it is.
+    #[serde(flatten)]
+    pub answer: Answer,
+    /// With queues of other kinds.
+    pub other_queues: Vec<QueueAdvice>,
+    /// With the queue as it is, receivers that acknowledge so many segments.
+    pub frequencies: Frequencies,
+    /// Fewest and most seeds of a scheme.
+    pub seeds: [u32; 2],
+    /// All runs with the queue as it is.
     pub comparison: Comparison,
 }
 
-/// The best that one side can do alone.
+/// The answer with another queue.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Choice {
-    /// Who has to change what.
-    pub change: &'static str,
-    /// The scheme.
-    pub scheme: String,
-    /// What it is.
-    pub summary: &'static str,
-    /// What the runs do not show.
-    pub cost: &'static str,
-    /// Whether it is worth it.
-    pub verdict: Verdict,
-    /// Its runs.
-    pub row: Row,
-}
-
-/// What a choice is worth, by the lower end of its gain's 95 % confidence interval.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Verdict {
-    /// No gain that these runs can tell from chance.
-    Nothing,
-    /// A gain, of less than [`WORTH`].
-    Little,
-    /// A gain of [`WORTH`] and more.
-    Worth,
-}
-
-/// A gain in goodput below this is not worth a change.
-pub const WORTH: f64 = 0.02;
-/// Goodputs that differ by less are equal: the delay decides.
-const EQUAL: f64 = 0.01;
-
-/// Who has to change.
-struct Side {
-    change: &'static str,
-    cost: &'static str,
-    schemes: &'static [&'static str],
-    /// It takes a Wi-Fi hop.
-    needs_wifi: bool,
-}
-
-/// From the smallest change to the largest.
-const SIDES: &[Side] = &[
-    Side {
-        change: "receivers acknowledge less often",
-        cost: "senders must pace, as bursts grow with the octets that an ACK frees; losses at the end of a transfer are told \
-               later",
-        schemes: &["tcp-l4", "tcp-l8", "tcp-l16", "quic-ackfreq", "chrome", "neqo", "picoquic", "tack-lite"],
-        needs_wifi: false,
-    },
-    Side {
-        change: "senders use another congestion control",
-        cost: "receivers stay as they are; beside CUBIC in one queue shares are not equal",
-        schemes: &["bbr", "rre"],
-        needs_wifi: false,
-    },
-    Side {
-        change: "software of access point or drivers",
-        cost: "filters read TCP headers, which QUIC and VPNs hide; FastACK vouches for what a client may still lose",
-        schemes: &["driver-replace", "driver-hold", "cake-ack-filter", "fastack"],
-        needs_wifi: true,
-    },
-    Side {
-        change: "both ends use another transport",
-        cost: "both ends need it: `tacit proxy` carries TCP connections of others",
-        schemes: &["tack"],
-        needs_wifi: false,
-    },
-    Side {
-        change: "both Wi-Fi chips, by an option of 802.11",
-        cost: "reverse direction grants are optional in 802.11n and ac, and few chips have them",
-        schemes: &["rdg"],
-        needs_wifi: true,
-    },
-    Side {
-        change: "firmware of both Wi-Fi chips",
-        cost: "no vendor sells it; it reads TCP headers, which QUIC and VPNs hide",
-        schemes: &["hack-more-data", "hack-batch"],
-        needs_wifi: true,
-    },
-];
-
-/// The scenario that is meant, and what is set on top of it: the one named, or the nearest to a PHY and a rate, which are
-/// `802.11n` and `150Mbps` where nobody says.
-///
-/// # Errors
-/// On a PHY or rate that there is not.
-pub fn scenario_of(
-    scenario: Option<&str>,
-    phy: Option<&str>,
-    rate: Option<&str>,
-) -> Result<(String, Vec<String>), InputError> {
-    if let Some(scenario) = scenario {
-        return Ok((scenario.to_owned(), Vec::new()));
-    }
-    let rate = rate.unwrap_or("150Mbps");
-    let hop = hop::parse(phy.unwrap_or("802.11n"), rate)?;
-    Ok((scenario_for(hop.phy.standard, hop.data.rate()).to_owned(), vec![format!("wifi.rate={rate}")]))
-}
-
-/// The scenario that comes with the program whose rate of `standard` is nearest to `rate`.
-pub fn scenario_for(standard: Standard, rate: BitRate) -> &'static str {
-    let known: &[(u64, &str)] = match standard {
-        Standard::A => &[(54, "wlan-11a-54")],
-        Standard::B => &[(11, "wlan-11b-11")],
-        Standard::G => &[(54, "wlan-11g-54")],
-        Standard::N => &[(150, "wlan-11n-150"), (300, "wlan-11n-300"), (600, "wlan-11n-600")],
-        Standard::Ac => &[
-            (433, "wlan-11ac-433"),
-            (867, "wlan-11ac-866"),
-            (1_300, "wlan-11ac-1300"),
-            (1_733, "wlan-11ac-1733"),
-        ],
-    };
-    let apart = |mbps: u64| BitRate::from_mbps(mbps).as_bps().abs_diff(rate.as_bps());
-    // No standard is without a scenario.
-    known
-        .iter()
-        .min_by_key(|(mbps, _)| apart(*mbps))
-        .map_or(crate::compare::DEFAULT_SCENARIO, |known| known.1)
+pub struct QueueAdvice {
+    /// The queue.
+    pub queue: Queue,
+    /// Assignments that set it.
+    pub set: Vec<String>,
+    /// The answer.
+    #[serde(flatten)]
+    pub answer: Answer,
 }
 
 /// Answers `question` by runs of every scheme that one side could change to.
 ///
 /// # Errors
-/// As [`compare`].
+/// As [`compare::compare`].
 pub fn advise(question: &Question, control: Control<'_>) -> Result<Advice, RunsError> {
     let options = question.options()?;
-    let comparison = compare(&options, control)?;
-    Ok(Advice::of(comparison))
+    let [first_seeds, most_seeds] = question.seeds()?;
+    let scenario = Arc::new(compare::load(&options)?);
+    let schemes = scheme::select("--schemes", &options.schemes)?;
+    let clients = compare::client_counts(&options, &scenario)?;
+    let [count] = clients[..] else { unreachable!("a question is of one number of clients") };
+    let (stock, udp) = (Scheme::of_role(Role::Baseline), Scheme::of_role(Role::Bound));
+    let warnings = told_warnings(&options, &scenario, (count, &schemes), control)?;
+    // After all that can be wrong with the input: it leaves no directory behind.
+    let store = options.directory.as_deref().map(Store::open).transpose()?;
+    let mut rounds = Rounds::new(store.as_ref(), control);
+    let mut arenas = vec![Arena::new(scenario.clone(), count)];
+    let begin = |arena, schemes: &[&'static Scheme]| -> Vec<Wanted> {
+        schemes.iter().map(|&scheme| Wanted { arena, scheme, seeds: first_seeds }).collect()
+    };
+    rounds.make(&mut arenas, &begin(0, &[stock, udp]))?;
+    let (of_stock, of_udp) = (arenas[0].group(stock.name), arenas[0].group(udp.name));
+    let mut limit = Limit::of(&scenario, &of_stock, &of_udp);
+    let place = Place::of(&scenario, limit.resource, (count, judge::goodput_bps(&of_udp)));
+    let place = place.filter(|_| limit.by != LimitedBy::Source);
+    let mut others = Vec::new();
+    for queue in place.iter().flat_map(Place::others) {
+        let Some((set, changed)) = place.as_ref().and_then(|place| place.with(&options, &queue)) else {
+            continue;
+        };
+        arenas.push(Arena::new(Arc::new(changed), count));
+        others.push((queue, set));
+    }
+    let mut wanted = begin(0, &schemes);
+    for (number, arena) in arenas.iter().enumerate().skip(1) {
+        let sides: Vec<_> = schemes.iter().copied().filter(|scheme| is_of_a_side(scheme)).collect();
+        wanted.extend(begin(number, &arena.possible(&sides)));
+    }
+    rounds.make(&mut arenas, &wanted)?;
+    let mut seeds = first_seeds;
+    // Where nobody has anything to send there is nothing to rank.
+    while seeds < most_seeds && limit.by != LimitedBy::Source {
+        let open = judge::not_told_apart(&arenas);
+        if open.is_empty() {
+            break;
+        }
+        seeds = most_seeds.min(seeds + (seeds * 2 / 3).max(2));
+        let more = open.into_iter().map(|(arena, scheme)| Wanted { arena, scheme, seeds });
+        rounds.make(&mut arenas, &more.collect::<Vec<_>>())?;
+    }
+    if let Some(longer) = others.iter().position(|(queue, _)| queue.kind == QueueKind::Ample) {
+        limit.judge_queue(&arenas[0], &arenas[longer + 1], stock.name);
+    }
+    let records = arenas[0].records();
+    let provenance =
+        compare::provenance(&options, &scenario, &schemes, (&clients, seeds), &warnings, &records)?;
+    if let Some(store) = &store {
+        store.finish(&provenance, &records)?;
+    }
+    let mut comparison = Comparison::from_records(provenance, &records);
+    if let Some(store) = &store {
+        comparison.take_completions(store, &records)?;
+    }
+    let other_queues = others.into_iter().zip(&arenas[1..]);
+    Ok(Advice {
+        clients: count,
+        limit,
+        queue: place.map(|place| place.own),
+        answer: Answer::of(&arenas[0]),
+        other_queues: other_queues
+            .map(|((queue, set), arena)| QueueAdvice { queue, set, answer: Answer::of(arena) })
+            .collect(),
+        frequencies: Frequencies::of(&arenas[0]),
+        seeds: [first_seeds, seeds],
+        comparison,
+    })
+}
+
+/// Whether it is stock, or what one side could change to.
+fn is_of_a_side(scheme: &Scheme) -> bool {
+    scheme.role == Role::Baseline || SIDES.iter().any(|side| side.schemes.contains(&scheme.name))
+}
+
+/// What the runs will not show though it was asked for; tells it to whoever watches.
+fn told_warnings(
+    options: &Options,
+    scenario: &Arc<Scenario>,
+    (clients, schemes): (u32, &[&'static Scheme]),
+    control: Control<'_>,
+) -> Result<Vec<String>, InputError> {
+    let mut plan = Plan::default();
+    for scheme in schemes {
+        plan.push(scenario, scheme, clients, AxisPlace::default(), 1)?;
+    }
+    let warnings = compare::warnings(options, &plan, schemes)?;
+    for warning in &warnings {
+        (control.progress)(Progress::Warning(&format!("warning: {warning}")));
+    }
+    Ok(warnings)
 }
 
 impl Question {
+    /// Seeds to begin with, and at most.
+    fn seeds(&self) -> Result<[u32; 2], InputError> {
+        let first = self.seeds.unwrap_or(FIRST_SEEDS);
+        let usual = if self.quick { MOST_SEEDS / 2 } else { MOST_SEEDS };
+        let most = self.max_seeds.unwrap_or(usual.max(first));
+        for (option, seeds) in [("--seeds", first), ("--max-seeds", most)] {
+            if !(1..=MAX_SEEDS).contains(&seeds) {
+                return Err(InputError::new(option, format!("{seeds} is out of range"))
+                    .allowed(format!("1 to {MAX_SEEDS}")));
+            }
+        }
+        if most < first {
+            return Err(InputError::new("--max-seeds", format!("{most} is less than --seeds"))
+                .allowed(format!("{first} to {MAX_SEEDS}")));
+        }
+        Ok([first, most])
+    }
+
     fn options(&self) -> Result<Options, RunsError> {
-        let scenario = tacit_scenario::Scenario::load(&self.scenario, &self.assignments)?;
+        let scenario = Scenario::load(&self.scenario, &self.assignments)?;
         let mut assignments = Vec::new();
         if let Some(rtt) = self.rtt {
             assignments.push(format!("wired.delay={} us", rtt.as_micros() / 2));
@@ -213,15 +238,19 @@ impl Question {
         }
         // What the user sets has the last word.
         assignments.extend(self.assignments.iter().cloned());
-        let is_possible = |side: &&Side| scenario.wifi.is_some() || !side.needs_wifi;
-        let schemes = SIDES.iter().filter(is_possible).flat_map(|side| side.schemes);
+        let is_possible = |side: &&sides::Side| scenario.wifi.is_some() || !side.needs_wifi;
+        let of_sides = SIDES.iter().filter(is_possible).flat_map(|side| side.schemes.iter().copied());
+        let frequencies = FREQUENCIES.iter().map(|(_, scheme)| *scheme);
         let stock = Scheme::of_role(Role::Baseline).name;
+        let mut schemes: Vec<&str> = std::iter::once(stock).chain(of_sides).chain(frequencies).collect();
+        schemes.sort_by_key(|name| Scheme::position(name));
+        schemes.dedup();
         let clients = self.clients.or_else(|| scenario.compare.clients.first().copied());
         Ok(Options {
             scenario: self.scenario.clone(),
             assignments,
             clients: clients.into_iter().collect(),
-            schemes: std::iter::once(&stock).chain(schemes).map(|&name| name.to_owned()).collect(),
+            schemes: schemes.into_iter().map(str::to_owned).collect(),
             seeds: self.seeds,
             quick: self.quick,
             directory: self.directory.clone(),
@@ -231,170 +260,11 @@ impl Question {
 }
 
 impl Advice {
-    /// What a comparison of the schemes of all sides with stock advises.
-    fn of(comparison: Comparison) -> Self {
-        let named = |name: &str| comparison.rows.iter().find(|row| row.scheme == name);
-        let today = named(Scheme::of_role(Role::Baseline).name).expect("stock is always compared").clone();
-        let choices: Vec<Choice> = SIDES
-            .iter()
-            .filter_map(|side| {
-                let row = best(side.schemes.iter().filter_map(|name| named(name)))?;
-                let scheme = scheme::ALL.iter().find(|scheme| scheme.name == row.scheme)?;
-                Some(Choice {
-                    change: side.change,
-                    scheme: row.scheme.clone(),
-                    summary: scheme.summary,
-                    cost: side.cost,
-                    verdict: Verdict::of(row),
-                    row: row.clone(),
-                })
-            })
-            .collect();
-        let gain = |index: usize| choices[index].row.gain_over_stock.unwrap_or(0.0);
-        let worth = |index: &usize| choices[*index].verdict == Verdict::Worth;
-        let first = (0..choices.len()).find(worth);
-        let most = (0..choices.len()).filter(worth).max_by(|one, other| gain(*one).total_cmp(&gain(*other)));
-        let most = most.filter(|most| first.is_some_and(|first| gain(*most) - gain(first) >= WORTH));
-        Self { clients: today.clients, today, first, most, choices, comparison }
-    }
-
     /// The advice laid out for a terminal.
     pub fn to_text(&self) -> String {
         text::laid_out(self)
     }
 }
 
-impl Verdict {
-    /// Of one seed there is no interval, and the mean has to do.
-    fn of(row: &Row) -> Self {
-        let least = row.gain_over_stock.unwrap_or(0.0) - row.gain_over_stock_ci95.unwrap_or(0.0);
-        match least {
-            least if least >= WORTH => Self::Worth,
-            least if least > 0.0 => Self::Little,
-            _ => Self::Nothing,
-        }
-    }
-}
-
-/// Of the rows within [`EQUAL`] of the most goodput the one whose packets wait least; of those the first.
-fn best<'a>(rows: impl Iterator<Item = &'a Row> + Clone) -> Option<&'a Row> {
-    let most = rows.clone().map(|row| row.goodput_bps_mean).max_by(f64::total_cmp)?;
-    let wait = |row: &Row| row.queue_delay_p95_us.or(row.one_way_delay_p95_us).unwrap_or(0.0);
-    rows.filter(|row| row.goodput_bps_mean >= most * (1.0 - EQUAL))
-        .min_by(|one, other| wait(one).total_cmp(&wait(other)))
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn question() -> Question {
-        Question {
-            scenario: "wlan-11n-150".into(),
-            // In so short runs CUBIC of Linux is still in its slow start.
-            assignments: ["run.duration=3 s", "run.measure-from=1 s", "tcp.slow-start=hystart"]
-                .map(str::to_owned)
-                .to_vec(),
-            rtt: None,
-            clients: Some(2),
-            uploads: None,
-            segments_per_ack: Some(2),
-            seeds: Some(5),
-            quick: false,
-            directory: None,
-        }
-    }
-
-    /// Two clients that acknowledge every second segment, the HACK paper's case: TCP/HACK gains most, TACK at both ends is the
-    /// smallest change that gains, and another congestion control is no help.
-    #[test]
-    fn the_smallest_change_and_the_largest_gain_are_told_apart() {
-        let advice = advise(&question(), Control::unattended()).unwrap();
-        let text = advice.to_text();
-        assert_eq!(advice.choices.len(), SIDES.len());
-        let named = |index: Option<usize>| index.map(|index| advice.choices[index].scheme.as_str());
-        assert_eq!(named(advice.first), Some("tack"), "{text}");
-        assert!(named(advice.most).is_some_and(|name| name.starts_with("hack-")), "{text}");
-        assert_eq!(advice.choices[1].verdict, Verdict::Nothing, "{text}");
-        assert!(
-            text.contains("Smallest change that is worth it:\n  both ends use another transport"),
-            "{text}"
-        );
-        assert!(text.contains("Most is gained by:\n  firmware of both Wi-Fi chips"), "{text}");
-    }
-
-    /// Its 50 kb/s of ACKs are the bottleneck of 8 Mb/s of data: fewer ACKs nearly double the goodput.
-    #[test]
-    fn a_slow_uplink_wants_fewer_acks() {
-        let question = Question {
-            scenario: "lte-slow-uplink".into(),
-            assignments: Vec::new(),
-            clients: None,
-            seeds: Some(1),
-            ..question()
-        };
-        let advice = advise(&question, Control::unattended()).unwrap();
-        let first = &advice.choices[advice.first.unwrap()];
-        assert_eq!((advice.first, first.verdict), (Some(0), Verdict::Worth));
-        assert!(first.row.gain_over_stock > Some(0.5), "{}", advice.to_text());
-        assert!(advice.to_text().contains("95 % of packets take up to"), "{}", advice.to_text());
-    }
-
-    #[test]
-    fn what_gains_nothing_is_not_advised() {
-        // UDP's bound is stock's: one client on a wire without Wi-Fi.
-        let question = Question { scenario: "wired-10".into(), segments_per_ack: None, ..question() };
-        let advice = advise(&question, Control::unattended()).unwrap();
-        assert_eq!(advice.first, None, "{}", advice.to_text());
-        assert!(advice.choices.iter().all(|choice| !choice.scheme.starts_with("hack")));
-        assert!(advice.to_text().contains("Keep what there is"), "{}", advice.to_text());
-    }
-
-    #[test]
-    fn the_user_has_the_last_word_and_long_paths_have_their_time() {
-        let options = Question { rtt: Some(Duration::from_millis(200)), ..question() }.options().unwrap();
-        assert_eq!(options.assignments[0], "wired.delay=100000 us");
-        assert_eq!(options.assignments[1], "run.measure-from=12000 ms");
-        assert_eq!(options.assignments[2], "run.duration=14000 ms");
-        assert!(options.assignments.ends_with(&question().assignments));
-    }
-
-    #[test]
-    fn every_rate_has_a_scenario_of_its_standard() {
-        for (standard, mbps, name) in [
-            (Standard::N, 65, "wlan-11n-150"),
-            (Standard::N, 240, "wlan-11n-300"),
-            (Standard::Ac, 2_340, "wlan-11ac-1733"),
-            (Standard::Ac, 867, "wlan-11ac-866"),
-            (Standard::B, 1, "wlan-11b-11"),
-        ] {
-            assert_eq!(scenario_for(standard, BitRate::from_mbps(mbps)), name);
-        }
-    }
-
-    #[test]
-    fn of_equals_the_one_whose_packets_wait_least_is_chosen() {
-        let advice = advise(&question(), Control::unattended()).unwrap();
-        let row = |mbps: f64, wait_ms: f64| Row {
-            goodput_bps_mean: mbps * 1e6,
-            queue_delay_p95_us: Some(wait_ms * 1e3),
-            ..advice.today.clone()
-        };
-        let rows = [row(100.0, 9.0), row(99.5, 5.0), row(98.0, 1.0)];
-        assert_eq!(best(rows.iter()), Some(&rows[1]));
-        assert_eq!(best([].iter()), None);
-    }
-
-    #[test]
-    fn a_verdict_is_by_the_lower_end_of_the_interval() {
-        let advice = advise(&question(), Control::unattended()).unwrap();
-        let row = |gain: f64, ci95: f64| Row {
-            gain_over_stock: Some(gain),
-            gain_over_stock_ci95: Some(ci95),
-            ..advice.today.clone()
-        };
-        assert_eq!(Verdict::of(&row(0.05, 0.03)), Verdict::Worth);
-        assert_eq!(Verdict::of(&row(0.05, 0.04)), Verdict::Little);
-        assert_eq!(Verdict::of(&row(0.05, 0.06)), Verdict::Nothing);
-    }
-}
+mod tests;

@@ -278,8 +278,24 @@ fn make(
     // After all that can be wrong with the input: it leaves no directory behind.
     let store = directory.map(Store::open).transpose()?;
     let records = sweep::run(&plan, store.as_ref(), control)?;
+    let provenance = provenance(options, scenario, schemes, (&clients, seeds), &warnings, &records)?;
+    if let Some(store) = &store {
+        store.finish(&provenance, &records)?;
+    }
+    Ok(Made { provenance, records, store })
+}
+
+/// Where `records` come from, made of `scenario` under `schemes` for each of `clients` with so many seeds.
+pub(crate) fn provenance(
+    options: &Options,
+    scenario: &Scenario,
+    schemes: &[&'static Scheme],
+    (clients, seeds): (&[u32], u32),
+    warnings: &[String],
+    records: &[RunSummary],
+) -> Result<Provenance, ScenarioError> {
     let names: Vec<&str> = schemes.iter().map(|scheme| scheme.name).collect();
-    let provenance = Provenance {
+    Ok(Provenance {
         scenario: scenario.name.clone(),
         description: match options.at.as_slice() {
             [] => scenario.description.clone(),
@@ -288,20 +304,16 @@ fn make(
         scenario_text: scenario.text.clone(),
         seeds: format!("1 to {seeds}"),
         version: tacit_runs::VERSION.to_owned(),
-        command: command(options, &clients, &names, seeds),
+        command: command(options, clients, &names, seeds),
         schemes: names.join(","),
-        digest: plan::combined_digest(&records),
+        digest: plan::combined_digest(records),
         conditions: conditions(options)?.join("\n"),
         warnings: warnings.join("\n"),
         ..Provenance::default()
-    };
-    if let Some(store) = &store {
-        store.finish(&provenance, &records)?;
-    }
-    Ok(Made { provenance, records, store })
+    })
 }
 
-fn load(options: &Options) -> Result<Scenario, ScenarioError> {
+pub(crate) fn load(options: &Options) -> Result<Scenario, ScenarioError> {
     match options.quick {
         true => Scenario::load_quick(&options.scenario, &options.assignments, &options.clients),
         false => Scenario::load(&options.scenario, &options.assignments),
@@ -319,7 +331,11 @@ fn conditions(options: &Options) -> Result<Vec<String>, ScenarioError> {
 }
 
 /// What the runs of `plan` will not show though it was asked for, each thing once.
-fn warnings(options: &Options, plan: &Plan, schemes: &[&Scheme]) -> Result<Vec<String>, InputError> {
+pub(crate) fn warnings(
+    options: &Options,
+    plan: &Plan,
+    schemes: &[&Scheme],
+) -> Result<Vec<String>, InputError> {
     let mut counts: Vec<u32> = plan.runs.iter().map(|run| run.clients).collect();
     counts.dedup();
     let most = counts.iter().copied().max().unwrap_or(1);
@@ -354,7 +370,7 @@ fn caveats(groups: &[Group<'_>]) -> Vec<String> {
     told.into_iter().map(line).collect()
 }
 
-fn client_counts(options: &Options, scenario: &Scenario) -> Result<Vec<u32>, InputError> {
+pub(crate) fn client_counts(options: &Options, scenario: &Scenario) -> Result<Vec<u32>, InputError> {
     let mut clients =
         if options.clients.is_empty() { scenario.compare.clients.clone() } else { options.clients.clone() };
     if let Some(wrong) = clients.iter().find(|count| !(1..=MAX_CLIENTS).contains(*count)) {
@@ -474,7 +490,8 @@ impl Comparison {
 }
 
 impl Row {
-    fn new(
+    /// Of the runs of `scheme`; `None` where they have no goodput.
+    pub(crate) fn new(
         scheme: &str,
         clients: u32,
         runs: &Group<'_>,
@@ -484,7 +501,8 @@ impl Row {
         let mean = |metric: &str| Some(runs.mean(Column::named(metric)?)?.mean);
         let column = Column::named("goodput_bps")?;
         let goodput = runs.mean(column)?;
-        let gain = runs.gain_over(baseline, column);
+        // Of means over the same seeds: of some schemes there may be more.
+        let gain = runs.gain_over(&baseline.with_seeds_of(runs), column);
         Some(Self {
             scheme: scheme.to_owned(),
             clients,

@@ -29,7 +29,10 @@ use crate::compare::{self, Options};
 
 /// Share of its time that a bottleneck has something to carry, at least. Ours: TCP over Wi-Fi leaves a few per cent idle
 /// where it starts.
-const BUSY: f64 = 0.9;
+pub(crate) const BUSY: f64 = 0.9;
+
+/// How many times as long the queue on the way back is as that of the data to be what holds data up. Ours.
+pub(crate) const LONGER_BACK: f64 = 10.0;
 
 /// Why one scheme has more goodput than another, per client count.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -267,7 +270,7 @@ fn account(winner: &Group<'_>, other: &Group<'_>) -> Option<Account> {
     let goodput = Column::named("goodput_bps")?;
     let (own, beside) = (winner.mean(goodput)?, other.mean(goodput)?);
     let Gain { of_means: gain, ci95 } = winner.gain_over(other, goodput)?;
-    let resource = bottleneck(winner, other)?;
+    let resource = fullest(&[winner, other])?;
     let uses = uses(resource);
     let busy = |group: &Group<'_>| Some(1.0 - shares(group, &uses)?.last()?.clamp(0.0, 1.0));
     let side = |group: &Group<'_>, mean: Mean| {
@@ -305,11 +308,11 @@ fn value(run: &RunSummary, name: &str) -> Option<f64> {
     run.metrics.get(metric::position(name)?).copied().flatten()
 }
 
-/// Whose time says most: the channel, unless a link is fuller than it under both together.
-fn bottleneck(winner: &Group<'_>, other: &Group<'_>) -> Option<Resource> {
-    let both = |name: &str| Some(mean(winner, name)? + mean(other, name)?);
-    let channel = both(&airtime_name(AirtimeUse::Idle)).map(|idle| 2.0 - idle);
-    let link = both("first_way_utilisation");
+/// Whose time says most: the channel, unless a link is fuller than it under all of `groups` together.
+pub(crate) fn fullest(groups: &[&Group<'_>]) -> Option<Resource> {
+    let all = |name: &str| groups.iter().map(|group| mean(group, name)).sum::<Option<f64>>();
+    let channel = all(&airtime_name(AirtimeUse::Idle)).map(|idle| groups.len() as f64 - idle);
+    let link = all("first_way_utilisation");
     match (channel, link) {
         (Some(channel), Some(link)) if link > channel => Some(Resource::Link),
         (Some(_), _) => Some(Resource::Channel),

@@ -164,6 +164,12 @@ impl<'a> Group<'a> {
         self.pairs(yardstick).filter_map(one).collect()
     }
 
+    /// Those of its runs whose seeds `other` has, too.
+    #[must_use]
+    pub fn with_seeds_of(&self, other: &Group<'_>) -> Self {
+        Self::of(self.pairs(other).map(|(run, _)| run))
+    }
+
     /// Its runs.
     pub fn runs(&self) -> impl Iterator<Item = &'a RunSummary> + '_ {
         self.runs.iter().copied()

@@ -18,7 +18,7 @@ pub struct HopRecord {
     pub to: Option<String>,
     /// Packets offered to its queue.
     pub offered: u64,
-    /// Packets that came out.
+    /// Packets that came out, counted where they arrive.
     pub delivered: u64,
     /// Octets of those.
     pub delivered_bytes: u64,
@@ -26,7 +26,8 @@ pub struct HopRecord {
     pub dropped: u64,
     /// Pure ACKs that a filter dropped because a later one says it all.
     pub filtered_acks: u64,
-    /// Packets lost on the way; for Wi-Fi, given up: retry limit or lifetime, or sent unacknowledged in vain.
+    /// Packets lost on the way; for Wi-Fi, given up and not arrived: retry limit or lifetime, or sent unacknowledged in
+    /// vain.
     pub lost: u64,
     /// Copies made on the way.
     pub duplicated: u64,
@@ -72,17 +73,21 @@ fn pipe_record(pipe: &PipeOutcome, service: &Service, name: &impl Fn(HostId) -> 
 
 fn station_record(station: &StationOutcome, from: String, to: Option<String>) -> HopRecord {
     let counters = &station.counters;
+    // What was sent before measuring began may have been repaired since.
+    let unacknowledged_lost = counters.unacknowledged.saturating_sub(counters.unacknowledged_arrived);
+    let given_up = counters.dropped_mpdus + unacknowledged_lost;
+    let settled = counters.delivered_first_try
+        + counters.delivered_after_retry
+        + counters.unacknowledged
+        + counters.dropped_mpdus;
     HopRecord {
         offered: counters.accepted + counters.dropped_by_queue + station.driver.held_and_dropped_acks(),
-        delivered: counters.delivered_first_try
-            + counters.delivered_after_retry
-            + counters.unacknowledged_arrived,
-        delivered_bytes: counters.delivered_bytes,
+        delivered: counters.arrived,
+        delivered_bytes: counters.arrived_bytes,
         dropped: counters.dropped_by_queue + counters.discarded_by_queue,
         filtered_acks: counters.filtered_acks + station.driver.held_and_dropped_acks(),
-        // What was sent before measuring began may have been repaired since.
-        lost: counters.dropped_mpdus
-            + counters.unacknowledged.saturating_sub(counters.unacknowledged_arrived),
+        // A sender that hears no link-layer ACK gives up what has arrived.
+        lost: given_up.min(settled.saturating_sub(counters.arrived)),
         ..HopRecord::new("wifi", from, to, &station.queueing_delay_us)
     }
 }
@@ -149,5 +154,26 @@ mod tests {
         assert_eq!(wire.delivered, cell.offered, "what leaves one hop enters the next");
         assert!(cell.queue_delay_p95_us > cell.queue_delay_p50_us);
         assert!(single.to_text().contains("router-1"));
+    }
+
+    /// A receiver counts what its sender takes for lost: no Block Ack ever comes back.
+    #[test]
+    fn what_arrives_counts_where_no_block_ack_comes_back() {
+        let assignments = ["wifi.link-ack-error=100 %", "run.duration=3 s", "run.measure-from=1 s"];
+        let single = prepare(&Options {
+            scenario: "wlan-11n-150".into(),
+            assignments: assignments.map(str::to_owned).to_vec(),
+            seed: 1,
+            ..Options::default()
+        })
+        .unwrap()
+        .run(crate::sweep::Control::unattended())
+        .unwrap();
+        let flow = &single.flows[0];
+        let hop = single.hops.iter().find(|hop| hop.kind == "wifi" && hop.from == "ap").unwrap();
+        assert!(flow.goodput_bps > 1e6, "{flow:?}");
+        // Headers are the hop's, and some of what arrives is sent twice.
+        assert!(hop.delivered_bytes as f64 * 8.0 > flow.goodput_bps * 2.0, "{hop:?}");
+        assert!(hop.delivered > 0 && hop.lost < hop.delivered, "{hop:?}");
     }
 }

@@ -1,6 +1,7 @@
 //! What a sweep runs: scenario x scheme x clients x seed.
 
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use tacit_scenario::scheme::Scheme;
@@ -38,9 +39,24 @@ impl Plan {
         place: Place,
         seeds: u32,
     ) -> Result<(), InputError> {
+        self.push_seeds(scenario, scheme, clients, place, 1..=u64::from(seeds))
+    }
+
+    /// As [`Plan::push`], of some seeds: those before them were run already.
+    ///
+    /// # Errors
+    /// Where the scenario cannot have this many clients.
+    pub fn push_seeds(
+        &mut self,
+        scenario: &Arc<Scenario>,
+        scheme: &'static Scheme,
+        clients: u32,
+        place: Place,
+        seeds: RangeInclusive<u64>,
+    ) -> Result<(), InputError> {
         let subject = Arc::new(Subject::new(scenario.clone(), scheme));
         subject.check(clients)?;
-        self.runs.extend((1..=u64::from(seeds)).map(|seed| RunSpec {
+        self.runs.extend(seeds.map(|seed| RunSpec {
             x: place.x,
             best_of: place.best_of,
             ..RunSpec::new(subject.clone(), clients, seed)
@@ -112,7 +128,8 @@ mod tests {
 
     #[test]
     fn a_plan_of_a_million_runs_is_small() {
-        let scenario = Arc::new(Scenario::load("wlan-11n-150", &[]).unwrap());
+        let set = ["clients.stagger=10 ms".to_owned()];
+        let scenario = Arc::new(Scenario::load("wlan-11n-150", &set).unwrap());
         let mut plan = Plan::default();
         plan.push(&scenario, &scheme::ALL[0], 100, Place::default(), 1_000_000).unwrap();
         let octets = plan.runs.capacity() * size_of::<RunSpec>();
@@ -123,7 +140,7 @@ mod tests {
 
     #[test]
     fn what_cannot_run_is_refused_before_anything_runs() {
-        let late = ["clients.stagger=1 s".to_owned(), "run.duration=5 s".to_owned()];
+        let late = ["clients.stagger=1 s", "run.duration=5 s", "run.measure-from=4 s"].map(str::to_owned);
         let scenario = Arc::new(Scenario::load("wlan-11n-150", &late).unwrap());
         let mut plan = Plan::default();
         plan.push(&scenario, &scheme::ALL[0], 5, Place::default(), 1).unwrap();

@@ -17,7 +17,7 @@ pub struct StationRecord {
     pub bss: u32,
     /// Number of the host; the access point is the first station of its channel.
     pub host: u32,
-    /// Octets of IP packets delivered to others.
+    /// Octets of IP packets that reached others, counted where they arrive.
     pub delivered_bytes: u64,
     /// PPDUs of data sent, collided ones included.
     pub data_ppdus: u64,
@@ -174,7 +174,7 @@ impl StationRecord {
         Self {
             bss,
             host: station.host.0,
-            delivered_bytes: counters.delivered_bytes,
+            delivered_bytes: counters.arrived_bytes,
             data_ppdus: counters.data_ppdus,
             data_mpdus: counters.data_mpdus,
             ppdu_sizes: station.ppdu_sizes[..largest].to_vec(),

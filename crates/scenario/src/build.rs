@@ -60,7 +60,8 @@ impl Scenario {
     /// Refuses what [`Scenario::setup`] refuses, at less cost.
     ///
     /// # Errors
-    /// Where a client starts after the end of the run, or has no signal that its rate could follow.
+    /// Where a client starts after the end of the run, or by `clients.stagger` after measuring began, or has no signal that its
+    /// rate could follow.
     pub fn check(&self, clients: u32) -> Result<(), InputError> {
         (0..clients).try_for_each(|index| self.check_signal(index))?;
         self.flows_and_applications(clients, &[Self::SERVER], 0).map(drop)
@@ -127,7 +128,7 @@ impl Scenario {
     }
 
     /// Round-trip time of the wired hops, without queues.
-    fn round_trip(&self) -> Duration {
+    pub fn round_trip(&self) -> Duration {
         let of_hop = |hop: &Hop| match hop {
             Hop::Pipe(link) => link.down.delay + link.up.delay,
             Hop::Wifi => Duration::ZERO,
@@ -163,6 +164,7 @@ impl Scenario {
                 link_ack_loss: client.link_ack_error.unwrap_or_else(|| wifi.link_ack_error.clone()),
                 link_acks: client.link_acks.unwrap_or(wifi.link_acks),
                 snr: signal.map(|signal| signal.snr(&wifi.propagation, &mode)),
+                narrow_is_clearer: matches!(signal, Some(Signal::Distance(_))),
                 signal_dbm: signal.map(|signal| signal.received_dbm(&wifi.propagation, &mode)),
                 edca: client.edca.or(wifi.edca.clients()).overrides(),
                 away: client.leave.map(|leave| {
@@ -239,6 +241,23 @@ impl Scenario {
             }
         }
         pairs
+    }
+
+    /// Refuses that a client starts when results count already, unless somebody said when it starts or all of the run
+    /// counts: the goodput of many clients would lack that of the last.
+    pub(super) fn check_stagger(&self, index: u32, start: Duration) -> Result<(), InputError> {
+        let from = self.run.measure_from;
+        if start <= from || from == Duration::ZERO {
+            return Ok(());
+        }
+        // The first client starts at once.
+        let most = Duration::from_micros(from.as_micros() / u64::from(index.max(1)));
+        let place = format!("{}: client {}", self.name, index + 1);
+        let what = format!("starts at {start}, when results count since {from}: run.measure-from");
+        let allowed = format!(
+            "clients.stagger of {most} at most, or run.measure-from of {start} and later with a run.duration beyond it"
+        );
+        Err(InputError::new(place, what).allowed(allowed))
     }
 
     pub(super) fn check_start(

@@ -125,6 +125,13 @@ pub const ALL: &[Scheme] = &[
         apply: |scenario| acknowledge_every(scenario, 1),
     },
     Scheme {
+        name: "tcp-l2",
+        summary: "stock with one ACK per 2 segments",
+        role: Role::Candidate,
+        listing: Listing::ByName,
+        apply: |scenario| acknowledge_every(scenario, 2),
+    },
+    Scheme {
         name: "tcp-l4",
         summary: "stock with one ACK per 4 segments",
         role: Role::Candidate,
@@ -755,7 +762,7 @@ mod tests {
         assert_eq!(
             error.to_string(),
             "--schemes: unknown scheme \"tcp-14\", did you mean \"tcp-l4\"?; \
-             allowed: stock, hack-more-data, hack-batch, hack-opportunistic, hack-timer, tcp-l1, tcp-l4, tcp-l8, tcp-l16, \
+             allowed: stock, hack-more-data, hack-batch, hack-opportunistic, hack-timer, tcp-l1, tcp-l2, tcp-l4, tcp-l8, tcp-l16, \
              tcp-linux, quic-ack2, quic-ackfreq, chrome, neqo, picoquic, tack-lite, \
              cake-ack-filter, driver-replace, driver-hold, rdg, fastack, fwp, fwp-ap-repair, cubic, newreno, bbr, rre, rsfc, tack, tack-paper, tack-poor, \
              tack-l1, tack-cubic, tack-hack, udp"

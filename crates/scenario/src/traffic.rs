@@ -256,9 +256,13 @@ impl Run<'_> {
     ) -> Result<(), InputError> {
         let scenario = self.scenario;
         let staggered = scenario.stagger.saturating_mul(u64::from(index));
-        let start = flow.and_then(|flow| flow.start).or(client.start).unwrap_or(staggered);
+        let said = flow.and_then(|flow| flow.start).or(client.start);
+        let start = said.unwrap_or(staggered);
         let stop = flow.and_then(|flow| flow.stop).or(client.stop);
         scenario.check_start(index, start + scenario.run.start_spread, stop)?;
+        if said.is_none() {
+            scenario.check_stagger(index, staggered)?;
+        }
         let traffic = flow.map_or(&scenario.traffic, |flow| &flow.traffic);
         for Way { source, sink, asks, name: way } in self.ways(index, traffic)? {
             let mut setup = FlowSetup {

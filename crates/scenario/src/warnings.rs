@@ -108,9 +108,9 @@ const DECODABLE: f64 = 0.9;
 fn of_signals(config: &BssConfig) -> Vec<String> {
     let (mut far, mut deaf) = (Affected::default(), Affected::default());
     for (station, number) in config.stations.iter().zip(1..) {
-        let Some(snr) = station.snr else { continue };
-        let arrives = |mode: &Mode, octets| preamble_success(mode, snr) * mpdu_success(mode, snr, octets);
         let mode = slowest(config, station);
+        let Some(snr) = station.snr_over(&mode) else { continue };
+        let arrives = |mode: &Mode, octets| preamble_success(mode, snr) * mpdu_success(mode, snr, octets);
         let control = station.control_mode.unwrap_or_else(|| config.phy().control_mode(&mode));
         let packet = mpdu_len(config.phy().mac_header_len(), FULL_PACKET);
         let (data, acks) = (arrives(&mode, packet), arrives(&control, BLOCK_ACK_LEN));
@@ -189,8 +189,8 @@ fn of_times(setup: &Setup) -> Vec<String> {
     let late: Vec<_> = setup.flows.iter().map(|flow| at(flow.start)).filter(|start| *start > from).collect();
     if let Some(last) = late.iter().max() {
         warnings.push(format!(
-            "{} of {flows} start after measuring began at {from}, the last at {last}: run.measure-from and \
-             clients.stagger say when",
+            "{} of {flows} start after measuring began at {from}, the last at {last}: run.measure-from, \
+             run.start-spread and start say when",
             late.len()
         ));
     }
@@ -262,11 +262,17 @@ mod tests {
             |text: &str, clients| Scenario::parse("x.toml", text, &[]).unwrap().setup(clients, 1).unwrap();
         let many = "base = \"wlan-11n-150\"\n";
         assert_eq!(of_times(&setup(many, 41)), [] as [&str; 0], "the last starts when measuring does");
+        let late = "base = \"wlan-11n-150\"\n[[client]]\nstart = \"4900 ms\"\n[[client]]\n";
         assert_eq!(
-            of_times(&setup(many, 50)),
-            ["9 of 50 flows start after measuring began at 4s, the last at 4.9s: run.measure-from and \
-              clients.stagger say when"]
+            of_times(&setup(late, 2)),
+            ["1 of 2 flows start after measuring began at 4s, the last at 4.9s: run.measure-from, run.start-spread and \
+              start say when"]
         );
+        let refused = Scenario::parse("x.toml", many, &[]).unwrap().setup(50, 1).unwrap_err().to_string();
+        assert!(refused.contains("client 42: starts at 4.1s, when results count since 4s"), "{refused}");
+        assert!(refused.contains("clients.stagger of 97.56"), "{refused}");
+        let all = ["run.measure-from=0 s".to_owned()];
+        assert!(Scenario::parse("x.toml", many, &all).unwrap().check(50).is_ok(), "all of the run counts");
         let early = "base = \"wlan-11n-150\"\n[[client]]\nstop = \"4 s\"\n[[client]]\n";
         let [warning] = &of_times(&setup(early, 2))[..] else { panic!("one warning") };
         assert!(warning.starts_with("1 of 2 flows stop before measuring begins at 4s"), "{warning}");

@@ -135,13 +135,16 @@ pub struct AdviseArgs {
     /// Read round-trip time, clients and the receivers' ACK frequency from this pcap or pcapng file
     #[arg(long, value_name = "FILE")]
     pub capture: Option<PathBuf>,
-    /// Number of seeds per scheme
-    #[arg(long, value_name = "N", default_value_t = 5)]
-    pub seeds: u32,
+    /// Seeds that every scheme begins with [default: 3]
+    #[arg(long, value_name = "N")]
+    pub seeds: Option<u32>,
+    /// Most seeds of schemes whose intervals overlap [default: 12, with --quick 6]
+    #[arg(long, value_name = "N")]
+    pub max_seeds: Option<u32>,
     /// Override a setting, such as wifi.distance='20 m'; repeatable
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub assignments: Vec<String>,
-    /// Fewer and shorter runs: at most 3 seeds and about 5 s
+    /// Fewer and shorter runs: about 5 s, at most 6 seeds
     #[arg(long)]
     pub quick: bool,
     /// Run everything again, even if a result is cached

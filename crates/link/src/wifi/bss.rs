@@ -165,7 +165,11 @@ impl<P: Payload> Bss<P> {
     /// The next packet passed up. Drain it to `None`.
     #[inline]
     pub fn poll_deliver(&mut self) -> Option<Delivery<P>> {
-        self.cell.outbox.delivered.pop_front()
+        let delivery = self.cell.outbox.delivered.pop_front()?;
+        let counters = &mut self.cell.stations[delivery.from].counters;
+        counters.arrived += 1;
+        counters.arrived_bytes += delivery.payload.len().0;
+        Some(delivery)
     }
 
     /// The next function that took packets from its queue for another. Drain it to `None`.

@@ -28,6 +28,9 @@ pub struct StationConfig {
     /// SNR over the channel of `mode`, the same both ways: noise takes data, Block Ack Requests, ACKs and
     /// Block Acks, by mode and length, on top of the losses above. `None` for no noise.
     pub snr: Option<Decibels>,
+    /// Whether the SNR over a channel narrower than that of `mode` is higher by the noise that it keeps out, as it is at
+    /// a distance; otherwise it is the same over all.
+    pub narrow_is_clearer: bool,
     /// Power at which the access point and the station hear each other, for captures; nothing else depends on it. `None` where
     /// nobody says.
     pub signal_dbm: Option<i8>,
@@ -53,12 +56,23 @@ impl StationConfig {
             link_ack_loss: Loss::None,
             link_acks: BothWays::default(),
             snr: None,
+            narrow_is_clearer: false,
             signal_dbm: None,
             away: None,
             edca: PerCategory::default(),
             downlink_queue: QueueConfig::default(),
             uplink_queue: QueueConfig::default(),
         }
+    }
+
+    /// SNR over the channel of `mode`; `None` for no noise.
+    pub fn snr_over(&self, mode: &Mode) -> Option<Decibels> {
+        let snr = self.snr?;
+        if !self.narrow_is_clearer || mode.width_mhz == self.mode.width_mhz {
+            return Some(snr);
+        }
+        let widths = f64::from(self.mode.width_mhz) / f64::from(mode.width_mhz);
+        Some(Decibels::from_db(snr.as_db() + 10.0 * libm::log10(widths)))
     }
 }
 
@@ -86,8 +100,8 @@ pub enum RateControl {
     /// That of [`StationConfig::mode`], always.
     #[default]
     Fixed,
-    /// By what gets through, between the modes of the width, guard interval and format of
-    /// [`StationConfig::mode`] with at most its streams.
+    /// By what gets through, between the modes of the guard interval of [`StationConfig::mode`] with at most its width
+    /// and streams.
     Minstrel,
 }
 

@@ -96,5 +96,10 @@ tacit_proto::counters! {
         appended_octet_time: Duration,
         /// Octets of IP packets delivered, unacknowledged ones included.
         delivered_bytes: u64,
+        /// Packets of this station that their receivers passed up, whether or not this station was told: where no
+        /// link-layer ACK comes back it takes them for lost.
+        arrived: u64,
+        /// Octets of those.
+        arrived_bytes: u64,
     }
 }

@@ -1,16 +1,20 @@
 //! Advice as text.
 
-use super::{Advice, Choice, Verdict};
+use super::{Advice, Answer, Choice, Frequencies, Frequency, Limit, LimitedBy, Queue, QueueKind, Verdict};
 use crate::compare::{Row, gain, goodput};
-use tacit_scenario::table::{TextTable, count, number, number_or_dash};
+use crate::why::Resource;
+use tacit_scenario::table::{TextTable, count, number, number_or_dash, percent};
 
 pub(super) fn laid_out(advice: &Advice) -> String {
     let comparison = &advice.comparison;
     let mut text = format!("{}: {}\n", comparison.scenario, comparison.provenance.description);
+    let seeds = match advice.seeds {
+        [fewest, most] if fewest == most => count(most.into(), "seed"),
+        [fewest, most] => format!("{fewest} seeds, up to {most} where intervals overlap"),
+    };
     text.push_str(&format!(
-        "{}, {}, {} s measured in each, the same draws for every scheme; ± is the 95 % confidence interval\n",
+        "{}, {seeds}, {} s measured in each, the same draws for every scheme; ± is the 95 % confidence interval\n",
         count(advice.clients.into(), "client"),
-        count(advice.today.seeds as u64, "seed"),
         number(comparison.measured_s, if comparison.measured_s < 10.0 { 1 } else { 0 }),
     ));
     if !comparison.conditions.is_empty() {
@@ -19,12 +23,14 @@ pub(super) fn laid_out(advice: &Advice) -> String {
     for warning in &comparison.warnings {
         text.push_str(&format!("warning: {warning}\n"));
     }
+    text.push_str(&format!("\n{}\n\n", limit(&advice.limit, advice.queue.as_ref())));
+    text.push_str(&sentences(&advice.answer));
     text.push('\n');
-    text.push_str(&sentences(advice));
-    text.push('\n');
-    text.push_str(&table(advice).render());
+    text.push_str(&table(&advice.answer).render());
+    text.push_str(&queues(advice));
+    text.push_str(&frequencies(&advice.frequencies));
     text.push_str("\nWhat the runs do not show:\n");
-    for choice in &advice.choices {
+    for choice in &advice.answer.choices {
         text.push_str(&format!("  {}: {}\n", choice.change, choice.cost));
     }
     text.push_str(&format!(
@@ -36,21 +42,89 @@ pub(super) fn laid_out(advice: &Advice) -> String {
     text
 }
 
-fn sentences(advice: &Advice) -> String {
-    let Some(first) = advice.first else {
-        let little = advice.choices.iter().filter(|choice| choice.verdict == Verdict::Little).count();
-        let rest = if little == 0 { "" } else { "; what gains at all gains less than 2 %" };
+/// What limits, and the queue before it.
+fn limit(limit: &Limit, queue: Option<&Queue>) -> String {
+    let busy = percent(limit.busy, 1);
+    let way = match limit.resource {
+        Some(Resource::Channel) => "the Wi-Fi channel",
+        _ => "the wired or cellular link",
+    };
+    let queue = queue.map(|queue| format!(" Data waits for it in {}.", described(queue))).unwrap_or_default();
+    match limit.by {
+        LimitedBy::Channel => {
+            let acks = limit.airtime_tcp_ack.filter(|share| *share > 0.0);
+            let acks = acks.map(|share| format!(", {} for ACKs alone", percent(Some(share), 1)));
+            format!("What limits is the Wi-Fi channel, in use {busy}{}.{queue}", acks.unwrap_or_default())
+        }
+        LimitedBy::Link => format!(
+            "What limits is the wired or cellular link, in use {busy}: ACKs can add no more than the rest.{queue}"
+        ),
+        LimitedBy::WayBack => format!(
+            "What limits is the way back: ACKs wait there for longer than data does, and {way} is in use {busy}.{queue}"
+        ),
+        LimitedBy::Source => format!(
+            "Nobody had anything to send: even {way} is in use no more than {busy}, and programs wait for users or their own \
+             rate. How often ACKs come cannot raise the goodput; other queues were not tried."
+        ),
+        LimitedBy::Queue => format!(
+            "What limits is the queue, too short for a window: {way} is in use {busy}, and with a longer queue it carries \
+             more.{queue}"
+        ),
+        LimitedBy::Ends => format!(
+            "Nothing on the way is full: even {way} is in use no more than {busy}. What limits is at the ends: windows, losses \
+             ({} of data packets are sent again) and timeouts, or ACKs that come too late.{queue}",
+            percent(limit.tcp_retransmitted_share, 2)
+        ),
+    }
+}
+
+/// A queue in words.
+fn described(queue: &Queue) -> String {
+    let kind = match queue.kind {
+        QueueKind::Short => "a short queue",
+        QueueKind::Ample => "an ample queue",
+        QueueKind::FqCodel => return "a queue under CoDel".to_owned(),
+    };
+    match (queue.packets, queue.bandwidth_delay_products) {
+        (Some(packets), Some(products)) => {
+            format!("{kind}: {packets} packets, {} bandwidth-delay products", products_text(products))
+        }
+        _ => kind.to_owned(),
+    }
+}
+
+fn products_text(products: f64) -> String {
+    number(products, if products < 10.0 { 1 } else { 0 })
+}
+
+fn sentences(answer: &Answer) -> String {
+    let Some(first) = answer.first else {
+        let of = |verdict| answer.choices.iter().filter(|choice| choice.verdict == verdict).count();
+        let rest = match (of(Verdict::NotSeparated), of(Verdict::Little)) {
+            (0, 0) => "",
+            (0, _) => "; what gains at all gains less than 2 %",
+            _ => "; of some these runs do not say (not separated)",
+        };
         return format!(
             "Keep what there is: {} Mb/s, {}, and no change gains 2 % for certain{rest}.\n",
-            goodput(&advice.today),
-            frequency(&advice.today)
+            goodput(&answer.today),
+            frequency(&answer.today)
         );
     };
-    let mut text = format!("Today: {} Mb/s, {}.\n", goodput(&advice.today), frequency(&advice.today));
-    let first = &advice.choices[first];
-    text.push_str(&format!("Smallest change that is worth it:\n{}", said(first, &advice.today)));
-    if let Some(most) = advice.most {
-        text.push_str(&format!("Most is gained by:\n{}", said(&advice.choices[most], &advice.today)));
+    let mut text = format!("Today: {} Mb/s, {}.\n", goodput(&answer.today), frequency(&answer.today));
+    text.push_str(&format!(
+        "Smallest change that is worth it:\n{}",
+        said(&answer.choices[first], &answer.today)
+    ));
+    if let Some(most) = answer.most {
+        text.push_str(&format!("Most is gained by:\n{}", said(&answer.choices[most], &answer.today)));
+    }
+    if !answer.most_not_separated_from.is_empty() {
+        let others = answer.most_not_separated_from.iter().map(|at| answer.choices[*at].scheme.as_str());
+        text.push_str(&format!(
+            "  These runs do not separate it from {}.\n",
+            others.collect::<Vec<_>>().join(", ")
+        ));
     }
     text
 }
@@ -66,8 +140,12 @@ fn said(choice: &Choice, today: &Row) -> String {
         Some(format!("; 95 % of packets {verb} up to {} instead of {} ms", ms(after), ms(before)))
     });
     let wait = wait.unwrap_or_default();
+    let open = match choice.not_separated_from.as_slice() {
+        [] => String::new(),
+        others => format!("; not separated from {}", others.join(", ")),
+    };
     format!(
-        "  {}: {} ({})\n  {} Mb/s, {}; {}{wait}\n",
+        "  {}: {} ({})\n  {} Mb/s, {}; {}{wait}{open}\n",
         choice.change,
         choice.scheme,
         choice.summary,
@@ -94,42 +172,140 @@ const fn delay_heads(row: &Row) -> [&'static str; 2] {
     if row.one_way_delay_p95_us.is_some() { ["one way", "p95 ms"] } else { ["queueing", "p50 / p95 ms"] }
 }
 
-fn table(advice: &Advice) -> TextTable {
-    let mut table = TextTable::new(&[
-        ["", "who changes"],
-        ["", "best scheme"],
+/// What the runs of a row say: seeds, goodput, gain, packets per ACK, ACKs on the air, delay.
+fn measured(row: &Row) -> [String; 6] {
+    let wait = |us: Option<f64>| number_or_dash(us.map(|us| us / 1e3), 1);
+    let per_ack = row.acks_per_data_packet.filter(|ratio| *ratio > 0.0).map(|ratio| 1.0 / ratio);
+    [
+        row.seeds.to_string(),
+        goodput(row),
+        gain(row),
+        number_or_dash(per_ack, 1),
+        number_or_dash(row.tcp_acks_on_air_per_s, 0),
+        match row.one_way_delay_p95_us {
+            Some(delay) => wait(Some(delay)),
+            None => format!("{} / {}", wait(row.queue_delay_p50_us), wait(row.queue_delay_p95_us)),
+        },
+    ]
+}
+
+/// Their heads.
+const fn measured_heads(row: &Row) -> [[&'static str; 2]; 6] {
+    [
+        ["", "seeds"],
         ["goodput", "Mb/s"],
         ["gain", ""],
         ["packets", "per ACK"],
         ["ACKs", "on air/s"],
-        delay_heads(&advice.today),
-        ["", "worth it"],
-    ]);
+        delay_heads(row),
+    ]
+}
+
+fn table(answer: &Answer) -> TextTable {
+    let heads = [
+        &[["", "who changes"], ["", "best scheme"]][..],
+        &measured_heads(&answer.today),
+        &[["", "worth it"]],
+    ];
+    let mut table = TextTable::new(&heads.concat());
     let mut push = |who: &str, row: &Row, worth: &str| {
-        let wait = |us: Option<f64>| number_or_dash(us.map(|us| us / 1e3), 1);
-        let per_ack = row.acks_per_data_packet.filter(|ratio| *ratio > 0.0).map(|ratio| 1.0 / ratio);
-        table.push(vec![
-            who.to_owned(),
-            row.scheme.clone(),
-            goodput(row),
-            gain(row),
-            number_or_dash(per_ack, 1),
-            number_or_dash(row.tcp_acks_on_air_per_s, 0),
-            match row.one_way_delay_p95_us {
-                Some(delay) => wait(Some(delay)),
-                None => format!("{} / {}", wait(row.queue_delay_p50_us), wait(row.queue_delay_p95_us)),
-            },
-            worth.to_owned(),
-        ]);
+        let named = [who.to_owned(), row.scheme.clone()];
+        table.push([&named[..], &measured(row), &[worth.to_owned()]].concat());
     };
-    push("nobody", &advice.today, "");
-    for choice in &advice.choices {
-        let worth = match choice.verdict {
-            Verdict::Worth => "yes",
-            Verdict::Little => "little",
-            Verdict::Nothing => "no",
-        };
-        push(choice.change, &choice.row, worth);
+    push("nobody", &answer.today, "");
+    for choice in &answer.choices {
+        push(choice.change, &choice.row, worth(choice.verdict));
     }
     table
+}
+
+const fn worth(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Worth => "yes",
+        Verdict::Little => "little",
+        Verdict::NotSeparated => "not separated",
+        Verdict::Nothing => "no",
+    }
+}
+
+/// The answers with queues of each kind.
+fn queues(advice: &Advice) -> String {
+    let Some(own) = advice.queue.as_ref().filter(|_| !advice.other_queues.is_empty()) else {
+        return match advice.limit.by {
+            LimitedBy::Source => String::new(),
+            _ => "\nNo setting reaches the queue before what limits: the answer is for the queues that there are.\n".to_owned(),
+        };
+    };
+    let mut table = TextTable::new(&[
+        ["", "queue"],
+        ["holds", "packets"],
+        ["bandwidth-delay", "products"],
+        ["today", "Mb/s"],
+        ["smallest change", "that is worth it"],
+        ["", "gain"],
+        ["", "most"],
+        ["", "gain"],
+    ]);
+    let mut push = |queue: &Queue, whose: &str, answer: &Answer| {
+        let kind = match queue.kind {
+            QueueKind::Short => "short",
+            QueueKind::Ample => "ample",
+            QueueKind::FqCodel => "FQ-CoDel",
+        };
+        let named = |index: Option<usize>| match index.map(|index| &answer.choices[index]) {
+            Some(choice) => [choice.scheme.clone(), gain(&choice.row)],
+            None => ["–".to_owned(), String::new()],
+        };
+        let top = named(answer.most.or(answer.first));
+        let open = answer.most_not_separated_from.iter().map(|at| answer.choices[*at].scheme.as_str());
+        let top_name = std::iter::once(top[0].as_str()).chain(open).collect::<Vec<_>>().join(", ");
+        let first = named(answer.first);
+        table.push(vec![
+            format!("{kind}{whose}"),
+            queue.packets.map_or_else(|| "–".to_owned(), |packets| packets.to_string()),
+            queue.bandwidth_delay_products.map_or_else(|| "–".to_owned(), products_text),
+            goodput(&answer.today),
+            first[0].clone(),
+            first[1].clone(),
+            top_name,
+            top[1].clone(),
+        ]);
+    };
+    push(own, ", as it is", &advice.answer);
+    for other in &advice.other_queues {
+        push(&other.queue, "", &other.answer);
+    }
+    let sets: Vec<String> =
+        advice.other_queues.iter().flat_map(|other| &other.set).map(|set| format!("--set '{set}'")).collect();
+    format!(
+        "\nBy the queue before what limits; several names are not separated:\n{}Set by {}.\n",
+        table.render(),
+        sets.join(", ")
+    )
+}
+
+/// Receivers that acknowledge so many segments.
+fn frequencies(frequencies: &Frequencies) -> String {
+    let Some(first) = frequencies.rows.first() else { return String::new() };
+    let heads = [&[["segments", "per ACK"], ["", "scheme"]][..], &measured_heads(&first.row)];
+    let mut table = TextTable::new(&heads.concat());
+    let every = |frequency: &Frequency| match frequency.segments {
+        Some(segments) => segments.to_string(),
+        None => "RTT/4".to_owned(),
+    };
+    for frequency in &frequencies.rows {
+        let named = [every(frequency), frequency.row.scheme.clone()];
+        table.push([&named[..], &measured(&frequency.row)].concat());
+    }
+    let places = |places: &[usize]| {
+        places.iter().map(|at| every(&frequencies.rows[*at])).collect::<Vec<_>>().join(", ")
+    };
+    let best = frequencies.best.map_or_else(String::new, |best| {
+        let open = match frequencies.not_separated_from.as_slice() {
+            [] => String::new(),
+            open => format!("; these runs do not separate {} from it", places(open)),
+        };
+        format!("Best of these: {}{open}.\n", places(&[best]))
+    });
+    format!("\nBy segments per ACK, with the queue as it is:\n{}{best}", table.render())
 }

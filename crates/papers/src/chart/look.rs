@@ -64,6 +64,7 @@ const SCHEMES: &[(&str, usize, Shape)] = &[
     ("hack-opportunistic", BLUE, Triangle),
     ("hack-timer", BLUE, Diamond),
     ("tcp-l1", SKY, Dot),
+    ("tcp-l2", SKY, Down),
     ("tcp-l4", SKY, Square),
     ("tcp-l8", SKY, Triangle),
     ("tcp-l16", SKY, Diamond),

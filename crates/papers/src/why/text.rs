@@ -3,13 +3,10 @@
 use tacit_runs::metric;
 use tacit_scenario::table::{TextTable, count, number, significant};
 
-use super::{Account, BUSY, Evidence, Part, Resource, Side, Why};
+use super::{Account, BUSY, Evidence, LONGER_BACK, Part, Resource, Side, Why};
 
 /// Share of the difference that a contribution needs to be told in words. Ours.
 const WORTH_WORDS: f64 = 0.05;
-
-/// How many times as long the queue on the way back is as that of the data to be what holds data up. Ours.
-const LONGER_BACK: f64 = 10.0;
 
 impl Why {
     /// As text: per client count a headline, what limits, the contributions as a table and the large ones in words.

@@ -98,7 +98,8 @@ pub(crate) const STAGGER: Key<Span> = Key {
     name: "stagger",
     kind: ANY_TIME,
     usual: Usual::Is("\"0 ms\""),
-    meaning: "client *i* starts *i* times this long after the first",
+    meaning: "client *i* starts *i* times this long after the first; an error where that is after `run.measure-from`, unless \
+              all of the run counts (`0 s`) or the client has a `start`",
 };
 
 pub(super) const CLIENTS: Keys<()> = &[&COUNT, &STAGGER];

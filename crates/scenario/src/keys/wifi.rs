@@ -273,8 +273,8 @@ pub(crate) const WIFI: Keys<Wifi> = &[
             ("minstrel", RateChoice::Minstrel),
         ]),
         usual: Usual::Field,
-        meaning: "`minstrel` adapts the rate to losses, within the channel width and guard interval of `rate` and up to its \
-                  streams; `ideal` gives each client the mode with the highest TCP goodput over the retries for its `snr` or \
+        meaning: "`minstrel` adapts the rate to losses, up to the channel width and streams of `rate` and with its guard \
+                  interval; `ideal` gives each client the mode with the highest TCP goodput over the retries for its `snr` or \
                   `distance`, up to the width and streams of `rate`; `rate = \"ideal\"` chooses among all modes",
         of: |wifi| &mut wifi.rate_control,
     },

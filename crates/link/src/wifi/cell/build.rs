@@ -147,8 +147,9 @@ fn peer<P: Payload>(
         if rates.is_empty() {
             return Noise::new(&client.mode, &control, snr, stream);
         }
-        let modes: Vec<_> = rates.iter().map(|rate| (rate.mode, rate.control_mode)).collect();
-        Noise::of_rates(&modes, snr, stream)
+        let over = |mode: &Mode| client.snr_over(mode).unwrap_or(snr);
+        let of_rate = |rate: &Rate| (rate.mode, rate.control_mode, over(&rate.mode));
+        Noise::of_rates(&rates.iter().map(of_rate).collect::<Vec<_>>(), stream)
     });
     let mut originator = Originator::new(client.mode, control, limits, acks, queue);
     if !rates.is_empty() {

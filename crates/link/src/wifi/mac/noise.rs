@@ -29,14 +29,16 @@ impl Noise {
         }
     }
 
-    /// The noise of a link whose rate changes between `rates`, data and control; it begins with the first.
+    /// The noise of a link whose rate changes between `rates`: data, control, and the SNR over the channel of data. It
+    /// begins with the first.
     ///
     /// # Panics
     /// Without a rate.
-    pub fn of_rates(rates: &[(Mode, Mode)], snr: Decibels, stream: Stream) -> Self {
-        let (data, control) = rates[0];
-        let tables =
-            rates.iter().map(|(data, control)| (ErrorTable::new(data, snr), ErrorTable::new(control, snr)));
+    pub fn of_rates(rates: &[(Mode, Mode, Decibels)], stream: Stream) -> Self {
+        let (data, control, snr) = rates[0];
+        let tables = rates
+            .iter()
+            .map(|(data, control, snr)| (ErrorTable::new(data, *snr), ErrorTable::new(control, *snr)));
         Self { others: tables.collect(), ..Self::new(&data, &control, snr, stream) }
     }
 

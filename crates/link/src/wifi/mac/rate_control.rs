@@ -3,6 +3,9 @@
 //!
 //! Tries are a share of the PPDUs to a station, not of time: a station that is served seldom would get nothing but
 //! tries otherwise. Evidence is weighed by MPDUs for the same reason: a long PPDU says at once what many tries would.
+//!
+//! A channel half as wide halves the noise, which is worth the next slower modulation: it carries about as much. Only where
+//! the slowest rates of a width fail a narrower one is better, and only then it is tried.
 
 use core::ops::Range;
 
@@ -24,9 +27,11 @@ const PPDUS_PER_TRY: u32 = 10;
 /// times: where the channel stands still nothing new is to be learnt.
 const VAIN_TRIES: u32 = 4;
 const TRIES_RARER_MAX: u32 = 4;
-/// Of the rates with as many streams only so many of those that could carry more are tried, the lowest: what is far
+/// Of the rates of a width with as many streams only so many of those that could carry more are tried, the lowest: what is far
 /// above hardly ever works.
 const TRIED: usize = 2;
+/// A narrower channel is tried while one of so many of the slowest rates of the wider one is the best.
+const SLOWEST: usize = 2;
 /// Certainty, in the unit of chances.
 const CERTAIN: u64 = 1 << 16;
 /// What an MPDU counts as evidence: room for what fading leaves of it.
@@ -106,7 +111,7 @@ impl Known {
 /// The rates to one destination.
 #[derive(Clone, Debug)]
 pub(crate) struct Minstrel {
-    /// Ascending, those with as many streams next to each other.
+    /// Ascending, those of a width next to each other, and of these those with as many streams.
     rates: Vec<Known>,
     /// Best throughput, second best, most probable.
     chain: [usize; 3],
@@ -144,7 +149,10 @@ impl Minstrel {
         let known = |rate| Known { rate, attempts: 0, successes: 0, seen: 0, through: 0 };
         let mut rates: Vec<_> = rates.into_iter().map(known).collect();
         assert!(!rates.is_empty(), "there is a rate");
-        rates.sort_by_key(|known| (known.rate.mode.streams, known.rate.mode.rate()));
+        rates.sort_by_key(|known| {
+            let mode = &known.rate.mode;
+            (mode.width_mhz, mode.streams, mode.rate())
+        });
         Self {
             rates,
             chain: [0; 3],
@@ -223,17 +231,34 @@ impl Minstrel {
         self.candidates().nth(pick)
     }
 
-    /// The numbers of the rates with as many streams, for each number of streams, the most first.
+    /// The numbers of the rates of a width with as many streams, for each of both, the most first.
     fn groups(&self) -> impl Iterator<Item = Range<usize>> {
         let mut end = self.rates.len();
         core::iter::from_fn(move || {
-            let last = self.rates[..end].last()?;
-            let streams = last.rate.mode.streams;
-            let from = self.rates[..end].partition_point(|known| known.rate.mode.streams < streams);
-            let group = from..end;
-            end = from;
+            let group = self.group_of(end.checked_sub(1)?);
+            end = group.start;
             Some(group)
         })
+    }
+
+    /// The numbers of the rates with the width and the streams of this one.
+    fn group_of(&self, index: usize) -> Range<usize> {
+        let kind = |known: &Known| (known.rate.mode.width_mhz, known.rate.mode.streams);
+        let own = kind(&self.rates[index]);
+        let start = self.rates.partition_point(|known| kind(known) < own);
+        start..self.rates.partition_point(|known| kind(known) <= own)
+    }
+
+    /// How many rates of `group` are tried that could be better than the best. Of another width only the slowest, with as many
+    /// streams as the best: once that gets through, the width is that of the best.
+    fn tried_of(&self, group: &Range<usize>) -> usize {
+        let best = self.chain[0];
+        let [own, other] = [best, group.start].map(|index| &self.rates[index].rate.mode);
+        if other.width_mhz == own.width_mhz {
+            return TRIED;
+        }
+        let is_too_narrow = other.width_mhz < own.width_mhz && best >= self.group_of(best).start + SLOWEST;
+        usize::from(!is_too_narrow && other.streams == own.streams)
     }
 
     /// Those of `group` besides the best that would carry more than that if everything got through, ascending.
@@ -246,8 +271,13 @@ impl Minstrel {
     /// tries as the number of rates has bits.
     fn never_tried(&self) -> Option<usize> {
         let tries = self.lost_tries();
-        let in_group = |group| {
-            let mut open = self.better(group).take_while(|index| self.rates[*index].is_open(tries));
+        let in_group = |group: Range<usize>| {
+            let tried = match self.tried_of(&group) {
+                TRIED => usize::MAX,
+                fewer => fewer,
+            };
+            let better = self.better(group).take(tried);
+            let mut open = better.take_while(|index| self.rates[*index].is_open(tries));
             let count = open.clone().count();
             open.nth(count / 2)
         };
@@ -256,7 +286,10 @@ impl Minstrel {
 
     /// What is tried now and then.
     fn candidates(&self) -> impl Iterator<Item = usize> {
-        self.groups().flat_map(|group| self.better(group).take(TRIED))
+        self.groups().flat_map(|group| {
+            let tried = self.tried_of(&group);
+            self.better(group).take(tried)
+        })
     }
 
     /// What became of the last PPDU: `successes` of `attempts` MPDUs, and its octets.

@@ -2,7 +2,7 @@ use tacit_proto::units::Ratio;
 
 use super::*;
 use crate::wifi::error_rate::mpdu_success;
-use crate::wifi::phy::Standard;
+use crate::wifi::phy::{Standard, Variant};
 use crate::wifi::propagation::Decibels;
 
 const OVERHEAD: Duration = Duration::from_micros(160);
@@ -22,8 +22,22 @@ fn rates() -> Vec<Rate> {
     (0..8).map(mode).map(rate).collect()
 }
 
+/// VHT rates of 20 to 160 MHz with up to four streams.
+fn rates_of_every_width() -> Vec<Rate> {
+    let phy = Standard::Ac.phy();
+    let rate = |mode: Mode| {
+        let control_mode = phy.control_mode(&mode);
+        let limits =
+            AggregationLimits::new(phy, phy.mac_header_len(), [&mode, &control_mode], None, None, None);
+        Rate { mode, control_mode, limits }
+    };
+    let widest = Mode::vht(9, 4, 160, true).unwrap();
+    widest.and_slower(Standard::Ac, Variant::of(Standard::Ac)).into_iter().map(rate).collect()
+}
+
 /// A sender that always has something to send over a noisy link.
 struct Link {
+    rates: Vec<Rate>,
     control: Minstrel,
     now: Instant,
     noise: Stream,
@@ -33,8 +47,34 @@ struct Link {
 
 impl Link {
     fn new(seed: u64) -> Self {
-        let control = Minstrel::new(rates(), OVERHEAD, Stream::new(seed, "rates"));
-        Self { control, now: Instant::ZERO, noise: Stream::new(seed, "noise"), delivered_octets: 0 }
+        Self::of(rates(), seed)
+    }
+
+    fn of(rates: Vec<Rate>, seed: u64) -> Self {
+        Self {
+            control: Minstrel::new(rates.clone(), OVERHEAD, Stream::new(seed, "rates")),
+            rates,
+            now: Instant::ZERO,
+            noise: Stream::new(seed, "noise"),
+            delivered_octets: 0,
+        }
+    }
+
+    /// Octets per second at the best rate there is, known beforehand.
+    fn ideal(&self, snr_db: f64) -> f64 {
+        let carried = |rate: &Rate| {
+            let octets = (rate.limits.longest() / FULL).min(42) * FULL;
+            let time = rate.mode.ppdu_duration(octets) + OVERHEAD;
+            f64::from(octets) * self.success(&rate.mode, snr_db) / time.as_secs_f64()
+        };
+        self.rates.iter().map(carried).fold(0.0, f64::max)
+    }
+
+    /// The share of MPDUs that arrive at an SNR of `snr_db` over the widest channel.
+    fn success(&self, mode: &Mode, snr_db: f64) -> f64 {
+        let widest = self.rates.iter().map(|rate| rate.mode.width_mhz).max().unwrap();
+        let gained_db = 10.0 * (f64::from(widest) / f64::from(mode.width_mhz)).log10();
+        mpdu_success(mode, Decibels::from_db(snr_db + gained_db), FULL)
     }
 
     /// Octets per second over `span` at `snr_db`.
@@ -43,8 +83,7 @@ impl Link {
         while self.now < until {
             let (rate, _, sample) = self.control.choose(self.now);
             let mpdus = if sample { 1 } else { (rate.limits.longest() / FULL).min(42) };
-            let chance =
-                Ratio::from_fraction(mpdu_success(&rate.mode, Decibels::from_db(snr_db), FULL)).unwrap();
+            let chance = Ratio::from_fraction(self.success(&rate.mode, snr_db)).unwrap();
             let through = (0..mpdus).filter(|_| self.noise.hit(chance)).count() as u32;
             self.control.report(mpdus, through, mpdus * FULL);
             self.delivered_octets += u64::from(through * FULL);
@@ -54,25 +93,60 @@ impl Link {
     }
 }
 
-/// Octets per second at the best rate there is, known beforehand.
-fn ideal(snr_db: f64) -> f64 {
-    let carried = |rate: &Rate| {
-        let octets = (rate.limits.longest() / FULL).min(42) * FULL;
-        let time = rate.mode.ppdu_duration(octets) + OVERHEAD;
-        f64::from(octets) * mpdu_success(&rate.mode, Decibels::from_db(snr_db), FULL) / time.as_secs_f64()
-    };
-    rates().iter().map(carried).fold(0.0, f64::max)
-}
-
 #[test]
 fn it_comes_within_a_tenth_of_the_ideal_rate_over_the_sweep() {
     for snr_db in (4..=32).step_by(2).map(f64::from) {
         let mut link = Link::new(snr_db as u64);
         link.run(Duration::from_secs(2), snr_db);
-        let share = link.run(Duration::from_secs(4), snr_db) / ideal(snr_db);
+        let share = link.run(Duration::from_secs(4), snr_db) / link.ideal(snr_db);
         println!("{snr_db} dB: {:.1} % of the ideal rate", share * 100.0);
         assert!(share > 0.9, "{snr_db} dB: {share}");
     }
+}
+
+/// Below 2 dB nothing gets through over 160 MHz: its parts still carry.
+#[test]
+fn it_finds_the_width_that_carries_most() {
+    for snr_db in (-6..=36).step_by(2).map(f64::from) {
+        let mut link = Link::of(rates_of_every_width(), 7);
+        link.run(Duration::from_secs(2), snr_db);
+        let share = link.run(Duration::from_secs(4), snr_db) / link.ideal(snr_db);
+        println!("{snr_db} dB: {:.1} % of the ideal rate", share * 100.0);
+        assert!(share > 0.88, "{snr_db} dB: {share}");
+    }
+}
+
+#[test]
+fn it_follows_a_client_to_where_only_a_narrow_channel_carries_and_back() {
+    let mut link = Link::of(rates_of_every_width(), 3);
+    for snr_db in [30.0, 24.0, 18.0, 12.0, 6.0, 0.0, -6.0, 0.0, 6.0, 12.0, 18.0, 24.0, 30.0] {
+        // Over a narrow channel there are a few hundred PPDUs a second, one in ten to forty of them a try.
+        link.run(Duration::from_secs(6), snr_db);
+        let share = link.run(Duration::from_secs(1), snr_db) / link.ideal(snr_db);
+        println!("{snr_db} dB: {:.1} % of the ideal rate", share * 100.0);
+        assert!(share > 0.85, "{snr_db} dB: {share}");
+    }
+}
+
+/// A width is left alone until its slowest rate gets through, and a narrower one until the wider has no other.
+#[test]
+fn widths_are_tried_from_their_slowest_rates_and_only_where_they_can_help() {
+    let mut control = Minstrel::new(rates_of_every_width(), OVERHEAD, Stream::new(1, "rates"));
+    let width = |control: &Minstrel, index: usize| control.rates[index].rate.mode.width_mhz;
+    let slowest = (0..control.rates.len()).find(|index| width(&control, *index) == 160).unwrap();
+    assert_eq!(control.never_tried(), Some(slowest), "160 MHz first, by its slowest");
+    control.mean_octets = 60_000;
+    let know = |control: &mut Minstrel, index: usize, successes| {
+        let known = &mut control.rates[index];
+        (known.attempts, known.successes) = (100, successes);
+        control.look(Instant::ZERO);
+    };
+    know(&mut control, slowest + 3, 100);
+    assert!(control.candidates().all(|index| width(&control, index) == 160), "nothing narrower");
+    (0..20).for_each(|_| know(&mut control, slowest + 3, 0));
+    know(&mut control, slowest, 30);
+    assert_eq!(control.chain[0], slowest);
+    assert!(control.candidates().any(|index| width(&control, index) == 80), "80 MHz may be better");
 }
 
 #[test]
@@ -81,7 +155,7 @@ fn it_follows_a_client_that_walks_away_and_comes_back() {
     for snr_db in [30.0, 24.0, 18.0, 12.0, 6.0, 12.0, 18.0, 24.0, 30.0] {
         // A second to notice, then it must do as well as if it had always been there.
         link.run(Duration::from_secs(1), snr_db);
-        let share = link.run(Duration::from_secs(1), snr_db) / ideal(snr_db);
+        let share = link.run(Duration::from_secs(1), snr_db) / link.ideal(snr_db);
         println!("{snr_db} dB: {:.1} % of the ideal rate", share * 100.0);
         assert!(share > 0.9, "{snr_db} dB: {share}");
     }

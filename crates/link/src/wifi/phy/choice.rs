@@ -217,13 +217,12 @@ impl Mode {
         modes
     }
 
-    /// The modes of `standard` in its format, width and guard interval with at most its streams: what rate control
-    /// chooses between. Itself alone where the table has none.
+    /// Of [`Mode::and_lesser`] those in its format and with its guard interval: what rate control chooses between.
     pub fn and_slower(&self, standard: Standard, variant: Variant) -> Vec<Self> {
-        let kind = |mode: &Self| (mode.format, mode.width_mhz, mode.short_guard_interval);
-        let mut modes = Self::all_of(standard, variant);
-        modes.retain(|mode| kind(mode) == kind(self) && mode.streams <= self.streams);
-        if modes.is_empty() { vec![*self] } else { modes }
+        let kind = |mode: &Self| (mode.format, mode.short_guard_interval);
+        let mut modes = self.and_lesser(standard, variant);
+        modes.retain(|mode| kind(mode) == kind(self));
+        modes
     }
 
     /// The modes of `standard` that a station of this one can use: at most its streams and its width, either guard

@@ -1,0 +1,189 @@
+//! Schemes that run beside each other in several places, and more seeds of those that their runs do not tell apart.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use tacit_runs::RunsError;
+use tacit_runs::aggregate::{Column, Group};
+use tacit_runs::plan::{Place, Plan};
+use tacit_runs::record::RunSummary;
+use tacit_runs::store::Store;
+use tacit_runs::sweep::{self, Control, Progress};
+use tacit_scenario::Scenario;
+use tacit_scenario::scheme::Scheme;
+
+/// Goodputs that differ by less are equal.
+pub(super) const EQUAL: f64 = 0.01;
+
+/// A scenario, and the runs of it so far.
+#[derive(Debug)]
+pub(super) struct Arena {
+    scenario: Arc<Scenario>,
+    clients: u32,
+    /// By scheme, seeds from 1 on.
+    runs: BTreeMap<&'static str, Vec<RunSummary>>,
+}
+
+impl Arena {
+    pub fn new(scenario: Arc<Scenario>, clients: u32) -> Self {
+        Self { scenario, clients, runs: BTreeMap::new() }
+    }
+
+    /// Takes goodputs in Mb/s for runs of `scheme`, whose packets wait so long.
+    #[cfg(test)]
+    pub fn pretend(&mut self, scheme: &'static str, mbps: &[f64], wait_us: f64) {
+        use tacit_runs::metric;
+        use tacit_runs::record::{Label, RunRecord};
+        let run = |(mbps, seed): (&f64, u64)| {
+            let mut metrics = vec![None; metric::ALL.len()];
+            for (name, value) in [("goodput_bps", mbps * 1e6), ("queue_delay_p95_us", wait_us)] {
+                metrics[metric::position(name).expect("it is a metric")] = Some(value);
+            }
+            let label = Label { scheme: scheme.into(), clients: self.clients, seed, ..Label::default() };
+            let record = RunRecord { label: label.clone(), measured_s: 1.0, metrics, ..RunRecord::default() };
+            RunSummary::of(record, label, "".into())
+        };
+        let runs = mbps.iter().zip(1..).map(run).collect();
+        self.runs.insert(scheme, runs);
+    }
+
+    /// The runs of a scheme; none of one that did not run here.
+    pub fn group(&self, scheme: &str) -> Group<'_> {
+        Group::of(self.runs.get(scheme).into_iter().flatten())
+    }
+
+    pub fn seeds(&self, scheme: &str) -> u32 {
+        self.runs.get(scheme).map_or(0, |runs| runs.len() as u32)
+    }
+
+    /// By how much `one` leads `other`, here both.
+    pub fn lead(&self, one: &str, other: &str) -> Option<Lead> {
+        Lead::of(&self.group(one), &self.group(other))
+    }
+
+    /// Whether the runs leave open which of both has more goodput, beyond what counts.
+    pub fn is_open(&self, one: &str, other: &str) -> bool {
+        let lead = self.lead(one, other).filter(|lead| lead.mean >= 0.0).or_else(|| self.lead(other, one));
+        lead.is_some_and(|lead| lead.order(EQUAL) == Order::Open)
+    }
+
+    /// All runs, those of a scheme next to each other.
+    pub fn records(&self) -> Vec<RunSummary> {
+        let mut all: Vec<_> = self.runs.iter().collect();
+        all.sort_by_key(|(name, _)| Scheme::position(name));
+        all.into_iter().flat_map(|(_, runs)| runs.clone()).collect()
+    }
+
+    /// Those of `schemes` that this scenario can have.
+    pub fn possible(&self, schemes: &[&'static Scheme]) -> Vec<&'static Scheme> {
+        let is_possible = |scheme: &&&'static Scheme| {
+            let mut plan = Plan::default();
+            plan.push(&self.scenario, scheme, self.clients, Place::default(), 1).is_ok()
+        };
+        schemes.iter().filter(is_possible).copied().collect()
+    }
+}
+
+/// A scheme that is to have run with so many seeds in the arena with this number.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted {
+    pub arena: usize,
+    pub scheme: &'static Scheme,
+    pub seeds: u32,
+}
+
+/// What makes runs, round after round, as one sweep to those who watch.
+pub(super) struct Rounds<'a> {
+    control: Control<'a>,
+    /// Keeps what runs in the first arena.
+    store: Option<&'a Store>,
+    /// Runs of earlier rounds.
+    made: usize,
+}
+
+impl<'a> Rounds<'a> {
+    pub fn new(store: Option<&'a Store>, control: Control<'a>) -> Self {
+        Self { control, store, made: 0 }
+    }
+
+    /// Makes what is `wanted` and was not made yet.
+    ///
+    /// # Errors
+    /// As [`sweep::run`], and where a scenario cannot have a scheme.
+    pub fn make(&mut self, arenas: &mut [Arena], wanted: &[Wanted]) -> Result<(), RunsError> {
+        let plans = arenas.iter().enumerate().map(|(number, arena)| {
+            let mut plan = Plan::default();
+            for Wanted { scheme, seeds, .. } in wanted.iter().filter(|wanted| wanted.arena == number) {
+                let missing: RangeInclusive<u64> =
+                    u64::from(arena.seeds(scheme.name)) + 1..=u64::from(*seeds);
+                plan.push_seeds(&arena.scenario, scheme, arena.clients, Place::default(), missing)?;
+            }
+            Ok(plan)
+        });
+        let plans = plans.collect::<Result<Vec<Plan>, RunsError>>()?;
+        let all = self.made + plans.iter().map(|plan| plan.runs.len()).sum::<usize>();
+        for (number, (arena, plan)) in arenas.iter_mut().zip(&plans).enumerate() {
+            let made = self.made;
+            let forward = self.control.progress;
+            let progress = |progress: Progress<'_>| match progress {
+                Progress::Started { reused, .. } => {
+                    forward(Progress::Started { total: all, reused: made + reused });
+                }
+                other => forward(other),
+            };
+            let store = self.store.filter(|_| number == 0);
+            let control = Control { progress: &progress, ..self.control };
+            for run in sweep::run(plan, store, control)? {
+                let scheme = Scheme::position(&run.label.scheme);
+                // What runs is of the table of schemes.
+                let name = tacit_scenario::scheme::ALL.get(scheme).map_or("", |scheme| scheme.name);
+                arena.runs.entry(name).or_default().push(run);
+            }
+            self.made += plan.runs.len();
+        }
+        Ok(())
+    }
+}
+
+/// By which fraction one goodput exceeds another, as far as runs with the same seeds tell.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Lead {
+    /// Lower end of the 95 % confidence interval.
+    pub least: f64,
+    /// Of means.
+    pub mean: f64,
+    /// Upper end.
+    pub most: f64,
+}
+
+/// How two schemes stand to each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    /// The one has more than the other.
+    Ahead,
+    /// It does not have so much more that it counts.
+    Equal,
+    /// These runs do not say.
+    Open,
+}
+
+impl Lead {
+    /// `None` where they have no seed in common, or the other carries nothing. Of one seed there is no interval: the mean has
+    /// to do.
+    pub fn of(one: &Group<'_>, other: &Group<'_>) -> Option<Self> {
+        let goodput = Column::named("goodput_bps")?;
+        let gain = one.with_seeds_of(other).gain_over(&other.with_seeds_of(one), goodput)?;
+        let half = gain.ci95.unwrap_or(0.0);
+        Some(Self { least: gain.of_means - half, mean: gain.of_means, most: gain.of_means + half })
+    }
+
+    /// Where a lead of less than `counts` is none.
+    pub fn order(&self, counts: f64) -> Order {
+        match self {
+            lead if lead.most < counts => Order::Equal,
+            lead if lead.least > 0.0 => Order::Ahead,
+            _ => Order::Open,
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! Which change is worth it, and which schemes need more runs before anybody may say so.
+
+use serde::Serialize;
+use tacit_runs::aggregate::{Column, Group};
+use tacit_scenario::scheme::{self, Role, Scheme};
+
+use super::arena::{Arena, EQUAL, Lead, Order};
+use super::sides::{FREQUENCIES, SIDES};
+use crate::compare::Row;
+
+/// What to do with one queue.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Answer {
+    /// The link as it is.
+    pub today: Row,
+    /// The smallest change that is worth it: its place in `choices`. None where nothing is.
+    pub first: Option<usize>,
+    /// The change that gains most, where it gains [`WORTH`] more than `first`.
+    pub most: Option<usize>,
+    /// Changes that are worth it, too, and that the runs do not separate from `most`, or from `first` where that is none:
+    /// places in `choices`.
+    pub most_not_separated_from: Vec<usize>,
+    /// The best of each side, from the smallest change to the largest.
+    pub choices: Vec<Choice>,
+}
+
+/// The best that one side can do alone.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Choice {
+    /// Who has to change what.
+    pub change: &'static str,
+    /// The scheme.
+    pub scheme: String,
+    /// What it is.
+    pub summary: &'static str,
+    /// What the runs do not show.
+    pub cost: &'static str,
+    /// Whether it is worth it.
+    pub verdict: Verdict,
+    /// Schemes of the same side that the runs do not separate from it.
+    pub not_separated_from: Vec<String>,
+    /// Its runs.
+    pub row: Row,
+}
+
+/// What a choice is worth, by the 95 % confidence interval of its gain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// No gain, or one that is less than [`WORTH`] and may be chance.
+    Nothing,
+    /// A gain, of less than [`WORTH`].
+    Little,
+    /// These runs do not say whether it is worth it: the interval has [`WORTH`] in it.
+    NotSeparated,
+    /// A gain of [`WORTH`] and more.
+    Worth,
+}
+
+/// A gain in goodput below this is not worth a change.
+pub const WORTH: f64 = 0.02;
+
+/// Receivers by how often they acknowledge.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Frequencies {
+    /// From the most ACKs to the fewest, and four a round trip.
+    pub rows: Vec<Frequency>,
+    /// The place of the best: of equal ones that whose packets wait least.
+    pub best: Option<usize>,
+    /// Places of those that the runs do not separate from it.
+    pub not_separated_from: Vec<usize>,
+}
+
+/// Receivers that acknowledge so often.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Frequency {
+    /// Full segments per ACK; null is an ACK per quarter of the smallest round-trip time.
+    pub segments: Option<u32>,
+    /// Its runs.
+    pub row: Row,
+}
+
+/// The best of some schemes.
+struct Standing<'n> {
+    best: &'n str,
+    /// Those that may have more, or less, than the one with most.
+    open: Vec<&'n str>,
+}
+
+impl Answer {
+    /// What the runs of `arena` say.
+    ///
+    /// # Panics
+    /// Where the baseline did not run.
+    pub(super) fn of(arena: &Arena) -> Self {
+        let stock = Scheme::of_role(Role::Baseline).name;
+        let choices: Vec<Choice> = SIDES
+            .iter()
+            .filter_map(|side| {
+                let Standing { best, open } = standing(arena, side.schemes)?;
+                Some(Choice {
+                    change: side.change,
+                    scheme: best.to_owned(),
+                    summary: scheme::ALL.iter().find(|scheme| scheme.name == best)?.summary,
+                    cost: side.cost,
+                    verdict: Verdict::of(&arena.lead(best, stock)?),
+                    not_separated_from: open.into_iter().map(str::to_owned).collect(),
+                    row: row(arena, best)?,
+                })
+            })
+            .collect();
+        let gain = |index: usize| choices[index].row.gain_over_stock.unwrap_or(0.0);
+        let worth = |index: &usize| choices[*index].verdict == Verdict::Worth;
+        let all: Vec<usize> = (0..choices.len()).filter(worth).collect();
+        let first = all.first().copied();
+        let top = all.iter().copied().max_by(|one, other| gain(*one).total_cmp(&gain(*other)));
+        let most = top.filter(|top| first.is_some_and(|first| gain(*top) - gain(first) >= WORTH));
+        let is_open = |shown: usize, other: &usize| {
+            let of = |index: usize| choices[index].scheme.as_str();
+            shown != *other && arena.is_open(of(shown), of(*other))
+        };
+        Self {
+            today: row(arena, stock).expect("the baseline ran"),
+            first,
+            most,
+            most_not_separated_from: most
+                .or(first)
+                .map(|shown| all.into_iter().filter(|other| is_open(shown, other)).collect())
+                .unwrap_or_default(),
+            choices,
+        }
+    }
+
+    /// The choice that gains most of those that are worth it, or nearly so.
+    pub(super) fn top(&self) -> Option<&Choice> {
+        self.most.or(self.first).map(|index| &self.choices[index])
+    }
+}
+
+impl Frequencies {
+    pub(super) fn of(arena: &Arena) -> Self {
+        let rows: Vec<Frequency> = FREQUENCIES
+            .iter()
+            .filter_map(|(segments, scheme)| {
+                Some(Frequency { segments: *segments, row: row(arena, scheme)? })
+            })
+            .collect();
+        let names: Vec<&str> = FREQUENCIES.iter().map(|(_, scheme)| *scheme).collect();
+        let standing = standing(arena, &names);
+        let place = |name: &str| rows.iter().position(|frequency| frequency.row.scheme == name);
+        let (best, not_separated_from) = match &standing {
+            Some(Standing { best, open }) => {
+                (place(best), open.iter().filter_map(|name| place(name)).collect())
+            }
+            None => (None, Vec::new()),
+        };
+        Self { rows, best, not_separated_from }
+    }
+}
+
+impl Verdict {
+    /// Of a lead over today.
+    pub(super) fn of(lead: &Lead) -> Self {
+        match lead {
+            lead if lead.least >= WORTH => Self::Worth,
+            lead if lead.most >= WORTH => Self::NotSeparated,
+            lead if lead.least > 0.0 => Self::Little,
+            _ => Self::Nothing,
+        }
+    }
+}
+
+/// The schemes of each arena that need more runs, by the number of the arena: their intervals overlap where that makes a
+/// difference to the answer. The baseline is among them wherever another is.
+pub(super) fn not_told_apart(arenas: &[Arena]) -> Vec<(usize, &'static Scheme)> {
+    let mut all = Vec::new();
+    for (number, arena) in arenas.iter().enumerate() {
+        let answer = Answer::of(arena);
+        let mut open: Vec<&str> = Vec::new();
+        for choice in &answer.choices {
+            let ranked = matches!(choice.verdict, Verdict::Worth | Verdict::NotSeparated);
+            let rivals = choice.not_separated_from.iter().filter(|_| ranked);
+            if choice.verdict == Verdict::NotSeparated || !choice.not_separated_from.is_empty() && ranked {
+                open.push(&choice.scheme);
+            }
+            open.extend(rivals.map(String::as_str));
+        }
+        if let Some(top) = answer.top().filter(|_| !answer.most_not_separated_from.is_empty()) {
+            open.push(&top.scheme);
+            open.extend(answer.most_not_separated_from.iter().map(|at| answer.choices[*at].scheme.as_str()));
+        }
+        let frequencies = Frequencies::of(arena);
+        if let Some(best) =
+            frequencies.best.filter(|_| number == 0 && !frequencies.not_separated_from.is_empty())
+        {
+            let places = std::iter::once(best).chain(frequencies.not_separated_from.iter().copied());
+            open.extend(places.map(|at| frequencies.rows[at].row.scheme.as_str()));
+        }
+        if open.is_empty() {
+            continue;
+        }
+        let needed = |scheme: &&Scheme| scheme.role == Role::Baseline || open.contains(&scheme.name);
+        all.extend(scheme::ALL.iter().filter(needed).map(|scheme| (number, scheme)));
+    }
+    all
+}
+
+/// Of the schemes of `names` that ran in `arena` the one whose packets wait least among those that have as much goodput as the
+/// one with most.
+fn standing<'n>(arena: &Arena, names: &[&'n str]) -> Option<Standing<'n>> {
+    let ran: Vec<&str> = names.iter().copied().filter(|name| arena.seeds(name) > 0).collect();
+    let goodput = |name: &str| goodput_bps(&arena.group(name));
+    let leader = ran.iter().copied().max_by(|one, other| goodput(one).total_cmp(&goodput(other)))?;
+    let order = |name: &str| match name == leader {
+        true => Order::Equal,
+        false => arena.lead(leader, name).map_or(Order::Ahead, |lead| lead.order(EQUAL)),
+    };
+    let wait = |name: &str| {
+        let mean = |metric| Some(arena.group(name).mean(Column::named(metric)?)?.mean);
+        mean("queue_delay_p95_us").or(mean("one_way_delay_p95_us")).unwrap_or(0.0)
+    };
+    let equal = ran.iter().copied().filter(|name| order(name) == Order::Equal);
+    let best = equal.min_by(|one, other| wait(one).total_cmp(&wait(other)))?;
+    Some(Standing { best, open: ran.into_iter().filter(|name| order(name) == Order::Open).collect() })
+}
+
+/// Mean goodput; zero of no runs.
+pub(super) fn goodput_bps(group: &Group<'_>) -> f64 {
+    let mean = Column::named("goodput_bps").and_then(|goodput| group.mean(goodput));
+    mean.map_or(0.0, |mean| mean.mean)
+}
+
+fn row(arena: &Arena, scheme: &str) -> Option<Row> {
+    let of_role = |role| arena.group(Scheme::of_role(role).name);
+    let group = arena.group(scheme);
+    let clients = group.label()?.clients;
+    Row::new(scheme, clients, &group, &of_role(Role::Baseline), &of_role(Role::Bound))
+}

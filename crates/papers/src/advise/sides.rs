@@ -1,0 +1,106 @@
+//! Who could change what, and scenarios for links.
+
+use tacit_link::wifi::phy::Standard;
+use tacit_proto::units::BitRate;
+use tacit_scenario::InputError;
+use tacit_theory::hop;
+
+/// Who has to change.
+pub(super) struct Side {
+    pub change: &'static str,
+    pub cost: &'static str,
+    pub schemes: &'static [&'static str],
+    /// It takes a Wi-Fi hop.
+    pub needs_wifi: bool,
+}
+
+/// From the smallest change to the largest.
+pub(super) const SIDES: &[Side] = &[
+    Side {
+        change: "receivers acknowledge less often",
+        cost: "senders must pace, as bursts grow with the octets that an ACK frees; losses at the end of a transfer are told \
+               later",
+        schemes: &["tcp-l4", "tcp-l8", "tcp-l16", "quic-ackfreq", "chrome", "neqo", "picoquic", "tack-lite"],
+        needs_wifi: false,
+    },
+    Side {
+        change: "senders use another congestion control",
+        cost: "receivers stay as they are; beside CUBIC in one queue shares are not equal",
+        schemes: &["bbr", "rre"],
+        needs_wifi: false,
+    },
+    Side {
+        change: "software of access point or drivers",
+        cost: "filters read TCP headers, which QUIC and VPNs hide; FastACK vouches for what a client may still lose",
+        schemes: &["driver-replace", "driver-hold", "cake-ack-filter", "fastack"],
+        needs_wifi: true,
+    },
+    Side {
+        change: "both ends use another transport",
+        cost: "both ends need it: `tacit proxy` carries TCP connections of others",
+        schemes: &["tack"],
+        needs_wifi: false,
+    },
+    Side {
+        change: "both Wi-Fi chips, by an option of 802.11",
+        cost: "reverse direction grants are optional in 802.11n and ac, and few chips have them",
+        schemes: &["rdg"],
+        needs_wifi: true,
+    },
+    Side {
+        change: "firmware of both Wi-Fi chips",
+        cost: "no vendor sells it; it reads TCP headers, which QUIC and VPNs hide",
+        schemes: &["hack-more-data", "hack-batch"],
+        needs_wifi: true,
+    },
+];
+
+/// Receivers that acknowledge a number of segments, and last one that does so four times a round trip.
+pub(super) const FREQUENCIES: &[(Option<u32>, &str)] = &[
+    (Some(1), "tcp-l1"),
+    (Some(2), "tcp-l2"),
+    (Some(4), "tcp-l4"),
+    (Some(8), "tcp-l8"),
+    (Some(16), "tcp-l16"),
+    (None, "tack-lite"),
+];
+
+/// The scenario that is meant, and what is set on top of it: the one named, or the nearest to a PHY and a rate, which are
+/// `802.11n` and `150Mbps` where nobody says.
+///
+/// # Errors
+/// On a PHY or rate that there is not.
+pub fn scenario_of(
+    scenario: Option<&str>,
+    phy: Option<&str>,
+    rate: Option<&str>,
+) -> Result<(String, Vec<String>), InputError> {
+    if let Some(scenario) = scenario {
+        return Ok((scenario.to_owned(), Vec::new()));
+    }
+    let rate = rate.unwrap_or("150Mbps");
+    let hop = hop::parse(phy.unwrap_or("802.11n"), rate)?;
+    Ok((scenario_for(hop.phy.standard, hop.data.rate()).to_owned(), vec![format!("wifi.rate={rate}")]))
+}
+
+/// The scenario that comes with the program whose rate of `standard` is nearest to `rate`.
+pub fn scenario_for(standard: Standard, rate: BitRate) -> &'static str {
+    let known: &[(u64, &str)] = match standard {
+        Standard::A => &[(54, "wlan-11a-54")],
+        Standard::B => &[(11, "wlan-11b-11")],
+        Standard::G => &[(54, "wlan-11g-54")],
+        Standard::N => &[(150, "wlan-11n-150"), (300, "wlan-11n-300"), (600, "wlan-11n-600")],
+        Standard::Ac => &[
+            (433, "wlan-11ac-433"),
+            (867, "wlan-11ac-866"),
+            (1_300, "wlan-11ac-1300"),
+            (1_733, "wlan-11ac-1733"),
+        ],
+    };
+    let apart = |mbps: u64| BitRate::from_mbps(mbps).as_bps().abs_diff(rate.as_bps());
+    // No standard is without a scenario.
+    known
+        .iter()
+        .min_by_key(|(mbps, _)| apart(*mbps))
+        .map_or(crate::compare::DEFAULT_SCENARIO, |known| known.1)
+}
