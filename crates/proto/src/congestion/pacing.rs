@@ -41,6 +41,10 @@ pub(crate) enum Bursts {
     Datagrams,
 }
 
+/// Lateness of a driver that is made up for at once. Ours: turns are so far apart where a dozen programs want a processor (Linux 6.18,
+/// slices of some 3 ms). The window bounds what leaves at once.
+const LATENESS_MAX: Duration = Duration::from_millis(50);
+
 impl Bursts {
     /// Octets that leave together at `rate`: whole segments of `mss` octets, at least two.
     pub fn size(self, rate: BitRate, mss: u64) -> u64 {
@@ -62,6 +66,8 @@ pub(crate) struct Pacer {
     /// When the burst under way began, and what is left of it.
     burst_at: Instant,
     burst_left: u64,
+    /// How late the driver came, until that is made up for.
+    lateness: Duration,
 }
 
 impl Pacer {
@@ -75,6 +81,17 @@ impl Pacer {
         (self.burst_left == 0 && now < self.next_at).then_some(self.next_at)
     }
 
+    /// The driver came so much later than it was told to: others had the processor. With one burst for each turn the rate would fall to
+    /// that of its turns, and whoever measures that rate would pace by it, in smaller bursts, so that it falls on.
+    pub fn on_late(&mut self, lateness: Duration) {
+        self.lateness = self.lateness.max(lateness.min(LATENESS_MAX));
+    }
+
+    /// Nothing is made up for any more.
+    pub fn forget_lateness(&mut self) {
+        self.lateness = Duration::ZERO;
+    }
+
     /// `octets` leave at `now`, at `rate`; `None` while no rate is known lets them through.
     pub fn on_sent(&mut self, octets: u64, now: Instant, rate: Option<BitRate>, mss: u64) {
         let Some(rate) = rate.filter(|rate| rate.as_bps() > 0) else {
@@ -84,9 +101,13 @@ impl Pacer {
         if now >= self.next_at && (self.burst_left == 0 || now > self.burst_at) {
             self.burst_at = now;
             self.burst_left = self.bursts.size(rate, mss);
-            // A driver that comes late by less than half a burst does not slow the flow down.
-            let late = now.saturating_since(self.next_at).min(rate.time_for(Bytes(self.burst_left)) / 2);
-            self.next_at = now - late;
+            // A driver that comes late by less than half a burst does not slow the flow down, nor one that says so.
+            let (behind, half) =
+                (now.saturating_since(self.next_at), rate.time_for(Bytes(self.burst_left)) / 2);
+            self.next_at = now - behind.min(half.max(self.lateness));
+            if behind <= half {
+                self.lateness = Duration::ZERO;
+            }
         }
         self.burst_left = self.burst_left.saturating_sub(octets);
         self.next_at += rate.time_for(Bytes(octets));
@@ -116,14 +137,19 @@ mod tests {
         assert_eq!(burst(10_000), 305 * MSS);
     }
 
-    /// Sends as much as the pacer lets through in 100 ms, coming back when it says.
-    fn sent_in_100_ms(rate: BitRate, late: Duration) -> u64 {
+    /// Sends as much as the pacer lets through in 100 ms, coming back `late`, and saying so where it `tells`.
+    fn sent_in_100_ms(rate: BitRate, late: Duration, tells: bool) -> u64 {
         let mut pacer = Pacer::default();
         let (mut now, mut sent) = (Instant::ZERO + Duration::from_millis(1), 0);
         let end = now + Duration::from_millis(100);
         while now < end {
             match pacer.held_until(now) {
-                Some(at) => now = at + late,
+                Some(at) => {
+                    now = at + late;
+                    if tells {
+                        pacer.on_late(late);
+                    }
+                }
                 None => {
                     pacer.on_sent(MSS, now, Some(rate), MSS);
                     sent += MSS;
@@ -137,9 +163,41 @@ mod tests {
     fn the_rate_is_kept_even_by_a_driver_that_comes_late() {
         // 80 Mb/s for 100 ms is 1 000 000 octets; half a burst of credit, and a last burst, on top.
         for late in [0, 100, 400] {
-            let sent = sent_in_100_ms(BitRate::from_mbps(80), Duration::from_micros(late));
+            let sent = sent_in_100_ms(BitRate::from_mbps(80), Duration::from_micros(late), false);
             assert!((1_000_000..=1_014_000).contains(&sent), "{sent}");
         }
+    }
+
+    #[test]
+    fn the_rate_is_kept_by_a_driver_that_says_how_late_it_comes() {
+        let sent = |late, tells| sent_in_100_ms(BitRate::from_mbps(80), Duration::from_millis(late), tells);
+        for late in [1, 3, 10] {
+            // What the last turn makes up for may come after the end.
+            let least = 1_000_000 - late * 10_000;
+            assert!((least..=1_014_000).contains(&sent(late, true)), "{late} ms: {}", sent(late, true));
+        }
+        assert!(sent(10, false) < 200_000, "{}", sent(10, false));
+    }
+
+    #[test]
+    fn lateness_is_made_up_for_once() {
+        let rate = BitRate::from_mbps(8);
+        let mut pacer = Pacer::default();
+        let sent = |pacer: &mut Pacer, now: Instant| {
+            let mut sent = 0;
+            while pacer.held_until(now).is_none() {
+                pacer.on_sent(MSS, now, Some(rate), MSS);
+                sent += MSS;
+            }
+            sent
+        };
+        let start = Instant::ZERO + Duration::from_secs(5);
+        sent(&mut pacer, start);
+        pacer.on_late(Duration::from_millis(20));
+        // 20 ms of 1000 octets each, and a burst.
+        let late = start + Duration::from_millis(21);
+        assert!((20 * MSS..=23 * MSS).contains(&sent(&mut pacer, late)));
+        assert_eq!(sent(&mut pacer, late + Duration::from_secs(1)), 3 * MSS, "a pause is not made up for");
     }
 
     #[test]

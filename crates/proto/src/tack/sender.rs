@@ -318,7 +318,7 @@ impl Sender {
     /// Does what is due at `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.paced_until.is_some_and(|at| at <= now) {
-            self.paced_until = None;
+            self.end_pacing(now);
         }
         self.congestion.handle_timeout(now);
         self.ask_for_limits(now);
@@ -336,6 +336,13 @@ impl Sender {
                 self.congestion.on_timeout(now, self.in_flight(), false);
                 self.after_timeout = true;
             }
+        }
+    }
+
+    /// Nothing waits for the pacer any more, which learns how much longer than asked for that was.
+    fn end_pacing(&mut self, now: Instant) {
+        if let (Some(until), Some(pacer)) = (self.paced_until.take(), &mut self.pacer) {
+            pacer.on_late(now.saturating_since(until));
         }
     }
 
@@ -370,6 +377,7 @@ impl Sender {
         if !self.streams.has_lost() && !self.streams.has_new() && !self.beside.has_datagrams() {
             if self.streams.unsent() == 0 {
                 self.rate.limit_by_application(self.in_flight());
+                self.pacer.iter_mut().for_each(Pacer::forget_lateness);
             }
             return None;
         }
@@ -386,7 +394,7 @@ impl Sender {
                 self.paced_until = Some(until);
                 return None;
             }
-            self.paced_until = None;
+            self.end_pacing(now);
         }
         if in_flight > 0
             && let Some(probe) = self.next_path_probe(now)

@@ -9,6 +9,7 @@ use tacit_proto::units::Duration;
 use super::*;
 use crate::session::HALF_OPEN;
 
+mod late;
 #[cfg(feature = "qlog")]
 mod qlog;
 mod reset;

@@ -365,7 +365,7 @@ impl Sender {
         }
         self.end_startup(round_over);
         // The rate may have risen: what waits for the pacer asks it again.
-        self.paced_until = None;
+        self.end_pacing(now);
     }
 
     /// One reduction per round trip, as RFC 9002 section 7.3.2 has it.
