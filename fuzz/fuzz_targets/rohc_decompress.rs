@@ -5,7 +5,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use tacit_rohc::{
-    Channel, ChannelConfig, CidSpace, Compressor, Config, Decompressor, DecompressorConfig, Layers,
+    Channel, ChannelConfig, CidSpace, Compressor, CompressorConfig, Decompressor, DecompressorConfig, Layers,
 };
 
 /// Headers that are parsed are written back as they were.
@@ -25,7 +25,7 @@ fuzz_target!(|data: &[u8]| {
     let config =
         DecompressorConfig { cids, feedback: true, verify_tcp_checksum, ..DecompressorConfig::default() };
     let mut decompressor = Decompressor::new(config);
-    let mut compressor = Compressor::new(Config { cids, ..Config::default() });
+    let mut compressor = Compressor::new(CompressorConfig { cids, ..CompressorConfig::default() });
     let mut channel = Channel::new(ChannelConfig {
         cids,
         decompressor: config,

@@ -13,7 +13,7 @@ mod tunnel;
 use std::collections::BTreeMap;
 
 use libfuzzer_sys::fuzz_target;
-use tacit_rohc::{CidSpace, Compressor, Config, Decompressor, DecompressorConfig};
+use tacit_rohc::{CidSpace, Compressor, CompressorConfig, Decompressor, DecompressorConfig};
 
 fn script(mut octets: &[u8]) -> (flow::Script, Vec<bool>) {
     let (mut script, mut losses) = (Vec::new(), Vec::new());
@@ -41,7 +41,7 @@ fuzz_target!(|data: &[u8]| {
     let (script, losses) = script(rest);
     let cids = if choice & 1 == 0 { CidSpace::Small { max: 15 } } else { CidSpace::Large { max: 200 } };
     let repeat = 1 + (choice >> 2 & 7);
-    let mut compressor = Compressor::new(Config { cids, repeat, refresh_ir_dyn: 40, ..Config::default() });
+    let mut compressor = Compressor::new(CompressorConfig { cids, repeat, refresh_ir_dyn: 40, ..CompressorConfig::default() });
     // Its checksums are arbitrary: in doubt, a repairing decompressor would refuse what has a wrong one.
     let mut decompressor =
         Decompressor::new(DecompressorConfig { cids, repair: false, ..DecompressorConfig::default() });

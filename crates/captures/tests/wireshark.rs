@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Command;
 
 use tacit_rohc::header::{Header, Ip, Options, flags};
-use tacit_rohc::{Channel, ChannelConfig, CidSpace, Config, DecompressorConfig};
+use tacit_rohc::{Channel, ChannelConfig, CidSpace, CompressorConfig, DecompressorConfig};
 
 /// A pure ACK, the `number`th of the flow from this port, over IPv4 or IPv6.
 fn ack(v6: bool, port: u16, number: u32) -> Vec<u8> {
@@ -90,7 +90,7 @@ fn send(heard: &mut Heard, ends: &mut [Channel; 2], from: usize, packet: &[u8]) 
 fn ends(cids: CidSpace, feedback: bool, frame_octets: usize) -> [Channel; 2] {
     let config = ChannelConfig {
         cids,
-        compressor: Config { refresh_ir_dyn: 12, replicate: true, ..Config::default() },
+        compressor: CompressorConfig { refresh_ir_dyn: 12, replicate: true, ..CompressorConfig::default() },
         decompressor: DecompressorConfig { feedback, ..DecompressorConfig::default() },
         frame_octets,
         reconstructed_octets: 4_096,

@@ -28,7 +28,7 @@ impl Compressor {
     fn new(py: Python<'_>, repeat: u8, cid: &str) -> PyResult<Self> {
         let Channel { cids, repeat } =
             Channel::parse(cid, repeat).map_err(|error| Failure::from(error).raised(py))?;
-        let config = rohc::Config { repeat, cids, ..rohc::Config::default() };
+        let config = rohc::CompressorConfig { repeat, cids, ..rohc::CompressorConfig::default() };
         Ok(Self(Mutex::new((rohc::Compressor::new(config), vec![0; LARGEST]))))
     }
 

@@ -9,10 +9,10 @@ use criterion::{
     BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main, measurement::WallTime,
 };
 use std::hint::black_box;
-use tacit_rohc::{Compressor, Config, Decompressor, DecompressorConfig};
+use tacit_rohc::{Compressor, CompressorConfig, Decompressor, DecompressorConfig};
 
 fn flow(group: &mut BenchmarkGroup<'_, WallTime>, packets: &[Vec<u8>], repeat: u8) {
-    let config = Config { repeat, ..Config::default() };
+    let config = CompressorConfig { repeat, ..CompressorConfig::default() };
     group.throughput(Throughput::Elements(packets.len() as u64));
     group.bench_function(format!("compress/repeat{repeat}"), |bencher| {
         let mut out = [0; 2048];
@@ -48,13 +48,13 @@ fn flow(group: &mut BenchmarkGroup<'_, WallTime>, packets: &[Vec<u8>], repeat: u
 /// The ratio to a copy, with the default repetition.
 fn ratio(name: &str, packets: &[Vec<u8>]) {
     let (mut out, mut back) = ([0; 2048], [0; 2048]);
-    let mut compressor = Compressor::new(Config::default());
+    let mut compressor = Compressor::new(CompressorConfig::default());
     let rohc: Vec<Vec<u8>> = packets
         .iter()
         .map(|packet| compressor.compress(packet, &mut out).map(|done| out[..done.len].to_vec()).unwrap())
         .collect();
     let compress = move || {
-        let mut compressor = Compressor::new(Config::default());
+        let mut compressor = Compressor::new(CompressorConfig::default());
         copies::timed(|| {
             for packet in packets {
                 let _ = black_box(compressor.compress(black_box(packet), &mut out));

@@ -3,10 +3,10 @@
 //! `cargo run -p tacit-rohc --example roundtrip`
 
 use tacit_rohc::header::{Header, Ip, Options, flags};
-use tacit_rohc::{Compressor, Config, Decompressor, DecompressorConfig};
+use tacit_rohc::{Compressor, CompressorConfig, Decompressor, DecompressorConfig};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let mut compressor = Compressor::new(Config::default());
+    let mut compressor = Compressor::new(CompressorConfig::default());
     let mut decompressor =
         Decompressor::new(DecompressorConfig { feedback: true, ..DecompressorConfig::default() });
     let (mut packet, mut rohc, mut back) = ([0; 100], [0; 200], [0; 1500]);

@@ -10,7 +10,7 @@ use crate::crc::{CRC8, crc32};
 use crate::feedback::{self, FeedbackKind};
 use crate::wire::Writer;
 use crate::{
-    CompressError, Compressor, Config, DecompressError, Decompressor, DecompressorConfig, Feedback,
+    CompressError, Compressor, CompressorConfig, DecompressError, Decompressor, DecompressorConfig, Feedback,
     FormatKind, split_feedback,
 };
 
@@ -21,7 +21,7 @@ pub struct ChannelConfig {
     /// The numbering of contexts of both directions; that of `compressor` and `decompressor` counts for nothing.
     pub cids: CidSpace,
     /// How packets are compressed.
-    pub compressor: Config,
+    pub compressor: CompressorConfig,
     /// How frames are decompressed; without `feedback` the channel is unidirectional.
     pub decompressor: DecompressorConfig,
     /// Octets of the longest IP packet, in either direction.
@@ -38,7 +38,7 @@ impl Default for ChannelConfig {
     fn default() -> Self {
         Self {
             cids: CidSpace::Small { max: 15 },
-            compressor: Config::default(),
+            compressor: CompressorConfig::default(),
             decompressor: DecompressorConfig { feedback: true, ..DecompressorConfig::default() },
             packet_octets: 65_535,
             frame_octets: usize::MAX,
@@ -189,7 +189,7 @@ impl Channel {
         };
         let plain = Plain { cid: (max > 0).then_some(max), packets: 0, is_known: false };
         Self {
-            compressor: Compressor::new(Config { cids: compressor_cids, ..config.compressor }),
+            compressor: Compressor::new(CompressorConfig { cids: compressor_cids, ..config.compressor }),
             decompressor: Decompressor::new(DecompressorConfig { cids: config.cids, ..config.decompressor }),
             plain,
             answers: [0; FEEDBACK_OCTETS],

@@ -8,6 +8,7 @@
 //! them in one exclusive-or, and sixteen octets on the sixteen before them, which move by one bit.
 
 /// A reflected CRC of at most eight bits: look-up tables for eight octets at a time.
+#[derive(Debug)]
 pub struct Crc {
     /// `tables[n][octet]`: the remainder of `octet` followed by `n` zero octets.
     tables: [[u8; 256]; 8],

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use crate::{CidSpace, Compressor, Config, Decompressor, DecompressorConfig};
+use crate::{CidSpace, Compressor, CompressorConfig, Decompressor, DecompressorConfig};
 
 #[path = "../tests/common/mod.rs"]
 mod common;
@@ -19,7 +19,7 @@ struct Both {
 }
 
 impl Both {
-    fn new(config: Config, other: DecompressorConfig) -> Self {
+    fn new(config: CompressorConfig, other: DecompressorConfig) -> Self {
         Self {
             compressors: [0, 1].map(|_| Compressor::new(config)),
             decompressors: [0, 1]
@@ -77,7 +77,7 @@ fn captures_come_out_equal() {
         for (repeat, cids, feedback) in
             [(1, SPACES[0], false), (2, SPACES[1], false), (2, SPACES[1], true), (4, SPACES[2], true)]
         {
-            let config = Config { repeat, cids, ..Config::default() };
+            let config = CompressorConfig { repeat, cids, ..CompressorConfig::default() };
             let mut both = Both::new(config, DecompressorConfig { feedback, ..Default::default() });
             for (at, packet) in packets.iter().enumerate() {
                 let Some(rohc) = both.compress(packet) else { continue };
@@ -118,7 +118,7 @@ proptest! {
         script in script(), v6: bool, space in 0usize..3, repeat in 1u8..9, feedback: bool, verify_tcp_checksum: bool,
         repair: bool, fate in prop::collection::vec(0u8..20, 160),
     ) {
-        let config = Config { repeat, cids: SPACES[space], refresh_ir_dyn: 50, ..Config::default() };
+        let config = CompressorConfig { repeat, cids: SPACES[space], refresh_ir_dyn: 50, ..CompressorConfig::default() };
         let other = DecompressorConfig { feedback, verify_tcp_checksum, repair, ..Default::default() };
         let mut both = Both::new(config, other);
         let mut late = None;

@@ -6,9 +6,9 @@
 //!
 //! ```
 //! use tacit_rohc::header::{Header, Ip, Options, flags};
-//! use tacit_rohc::{Compressor, Config, Decompressor, DecompressorConfig};
+//! use tacit_rohc::{Compressor, CompressorConfig, Decompressor, DecompressorConfig};
 //!
-//! let mut compressor = Compressor::new(Config::default());
+//! let mut compressor = Compressor::new(CompressorConfig::default());
 //! let mut decompressor = Decompressor::new(DecompressorConfig::default());
 //! let (mut packet, mut rohc, mut back) = ([0; 100], [0; 200], [0; 1500]);
 //! let mut shortest = usize::MAX;
@@ -36,7 +36,7 @@
 //!   ([`Layers`]): IP in IP, GRE, minimal encapsulation, AH, and IPv6 hop-by-hop options, destination options and routing.
 //!   A header that the profile or this crate cannot represent is an error with the reason.
 //! * All packet formats, both ways: IR, IR-DYN, co_common, rnd_1 to rnd_8, seq_1 to seq_8, and optionally IR-CR
-//!   ([`Config::replicate`]).
+//!   ([`CompressorConfig::replicate`]).
 //! * Sequential, byte-swapped, random and zero IP-ID; ECN; URG; option lists with SACK, timestamps and unknown kinds.
 //! * Small and large CIDs ([`CidSpace`]), and as many contexts. A new flow evicts the least recently used one that is not
 //!   pinned.
@@ -48,11 +48,11 @@
 //!
 //! # Features
 //!
-//! `hack` (default): the module `hack`, compressed ACKs inside link-layer ACKs, which needs the only dependency (MD5).
+//! `hack` (off by default): the module `hack`, compressed ACKs inside link-layer ACKs, which needs the only dependency (MD5).
 //!
 //! # Errors after losses
 //!
-//! Most headers carry a CRC of three bits. While fewer than [`Config::repeat`] consecutive packets are lost, no header is
+//! Most headers carry a CRC of three bits. While fewer than [`CompressorConfig::repeat`] consecutive packets are lost, no header is
 //! decoded wrongly. After longer losses one wrong header in eight would pass the CRC. So a packet that does not follow its
 //! predecessor also needs a correct TCP checksum, if those of its flow have been correct, and a packet that fails is decoded
 //! again under the assumption of a longer loss ([`DecompressorConfig::repair`]). A failure changes no state, and after
@@ -63,6 +63,7 @@
 // The tests compare with files.
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
+#![warn(missing_debug_implementations)]
 
 extern crate alloc;
 #[cfg(test)]
@@ -72,6 +73,7 @@ mod chains;
 mod channel;
 mod cid;
 mod compressor;
+#[doc(hidden)]
 pub mod crc;
 mod decompressor;
 #[cfg(test)]
@@ -83,14 +85,14 @@ pub mod hack;
 pub mod header;
 mod items;
 mod layers;
-pub mod lsb;
+mod lsb;
 mod quick;
 mod state;
 mod wire;
 
 pub use channel::{Channel, ChannelConfig, ReceiveError, SendError, Sent};
 pub use cid::CidSpace;
-pub use compressor::{CompressError, Compressed, Compressor, Config, FlowCounts, MAX_REPEAT};
+pub use compressor::{CompressError, Compressed, Compressor, CompressorConfig, FlowCounts, MAX_REPEAT};
 pub use decompressor::{
     ContextCounts, DecompressError, DecompressErrorKind, Decompressed, Decompressor, DecompressorConfig,
 };

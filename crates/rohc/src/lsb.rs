@@ -94,36 +94,10 @@ impl<const N: usize> Window<N> {
         self.len = (usize::from(self.len) + 1).min(width) as u8;
     }
 
-    /// Forgets all but `value`: the peer confirmed it.
-    #[inline]
-    pub fn confirm(&mut self, value: u32) {
-        self.values[0] = value;
-        self.len = 1;
-        self.next = 1 % N as u8;
-    }
-
     /// The values, in no particular order.
     #[inline]
     pub fn values(&self) -> &[u32] {
         &self.values[..usize::from(self.len)]
-    }
-
-    /// True when every reference in the window yields `value` (32-bit field) and there is one.
-    #[inline]
-    pub fn fits(&self, lsb: Lsb, value: u32) -> bool {
-        self.len > 0 && self.values().iter().all(|&reference| lsb.fits(reference, value))
-    }
-
-    /// True when every reference in the window yields `value` (16-bit field) and there is one.
-    #[inline]
-    pub fn fits16(&self, lsb: Lsb, value: u16) -> bool {
-        self.len > 0 && self.values().iter().all(|&reference| lsb.fits16(reference as u16, value))
-    }
-
-    /// True when the window holds `value` and nothing else: the peer certainly has it.
-    #[inline]
-    pub fn is_only(&self, value: u32) -> bool {
-        self.len > 0 && self.values().iter().all(|&reference| reference == value)
     }
 }
 
@@ -165,19 +139,13 @@ mod tests {
     }
 
     #[test]
-    fn a_window_is_as_strict_as_its_worst_reference() {
-        let lsb = Lsb::new(4, 3);
+    fn a_window_keeps_the_latest_values() {
         let mut window = Window::<4>::new();
-        assert!(!window.fits(lsb, 0), "an empty window knows nothing");
+        assert_eq!(window.values(), &[] as &[u32], "an empty window knows nothing");
         window.push(100, 2);
-        assert!(window.fits(lsb, 112) && !window.fits(lsb, 113));
         window.push(110, 2);
-        assert!(window.fits(lsb, 112) && !window.fits(lsb, 113));
-        window.push(110, 2);
-        assert!(window.fits(lsb, 113), "100 has left");
-        assert!(window.is_only(110));
-        window.push(111, 4);
-        window.confirm(111);
-        assert_eq!(window.values(), &[111]);
+        assert_eq!(window.values(), &[100, 110]);
+        window.push(111, 2);
+        assert_eq!(window.values(), &[111, 110], "100 has left");
     }
 }

@@ -17,8 +17,7 @@ use std::time::Duration;
 use tacit_tack::{Config, Endpoint, Identity, IdentityError, PublicKey};
 use tokio::task::spawn_blocking;
 
-const USAGE: &str =
-    "usage: file key KEY_FILE | file send ADDRESS CLIENT_KEY FILE | file receive ADDRESS SERVER_KEY KEY_FILE FILE";
+const USAGE: &str = "usage: file key KEY_FILE | file send ADDRESS CLIENT_KEY FILE | file receive ADDRESS SERVER_KEY KEY_FILE FILE";
 
 /// Bytes that are read or written at once.
 const PIECE: usize = 256 << 10;
@@ -80,7 +79,10 @@ async fn send(address: SocketAddr, client: PublicKey, path: &Path) -> Result<(),
     send.finish()?;
     send.finished().await?;
     let stats = connection.stats();
-    println!("sent {} bytes; {} ACKs for {} packets", stats.bytes_sent, stats.acks_received, stats.packets_sent);
+    println!(
+        "sent {} bytes; {} ACKs for {} packets",
+        stats.bytes_sent, stats.acks_received, stats.packets_sent
+    );
     endpoint.close(0, "done");
     endpoint.wait_idle().await;
     Ok(())

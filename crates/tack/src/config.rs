@@ -19,7 +19,7 @@ const MAX_TIME: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 /// Shortest timeout and probe interval: shorter ones keep a processor busy and detect nothing.
 const MIN_TIME: Duration = Duration::from_millis(1);
 
-/// Windows of a connection: below the first no full-sized packet fits, beyond the second (1 TiB) nothing limits.
+/// Windows: below the first no full-sized packet fits, beyond the second (1 TiB) nothing limits.
 const WINDOWS: std::ops::RangeInclusive<u64> = 4096..=1 << 40;
 
 /// The algorithm that decides how fast an endpoint sends.
@@ -173,7 +173,7 @@ impl Config {
     ///
     /// Default: 256 KiB.
     pub fn min_stream_window(&mut self, bytes: u64) -> &mut Self {
-        self.transport.min_stream_buffer = Bytes(bytes.min(*WINDOWS.end()));
+        self.transport.min_stream_buffer = window(bytes);
         self
     }
 

@@ -10,7 +10,9 @@ use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
 
 use serde::Serialize;
-use tacit_rohc::{CidSpace, CompressError, Compressor, Config, Decompressor, DecompressorConfig, MAX_REPEAT};
+use tacit_rohc::{
+    CidSpace, CompressError, Compressor, CompressorConfig, Decompressor, DecompressorConfig, MAX_REPEAT,
+};
 use tacit_sim::capture::AtomicFile;
 
 use super::RohcError;
@@ -37,7 +39,7 @@ pub struct Channel {
 impl Default for Channel {
     /// Small CIDs, every change twice: the codec's own choice.
     fn default() -> Self {
-        let Config { cids, repeat, .. } = Config::default();
+        let CompressorConfig { cids, repeat, .. } = CompressorConfig::default();
         Self { cids, repeat }
     }
 }
@@ -66,7 +68,13 @@ impl Channel {
     pub(super) fn compressor(self) -> Compressor {
         // No refreshes: of a file nothing is lost.
         let Self { cids, repeat } = self;
-        Compressor::new(Config { cids, repeat, refresh_ir: 0, refresh_ir_dyn: 0, ..Config::default() })
+        Compressor::new(CompressorConfig {
+            cids,
+            repeat,
+            refresh_ir: 0,
+            refresh_ir_dyn: 0,
+            ..CompressorConfig::default()
+        })
     }
 
     pub(super) fn decompressor(self) -> Decompressor {

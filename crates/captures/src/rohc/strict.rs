@@ -1,6 +1,6 @@
 //! Both ends of the strict codec, side by side.
 
-use tacit_rohc::{Compressor, Config, Decompressor, DecompressorConfig, FormatKind};
+use tacit_rohc::{Compressor, CompressorConfig, Decompressor, DecompressorConfig, FormatKind};
 
 use super::packets::Chunk;
 use super::stats::{Counts, Pair};
@@ -9,8 +9,8 @@ use super::stats::{Counts, Pair};
 pub(super) const GROWTH: usize = 65;
 
 /// What headers cost by themselves: no refreshes. The other fields are those of the default.
-fn config() -> Config {
-    Config { refresh_ir: 0, refresh_ir_dyn: 0, ..Config::default() }
+fn config() -> CompressorConfig {
+    CompressorConfig { refresh_ir: 0, refresh_ir_dyn: 0, ..CompressorConfig::default() }
 }
 
 /// A packet as it was compressed.

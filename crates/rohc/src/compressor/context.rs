@@ -8,7 +8,7 @@ use crate::chains::{
     write_static_chain,
 };
 use crate::cid::Cid;
-use crate::compressor::Config;
+use crate::compressor::CompressorConfig;
 use crate::compressor::history::{History, MAX_REPEAT};
 use crate::compressor::options::{Table, TimestampForms, Unlistable};
 use crate::compressor::replicate::Place;
@@ -100,7 +100,7 @@ impl Plan {
 }
 
 impl Context {
-    pub(crate) fn new(msn: u16, config: &Config) -> Self {
+    pub(crate) fn new(msn: u16, config: &CompressorConfig) -> Self {
         Self {
             history: History::EMPTY,
             table: Table::EMPTY,
@@ -138,7 +138,7 @@ impl Context {
     }
 
     /// The dynamic part must be sent again, and the static part too if `is_static`.
-    pub(crate) fn restart(&mut self, is_static: bool, config: &Config) {
+    pub(crate) fn restart(&mut self, is_static: bool, config: &CompressorConfig) {
         self.history.clear();
         self.leave_quick();
         self.table.doubt();
@@ -206,7 +206,7 @@ impl Context {
         options: &[u8],
         packet: &[u8],
         place: Place,
-        config: &Config,
+        config: &CompressorConfig,
         writer: &mut Writer<'_>,
     ) -> Result<FormatKind, Fault> {
         self.leave_quick();
@@ -282,7 +282,7 @@ impl Context {
 
     /// Notes what the layers of a packet have become; true when an outer header's DSCP or ECN has changed.
     #[cold]
-    fn learn_layers(&mut self, layers: &mut Layers, config: &Config) -> bool {
+    fn learn_layers(&mut self, layers: &mut Layers, config: &CompressorConfig) -> bool {
         let Some(tunnel) = &mut self.tunnel else {
             self.tunnel = Some(Box::new(Tunnel::new(layers)));
             return false;
@@ -297,7 +297,7 @@ impl Context {
     /// Adapts IP-ID behaviour, stride and use of ECN to the flow. `marked` means that ECN or DSCP of an outer header have
     /// changed, which the irregular chain says while ECN is in use.
     #[inline]
-    fn learn(&mut self, header: &Header, marked: bool, config: &Config) {
+    fn learn(&mut self, header: &Header, marked: bool, config: &CompressorConfig) {
         let fresh = self.history.entries().is_empty();
         match header.ip {
             Ip::V4 { id, .. } => self.learn_ip_id(id, fresh),
@@ -384,7 +384,7 @@ impl Context {
 
     /// Sends the context or its dynamic part again when it has been long and the peer is silent.
     #[inline]
-    fn refresh_if_due(&mut self, now_ms: u64, config: &Config) {
+    fn refresh_if_due(&mut self, now_ms: u64, config: &CompressorConfig) {
         if self.has_feedback {
             return;
         }
@@ -400,7 +400,7 @@ impl Context {
     }
 
     /// Packets for which no refresh is due, and the time from which on one is.
-    pub(super) fn quiet_for(&self, config: &Config) -> (u32, u64) {
+    pub(super) fn quiet_for(&self, config: &CompressorConfig) -> (u32, u64) {
         if self.has_feedback {
             return (u32::MAX, u64::MAX);
         }

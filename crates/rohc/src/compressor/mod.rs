@@ -29,7 +29,7 @@ use replicate::{Base, Place};
 
 /// How a [`Compressor`] behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Config {
+pub struct CompressorConfig {
     /// The numbering of contexts; both ends of a channel must agree. Also bounds their number.
     pub cids: CidSpace,
     /// In how many packets each change is said, 1 to [`MAX_REPEAT`] (the optimistic approach, RFC 6846 section
@@ -40,10 +40,10 @@ pub struct Config {
     /// Packets of a flow after which the dynamic part of its context is sent again, 0 for never. Stops with the first
     /// feedback.
     pub refresh_ir_dyn: u32,
-    /// As [`Config::refresh_ir`], with the first packet so long after the last time; zero for never. Needs
+    /// As [`CompressorConfig::refresh_ir`], with the first packet so long after the last time; zero for never. Needs
     /// [`Compressor::set_time`].
     pub refresh_ir_after: Duration,
-    /// As [`Config::refresh_ir_dyn`], with the first packet so long after the last time; zero for never. Needs
+    /// As [`CompressorConfig::refresh_ir_dyn`], with the first packet so long after the last time; zero for never. Needs
     /// [`Compressor::set_time`].
     pub refresh_ir_dyn_after: Duration,
     /// Start a flow from the context of another between the same addresses (IR-CR, RFC 6846 section 7.2), once feedback
@@ -54,7 +54,7 @@ pub struct Config {
     pub seed: u64,
 }
 
-impl Default for Config {
+impl Default for CompressorConfig {
     /// Sixteen small CIDs, every change twice; while there is no feedback all of a context after 2048 packets or 10
     /// seconds and its dynamic part after 256 packets or 2 seconds. Refreshes cost some 0.16 octets per packet.
     ///
@@ -75,7 +75,7 @@ impl Default for Config {
     }
 }
 
-impl Config {
+impl CompressorConfig {
     /// As often as [`Compressor::new`] allowed.
     #[inline]
     pub(crate) const fn repetitions(&self) -> u8 {
@@ -181,7 +181,7 @@ pub struct FlowCounts {
 /// Turns IP packets with TCP inside into ROHC packets of profile 0x0006.
 #[derive(Clone, Debug)]
 pub struct Compressor {
-    config: Config,
+    config: CompressorConfig,
     /// By CID.
     slots: Vec<Slot>,
     flows: Flows,
@@ -200,14 +200,14 @@ const BASE_CANDIDATES: usize = 32;
 
 impl Compressor {
     /// A compressor without contexts. Memory for a context is taken with the first packet of its flow.
-    pub fn new(config: Config) -> Self {
+    pub fn new(config: CompressorConfig) -> Self {
         let flows = Flows::new(config.cids.max(), config.seed);
         // Clamped once, not for each packet.
-        let config = Config { repeat: config.repeat.clamp(1, MAX_REPEAT), ..config };
+        let config = CompressorConfig { repeat: config.repeat.clamp(1, MAX_REPEAT), ..config };
         Self { config, slots: Vec::new(), flows, now_ms: 0, no_new_flows: 0, layers: None }
     }
 
-    /// Says what time it is, counted from any moment: what refreshes by time ([`Config::refresh_ir_after`]) go by. Who
+    /// Says what time it is, counted from any moment: what refreshes by time ([`CompressorConfig::refresh_ir_after`]) go by. Who
     /// never says it has refreshes by packets only. A time before the last one said is taken for that one.
     pub fn set_time(&mut self, now: Duration) {
         self.now_ms = self.now_ms.max(u64::try_from(now.as_millis()).unwrap_or(u64::MAX));

@@ -1,6 +1,6 @@
 //! The quick path of the compressor: the next pure ACK of a flow that is under way.
 
-use super::Config;
+use super::CompressorConfig;
 use super::context::{Context, IP_ID_SMALL};
 use crate::chains::behavior;
 use crate::cid::Cid;
@@ -54,7 +54,7 @@ impl Context {
         packet: &[u8],
         cid: Cid,
         now_ms: u64,
-        config: &Config,
+        config: &CompressorConfig,
         out: &mut [u8],
     ) -> Option<(usize, FormatKind, usize)> {
         if self.quiet_packets == 0 || now_ms >= self.quiet_until_ms {
@@ -73,7 +73,7 @@ impl Context {
         &mut self,
         packet: &[u8],
         cid: Cid,
-        config: &Config,
+        config: &CompressorConfig,
         out: &mut [u8],
     ) -> Option<(usize, FormatKind, usize)> {
         let tcp = LEN - 32;
@@ -267,7 +267,7 @@ fn write(room: &mut [u8; ROOM], cid: Cid, head: Bits, times: Bits) -> Option<usi
 impl Context {
     /// After a packet of the general path: lets the quick one go on from it, if nothing but the numbers of an
     /// acknowledgment can differ between the references that the peer may hold.
-    pub(super) fn prepare_quick(&mut self, header: &[u8], has_payload: bool, config: &Config) {
+    pub(super) fn prepare_quick(&mut self, header: &[u8], has_payload: bool, config: &CompressorConfig) {
         self.leave_quick();
         let sequential = header.first() == Some(&0x45) && self.behavior == behavior::SEQUENTIAL;
         let is_v6 = header.first().is_some_and(|first| first >> 4 == 6);

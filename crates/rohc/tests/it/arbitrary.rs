@@ -2,12 +2,12 @@
 
 use crate::{flow, scripts};
 use proptest::prelude::*;
-use tacit_rohc::{CidSpace, CompressError, Compressor, Config, Decompressor, DecompressorConfig};
+use tacit_rohc::{CidSpace, CompressError, Compressor, CompressorConfig, Decompressor, DecompressorConfig};
 
 /// Compresses all packets and decompresses those that `arrives` lets through; each must return as it was.
 fn check(
     packets: &[Vec<u8>],
-    config: Config,
+    config: CompressorConfig,
     mut arrives: impl FnMut(usize) -> bool,
 ) -> Result<(), TestCaseError> {
     let mut compressor = Compressor::new(config);
@@ -42,7 +42,7 @@ proptest! {
     fn every_packet_returns(script in scripts::scripts(120), v6: bool, repeat in 1u8..=8, large: bool, seed: u64) {
         let cids = if large { CidSpace::Large { max: 200 } } else { CidSpace::Small { max: 15 } };
         let packets = flow::packets(&script, v6);
-        check(&packets, Config { cids, repeat, seed, refresh_ir: 50, refresh_ir_dyn: 20, ..Config::default() }, |_| true)?;
+        check(&packets, CompressorConfig { cids, repeat, seed, refresh_ir: 50, refresh_ir_dyn: 20, ..CompressorConfig::default() }, |_| true)?;
     }
 
     /// The promise of the optimistic approach: fewer losses in a row than repetitions harm nobody else.
@@ -52,7 +52,7 @@ proptest! {
     ) {
         let packets = flow::packets(&script, v6);
         let mut lost = 0;
-        check(&packets, Config { repeat, ..Config::default() }, |at| {
+        check(&packets, CompressorConfig { repeat, ..CompressorConfig::default() }, |at| {
             lost = if pattern[at % pattern.len()] && lost + 1 < repeat { lost + 1 } else { 0 };
             lost == 0
         })?;
@@ -65,6 +65,6 @@ proptest! {
         for (four, six) in flow::packets(&script, false).into_iter().zip(flow::packets(&script, true)) {
             packets.extend([four.clone(), four, six]);
         }
-        check(&packets, Config { cids: CidSpace::Small { max: 0 }, repeat, ..Config::default() }, |_| true)?;
+        check(&packets, CompressorConfig { cids: CidSpace::Small { max: 0 }, repeat, ..CompressorConfig::default() }, |_| true)?;
     }
 }

@@ -1,7 +1,7 @@
 //! Bursts of loss longer than any repetition: what else is lost, with and without feedback.
 
 use crate::common;
-use tacit_rohc::{Compressor, Config, Decompressor, DecompressorConfig, FormatKind};
+use tacit_rohc::{Compressor, CompressorConfig, Decompressor, DecompressorConfig, FormatKind};
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Outcome {
@@ -17,7 +17,7 @@ struct Outcome {
 
 /// Loses `burst` packets in a row in every 300. Feedback takes as long as `delay` packets.
 fn run(packets: &[Vec<u8>], burst: usize, feedback: Option<usize>, repair: bool) -> Outcome {
-    let mut compressor = Compressor::new(Config::default());
+    let mut compressor = Compressor::new(CompressorConfig::default());
     let mut decompressor = Decompressor::new(DecompressorConfig {
         feedback: feedback.is_some(),
         repair,
@@ -78,7 +78,7 @@ fn bursts_cost_little_more_than_what_was_lost() {
             for (what, feedback, worst, mean) in [
                 ("O-mode", Some(0), 16, 3),
                 ("O-mode, answers 8 packets late", Some(8), 24, 6),
-                ("U-mode", None, Config::default().refresh_ir_dyn, 60),
+                ("U-mode", None, CompressorConfig::default().refresh_ir_dyn, 60),
             ] {
                 let outcome = run(&packets, burst, feedback, true);
                 println!("{name}, bursts of {burst}, {what}: {outcome:?}");
@@ -97,7 +97,7 @@ fn bursts_cost_little_more_than_what_was_lost() {
 #[test]
 fn a_context_counts_what_it_did() {
     let packets = common::synthetic(3000, false);
-    let mut compressor = Compressor::new(Config::default());
+    let mut compressor = Compressor::new(CompressorConfig::default());
     let mut decompressor = Decompressor::new(DecompressorConfig::default());
     let (mut rohc, mut out) = (vec![0; 2000], vec![0; 2000]);
     let (mut good, mut refused, mut octets, mut begun) = (0, 0, [0, 0], 0);
@@ -121,7 +121,7 @@ fn a_context_counts_what_it_did() {
     assert!(counts.repaired >= 5, "{counts:?}");
     assert_eq!(decompressor.counts(1), None);
     // Another flow with this CID begins anew.
-    let mut other = Compressor::new(Config::default());
+    let mut other = Compressor::new(CompressorConfig::default());
     let made = other.compress(&common::synthetic(1, true)[0], &mut rohc).unwrap();
     decompressor.decompress(&rohc[..made.len], &mut out).unwrap();
     assert_eq!(decompressor.counts(0).unwrap().packets, 1);

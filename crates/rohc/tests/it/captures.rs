@@ -2,7 +2,7 @@
 
 use crate::common;
 use std::collections::BTreeMap;
-use tacit_rohc::{CidSpace, Compressor, Config, Decompressor, DecompressorConfig};
+use tacit_rohc::{CidSpace, Compressor, CompressorConfig, Decompressor, DecompressorConfig};
 
 struct Outcome {
     octets_per_packet: f64,
@@ -10,7 +10,7 @@ struct Outcome {
 }
 
 /// Round trip of all packets; the headers' octets only.
-fn round_trip(name: &str, packets: &[Vec<u8>], config: Config) -> Outcome {
+fn round_trip(name: &str, packets: &[Vec<u8>], config: CompressorConfig) -> Outcome {
     let mut compressor = Compressor::new(config);
     let mut decompressor = Decompressor::new(DecompressorConfig { cids: config.cids, ..Default::default() });
     let (mut rohc, mut back) = (vec![0; 70_000], vec![0; 70_000]);
@@ -44,10 +44,10 @@ const CEILINGS: [(&str, f64); 5] = [
 fn captures_stay_below_their_ceilings() {
     for (name, ceiling) in CEILINGS {
         let Some(packets) = common::capture(name) else { continue };
-        let config = Config { refresh_ir: 0, refresh_ir_dyn: 0, ..Config::default() };
+        let config = CompressorConfig { refresh_ir: 0, refresh_ir_dyn: 0, ..CompressorConfig::default() };
         let bare = round_trip(name, &packets, config).octets_per_packet;
         assert!(bare <= ceiling, "{name}: {bare}");
-        let refreshed = round_trip(name, &packets, Config::default()).octets_per_packet;
+        let refreshed = round_trip(name, &packets, CompressorConfig::default()).octets_per_packet;
         assert!(refreshed - bare <= 0.17, "{name}: {refreshed} with refreshes, {bare} without");
     }
 }
@@ -57,11 +57,16 @@ fn every_capture_returns_bit_for_bit() {
     for name in common::ACKS.iter().chain(&common::BIDIR) {
         let Some(packets) = common::capture(name) else { continue };
         for repeat in [1, 2, 3, 4, 8] {
-            let outcome = round_trip(name, &packets, Config { repeat, ..Config::default() });
+            let outcome =
+                round_trip(name, &packets, CompressorConfig { repeat, ..CompressorConfig::default() });
             println!("{name} repeat {repeat}: {:.3} {:?}", outcome.octets_per_packet, outcome.formats);
         }
         let cids = CidSpace::Large { max: 300 };
-        round_trip(name, &packets, Config { cids, refresh_ir: 400, refresh_ir_dyn: 70, ..Config::default() });
+        round_trip(
+            name,
+            &packets,
+            CompressorConfig { cids, refresh_ir: 400, refresh_ir_dyn: 70, ..CompressorConfig::default() },
+        );
     }
 }
 
@@ -69,7 +74,7 @@ fn every_capture_returns_bit_for_bit() {
 #[test]
 fn feedback_saves_repetitions_on_a_flow_with_losses() {
     let Some(packets) = common::capture("veth_loss1_v4") else { return };
-    let mut compressor = Compressor::new(Config::default());
+    let mut compressor = Compressor::new(CompressorConfig::default());
     let mut decompressor = Decompressor::new(DecompressorConfig { feedback: true, ..Default::default() });
     let (mut rohc, mut back) = ([0; 200], [0; 200]);
     let (mut there, mut answers) = (0, 0);

@@ -3,7 +3,7 @@
 use crate::common;
 use core::time::Duration;
 
-use tacit_rohc::{CidSpace, Compressor, Config, Decompressor, DecompressorConfig, FormatKind};
+use tacit_rohc::{CidSpace, Compressor, CompressorConfig, Decompressor, DecompressorConfig, FormatKind};
 
 /// A small deterministic source of chance.
 struct Chance(u64);
@@ -38,7 +38,7 @@ struct Outcome {
     octets: usize,
 }
 
-fn run(packets: &[Vec<u8>], config: Config, channel: Channel) -> Outcome {
+fn run(packets: &[Vec<u8>], config: CompressorConfig, channel: Channel) -> Outcome {
     let mut compressor = Compressor::new(config);
     let mut decompressor = Decompressor::new(DecompressorConfig {
         cids: config.cids,
@@ -104,7 +104,7 @@ fn feedback_repairs_long_losses_quickly() {
         for v6 in [false, true] {
             let packets = common::synthetic(20_000, v6);
             let channel = Channel { loss: 1, burst, feedback: true, ..CLEAN };
-            let outcome = run(&packets, Config::default(), channel);
+            let outcome = run(&packets, CompressorConfig::default(), channel);
             println!("burst {burst} v6 {v6}: {outcome:?}");
             assert!(outcome.longest_gap <= 64, "burst {burst}: {outcome:?}");
             assert!(outcome.right * 100 >= outcome.arrived * 60, "burst {burst}: {outcome:?}");
@@ -116,7 +116,7 @@ fn feedback_repairs_long_losses_quickly() {
 fn refreshes_repair_where_there_is_no_feedback() {
     for burst in [12, 40] {
         let packets = common::synthetic(20_000, false);
-        let config = Config { refresh_ir: 200, refresh_ir_dyn: 50, ..Config::default() };
+        let config = CompressorConfig { refresh_ir: 200, refresh_ir_dyn: 50, ..CompressorConfig::default() };
         let outcome = run(&packets, config, Channel { loss: 1, burst, ..CLEAN });
         println!("burst {burst}: {outcome:?}");
         assert!(outcome.longest_gap <= 200, "burst {burst}: {outcome:?}");
@@ -126,7 +126,7 @@ fn refreshes_repair_where_there_is_no_feedback() {
 #[test]
 fn refreshes_come_by_time_too() {
     let packets = common::synthetic(400, false);
-    let mut compressor = Compressor::new(Config::default());
+    let mut compressor = Compressor::new(CompressorConfig::default());
     let mut rohc = [0; 200];
     // A packet a second, but for the first that repeat what begins a flow.
     let mut formats = Vec::new();
@@ -151,7 +151,7 @@ fn duplicates_and_swaps_harm_no_packet_in_order() {
     for (duplicate, swap) in [(10, 0), (0, 10), (10, 10), (50, 50)] {
         for v6 in [false, true] {
             let packets = common::synthetic(20_000, v6);
-            let outcome = run(&packets, Config::default(), Channel { duplicate, swap, ..CLEAN });
+            let outcome = run(&packets, CompressorConfig::default(), Channel { duplicate, swap, ..CLEAN });
             println!("duplicate {duplicate} swap {swap} v6 {v6}: {outcome:?}");
             assert!(outcome.longest_gap <= 6, "{outcome:?}");
         }
@@ -161,7 +161,8 @@ fn duplicates_and_swaps_harm_no_packet_in_order() {
 #[test]
 fn acknowledgments_shorten_the_start() {
     let packets = common::synthetic(50, false);
-    let config = Config { repeat: 8, cids: CidSpace::Large { max: 500 }, ..Config::default() };
+    let config =
+        CompressorConfig { repeat: 8, cids: CidSpace::Large { max: 500 }, ..CompressorConfig::default() };
     let without = run(&packets, config, CLEAN);
     let with = run(&packets, config, Channel { feedback: true, ..CLEAN });
     assert!(with.octets + 200 < without.octets, "{with:?} {without:?}");
@@ -174,7 +175,8 @@ fn captures_survive_losses_with_feedback() {
         for repeat in [1, 2, 4] {
             for burst in [1, 3, 12, 40] {
                 let channel = Channel { loss: 1, burst, feedback: true, ..CLEAN };
-                let outcome = run(&packets, Config { repeat, ..Config::default() }, channel);
+                let outcome =
+                    run(&packets, CompressorConfig { repeat, ..CompressorConfig::default() }, channel);
                 println!("{name} repeat {repeat} burst {burst}: {outcome:?}");
                 assert!(outcome.longest_gap <= 64, "{name} repeat {repeat} burst {burst}: {outcome:?}");
             }
@@ -190,9 +192,9 @@ fn the_tcp_checksum_stops_what_a_weak_check_lets_pass() {
     let (mut weak, mut strong, mut repaired) = (0, 0, 0);
     for v6 in [false, true] {
         let packets = common::synthetic(20_000, v6);
-        weak += run(&packets, Config::default(), bare).wrong;
-        strong += run(&packets, Config::default(), Channel { verify: true, ..bare }).wrong;
-        repaired += run(&packets, Config::default(), rough).wrong;
+        weak += run(&packets, CompressorConfig::default(), bare).wrong;
+        strong += run(&packets, CompressorConfig::default(), Channel { verify: true, ..bare }).wrong;
+        repaired += run(&packets, CompressorConfig::default(), rough).wrong;
     }
     println!(
         "wrong: {weak} without, {strong} with the TCP checksum, {repaired} where it is asked only when in doubt"
@@ -205,7 +207,7 @@ fn the_tcp_checksum_stops_what_a_weak_check_lets_pass() {
 fn replays_harm_no_original() {
     for v6 in [false, true] {
         let packets = common::synthetic(20_000, v6);
-        let mut compressor = Compressor::new(Config::default());
+        let mut compressor = Compressor::new(CompressorConfig::default());
         let mut decompressor = Decompressor::new(DecompressorConfig {
             verify_tcp_checksum: true,
             ..DecompressorConfig::default()

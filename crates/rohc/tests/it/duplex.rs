@@ -3,8 +3,8 @@
 use crate::headers::{emit, pure_ack};
 use tacit_rohc::header::{Header, Ip};
 use tacit_rohc::{
-    Channel, ChannelConfig, CidSpace, CompressError, Compressor, Config, DecompressErrorKind, Decompressor,
-    DecompressorConfig, FeedbackKind, FormatKind, ReceiveError, SendError, split_feedback,
+    Channel, ChannelConfig, CidSpace, CompressError, Compressor, CompressorConfig, DecompressErrorKind,
+    Decompressor, DecompressorConfig, FeedbackKind, FormatKind, ReceiveError, SendError, split_feedback,
 };
 
 fn tcp(port: u16, number: u32, payload: usize) -> Vec<u8> {
@@ -220,7 +220,7 @@ fn a_repair_that_is_asked_for_comes() {
 #[test]
 fn contexts_are_kept_removed_begun_anew_and_counted() {
     let cids = CidSpace::Small { max: 1 };
-    let mut compressor = Compressor::new(Config { cids, ..Config::default() });
+    let mut compressor = Compressor::new(CompressorConfig { cids, ..CompressorConfig::default() });
     let mut decompressor = Decompressor::new(DecompressorConfig { cids, ..Default::default() });
     let mut send = |compressor: &mut Compressor, port, number| -> Result<_, CompressError> {
         let (mut rohc, mut out) = ([0; 300], [0; 300]);
@@ -261,7 +261,7 @@ fn contexts_are_kept_removed_begun_anew_and_counted() {
 fn a_cid_goes_from_one_profile_to_the_other() {
     let feedback = DecompressorConfig { feedback: true, ..Default::default() };
     let mut decompressor = Decompressor::new(feedback);
-    let mut compressor = Compressor::new(Config::default());
+    let mut compressor = Compressor::new(CompressorConfig::default());
     let (mut rohc, mut out) = ([0; 300], [0; 300]);
     let made = compressor.compress(&tcp(1, 1, 0), &mut rohc).unwrap();
     decompressor.decompress(&rohc[..made.len], &mut out).unwrap();

@@ -3,7 +3,8 @@
 use crate::{flow, scripts, tunnel};
 use proptest::prelude::*;
 use tacit_rohc::{
-    CidSpace, Compressor, Config, DecompressErrorKind, Decompressor, DecompressorConfig, split_feedback,
+    CidSpace, Compressor, CompressorConfig, DecompressErrorKind, Decompressor, DecompressorConfig,
+    split_feedback,
 };
 
 /// A decompressor that never takes a context for damaged, so that only the contexts themselves are tested.
@@ -16,7 +17,7 @@ fn patient(cids: CidSpace) -> Decompressor {
     })
 }
 
-fn compressed(packets: &[Vec<u8>], config: Config) -> Vec<(Vec<u8>, Vec<u8>)> {
+fn compressed(packets: &[Vec<u8>], config: CompressorConfig) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut compressor = Compressor::new(config);
     let mut out = [0; 2000];
     packets
@@ -61,7 +62,7 @@ proptest! {
     ) {
         let cids = if large { CidSpace::Large { max: 20 } } else { CidSpace::Small { max: 3 } };
         let mut decompressor = Decompressor::new(DecompressorConfig { cids, feedback: true, ..Default::default() });
-        let mut compressor = Compressor::new(Config { cids, ..Config::default() });
+        let mut compressor = Compressor::new(CompressorConfig { cids, ..CompressorConfig::default() });
         let mut out = vec![0; room];
         for packet in &packets {
             if let Ok(done) = decompressor.decompress(packet, &mut out) {
@@ -77,7 +78,7 @@ proptest! {
     /// A damaged copy before each packet: whatever is refused for its check leaves the context as it was.
     #[test]
     fn what_fails_changes_nothing(script in scripts::scripts(60), v6: bool, choice: u32, hows in prop::collection::vec(any::<u32>(), 60)) {
-        let config = Config::default();
+        let config = CompressorConfig::default();
         let pairs = compressed(&packets(&script, v6, choice), config);
         let mut decompressor = patient(config.cids);
         let mut out = [0; 2000];
@@ -98,8 +99,8 @@ proptest! {
     /// Too little room is an error, never a cut packet, and the next try succeeds.
     #[test]
     fn short_output_is_refused(script in scripts::scripts(40), v6: bool, choice: u32, rooms in prop::collection::vec(0usize..1500, 40)) {
-        let mut compressor = Compressor::new(Config::default());
-        let mut decompressor = patient(Config::default().cids);
+        let mut compressor = Compressor::new(CompressorConfig::default());
+        let mut decompressor = patient(CompressorConfig::default().cids);
         let (mut rohc, mut out) = ([0; 2000], [0; 2000]);
         for (packet, room) in packets(&script, v6, choice).iter().zip(rooms) {
             let len = match compressor.compress(packet, &mut rohc[..room]) {

@@ -1,9 +1,9 @@
-//! What [`Config::repeat`] promises, with feedback that comes late or not at all.
+//! What [`CompressorConfig::repeat`] promises, with feedback that comes late or not at all.
 
 use crate::flow;
 use std::collections::VecDeque;
 
-use tacit_rohc::{CidSpace, Compressor, Config, Decompressor, DecompressorConfig};
+use tacit_rohc::{CidSpace, Compressor, CompressorConfig, Decompressor, DecompressorConfig};
 
 /// Packets of each flow.
 const LENGTH: usize = 60;
@@ -57,14 +57,14 @@ fn run(seed: u64) -> Result<(), String> {
     let cids = CidSpace::Small { max: draws.below(3) as u8 };
     let refresh_ir_dyn = [0, 20][draws.below(2) as usize];
     let replicate = draws.below(2) == 0;
-    let mut compressor = Compressor::new(Config {
+    let mut compressor = Compressor::new(CompressorConfig {
         cids,
         repeat,
         replicate,
         refresh_ir: 0,
         refresh_ir_dyn,
         seed,
-        ..Config::default()
+        ..CompressorConfig::default()
     });
     let feedback = draws.below(2) == 0;
     let mut decompressor =

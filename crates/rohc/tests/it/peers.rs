@@ -5,8 +5,8 @@ use crate::headers::{self, TIMESTAMPS, packet, pure_ack};
 use tacit_rohc::crc::CRC3;
 use tacit_rohc::header::{Header, Options, flags};
 use tacit_rohc::{
-    CidSpace, CompressError, Compressor, Config, DecompressErrorKind, Decompressor, DecompressorConfig,
-    FeedbackKind, FormatKind,
+    CidSpace, CompressError, Compressor, CompressorConfig, DecompressErrorKind, Decompressor,
+    DecompressorConfig, FeedbackKind, FormatKind,
 };
 
 /// The next pure ACK of a Linux receiver, with a right checksum.
@@ -26,7 +26,7 @@ impl Pair {
     fn new(options: Options, feedback: bool, verify_tcp_checksum: bool) -> Self {
         let config = DecompressorConfig { feedback, verify_tcp_checksum, ..Default::default() };
         let mut pair = Self {
-            compressor: Compressor::new(Config::default()),
+            compressor: Compressor::new(CompressorConfig::default()),
             decompressor: Decompressor::new(config),
             header: Header { options, ..pure_ack() },
         };
@@ -55,7 +55,7 @@ impl Pair {
 #[test]
 fn padding_behind_an_eol_is_said_or_refused() {
     let (mut compressor, mut decompressor) =
-        (Compressor::new(Config::default()), Decompressor::new(DecompressorConfig::default()));
+        (Compressor::new(CompressorConfig::default()), Decompressor::new(DecompressorConfig::default()));
     let (mut rohc, mut out) = ([0; 300], [0; 300]);
     for nops in 0..40 {
         let mut area = [1; 40];
@@ -126,7 +126,8 @@ fn a_row_of_changes_is_acknowledged_once_and_seldom_again() {
 /// A peer that takes IR-CR for garbage and whose answers have a form that is not understood here.
 #[test]
 fn replication_without_an_answer_falls_back_to_ir() {
-    let config = Config { replicate: true, refresh_ir: 0, refresh_ir_dyn: 0, ..Config::default() };
+    let config =
+        CompressorConfig { replicate: true, refresh_ir: 0, refresh_ir_dyn: 0, ..CompressorConfig::default() };
     let mut compressor = Compressor::new(config);
     let feedback = DecompressorConfig { feedback: true, ..Default::default() };
     let mut decompressor = Decompressor::new(feedback);
@@ -211,7 +212,8 @@ fn flags_taken_from_the_context_are_understood() {
 #[test]
 fn jumping_ip_ids_do_not_cost_a_co_common_each() {
     let Some(packets) = common::capture("bidir_gro_v4") else { return };
-    let mut compressor = Compressor::new(Config { refresh_ir: 0, refresh_ir_dyn: 0, ..Config::default() });
+    let mut compressor =
+        Compressor::new(CompressorConfig { refresh_ir: 0, refresh_ir_dyn: 0, ..CompressorConfig::default() });
     let mut rohc = vec![0; 70_000];
     let (mut common, mut octets) = (0, 0);
     for packet in &packets {
@@ -229,7 +231,7 @@ fn jumping_ip_ids_do_not_cost_a_co_common_each() {
 #[test]
 fn many_flows_share_few_contexts() {
     let cids = CidSpace::Large { max: 16_383 };
-    let mut compressor = Compressor::new(Config { cids, ..Config::default() });
+    let mut compressor = Compressor::new(CompressorConfig { cids, ..CompressorConfig::default() });
     let mut rohc = [0; 300];
     for round in 0..2 {
         for flow in 0..20_000u32 {

@@ -3,7 +3,7 @@
 use crate::headers::{TIMESTAMPS, next, packet, pure_ack as header};
 use tacit_rohc::header::{Header, Ip, Options, ParseError, flags};
 use tacit_rohc::{
-    CidSpace, CompressError, Compressed, Compressor, Config, DecompressErrorKind, Decompressor,
+    CidSpace, CompressError, Compressed, Compressor, CompressorConfig, DecompressErrorKind, Decompressor,
     DecompressorConfig, FormatKind,
 };
 
@@ -15,14 +15,14 @@ struct Pair {
 }
 
 impl Pair {
-    fn new(config: Config) -> Self {
+    fn new(config: CompressorConfig) -> Self {
         let decompressor = Decompressor::new(DecompressorConfig { cids: config.cids, ..Default::default() });
         Self { compressor: Compressor::new(config), decompressor, rohc: [0; 2000] }
     }
 
     /// A pair whose context of `header` is established.
     fn settled(header: &mut Header) -> Self {
-        let mut pair = Self::new(Config::default());
+        let mut pair = Self::new(CompressorConfig::default());
         for _ in 0..12 {
             next(header);
             pair.send(header);
@@ -125,7 +125,7 @@ fn three_and_more_sack_blocks_follow_each_other_in_any_order() {
 #[test]
 fn the_check_of_an_ir_covers_its_cid() {
     for cids in [CidSpace::Small { max: 15 }, CidSpace::Large { max: 300 }] {
-        let mut pair = Pair::new(Config { cids, ..Config::default() });
+        let mut pair = Pair::new(CompressorConfig { cids, ..CompressorConfig::default() });
         let mut header = header();
         let mut made = pair.send(&header);
         for port in 0..5 {
@@ -146,7 +146,7 @@ fn the_check_of_an_ir_covers_its_cid() {
 
 #[test]
 fn padding_behind_an_eol_is_counted_in_bits() {
-    let mut pair = Pair::new(Config::default());
+    let mut pair = Pair::new(CompressorConfig::default());
     let mut header = header();
     for area in [&[0, 0, 0, 0][..], &[2, 4, 5, 180, 0, 0, 0, 0], &[3, 3, 7, 0], &[4, 2, 0, 0, 0, 0, 0, 0]] {
         header.options = Options::new(area).unwrap();
@@ -210,7 +210,7 @@ fn every_behaviour_of_the_ip_id_is_followed() {
     for (name, step) in steps {
         for (other, before) in steps {
             let mut header = header();
-            let mut pair = Pair::new(Config::default());
+            let mut pair = Pair::new(CompressorConfig::default());
             let mut len = 0;
             for at in 0..60 {
                 header.ack += 2896;
@@ -228,7 +228,7 @@ fn every_behaviour_of_the_ip_id_is_followed() {
 #[test]
 fn msn_65535_is_followed_by_0() {
     let mut header = header();
-    let mut pair = Pair::new(Config::default());
+    let mut pair = Pair::new(CompressorConfig::default());
     for _ in 0..70_000 {
         next(&mut header);
         pair.send(&header);
@@ -239,7 +239,7 @@ fn msn_65535_is_followed_by_0() {
 fn the_residue_changes_where_the_ack_wraps() {
     let mut header = header();
     header.ack = 0u32.wrapping_sub(2896 * 40 + 77);
-    let mut pair = Pair::new(Config::default());
+    let mut pair = Pair::new(CompressorConfig::default());
     let mut unscaled = 0;
     for at in 0..80 {
         next(&mut header);
@@ -249,7 +249,7 @@ fn the_residue_changes_where_the_ack_wraps() {
             assert_eq!(made.format, FormatKind::Seq3);
         }
     }
-    assert_eq!(unscaled, Config::default().repeat, "said as often as any change");
+    assert_eq!(unscaled, CompressorConfig::default().repeat, "said as often as any change");
 }
 
 #[test]
@@ -257,7 +257,7 @@ fn every_field_wraps_around() {
     let mut header = header();
     header.payload_len = 700;
     (header.seq, header.window, header.urgent) = (u32::MAX - 9000, 65_530, 65_535);
-    let mut pair = Pair::new(Config::default());
+    let mut pair = Pair::new(CompressorConfig::default());
     for at in 0..200u32 {
         next(&mut header);
         header.seq = header.seq.wrapping_add(700);
@@ -326,7 +326,7 @@ fn a_list_that_refers_to_what_was_never_sent_is_refused() {
 
 #[test]
 fn what_is_no_plain_tcp_is_refused_with_its_reason() {
-    let mut compressor = Compressor::new(Config::default());
+    let mut compressor = Compressor::new(CompressorConfig::default());
     let mut out = [0; 200];
     let mut v6 =
         packet(&Header { ip: Ip::V6 { source: [1; 16], destination: [2; 16], flow_label: 7 }, ..header() });
@@ -343,7 +343,7 @@ fn what_is_no_plain_tcp_is_refused_with_its_reason() {
 #[test]
 fn more_flows_than_contexts() {
     for cids in [CidSpace::Small { max: 3 }, CidSpace::Large { max: 130 }] {
-        let mut pair = Pair::new(Config { cids, ..Config::default() });
+        let mut pair = Pair::new(CompressorConfig { cids, ..CompressorConfig::default() });
         let flows = cids.max() + 20;
         for round in 0..3u32 {
             for port in 0..flows {
@@ -381,7 +381,7 @@ fn segments_other_profiles_and_strange_cids_are_told_apart() {
 #[test]
 fn a_nack_from_before_the_flow_is_no_proof_of_its_static_part() {
     let cids = CidSpace::Small { max: 0 };
-    let config = Config { cids, ..Config::default() };
+    let config = CompressorConfig { cids, ..CompressorConfig::default() };
     let mut compressor = Compressor::new(config);
     let with_feedback = DecompressorConfig { cids, feedback: true, ..Default::default() };
     let mut decompressor = Decompressor::new(with_feedback);
@@ -419,7 +419,7 @@ fn a_nack_from_before_the_flow_is_no_proof_of_its_static_part() {
 /// An acknowledgment says nothing of an option that changed after the packet it is for (RFC 6846 section 5.2.2.1).
 #[test]
 fn an_early_acknowledgment_does_not_confirm_later_options() {
-    let mut compressor = Compressor::new(Config { repeat: 4, ..Config::default() });
+    let mut compressor = Compressor::new(CompressorConfig { repeat: 4, ..CompressorConfig::default() });
     let with_feedback = DecompressorConfig { feedback: true, ..Default::default() };
     let mut decompressor = Decompressor::new(with_feedback);
     let (mut rohc, mut restored) = ([0; 300], [0; 300]);

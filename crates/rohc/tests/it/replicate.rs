@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use tacit_rohc::crc::{CRC7, CRC8};
 use tacit_rohc::header::{Header, Ip, Options, flags};
 use tacit_rohc::{
-    CidSpace, Compressor, Config, DecompressErrorKind, Decompressor, DecompressorConfig, FeedbackKind,
-    FormatKind,
+    CidSpace, Compressor, CompressorConfig, DecompressErrorKind, Decompressor, DecompressorConfig,
+    FeedbackKind, FormatKind,
 };
 
 fn base() -> Header {
@@ -56,7 +56,7 @@ fn ir_cr(header: &Header, space: CidSpace, payload: &[u8]) -> Vec<u8> {
 }
 
 fn established(space: CidSpace, base: &Header) -> Decompressor {
-    let mut compressor = Compressor::new(Config { cids: space, ..Config::default() });
+    let mut compressor = Compressor::new(CompressorConfig { cids: space, ..CompressorConfig::default() });
     let mut decompressor = Decompressor::new(DecompressorConfig {
         cids: space,
         feedback: true,
@@ -120,7 +120,12 @@ struct Channel {
 impl Channel {
     fn new(cids: CidSpace, seed: u64) -> Self {
         Self {
-            compressor: Compressor::new(Config { cids, replicate: true, seed, ..Config::default() }),
+            compressor: Compressor::new(CompressorConfig {
+                cids,
+                replicate: true,
+                seed,
+                ..CompressorConfig::default()
+            }),
             decompressor: Decompressor::new(DecompressorConfig {
                 cids,
                 feedback: true,

@@ -6,8 +6,8 @@ use crate::{flow, scripts, tunnel};
 use proptest::prelude::*;
 use tacit_rohc::header::{Header, Ip, ParseError};
 use tacit_rohc::{
-    CidSpace, CompressError, Compressor, Config, Decompressor, DecompressorConfig, FormatKind, Layers,
-    MAX_LAYERS,
+    CidSpace, CompressError, Compressor, CompressorConfig, Decompressor, DecompressorConfig, FormatKind,
+    Layers, MAX_LAYERS,
 };
 
 fn v6(header: Header) -> Header {
@@ -21,7 +21,7 @@ struct Pair {
 }
 
 impl Pair {
-    fn new(config: Config) -> Self {
+    fn new(config: CompressorConfig) -> Self {
         let feedback = config.replicate;
         let decompressor =
             DecompressorConfig { cids: config.cids, feedback, ..DecompressorConfig::default() };
@@ -50,7 +50,7 @@ fn an_ir_has_an_item_for_each_header_in_their_order() {
     ];
     let behind = [Part::Options { number: 60, value: vec![1, 4, 0, 0, 0, 0] }];
     let header = v6(pure_ack());
-    let (kind, rohc) = Pair::new(Config::default()).send(&wrap(&emit(&header), &outer, &behind));
+    let (kind, rohc) = Pair::new(CompressorConfig::default()).send(&wrap(&emit(&header), &outer, &behind));
     assert_eq!(kind, FormatKind::Ir);
     let mut chains = vec![0, 47, 192, 0, 2, 1, 192, 0, 2, 2];
     chains.extend([0b1111_0000, 1, 2, 3, 4]);
@@ -69,7 +69,7 @@ fn small_packets_say_what_changed_in_outer_headers() {
     let mut outer = [Part::V4 { tos: 0, ttl: 64, id: 500, dont_fragment: true }];
     let mut behind = [Part::Ah { reserved: 0, spi: 7, sequence: 1, icv: vec![0xaa; 12] }];
     let mut header = pure_ack();
-    let mut pair = Pair::new(Config::default());
+    let mut pair = Pair::new(CompressorConfig::default());
     let mut send = |header: &mut Header, outer: &mut [Part], behind: &mut [Part], change: u8| {
         header.ack += 1448;
         if let Ip::V4 { id, .. } = &mut header.ip {
@@ -108,7 +108,7 @@ fn small_packets_say_what_changed_in_outer_headers() {
 
 #[test]
 fn two_tunnels_with_one_flow_inside_are_two_flows() {
-    let mut pair = Pair::new(Config::default());
+    let mut pair = Pair::new(CompressorConfig::default());
     let mut cids = Vec::new();
     for key in [1, 2, 1, 2] {
         let gre = Part::Gre { flags: 0x20, checksum: 0, key, sequence: 0 };
@@ -185,7 +185,7 @@ fn a_second_flow_in_a_tunnel_is_replicated() {
     for choice in 0..512 {
         for is_v6 in [false, true] {
             let (mut outer, mut behind) = tunnel::stack(choice, is_v6);
-            let mut pair = Pair::new(Config { replicate: true, ..Config::default() });
+            let mut pair = Pair::new(CompressorConfig { replicate: true, ..CompressorConfig::default() });
             let mut header = if is_v6 { v6(pure_ack()) } else { pure_ack() };
             for _ in 0..6 {
                 header.ack += 1448;
@@ -237,7 +237,7 @@ proptest! {
         pattern in prop::collection::vec(any::<bool>(), 7..40),
     ) {
         let cids = if large { CidSpace::Large { max: 200 } } else { CidSpace::Small { max: 15 } };
-        let mut compressor = Compressor::new(Config { cids, repeat, refresh_ir_dyn: 30, ..Config::default() });
+        let mut compressor = Compressor::new(CompressorConfig { cids, repeat, refresh_ir_dyn: 30, ..CompressorConfig::default() });
         let mut decompressor = Decompressor::new(DecompressorConfig { cids, repair: false, ..Default::default() });
         let (mut rohc, mut back) = ([0; 3000], [0; 3000]);
         // In a row of the same context: other tunnels are other flows.

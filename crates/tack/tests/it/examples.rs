@@ -79,7 +79,8 @@ fn file_sends_a_file_to_the_known_client() {
     let client_key = output("file", &["key", &at("client.key")]);
     let mut sender = start("file", &["send", "127.0.0.1:0", &client_key, &at("sent")]);
     let (address, server_key) = sender.listens();
-    let received = output("file", &["receive", &address, &server_key.unwrap(), &at("client.key"), &at("copy")]);
+    let received =
+        output("file", &["receive", &address, &server_key.unwrap(), &at("client.key"), &at("copy")]);
     assert_eq!(received, "received 3000000 bytes");
     assert!(std::fs::read(at("copy")).unwrap() == contents, "the copy differs");
     let sent = sender.line();

@@ -125,9 +125,8 @@ async fn a_server_that_is_not_there_is_told_at_once() {
     .unwrap();
 }
 
-/// Moves a megabyte up and back.
-async fn echoed(config: &Config) -> (Endpoint, Endpoint, Connection, Connection) {
-    const LEN: usize = 1 << 20;
+/// Moves `len` bytes up and back.
+async fn echoed(config: &Config, len: usize) -> (Endpoint, Endpoint, Connection, Connection) {
     let (server, client, there, here) = pair_with(config).await;
     let echo = async {
         let (mut send, mut recv) = there.accept_bi().await.unwrap();
@@ -141,11 +140,11 @@ async fn echoed(config: &Config) -> (Endpoint, Endpoint, Connection, Connection)
     let request = async {
         let (mut send, mut recv) = here.open_bi().await.unwrap();
         let writing = async {
-            send.write_all(&vec![3; LEN]).await.unwrap();
+            send.write_all(&vec![3; len]).await.unwrap();
             send.finish().unwrap();
         };
-        let (_, read) = tokio::join!(writing, recv.read_to_end(LEN));
-        assert!(read.unwrap() == vec![3; LEN], "the bytes came back changed");
+        let (_, read) = tokio::join!(writing, recv.read_to_end(len));
+        assert!(read.unwrap() == vec![3; len], "the bytes came back changed");
     };
     tokio::join!(echo, request);
     (server, client, there, here)
@@ -158,7 +157,7 @@ async fn every_congestion_control_moves_data() {
         for control in [TackBbr, Bbr, Cubic, NewReno] {
             let mut config = Config::default();
             config.congestion_control(control);
-            let (_server, _client, _there, here) = echoed(&config).await;
+            let (_server, _client, _there, here) = echoed(&config, 1 << 20).await;
             let stats = here.stats();
             assert!(stats.bytes_sent >= 1 << 20 && stats.acks_received > 0, "{control:?}: {stats:?}");
         }
@@ -180,14 +179,14 @@ async fn no_setting_stops_a_connection() {
             .send_window(0);
         least.max_concurrent_bidi_streams(0).initial_mtu(0).max_mtu(0).ecn(false);
         least.acks_per_rtt(0).packets_per_ack(0).min_ack_interval(Duration::ZERO);
-        echoed(&least).await;
+        echoed(&least, 1 << 16).await;
         let mut most = Config::default();
         most.receive_window(u64::MAX).max_receive_window(u64::MAX).min_stream_window(u64::MAX);
         most.max_stream_window(u64::MAX).send_window(u64::MAX).max_memory(u64::MAX);
         most.max_concurrent_bidi_streams(u16::MAX).max_mtu(u16::MAX);
         most.acks_per_rtt(u8::MAX).packets_per_ack(u8::MAX).min_ack_interval(Duration::MAX);
         most.max_idle_timeout(Duration::MAX).keep_alive_interval(Some(Duration::MAX));
-        echoed(&most).await;
+        echoed(&most, 1 << 16).await;
     })
     .await
     .unwrap();

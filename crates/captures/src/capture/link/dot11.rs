@@ -1,6 +1,6 @@
 //! 802.11 frames, and the headers that capture programs put in front of them.
 
-use tacit_rohc::crc::crc32;
+use crc32fast::hash as crc32;
 
 use super::{Cursor, Kind, Sink, Verdict, Walk};
 

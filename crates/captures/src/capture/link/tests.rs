@@ -1,4 +1,4 @@
-use tacit_rohc::crc::crc32;
+use crc32fast::hash as crc32;
 
 use super::*;
 
