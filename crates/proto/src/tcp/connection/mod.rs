@@ -226,12 +226,10 @@ impl Connection {
 
     /// Octets of it that may lie in the queue of its own host: with as many there, [`poll_transmit`](Endpoint::poll_transmit)
     /// is to be asked when some have left. `None` for any number: without
-    /// [small queues](Config::small_queues), before a round trip was measured, and where nothing new waits to be sent or
-    /// nothing is out (Linux `tcp_rtx_queue_empty_or_single_skb`).
+    /// [small queues](Config::small_queues), before a round trip was measured, where nothing new waits to be sent, where
+    /// nothing is out (Linux `tcp_rtx_queue_empty_or_single_skb`), and while losses are repaired.
     pub fn small_queue(&self) -> Option<Bytes> {
-        let time = self.config.small_queues?;
-        let goes_on = self.sender.unsent() == 0 || self.sender.board.is_empty();
-        if goes_on { None } else { self.sender.small_queue(time) }
+        self.sender.small_queue(self.config.small_queues?)
     }
 
     /// The state of the connection.

@@ -72,8 +72,12 @@ impl Sender {
         self.congestion.pacing_rate(self.rtt.smoothed(), self.board.pipe())
     }
 
-    /// Octets that small queues of `time` let lie in the host's queue, once a rate is known.
+    /// Octets that small queues of `time` let lie in the host's queue, once a rate is known; `None` where it goes on
+    /// whatever lies there.
     pub(in crate::tcp) fn small_queue(&self, time: Duration) -> Option<Bytes> {
+        if self.unsent() == 0 || self.board.is_empty() || self.phase != Phase::Open {
+            return None;
+        }
         let rate = self.congestion.pacing_rate(self.rtt.smoothed(), self.board.pipe())?;
         Some(small_queues::limit(time, rate, u64::from(self.mss), self.pacer.is_some()))
     }
