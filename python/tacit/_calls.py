@@ -171,7 +171,8 @@ def advise(
     clients: int | None = None,
     uploads: bool = False,
     capture: AnyPath | None = None,
-    seeds: int = 5,
+    seeds: Optional[int] = None,
+    max_seeds: Optional[int] = None,
     quick: bool = False,
     cache: bool = True,
     progress: Told = None,
@@ -179,7 +180,8 @@ def advise(
     """Says which ACK frequency or mechanism suits a link, what it gains and what it costs.
 
     The link is a scenario, or a ``phy`` such as ``"802.11n"`` and a ``rate`` such as ``"150Mbps"``. A ``capture`` (pcap, pcapng) tells
-    round-trip time, clients and the receivers' ACK frequency.
+    round-trip time, clients and the receivers' ACK frequency. Every scheme runs with ``seeds`` (3), those whose intervals overlap with up
+    to ``max_seeds`` (12, with ``quick`` 6).
     """
     source, set_ = parts("" if scenario is None else scenario, settings)
     with Progress(progress) as told:
@@ -193,6 +195,7 @@ def advise(
             uploads=uploads,
             capture=None if capture is None else fspath(capture),
             seeds=seeds,
+            max_seeds=max_seeds,
             quick=quick,
             cache=cache,
             progress=told,

@@ -168,6 +168,7 @@ def advise(
     uploads: bool,
     capture: str | None,
     seeds: int | None,
+    max_seeds: int | None,
     quick: bool,
     cache: bool,
     progress: _Progress,

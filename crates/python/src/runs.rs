@@ -186,7 +186,7 @@ struct Advised<'a> {
 
 /// Says which ACK frequency or mechanism suits a link.
 #[pyfunction]
-#[pyo3(signature = (scenario, assignments, *, phy, rate, rtt, clients, uploads, capture, seeds, quick, cache, progress))]
+#[pyo3(signature = (scenario, assignments, *, phy, rate, rtt, clients, uploads, capture, seeds, max_seeds, quick, cache, progress))]
 #[expect(clippy::too_many_arguments, reason = "they are keywords of Python's")]
 pub fn advise(
     py: Python<'_>,
@@ -199,6 +199,7 @@ pub fn advise(
     uploads: bool,
     capture: Option<PathBuf>,
     seeds: Option<u32>,
+    max_seeds: Option<u32>,
     quick: bool,
     cache: bool,
     progress: Option<Bound<'_, PyAny>>,
@@ -217,13 +218,14 @@ pub fn advise(
             clients: clients.or_else(|| Some((seen?.receivers as u32).clamp(1, MAX_CLIENTS))),
             uploads: uploads.then_some(true),
             segments_per_ack: seen.and_then(|seen| seen.segments_per_ack),
-            seeds: seeds.filter(|_| !quick),
+            seeds,
+            max_seeds,
             quick,
             directory: None,
         };
         let advice = on_all_cores(|| Ok(advice(&question, control)?))?;
         let text = advice.to_text();
-        let choices = rows(&advice.choices)?;
+        let choices = rows(&advice.answer.choices)?;
         let runs = rows(&advice.comparison.rows)?;
         Ok(Told::new(&Advised { advice: &advice, observed }, text)?
             .with("choices", choices)
