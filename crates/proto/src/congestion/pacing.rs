@@ -105,12 +105,12 @@ impl Pacer {
             let (behind, half) =
                 (now.saturating_since(self.next_at), rate.time_for(Bytes(self.burst_left)) / 2);
             self.next_at = now - behind.min(half.max(self.lateness));
-            if behind <= half {
-                self.lateness = Duration::ZERO;
-            }
         }
         self.burst_left = self.burst_left.saturating_sub(octets);
         self.next_at += rate.time_for(Bytes(octets));
+        if self.next_at > now {
+            self.lateness = Duration::ZERO;
+        }
     }
 }
 
