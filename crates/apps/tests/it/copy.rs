@@ -50,6 +50,25 @@ fn a_tree_arrives_with_contents_links_permissions_and_times_and_then_nothing_is_
     assert_eq!(again.paths, []);
 }
 
+/// More than come to disk at once, each under its own name and with its own contents.
+#[test]
+fn thousands_of_files_arrive_and_leave_nothing_beside_them() {
+    const FILES: usize = 2_500;
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let content = |number: usize| format!("{number} of them").into_bytes();
+    for number in 0..FILES {
+        fs::write(from.path().join(format!("file{number}")), content(number)).unwrap();
+    }
+    let outcome = pushed(&from.path().join("."), to.path(), Options::default());
+    assert_eq!((outcome.summary.copied, outcome.summary.failed), (FILES as u64, 0), "{outcome:?}");
+    for number in 0..FILES {
+        assert_eq!(fs::read(to.path().join(format!("file{number}"))).unwrap(), content(number));
+    }
+    assert_eq!(fs::read_dir(to.path()).unwrap().count(), FILES);
+    let again = pushed(&from.path().join("."), to.path(), Options::default());
+    assert_eq!((again.summary.unchanged, again.paths.len()), (FILES as u64, 0));
+}
+
 #[test]
 fn a_served_tree_is_fetched_in_part_and_nothing_outside_it_is() {
     let (from, to) = folders();
