@@ -23,7 +23,7 @@ use super::{ClaimOutcome, Outcome, page, value};
 use crate::chart::{standalone, table_picture};
 use tacit_runs::RunsError;
 use tacit_runs::aggregate::{Column, Group};
-use tacit_runs::plan::{self, Place, Plan};
+use tacit_runs::plan::{self, Plan, SweepPoint};
 use tacit_runs::record::RunSummary;
 use tacit_runs::store::{Provenance, Store, write_whole};
 use tacit_runs::sweep::Control;
@@ -463,7 +463,7 @@ fn plan(sweep: &Sweep, base: &Scenario, seeds: u32) -> Result<Plan, RunsError> {
             let (scenario, clients) = at(sweep, *x, best_of, base)?;
             let scenario = Arc::new(scenario);
             for scheme in &sweep.schemes {
-                plan.push(&scenario, scheme, clients, Place { x: Some(*x), best_of }, seeds)?;
+                plan.push(&scenario, scheme, clients, SweepPoint { x: Some(*x), best_of }, seeds)?;
             }
         }
     }

@@ -223,7 +223,7 @@ fn push(
         assignments.push(format!("flow=[{file}{others}]"));
     }
     let scenario = Shared::new(together(Scenario::load(&transfers.scenario, &assignments)?));
-    let place = plan::Place { x: Some(x), best_of: None };
+    let place = plan::SweepPoint { x: Some(x), best_of: None };
     plan.push(&scenario, scheme, clients, place, transfers.seeds)?;
     Ok(())
 }
