@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::spread::{Spread, ratios};
 use super::table::{Table, filled, middle, whole};
 use super::tools::{compile, json, said, tacit};
-use super::{Name, Measurement, Part, Plan};
+use super::{Measurement, Name, Part, Plan};
 
 /// Codecs of `tacit rohc stats`.
 const CODECS: [&str; 3] = ["strict", "hack", "hack-batch"];

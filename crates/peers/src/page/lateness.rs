@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::spread::Spread;
 use super::table::{Table, filled, middle, whole};
 use super::tools::{json, said, tacit};
-use super::{Name, Measurement, Part, Plan};
+use super::{Measurement, Name, Part, Plan};
 use crate::compare::reasons;
 
 const SCENARIOS: [&str; 3] = ["wlan-11n-150", "wlan-11n-300", "wlan-11ac-866"];

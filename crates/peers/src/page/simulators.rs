@@ -12,7 +12,7 @@ use tacit_runs::single::{Options, prepare};
 use super::spread::{Spread, ratios};
 use super::table::{Table, filled, middle, whole};
 use super::tools::{compile, json, said};
-use super::{Name, Measurement, Part, Plan};
+use super::{Measurement, Name, Part, Plan};
 
 /// What the source in bench/ns3 is linked with.
 const MODULES: [&str; 9] = [

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::lateness::no_hops;
 use super::spread::{Spread, ratios};
 use super::table::{Table, filled, middle, name_of, whole};
-use super::{Name, Measurement, Part, Plan};
+use super::{Measurement, Name, Part, Plan};
 use crate::Stack;
 use crate::compare::{self, Round, Row};
 use crate::wire::Wire;
