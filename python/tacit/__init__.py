@@ -13,8 +13,8 @@ from ._calls import (
     compare,
     figure,
     figures,
+    load,
     metrics,
-    read,
     run,
     scenarios,
     schemes,
@@ -24,7 +24,7 @@ from ._calls import (
 from ._frames import Frame
 from ._native import VERSION, InputError, TacitError
 from ._progress import TacitWarning
-from ._results import Advice, Answered, Audit, Comparison, Figure, Result, Run, Why
+from ._results import Comparison, Figure, Result, Run
 from ._scenario import Scenario
 from ._sweep import Sweep, sweep
 from .experiments import AckPolicy, Controller
@@ -34,9 +34,6 @@ __version__ = VERSION.split()[0]
 
 __all__ = [
     "AckPolicy",
-    "Advice",
-    "Answered",
-    "Audit",
     "Comparison",
     "Controller",
     "Figure",
@@ -48,7 +45,6 @@ __all__ = [
     "Sweep",
     "TacitError",
     "TacitWarning",
-    "Why",
     "__version__",
     "advise",
     "audit",
@@ -56,8 +52,8 @@ __all__ = [
     "experiments",
     "figure",
     "figures",
+    "load",
     "metrics",
-    "read",
     "rohc",
     "run",
     "scenarios",

@@ -12,7 +12,7 @@ from typing import Optional, Union
 from . import _native
 from ._frames import Frame
 from ._progress import Progress, Told
-from ._results import Advice, Answered, Audit, Comparison, Figure, Run, Why
+from ._results import Comparison, Figure, Result, Run
 from ._scenario import ScenarioLike, Settings, parts
 from .experiments import AckPolicy, Controller
 
@@ -119,8 +119,8 @@ def compare(
     return Comparison(answer, None if directory is None else Path(directory))
 
 
-def read(directory: AnyPath) -> Comparison:
-    """Reads the results in a directory that ``tacit compare`` or :func:`compare` kept, and draws their report again."""
+def load(directory: AnyPath) -> Comparison:
+    """Loads the results in a directory that ``tacit compare`` or :func:`compare` kept, and draws their report again."""
     return Comparison(_native.report(fspath(directory)), Path(directory))
 
 
@@ -134,8 +134,8 @@ def why(
     quick: bool = False,
     cache: bool = True,
     progress: Told = None,
-) -> Why:
-    """Says why one of two schemes carries more, from what the bottleneck's time went for.
+) -> Result:
+    """Explains why one of two schemes carries more: a row (table ``parts``) for each use of the bottleneck's time.
 
     ``subject`` is a scenario, which is run, or a :class:`Comparison` whose results are kept in a directory. No ``schemes``
     are the best and stock.
@@ -158,7 +158,7 @@ def why(
             cache=cache,
             progress=told,
         )
-    return Why(answer)
+    return Result(answer, "parts")
 
 
 def advise(
@@ -176,8 +176,10 @@ def advise(
     quick: bool = False,
     cache: bool = True,
     progress: Told = None,
-) -> Advice:
-    """Says which ACK frequency or mechanism suits a link, what it gains and what it costs.
+) -> Result:
+    """Advises which ACK frequency or mechanism suits a link, with gains and costs.
+
+    Table ``choices`` has a row for each change that one side could make, table ``rows`` one for each scheme that was run.
 
     The link is a scenario, or a ``phy`` such as ``"802.11n"`` and a ``rate`` such as ``"150Mbps"``. A ``capture`` (pcap, pcapng) tells
     round-trip time, clients and the receivers' ACK frequency. Every scheme runs with ``seeds`` (3), those whose intervals overlap with up
@@ -200,7 +202,7 @@ def advise(
             cache=cache,
             progress=told,
         )
-    return Advice(answer)
+    return Result(answer, "choices")
 
 
 def figure(
@@ -232,14 +234,17 @@ def figure(
     return Figure(answer, svg)
 
 
-def theory(phy: str = "802.11n", rate: str = "150Mbps") -> Answered:
-    """Says what a Wi-Fi hop carries at most, in closed form."""
-    return Answered(_native.theory(phy, rate))
+def theory(phy: str = "802.11n", rate: str = "150Mbps") -> Result:
+    """Computes the capacity of a Wi-Fi hop in closed form. The numbers are in :attr:`Result.data`."""
+    return Result(_native.theory(phy, rate))
 
 
-def audit(capture: AnyPath, *, phy: str = "802.11n", rate: str = "150Mbps", rtt: str = "20ms") -> Audit:
-    """Says what the acknowledgments in a capture (pcap, pcapng) cost on a hop, and what each scheme would make of them."""
-    return Audit(_native.audit(fspath(capture), phy, rate, rtt))
+def audit(capture: AnyPath, *, phy: str = "802.11n", rate: str = "150Mbps", rtt: str = "20ms") -> Result:
+    """Computes the cost of the acknowledgments in a capture (pcap, pcapng) on a hop, and predicts it for each scheme.
+
+    Table ``flows`` has a row for each connection, table ``schemes`` one for each scheme.
+    """
+    return Result(_native.audit(fspath(capture), phy, rate, rtt), "flows")
 
 
 def _counts(clients: int | Sequence[int]) -> list[int]:

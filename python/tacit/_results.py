@@ -1,4 +1,4 @@
-"""What calls give back."""
+"""The results of calls."""
 
 from __future__ import annotations
 
@@ -20,45 +20,53 @@ if TYPE_CHECKING:
 
 
 class Result:
-    """A result: ``str()`` is what the command line prints, :attr:`data` what it prints with ``--json``."""
+    """The result of any call: numbers in :attr:`data`, rows in tables, and ``str()`` for reading.
 
-    #: The table that stands for the whole.
+    :attr:`data` is the ``--json`` of the command line, ``str()`` its text. Runs, comparisons and figures have further methods.
+    """
+
+    #: Name of the main table; empty for a result without tables.
     _main = ""
 
-    def __init__(self, answer: _native.Answer) -> None:
+    def __init__(self, answer: _native.Answer, main: str | None = None) -> None:
         self._answer = answer
+        if main is not None:
+            self._main = main
 
     @property
     def json(self) -> str:
-        """As JSON."""
+        """The result as JSON text."""
         return self._answer.json
 
     @cached_property
     def data(self) -> Any:
-        """What its JSON says."""
+        """The result as dictionaries, lists and numbers."""
         return json.loads(self._answer.json)
 
-    def _frame(self, name: str) -> Frame:
+    def table(self, name: str) -> Frame:
+        """The table called ``name``. Raises KeyError if there is none."""
         return Frame(self._answer.table(name))
 
     @property
     def frame(self) -> Frame:
-        """Its main table."""
-        return self._frame(self._main)
+        """The main table."""
+        if not self._main:
+            raise AttributeError("this result has no table; `data` has its numbers")
+        return self.table(self._main)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.frame.__arrow_c_stream__(requested_schema)
 
     def to_arrow(self) -> pyarrow.Table:
-        """Its main table for pyarrow."""
+        """The main table for pyarrow."""
         return self.frame.to_arrow()
 
     def to_polars(self) -> polars.DataFrame:
-        """Its main table for Polars."""
+        """The main table for Polars."""
         return self.frame.to_polars()
 
     def to_pandas(self) -> pandas.DataFrame:
-        """Its main table for pandas."""
+        """The main table for pandas."""
         return self.frame.to_pandas()
 
     def __str__(self) -> str:
@@ -104,27 +112,27 @@ class Run(Result):
     @property
     def flows(self) -> Frame:
         """A row for each flow."""
-        return self._frame("flows")
+        return self.table("flows")
 
     @property
     def stations(self) -> Frame:
         """A row for each station of each channel, the access point first."""
-        return self._frame("stations")
+        return self.table("stations")
 
     @property
     def hops(self) -> Frame:
         """A row for each direction of each link."""
-        return self._frame("hops")
+        return self.table("hops")
 
     @property
     def applications(self) -> Frame:
         """A row for each program that feeds flows."""
-        return self._frame("applications")
+        return self.table("applications")
 
     @property
     def series(self) -> Frame:
         """Samples over time, of each flow: octets delivered, congestion window, smoothed round-trip time."""
-        return self._frame("series")
+        return self.table("series")
 
     def plot(self, column: str = "delivered_bytes", ax: Axes | None = None) -> Axes:
         """Draws a column of :attr:`series` over time. Needs matplotlib."""
@@ -172,39 +180,6 @@ class Comparison(Result):
         return plot.completion_times(self, clients, ax=ax)
 
 
-class Why(Result):
-    """Why one scheme carries more than another. Its main table has a row for each use of the bottleneck's time."""
-
-    _main = "parts"
-
-
-class Advice(Result):
-    """Which ACK frequency or mechanism suits a link. Its main table has a row for what each side could change."""
-
-    _main = "choices"
-
-    @property
-    def rows(self) -> Frame:
-        """A row for each scheme that was run."""
-        return self._frame("rows")
-
-
-class Audit(Result):
-    """What the ACKs in a capture cost. Its main table has a row for each connection."""
-
-    _main = "flows"
-
-    @property
-    def flows(self) -> Frame:
-        """A row for each connection."""
-        return self.frame
-
-    @property
-    def schemes(self) -> Frame:
-        """A row for each scheme: what it would make of these ACKs."""
-        return self._frame("schemes")
-
-
 class Figure(Result):
     """A figure or table of a paper, made again. Its main table has a row for each claim."""
 
@@ -240,11 +215,3 @@ class Figure(Result):
     def _repr_html_(self) -> str:
         picture = "" if self.svg is None else self.svg[self.svg.index("<svg") :]
         return f"{picture}<pre>{html.escape(str(self))}</pre>"
-
-
-class Answered(Result):
-    """A result without tables: :attr:`Result.data` has its numbers."""
-
-    @property
-    def frame(self) -> Frame:
-        raise AttributeError("there is no table in it; `data` has the numbers")

@@ -17,31 +17,31 @@ from typing import Union
 
 from . import _native
 from ._native import Compressor, Decompressor
-from ._results import Answered
+from ._results import Result
 
 __all__ = ["Compressor", "Decompressor", "compare", "compress", "decompress", "stats"]
 
 AnyPath = Union[str, "PathLike[str]"]
 
 
-def stats(capture: AnyPath, codec: str = "strict") -> Answered:
+def stats(capture: AnyPath, codec: str = "strict") -> Result:
     """Runs a capture through a codec and back, checks every octet, counts and measures.
 
     ``codec``: ``strict`` (RFC 6846), ``hack`` (TCP/HACK, ACK by ACK) or ``hack-batch`` (the ACKs of a frame as one run).
     """
-    return Answered(_native.rohc_stats(fspath(capture), codec))
+    return Result(_native.rohc_stats(fspath(capture), codec))
 
 
-def compress(capture: AnyPath, out: AnyPath, *, repeat: int = 2, cid: str = "small") -> Answered:
+def compress(capture: AnyPath, out: AnyPath, *, repeat: int = 2, cid: str = "small") -> Result:
     """Compresses the TCP packets of a capture into a file: each ROHC packet behind its length, 16 bits, little-endian."""
-    return Answered(_native.rohc_compress(fspath(capture), fspath(out), repeat, cid))
+    return Result(_native.rohc_compress(fspath(capture), fspath(out), repeat, cid))
 
 
-def decompress(rohc: AnyPath, out: AnyPath, *, cid: str = "small") -> Answered:
+def decompress(rohc: AnyPath, out: AnyPath, *, cid: str = "small") -> Result:
     """Decompresses such a file into a capture: pcap, raw IP."""
-    return Answered(_native.rohc_decompress(fspath(rohc), fspath(out), cid))
+    return Result(_native.rohc_decompress(fspath(rohc), fspath(out), cid))
 
 
-def compare(capture: AnyPath, other: AnyPath, *, repeat: int = 2, cid: str = "small") -> Answered:
+def compare(capture: AnyPath, other: AnyPath, *, repeat: int = 2, cid: str = "small") -> Result:
     """Sets our packets beside those that another implementation made of the same capture, and decompresses theirs."""
-    return Answered(_native.rohc_compare(fspath(capture), fspath(other), repeat, cid))
+    return Result(_native.rohc_compare(fspath(capture), fspath(other), repeat, cid))

@@ -20,9 +20,9 @@ def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_run_s_capture_is_audited(capture: Path) -> None:
     audit = tacit.audit(capture, phy="802.11n", rate="150Mbps")
-    [flow] = audit.flows.rows()
+    [flow] = audit.table("flows").rows()
     assert isinstance(flow["ack_packets"], int) and flow["ack_packets"] > 0
-    assert audit.schemes["scheme"][0] == "as captured"
+    assert audit.table("schemes")["scheme"][0] == "as captured"
     with pytest.raises(tacit.TacitError, match="nothing.pcap"):
         tacit.audit(capture.with_name("nothing.pcap"))
 

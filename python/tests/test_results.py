@@ -67,7 +67,7 @@ def test_a_comparison_has_rows_and_a_report(tmp_path: Path) -> None:
     assert heard[0][0] == 0 and heard[-1][0] == heard[-1][1] == max(total for _, total in heard)
     assert (tmp_path / "index.html").is_file()
     assert comparison._repr_html_().count("<tr>") == 5
-    assert tacit.read(tmp_path).data["rows"] == comparison.data["rows"]
+    assert tacit.load(tmp_path).data["rows"] == comparison.data["rows"]
     why = tacit.why(comparison, schemes=["hack-more-data", "stock"])
     account = why.data["accounts"][0]
     total = sum(part["contribution_bps"] for part in account["parts"])
@@ -186,7 +186,7 @@ def test_figures_and_closed_forms() -> None:
 def test_advice_is_that_of_the_command_line() -> None:
     advice = tacit.advise(phy="802.11n", rate="150Mbps", quick=True)
     assert len(advice.frame) == len(advice.data["choices"]) > 0
-    assert "scheme" in advice.rows
+    assert "scheme" in advice.table("rows")
 
 
 def test_a_scenario_of_one_s_own_is_compared() -> None:

@@ -28,24 +28,24 @@ impl Link {
 
 /// What happens to the connection.
 #[derive(Debug)]
-pub enum Told<'a> {
+pub enum LinkEvent<'a> {
     /// It broke, for this reason.
-    Broke(&'a NodeError),
+    Broken(&'a NodeError),
     /// An attempt failed; the next one comes after so long.
-    Failed(&'a NodeError, Duration),
+    RetryFailed(&'a NodeError, Duration),
     /// It is there again.
-    Again,
+    Restored,
 }
 
 /// Keeps a connection that is there, and gives the link to it with what keeps it: that ends with the error which other
-/// attempts would meet too, a server that refuses or has another key. `tell` hears what happens.
+/// attempts would meet too, a server that refuses or has another key. `report` gets what happens.
 pub fn keep(
     first: (Node, Connection),
     store: Store,
     identity: Identity,
     config: Config,
     name: String,
-    tell: impl Fn(Told<'_>),
+    report: impl Fn(LinkEvent<'_>),
 ) -> (Link, impl Future<Output = NodeError>) {
     let (sender, receiver) = watch::channel(Some(first.1.clone()));
     let keeping = async move {
@@ -57,14 +57,14 @@ pub fn keep(
             if is_final(&why) {
                 return why;
             }
-            tell(Told::Broke(&why));
+            report(LinkEvent::Broken(&why));
             // Its thread is waited for, which takes a while.
             drop(tokio::task::spawn_blocking(move || drop(node)));
-            (node, connection) = match again(&store, &identity, &config, &name, &tell).await {
+            (node, connection) = match again(&store, &identity, &config, &name, &report).await {
                 Ok(made) => made,
                 Err(error) => return error,
             };
-            tell(Told::Again);
+            report(LinkEvent::Restored);
             sender.send_replace(Some(connection.clone()));
         }
     };
@@ -76,14 +76,14 @@ async fn again(
     identity: &Identity,
     config: &Config,
     name: &str,
-    tell: &impl Fn(Told<'_>),
+    report: &impl Fn(LinkEvent<'_>),
 ) -> Result<(Node, Connection), NodeError> {
     let mut wait = AGAIN_FIRST;
     loop {
         // Nobody is asked: whom the user did not trust at first is not trusted now.
         match node::connect(store, identity, config, name, |_| false).await {
             Err(error) if !is_final(&error) => {
-                tell(Told::Failed(&error, wait));
+                report(LinkEvent::RetryFailed(&error, wait));
                 sleep(wait).await;
                 wait = (wait * 2).min(AGAIN_LAST);
             }

@@ -14,7 +14,7 @@ use tacit_proto::fwp;
 use tacit_proto::units::{Duration, HostId, Instant};
 use tacit_sim::capture::{self, AtomicFile, Recorder};
 use tacit_sim::setup::ApDriver;
-use tacit_sim::{Arrived, Carried, Observer, Outcome, Setup, World};
+use tacit_sim::{Arrived, Carried, Observer, RunOutcome, Setup, World};
 
 use crate::ack_mode::AckMode;
 use crate::address::Block;
@@ -107,7 +107,7 @@ pub struct Snapshot {
 #[derive(Debug)]
 pub struct Ended {
     /// The world's counters.
-    pub outcome: Outcome,
+    pub outcome: RunOutcome,
     /// What the world's books say against it; `None` when they balance.
     pub unbalanced: Option<String>,
     /// What went through.

@@ -115,7 +115,7 @@ impl Hop {
     }
 
     /// ACKs may overtake each other on two ways; nothing may be lost, changed or doubled.
-    fn check(mut self) -> tacit_sim::Outcome {
+    fn check(mut self) -> tacit_sim::RunOutcome {
         self.world.verify().unwrap();
         for (sent, arrived) in self.sent.iter_mut().zip(&mut self.arrived) {
             sent.sort();
@@ -126,7 +126,7 @@ impl Hop {
     }
 }
 
-fn compressed(outcome: &tacit_sim::Outcome) -> u64 {
+fn compressed(outcome: &tacit_sim::RunOutcome) -> u64 {
     outcome.bss[0]
         .stations
         .iter()

@@ -4,7 +4,7 @@
 //! no more than what it stands before. What a head says is believed where it is whole; what stands in a part is
 //! handed on once any head of its answer stood where it had to and said what was asked for. Whatever does not fit ends the
 //! connection. Which state of the file a part is of only its answer's own head says; where that is missing, so is the proof
-//! ([`Heard::Octets`]).
+//! ([`AnswerEvent::Octets`]).
 
 use std::collections::VecDeque;
 
@@ -176,7 +176,7 @@ fn split(ranges: Vec<(Option<RequestId>, Range)>, mut more: usize) -> Vec<(Optio
 
 /// What octets mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Heard {
+pub enum AnswerEvent {
     /// Octets `from..from + len` of those that were read are the file's from `position` on.
     Octets {
         /// Who wants them.
@@ -226,7 +226,7 @@ impl From<HeadError> for Useless {
 
 /// What stands where the stream is. Ends are places in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum ParseState {
     /// In a head that is whole so far.
     Head,
     /// In one that is not, or in what nobody wants.
@@ -248,7 +248,7 @@ pub struct Answers {
     requests: VecDeque<Request>,
     /// Octets read.
     at: u64,
-    place: Place,
+    place: ParseState,
     /// Where the answer begins.
     begins: u64,
     head: HeadReader,
@@ -272,7 +272,7 @@ impl Answers {
             subject,
             requests: VecDeque::new(),
             at: 0,
-            place: Place::Head,
+            place: ParseState::Head,
             begins: 0,
             head: HeadReader::default(),
             text: Vec::new(),
@@ -304,7 +304,7 @@ impl Answers {
         octets: &[u8],
         holes: &[Range],
         shape: &mut Shape,
-        heard: &mut Vec<Heard>,
+        heard: &mut Vec<AnswerEvent>,
     ) -> Result<(), Useless> {
         let begin = self.at;
         let end = begin + octets.len() as u64;
@@ -328,28 +328,28 @@ impl Answers {
         octets: &[u8],
         from: usize,
         shape: &mut Shape,
-        heard: &mut Vec<Heard>,
+        heard: &mut Vec<AnswerEvent>,
     ) -> Result<(), Useless> {
         if self.requests.is_empty() {
             return Err(broken("the server sends what nobody asked for"));
         }
         let len = match self.place {
-            Place::Head => {
+            ParseState::Head => {
                 let (taken, is_whole) = self.head.push(octets)?;
                 self.at += taken as u64;
                 return if is_whole { self.end_head(shape, heard) } else { Ok(()) };
             }
-            Place::HitHead { end } => self.within(octets, end),
-            Place::Lesson { end } | Place::PartHead { end, .. } | Place::End { end } => {
+            ParseState::HitHead { end } => self.within(octets, end),
+            ParseState::Lesson { end } | ParseState::PartHead { end, .. } | ParseState::End { end } => {
                 let len = self.within(octets, end);
                 self.text.extend_from_slice(&octets[..len]);
                 len
             }
-            Place::Part { index, end } => {
+            ParseState::Part { index, end } => {
                 let len = self.within(octets, end);
                 if let (true, Some((Some(id), range))) = (self.is_known, self.range(index)) {
                     let position = range.end - (end - self.at);
-                    heard.push(Heard::Octets { id, position, from, len, is_proven: self.is_proven });
+                    heard.push(AnswerEvent::Octets { id, position, from, len, is_proven: self.is_proven });
                 }
                 len
             }
@@ -362,9 +362,14 @@ impl Answers {
     }
 
     /// Takes some of `len` octets of placeholders.
-    fn take_hole(&mut self, len: u64, shape: &mut Shape, heard: &mut Vec<Heard>) -> Result<(), Useless> {
+    fn take_hole(
+        &mut self,
+        len: u64,
+        shape: &mut Shape,
+        heard: &mut Vec<AnswerEvent>,
+    ) -> Result<(), Useless> {
         let end = match self.place {
-            Place::Head => {
+            ParseState::Head => {
                 let len = self.requests.front().and_then(|request| shape.head_len(request));
                 // Who cannot place what follows must not have allowed it.
                 let end = self.begins + len.ok_or(NetError::Misplaced)?;
@@ -372,18 +377,18 @@ impl Answers {
                     return Err(broken("a head longer than those before"));
                 }
                 self.head.clear();
-                self.place = Place::HitHead { end };
+                self.place = ParseState::HitHead { end };
                 end
             }
-            Place::HitHead { end } | Place::Part { end, .. } => end,
-            Place::Lesson { end } => {
+            ParseState::HitHead { end } | ParseState::Part { end, .. } => end,
+            ParseState::Lesson { end } => {
                 if !shape.is_known() {
                     return Err(NetError::Misplaced.into());
                 }
                 self.text_is_hit = true;
                 end
             }
-            Place::PartHead { end, .. } | Place::End { end } => {
+            ParseState::PartHead { end, .. } | ParseState::End { end } => {
                 self.text_is_hit = true;
                 end
             }
@@ -391,32 +396,32 @@ impl Answers {
         self.advance(len.min(end - self.at), shape, heard)
     }
 
-    fn advance(&mut self, len: u64, shape: &mut Shape, heard: &mut Vec<Heard>) -> Result<(), Useless> {
+    fn advance(&mut self, len: u64, shape: &mut Shape, heard: &mut Vec<AnswerEvent>) -> Result<(), Useless> {
         self.at += len;
         match self.place {
-            Place::Head => Ok(()),
-            Place::HitHead { end } if self.at == end => {
+            ParseState::Head => Ok(()),
+            ParseState::HitHead { end } if self.at == end => {
                 let several = self.requests.front().is_some_and(|request| request.ranges.len() > 1);
                 self.go_to(if several { 0 } else { usize::MAX }, shape, heard)
             }
-            Place::Lesson { end } if self.at == end => {
+            ParseState::Lesson { end } if self.at == end => {
                 self.learn(shape);
                 self.finish(heard)
             }
-            Place::PartHead { index, end } if self.at == end => {
+            ParseState::PartHead { index, end } if self.at == end => {
                 self.check_part_head(index, shape)?;
                 self.begin_part(index, shape, heard)
             }
-            Place::Part { index, end } if self.at == end => {
+            ParseState::Part { index, end } if self.at == end => {
                 let next = self.range(index + 1).and_then(|(id, _)| id);
                 if let Some((Some(id), _)) = self.range(index)
                     && next != Some(id)
                 {
-                    heard.push(Heard::Ended(id));
+                    heard.push(AnswerEvent::Ended(id));
                 }
                 self.go_to(index + 1, shape, heard)
             }
-            Place::End { end } if self.at == end => {
+            ParseState::End { end } if self.at == end => {
                 let text = std::mem::take(&mut self.text);
                 if let (false, Several::Like(_, template)) = (self.text_is_hit, &shape.several) {
                     template.end(&text, self.boundary.as_deref()).map_err(|_| self.refuses())?;
@@ -437,7 +442,12 @@ impl Answers {
 
     /// What stands behind a head or a part: `index` is that of the next part, or beyond them all where parts have no
     /// heads.
-    fn go_to(&mut self, index: usize, shape: &mut Shape, heard: &mut Vec<Heard>) -> Result<(), Useless> {
+    fn go_to(
+        &mut self,
+        index: usize,
+        shape: &mut Shape,
+        heard: &mut Vec<AnswerEvent>,
+    ) -> Result<(), Useless> {
         let several = self.requests.front().is_some_and(|request| request.ranges.len() > 1);
         (self.text_is_hit, self.text) = (false, Vec::new());
         if !several {
@@ -447,17 +457,22 @@ impl Answers {
         let Several::Like(_, template) = &shape.several else { return Err(self.refuses()) };
         self.place = match self.range(index) {
             Some((_, range)) => {
-                Place::PartHead { index, end: self.at + template.head_len(index == 0, range) }
+                ParseState::PartHead { index, end: self.at + template.head_len(index == 0, range) }
             }
-            None => Place::End { end: self.at + template.end_len() },
+            None => ParseState::End { end: self.at + template.end_len() },
         };
         Ok(())
     }
 
-    fn begin_part(&mut self, index: usize, shape: &mut Shape, heard: &mut Vec<Heard>) -> Result<(), Useless> {
+    fn begin_part(
+        &mut self,
+        index: usize,
+        shape: &mut Shape,
+        heard: &mut Vec<AnswerEvent>,
+    ) -> Result<(), Useless> {
         match self.range(index) {
             Some((_, range)) => {
-                self.place = Place::Part { index, end: self.at + range.octets() };
+                self.place = ParseState::Part { index, end: self.at + range.octets() };
                 Ok(())
             }
             None => self.go_to(index, shape, heard),
@@ -481,7 +496,7 @@ impl Answers {
     }
 
     /// The head of an answer is whole.
-    fn end_head(&mut self, shape: &mut Shape, heard: &mut Vec<Heard>) -> Result<(), Useless> {
+    fn end_head(&mut self, shape: &mut Shape, heard: &mut Vec<AnswerEvent>) -> Result<(), Useless> {
         let head = self.head.response(false)?;
         let (headers, keeps) = self.head.headers()?;
         let head_len = self.head.len() as u64;
@@ -520,7 +535,7 @@ impl Answers {
             self.prove(is_proven, number, heard);
             self.lesson_head = head_len.saturating_sub(digits(len));
             self.boundary = Some(boundary);
-            self.place = Place::Lesson { end: self.at + len };
+            self.place = ParseState::Lesson { end: self.at + len };
             return Ok(());
         }
         let Several::Like(_, template) = &shape.several else { return Err(self.refuses()) };
@@ -532,21 +547,26 @@ impl Answers {
         self.go_to(0, shape, heard)
     }
 
-    fn prove(&mut self, is_proven: bool, number: u64, heard: &mut Vec<Heard>) {
+    fn prove(&mut self, is_proven: bool, number: u64, heard: &mut Vec<AnswerEvent>) {
         self.is_proven = is_proven;
         if is_proven {
-            heard.push(Heard::Proven(number));
+            heard.push(AnswerEvent::Proven(number));
         }
     }
 
     /// All of the file comes instead of `asked`, which is near its beginning: what is before is let pass, and behind it the
     /// connection is of no more use.
-    fn whole_file(&mut self, asked: Range, shape: &mut Shape, heard: &mut Vec<Heard>) -> Result<(), Useless> {
+    fn whole_file(
+        &mut self,
+        asked: Range,
+        shape: &mut Shape,
+        heard: &mut Vec<AnswerEvent>,
+    ) -> Result<(), Useless> {
         self.closes = true;
         if asked.start == 0 {
             return self.go_to(usize::MAX, shape, heard);
         }
-        self.place = Place::HitHead { end: self.at + asked.start };
+        self.place = ParseState::HitHead { end: self.at + asked.start };
         Ok(())
     }
 
@@ -569,12 +589,12 @@ impl Answers {
         shape.several = template.map_or(Several::No, |template| Several::Like(self.lesson_head, template));
     }
 
-    fn finish(&mut self, heard: &mut Vec<Heard>) -> Result<(), Useless> {
+    fn finish(&mut self, heard: &mut Vec<AnswerEvent>) -> Result<(), Useless> {
         let request = self.requests.pop_front();
         if request.is_some_and(|request| !request.is_question) {
-            heard.push(Heard::Answered);
+            heard.push(AnswerEvent::Answered);
         }
-        (self.place, self.begins) = (Place::Head, self.at);
+        (self.place, self.begins) = (ParseState::Head, self.at);
         (self.boundary, self.is_known, self.is_proven, self.text_is_hit) = (None, false, false, false);
         self.text.clear();
         if self.closes { Err(Useless::Over) } else { Ok(()) }

@@ -312,9 +312,9 @@ fn start(entity: Entity, body: Range, main: Main, head: Response<()>) -> Answer 
     let resumable =
         Begun { have: body.start, complete: entity.complete, validator: entity.validator.clone() };
     let report = Arc::default();
-    let teller = Arc::clone(&report);
+    let session_report = Arc::clone(&report);
     let body = Body::spawn(Some(body.octets()), report, move |octets| {
-        run(Arc::new(entity), body, Some(main), octets, teller)
+        run(Arc::new(entity), body, Some(main), octets, session_report)
     });
     Answer {
         status: head.status,

@@ -50,7 +50,7 @@ pub enum Left {
 
 /// Where octets go.
 #[derive(Debug)]
-enum Place {
+enum Output {
     /// A part, locked against others.
     Part { file: Flock<File>, part: PathBuf, note: PathBuf, destination: PathBuf },
     /// A device, a pipe or standard output: octets cannot be taken back.
@@ -60,7 +60,7 @@ enum Place {
 /// A file that comes.
 #[derive(Debug)]
 pub struct Incoming {
-    place: Place,
+    place: Output,
     hash: Sha256,
     octets: u64,
     /// What resuming needs, if that is possible.
@@ -91,7 +91,7 @@ impl Incoming {
         let Some(destination) = destination else {
             let name = PathBuf::from("standard output");
             let file = io::stdout().as_fd().try_clone_to_owned().map_err(of(&name))?;
-            return Ok(fresh(Place::Direct { file: file.into(), name }));
+            return Ok(fresh(Output::Direct { file: file.into(), name }));
         };
         match fs::metadata(destination) {
             Ok(there) if there.is_dir() => {
@@ -99,7 +99,7 @@ impl Incoming {
             }
             Ok(there) if !there.is_file() => {
                 let file = OpenOptions::new().write(true).open(destination).map_err(of(destination))?;
-                return Ok(fresh(Place::Direct { file, name: destination.to_owned() }));
+                return Ok(fresh(Output::Direct { file, name: destination.to_owned() }));
             }
             _ => (),
         }
@@ -117,7 +117,7 @@ impl Incoming {
         if !there.is_ok_and(|there| (there.dev(), there.ino()) == (own.dev(), own.ino())) {
             return Err(NetError::Busy { path: destination });
         }
-        Ok(fresh(Place::Part { file, part, note, destination }))
+        Ok(fresh(Output::Part { file, part, note, destination }))
     }
 
     /// What an earlier attempt at `url` left, and where it found it; its octets count as written.
@@ -139,7 +139,7 @@ impl Incoming {
 
     /// The note about what is there, and the hash of what is checked, if it is the noted one.
     fn read_left(&mut self, url: &str) -> Option<(Note, Option<Sha256>)> {
-        let Place::Part { file, note, .. } = &mut self.place else { return None };
+        let Output::Part { file, note, .. } = &mut self.place else { return None };
         let note: Note = serde_json::from_slice(&fs::read(note).ok()?).ok()?;
         if note.url != url || note.checked.octets >= note.begun.complete {
             return None;
@@ -170,7 +170,7 @@ impl Incoming {
     /// # Errors
     /// Where the files cannot be written.
     pub fn begin(&mut self, url: &str, found_at: &str, begun: Option<&Begun>) -> Result<bool, NetError> {
-        let Place::Part { file, part, note, .. } = &mut self.place else { return Ok(self.octets == 0) };
+        let Output::Part { file, part, note, .. } = &mut self.place else { return Ok(self.octets == 0) };
         // In this order: a note must never stand beside octets that it is not about.
         let _ = fs::remove_file(note);
         file.set_len(0).and_then(|()| file.rewind()).map_err(of(part))?;
@@ -186,7 +186,7 @@ impl Incoming {
     /// Notes length and digest of the part.
     fn write_note(&mut self) -> Result<(), NetError> {
         let (octets, sha256) = (self.octets, self.sha256());
-        let (Place::Part { note: path, .. }, Some(note)) = (&self.place, &mut self.note) else {
+        let (Output::Part { note: path, .. }, Some(note)) = (&self.place, &mut self.note) else {
             return Ok(());
         };
         note.checked = Checked { octets, sha256 };
@@ -206,8 +206,8 @@ impl Incoming {
     /// Where they cannot be written.
     pub fn write(&mut self, octets: &[u8]) -> Result<(), NetError> {
         let (result, name) = match &mut self.place {
-            Place::Part { file, part, .. } => (file.write_all(octets), part),
-            Place::Direct { file, name } => (file.write_all(octets), name),
+            Output::Part { file, part, .. } => (file.write_all(octets), part),
+            Output::Direct { file, name } => (file.write_all(octets), name),
         };
         result.map_err(of(name))?;
         self.hash.update(octets);
@@ -231,7 +231,7 @@ impl Incoming {
     /// # Errors
     /// Where that fails; the part stays.
     pub fn commit(self) -> Result<(), NetError> {
-        let Place::Part { file, part, note, destination } = &self.place else { return Ok(()) };
+        let Output::Part { file, part, note, destination } = &self.place else { return Ok(()) };
         file.sync_all().map_err(of(part))?;
         fs::rename(part, destination).map_err(of(destination))?;
         let _ = fs::remove_file(note);
@@ -250,7 +250,7 @@ impl Incoming {
 
     /// Removes what is there.
     pub fn discard(self) {
-        if let Place::Part { part, note, .. } = &self.place {
+        if let Output::Part { part, note, .. } = &self.place {
             // Nothing can be done about what stays.
             let _ = (fs::remove_file(note), fs::remove_file(part));
         }

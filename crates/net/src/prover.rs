@@ -16,9 +16,9 @@ use crate::session::Entity;
 /// holes says it meanwhile.
 const WAIT: Duration = Duration::from_millis(250);
 /// Attempts in a row without an answer.
-const VAIN_MAX: u32 = 5;
+const FAILURES_MAX: u32 = 5;
 /// Wait after the first of them; twice as long each further time.
-const VAIN_WAIT: Duration = Duration::from_millis(100);
+const FAILURE_WAIT: Duration = Duration::from_millis(100);
 
 /// A connection that asked, and for which request the server said so; none where it only was opened.
 pub type Proof = (Connection, Option<u64>);
@@ -31,7 +31,7 @@ pub struct Prover {
     asking: Option<Asking>,
     ready: Option<Connection>,
     held_since: Option<Instant>,
-    vain: u32,
+    failures: u32,
     /// Nothing is tried before.
     not_before: Option<Instant>,
 }
@@ -78,15 +78,15 @@ impl Prover {
             Ok((connection, number)) => {
                 (self.ready, self.not_before) = (Some(connection), None);
                 if number.is_some() {
-                    (self.vain, self.held_since) = (0, None);
+                    (self.failures, self.held_since) = (0, None);
                 }
                 Ok(number)
             }
             Err(error @ NetError::Range(RangeError::Changed | RangeError::Unproven)) => Err(error),
-            Err(error) if self.vain >= VAIN_MAX => Err(error),
+            Err(error) if self.failures >= FAILURES_MAX => Err(error),
             Err(_) => {
-                self.not_before = Some(now + VAIN_WAIT * (1 << self.vain));
-                self.vain += 1;
+                self.not_before = Some(now + FAILURE_WAIT * (1 << self.failures));
+                self.failures += 1;
                 Ok(None)
             }
         }

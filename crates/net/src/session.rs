@@ -20,13 +20,13 @@ use tokio::sync::mpsc;
 use crate::answers::{RANGES_MAX, Request, Several, Shape, Useless};
 use crate::body::Repaired;
 use crate::connection::{Connection, Connector, Expected, no_body};
-use crate::doubt::Doubts;
 use crate::error::NetError;
-use crate::line::{LineId, News, Piece};
-use crate::lines::Lines;
 use crate::partial::{RangeError, Validator, check};
+use crate::pool::ConnectionPool;
 use crate::prover::{Proof, Prover};
+use crate::repair::{ConnectionId, Piece, RepairEvent};
 use crate::store::Store;
+use crate::unproven::UnprovenRanges;
 use crate::watched::Watch;
 
 /// What is asked for, again and again.
@@ -108,7 +108,7 @@ struct Reading {
 
 /// What a session waits for.
 enum Event {
-    News(LineId, News),
+    Repair(ConnectionId, RepairEvent),
     /// There is room for what can be released; or nobody reads any more.
     Room(bool),
     Opened(Result<Main, NetError>),
@@ -215,17 +215,17 @@ struct Session {
     /// When one came that had not come before.
     last_progress: tokio::time::Instant,
     octets: mpsc::Sender<Result<Bytes, NetError>>,
-    news: mpsc::Receiver<(LineId, News)>,
-    lines: Lines,
+    news: mpsc::Receiver<(ConnectionId, RepairEvent)>,
+    pool: ConnectionPool,
     /// A line may be silent for so long.
     patience: Duration,
     /// Then it is ended.
     longest_patience: Duration,
-    /// Lines that ended.
+    /// Connections that ended.
     lessons: u32,
     /// Nothing is asked for before.
     ask_at: tokio::time::Instant,
-    doubts: Doubts,
+    doubts: UnprovenRanges,
     prover: Prover,
     /// What earlier attempts at the same body counted.
     before: Counters,
@@ -255,11 +255,11 @@ impl Session {
         let lines_max = config.parallel_max;
         let parallel_max = lines_max.saturating_mul(2 * RANGES_MAX);
         let config = Config { held_max: room, answer_timeout: NEVER, parallel_max, ..config };
-        let (teller, news) = mpsc::channel(NEWS_WAITING);
+        let (events, news) = mpsc::channel(NEWS_WAITING);
         let now = tokio::time::Instant::now();
         // Where no shim looks after the first connection nothing is missing.
         let repairs = registered && first.as_ref().is_none_or(|main| main.connection.watch.flow.is_some());
-        let lines = Lines::new(if repairs { lines_max } else { 0 }, body.octets(), teller, now);
+        let pool = ConnectionPool::new(if repairs { lines_max } else { 0 }, body.octets(), events, now);
         let before = report.lock().unwrap_or_else(PoisonError::into_inner).counters;
         let reading = first.map(Reading::of);
         Self {
@@ -274,12 +274,12 @@ impl Session {
             last_progress: now,
             octets,
             news,
-            lines,
+            pool,
             patience,
             longest_patience: most,
             lessons: 0,
             ask_at: now,
-            doubts: Doubts::default(),
+            doubts: UnprovenRanges::default(),
             prover: Prover::default(),
             entity,
             before,
@@ -340,7 +340,7 @@ impl Session {
         let event = tokio::select! {
             biased;
             // This side has a sender too: there is always one more.
-            Some((id, news)) = self.news.recv() => Event::News(id, news),
+            Some((id, news)) = self.news.recv() => Event::Repair(id, news),
             room = self.octets.reserve(), if self.repair.can_release() => Event::Room(room.is_ok()),
             opened = next(&mut self.opening) => Event::Opened(opened),
             proof = self.prover.next() => Event::Proven(proof),
@@ -349,7 +349,7 @@ impl Session {
             () = tokio::time::sleep_until(timeout) => Event::Time,
         };
         match event {
-            Event::News(id, news) => self.hear(id, news)?,
+            Event::Repair(id, news) => self.hear(id, news)?,
             Event::Room(false) => return Ok(false),
             Event::Room(true) => {
                 if let Some(range) = self.repair.poll_release(self.now(), PIECE) {
@@ -555,26 +555,21 @@ impl Session {
         let repair = self.repair.poll_timeout().map(|at| self.started + Duration::from_nanos(at.as_nanos()));
         // What is due waits for others to be asked for together, or for a connection: those tell.
         let repair = repair.and_then(|at| {
-            let has_room = self.lines.has_room(pipelined);
+            let has_room = self.pool.has_room(pipelined);
             if at > now { Some(at) } else { has_room.then_some(self.ask_at) }
         });
-        let quiet = self.lines.quiet_at(self.patience);
-        repair
-            .into_iter()
-            .chain(quiet)
-            .chain(self.lines.opens_at(now))
-            .chain(self.prover.poll_timeout())
-            .min()
+        let quiet = self.pool.quiet_at(self.patience);
+        repair.into_iter().chain(quiet).chain(self.pool.opens_at(now)).chain(self.prover.poll_timeout()).min()
     }
 
     /// Asks for holes, as many at once as the server answers.
     fn ask_for_holes(&mut self, now: Instant) {
         let at = tokio::time::Instant::now();
-        self.lines.open(at, &self.entity);
-        for id in self.lines.give_up_quiet(at, self.patience) {
+        self.pool.open(at, &self.entity);
+        for id in self.pool.give_up_quiet(at, self.patience) {
             self.repair.failed(now, id);
         }
-        self.lines.end_quiet(at, self.longest_patience);
+        self.pool.end_quiet(at, self.longest_patience);
         let (is_known, ranges_max, pipelined) = {
             let shape = self.entity.shape();
             (shape.is_known(), shape.most_ranges(), shape.pipelined())
@@ -582,7 +577,7 @@ impl Session {
         if !is_known || at < self.ask_at {
             return;
         }
-        while self.lines.has_room(pipelined) {
+        while self.pool.has_room(pipelined) {
             let holes = std::iter::from_fn(|| self.repair.poll_request(now)).take(ranges_max);
             let holes: Vec<_> = holes.map(|hole| (hole.id, hole.range)).collect();
             if holes.is_empty() {
@@ -594,18 +589,18 @@ impl Session {
             let request = Request::of(self.entity.next_number(), &holes, &self.entity.shape());
             let is_rest = holes.len() <= FEW && self.repair.reached() == self.repair.end();
             let copies = if is_rest { COPIES } else { 0 };
-            self.lines.ask(at, pipelined, request.clone(), holes.into_iter().map(|(id, _)| id));
+            self.pool.ask(at, pipelined, request.clone(), holes.into_iter().map(|(id, _)| id));
             for _ in 0..copies {
-                self.lines.ask_again(at, request.clone());
+                self.pool.ask_again(at, request.clone());
             }
         }
     }
 
-    fn hear(&mut self, id: LineId, news: News) -> Result<(), NetError> {
+    fn hear(&mut self, id: ConnectionId, news: RepairEvent) -> Result<(), NetError> {
         let now = self.now();
         match news {
-            News::Open => self.lines.opened(id),
-            News::Brought(brought) => {
+            RepairEvent::Open => self.pool.opened(id),
+            RepairEvent::Received(brought) => {
                 let at = tokio::time::Instant::now();
                 for Piece { id, position, octets, is_proven } in brought.pieces {
                     if let Some(range) = Range::new(position, position + octets.len() as u64) {
@@ -614,14 +609,14 @@ impl Session {
                     }
                 }
                 brought.proven.into_iter().for_each(|number| self.settle(number));
-                self.lines.brought(at, id, &brought.ended, brought.answered);
+                self.pool.brought(at, id, &brought.ended, brought.answered);
                 for id in brought.ended {
                     self.repair.ended(now, id);
                 }
             }
-            News::Over(why) => {
+            RepairEvent::Over(why) => {
                 let at = tokio::time::Instant::now();
-                for id in self.lines.over(at, id) {
+                for id in self.pool.over(at, id) {
                     self.repair.failed(now, id);
                 }
                 self.lessons += 1;
@@ -630,7 +625,7 @@ impl Session {
                 }
                 match why {
                     Useless::Refuses(ranges) => self.entity.shape().refuses(ranges),
-                    Useless::Net(error) if self.lines.cannot_open() => return Err(error),
+                    Useless::Net(error) if self.pool.cannot_open() => return Err(error),
                     // Asked again, it would say the same.
                     Useless::Net(error @ NetError::Range(_)) if !is_passing(&error) => return Err(error),
                     // Others may fare better.

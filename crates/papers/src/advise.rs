@@ -16,7 +16,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use tacit_proto::units::Duration;
 use tacit_runs::RunsError;
-use tacit_runs::plan::{Place as AxisPlace, Plan};
+use tacit_runs::plan::{Plan, SweepPoint};
 use tacit_runs::store::Store;
 use tacit_runs::sweep::{Control, Progress};
 use tacit_scenario::scheme::{self, Role, Scheme};
@@ -188,7 +188,7 @@ fn told_warnings(
 ) -> Result<Vec<String>, InputError> {
     let mut plan = Plan::default();
     for scheme in schemes {
-        plan.push(scenario, scheme, clients, AxisPlace::default(), 1)?;
+        plan.push(scenario, scheme, clients, SweepPoint::default(), 1)?;
     }
     let warnings = compare::warnings(options, &plan, schemes)?;
     for warning in &warnings {

@@ -11,7 +11,7 @@ use serde::Serialize;
 use tacit_runs::RunsError;
 use tacit_runs::aggregate::{self, Column, Group};
 use tacit_runs::metric::AirtimeShares;
-use tacit_runs::plan::{self, Place, Plan};
+use tacit_runs::plan::{self, Plan, SweepPoint};
 use tacit_runs::record::{Label, RunSummary};
 use tacit_runs::store::{Provenance, Store};
 use tacit_runs::sweep::{self, Control, Progress};
@@ -403,7 +403,7 @@ fn plan(
     let mut plan = Plan::default();
     for count in clients {
         for scheme in &schemes {
-            plan.push(scenario, scheme, *count, Place::default(), seeds)?;
+            plan.push(scenario, scheme, *count, SweepPoint::default(), seeds)?;
         }
         if let Some(twin) = twin {
             twin.push(&mut plan, *count, seeds)?;

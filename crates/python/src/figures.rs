@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
-use tacit_papers::figure::{Options, Outcome as Made, all, find, run};
+use tacit_papers::figure::{FigureOutcome, Options, all, find, run};
 use tacit_runs::store::Sheet;
 use tacit_runs::sweep::Control;
 use tacit_theory::hop::{bounds, parse};
@@ -52,7 +52,7 @@ pub fn figure(
     watched(py, cache, progress.as_ref(), work)?.answered(py)
 }
 
-fn told(outcome: &Made) -> Outcome<Told> {
+fn told(outcome: &FigureOutcome) -> Outcome<Told> {
     Ok(Told::new(outcome, outcome.to_text())?.with("claims", rows(&outcome.claims)?))
 }
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use tacit_proto::units::Duration;
 use tacit_scenario::table::{TextTable, number, number_or_dash};
-use tacit_sim::Outcome;
+use tacit_sim::RunOutcome;
 use tacit_sim::record::{
     ApplicationOutcome, ApplicationResult, Downloaded, OnOffTimes, PageLoads, VideoPlayed,
 };
@@ -73,7 +73,7 @@ pub struct ApplicationRecord {
 }
 
 /// The programs of `outcome`.
-pub fn application_records(outcome: &Outcome) -> Vec<ApplicationRecord> {
+pub fn application_records(outcome: &RunOutcome) -> Vec<ApplicationRecord> {
     outcome.applications.iter().map(ApplicationRecord::new).collect()
 }
 

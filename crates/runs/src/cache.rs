@@ -155,7 +155,7 @@ fn only_run(file: &fs::File) -> Option<RunRecord> {
 mod tests {
     use super::*;
     use crate::identity::run_id;
-    use crate::plan::{Place, Plan};
+    use crate::plan::{Plan, SweepPoint};
     use crate::record::RunSummary;
     use crate::sweep::{self, Control, Progress};
     use std::sync::Mutex;
@@ -166,7 +166,7 @@ mod tests {
         let short = ["run.duration=200ms".to_owned(), "run.measure-from=50ms".to_owned()];
         let scenario = Arc::new(Scenario::load("wlan-11n-150", &short).unwrap());
         let mut plan = Plan::default();
-        plan.push(&scenario, &scheme::ALL[1], 2, Place::default(), 3).unwrap();
+        plan.push(&scenario, &scheme::ALL[1], 2, SweepPoint::default(), 3).unwrap();
         plan
     }
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use tacit_link::wired::Service;
 use tacit_proto::units::HostId;
 use tacit_sim::record::{Percentiles, PipeOutcome, StationOutcome};
-use tacit_sim::{Outcome, Setup};
+use tacit_sim::{RunOutcome, Setup};
 
 /// One direction of a hop in the measured window. `offered` and `duplicated` packets are delivered, dropped,
 /// filtered, lost, or were on their way when the window began or ended.
@@ -40,7 +40,7 @@ pub struct HopRecord {
 }
 
 /// The hops of `outcome`, which came of `setup`: wires forth and back, then channels, access points first.
-pub fn hop_records(setup: &Setup, outcome: &Outcome) -> Vec<HopRecord> {
+pub fn hop_records(setup: &Setup, outcome: &RunOutcome) -> Vec<HopRecord> {
     let name = |host: HostId| setup.hosts[host.0 as usize].clone();
     let services = setup.wired.iter().flat_map(|link| [&link.forward.service, &link.backward.service]);
     let pipes = outcome.pipes.iter().zip(services);

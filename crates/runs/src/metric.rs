@@ -10,7 +10,7 @@ use tacit_link::wifi::{AirtimeUse, StationCounters};
 use tacit_proto::hack;
 use tacit_proto::transport::Stats;
 use tacit_proto::units::Duration;
-use tacit_sim::Outcome;
+use tacit_sim::RunOutcome;
 use tacit_sim::record::{
     ApplicationResult, BssOutcome, Downloaded, PageLoads, PipeOutcome, StationOutcome, VideoPlayed,
 };
@@ -27,14 +27,14 @@ pub struct Metric {
 
 impl Metric {
     /// Its value in a run.
-    pub fn of(&self, outcome: &Outcome) -> Option<f64> {
+    pub fn of(&self, outcome: &RunOutcome) -> Option<f64> {
         (self.measure)(&View::new(outcome)).filter(|value| value.is_finite())
     }
 }
 
 /// An outcome with the sums that several metrics need.
 struct View<'a> {
-    outcome: &'a Outcome,
+    outcome: &'a RunOutcome,
     seconds: f64,
     bss: Option<&'a BssOutcome>,
     senders: Vec<&'a Stats>,
@@ -47,7 +47,7 @@ struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    fn new(outcome: &'a Outcome) -> Self {
+    fn new(outcome: &'a RunOutcome) -> Self {
         let results = || outcome.applications.iter().map(|application| &application.result);
         let loads = || {
             results().filter_map(|result| match result {
@@ -682,12 +682,12 @@ mod tests {
         }
     }
 
-    pub fn outcome(text: &str) -> Outcome {
+    pub fn outcome(text: &str) -> RunOutcome {
         let scenario = tacit_scenario::Scenario::parse("metric.toml", text, &[]).unwrap();
         tacit_sim::run(&scenario.setup(1, 1).unwrap()).unwrap()
     }
 
-    pub fn value_of(name: &str, outcome: &Outcome) -> Option<f64> {
+    pub fn value_of(name: &str, outcome: &RunOutcome) -> Option<f64> {
         ALL[position(name).unwrap()].of(outcome)
     }
 
@@ -697,7 +697,7 @@ mod tests {
     }
 
     /// 20 ms one way and 30 ms back, behind them 5 ms; packets of 1500 octets, 1.2 ms each at 10 Mb/s.
-    fn two_wires(kind: &str, udp_rate: &str) -> Outcome {
+    fn two_wires(kind: &str, udp_rate: &str) -> RunOutcome {
         outcome(&format!(
             "[run]\nduration = \"4 s\"\nmeasure-from = \"1 s\"\n\
              [traffic]\nkind = \"{kind}\"\ntransport = \"udp\"\nudp-rate = \"{udp_rate}\"\n\

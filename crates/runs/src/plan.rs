@@ -16,9 +16,9 @@ pub struct Plan {
     pub runs: Vec<RunSpec>,
 }
 
-/// Where on a sweep's axes a run stands.
+/// The coordinates of a run on the axes of its sweep.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Place {
+pub struct SweepPoint {
     /// On the axis that is drawn.
     pub x: Option<f64>,
     /// On the one of which the best counts.
@@ -26,7 +26,7 @@ pub struct Place {
 }
 
 impl Plan {
-    /// Adds `scenario` under `scheme` at a place of a sweep, once per seed 1 to `seeds`. Every scheme gets the same
+    /// Adds `scenario` under `scheme` at a point of a sweep, once per seed 1 to `seeds`. Every scheme gets the same
     /// seeds, hence the same draws.
     ///
     /// # Errors
@@ -36,10 +36,10 @@ impl Plan {
         scenario: &Arc<Scenario>,
         scheme: &'static Scheme,
         clients: u32,
-        place: Place,
+        point: SweepPoint,
         seeds: u32,
     ) -> Result<(), InputError> {
-        self.push_seeds(scenario, scheme, clients, place, 1..=u64::from(seeds))
+        self.push_seeds(scenario, scheme, clients, point, 1..=u64::from(seeds))
     }
 
     /// As [`Plan::push`], of some seeds: those before them were run already.
@@ -51,14 +51,14 @@ impl Plan {
         scenario: &Arc<Scenario>,
         scheme: &'static Scheme,
         clients: u32,
-        place: Place,
+        point: SweepPoint,
         seeds: RangeInclusive<u64>,
     ) -> Result<(), InputError> {
         let subject = Arc::new(Subject::new(scenario.clone(), scheme));
         subject.check(clients)?;
         self.runs.extend(seeds.map(|seed| RunSpec {
-            x: place.x,
-            best_of: place.best_of,
+            x: point.x,
+            best_of: point.best_of,
             ..RunSpec::new(subject.clone(), clients, seed)
         }));
         Ok(())
@@ -108,7 +108,7 @@ mod tests {
         let scenario = Arc::new(Scenario::load("wlan-11n-150", &[]).unwrap());
         let mut plan = Plan::default();
         for scheme in &scheme::ALL[..2] {
-            plan.push(&scenario, scheme, 1, Place { x: Some(2.5), best_of: None }, 3).unwrap();
+            plan.push(&scenario, scheme, 1, SweepPoint { x: Some(2.5), best_of: None }, 3).unwrap();
         }
         let runs: Vec<_> = plan.runs.iter().map(|run| (run.subject.scheme().name, run.seed, run.x)).collect();
         let x = Some(2.5);
@@ -131,7 +131,7 @@ mod tests {
         let set = ["clients.stagger=10 ms".to_owned()];
         let scenario = Arc::new(Scenario::load("wlan-11n-150", &set).unwrap());
         let mut plan = Plan::default();
-        plan.push(&scenario, &scheme::ALL[0], 100, Place::default(), 1_000_000).unwrap();
+        plan.push(&scenario, &scheme::ALL[0], 100, SweepPoint::default(), 1_000_000).unwrap();
         let octets = plan.runs.capacity() * size_of::<RunSpec>();
         assert!(octets < 100 << 20, "{octets}");
         let shared = |run: &RunSpec| Arc::ptr_eq(&run.subject, &plan.runs[0].subject);
@@ -143,8 +143,8 @@ mod tests {
         let late = ["clients.stagger=1 s", "run.duration=5 s", "run.measure-from=4 s"].map(str::to_owned);
         let scenario = Arc::new(Scenario::load("wlan-11n-150", &late).unwrap());
         let mut plan = Plan::default();
-        plan.push(&scenario, &scheme::ALL[0], 5, Place::default(), 1).unwrap();
-        let error = plan.push(&scenario, &scheme::ALL[0], 6, Place::default(), 1).unwrap_err();
+        plan.push(&scenario, &scheme::ALL[0], 5, SweepPoint::default(), 1).unwrap();
+        let error = plan.push(&scenario, &scheme::ALL[0], 6, SweepPoint::default(), 1).unwrap_err();
         assert!(error.to_string().contains("client 6: starts at 5s"), "{error}");
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use tacit_proto::units::{Duration, HostId};
 use tacit_scenario::RunSpec;
-use tacit_sim::{Outcome, Setup};
+use tacit_sim::{RunOutcome, Setup};
 
 use crate::air::PpduRecord;
 use crate::application::{ApplicationRecord, application_records};
@@ -151,7 +151,7 @@ pub struct SampleRecord {
 
 impl RunRecord {
     /// What is kept of `outcome`, which came of `setup`.
-    pub fn new(id: RunId, label: Label, scenario_text: String, setup: &Setup, outcome: &Outcome) -> Self {
+    pub fn new(id: RunId, label: Label, scenario_text: String, setup: &Setup, outcome: &RunOutcome) -> Self {
         Self {
             id: id.to_string(),
             label,
@@ -246,7 +246,7 @@ pub fn digest_text(digest: u64) -> String {
 }
 
 /// The flows of `outcome`, which came of `setup`.
-fn flow_records(setup: &Setup, outcome: &Outcome) -> Vec<FlowRecord> {
+fn flow_records(setup: &Setup, outcome: &RunOutcome) -> Vec<FlowRecord> {
     // How many flows there are from one host to another, and how many were named.
     let mut counts: BTreeMap<(HostId, HostId), [usize; 2]> = BTreeMap::new();
     for flow in &outcome.flows {

@@ -242,7 +242,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::plan::{Place, Plan};
+    use crate::plan::{Plan, SweepPoint};
     use crate::single::prepare;
     use crate::sweep;
 
@@ -276,7 +276,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let scenario = Arc::new(Scenario::load("wlan-11n-150", &SHORT.map(String::from)).unwrap());
         let mut plan = Plan::default();
-        plan.push(&scenario, &AS_WRITTEN, 1, Place { x: Some(1.0), best_of: None }, 1).unwrap();
+        plan.push(&scenario, &AS_WRITTEN, 1, SweepPoint { x: Some(1.0), best_of: None }, 1).unwrap();
         let store = Store::open(directory.path()).unwrap();
         let runs = sweep::run(&plan, Some(&store), Control::unattended()).unwrap();
         store.finish(&Provenance::default(), &runs).unwrap();

@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer};
 use tacit_link::AirFrame;
 use tacit_proto::Packet;
 use tacit_sim::capture::{self, AtomicFile, Recorder};
-use tacit_sim::{Observer, Outcome, Setup};
+use tacit_sim::{Observer, RunOutcome, Setup};
 
 use crate::application::{self, ApplicationRecord};
 use crate::caveats;
@@ -209,7 +209,7 @@ impl Prepared {
     ///
     /// # Errors
     /// Where the run fails.
-    pub fn simulate(&self) -> Result<Outcome, RunsError> {
+    pub fn simulate(&self) -> Result<RunOutcome, RunsError> {
         tacit_sim::run(&self.setup).map_err(|source| self.failed(source))
     }
 
@@ -285,7 +285,7 @@ impl Prepared {
     ///
     /// # Errors
     /// Where the run fails.
-    pub fn run_observed(&self, observer: &mut dyn Observer) -> Result<(Single, Outcome), RunsError> {
+    pub fn run_observed(&self, observer: &mut dyn Observer) -> Result<(Single, RunOutcome), RunsError> {
         let outcome = tacit_sim::run_observed(&self.setup, observer).map_err(|source| self.failed(source))?;
         Ok((self.single(self.record(&outcome)), outcome))
     }
@@ -304,7 +304,7 @@ impl Prepared {
         Label { scheme, ..Label::of(&self.spec) }
     }
 
-    fn record(&self, outcome: &Outcome) -> RunRecord {
+    fn record(&self, outcome: &RunOutcome) -> RunRecord {
         let text = self.spec.subject.scenario().text.clone();
         RunRecord::new(run_id(&self.spec), self.label(), text, &self.setup, outcome)
     }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use tacit_link::payload::PayloadClass;
 use tacit_link::wifi::{Airtime, AirtimeUse};
 use tacit_proto::{fastack, fwp, hack};
-use tacit_sim::Outcome;
+use tacit_sim::RunOutcome;
 use tacit_sim::record::StationOutcome;
 
 /// What a station sent, waited and spent in the measured window.
@@ -159,7 +159,7 @@ impl<'de> Deserialize<'de> for AirtimeSeconds {
 }
 
 /// The stations of `outcome`, channel by channel, access points first.
-pub fn station_records(outcome: &Outcome) -> Vec<StationRecord> {
+pub fn station_records(outcome: &RunOutcome) -> Vec<StationRecord> {
     let measured_s = outcome.measured.as_secs_f64();
     let channels = outcome.bss.iter().zip(0..);
     let stations =

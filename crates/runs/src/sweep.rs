@@ -197,7 +197,7 @@ mod tests {
     use std::sync::atomic::AtomicUsize;
 
     use super::*;
-    use crate::plan::Place;
+    use crate::plan::SweepPoint;
     use tacit_scenario::{Scenario, scheme};
 
     fn plan(seeds: u32) -> Plan {
@@ -206,7 +206,7 @@ mod tests {
         let scenario = Arc::new(Scenario::load("hack-2014-11n-150", &short).unwrap());
         let mut plan = Plan::default();
         for scheme in scheme::ALL.iter().filter(|scheme| scheme.name != "cubic") {
-            plan.push(&scenario, scheme, 1, Place::default(), seeds).unwrap();
+            plan.push(&scenario, scheme, 1, SweepPoint::default(), seeds).unwrap();
         }
         plan
     }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use tacit_proto::units::Instant;
 use tacit_scenario::Scenario;
 use tacit_sim::record::SeriesPoint;
-use tacit_sim::{Outcome, Setup};
+use tacit_sim::{RunOutcome, Setup};
 
 /// One moment of a flow.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -28,7 +28,7 @@ pub struct TrackRecord {
 }
 
 /// The samples of the flow with this place among those of `setup`, which `outcome` came of.
-pub fn track(setup: &Setup, outcome: &Outcome, flow: usize) -> Vec<TrackRecord> {
+pub fn track(setup: &Setup, outcome: &RunOutcome, flow: usize) -> Vec<TrackRecord> {
     let Some(flow) = outcome.flows.get(flow) else { return Vec::new() };
     // From the server, or back to it; data from client to client stays behind the access point.
     let is_on_the_way = [flow.source, flow.sink].contains(&Scenario::SERVER);

@@ -14,7 +14,7 @@ mod wire_check;
 mod world;
 
 pub use carried::Carried;
-pub use record::Outcome;
+pub use record::RunOutcome;
 pub use setup::Setup;
 pub use world::{Arrived, World};
 
@@ -65,7 +65,7 @@ pub enum RunError {
 ///
 /// # Errors
 /// See [`RunError`].
-pub fn run(setup: &Setup) -> Result<Outcome, RunError> {
+pub fn run(setup: &Setup) -> Result<RunOutcome, RunError> {
     World::<Packet>::new(setup, None)?.run()
 }
 
@@ -73,6 +73,6 @@ pub fn run(setup: &Setup) -> Result<Outcome, RunError> {
 ///
 /// # Errors
 /// See [`RunError`].
-pub fn run_observed(setup: &Setup, observer: &mut dyn Observer) -> Result<Outcome, RunError> {
+pub fn run_observed(setup: &Setup, observer: &mut dyn Observer) -> Result<RunOutcome, RunError> {
     World::new(setup, Some(observer))?.run()
 }

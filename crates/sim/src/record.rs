@@ -8,7 +8,7 @@ use tacit_proto::{fastack, fwp, hack};
 
 /// Results of a run. Counters cover the measured window unless they say otherwise.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct RunOutcome {
     /// Hash of the whole event trace: equal for equal setups, in debug and release.
     pub digest: u64,
     /// Events processed in the whole run.
@@ -27,7 +27,7 @@ pub struct Outcome {
     pub series: Vec<SeriesPoint>,
 }
 
-impl Outcome {
+impl RunOutcome {
     /// Payload of all flows per second of the measured window, in bits.
     pub fn goodput_bps(&self) -> f64 {
         self.flows.iter().map(|flow| flow.goodput_bps(self.measured)).sum()

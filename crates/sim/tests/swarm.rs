@@ -31,7 +31,7 @@ use tacit_proto::udp::ReportAfter;
 use tacit_proto::units::{BitRate, Bytes, Duration, FlowId, HostId, Instant, Ratio};
 use tacit_sim::record::{FlowOutcome, StationOutcome};
 use tacit_sim::setup::{ApDriver, ClientDriver, FlowSetup, Setup, Traffic};
-use tacit_sim::{Outcome, World, run};
+use tacit_sim::{RunOutcome, World, run};
 
 fn pick<T: Clone>(draw: &mut Stream, from: &[T]) -> T {
     from[draw.up_to(from.len() as u32 - 1) as usize].clone()
@@ -394,7 +394,7 @@ fn add_fwp_macs(setup: &mut Setup, seed: u64) {
 }
 
 /// What grants are used for, where there are any.
-fn check_grants(setup: &Setup, outcome: &Outcome, seed: u64) {
+fn check_grants(setup: &Setup, outcome: &RunOutcome, seed: u64) {
     let counters = |index: usize| &outcome.bss[0].stations[index].counters;
     let stations = setup.bss[0].clients.len() + 1;
     let sum =
@@ -424,7 +424,7 @@ fn check_grants(setup: &Setup, outcome: &Outcome, seed: u64) {
 }
 
 /// True when nothing was lost but in collisions, and nothing dropped.
-fn is_lossless(setup: &Setup, outcome: &Outcome) -> bool {
+fn is_lossless(setup: &Setup, outcome: &RunOutcome) -> bool {
     let quiet = |loss: &Loss| *loss == Loss::None;
     let stations = setup.bss[0].config.stations.iter().all(|station| {
         quiet(&station.downlink_loss)
@@ -439,13 +439,13 @@ fn is_lossless(setup: &Setup, outcome: &Outcome) -> bool {
     stations && pipes && outcome.bss[0].stations.iter().all(|station| counted(station) == 0)
 }
 
-fn timeouts(outcome: &Outcome) -> u64 {
+fn timeouts(outcome: &RunOutcome) -> u64 {
     outcome.flows.iter().filter_map(|flow| flow.sender?.timeouts).sum()
 }
 
 /// Timeouts of flows whose receivers' stations held any ACK at all; the others had every ACK sent as a packet at once,
 /// and owe a timeout to queues alone (741).
-fn timeouts_where_acks_were_held(outcome: &Outcome) -> u64 {
+fn timeouts_where_acks_were_held(outcome: &RunOutcome) -> u64 {
     let held_by = |host: HostId| {
         // What the server sends goes out at the access point.
         let station = outcome.bss[0].stations.iter().find(|station| station.host == host.max(AP));
@@ -522,7 +522,7 @@ fn loses_many(flow: &FlowOutcome) -> bool {
 /// is by then (RFC 6298 section 5.5). New data may go as a probe before (RFC 8985 section 7.3), so two may pass; and
 /// the handshake has a timeout of its own before, of a second (RFC 6298 section 2.1). TACK may
 /// probe with new data each time, as QUIC does (RFC 9002 section 6.2.4).
-fn check_patience(seed: u64, setup: &FlowSetup, outcome: &Outcome, flow: FlowId) {
+fn check_patience(seed: u64, setup: &FlowSetup, outcome: &RunOutcome, flow: FlowId) {
     let is_tack = matches!(setup.traffic, Traffic::Connection { config: transport::Config::Tack(_), .. });
     let mut last = (setup.start, (Bytes(0), 0));
     for point in outcome.series.iter().filter(|point| point.flow == flow && point.at >= setup.start) {

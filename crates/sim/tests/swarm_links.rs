@@ -27,7 +27,7 @@ use tacit_proto::tcp::{self, AckPolicy};
 use tacit_proto::udp::ReportAfter;
 use tacit_proto::units::{BitRate, Bytes, Duration, HostId, Instant, Ratio};
 use tacit_sim::setup::{ApDriver, ClientDriver, FlowSetup, Setup, Traffic, WiredSetup};
-use tacit_sim::{Outcome, run};
+use tacit_sim::{RunOutcome, run};
 
 /// Octets of each file.
 const FILE: Bytes = Bytes(150_000);
@@ -181,11 +181,11 @@ fn random_setup(seed: u64) -> Setup {
     setup
 }
 
-fn outcome_of(seed: u64, setup: &Setup) -> Outcome {
+fn outcome_of(seed: u64, setup: &Setup) -> RunOutcome {
     run(setup).unwrap_or_else(|error| panic!("seed {seed}: {error}"))
 }
 
-fn check(seed: u64, setup: &Setup) -> Outcome {
+fn check(seed: u64, setup: &Setup) -> RunOutcome {
     let outcome = outcome_of(seed, setup);
     for (flow, result) in setup.flows.iter().zip(&outcome.flows) {
         match &flow.traffic {

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 use tacit_papers::figure::{
-    DownloadRuns, Figure, LiveRuns, Options, Outcome, Tally, TransferRuns, all, find,
+    DownloadRuns, Figure, FigureOutcome, LiveRuns, Options, Tally, TransferRuns, all, find,
 };
 use tacit_runs::RunsError;
 use tacit_runs::store::write_whole;
@@ -54,7 +54,7 @@ pub fn run(args: FigureArgs) -> Result<ExitCode, Failure> {
         [one] if args.json && !args.all => print_json(one)?,
         several if args.json => print_json(&several)?,
         several => {
-            print(&several.iter().map(Outcome::to_text).collect::<Vec<_>>().join("\n"))?;
+            print(&several.iter().map(FigureOutcome::to_text).collect::<Vec<_>>().join("\n"))?;
             if several.len() > 1 {
                 print(&format!("\n{}\n", Tally::of(several)))?;
             }
@@ -70,8 +70,8 @@ pub fn run(args: FigureArgs) -> Result<ExitCode, Failure> {
         note(&format!("figures: {}", directory.join("index.html").display()));
     }
     // Who asks for everything knows that not every machine can do it.
-    let skipped = !args.all && outcomes.iter().any(Outcome::is_skipped);
-    let failed = skipped || outcomes.iter().any(Outcome::fails);
+    let skipped = !args.all && outcomes.iter().any(FigureOutcome::is_skipped);
+    let failed = skipped || outcomes.iter().any(FigureOutcome::fails);
     Ok(if failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
 }
 

@@ -28,7 +28,7 @@ pub fn measured(figures: &[Figure], quick: bool) -> Result<LiveRuns, RunsError> 
     if !needs_live(figures) {
         return Ok(LiveRuns::default());
     }
-    LiveRuns::make(figures, quick, obstacle().as_deref(), &mut |run| {
+    LiveRuns::make(figures, quick, skip_reason().as_deref(), &mut |run| {
         if io::stderr().is_terminal() {
             note(&format!("tacit: {}", run.command()));
         }
@@ -41,7 +41,7 @@ pub fn downloaded(figures: &[Figure], quick: bool) -> Result<DownloadRuns, RunsE
     if !needs_downloads(figures) {
         return Ok(DownloadRuns::default());
     }
-    let obstacle = obstacle().or_else(|| {
+    let skip_reason = skip_reason().or_else(|| {
         let missing = FOR_DOWNLOADS.into_iter().find(|[program, ask]| !is_there(program, ask));
         let rre = tacit_kernel::doctor();
         match missing {
@@ -50,7 +50,7 @@ pub fn downloaded(figures: &[Figure], quick: bool) -> Result<DownloadRuns, RunsE
             None => None,
         }
     });
-    DownloadRuns::make(figures, quick, obstacle.as_deref(), &mut |runs| {
+    DownloadRuns::make(figures, quick, skip_reason.as_deref(), &mut |runs| {
         if io::stderr().is_terminal() {
             let count: u32 = runs.iter().map(|run| run.count).sum();
             note(&format!(
@@ -64,7 +64,7 @@ pub fn downloaded(figures: &[Figure], quick: bool) -> Result<DownloadRuns, RunsE
 }
 
 /// Why there are no live runs here.
-fn obstacle() -> Option<String> {
+fn skip_reason() -> Option<String> {
     no_hops().or_else(|| (!is_there(IPERF, "--version")).then(|| format!("{IPERF} is not installed")))
 }
 

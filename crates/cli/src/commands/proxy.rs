@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use tacit_apps::PROXY_PORT;
-use tacit_apps::link::{self, Link, Told};
+use tacit_apps::link::{self, Link, LinkEvent};
 use tacit_apps::metrics::{Page, ProxyCounts};
 use tacit_apps::node::{self, Node};
 use tacit_apps::proxy::allow::AllowList;
@@ -309,14 +309,14 @@ async fn client(args: &ProxyArgs, plan: Plan) -> Result<(), Failure> {
 }
 
 /// Says what happens to the connection.
-fn tell(proxy: &Proxy, happened: &Told<'_>) {
+fn tell(proxy: &Proxy, happened: &LinkEvent<'_>) {
     match happened {
-        Told::Broke(why) => note(&printable(&format!("tacit: {why}; trying again"))),
-        Told::Failed(why, wait) => {
+        LinkEvent::Broken(why) => note(&printable(&format!("tacit: {why}; trying again"))),
+        LinkEvent::RetryFailed(why, wait) => {
             let (why, wait_s) = (why.to_string(), wait.as_secs_f64());
             tracing::info!(target: "tacit::proxy", ?why, wait_s, "no connection to the server");
         }
-        Told::Again => {
+        LinkEvent::Restored => {
             proxy.counts.links.fetch_add(1, Relaxed);
             note("tacit: reconnected to the server");
         }

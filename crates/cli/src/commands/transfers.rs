@@ -9,7 +9,8 @@ use std::process::Command;
 use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 use tacit_papers::figure::{
-    Figure, MakeTransfers, Teller, TransferReport, TransferRun, TransferRuns, needs_transfers, nginx_config,
+    Figure, GoodputSource, MakeTransfers, TransferReport, TransferRun, TransferRuns, needs_transfers,
+    nginx_config,
 };
 use tacit_runs::RunsError;
 
@@ -41,7 +42,7 @@ pub fn transferred(
 /// Makes runs by processes of this program.
 struct Hand {
     kept: Option<Kept>,
-    /// What was said already: obstacles are told once each.
+    /// What was said already: reasons are told once each.
     told: Vec<String>,
 }
 
@@ -126,8 +127,8 @@ impl Programs {
 }
 
 impl MakeTransfers for Hand {
-    fn obstacle(&mut self, run: &TransferRun) -> Option<String> {
-        let said = obstacle(run)?;
+    fn skip_reason(&mut self, run: &TransferRun) -> Option<String> {
+        let said = skip_reason(run)?;
         if !self.told.contains(&said) {
             note(&format!("tacit: SKIPPED: {said}"));
             self.told.push(said.clone());
@@ -158,7 +159,7 @@ impl MakeTransfers for Hand {
 }
 
 /// Why a run like this one cannot be made: one of its programs is not there, or the kernel lacks a congestion control.
-fn obstacle(run: &TransferRun) -> Option<String> {
+fn skip_reason(run: &TransferRun) -> Option<String> {
     let programs = match Programs::find() {
         Ok(programs) => programs,
         Err(error) => return Some(format!("{error:#}")),
@@ -258,14 +259,14 @@ fn report(run: &TransferRun, told: &Told) -> anyhow::Result<TransferReport> {
         invalid: invalid.clone(),
         ..TransferReport::default()
     };
-    match run.told_by {
-        Teller::Client => {
+    match run.goodput_source {
+        GoodputSource::Client => {
             let line = line.context("its client wrote no JSON with octets and duration_s")?;
             transfer.octets = Some(line.octets);
             transfer.file = Some((line.octets, line.duration_s));
             transfer.mbps = line.mbps;
         }
-        Teller::Hop => {
+        GoodputSource::Hop => {
             let intervals = down["intervals"].as_array().into_iter().flatten();
             let bps = intervals.filter_map(|interval| interval["sum"]["bits_per_second"].as_f64());
             transfer.mbps = bps.map(|bps| bps / 1e6).collect();
@@ -292,7 +293,7 @@ mod tests {
             client: vec!["sh".into()],
             seconds: 3,
             octets: 0,
-            told_by: Teller::Client,
+            goodput_source: GoodputSource::Client,
         }
     }
 
@@ -320,7 +321,8 @@ mod tests {
             invalid: None,
         };
         assert_eq!(client, expected);
-        let hop = report(&TransferRun { told_by: Teller::Hop, ..run() }, &told(REPORT, "")).unwrap();
+        let hop =
+            report(&TransferRun { goodput_source: GoodputSource::Hop, ..run() }, &told(REPORT, "")).unwrap();
         assert_eq!((hop.mbps, hop.file, hop.octets), (vec![8.0], Some((7_000, 2.0)), Some(7_000)));
         assert!(report(&run(), &told(REPORT, "no line")).is_err());
     }
@@ -357,10 +359,10 @@ mod tests {
     #[test]
     fn a_program_that_is_named_anywhere_is_looked_for() {
         // Tests do not stand beside the program.
-        let missing = obstacle(&run());
+        let missing = skip_reason(&run());
         assert!(missing.is_none_or(|said| said.contains("cargo build --release -p tacit-peers")));
         let gone =
             TransferRun { client: vec!["tacit-no-such-program".into()], server: vec!["sh".into()], ..run() };
-        assert_eq!(obstacle(&gone).as_deref(), Some("tacit-no-such-program is not installed"));
+        assert_eq!(skip_reason(&gone).as_deref(), Some("tacit-no-such-program is not installed"));
     }
 }

@@ -61,7 +61,7 @@ fn taught() -> Shape {
     answers.expect(question);
     let mut heard = Vec::new();
     answers.take(&answer("b1", &ranges), &[], &mut shape, &mut heard).unwrap();
-    assert_eq!(heard, [Heard::Proven(0)]);
+    assert_eq!(heard, [AnswerEvent::Proven(0)]);
     assert!(shape.splits && shape.keeps && shape.is_known());
     shape.single = Some(0);
     let single = answer("", &[range(0, 9)]);
@@ -93,7 +93,7 @@ fn read(
         let mut heard = Vec::new();
         let result = answers.take(piece, hit, shape, &mut heard);
         for heard in heard {
-            if let Heard::Octets { id, position, from, len, .. } = heard {
+            if let AnswerEvent::Octets { id, position, from, len, .. } = heard {
                 let found = range(position, position + len as u64);
                 assert_eq!(piece[from..from + len], body_of(found), "{found:?}");
                 let (_, wanted) = asked.iter().find(|(other, _)| *other == id).unwrap();
@@ -157,11 +157,11 @@ fn only_an_answers_own_head_proves_its_parts() {
         answers.expect(Request::of(7, &asked, &shape));
         let mut heard = Vec::new();
         answers.take(octets, hit.as_slice(), &mut shape, &mut heard).unwrap();
-        assert_eq!(heard.contains(&Heard::Proven(7)), proven);
+        assert_eq!(heard.contains(&AnswerEvent::Proven(7)), proven);
         let flags: Vec<_> = heard
             .iter()
             .filter_map(|heard| match heard {
-                Heard::Octets { is_proven, .. } => Some(*is_proven),
+                AnswerEvent::Octets { is_proven, .. } => Some(*is_proven),
                 _ => None,
             })
             .collect();

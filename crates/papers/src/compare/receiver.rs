@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tacit_proto::tcp::AckPolicy;
-use tacit_runs::plan::{Place, Plan};
+use tacit_runs::plan::{Plan, SweepPoint};
 use tacit_scenario::scheme::{Role, Scheme};
 use tacit_scenario::{InputError, Scenario, ScenarioError, Transport};
 
@@ -54,7 +54,7 @@ impl Twin {
     /// Where the scenario cannot have this many clients.
     pub fn push(&self, plan: &mut Plan, clients: u32, seeds: u32) -> Result<(), InputError> {
         for scheme in self.schemes {
-            plan.push(&self.scenario, scheme, clients, Place::default(), seeds)?;
+            plan.push(&self.scenario, scheme, clients, SweepPoint::default(), seeds)?;
         }
         Ok(())
     }

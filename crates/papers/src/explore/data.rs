@@ -9,7 +9,7 @@ use tacit_link::wifi::{AccessCategory, EdcaParameters, StationId};
 use tacit_runs::air::{Kind, Ppdu, Rate, Watch};
 use tacit_runs::single::Single;
 use tacit_sim::record::ApplicationResult;
-use tacit_sim::{Outcome, Setup};
+use tacit_sim::{RunOutcome, Setup};
 
 use super::columns::{Coding, Column, Layout, encode};
 
@@ -93,7 +93,7 @@ pub(super) struct Seen<'a> {
     pub setup: &'a Setup,
     pub watch: &'a Watch<'a>,
     pub single: &'a Single,
-    pub outcome: &'a Outcome,
+    pub outcome: &'a RunOutcome,
     pub ink: String,
     /// What the page calls it.
     pub label: String,

@@ -14,7 +14,7 @@ pub(super) struct Claim<M> {
     pub text: String,
     pub unit: String,
     pub measure: M,
-    pub said: Said,
+    pub said: Judgement,
     /// In which range a whole run has to be, where its value is not what decides.
     range: Option<Range>,
     /// How quick runs are judged, if otherwise.
@@ -32,7 +32,7 @@ enum Quick {
 
 /// What is claimed.
 #[derive(Clone, Debug)]
-pub(super) enum Said {
+pub(super) enum Judgement {
     /// A value that somebody else says, or a goal.
     Value(Reference),
     /// A range that was measured here: what leaves it has changed. It reproduces nothing.
@@ -149,7 +149,7 @@ impl<M> Claim<M> {
         measure: impl FnOnce(Section<'_>) -> Result<M, InputError>,
     ) -> Result<Self, InputError> {
         let (said, range) = match section.optional("regression", range)? {
-            Some(range) => (Said::Regression, Some(range)),
+            Some(range) => (Judgement::Regression, Some(range)),
             None => read_reference(&section, said_by)?,
         };
         let claim = Self {
@@ -176,8 +176,8 @@ impl<M> Claim<M> {
     /// The value that somebody else says.
     pub fn reference(&self) -> Option<&Reference> {
         match &self.said {
-            Said::Value(reference) => Some(reference),
-            Said::Regression => None,
+            Judgement::Value(reference) => Some(reference),
+            Judgement::Regression => None,
         }
     }
 
@@ -233,7 +233,7 @@ impl<M> Claim<M> {
 }
 
 /// A value with its tolerance, and where what is measured lies if it is missed.
-fn read_reference(section: &Section<'_>, said_by: &str) -> Result<(Said, Option<Range>), InputError> {
+fn read_reference(section: &Section<'_>, said_by: &str) -> Result<(Judgement, Option<Range>), InputError> {
     let value = section.required("paper", number)?;
     let bounds = [("at-least", Bound::AtLeast), ("at-most", Bound::AtMost)];
     let reference = Reference {
@@ -256,7 +256,7 @@ fn read_reference(section: &Section<'_>, said_by: &str) -> Result<(Said, Option<
         (Some(_), Some(range)) if reference.holds_within(range) => Err(section
             .error("measured", format!("{range} is not missed all over: {} is claimed", reference.words()))
             .allowed("a range outside what is claimed")),
-        (_, range) => Ok((Said::Value(reference), range)),
+        (_, range) => Ok((Judgement::Value(reference), range)),
     }
 }
 

@@ -299,19 +299,19 @@ pub fn nginx_config(directory: &str) -> String {
 }
 
 impl DownloadRuns {
-    /// Makes the downloads of `figures`; there are none where `obstacle` says why.
+    /// Makes the downloads of `figures`; there are none where `skip_reason` says why.
     ///
     /// # Errors
     /// Where a run cannot be made.
     pub fn make(
         figures: &[Figure],
         quick: bool,
-        obstacle: Option<&str>,
+        skip_reason: Option<&str>,
         make: MakeDownloads<'_>,
     ) -> Result<Self, RunsError> {
         let made = Made::of(
             figures,
-            obstacle,
+            skip_reason,
             |source| if let Source::Downloads(downloads) = source { Some(&**downloads) } else { None },
             |downloads| downloads.shortened(quick).measure(make),
         );
@@ -319,8 +319,8 @@ impl DownloadRuns {
     }
 
     /// Why figure `id` has none.
-    pub(super) fn obstacle(&self, id: &str) -> Option<String> {
-        self.0.obstacle(id)
+    pub(super) fn skip_reason(&self, id: &str) -> Option<String> {
+        self.0.skip_reason(id)
     }
 
     pub(super) fn samples(&self, id: &str) -> Samples {
@@ -403,7 +403,7 @@ fn simulated_name(sender: &Scheme) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Options, Outcome, run};
+    use super::super::{FigureOutcome, Options, run};
     use super::*;
     use tacit_runs::sweep::Control;
 
@@ -431,7 +431,7 @@ bound = \"at-most\"
 tolerance = 0
 ";
 
-    fn judged(directory: Option<&Path>, give: impl Fn(&DownloadRun) -> DownloadReport) -> Outcome {
+    fn judged(directory: Option<&Path>, give: impl Fn(&DownloadRun) -> DownloadReport) -> FigureOutcome {
         let figures = [Figure::parse("test/downloads", "downloads.toml", FIGURE).unwrap()];
         let mut make = |runs: &[DownloadRun]| Ok(runs.iter().map(&give).collect());
         let downloads = DownloadRuns::make(&figures, false, None, &mut make).unwrap();
@@ -453,7 +453,7 @@ tolerance = 0
         DownloadReport { downloads, invalid: None }
     }
 
-    fn verdicts(outcome: &Outcome) -> Vec<&str> {
+    fn verdicts(outcome: &FigureOutcome) -> Vec<&str> {
         outcome.claims.iter().map(|claim| claim.verdict.word()).collect()
     }
 

@@ -201,19 +201,19 @@ impl LiveRun {
 }
 
 impl LiveRuns {
-    /// Makes the live runs of `figures`; there are none where `obstacle` says why.
+    /// Makes the live runs of `figures`; there are none where `skip_reason` says why.
     ///
     /// # Errors
     /// Where a run cannot be made.
     pub fn make(
         figures: &[Figure],
         quick: bool,
-        obstacle: Option<&str>,
+        skip_reason: Option<&str>,
         make: MakeLive<'_>,
     ) -> Result<Self, RunsError> {
         let made = Made::of(
             figures,
-            obstacle,
+            skip_reason,
             |source| if let Source::Live(live) = source { Some(&**live) } else { None },
             |live| live.shortened(quick).measure(make),
         );
@@ -221,8 +221,8 @@ impl LiveRuns {
     }
 
     /// Why figure `id` has none.
-    pub(super) fn obstacle(&self, id: &str) -> Option<String> {
-        self.0.obstacle(id)
+    pub(super) fn skip_reason(&self, id: &str) -> Option<String> {
+        self.0.skip_reason(id)
     }
 
     /// What those of figure `id` come to; nothing of what was not made.
@@ -246,7 +246,7 @@ pub(super) fn simulated_name(acks: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Options, Outcome, run};
+    use super::super::{FigureOutcome, Options, run};
     use super::*;
     use tacit_runs::sweep::Control;
 
@@ -285,7 +285,7 @@ tolerance = 5
 ";
 
     /// The figure's outcome where a machine gives these numbers.
-    fn judged(quick: bool, give: impl Fn(&LiveRun) -> LiveReport) -> Outcome {
+    fn judged(quick: bool, give: impl Fn(&LiveRun) -> LiveReport) -> FigureOutcome {
         let figures = [Figure::parse("test/live", "live.toml", FIGURE).unwrap()];
         let live = LiveRuns::make(&figures, quick, None, &mut |run| Ok(give(run))).unwrap();
         let options = Options { quick, live, ..Options::default() };
@@ -303,7 +303,7 @@ tolerance = 5
         })
     }
 
-    fn verdicts(outcome: &Outcome) -> Vec<&str> {
+    fn verdicts(outcome: &FigureOutcome) -> Vec<&str> {
         outcome.claims.iter().map(|claim| claim.verdict.word()).collect()
     }
 

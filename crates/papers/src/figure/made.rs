@@ -16,21 +16,21 @@ impl<T> Default for Made<T> {
 }
 
 impl<T> Made<T> {
-    /// Measures what `wanted` finds in each of `figures`; nothing where `obstacle` says why.
+    /// Measures what `wanted` finds in each of `figures`; nothing where `skip_reason` says why.
     ///
     /// # Errors
     /// Those of `measure`.
     pub fn of<S>(
         figures: &[Figure],
-        obstacle: Option<&str>,
+        skip_reason: Option<&str>,
         wanted: impl Fn(&Source) -> Option<&S>,
         mut measure: impl FnMut(&S) -> Result<T, RunsError>,
     ) -> Result<Self, RunsError> {
         let mut all = Self::default();
         for figure in figures {
             let Some(wanted) = wanted(&figure.source) else { continue };
-            let made = match obstacle {
-                Some(obstacle) => Err(obstacle.to_owned()),
+            let made = match skip_reason {
+                Some(skip_reason) => Err(skip_reason.to_owned()),
                 None => Ok(measure(wanted)?),
             };
             all.0.insert(figure.id.clone(), made);
@@ -44,10 +44,10 @@ impl<T> Made<T> {
     }
 
     /// Why there is nothing for figure `id`.
-    pub fn obstacle(&self, id: &str) -> Option<String> {
+    pub fn skip_reason(&self, id: &str) -> Option<String> {
         match self.0.get(id) {
             Some(Ok(_)) => None,
-            Some(Err(obstacle)) => Some(obstacle.clone()),
+            Some(Err(skip_reason)) => Some(skip_reason.clone()),
             None => Some("no live runs were made".to_owned()),
         }
     }

@@ -40,7 +40,9 @@ pub use run::MACHINE_SHARE_MAX;
 pub use run::{Options, run};
 pub use summary::summary;
 pub use table::{MeasuredCell, MeasuredRow, MeasuredTable};
-pub use transfers::{MakeTransfers, Teller, TransferReport, TransferRun, TransferRuns, needs_transfers};
+pub use transfers::{
+    GoodputSource, MakeTransfers, TransferReport, TransferRun, TransferRuns, needs_transfers,
+};
 pub use variant::{Dependence, DependenceCell, DependenceRow};
 
 use tacit_runs::RunsError;
@@ -50,7 +52,7 @@ use tacit_scenario::{InputError, bounded};
 
 /// What became of a figure.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Outcome {
+pub struct FigureOutcome {
     /// Paper and figure.
     pub id: String,
     /// What it shows.
@@ -77,7 +79,7 @@ pub struct Outcome {
     pub skipped: Option<String>,
 }
 
-impl Outcome {
+impl FigureOutcome {
     /// Some claim is missed without a reason.
     pub fn fails(&self) -> bool {
         self.claims.iter().any(ClaimOutcome::fails)
@@ -145,7 +147,7 @@ pub struct Tally {
 
 impl Tally {
     /// Counts the claims of `outcomes`.
-    pub fn of(outcomes: &[Outcome]) -> Self {
+    pub fn of(outcomes: &[FigureOutcome]) -> Self {
         let claims = || outcomes.iter().flat_map(|outcome| &outcome.claims);
         let count = |verdict: Verdict| claims().filter(|claim| claim.verdict == verdict).count();
         let tables = outcomes.iter().filter_map(|outcome| outcome.table.as_ref());

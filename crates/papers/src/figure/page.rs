@@ -4,14 +4,18 @@ use std::path::Path;
 
 use maud::{Markup, PreEscaped, html};
 
-use super::{ClaimOutcome, Dependence, MeasuredTable, Outcome, Tally, run, value};
+use super::{ClaimOutcome, Dependence, FigureOutcome, MeasuredTable, Tally, run, value};
 use crate::report::page::document;
 use tacit_runs::RunsError;
 use tacit_runs::store::write_whole;
 use tacit_scenario::table::count;
 
 /// Writes the page; `pictures` are the outcomes' SVG.
-pub(super) fn write(directory: &Path, outcomes: &[Outcome], pictures: &[String]) -> Result<(), RunsError> {
+pub(super) fn write(
+    directory: &Path,
+    outcomes: &[FigureOutcome],
+    pictures: &[String],
+) -> Result<(), RunsError> {
     let summary = format!("{}; {}.", count(outcomes.len() as u64, "figure"), Tally::of(outcomes));
     let header = html! {
         p.kicker { "tacit figure" }
@@ -39,7 +43,7 @@ pub(super) fn write(directory: &Path, outcomes: &[Outcome], pictures: &[String])
     write_whole(&run::page_path(directory), page.into_string().as_bytes())
 }
 
-fn claims_table(outcome: &Outcome) -> Markup {
+fn claims_table(outcome: &FigureOutcome) -> Markup {
     html! {
         div.scroll { table {
             thead { tr {

@@ -19,11 +19,11 @@ use super::timeline::Timeline;
 use super::transferred::Transferred;
 use super::transfers::{TransferRuns, Transfers};
 use super::variant::Dependence;
-use super::{ClaimOutcome, Outcome, page, value};
+use super::{ClaimOutcome, FigureOutcome, page, value};
 use crate::chart::{standalone, table_picture};
 use tacit_runs::RunsError;
 use tacit_runs::aggregate::{Column, Group};
-use tacit_runs::plan::{self, Place, Plan};
+use tacit_runs::plan::{self, Plan, SweepPoint};
 use tacit_runs::record::RunSummary;
 use tacit_runs::store::{Provenance, Store, write_whole};
 use tacit_runs::sweep::Control;
@@ -114,13 +114,17 @@ impl Drawn {
 /// # Errors
 /// As a sweep: on a failed run, an interruption, or a directory that cannot be written. A claim that
 /// fails is no error.
-pub fn run(figures: &[Figure], options: &Options, control: Control<'_>) -> Result<Vec<Outcome>, RunsError> {
+pub fn run(
+    figures: &[Figure],
+    options: &Options,
+    control: Control<'_>,
+) -> Result<Vec<FigureOutcome>, RunsError> {
     let mut outcomes = Vec::new();
     let mut pictures = Vec::new();
     for figure in figures {
         let versions = RefCell::new(BTreeSet::new());
         let making = Making { options, control, versions: &versions };
-        let outcome = |judged: Judged, svg, skipped| Outcome {
+        let outcome = |judged: Judged, svg, skipped| FigureOutcome {
             id: figure.id.clone(),
             title: figure.title.clone(),
             paper: figure.paper.clone(),
@@ -137,9 +141,9 @@ pub fn run(figures: &[Figure], options: &Options, control: Control<'_>) -> Resul
         if options.from.is_none() || matches!(figure.source, Source::Curves { sweep: None, .. }) {
             versions.borrow_mut().insert(tacit_runs::VERSION.to_owned());
         }
-        if let Some(obstacle) = obstacle(figure, options) {
+        if let Some(skip_reason) = skip_reason(figure, options) {
             pictures.push(String::new());
-            outcomes.push(outcome(Judged::default(), None, Some(obstacle)));
+            outcomes.push(outcome(Judged::default(), None, Some(skip_reason)));
             continue;
         }
         if let (Some(from), true) = (&options.from, figure.source.is_live()) {
@@ -201,12 +205,12 @@ pub fn run(figures: &[Figure], options: &Options, control: Control<'_>) -> Resul
 }
 
 /// Why a figure is not made: this machine cannot, or there is nothing to read.
-fn obstacle(figure: &Figure, options: &Options) -> Option<String> {
+fn skip_reason(figure: &Figure, options: &Options) -> Option<String> {
     let Some(from) = &options.from else {
         return match &figure.source {
-            Source::Live(_) => options.live.obstacle(&figure.id),
-            Source::Downloads(_) => options.downloads.obstacle(&figure.id),
-            Source::Transfers(_) => options.transfers.obstacle(&figure.id),
+            Source::Live(_) => options.live.skip_reason(&figure.id),
+            Source::Downloads(_) => options.downloads.skip_reason(&figure.id),
+            Source::Transfers(_) => options.transfers.skip_reason(&figure.id),
             _ => None,
         };
     };
@@ -472,7 +476,7 @@ fn plan(sweep: &Sweep, base: &Scenario, seeds: u32) -> Result<Plan, RunsError> {
             let (scenario, clients) = at(sweep, *x, best_of, base)?;
             let scenario = Arc::new(scenario);
             for scheme in &sweep.schemes {
-                plan.push(&scenario, scheme, clients, Place { x: Some(*x), best_of }, seeds)?;
+                plan.push(&scenario, scheme, clients, SweepPoint { x: Some(*x), best_of }, seeds)?;
             }
         }
     }

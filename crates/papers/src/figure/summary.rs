@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{ClaimOutcome, Figure, MeasuredTable, Outcome, Tally, Verdict};
+use super::{ClaimOutcome, Figure, FigureOutcome, MeasuredTable, Tally, Verdict};
 use tacit_scenario::InputError;
 use tacit_scenario::input::{Section, Tree, text};
 
@@ -47,14 +47,18 @@ struct Later {
 ///
 /// # Errors
 /// Where the list of figures without a file says something that is not allowed.
-pub fn summary(figures: &[Figure], outcomes: &[Outcome], before: Option<&str>) -> Result<String, InputError> {
+pub fn summary(
+    figures: &[Figure],
+    outcomes: &[FigureOutcome],
+    before: Option<&str>,
+) -> Result<String, InputError> {
     let before = before.map(Page::read).unwrap_or_default();
     let judged = |(figure, outcome)| before.judged_again(figure, outcome);
-    let outcomes: Vec<Outcome> = figures.iter().zip(outcomes).map(judged).collect();
+    let outcomes: Vec<FigureOutcome> = figures.iter().zip(outcomes).map(judged).collect();
     page(&outcomes, &later()?)
 }
 
-fn page(outcomes: &[Outcome], later: &[Later]) -> Result<String, InputError> {
+fn page(outcomes: &[FigureOutcome], later: &[Later]) -> Result<String, InputError> {
     let mut page = format!(
         "# Figures and tables of the papers\n\n\
          Written by `tacit figure --all --summary docs/validation/papers.md` from whole runs, by tacit {}; what is typed\n\
@@ -84,8 +88,9 @@ fn page(outcomes: &[Outcome], later: &[Later]) -> Result<String, InputError> {
 }
 
 /// Which figures another version measured.
-fn earlier(outcomes: &[Outcome]) -> String {
-    let is_other = |outcome: &&Outcome| outcome.skipped.is_none() && outcome.made_by != [tacit_runs::VERSION];
+fn earlier(outcomes: &[FigureOutcome]) -> String {
+    let is_other =
+        |outcome: &&FigureOutcome| outcome.skipped.is_none() && outcome.made_by != [tacit_runs::VERSION];
     let others = outcomes.iter().filter(is_other);
     let rows: Vec<String> = others
         .map(|outcome| match outcome.made_by.join(", ") {
@@ -102,7 +107,7 @@ fn earlier(outcomes: &[Outcome]) -> String {
     )
 }
 
-fn rows(page: &mut String, outcome: &Outcome) {
+fn rows(page: &mut String, outcome: &FigureOutcome) {
     let mut rows = Vec::new();
     if let Some(reason) = &outcome.skipped {
         rows.push(format!("{} | | | {NOT_MADE}: {}", cell(&outcome.title), cell(reason)));
@@ -208,7 +213,7 @@ impl Page {
     }
 
     /// The outcome of a figure that could not be made, with what this page has measured.
-    fn judged_again(&self, figure: &Figure, outcome: &Outcome) -> Outcome {
+    fn judged_again(&self, figure: &Figure, outcome: &FigureOutcome) -> FigureOutcome {
         let mut outcome = outcome.clone();
         let rows = || self.rows.iter().filter(|row| row.id == figure.id);
         if outcome.skipped.is_none() || !rows().any(|row| row.number().is_some()) {
@@ -374,7 +379,7 @@ name = \"54 Mb/s\"
 cells = [{ paper = 30.2, measure = { value = \"UDP\", x = 54 } }, {}]
 ";
 
-    fn made() -> (Figure, Outcome) {
+    fn made() -> (Figure, FigureOutcome) {
         let figure = Figure::parse("hack/test", "test.toml", FIGURE).unwrap();
         let outcomes = super::super::run(
             std::slice::from_ref(&figure),
@@ -408,7 +413,8 @@ cells = [{ paper = 30.2, measure = { value = \"UDP\", x = 54 } }, {}]
         let before = summary(&figures, std::slice::from_ref(&outcome), None)
             .unwrap()
             .replace(tacit_runs::VERSION, "0.1 (old)");
-        let cannot = Outcome { skipped: Some("no root".into()), claims: Vec::new(), table: None, ..outcome };
+        let cannot =
+            FigureOutcome { skipped: Some("no root".into()), claims: Vec::new(), table: None, ..outcome };
         let text = summary(&figures, std::slice::from_ref(&cannot), Some(&before)).unwrap();
         assert!(text.contains("why | paper <= 4.36 B | 23.92, within 20 to 25 | missed |"), "{text}");
         assert!(text.contains("| hack/test | 0.1 (old) |"), "{text}");
@@ -428,7 +434,7 @@ cells = [{ paper = 30.2, measure = { value = \"UDP\", x = 54 } }, {}]
         outcome.claims[0].skip("busy | late".into());
         let figures = [figure];
         let before = summary(&figures, &[outcome.clone()], None).unwrap();
-        let cannot = Outcome { skipped: Some("no root".into()), claims: Vec::new(), ..outcome };
+        let cannot = FigureOutcome { skipped: Some("no root".into()), claims: Vec::new(), ..outcome };
         let again = Page::read(&before).judged_again(&figures[0], &cannot);
         assert_eq!(again.claims[0].reason().as_deref(), Some("busy | late"));
         assert_eq!(again.claims[0].bound, Some(Bound::AtMost));

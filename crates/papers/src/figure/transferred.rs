@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::measure::{Curve, Curves, Measure};
-use super::transfers::{Arm, MAX_ATTEMPTS, Place, TransferReport, Transfers};
+use super::transfers::{Arm, MAX_ATTEMPTS, TransferPoint, TransferReport, Transfers};
 use tacit_runs::RunsError;
 use tacit_runs::aggregate::{Mean, median};
 use tacit_runs::plan::{self, Plan};
@@ -47,7 +47,11 @@ struct Point {
 
 impl Transferred {
     /// The live runs, and beside them the simulated.
-    pub fn new(transfers: &Transfers, live: &[Place], control: Control<'_>) -> Result<Self, RunsError> {
+    pub fn new(
+        transfers: &Transfers,
+        live: &[TransferPoint],
+        control: Control<'_>,
+    ) -> Result<Self, RunsError> {
         let mut points: Vec<Point> = live.iter().map(|place| Point::live(transfers, place)).collect();
         let mut plan = Plan::default();
         for variant in transfers.parts() {
@@ -133,9 +137,9 @@ impl Transferred {
 }
 
 impl Point {
-    fn live(transfers: &Transfers, place: &Place) -> Self {
+    fn live(transfers: &Transfers, place: &TransferPoint) -> Self {
         let reports = place.runs.as_deref().unwrap_or_default();
-        let obstacle = place.runs.as_ref().err();
+        let skip_reason = place.runs.as_ref().err();
         let invalid: Vec<&str> = reports.iter().filter_map(|report| report.invalid.as_deref()).collect();
         let disturbed = invalid.first().map(|first| {
             format!(
@@ -149,7 +153,7 @@ impl Point {
             variant: place.variant.clone(),
             x: place.x,
             runs: reports.iter().map(|report| live_columns(transfers, report)).collect(),
-            disturbed: obstacle.cloned().or(disturbed),
+            disturbed: skip_reason.cloned().or(disturbed),
         }
     }
 
@@ -223,7 +227,7 @@ fn push(
         assignments.push(format!("flow=[{file}{others}]"));
     }
     let scenario = Shared::new(together(Scenario::load(&transfers.scenario, &assignments)?));
-    let place = plan::Place { x: Some(x), best_of: None };
+    let place = plan::SweepPoint { x: Some(x), best_of: None };
     plan.push(&scenario, scheme, clients, place, transfers.seeds)?;
     Ok(())
 }

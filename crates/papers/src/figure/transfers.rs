@@ -67,12 +67,12 @@ struct Programs {
     scheme: &'static Scheme,
     acks: String,
     congestion: Option<String>,
-    told_by: Teller,
+    goodput_source: GoodputSource,
 }
 
 /// Who says what a live run carried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Teller {
+pub enum GoodputSource {
     /// The program on the client's side, in a line of JSON.
     Client,
     /// The hop, of TCP: what its receiver acknowledged.
@@ -124,7 +124,7 @@ pub struct TransferRun {
     /// Length of the file that is there, in octets; zero where there is none.
     pub octets: u64,
     /// Whose numbers count.
-    pub told_by: Teller,
+    pub goodput_source: GoodputSource,
 }
 
 /// What came of a live run.
@@ -149,7 +149,7 @@ pub struct TransferReport {
 /// Who makes live runs.
 pub trait MakeTransfers {
     /// Why runs like this one cannot be made here: a program is not there.
-    fn obstacle(&mut self, run: &TransferRun) -> Option<String>;
+    fn skip_reason(&mut self, run: &TransferRun) -> Option<String>;
     /// Makes it; the error is one line.
     ///
     /// # Errors
@@ -159,11 +159,11 @@ pub trait MakeTransfers {
 
 /// What the transfers of figures gave, or why there are none.
 #[derive(Clone, Debug, Default)]
-pub struct TransferRuns(Made<Vec<Place>>);
+pub struct TransferRuns(Made<Vec<TransferPoint>>);
 
 /// The live runs of an arm at one place, or why there are none.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct TransferPoint {
     /// Place of the arm in the file.
     pub arm: usize,
     pub variant: Option<String>,
@@ -323,15 +323,15 @@ impl Transfers {
 
     /// Makes the runs: at each place all arms after one another under one seed, then under the next, so that what the
     /// machine does meanwhile meets all of them alike.
-    fn measure(&self, make: &mut dyn MakeTransfers) -> Result<Vec<Place>, RunsError> {
+    fn measure(&self, make: &mut dyn MakeTransfers) -> Result<Vec<TransferPoint>, RunsError> {
         let mut places = Vec::new();
         for variant in self.parts() {
             for x in self.values(variant) {
                 let first = places.len();
                 for (number, arm) in self.arms.iter().enumerate() {
                     let Some(run) = self.run(arm, variant, x, 1) else { continue };
-                    let runs = make.obstacle(&run).map_or_else(|| Ok(Vec::new()), Err);
-                    places.push(Place { arm: number, variant: variant.map(str::to_owned), x, runs });
+                    let runs = make.skip_reason(&run).map_or_else(|| Ok(Vec::new()), Err);
+                    places.push(TransferPoint { arm: number, variant: variant.map(str::to_owned), x, runs });
                 }
                 for seed in 1..=u64::from(self.seeds) {
                     for place in &mut places[first..] {
@@ -359,7 +359,7 @@ impl Transfers {
             client: programs.client.clone(),
             seconds: self.length.seconds,
             octets: self.length.octets(),
-            told_by: programs.told_by,
+            goodput_source: programs.goodput_source,
         })
     }
 }
@@ -423,14 +423,14 @@ impl Arm {
 
 impl Programs {
     fn read(section: &Section<'_>) -> Result<Self, InputError> {
-        let tellers = [("client", Teller::Client), ("hop", Teller::Hop)];
+        let sources = [("client", GoodputSource::Client), ("hop", GoodputSource::Hop)];
         Ok(Self {
             server: section.required("server", texts)?,
             client: section.required("client", texts)?,
             scheme: read_scheme(section)?,
             acks: section.or("acks", "kernel".to_owned(), text)?,
             congestion: section.optional("congestion", text)?,
-            told_by: section.or("told-by", Teller::Client, one_of(&tellers))?,
+            goodput_source: section.or("told-by", GoodputSource::Client, one_of(&sources))?,
         })
     }
 }
@@ -491,19 +491,19 @@ impl TransferRun {
 }
 
 impl TransferRuns {
-    /// Makes the transfers of `figures`; there are none where `obstacle` says why.
+    /// Makes the transfers of `figures`; there are none where `skip_reason` says why.
     ///
     /// # Errors
     /// Where a run cannot be made.
     pub fn make(
         figures: &[Figure],
         quick: bool,
-        obstacle: Option<&str>,
+        skip_reason: Option<&str>,
         make: &mut dyn MakeTransfers,
     ) -> Result<Self, RunsError> {
         let made = Made::of(
             figures,
-            obstacle,
+            skip_reason,
             |source| if let Source::Transfers(transfers) = source { Some(&**transfers) } else { None },
             |transfers| transfers.shortened(quick).measure(make),
         );
@@ -511,12 +511,12 @@ impl TransferRuns {
     }
 
     /// Why figure `id` has none.
-    pub(super) fn obstacle(&self, id: &str) -> Option<String> {
-        self.0.obstacle(id)
+    pub(super) fn skip_reason(&self, id: &str) -> Option<String> {
+        self.0.skip_reason(id)
     }
 
     /// Those of figure `id`.
-    pub(super) fn places(&self, id: &str) -> &[Place] {
+    pub(super) fn places(&self, id: &str) -> &[TransferPoint] {
         self.0.get(id).map(Vec::as_slice).unwrap_or_default()
     }
 }
@@ -531,7 +531,7 @@ mod tests {
     use std::cell::RefCell;
     use std::path::Path;
 
-    use super::super::{Options, Outcome, run};
+    use super::super::{FigureOutcome, Options, run};
     use super::*;
     use tacit_runs::sweep::Control;
 
@@ -595,7 +595,7 @@ tolerance = 0.001
     }
 
     impl<F: Fn(&TransferRun, usize) -> TransferReport> MakeTransfers for Machine<F> {
-        fn obstacle(&mut self, run: &TransferRun) -> Option<String> {
+        fn skip_reason(&mut self, run: &TransferRun) -> Option<String> {
             self.missing.filter(|program| run.client[0] == *program).map(|program| format!("no {program}"))
         }
 
@@ -632,7 +632,7 @@ tolerance = 0.001
         Figure::parse("test/transfers", "transfers.toml", FIGURE).unwrap()
     }
 
-    fn judged(quick: bool, make: &mut dyn MakeTransfers, directory: Option<&Path>) -> Outcome {
+    fn judged(quick: bool, make: &mut dyn MakeTransfers, directory: Option<&Path>) -> FigureOutcome {
         let figures = [figure()];
         let transfers = TransferRuns::make(&figures, quick, None, make).unwrap();
         let directory = directory.map(Path::to_owned);
@@ -646,7 +646,7 @@ tolerance = 0.001
         outcome
     }
 
-    fn verdicts(outcome: &Outcome) -> Vec<&str> {
+    fn verdicts(outcome: &FigureOutcome) -> Vec<&str> {
         outcome.claims.iter().map(|claim| claim.verdict.word()).collect()
     }
 

@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::Path;
 
-use tacit_papers::figure::{ClaimOutcome, Figure, Options, Outcome, run};
+use tacit_papers::figure::{ClaimOutcome, Figure, FigureOutcome, Options, run};
 use tacit_runs::RunsError;
 use tacit_runs::record::RunRecord;
 use tacit_runs::store::Store;
@@ -40,13 +40,13 @@ fn figures() -> Vec<Figure> {
     texts.map(|(id, text)| Figure::parse(id, "test.toml", text).unwrap()).into()
 }
 
-fn made(directory: &Path) -> Vec<Outcome> {
+fn made(directory: &Path) -> Vec<FigureOutcome> {
     let options = Options { quick: true, directory: Some(directory.to_owned()), ..Options::default() };
     run(&figures(), &options, Control::unattended()).unwrap()
 }
 
 /// Judges what is stored in `from`; whatever would be run fails the test.
-fn judged(figures: &[Figure], from: &Path, to: &Path) -> Result<Vec<Outcome>, RunsError> {
+fn judged(figures: &[Figure], from: &Path, to: &Path) -> Result<Vec<FigureOutcome>, RunsError> {
     let progress = |progress: Progress<'_>| match progress {
         Progress::Started { .. } | Progress::Finished(_) => panic!("nothing is run"),
         Progress::Warning(_) => {}
@@ -60,7 +60,7 @@ fn judged(figures: &[Figure], from: &Path, to: &Path) -> Result<Vec<Outcome>, Ru
     run(figures, &options, Control { progress: &progress, ..Control::unattended() })
 }
 
-fn claims(outcomes: &[Outcome]) -> Vec<&ClaimOutcome> {
+fn claims(outcomes: &[FigureOutcome]) -> Vec<&ClaimOutcome> {
     outcomes.iter().flat_map(|outcome| &outcome.claims).collect()
 }
 
@@ -89,7 +89,7 @@ fn verdicts_and_pictures_come_again_from_what_is_stored() {
         let judged = judged(&figures(), from, again.path()).unwrap();
         assert_eq!(claims(&judged), claims(&outcomes));
         for (before, after) in outcomes.iter().zip(&judged) {
-            let read = |outcome: &Outcome| fs::read(outcome.svg.as_ref().unwrap()).unwrap();
+            let read = |outcome: &FigureOutcome| fs::read(outcome.svg.as_ref().unwrap()).unwrap();
             assert_eq!(read(after), read(before), "{}", before.id);
         }
         assert!(again.path().join("index.html").is_file());

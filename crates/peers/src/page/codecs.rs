@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::spread::{Spread, ratios};
 use super::table::{Table, filled, middle, whole};
 use super::tools::{compile, json, said, tacit};
-use super::{Name, Outcome, Part, Plan};
+use super::{Measurement, Name, Part, Plan};
 
 /// Codecs of `tacit rohc stats`.
 const CODECS: [&str; 3] = ["strict", "hack", "hack-batch"];
@@ -74,13 +74,13 @@ impl Part for Codecs {
     const NAME: Name = Name::Codecs;
     const HEADING: &'static str = "The codec beside librohc";
 
-    fn measure(plan: &Plan) -> Result<Outcome<Self>> {
+    fn measure(plan: &Plan) -> Result<Measurement<Self>> {
         let captures = captures_in(&plan.data().join("captures"));
         let real = !captures.is_empty();
         let captures = if real { captures } else { vec![made(plan)?] };
         let driver = driver(plan)?;
         let rows = captures.iter().map(|capture| Row::measure(plan, capture, driver.as_deref()));
-        Ok(Outcome::Measured(Self { real, rows: rows.collect::<Result<_>>()? }))
+        Ok(Measurement::Measured(Self { real, rows: rows.collect::<Result<_>>()? }))
     }
 
     fn text(&self) -> String {

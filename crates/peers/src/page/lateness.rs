@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::spread::Spread;
 use super::table::{Table, filled, middle, whole};
 use super::tools::{json, said, tacit};
-use super::{Name, Outcome, Part, Plan};
+use super::{Measurement, Name, Part, Plan};
 use crate::compare::reasons;
 
 const SCENARIOS: [&str; 3] = ["wlan-11n-150", "wlan-11n-300", "wlan-11ac-866"];
@@ -47,10 +47,10 @@ impl Part for Lateness {
     const NAME: Name = Name::Lateness;
     const HEADING: &'static str = "How late a live hop is";
 
-    fn measure(plan: &Plan) -> Result<Outcome<Self>> {
+    fn measure(plan: &Plan) -> Result<Measurement<Self>> {
         let no_iperf3 = said("iperf3", &["--version"]).is_none().then(|| "no iperf3 here".to_owned());
         if let Some(why) = no_iperf3.or_else(no_hops) {
-            return Ok(Outcome::Skipped(why));
+            return Ok(Measurement::Skipped(why));
         }
         let seconds = if plan.quick() { QUICK_SECONDS } else { SECONDS };
         let mut rows = SCENARIOS
@@ -67,7 +67,7 @@ impl Part for Lateness {
                 row.again += 1;
             }
         }
-        Ok(Outcome::Measured(Self { rows }))
+        Ok(Measurement::Measured(Self { rows }))
     }
 
     fn text(&self) -> String {

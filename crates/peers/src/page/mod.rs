@@ -96,7 +96,7 @@ impl Plan<'_> {
 /// What a part found out, or why it did not.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Outcome<T> {
+enum Measurement<T> {
     Skipped(String),
     Measured(T),
 }
@@ -106,7 +106,7 @@ enum Outcome<T> {
 struct Stored<T> {
     machine: Machine,
     run: Run,
-    outcome: Outcome<T>,
+    outcome: Measurement<T>,
 }
 
 /// A part of the page.
@@ -114,7 +114,7 @@ trait Part: Serialize + DeserializeOwned {
     const NAME: Name;
     const HEADING: &'static str;
 
-    fn measure(plan: &Plan) -> Result<Outcome<Self>>;
+    fn measure(plan: &Plan) -> Result<Measurement<Self>>;
     /// Tables, and what is to be said of them.
     fn text(&self) -> String;
 }
@@ -150,7 +150,7 @@ fn part<P: Part>(plan: &Plan, machine: &Machine) -> Result<String> {
         eprintln!("tacit-peers: {name}");
         let watch = Watch::start();
         let outcome = P::measure(plan).with_context(|| name.clone())?;
-        if let Outcome::Skipped(why) = &outcome {
+        if let Measurement::Skipped(why) = &outcome {
             eprintln!("tacit-peers: {name}: SKIPPED: {why}");
         }
         let stored = Stored { machine: machine.clone(), run: watch.end(), outcome };
@@ -189,8 +189,8 @@ fn section<P: Part>(machine: &Machine, stored: Option<&Stored<P>>) -> String {
     let body = match stored {
         None => "**Not measured.**\n".to_owned(),
         Some(stored) if stored.machine != *machine => "**Not measured on this machine.**\n".to_owned(),
-        Some(Stored { outcome: Outcome::Skipped(why), .. }) => format!("**Skipped: {why}.**\n"),
-        Some(Stored { outcome: Outcome::Measured(part), run, .. }) => {
+        Some(Stored { outcome: Measurement::Skipped(why), .. }) => format!("**Skipped: {why}.**\n"),
+        Some(Stored { outcome: Measurement::Measured(part), run, .. }) => {
             format!("{}\n{}", filled(&run.to_string()), part.text())
         }
     };

@@ -12,7 +12,7 @@ use tacit_runs::single::{Options, prepare};
 use super::spread::{Spread, ratios};
 use super::table::{Table, filled, middle, whole};
 use super::tools::{compile, json, said};
-use super::{Name, Outcome, Part, Plan};
+use super::{Measurement, Name, Part, Plan};
 
 /// What the source in bench/ns3 is linked with.
 const MODULES: [&str; 9] = [
@@ -135,9 +135,9 @@ impl Part for Simulators {
     const NAME: Name = Name::Simulators;
     const HEADING: &'static str = "The simulator beside ns-3";
 
-    fn measure(plan: &Plan) -> Result<Outcome<Self>> {
+    fn measure(plan: &Plan) -> Result<Measurement<Self>> {
         let Some(ns3_version) = said("pkg-config", &["--modversion", "ns3-wifi"]) else {
-            return Ok(Outcome::Skipped("no ns-3 here (libns3-dev, pkg-config ns3-wifi)".to_owned()));
+            return Ok(Measurement::Skipped("no ns-3 here (libns3-dev, pkg-config ns3-wifi)".to_owned()));
         };
         let source = plan.arguments.sources.join("ns3/wlan.cc");
         let wlan = compile(&COMPILER, &source, &MODULES, &plan.arguments.results.join("ns3-wlan"))?;
@@ -149,7 +149,7 @@ impl Part for Simulators {
                 row.tacit.push(json(&mut set_up.in_tacit(seed, duration_s)?)?);
             }
         }
-        Ok(Outcome::Measured(Self { ns3_version, rows }))
+        Ok(Measurement::Measured(Self { ns3_version, rows }))
     }
 
     fn text(&self) -> String {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::lateness::no_hops;
 use super::spread::{Spread, ratios};
 use super::table::{Table, filled, middle, name_of, whole};
-use super::{Name, Outcome, Part, Plan};
+use super::{Measurement, Name, Part, Plan};
 use crate::Stack;
 use crate::compare::{self, Round, Row};
 use crate::wire::Wire;
@@ -28,15 +28,15 @@ pub struct Transports {
     quinn_version: String,
     s2n_version: String,
     loopback: Vec<Row>,
-    veth: Outcome<Vec<Row>>,
-    hop: Outcome<Vec<Row>>,
+    veth: Measurement<Vec<Row>>,
+    hop: Measurement<Vec<Row>>,
 }
 
 impl Part for Transports {
     const NAME: Name = Name::Transports;
     const HEADING: &'static str = "TACK beside TCP and QUIC";
 
-    fn measure(plan: &Plan) -> Result<Outcome<Self>> {
+    fn measure(plan: &Plan) -> Result<Measurement<Self>> {
         let less = if plan.quick() { QUICK } else { 1 };
         let over_loopback = compare::Arguments {
             rounds: plan.pairs,
@@ -52,8 +52,8 @@ impl Part for Transports {
         let loopback = compare::measure(&over_loopback)?;
         let over_wire = compare::Arguments { veth: true, connections: 0, ..over_loopback.clone() };
         let veth = match no_wire() {
-            Some(why) => Outcome::Skipped(why),
-            None => Outcome::Measured(compare::measure(&over_wire)?),
+            Some(why) => Measurement::Skipped(why),
+            None => Measurement::Measured(compare::measure(&over_wire)?),
         };
         let through_hop = compare::Arguments {
             through: Some(SCENARIO.to_owned()),
@@ -62,11 +62,11 @@ impl Part for Transports {
             ..over_loopback
         };
         let hop = match no_hops() {
-            Some(why) => Outcome::Skipped(why),
-            None => Outcome::Measured(compare::measure(&through_hop)?),
+            Some(why) => Measurement::Skipped(why),
+            None => Measurement::Measured(compare::measure(&through_hop)?),
         };
         let [quinn_version, s2n_version] = ["quinn", "s2n-quic"].map(|package| version(package).to_owned());
-        Ok(Outcome::Measured(Self { quinn_version, s2n_version, loopback, veth, hop }))
+        Ok(Measurement::Measured(Self { quinn_version, s2n_version, loopback, veth, hop }))
     }
 
     fn text(&self) -> String {
@@ -83,8 +83,8 @@ impl Part for Transports {
             OCTETS / 1_000_000
         );
         let wire = match &self.veth {
-            Outcome::Skipped(why) => format!("**Skipped: {why}.**\n"),
-            Outcome::Measured(rows) => format!(
+            Measurement::Skipped(why) => format!("**Skipped: {why}.**\n"),
+            Measurement::Measured(rows) => format!(
                 "{}\n{}",
                 filled(
                     "The same through a pair of virtual network cards between two namespaces, which take one packet at a time \
@@ -94,8 +94,8 @@ impl Part for Transports {
             ),
         };
         let hop = match &self.hop {
-            Outcome::Skipped(why) => format!("**Skipped: {why}.**\n"),
-            Outcome::Measured(rows) => {
+            Measurement::Skipped(why) => format!("**Skipped: {why}.**\n"),
+            Measurement::Measured(rows) => {
                 format!("{}\n{}{}", filled(&through_hop()), table(rows), why_not(rows))
             }
         };

@@ -1,12 +1,12 @@
 //! Who got how much of what there was.
 
 use tacit_proto::units::{Duration, Instant};
-use tacit_sim::record::{ApplicationResult, FlowOutcome, Outcome};
+use tacit_sim::record::{ApplicationResult, FlowOutcome, RunOutcome};
 
 use super::View;
 
 /// Flows that somebody reads; connections that only repair others' downloads are left out.
-fn users_flows(outcome: &Outcome) -> Vec<&FlowOutcome> {
+fn users_flows(outcome: &RunOutcome) -> Vec<&FlowOutcome> {
     let programs = outcome.applications.iter();
     let repairing = programs.filter(|program| matches!(program.result, ApplicationResult::Download(_)));
     let mut others: Vec<_> = repairing.flat_map(|program| program.flows.iter().skip(1)).collect();
@@ -16,7 +16,7 @@ fn users_flows(outcome: &Outcome) -> Vec<&FlowOutcome> {
 }
 
 /// What flows took that came to their end, ascending.
-pub fn completion_times(outcome: &Outcome) -> Vec<Duration> {
+pub fn completion_times(outcome: &RunOutcome) -> Vec<Duration> {
     let mut times: Vec<_> = users_flows(outcome).iter().filter_map(|flow| flow.completion_time()).collect();
     times.sort_unstable();
     times

@@ -8,7 +8,7 @@ use serde_json::json;
 use tacit_scenario::{Scenario, scheme};
 
 use super::*;
-use crate::plan::Place;
+use crate::plan::SweepPoint;
 use crate::record::{Label, RunRecord};
 use crate::sweep::{self, Control, Progress};
 
@@ -18,7 +18,7 @@ fn plan(scenario: &str, extra: &[&str], seeds: u32) -> Plan {
     let assignments: Vec<String> = SHORT.iter().chain(extra).map(|&text| text.to_owned()).collect();
     let scenario = Arc::new(Scenario::load(scenario, &assignments).unwrap());
     let mut plan = Plan::default();
-    plan.push(&scenario, &scheme::ALL[0], 2, Place { x: Some(2.5), best_of: None }, seeds).unwrap();
+    plan.push(&scenario, &scheme::ALL[0], 2, SweepPoint { x: Some(2.5), best_of: None }, seeds).unwrap();
     plan
 }
 

@@ -16,7 +16,7 @@ use crate::digest::Digest;
 use crate::drivers::Drivers;
 use crate::drivers::fwp::Ask;
 use crate::flow::{End, Feeder, Flow};
-use crate::record::{Outcome, SeriesPoint};
+use crate::record::{RunOutcome, SeriesPoint};
 use crate::scheduler::Scheduler;
 use crate::setup::{BssSetup, FlowSetup, Setup};
 use crate::topology::{Port, Topology};
@@ -293,7 +293,7 @@ impl<'o, P: Carried> World<'o, P> {
     ///
     /// # Errors
     /// [`RunError::Invariant`] when something happened that must not.
-    pub fn run(mut self) -> Result<Outcome, RunError> {
+    pub fn run(mut self) -> Result<RunOutcome, RunError> {
         self.until = self.end;
         while let Some((at, component)) = self.scheduler.next() {
             if at >= self.end {

@@ -5,7 +5,7 @@ use tacit_proto::units::{Bytes, Instant};
 use super::{World, stations};
 use crate::Carried;
 use crate::flow::{Feeder, Flow};
-use crate::record::{BssOutcome, FlowOutcome, Outcome, Percentiles, PipeOutcome, StationOutcome};
+use crate::record::{BssOutcome, FlowOutcome, Percentiles, PipeOutcome, RunOutcome, StationOutcome};
 use crate::setup::Traffic;
 
 impl<P: Carried> World<'_, P> {
@@ -40,7 +40,7 @@ impl<P: Carried> World<'_, P> {
     }
 
     /// Results from when measuring started until now.
-    pub fn outcome(&self) -> Outcome {
+    pub fn outcome(&self) -> RunOutcome {
         let measured = self.now.saturating_since(self.setup.measure_from);
         let mut digest = self.digest;
         for flow in &self.flows {
@@ -115,7 +115,7 @@ impl<P: Carried> World<'_, P> {
                 stations: stations.collect(),
             }
         });
-        Outcome {
+        RunOutcome {
             digest: digest.value(),
             events: self.events,
             measured,

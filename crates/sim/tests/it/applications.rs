@@ -10,7 +10,7 @@ use tacit_sim::record::{ApplicationResult, OnOffTimes, PageLoads, VideoPlayed};
 use tacit_sim::setup::{
     Application, ApplicationSetup, End, Law, Objects, OnOff, RequestResponse, Setup, Span, Streaming, Traffic,
 };
-use tacit_sim::{Outcome, run};
+use tacit_sim::{RunOutcome, run};
 
 /// Payload of a full segment: 1500 octets less IP, TCP and timestamps.
 const SEGMENT: u64 = 1448;
@@ -54,17 +54,17 @@ fn pages(requester: End, objects: &[u64], think: Duration) -> Application {
     })
 }
 
-fn page_loads(outcome: &Outcome) -> &PageLoads {
+fn page_loads(outcome: &RunOutcome) -> &PageLoads {
     let ApplicationResult::Pages(loads) = &outcome.applications[0].result else { panic!("pages") };
     loads
 }
 
-fn video(outcome: &Outcome) -> VideoPlayed {
+fn video(outcome: &RunOutcome) -> VideoPlayed {
     let ApplicationResult::Stream(video) = &outcome.applications[0].result else { panic!("a video") };
     *video
 }
 
-fn on_off(outcome: &Outcome) -> OnOffTimes {
+fn on_off(outcome: &RunOutcome) -> OnOffTimes {
     let ApplicationResult::OnOff(times) = &outcome.applications[0].result else { panic!("on and off") };
     *times
 }

@@ -40,7 +40,7 @@ fn hack_works_in_every_category() {
         // Where the other leaves little, there is seldom more data to announce.
         assert!(acks[1].compressed_acks > 0, "{category:?}: {acks:?}");
         let all =
-            |outcome: &tacit_sim::Outcome| outcome.flows.iter().map(|flow| flow.delivered.0).sum::<u64>();
+            |outcome: &tacit_sim::RunOutcome| outcome.flows.iter().map(|flow| flow.delivered.0).sum::<u64>();
         assert!(all(&outcome) > all(&stock), "{category:?}");
     }
 }

@@ -11,7 +11,7 @@ use tacit_proto::tcp;
 use tacit_proto::units::{BitRate, Bytes, Duration, HostId, Instant, Ratio};
 use tacit_sim::record::FlowOutcome;
 use tacit_sim::setup::{ApDriver, ClientDriver, Setup, Traffic, WiredSetup};
-use tacit_sim::{Outcome, run};
+use tacit_sim::{RunOutcome, run};
 
 fn percent(percent: f64) -> Loss {
     Loss::Bernoulli(Ratio::from_fraction(percent / 100.0).unwrap())
@@ -22,17 +22,17 @@ fn with(mut setup: Setup) -> Setup {
     setup
 }
 
-fn agent(outcome: &Outcome) -> Counters {
+fn agent(outcome: &RunOutcome) -> Counters {
     outcome.bss[0].stations[0].driver.fastack().unwrap()
 }
 
 /// Octets handed on in order, over the whole run.
-fn delivered(outcome: &Outcome) -> u64 {
+fn delivered(outcome: &RunOutcome) -> u64 {
     outcome.flows.iter().map(|flow| flow.delivered_total.0).sum()
 }
 
 /// Mean of the senders' smoothed round-trip times.
-fn srtt_us(outcome: &Outcome) -> u64 {
+fn srtt_us(outcome: &RunOutcome) -> u64 {
     let times = outcome.flows.iter().map(|flow| flow.sender.unwrap().srtt.unwrap().as_micros());
     times.sum::<u64>() / outcome.flows.len() as u64
 }
@@ -85,7 +85,7 @@ fn losses_in_the_air_are_repaired_by_the_link_or_the_sender() {
         let stock = run(&setup).unwrap();
         let fast = run(&with(setup)).unwrap();
         let resent = |flow: &FlowOutcome| flow.sender.unwrap().packets_retransmitted;
-        let all = |outcome: &Outcome| outcome.flows.iter().map(resent).sum::<u64>();
+        let all = |outcome: &RunOutcome| outcome.flows.iter().map(resent).sum::<u64>();
         println!(
             "retry limit {retry_limit}, {loss} %: {} -> {} octets, {} -> {} sent again, {:?}",
             delivered(&stock),

@@ -59,7 +59,7 @@ impl Observer for FromClient {
 }
 
 /// The reports of a run, all of them heard of up to those that the end cut off.
-fn watch(setup: &Setup) -> (FromClient, Reports, tacit_sim::Outcome) {
+fn watch(setup: &Setup) -> (FromClient, Reports, tacit_sim::RunOutcome) {
     let mut heard = FromClient::default();
     let outcome = run_observed(setup, &mut heard).unwrap();
     let reports = outcome.flows[0].reports.unwrap();
@@ -67,7 +67,7 @@ fn watch(setup: &Setup) -> (FromClient, Reports, tacit_sim::Outcome) {
 }
 
 /// What the drivers of access point and client counted.
-fn drivers(outcome: &tacit_sim::Outcome) -> [hack::Counters; 2] {
+fn drivers(outcome: &tacit_sim::RunOutcome) -> [hack::Counters; 2] {
     [0, 1].map(|station| outcome.bss[0].stations[station].driver.hack().unwrap())
 }
 

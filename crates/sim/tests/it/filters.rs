@@ -9,10 +9,10 @@ use tacit_proto::hack;
 use tacit_proto::tcp;
 use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
 use tacit_sim::setup::{ApDriver, ClientDriver, Traffic};
-use tacit_sim::{Outcome, Setup, run};
+use tacit_sim::{RunOutcome, Setup, run};
 
 /// A downlink of 8 Mb/s whose ACKs come back at 50 kb/s, with a window of twice what fills it.
-fn slow_uplink(filter: AckFilter) -> Outcome {
+fn slow_uplink(filter: AckFilter) -> RunOutcome {
     let config = tcp::Config { receive_buffer: Bytes(128 << 10), ..tcp::Config::default() };
     let mut setup = wired(BitRate::from_mbps(8), Duration::from_millis(25), 100, Loss::None, bulk(config));
     setup.wired[0].backward.service = Service::Rate(BitRate::from_kbps(50));
@@ -41,7 +41,7 @@ fn a_filter_at_a_slow_uplink_frees_the_downlink() {
 }
 
 /// A download of ten stations, all of whose ACKs contend.
-fn crowd(change: impl Fn(&mut Setup)) -> (Outcome, u64) {
+fn crowd(change: impl Fn(&mut Setup)) -> (RunOutcome, u64) {
     let mut setup = wlan(Standard::N, 150, 10, &bulk(tcp::Config::default()));
     change(&mut setup);
     let outcome = run(&setup).unwrap();
@@ -54,7 +54,7 @@ fn crowd(change: impl Fn(&mut Setup)) -> (Outcome, u64) {
 }
 
 /// Pure ACKs on the air, and PPDUs of nothing but those.
-fn acks_and_ppdus(outcome: &Outcome) -> [f64; 2] {
+fn acks_and_ppdus(outcome: &RunOutcome) -> [f64; 2] {
     let stations = || outcome.bss[0].stations.iter().map(|station| &station.counters);
     let sums: [u64; 2] = [
         stations().map(|counts| counts.tcp_acks_on_air).sum(),

@@ -10,7 +10,7 @@ use tacit_proto::tcp::Profile;
 use tacit_proto::units::{Bytes, Duration, Instant};
 use tacit_sim::record::{ApplicationResult, Downloaded};
 use tacit_sim::setup::{Application, Setup};
-use tacit_sim::{Outcome, World, run};
+use tacit_sim::{RunOutcome, World, run};
 
 const REPAIR_FLOWS: u32 = 16;
 
@@ -30,18 +30,18 @@ fn with_shim(mut setup: Setup, config: Config) -> Setup {
     setup
 }
 
-fn shim(outcome: &Outcome) -> Counters {
+fn shim(outcome: &RunOutcome) -> Counters {
     outcome.bss[0].stations[1].driver.fwp().unwrap()
 }
 
-fn downloaded(outcome: &Outcome) -> &Downloaded {
+fn downloaded(outcome: &RunOutcome) -> &Downloaded {
     let ApplicationResult::Download(downloaded) = &outcome.applications[0].result else {
         panic!("a download")
     };
     downloaded
 }
 
-fn mbps(outcome: &Outcome) -> f64 {
+fn mbps(outcome: &RunOutcome) -> f64 {
     outcome.goodput_bps() / 1e6
 }
 

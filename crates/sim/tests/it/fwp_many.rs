@@ -10,7 +10,7 @@ use tacit_proto::tcp::Profile;
 use tacit_proto::units::{Duration, Instant};
 use tacit_sim::record::ApplicationResult;
 use tacit_sim::setup::{Setup, Traffic};
-use tacit_sim::{Outcome, World, run};
+use tacit_sim::{RunOutcome, World, run};
 
 const CLIENTS: u32 = 20;
 const REPAIR_FLOWS: u32 = 8;
@@ -43,7 +43,7 @@ fn with_fwp(mut setup: Setup) -> Setup {
 }
 
 /// Mb/s of what each download handed on.
-fn users(outcome: &Outcome) -> Vec<f64> {
+fn users(outcome: &RunOutcome) -> Vec<f64> {
     let seconds = outcome.measured.as_secs_f64();
     let user = |result: &ApplicationResult| {
         let ApplicationResult::Download(got) = result else { panic!("a download") };

@@ -12,7 +12,7 @@ use tacit_proto::tcp::Profile;
 use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
 use tacit_sim::record::{ApplicationResult, Downloaded};
 use tacit_sim::setup::Setup;
-use tacit_sim::{Outcome, run};
+use tacit_sim::{RunOutcome, run};
 
 const STOCK: u32 = 9;
 const REPAIR_FLOWS: u32 = 16;
@@ -42,7 +42,7 @@ fn paper(lost: f64) -> Setup {
     setup
 }
 
-fn downloaded(outcome: &Outcome) -> &Downloaded {
+fn downloaded(outcome: &RunOutcome) -> &Downloaded {
     let ApplicationResult::Download(downloaded) = &outcome.applications[0].result else {
         panic!("a download")
     };

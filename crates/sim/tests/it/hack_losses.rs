@@ -81,7 +81,7 @@ fn hack_download(standard: Standard, mbps: u64) -> Setup {
 }
 
 /// The frames of a run in which HACK must have kept every promise.
-fn watch(setup: &Setup) -> (Vec<Seen>, tacit_sim::Outcome) {
+fn watch(setup: &Setup) -> (Vec<Seen>, tacit_sim::RunOutcome) {
     let mut story = Story::default();
     let outcome = run_observed(setup, &mut story).unwrap();
     let sender = outcome.flows[0].sender.unwrap();

@@ -11,7 +11,7 @@ use tacit_proto::hack::{self, Coding, Variant};
 use tacit_proto::packet::{IpVersion, Packet, Transport};
 use tacit_proto::tcp;
 use tacit_proto::units::{Bytes, Duration, Instant};
-use tacit_sim::{Observer, Outcome, Setup, run, run_observed};
+use tacit_sim::{Observer, RunOutcome, Setup, run, run_observed};
 
 const VARIANTS: [Variant; 3] =
     [Variant::MoreData, Variant::Opportunistic, Variant::Timer(Duration::from_millis(20))];
@@ -45,14 +45,14 @@ fn lossless(
     setup
 }
 
-fn drivers(outcome: &Outcome) -> Vec<hack::Counters> {
+fn drivers(outcome: &RunOutcome) -> Vec<hack::Counters> {
     outcome.bss[0].stations.iter().filter_map(|station| station.driver.hack()).collect()
 }
 
 /// What every lossless run owes beside the invariants that the world checks: held ACKs end in no timeout,
 /// and no flow is forgotten.
 #[track_caller]
-fn keeps_its_promises(outcome: &Outcome, what: &str) {
+fn keeps_its_promises(outcome: &RunOutcome, what: &str) {
     for flow in &outcome.flows {
         let sender = flow.sender.unwrap();
         assert_eq!((sender.timeouts, sender.packets_retransmitted), (Some(0), 0), "{what}: {}", flow.flow);

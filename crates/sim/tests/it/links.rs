@@ -13,7 +13,7 @@ use tacit_link::wired::{
 use tacit_proto::tcp;
 use tacit_proto::units::{BitRate, Bytes, Duration, HostId, Instant, Ratio};
 use tacit_sim::setup::{Traffic, WiredSetup};
-use tacit_sim::{Outcome, Setup, run};
+use tacit_sim::{RunOutcome, Setup, run};
 
 fn at(ms: u64) -> Instant {
     Instant::ZERO + Duration::from_millis(ms)
@@ -141,7 +141,7 @@ fn a_flow_follows_a_rate_that_changes() {
     }
 }
 
-fn retransmitted(outcome: &Outcome) -> u64 {
+fn retransmitted(outcome: &RunOutcome) -> u64 {
     outcome.flows[0].sender.unwrap().packets_retransmitted
 }
 
@@ -150,7 +150,7 @@ fn ratio(fraction: f64) -> Ratio {
 }
 
 /// A file over a link with `impairments` and room for all of it.
-fn file_through(impairments: Impairments) -> Outcome {
+fn file_through(impairments: Impairments) -> RunOutcome {
     let pipe = PipeConfig { impairments, queue: QueueConfig::default(), ..wire(50, 10) };
     let config = tcp::Config { receive_buffer: Bytes(65_535), ..tcp::Config::default() };
     let outcome =

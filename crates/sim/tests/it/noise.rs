@@ -6,7 +6,7 @@ use tacit_link::wifi::{Decibels, PathLoss, Propagation};
 use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
 use tacit_proto::{hack, tcp};
 use tacit_sim::setup::Traffic;
-use tacit_sim::{Outcome, Setup, run};
+use tacit_sim::{RunOutcome, Setup, run};
 
 fn noisy(standard: Standard, mbps: u64, snr: Decibels, speaks_hack: bool) -> Setup {
     let mut setup = wlan(standard, mbps, 1, &bulk(tcp::Config::default()));
@@ -19,7 +19,7 @@ fn noisy(standard: Standard, mbps: u64, snr: Decibels, speaks_hack: bool) -> Set
     setup
 }
 
-fn goodput_mbps(outcome: &Outcome) -> f64 {
+fn goodput_mbps(outcome: &RunOutcome) -> f64 {
     outcome.goodput_bps() / 1e6
 }
 

@@ -11,7 +11,7 @@ use tacit_proto::tcp;
 use tacit_proto::udp::ReportAfter;
 use tacit_proto::units::{Bytes, Duration, Instant, Ratio};
 use tacit_sim::setup::Traffic;
-use tacit_sim::{Outcome, Setup, World, run};
+use tacit_sim::{RunOutcome, Setup, World, run};
 
 /// The ways in which ACKs wait and are coded that schemes offer.
 const SCHEMES: [(Variant, Coding); 4] = [
@@ -42,7 +42,7 @@ fn lose(setup: &mut Setup) {
 
 /// Holds that a run is the same whoever looks on; returns what came out.
 #[track_caller]
-fn needs_no_oracle(setup: &Setup, what: &str) -> Outcome {
+fn needs_no_oracle(setup: &Setup, what: &str) -> RunOutcome {
     let watched = run(setup).unwrap_or_else(|error| panic!("{what}: {error}"));
     let alone = World::<Packet>::new(setup, None).unwrap().without_oracle().run().unwrap();
     assert_eq!(watched.digest, alone.digest, "{what}");
@@ -50,7 +50,7 @@ fn needs_no_oracle(setup: &Setup, what: &str) -> Outcome {
     alone
 }
 
-fn rode(outcome: &Outcome) -> u64 {
+fn rode(outcome: &RunOutcome) -> u64 {
     let drivers = outcome.bss[0].stations.iter().filter_map(|station| station.driver.hack());
     drivers.map(|driver| driver.compressed_acks).sum()
 }

@@ -8,7 +8,7 @@ use tacit_proto::packet::IpVersion;
 use tacit_proto::tcp;
 use tacit_proto::units::{BitRate, Bytes};
 use tacit_sim::setup::{Setup, Traffic};
-use tacit_sim::{Outcome, run};
+use tacit_sim::{RunOutcome, run};
 
 /// One download, and a trickle of datagrams to the same client, through a queue of 200 packets at 13 Mb/s.
 fn shared(discipline: Discipline) -> Setup {
@@ -25,7 +25,7 @@ fn shared(discipline: Discipline) -> Setup {
     setup
 }
 
-fn access_point(outcome: &Outcome) -> &tacit_sim::record::StationOutcome {
+fn access_point(outcome: &RunOutcome) -> &tacit_sim::record::StationOutcome {
     &outcome.bss[0].stations[0]
 }
 
@@ -34,7 +34,7 @@ fn codel_keeps_the_rate_and_not_the_queue() {
     let tail = run(&shared(Discipline::DropTail)).unwrap();
     let codel = run(&shared(Discipline::CoDel(CoDelConfig::MAC80211))).unwrap();
     let fq = run(&shared(Discipline::FqCoDel(FqCoDelConfig::MAC80211))).unwrap();
-    let delay_us = |outcome: &Outcome| access_point(outcome).queueing_delay_us.p50;
+    let delay_us = |outcome: &RunOutcome| access_point(outcome).queueing_delay_us.p50;
     assert!(delay_us(&tail) > 60_000, "{} us without CoDel", delay_us(&tail));
     for managed in [&codel, &fq] {
         assert!(delay_us(managed) < 40_000, "{} us", delay_us(managed));
@@ -62,7 +62,7 @@ fn who_understands_ecn_loses_nothing_where_others_lose() {
         run(&setup).unwrap()
     };
     let (plain, capable) = (through_codel(false), through_codel(true));
-    let retransmitted = |outcome: &Outcome| outcome.flows[0].sender.unwrap().packets_retransmitted;
+    let retransmitted = |outcome: &RunOutcome| outcome.flows[0].sender.unwrap().packets_retransmitted;
     assert_eq!(access_point(&plain).queue_marks, 0);
     assert!(retransmitted(&plain) > 0);
     assert!(access_point(&capable).queue_marks > 0);

@@ -7,7 +7,7 @@ use tacit_link::wifi::phy::Standard;
 use tacit_proto::congestion::Algorithm;
 use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
 use tacit_proto::{tcp, transport};
-use tacit_sim::record::{Outcome, SeriesPoint};
+use tacit_sim::record::{RunOutcome, SeriesPoint};
 use tacit_sim::setup::{FlowSetup, Traffic};
 use tacit_sim::{Setup, run};
 
@@ -43,17 +43,17 @@ fn bottleneck(controls: &[Algorithm], buffer: u64, duration: Duration, measure_f
 }
 
 /// Share of the link's payload rate that all flows together got.
-fn utilisation(outcome: &Outcome) -> f64 {
+fn utilisation(outcome: &RunOutcome) -> f64 {
     outcome.goodput_bps() / (RATE.as_bps() as f64 * PAYLOAD_SHARE)
 }
 
 /// Share of the packets offered to the bottleneck that it dropped.
-fn drop_share(outcome: &Outcome) -> f64 {
+fn drop_share(outcome: &RunOutcome) -> f64 {
     let counters = outcome.pipes[0].counters;
     counters.dropped as f64 / counters.offered as f64
 }
 
-fn rates(outcome: &Outcome) -> Vec<f64> {
+fn rates(outcome: &RunOutcome) -> Vec<f64> {
     outcome.flows.iter().map(|flow| flow.goodput_bps(outcome.measured) / 1e6).collect()
 }
 
@@ -110,7 +110,7 @@ fn bbr_fills_a_wlan_as_cubic_does() {
 }
 
 /// Mean of the smoothed round-trip time of the first flow over the measured window, in milliseconds.
-fn mean_rtt_ms(outcome: &Outcome, measure_from: Duration) -> f64 {
+fn mean_rtt_ms(outcome: &RunOutcome, measure_from: Duration) -> f64 {
     let flow = outcome.flows[0].flow;
     let measured = |point: &&SeriesPoint| point.flow == flow && point.at >= Instant::ZERO + measure_from;
     let rtts: Vec<f64> =

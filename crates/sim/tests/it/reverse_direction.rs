@@ -6,7 +6,7 @@ use tacit_link::wifi::phy::Standard;
 use tacit_proto::units::{BitRate, Duration};
 use tacit_proto::{hack, tcp};
 use tacit_sim::setup::{Setup, Traffic};
-use tacit_sim::{Outcome, RunError, run};
+use tacit_sim::{RunError, RunOutcome, run};
 
 const GRANTED: ReverseDirection = granted(0, ReverseDirection::USUAL_LIMIT);
 
@@ -35,7 +35,7 @@ fn downloads(
     setup
 }
 
-fn goodput_mbps(outcome: &Outcome) -> f64 {
+fn goodput_mbps(outcome: &RunOutcome) -> f64 {
     outcome.flows.iter().map(|flow| flow.delivered.0 as f64).sum::<f64>() * 8.0 / 4e6
 }
 

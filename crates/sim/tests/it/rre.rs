@@ -7,7 +7,7 @@ use tacit_link::wired::{RateScript, Service};
 use tacit_proto::congestion::Algorithm;
 use tacit_proto::tcp;
 use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
-use tacit_sim::record::Outcome;
+use tacit_sim::record::RunOutcome;
 use tacit_sim::setup::FlowSetup;
 use tacit_sim::{Setup, run};
 
@@ -38,7 +38,7 @@ fn bottleneck(controls: &[Algorithm], rate: BitRate, buffer: Duration, duration:
     setup
 }
 
-fn rates(outcome: &Outcome) -> Vec<f64> {
+fn rates(outcome: &RunOutcome) -> Vec<f64> {
     outcome.flows.iter().map(|flow| flow.goodput_bps(outcome.measured) / 1e6).collect()
 }
 

@@ -5,7 +5,7 @@ use tacit_link::wifi::phy::{self, Mode, Standard};
 use tacit_link::wifi::{BothWays, LinkAcks, RateControl, StreamQueues};
 use tacit_proto::fwp::{Config, Placeholders, repair};
 use tacit_proto::units::{Bytes, Duration};
-use tacit_sim::Outcome;
+use tacit_sim::RunOutcome;
 use tacit_sim::record::{ApplicationResult, Downloaded};
 use tacit_sim::setup::{Application, ClientDriver, Download, Setup, Traffic};
 
@@ -93,7 +93,7 @@ pub struct Tally {
 }
 
 /// What must hold of every download; counts into `tally`.
-pub fn check_downloads(setup: &Setup, outcome: &Outcome, seed: u64, tally: &mut Tally) {
+pub fn check_downloads(setup: &Setup, outcome: &RunOutcome, seed: u64, tally: &mut Tally) {
     for (program, result) in setup.applications.iter().zip(&outcome.applications) {
         let (Application::Download(plan), ApplicationResult::Download(got)) =
             (&program.application, &result.result)

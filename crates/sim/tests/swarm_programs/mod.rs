@@ -2,7 +2,7 @@
 
 use tacit_link::random::Stream;
 use tacit_proto::units::{BitRate, Bytes, Duration, FlowId, Instant};
-use tacit_sim::Outcome;
+use tacit_sim::RunOutcome;
 use tacit_sim::record::ApplicationResult;
 use tacit_sim::setup::{
     Application, ApplicationSetup, End, Law, Objects, OnOff, RequestResponse, Setup, Span, Streaming, Traffic,
@@ -75,7 +75,7 @@ pub fn add_programs(setup: &mut Setup, seed: u64) {
 }
 
 /// When something was last delivered to the sink of any of `flows`, as far as samples tell; from `since` on.
-fn last_progress(outcome: &Outcome, flows: &[FlowId], since: Instant) -> Instant {
+fn last_progress(outcome: &RunOutcome, flows: &[FlowId], since: Instant) -> Instant {
     let mut last = since;
     for flow in flows {
         let mut delivered = Bytes(0);
@@ -91,7 +91,13 @@ fn last_progress(outcome: &Outcome, flows: &[FlowId], since: Instant) -> Instant
 
 /// What must hold of every program; `patient` where losses or leaving stations excuse a page from arriving,
 /// else nobody waits for longer than `longest_pause` without anything coming.
-pub fn check_programs(setup: &Setup, outcome: &Outcome, seed: u64, patient: bool, longest_pause: Duration) {
+pub fn check_programs(
+    setup: &Setup,
+    outcome: &RunOutcome,
+    seed: u64,
+    patient: bool,
+    longest_pause: Duration,
+) {
     let end = Instant::ZERO + setup.duration;
     for (program, result) in setup.applications.iter().zip(&outcome.applications) {
         let name = &program.name;

@@ -13,7 +13,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 
-use crate::answers::{Answers, Heard, Request, Shape, Subject, Useless};
+use crate::answers::{AnswerEvent, Answers, Request, Shape, Subject, Useless};
 use crate::connection::no_body;
 use crate::error::NetError;
 use crate::flow::Flow;
@@ -21,22 +21,22 @@ use crate::session::Entity;
 
 /// The name of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LineId(pub u64);
+pub struct ConnectionId(pub u64);
 
 /// What a line tells.
 #[derive(Debug)]
-pub enum News {
+pub enum RepairEvent {
     /// It is connected.
     Open,
     /// It brought something.
-    Brought(Brought),
+    Received(Received),
     /// It is of no more use.
     Over(Useless),
 }
 
 /// What came with one read.
 #[derive(Debug, Default)]
-pub struct Brought {
+pub struct Received {
     /// Octets of the file.
     pub pieces: Vec<Piece>,
     /// Nothing more comes for these.
@@ -68,31 +68,31 @@ const LESSON_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Runs a line to its end.
 pub async fn run(
-    id: LineId,
+    id: ConnectionId,
     entity: Arc<Entity>,
     requests: mpsc::Receiver<Request>,
-    teller: mpsc::Sender<(LineId, News)>,
+    events: mpsc::Sender<(ConnectionId, RepairEvent)>,
 ) {
-    let Err(why) = serve(id, &entity, requests, &teller).await else { return };
+    let Err(why) = serve(id, &entity, requests, &events).await else { return };
     // The session may be over.
-    let _ = teller.send((id, News::Over(why))).await;
+    let _ = events.send((id, RepairEvent::Over(why))).await;
 }
 
 async fn serve(
-    id: LineId,
+    id: ConnectionId,
     entity: &Entity,
     mut requests: mpsc::Receiver<Request>,
-    teller: &mpsc::Sender<(LineId, News)>,
+    events: &mpsc::Sender<(ConnectionId, RepairEvent)>,
 ) -> Result<(), Useless> {
     let (tcp, flow) = entity.connector.open(true).await?;
     let subject = Subject { validator: entity.validator.clone(), complete: entity.complete };
-    let mut line = Line { entity, tcp, flow, answers: Answers::new(subject), is_allowed: false };
+    let mut line = RepairConnection { entity, tcp, flow, answers: Answers::new(subject), is_allowed: false };
     let mut lesson = None;
     if !entity.shape().is_known() {
         line.ask(Request::question(entity.next_number(), entity.complete)).await?;
         lesson = Some(tokio::time::Instant::now() + LESSON_TIMEOUT);
     }
-    if teller.send((id, News::Open)).await.is_err() {
+    if events.send((id, RepairEvent::Open)).await.is_err() {
         return Ok(());
     }
     let mut buffer = vec![0; READ_LEN];
@@ -108,7 +108,7 @@ async fn serve(
             ready = line.tcp.readable() => {
                 ready.map_err(|error| broken(&error))?;
                 let (brought, result) = line.read(&mut buffer);
-                if teller.send((id, News::Brought(brought))).await.is_err() {
+                if events.send((id, RepairEvent::Received(brought))).await.is_err() {
                     return Ok(());
                 }
                 result?;
@@ -122,7 +122,7 @@ fn broken(error: &std::io::Error) -> NetError {
     NetError::Broken(error.to_string())
 }
 
-struct Line<'a> {
+struct RepairConnection<'a> {
     entity: &'a Entity,
     tcp: TcpStream,
     flow: Option<Flow>,
@@ -130,7 +130,7 @@ struct Line<'a> {
     is_allowed: bool,
 }
 
-impl Line<'_> {
+impl RepairConnection<'_> {
     async fn ask(&mut self, request: Request) -> Result<(), NetError> {
         if !self.is_allowed && self.entity.shape().places_heads() {
             self.is_allowed = true;
@@ -145,8 +145,8 @@ impl Line<'_> {
     }
 
     /// Reads what is there.
-    fn read(&mut self, buffer: &mut [u8]) -> (Brought, Result<(), Useless>) {
-        let mut brought = Brought::default();
+    fn read(&mut self, buffer: &mut [u8]) -> (Received, Result<(), Useless>) {
+        let mut brought = Received::default();
         let len = match self.tcp.try_read(buffer) {
             Ok(0) => return (brought, Err(NetError::Broken("the server ended it".to_owned()).into())),
             Ok(len) => len,
@@ -157,7 +157,7 @@ impl Line<'_> {
         (brought, result)
     }
 
-    fn judge(&mut self, octets: &[u8], brought: &mut Brought) -> Result<(), Useless> {
+    fn judge(&mut self, octets: &[u8], brought: &mut Received) -> Result<(), Useless> {
         let traffic = &self.entity.connector.traffic;
         let end = self.answers.at() + octets.len() as u64;
         traffic.received.fetch_add(octets.len() as u64, Ordering::Relaxed);
@@ -178,13 +178,13 @@ impl Line<'_> {
         let octets = Bytes::copy_from_slice(octets);
         for heard in heard {
             match heard {
-                Heard::Octets { id, position, from, len, is_proven } => {
+                AnswerEvent::Octets { id, position, from, len, is_proven } => {
                     let octets = octets.slice(from..from + len);
                     brought.pieces.push(Piece { id, position, octets, is_proven });
                 }
-                Heard::Proven(number) => brought.proven = brought.proven.max(Some(number)),
-                Heard::Ended(id) => brought.ended.push(id),
-                Heard::Answered => brought.answered += 1,
+                AnswerEvent::Proven(number) => brought.proven = brought.proven.max(Some(number)),
+                AnswerEvent::Ended(id) => brought.ended.push(id),
+                AnswerEvent::Answered => brought.answered += 1,
             }
         }
         result

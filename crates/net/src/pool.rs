@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use crate::answers::Request;
-use crate::line::{LineId, News, run};
+use crate::repair::{ConnectionId, RepairEvent, run};
 use crate::session::Entity;
 
 /// Connections that are open and were asked for nothing, while there may be more: a handshake takes a second where its
@@ -26,8 +26,8 @@ const UNOPENED_MAX: u32 = 8;
 const WAITING: usize = 4;
 
 #[derive(Debug)]
-struct Line {
-    id: LineId,
+struct PooledConnection {
+    id: ConnectionId,
     requests: mpsc::Sender<Request>,
     task: JoinHandle<()>,
     open: bool,
@@ -44,37 +44,42 @@ struct Line {
 
 /// All connections for repairs.
 #[derive(Debug)]
-pub struct Lines {
-    lines: Vec<Line>,
+pub struct ConnectionPool {
+    lines: Vec<PooledConnection>,
     most: usize,
     spare: usize,
     next_id: u64,
-    teller: mpsc::Sender<(LineId, News)>,
+    events: mpsc::Sender<(ConnectionId, RepairEvent)>,
     /// None is opened before.
     open_at: Instant,
     /// Those in a row that answered nothing, and of them those that did not open.
-    vain: u32,
+    failures: u32,
     unopened: u32,
 }
 
-impl Drop for Lines {
+impl Drop for ConnectionPool {
     fn drop(&mut self) {
         self.lines.iter().for_each(|line| line.task.abort());
     }
 }
 
-impl Lines {
+impl ConnectionPool {
     /// At most `most`, for a body of so many octets.
-    pub fn new(most: usize, octets: u64, teller: mpsc::Sender<(LineId, News)>, now: Instant) -> Self {
+    pub fn new(
+        most: usize,
+        octets: u64,
+        events: mpsc::Sender<(ConnectionId, RepairEvent)>,
+        now: Instant,
+    ) -> Self {
         let wanted = usize::try_from(octets.div_ceil(OCTETS_OF_SPARE)).unwrap_or(SPARE);
         Self {
             lines: Vec::new(),
             most,
             spare: SPARE.min(wanted).max(1),
             next_id: 0,
-            teller,
+            events,
             open_at: now,
-            vain: 0,
+            failures: 0,
             unopened: 0,
         }
     }
@@ -89,11 +94,11 @@ impl Lines {
             if self.lines.len() >= self.most {
                 return;
             }
-            let id = LineId(self.next_id);
+            let id = ConnectionId(self.next_id);
             self.next_id += 1;
             let (requests, waiting) = mpsc::channel(WAITING);
-            let task = tokio::spawn(run(id, Arc::clone(entity), waiting, self.teller.clone()));
-            self.lines.push(Line {
+            let task = tokio::spawn(run(id, Arc::clone(entity), waiting, self.events.clone()));
+            self.lines.push(PooledConnection {
                 id,
                 requests,
                 task,
@@ -146,15 +151,15 @@ impl Lines {
     }
 
     /// `id` is connected.
-    pub fn opened(&mut self, id: LineId) {
+    pub fn opened(&mut self, id: ConnectionId) {
         self.unopened = 0;
         self.of(id).into_iter().for_each(|line| line.open = true);
     }
 
     /// `id` brought something, the last octets of `ended` included, and so many whole answers.
-    pub fn brought(&mut self, now: Instant, id: LineId, ended: &[RequestId], answered: usize) {
+    pub fn brought(&mut self, now: Instant, id: ConnectionId, ended: &[RequestId], answered: usize) {
         if answered > 0 {
-            self.vain = 0;
+            self.failures = 0;
         }
         let Some(line) = self.of(id) else { return };
         line.has_answered |= answered > 0;
@@ -166,13 +171,13 @@ impl Lines {
     }
 
     /// `id` is over; what it was to bring yet.
-    pub fn over(&mut self, now: Instant, id: LineId) -> BTreeSet<RequestId> {
+    pub fn over(&mut self, now: Instant, id: ConnectionId) -> BTreeSet<RequestId> {
         let Some(place) = self.lines.iter().position(|line| line.id == id) else { return BTreeSet::new() };
         let line = self.lines.remove(place);
         self.unopened += u32::from(!line.open);
         if !line.has_answered {
-            self.open_at = now + REOPEN_WAIT * (1 << self.vain.min(6));
-            self.vain += 1;
+            self.open_at = now + REOPEN_WAIT * (1 << self.failures.min(6));
+            self.failures += 1;
         }
         line.open_ids
     }
@@ -197,7 +202,7 @@ impl Lines {
 
     /// When the first goes quiet for too long.
     pub fn quiet_at(&self, patience: Duration) -> Option<Instant> {
-        self.lines.iter().filter_map(Line::waits_since).min().map(|since| since + patience)
+        self.lines.iter().filter_map(PooledConnection::waits_since).min().map(|since| since + patience)
     }
 
     /// Ends those that were given up, and quiet for so long since.
@@ -211,12 +216,12 @@ impl Lines {
         });
     }
 
-    fn of(&mut self, id: LineId) -> Option<&mut Line> {
+    fn of(&mut self, id: ConnectionId) -> Option<&mut PooledConnection> {
         self.lines.iter_mut().find(|line| line.id == id)
     }
 }
 
-impl Line {
+impl PooledConnection {
     fn has_room(&self, pipelined: usize) -> bool {
         self.open && !self.is_given_up && self.asked < pipelined
     }

@@ -7,17 +7,17 @@
 
 use std::collections::VecDeque;
 
-/// Doubts kept apart; beyond that the newest are one.
+/// UnprovenRanges kept apart; beyond that the newest are one.
 const DOUBTS_MAX: usize = 256;
 
 /// What is in doubt.
 #[derive(Debug, Default)]
-pub struct Doubts {
+pub struct UnprovenRanges {
     /// Numbers of the requests that would settle them, in order, and their first octets.
     open: VecDeque<(u64, u64)>,
 }
 
-impl Doubts {
+impl UnprovenRanges {
     /// Octets from `start` on are in doubt until the answer to request `number`, or to a later one, names their file.
     pub fn add(&mut self, number: u64, start: u64) {
         let is_full = self.open.len() >= DOUBTS_MAX;
@@ -48,7 +48,7 @@ mod tests {
 
     #[test]
     fn an_answer_settles_what_was_heard_before_it_was_asked_for() {
-        let mut doubts = Doubts::default();
+        let mut doubts = UnprovenRanges::default();
         assert_eq!(doubts.first(), None);
         doubts.add(3, 700);
         doubts.add(5, 200);
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn however_many_there_are_few_are_kept_and_none_is_forgotten() {
-        let mut doubts = Doubts::default();
+        let mut doubts = UnprovenRanges::default();
         for number in 0..10_000 {
             doubts.add(number, 20_000 - number);
         }
