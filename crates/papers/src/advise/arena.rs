@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tacit_runs::RunsError;
 use tacit_runs::aggregate::{Column, Group};
-use tacit_runs::plan::{Place, Plan};
+use tacit_runs::plan::{Plan, SweepPoint};
 use tacit_runs::record::RunSummary;
 use tacit_runs::store::Store;
 use tacit_runs::sweep::{self, Control, Progress};
@@ -79,7 +79,7 @@ impl Arena {
     pub fn possible(&self, schemes: &[&'static Scheme]) -> Vec<&'static Scheme> {
         let is_possible = |scheme: &&&'static Scheme| {
             let mut plan = Plan::default();
-            plan.push(&self.scenario, scheme, self.clients, Place::default(), 1).is_ok()
+            plan.push(&self.scenario, scheme, self.clients, SweepPoint::default(), 1).is_ok()
         };
         schemes.iter().filter(is_possible).copied().collect()
     }
@@ -117,7 +117,7 @@ impl<'a> Rounds<'a> {
             for Wanted { scheme, seeds, .. } in wanted.iter().filter(|wanted| wanted.arena == number) {
                 let missing: RangeInclusive<u64> =
                     u64::from(arena.seeds(scheme.name)) + 1..=u64::from(*seeds);
-                plan.push_seeds(&arena.scenario, scheme, arena.clients, Place::default(), missing)?;
+                plan.push_seeds(&arena.scenario, scheme, arena.clients, SweepPoint::default(), missing)?;
             }
             Ok(plan)
         });

@@ -171,8 +171,9 @@ impl Place {
                 (keys, if ap { wifi.ap_queue } else { wifi.station_queue }, clients)
             }
             _ => {
-                let pipe = |hop| if let &Hop::Pipe(ref link) = hop { Some(link) } else { None };
-                let pipes: Vec<_> = scenario.hops.iter().filter_map(pipe).collect();
+                let pipes: Vec<_> = (scenario.hops.iter())
+                    .filter_map(|hop| if let Hop::Pipe(link) = hop { Some(link) } else { None })
+                    .collect();
                 let [link] = pipes[..] else { return None };
                 let is_up = directions == [Direction::Upload];
                 let pipe = if is_up { &link.up } else { &link.down };
