@@ -78,6 +78,8 @@ fn advice_comes_with_its_runs_and_takes_what_a_capture_says() {
         "air.pcapng",
         "--seeds",
         "2",
+        "--max-seeds",
+        "3",
         "--json",
         "--report",
         "runs",
@@ -95,11 +97,17 @@ fn advice_comes_with_its_runs_and_takes_what_a_capture_says() {
         let rows = advice["comparison"]["rows"].as_array().unwrap();
         assert!(rows.contains(&choice["row"]), "{choice}");
     }
+    assert_eq!(advice["frequencies"]["rows"].as_array().unwrap().len(), 6);
+    assert!(advice["limit"]["by"].is_string() && advice["queue"]["kind"].is_string(), "{}", advice["limit"]);
+    for other in advice["other_queues"].as_array().unwrap() {
+        assert_eq!(other["choices"].as_array().unwrap().len(), 6, "{other}");
+    }
     assert!(directory.path().join("runs/index.html").is_file());
     for (wrong, said) in [
         (&["why", "runs", "--schemes", "stock"][..], "stock is not two schemes"),
         (&["why", "runs", "--quick"], "runs is a results directory"),
         (&["advise", "--rate", "3Mbps"], "--rate: 802.11n has no rate 3Mbps"),
+        (&["advise", "--seeds", "5", "--max-seeds", "4"], "--max-seeds: 4 is less than --seeds"),
         (&["advise", "--rtt", "3"], "--rtt: \"3\" is not a duration"),
         (&["advise", "--capture", "runs/index.html"], "is neither pcap nor pcapng"),
         (&["advise", "wired-10", "--rate", "54Mbps"], "cannot be used with"),

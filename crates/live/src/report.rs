@@ -197,10 +197,10 @@ pub struct About {
 /// What a condition can be about, of each direction; units are the ends of the names.
 const READINGS: [&str; 8] = [
     "goodput_bps",
-    "p50_delay_ms",
-    "p95_delay_ms",
-    "p99_delay_ms",
-    "max_delay_ms",
+    "delay_p50_ms",
+    "delay_p95_ms",
+    "delay_p99_ms",
+    "delay_max_ms",
     "loss_share",
     "retransmits",
     "ack_ratio",
@@ -225,7 +225,7 @@ impl WayEnd {
 }
 
 impl Transfer {
-    /// What a condition can be about: of each direction, as `down_p95_delay_ms`, and without a prefix of that which carried
+    /// What a condition can be about: of each direction, as `down_delay_p95_ms`, and without a prefix of that which carried
     /// more.
     pub fn readings(&self) -> Vec<(String, Option<f64>)> {
         let (down, up) = (&self.down.end, &self.up.end);

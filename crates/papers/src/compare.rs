@@ -8,10 +8,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::Serialize;
+use tacit_link::wifi::AirtimeUse;
 use tacit_runs::RunsError;
 use tacit_runs::aggregate::{self, Column, Group};
+<<<<<<< HEAD
 use tacit_runs::metric::AirtimeShares;
 use tacit_runs::plan::{self, Plan, SweepPoint};
+=======
+use tacit_runs::metric::{AirtimeShares, airtime_name};
+use tacit_runs::plan::{self, Place, Plan};
+>>>>>>> w-audit
 use tacit_runs::record::{Label, RunSummary};
 use tacit_runs::store::{Provenance, Store};
 use tacit_runs::sweep::{self, Control, Progress};
@@ -149,6 +155,10 @@ impl Row {
             _ => None,
         };
         let mut readings: Vec<Reading> = fields.into_iter().filter_map(number).collect();
+        readings.retain(|reading| reading.name != "airtime");
+        let share = |at: usize| self.airtime.as_ref().map(|shares| shares.0[at]);
+        let uses = AirtimeUse::ALL.into_iter().enumerate();
+        readings.extend(uses.map(|(at, what)| Reading::new(airtime_name(what), share(at))));
         // The mean is what is meant.
         readings.push(Reading::new("goodput_bps", Some(self.goodput_bps_mean)));
         readings

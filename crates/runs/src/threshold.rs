@@ -1,4 +1,4 @@
-//! Conditions on results, as `--fail-if` takes them: `p95_delay_ms > 80`, `hack-batch.goodput_mbps < 100 Mb/s`.
+//! Conditions on results, as `--fail-if` takes them: `delay_p95_ms > 80`, `hack-batch.goodput_mbps < 100 Mb/s`.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use tacit_scenario::InputError;
 use tacit_scenario::input::nearest;
 
 const PLACE: &str = "--fail-if";
-const SHAPE: &str = "NAME < NUMBER, with <, <=, > or >=, such as 'p95_delay_ms > 80'";
+const SHAPE: &str = "NAME < NUMBER, with <, <=, > or >=, such as 'delay_p95_ms > 80'";
 
 /// A number that a condition can be about, by its name in JSON; its unit is the name's end.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,7 +42,7 @@ pub struct Verdict {
     pub measured: f64,
     /// The condition holds: what may not be is.
     pub broken: bool,
-    /// Both in words: `p95_delay_ms is 93.2, and may not be > 80`.
+    /// Both in words: `delay_p95_ms is 93.2, and may not be > 80`.
     pub said: String,
 }
 
@@ -141,7 +141,7 @@ impl Threshold {
         }
         let factor = factor(name, unit).ok_or_else(|| wrong(format!("{name} is not in {unit}")))?;
         let limit = number * factor;
-        Ok(Self { text: text.trim().to_owned(), scheme, name: name.to_owned(), relation, limit })
+        Ok(Self { text: text.trim().to_owned(), scheme, name: of_today(name), relation, limit })
     }
 
     /// The condition as it was written.
@@ -208,6 +208,15 @@ impl Threshold {
     }
 }
 
+/// A name as all results have it. Those of live hops once had the percentile first: `p95_delay_ms` of `delay_p95_ms`.
+fn of_today(name: &str) -> String {
+    let turned = ["p50", "p95", "p99", "max"].into_iter().find_map(|which| {
+        let (before, after) = name.split_once(&format!("{which}_delay_"))?;
+        (before.is_empty() || before.ends_with('_')).then(|| format!("{before}delay_{which}_{after}"))
+    });
+    turned.unwrap_or_else(|| name.to_owned())
+}
+
 /// What a number in `unit` is multiplied with to be in that of `name`; `None` where it cannot be.
 fn factor(name: &str, unit: &str) -> Option<f64> {
     let own = Unit::of_name(name);
@@ -257,6 +266,8 @@ mod tests {
             ("goodput_bps < 0.1 Gb/s", true, "goodput_bps is 98500000, and may not be < 100000000"),
             ("down_delay_p95_us > 80 ms", true, "down_delay_p95_us is 93250, and may not be > 80000"),
             ("down_delay_p95_ms >= 93.25", true, "down_delay_p95_ms is 93.25, and may not be >= 93.25"),
+            // As live hops called it once.
+            ("down_p95_delay_ms >= 93.25", true, "down_delay_p95_ms is 93.25, and may not be >= 93.25"),
             ("retry_share > 10 %", false, "retry_share is 0.07, and may not be > 0.1"),
             ("collisions_per_s > 12", false, "collisions_per_s is 12, and may not be > 12"),
         ] {

@@ -265,8 +265,10 @@ mod tests {
         let late = "base = \"wlan-11n-150\"\n[[client]]\nstart = \"4900 ms\"\n[[client]]\n";
         assert_eq!(
             of_times(&setup(late, 2)),
-            ["1 of 2 flows start after measuring began at 4s, the last at 4.9s: run.measure-from, run.start-spread and \
-              start say when"]
+            [
+                "1 of 2 flows start after measuring began at 4s, the last at 4.9s: run.measure-from, run.start-spread and \
+              start say when"
+            ]
         );
         let refused = Scenario::parse("x.toml", many, &[]).unwrap().setup(50, 1).unwrap_err().to_string();
         assert!(refused.contains("client 42: starts at 4.1s, when results count since 4s"), "{refused}");

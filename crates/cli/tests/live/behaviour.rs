@@ -175,7 +175,7 @@ fn conditions_judge_a_run_that_is_valid() {
     };
     let download = ["iperf3", "-c", "198.18.0.1", "-R", "-t", "2"];
     let (code, said_of_good, xml) =
-        with(&["goodput_mbps < 5", "p95_delay_ms > 2000", "up_goodput_mbps > 20"], &download);
+        with(&["goodput_mbps < 5", "delay_p95_ms > 2000", "up_goodput_mbps > 20"], &download);
     if code == Some(122) {
         return skip("the run was not valid");
     }

@@ -65,6 +65,105 @@ fn dot11_variants() {
     assert!(matches!(read(105, &joined(&[&[0x80, 0], &[0; 30]])).0, Verdict::NotIp(_)));
 }
 
+/// An MPDU of data with an IP packet in it, and the same with its FCS.
+fn mpdus() -> [Vec<u8>; 2] {
+    let plain = joined(&[&[0x08, 0x02], &[0; 22], &SNAP, &IP]);
+    let fcs = crc32(&plain).to_le_bytes();
+    [plain.clone(), joined(&[&plain, &fcs])]
+}
+
+/// An IPv4 packet behind an Ethernet header: UDP between these ports, or GRE of this protocol.
+fn outer(protocol: u8, payload: &[u8]) -> Vec<u8> {
+    let length = (20 + payload.len() as u16).to_be_bytes();
+    let ip = [0x45, 0, length[0], length[1], 0, 0, 0, 0, 64, protocol, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8];
+    joined(&[&[0; 12], &[8, 0], &ip, payload])
+}
+
+fn udp(source: u16, destination: u16, payload: &[u8]) -> Vec<u8> {
+    let length = 8 + payload.len() as u16;
+    let header = [source, destination, length, 0].map(u16::to_be_bytes);
+    outer(17, &joined(&[header.as_flattened(), payload]))
+}
+
+#[test]
+fn capwap_carries_802_11_in_either_order_of_octets_or_ethernet() {
+    let [mpdu, _] = mpdus();
+    let ethernet = joined(&[&[0; 12], &[8, 0], &IP]);
+    let swapped = joined(&[&[mpdu[1], mpdu[0]], &mpdu[2..]]);
+    // Two words of header (RFC 5415 section 4.3), binding 1; the bit says that the frame is one of 802.11.
+    let native: &[u8] = &[0, 0x10, 0x03, 0, 0, 0, 0, 0];
+    let with_mac: &[u8] = &[0, 0x20, 0x03, 0x10, 0, 0, 0, 0, 6, 1, 2, 3, 4, 5, 6, 0];
+    let plain: &[u8] = &[0, 0x10, 0x02, 0, 0, 0, 0, 0];
+    let first_fragment: &[u8] = &[0, 0x10, 0x03, 0x80, 0, 7, 0, 0];
+    let of = |header: &[u8], frame: &[u8]| read(1, &udp(5247, 40_000, &joined(&[header, frame])));
+    let found = (Verdict::Read, vec![(20, 20)]);
+    for (header, frame) in
+        [(native, &mpdu), (native, &swapped), (with_mac, &mpdu), (plain, &ethernet), (first_fragment, &mpdu)]
+    {
+        assert_eq!(of(header, frame), found, "{header:?}");
+        assert_eq!(read(1, &udp(40_000, 5247, &joined(&[header, frame]))), found, "{header:?}");
+    }
+    // A later fragment, a keep-alive, and DTLS.
+    for header in
+        [[0, 0x10, 0x03, 0x80, 0, 7, 0, 0x40], [0, 0x10, 0x03, 8, 0, 0, 0, 0], [1, 0, 0, 0, 22, 1, 0, 0]]
+    {
+        assert!(of(&header, &mpdu).1.iter().all(|found| *found != (20, 20)), "{header:?}");
+    }
+}
+
+#[test]
+fn aruba_mirrors_records_of_802_11_and_tunnels_it_in_gre() {
+    let [mpdu, _] = mpdus();
+    let len = (mpdu.len() as u32).to_be_bytes();
+    let record = |micros: u32, captured: [u8; 4]| {
+        let fields = [1_700_000_000_u32.to_be_bytes(), micros.to_be_bytes(), captured, len];
+        udp(5555, 5555, &joined(&[fields.as_flattened(), &mpdu]))
+    };
+    assert_eq!(read(1, &record(999_999, len)), (Verdict::Read, vec![(20, 20)]));
+    // No microseconds, or more than the datagram has.
+    for wrong in [record(1_000_000, len), record(0, [0, 0, 9, 9]), record(0, [0; 4])] {
+        assert!(read(1, &wrong).1.iter().all(|found| *found != (20, 20)));
+    }
+    let gre = outer(47, &joined(&[&[0, 0, 0x82, 0x10], &mpdu]));
+    assert_eq!(read(1, &gre), (Verdict::Read, vec![(20, 20)]));
+}
+
+/// Link type 192: fields in little endian, of which that of 802.11 says whether there is an FCS.
+#[test]
+fn ppi_says_what_follows_and_whether_it_has_an_fcs() {
+    let [plain, with_fcs] = mpdus();
+    let packet = |link_type: u8, flags: u8, frame: &[u8]| {
+        let mut common = [0; 20];
+        common[8] = flags;
+        // Another field stands before the one of 802.11 (type 2).
+        let fields = joined(&[&[9, 0, 4, 0, 1, 2, 3, 4], &[2, 0, 20, 0], &common]);
+        let length = 8 + fields.len() as u8;
+        joined(&[&[0, 0, length, 0, link_type, 0, 0, 0], &fields, frame])
+    };
+    let found = (Verdict::Read, vec![(20, 20)]);
+    assert_eq!(read(192, &packet(105, 1, &with_fcs)), found);
+    assert_eq!(read(192, &packet(105, 0, &plain)), found);
+    assert_eq!(read(192, &packet(105, 0, &with_fcs)), found, "an FCS that nobody announces");
+    assert_eq!(read(192, &packet(105, 5, &with_fcs)), (Verdict::BadFcs, vec![]));
+    assert_eq!(read(192, &packet(1, 0, &joined(&[&[0; 12], &[8, 0], &IP]))), found);
+    assert_eq!(read(192, &packet(192, 0, &packet(105, 0, &plain))).0, Verdict::Unsupported, "not in itself");
+}
+
+/// Link type 163, and under that of Prism (119) too: a magic number with a version, and a length in big endian.
+#[test]
+fn avs_headers_have_a_length() {
+    let [plain, with_fcs] = mpdus();
+    let header = |magic: [u8; 4], length: u8| joined(&[&magic, &[0, 0, 0, length], &[7; 56]]);
+    for link_type in [163, 119] {
+        for frame in [&plain, &with_fcs] {
+            let packet = joined(&[&header([0x80, 0x21, 0x10, 0x01], 64), frame]);
+            assert_eq!(read(link_type, &packet), (Verdict::Read, vec![(20, 20)]), "{link_type}");
+        }
+    }
+    let packet = joined(&[&header([0x12, 0x34, 0x50, 0x01], 64), &plain]);
+    assert_eq!(read(163, &packet), (Verdict::Short, vec![]));
+}
+
 #[test]
 fn only_a_retransmission_of_a_heard_frame_is_a_copy() {
     let mut heard = Heard::default();
