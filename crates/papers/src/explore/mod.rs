@@ -144,7 +144,7 @@ pub fn prepare(options: &Options) -> Result<Exploration, RunsError> {
         })?;
         Ok(Looked { scheme, set, run })
     };
-    let sides = sides(one_or_two(names)?, &options.against);
+    let sides = sides(&one_or_two(names)?, &options.against);
     let runs: Vec<_> = sides.into_iter().map(run).collect::<Result<_, RunsError>>()?;
     if let Some(without) = runs.iter().find(|looked| looked.run.setup.bss.is_empty()) {
         let name = &without.run.scenario().name;
@@ -163,7 +163,7 @@ pub fn prepare(options: &Options) -> Result<Exploration, RunsError> {
 }
 
 /// The two runs of one scheme or two and of what the second has `against` the first; of one scheme one run, without any.
-fn sides(schemes: Vec<&'static Scheme>, against: &[String]) -> Vec<(&'static Scheme, Vec<String>)> {
+fn sides(schemes: &[&'static Scheme], against: &[String]) -> Vec<(&'static Scheme, Vec<String>)> {
     let second = schemes.get(1).copied().or_else(|| schemes.first().copied().filter(|_| !against.is_empty()));
     let first = schemes.first().map(|scheme| (*scheme, Vec::new()));
     first.into_iter().chain(second.map(|scheme| (scheme, against.to_vec()))).collect()
