@@ -105,10 +105,10 @@ fn a_slow_client_gets_as_much_time_and_not_as_many_packets() {
     assert!((in_turn[0] / in_turn[2] - 1.0).abs() < 0.01, "{in_turn:?}");
     let (by_airtime, airtime) = saturated(ApScheduler::Airtime, mbps, None);
     println!("in turn {in_turn:?}, by airtime {by_airtime:?}");
-    for client in 0..3 {
-        let share =
-            airtime[client].as_secs_f64() / airtime.iter().map(|time| time.as_secs_f64()).sum::<f64>();
-        assert!((share - 1.0 / 3.0).abs() < 0.003, "{client} has {share}");
+    let all = airtime.iter().map(|time| time.as_secs_f64()).sum::<f64>();
+    for time in airtime {
+        let share = time.as_secs_f64() / all;
+        assert!((share - 1.0 / 3.0).abs() < 0.003, "{airtime:?}");
     }
     // PPDUs of 1536 octets: 20 us and 57, 129 or 514 symbols of 4 us.
     let lasts_us = [248.0, 536.0, 2_076.0];
@@ -118,13 +118,9 @@ fn a_slow_client_gets_as_much_time_and_not_as_many_packets() {
     let other_us = [145.5, 145.5, 161.5];
     let rounds =
         20e6 / (0..3).map(|client| (lasts_us[client] + other_us[client]) / lasts_us[client]).sum::<f64>();
-    for client in 0..3 {
-        let expected = rounds / lasts_us[client];
-        assert!(
-            (by_airtime[client] / expected - 1.0).abs() < 0.02,
-            "{client}: {} {expected}",
-            by_airtime[client]
-        );
+    for (delivered, lasts_us) in by_airtime.into_iter().zip(lasts_us) {
+        let expected = rounds / lasts_us;
+        assert!((delivered / expected - 1.0).abs() < 0.02, "{lasts_us} us: {delivered} {expected}");
     }
 }
 
