@@ -35,14 +35,14 @@ impl Plan {
         scenario: &Arc<Scenario>,
         scheme: &'static Scheme,
         clients: u32,
-        point: SweepPoint,
+        place: SweepPoint,
         seeds: u32,
     ) -> Result<(), InputError> {
         let subject = Arc::new(Subject::new(scenario.clone(), scheme));
         subject.check(clients)?;
         self.runs.extend((1..=u64::from(seeds)).map(|seed| RunSpec {
-            x: point.x,
-            best_of: point.best_of,
+            x: place.x,
+            best_of: place.best_of,
             ..RunSpec::new(subject.clone(), clients, seed)
         }));
         Ok(())
