@@ -11,13 +11,8 @@ use serde::Serialize;
 use tacit_link::wifi::AirtimeUse;
 use tacit_runs::RunsError;
 use tacit_runs::aggregate::{self, Column, Group};
-<<<<<<< HEAD
-use tacit_runs::metric::AirtimeShares;
-use tacit_runs::plan::{self, Plan, SweepPoint};
-=======
 use tacit_runs::metric::{AirtimeShares, airtime_name};
-use tacit_runs::plan::{self, Place, Plan};
->>>>>>> w-audit
+use tacit_runs::plan::{self, Plan, SweepPoint};
 use tacit_runs::record::{Label, RunSummary};
 use tacit_runs::store::{Provenance, Store};
 use tacit_runs::sweep::{self, Control, Progress};

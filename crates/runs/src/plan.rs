@@ -36,10 +36,10 @@ impl Plan {
         scenario: &Arc<Scenario>,
         scheme: &'static Scheme,
         clients: u32,
-        point: SweepPoint,
+        place: SweepPoint,
         seeds: u32,
     ) -> Result<(), InputError> {
-        self.push_seeds(scenario, scheme, clients, point, 1..=u64::from(seeds))
+        self.push_seeds(scenario, scheme, clients, place, 1..=u64::from(seeds))
     }
 
     /// As [`Plan::push`], of some seeds: those before them were run already.
@@ -51,14 +51,14 @@ impl Plan {
         scenario: &Arc<Scenario>,
         scheme: &'static Scheme,
         clients: u32,
-        point: SweepPoint,
+        place: SweepPoint,
         seeds: RangeInclusive<u64>,
     ) -> Result<(), InputError> {
         let subject = Arc::new(Subject::new(scenario.clone(), scheme));
         subject.check(clients)?;
         self.runs.extend(seeds.map(|seed| RunSpec {
-            x: point.x,
-            best_of: point.best_of,
+            x: place.x,
+            best_of: place.best_of,
             ..RunSpec::new(subject.clone(), clients, seed)
         }));
         Ok(())

@@ -1,4 +1,4 @@
-//! Happy Eyeballs (RFC 8305): of several addresses of a server the first that answers, with no long wait for one that does not.
+//! Happy Eyeballs (RFC 8305): connects to the first of several addresses that answers, without a long wait for one that does not.
 
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};

@@ -1,4 +1,4 @@
-//! Who an end is: a static X25519 key pair, whose public half the other end pins.
+//! Identities: static X25519 key pairs, whose public half the other end pins.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -65,7 +65,7 @@ impl FromStr for PublicKey {
     }
 }
 
-/// A key pair. The private key is overwritten on drop.
+/// The key pair of an endpoint: static X25519 keys (RFC 7748). The private key is overwritten on drop.
 #[derive(Clone)]
 pub struct Identity {
     private: Zeroizing<[u8; KEY_LEN]>,
@@ -105,7 +105,7 @@ impl Identity {
         Some(Self { private, public: PublicKey::from_slice(public)? })
     }
 
-    /// Loads a key pair from a file of [`save`](Self::save).
+    /// Loads a key pair from a file that [`save`](Self::save) wrote.
     ///
     /// # Errors
     /// If the file cannot be read, is readable by others, or has no key.

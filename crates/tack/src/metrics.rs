@@ -1,4 +1,4 @@
-//! What an endpoint counts, for those who watch it from outside.
+//! Counters and readings of an endpoint, for monitoring.
 
 use tacit_proto::transport::Stats;
 use tacit_proto::units::{BitRate, Duration};
@@ -9,11 +9,11 @@ tacit_proto::counters! {
     pub struct Counters {
         /// Datagrams that arrived.
         datagrams_received: u64,
-        /// Octets of UDP payload in them.
+        /// Bytes of UDP payload in them.
         bytes_received: u64,
         /// Datagrams sent.
         datagrams_sent: u64,
-        /// Octets of UDP payload in them.
+        /// Bytes of UDP payload in them.
         bytes_sent: u64,
         /// Datagrams without a connection, or malformed.
         datagrams_strange: u64,
@@ -211,11 +211,12 @@ pub struct Metrics {
     pub bytes_in_flight: u64,
     /// Received bytes that wait for readers or for earlier data. A reading.
     pub bytes_unread: u64,
-    /// See [`bytes_unread`](Self::bytes_unread): of each connection [`max_unread`](tacit_proto::tack::Config::max_unread).
+    /// Limit of [`bytes_unread`](Self::bytes_unread) for the open connections: the receive window of each, and the least window of
+    /// each of its streams.
     pub bytes_unread_max: u64,
-    /// Octets of the buffers of all streams, and how many these may become. Readings.
+    /// Capacity of the buffers of all streams, in bytes. A reading.
     pub bytes_held: u64,
-    /// See [`bytes_held`](Self::bytes_held): [`max_memory`](crate::Config::max_memory).
+    /// Limit of [`bytes_held`](Self::bytes_held): [`max_memory`](crate::Config::max_memory).
     pub bytes_held_max: u64,
     /// Smoothed round-trip time in microseconds: a value for each second in which a connection heard acknowledgments.
     pub rtt_us: Histogram,

@@ -1,4 +1,4 @@
-//! The UDP features of this machine, tested on loopback.
+//! The UDP features of this machine: offloads, ECN, buffers.
 
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};

@@ -31,7 +31,8 @@ const EARLY_MAX: usize = 16;
 /// Datagrams that were not taken of which a file tells at most: who sees a connection's number can send any number of them. Ours.
 const NOT_TAKEN_MAX: u32 = 1000;
 
-/// Where files go. Clones write to the same directory, by the same thread; it ends with the last of them.
+/// A directory for qlog files, for [`Config::qlog`](crate::Config::qlog). Clones share its writing thread, which ends with the
+/// last of them.
 #[derive(Clone, Debug)]
 pub struct Qlog {
     writer: Arc<Writer>,
@@ -41,11 +42,11 @@ pub struct Qlog {
 }
 
 impl Qlog {
-    /// Files in `directory`, which is there. Their names have the time, the connection and the role in them; none that is there
-    /// is written to.
+    /// Writes files into the existing `directory`. Their names contain time, connection and role; existing files stay as they
+    /// are.
     ///
     /// # Errors
-    /// Where it is no directory, or the system gives no thread.
+    /// If it is no directory, or the system refuses a thread.
     pub fn to_directory(directory: &Path) -> io::Result<Self> {
         let writer = Arc::new(Writer::start(directory)?);
         Ok(Self { writer, began: SystemTime::UNIX_EPOCH, local: None })
@@ -56,12 +57,12 @@ impl Qlog {
         Self { began: now, local: Some(local), ..self.clone() }
     }
 
-    /// Records that were not written: they came faster than the disk takes them, or it took none.
+    /// Number of records that were dropped, because they came faster than the disk takes them or could not be written.
     pub fn dropped(&self) -> u64 {
         self.writer.dropped()
     }
 
-    /// Waits until all that was recorded is written.
+    /// Waits until all records are written.
     pub fn flush(&self) {
         self.writer.flush();
     }
