@@ -8,7 +8,7 @@ use tacit_proto::hack;
 use tacit_proto::tcp;
 use tacit_proto::units::{Duration, Ratio};
 use tacit_sim::setup::Setup;
-use tacit_sim::{Outcome, run};
+use tacit_sim::{RunOutcome, run};
 
 /// Uploads of `clients` at 802.11n's 150 Mb/s with small queues of so many milliseconds.
 fn uploads(clients: u32, ms: Option<u64>, congestion: Algorithm) -> Setup {
@@ -24,17 +24,17 @@ fn uploads(clients: u32, ms: Option<u64>, congestion: Algorithm) -> Setup {
     setup
 }
 
-fn goodput_mbps(outcome: &Outcome) -> f64 {
+fn goodput_mbps(outcome: &RunOutcome) -> f64 {
     outcome.flows.iter().map(|flow| flow.goodput_bps(outcome.measured)).sum::<f64>() / 1e6
 }
 
 /// Mean MPDUs of a data PPDU of the first client.
-fn mpdus(outcome: &Outcome) -> f64 {
+fn mpdus(outcome: &RunOutcome) -> f64 {
     let counters = outcome.bss[0].stations[1].counters;
     counters.data_mpdus as f64 / counters.data_ppdus as f64
 }
 
-fn median_wait_us(outcome: &Outcome) -> u64 {
+fn median_wait_us(outcome: &RunOutcome) -> u64 {
     outcome.bss[0].stations[1].queueing_delay_us.p50
 }
 

@@ -9,7 +9,7 @@ use tacit_proto::packet::IpVersion;
 use tacit_proto::units::{BitRate, Bytes, Duration, Ratio};
 use tacit_proto::{fastack, tack, tcp};
 use tacit_sim::setup::{ApDriver, Setup, Traffic};
-use tacit_sim::{Outcome, run};
+use tacit_sim::{RunOutcome, run};
 
 /// `clients` clients, each of which sends `traffic` to the next.
 fn ring(standard: Standard, mbps: u64, clients: u32, traffic: &Traffic) -> Setup {
@@ -27,7 +27,7 @@ fn one_way(standard: Standard, mbps: u64, traffic: &Traffic) -> Setup {
     setup
 }
 
-fn goodput_mbps(outcome: &Outcome) -> f64 {
+fn goodput_mbps(outcome: &RunOutcome) -> f64 {
     outcome.flows.iter().map(|flow| flow.goodput_bps(outcome.measured)).sum::<f64>() / 1e6
 }
 
@@ -40,7 +40,7 @@ fn each_datagram_is_on_the_air_twice() {
     let download = run(&wlan(Standard::A, 54, 1, &datagrams)).unwrap();
     let relayed = run(&one_way(Standard::A, 54, &datagrams)).unwrap();
     assert!((goodput_mbps(&relayed) / goodput_mbps(&download) - 1.0).abs() < 0.002);
-    let data = |outcome: &Outcome| outcome.bss[0].airtime.get(AirtimeUse::Data).as_secs_f64();
+    let data = |outcome: &RunOutcome| outcome.bss[0].airtime.get(AirtimeUse::Data).as_secs_f64();
     let ratio = data(&relayed) / data(&download);
     assert!((ratio - 2.0).abs() < 0.01, "{ratio}");
 }
@@ -121,7 +121,7 @@ fn tack_needs_fewer_acks_on_both_hops() {
     let stock = run(&one_way(Standard::N, 150, &bulk(tcp::Config::default()))).unwrap();
     let traffic = Traffic::Connection { config: tack::Config::default().into(), size: None };
     let tack = run(&one_way(Standard::N, 150, &traffic)).unwrap();
-    let acks = |outcome: &Outcome| outcome.flows[0].receiver.unwrap().acks_sent;
+    let acks = |outcome: &RunOutcome| outcome.flows[0].receiver.unwrap().acks_sent;
     assert!(goodput_mbps(&tack) > goodput_mbps(&stock), "{} {}", goodput_mbps(&tack), goodput_mbps(&stock));
     assert!(acks(&tack) * 10 < acks(&stock), "{} {}", acks(&tack), acks(&stock));
 }
