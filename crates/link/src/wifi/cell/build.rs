@@ -219,5 +219,8 @@ fn rates(
         let limits = limits(phy, config, [&mode, &control_mode], (txop_limit, 1), aql_limit);
         Rate { mode, control_mode, limits }
     };
-    client.mode.and_slower(config.standard, config.variant).into_iter().map(rate).collect()
+    let mut rates: Vec<Rate> =
+        client.mode.and_slower(config.standard, config.variant).into_iter().map(rate).collect();
+    rates.sort_by_key(Rate::order);
+    rates
 }

@@ -9,7 +9,7 @@
 
 use core::ops::Range;
 
-use tacit_proto::units::{Duration, Instant};
+use tacit_proto::units::{BitRate, Duration, Instant};
 
 use super::aggregation::AggregationLimits;
 use crate::random::Stream;
@@ -61,6 +61,13 @@ pub(crate) struct Rate {
     pub mode: Mode,
     pub control_mode: Mode,
     pub limits: AggregationLimits,
+}
+
+impl Rate {
+    /// What rates are numbered by: those of a width next to each other, and of these those with as many streams.
+    pub fn order(&self) -> (u32, u32, BitRate) {
+        (self.mode.width_mhz.into(), self.mode.streams.into(), self.mode.rate())
+    }
 }
 
 /// What is known of a rate.
@@ -141,18 +148,15 @@ pub(crate) struct Minstrel {
 }
 
 impl Minstrel {
-    /// Begins at the lowest of `rates`. An exchange takes `overhead` besides its PPDU.
+    /// Begins at the first of `rates`, which are in [order](Rate::order). An exchange takes `overhead` besides its PPDU.
     ///
     /// # Panics
-    /// Without a rate.
+    /// Without a rate, or in another order: who knows rates by their numbers would mean others.
     pub fn new(rates: impl IntoIterator<Item = Rate>, overhead: Duration, stream: Stream) -> Self {
         let known = |rate| Known { rate, attempts: 0, successes: 0, seen: 0, through: 0 };
-        let mut rates: Vec<_> = rates.into_iter().map(known).collect();
+        let rates: Vec<_> = rates.into_iter().map(known).collect();
         assert!(!rates.is_empty(), "there is a rate");
-        rates.sort_by_key(|known| {
-            let mode = &known.rate.mode;
-            (mode.width_mhz, mode.streams, mode.rate())
-        });
+        assert!(rates.is_sorted_by_key(|known| known.rate.order()), "rates are numbered in order");
         Self {
             rates,
             chain: [0; 3],

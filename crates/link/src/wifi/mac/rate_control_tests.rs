@@ -32,7 +32,10 @@ fn rates_of_every_width() -> Vec<Rate> {
         Rate { mode, control_mode, limits }
     };
     let widest = Mode::vht(9, 4, 160, true).unwrap();
-    widest.and_slower(Standard::Ac, Variant::of(Standard::Ac)).into_iter().map(rate).collect()
+    let mut rates: Vec<_> =
+        widest.and_slower(Standard::Ac, Variant::of(Standard::Ac)).into_iter().map(rate).collect();
+    rates.sort_by_key(Rate::order);
+    rates
 }
 
 /// A sender that always has something to send over a noisy link.
