@@ -8,7 +8,7 @@ use tacit_link::wired::Service;
 use tacit_proto::units::Duration;
 use tacit_runs::aggregate::{Column, Group};
 use tacit_runs::metric::airtime_name;
-use tacit_scenario::{ApplicationKind, Direction, Hop, Scenario};
+use tacit_scenario::{ApplicationKind, Direction, Hop, Link, Scenario};
 
 use super::arena::{Arena, Lead};
 use crate::compare::{Options, load};
@@ -171,8 +171,7 @@ impl Place {
                 (keys, if ap { wifi.ap_queue } else { wifi.station_queue }, clients)
             }
             _ => {
-                let pipe = |hop| if let &Hop::Pipe(ref link) = hop { Some(link) } else { None };
-                let pipes: Vec<_> = scenario.hops.iter().filter_map(pipe).collect();
+                let pipes: Vec<&Link> = scenario.hops.iter().filter_map(pipe).collect();
                 let [link] = pipes[..] else { return None };
                 let is_up = directions == [Direction::Upload];
                 let pipe = if is_up { &link.up } else { &link.down };
@@ -237,6 +236,14 @@ impl Place {
         let set: Vec<String> = self.keys.iter().map(|key| format!("{key}={setting}")).collect();
         let assignments = [options.assignments.clone(), set.clone()].concat();
         Some((set, load(&Options { assignments, ..options.clone() }).ok()?))
+    }
+}
+
+/// The wired or cellular link that a hop is.
+fn pipe(hop: &Hop) -> Option<&Link> {
+    match hop {
+        Hop::Pipe(link) => Some(link),
+        Hop::Wifi => None,
     }
 }
 
