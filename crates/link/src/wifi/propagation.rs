@@ -138,6 +138,7 @@ mod tests {
     use tacit_proto::units::BitRate;
 
     use super::*;
+    use crate::wifi::phy::Standard;
 
     fn close(a: f64, b: f64, within: f64) {
         assert!((a - b).abs() <= within, "{a} is not {b}");
