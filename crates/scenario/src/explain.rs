@@ -79,7 +79,7 @@ pub fn explain(
 fn settings_of(log: &[Asked], scenario: &Scenario) -> Vec<Setting> {
     let mut settings: Vec<Setting> = Vec::new();
     for asked in log {
-        if is_structure(asked) || settings.iter().any(|setting| setting.key == asked.path) {
+        if is_structure(asked, log) || settings.iter().any(|setting| setting.key == asked.path) {
             continue;
         }
         if asked.found.is_none() && is_said_elsewhere(asked, log, scenario) {
@@ -114,11 +114,15 @@ fn is_said_elsewhere(asked: &Asked, log: &[Asked], scenario: &Scenario) -> bool 
         || (below("wired") && absent("wired") && !absent("cellular"))
 }
 
-/// True for what holds settings and is none: tables, lists of tables, and `base`, which is gone when the
-/// reader comes.
-fn is_structure(asked: &Asked) -> bool {
+/// True for what holds settings and is none: tables whose keys are read, lists of tables, and `base`, which is gone when
+/// the reader comes. A table that is read whole is the value of its key.
+fn is_structure(asked: &Asked, log: &[Asked]) -> bool {
     let holds = !asked.path.contains('.') && keys::find(&asked.path).is_none();
-    holds || asked.path == "base" || matches!(&asked.found, Some(Node { value: Value::Table(_), .. }))
+    let is_table = matches!(&asked.found, Some(Node { value: Value::Table(_), .. }));
+    let below = |other: &Asked| {
+        other.path.strip_prefix(asked.path.as_str()).is_some_and(|rest| rest.starts_with('.'))
+    };
+    holds || asked.path == "base" || (is_table && log.iter().any(below))
 }
 
 impl Setting {
@@ -214,7 +218,7 @@ mod tests {
         let log = Log::default();
         read::logged_scenario("t".into(), "t.toml", &tree.unwrap(), log.clone()).unwrap();
         let log = log.take();
-        log.into_iter().filter(|asked| !is_structure(asked) || asked.path.contains('.')).collect()
+        log.iter().filter(|asked| !is_structure(asked, &log) || asked.path.contains('.')).cloned().collect()
     }
 
     #[test]

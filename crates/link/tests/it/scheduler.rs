@@ -81,7 +81,7 @@ fn saturated(ap_scheduler: ApScheduler, mbps: [u64; 3], lossy: Option<usize>) ->
     let mut delivered = [0.0; 3];
     bss.record_air();
     let mut airtime = [Duration::ZERO; 3];
-    let mut fill = |bss: &mut Bss<Blob>, now| {
+    let fill = |bss: &mut Bss<Blob>, now| {
         for client in clients {
             while bss.enqueue(now, StationId::AP.first_function(), client, Blob) {}
         }
@@ -92,7 +92,7 @@ fn saturated(ap_scheduler: ApScheduler, mbps: [u64; 3], lossy: Option<usize>) ->
             }
         }
     };
-    common::saturate(&mut bss, SPAN, &mut fill);
+    common::saturate(&mut bss, SPAN, fill);
     (delivered, airtime)
 }
 
