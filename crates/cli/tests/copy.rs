@@ -130,19 +130,22 @@ fn an_upload_that_was_killed_is_gone_on_with_at_once() {
     fs::create_dir_all(users.path("served")).unwrap();
     let content = octets(300_000_000);
     fs::write(users.path("big"), &content).unwrap();
-    let server = users.serve(&["served", "--write"]);
+    let mut server = users.serve(&["served", "--write"]);
     users.introduce(&server);
     let child = users.command("client", &["cp", "-q", "big", &server.at("")]).spawn().unwrap();
     killed(child, &users.path("served"));
-    #[expect(clippy::disallowed_methods, reason = "how long users wait")]
-    let begun = std::time::Instant::now();
     let report: Value =
         serde_json::from_str(&users.done("client", &["cp", "--json", "big", &server.at("")])).unwrap();
     assert_eq!(report["paths"][0]["action"], "resumed", "{report}");
-    // Not after the 30 s for which the server keeps a silent connection.
-    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
     assert!(fs::read(users.path("served/big")).unwrap() == content);
     assert_eq!(fs::read_dir(users.path("served")).unwrap().count(), 1, "nothing is left");
+    terminate(&server.child);
+    server.child.wait().unwrap();
+    let mut log = String::new();
+    server.says.read_to_string(&mut log).unwrap();
+    // Not because the server gave up the silent connection, after 30 s. How fast the rest comes is not asked here: on a busy machine
+    // 300 MB take as long.
+    assert!(log.contains("another copy of this user continues the file"), "{log}");
 }
 
 #[test]
