@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 #: A run of a fifth of a second.
-SHORT = {"run.duration": "200ms", "run.measure-from": "50ms"}
+SHORT = {"run.duration": "200ms", "run.measure-from": "50ms", "clients.stagger": "10ms"}
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -163,7 +163,8 @@ mod tests {
     use tacit_scenario::{RunSpec, Scenario, scheme};
 
     fn plan() -> Plan {
-        let short = ["run.duration=200ms".to_owned(), "run.measure-from=50ms".to_owned()];
+        let short =
+            ["run.duration=200ms", "run.measure-from=50ms", "clients.stagger=10ms"].map(str::to_owned);
         let scenario = Arc::new(Scenario::load("wlan-11n-150", &short).unwrap());
         let mut plan = Plan::default();
         plan.push(&scenario, &scheme::ALL[1], 2, SweepPoint::default(), 3).unwrap();

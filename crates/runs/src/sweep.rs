@@ -201,7 +201,8 @@ mod tests {
     use tacit_scenario::{Scenario, scheme};
 
     fn plan(seeds: u32) -> Plan {
-        let short = ["run.duration=200ms".to_owned(), "run.measure-from=50ms".to_owned()];
+        let short =
+            ["run.duration=200ms", "run.measure-from=50ms", "clients.stagger=10ms"].map(str::to_owned);
         // Here no two schemes come to the same run but `stock` and `cubic`; with Linux's receiver stock and tcp-linux do.
         let scenario = Arc::new(Scenario::load("hack-2014-11n-150", &short).unwrap());
         let mut plan = Plan::default();

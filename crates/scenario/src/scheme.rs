@@ -762,7 +762,7 @@ mod tests {
         assert_eq!(
             error.to_string(),
             "--schemes: unknown scheme \"tcp-14\", did you mean \"tcp-l4\"?; \
-             allowed: stock, hack-more-data, hack-batch, hack-opportunistic, hack-timer, tcp-l1, tcp-l2, tcp-l4, tcp-l8, tcp-l16, \
+             allowed: stock, hack-more-data, hack-batch, hack-echo, hack-opportunistic, hack-timer, tcp-l1, tcp-l2, tcp-l4, tcp-l8, tcp-l16, \
              tcp-linux, quic-ack2, quic-ackfreq, chrome, neqo, picoquic, tack-lite, \
              cake-ack-filter, driver-replace, driver-hold, rdg, fastack, fwp, fwp-ap-repair, cubic, newreno, bbr, rre, rsfc, tack, tack-paper, tack-poor, \
              tack-l1, tack-cubic, tack-hack, udp"

@@ -11,7 +11,7 @@ fn sweep() -> Batches {
 }
 
 fn sweep_of(seeds: u32) -> Batches {
-    let short = ["run.duration=200ms".to_owned(), "run.measure-from=50ms".to_owned()];
+    let short = ["run.duration=200ms", "run.measure-from=50ms", "clients.stagger=10ms"].map(str::to_owned);
     let places = ["5 m", "20 m"].map(|value| vec![format!("wifi.distance={value}")]);
     let schemes = ["stock".to_owned(), "hack-batch".to_owned()];
     Batches::new("wlan-11n-150", &short, &places, &schemes, &[1, 2], Some(seeds)).unwrap()
