@@ -174,13 +174,11 @@ fn ack_info(octets: &[u8]) -> Option<AckInfo> {
         ..Segment::default()
     };
     for option in tcp.options() {
-        let TcpOption { kind, value, .. } = option.ok()?;
-        match kind {
-            TcpOption::TIMESTAMPS => {
-                segment.timestamps = Some(timestamps_of(value)?);
-            }
+        let option = option.ok()?;
+        match option.kind {
+            TcpOption::TIMESTAMPS => segment.timestamps = Some(option.timestamps()?),
             TcpOption::SACK => {
-                let (numbers, []) = value.as_chunks() else { return None };
+                let (numbers, []) = option.value.as_chunks() else { return None };
                 for range in numbers.chunks(2) {
                     let [start, end] = range else { return None };
                     let [start, end] = [start, end].map(|word| SeqNumber(u32::from_be_bytes(*word)));
@@ -194,19 +192,11 @@ fn ack_info(octets: &[u8]) -> Option<AckInfo> {
     if tcp.reserved == 0 { AckInfo::of(&segment) } else { None }
 }
 
-/// The value of a Timestamps option.
-fn timestamps_of(value: &[u8]) -> Option<Timestamps> {
-    let ([value, echo_reply], []) = value.as_chunks() else { return None };
-    let [value, echo_reply] = [value, echo_reply].map(|word| u32::from_be_bytes(*word));
-    Some(Timestamps { value, echo_reply })
-}
-
 /// The Timestamps option of a TCP segment.
 fn timestamps(octets: &[u8]) -> Option<Timestamps> {
     let (headers, _) = whole(octets).filter(|(headers, _)| headers.fragment == Fragment::Whole)?;
     let Transport::Tcp(tcp) = &headers.transport else { return None };
-    let option = tcp.options().flatten().find(|option| option.kind == TcpOption::TIMESTAMPS)?;
-    timestamps_of(option.value)
+    tcp.options().flatten().find(|option| option.kind == TcpOption::TIMESTAMPS)?.timestamps()
 }
 
 /// The headers and the length of a packet of which all is there that its length field says.

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use tacit_proto::FlowKey;
 use tacit_proto::fwp::{Marker, SegmentPacket};
-use tacit_proto::tcp::{Segment, Timestamps};
+use tacit_proto::tcp::Segment;
 use tacit_proto::units::SeqNumber;
 use tacit_proto::wire::headers::{Fragment, Headers, Tcp, TcpOption, Transport};
 
@@ -60,11 +60,8 @@ impl SegmentPacket for Datagram {
         };
         for option in tcp.options() {
             match option {
-                Ok(TcpOption { kind: TcpOption::TIMESTAMPS, value, .. }) => {
-                    if let ([value, echo_reply], []) = value.as_chunks() {
-                        let [value, echo_reply] = [value, echo_reply].map(|word| u32::from_be_bytes(*word));
-                        segment.timestamps = Some(Timestamps { value, echo_reply });
-                    }
+                Ok(option @ TcpOption { kind: TcpOption::TIMESTAMPS, .. }) => {
+                    segment.timestamps = option.timestamps().or(segment.timestamps);
                 }
                 Ok(TcpOption { kind: WINDOW_SCALE, value: [scale], .. }) => {
                     segment.window_scale = Some(*scale);
@@ -151,6 +148,7 @@ mod tests {
     use tacit_proto::units::HostId;
 
     use super::*;
+    use tacit_proto::tcp::Timestamps;
 
     const MARKER: Marker = Marker::new([5; 16]);
 

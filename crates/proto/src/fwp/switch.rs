@@ -30,7 +30,7 @@ impl RoundTrip {
     /// A segment arrived.
     pub fn arrived(&mut self, now: Instant, stamps: Option<Timestamps>) {
         let (Some((value, at)), Some(stamps)) = (self.sent, stamps) else { return };
-        if (stamps.echo_reply.wrapping_sub(value) as i32) < 0 {
+        if !stamps.echoes(value) {
             return;
         }
         self.sent = None;

@@ -163,11 +163,9 @@ impl<P: AckPacket> Driver<P> {
         }
         let state = &self.peers[peer];
         let may_wait = match self.config.variant {
-            Variant::Timer(_) => true,
-            Variant::MoreData => state.more_data,
-            Variant::TimestampEcho => state.more_data || state.echoes.data_is_due(now),
             // Both ways at once, unless some are beyond recall.
             Variant::Opportunistic => state.all_natives() as usize == state.held(),
+            variant => state.will_send(variant, now),
         };
         let comes_later = self.config.variant != Variant::Opportunistic && state.has_no_room_for(&packet);
         let taken = may_wait
@@ -206,13 +204,8 @@ impl<P: AckPacket> Driver<P> {
             return;
         }
         self.peers[peer].more_data = more_data;
-        let nothing_comes = match self.config.variant {
-            Variant::MoreData => !more_data,
-            Variant::TimestampEcho => !more_data && !self.peers[peer].echoes.data_is_due(now),
-            Variant::Timer(_) | Variant::Opportunistic => false,
-        };
-        if nothing_comes {
-            // To carry what waits: the race of section 3.3.1, or the end of a burst.
+        if !self.peers[peer].will_send(self.config.variant, now) {
+            // Nothing will come to carry what waits: the race of section 3.3.1, or the end of a burst.
             self.flush(peer);
         } else if response.proven {
             self.release(now, peer);
@@ -278,7 +271,7 @@ impl<P: AckPacket> Driver<P> {
         if self.config.variant == Variant::TimestampEcho {
             let state = &mut self.peers[peer];
             state.echoes.note_received(now, packet);
-            if !state.more_data && !state.echoes.data_is_due(now) {
+            if !state.will_send(Variant::TimestampEcho, now) {
                 self.flush(peer);
             }
         }

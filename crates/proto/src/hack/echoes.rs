@@ -60,7 +60,7 @@ impl Echoes {
         let Some(FlowTimestamps { timestamps, .. }) = packet.timestamps() else { return };
         let flow = self.flow_of(now, packet.flow_key());
         flow.last_sent = now;
-        if flow.unechoed.back().is_none_or(|(newest, _)| is_before(*newest, timestamps.value)) {
+        if flow.unechoed.back().is_none_or(|(newest, _)| timestamps.is_later_than(*newest)) {
             if flow.unechoed.len() == UNECHOED {
                 flow.unechoed.pop_back();
             }
@@ -73,7 +73,7 @@ impl Echoes {
         let Some(FlowTimestamps { reverse, timestamps }) = packet.timestamps() else { return };
         let Some(flow) = self.flows.iter_mut().find(|flow| flow.key == reverse) else { return };
         while let Some((value, sent)) = flow.unechoed.front().copied()
-            && !is_before(timestamps.echo_reply, value)
+            && timestamps.echoes(value)
         {
             flow.unechoed.pop_front();
             if value == timestamps.echo_reply {
@@ -95,9 +95,4 @@ impl Echoes {
         });
         &mut self.flows[at]
     }
-}
-
-/// In the circular order of timestamps (RFC 7323 section 5.2).
-fn is_before(one: u32, other: u32) -> bool {
-    (one.wrapping_sub(other) as i32) < 0
 }

@@ -6,7 +6,7 @@ use tacit_rohc::hack::RETAINED_ACKS;
 
 use super::codec::{Decoder, Encoder};
 use super::counters::FlowCounters;
-use super::driver::{AckPacket, Config};
+use super::driver::{AckPacket, Config, Variant};
 use super::echoes::Echoes;
 use crate::FlowKey;
 use crate::units::{Duration, Instant};
@@ -84,6 +84,15 @@ impl<P: AckPacket> Peer<P> {
             retained: Vec::new(),
             retained_acks: 0,
             flows: Vec::new(),
+        }
+    }
+
+    /// Whether the peer is about to send what an ACK can wait for, as far as `variant` asks for a sign of it.
+    pub fn will_send(&self, variant: Variant, now: Instant) -> bool {
+        match variant {
+            Variant::MoreData => self.more_data,
+            Variant::TimestampEcho => self.more_data || self.echoes.data_is_due(now),
+            Variant::Timer(_) | Variant::Opportunistic => true,
         }
     }
 

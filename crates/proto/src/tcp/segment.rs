@@ -74,6 +74,22 @@ pub struct Timestamps {
     pub echo_reply: u32,
 }
 
+impl Timestamps {
+    /// Whether it echoes TSval `value` or a later one, in the circular order of timestamps (RFC 7323 section 5.2).
+    pub fn echoes(&self, value: u32) -> bool {
+        !is_before(self.echo_reply, value)
+    }
+
+    /// Whether its TSval is later than `value`, in the same order.
+    pub fn is_later_than(&self, value: u32) -> bool {
+        is_before(value, self.value)
+    }
+}
+
+fn is_before(one: u32, other: u32) -> bool {
+    (one.wrapping_sub(other) as i32) < 0
+}
+
 impl From<Timestamps> for Stamps {
     fn from(timestamps: Timestamps) -> Self {
         Self { receiver: timestamps.value, sender: timestamps.echo_reply }

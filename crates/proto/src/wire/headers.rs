@@ -7,7 +7,7 @@ use etherparse::{IpNumber, Ipv6ExtensionSlice, LaxIpSlice, TcpHeaderSlice, UdpHe
 
 use super::options;
 use crate::FlowKey;
-use crate::tcp::Flags;
+use crate::tcp::{Flags, Timestamps};
 
 /// Octets of the longest TCP header: its data offset has four bits, and counts words (RFC 9293 section 3.1).
 const LONGEST_TCP_HEADER: usize = 60;
@@ -103,6 +103,13 @@ impl TcpOption<'_> {
     pub const SACK: u8 = options::SACK;
     /// The kind of timestamps.
     pub const TIMESTAMPS: u8 = options::TIMESTAMPS;
+
+    /// Timestamps, where it is that option and whole (RFC 7323 section 3.2).
+    pub fn timestamps(&self) -> Option<Timestamps> {
+        let ([value, echo_reply], []) = self.value.as_chunks() else { return None };
+        let [value, echo_reply] = [value, echo_reply].map(|word| u32::from_be_bytes(*word));
+        (self.kind == Self::TIMESTAMPS).then_some(Timestamps { value, echo_reply })
+    }
 }
 
 /// An option that is shorter than its own kind and length, or ends between the two.
