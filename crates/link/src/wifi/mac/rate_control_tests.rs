@@ -9,31 +9,24 @@ const OVERHEAD: Duration = Duration::from_micros(160);
 /// Octets.
 const FULL: u32 = 1_544;
 
+fn rate(standard: Standard, mode: Mode) -> Rate {
+    let phy = standard.phy();
+    let control_mode = phy.control_mode(&mode);
+    let limits = AggregationLimits::new(phy, phy.mac_header_len(), [&mode, &control_mode], None, None, None);
+    Rate { mode, control_mode, limits }
+}
+
 /// HT rates of one stream in 40 MHz.
 fn rates() -> Vec<Rate> {
-    let phy = Standard::N.phy();
     let mode = |mcs| Mode::ht(mcs, 1, true, true).unwrap();
-    let rate = |mode: Mode| {
-        let control_mode = phy.control_mode(&mode);
-        let limits =
-            AggregationLimits::new(phy, phy.mac_header_len(), [&mode, &control_mode], None, None, None);
-        Rate { mode, control_mode, limits }
-    };
-    (0..8).map(mode).map(rate).collect()
+    (0..8).map(mode).map(|mode| rate(Standard::N, mode)).collect()
 }
 
 /// VHT rates of 20 to 160 MHz with up to four streams.
 fn rates_of_every_width() -> Vec<Rate> {
-    let phy = Standard::Ac.phy();
-    let rate = |mode: Mode| {
-        let control_mode = phy.control_mode(&mode);
-        let limits =
-            AggregationLimits::new(phy, phy.mac_header_len(), [&mode, &control_mode], None, None, None);
-        Rate { mode, control_mode, limits }
-    };
     let widest = Mode::vht(9, 4, 160, true).unwrap();
-    let mut rates: Vec<_> =
-        widest.and_slower(Standard::Ac, Variant::of(Standard::Ac)).into_iter().map(rate).collect();
+    let modes = widest.and_slower(Standard::Ac, Variant::of(Standard::Ac)).into_iter();
+    let mut rates: Vec<_> = modes.map(|mode| rate(Standard::Ac, mode)).collect();
     rates.sort_by_key(Rate::order);
     rates
 }
