@@ -130,8 +130,9 @@ pub fn advise(question: &Question, control: Control<'_>) -> Result<Advice, RunsE
         others.push((queue, set));
     }
     let mut wanted = begin(0, &schemes);
+    let sides: Vec<_> = schemes.iter().copied().filter(|scheme| is_of_a_side(scheme)).collect();
+    // The first arena, the queue as it is, has all schemes.
     for (number, arena) in arenas.iter().enumerate().skip(1) {
-        let sides: Vec<_> = schemes.iter().copied().filter(|scheme| is_of_a_side(scheme)).collect();
         wanted.extend(begin(number, &arena.possible(&sides)));
     }
     rounds.make(&mut arenas, &wanted)?;

@@ -184,6 +184,12 @@ impl Scenario {
         std::iter::once(&mut self.traffic).chain(flows.map(|flow| &mut flow.traffic))
     }
 
+    /// The traffic of its flows, or that of every client where it names none.
+    pub fn traffic_plans(&self) -> impl Iterator<Item = &TrafficPlan> {
+        let of_clients = self.flows.is_empty().then_some(&self.traffic);
+        of_clients.into_iter().chain(self.flows.iter().map(|flow| &flow.traffic))
+    }
+
     /// The flows of `clients` clients, and the programs that feed some of them.
     pub(super) fn flows_and_applications(
         &self,

@@ -40,9 +40,8 @@ fn text(written: &Written) -> String {
     for scheme in &written.schemes {
         let goodput = number(scheme.goodput_bps / 1e6, 2);
         let frames = count(scheme.frames as u64, "frame");
-        let name = std::iter::once(&scheme.scheme).chain(&scheme.set);
-        let name = name.map(String::as_str).collect::<Vec<_>>().join(", ");
-        let _ = writeln!(text, "{name}: {frames}, {goodput} Mb/s, digest {}", scheme.digest);
+        let (label, digest) = (scheme.label(), &scheme.digest);
+        let _ = writeln!(text, "{label}: {frames}, {goodput} Mb/s, digest {digest}");
     }
     let size = number(written.octets as f64 / 1e6, 2);
     let _ = writeln!(text, "written: {} ({size} MB); open it in a browser", written.path.display());

@@ -8,7 +8,7 @@ use tacit_link::wired::Service;
 use tacit_proto::units::Duration;
 use tacit_runs::aggregate::{Column, Group};
 use tacit_runs::metric::airtime_name;
-use tacit_scenario::{ApplicationKind, Direction, Hop, Scenario};
+use tacit_scenario::{ApplicationKind, Direction, Hop, Scenario, TrafficPlan};
 
 use super::arena::{Arena, Lead};
 use crate::compare::{Options, load};
@@ -100,11 +100,7 @@ fn is_way_back(mean: impl Fn(&str) -> Option<f64>) -> bool {
 
 /// Whether some flow sends as much as its transport takes.
 fn is_greedy(scenario: &Scenario) -> bool {
-    let mut all = std::iter::once(&scenario.traffic).chain(scenario.flows.iter().map(|flow| &flow.traffic));
-    if !scenario.flows.is_empty() {
-        all.next();
-    }
-    all.any(|traffic| {
+    scenario.traffic_plans().any(|traffic| {
         traffic.application == ApplicationKind::Bulk && traffic.udp_rate.is_none() && traffic.size.is_none()
     })
 }
@@ -243,15 +239,12 @@ impl Place {
 
 /// Which ways data goes.
 fn directions(scenario: &Scenario) -> Vec<Direction> {
-    let of = |direction: Direction| match direction {
+    let of = |traffic: &TrafficPlan| match traffic.direction {
         Direction::Both => vec![Direction::Download, Direction::Upload],
         one => vec![one],
     };
-    if scenario.flows.is_empty() {
-        return of(scenario.traffic.direction);
-    }
     let mut all: Vec<Direction> = Vec::new();
-    for direction in scenario.flows.iter().flat_map(|flow| of(flow.traffic.direction)) {
+    for direction in scenario.traffic_plans().flat_map(of) {
         if !all.contains(&direction) {
             all.push(direction);
         }

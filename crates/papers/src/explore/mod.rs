@@ -95,6 +95,18 @@ pub struct Explored {
     pub goodput_bps: f64,
 }
 
+impl Explored {
+    /// What the page calls it: the scheme, and what is set besides.
+    pub fn label(&self) -> String {
+        label(&self.scheme, &self.set)
+    }
+}
+
+fn label(scheme: &str, set: &[String]) -> String {
+    let set = set.iter().map(String::as_str);
+    std::iter::once(scheme).chain(set).collect::<Vec<_>>().join(", ")
+}
+
 /// Runs that are ready to start.
 #[derive(Debug)]
 pub struct Exploration {
@@ -116,8 +128,7 @@ struct Looked {
 impl Looked {
     /// What the page calls it.
     fn label(&self) -> String {
-        let set = self.set.iter().map(String::as_str);
-        std::iter::once(self.scheme.name).chain(set).collect::<Vec<_>>().join(", ")
+        label(self.scheme.name, &self.set)
     }
 }
 
