@@ -1,9 +1,9 @@
 //! Pictures of curves: with what the claims say of them as marks, and a panel of gains.
 
 use super::claim::Reference;
+use super::drawn::Drawn;
 use super::file::{Claim, Figure, Gain, Measure};
 use super::measure::{Curve, Curves, same};
-use super::run::Drawn;
 use crate::chart::{DotChart, Line, LineChart, Mark, Panel, stacked};
 use tacit_runs::aggregate;
 

@@ -7,6 +7,7 @@ mod arms;
 mod claim;
 mod downloads;
 mod draw;
+mod drawn;
 mod file;
 mod library;
 mod live;

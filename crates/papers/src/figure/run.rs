@@ -9,9 +9,10 @@ use super::arms::{NotedAt, Points};
 use super::claim::Range;
 use super::downloads::{DownloadRuns, Samples};
 use super::draw::picture;
-use super::file::{Average, CLIENTS, Claim, Figure, Measure, Source, Sweep};
+use super::drawn::Drawn;
+use super::file::{CLIENTS, Claim, Figure, Measure, Source, Sweep};
 use super::live::{Live, LiveRuns};
-use super::measure::{self, Cell, Curve, Curves, same};
+use super::measure::{self, Curve, Curves, same};
 use super::results::{Making, Results};
 use super::series::Series;
 use super::table::MeasuredTable;
@@ -46,67 +47,6 @@ pub struct Options {
     pub downloads: DownloadRuns,
     /// What figures of transfers through live hops are made of; see [`TransferRuns::make`].
     pub transfers: TransferRuns,
-}
-
-/// Curves with what their axes mean.
-pub(super) struct Drawn {
-    pub x: String,
-    pub y: String,
-    pub curves: Curves,
-    /// The curves of each variant, by its name.
-    pub variants: Vec<(String, Curves)>,
-    /// The same of each seed alone; nothing where there are not several.
-    seeds: Vec<Self>,
-    average: Average,
-    depends: Option<Dependence>,
-}
-
-impl Drawn {
-    pub(super) fn new(x: String, y: String, curves: Curves) -> Self {
-        let (variants, seeds) = (Vec::new(), Vec::new());
-        Self { x, y, curves, variants, seeds, average: Average::Mean, depends: None }
-    }
-
-    /// The curves of each seed, or of the one there is; of a variant if it is named.
-    pub(super) fn of_each_seed(&self, variant: Option<&str>) -> impl Iterator<Item = &Curves> {
-        let seeds = if self.seeds.is_empty() { std::slice::from_ref(self) } else { &self.seeds };
-        seeds.iter().filter_map(move |seed| seed.of_variant(variant))
-    }
-
-    fn of_variant(&self, name: Option<&str>) -> Option<&Curves> {
-        match name {
-            None => Some(&self.curves),
-            Some(name) => Some(&self.variants.iter().find(|(known, _)| known == name)?.1),
-        }
-    }
-
-    /// The curves that `measure` is about, and those it measures over: of its variants if it names them.
-    fn of_variants(&self, measure: &measure::Measure) -> Option<(&Curves, &Curves)> {
-        let own = self.of_variant(measure.variant())?;
-        let other = measure.over_variant().map_or(Some(own), |name| self.of_variant(Some(name)))?;
-        Some((own, other))
-    }
-
-    /// The number that `measure` takes from the curves.
-    fn measured(&self, measure: &measure::Measure) -> Option<f64> {
-        Some(self.measured_at(measure)?.0)
-    }
-
-    /// The same, and of the median of one cell which one that is. The least or largest of a grid is always a median.
-    fn measured_at(&self, measure: &measure::Measure) -> Option<(f64, Option<Cell>)> {
-        let is_median = self.average == Average::Median || measure.is_extreme();
-        if self.seeds.is_empty() || !is_median {
-            let (own, other) = self.of_variants(measure)?;
-            return Some((measure.between(own, other)?, None));
-        }
-        let seeds: Option<Vec<_>> = self.seeds.iter().map(|seed| seed.of_variants(measure)).collect();
-        measure.over_medians(&seeds?)
-    }
-
-    /// From the least to the largest that it takes from the curves of a single seed.
-    fn over_seeds(&self, measure: &measure::Measure) -> Option<Range> {
-        Range::of(self.seeds.iter().filter_map(|seed| seed.measured(measure)))
-    }
 }
 
 /// Runs `figures`, and draws them and a page of all of them where a directory is given.

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use super::Figure;
 use super::draw::{concerned, marks_of};
+use super::drawn::Drawn;
 use super::file::read_scheme;
 use super::measure::{Curve, Curves};
 use super::results::Results;
-use super::run::{Drawn, file_name, slug};
+use super::run::{file_name, slug};
 use crate::chart::{Line, LineChart, Panel, Strip, StripChart, stacked};
 use tacit_runs::identity::run_id;
 use tacit_runs::plan::{self, Plan};
