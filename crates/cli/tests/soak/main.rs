@@ -164,8 +164,8 @@ fn soak(seed: u64, span: Duration, looks: u32) {
             then.iter().all(|held| held.descriptors <= of[0].descriptors),
             "descriptors of {name}: {of:?}"
         );
-        // The first half has filled what allocators keep, if it was long enough.
-        let bound_kb = (most(first) * 5 / 4 + 16_384).max(PLATEAU_KB);
+        // The first half has filled what allocators keep.
+        let bound_kb = most(first) * 5 / 4 + 16_384;
         assert!(then.is_empty() || most(then) <= bound_kb, "memory of {name}: {of:?}");
     }
     let Done { copies, echoes, stalls, weathers, .. } = &world.done;
@@ -175,10 +175,6 @@ fn soak(seed: u64, span: Duration, looks: u32) {
         assert!(counter.load(Relaxed) > 0, "no {name} in all that time: {:?}", world.done);
     }
 }
-
-/// What glibc keeps of a program at work: 127 MB after half an hour, of which 2 MB were in use (docs/design/copy.md). Up to it,
-/// more memory in the second half is no growth. Ours.
-const PLATEAU_KB: u64 = 160 << 10;
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name}={text} is no number")))
