@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use libfuzzer_sys::fuzz_target;
-use tacit_net::answers::{Answers, AnswerEvent, Request, Shape, Subject};
+use tacit_net::answers::{AnswerEvent, Answers, Request, Shape, Subject};
 use tacit_net::byteranges::{Template, boundary};
 use tacit_net::partial::Validator;
 use tacit_proto::fwp::repair::{Range, RequestId};
@@ -83,7 +83,9 @@ impl<'a> Case<'a> {
             let result = answers.take(piece, &self.hit, &mut shape, &mut heard);
             for heard in heard {
                 if let AnswerEvent::Octets { id, position, from, len, .. } = heard {
-                    octets.extend((0..len as u64).map(|place| (id, position + place, before + from as u64 + place)));
+                    octets.extend(
+                        (0..len as u64).map(|place| (id, position + place, before + from as u64 + place)),
+                    );
                 }
             }
             if let Err(error) = result {

@@ -82,11 +82,11 @@ fuzz_target!(|octets: &[u8]| {
             0 => {
                 let trust =
                     |name: &str| -> Result<(), PairError> { panic!("{name:?} is trusted without the code") };
-                let took = Pairing::new(code()).take(keys(), &mut &*rest, &mut sink(), trust);
+                let took = async { Pairing::new(code()).take(keys(), &mut &*rest, &mut sink(), trust).await };
                 assert!(runtime.block_on(took).is_err(), "nobody was there");
             }
             1 => {
-                let paired = pair(&code(), NAME, keys(), &mut &*rest, &mut sink());
+                let paired = async { pair(&code(), NAME, keys(), &mut &*rest, &mut sink()).await };
                 assert!(runtime.block_on(paired).is_err(), "nobody was there");
             }
             _ => {

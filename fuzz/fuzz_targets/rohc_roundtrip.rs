@@ -41,7 +41,8 @@ fuzz_target!(|data: &[u8]| {
     let (script, losses) = script(rest);
     let cids = if choice & 1 == 0 { CidSpace::Small { max: 15 } } else { CidSpace::Large { max: 200 } };
     let repeat = 1 + (choice >> 2 & 7);
-    let mut compressor = Compressor::new(CompressorConfig { cids, repeat, refresh_ir_dyn: 40, ..CompressorConfig::default() });
+    let mut compressor =
+        Compressor::new(CompressorConfig { cids, repeat, refresh_ir_dyn: 40, ..CompressorConfig::default() });
     // Its checksums are arbitrary: in doubt, a repairing decompressor would refuse what has a wrong one.
     let mut decompressor =
         Decompressor::new(DecompressorConfig { cids, repair: false, ..DecompressorConfig::default() });

@@ -34,7 +34,8 @@ fuzz_target!(|bytes: &[u8]| {
         }
     };
     // Full packets from the start: one per opportunity but those at time zero, and again in the next period.
-    let at_zero = text.lines().take_while(|line| line.trim_end_matches('\r').bytes().all(|b| b == b'0')).count();
+    let at_zero =
+        text.lines().take_while(|line| line.trim_end_matches('\r').bytes().all(|b| b == b'0')).count();
     let count = 2 * trace.opportunities() - at_zero;
     let config = PipeConfig {
         service: Service::Trace(Arc::new(trace.clone())),
