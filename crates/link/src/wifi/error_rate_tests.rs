@@ -1,6 +1,6 @@
 use tacit_proto::units::BitRate;
 
-use super::super::phy::Standard;
+use super::super::phy::{GuardInterval, Standard};
 use super::*;
 
 fn mode(standard: Standard, mbps: u64) -> Mode {
@@ -41,7 +41,7 @@ fn sensitivity_of_802_11a_is_met_within_about_a_decibel() {
 fn sensitivity_of_802_11n_is_met_within_less_than_two_decibels() {
     let levels_dbm = [-79.0, -76.0, -74.0, -71.0, -67.0, -63.0, -62.0, -61.0];
     for (mcs, level_dbm) in (0..).zip(levels_dbm) {
-        let needed = snr_of_10_percent(&Mode::ht(mcs, 1, true, true).unwrap(), 4096);
+        let needed = snr_of_10_percent(&Mode::ht(mcs, 1, true, GuardInterval::Ns400).unwrap(), 4096);
         let stated = level_dbm + 98.0 - 15.0;
         assert!((needed - stated).abs() <= 1.7, "MCS {mcs}: {needed} dB, the standard implies {stated}");
     }
@@ -52,7 +52,7 @@ fn sensitivity_of_802_11n_is_met_within_less_than_two_decibels() {
 fn sensitivity_of_802_11ac_is_met_within_less_than_two_decibels() {
     let levels_dbm = [-76.0, -73.0, -71.0, -68.0, -64.0, -60.0, -59.0, -58.0, -53.0, -51.0];
     for (mcs, level_dbm) in (0..).zip(levels_dbm) {
-        let needed = snr_of_10_percent(&Mode::vht(mcs, 1, 80, true).unwrap(), 4096);
+        let needed = snr_of_10_percent(&Mode::vht(mcs, 1, 80, GuardInterval::Ns400).unwrap(), 4096);
         let stated = level_dbm + 95.0 - 15.0;
         assert!((needed - stated).abs() <= 2.0, "MCS {mcs}: {needed} dB, the standard implies {stated}");
     }
@@ -67,8 +67,8 @@ fn needed_snr_is_a_known_answer() {
             Standard::A | Standard::B => Mode::all(standard),
             // As 802.11a and b.
             Standard::G => Vec::new(),
-            Standard::N => (0..8).filter_map(|mcs| Mode::ht(mcs, 1, true, true)).collect(),
-            Standard::Ac => (0..10).filter_map(|mcs| Mode::vht(mcs, 1, 80, true)).collect(),
+            Standard::N => (0..8).filter_map(|mcs| Mode::ht(mcs, 1, true, GuardInterval::Ns400)).collect(),
+            Standard::Ac => (0..10).filter_map(|mcs| Mode::vht(mcs, 1, 80, GuardInterval::Ns400)).collect(),
         };
         for mode in modes {
             table.push_str(&format!(

@@ -1,6 +1,6 @@
 //! `[wifi]`.
 
-use tacit_link::wifi::phy::{Band, Mode, Preamble, SlotTime, Standard};
+use tacit_link::wifi::phy::{Band, GuardInterval, Mode, Preamble, SlotTime, Standard};
 use tacit_link::wifi::{
     AmsduLimit, ApScheduler, BothWays, BssConfig, Bursts, LinkAcks, Protection, StreamQueues, TxopLimits,
 };
@@ -67,10 +67,12 @@ pub(crate) const CHANNEL_WIDTH: Key<Choice<u16>> = Key {
     meaning: "width of the channel",
 };
 
-/// The value is true for the short one.
-pub(crate) const GUARD_INTERVAL: Key<Choice<bool>> = Key {
+pub(crate) const GUARD_INTERVAL: Key<Choice<GuardInterval>> = Key {
     name: "guard-interval",
-    kind: Choice(&[("short", true), ("long", false)]),
+    kind: Choice(&[
+        (GuardInterval::Ns400.name(), GuardInterval::Ns400),
+        (GuardInterval::Ns800.name(), GuardInterval::Ns800),
+    ]),
     usual: Usual::Nothing,
     meaning: "0.4 or 0.8 us between symbols",
 };

@@ -2,7 +2,7 @@
 
 use tacit_link::Loss;
 use tacit_link::wifi::phy::{
-    Band, BasicRates, Mode, ModeChoice, Part, SlotTime, Standard, UnknownRate, Variant,
+    Band, BasicRates, GuardInterval, Mode, ModeChoice, Part, SlotTime, Standard, UnknownRate, Variant,
 };
 use tacit_link::wifi::{
     AccessCategory, BssConfig, LinkAcks, Protection, ReverseDirection, StreamQueues, TxopLimits,
@@ -55,7 +55,7 @@ fn mode_choice(
         mcs: keys::MCS.given(section)?.map(|mcs| mcs as u8),
         streams: keys::STREAMS.given(section)?.map(|streams| streams as u8),
         width_mhz: keys::CHANNEL_WIDTH.given(section)?,
-        short_guard_interval: keys::GUARD_INTERVAL.given(section)?,
+        guard_interval: keys::GUARD_INTERVAL.given(section)?,
     };
     if choice.rate.is_none() && choice.mcs.is_none() {
         let open = [keys::STREAMS.name, keys::CHANNEL_WIDTH.name, keys::GUARD_INTERVAL.name];
@@ -101,7 +101,7 @@ const fn key_of(part: Part) -> &'static str {
         Part::Mcs => keys::MCS.name,
         Part::Streams => keys::STREAMS.name,
         Part::WidthMhz => keys::CHANNEL_WIDTH.name,
-        Part::ShortGuardInterval => keys::GUARD_INTERVAL.name,
+        Part::GuardInterval => keys::GUARD_INTERVAL.name,
     }
 }
 
@@ -110,8 +110,10 @@ fn listed(part: Part, values: &[u16]) -> String {
     let text = |value: &u16| match (part, value) {
         (Part::Mcs | Part::Streams, value) => value.to_string(),
         (Part::WidthMhz, value) => format!("\"{value} MHz\""),
-        (Part::ShortGuardInterval, 0) => "\"long\"".to_owned(),
-        (Part::ShortGuardInterval, _) => "\"short\"".to_owned(),
+        (Part::GuardInterval, nanos) => {
+            let interval = GuardInterval::ALL.into_iter().find(|interval| interval.nanos() == *nanos);
+            format!("{:?}", interval.expect("intervals come from modes").name())
+        }
     };
     values.iter().map(text).collect::<Vec<_>>().join(", ")
 }

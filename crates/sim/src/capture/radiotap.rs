@@ -3,7 +3,7 @@
 
 use tacit_link::wifi::AirFrame;
 use tacit_link::wifi::air::{AmpduPosition, Frame, Outcome};
-use tacit_link::wifi::phy::{Format, Mode};
+use tacit_link::wifi::phy::{Format, GuardInterval, Mode};
 
 const TSFT: u32 = 1 << 0;
 const FLAGS: u32 = 1 << 1;
@@ -98,7 +98,8 @@ fn fields<P>(
     out.extend(signal_dbm.map(i8::cast_unsigned));
     if let Some(index) = air.mode.mcs.filter(|_| air.mode.format == Format::HtMixed) {
         let bandwidth = if air.mode.width_mhz == 40 { MCS_FLAG_40_MHZ } else { 0 };
-        let guard = if air.mode.short_guard_interval { MCS_FLAG_SHORT_GUARD_INTERVAL } else { 0 };
+        let guard =
+            if air.mode.guard_interval == GuardInterval::Ns400 { MCS_FLAG_SHORT_GUARD_INTERVAL } else { 0 };
         out.push(MCS_ALL_KNOWN);
         out.push(bandwidth | guard);
         out.push(index);
@@ -127,7 +128,7 @@ fn fields<P>(
 fn vht(out: &mut Vec<u8>, mode: &Mode) {
     let bandwidth = VHT_BANDWIDTHS.into_iter().find(|(width, _)| *width == mode.width_mhz);
     out.extend(VHT_KNOWN.to_le_bytes());
-    out.push(if mode.short_guard_interval { VHT_FLAG_SHORT_GUARD_INTERVAL } else { 0 });
+    out.push(if mode.guard_interval == GuardInterval::Ns400 { VHT_FLAG_SHORT_GUARD_INTERVAL } else { 0 });
     out.push(bandwidth.map_or(0, |(_, number)| number));
     out.extend([mode.mcs.unwrap_or_default() << 4 | mode.streams, 0, 0, 0]);
     // Coding, group, partial AID.

@@ -14,7 +14,7 @@ pub use frame::{
     CONTROL_WRAPPER_LEN, CTS_LEN, FCS_LEN, HT_CONTROL_LEN, LLC_SNAP_LEN, MAC_HEADER_LEN, MPDU_DELIMITER_LEN,
     QOS_MAC_HEADER_LEN, RTS_LEN, amsdu_subframe_len, mpdu_len, subframe_len,
 };
-pub use mode::{Format, Mode, Preamble};
+pub use mode::{Format, GuardInterval, Mode, Preamble};
 pub use tables::Modulation;
 
 use tacit_proto::units::{BitRate, Bytes, Duration};
@@ -422,7 +422,7 @@ mod tests {
                 mcs: Some(7),
                 streams: Some(1),
                 width_mhz: Some(width_mhz),
-                short_guard_interval: Some(false),
+                guard_interval: Some(GuardInterval::Ns800),
                 ..ModeChoice::default()
             };
             Mode::choose(Standard::N, variant, choice).unwrap()

@@ -29,6 +29,46 @@ impl Format {
     }
 }
 
+/// Between symbols of OFDM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum GuardInterval {
+    /// The short one of HT and VHT.
+    Ns400,
+    /// The long one of HT and VHT, and the only one before.
+    Ns800,
+}
+
+impl GuardInterval {
+    /// All of them, ascending.
+    pub const ALL: [Self; 2] = Self::OF_HT;
+    /// Those of HT and VHT, the short one first.
+    pub const OF_HT: [Self; 2] = [Self::Ns400, Self::Ns800];
+
+    /// The name users write.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ns400 => "short",
+            Self::Ns800 => "long",
+        }
+    }
+
+    /// How long it is.
+    pub const fn duration(self) -> Duration {
+        Duration::from_nanos(self.nanos() as u64)
+    }
+
+    /// The same in nanoseconds.
+    pub const fn nanos(self) -> u16 {
+        match self {
+            Self::Ns400 => 400,
+            Self::Ns800 => 800,
+        }
+    }
+}
+
+/// A symbol of HT and VHT without its guard interval (802.11-2020 table 19-6).
+const HT_SYMBOL: Duration = Duration::from_nanos(3_200);
+
 /// aSignalExtension of ERP-OFDM and of HT at 2.4 GHz (802.11-2020 clauses 18.3.2.4 and 19.3.2).
 const SIGNAL_EXTENSION: Duration = Duration::from_micros(6);
 
@@ -53,8 +93,8 @@ pub struct Mode {
     pub streams: u8,
     /// Channel width in MHz.
     pub width_mhz: u16,
-    /// Guard interval of 400 ns instead of 800.
-    pub short_guard_interval: bool,
+    /// Between symbols.
+    pub guard_interval: GuardInterval,
     /// MCS index within the standard's table: HT 0 to 31, VHT 0 to 9; `None` for legacy rates.
     pub mcs: Option<u8>,
     preamble: Duration,
@@ -77,7 +117,7 @@ impl Mode {
             modulation: Some(modulation),
             streams: 1,
             width_mhz: 20,
-            short_guard_interval: false,
+            guard_interval: GuardInterval::Ns800,
             mcs: None,
             // Short and long training (16 us) and SIGNAL (4 us).
             preamble: Duration::from_micros(20),
@@ -105,7 +145,7 @@ impl Mode {
             modulation: None,
             streams: 1,
             width_mhz: 22,
-            short_guard_interval: false,
+            guard_interval: GuardInterval::Ns800,
             mcs: None,
             preamble: Duration::from_micros(match preamble {
                 Preamble::Long => 192,
@@ -120,12 +160,12 @@ impl Mode {
     }
 
     /// The HT-mixed mode of `mcs` 0 to 7 on `streams` 1 to 4; `None` outside the table.
-    pub fn ht(mcs: u8, streams: u8, forty_mhz: bool, short_guard_interval: bool) -> Option<Self> {
+    pub fn ht(mcs: u8, streams: u8, forty_mhz: bool, guard_interval: GuardInterval) -> Option<Self> {
         if mcs >= HT_MCS {
             return None;
         }
         let width_mhz = if forty_mhz { 40 } else { 20 };
-        let mut mode = Self::streamed(mcs, streams, width_mhz, short_guard_interval)?;
+        let mut mode = Self::streamed(mcs, streams, width_mhz, guard_interval)?;
         mode.mcs = Some(mcs + HT_MCS * (streams - 1));
         // One encoder up to 300 Mb/s, two above (802.11-2020 clause 19.3.11.4).
         mode.tail_bits = if mode.rate() > BitRate::from_mbps(300) { 12 } else { 6 };
@@ -144,11 +184,11 @@ impl Mode {
 
     /// The VHT mode of `mcs` 0 to 9 on `streams` 1 to 4 at 20, 40, 80 or 160 MHz; `None` outside the
     /// tables, which leave out some combinations (802.11-2020 clause 21.5).
-    pub fn vht(mcs: u8, streams: u8, width_mhz: u16, short_guard_interval: bool) -> Option<Self> {
+    pub fn vht(mcs: u8, streams: u8, width_mhz: u16, guard_interval: GuardInterval) -> Option<Self> {
         if !vht_has(width_mhz, streams, mcs) {
             return None;
         }
-        let mut mode = Self::streamed(mcs, streams, width_mhz, short_guard_interval)?;
+        let mut mode = Self::streamed(mcs, streams, width_mhz, guard_interval)?;
         mode.format = Format::Vht;
         // VHT-SIG-B more than HT.
         mode.preamble += Duration::from_micros(4);
@@ -157,7 +197,7 @@ impl Mode {
     }
 
     /// What HT and VHT have in common.
-    fn streamed(mcs: u8, streams: u8, width_mhz: u16, short_guard_interval: bool) -> Option<Self> {
+    fn streamed(mcs: u8, streams: u8, width_mhz: u16, guard_interval: GuardInterval) -> Option<Self> {
         let modulation = *MCS.get(usize::from(mcs))?;
         let training = *LONG_TRAINING_FIELDS.get(usize::from(streams).checked_sub(1)?)?;
         let channel = CHANNELS.iter().find(|channel| channel.width_mhz == width_mhz)?;
@@ -167,12 +207,12 @@ impl Mode {
             modulation: Some(modulation),
             streams,
             width_mhz,
-            short_guard_interval,
+            guard_interval,
             mcs: Some(mcs),
             // L-STF, L-LTF (16), L-SIG (4), HT-SIG or VHT-SIG-A (8), STF (4), LTFs (4 each).
             preamble: Duration::from_micros(16 + 4 + 8 + 4 + 4 * training),
             signal_extension: Duration::ZERO,
-            symbol: Duration::from_nanos(if short_guard_interval { 3_600 } else { 4_000 }),
+            symbol: HT_SYMBOL + guard_interval.duration(),
             bits_per_symbol: coded * modulation.code_num / modulation.code_den,
             service_bits: 16,
             tail_bits: 6,
