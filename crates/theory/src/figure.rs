@@ -74,6 +74,9 @@ fn modes_by_rate(standard: Standard) -> Vec<Mode> {
     let usual = |mode: &Mode| match mode.format {
         Format::HtMixed => mode.width_mhz == 40 && mode.guard_interval == GuardInterval::Ns400,
         Format::Vht => mode.width_mhz == 80 && mode.guard_interval == GuardInterval::Ns400,
+        Format::HeSu | Format::HeErSu | Format::EhtMu => {
+            mode.width_mhz == 80 && mode.guard_interval == GuardInterval::Ns800
+        }
         Format::Dsss | Format::Ofdm | Format::ErpOfdm => true,
     };
     let mut modes: Vec<Mode> = Mode::all(standard).into_iter().filter(usual).collect();

@@ -29,6 +29,8 @@ pub(crate) const STANDARD: Key<Choice<Standard>> = Key {
         (Standard::G.name(), Standard::G),
         (Standard::N.name(), Standard::N),
         (Standard::Ac.name(), Standard::Ac),
+        (Standard::Ax.name(), Standard::Ax),
+        (Standard::Be.name(), Standard::Be),
     ]),
     usual: Usual::Said("required"),
     meaning: "the amendment; 802.11b and g at 2.4 GHz, the others at 5 GHz, see `band`",
@@ -37,8 +39,8 @@ pub(crate) const STANDARD: Key<Choice<Standard>> = Key {
 pub(crate) const BAND: Key<Choice<Band>> = Key {
     name: "band",
     kind: Choice(&[("2.4 GHz", Band::Ghz2_4), ("5 GHz", Band::Ghz5)]),
-    usual: Usual::Said("of the standard; `\"5 GHz\"` for 802.11n"),
-    meaning: "802.11n may be at 2.4 GHz: SIFS 10 us, 6 us of signal extension, `slot`, `preamble` and `b-stations` as \
+    usual: Usual::Said("of the standard; `\"5 GHz\"` for 802.11n, ax and be"),
+    meaning: "802.11n, ax and be may be at 2.4 GHz: SIFS 10 us, 6 us of signal extension, `slot`, `preamble` and `b-stations` as \
               802.11g",
 };
 
@@ -57,12 +59,16 @@ pub(crate) const MCS: Key<Whole> = Key {
               absent",
 };
 
-pub(crate) const STREAMS: Key<Whole> =
-    Key { name: "streams", kind: Whole(1, 4), usual: Usual::Nothing, meaning: "spatial streams" };
+pub(crate) const STREAMS: Key<Whole> = Key {
+    name: "streams",
+    kind: Whole(1, 8),
+    usual: Usual::Nothing,
+    meaning: "spatial streams; up to 4 before 802.11ax",
+};
 
 pub(crate) const CHANNEL_WIDTH: Key<Choice<u16>> = Key {
     name: "channel-width",
-    kind: Choice(&[("20 MHz", 20), ("40 MHz", 40), ("80 MHz", 80), ("160 MHz", 160)]),
+    kind: Choice(&[("20 MHz", 20), ("40 MHz", 40), ("80 MHz", 80), ("160 MHz", 160), ("320 MHz", 320)]),
     usual: Usual::Nothing,
     meaning: "width of the channel",
 };
@@ -72,9 +78,11 @@ pub(crate) const GUARD_INTERVAL: Key<Choice<GuardInterval>> = Key {
     kind: Choice(&[
         (GuardInterval::Ns400.name(), GuardInterval::Ns400),
         (GuardInterval::Ns800.name(), GuardInterval::Ns800),
+        (GuardInterval::Ns1600.name(), GuardInterval::Ns1600),
+        (GuardInterval::Ns3200.name(), GuardInterval::Ns3200),
     ]),
     usual: Usual::Nothing,
-    meaning: "0.4 or 0.8 us between symbols",
+    meaning: "0.4 or 0.8 us between symbols; 0.8 (`long`), 1.6 or 3.2 us from 802.11ax on",
 };
 
 pub(crate) const PREAMBLE: Key<Choice<Preamble>> = Key {

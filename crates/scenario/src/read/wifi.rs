@@ -130,6 +130,9 @@ fn rates(unknown: &UnknownRate) -> String {
     rates.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
+/// The standards with EDCA and A-MPDUs.
+const AGGREGATING: &str = "802.11n, 802.11ac, 802.11ax, 802.11be";
+
 /// Refuses what the standard cannot do, and what cannot be had together.
 fn check(section: &Section<'_>, wifi: &Wifi) -> Result<(), InputError> {
     let (name, aggregates) = (wifi.bss.standard.name(), wifi.bss.standard.phy().aggregation.is_some());
@@ -139,28 +142,24 @@ fn check(section: &Section<'_>, wifi: &Wifi) -> Result<(), InputError> {
         return refused(keys::ACCESS_CATEGORIES, format!("{name} has no EDCA here"), allowed);
     }
     if !aggregates && wifi.bss.txop_limits != TxopLimits::default() {
-        return refused(keys::TXOP_LIMITS, format!("{name} has no EDCA here"), "802.11n, 802.11ac");
+        return refused(keys::TXOP_LIMITS, format!("{name} has no EDCA here"), AGGREGATING);
     }
     if !aggregates && wifi.bss.mpdu_start_spacing != Duration::ZERO {
         let what = format!("{name} does not aggregate");
-        return refused(keys::MPDU_START_SPACING, what, "802.11n, 802.11ac");
+        return refused(keys::MPDU_START_SPACING, what, AGGREGATING);
     }
     if !aggregates && wifi.bss.amsdu.is_some() {
-        return refused(keys::AMSDU, format!("{name} does not aggregate"), "802.11n, 802.11ac");
+        return refused(keys::AMSDU, format!("{name} does not aggregate"), AGGREGATING);
     }
     if !aggregates && section.has(keys::TXOP_BURSTS) {
-        return refused(
-            keys::TXOP_BURSTS,
-            format!("{name} sends one frame at each access"),
-            "802.11n, 802.11ac",
-        );
+        return refused(keys::TXOP_BURSTS, format!("{name} sends one frame at each access"), AGGREGATING);
     }
     if !aggregates && wifi.bss.reverse_direction != ReverseDirection::Off {
         let what = format!("{name} has no HT Control field to grant with");
-        return refused(keys::REVERSE_DIRECTION.name, what, "802.11n, 802.11ac");
+        return refused(keys::REVERSE_DIRECTION.name, what, AGGREGATING);
     }
     if let (StreamQueues::Independent, Some(what)) = (wifi.bss.stream_queues, needs_link_acks(wifi)) {
-        let allowed = "\"joint\"; or \"independent\" with 802.11n or ac, a fixed rate and no FastACK";
+        let allowed = "\"joint\"; or \"independent\" with 802.11n or later, a fixed rate and no FastACK";
         return refused(keys::STREAM_QUEUES, format!("{what} needs one queue for all streams"), allowed);
     }
     if wifi.bss.stream_queues == StreamQueues::Independent && wifi.link_acks.down == LinkAcks::Deferred {
@@ -189,7 +188,7 @@ fn needs_link_acks(wifi: &Wifi) -> Option<&'static str> {
 /// Refuses data without link-layer ACKs, for all clients or the one that `section` is about, where `needing` needs them.
 fn check_link_acks(section: &Section<'_>, needing: Option<&str>) -> Result<(), InputError> {
     let Some(what) = needing else { return Ok(()) };
-    let allowed = "\"normal\"; or others with 802.11n or ac, a fixed rate, no grants and no FastACK";
+    let allowed = "\"normal\"; or others with 802.11n or later, a fixed rate, no grants and no FastACK";
     Err(section.error(keys::LINK_ACKS, format!("{what} needs link-layer ACKs")).allowed(allowed))
 }
 
@@ -223,7 +222,7 @@ pub(super) fn check_edca(
         let what = format!("{} has no EDCA here", standard.name());
         if edca.aifsn != Numbers::default() {
             let error = section.error(keys::AIFSN, format!("{what}, and waits for DIFS"));
-            return Err(error.allowed("802.11n, 802.11ac"));
+            return Err(error.allowed(AGGREGATING));
         }
         let by_category = [(keys::CW_MIN, edca.cw_min), (keys::CW_MAX, edca.cw_max)]
             .into_iter()

@@ -5,7 +5,7 @@ use core::fmt;
 use tacit_proto::units::BitRate;
 
 use super::mode::{GuardInterval, Mode, Preamble};
-use super::tables::{DSSS, HT_MCS, MCS, OFDM};
+use super::tables::{DSSS, EHT_MCS, HE_MCS, HT_MCS, OFDM, VHT_MCS};
 use super::{Standard, Variant};
 
 /// What users say of the mode they mean; of those that agree with all of it the first of
@@ -14,7 +14,7 @@ use super::{Standard, Variant};
 pub struct ModeChoice {
     /// Bits per second in the data field, exact to the 0.1 Mb/s that tables print.
     pub rate: Option<BitRate>,
-    /// Index in the standard's table: HT 0 to 31, VHT 0 to 9.
+    /// Index in the standard's table: HT 0 to 31, VHT 0 to 9, HE to 11, EHT to 13.
     pub mcs: Option<u8>,
     /// Spatial streams.
     pub streams: Option<u8>,
@@ -184,7 +184,7 @@ impl Mode {
                     }
                 }
                 if variant.is_2_4_ghz() {
-                    modes.iter_mut().for_each(|mode| *mode = mode.ht_at_2_4_ghz());
+                    modes.iter_mut().for_each(|mode| *mode = mode.with_signal_extension());
                 }
                 modes
             }
@@ -193,13 +193,15 @@ impl Mode {
                 for width_mhz in [80, 40, 20, 160] {
                     for interval in GuardInterval::OF_HT {
                         for streams in 1..=4 {
-                            let mcs = 0..MCS.len() as u8;
+                            let mcs = 0..VHT_MCS;
                             modes.extend(mcs.filter_map(|mcs| Self::vht(mcs, streams, width_mhz, interval)));
                         }
                     }
                 }
                 modes
             }
+            Standard::Ax => of_tones(&[80, 40, 20, 160], HE_MCS, variant, Self::he),
+            Standard::Be => of_tones(&[80, 40, 20, 160, 320], EHT_MCS, variant, Self::eht),
         }
     }
 
@@ -257,6 +259,27 @@ impl Mode {
         }
         Err(UnknownRate { standard, choice, allowed, instead: choice.instead(&modes) })
     }
+}
+
+/// The modes of HE or EHT: at `widths_mhz` in this order, the shortest guard interval first.
+fn of_tones(
+    widths_mhz: &[u16],
+    mcs: u8,
+    variant: Variant,
+    mode: fn(u8, u8, u16, GuardInterval) -> Option<Mode>,
+) -> Vec<Mode> {
+    let mut modes = Vec::new();
+    for width_mhz in widths_mhz {
+        for interval in GuardInterval::OF_HE {
+            for streams in 1..=8 {
+                modes.extend((0..mcs).filter_map(|mcs| mode(mcs, streams, *width_mhz, interval)));
+            }
+        }
+    }
+    if variant.is_2_4_ghz() {
+        modes.iter_mut().for_each(|mode| *mode = mode.with_signal_extension());
+    }
+    modes
 }
 
 fn ofdm_rates() -> impl Iterator<Item = BitRate> {
