@@ -162,7 +162,7 @@ impl Place {
             (Resource::Channel, Some(wifi)) => {
                 // Between clients data waits for both, unless all of it goes over direct links.
                 let between = directions.contains(&Direction::StationToStation);
-                let relayed = between && wifi.direct.pairs == DirectPairs::None;
+                let relayed = between && wifi.direct.pairs != DirectPairs::All;
                 let ap = directions.contains(&Direction::Download) || relayed;
                 let stations = directions.contains(&Direction::Upload) || between;
                 let keys = [("wifi.ap-queue", ap), ("wifi.station-queue", stations)];
