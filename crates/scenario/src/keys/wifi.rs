@@ -12,6 +12,7 @@ use super::kind::{
     Whole,
 };
 use super::{Field, Key, Keys, Said, Usual};
+use crate::direct;
 use crate::input::{Mismatch, Value, byte_count, duration};
 use crate::{ApAcks, Categories, RateChoice, Wifi, WifiAckFilter};
 
@@ -163,6 +164,21 @@ pub(crate) const DISTANCE: Key<Distance> = Key {
     meaning: "distance between access point and client, which determines the signal-to-noise ratio; not with `snr`",
 };
 
+pub(crate) const DIRECT_SNR: Key<PowerRatio> = Key {
+    name: "direct-snr",
+    kind: PowerRatio(-20_000, 100_000),
+    usual: Usual::Said("as `direct-distance`"),
+    meaning: "signal-to-noise ratio between the ends of every direct link, instead of `direct-distance`",
+};
+
+pub(crate) const DIRECT_DISTANCE: Key<Distance> = Key {
+    name: "direct-distance",
+    kind: Distance,
+    usual: Usual::Said("of their `position`s"),
+    meaning: "distance between the ends of every direct link; required, or `direct-snr`, where an end has an `snr` or \
+              `distance` and not both have a `position`. With the distances from the access point it must make a triangle",
+};
+
 /// The value is true where there is an exponent.
 pub(crate) const PATH_LOSS: Key<Choice<bool>> = Key {
     name: "path-loss",
@@ -298,6 +314,18 @@ pub(crate) const WIFI: Keys<Wifi> = &[
     &LINK_ACK_ERROR,
     &SNR,
     &DISTANCE,
+    &W {
+        name: "direct-links",
+        kind: Own { read: direct::pairs, write: direct::write_pairs, allowed: direct::PAIRS_ALLOWED },
+        usual: Usual::Field,
+        meaning: "clients with a direct link (TDLS): what they send each other does not go through the access point; `all`: those with \
+                  `station-to-station` traffic. Pairs with a client that the run lacks are ignored. Rate: the slower of both clients', or by \
+                  `rate-control` for the link's own signal; losses as the sender's to the access point; see \
+                  [wifi-model.md](../references/wifi-model.md#from-client-to-client)",
+        of: |wifi| &mut wifi.direct.pairs,
+    },
+    &DIRECT_SNR,
+    &DIRECT_DISTANCE,
     &PATH_LOSS,
     &PATH_LOSS_EXPONENT,
     &REFERENCE_DISTANCE,

@@ -362,6 +362,7 @@ pub(super) fn wifi_section(section: Section<'_>) -> Result<Option<Wifi>, InputEr
     wifi.mpdu_error = mpdu_error(&section)?.unwrap_or_default();
     wifi.link_ack_error = keys::LINK_ACK_ERROR.or(&section, Loss::None)?;
     wifi.signal = signal::signal(&section)?;
+    wifi.direct.signal = signal::direct_signal(&section)?;
     wifi.propagation = signal::propagation(&section, wifi.propagation)?;
     wifi.bss.protection = protection(&section, variant, standard)?;
     wifi.grant = grant(&section)?;
