@@ -65,8 +65,8 @@ pub enum Busy {
 
 impl Busy {
     /// Decodes the byte of a datagram.
-    pub(crate) fn of_octet(octet: u8) -> Option<Self> {
-        [Self::Handshakes, Self::Connections].into_iter().find(|busy| *busy as u8 == octet)
+    pub(crate) fn of_byte(byte: u8) -> Option<Self> {
+        [Self::Handshakes, Self::Connections].into_iter().find(|busy| *busy as u8 == byte)
     }
 }
 
