@@ -15,7 +15,7 @@ use tacit_apps::copy::limit::Limited;
 use tacit_apps::copy::sender::Source;
 use tacit_apps::copy::session::{pull, pull_into, push};
 use tacit_apps::copy::wire::Direction;
-use tacit_apps::copy::{self, Action, CopyError, Options, Outcome, Progress, Summary, open_many_files};
+use tacit_apps::copy::{self, Action, CopyError, CopyReport, Options, Progress, Summary, open_many_files};
 use tacit_apps::node::{self, Node, NodeError};
 use tacit_scenario::table::significant;
 use tacit_tack::{
@@ -74,7 +74,7 @@ struct Report<'a> {
     duration_s: f64,
     throughput_bps: f64,
     #[serde(flatten)]
-    outcome: &'a Outcome,
+    outcome: &'a CopyReport,
 }
 
 /// One copy with one server.
@@ -108,7 +108,7 @@ pub fn run(args: &CpArgs) -> Result<ExitCode, Failure> {
     let now = Instant::now;
     let begun = now();
     let progress = Progress::default();
-    let (mut all, mut told) = (Outcome::default(), BTreeSet::new());
+    let (mut all, mut told) = (CopyReport::default(), BTreeSet::new());
     for (server, job) in jobs {
         let copied = client.copy(&server, job, &options, args, &progress, &mut told);
         match copied {
@@ -289,7 +289,7 @@ impl Client {
         args: &CpArgs,
         progress: &Progress,
         told: &mut BTreeSet<(String, Option<String>)>,
-    ) -> Result<Option<Outcome>, Failure> {
+    ) -> Result<Option<CopyReport>, Failure> {
         let reached = self.reach(server)?;
         let rate = args.bwlimit.and_then(NonZeroU64::new);
         let to_stdout = matches!(job, Job::PullInto(_));
@@ -336,7 +336,7 @@ async fn copy(
     rate: Option<NonZeroU64>,
     progress: &Progress,
     connection: &Connection,
-) -> Result<Outcome, CopyError> {
+) -> Result<CopyReport, CopyError> {
     let (reader, writer) = streams(connection).await?;
     // Contents go one way, and the rest is little.
     let is_push = matches!(job, Job::Push(..));
@@ -391,7 +391,7 @@ fn said_by(server: &str, key: PublicKey, error: CopyError) -> Failure {
     error.into()
 }
 
-fn add(all: &mut Outcome, one: Outcome) {
+fn add(all: &mut CopyReport, one: CopyReport) {
     let (sum, summary) = (&mut all.summary, one.summary);
     sum.copied += summary.copied;
     sum.unchanged += summary.unchanged;
@@ -421,7 +421,7 @@ pub fn said(summary: &Summary) -> String {
 
 /// Prints the result of a copy; failed and skipped paths in any case, unless they were `told`.
 fn say(
-    outcome: &Outcome,
+    outcome: &CopyReport,
     args: &CpArgs,
     is_quiet: bool,
     told: &BTreeSet<(String, Option<String>)>,

@@ -13,9 +13,9 @@ use tacit_apps::link::{self, Link, LinkEvent};
 use tacit_apps::metrics::{Page, ProxyCounts};
 use tacit_apps::node::{self, Node};
 use tacit_apps::proxy::allow::AllowList;
-use tacit_apps::proxy::relay::{self, Carried, Limits, PLACE_TIMEOUT};
+use tacit_apps::proxy::relay::{self, Limits, PLACE_TIMEOUT, RelayReport};
 use tacit_apps::proxy::target::Target;
-use tacit_apps::proxy::{Answer, ProxyError, ask, socks};
+use tacit_apps::proxy::{ProxyError, ReplyCode, ask, socks};
 use tacit_scenario::InputError;
 use tacit_tack::{Connection, RecvStream, SendStream};
 use tokio::io::AsyncWriteExt as _;
@@ -120,7 +120,7 @@ impl Proxy {
     }
 
     /// Carries a connection, and says what came of it.
-    async fn carrying(&self, client: Option<&str>, work: impl Future<Output = Carried>) -> Carried {
+    async fn carrying(&self, client: Option<&str>, work: impl Future<Output = RelayReport>) -> RelayReport {
         #[expect(clippy::disallowed_methods, reason = "connections are carried in real time")]
         let begun = Instant::now();
         let running = self.counts.running.begin();
@@ -213,7 +213,7 @@ async fn streams(connection: Connection, name: String, allowed: Arc<AllowList>, 
             let work = relay::serve(&allowed, limits, places, &mut reader, &mut writer, &proxy.counts);
             let carried = proxy.carrying(Some(&name), work).await;
             // A stream that is dropped before its end is reset, as is right where an end broke: not where the answer was no.
-            if let Some(ProxyError::Answer(_)) = carried.error
+            if let Some(ProxyError::ReplyCode(_)) = carried.error
                 && writer.shutdown().await.is_ok()
             {
                 let _ = tokio::time::timeout(LAST_TIMEOUT, writer.finished()).await;
@@ -357,51 +357,51 @@ async fn carry(
     link: Link,
     proxy: &Proxy,
     waits: OwnedSemaphorePermit,
-) -> Carried {
+) -> RelayReport {
     let is_socks = matches!(purpose, Purpose::Socks);
     let target = match purpose {
         Purpose::Forward(target) => target,
         Purpose::Socks => match tokio::time::timeout(REQUEST_TIMEOUT, socks::request(&mut tcp)).await {
             Ok(Ok(target)) => target,
-            Ok(Err(error)) => return Carried::failed(None, error),
-            Err(_) => return Carried::failed(None, ProxyError::Idle),
+            Ok(Err(error)) => return RelayReport::failed(None, error),
+            Err(_) => return RelayReport::failed(None, ProxyError::Idle),
         },
     };
     // Whoever has not said what it wants takes nobody's place.
     let place = tokio::time::timeout(PLACE_TIMEOUT, proxy.places.acquire()).await;
     let (answer, streams) = match &place {
         Ok(Ok(_)) => open(&target, link).await,
-        Ok(Err(_)) | Err(_) => (Answer::Busy, None),
+        Ok(Err(_)) | Err(_) => (ReplyCode::Busy, None),
     };
     drop(waits);
     proxy.counts.on_answer(answer);
     if is_socks && let Err(error) = socks::reply(&mut tcp, answer).await {
-        return Carried::failed(Some(target), error);
+        return RelayReport::failed(Some(target), error);
     }
-    let Some((mut writer, mut reader)) = streams.filter(|_| answer == Answer::Connected) else {
+    let Some((mut writer, mut reader)) = streams.filter(|_| answer == ReplyCode::Connected) else {
         if !is_socks {
             // Where no reply is spoken, a reset says that there is no connection.
             let _ = tcp.set_zero_linger();
         }
-        return Carried::failed(Some(target), ProxyError::Answer(answer));
+        return RelayReport::failed(Some(target), ProxyError::ReplyCode(answer));
     };
     let (octets, result) =
         relay::relay(tcp, &mut reader, &mut writer, Limits::default().idle, &proxy.counts.octets).await;
-    Carried { target: Some(target), answer: Some(answer), octets, error: result.err() }
+    RelayReport { target: Some(target), answer: Some(answer), octets, error: result.err() }
 }
 
 /// Asks the server's end for `target`, and gives its answer with the stream. Where there is no connection, one is waited for.
-async fn open(target: &Target, mut link: Link) -> (Answer, Option<(SendStream, RecvStream)>) {
-    let Some(connection) = link.connection(LINK_TIMEOUT).await else { return (Answer::Failed, None) };
+async fn open(target: &Target, mut link: Link) -> (ReplyCode, Option<(SendStream, RecvStream)>) {
+    let Some(connection) = link.connection(LINK_TIMEOUT).await else { return (ReplyCode::Failed, None) };
     // The server's end may take fewer than this one.
     let opened = match tokio::time::timeout(PLACE_TIMEOUT, connection.open_bi()).await {
         Ok(opened) => opened,
-        Err(_) => return (Answer::Busy, None),
+        Err(_) => return (ReplyCode::Busy, None),
     };
-    let Ok((mut writer, mut reader)) = opened else { return (Answer::Failed, None) };
+    let Ok((mut writer, mut reader)) = opened else { return (ReplyCode::Failed, None) };
     match ask(target, &mut reader, &mut writer).await {
-        Ok(()) => (Answer::Connected, Some((writer, reader))),
-        Err(ProxyError::Answer(answer)) => (answer, None),
-        Err(_) => (Answer::Failed, None),
+        Ok(()) => (ReplyCode::Connected, Some((writer, reader))),
+        Err(ProxyError::ReplyCode(answer)) => (answer, None),
+        Err(_) => (ReplyCode::Failed, None),
     }
 }

@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde::Serialize;
-use tacit_apps::copy::idle::{IDLE, Passed};
+use tacit_apps::copy::idle::{ByteCounter, IDLE};
 use tacit_apps::copy::session::{Request, Served};
 use tacit_apps::copy::wire::Direction;
-use tacit_apps::copy::{COPIES_MAX, CopyError, Outcome, Rights, Summary, open_many_files};
+use tacit_apps::copy::{COPIES_MAX, CopyError, CopyReport, Rights, Summary, open_many_files};
 use tacit_apps::metrics::{CopyCounts, Page};
 use tacit_apps::node::Node;
 use tacit_apps::trust::Store;
@@ -218,14 +218,14 @@ impl Server {
         writer: SendStream,
     ) {
         let mut writer = BufWriter::with_capacity(WRITE_OCTETS, writer);
-        let passed = Passed::default();
+        let counter = ByteCounter::default();
         let (asked, result) = match request {
             Ok(request) => {
                 let work = request.work.as_ref();
                 let asked = work.map(|work| (work.direction(), work.paths()));
-                let (mut reader, mut writer) = (passed.counted(&mut reader), passed.counted(&mut writer));
+                let (mut reader, mut writer) = (counter.counted(&mut reader), counter.counted(&mut writer));
                 let copy = self.served.answer(request, &mut reader, &mut writer);
-                (asked, passed.watch(IDLE, copy).await)
+                (asked, counter.watch(IDLE, copy).await)
             }
             Err(error) => (None, Err(error)),
         };
@@ -254,7 +254,7 @@ impl Server {
         direction: Option<Direction>,
         path: &str,
         is_list: bool,
-        result: Result<Outcome, CopyError>,
+        result: Result<CopyReport, CopyError>,
     ) {
         if self.json {
             let (summary, error) = match &result {
@@ -282,7 +282,7 @@ impl Server {
 }
 
 /// Logs the result of a copy or list.
-fn log(client: &str, direction: Option<Direction>, result: &Result<Outcome, CopyError>) {
+fn log(client: &str, direction: Option<Direction>, result: &Result<CopyReport, CopyError>) {
     match result {
         Ok(outcome) => {
             let summary = &outcome.summary;
