@@ -142,14 +142,14 @@ const BURST: u32 = 16;
 
 /// The queue that the scenario has, the keys that set it, and its bandwidth-delay product.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct BottleneckQueue {
     pub own: Queue,
     keys: Vec<&'static str>,
     product_packets: f64,
     least: u32,
 }
 
-impl Place {
+impl BottleneckQueue {
     /// The queue that data waits in before what limits, where it is one that assignments reach; `capacity_bps` is what all
     /// flows could have together.
     pub fn of(

@@ -43,7 +43,7 @@ pub(super) fn encode(columns: &[Column]) -> (Vec<Layout>, Vec<u8>) {
     let mut octets = Vec::new();
     let mut layouts = Vec::new();
     for column in columns {
-        let told = match column.coding {
+        let coded = match column.coding {
             Coding::Plain => column.values.clone(),
             Coding::Step => steps(&column.values, &[]),
             Coding::StepBy(name) => {
@@ -51,14 +51,14 @@ pub(super) fn encode(columns: &[Column]) -> (Vec<Layout>, Vec<u8>) {
                 steps(&column.values, &key.values)
             }
         };
-        let most = told.iter().copied().max().unwrap_or(0);
+        let most = coded.iter().copied().max().unwrap_or(0);
         let width = (u64::BITS - most.leading_zeros()).div_ceil(8).max(1) as usize;
         for plane in 0..width {
-            octets.extend(told.iter().map(|value| value.to_le_bytes()[plane]));
+            octets.extend(coded.iter().map(|value| value.to_le_bytes()[plane]));
         }
         layouts.push(Layout {
             name: column.name,
-            rows: told.len(),
+            rows: coded.len(),
             width,
             steps: column.coding != Coding::Plain,
             by: match column.coding {
@@ -93,13 +93,13 @@ pub(super) fn decode(layouts: &[Layout], octets: &[u8]) -> BTreeMap<&'static str
         let mut values = Vec::new();
         for row in 0..layout.rows {
             let plane = |plane: usize| u64::from(planes[plane * layout.rows + row]) << (8 * plane);
-            let told: u64 = (0..layout.width).map(plane).sum();
+            let coded: u64 = (0..layout.width).map(plane).sum();
             if !layout.steps {
-                values.push(told);
+                values.push(coded);
                 continue;
             }
             let key = layout.by.map_or(0, |by| columns[by][row]);
-            let step = (told >> 1) ^ (told & 1).wrapping_neg();
+            let step = (coded >> 1) ^ (coded & 1).wrapping_neg();
             let value = last.get(&key).copied().unwrap_or(0).wrapping_add(step);
             last.insert(key, value);
             values.push(value);

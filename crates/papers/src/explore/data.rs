@@ -89,7 +89,7 @@ pub(super) struct RateOf {
 }
 
 /// What came of one run.
-pub(super) struct Seen<'a> {
+pub(super) struct RunData<'a> {
     pub setup: &'a Setup,
     pub watch: &'a Watch<'a>,
     pub single: &'a Single,
@@ -100,7 +100,7 @@ pub(super) struct Seen<'a> {
     pub summary: &'a str,
 }
 
-impl Seen<'_> {
+impl RunData<'_> {
     /// What the page needs, and its columns, deflated and in base64.
     pub fn to_side(&self) -> (Side, String) {
         let (rates, columns) = self.columns();

@@ -44,7 +44,7 @@ pub(super) struct Content<'a> {
 
 /// What scripts read.
 #[derive(Serialize)]
-struct Known<'a> {
+struct ScriptData<'a> {
     scenario: &'a str,
     uses: Vec<(&'static str, &'static str)>,
     sides: Vec<&'a Side>,
@@ -52,7 +52,7 @@ struct Known<'a> {
 
 pub(super) fn document(content: &Content<'_>) -> String {
     let title = format!("{}: what was on the air", content.scenario);
-    let known = Known {
+    let known = ScriptData {
         scenario: content.scenario,
         uses: AirtimeUse::ALL.map(|what| (what.name(), airtime_label(what))).into(),
         sides: content.sides.iter().map(|(side, ..)| side).collect(),

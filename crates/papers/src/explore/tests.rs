@@ -16,7 +16,7 @@ use super::*;
 /// A page and what a reader finds in it.
 struct Read {
     html: String,
-    written: Written,
+    written: WrittenPage,
     known: Value,
     sides: Vec<BTreeMap<&'static str, Vec<u64>>>,
 }

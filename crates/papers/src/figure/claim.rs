@@ -359,8 +359,8 @@ impl ClaimOutcome {
         let measured = self.measured.map_or_else(|| "nothing".to_owned(), value);
         let interval = self.interval.map(|interval| format!("95 %: {interval}"));
         let at = self.at.map(|at| format!("at {}", value(at)));
-        let told: Vec<String> = interval.into_iter().chain(at).collect();
-        if told.is_empty() { measured } else { format!("{measured} ({})", told.join(", ")) }
+        let details: Vec<String> = interval.into_iter().chain(at).collect();
+        if details.is_empty() { measured } else { format!("{measured} ({})", details.join(", ")) }
     }
 }
 

@@ -195,8 +195,8 @@ impl Measure {
         let medians: Vec<(f64, Median)> = places.enumerate().map(median).collect::<Option<_>>()?;
         let one = self.reduce(&medians.iter().map(|(x, median)| (*x, median.median)).collect::<Vec<_>>())?;
         let is_one = |(_, median): &&(f64, Median)| median.median.total_cmp(&one).is_eq();
-        let told = self.is_extreme() || medians.len() == 1;
-        let cell = medians.iter().find(is_one).filter(|_| told).map(|(x, median)| Cell {
+        let is_located = self.is_extreme() || medians.len() == 1;
+        let cell = medians.iter().find(is_one).filter(|_| is_located).map(|(x, median)| Cell {
             x: *x,
             interval: median.interval.map(|(low, high)| Range { low, high }),
         });

@@ -20,7 +20,7 @@ use tacit_scenario::Scenario;
 use tacit_scenario::scheme::Scheme;
 
 /// Longest file of results that is read.
-const MAX_KEPT_OCTETS: u64 = 16 << 20;
+const MAX_SAVED_BYTES: u64 = 16 << 20;
 
 /// Columns of every curve; the first is drawn. What the simulator does not know is not there: packets of one flow among
 /// several, processors.
@@ -88,7 +88,7 @@ impl Transferred {
     /// Where there are none, or they are damaged.
     pub fn read(path: &Path) -> Result<Self, RunsError> {
         let file = File::open(path).map_err(RunsError::io(path))?;
-        serde_json::from_reader(BufReader::new(file.take(MAX_KEPT_OCTETS)))
+        serde_json::from_reader(BufReader::new(file.take(MAX_SAVED_BYTES)))
             .map_err(|error| RunsError::Store { path: path.to_owned(), what: error.to_string() })
     }
 
@@ -121,16 +121,17 @@ impl Transferred {
     }
 
     /// A line for each point: what a reader of text sees of the picture.
-    pub fn told(&self) -> Vec<String> {
+    pub fn measurements(&self) -> Vec<String> {
         let line = |point: &Point| {
             let medians = point.medians();
-            let told = COLUMNS.iter().zip(medians);
-            let told: Vec<String> =
-                told.filter_map(|(name, value)| Some(format!("{name} {}", super::value(value?)))).collect();
+            let measurements = COLUMNS.iter().zip(medians);
+            let measurements: Vec<String> = measurements
+                .filter_map(|(name, value)| Some(format!("{name} {}", super::value(value?))))
+                .collect();
             let variant = point.variant.as_ref().map_or(String::new(), |name| format!(", {name}"));
             let disturbed =
                 point.disturbed.as_ref().map_or(String::new(), |why| format!("; DISTURBED: {why}"));
-            format!("{} at {}{variant}: {}{disturbed}", point.curve, point.x, told.join(", "))
+            format!("{} at {}{variant}: {}{disturbed}", point.curve, point.x, measurements.join(", "))
         };
         self.points.iter().map(line).collect()
     }

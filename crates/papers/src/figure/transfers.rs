@@ -7,8 +7,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::file::{Axis, Figure, Source, read_axis, read_scheme};
-use super::made::Made;
 use super::measure::{Measure, same};
+use super::per_figure::PerFigure;
 use tacit_runs::RunsError;
 use tacit_scenario::input::{Section, integer, numbers, one_of, text, texts};
 use tacit_scenario::scheme::Scheme;
@@ -159,7 +159,7 @@ pub trait MakeTransfers {
 
 /// What the transfers of figures gave, or why there are none.
 #[derive(Clone, Debug, Default)]
-pub struct TransferRuns(Made<Vec<TransferPoint>>);
+pub struct TransferRuns(PerFigure<Vec<TransferPoint>>);
 
 /// The live runs of an arm at one place, or why there are none.
 #[derive(Clone, Debug)]
@@ -501,13 +501,13 @@ impl TransferRuns {
         skip_reason: Option<&str>,
         make: &mut dyn MakeTransfers,
     ) -> Result<Self, RunsError> {
-        let made = Made::of(
+        let per_figure = PerFigure::of(
             figures,
             skip_reason,
             |source| if let Source::Transfers(transfers) = source { Some(&**transfers) } else { None },
             |transfers| transfers.shortened(quick).measure(make),
         );
-        Ok(Self(made?))
+        Ok(Self(per_figure?))
     }
 
     /// Why figure `id` has none.
@@ -632,7 +632,7 @@ tolerance = 0.001
         Figure::parse("test/transfers", "transfers.toml", FIGURE).unwrap()
     }
 
-    fn judged(quick: bool, make: &mut dyn MakeTransfers, directory: Option<&Path>) -> FigureOutcome {
+    fn result(quick: bool, make: &mut dyn MakeTransfers, directory: Option<&Path>) -> FigureOutcome {
         let figures = [figure()];
         let transfers = TransferRuns::make(&figures, quick, None, make).unwrap();
         let directory = directory.map(Path::to_owned);
@@ -641,7 +641,10 @@ tolerance = 0.001
         if directory.is_some() {
             let options = Options { quick, from: directory, ..Options::default() };
             let again = run(&figures, &options, Control::unattended()).unwrap().remove(0);
-            assert_eq!((again.claims, again.told), (outcome.claims.clone(), outcome.told.clone()));
+            assert_eq!(
+                (again.claims, again.measurements),
+                (outcome.claims.clone(), outcome.measurements.clone())
+            );
         }
         outcome
     }
@@ -653,27 +656,27 @@ tolerance = 0.001
     #[test]
     fn medians_are_judged_and_kept() {
         let directory = tempfile::tempdir().unwrap();
-        let outcome = judged(false, &mut machine(right), Some(directory.path()));
+        let outcome = result(false, &mut machine(right), Some(directory.path()));
         assert_eq!(verdicts(&outcome), ["pass"; 4], "{outcome:?}");
-        let told = outcome.told.iter().any(|line| {
+        let measurements = outcome.measurements.iter().any(|line| {
             line.starts_with("live few at 5, slow: goodput_mbps 125, ack_ratio 0.01, data_packets 10,000")
         });
-        assert!(told, "{:?}", outcome.told);
+        assert!(measurements, "{:?}", outcome.measurements);
     }
 
     #[test]
     fn what_is_wrong_fails() {
         let slow = |run: &TransferRun, _: usize| TransferReport { mbps: vec![3.0, 60.0], ..right(run, 0) };
-        assert_eq!(verdicts(&judged(false, &mut machine(slow), None)), ["FAIL", "FAIL", "pass", "pass"]);
+        assert_eq!(verdicts(&result(false, &mut machine(slow), None)), ["FAIL", "FAIL", "pass", "pass"]);
     }
 
     #[test]
     fn arms_take_turns_under_each_seed() {
         let mut machine = machine(right);
-        judged(true, &mut machine, None);
+        result(true, &mut machine, None);
         let once = [("few".to_owned(), 1), ("many".to_owned(), 1)];
         assert_eq!(*machine.asked.borrow(), once);
-        judged(false, &mut machine, None);
+        result(false, &mut machine, None);
         let asked = machine.asked.borrow();
         let seeds: Vec<u64> = asked[2..12].iter().map(|(_, seed)| *seed).collect();
         assert_eq!(seeds, [1, 1, 2, 2, 3, 3, 4, 4, 5, 5]);
@@ -683,7 +686,7 @@ tolerance = 0.001
 
     #[test]
     fn the_quick_form_is_silent_about_what_it_does_not_make() {
-        let outcome = judged(true, &mut machine(right), None);
+        let outcome = result(true, &mut machine(right), None);
         let texts: Vec<&str> = outcome.claims.iter().map(|claim| claim.text.as_str()).collect();
         assert_eq!(texts, ["few packets back cost less", "the simulator says so", "processors"]);
     }
@@ -695,14 +698,14 @@ tolerance = 0.001
             ..right(run, nth)
         };
         let mut once = machine(disturbed);
-        let outcome = judged(true, &mut once, None);
+        let outcome = result(true, &mut once, None);
         assert_eq!((verdicts(&outcome), once.asked.borrow().len()), (vec!["pass"; 3], 3), "{outcome:?}");
         let always = |run: &TransferRun, _: usize| TransferReport {
             invalid: (run.client[0] == "many").then(|| "stood still".to_owned()),
             ..right(run, 0)
         };
         let mut always = machine(always);
-        let outcome = judged(true, &mut always, None);
+        let outcome = result(true, &mut always, None);
         // What is not about the disturbed arm is judged.
         assert_eq!(verdicts(&outcome), ["skipped", "pass", "pass"], "{outcome:?}");
         assert_eq!(always.asked.borrow().len(), 1 + MAX_ATTEMPTS as usize);
@@ -717,7 +720,7 @@ tolerance = 0.001
     fn an_arm_without_its_program_is_skipped_and_no_other() {
         let mut machine = machine(right);
         machine.missing = Some("many");
-        let outcome = judged(true, &mut machine, None);
+        let outcome = result(true, &mut machine, None);
         assert_eq!(verdicts(&outcome), ["skipped", "pass", "pass"], "{outcome:?}");
         assert!(outcome.claims[0].skipped.as_deref().is_some_and(|why| why.contains("no many")));
     }
