@@ -108,9 +108,9 @@ pub fn run(args: &CpArgs) -> Result<ExitCode, Failure> {
     let now = Instant::now;
     let begun = now();
     let progress = Progress::default();
-    let (mut all, mut told) = (CopyReport::default(), BTreeSet::new());
+    let (mut all, mut reported) = (CopyReport::default(), BTreeSet::new());
     for (server, job) in jobs {
-        let copied = client.copy(&server, job, &options, args, &progress, &mut told);
+        let copied = client.copy(&server, job, &options, args, &progress, &mut reported);
         match copied {
             Ok(Some(outcome)) => add(&mut all, outcome),
             stopped => {
@@ -133,7 +133,7 @@ pub fn run(args: &CpArgs) -> Result<ExitCode, Failure> {
     }
     // Standard output has the file.
     let is_quiet = args.quiet || args.json || to_stdout;
-    say(&all, args, is_quiet, &told, duration_s, throughput_bps)?;
+    say(&all, args, is_quiet, &reported, duration_s, throughput_bps)?;
     let has_failed = all.summary.failed > 0 || args.strict && all.summary.skipped > 0;
     Ok(if has_failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
 }
@@ -280,7 +280,7 @@ impl Client {
         said_by(server, self.identity.public_key(), error)
     }
 
-    /// Does `job`; `None` where a signal stopped it. Failures that were printed go into `told`.
+    /// Does `job`; `None` where a signal stopped it. Failures that were printed go into `reported`.
     fn copy(
         &self,
         server: &str,
@@ -288,7 +288,7 @@ impl Client {
         options: &Options,
         args: &CpArgs,
         progress: &Progress,
-        told: &mut BTreeSet<(String, Option<String>)>,
+        reported: &mut BTreeSet<(String, Option<String>)>,
     ) -> Result<Option<CopyReport>, Failure> {
         let reached = self.reach(server)?;
         let rate = args.bwlimit.and_then(NonZeroU64::new);
@@ -306,7 +306,7 @@ impl Client {
                 let mut copy = std::pin::pin!(copy);
                 loop {
                     let done = tokio::time::timeout(DRAWN_EVERY, &mut copy).await;
-                    draw(bar, progress, told);
+                    draw(bar, progress, reported);
                     if let Ok(done) = done {
                         return done;
                     }
@@ -317,12 +317,12 @@ impl Client {
 }
 
 /// Draws the bar, and says which files failed since the last time.
-fn draw(bar: &OctetBar, progress: &Progress, told: &mut BTreeSet<(String, Option<String>)>) {
+fn draw(bar: &OctetBar, progress: &Progress, reported: &mut BTreeSet<(String, Option<String>)>) {
     let total_octets = Some(progress.total_octets.load(Relaxed)).filter(|octets| *octets > 0);
     bar.draw(progress.done_octets.load(Relaxed), total_octets);
     for copy::Report { path, reason, .. } in progress.take_failures() {
         bar.note(&failed(&path, reason.as_deref()));
-        told.insert((path, reason));
+        reported.insert((path, reason));
     }
 }
 
@@ -419,12 +419,12 @@ pub fn said(summary: &Summary) -> String {
     text
 }
 
-/// Prints the result of a copy; failed and skipped paths in any case, unless they were `told`.
+/// Prints the result of a copy; failed and skipped paths in any case, unless they were `reported`.
 fn say(
     outcome: &CopyReport,
     args: &CpArgs,
     is_quiet: bool,
-    told: &BTreeSet<(String, Option<String>)>,
+    reported: &BTreeSet<(String, Option<String>)>,
     duration_s: f64,
     throughput_bps: f64,
 ) -> Result<(), Failure> {
@@ -432,7 +432,7 @@ fn say(
     for report in &outcome.paths {
         let copy::Report { path, action, reason } = report;
         match action {
-            Action::Failed if told.contains(&(path.clone(), reason.clone())) => (),
+            Action::Failed if reported.contains(&(path.clone(), reason.clone())) => (),
             Action::Failed => note(&failed(path, reason.as_deref())),
             Action::Skipped if args.quiet && !args.strict => (),
             Action::Skipped => {

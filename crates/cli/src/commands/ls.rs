@@ -66,10 +66,10 @@ pub fn run(args: &LsArgs) -> Result<ExitCode, Failure> {
             let mut reader = BufReader::with_capacity(READ_OCTETS, reader);
             let mut writer = BufWriter::new(writer);
             let paths = [path];
-            let found = |found: Result<Entry, Report>| -> Result<(), Told> {
+            let found = |found: Result<Entry, Report>| -> Result<(), ListError> {
                 match found {
                     Ok(entry) if args.json => all.push(Listed::from(entry)),
-                    Ok(entry) => print(&Listed::from(entry).to_line()).map_err(Told::Here)?,
+                    Ok(entry) => print(&Listed::from(entry).to_line()).map_err(ListError::Here)?,
                     Err(Report { path, action, reason }) => {
                         has_failed |= action == Action::Failed;
                         let reason = reason.unwrap_or_default();
@@ -80,9 +80,9 @@ pub fn run(args: &LsArgs) -> Result<ExitCode, Failure> {
             };
             list(&paths, args.recursive, &options, &mut reader, &mut writer, found).await
         };
-        client.runtime.block_on(listing).map_err(|told| match told {
-            Told::There(error) => client.said_by(&server, error),
-            Told::Here(failure) => failure,
+        client.runtime.block_on(listing).map_err(|error| match error {
+            ListError::There(error) => client.said_by(&server, error),
+            ListError::Here(failure) => failure,
         })?;
     }
     if args.json {
@@ -92,12 +92,12 @@ pub fn run(args: &LsArgs) -> Result<ExitCode, Failure> {
 }
 
 /// Why a list ends early.
-enum Told {
+enum ListError {
     There(CopyError),
     Here(Failure),
 }
 
-impl From<CopyError> for Told {
+impl From<CopyError> for ListError {
     fn from(error: CopyError) -> Self {
         Self::There(error)
     }

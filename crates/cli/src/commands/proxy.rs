@@ -99,7 +99,7 @@ struct Proxy {
 
 /// What became of a connection, for `--json`.
 #[derive(Serialize)]
-struct Line<'a> {
+struct ConnectionLogLine<'a> {
     client: Option<&'a str>,
     target: Option<String>,
     octets: u64,
@@ -132,7 +132,7 @@ impl Proxy {
         let error = carried.error.as_ref().map(ToString::to_string);
         tracing::info!(target: "tacit::proxy", ?client, to = ?target, octets, duration_s, ?error, "carried");
         if self.json {
-            let line = Line { client, target, octets, duration_s, error };
+            let line = ConnectionLogLine { client, target, octets, duration_s, error };
             if let Ok(line) = serde_json::to_string(&line) {
                 // Whoever reads it may have gone; the proxy goes on.
                 let _ = print(&format!("{line}\n"));
@@ -278,9 +278,9 @@ async fn client(args: &ProxyArgs, plan: Plan) -> Result<(), Failure> {
         counted.counts.write(&mut page);
         page.into_text()
     });
-    let told = proxy.clone();
+    let reporting = proxy.clone();
     let (link, keeping) =
-        link::keep(first, store, identity, config, server.clone(), move |happened| tell(&told, &happened));
+        link::keep(first, store, identity, config, server.clone(), move |happened| tell(&reporting, &happened));
     for (listener, purpose) in listeners {
         let what = match &purpose {
             Purpose::Socks => "socks5".to_owned(),

@@ -23,7 +23,7 @@ use crate::args::ServeArgs;
 use crate::output::{Failure, note, print, printable};
 
 /// Keys that were refused and told of: no more are remembered, and no more are told. Ours.
-const REFUSED_TOLD_MAX: usize = 64;
+const REFUSED_KEYS_MAX: usize = 64;
 
 /// What all connections share.
 struct Server {
@@ -42,7 +42,7 @@ struct Server {
 
 /// What became of a copy, for `--json`.
 #[derive(Serialize)]
-struct Line<'a> {
+struct CopyLogLine<'a> {
     client: &'a str,
     direction: Option<Direction>,
     path: &'a str,
@@ -140,7 +140,7 @@ pub fn clients(
     anyone: bool,
 ) -> impl Fn(&PublicKey) -> bool + Send + Sync + use<> {
     let store = store.clone();
-    let told = Mutex::new(Vec::new());
+    let refused = Mutex::new(Vec::new());
     move |key| {
         if anyone || *key == own {
             return true;
@@ -150,9 +150,9 @@ pub fn clients(
             Ok(None) => format!("admit it with: tacit keys trust NAME {key} --client"),
             Err(error) => error.to_string(),
         };
-        let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
-        if told.len() < REFUSED_TOLD_MAX && !told.contains(key) {
-            told.push(*key);
+        let mut refused = refused.lock().unwrap_or_else(PoisonError::into_inner);
+        if refused.len() < REFUSED_KEYS_MAX && !refused.contains(key) {
+            refused.push(*key);
             note(&format!("tacit: refused a client: {why}"));
         }
         false
@@ -261,7 +261,8 @@ impl Server {
                 Ok(outcome) => (Some(outcome.summary), None),
                 Err(error) => (None, Some(error.to_string())),
             };
-            if let Ok(line) = serde_json::to_string(&Line { client, direction, path, summary, error }) {
+            if let Ok(line) = serde_json::to_string(&CopyLogLine { client, direction, path, summary, error })
+            {
                 // Whoever reads it may have gone; the server serves on.
                 let _ = print(&format!("{line}\n"));
             }
