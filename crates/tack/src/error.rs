@@ -20,7 +20,7 @@ pub enum ConnectionError {
         reason: String,
     },
     /// The network reports that nobody listens on the port, and no server answered.
-    #[error("nobody listens there: the network refuses the packets, and no server answers")]
+    #[error("no server at this address: the network reports it unreachable")]
     Unreachable,
     /// The server has no room for another connection.
     #[error("the server has no room: {0}")]

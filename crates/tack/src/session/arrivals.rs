@@ -197,7 +197,7 @@ impl Session {
         let number = self.core.whole_number(packet.number);
         let received = self.core.receive(now, packet, ecn);
         let start = match &received {
-            Some(Received::Octets(accepted)) => Some(accepted.start - u64::from(accepted.skip)),
+            Some(Received::Bytes(accepted)) => Some(accepted.start - u64::from(accepted.skip)),
             _ => None,
         };
         self.observer.on_received(now, packet, number, start);
@@ -205,7 +205,7 @@ impl Session {
             self.observer.on_feedback(now, &mut self.core);
         }
         match received {
-            Some(Received::Octets(accepted)) => {
+            Some(Received::Bytes(accepted)) => {
                 let buffers = self.streams.entry(accepted.stream).or_default();
                 if !buffers.receiving.dropped {
                     let bytes = &content[accepted.skip as usize..][..accepted.len as usize];
