@@ -73,7 +73,7 @@ pub struct Comparison {
     pub receiver_of_2014: Vec<Row>,
     /// What the results depend on beside the scenario's description, as TOML: `wifi.capture = false`.
     pub conditions: Vec<String>,
-    /// What was asked for and is not in the results, and what keeps octets out of the goodput.
+    /// What was asked for and is not in the results, and what keeps bytes out of the goodput.
     pub warnings: Vec<String>,
     /// Where it comes from.
     #[serde(skip)]
@@ -354,7 +354,7 @@ pub(crate) fn warnings(
     Ok(all)
 }
 
-/// What keeps octets out of the goodput of groups of runs, each thing once for those of the same count of clients.
+/// What keeps bytes out of the goodput of groups of runs, each thing once for those of the same count of clients.
 fn caveats(groups: &[Group<'_>]) -> Vec<String> {
     let mut lines: Vec<(u32, String, Vec<&str>)> = Vec::new();
     for group in groups {

@@ -27,7 +27,7 @@ use tokio::runtime::Runtime;
 use super::{keys, seen, serve};
 use crate::args::{CpArgs, LogArgs};
 use crate::output::{FAILED, Failure, INTERRUPTED, NetworkFailure, note, print, print_json, printable};
-use crate::progress::{self, OctetBar};
+use crate::progress::{self, ByteBar};
 
 /// What begins the name of a file on a server.
 const SCHEME: &str = "tack://";
@@ -35,10 +35,10 @@ const SCHEME: &str = "tack://";
 const STANDARD: &str = "-";
 /// How often the bar is drawn.
 const DRAWN_EVERY: Duration = Duration::from_millis(100);
-/// Octets that wait to be written at once. A piece of contents is longer, and goes by itself.
-pub const WRITE_OCTETS: usize = 64 * 1024;
-/// Octets that are read at once: some pieces of contents, for each read is a turn of the endpoint's lock. Ours.
-pub const READ_OCTETS: usize = 256 * 1024;
+/// Bytes that wait to be written at once. A piece of contents is longer, and goes by itself.
+pub const WRITE_BYTES: usize = 64 * 1024;
+/// Bytes that are read at once: some pieces of contents, for each read is a turn of the endpoint's lock. Ours.
+pub const READ_BYTES: usize = 256 * 1024;
 
 /// For the last message of a copy to arrive. Ours.
 pub const LAST_TIMEOUT: Duration = Duration::from_secs(10);
@@ -301,7 +301,7 @@ impl Client {
                 stopped = serve::stop() => stopped.map(|()| None),
             }
         };
-        progress::of_octets(!args.quiet && !args.json && !to_stdout, |bar| {
+        progress::of_bytes(!args.quiet && !args.json && !to_stdout, |bar| {
             self.runtime.block_on(async {
                 let mut copy = std::pin::pin!(copy);
                 loop {
@@ -317,8 +317,8 @@ impl Client {
 }
 
 /// Draws the bar, and says which files failed since the last time.
-fn draw(bar: &OctetBar, progress: &Progress, reported: &mut BTreeSet<(String, Option<String>)>) {
-    let total_octets = Some(progress.total_octets.load(Relaxed)).filter(|octets| *octets > 0);
+fn draw(bar: &ByteBar, progress: &Progress, reported: &mut BTreeSet<(String, Option<String>)>) {
+    let total_octets = Some(progress.total_octets.load(Relaxed)).filter(|bytes| *bytes > 0);
     bar.draw(progress.done_octets.load(Relaxed), total_octets);
     for copy::Report { path, reason, .. } in progress.take_failures() {
         bar.note(&failed(&path, reason.as_deref()));
@@ -342,8 +342,8 @@ async fn copy(
     let is_push = matches!(job, Job::Push(..));
     let reader = Limited::new(reader, rate.filter(|_| !is_push));
     let writer = Limited::new(writer, rate.filter(|_| is_push));
-    let mut reader = BufReader::with_capacity(READ_OCTETS, reader);
-    let mut writer = BufWriter::with_capacity(WRITE_OCTETS, writer);
+    let mut reader = BufReader::with_capacity(READ_BYTES, reader);
+    let mut writer = BufWriter::with_capacity(WRITE_BYTES, writer);
     match job {
         Job::Push(source, path) => {
             let outcome = push(source, &path, options, progress, &mut reader, &mut writer).await?;

@@ -43,7 +43,7 @@ fn text(written: &WrittenPage) -> String {
         let (label, digest) = (scheme.label(), &scheme.digest);
         let _ = writeln!(text, "{label}: {frames}, {goodput} Mb/s, digest {digest}");
     }
-    let size = number(written.octets as f64 / 1e6, 2);
+    let size = number(written.bytes as f64 / 1e6, 2);
     let _ = writeln!(text, "written: {} ({size} MB); open it in a browser", written.path.display());
     text
 }

@@ -8,7 +8,7 @@ use tacit_apps::copy::wire::{Entry, Kind, Timestamp};
 use tacit_apps::copy::{Action, CopyError, Options, Report};
 use tokio::io::{BufReader, BufWriter};
 
-use super::cp::{Client, READ_OCTETS, Remote, remote, streams};
+use super::cp::{Client, READ_BYTES, Remote, remote, streams};
 use super::seen;
 use crate::args::LsArgs;
 use crate::output::{FAILED, Failure, note, print, print_json, printable};
@@ -18,6 +18,7 @@ use crate::output::{FAILED, Failure, note, print, print_json, printable};
 struct Listed {
     path: String,
     kind: &'static str,
+    #[serde(rename = "size_octets")]
     size_octets: Option<u64>,
     target: Option<String>,
     mode: String,
@@ -38,7 +39,7 @@ impl From<Entry> for Listed {
 
 impl Listed {
     fn to_line(&self) -> String {
-        let size = self.size_octets.map(|octets| octets.to_string()).unwrap_or_default();
+        let size = self.size_octets.map(|bytes| bytes.to_string()).unwrap_or_default();
         let end = match (&self.target, self.kind) {
             (Some(target), _) => format!(" -> {target}"),
             (None, "directory") => "/".to_owned(),
@@ -63,7 +64,7 @@ pub fn run(args: &LsArgs) -> Result<ExitCode, Failure> {
         let reached = client.reach(&server)?;
         let listing = async {
             let (reader, writer) = streams(&reached.connection).await?;
-            let mut reader = BufReader::with_capacity(READ_OCTETS, reader);
+            let mut reader = BufReader::with_capacity(READ_BYTES, reader);
             let mut writer = BufWriter::new(writer);
             let paths = [path];
             let found = |found: Result<Entry, Report>| -> Result<(), ListError> {

@@ -36,7 +36,7 @@ const LINK_TIMEOUT: Duration = Duration::from_secs(10);
 /// Connections of programs that may wait to be carried, or have not said what they want, beside those that are carried; more are
 /// reset at once. Ours.
 const WAITING_MAX: usize = 1024;
-/// Octets that wait for programs that do not read: what streams have of their own, all of a connection together, and the least and
+/// Bytes that wait for programs that do not read: what streams have of their own, all of a connection together, and the least and
 /// the most of one. As much again may be borrowed. Ours.
 const UNREAD_MAX: u64 = 64 << 20;
 const UNREAD_OF_STREAM: std::ops::RangeInclusive<u64> = 16 << 10..=256 << 10;
@@ -102,7 +102,8 @@ struct Proxy {
 struct ConnectionLogLine<'a> {
     client: Option<&'a str>,
     target: Option<String>,
-    octets: u64,
+    #[serde(rename = "octets")]
+    bytes: u64,
     duration_s: f64,
     error: Option<String>,
 }
@@ -127,12 +128,12 @@ impl Proxy {
         let carried = work.await;
         drop(running);
         self.counts.on_end(carried.error.as_ref());
-        let (duration_s, octets) = (begun.elapsed().as_secs_f64(), carried.octets);
+        let (duration_s, bytes) = (begun.elapsed().as_secs_f64(), carried.octets);
         let target = carried.target.as_ref().map(ToString::to_string);
         let error = carried.error.as_ref().map(ToString::to_string);
-        tracing::info!(target: "tacit::proxy", ?client, to = ?target, octets, duration_s, ?error, "carried");
+        tracing::info!(target: "tacit::proxy", ?client, to = ?target, bytes, duration_s, ?error, "carried");
         if self.json {
-            let line = ConnectionLogLine { client, target, octets, duration_s, error };
+            let line = ConnectionLogLine { client, target, bytes, duration_s, error };
             if let Ok(line) = serde_json::to_string(&line) {
                 // Whoever reads it may have gone; the proxy goes on.
                 let _ = print(&format!("{line}\n"));
@@ -279,8 +280,9 @@ async fn client(args: &ProxyArgs, plan: Plan) -> Result<(), Failure> {
         page.into_text()
     });
     let reporting = proxy.clone();
-    let (link, keeping) =
-        link::keep(first, store, identity, config, server.clone(), move |happened| tell(&reporting, &happened));
+    let (link, keeping) = link::keep(first, store, identity, config, server.clone(), move |happened| {
+        tell(&reporting, &happened)
+    });
     for (listener, purpose) in listeners {
         let what = match &purpose {
             Purpose::Socks => "socks5".to_owned(),
@@ -385,9 +387,9 @@ async fn carry(
         }
         return RelayReport::failed(Some(target), ProxyError::ReplyCode(answer));
     };
-    let (octets, result) =
+    let (bytes, result) =
         relay::relay(tcp, &mut reader, &mut writer, Limits::default().idle, &proxy.counts.octets).await;
-    RelayReport { target: Some(target), answer: Some(answer), octets, error: result.err() }
+    RelayReport { target: Some(target), answer: Some(answer), octets: bytes, error: result.err() }
 }
 
 /// Asks the server's end for `target`, and gives its answer with the stream. Where there is no connection, one is waited for.

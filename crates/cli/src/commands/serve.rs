@@ -17,7 +17,7 @@ use tacit_tack::{Connection, PublicKey, RecvStream, SendStream};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader, BufWriter};
 use tokio::sync::{Semaphore, watch};
 
-use super::cp::{LAST_TIMEOUT, READ_OCTETS, WRITE_OCTETS, said};
+use super::cp::{LAST_TIMEOUT, READ_BYTES, WRITE_BYTES, said};
 use super::{keys, seen};
 use crate::args::ServeArgs;
 use crate::output::{Failure, note, print, printable};
@@ -193,7 +193,7 @@ impl Server {
             let (server, name) = (self.clone(), name.clone());
             tokio::spawn(async move {
                 let Ok(_permit) = server.copies.acquire().await else { return };
-                let mut reader = BufReader::with_capacity(READ_OCTETS, reader);
+                let mut reader = BufReader::with_capacity(READ_BYTES, reader);
                 let mut request = Request::read(&mut reader).await;
                 if let Ok(request) = &mut request {
                     (request.owner, request.rights) = (Some(peer.to_string()), rights);
@@ -217,7 +217,7 @@ impl Server {
         mut reader: BufReader<RecvStream>,
         writer: SendStream,
     ) {
-        let mut writer = BufWriter::with_capacity(WRITE_OCTETS, writer);
+        let mut writer = BufWriter::with_capacity(WRITE_BYTES, writer);
         let counter = ByteCounter::default();
         let (asked, result) = match request {
             Ok(request) => {
@@ -287,8 +287,8 @@ fn log(client: &str, direction: Option<Direction>, result: &Result<CopyReport, C
     match result {
         Ok(outcome) => {
             let summary = &outcome.summary;
-            let (octets, failed) = (summary.received_octets, summary.failed);
-            tracing::info!(target: "tacit::copy", ?client, ?direction, octets, failed, "a copy is done");
+            let (bytes, failed) = (summary.received_octets, summary.failed);
+            tracing::info!(target: "tacit::copy", ?client, ?direction, bytes, failed, "a copy is done");
         }
         Err(error) => {
             let error = error.to_string();

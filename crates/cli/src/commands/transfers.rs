@@ -203,7 +203,8 @@ pub fn is_program(program: &Path) -> bool {
 /// The object that a client writes, on a line or on several. Names are those of `tacit fetch --json`.
 #[derive(Deserialize)]
 struct ClientReport {
-    octets: u64,
+    #[serde(rename = "octets")]
+    bytes: u64,
     duration_s: f64,
     /// Of each full second.
     #[serde(default)]
@@ -227,10 +228,10 @@ fn make(run: &TransferRun) -> anyhow::Result<TransferReport> {
     let own = directory.path();
     std::fs::write(own.join("nginx.conf"), nginx_config(&own.to_string_lossy()))
         .context("a server's file")?;
-    if run.octets > 0 {
+    if run.bytes > 0 {
         // What is in it does not matter: nothing on the way looks.
         let file = File::create(own.join("file")).context("the file")?;
-        file.set_len(run.octets).context("the file")?;
+        file.set_len(run.bytes).context("the file")?;
     }
     let mut shell = Command::new(&programs.tacit);
     shell.args(["shell", "--json"]).args(run.shell_words()).arg("--server-log").arg(own.join("log"));
@@ -251,27 +252,27 @@ fn report(run: &TransferRun, output: &ShellOutput) -> anyhow::Result<TransferRep
     let line = ClientReport::last_of(said);
     let (down, up) = (&report["transfer"]["down"], &report["transfer"]["up"]);
     let ran_s = |side: &str| report["waits"][side]["ran_s"].as_f64();
-    let hop_octets = down["end"]["sum_received"]["bytes"].as_u64();
+    let hop_bytes = down["end"]["sum_received"]["bytes"].as_u64();
     let mut transfer = TransferReport {
         data_packets: down["end"]["packets_received"].as_u64(),
         ack_packets: up["end"]["packets_sent"].as_u64(),
-        octets: hop_octets,
+        bytes: hop_bytes,
         cpu_s: ran_s("command").zip(ran_s("server")).map(|(command, server)| command + server),
         invalid: invalid.clone(),
         ..TransferReport::default()
     };
     match run.goodput_source {
         GoodputSource::Client => {
-            let line = line.context("its client wrote no JSON with octets and duration_s")?;
-            transfer.octets = Some(line.octets);
-            transfer.file = Some((line.octets, line.duration_s));
+            let line = line.context("its client wrote no JSON with bytes and duration_s")?;
+            transfer.bytes = Some(line.bytes);
+            transfer.file = Some((line.bytes, line.duration_s));
             transfer.mbps = line.mbps;
         }
         GoodputSource::Hop => {
             let intervals = down["intervals"].as_array().into_iter().flatten();
             let bps = intervals.filter_map(|interval| interval["sum"]["bits_per_second"].as_f64());
             transfer.mbps = bps.map(|bps| bps / 1e6).collect();
-            transfer.file = hop_octets.zip(down["end"]["sum_received"]["seconds"].as_f64());
+            transfer.file = hop_bytes.zip(down["end"]["sum_received"]["seconds"].as_f64());
         }
     }
     Ok(transfer)
@@ -293,7 +294,7 @@ mod tests {
             server: vec!["sh".into(), "-c".into(), "exec {peers} tcp send".into()],
             client: vec!["sh".into()],
             seconds: 3,
-            octets: 0,
+            bytes: 0,
             goodput_source: GoodputSource::Client,
         }
     }
@@ -317,14 +318,14 @@ mod tests {
             file: Some((5_000, 1.5)),
             data_packets: Some(100),
             ack_packets: Some(3),
-            octets: Some(5_000),
+            bytes: Some(5_000),
             cpu_s: Some(0.75),
             invalid: None,
         };
         assert_eq!(client, expected);
-        let hop =
-            report(&TransferRun { goodput_source: GoodputSource::Hop, ..run() }, &output(REPORT, "")).unwrap();
-        assert_eq!((hop.mbps, hop.file, hop.octets), (vec![8.0], Some((7_000, 2.0)), Some(7_000)));
+        let hop = report(&TransferRun { goodput_source: GoodputSource::Hop, ..run() }, &output(REPORT, ""))
+            .unwrap();
+        assert_eq!((hop.mbps, hop.file, hop.bytes), (vec![8.0], Some((7_000, 2.0)), Some(7_000)));
         assert!(report(&run(), &output(REPORT, "no line")).is_err());
     }
 

@@ -65,7 +65,8 @@ pub struct WrittenPage {
     /// Where.
     pub path: PathBuf,
     /// Its size.
-    pub octets: u64,
+    #[serde(rename = "octets")]
+    pub bytes: u64,
     /// Name of the scenario.
     pub scenario: String,
     /// Clients.
@@ -74,7 +75,7 @@ pub struct WrittenPage {
     pub seed: u64,
     /// What is in it.
     pub schemes: Vec<ExploredScheme>,
-    /// What was asked for and is not in it, and what keeps octets out of the goodput.
+    /// What was asked for and is not in it, and what keeps bytes out of the goodput.
     pub warnings: Vec<String>,
 }
 
@@ -312,7 +313,7 @@ impl Exploration {
         };
         Ok(WrittenPage {
             path: path.to_owned(),
-            octets: html.len() as u64,
+            bytes: html.len() as u64,
             scenario: scenario.name.clone(),
             clients,
             seed: self.options.seed,
@@ -339,8 +340,8 @@ impl Exploration {
             label: looked.label(),
             summary: looked.scheme.summary,
         };
-        let (side, octets) = seen.to_side();
-        Ok((side, octets, single))
+        let (side, bytes) = seen.to_side();
+        Ok((side, bytes, single))
     }
 
     /// What is said where not all frames have room.

@@ -62,8 +62,8 @@ pub struct DownloadRun {
     pub assignments: Vec<String>,
     /// Congestion control of the server: one of the kernel's, or `rre`.
     pub sender: &'static str,
-    /// Length of the file in octets.
-    pub octets: u32,
+    /// Length of the file in bytes.
+    pub bytes: u32,
     /// How many downloads.
     pub count: u32,
     /// When the first starts after the upload did, and how long after one the next starts, in milliseconds.
@@ -158,7 +158,7 @@ impl Downloads {
             scenario: self.scenario.clone(),
             assignments: self.assignments.clone(),
             sender: sender.name,
-            octets: self.megabytes * 1_000_000,
+            bytes: self.megabytes * 1_000_000,
             count: (self.count + hop) / self.hops,
             first_ms: LEAD_MS + slot_ms * hop / self.hops,
             slot_ms,
@@ -239,7 +239,7 @@ impl DownloadRun {
         format!(
             "head -c {} /dev/urandom >{directory}/file; echo '{config}' >{directory}/nginx.conf; \
              iperf3 -s >/dev/null & exec {with}nginx -c {directory}/nginx.conf",
-            self.octets
+            self.bytes
         )
     }
 
@@ -263,7 +263,7 @@ impl DownloadRun {
             .starts_ms()
             .zip(1_u32..)
             .map(|(start_ms, number)| {
-                format!("{{name=\"{}\",size=\"{} B\",start=\"{start_ms} ms\"}}", name(number), self.octets)
+                format!("{{name=\"{}\",size=\"{} B\",start=\"{start_ms} ms\"}}", name(number), self.bytes)
             })
             .collect();
         flows.push("{name=\"upload\",kind=\"upload\",congestion=\"cubic\"}".to_owned());

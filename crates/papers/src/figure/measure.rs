@@ -108,7 +108,7 @@ impl Measure {
         let variant = section.optional("variant", text)?;
         let over_variant = section.optional("over-variant", text)?;
         if over_variant.is_some() && over.is_none() {
-            return Err(section.error("over-variant", "says of which variant the curve is that over names"));
+            return Err(section.error("over-variant", "requires `over`, whose variant it names"));
         }
         section.finish()?;
         Ok(Self { operation, of, over, over_x, column, variant, over_variant, from, to, reduction })

@@ -220,14 +220,14 @@ pub fn find(id: &str) -> Result<Figure, RunsError> {
 
 /// The figure in the file at `path`, called `stem`.
 fn own(path: &str, stem: &str) -> Result<Figure, RunsError> {
-    /// Longest file of a figure, in octets.
+    /// Longest file of a figure, in bytes.
     const MAX_FILE: u64 = 1 << 20;
     let file = Path::new(path);
-    let octets = bounded::read(file, MAX_FILE).map_err(RunsError::io(file))?.ok_or_else(|| {
-        InputError::new(path, format!("more than {MAX_FILE} octets are no figure"))
-            .allowed(format!("files up to {MAX_FILE} octets"))
+    let bytes = bounded::read(file, MAX_FILE).map_err(RunsError::io(file))?.ok_or_else(|| {
+        InputError::new(path, format!("more than {MAX_FILE} bytes are no figure"))
+            .allowed(format!("files up to {MAX_FILE} bytes"))
     })?;
-    let text = String::from_utf8(octets)
+    let text = String::from_utf8(bytes)
         .map_err(|error| RunsError::io(file)(io::Error::new(io::ErrorKind::InvalidData, error)))?;
     Ok(Figure::parse(stem, path, &text)?)
 }

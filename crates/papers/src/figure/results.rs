@@ -32,7 +32,7 @@ impl RunContext<'_> {
             version: String,
         }
         let kept = bounded::read(path, MAX_SAVED_BYTES).ok().flatten();
-        let kept = kept.and_then(|octets| serde_json::from_slice::<SavedResults>(&octets).ok());
+        let kept = kept.and_then(|bytes| serde_json::from_slice::<SavedResults>(&bytes).ok());
         self.versions.borrow_mut().extend(kept.map(|kept| kept.version));
     }
 }

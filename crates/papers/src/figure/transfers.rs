@@ -121,8 +121,8 @@ pub struct TransferRun {
     pub client: Vec<String>,
     /// How long the run lasts, at most.
     pub seconds: u32,
-    /// Length of the file that is there, in octets; zero where there is none.
-    pub octets: u64,
+    /// Length of the file that is there, in bytes; zero where there is none.
+    pub bytes: u64,
     /// Whose numbers count.
     pub goodput_source: GoodputSource,
 }
@@ -132,14 +132,15 @@ pub struct TransferRun {
 pub struct TransferReport {
     /// Goodput of each full second in Mb/s.
     pub mbps: Vec<f64>,
-    /// Octets of a file and the seconds it took.
+    /// Bytes of a file and the seconds it took.
     pub file: Option<(u64, f64)>,
     /// Packets with data that reached the client.
     pub data_packets: Option<u64>,
     /// Packets that the client sent.
     pub ack_packets: Option<u64>,
-    /// Octets that crossed, for what they cost.
-    pub octets: Option<u64>,
+    /// Bytes that crossed, for what they cost.
+    #[serde(rename = "octets")]
+    pub bytes: Option<u64>,
     /// Processor seconds of the programs of both sides.
     pub cpu_s: Option<f64>,
     /// Why the run is not valid: what the machine did to it.
@@ -219,7 +220,7 @@ impl Transfers {
         let arms: Vec<&str> = self.arms.iter().map(|arm| arm.name.as_str()).collect();
         let variants: Vec<&str> = self.variant_names().collect();
         if arms.is_empty() {
-            return Err(section.error("arm", "a figure of transfers by nobody"));
+            return Err(section.error("arm", "a figure of transfers needs arms"));
         }
         for (key, names) in [("arm", &arms), ("variant", &variants)] {
             if let Some(what) = twice(names) {
@@ -358,7 +359,7 @@ impl Transfers {
             server: programs.server.clone(),
             client: programs.client.clone(),
             seconds: self.length.seconds,
-            octets: self.length.octets(),
+            bytes: self.length.bytes(),
             goodput_source: programs.goodput_source,
         })
     }
@@ -379,7 +380,7 @@ fn made_well(run: &TransferRun, make: &mut dyn MakeTransfers) -> Result<Transfer
 
 impl Length {
     /// Of the file; zero without one.
-    pub fn octets(self) -> u64 {
+    pub fn bytes(self) -> u64 {
         u64::from(self.megabytes.unwrap_or(0)) * 1_000_000
     }
 }
@@ -450,8 +451,8 @@ impl Variant {
 impl TransferRun {
     /// `words` with their places filled in: `{peer}`, `{seconds}` and `{octets}`, and what `own` names.
     pub fn filled(&self, words: &[String], own: &[(&str, &str)]) -> Vec<String> {
-        let (seconds, octets) = (self.seconds.to_string(), self.octets.to_string());
-        let known = [("{peer}", "198.18.0.1"), ("{seconds}", &*seconds), ("{octets}", &*octets)];
+        let (seconds, bytes) = (self.seconds.to_string(), self.bytes.to_string());
+        let known = [("{peer}", "198.18.0.1"), ("{seconds}", &*seconds), ("{octets}", &*bytes)];
         let fill = |word: &String| {
             let places = known.iter().chain(own);
             places.fold(word.clone(), |word, (place, with)| word.replace(place, with))
@@ -622,7 +623,7 @@ tolerance = 0.001
             mbps: vec![3.0, mbps],
             data_packets: Some(10_000),
             ack_packets: Some(if few { 100 } else { 5_000 }),
-            octets: Some(500_000_000),
+            bytes: Some(500_000_000),
             cpu_s: Some(1.0),
             ..TransferReport::default()
         }
@@ -749,8 +750,8 @@ tolerance = 0.001
             .replace("column = \"cpu_s_per_gb\"", "column = \"file_s\"");
         let figures = [Figure::parse("test/files", "files.toml", &text).unwrap()];
         let mut machine = machine(|run: &TransferRun, _: usize| {
-            assert_eq!((run.octets, run.background), (2_000_000, 1));
-            TransferReport { file: Some((run.octets, 2.0)), ..right(run, 0) }
+            assert_eq!((run.bytes, run.background), (2_000_000, 1));
+            TransferReport { file: Some((run.bytes, 2.0)), ..right(run, 0) }
         });
         let transfers = TransferRuns::make(&figures, true, None, &mut machine).unwrap();
         let options = Options { quick: true, transfers, ..Options::default() };
