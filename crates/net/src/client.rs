@@ -1,6 +1,6 @@
 //! The first request for a file, and what its answer allows.
 //!
-//! Where the shim looks after the connection, the first [`FIRST_PART`] octets are asked for as a range, with no
+//! Where the shim looks after the connection, the first [`FIRST_PART`] bytes are asked for as a range, with no
 //! placeholders allowed. The answer tells whether there are ranges, a strong validator, the length, and how long heads
 //! are; the rest is asked for on the same connection, and placeholders may stand in it from its first round trip on. That
 //! costs one round trip per file, as a HEAD would; but a file of one flight of TCP is there by then, and no head is ever
@@ -28,10 +28,10 @@ use crate::head::number;
 use crate::partial::{RangeError, Validator, partial};
 use crate::session::{Entity, Main, run};
 
-/// Octets of the first request: what TCP sends before its first ACK (RFC 6928: ten segments, 14,600 octets), less a head.
+/// Bytes of the first request: what TCP sends before its first ACK (RFC 6928: ten segments, 14,600 bytes), less a head.
 pub const FIRST_PART: u64 = 14_000;
 
-/// Octets of the first request where the link is expected to lose more than [`LOSSY_PPM`]: with a head they are one segment,
+/// Bytes of the first request where the link is expected to lose more than [`LOSSY_PPM`]: with a head they are one segment,
 /// and of ten some would be lost, which nothing fills yet.
 const FIRST_PART_LOSSY: u64 = 1_000;
 /// Of ten segments one is lost in one of five flights.
@@ -41,16 +41,16 @@ const TRIES_MAX: usize = 5;
 /// Wait before the next: half of the paper's round trip (Table I) and more.
 const TRY_WAIT: Duration = Duration::from_millis(50);
 
-/// The one range of octets that a program asks for.
+/// The one range of bytes that a program asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted {
     start: u64,
-    /// The octet after the last; `None`: to the end.
+    /// The byte after the last; `None`: to the end.
     end: Option<u64>,
 }
 
 impl Wanted {
-    /// The range of a request, if that is one whose beginning is known, of octets that no coding made. Others have to be
+    /// The range of a request, if that is one whose beginning is known, of bytes that no coding made. Others have to be
     /// answered by the server alone.
     pub fn of(headers: &HeaderMap) -> Option<Self> {
         let mut values = headers.get_all(RANGE).iter();
@@ -59,7 +59,7 @@ impl Wanted {
         if !unit.eq_ignore_ascii_case(b"bytes=") || !takes_uncoded_alone(headers) {
             return None;
         }
-        let dash = range.iter().position(|octet| *octet == b'-')?;
+        let dash = range.iter().position(|byte| *byte == b'-')?;
         let (start, last) = (number(&range[..dash])?, &range[dash + 1..]);
         let end = match last {
             b"" => None,
@@ -74,9 +74,9 @@ fn takes_uncoded_alone(headers: &HeaderMap) -> bool {
     let codings = headers
         .get_all(ACCEPT_ENCODING)
         .iter()
-        .flat_map(|value| value.as_bytes().split(|octet| *octet == b','));
+        .flat_map(|value| value.as_bytes().split(|byte| *byte == b','));
     codings.map(<[u8]>::trim_ascii).all(|coding| {
-        let mut parts = coding.split(|octet| *octet == b';').map(<[u8]>::trim_ascii);
+        let mut parts = coding.split(|byte| *byte == b';').map(<[u8]>::trim_ascii);
         let name = parts.next().unwrap_or_default();
         // A weight of zero (RFC 9110 section 12.4.2) refuses it.
         let is_refused = parts.any(|weight| matches!(weight, b"q=0" | b"q=0.0" | b"q=0.00" | b"q=0.000"));
@@ -88,10 +88,10 @@ fn takes_uncoded_alone(headers: &HeaderMap) -> bool {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Begun {
-    /// Octets that are there, from the first one on.
+    /// Bytes that are there, from the first one on.
     #[serde(skip)]
     pub have: u64,
-    /// Octets of the whole.
+    /// Bytes of the whole.
     pub complete: u64,
     /// Of the file that they belong to.
     pub validator: Validator,
@@ -131,7 +131,7 @@ struct First {
     answer: Response<Incoming>,
 }
 
-/// The answer to the first request for the octets from the first up to, without, the second of `span`. Behind a shim
+/// The answer to the first request for the bytes from the first up to, without, the second of `span`. Behind a shim
 /// nothing repairs its handshake and its head yet, so others go out after a while, and the first answer counts.
 async fn first(
     connector: &Arc<Connector>,
@@ -174,8 +174,8 @@ async fn try_first(
     }
     let mut request = connector.request(Method::GET, &headers, no_body())?;
     if let Some(lossy) = lossy {
-        let octets = if lossy { FIRST_PART_LOSSY } else { FIRST_PART };
-        let last = from.saturating_add(octets).min(to) - 1;
+        let bytes = if lossy { FIRST_PART_LOSSY } else { FIRST_PART };
+        let last = from.saturating_add(bytes).min(to) - 1;
         let range = HeaderValue::try_from(format!("bytes={from}-{last}"));
         range.map(|range| request.headers_mut().insert(RANGE, range)).ok();
     }
@@ -313,8 +313,8 @@ fn start(entity: Entity, body: Range, main: Main, head: Response<()>) -> Answer 
         Begun { have: body.start, complete: entity.complete, validator: entity.validator.clone() };
     let report = Arc::default();
     let session_report = Arc::clone(&report);
-    let body = Body::spawn(Some(body.octets()), report, move |octets| {
-        run(Arc::new(entity), body, Some(main), octets, session_report)
+    let body = Body::spawn(Some(body.bytes()), report, move |bytes| {
+        run(Arc::new(entity), body, Some(main), bytes, session_report)
     });
     Answer {
         status: head.status,
@@ -326,7 +326,7 @@ fn start(entity: Entity, body: Range, main: Main, head: Response<()>) -> Answer 
     }
 }
 
-/// Length and strong validator of a whole answer that has octets.
+/// Length and strong validator of a whole answer that has bytes.
 fn whole(answer: &Response<Incoming>) -> Option<(u64, Validator)> {
     let length = answer.headers().get(CONTENT_LENGTH).and_then(|value| number(value.as_bytes()));
     let length = length.filter(|length| *length > 0 && is_uncoded(answer.headers()))?;
@@ -376,7 +376,7 @@ mod tests {
         ] {
             assert_eq!(of(others, None), None, "{others}");
         }
-        assert_eq!(of("bytes=0-9", Some("gzip, identity")), None, "octets of another coding");
+        assert_eq!(of("bytes=0-9", Some("gzip, identity")), None, "bytes of another coding");
         assert_eq!(of("bytes=0-9", Some("gzip;q=0.5")), None);
         let mut twice = HeaderMap::new();
         twice.append(RANGE, HeaderValue::from_static("bytes=0-9"));

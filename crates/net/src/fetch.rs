@@ -37,7 +37,7 @@ pub struct Options {
     pub settings: Settings,
 }
 
-/// Octets that are there, and of how many if that is known.
+/// Bytes that are there, and of how many if that is known.
 pub type Progress<'a> = &'a mut dyn FnMut(u64, Option<u64>);
 
 /// Fetches a file.
@@ -91,7 +91,7 @@ impl Fetch<'_> {
         if let Left::Begun(begun, found_at) = left
             && let Ok(answer) = self.resume(begun, &found_at).await
         {
-            let before = self.file.octets();
+            let before = self.file.bytes();
             match self.copy(answer, before, progress).await {
                 Err(NetError::Range(RangeError::Changed)) => (),
                 // The part may be wrong: the whole file comes again.
@@ -168,9 +168,9 @@ impl Fetch<'_> {
     ) -> Result<Done, NetError> {
         let whole = answer.body.left().map(|left| before + left);
         progress(before, whole);
-        while let Some(octets) = answer.body.next().await? {
-            self.file.write(&octets)?;
-            progress(self.file.octets(), whole);
+        while let Some(bytes) = answer.body.next().await? {
+            self.file.write(&bytes)?;
+            progress(self.file.bytes(), whole);
         }
         Ok(Done { answer, before })
     }
@@ -184,7 +184,7 @@ impl Fetch<'_> {
     }
 
     fn finish(self, done: &Done) -> Result<Report, NetError> {
-        let (octets, sha256) = (self.file.octets(), self.file.sha256());
+        let (bytes, sha256) = (self.file.bytes(), self.file.sha256());
         let wanted = self.wanted(done);
         if let Some((wanted, _)) = wanted.as_ref().filter(|(wanted, _)| *wanted != sha256) {
             self.file.discard();
@@ -192,16 +192,16 @@ impl Fetch<'_> {
         }
         self.file.commit()?;
         let span = self.started.elapsed();
-        let fresh = octets - done.before;
+        let fresh = bytes - done.before;
         let (connector, repaired) = (&done.answer.connector, done.answer.body.repaired());
         let hop = connector.hop();
-        let overheads = Overheads::of(connector, fresh, repaired.counters.late_octets);
+        let overheads = Overheads::of(connector, fresh, repaired.counters.late_bytes);
         Ok(Report {
             url: self.options.url.clone(),
             found_at: connector.target.to_string(),
             file: self.options.destination.as_ref().map(|path| path.display().to_string()),
-            octets,
-            resumed_octets: done.before,
+            bytes,
+            resumed_bytes: done.before,
             was_damaged: self.was_damaged,
             sha256,
             verified: wanted.map(|(_, by)| by),
@@ -216,7 +216,7 @@ impl Fetch<'_> {
                 .answer
                 .resumable
                 .as_ref()
-                .map(|_| RepairReport::of(&repaired, &hop, overheads.placeholder_octets)),
+                .map(|_| RepairReport::of(&repaired, &hop, overheads.placeholder_bytes)),
             shim_refused: hop.refused,
             is_tls: connector.target.is_tls,
             connections: hop.connections,

@@ -37,7 +37,7 @@ pub enum RepairEvent {
 /// What came with one read.
 #[derive(Debug, Default)]
 pub struct Received {
-    /// Octets of the file.
+    /// Bytes of the file.
     pub pieces: Vec<Piece>,
     /// Nothing more comes for these.
     pub ended: Vec<RequestId>,
@@ -47,7 +47,7 @@ pub struct Received {
     pub proven: Option<u64>,
 }
 
-/// Octets for a hole.
+/// Bytes for a hole.
 #[derive(Debug)]
 pub struct Piece {
     /// Who wants them.
@@ -55,12 +55,12 @@ pub struct Piece {
     /// Of the first, in the file.
     pub position: u64,
     /// They.
-    pub octets: Bytes,
+    pub bytes: Bytes,
     /// Their answer said that they are of the right state of the file.
     pub is_proven: bool,
 }
 
-/// Octets read at once.
+/// Bytes read at once.
 const READ_LEN: usize = 64 * 1024;
 /// A server that says nothing about several ranges for so long is asked for one at a time: the paper's buffer for live
 /// video, 8 s, must not pass.
@@ -157,10 +157,10 @@ impl RepairConnection<'_> {
         (brought, result)
     }
 
-    fn judge(&mut self, octets: &[u8], brought: &mut Received) -> Result<(), Useless> {
+    fn judge(&mut self, bytes: &[u8], brought: &mut Received) -> Result<(), Useless> {
         let traffic = &self.entity.connector.traffic;
-        let end = self.answers.at() + octets.len() as u64;
-        traffic.received.fetch_add(octets.len() as u64, Ordering::Relaxed);
+        let end = self.answers.at() + bytes.len() as u64;
+        traffic.received.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         let mut holes = Vec::new();
         if let Some(flow) = &self.flow {
             // The holes among them are known by now: they are told of before their placeholders reach TCP.
@@ -171,16 +171,16 @@ impl RepairConnection<'_> {
             // So are they.
             holes.iter().for_each(|hole| flow.repaired(*hole));
         }
-        let hit: u64 = holes.iter().map(|hole| hole.octets()).sum();
+        let hit: u64 = holes.iter().map(|hole| hole.bytes()).sum();
         traffic.placeholders.fetch_add(hit, Ordering::Relaxed);
         let mut heard = Vec::new();
-        let result = self.answers.take(octets, &holes, &mut self.entity.shape(), &mut heard);
-        let octets = Bytes::copy_from_slice(octets);
+        let result = self.answers.take(bytes, &holes, &mut self.entity.shape(), &mut heard);
+        let bytes = Bytes::copy_from_slice(bytes);
         for heard in heard {
             match heard {
-                AnswerEvent::Octets { id, position, from, len, is_proven } => {
-                    let octets = octets.slice(from..from + len);
-                    brought.pieces.push(Piece { id, position, octets, is_proven });
+                AnswerEvent::Bytes { id, position, from, len, is_proven } => {
+                    let bytes = bytes.slice(from..from + len);
+                    brought.pieces.push(Piece { id, position, bytes, is_proven });
                 }
                 AnswerEvent::Proven(number) => brought.proven = brought.proven.max(Some(number)),
                 AnswerEvent::Ended(id) => brought.ended.push(id),

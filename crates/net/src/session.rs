@@ -38,9 +38,9 @@ pub struct Entity {
     pub headers: HeaderMap,
     /// What it has to be.
     pub validator: Validator,
-    /// Octets of the whole.
+    /// Bytes of the whole.
     pub complete: u64,
-    /// Octets of the head of a partial answer; 0 before one was seen.
+    /// Bytes of the head of a partial answer; 0 before one was seen.
     pub head_len: AtomicU64,
     /// Requests for holes made so far.
     pub asked: AtomicU64,
@@ -65,7 +65,7 @@ impl Entity {
         }
         // Without a head to go by, placeholders are allowed once the answer's own is there.
         let head_len = Some(self.head_len.load(Ordering::Relaxed)).filter(|len| *len > 0);
-        let expected = Expected { head_len, body_len: range.octets() };
+        let expected = Expected { head_len, body_len: range.bytes() };
         let answer = connection.send(request, repairs.then_some(expected)).await?;
         if answer.status() == StatusCode::PARTIAL_CONTENT {
             self.head_len.store(connection.watch.head_len(), Ordering::Relaxed);
@@ -82,9 +82,9 @@ impl Entity {
 pub struct Main {
     /// Its connection.
     pub connection: Connection,
-    /// Its octets.
+    /// Its bytes.
     pub incoming: Incoming,
-    /// Which octets of the entity it has.
+    /// Which bytes of the entity it has.
     pub has: Range,
     /// Its head named the state of the entity.
     pub is_proven: bool,
@@ -93,11 +93,11 @@ pub struct Main {
 /// A main answer and how far it was read.
 struct Reading {
     main: Main,
-    /// Stream position of its first octet, where its flow is registered.
+    /// Stream position of its first byte, where its flow is registered.
     stream: u64,
-    /// The next octet of the entity.
+    /// The next byte of the entity.
     at: u64,
-    /// Octets that there was no room for.
+    /// Bytes that there was no room for.
     kept: Bytes,
     late: Vec<(u64, Vec<u8>)>,
     /// Times that the shim switched off, as far as reported.
@@ -119,16 +119,16 @@ enum Event {
     Time,
 }
 
-/// Makes the octets `body` of `entity`, of which `first` brings the beginning, and sends them on in order.
+/// Makes the bytes `body` of `entity`, of which `first` brings the beginning, and sends them on in order.
 pub async fn run(
     entity: Arc<Entity>,
     body: Range,
     first: Option<Main>,
-    octets: mpsc::Sender<Result<Bytes, NetError>>,
+    bytes: mpsc::Sender<Result<Bytes, NetError>>,
     report: Arc<Mutex<Repaired>>,
 ) {
     let mut session =
-        Session::new(Arc::clone(&entity), body, first, true, octets.clone(), Arc::clone(&report));
+        Session::new(Arc::clone(&entity), body, first, true, bytes.clone(), Arc::clone(&report));
     let mut result = session.run().await;
     let released = session.repair.released();
     drop(session);
@@ -136,11 +136,11 @@ pub async fn run(
         && is_repairs_fault(error)
     {
         report.lock().unwrap_or_else(PoisonError::into_inner).fell_back = true;
-        result = Session::new(entity, rest, None, false, octets.clone(), report).run().await;
+        result = Session::new(entity, rest, None, false, bytes.clone(), report).run().await;
     }
     if let Err(error) = result {
         // The reader may be gone too.
-        let _ = octets.send(Err(error)).await;
+        let _ = bytes.send(Err(error)).await;
     }
 }
 
@@ -181,7 +181,7 @@ const FEW: usize = 8;
 const COPIES: usize = 2;
 /// News of connections for holes that wait to be heard.
 const NEWS_WAITING: usize = 16;
-/// Octets handed on at once.
+/// Bytes handed on at once.
 const PIECE: u64 = 64 * 1024;
 
 /// Holes gather for so long before they are asked for: the paper's round trip (Table I). A request for a few
@@ -211,10 +211,10 @@ struct Session {
     registered: bool,
     resumes: u32,
     started: tokio::time::Instant,
-    last_octets: tokio::time::Instant,
+    last_bytes: tokio::time::Instant,
     /// When one came that had not come before.
     last_progress: tokio::time::Instant,
-    octets: mpsc::Sender<Result<Bytes, NetError>>,
+    bytes: mpsc::Sender<Result<Bytes, NetError>>,
     news: mpsc::Receiver<(ConnectionId, RepairEvent)>,
     pool: ConnectionPool,
     /// A line may be silent for so long.
@@ -244,12 +244,12 @@ impl Session {
         body: Range,
         first: Option<Main>,
         registered: bool,
-        octets: mpsc::Sender<Result<Bytes, NetError>>,
+        bytes: mpsc::Sender<Result<Bytes, NetError>>,
         report: Arc<Mutex<Repaired>>,
     ) -> Self {
         let config = entity.connector.settings.repair;
         // The room of a body shorter than the ring.
-        let room = config.held_max.min(body.octets());
+        let room = config.held_max.min(body.bytes());
         let most = Duration::from_nanos(config.answer_timeout.as_nanos());
         let patience = first.as_ref().map_or(most, |main| patience(main.connection.answered_in, most));
         let lines_max = config.parallel_max;
@@ -259,7 +259,7 @@ impl Session {
         let now = tokio::time::Instant::now();
         // Where no shim looks after the first connection nothing is missing.
         let repairs = registered && first.as_ref().is_none_or(|main| main.connection.watch.flow.is_some());
-        let pool = ConnectionPool::new(if repairs { lines_max } else { 0 }, body.octets(), events, now);
+        let pool = ConnectionPool::new(if repairs { lines_max } else { 0 }, body.bytes(), events, now);
         let before = report.lock().unwrap_or_else(PoisonError::into_inner).counters;
         let reading = first.map(Reading::of);
         Self {
@@ -270,9 +270,9 @@ impl Session {
             registered,
             resumes: 0,
             started: now,
-            last_octets: now,
+            last_bytes: now,
             last_progress: now,
-            octets,
+            bytes,
             news,
             pool,
             patience,
@@ -333,18 +333,18 @@ impl Session {
     /// Waits for the next thing to happen. False once the reader is gone.
     async fn wait(&mut self) -> Result<bool, NetError> {
         let idle = self.entity.connector.settings.idle_timeout;
-        let quiet = self.last_octets + idle;
+        let quiet = self.last_bytes + idle;
         let timeout = self.timeout().map_or(quiet, |at| quiet.min(at));
-        let wants_octets = self.repair.room() > 0;
+        let wants_bytes = self.repair.room() > 0;
         let watch = self.reading.as_ref().map(|reading| Arc::clone(&reading.main.connection.watch));
         let event = tokio::select! {
             biased;
             // This side has a sender too: there is always one more.
             Some((id, news)) = self.news.recv() => Event::Repair(id, news),
-            room = self.octets.reserve(), if self.repair.can_release() => Event::Room(room.is_ok()),
+            room = self.bytes.reserve(), if self.repair.can_release() => Event::Room(room.is_ok()),
             opened = next(&mut self.opening) => Event::Opened(opened),
             proof = self.prover.next() => Event::Proven(proof),
-            octets = frame(&mut self.reading), if wants_octets => Event::Frame(octets),
+            bytes = frame(&mut self.reading), if wants_bytes => Event::Frame(bytes),
             () = said(watch.as_deref()) => Event::Said,
             () = tokio::time::sleep_until(timeout) => Event::Time,
         };
@@ -354,12 +354,12 @@ impl Session {
             Event::Room(true) => {
                 if let Some(range) = self.repair.poll_release(self.now(), PIECE) {
                     // There is room, and nobody else sends.
-                    return Ok(self.octets.try_send(Ok(self.store.read(range))).is_ok());
+                    return Ok(self.bytes.try_send(Ok(self.store.read(range))).is_ok());
                 }
             }
             Event::Opened(opened) => {
                 self.opening = None;
-                self.last_octets = tokio::time::Instant::now();
+                self.last_bytes = tokio::time::Instant::now();
                 match opened {
                     Ok(main) => self.reading = Some(Reading::of(main)),
                     Err(error) => self.broke(error)?,
@@ -370,37 +370,37 @@ impl Session {
                     self.settle(number);
                 }
             }
-            Event::Frame(Ok(Some(octets))) => self.take(octets)?,
+            Event::Frame(Ok(Some(bytes))) => self.take(bytes)?,
             Event::Frame(Ok(None)) => self.ended()?,
             Event::Frame(Err(error)) => self.broke(error)?,
             Event::Said => self.take_late()?,
             Event::Time => {
                 let now = tokio::time::Instant::now();
-                if !wants_octets || self.reading.is_none() {
+                if !wants_bytes || self.reading.is_none() {
                     // Not its turn; openings have their own limits.
-                    self.last_octets = now;
-                } else if now >= self.last_octets + idle {
+                    self.last_bytes = now;
+                } else if now >= self.last_bytes + idle {
                     self.broke(NetError::Timeout("the rest of the body"))?;
                 }
             }
         }
-        Ok(!self.octets.is_closed())
+        Ok(!self.bytes.is_closed())
     }
 
-    /// Takes octets of the main answer, as far as there is room.
-    fn take(&mut self, octets: Bytes) -> Result<(), NetError> {
+    /// Takes bytes of the main answer, as far as there is room.
+    fn take(&mut self, bytes: Bytes) -> Result<(), NetError> {
         let now = self.now();
-        self.last_octets = tokio::time::Instant::now();
+        self.last_bytes = tokio::time::Instant::now();
         let Some(reading) = &mut self.reading else { return Ok(()) };
         let reached = self.repair.reached();
         // A whole answer to a request for a part begins with what is there already.
-        let skip = reached.saturating_sub(reading.at).min(octets.len() as u64);
-        let fits = octets.len().min(usize::try_from(skip + self.repair.room()).unwrap_or(usize::MAX));
-        let mut octets = octets;
-        reading.kept = octets.split_off(fits);
+        let skip = reached.saturating_sub(reading.at).min(bytes.len() as u64);
+        let fits = bytes.len().min(usize::try_from(skip + self.repair.room()).unwrap_or(usize::MAX));
+        let mut bytes = bytes;
+        reading.kept = bytes.split_off(fits);
         let end = reading.at + fits as u64;
         for hole in reading.take_holes(end) {
-            reading.main.connection.watch.count_placeholders(hole.octets());
+            reading.main.connection.watch.count_placeholders(hole.bytes());
             if let Some(hole) = hole.common(Range { start: reached.min(end), end }) {
                 self.repair.hole(now, hole);
             }
@@ -408,7 +408,7 @@ impl Session {
         let start = reading.at + skip;
         if end > reached {
             // A server that cuts each answer at the same place is asked no more often than one that is silent.
-            (self.resumes, self.last_progress) = (0, self.last_octets);
+            (self.resumes, self.last_progress) = (0, self.last_bytes);
         }
         let is_in_doubt = self.registered && !reading.main.is_proven;
         reading.at = end;
@@ -416,7 +416,7 @@ impl Session {
             if is_in_doubt {
                 self.doubt(fresh.start);
             }
-            self.store.write(fresh.start, &octets[skip as usize..]);
+            self.store.write(fresh.start, &bytes[skip as usize..]);
             self.repair.arrived(now, fresh.end);
         }
         self.take_late()
@@ -440,40 +440,40 @@ impl Session {
         let stream_reached = reading.stream + reached.saturating_sub(reading.main.has.start);
         let (come, early) = std::mem::take(&mut reading.late)
             .into_iter()
-            .partition(|(start, octets)| start + octets.len() as u64 <= stream_reached);
+            .partition(|(start, bytes)| start + bytes.len() as u64 <= stream_reached);
         reading.late = early;
         // What is forgotten is asked for instead.
         reading.late.truncate(LATE_MAX);
         let come: Vec<(u64, Vec<u8>)> = come;
         let come: Vec<_> = come
             .into_iter()
-            .filter_map(|(start, octets)| Some((reading.entity_position(start)?, octets)))
+            .filter_map(|(start, bytes)| Some((reading.entity_position(start)?, bytes)))
             .collect();
-        for (start, octets) in come {
-            if let Some(range) = Range::new(start, start + octets.len() as u64) {
-                self.put(range, &octets, true);
+        for (start, bytes) in come {
+            if let Some(range) = Range::new(start, start + bytes.len() as u64) {
+                self.put(range, &bytes, true);
                 self.repair.late(now, range);
             }
         }
         Ok(())
     }
 
-    /// Writes what of `octets` is missing.
-    fn put(&mut self, range: Range, octets: &[u8], is_proven: bool) {
+    /// Writes what of `bytes` is missing.
+    fn put(&mut self, range: Range, bytes: &[u8], is_proven: bool) {
         let first = self.repair.missing_in(range).next();
         if let Some(first) = first.filter(|_| !is_proven) {
             self.doubt(first.start);
         }
         for part in self.repair.missing_in(range) {
             let from = (part.start - range.start) as usize;
-            self.store.write(part.start, &octets[from..from + part.octets() as usize]);
+            self.store.write(part.start, &bytes[from..from + part.bytes() as usize]);
             if let Some(reading) = &self.reading {
                 reading.repaired(part);
             }
         }
     }
 
-    /// Nothing says of which state of the file octets from `start` on are.
+    /// Nothing says of which state of the file bytes from `start` on are.
     fn doubt(&mut self, start: u64) {
         self.doubts.add(self.entity.asked.load(Ordering::Relaxed), start);
         self.repair.hold_from(self.now(), self.doubts.first());
@@ -602,9 +602,9 @@ impl Session {
             RepairEvent::Open => self.pool.opened(id),
             RepairEvent::Received(brought) => {
                 let at = tokio::time::Instant::now();
-                for Piece { id, position, octets, is_proven } in brought.pieces {
-                    if let Some(range) = Range::new(position, position + octets.len() as u64) {
-                        self.put(range, &octets, is_proven);
+                for Piece { id, position, bytes, is_proven } in brought.pieces {
+                    if let Some(range) = Range::new(position, position + bytes.len() as u64) {
+                        self.put(range, &bytes, is_proven);
                         self.repair.answered(now, id, range);
                     }
                 }
@@ -674,7 +674,7 @@ impl Reading {
     }
 }
 
-/// The next octets of the main answer.
+/// The next bytes of the main answer.
 async fn frame(reading: &mut Option<Reading>) -> Result<Option<Bytes>, NetError> {
     let Some(reading) = reading else { return std::future::pending().await };
     if !reading.kept.is_empty() {
@@ -688,8 +688,8 @@ async fn frame(reading: &mut Option<Reading>) -> Result<Option<Bytes>, NetError>
             None => return Ok(None),
             Some(Err(error)) => return Err(NetError::of_hyper(&error)),
             Some(Ok(frame)) => {
-                if let Ok(octets) = frame.into_data() {
-                    return Ok(Some(octets));
+                if let Ok(bytes) = frame.into_data() {
+                    return Ok(Some(bytes));
                 }
             }
         }

@@ -11,15 +11,15 @@ use crate::units::{Bytes, FlowId, HostId};
 /// The IP version of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IpVersion {
-    /// IPv4 without options: 20 octets of header.
+    /// IPv4 without options: 20 bytes of header.
     #[default]
     V4,
-    /// IPv6 without extension headers: 40 octets of header.
+    /// IPv6 without extension headers: 40 bytes of header.
     V6,
 }
 
 impl IpVersion {
-    /// Length of the IP header in octets.
+    /// Length of the IP header in bytes.
     pub const fn header_len(self) -> u32 {
         match self {
             Self::V4 => 20,

@@ -9,14 +9,14 @@ use crate::units::{BitRate, Bytes, Duration, Instant};
 /// A UDP datagram: a number and a payload length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Datagram {
-    /// Counts the datagrams of a flow from 0; on the wire the first 8 octets of payload.
+    /// Counts the datagrams of a flow from 0; on the wire the first 8 bytes of payload.
     pub number: u64,
-    /// Payload octets after the UDP header; at least 8, for the number.
+    /// Payload bytes after the UDP header; at least 8, for the number.
     pub payload_len: u32,
 }
 
 impl Datagram {
-    /// Octets of UDP header (RFC 768).
+    /// Bytes of UDP header (RFC 768).
     pub const HEADER_LEN: u32 = 8;
     /// The smallest payload: the number.
     pub const MIN_PAYLOAD: u32 = 8;
@@ -46,8 +46,8 @@ enum Pace {
     Saturating,
     /// One datagram per interval; `next` is when the next is due.
     Constant { interval: Duration, next: Instant },
-    /// What was supplied and not sent yet, in octets of payload.
-    Supplied { octets: u64 },
+    /// What was supplied and not sent yet, in bytes of payload.
+    Supplied { bytes: u64 },
 }
 
 /// A source of datagrams of one size, or of what it is supplied with in datagrams of at most that size.
@@ -89,17 +89,17 @@ impl Sender {
         Self::new(ends, ip, payload_len, Pace::Constant { interval, next: start })
     }
 
-    /// A source of what [`supply`](Self::supply) gives it, in datagrams of at most `payload_len` octets.
+    /// A source of what [`supply`](Self::supply) gives it, in datagrams of at most `payload_len` bytes.
     pub fn supplied(ends: Ends, ip: IpVersion, payload_len: u32) -> Self {
-        Self::new(ends, ip, payload_len, Pace::Supplied { octets: 0 })
+        Self::new(ends, ip, payload_len, Pace::Supplied { bytes: 0 })
     }
 
-    /// Sends `octets` at once, the last datagram with what is left over, but no less than
+    /// Sends `bytes` at once, the last datagram with what is left over, but no less than
     /// [`Datagram::MIN_PAYLOAD`]. Drain after it, before the next: what is not sent joins what comes. Ignored
     /// by sources with a pace of their own.
-    pub fn supply(&mut self, octets: u64) {
-        if let Pace::Supplied { octets: waiting } = &mut self.pace {
-            *waiting = waiting.saturating_add(octets);
+    pub fn supply(&mut self, bytes: u64) {
+        if let Pace::Supplied { bytes: waiting } = &mut self.pace {
+            *waiting = waiting.saturating_add(bytes);
         }
     }
 
@@ -126,7 +126,7 @@ impl Sender {
         self.sent
     }
 
-    /// Payload octets of a full datagram.
+    /// Payload bytes of a full datagram.
     pub fn payload_len(&self) -> u32 {
         self.payload_len
     }
@@ -187,10 +187,10 @@ impl Endpoint for Sender {
                 *next += *interval;
                 self.next_packet()
             }
-            Pace::Supplied { octets: 0 } => None,
-            Pace::Supplied { octets } => {
-                let payload_len = self.payload_len.min(u32::try_from(*octets).unwrap_or(u32::MAX));
-                *octets -= u64::from(payload_len);
+            Pace::Supplied { bytes: 0 } => None,
+            Pace::Supplied { bytes } => {
+                let payload_len = self.payload_len.min(u32::try_from(*bytes).unwrap_or(u32::MAX));
+                *bytes -= u64::from(payload_len);
                 self.packet(payload_len.max(Datagram::MIN_PAYLOAD))
             }
         }
@@ -214,7 +214,7 @@ impl Endpoint for Sender {
 pub struct Received {
     /// Datagrams that arrived, duplicates included.
     pub datagrams: u64,
-    /// Their payload octets.
+    /// Their payload bytes.
     pub bytes: u64,
     /// Datagrams that had arrived before.
     pub duplicates: u64,
@@ -405,7 +405,7 @@ mod tests {
 
     #[test]
     fn a_constant_source_keeps_its_rate() {
-        // 1500-octet packets at 12 Mb/s: one a millisecond.
+        // 1500-byte packets at 12 Mb/s: one a millisecond.
         let mut source =
             Sender::constant(ENDS, IpVersion::V4, 1472, BitRate::from_mbps(12), Instant::ZERO).with_limit(5);
         let mut now = Instant::ZERO;
@@ -457,8 +457,8 @@ mod tests {
     #[test]
     fn what_is_supplied_goes_out_at_once_the_rest_in_a_smaller_datagram() {
         let mut source = Sender::supplied(ENDS, IpVersion::V4, 1000);
-        let mut sizes = |octets| {
-            source.supply(octets);
+        let mut sizes = |bytes| {
+            source.supply(bytes);
             let packets = std::iter::from_fn(|| source.poll_transmit(Instant::ZERO));
             let sizes = packets.map(|packet| match packet.transport {
                 Transport::Udp(datagram) => (datagram.number, datagram.payload_len),

@@ -368,12 +368,12 @@ pub const ALL: &[Metric] = &[
         view.hack(|hack| hack.compressed_acks)
     }),
     metric("compressed_octets_per_ack", "octets of each, without repetitions", |view| {
-        Some(view.hack(|hack| hack.compressed_octets)? / view.hack(|hack| hack.compressed_acks)?)
+        Some(view.hack(|hack| hack.compressed_bytes)? / view.hack(|hack| hack.compressed_acks)?)
     }),
     metric(
         "compression_ratio",
         "octets they would have had as IP packets, over the octets they had",
-        |view| Some(view.hack(|hack| hack.uncompressed_octets)? / view.hack(|hack| hack.compressed_octets)?),
+        |view| Some(view.hack(|hack| hack.uncompressed_bytes)? / view.hack(|hack| hack.compressed_bytes)?),
     ),
     metric("flushed_acks", "ACKs held for a link-layer ACK and then sent as packets", |view| {
         view.hack(|hack| hack.flushed_acks)

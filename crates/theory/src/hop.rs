@@ -54,7 +54,7 @@ pub struct Bounds {
     pub rate_bps: u64,
     /// Rate of link-layer ACKs in bits per second.
     pub control_rate_bps: u64,
-    /// MPDUs of 1500-octet packets per PPDU.
+    /// MPDUs of 1500-byte packets per PPDU.
     pub mpdus_per_ppdu: u32,
     /// Goodput in bits per second.
     pub goodput_bps: Goodputs,

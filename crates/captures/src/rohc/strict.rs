@@ -5,7 +5,7 @@ use tacit_rohc::{Compressor, CompressorConfig, Decompressor, DecompressorConfig,
 use super::packets::Chunk;
 use super::stats::{Counts, Pair};
 
-/// Most octets by which a ROHC packet is longer than the packet in it.
+/// Most bytes by which a ROHC packet is longer than the packet in it.
 pub(super) const GROWTH: usize = 65;
 
 /// What headers cost by themselves: no refreshes. The other fields are those of the default.
@@ -56,8 +56,8 @@ impl Pair for StrictPair {
     }
 
     fn prepare(&mut self, chunk: &Chunk) {
-        self.rohc.resize(chunk.octets.len() + (chunk.places.len() + 1) * GROWTH, 0);
-        self.back.resize(chunk.octets.len(), 0);
+        self.rohc.resize(chunk.bytes.len() + (chunk.places.len() + 1) * GROWTH, 0);
+        self.back.resize(chunk.bytes.len(), 0);
         self.made.clear();
         self.made.reserve(chunk.places.len());
         self.done.clear();

@@ -1,5 +1,5 @@
 //! The simulator's TCP against Linux's, through the same hop: either may send, either may receive. Both
-//! understand each other octet by octet, and goodput is the kernel's.
+//! understand each other byte by byte, and goodput is the kernel's.
 //!
 //! Our end is a host of its own behind a TUN device, which the kernel of its side routes to. The near end
 //! opens the connection and asks for as many seconds as it wants; data flows from the far end.
@@ -36,7 +36,7 @@ const FLOW: FlowId = FlowId(0);
 const SECONDS_VARIABLE: &str = "TACIT_TEST_SECONDS";
 /// Between the stacks' goodput (issue: 10 %).
 const TOLERANCE: f64 = 0.1;
-/// Octets our source keeps written ahead.
+/// Bytes our source keeps written ahead.
 const AHEAD: u64 = 1 << 20;
 /// How the congestion control is told to our end.
 const CONGESTION_VARIABLE: &str = "TACIT_TEST_CONGESTION";
@@ -44,13 +44,13 @@ const CONGESTION_VARIABLE: &str = "TACIT_TEST_CONGESTION";
 /// Our end's initial sequence number: numbers wrap early in every transfer.
 const ISS: SeqNumber = SeqNumber(u32::MAX - 70_000);
 
-/// The octets of every stream here: what our end sends from the far side.
+/// The bytes of every stream here: what our end sends from the far side.
 fn pattern(from: u64, len: usize) -> Vec<u8> {
     let [destination, source] = HOSTS;
     let ip = IpHeader::default();
     let transport = Transport::Tcp(Segment::default());
     let stream = Stream::of(&Packet { flow: FLOW, source, destination, ip, transport });
-    (from..).take(len).map(|place| stream.octet((ISS + 1 + place as u32).0)).collect()
+    (from..).take(len).map(|place| stream.byte((ISS + 1 + place as u32).0)).collect()
 }
 
 /// The length of this transfer.
@@ -92,7 +92,7 @@ struct OwnHost {
     tun: Tun,
     tcp: Connection,
     epoch: WallInstant,
-    /// Takes the peer's octets, each with the number of the first.
+    /// Takes the peer's bytes, each with the number of the first.
     reader: Reader,
     /// Of the packet on its way out.
     bytes: Vec<u8>,
@@ -127,12 +127,12 @@ impl OwnHost {
         Instant::ZERO + Duration::from_nanos(self.epoch.elapsed().as_nanos() as u64)
     }
 
-    fn handle(&mut self, octets: &[u8]) {
-        let (packet, content) = match wire::decode_foreign(octets) {
+    fn handle(&mut self, bytes: &[u8]) {
+        let (packet, content) = match wire::decode_foreign(bytes) {
             Ok(decoded) => decoded,
             // Neighbour discovery and the like.
-            Err(_) if octets[0] >> 4 == 6 => return,
-            Err(error) => panic!("Linux sent {octets:02x?}: {error}"),
+            Err(_) if bytes[0] >> 4 == 6 => return,
+            Err(error) => panic!("Linux sent {bytes:02x?}: {error}"),
         };
         if let Transport::Tcp(segment) = packet.transport {
             let first = segment.flags.contains(Flags::SYN);
@@ -199,20 +199,20 @@ impl Reader {
         self.segments.send((seq, begins, content.to_vec())).expect("the thread ends when we do");
     }
 
-    /// How many octets of the stream were right.
+    /// How many bytes of the stream were right.
     fn finish(self) -> u64 {
         drop(self.segments);
         self.thread.join().unwrap()
     }
 }
 
-/// Every octet must be the one its place says, however often it comes. Those up to `verified` came; returns how
+/// Every byte must be the one its place says, however often it comes. Those up to `verified` came; returns how
 /// many did now.
 fn verify(first: SeqNumber, verified: u64, seq: SeqNumber, content: &[u8]) -> u64 {
     // The place is near what was seen so far, which the 32 bits do not say alone.
     let ahead = i64::from((seq - (first + verified as u32)) as i32);
     let place = verified.checked_add_signed(ahead).unwrap();
-    assert_eq!(pattern(place, content.len()), content, "octets from {place} on");
+    assert_eq!(pattern(place, content.len()), content, "bytes from {place} on");
     verified.max(place + content.len() as u64)
 }
 
@@ -476,7 +476,7 @@ fn kernel_receives() {
     while start.elapsed().as_secs() < seconds {
         let len = stream.read(&mut buffer).unwrap();
         assert_ne!(len, 0, "the source ended early");
-        assert!(pattern(place, len) == buffer[..len], "octets from {place} on");
+        assert!(pattern(place, len) == buffer[..len], "bytes from {place} on");
         place += len as u64;
     }
     stream.shutdown(Shutdown::Both).unwrap();

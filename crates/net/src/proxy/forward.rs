@@ -37,8 +37,9 @@ pub struct Served {
     pub url: String,
     /// The answer's status.
     pub status: u16,
-    /// Octets of its body that the program took.
-    pub octets: u64,
+    /// Bytes of its body that the program took.
+    #[serde(rename = "octets")]
+    pub bytes: u64,
     /// True where the body came to its end.
     pub complete: bool,
     /// True where holes in it were repaired.
@@ -72,7 +73,7 @@ impl Forwarder {
             method,
             url,
             status: 0,
-            octets: 0,
+            bytes: 0,
             complete: false,
             repaired: false,
             holes: 0,
@@ -216,7 +217,7 @@ impl hyper::body::Body for Counted {
     ) -> Poll<Option<Result<Frame<Bytes>, NetError>>> {
         let next = std::task::ready!(Pin::new(&mut self.body).poll_frame(cx));
         match &next {
-            Some(Ok(frame)) => self.served.octets += frame.data_ref().map_or(0, |octets| octets.len() as u64),
+            Some(Ok(frame)) => self.served.bytes += frame.data_ref().map_or(0, |bytes| bytes.len() as u64),
             Some(Err(_)) => (),
             None => self.served.complete = true,
         }

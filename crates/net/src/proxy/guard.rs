@@ -1,5 +1,5 @@
 //! A program's connection to the proxy, below hyper: heads that could be read in two ways go no further, and whoever takes
-//! no octets for long is let go.
+//! no bytes for long is let go.
 
 use std::io;
 use std::pin::Pin;
@@ -38,7 +38,7 @@ pub struct Guarded {
 }
 
 impl Guarded {
-    /// Guards `tcp`, which has to take octets at least each `patience`. The flag tells when an answer has to be the last.
+    /// Guards `tcp`, which has to take bytes at least each `patience`. The flag tells when an answer has to be the last.
     pub fn new(tcp: TcpStream, patience: Duration) -> (Self, Arc<AtomicBool>) {
         let last = Arc::new(AtomicBool::new(false));
         let head = HeadReader::default();
@@ -47,21 +47,21 @@ impl Guarded {
         (Self { tcp, phase: Phase::Head, head, heads: 0, last, patience }, flag)
     }
 
-    fn judge(&mut self, mut octets: &[u8]) -> Result<(), HeadError> {
-        while !octets.is_empty() {
+    fn judge(&mut self, mut bytes: &[u8]) -> Result<(), HeadError> {
+        while !bytes.is_empty() {
             match &mut self.phase {
                 Phase::Chunks => return Ok(()),
                 Phase::Body { left } => {
-                    let taken = octets.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
+                    let taken = bytes.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
                     *left -= taken as u64;
-                    octets = &octets[taken..];
+                    bytes = &bytes[taken..];
                     if *left == 0 {
                         self.phase = Phase::Head;
                     }
                 }
                 Phase::Head => {
-                    let (taken, whole) = self.head.push(octets)?;
-                    octets = &octets[taken..];
+                    let (taken, whole) = self.head.push(bytes)?;
+                    bytes = &bytes[taken..];
                     if whole {
                         self.phase = match self.head.request()? {
                             Framing::Length(0) => Phase::Head,

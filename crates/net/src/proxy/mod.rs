@@ -51,7 +51,7 @@ pub struct Options {
     pub ports: Vec<u16>,
     /// Requests of programs at once.
     pub connections_max: usize,
-    /// A program has to send a head, and to take octets, within so long.
+    /// A program has to send a head, and to take bytes, within so long.
     pub patience: Duration,
     /// Requests under way may take so long once the proxy is told to stop.
     pub grace: Duration,
@@ -77,7 +77,7 @@ impl Default for Options {
 /// Connections that ask for nothing, or wait for a place, beside those that are served. Ours.
 const WAITING_MAX: usize = 1024;
 
-/// Octets that a body may hold back here: the product of 600 Mb/s and the 40 ms of the paper's Table I, and a third more.
+/// Bytes that a body may hold back here: the product of 600 Mb/s and the 40 ms of the paper's Table I, and a third more.
 const HELD_MAX: u64 = 4 * 1024 * 1024;
 
 /// A proxy that listens.

@@ -88,7 +88,7 @@ pub(super) struct Flow {
     pub(super) largest_segment: u32,
     /// Segments answered for that the sender has not been told of.
     untold_segments: u32,
-    /// The client's next octet, its clock and the headers of its packets: what a forged ACK carries.
+    /// The client's next byte, its clock and the headers of its packets: what a forged ACK carries.
     pub(super) client_next: SeqNumber,
     pub(super) client_clock: Option<u32>,
     pub(super) client_ip: IpHeader,

@@ -44,8 +44,8 @@ pub struct Config {
     pub margin_tenths: u32,
     /// Most holes of a flow that nobody has repaired.
     pub most_holes: u32,
-    /// Most octets in those.
-    pub most_hole_octets: Bytes,
+    /// Most bytes in those.
+    pub most_hole_bytes: Bytes,
     /// After so long a hole counts as repaired, or given up.
     pub patience: Duration,
     /// Flows looked after at once.
@@ -64,7 +64,7 @@ impl Config {
         settle: Duration::ZERO,
         margin_tenths: 30,
         most_holes: 1 << 16,
-        most_hole_octets: Bytes(64 << 20),
+        most_hole_bytes: Bytes(64 << 20),
         patience: Duration::from_secs(10),
         flows: 256,
         round_trip: Duration::from_millis(40),

@@ -14,7 +14,7 @@ use crate::units::{Duration, Instant, SeqNumber};
 /// Handshakes remembered per flow that may be looked after: which of them become such is known later.
 const HANDSHAKES_PER_FLOW: usize = 4;
 
-/// What carries segments past a [`Shim`]: a packet of a simulated world, or the octets of a real one.
+/// What carries segments past a [`Shim`]: a packet of a simulated world, or the bytes of a real one.
 pub trait SegmentPacket: Sized {
     /// What tells its flow and direction from others.
     fn flow_key(&self) -> FlowKey;
@@ -28,7 +28,7 @@ pub trait SegmentPacket: Sized {
     /// Whether its checksum is right: what the host would drop is passed for it to do so.
     fn is_intact(&self) -> bool;
 
-    /// The octets of its text; none where it carries lengths alone.
+    /// The bytes of its text; none where it carries lengths alone.
     fn payload(&self) -> &[u8];
 
     /// A packet from the same sender to the same receiver with `segment`, which has no option but timestamps. Its text is
@@ -43,9 +43,9 @@ pub trait Readers {
     /// Placeholders are about to stand in `start..end` of the stream of `flow`; false where its reader cannot be told.
     fn hole(&mut self, flow: FlowKey, start: u64, end: u64) -> bool;
 
-    /// The true octets of `start..end` came after their placeholder. `octets` are none where packets carry lengths
+    /// The true bytes of `start..end` came after their placeholder. `bytes` are none where packets carry lengths
     /// alone.
-    fn late(&mut self, flow: FlowKey, start: u64, end: u64, octets: &[u8]);
+    fn late(&mut self, flow: FlowKey, start: u64, end: u64, bytes: &[u8]);
 
     /// From here on holes are filled, or not.
     fn switched(&mut self, flow: FlowKey, on: bool);
@@ -87,7 +87,7 @@ pub(super) struct Handshake<P> {
     age: u64,
     /// The host has everything before. Whoever looks at a number of 32 bits beyond 2 GiB must know the place nearby.
     pub reached: Position,
-    /// The number of the first octet that comes down, and the SYN before it.
+    /// The number of the first byte that comes down, and the SYN before it.
     pub down: Option<(SeqNumber, P)>,
     /// Both ends scale windows, and the host by this.
     host_scale: Option<u8>,
@@ -168,7 +168,7 @@ impl<P: SegmentPacket> Shim<P> {
         }
     }
 
-    /// The reader has the true octets of `start..end`, or wants them no more.
+    /// The reader has the true bytes of `start..end`, or wants them no more.
     pub fn repaired(&mut self, key: FlowKey, start: u64, end: u64) {
         if let Some(flow) = self.flow(key) {
             flow.repaired(start, end);

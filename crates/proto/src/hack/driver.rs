@@ -21,7 +21,7 @@ pub enum Rides {
     Never,
     /// As a pure TCP ACK: compressed against the ones before it.
     Compressed,
-    /// As the octets it has. For feedback that is cumulative, so that the next covers what is lost with one
+    /// As the bytes it has. For feedback that is cumulative, so that the next covers what is lost with one
     /// that never arrives, and that bears the wait for a link-layer ACK.
     AsIs,
 }
@@ -73,7 +73,7 @@ pub struct Config {
     /// From the reception of data to the moment the compressed ACKs for it lie in the NIC: interrupt,
     /// stack, compression, DMA. Never zero on real hosts (paper section 3.2: SIFS is too short).
     pub turnaround: Duration,
-    /// Most octets appended to one link-layer ACK; what does not fit rides on the next. `None` appends
+    /// Most bytes appended to one link-layer ACK; what does not fit rides on the next. `None` appends
     /// everything, as the paper's simulator does (section 3.3.2, footnote 7).
     pub appended_limit: Option<u32>,
     /// Nothing waits longer than this. The paper has no such limit; it keeps a promise of more data
@@ -217,9 +217,9 @@ impl<P: AckPacket> Driver<P> {
         let longest_hold = self.longest_hold(peer);
         let state = &mut self.peers[peer];
         let mut sent = Vec::new();
-        for Fresh { packets, octets, .. } in state.fresh.drain(..frames.min(state.fresh.len())) {
-            let (octets, count) = (octets as u64, packets.len() as u64);
-            self.counters.compressed_octets += octets;
+        for Fresh { packets, bytes, .. } in state.fresh.drain(..frames.min(state.fresh.len())) {
+            let (bytes, count) = (bytes as u64, packets.len() as u64);
+            self.counters.compressed_bytes += bytes;
             for (packet, i) in packets.iter().zip(0..) {
                 let flow = packet.flow_key();
                 if !state.retained.contains(&flow) {
@@ -231,11 +231,11 @@ impl<P: AckPacket> Driver<P> {
                 if self.config.variant == Variant::TimestampEcho {
                     state.echoes.note_sent(now, packet);
                 }
-                self.counters.uncompressed_octets += whole;
+                self.counters.uncompressed_bytes += whole;
                 let of_flow = counters_of(&mut state.flows, flow);
                 of_flow.compressed_acks += 1;
-                of_flow.uncompressed_octets += whole;
-                of_flow.compressed_octets += octets * (i + 1) / count - octets * i / count;
+                of_flow.uncompressed_bytes += whole;
+                of_flow.compressed_bytes += bytes * (i + 1) / count - bytes * i / count;
             }
             sent.extend(packets);
         }
@@ -247,12 +247,12 @@ impl<P: AckPacket> Driver<P> {
         }
     }
 
-    /// An acknowledgment from `peer` carried `octets`. `read` says which packet the octets of one are, as for any that
+    /// An acknowledgment from `peer` carried `bytes`. `read` says which packet the bytes of one are, as for any that
     /// the host receives; there is nothing else to know it by.
-    pub fn handle_appended(&mut self, peer: usize, octets: &[u8], read: impl Fn(&[u8]) -> Option<P>) {
+    pub fn handle_appended(&mut self, peer: usize, bytes: &[u8], read: impl Fn(&[u8]) -> Option<P>) {
         let actions = &mut self.actions;
         let mut unreadable = 0;
-        let report = self.peers[peer].decoder.receive(octets, &mut |bytes| match read(bytes) {
+        let report = self.peers[peer].decoder.receive(bytes, &mut |packet| match read(packet) {
             Some(packet) => actions.push_back(Action::Deliver(peer, packet)),
             None => unreadable += 1,
         });
@@ -404,7 +404,7 @@ impl<P: AckPacket> Driver<P> {
         state.finish_frame(self.config.turnaround);
         while state.finished.front().is_some_and(|next| next.ready_at <= now) {
             let Some(Finished { packets, frame, oldest, .. }) = state.finished.pop_front() else { break };
-            state.fresh.push_back(Fresh { packets, octets: frame.len(), oldest });
+            state.fresh.push_back(Fresh { packets, bytes: frame.len(), oldest });
             self.counters.frames += 1;
             self.actions.push_back(Action::Descriptor(peer, frame));
         }

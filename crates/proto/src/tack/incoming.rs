@@ -14,23 +14,23 @@ use crate::units::{Instant, SeqNumber};
 /// Separate ranges of one stream that are held at most.
 const MAX_RANGES: usize = 4096;
 
-/// The octet 0 of a stream.
+/// The byte 0 of a stream.
 pub(super) const START: Position = Position::first(SeqNumber(0));
 
-/// Octets of a packet that its user may put in their place.
+/// Bytes of a packet that its user may put in their place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Accepted {
     /// Which stream.
     pub stream: StreamId,
     /// Place of the first of them in the stream; it was not delivered before.
     pub start: u64,
-    /// Octets at the front of the packet that are not among them: they were delivered before.
+    /// Bytes at the front of the packet that are not among them: they were delivered before.
     pub skip: u32,
     /// How many they are. Some may have arrived before, and are what they were.
     pub len: u32,
 }
 
-/// What became of a packet's octets.
+/// What became of a packet's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Taken {
     /// All of them, of which so many had not arrived before, and those that the user is to have.
@@ -44,7 +44,7 @@ pub(super) enum Taken {
 /// One stream.
 #[derive(Clone, Debug)]
 struct Stream {
-    /// Octets below were handed on.
+    /// Bytes below were handed on.
     delivered: Position,
     above: RangeSet,
     /// The end of what arrived.
@@ -95,7 +95,7 @@ pub(super) struct Incoming {
     freed: u64,
     /// What the peer may send up to, as it was told last.
     told: u64,
-    /// Octets that came again.
+    /// Bytes that came again.
     pub duplicate: u64,
 }
 
@@ -132,8 +132,8 @@ impl Incoming {
     }
 
     /// From now on streams may hold so much beyond those.
-    pub fn set_borrowable(&mut self, octets: u64) {
-        self.pool.resize(octets);
+    pub fn set_borrowable(&mut self, bytes: u64) {
+        self.pool.resize(bytes);
     }
 
     /// What the peer may send of each stream before it is told more.
@@ -174,7 +174,7 @@ impl Incoming {
         Ok(())
     }
 
-    /// Takes in the octets of `data`.
+    /// Takes in the bytes of `data`.
     pub fn take(&mut self, data: &Data) -> Taken {
         if self.streams.get(data.stream).is_none() && self.admit(data.stream).is_err() {
             return Taken::Violation;
@@ -241,7 +241,7 @@ impl Incoming {
         self.streams.tell(id, news::READABLE);
     }
 
-    /// The peer gives `id` up behind the octet at `end`.
+    /// The peer gives `id` up behind the byte at `end`.
     pub fn on_reset(&mut self, id: StreamId, code: u32, end: SeqNumber) -> Result<(), Violation> {
         self.admit(id)?;
         let (limit, before) = (self.told, self.highest);
@@ -298,33 +298,33 @@ impl Incoming {
         }
     }
 
-    /// The reader of `id` has taken `octets` more, of those delivered.
-    pub fn on_read(&mut self, id: StreamId, octets: u64) {
+    /// The reader of `id` has taken `bytes` more, of those delivered.
+    pub fn on_read(&mut self, id: StreamId, bytes: u64) {
         let Some(stream) = self.streams.get_mut(id) else { return };
-        let octets = octets.min(stream.delivered.saturating_since(stream.read));
-        stream.read += octets;
+        let bytes = bytes.min(stream.delivered.saturating_since(stream.read));
+        stream.read += bytes;
         stream.window.on_read(&mut self.pool, stream.progress());
         if stream.moved() {
             Self::queue(id, stream, &mut self.limits);
         }
     }
 
-    /// Octets handed on, in order and once: of all streams.
+    /// Bytes handed on, in order and once: of all streams.
     pub fn delivered(&self) -> u64 {
         self.delivered
     }
 
-    /// Octets handed on of one stream.
+    /// Bytes handed on of one stream.
     pub fn delivered_of(&self, id: StreamId) -> u64 {
         self.streams.get(id).map_or(0, |stream| stream.delivered - START)
     }
 
-    /// Octets of one stream that the reader may take.
+    /// Bytes of one stream that the reader may take.
     pub fn readable(&self, id: StreamId) -> u64 {
         self.streams.get(id).map_or(0, |stream| stream.delivered.saturating_since(stream.read))
     }
 
-    /// Octets that wait for others before them.
+    /// Bytes that wait for others before them.
     pub fn blocked(&self) -> u64 {
         self.streams.iter().flat_map(|stream| stream.above.iter()).map(Range::len).sum()
     }
@@ -396,7 +396,7 @@ impl Incoming {
         self.freed = self.delivered + self.never;
     }
 
-    /// Octets of all streams that the peer may send. What was promised stays so.
+    /// Bytes of all streams that the peer may send. What was promised stays so.
     fn limit(&self) -> u64 {
         self.told.max(self.freed + self.buffer.size)
     }
@@ -491,7 +491,7 @@ impl Stream {
         self.told.wire()
     }
 
-    /// Adds octets and returns how many were new; `None` when there are too many ranges.
+    /// Adds bytes and returns how many were new; `None` when there are too many ranges.
     fn add(&mut self, start: Position, end: Position) -> Option<u64> {
         let start = start.max(self.delivered);
         if start >= end {
@@ -574,7 +574,7 @@ mod tests {
         Data { stream: StreamId(stream), offset: SeqNumber(offset), payload_len, fin, ..Data::default() }
     }
 
-    /// How many octets of `data` had not arrived.
+    /// How many bytes of `data` had not arrived.
     #[track_caller]
     fn new(streams: &mut Incoming, data: &Data) -> u64 {
         match streams.take(data) {
@@ -584,7 +584,7 @@ mod tests {
     }
 
     #[test]
-    fn octets_count_once_and_in_order() {
+    fn bytes_count_once_and_in_order() {
         let mut streams = incoming();
         assert_eq!(new(&mut streams, &data(0, 100, 100, false)), 100);
         assert_eq!((streams.delivered(), streams.blocked()), (0, 100));
@@ -609,7 +609,7 @@ mod tests {
         }
         let mut streams = incoming();
         streams.take(&data(0, 0, 700, false));
-        // 1000 octets of all streams.
+        // 1000 bytes of all streams.
         assert_eq!(streams.take(&data(2, 0, 301, false)), Taken::Violation);
         assert_eq!(new(&mut streams, &data(2, 0, 300, true)), 300);
         // A stream has one end.
@@ -661,7 +661,7 @@ mod tests {
     }
 
     #[test]
-    fn the_user_hears_which_octets_go_where() {
+    fn the_user_hears_which_bytes_go_where() {
         let mut streams = incoming();
         let place = |start, skip, len| Some(Accepted { stream: StreamId(0), start, skip, len });
         assert_eq!(streams.take(&data(0, 100, 100, false)), Taken::New(100, place(100, 0, 100)));

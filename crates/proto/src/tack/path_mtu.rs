@@ -8,7 +8,7 @@ use crate::units::{Duration, Instant};
 /// "The default value of MAX_PROBES is 3" (RFC 8899 section 5.1.2).
 const MAX_PROBES: u8 = 3;
 
-/// Octets that are not worth another probe.
+/// Bytes that are not worth another probe.
 const CLOSE_ENOUGH: u32 = 16;
 
 /// PMTU_RAISE_TIMER (RFC 8899 section 5.1.1): when a search that is over begins again.
@@ -21,7 +21,7 @@ const BLACK_HOLE_TIMEOUTS: u32 = 3;
 pub(super) struct PathMtu {
     base: u32,
     max: u32,
-    /// What passes, and the smallest that did not, in octets of UDP payload.
+    /// What passes, and the smallest that did not, in bytes of UDP payload.
     passes: u32,
     fails: u32,
     probing: Option<u32>,
@@ -30,7 +30,7 @@ pub(super) struct PathMtu {
 }
 
 impl PathMtu {
-    /// A search between `base` octets of UDP payload, which pass, and `max`.
+    /// A search between `base` bytes of UDP payload, which pass, and `max`.
     pub fn new(base: u32, max: u32) -> Self {
         let max = max.max(base);
         Self { base, max, passes: base, fails: max + 1, probing: None, tries: 0, again_at: Instant::ZERO }
@@ -48,7 +48,7 @@ impl PathMtu {
         }
     }
 
-    /// Octets of UDP payload that pass.
+    /// Bytes of UDP payload that pass.
     pub fn payload(&self) -> u32 {
         self.passes
     }
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_of_any_length_is_found_within_16_octets() {
+    fn a_path_of_any_length_is_found_within_16_bytes() {
         assert_eq!(search(8952), (8952, 1));
         for limit in [1200, 1472, 4000, 8951] {
             let (found, probes) = search(limit);

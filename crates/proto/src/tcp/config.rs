@@ -45,7 +45,7 @@ pub struct Config {
     pub receive_buffer: Bytes,
     /// Whether it grows.
     pub receive_autotuning: ReceiveAutotuning,
-    /// Most octets in flight whatever the windows say (a send buffer limit).
+    /// Most bytes in flight whatever the windows say (a send buffer limit).
     pub send_buffer: Bytes,
     /// TCP small queues: how long what lies in its own host's queue takes at the rate of the connection before nothing
     /// more is handed down. `None` for no such limit. Whoever drives the connection keeps to

@@ -34,16 +34,16 @@ pub enum EncodeError {
     #[error("{0} has no port number: flows are numbered below {max}", max = address::MAX_FLOWS)]
     Flow(FlowId),
     /// Longer than the 16-bit length field can say.
-    #[error("{0} octets do not fit in an IP packet")]
+    #[error("{0} bytes do not fit in an IP packet")]
     TooLong(u64),
-    /// TCP options need more than 40 octets.
-    #[error("{0} octets of TCP options, where 40 fit")]
+    /// TCP options need more than 40 bytes.
+    #[error("{0} bytes of TCP options, where 40 fit")]
     Options(u32),
     /// The payload is not as long as the packet says.
-    #[error("{0} octets of payload in a packet with {1}")]
+    #[error("{0} bytes of payload in a packet with {1}")]
     Content(usize, u32),
     /// No room for the datagram's number.
-    #[error("{0} octets of UDP payload cannot hold the datagram's number")]
+    #[error("{0} bytes of UDP payload cannot hold the datagram's number")]
     ShortDatagram(u32),
     /// What a TACK packet says has no form.
     #[error("TACK: {0}")]
@@ -86,8 +86,8 @@ pub enum DecodeError {
     /// A TCP option that is unknown, unsound, repeated, or not where we put it.
     #[error("unknown, unsound or differently laid out TCP options")]
     TcpOptions,
-    /// An octet of payload is not what its place in the stream says.
-    #[error("payload octet {0} is not what its place in the stream says")]
+    /// A byte of payload is not what its place in the stream says.
+    #[error("payload byte {0} is not what its place in the stream says")]
     Payload(u32),
     /// A datagram to TACK's port is no packet of its.
     #[error("TACK: {0}")]

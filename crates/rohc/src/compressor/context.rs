@@ -232,9 +232,9 @@ impl Context {
         let mut kind = plan.kind();
         match plan.format {
             Some(format) => {
-                let octets = &packet[..head];
+                let bytes = &packet[..head];
                 values[Field::Crc] =
-                    u32::from(if format.crc7 { CRC7.check(octets) } else { CRC3.check(octets) });
+                    u32::from(if format.crc7 { CRC7.check(bytes) } else { CRC3.check(bytes) });
                 self.write_co(format, &plan, chain, &mut values, cid, writer)?;
             }
             None => match base.filter(|base| plan.is_static && base.serves(header, &values)) {
@@ -361,7 +361,7 @@ impl Context {
     }
 
     /// What jumps forward as often as `IP_ID_JUMP` allows is taken for random: each jump costs a co_common or two, being
-    /// random costs two octets in each packet. Hosts that merge segments count each of them.
+    /// random costs two bytes in each packet. Hosts that merge segments count each of them.
     #[inline]
     fn weigh_jumps(&mut self, id: u16, last: u16, seen: u32) -> u32 {
         let step = match seen {
@@ -479,9 +479,9 @@ impl Context {
         }
     }
 
-    /// Sets the indicators of co_common; returns the octets of its optional fields.
+    /// Sets the indicators of co_common; returns the bytes of its optional fields.
     fn indicate(&self, changed: Mask, sequential: bool, values: &mut Values) -> usize {
-        let mut octets = 0;
+        let mut bytes = 0;
         for (field, indicator) in [(Field::Seq, Field::SeqIndicator), (Field::Ack, Field::AckIndicator)] {
             let value = values[field];
             let (kind, len) = if changed & bit(field) == 0 {
@@ -494,7 +494,7 @@ impl Context {
                 (3, 4)
             };
             values[indicator] = kind;
-            octets += len;
+            bytes += len;
         }
         for (field, indicator, len) in [
             (Field::Stride, Field::StrideIndicator, 2),
@@ -505,7 +505,7 @@ impl Context {
         ] {
             let present = changed & bit(field) != 0;
             values[indicator] = u32::from(present);
-            octets += if present { len } else { 0 };
+            bytes += if present { len } else { 0 };
         }
         if sequential {
             // After a change of behaviour both ends may see the old offsets differently.
@@ -517,9 +517,9 @@ impl Context {
                     .iter()
                     .all(|entry| IP_ID_SHORT.fits16(entry[Field::IpIdOffset as usize] as u16, offset));
             values[Field::IpIdIndicator] = u32::from(!short);
-            octets += if short { 1 } else { 2 };
+            bytes += if short { 1 } else { 2 };
         }
-        octets
+        bytes
     }
 
     #[inline]

@@ -56,9 +56,9 @@ pub struct CompressorConfig {
 
 impl Default for CompressorConfig {
     /// Sixteen small CIDs, every change twice; while there is no feedback all of a context after 2048 packets or 10
-    /// seconds and its dynamic part after 256 packets or 2 seconds. Refreshes cost some 0.16 octets per packet.
+    /// seconds and its dynamic part after 256 packets or 2 seconds. Refreshes cost some 0.16 bytes per packet.
     ///
-    /// Two is the least that survives a lost packet. Each repetition more costs up to half an octet per packet on
+    /// Two is the least that survives a lost packet. Each repetition more costs up to half a byte per packet on
     /// flows whose window or SACK blocks change often and buys one more loss in a row; a link that loses bursts wants
     /// 4, one that loses nothing may take 1.
     fn default() -> Self {
@@ -87,7 +87,7 @@ impl CompressorConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Compressed {
-    /// Octets of the ROHC packet in the output, payload included.
+    /// Bytes of the ROHC packet in the output, payload included.
     pub len: usize,
     /// How it is coded.
     pub format: FormatKind,
@@ -102,7 +102,7 @@ pub enum CompressError {
     /// Not a header of profile 0x0006 as this crate supports it.
     Header(ParseError),
     /// Options that no compressed list can say: malformed, more than 15, or padding behind an EOL that is not zero
-    /// or longer than 31 octets (its length in bits has one octet).
+    /// or longer than 31 bytes (its length in bits has one byte).
     Options,
     /// The peer has refused this flow, or another one shortly before this one was new (REJECT, RFC 6846 section
     /// 8.3.2.1).
@@ -166,10 +166,10 @@ struct Slot {
 pub struct FlowCounts {
     /// Packets compressed.
     pub packets: u64,
-    /// Their octets before, payload included.
-    pub ip_octets: u64,
-    /// Their octets after, payload included.
-    pub rohc_octets: u64,
+    /// Their bytes before, payload included.
+    pub ip_bytes: u64,
+    /// Their bytes after, payload included.
+    pub rohc_bytes: u64,
     /// IR, IR-DYN and IR-CR packets among them.
     pub initialisations: u64,
     /// Positive feedback.
@@ -215,8 +215,8 @@ impl Compressor {
 
     /// Compresses the whole IP packet `packet` into `out`.
     ///
-    /// Octets behind the length that the IP header states are dropped. A flow that is new, or whose context had to
-    /// make room for another, starts with IR packets. At most 65 octets longer than the packet itself.
+    /// Bytes behind the length that the IP header states are dropped. A flow that is new, or whose context had to
+    /// make room for another, starts with IR packets. At most 65 bytes longer than the packet itself.
     ///
     /// # Errors
     ///
@@ -300,8 +300,8 @@ impl Compressor {
         })?;
         let counts = &mut slot.counts;
         counts.packets += 1;
-        counts.ip_octets += packet.len() as u64;
-        counts.rohc_octets += writer.len as u64;
+        counts.ip_bytes += packet.len() as u64;
+        counts.rohc_bytes += writer.len as u64;
         if matches!(format, FormatKind::Ir | FormatKind::IrDyn | FormatKind::IrCr) {
             counts.initialisations += 1;
             if format == FormatKind::Ir {
@@ -321,8 +321,8 @@ impl Compressor {
         let name = Cid { space: self.config.cids, number: cid };
         let (len, format, taken) = slot.context.quick(packet, name, self.now_ms, &self.config, out)?;
         slot.counts.packets += 1;
-        slot.counts.ip_octets += taken as u64;
-        slot.counts.rohc_octets += len as u64;
+        slot.counts.ip_bytes += taken as u64;
+        slot.counts.rohc_bytes += len as u64;
         Some(Compressed { len, format, cid })
     }
 
@@ -442,7 +442,7 @@ impl Compressor {
         self.slots.get(usize::from(cid)).map(|slot| slot.counts)
     }
 
-    /// Takes in feedback elements from the decompressor, one after the other, with their type octets.
+    /// Takes in feedback elements from the decompressor, one after the other, with their type bytes.
     ///
     /// Returns how many were malformed or had a wrong CRC and were ignored.
     pub fn feedback(&mut self, elements: &[u8]) -> usize {

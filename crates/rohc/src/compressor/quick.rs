@@ -38,7 +38,7 @@ struct Numbers {
     by_offset: bool,
 }
 
-/// The bits of a base header, the last octet of which ends in MSN, PSH and CRC.
+/// The bits of a base header, the last byte of which ends in MSN, PSH and CRC.
 struct Base {
     kind: FormatKind,
     bits: u32,
@@ -235,29 +235,29 @@ fn base_rnd(history: &[Kept], numbers: &Numbers) -> Option<Base> {
     ack_fits(15, 8191).then_some(Base { kind: FormatKind::Rnd3, bits: 24, word: long_ack & 0x7fff })
 }
 
-/// The low `len` bits of a word, whole octets.
+/// The low `len` bits of a word, whole bytes.
 #[derive(Clone, Copy)]
 struct Bits {
     word: u64,
     len: u32,
 }
 
-/// Writes the base header up to the checksum, with its CID, and the timestamps; returns the octets.
+/// Writes the base header up to the checksum, with its CID, and the timestamps; returns the bytes.
 #[inline(always)]
 fn write(room: &mut [u8; ROOM], cid: Cid, head: Bits, times: Bits) -> Option<usize> {
-    let octets = (head.word << (64 - head.len)).to_be_bytes();
+    let bytes = (head.word << (64 - head.len)).to_be_bytes();
     let mut at = head.len as usize / 8;
     if !cid.space.is_large() {
         let before = usize::from(cid.number != 0);
         room[0] = 0xe0 | cid.number as u8;
-        room[before..before + 8].copy_from_slice(&octets);
+        room[before..before + 8].copy_from_slice(&bytes);
         at += before;
     } else {
-        room[0] = octets[0];
+        room[0] = bytes[0];
         let name = if cid.number < 128 { cid.number << 8 } else { 0x8000 | cid.number };
         room[1..3].copy_from_slice(&name.to_be_bytes());
         let after = 1 + usize::from(cid.number >= 128);
-        room[1 + after..8 + after].copy_from_slice(&octets[1..]);
+        room[1 + after..8 + after].copy_from_slice(&bytes[1..]);
         at += after;
     }
     room.get_mut(at..at + 8)?.copy_from_slice(&(times.word << (64 - times.len)).to_be_bytes());

@@ -71,7 +71,7 @@ impl Default for DecompressorConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Decompressed {
-    /// Octets of the IP packet in the output; 0 after an IR of profile 0x0000 that brought none.
+    /// Bytes of the IP packet in the output; 0 after an IR of profile 0x0000 that brought none.
     pub len: usize,
     /// Its context.
     pub cid: u16,
@@ -156,10 +156,10 @@ impl From<Fault> for DecompressErrorKind {
 pub struct ContextCounts {
     /// Packets decompressed.
     pub packets: u64,
-    /// Their octets as they came, payload included.
-    pub rohc_octets: u64,
-    /// Their octets as they left, payload included.
-    pub ip_octets: u64,
+    /// Their bytes as they came, payload included.
+    pub rohc_bytes: u64,
+    /// Their bytes as they left, payload included.
+    pub ip_bytes: u64,
     /// IR, IR-DYN and IR-CR packets among them.
     pub initialisations: u64,
     /// Packets among them that were understood only as what follows a long loss ([`DecompressorConfig::repair`]).
@@ -301,8 +301,8 @@ impl Decompressor {
                 if let Some(context) = self.contexts[usize::from(cid)].as_deref_mut() {
                     let counts = &mut context.counts;
                     counts.packets += 1;
-                    counts.rohc_octets += packet.len() as u64;
-                    counts.ip_octets += len as u64;
+                    counts.rohc_bytes += packet.len() as u64;
+                    counts.ip_bytes += len as u64;
                     let initialises = matches!(first, 0xfc | 0xfd | IR_DYN);
                     counts.initialisations += u64::from(initialises);
                 }
@@ -328,7 +328,7 @@ impl Decompressor {
             if !matches!(first >> 4, 4 | 6) {
                 return Err(DecompressErrorKind::Malformed);
             }
-            // The first octet of the packet stands before a large CID.
+            // The first byte of the packet stands before a large CID.
             let (head, tail) = out.split_first_mut().ok_or(DecompressErrorKind::OutputTooSmall)?;
             *head = first;
             return Ok((1 + copy_plain(rest, tail)?, FormatKind::Plain));
@@ -476,7 +476,7 @@ impl Decompressor {
     }
 }
 
-/// Copies a packet, or what follows its first octet.
+/// Copies a packet, or what follows its first byte.
 fn copy_plain(packet: &[u8], out: &mut [u8]) -> Result<usize, DecompressErrorKind> {
     out.get_mut(..packet.len()).ok_or(DecompressErrorKind::OutputTooSmall)?.copy_from_slice(packet);
     Ok(packet.len())

@@ -15,7 +15,7 @@ pub(crate) struct Items {
     /// The list has an entry beyond the reserved indexes.
     pub(crate) has_generic: bool,
     window_scale: u8,
-    /// Octets of padding behind an EOL.
+    /// Bytes of padding behind an EOL.
     padding: u8,
     mss: u16,
     sack: Sack,
@@ -133,7 +133,7 @@ impl Items {
         Ok(())
     }
 
-    /// Writes the option area; false if it would be longer than 40 octets or no multiple of four.
+    /// Writes the option area; false if it would be longer than 40 bytes or no multiple of four.
     #[inline]
     pub(crate) fn build(&self, generics: &Generics, values: &Values, options: &mut Options) -> bool {
         options.refill(|area| {
@@ -199,7 +199,7 @@ fn read_generic(generic: &mut Generic, reader: &mut Reader<'_>) -> Result<(), Sh
         0xff => Ok(()),
         0x00 => {
             let len = usize::from(generic.len);
-            reader.octets(&mut generic.data[..len])
+            reader.bytes(&mut generic.data[..len])
         }
         _ => Err(Short),
     }

@@ -1,6 +1,6 @@
 //! The batch coding: the ACKs of a frame as one run, range coded against what the context learnt to expect.
 //!
-//! A run-length form pays for every exception in octets; an adaptive estimate per decision pays for what is
+//! A run-length form pays for every exception in bytes; an adaptive estimate per decision pays for what is
 //! surprising alone, and a run that goes on as expected costs a few hundredths of a bit per decision. The estimates
 //! belong to the context: they start from one table and move with every ACK coded, at both ends alike.
 
@@ -234,7 +234,7 @@ impl Model {
             }
         }
         let mask = fields.mask;
-        for (bit, field) in fields.octets() {
+        for (bit, field) in fields.bytes() {
             if mask & bit != 0 {
                 *field = c.plain(8, u32::from(*field)) as u8;
             }
@@ -250,7 +250,7 @@ impl Model {
 }
 
 fn layout<C: BitCoder>(c: &mut C, given: Option<Layout>) -> Option<Layout> {
-    let (is_raw, timestamps, octets) = match given {
+    let (is_raw, timestamps, bytes) = match given {
         Some(Layout::Raw(options)) => (true, false, options),
         Some(Layout::Plain { timestamps }) => (false, timestamps, Options::NONE),
         None => (false, false, Options::NONE),
@@ -258,11 +258,11 @@ fn layout<C: BitCoder>(c: &mut C, given: Option<Layout>) -> Option<Layout> {
     if c.plain(1, is_raw.into()) == 0 {
         return Some(Layout::Plain { timestamps: c.plain(1, timestamps.into()) != 0 });
     }
-    let words = c.plain(4, octets.as_bytes().len() as u32 / 4);
+    let words = c.plain(4, bytes.as_bytes().len() as u32 / 4);
     let mut area = [0; crate::header::MAX_OPTIONS_LEN];
     let area = area.get_mut(..4 * words as usize)?;
-    for (i, octet) in area.iter_mut().enumerate() {
-        *octet = c.plain(8, octets.as_bytes().get(i).copied().unwrap_or(0).into()) as u8;
+    for (i, byte) in area.iter_mut().enumerate() {
+        *byte = c.plain(8, bytes.as_bytes().get(i).copied().unwrap_or(0).into()) as u8;
     }
     Options::new(area).map(Layout::Raw)
 }

@@ -67,7 +67,7 @@ pub(crate) const RUN: Keys<RunPlan> = &[
         name: "start-spread",
         kind: ANY_TIME,
         usual: Usual::Field,
-        meaning: "flows start up to so much later than they would, each by a draw of its own",
+        meaning: "each flow starts later by a random time up to this one",
         of: |run| &mut run.start_spread,
     },
     &Run {

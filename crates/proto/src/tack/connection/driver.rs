@@ -1,10 +1,10 @@
-//! The face of a connection for a driver that has sockets, keys and octets: numbers and places in 64 bits, datagrams, paths.
+//! The face of a connection for a driver that has sockets, keys and bytes: numbers and places in 64 bits, datagrams, paths.
 
 use super::{Accepted, Body, Connection, Ecn, State};
 use crate::tack::packet::{self, ConnectionId, Token, padding_for};
 use crate::units::{Instant, SeqNumber};
 
-/// Octets of UDP payload that every path is to take (RFC 9000 section 14).
+/// Bytes of UDP payload that every path is to take (RFC 9000 section 14).
 const SMALLEST_PAYLOAD: u32 = 1200;
 
 /// A packet that leaves.
@@ -16,7 +16,7 @@ pub struct Transmit {
     pub ecn: Ecn,
     /// Its whole number, for the nonce.
     pub number: u64,
-    /// Which octets it carries: place of the first in the stream of [`Body::Data`], number of a [`Body::Datagram`] as
+    /// Which bytes it carries: place of the first in the stream of [`Body::Data`], number of a [`Body::Datagram`] as
     /// [`Connection::send_datagram`] gave it; 0 for others.
     pub start: u64,
 }
@@ -24,9 +24,9 @@ pub struct Transmit {
 /// What a packet that arrived has for the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Received {
-    /// Octets of a stream.
-    Octets(Accepted),
-    /// A datagram of so many octets, all that the packet carries.
+    /// Bytes of a stream.
+    Bytes(Accepted),
+    /// A datagram of so many bytes, all that the packet carries.
     Datagram(u16),
     /// The peer wants to hear this token, along the path on which it came: [`Connection::path_response`].
     PathChallenge([u8; 8]),
@@ -36,7 +36,7 @@ pub enum Received {
 
 /// A datagram does not fit a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a datagram of {0} octets where {1} fit")]
+#[error("a datagram of {0} bytes where {1} fit")]
 pub struct TooLong(pub u32, pub u32);
 
 impl Connection {
@@ -80,7 +80,7 @@ impl Connection {
         self.receiver.whole(number)
     }
 
-    /// Queues a datagram of `len` octets, which is sent once, and returns its number: one more for each. Of more than wait at
+    /// Queues a datagram of `len` bytes, which is sent once, and returns its number: one more for each. Of more than wait at
     /// once the oldest is dropped: those below [`oldest_datagram`](Self::oldest_datagram) are gone.
     ///
     /// # Errors
@@ -93,7 +93,7 @@ impl Connection {
         Ok(self.sender.beside.queue(len))
     }
 
-    /// Octets of the longest datagram that fits a packet now.
+    /// Bytes of the longest datagram that fits a packet now.
     pub fn max_datagram(&self) -> u32 {
         self.sender.max_datagram()
     }
@@ -103,7 +103,7 @@ impl Connection {
         self.sender.beside.oldest()
     }
 
-    /// A packet to send at once along a path that is to be tried (RFC 9000 section 8.2.1), where `room` octets of UDP payload
+    /// A packet to send at once along a path that is to be tried (RFC 9000 section 8.2.1), where `room` bytes of UDP payload
     /// may be sent. The peer does not acknowledge it: who hears nothing sends another. `None` while the connection is not
     /// established.
     pub fn path_challenge(&mut self, now: Instant, token: [u8; 8], room: u32) -> Option<Transmit> {
@@ -148,7 +148,7 @@ impl Connection {
         self.sender.ask_again();
     }
 
-    /// Octets of UDP payload of the longest packets that the path is known to take (RFC 8899).
+    /// Bytes of UDP payload of the longest packets that the path is known to take (RFC 8899).
     pub fn path_payload(&self) -> u32 {
         self.sender.path_payload()
     }
@@ -178,9 +178,9 @@ impl Connection {
         self.sender.losses.as_mut().map(core::mem::take).unwrap_or_default()
     }
 
-    /// The system sends no datagram of more than `octets` of UDP payload.
-    pub fn set_max_payload(&mut self, octets: u32) {
-        self.sender.set_max_payload(octets);
-        self.receiver.set_max_payload(octets);
+    /// The system sends no datagram of more than `bytes` of UDP payload.
+    pub fn set_max_payload(&mut self, bytes: u32) {
+        self.sender.set_max_payload(bytes);
+        self.receiver.set_max_payload(bytes);
     }
 }

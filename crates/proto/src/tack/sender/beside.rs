@@ -84,7 +84,7 @@ impl Beside {
 }
 
 impl Sender {
-    /// Octets of the longest datagram that fits now.
+    /// Bytes of the longest datagram that fits now.
     pub fn max_datagram(&self) -> u32 {
         room_for_datagram(self.path_mtu.payload())
     }
@@ -171,14 +171,14 @@ impl Sender {
         self.beside.after_datagram = true;
         self.pace(now, u64::from(len));
         self.counters.data_packets += 1;
-        self.counters.data_octets += u64::from(len);
+        self.counters.data_bytes += u64::from(len);
         let number = self.push(now, Carried::Datagram(len), u64::from(len));
         let sync = self.next_sync(now, number);
         let departed = Stamp::at(now, self.clock_offset);
         Some(Body::Datagram(Datagram { payload_len: len as u16, departed, sync }))
     }
 
-    /// Octets of UDP payload of the longest packets that the path is known to take.
+    /// Bytes of UDP payload of the longest packets that the path is known to take.
     pub fn path_payload(&self) -> u32 {
         self.path_mtu.payload()
     }
@@ -203,7 +203,7 @@ impl Sender {
         self.sync = super::SyncState::default();
     }
 
-    /// A packet of more octets of UDP payload than `max` cannot leave.
+    /// A packet of more bytes of UDP payload than `max` cannot leave.
     pub fn set_max_payload(&mut self, max: u32) {
         self.path_mtu.limit(max);
         self.set_mss();

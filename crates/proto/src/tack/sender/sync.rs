@@ -29,7 +29,7 @@ impl SyncState {
 
 impl Sender {
     /// What the packet `number`, about to leave, should tell the receiver. The papers send this where the value has
-    /// doubled or halved; on data it costs ten octets, so that an eighth is enough here, and nothing waits.
+    /// doubled or halved; on data it costs ten bytes, so that an eighth is enough here, and nothing waits.
     pub(super) fn next_sync(&mut self, now: Instant, number: Position) -> Option<Sync> {
         let current = self.current_sync();
         if !self.should_tell(now, &current) {

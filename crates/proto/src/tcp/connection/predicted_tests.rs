@@ -99,8 +99,8 @@ impl Path {
     }
 
     fn run(&mut self, written: [u64; 2]) {
-        for (end, octets) in self.ends.iter_mut().zip(written) {
-            end.write(octets);
+        for (end, bytes) in self.ends.iter_mut().zip(written) {
+            end.write(bytes);
         }
         self.drain(0);
         for round in 0..20_000 {

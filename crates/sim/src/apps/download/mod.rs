@@ -125,7 +125,7 @@ impl Part {
     }
 
     fn end(&self) -> u64 {
-        self.body_at + self.body.octets()
+        self.body_at + self.body.bytes()
     }
 }
 
@@ -262,7 +262,7 @@ impl RepairedDownload {
             let asked = line.exchanges.iter_mut().take_while(|exchange| exchange.asked <= got);
             for exchange in asked.filter(|exchange| !exchange.answering) {
                 exchange.answering = true;
-                let body = exchange.parts.iter().map(|part| part.body.octets()).sum();
+                let body = exchange.parts.iter().map(|part| part.body.bytes()).sum();
                 self.counts.head_octets += Bytes(exchange.octets - body);
                 self.counts.answer_octets += Bytes(body);
                 sockets.write(flow, End::Source, exchange.octets);
@@ -366,7 +366,7 @@ impl RepairedDownload {
             }
             Told::Late(start, end) if flow == self.main => {
                 if let Some(range) = in_body(start, end) {
-                    self.counts.late_octets += Bytes(range.octets());
+                    self.counts.late_octets += Bytes(range.bytes());
                     self.repair.late(now, range);
                     if let Some(oracle) = &mut self.oracle {
                         oracle.late((range.start, range.end));
@@ -558,7 +558,7 @@ impl RepairedDownload {
                 p99: delays.value_at_quantile(0.99),
                 max: delays.max(),
             },
-            held_peak: Bytes(counters.held_octets_max),
+            held_peak: Bytes(counters.held_bytes_max),
             completed_at: self.completed_at,
             ..self.counts.clone()
         }

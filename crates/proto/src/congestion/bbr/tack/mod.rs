@@ -420,7 +420,7 @@ impl TackBbr {
         (self.amount_in(share) + waits).max(MIN_SEGMENTS * self.window.mss)
     }
 
-    /// Octets that the rate brings in `gain` smallest round-trip times.
+    /// Bytes that the rate brings in `gain` smallest round-trip times.
     fn amount_in(&self, gain: u64) -> u64 {
         let Some(least) = self.rtt_min.least else { return self.initial_window * gain / UNIT };
         self.rate().amount_in(least).0.saturating_mul(gain) / UNIT
@@ -447,8 +447,8 @@ impl TackBbr {
 
     /// With room for what waits at the bottleneck on purpose, and for what is on its way to the pacer, in it and behind it
     /// (`bbr_quantization_budget`).
-    fn with_bursts(&self, octets: u64) -> u64 {
-        octets
+    fn with_bursts(&self, bytes: u64) -> u64 {
+        bytes
             + self.standing.target(self.rate())
             + 3 * Bursts::Datagrams.size(self.pacing_rate, self.window.mss)
     }
@@ -459,7 +459,7 @@ impl TackBbr {
             let cap = self.cap();
             let cwnd = self.window.cwnd;
             if self.full.reached {
-                let bound = self.bound.octets.filter(|_| self.config.bounds == Bounds::Loss);
+                let bound = self.bound.bytes.filter(|_| self.config.bounds == Bounds::Loss);
                 // What is paced need not grow with ACKs, of which there are few.
                 let grown = if self.standing.is_active() { cap } else { cwnd + acked };
                 self.window.cwnd = grown.min(cap).min(bound.unwrap_or(u64::MAX));

@@ -86,7 +86,7 @@ fn losses_by_chance_do_not_reduce_the_rate() {
             pipe.run(SECS(4));
             let used = pipe.run(SECS(20));
             assert!(used >= 95, "{rtt} ms: {used} %");
-            assert_eq!(pipe.bbr.bound.octets, None, "{rtt} ms");
+            assert_eq!(pipe.bbr.bound.bytes, None, "{rtt} ms");
         }
     }
 }
@@ -145,11 +145,11 @@ fn heavy_losses_bound_what_is_in_flight() {
         pipe.rate = BitRate::from_mbps(MBPS / 4);
         let before = pipe.overflowed;
         pipe.run(MS(12 * 40));
-        (pipe.overflowed - before, pipe.bbr.bound.octets, pipe.bbr.window.cwnd)
+        (pipe.overflowed - before, pipe.bbr.bound.bytes, pipe.bbr.window.cwnd)
     };
     let (bounded, bound, cwnd) = overflow(Bounds::Loss);
     let (unbounded, ..) = overflow(Bounds::Product);
-    assert!(bounded * 4 < unbounded * 3, "{bounded} and {unbounded} octets overflowed");
+    assert!(bounded * 4 < unbounded * 3, "{bounded} and {unbounded} bytes overflowed");
     assert!(bound.is_some_and(|bound| cwnd <= bound), "{cwnd} of {bound:?}");
 }
 
@@ -171,10 +171,10 @@ impl Told {
 
     /// The TACK that ends an interval of 10 ms in which 40 Mb/s arrived; `in_flight` segments are.
     fn tack(&mut self, change: impl FnOnce(&mut Delivery)) {
-        const OCTETS: u64 = 50 * MSS;
+        const BYTES: u64 = 50 * MSS;
         self.now += MS(10);
-        let prior_delivered = self.delivered.saturating_sub(3 * OCTETS);
-        self.delivered += OCTETS;
+        let prior_delivered = self.delivered.saturating_sub(3 * BYTES);
+        self.delivered += BYTES;
         let receiver = ReceiverReport {
             rate: Some(BitRate::from_mbps(MBPS)),
             loss: 0,
@@ -188,7 +188,7 @@ impl Told {
                 over: None,
                 prior_delivered,
                 app_limited: false,
-                newly_delivered: OCTETS,
+                newly_delivered: BYTES,
                 delivered: self.delivered,
                 rtt: Some(Self::RTT),
             },
@@ -233,7 +233,7 @@ fn heavy_losses_leave_what_arrives_in_the_round_trips_of_now() {
             delivery.lost = 3 * MSS;
         });
     }
-    let bound = told.bbr.bound.octets.unwrap();
+    let bound = told.bbr.bound.bytes.unwrap();
     let arrives = BitRate::from_mbps(MBPS).amount_in(Told::RTT * 5).0;
     assert!((arrives * 69 / 100..=arrives).contains(&bound), "{bound} of {arrives}");
 }
@@ -267,7 +267,7 @@ fn a_cycle_has_its_gains_by_the_clock() {
     }
 }
 
-/// Two products of 200 segments, 50 of an interval, and three bursts of at most 65 535 octets: 2.25 products as the paper
+/// Two products of 200 segments, 50 of an interval, and three bursts of at most 65 535 bytes: 2.25 products as the paper
 /// has it.
 #[test]
 fn the_cap_is_two_products_and_an_interval() {
