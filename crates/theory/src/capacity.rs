@@ -1,7 +1,7 @@
 //! The capacity model: the airtime of one cycle of data and feedback, and the goodput it gives.
 
 use tacit_link::wifi::phy::{
-    ACK_LEN, BLOCK_ACK_LEN, MPDU_DELIMITER_LEN, Mode, Phy, Standard, mpdu_len, subframe_len,
+    ACK_LEN, MPDU_DELIMITER_LEN, Mode, Phy, Standard, block_ack_len, mpdu_len, subframe_len,
 };
 use tacit_proto::tack::{AckClock, Arriving};
 use tacit_proto::units::{BitRate, Bytes, Duration};
@@ -72,7 +72,7 @@ impl Hop {
         let fits = |mpdus: u32| {
             let bytes = self.psdu_len(mpdus, packet);
             let ppdu = self.data.ppdu_duration(bytes);
-            let exchange = ppdu + self.phy.sifs + self.control.ppdu_duration(BLOCK_ACK_LEN);
+            let exchange = ppdu + self.phy.sifs + self.control.ppdu_duration(block_ack_len(limits.mpdus));
             u64::from(bytes) <= limits.bytes.0
                 && ppdu <= limits.ppdu
                 && self.txop_limit.is_none_or(|limit| exchange <= limit)
@@ -90,8 +90,9 @@ impl Hop {
     }
 
     /// Bytes of the link-layer ACK to a PPDU of `mpdus`.
-    fn link_ack_len(mpdus: u32) -> u32 {
-        if mpdus > 1 { BLOCK_ACK_LEN } else { ACK_LEN }
+    fn link_ack_len(&self, mpdus: u32) -> u32 {
+        let window = self.phy.aggregation.map_or(1, |limits| limits.mpdus);
+        if mpdus > 1 { block_ack_len(window) } else { ACK_LEN }
     }
 }
 
@@ -255,7 +256,7 @@ fn data_exchange(hop: &Hop, traffic: &Traffic, mpdus: u32) -> Airtime {
     Airtime {
         data_acquisition: hop.mean_acquisition(),
         data: hop.data.ppdu_duration(hop.psdu_len(mpdus, traffic.packet)),
-        data_link_ack: hop.phy.sifs + hop.control.ppdu_duration(Hop::link_ack_len(mpdus)),
+        data_link_ack: hop.phy.sifs + hop.control.ppdu_duration(hop.link_ack_len(mpdus)),
         ..Airtime::default()
     }
 }
@@ -271,7 +272,7 @@ fn with_ack_packets(hop: &Hop, traffic: &Traffic, mpdus: u32, acks: f64) -> Airt
     let per_exchange = acks.clamp(1.0, most);
     let exchanges = acks / per_exchange;
     let ppdu = between_integers(per_exchange, |acks| hop.data.ppdu_duration(hop.psdu_len(acks, traffic.ack)));
-    let link_ack = between_integers(per_exchange, |acks| hop.control.ppdu_duration(Hop::link_ack_len(acks)));
+    let link_ack = between_integers(per_exchange, |acks| hop.control.ppdu_duration(hop.link_ack_len(acks)));
     airtime.ack_acquisition = scaled(hop.mean_acquisition(), exchanges);
     airtime.ack = scaled(ppdu, exchanges);
     airtime.ack_link_ack = scaled(hop.phy.sifs + link_ack, exchanges);
@@ -280,7 +281,7 @@ fn with_ack_packets(hop: &Hop, traffic: &Traffic, mpdus: u32, acks: f64) -> Airt
 
 /// One data exchange whose link-layer ACK carries `acks` compressed ACKs on average.
 fn with_compressed_acks(hop: &Hop, traffic: &Traffic, mpdus: u32, acks: f64, coding: AckCoding) -> Airtime {
-    let plain = Hop::link_ack_len(mpdus);
+    let plain = hop.link_ack_len(mpdus);
     let added = between_integers(acks, |acks| {
         hop.control.ppdu_duration(plain + coding.bytes(acks)) - hop.control.ppdu_duration(plain)
     });

@@ -212,6 +212,8 @@ pub(crate) const NOISE_FIGURE: Key<PowerRatio> = Key {
 pub(crate) const TXOP_LIMITS: &str = "txop-limits";
 pub(crate) const TXOP_BURSTS: &str = "txop-bursts";
 pub(crate) const MPDU_START_SPACING: &str = "mpdu-start-spacing";
+pub(crate) const BLOCK_ACK_WINDOW: &str = "block-ack-window";
+pub(crate) const AMPDU_MPDUS: &str = "ampdu-mpdus";
 pub(crate) const STREAM_QUEUES: &str = "stream-queues";
 pub(crate) const AMSDU: &str = "amsdu";
 pub(crate) const ACCESS_CATEGORIES: &str = "access-categories";
@@ -366,17 +368,18 @@ pub(crate) const WIFI: Keys<Wifi> = &[
         of: |wifi| &mut wifi.bss.bursts,
     },
     &W {
-        name: "ampdu-mpdus",
-        kind: OrNone(Whole(1, 64)),
+        name: AMPDU_MPDUS,
+        kind: OrNone(Whole(1, 1024)),
         usual: Usual::Field,
-        meaning: "largest number of MPDUs in an A-MPDU; 1 disables aggregation",
+        meaning: "largest number of MPDUs in an A-MPDU; 1 disables aggregation; at most 64, 256 with 802.11ax, 1024 with be",
         of: |wifi| &mut wifi.bss.ampdu_mpdus,
     },
     &W {
-        name: "block-ack-window",
-        kind: Whole(2, 64),
-        usual: Usual::Field,
-        meaning: "largest number of outstanding MPDUs under a Block Ack agreement; 802.11n and ac",
+        name: BLOCK_ACK_WINDOW,
+        kind: Whole(2, 1024),
+        usual: Usual::Said("the most that the standard has: 64, 256 with 802.11ax, 1024 with be"),
+        meaning: "largest number of outstanding MPDUs under a Block Ack agreement; Block Acks have a bitmap of 64, 256, 512 \
+                  or 1024 bits by it; 802.11n and later",
         of: |wifi| &mut wifi.bss.block_ack_window,
     },
     &W {

@@ -141,6 +141,16 @@ fn check(section: &Section<'_>, wifi: &Wifi) -> Result<(), InputError> {
         let allowed = "\"used\", or a standard with EDCA";
         return refused(keys::ACCESS_CATEGORIES, format!("{name} has no EDCA here"), allowed);
     }
+    if let Some(limits) = wifi.bss.standard.phy().aggregation {
+        for (key, value) in [
+            (keys::BLOCK_ACK_WINDOW, Some(wifi.bss.block_ack_window)),
+            (keys::AMPDU_MPDUS, wifi.bss.ampdu_mpdus),
+        ] {
+            if let Some(value) = value.filter(|value| *value > limits.mpdus) {
+                return refused(key, format!("{name} has no {value}"), &format!("up to {}", limits.mpdus));
+            }
+        }
+    }
     if !aggregates && wifi.bss.txop_limits != TxopLimits::default() {
         return refused(keys::TXOP_LIMITS, format!("{name} has no EDCA here"), AGGREGATING);
     }

@@ -2,9 +2,9 @@ use std::path::Path;
 use std::process::Command;
 
 use etherparse::PacketBuilder;
-use tacit_link::wifi::AccessCategory;
 use tacit_link::wifi::air::{AmpduPosition, Frame, Outcome, StationId};
 use tacit_link::wifi::phy::{GuardInterval, Mode, Preamble, Standard};
+use tacit_link::wifi::{AccessCategory, AckBitmap};
 use tacit_proto::units::{BitRate, Duration, Instant};
 
 use super::*;
@@ -65,7 +65,12 @@ fn every_kind() -> Vec<AirFrame<Vec<u8>>> {
         (n, down, Outcome::Received, data(1, in_ampdu(false), false)),
         (n, down, Outcome::Errored, data(2, in_ampdu(false), false)),
         (n, down, Outcome::Received, data(4095, in_ampdu(true), true)),
-        (slow, up, Outcome::Received, Frame::BlockAck { start: 1, bitmap: 0b101, appended: Vec::new() }),
+        (
+            slow,
+            up,
+            Outcome::Received,
+            Frame::BlockAck { start: 1, bitmap: AckBitmap::of_64(0b101), appended: Vec::new() },
+        ),
         (slow, down, Outcome::Received, Frame::BlockAckReq { start: 2 }),
         (mode(Standard::N, 65), up, Outcome::Received, data(0, None, false)),
         (slow, down, Outcome::Received, Frame::Ack { appended: Vec::new() }),

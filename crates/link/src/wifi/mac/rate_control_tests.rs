@@ -12,7 +12,8 @@ const FULL: u32 = 1_544;
 fn rate(standard: Standard, mode: Mode) -> Rate {
     let phy = standard.phy();
     let control_mode = phy.control_mode(&mode);
-    let limits = AggregationLimits::new(phy, phy.mac_header_len(), [&mode, &control_mode], None, None, None);
+    let limits =
+        AggregationLimits::new(phy, phy.mac_header_len(), [&mode, &control_mode], (None, 64), None, None);
     Rate { mode, control_mode, limits }
 }
 

@@ -13,7 +13,7 @@ pub use choice::{ModeChoice, Part, UnknownRate};
 pub use frame::{
     ACK_LEN, AMSDU_SUBFRAME_HEADER_LEN, BLOCK_ACK_LEN, BLOCK_ACK_REQUEST_LEN, CF_END_LEN,
     CONTROL_WRAPPER_LEN, CTS_LEN, FCS_LEN, HT_CONTROL_LEN, LLC_SNAP_LEN, MAC_HEADER_LEN, MPDU_DELIMITER_LEN,
-    QOS_MAC_HEADER_LEN, RTS_LEN, amsdu_subframe_len, mpdu_len, subframe_len,
+    QOS_MAC_HEADER_LEN, RTS_LEN, amsdu_subframe_len, bitmap_bits, block_ack_len, mpdu_len, subframe_len,
 };
 pub use high_efficiency::{Coding, PacketExtension, TrainingField};
 pub use mode::{Format, GuardInterval, HeOptions, Mode, Preamble};
@@ -332,12 +332,12 @@ impl Phy {
     };
 
     /// 802.11ax-2021 table 27-61 has the times of 802.11ac; the longest of the A-MPDUs that receivers may announce (clause
-    /// 26.6), in a Block Ack window of 64.
+    /// 26.6), and the largest Block Ack window.
     const AX: Self = Self {
         standard: Standard::Ax,
         aggregation: Some(AmpduLimits {
             bytes: Bytes(6_500_631),
-            mpdus: 64,
+            mpdus: 256,
             ppdu: Duration::from_micros(5_484),
             single: SingleMpdu::Delimited,
             mpdu: 11_454,
@@ -346,12 +346,12 @@ impl Phy {
         ..Self::AC
     };
 
-    /// As 802.11ax, with longer A-MPDUs.
+    /// As 802.11ax, with longer A-MPDUs and windows.
     const BE: Self = Self {
         standard: Standard::Be,
         aggregation: Some(AmpduLimits {
             bytes: Bytes(15_523_200),
-            mpdus: 64,
+            mpdus: 1_024,
             ppdu: Duration::from_micros(5_484),
             single: SingleMpdu::Delimited,
             mpdu: 11_454,
