@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(
             error("802.11x", "54Mbps"),
             "--phy: unknown \"802.11x\", did you mean \"802.11a\"?; allowed: \"802.11a\", \"802.11b\", \"802.11g\", \"802.11n\", \
-             \"802.11ac\""
+             \"802.11ac\", \"802.11ax\", \"802.11be\""
         );
         assert!(
             error("802.11a", "55Mbps").starts_with("--rate: 802.11a has no rate 55Mbps; allowed: 6Mbps, ")
