@@ -35,7 +35,7 @@ pub enum Several {
     Unknown,
     /// It does not, or not as it should.
     No,
-    /// With heads of so many bytes, but for the digits of their length, and parts like this.
+    /// With heads of this length in bytes, apart from the digits of lengths, and parts like this one.
     Like(u64, Template),
 }
 
@@ -58,7 +58,7 @@ pub struct Shape {
 pub const RANGES_MAX: usize = 64;
 
 impl Shape {
-    /// Of a server whose answer with the one range `of_head` had a head of so many bytes, if one was seen.
+    /// The shape of a server's answers, from the length of a head and its range, if one was seen.
     pub fn new(of_head: Option<(u64, Range)>) -> Self {
         let single = of_head.and_then(|(len, range)| len.checked_sub(single_digits(range)));
         Self { single, several: Several::Unknown, splits: false, ranges_max: RANGES_MAX, keeps: false }
@@ -83,13 +83,13 @@ impl Shape {
         if matches!(self.several, Several::Like(..)) { self.ranges_max } else { 1 }
     }
 
-    /// Requests that may be under way on a connection. While one is answered the next is at the server, so an answer's tail
-    /// has a follower that shows what of it is missing.
+    /// Limit of requests in progress on a connection. While one is answered the server has the next, whose answer reveals the
+    /// lost tail of the previous one.
     pub fn pipelined(&self) -> usize {
         if self.keeps { 2 } else { 1 }
     }
 
-    /// The server answered so many ranges with all of the file, or in a way of its own.
+    /// The server answered `ranges` ranges with the whole file, or in an unknown form.
     pub fn refuses(&mut self, ranges: usize) {
         self.ranges_max = self.ranges_max.min(ranges / 2);
         if self.ranges_max < 2 {
@@ -131,7 +131,7 @@ impl Request {
         Self { ranges: [0, 1, complete - 1].map(byte).to_vec(), is_question: true, number }
     }
 
-    /// Holes to fill, of which there are fewer than `shape` allows ranges, after `number` other requests for the file.
+    /// A request for `holes`, fewer than the ranges that `shape` allows, after `number` earlier requests for the file.
     pub fn of(number: u64, holes: &[(RequestId, Range)], shape: &Shape) -> Self {
         let mut ranges: Vec<_> = holes.iter().map(|(id, range)| (Some(*id), *range)).collect();
         if shape.splits {
@@ -201,10 +201,10 @@ pub enum AnswerEvent {
 /// Why a connection is of no more use.
 #[derive(Debug, thiserror::Error)]
 pub enum Useless {
-    /// The server does not answer so many ranges as it should.
+    /// The server does not answer this many ranges as it should.
     #[error("the server does not answer {0} ranges")]
     Refuses(usize),
-    /// It says itself that it ends here, or nothing more is of use.
+    /// The server ends the connection, or it is of no further use.
     #[error("the connection is over")]
     Over,
     /// Anything else.
@@ -266,7 +266,7 @@ pub struct Answers {
 }
 
 impl Answers {
-    /// On a connection that has brought nothing yet.
+    /// The parser of a fresh connection.
     pub fn new(subject: Subject) -> Self {
         Self {
             subject,
@@ -295,7 +295,7 @@ impl Answers {
         self.at
     }
 
-    /// Takes `bytes` that were read; `holes`, in places of the stream and in order, are placeholders.
+    /// Parses `bytes` that were read; `holes`, in stream positions and ascending, are placeholders.
     ///
     /// # Errors
     /// Why the connection is of no more use. What was heard before holds.

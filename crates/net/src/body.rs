@@ -79,7 +79,7 @@ impl Body {
         })
     }
 
-    /// The next bytes.
+    /// Returns the next bytes.
     ///
     /// # Errors
     /// Why there are no more, although there should be.
@@ -162,7 +162,7 @@ pub struct Answer {
     pub connector: Arc<Connector>,
     /// True where holes in it are repaired.
     pub is_repaired: bool,
-    /// What it takes to go on with it another time, if that is possible.
+    /// State for resuming later, if that is possible.
     pub resumable: Option<Begun>,
 }
 

@@ -28,11 +28,10 @@ use crate::head::number;
 use crate::partial::{RangeError, Validator, partial};
 use crate::session::{Entity, Main, run};
 
-/// Bytes of the first request: what TCP sends before its first ACK (RFC 6928: ten segments, 14,600 bytes), less a head.
+/// Length of the first request in bytes: TCP's first flight (RFC 6928: ten segments, 14,600 bytes) less a head.
 pub const FIRST_PART: u64 = 14_000;
 
-/// Bytes of the first request where the link is expected to lose more than [`LOSSY_PPM`]: with a head they are one segment,
-/// and of ten some would be lost, which nothing fills yet.
+/// Length of the first request in bytes: TCP's first flight (RFC 6928: ten segments, 14,600 bytes) less a head.
 const FIRST_PART_LOSSY: u64 = 1_000;
 /// Of ten segments one is lost in one of five flights.
 const LOSSY_PPM: u32 = 20_000;
@@ -84,7 +83,7 @@ fn takes_uncoded_alone(headers: &HeaderMap) -> bool {
     })
 }
 
-/// A file that is there in part.
+/// A partly received file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Begun {
@@ -97,8 +96,8 @@ pub struct Begun {
     pub validator: Validator,
 }
 
-/// Gets the file of `connector` with `headers`, which are end to end and have no ranges. With `registered`
-/// holes are repaired where there are any.
+/// Requests the file of `connector` with `headers`, which are end-to-end and contain no range. If the connection is
+/// `registered`, holes are repaired.
 ///
 /// # Errors
 /// Where there is no answer.
@@ -110,8 +109,8 @@ pub async fn get(
     ask(connector, headers, None, registered).await
 }
 
-/// Gets the part of a file that `headers`, which are end to end, ask for in a `Range` that is `wanted`; holes in it are
-/// repaired. The answer is what the server says to that range, be it all of the file.
+/// Requests the `wanted` range of a file with `headers`, which are end-to-end; holes are repaired. The result answers that
+/// range, even with the whole file.
 ///
 /// # Errors
 /// Where there is no answer.
@@ -242,7 +241,7 @@ async fn ask(
     }
 }
 
-/// Gets what is left of a file.
+/// Requests the rest of a partly received file.
 ///
 /// # Errors
 /// [`RangeError::Changed`] where it is another file by now; and as [`get`].

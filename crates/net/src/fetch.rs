@@ -29,7 +29,7 @@ pub struct Options {
     pub url: String,
     /// `None` is standard output.
     pub destination: Option<PathBuf>,
-    /// Forget what an earlier attempt left.
+    /// Discard the part of an earlier attempt.
     pub restart: bool,
     /// What the file has to have.
     pub sha256: Option<String>,

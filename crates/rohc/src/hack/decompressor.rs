@@ -21,7 +21,7 @@ const MSN: Lsb = Lsb::new(8, 128);
 /// Native ACKs of a flow that may begin its next incarnation.
 const CANDIDATES: usize = 4;
 
-/// What became of the frames of one LL ACK, in frames unless said otherwise.
+/// The results of the frames of one link-layer ACK. Counts are of frames unless stated otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// All that were found.
