@@ -10,8 +10,7 @@ use super::receiver::Violation;
 /// Streams of either side in the life of a connection at most: as many as there are numbers.
 pub(super) const MAX_COUNT: u32 = StreamId::MAX / 2 + 1;
 
-/// What a connection tells of its streams. Each kind waits at most once per stream, so that a user who is slow to ask costs no
-/// memory.
+/// An event of a stream. Each kind waits at most once per stream, so a slow user costs no memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamEvent {
     /// The peer opened it.
