@@ -23,6 +23,7 @@ use tacit_proto::tcp::{AckPolicy, Config, Connection, Flags, Profile, Segment, S
 use tacit_proto::units::{Duration, FlowId, HostId, Instant, SeqNumber};
 use tacit_proto::wire::payload::Stream;
 use tacit_proto::wire::{self, address};
+use tacit_runs::aggregate::t_95;
 
 use super::conformance::steady_bps;
 use super::helper;
@@ -317,13 +318,14 @@ impl Measured {
     }
 
     /// Whether the stacks agree; `None` where more transfers have to say. A mean beyond the tolerance speaks against us
-    /// once its distance is more than twice the standard error, one within speaks for us once that is a third of the
-    /// tolerance.
+    /// once the 95 % interval around it lies beyond too, one within speaks for us once the standard error is a third of
+    /// the tolerance.
     fn verdict(&self) -> Option<bool> {
+        let quantile = t_95(self.goodputs_bps[0].len() - 1);
         let verdicts = self.differences().map(|[difference, error]| {
             let beyond = difference.abs() - TOLERANCE;
             match beyond > 0.0 {
-                true => (beyond > 2.0 * error).then_some(false),
+                true => (beyond > quantile * error).then_some(false),
                 false => (error <= TOLERANCE / 3.0).then_some(true),
             }
         });
@@ -397,6 +399,9 @@ fn more_transfers_are_asked_for_until_their_means_say_enough() {
     // Beyond by chance, and within by chance.
     assert_eq!(measured(&[100.0, 112.0, 124.0]).verdict(), None);
     assert_eq!(measured(&[92.0, 100.0, 108.0]).verdict(), None);
+    // Two values that happen to be alike say little of their spread.
+    let two = [vec![80.0, 86.0], vec![109.0, 113.0], vec![80.0, 86.0]];
+    assert_eq!(Measured { goodputs_bps: two, ..Measured::default() }.verdict(), None);
     assert_eq!(measured(&[100.0]).verdict(), None);
 }
 

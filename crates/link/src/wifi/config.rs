@@ -76,6 +76,26 @@ impl StationConfig {
     }
 }
 
+/// One way of a direct link between two clients (tunnelled direct link set-up, TDLS, of IEEE 802.11z): what goes from one to the other does not
+/// go through the access point. The way back is another of these.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DirectLink {
+    /// Who sends.
+    pub from: StationId,
+    /// Who receives.
+    pub to: StationId,
+    /// What is sent, as if the receiver were the access point of the sender: what goes up counts, and of
+    /// [`StationConfig::link_acks`] what goes down for the way back. What it contends with is the sender's.
+    pub link: StationConfig,
+}
+
+impl DirectLink {
+    /// Those of `links` that `station` sends on, in their order.
+    pub fn of(links: &[Self], station: StationId) -> impl Iterator<Item = &Self> {
+        links.iter().filter(move |link| link.from == station)
+    }
+}
+
 /// What goes before data PPDUs to reserve the channel, and before which.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Protection {
@@ -266,6 +286,8 @@ pub struct BssConfig {
     pub ap_edca: PerCategory<EdcaOverride>,
     /// How they choose the rate of data.
     pub rate_control: RateControl,
+    /// What clients send one another past the access point, both ways of each link.
+    pub direct_links: Vec<DirectLink>,
     /// Pairs of clients that do not hear each other; everybody hears the access point.
     pub hidden: Vec<(StationId, StationId)>,
     /// Longest exchange, or longest TXOP where there are bursts; `None` leaves the limits of the standard.
@@ -347,6 +369,7 @@ impl BssConfig {
             categories: vec![AccessCategory::BestEffort],
             ap_edca: PerCategory::default(),
             rate_control: RateControl::Fixed,
+            direct_links: Vec::new(),
             hidden: Vec::new(),
             txop_limit: None,
             txop_limits: TxopLimits::default(),

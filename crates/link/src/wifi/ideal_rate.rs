@@ -14,8 +14,9 @@ use super::phy::{ACK_LEN, BLOCK_ACK_LEN, MPDU_DELIMITER_LEN, Mode, mpdu_len, sub
 
 /// Octets of an IP packet with a pure ACK and timestamps.
 const ACK_PACKET: u32 = 52;
-/// Exchanges that are played: enough for the third digit.
-const EXCHANGES: u32 = 400;
+/// MPDUs that are played, and least exchanges: the mean of the third digit is right.
+const MPDUS: u32 = 25_600;
+const LEAST_EXCHANGES: u32 = 400;
 
 /// What a mode is chosen for.
 #[derive(Clone, Copy, Debug)]
@@ -75,18 +76,35 @@ impl TcpOver<'_> {
         played.carried / libm::pow(1.0 + fourth(most), 0.25)
     }
 
-    /// Plays exchanges of A-MPDUs under a Block Ack window, or of single MPDUs, with fixed draws.
+    /// What single MPDUs carry, each of which is sent until it arrives or its retries are used up.
+    fn single(&self, mode: &Mode, success: f64) -> Played {
+        let (mut reached, mut seconds, mut exchanges, mut delivered) = (1.0, 0.0, 0.0, 0.0);
+        for attempt in 0..=self.config.retry_limit {
+            let took = |arrived| self.exchange(mode, 1, arrived, attempt).as_secs_f64();
+            exchanges += reached;
+            seconds += reached * (success * took(1) + (1.0 - success) * took(0));
+            delivered += reached * success;
+            reached *= 1.0 - success;
+        }
+        Played { carried: delivered * f64::from(self.packet * 8) / seconds, exchange_s: seconds / exchanges }
+    }
+
+    /// Plays exchanges of A-MPDUs under a Block Ack window with fixed draws.
     fn play(&self, mode: &Mode, snr: Decibels) -> Played {
         let config = self.config;
         let octets = mpdu_len(config.phy().mac_header_len(), self.packet);
         let (header, body) = (preamble_success(mode, snr), mpdu_success(mode, snr, octets));
         let most = self.mpdus(mode);
-        let window = if most == 1 { 1 } else { config.block_ack_window as usize };
+        if most == 1 {
+            return self.single(mode, header * body);
+        }
+        let window = config.block_ack_window as usize;
         // Of each MPDU in the window the attempts, or none left to make.
         let mut outstanding: std::collections::VecDeque<Option<u32>> = std::collections::VecDeque::new();
         let mut draws = Draws(0x9e37_79b9_7f4a_7c15);
         let (mut delivered, mut seconds, mut failed_in_a_row) = (0_u64, 0.0, 0);
-        for _ in 0..EXCHANGES {
+        let exchanges = LEAST_EXCHANGES.max(MPDUS / most);
+        for _ in 0..exchanges {
             let waiting = outstanding.iter().filter(|attempts| attempts.is_some()).count();
             let new = (window - outstanding.len()).min((most as usize).saturating_sub(waiting));
             outstanding.extend(std::iter::repeat_n(Some(0), new));
@@ -111,7 +129,7 @@ impl TcpOver<'_> {
         }
         Played {
             carried: delivered as f64 * f64::from(self.packet * 8) / seconds,
-            exchange_s: seconds / f64::from(EXCHANGES),
+            exchange_s: seconds / f64::from(exchanges),
         }
     }
 

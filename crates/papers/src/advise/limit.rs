@@ -8,7 +8,7 @@ use tacit_link::wired::Service;
 use tacit_proto::units::Duration;
 use tacit_runs::aggregate::{Column, Group};
 use tacit_runs::metric::airtime_name;
-use tacit_scenario::{ApplicationKind, Direction, Hop, Scenario, TrafficPlan};
+use tacit_scenario::{ApplicationKind, DirectPairs, Direction, Hop, Scenario, TrafficPlan};
 
 use super::arena::{Arena, Lead};
 use crate::compare::{Options, load};
@@ -160,8 +160,11 @@ impl BottleneckQueue {
         let directions = directions(scenario);
         let (keys, own, sharers): (Vec<&'static str>, QueueConfig, u32) = match (resource?, &scenario.wifi) {
             (Resource::Channel, Some(wifi)) => {
-                let ap = directions.contains(&Direction::Download);
-                let stations = directions.contains(&Direction::Upload);
+                // Between clients data waits for both, unless all of it goes over direct links.
+                let between = directions.contains(&Direction::StationToStation);
+                let relayed = between && wifi.direct.pairs != DirectPairs::All;
+                let ap = directions.contains(&Direction::Download) || relayed;
+                let stations = directions.contains(&Direction::Upload) || between;
                 let keys = [("wifi.ap-queue", ap), ("wifi.station-queue", stations)];
                 let keys = keys.into_iter().filter(|(_, used)| *used).map(|(key, _)| key).collect();
                 (keys, if ap { wifi.ap_queue } else { wifi.station_queue }, clients)
@@ -222,9 +225,11 @@ impl BottleneckQueue {
                 bandwidth_delay_products: None,
             },
         ];
-        all.into_iter()
-            .filter(|queue| queue.kind != self.own.kind && queue.packets != self.own.packets)
-            .collect()
+        // Where octets count, no number of packets is the same.
+        let is_own = |queue: &Queue| {
+            queue.kind == self.own.kind || queue.packets.is_some() && queue.packets == self.own.packets
+        };
+        all.into_iter().filter(|queue| !is_own(queue)).collect()
     }
 
     /// What sets `queue` on top of `options`, and the scenario with it; `None` where no assignment reaches the queue, as with
@@ -250,4 +255,40 @@ fn directions(scenario: &Scenario) -> Vec<Direction> {
         }
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The place before the channel of `wlan-11n-150` with this queue at the access point.
+    fn place(set: &[&str]) -> Place {
+        let set: Vec<String> = set.iter().map(|&said| said.to_owned()).collect();
+        let scenario = Scenario::load("wlan-11n-150", &set).expect("a bundled scenario");
+        Place::of(&scenario, Some(Resource::Channel), (1, 100e6)).expect("assignments reach the queue")
+    }
+
+    fn kinds(set: &[&str]) -> Vec<QueueKind> {
+        place(set).others().iter().map(|queue| queue.kind).collect()
+    }
+
+    #[test]
+    fn the_other_queues_are_of_the_other_kinds() {
+        use QueueKind::{Ample, FqCodel, Short};
+        assert_eq!(kinds(&["wifi.ap-queue=1000 packets"]), [Short, FqCodel]);
+        assert_eq!(kinds(&["wifi.ap-queue=2 packets"]), [Ample, FqCodel]);
+        assert_eq!(kinds(&["wifi.ap-queue.discipline=fq-codel"]), [Short, Ample]);
+        // Octets are no number of packets, and neither is what FQ-CoDel holds.
+        assert_eq!(kinds(&["wifi.ap-queue=1 MB"]), [Short, FqCodel]);
+        assert_eq!(kinds(&["wifi.ap-queue=unlimited"]), [Short, FqCodel]);
+    }
+
+    #[test]
+    fn data_between_clients_waits_for_both_unless_a_link_is_direct() {
+        let keys = |set: &[&str]| place(set).keys;
+        assert_eq!(keys(&[]), ["wifi.ap-queue"]);
+        let between = "traffic.kind=station-to-station";
+        assert_eq!(keys(&[between]), ["wifi.ap-queue", "wifi.station-queue"]);
+        assert_eq!(keys(&[between, "wifi.direct-links=all"]), ["wifi.station-queue"]);
+    }
 }

@@ -267,6 +267,19 @@ pub(crate) fn value(path: &str, scenario: &Scenario) -> Option<String> {
     }
 }
 
+/// Tables of which a scenario may have several.
+const LISTS: [&str; 3] = ["client", "flow", "hop"];
+
+/// Whether scenarios may have a table of this name.
+pub(crate) fn is_table(name: &str) -> bool {
+    !matches!(name, "" | QUEUE_TABLE) && rows().iter().any(|row| row.table == name)
+}
+
+/// The table `name` as a scenario begins it.
+pub(crate) fn header(name: &str) -> String {
+    if LISTS.contains(&name) { format!("[[{name}]]") } else { format!("[{name}]") }
+}
+
 /// The row that describes `path`, such as `wifi.rate` or `client[2].rate`. What `[[flow]]` and `[[hop]]` do not
 /// describe themselves is as in the tables they differ from; `down` and `up` of a link have its keys; any other
 /// table in place of a value has a table of its own, or is described by the value.

@@ -71,7 +71,7 @@ pub(crate) const TRAFFIC: Keys<TrafficPlan> = &[
         ]),
         usual: Usual::Field,
         meaning: "server to client, client to server, a flow each way, or client to client: through the access point, \
-                  over both hops, with `[wifi]` and two clients or more; not with FWP",
+                  over both hops, unless they have `wifi.direct-links`; with `[wifi]` and two clients or more; not with FWP",
         of: |flow| &mut flow.direction,
     },
     &Flow {

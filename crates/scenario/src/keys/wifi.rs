@@ -1,6 +1,6 @@
 //! `[wifi]`.
 
-use tacit_link::wifi::phy::{Band, Mode, Preamble, SlotTime, Standard};
+use tacit_link::wifi::phy::{Band, GuardInterval, Mode, Preamble, SlotTime, Standard};
 use tacit_link::wifi::{
     AmsduLimit, ApScheduler, BothWays, BssConfig, Bursts, LinkAcks, Protection, StreamQueues, TxopLimits,
 };
@@ -12,6 +12,7 @@ use super::kind::{
     Whole,
 };
 use super::{Field, Key, Keys, Said, Usual};
+use crate::direct;
 use crate::input::{Mismatch, Value, byte_count, duration};
 use crate::{ApAcks, Categories, RateChoice, Wifi, WifiAckFilter};
 
@@ -29,6 +30,8 @@ pub(crate) const STANDARD: Key<Choice<Standard>> = Key {
         (Standard::G.name(), Standard::G),
         (Standard::N.name(), Standard::N),
         (Standard::Ac.name(), Standard::Ac),
+        (Standard::Ax.name(), Standard::Ax),
+        (Standard::Be.name(), Standard::Be),
     ]),
     usual: Usual::Said("required"),
     meaning: "the amendment; 802.11b and g at 2.4 GHz, the others at 5 GHz, see `band`",
@@ -37,8 +40,8 @@ pub(crate) const STANDARD: Key<Choice<Standard>> = Key {
 pub(crate) const BAND: Key<Choice<Band>> = Key {
     name: "band",
     kind: Choice(&[("2.4 GHz", Band::Ghz2_4), ("5 GHz", Band::Ghz5)]),
-    usual: Usual::Said("of the standard; `\"5 GHz\"` for 802.11n"),
-    meaning: "802.11n may be at 2.4 GHz: SIFS 10 us, 6 us of signal extension, `slot`, `preamble` and `b-stations` as \
+    usual: Usual::Said("of the standard; `\"5 GHz\"` for 802.11n, ax and be"),
+    meaning: "802.11n, ax and be may be at 2.4 GHz: SIFS 10 us, 6 us of signal extension, `slot`, `preamble` and `b-stations` as \
               802.11g",
 };
 
@@ -57,22 +60,30 @@ pub(crate) const MCS: Key<Whole> = Key {
               absent",
 };
 
-pub(crate) const STREAMS: Key<Whole> =
-    Key { name: "streams", kind: Whole(1, 4), usual: Usual::Nothing, meaning: "spatial streams" };
+pub(crate) const STREAMS: Key<Whole> = Key {
+    name: "streams",
+    kind: Whole(1, 8),
+    usual: Usual::Nothing,
+    meaning: "spatial streams; up to 4 before 802.11ax",
+};
 
 pub(crate) const CHANNEL_WIDTH: Key<Choice<u16>> = Key {
     name: "channel-width",
-    kind: Choice(&[("20 MHz", 20), ("40 MHz", 40), ("80 MHz", 80), ("160 MHz", 160)]),
+    kind: Choice(&[("20 MHz", 20), ("40 MHz", 40), ("80 MHz", 80), ("160 MHz", 160), ("320 MHz", 320)]),
     usual: Usual::Nothing,
     meaning: "width of the channel",
 };
 
-/// The value is true for the short one.
-pub(crate) const GUARD_INTERVAL: Key<Choice<bool>> = Key {
+pub(crate) const GUARD_INTERVAL: Key<Choice<GuardInterval>> = Key {
     name: "guard-interval",
-    kind: Choice(&[("short", true), ("long", false)]),
+    kind: Choice(&[
+        (GuardInterval::Ns400.name(), GuardInterval::Ns400),
+        (GuardInterval::Ns800.name(), GuardInterval::Ns800),
+        (GuardInterval::Ns1600.name(), GuardInterval::Ns1600),
+        (GuardInterval::Ns3200.name(), GuardInterval::Ns3200),
+    ]),
     usual: Usual::Nothing,
-    meaning: "0.4 or 0.8 us between symbols",
+    meaning: "0.4 or 0.8 us between symbols; 0.8 (`long`), 1.6 or 3.2 us from 802.11ax on",
 };
 
 pub(crate) const PREAMBLE: Key<Choice<Preamble>> = Key {
@@ -151,6 +162,21 @@ pub(crate) const DISTANCE: Key<Distance> = Key {
     kind: Distance,
     usual: Usual::Said("no noise"),
     meaning: "distance between access point and client, which determines the signal-to-noise ratio; not with `snr`",
+};
+
+pub(crate) const DIRECT_SNR: Key<PowerRatio> = Key {
+    name: "direct-snr",
+    kind: PowerRatio(-20_000, 100_000),
+    usual: Usual::Said("as `direct-distance`"),
+    meaning: "signal-to-noise ratio between the ends of every direct link, instead of `direct-distance`",
+};
+
+pub(crate) const DIRECT_DISTANCE: Key<Distance> = Key {
+    name: "direct-distance",
+    kind: Distance,
+    usual: Usual::Said("of their `position`s"),
+    meaning: "distance between the ends of every direct link; required, or `direct-snr`, where an end has an `snr` or \
+              `distance` and not both have a `position`. With the distances from the access point it must make a triangle",
 };
 
 /// The value is true where there is an exponent.
@@ -288,6 +314,18 @@ pub(crate) const WIFI: Keys<Wifi> = &[
     &LINK_ACK_ERROR,
     &SNR,
     &DISTANCE,
+    &W {
+        name: "direct-links",
+        kind: Own { read: direct::pairs, write: direct::write_pairs, allowed: direct::PAIRS_ALLOWED },
+        usual: Usual::Field,
+        meaning: "clients with a direct link (TDLS): what they send each other does not go through the access point; `all`: those with \
+                  `station-to-station` traffic. Pairs with a client that the run lacks are ignored. Rate: the slower of both clients', or by \
+                  `rate-control` for the link's own signal; losses as the sender's to the access point; see \
+                  [wifi-model.md](../references/wifi-model.md#from-client-to-client)",
+        of: |wifi| &mut wifi.direct.pairs,
+    },
+    &DIRECT_SNR,
+    &DIRECT_DISTANCE,
     &PATH_LOSS,
     &PATH_LOSS_EXPONENT,
     &REFERENCE_DISTANCE,

@@ -122,6 +122,7 @@ fn data<P: FrameBytes>(out: &mut Vec<u8>, air: &AirFrame<P>) {
     let mut flags = match (air.transmitter, air.receiver) {
         (StationId::AP, _) => FROM_DS,
         (_, Some(StationId::AP)) => TO_DS,
+        // Over a direct link.
         _ => 0,
     };
     if *retry {

@@ -12,7 +12,7 @@ use crate::random::Stream;
 use crate::wifi::air::StationId;
 use crate::wifi::category::AccessCategory;
 use crate::wifi::config::{
-    BothWays, BssConfig, LinkAcks, RateControl, ReverseDirection, StationConfig, StreamQueues,
+    BothWays, BssConfig, DirectLink, LinkAcks, RateControl, ReverseDirection, StationConfig, StreamQueues,
 };
 use crate::wifi::functions::{FunctionId, Functions, Peers};
 use crate::wifi::mac::SEQUENCE_MODULUS;
@@ -50,26 +50,28 @@ fn build_function<P: Payload>(
 ) -> Station<P> {
     let Rules { phy, config, .. } = rules;
     let name_of = |function| names[numbers.station(function).index()];
-    let reach = numbers.peers(function);
-    let peers = match reach {
+    let reach = numbers.peers(function, &config.direct_links);
+    let peers = match &reach {
         Peers::Clients { .. } => (config.stations.iter().zip(reach.iter()))
             .map(|(client, id)| {
                 let link = format!("to {}", name_of(id));
                 peer(rules, (StationId::AP, category), stream, id, client, Way::down(client), &link)
             })
             .collect(),
-        Peers::AccessPoint(id) => {
-            let client = &config.stations[numbers.station(function).index() - 1];
-            let link = format!("from {}", name_of(function));
-            vec![peer(
-                rules,
-                (numbers.station(function), category),
-                stream,
-                id,
-                client,
-                Way::up(client),
-                &link,
-            )]
+        Peers::AccessPoint(_) | Peers::Linked(_) => {
+            let station = numbers.station(function);
+            let client = &config.stations[station.index() - 1];
+            let from = format!("from {}", name_of(function));
+            let up = (client, from.clone());
+            let direct = DirectLink::of(&config.direct_links, station)
+                .map(|direct| (&direct.link, format!("{from} to {}", names[direct.to.index()])));
+            [up].into_iter()
+                .chain(direct)
+                .zip(reach.iter())
+                .map(|((link, name), id)| {
+                    peer(rules, (station, category), stream, id, link, Way::up(link), &name)
+                })
+                .collect()
         }
     };
     let backoff = stream(format!("backoff {}", name_of(function)));
@@ -98,7 +100,7 @@ impl<'a> Way<'a> {
         Self { loss: &client.downlink_loss, queue: client.downlink_queue, acks: [down, up] }
     }
 
-    /// From `client` to its access point.
+    /// From `client` to its access point, or to a client that stands for that.
     fn up(client: &'a StationConfig) -> Self {
         let BothWays { down, up } = client.link_acks;
         Self { loss: &client.uplink_loss, queue: client.uplink_queue, acks: [up, down] }

@@ -8,7 +8,7 @@ use super::*;
 use crate::queue::{Discipline, QueueLimit};
 use crate::random::Stream;
 use crate::wifi::config::AmsduLimit;
-use crate::wifi::phy::Standard;
+use crate::wifi::phy::{GuardInterval, Standard};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Blob {
@@ -160,7 +160,7 @@ fn what_is_acknowledged_as_a_whole_is_settled_as_a_whole() {
 #[test]
 fn a_block_ack_is_asked_for_at_the_surest_control_rate() {
     let phy = Standard::N.phy();
-    let rates = (0..8).filter_map(|mcs| Mode::ht(mcs, 1, true, true)).map(|mode| {
+    let rates = (0..8).filter_map(|mcs| Mode::ht(mcs, 1, true, GuardInterval::Ns400)).map(|mode| {
         let control_mode = phy.control_mode(&mode);
         let limits =
             AggregationLimits::new(phy, phy.mac_header_len(), [&mode, &control_mode], None, None, None);

@@ -2,7 +2,7 @@ use tacit_proto::units::Ratio;
 
 use super::*;
 use crate::wifi::error_rate::mpdu_success;
-use crate::wifi::phy::{Standard, Variant};
+use crate::wifi::phy::{GuardInterval, Standard, Variant};
 use crate::wifi::propagation::Decibels;
 
 const OVERHEAD: Duration = Duration::from_micros(160);
@@ -18,13 +18,13 @@ fn rate(standard: Standard, mode: Mode) -> Rate {
 
 /// HT rates of one stream in 40 MHz.
 fn rates() -> Vec<Rate> {
-    let mode = |mcs| Mode::ht(mcs, 1, true, true).unwrap();
+    let mode = |mcs| Mode::ht(mcs, 1, true, GuardInterval::Ns400).unwrap();
     (0..8).map(mode).map(|mode| rate(Standard::N, mode)).collect()
 }
 
 /// VHT rates of 20 to 160 MHz with up to four streams.
 fn rates_of_every_width() -> Vec<Rate> {
-    let widest = Mode::vht(9, 4, 160, true).unwrap();
+    let widest = Mode::vht(9, 4, 160, GuardInterval::Ns400).unwrap();
     let modes = widest.and_slower(Standard::Ac, Variant::of(Standard::Ac)).into_iter();
     let mut rates: Vec<_> = modes.map(|mode| rate(Standard::Ac, mode)).collect();
     rates.sort_by_key(Rate::order);

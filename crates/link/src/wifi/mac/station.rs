@@ -99,7 +99,7 @@ pub(crate) struct Station<P> {
     pub hold_limits: HoldLimits,
     /// When its present TXOP must be over, where it does.
     pub burst_until: Instant,
-    /// The clients, for the access point; the access point, for a client.
+    /// The clients, for the access point; the access point, for a client, and those it has direct links to.
     pub peers: Vec<Peer<P>>,
     /// Peers that have something to be sent, in the order of their turn.
     turns: VecDeque<usize>,
