@@ -198,9 +198,9 @@ pub enum AnswerEvent {
     Answered,
 }
 
-/// Why a connection is of no more use.
+/// Why a connection is unusable.
 #[derive(Debug, thiserror::Error)]
-pub enum Useless {
+pub enum Unusable {
     /// The server does not answer this many ranges as it should.
     #[error("the server does not answer {0} ranges")]
     Refuses(usize),
@@ -212,13 +212,13 @@ pub enum Useless {
     Net(#[from] NetError),
 }
 
-impl From<RangeError> for Useless {
+impl From<RangeError> for Unusable {
     fn from(error: RangeError) -> Self {
         Self::Net(error.into())
     }
 }
 
-impl From<HeadError> for Useless {
+impl From<HeadError> for Unusable {
     fn from(error: HeadError) -> Self {
         Self::Net(error.into())
     }
@@ -305,7 +305,7 @@ impl Answers {
         holes: &[Range],
         shape: &mut Shape,
         heard: &mut Vec<AnswerEvent>,
-    ) -> Result<(), Useless> {
+    ) -> Result<(), Unusable> {
         let begin = self.at;
         let end = begin + bytes.len() as u64;
         let holes = holes.iter().filter_map(|hole| hole.common(Range { start: begin, end }));
@@ -329,7 +329,7 @@ impl Answers {
         from: usize,
         shape: &mut Shape,
         heard: &mut Vec<AnswerEvent>,
-    ) -> Result<(), Useless> {
+    ) -> Result<(), Unusable> {
         if self.requests.is_empty() {
             return Err(broken("the server sends an answer without a request"));
         }
@@ -367,7 +367,7 @@ impl Answers {
         len: u64,
         shape: &mut Shape,
         heard: &mut Vec<AnswerEvent>,
-    ) -> Result<(), Useless> {
+    ) -> Result<(), Unusable> {
         let end = match self.place {
             ParseState::Head => {
                 let len = self.requests.front().and_then(|request| shape.head_len(request));
@@ -396,7 +396,7 @@ impl Answers {
         self.advance(len.min(end - self.at), shape, heard)
     }
 
-    fn advance(&mut self, len: u64, shape: &mut Shape, heard: &mut Vec<AnswerEvent>) -> Result<(), Useless> {
+    fn advance(&mut self, len: u64, shape: &mut Shape, heard: &mut Vec<AnswerEvent>) -> Result<(), Unusable> {
         self.at += len;
         match self.place {
             ParseState::Head => Ok(()),
@@ -436,8 +436,8 @@ impl Answers {
         self.requests.front()?.ranges.get(index).copied()
     }
 
-    fn refuses(&self) -> Useless {
-        Useless::Refuses(self.requests.front().map_or(0, |request| request.ranges.len()))
+    fn refuses(&self) -> Unusable {
+        Unusable::Refuses(self.requests.front().map_or(0, |request| request.ranges.len()))
     }
 
     /// What stands behind a head or a part: `index` is that of the next part, or beyond them all where parts have no
@@ -447,7 +447,7 @@ impl Answers {
         index: usize,
         shape: &mut Shape,
         heard: &mut Vec<AnswerEvent>,
-    ) -> Result<(), Useless> {
+    ) -> Result<(), Unusable> {
         let several = self.requests.front().is_some_and(|request| request.ranges.len() > 1);
         (self.text_is_hit, self.text) = (false, Vec::new());
         if !several {
@@ -469,7 +469,7 @@ impl Answers {
         index: usize,
         shape: &mut Shape,
         heard: &mut Vec<AnswerEvent>,
-    ) -> Result<(), Useless> {
+    ) -> Result<(), Unusable> {
         match self.range(index) {
             Some((_, range)) => {
                 self.place = ParseState::Part { index, end: self.at + range.bytes() };
@@ -480,7 +480,7 @@ impl Answers {
     }
 
     /// The head of a part that is whole stands where it must, and says what was asked for.
-    fn check_part_head(&mut self, index: usize, shape: &Shape) -> Result<(), Useless> {
+    fn check_part_head(&mut self, index: usize, shape: &Shape) -> Result<(), Unusable> {
         let text = std::mem::take(&mut self.text);
         if self.text_is_hit {
             return Ok(());
@@ -496,7 +496,7 @@ impl Answers {
     }
 
     /// The head of an answer is whole.
-    fn end_head(&mut self, shape: &mut Shape, heard: &mut Vec<AnswerEvent>) -> Result<(), Useless> {
+    fn end_head(&mut self, shape: &mut Shape, heard: &mut Vec<AnswerEvent>) -> Result<(), Unusable> {
         let head = self.head.response(false)?;
         let (headers, keeps) = self.head.headers()?;
         let head_len = self.head.len() as u64;
@@ -507,7 +507,7 @@ impl Answers {
             return if head.status == 101 { Err(broken("the server changes the protocol")) } else { Ok(()) };
         }
         let Subject { validator, complete } = &self.subject;
-        let Some(request) = self.requests.front() else { return Err(Useless::Over) };
+        let Some(request) = self.requests.front() else { return Err(Unusable::Over) };
         (self.closes, shape.keeps) = (!keeps, keeps);
         let (number, is_proven) = (request.number, validator.stands_in(&headers));
         if let [(_, asked)] = request.ranges[..] {
@@ -561,7 +561,7 @@ impl Answers {
         asked: Range,
         shape: &mut Shape,
         heard: &mut Vec<AnswerEvent>,
-    ) -> Result<(), Useless> {
+    ) -> Result<(), Unusable> {
         self.closes = true;
         if asked.start == 0 {
             return self.go_to(usize::MAX, shape, heard);
@@ -589,7 +589,7 @@ impl Answers {
         shape.several = template.map_or(Several::No, |template| Several::Like(self.lesson_head, template));
     }
 
-    fn finish(&mut self, heard: &mut Vec<AnswerEvent>) -> Result<(), Useless> {
+    fn finish(&mut self, heard: &mut Vec<AnswerEvent>) -> Result<(), Unusable> {
         let request = self.requests.pop_front();
         if request.is_some_and(|request| !request.is_question) {
             heard.push(AnswerEvent::Answered);
@@ -597,12 +597,12 @@ impl Answers {
         (self.place, self.begins) = (ParseState::Head, self.at);
         (self.boundary, self.is_known, self.is_proven, self.text_is_hit) = (None, false, false, false);
         self.text.clear();
-        if self.closes { Err(Useless::Over) } else { Ok(()) }
+        if self.closes { Err(Unusable::Over) } else { Ok(()) }
     }
 }
 
-fn broken(what: &str) -> Useless {
-    Useless::Net(NetError::Broken(what.to_owned()))
+fn broken(what: &str) -> Unusable {
+    Unusable::Net(NetError::Broken(what.to_owned()))
 }
 
 #[cfg(test)]

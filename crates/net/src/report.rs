@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::body::Repaired;
+use crate::body::RepairStats;
 use crate::connection::{Connector, Hop};
 
 /// Whether the path had a shim.
@@ -111,7 +111,7 @@ pub struct RepairReport {
 
 impl RepairReport {
     /// Of what was counted.
-    pub fn of(repaired: &Repaired, hop: &Hop, placeholder_bytes: u64) -> Self {
+    pub fn of(repaired: &RepairStats, hop: &Hop, placeholder_bytes: u64) -> Self {
         let counters = &repaired.counters;
         Self {
             expected_fer: hop.expected_fer_ppm.map(|ppm| f64::from(ppm) / 1e6),

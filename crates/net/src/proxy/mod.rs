@@ -32,7 +32,7 @@ use crate::error::NetError;
 use crate::head::MAX_HEAD_LEN;
 use crate::reach::Reach;
 use forward::Forwarder;
-pub use forward::{Hear, Served};
+pub use forward::{OnServed, Served};
 use guard::Guarded;
 
 /// Ports where HTTP is served in the clear.
