@@ -25,7 +25,7 @@ use context::{Context, Fault};
 use flows::{Flows, KEY_LEN};
 pub(crate) use history::History;
 pub use history::MAX_REPEAT;
-use replicate::{Base, Place};
+use replicate::{Base, ContextChoice};
 
 /// Configuration of a [`Compressor`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -291,7 +291,8 @@ impl Compressor {
         };
         let slot = &mut self.slots[usize::from(cid)];
         let mut writer = Writer::new(out);
-        let place = Place { cid: Cid { space: self.config.cids, number: cid }, base, now_ms: self.now_ms };
+        let place =
+            ContextChoice { cid: Cid { space: self.config.cids, number: cid }, base, now_ms: self.now_ms };
         let made = slot.context.compress(&mut chain, options, packet, place, &self.config, &mut writer);
         let format = made.map_err(|fault| match fault {
             Fault::Options => CompressError::Options,

@@ -3,7 +3,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::batch::{Model, Place};
+use super::batch::{FramePosition, Model};
 use super::bytes::Reader;
 use super::context::{Context, Delta};
 use super::flow::Flow;
@@ -341,7 +341,7 @@ impl Output {
         let mut coder = Decoder::new(frame.body);
         for index in 0..MAX_FRAME_ACKS {
             let is_last = model.last(&mut coder, index, false);
-            let place = Place { index, is_last };
+            let place = FramePosition { index, is_last };
             let delta = model.ack(&mut coder, context, place, &Delta::NONE).ok_or(Dropped::Malformed)?;
             self.push(context, &delta)?;
             if is_last {
