@@ -35,7 +35,7 @@ pub enum Several {
     Unknown,
     /// It does not, or not as it should.
     No,
-    /// With heads of so many bytes, but for the digits of their length, and parts like this.
+    /// With heads of this length in bytes, apart from the digits of lengths, and parts like this one.
     Like(u64, Template),
 }
 
@@ -58,7 +58,7 @@ pub struct Shape {
 pub const RANGES_MAX: usize = 64;
 
 impl Shape {
-    /// Of a server whose answer with the one range `of_head` had a head of so many bytes, if one was seen.
+    /// The shape of a server's answers, from the length of a head and its range, if one was seen.
     pub fn new(of_head: Option<(u64, Range)>) -> Self {
         let single = of_head.and_then(|(len, range)| len.checked_sub(single_digits(range)));
         Self { single, several: Several::Unknown, splits: false, ranges_max: RANGES_MAX, keeps: false }
@@ -83,13 +83,13 @@ impl Shape {
         if matches!(self.several, Several::Like(..)) { self.ranges_max } else { 1 }
     }
 
-    /// Requests that may be under way on a connection. While one is answered the next is at the server, so an answer's tail
-    /// has a follower that shows what of it is missing.
+    /// Limit of requests in progress on a connection. While one is answered the server has the next, whose answer reveals the
+    /// lost tail of the previous one.
     pub fn pipelined(&self) -> usize {
         if self.keeps { 2 } else { 1 }
     }
 
-    /// The server answered so many ranges with all of the file, or in a way of its own.
+    /// The server answered `ranges` ranges with the whole file, or in an unknown form.
     pub fn refuses(&mut self, ranges: usize) {
         self.ranges_max = self.ranges_max.min(ranges / 2);
         if self.ranges_max < 2 {
@@ -131,7 +131,7 @@ impl Request {
         Self { ranges: [0, 1, complete - 1].map(byte).to_vec(), is_question: true, number }
     }
 
-    /// Holes to fill, of which there are fewer than `shape` allows ranges, after `number` other requests for the file.
+    /// A request for `holes`, fewer than the ranges that `shape` allows, after `number` earlier requests for the file.
     pub fn of(number: u64, holes: &[(RequestId, Range)], shape: &Shape) -> Self {
         let mut ranges: Vec<_> = holes.iter().map(|(id, range)| (Some(*id), *range)).collect();
         if shape.splits {
@@ -198,13 +198,13 @@ pub enum AnswerEvent {
     Answered,
 }
 
-/// Why a connection is of no more use.
+/// Why a connection is unusable.
 #[derive(Debug, thiserror::Error)]
-pub enum Useless {
-    /// The server does not answer so many ranges as it should.
+pub enum Unusable {
+    /// The server does not answer this many ranges as it should.
     #[error("the server does not answer {0} ranges")]
     Refuses(usize),
-    /// It says itself that it ends here, or nothing more is of use.
+    /// The server ends the connection, or it is of no further use.
     #[error("the connection is over")]
     Over,
     /// Anything else.
@@ -212,13 +212,13 @@ pub enum Useless {
     Net(#[from] NetError),
 }
 
-impl From<RangeError> for Useless {
+impl From<RangeError> for Unusable {
     fn from(error: RangeError) -> Self {
         Self::Net(error.into())
     }
 }
 
-impl From<HeadError> for Useless {
+impl From<HeadError> for Unusable {
     fn from(error: HeadError) -> Self {
         Self::Net(error.into())
     }
@@ -266,7 +266,7 @@ pub struct Answers {
 }
 
 impl Answers {
-    /// On a connection that has brought nothing yet.
+    /// The parser of a fresh connection.
     pub fn new(subject: Subject) -> Self {
         Self {
             subject,
@@ -295,7 +295,7 @@ impl Answers {
         self.at
     }
 
-    /// Takes `bytes` that were read; `holes`, in places of the stream and in order, are placeholders.
+    /// Parses `bytes` that were read; `holes`, in stream positions and ascending, are placeholders.
     ///
     /// # Errors
     /// Why the connection is of no more use. What was heard before holds.
@@ -305,7 +305,7 @@ impl Answers {
         holes: &[Range],
         shape: &mut Shape,
         heard: &mut Vec<AnswerEvent>,
-    ) -> Result<(), Useless> {
+    ) -> Result<(), Unusable> {
         let begin = self.at;
         let end = begin + bytes.len() as u64;
         let holes = holes.iter().filter_map(|hole| hole.common(Range { start: begin, end }));
@@ -329,7 +329,7 @@ impl Answers {
         from: usize,
         shape: &mut Shape,
         heard: &mut Vec<AnswerEvent>,
-    ) -> Result<(), Useless> {
+    ) -> Result<(), Unusable> {
         if self.requests.is_empty() {
             return Err(broken("the server sends an answer without a request"));
         }
@@ -367,7 +367,7 @@ impl Answers {
         len: u64,
         shape: &mut Shape,
         heard: &mut Vec<AnswerEvent>,
-    ) -> Result<(), Useless> {
+    ) -> Result<(), Unusable> {
         let end = match self.place {
             ParseState::Head => {
                 let len = self.requests.front().and_then(|request| shape.head_len(request));
@@ -396,7 +396,7 @@ impl Answers {
         self.advance(len.min(end - self.at), shape, heard)
     }
 
-    fn advance(&mut self, len: u64, shape: &mut Shape, heard: &mut Vec<AnswerEvent>) -> Result<(), Useless> {
+    fn advance(&mut self, len: u64, shape: &mut Shape, heard: &mut Vec<AnswerEvent>) -> Result<(), Unusable> {
         self.at += len;
         match self.place {
             ParseState::Head => Ok(()),
@@ -436,8 +436,8 @@ impl Answers {
         self.requests.front()?.ranges.get(index).copied()
     }
 
-    fn refuses(&self) -> Useless {
-        Useless::Refuses(self.requests.front().map_or(0, |request| request.ranges.len()))
+    fn refuses(&self) -> Unusable {
+        Unusable::Refuses(self.requests.front().map_or(0, |request| request.ranges.len()))
     }
 
     /// What stands behind a head or a part: `index` is that of the next part, or beyond them all where parts have no
@@ -447,7 +447,7 @@ impl Answers {
         index: usize,
         shape: &mut Shape,
         heard: &mut Vec<AnswerEvent>,
-    ) -> Result<(), Useless> {
+    ) -> Result<(), Unusable> {
         let several = self.requests.front().is_some_and(|request| request.ranges.len() > 1);
         (self.text_is_hit, self.text) = (false, Vec::new());
         if !several {
@@ -469,7 +469,7 @@ impl Answers {
         index: usize,
         shape: &mut Shape,
         heard: &mut Vec<AnswerEvent>,
-    ) -> Result<(), Useless> {
+    ) -> Result<(), Unusable> {
         match self.range(index) {
             Some((_, range)) => {
                 self.place = ParseState::Part { index, end: self.at + range.bytes() };
@@ -480,7 +480,7 @@ impl Answers {
     }
 
     /// The head of a part that is whole stands where it must, and says what was asked for.
-    fn check_part_head(&mut self, index: usize, shape: &Shape) -> Result<(), Useless> {
+    fn check_part_head(&mut self, index: usize, shape: &Shape) -> Result<(), Unusable> {
         let text = std::mem::take(&mut self.text);
         if self.text_is_hit {
             return Ok(());
@@ -496,7 +496,7 @@ impl Answers {
     }
 
     /// The head of an answer is whole.
-    fn end_head(&mut self, shape: &mut Shape, heard: &mut Vec<AnswerEvent>) -> Result<(), Useless> {
+    fn end_head(&mut self, shape: &mut Shape, heard: &mut Vec<AnswerEvent>) -> Result<(), Unusable> {
         let head = self.head.response(false)?;
         let (headers, keeps) = self.head.headers()?;
         let head_len = self.head.len() as u64;
@@ -507,7 +507,7 @@ impl Answers {
             return if head.status == 101 { Err(broken("the server changes the protocol")) } else { Ok(()) };
         }
         let Subject { validator, complete } = &self.subject;
-        let Some(request) = self.requests.front() else { return Err(Useless::Over) };
+        let Some(request) = self.requests.front() else { return Err(Unusable::Over) };
         (self.closes, shape.keeps) = (!keeps, keeps);
         let (number, is_proven) = (request.number, validator.stands_in(&headers));
         if let [(_, asked)] = request.ranges[..] {
@@ -561,7 +561,7 @@ impl Answers {
         asked: Range,
         shape: &mut Shape,
         heard: &mut Vec<AnswerEvent>,
-    ) -> Result<(), Useless> {
+    ) -> Result<(), Unusable> {
         self.closes = true;
         if asked.start == 0 {
             return self.go_to(usize::MAX, shape, heard);
@@ -589,7 +589,7 @@ impl Answers {
         shape.several = template.map_or(Several::No, |template| Several::Like(self.lesson_head, template));
     }
 
-    fn finish(&mut self, heard: &mut Vec<AnswerEvent>) -> Result<(), Useless> {
+    fn finish(&mut self, heard: &mut Vec<AnswerEvent>) -> Result<(), Unusable> {
         let request = self.requests.pop_front();
         if request.is_some_and(|request| !request.is_question) {
             heard.push(AnswerEvent::Answered);
@@ -597,12 +597,12 @@ impl Answers {
         (self.place, self.begins) = (ParseState::Head, self.at);
         (self.boundary, self.is_known, self.is_proven, self.text_is_hit) = (None, false, false, false);
         self.text.clear();
-        if self.closes { Err(Useless::Over) } else { Ok(()) }
+        if self.closes { Err(Unusable::Over) } else { Ok(()) }
     }
 }
 
-fn broken(what: &str) -> Useless {
-    Useless::Net(NetError::Broken(what.to_owned()))
+fn broken(what: &str) -> Unusable {
+    Unusable::Net(NetError::Broken(what.to_owned()))
 }
 
 #[cfg(test)]

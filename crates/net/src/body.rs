@@ -14,13 +14,13 @@ use tacit_proto::fwp::repair::{Counters, Range};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use crate::client::Begun;
+use crate::client::PartialDownload;
 use crate::connection::{Connection, Connector};
 use crate::error::NetError;
 
-/// What repair had to do, of all attempts at one body.
+/// Statistics of repair, of all attempts at one body.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Repaired {
+pub struct RepairStats {
     /// Counts and readings.
     pub counters: Counters,
     /// Times that the shim saw congestion and filled no holes.
@@ -37,7 +37,7 @@ pub struct Body {
     bytes: mpsc::Receiver<Result<Bytes, NetError>>,
     left: Option<u64>,
     task: tokio::task::JoinHandle<()>,
-    repaired: Arc<Mutex<Repaired>>,
+    repaired: Arc<Mutex<RepairStats>>,
 }
 
 /// Pieces that wait for the reader.
@@ -47,7 +47,7 @@ impl Body {
     /// A body that `produce` makes, of `len` bytes if that is known.
     pub fn spawn<F>(
         len: Option<u64>,
-        repaired: Arc<Mutex<Repaired>>,
+        repaired: Arc<Mutex<RepairStats>>,
         produce: impl FnOnce(mpsc::Sender<Result<Bytes, NetError>>) -> F,
     ) -> Self
     where
@@ -79,7 +79,7 @@ impl Body {
         })
     }
 
-    /// The next bytes.
+    /// Returns the next bytes.
     ///
     /// # Errors
     /// Why there are no more, although there should be.
@@ -93,7 +93,7 @@ impl Body {
     }
 
     /// What repair had to do so far.
-    pub fn repaired(&self) -> Repaired {
+    pub fn repaired(&self) -> RepairStats {
         self.repaired.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -162,8 +162,8 @@ pub struct Answer {
     pub connector: Arc<Connector>,
     /// True where holes in it are repaired.
     pub is_repaired: bool,
-    /// What it takes to go on with it another time, if that is possible.
-    pub resumable: Option<Begun>,
+    /// State for resuming later, if that is possible.
+    pub resumable: Option<PartialDownload>,
 }
 
 impl Answer {

@@ -18,7 +18,7 @@ const LINES_MAX: usize = 8;
 /// Most bytes behind the last delimiter: nginx and Apache write CRLF.
 const EPILOGUE_MAX: usize = 64;
 
-/// An answer in parts is not what it should be.
+/// The answer is not valid `multipart/byteranges`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the server's answer is not the parts that were asked for")]
 pub struct NotParts;

@@ -47,7 +47,7 @@ pub struct Settings {
     pub idle_timeout: Duration,
 }
 
-/// Requests for holes at once, unless told otherwise.
+/// Default limit of connections for repair requests.
 pub const PARALLEL_MAX: usize = 16;
 
 impl Default for Settings {
@@ -78,7 +78,7 @@ const DEADLINE: tacit_proto::units::Duration = tacit_proto::units::Duration::fro
 const ATTEMPTS_MAX: u32 = 200;
 
 impl Settings {
-    /// For files that nobody reads before they are whole.
+    /// Settings for files that are read only when they are complete.
     pub fn for_files() -> Self {
         let usual = Self::default();
         let repair =

@@ -7,7 +7,7 @@
 use httparse::{EMPTY_HEADER, Header};
 use hyper::header::{CONNECTION, HeaderMap, HeaderName, HeaderValue};
 
-/// Longest head: what nginx takes at most by default is half of it.
+/// Longest head in bytes: twice nginx's default limit.
 pub const MAX_HEAD_LEN: usize = 64 * 1024;
 /// Most header lines: hyper's own limit.
 const MAX_HEADERS: usize = 100;
@@ -27,7 +27,7 @@ pub enum HeadError {
     /// NUL.
     #[error("a NUL in a head")]
     Nul,
-    /// A line that goes on in the next one.
+    /// A header line continues on the next one (obsolete folding).
     #[error("a folded header line")]
     Fold,
     /// No head of HTTP/1.
@@ -44,7 +44,7 @@ pub enum HeadError {
     Host,
 }
 
-/// How the end of a body is told.
+/// How the end of a body is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
     /// By its length.

@@ -11,25 +11,25 @@ use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::client::Begun;
+use crate::client::PartialDownload;
 use crate::error::NetError;
 
-/// What stands beside a part.
+/// Stored beside a part, as JSON.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Note {
+struct PartMetadata {
     /// What was asked for.
     url: String,
     /// Where it was found.
     found_at: String,
-    begun: Begun,
-    checked: Checked,
+    begun: PartialDownload,
+    checked: PrefixDigest,
 }
 
 /// Length and digest of a beginning of the part, which the file on disk is checked against.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Checked {
+struct PrefixDigest {
     #[serde(rename = "octets")]
     bytes: u64,
     sha256: String,
@@ -38,15 +38,15 @@ struct Checked {
 /// Bytes after which the digest of the part is noted. Ours: so many at most come again after a kill.
 const CHECKED_EVERY: u64 = 4 << 20;
 
-/// What an earlier attempt left.
+/// The part of an earlier attempt.
 #[derive(Debug)]
-pub enum Left {
+pub enum EarlierPart {
     /// Nothing to go on with.
     Nothing,
     /// Bytes that are not those that came.
     Damaged,
     /// This, found there.
-    Begun(Begun, String),
+    PartialDownload(PartialDownload, String),
 }
 
 /// Where bytes go.
@@ -65,7 +65,7 @@ pub struct Incoming {
     hash: Sha256,
     bytes: u64,
     /// What resuming needs, if that is possible.
-    note: Option<Note>,
+    note: Option<PartMetadata>,
 }
 
 fn hex(hash: Sha256) -> String {
@@ -122,26 +122,26 @@ impl Incoming {
     }
 
     /// What an earlier attempt at `url` left, and where it found it; its bytes count as written.
-    pub fn resume(&mut self, url: &str) -> Left {
+    pub fn resume(&mut self, url: &str) -> EarlierPart {
         match self.read_left(url) {
-            None => Left::Nothing,
+            None => EarlierPart::Nothing,
             Some((note, None)) => {
                 (self.hash, self.bytes, self.note) = (Sha256::new(), 0, None);
-                if note.checked.bytes == 0 { Left::Nothing } else { Left::Damaged }
+                if note.checked.bytes == 0 { EarlierPart::Nothing } else { EarlierPart::Damaged }
             }
             Some((note, Some(hash))) => {
-                let begun = Begun { have: note.checked.bytes, ..note.begun.clone() };
+                let begun = PartialDownload { have: note.checked.bytes, ..note.begun.clone() };
                 let found_at = note.found_at.clone();
                 (self.hash, self.bytes, self.note) = (hash, note.checked.bytes, Some(note));
-                Left::Begun(begun, found_at)
+                EarlierPart::PartialDownload(begun, found_at)
             }
         }
     }
 
     /// The note about what is there, and the hash of what is checked, if it is the noted one.
-    fn read_left(&mut self, url: &str) -> Option<(Note, Option<Sha256>)> {
+    fn read_left(&mut self, url: &str) -> Option<(PartMetadata, Option<Sha256>)> {
         let Output::Part { file, note, .. } = &mut self.place else { return None };
-        let note: Note = serde_json::from_slice(&fs::read(note).ok()?).ok()?;
+        let note: PartMetadata = serde_json::from_slice(&fs::read(note).ok()?).ok()?;
         if note.url != url || note.checked.bytes >= note.begun.complete {
             return None;
         }
@@ -170,15 +170,20 @@ impl Incoming {
     ///
     /// # Errors
     /// Where the files cannot be written.
-    pub fn begin(&mut self, url: &str, found_at: &str, begun: Option<&Begun>) -> Result<bool, NetError> {
+    pub fn begin(
+        &mut self,
+        url: &str,
+        found_at: &str,
+        begun: Option<&PartialDownload>,
+    ) -> Result<bool, NetError> {
         let Output::Part { file, part, note, .. } = &mut self.place else { return Ok(self.bytes == 0) };
         // In this order: a note must never stand beside bytes that it is not about.
         let _ = fs::remove_file(note);
         file.set_len(0).and_then(|()| file.rewind()).map_err(of(part))?;
         (self.hash, self.bytes) = (Sha256::new(), 0);
         self.note = begun.map(|begun| {
-            let checked = Checked { bytes: 0, sha256: self.sha256() };
-            Note { url: url.to_owned(), found_at: found_at.to_owned(), begun: begun.clone(), checked }
+            let checked = PrefixDigest { bytes: 0, sha256: self.sha256() };
+            PartMetadata { url: url.to_owned(), found_at: found_at.to_owned(), begun: begun.clone(), checked }
         });
         self.write_note()?;
         Ok(true)
@@ -190,7 +195,7 @@ impl Incoming {
         let (Output::Part { note: path, .. }, Some(note)) = (&self.place, &mut self.note) else {
             return Ok(());
         };
-        note.checked = Checked { bytes, sha256 };
+        note.checked = PrefixDigest { bytes, sha256 };
         let text = serde_json::to_vec(note).map_err(|error| of(path)(error.into()))?;
         // It has its name when it is whole.
         let new = beside(path, ".new");

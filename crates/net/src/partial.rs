@@ -12,7 +12,7 @@ use tacit_proto::fwp::repair::Range;
 use crate::byteranges::boundary;
 use crate::head::number;
 
-/// What tells one state of an entity from all others (RFC 9110 section 8.8.1).
+/// A validator: it identifies one version of an entity (RFC 9110 section 8.8.1).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Validator {
@@ -113,7 +113,7 @@ pub enum RangeError {
     /// Asked again, it does not say which state of the entity it has.
     #[error("the server does not say whether the file is still the one that was begun")]
     Unproven,
-    /// The whole entity, and too much of it before what was asked for.
+    /// The whole entity, with too much before the requested range.
     #[error("the server ignores ranges")]
     Ignored,
     /// Another status.
@@ -183,7 +183,7 @@ pub fn check_several(
     Ok(kind.and_then(|kind| boundary(kind.as_bytes())))
 }
 
-/// The range that a partial answer says it has, and the length of the whole.
+/// The range of a partial answer, and the length of the whole entity.
 ///
 /// # Errors
 /// Where it does not say so.

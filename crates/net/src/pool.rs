@@ -157,7 +157,7 @@ impl ConnectionPool {
     }
 
     /// `id` brought something, the last bytes of `ended` included, and so many whole answers.
-    pub fn brought(&mut self, now: Instant, id: ConnectionId, ended: &[RequestId], answered: usize) {
+    pub fn received(&mut self, now: Instant, id: ConnectionId, ended: &[RequestId], answered: usize) {
         if answered > 0 {
             self.failures = 0;
         }

@@ -13,7 +13,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 
-use crate::answers::{AnswerEvent, Answers, Request, Shape, Subject, Useless};
+use crate::answers::{AnswerEvent, Answers, Request, Shape, Subject, Unusable};
 use crate::connection::no_body;
 use crate::error::NetError;
 use crate::flow::Flow;
@@ -31,7 +31,7 @@ pub enum RepairEvent {
     /// It brought something.
     Received(Received),
     /// It is of no more use.
-    Over(Useless),
+    Over(Unusable),
 }
 
 /// What came with one read.
@@ -83,7 +83,7 @@ async fn serve(
     entity: &Entity,
     mut requests: mpsc::Receiver<Request>,
     events: &mpsc::Sender<(ConnectionId, RepairEvent)>,
-) -> Result<(), Useless> {
+) -> Result<(), Unusable> {
     let (tcp, flow) = entity.connector.open(true).await?;
     let subject = Subject { validator: entity.validator.clone(), complete: entity.complete };
     let mut line = RepairConnection { entity, tcp, flow, answers: Answers::new(subject), is_allowed: false };
@@ -107,13 +107,13 @@ async fn serve(
             },
             ready = line.tcp.readable() => {
                 ready.map_err(|error| broken(&error))?;
-                let (brought, result) = line.read(&mut buffer);
-                if events.send((id, RepairEvent::Received(brought))).await.is_err() {
+                let (received, result) = line.read(&mut buffer);
+                if events.send((id, RepairEvent::Received(received))).await.is_err() {
                     return Ok(());
                 }
                 result?;
             }
-            () = tokio::time::sleep_until(given_up), if lesson.is_some() => return Err(Useless::Refuses(2)),
+            () = tokio::time::sleep_until(given_up), if lesson.is_some() => return Err(Unusable::Refuses(2)),
         }
     }
 }
@@ -145,19 +145,19 @@ impl RepairConnection<'_> {
     }
 
     /// Reads what is there.
-    fn read(&mut self, buffer: &mut [u8]) -> (Received, Result<(), Useless>) {
-        let mut brought = Received::default();
+    fn read(&mut self, buffer: &mut [u8]) -> (Received, Result<(), Unusable>) {
+        let mut received = Received::default();
         let len = match self.tcp.try_read(buffer) {
-            Ok(0) => return (brought, Err(NetError::Broken("the server ended it".to_owned()).into())),
+            Ok(0) => return (received, Err(NetError::Broken("the server ended it".to_owned()).into())),
             Ok(len) => len,
-            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return (brought, Ok(())),
-            Err(error) => return (brought, Err(broken(&error).into())),
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return (received, Ok(())),
+            Err(error) => return (received, Err(broken(&error).into())),
         };
-        let result = self.judge(&buffer[..len], &mut brought);
-        (brought, result)
+        let result = self.judge(&buffer[..len], &mut received);
+        (received, result)
     }
 
-    fn judge(&mut self, bytes: &[u8], brought: &mut Received) -> Result<(), Useless> {
+    fn judge(&mut self, bytes: &[u8], received: &mut Received) -> Result<(), Unusable> {
         let traffic = &self.entity.connector.traffic;
         let end = self.answers.at() + bytes.len() as u64;
         traffic.received.fetch_add(bytes.len() as u64, Ordering::Relaxed);
@@ -180,11 +180,11 @@ impl RepairConnection<'_> {
             match heard {
                 AnswerEvent::Bytes { id, position, from, len, is_proven } => {
                     let bytes = bytes.slice(from..from + len);
-                    brought.pieces.push(Piece { id, position, bytes, is_proven });
+                    received.pieces.push(Piece { id, position, bytes, is_proven });
                 }
-                AnswerEvent::Proven(number) => brought.proven = brought.proven.max(Some(number)),
-                AnswerEvent::Ended(id) => brought.ended.push(id),
-                AnswerEvent::Answered => brought.answered += 1,
+                AnswerEvent::Proven(number) => received.proven = received.proven.max(Some(number)),
+                AnswerEvent::Ended(id) => received.ended.push(id),
+                AnswerEvent::Answered => received.answered += 1,
             }
         }
         result

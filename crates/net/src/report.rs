@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::body::Repaired;
+use crate::body::RepairStats;
 use crate::connection::{Connector, Hop};
 
 /// Whether the path had a shim.
@@ -65,7 +65,7 @@ pub struct Report {
     pub repair: Option<RepairReport>,
     /// Connections made.
     pub connections: u64,
-    /// Bytes that the server sent beyond the file's own, in parts of those: what the Internet path carried in vain.
+    /// Bytes that the server sent beyond the file's own, relative to those: wasted capacity of the Internet path.
     pub internet_overhead: Option<f64>,
     /// Bytes that came over the hop or went out beyond the file's own, in parts of those.
     pub wireless_overhead: Option<f64>,
@@ -97,7 +97,7 @@ pub struct RepairReport {
     /// Most bytes that waited for a hole.
     #[serde(rename = "held_octets_max")]
     pub held_bytes_max: u64,
-    /// Longest time that a hole held back what was there.
+    /// Longest time in seconds that a hole delayed data behind it.
     pub added_delay_max_s: f64,
     /// All such times.
     pub added_delay_total_s: f64,
@@ -111,7 +111,7 @@ pub struct RepairReport {
 
 impl RepairReport {
     /// Of what was counted.
-    pub fn of(repaired: &Repaired, hop: &Hop, placeholder_bytes: u64) -> Self {
+    pub fn of(repaired: &RepairStats, hop: &Hop, placeholder_bytes: u64) -> Self {
         let counters = &repaired.counters;
         Self {
             expected_fer: hop.expected_fer_ppm.map(|ppm| f64::from(ppm) / 1e6),

@@ -17,8 +17,8 @@ use tacit_proto::fwp::repair::{Config, Counters, Range, Repair};
 use tacit_proto::units::Instant;
 use tokio::sync::mpsc;
 
-use crate::answers::{RANGES_MAX, Request, Several, Shape, Useless};
-use crate::body::Repaired;
+use crate::answers::{RANGES_MAX, Request, Several, Shape, Unusable};
+use crate::body::RepairStats;
 use crate::connection::{Connection, Connector, Expected, no_body};
 use crate::error::NetError;
 use crate::partial::{RangeError, Validator, check};
@@ -55,7 +55,7 @@ impl Entity {
         mut connection: Connection,
         range: Range,
         repairs: bool,
-    ) -> Result<(Main, Response<()>), NetError> {
+    ) -> Result<(MainAnswer, Response<()>), NetError> {
         let mut request = self.connector.request(Method::GET, &self.headers, no_body())?;
         let value = HeaderValue::try_from(format!("bytes={}-{}", range.start, range.end - 1));
         let condition = HeaderValue::try_from(self.validator.as_str());
@@ -73,13 +73,13 @@ impl Entity {
         let has = check(answer.status().as_u16(), answer.headers(), range, self.complete, &self.validator)?;
         let is_proven = self.validator.stands_in(answer.headers());
         let (head, incoming) = answer.into_parts();
-        Ok((Main { connection, incoming, has, is_proven }, Response::from_parts(head, ())))
+        Ok((MainAnswer { connection, incoming, has, is_proven }, Response::from_parts(head, ())))
     }
 }
 
 /// The answer that brings the body.
 #[derive(Debug)]
-pub struct Main {
+pub struct MainAnswer {
     /// Its connection.
     pub connection: Connection,
     /// Its bytes.
@@ -92,7 +92,7 @@ pub struct Main {
 
 /// A main answer and how far it was read.
 struct Reading {
-    main: Main,
+    main: MainAnswer,
     /// Stream position of its first byte, where its flow is registered.
     stream: u64,
     /// The next byte of the entity.
@@ -111,7 +111,7 @@ enum Event {
     Repair(ConnectionId, RepairEvent),
     /// There is room for what can be released; or nobody reads any more.
     Room(bool),
-    Opened(Result<Main, NetError>),
+    Opened(Result<MainAnswer, NetError>),
     Proven(Result<Proof, NetError>),
     Frame(Result<Option<Bytes>, NetError>),
     /// The shim said something.
@@ -123,9 +123,9 @@ enum Event {
 pub async fn run(
     entity: Arc<Entity>,
     body: Range,
-    first: Option<Main>,
+    first: Option<MainAnswer>,
     bytes: mpsc::Sender<Result<Bytes, NetError>>,
-    report: Arc<Mutex<Repaired>>,
+    report: Arc<Mutex<RepairStats>>,
 ) {
     let mut session =
         Session::new(Arc::clone(&entity), body, first, true, bytes.clone(), Arc::clone(&report));
@@ -173,7 +173,7 @@ const RESUME_WAIT: Duration = Duration::from_millis(100);
 /// Originals kept that came before their placeholders were read.
 const LATE_MAX: usize = 1024;
 /// Connections that may end before a server has said how it answers several ranges; then it is asked for one at a time.
-const LESSONS_MAX: u32 = 4;
+const ENDED_BEFORE_SHAPE_MAX: u32 = 4;
 /// A request for no more holes than this goes to other idle connections too: what is left at the end waits for nothing
 /// but its luck.
 const FEW: usize = 8;
@@ -200,7 +200,7 @@ fn patience(answered_in: Duration, most: Duration) -> Duration {
     (answered_in * ANSWER_TIMES).max(PATIENCE_MIN).min(most)
 }
 
-type Opening = std::pin::Pin<Box<dyn Future<Output = Result<Main, NetError>> + Send>>;
+type Opening = std::pin::Pin<Box<dyn Future<Output = Result<MainAnswer, NetError>> + Send>>;
 
 struct Session {
     entity: Arc<Entity>,
@@ -222,14 +222,14 @@ struct Session {
     /// Then it is ended.
     longest_patience: Duration,
     /// Connections that ended.
-    lessons: u32,
+    ended_connections: u32,
     /// Nothing is asked for before.
     ask_at: tokio::time::Instant,
     doubts: UnprovenRanges,
     prover: Prover,
     /// What earlier attempts at the same body counted.
     before: Counters,
-    report: Arc<Mutex<Repaired>>,
+    report: Arc<Mutex<RepairStats>>,
 }
 
 impl Drop for Session {
@@ -242,10 +242,10 @@ impl Session {
     fn new(
         entity: Arc<Entity>,
         body: Range,
-        first: Option<Main>,
+        first: Option<MainAnswer>,
         registered: bool,
         bytes: mpsc::Sender<Result<Bytes, NetError>>,
-        report: Arc<Mutex<Repaired>>,
+        report: Arc<Mutex<RepairStats>>,
     ) -> Self {
         let config = entity.connector.settings.repair;
         // The room of a body shorter than the ring.
@@ -277,7 +277,7 @@ impl Session {
             pool,
             patience,
             longest_patience: most,
-            lessons: 0,
+            ended_connections: 0,
             ask_at: now,
             doubts: UnprovenRanges::default(),
             prover: Prover::default(),
@@ -600,17 +600,17 @@ impl Session {
         let now = self.now();
         match news {
             RepairEvent::Open => self.pool.opened(id),
-            RepairEvent::Received(brought) => {
+            RepairEvent::Received(received) => {
                 let at = tokio::time::Instant::now();
-                for Piece { id, position, bytes, is_proven } in brought.pieces {
+                for Piece { id, position, bytes, is_proven } in received.pieces {
                     if let Some(range) = Range::new(position, position + bytes.len() as u64) {
                         self.put(range, &bytes, is_proven);
                         self.repair.answered(now, id, range);
                     }
                 }
-                brought.proven.into_iter().for_each(|number| self.settle(number));
-                self.pool.brought(at, id, &brought.ended, brought.answered);
-                for id in brought.ended {
+                received.proven.into_iter().for_each(|number| self.settle(number));
+                self.pool.received(at, id, &received.ended, received.answered);
+                for id in received.ended {
                     self.repair.ended(now, id);
                 }
             }
@@ -619,17 +619,17 @@ impl Session {
                 for id in self.pool.over(at, id) {
                     self.repair.failed(now, id);
                 }
-                self.lessons += 1;
-                if !self.entity.shape().is_known() && self.lessons >= LESSONS_MAX {
+                self.ended_connections += 1;
+                if !self.entity.shape().is_known() && self.ended_connections >= ENDED_BEFORE_SHAPE_MAX {
                     self.entity.shape().several = Several::No;
                 }
                 match why {
-                    Useless::Refuses(ranges) => self.entity.shape().refuses(ranges),
-                    Useless::Net(error) if self.pool.cannot_open() => return Err(error),
+                    Unusable::Refuses(ranges) => self.entity.shape().refuses(ranges),
+                    Unusable::Net(error) if self.pool.cannot_open() => return Err(error),
                     // Asked again, it would say the same.
-                    Useless::Net(error @ NetError::Range(_)) if !is_passing(&error) => return Err(error),
+                    Unusable::Net(error @ NetError::Range(_)) if !is_passing(&error) => return Err(error),
                     // Others may fare better.
-                    Useless::Net(_) | Useless::Over => (),
+                    Unusable::Net(_) | Unusable::Over => (),
                 }
             }
         }
@@ -638,7 +638,7 @@ impl Session {
 }
 
 impl Reading {
-    fn of(main: Main) -> Self {
+    fn of(main: MainAnswer) -> Self {
         let stream = main.connection.watch.body().map_or(0, |body| body.start);
         Self {
             stream,
@@ -704,7 +704,7 @@ async fn said(watch: Option<&Watch>) {
     }
 }
 
-async fn next(opening: &mut Option<Opening>) -> Result<Main, NetError> {
+async fn next(opening: &mut Option<Opening>) -> Result<MainAnswer, NetError> {
     match opening {
         Some(opening) => opening.await,
         None => std::future::pending().await,

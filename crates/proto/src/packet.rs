@@ -115,14 +115,13 @@ impl Packet {
         matches!(&self.transport, Transport::Tcp(segment) if segment.is_pure_ack())
     }
 
-    /// What tells its flow and direction from others.
+    /// The key of its flow and direction.
     #[inline]
     pub fn flow_key(&self) -> FlowKey {
         FlowKey::simulated(self.flow, self.source)
     }
 
-    /// True for what only tells a sender what arrived: a pure TCP ACK, a TACK or IACK, or a
-    /// [report](crate::udp::Reporter).
+    /// True for packets that only acknowledge: a pure TCP ACK, a TACK or IACK, or a [report](crate::udp::Reporter).
     #[inline]
     pub fn is_feedback(&self) -> bool {
         match &self.transport {

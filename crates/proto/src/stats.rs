@@ -2,7 +2,7 @@
 
 use crate::units::{BitRate, Duration};
 
-/// Counts of one end of a connection since it was made, and readings as of now.
+/// Counters of one end of a connection since it was made, and current readings.
 ///
 /// The optional ones are what only some transports have: `None` is no such number, which is something else than
 /// none so far. What only one transport counts is in its own room, such as [`tcp::Counters`](crate::tcp::Counters).
@@ -26,7 +26,7 @@ pub struct Stats {
     pub bytes_sent: u64,
     /// Bytes of data that were sent before.
     pub bytes_retransmitted: u64,
-    /// Bytes of ours that the peer has without a gap before them, as far as it told.
+    /// Bytes that the peer acknowledged without a gap.
     pub bytes_acked: u64,
     /// Bytes of data received, duplicates included.
     pub bytes_received: u64,
@@ -54,6 +54,6 @@ pub struct Stats {
     pub blocked_bytes: Option<u64>,
     /// Rate at which it may send, payload only; `None` for one that does not pace, or has no rate yet. A reading.
     pub pacing_rate: Option<BitRate>,
-    /// What congestion control is doing, in its own words. A reading.
+    /// State of congestion control, by its own name. A reading.
     pub congestion_state: Option<&'static str>,
 }

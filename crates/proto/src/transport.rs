@@ -52,7 +52,7 @@ impl From<tcp::Config> for Config {
 pub enum Connection {
     /// TCP.
     Tcp(tcp::Connection),
-    /// TACK; apart, for TCP is what most runs have and stays where it is.
+    /// TACK. Boxed, because most connections are TCP and stay inline.
     Tack(Box<tack::Connection>),
 }
 
@@ -74,8 +74,8 @@ impl Connection {
         }
     }
 
-    /// Adds `bytes` to what is to be sent. The supply saturates: `write(u64::MAX)` is a source that never ends.
-    /// Before the connection is established it waits; after [`close`](Self::close) it is ignored.
+    /// Adds `bytes` to the data to send. The supply saturates: `write(u64::MAX)` is a source that never ends. Before the
+    /// connection is established the data waits; after [`close`](Self::close) it is ignored.
     #[inline]
     pub fn write(&mut self, bytes: u64) {
         match self {
@@ -84,7 +84,7 @@ impl Connection {
         }
     }
 
-    /// Ends our direction after everything written; what the peer sends is still taken in.
+    /// Ends the sending direction after everything written. Data of the peer is still received.
     pub fn close(&mut self) {
         match self {
             Self::Tcp(tcp) => tcp.close(),
@@ -118,7 +118,7 @@ impl Connection {
         }
     }
 
-    /// Bytes of it that may lie in the queue of its own host, where that is limited
+    /// Bytes of the connection that may wait in the queue of its own host, if that is limited
     /// ([`tcp::Connection::small_queue`]).
     pub fn small_queue(&self) -> Option<Bytes> {
         match self {
@@ -136,7 +136,7 @@ impl Connection {
         }
     }
 
-    /// Verifies what must hold once all there is to send was taken.
+    /// Verifies the invariants that hold after all packets to send were taken.
     ///
     /// # Errors
     /// What would wait for ever if the peer said nothing more.

@@ -28,7 +28,7 @@ impl Datagram {
         Self { number: count | Self::REPORT, payload_len: Self::MIN_PAYLOAD }
     }
 
-    /// True for what a [`Reporter`] sends.
+    /// True for datagrams of a [`Reporter`].
     pub const fn is_report(&self) -> bool {
         self.number & Self::REPORT != 0
     }
@@ -50,7 +50,7 @@ enum Pace {
     Supplied { bytes: u64 },
 }
 
-/// A source of datagrams of one size, or of what it is supplied with in datagrams of at most that size.
+/// A source of datagrams: of one size at a pace, or of supplied bytes in datagrams of at most that size.
 #[derive(Clone, Debug)]
 pub struct Sender {
     ends: Ends,
@@ -89,14 +89,13 @@ impl Sender {
         Self::new(ends, ip, payload_len, Pace::Constant { interval, next: start })
     }
 
-    /// A source of what [`supply`](Self::supply) gives it, in datagrams of at most `payload_len` bytes.
+    /// A source that sends what [`supply`](Self::supply) provides, in datagrams of at most `payload_len` bytes.
     pub fn supplied(ends: Ends, ip: IpVersion, payload_len: u32) -> Self {
         Self::new(ends, ip, payload_len, Pace::Supplied { bytes: 0 })
     }
 
-    /// Sends `bytes` at once, the last datagram with what is left over, but no less than
-    /// [`Datagram::MIN_PAYLOAD`]. Drain after it, before the next: what is not sent joins what comes. Ignored
-    /// by sources with a pace of their own.
+    /// Sends `bytes` at once. The last datagram has the remainder, but at least [`Datagram::MIN_PAYLOAD`]. Drain the source
+    /// before the next call: unsent bytes join the next ones. Sources with a pace ignore it.
     pub fn supply(&mut self, bytes: u64) {
         if let Pace::Supplied { bytes: waiting } = &mut self.pace {
             *waiting = waiting.saturating_add(bytes);
@@ -131,7 +130,7 @@ impl Sender {
         self.payload_len
     }
 
-    /// Datagrams that arrived, by the latest report; 0 where nobody reports.
+    /// Datagrams that arrived, by the latest report; 0 without reports.
     pub fn reported(&self) -> u64 {
         self.reported
     }
@@ -175,8 +174,7 @@ impl Endpoint for Sender {
     /// What is due is sent by [`poll_transmit`](Endpoint::poll_transmit).
     fn handle_timeout(&mut self, _now: Instant) {}
 
-    /// A datagram for every interval that has passed, or of what was supplied; `None` from a saturating
-    /// source.
+    /// A datagram for every interval that has passed, or of the supplied bytes; `None` from a saturating source.
     fn poll_transmit(&mut self, now: Instant) -> Option<Packet> {
         match &mut self.pace {
             Pace::Saturating => None,
@@ -224,12 +222,12 @@ pub struct Received {
     pub missing: u64,
     /// Separate runs of numbers that were skipped when a higher one arrived.
     pub gaps: u64,
-    /// Late datagrams so far behind that duplicate or not can no longer be told; not counted in
-    /// `out_of_order` or `duplicates`, and still in `missing`.
+    /// Datagrams that came too late to tell duplicates from originals. They are not in `out_of_order` or `duplicates`, and
+    /// remain in `missing`.
     pub too_late: u64,
 }
 
-/// A sink that numbers tell what was lost, doubled or reordered.
+/// A sink that counts lost, duplicated and reordered datagrams by their numbers.
 #[derive(Clone, Debug, Default)]
 pub struct Receiver {
     counts: Received,
@@ -306,13 +304,12 @@ impl Receiver {
 pub enum ReportAfter {
     /// So long after the first datagram that was not reported.
     Time(Duration),
-    /// With every so many datagrams; 0 is taken as 1.
+    /// After this many datagrams; 0 is taken as 1.
     Datagrams(u32),
 }
 
-/// Tells a source how many of its datagrams arrived: one report for all that come within an interval of the
-/// first that was not reported, or one for so many datagrams; none while nothing comes. A report is cumulative, so a later one covers for
-/// one that was lost.
+/// Reports to a source how many of its datagrams arrived: once per interval that begins with an unreported arrival, or after a
+/// number of datagrams. A report is cumulative, so the next one replaces a lost one.
 #[derive(Clone, Debug)]
 pub struct Reporter {
     /// From the sink's side.

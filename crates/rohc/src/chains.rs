@@ -1,6 +1,6 @@
 //! Static, dynamic, replicate and irregular chains and the tail of co_common: one description for both directions.
 
-use crate::formats::{Field, Kept, Values};
+use crate::formats::{ContextFields, Field, Values};
 use crate::header::{Header, Ip, flags, read_v4, read_v6};
 use crate::layers::chains::{dynamic_layer, irregular_layer, static_layer};
 use crate::layers::{Kind, Layers, Next, Version, protocol};
@@ -311,7 +311,11 @@ fn if_indicated(
 
 /// The optional fields of co_common, up to the list of options. `kept` holds the references for reading; when writing,
 /// it may be anything. Order and presence follow the indicators in `values`.
-pub(crate) fn common_tail(coder: &mut impl Coder, values: &mut Values, kept: &Kept) -> Result<(), Short> {
+pub(crate) fn common_tail(
+    coder: &mut impl Coder,
+    values: &mut Values,
+    kept: &ContextFields,
+) -> Result<(), Short> {
     for (indicator, field) in [(Field::SeqIndicator, Field::Seq), (Field::AckIndicator, Field::Ack)] {
         match values[indicator] {
             0 => {}
@@ -342,7 +346,7 @@ pub(crate) const VARIABLE_LENGTH: [Lsb; 2] = [Lsb::new(8, 63), Lsb::new(16, 1638
 pub(crate) const IP_ID_SHORT: Lsb = Lsb::new(8, 3);
 
 /// optional_ip_id_lsb. The long form is the IP-ID as it stands in the header.
-fn common_ip_id(coder: &mut impl Coder, values: &mut Values, kept: &Kept) -> Result<(), Short> {
+fn common_ip_id(coder: &mut impl Coder, values: &mut Values, kept: &ContextFields) -> Result<(), Short> {
     if values[Field::IpIdIndicator] == 0 {
         let reference = kept[Field::IpIdOffset as usize];
         return coder.lsb(IP_ID_SHORT, 0xffff, reference, &mut values[Field::IpIdOffset]);

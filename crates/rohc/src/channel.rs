@@ -14,22 +14,21 @@ use crate::{
     FormatKind, split_feedback,
 };
 
-/// How a [`Channel`] behaves. Both ends must agree on `cids`, and `reconstructed_bytes` must be no more than what the
-/// peer takes.
+/// Configuration of a [`Channel`]. Both ends must agree on `cids`, and `reconstructed_bytes` must not exceed the peer's limit.
 #[derive(Clone, Copy, Debug)]
 pub struct ChannelConfig {
-    /// The numbering of contexts of both directions; that of `compressor` and `decompressor` counts for nothing.
+    /// The numbering of contexts of both directions. It replaces that of `compressor` and `decompressor`.
     pub cids: CidSpace,
     /// How packets are compressed.
     pub compressor: CompressorConfig,
     /// How frames are decompressed; without `feedback` the channel is unidirectional.
     pub decompressor: DecompressorConfig,
-    /// Bytes of the longest IP packet, in either direction.
+    /// Length of the longest IP packet in either direction, in bytes.
     pub packet_bytes: usize,
-    /// Bytes of the longest frame that the link carries; what is longer is segmented. At least 16.
+    /// Length of the longest frame that the link carries, in bytes, at least 16. Longer packets are segmented.
     pub frame_bytes: usize,
-    /// Bytes of the longest unit put together from segments, its CRC included (MRRU): 0 for no segments in either
-    /// direction.
+    /// Length of the longest unit reassembled from segments, its CRC included (MRRU), in bytes; 0 disables segments in both
+    /// directions.
     pub reconstructed_bytes: usize,
 }
 
@@ -120,7 +119,7 @@ const LEAST_FRAME: usize = 16;
 const PLAIN_ANNOUNCED: u32 = 3;
 const PLAIN_REFRESH: u32 = 256;
 
-/// One end of a channel: compressor, decompressor, feedback between them, and profile 0x0000 for what is no TCP.
+/// One end of a channel: compressor, decompressor, the feedback between them, and profile 0x0000 for packets that are not TCP.
 ///
 /// ```
 /// use tacit_rohc::{Channel, ChannelConfig};
@@ -368,8 +367,8 @@ impl Channel {
         });
     }
 
-    /// Moves the feedback that waits into `out`, for a frame of its own, when there is no packet to ride on soon; its
-    /// bytes. What does not fit waits on.
+    /// Moves waiting feedback into `out`, for a frame of its own if no packet is sent soon, and returns its length in bytes.
+    /// Feedback that does not fit stays.
     pub fn take_feedback(&mut self, out: &mut [u8]) -> usize {
         let len = self.answers_len;
         match out.get_mut(..len) {
@@ -403,7 +402,7 @@ impl Channel {
         self.answer(&request);
     }
 
-    /// Forgets what was received for this CID; see [`Decompressor::remove`].
+    /// Removes the receiving context of this CID; see [`Decompressor::remove`].
     pub fn remove_received(&mut self, cid: u16) -> bool {
         self.decompressor.remove(cid)
     }

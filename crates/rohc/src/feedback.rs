@@ -5,7 +5,7 @@ use crate::crc::CRC8;
 use crate::lsb::Lsb;
 use crate::wire::{Reader, Short, Writer};
 
-/// What a decompressor says about its context.
+/// The kind of a decompressor's feedback about a context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FeedbackKind {
@@ -27,7 +27,7 @@ pub struct Feedback {
 }
 
 impl Feedback {
-    /// What it says.
+    /// The kind of the feedback.
     pub const fn kind(&self) -> FeedbackKind {
         self.kind
     }

@@ -66,11 +66,11 @@ pub(crate) const ALWAYS: usize = IpIdOffset as usize;
 /// The first of the kept fields that change seldom.
 pub(crate) const SELDOM: usize = Window as usize;
 /// Fields that the context keeps.
-pub(crate) const KEPT: usize = Psh as usize;
+pub(crate) const CONTEXT_FIELDS: usize = Psh as usize;
 const FIELDS: usize = TtlIndicator as usize + 1;
 
 /// What the context keeps of one packet.
-pub(crate) type Kept = [u32; KEPT];
+pub(crate) type ContextFields = [u32; CONTEXT_FIELDS];
 
 /// Every field of one packet.
 #[derive(Clone, Copy)]
@@ -79,15 +79,15 @@ pub(crate) struct Values([u32; FIELDS]);
 impl Values {
     /// The values a packet inherits when it says nothing: the context's, ACK flag set, other flags clear.
     #[inline]
-    pub(crate) fn inherit(kept: &Kept) -> Self {
+    pub(crate) fn inherit(kept: &ContextFields) -> Self {
         let mut values = [0; FIELDS];
-        values[..KEPT].copy_from_slice(kept);
+        values[..CONTEXT_FIELDS].copy_from_slice(kept);
         values[AckFlag as usize] = 1;
         Self(values)
     }
 
     #[inline]
-    pub(crate) fn kept(&self) -> &Kept {
+    pub(crate) fn kept(&self) -> &ContextFields {
         self.0.first_chunk().expect("KEPT is below FIELDS")
     }
 }
@@ -436,7 +436,7 @@ mod tests {
 
     #[test]
     fn what_is_packed_is_unpacked() {
-        let mut kept = [0; KEPT];
+        let mut kept = [0; CONTEXT_FIELDS];
         kept[Ack as usize] = 0xffff_ff00;
         kept[Seq as usize] = 77;
         kept[Msn as usize] = 0xffff;

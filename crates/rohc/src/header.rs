@@ -35,9 +35,8 @@ pub mod flags {
     /// Congestion window reduced (RFC 3168).
     pub const CWR: u8 = 0x80;
 
-    /// True for the flags of a segment that, without payload, only acknowledges: a pure ACK. It has ACK and none that
-    /// begins, ends or breaks a connection or makes data urgent. PSH says nothing where there is no payload, and what
-    /// ECN has to say (RFC 3168) rides along.
+    /// True for the flags of a segment that, without payload, is a pure ACK: ACK is set, and SYN, FIN, RST and URG are not.
+    /// PSH, ECE and CWR (RFC 3168) are allowed.
     #[inline]
     pub const fn only_acknowledge(flags: u8) -> bool {
         flags & (ACK | SYN | FIN | RST | URG) == ACK

@@ -67,7 +67,7 @@ pub(super) enum Wanted {
 
 /// Where a packet is in its chunk.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct PacketSpan {
     pub start: usize,
     pub len: usize,
     pub payload_len: usize,
@@ -80,11 +80,11 @@ pub(super) struct Place {
 #[derive(Debug, Default)]
 pub(super) struct Chunk {
     pub bytes: Vec<u8>,
-    pub places: Vec<Place>,
+    pub places: Vec<PacketSpan>,
 }
 
 impl Chunk {
-    pub fn packet(&self, place: &Place) -> &[u8] {
+    pub fn packet(&self, place: &PacketSpan) -> &[u8] {
         &self.bytes[place.start..place.start + place.len]
     }
 
@@ -299,7 +299,7 @@ fn admit(
         tally.checksums_set_right += 1;
     }
     let payload_len = usize::from(header.payload_len);
-    chunk.places.push(Place { start, len: packet.len(), payload_len, at_nanos, number });
+    chunk.places.push(PacketSpan { start, len: packet.len(), payload_len, at_nanos, number });
     Ok(())
 }
 

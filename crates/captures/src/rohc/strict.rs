@@ -14,7 +14,7 @@ fn config() -> CompressorConfig {
 }
 
 /// A packet as it was compressed.
-struct Made {
+struct CompressedPacket {
     format: FormatKind,
     /// Its place among the places of the chunk.
     at: usize,
@@ -27,7 +27,7 @@ pub(super) struct StrictPair {
     decompressor: Decompressor,
     /// ROHC packets, one after another, and room for one more.
     rohc: Vec<u8>,
-    made: Vec<Made>,
+    made: Vec<CompressedPacket>,
     refused: u64,
     /// What came back, one after another, and room for one more.
     back: Vec<u8>,
@@ -70,7 +70,7 @@ impl Pair for StrictPair {
         for (at, place) in chunk.places.iter().enumerate() {
             match self.compressor.compress(chunk.packet(place), &mut self.rohc[start..]) {
                 Ok(made) => {
-                    self.made.push(Made { format: made.format, at, start, len: made.len });
+                    self.made.push(CompressedPacket { format: made.format, at, start, len: made.len });
                     start += made.len;
                 }
                 Err(_) => self.refused += 1,

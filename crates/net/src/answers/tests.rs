@@ -81,7 +81,7 @@ fn read(
     hit: &[Range],
     piece: usize,
     shape: &mut Shape,
-) -> (Vec<Range>, Result<(), Useless>) {
+) -> (Vec<Range>, Result<(), Unusable>) {
     let mut answers = Answers::new(subject());
     answers.expect(Request::of(1, asked, shape));
     let mut bytes = bytes.to_vec();
@@ -230,7 +230,7 @@ fn answers_that_lie_end_the_connection() {
     ];
     for lie in about_parts {
         let (_, result) = read(&asked, &lie, &[range(20, 40)], 500, &mut shape.clone());
-        assert!(matches!(result, Err(Useless::Refuses(_))), "{result:?}");
+        assert!(matches!(result, Err(Unusable::Refuses(_))), "{result:?}");
     }
 }
 
@@ -253,7 +253,7 @@ fn placeholders_in_heads_that_nobody_can_place_are_refused() {
     let asked = holes(&[(10, 1500)]);
     let bytes = answer("", &parts(&asked, &shape));
     let (got, result) = read(&asked, &bytes, &[range(5, 30)], 100, &mut shape);
-    assert!(matches!(result, Err(Useless::Net(NetError::Misplaced))) && got.is_empty());
+    assert!(matches!(result, Err(Unusable::Net(NetError::Misplaced))) && got.is_empty());
 }
 
 proptest! {

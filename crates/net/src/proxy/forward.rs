@@ -17,9 +17,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use super::headers::{is_loop, pass_on};
-use super::patience::Patience;
+use super::patience::WaitLimit;
 use crate::body::{Answer, Body};
-use crate::client::{Wanted, get, get_part, plain};
+use crate::client::{RequestedRange, get, get_part, plain};
 use crate::connection::{Connector, Outgoing, Settings};
 use crate::error::NetError;
 use crate::reach::Reach;
@@ -50,15 +50,15 @@ pub struct Served {
     pub requests: u64,
 }
 
-/// Hears of everything served.
-pub type Hear = Arc<dyn Fn(&Served) + Send + Sync>;
+/// Called for every answer.
+pub type OnServed = Arc<dyn Fn(&Served) + Send + Sync>;
 
 /// What all requests have in common.
 pub struct Forwarder {
     pub settings: Arc<Settings>,
     pub reach: Arc<Reach>,
     pub ports: Vec<u16>,
-    pub hear: Hear,
+    pub hear: OnServed,
     /// For requests, each until its answer is over or given up, and how long one waits for its own: a connection that is kept
     /// and asks for nothing has none.
     pub places: Arc<Semaphore>,
@@ -110,7 +110,7 @@ impl Forwarder {
         let mut headers = head.headers;
         pass_on(&mut headers, head.version);
         let connector = Arc::new(Connector::new(Arc::clone(&self.settings), Arc::clone(&self.reach), target));
-        let wanted = Wanted::of(&headers);
+        let wanted = RequestedRange::of(&headers);
         let wants_all = !headers.contains_key(RANGE) && !headers.contains_key(IF_RANGE);
         let is_repaired =
             head.method == Method::GET && body.is_end_stream() && (wants_all || wanted.is_some());
@@ -161,8 +161,8 @@ impl Forwarder {
 
     /// The body of a request, which must not come too slowly.
     fn timed(&self, body: Incoming) -> Outgoing {
-        let patience = Patience::new(self.settings.idle_timeout);
-        Timed { body, patience }.map_err(Into::into).boxed_unsync()
+        let patience = WaitLimit::new(self.settings.idle_timeout);
+        IdleTimeout { body, patience }.map_err(Into::into).boxed_unsync()
     }
 }
 
@@ -196,13 +196,13 @@ impl From<NetError> for Refusal {
 struct Counted {
     body: Body,
     served: Served,
-    hear: Hear,
+    hear: OnServed,
     /// Given back with the body.
     _place: OwnedSemaphorePermit,
 }
 
 impl Counted {
-    fn of(body: Body, served: Served, hear: Hear, place: OwnedSemaphorePermit) -> Self {
+    fn of(body: Body, served: Served, hear: OnServed, place: OwnedSemaphorePermit) -> Self {
         Self { body, served, hear, _place: place }
     }
 }
@@ -243,12 +243,12 @@ impl Drop for Counted {
 }
 
 /// A body that fails when nothing comes for long.
-struct Timed {
+struct IdleTimeout {
     body: Incoming,
-    patience: Patience,
+    patience: WaitLimit,
 }
 
-impl hyper::body::Body for Timed {
+impl hyper::body::Body for IdleTimeout {
     type Data = Bytes;
     type Error = NetError;
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-use super::patience::Patience;
+use super::patience::WaitLimit;
 use crate::head::{Framing, HeadError, HeadReader};
 
 /// What comes next from the program.
@@ -34,7 +34,7 @@ pub struct Guarded {
     heads: u64,
     /// Set once no request may follow the one that is being read.
     last: Arc<AtomicBool>,
-    patience: Patience,
+    patience: WaitLimit,
 }
 
 impl Guarded {
@@ -43,7 +43,7 @@ impl Guarded {
         let last = Arc::new(AtomicBool::new(false));
         let head = HeadReader::default();
         let flag = Arc::clone(&last);
-        let patience = Patience::new(patience);
+        let patience = WaitLimit::new(patience);
         (Self { tcp, phase: Phase::Head, head, heads: 0, last, patience }, flag)
     }
 

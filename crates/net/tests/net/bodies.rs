@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use hyper::HeaderMap;
 use tacit_net::NetError;
-use tacit_net::body::Repaired;
+use tacit_net::body::RepairStats;
 use tacit_net::client::get;
 use tacit_net::connection::{Connector, Settings};
 use tacit_net::flow::ShimName;
@@ -36,7 +36,7 @@ pub struct Read {
     pub bytes: Vec<u8>,
     pub status: u16,
     pub is_repaired: bool,
-    pub repaired: Repaired,
+    pub repaired: RepairStats,
     pub error: Option<NetError>,
 }
 

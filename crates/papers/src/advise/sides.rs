@@ -18,7 +18,7 @@ pub(super) struct Side {
 pub(super) const SIDES: &[Side] = &[
     Side {
         change: "receivers acknowledge less often",
-        cost: "senders must pace, as bursts grow with the bytes that an ACK frees; losses at the end of a transfer are told \
+        cost: "senders must pace, as bursts grow with the bytes that an ACK frees; losses at the end of a transfer are reported \
                later",
         schemes: &["tcp-l4", "tcp-l8", "tcp-l16", "quic-ackfreq", "chrome", "neqo", "picoquic", "tack-lite"],
         needs_wifi: false,

@@ -10,7 +10,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-/// The name of the shim's socket among the abstract ones of a network namespace: its users, and nobody outside, reach it.
+/// Name of the shim's abstract socket, reachable inside its network namespace only.
 pub const SOCKET_NAME: &[u8] = b"tacit-fwp";
 
 /// What this module speaks. A shim refuses a reader of another version.
@@ -39,7 +39,7 @@ mod kind {
     pub const SWITCHED: u8 = 0x85;
 }
 
-/// What a reader tells the shim.
+/// A message from a reader to the shim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ToShim {
     /// The first message: which flow this connection is about, by the addresses that the reader's TCP socket has.
@@ -66,12 +66,11 @@ pub enum ToShim {
         /// The byte after the last.
         end: u64,
     },
-    /// No more placeholders; holes that are announced already stay announced. As good as closing the connection, but
-    /// what arrives late is still told.
+    /// No more placeholders. Announced holes stay announced, and late data is still reported.
     Stop,
 }
 
-/// What the shim tells a reader.
+/// A message from the shim to a reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ToReader<'a> {
     /// The flow is looked after from here on.
@@ -134,13 +133,13 @@ pub enum Misread {
     /// Fewer or more bytes than the message has.
     #[error("a message of {0} bytes")]
     Length(usize),
-    /// A field with what it cannot have.
+    /// A field has an invalid value.
     #[error("{0} with a value that it cannot have")]
     Field(&'static str),
 }
 
 impl ToShim {
-    /// Writes it to `out`, in place of what is there.
+    /// Encodes the message into `out`, which is cleared first.
     pub fn encode(&self, out: &mut Vec<u8>) {
         out.clear();
         match *self {
@@ -180,7 +179,7 @@ impl ToShim {
 }
 
 impl<'a> ToReader<'a> {
-    /// Writes it to `out`, in place of what is there. Of [late](ToReader::Late) bytes no more than [`MAX_LATE_LEN`] are
+    /// Encodes the message into `out`, which is cleared first. Of [late](ToReader::Late) bytes at most [`MAX_LATE_LEN`] are
     /// written.
     pub fn encode(&self, out: &mut Vec<u8>) {
         out.clear();

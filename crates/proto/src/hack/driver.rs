@@ -21,8 +21,8 @@ pub enum Rides {
     Never,
     /// As a pure TCP ACK: compressed against the ones before it.
     Compressed,
-    /// As the bytes it has. For feedback that is cumulative, so that the next covers what is lost with one
-    /// that never arrives, and that bears the wait for a link-layer ACK.
+    /// Uncompressed. For cumulative feedback, whose next report covers a lost one, and which tolerates the wait for a
+    /// link-layer ACK.
     AsIs,
 }
 
@@ -33,7 +33,7 @@ pub trait AckPacket: Clone + PartialEq {
     fn write_to(&self, bytes: &mut Vec<u8>);
     /// Whether a link-layer ACK may carry it, and how.
     fn rides(&self) -> Rides;
-    /// What tells its flow and direction from others.
+    /// The key of its flow and direction.
     fn flow_key(&self) -> FlowKey;
     /// The Timestamps option of a TCP segment; `None` for anything else.
     fn timestamps(&self) -> Option<FlowTimestamps>;
@@ -55,7 +55,7 @@ pub enum Variant {
     Timer(Duration),
     /// Never: it is queued as a packet too, and whichever goes first goes.
     Opportunistic,
-    /// While the last PPDU from the peer said that more data follows.
+    /// While the last PPDU from the peer had More Data set.
     MoreData,
     /// As `MoreData`, and while data is about to come that an ACK provoked: the timestamp of one that was sent has not
     /// been echoed, and echoes usually take as long. The paper leaves it for future work (section 5). It needs TCP
@@ -94,18 +94,18 @@ impl Default for Config {
     }
 }
 
-/// What the driver wants done for, or with what came from, the peer numbered `.0`.
+/// An action of the driver for the peer numbered `.0`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action<P> {
     /// Queue the packet as it is.
     Send(usize, P),
     /// Hand the frame to the NIC.
     Descriptor(usize, Vec<u8>),
-    /// Take back from the NIC what has not been sent.
+    /// Remove the unsent frames from the NIC.
     ClearFresh(usize),
-    /// Let the NIC forget what was sent and not proven.
+    /// Remove the sent and unproven frames from the NIC.
     ClearRetained(usize),
-    /// Take these back from the transmit queue; they have gone another way.
+    /// Remove these from the transmit queue: they were sent on a link-layer ACK.
     Retract(usize, Vec<P>),
     /// Pass the reconstituted ACK up.
     Deliver(usize, P),
@@ -150,7 +150,7 @@ impl<P: AckPacket> Driver<P> {
         self.actions.pop_front()
     }
 
-    /// When [`Driver::handle_timeout`] wants to be called next; may change after any call.
+    /// The time for the next [`Driver::handle_timeout`]; it may change after any call.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.peers.iter().flat_map(|peer| [peer.job_at, peer.hold_until]).flatten().min()
     }
@@ -247,8 +247,8 @@ impl<P: AckPacket> Driver<P> {
         }
     }
 
-    /// An acknowledgment from `peer` carried `bytes`. `read` says which packet the bytes of one are, as for any that
-    /// the host receives; there is nothing else to know it by.
+    /// Handles `bytes` that an acknowledgment from `peer` carried. `read` parses a reconstituted packet, as for any packet that
+    /// the host receives.
     pub fn handle_appended(&mut self, peer: usize, bytes: &[u8], read: impl Fn(&[u8]) -> Option<P>) {
         let actions = &mut self.actions;
         let mut unreadable = 0;
@@ -296,7 +296,7 @@ impl<P: AckPacket> Driver<P> {
         }
     }
 
-    /// Packets for `peer` have begun to be sent: what waits beside them must not go twice.
+    /// Packets for `peer` are being sent: ACKs that wait beside them must not be sent twice.
     pub fn handle_drained(&mut self, peer: usize) {
         if self.config.variant == Variant::Opportunistic {
             self.forget_waiting(peer);
@@ -312,7 +312,7 @@ impl<P: AckPacket> Driver<P> {
         counters_of(&mut state.flows, packet.flow_key()).native_acks -= 1;
     }
 
-    /// Does what is due.
+    /// Performs the actions that are due.
     pub fn handle_timeout(&mut self, now: Instant) {
         for peer in 0..self.peers.len() {
             if self.peers[peer].job_at.is_some_and(|at| at <= now) {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-/// What a NIC heard and is about to acknowledge.
+/// A received PPDU that the NIC is about to acknowledge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard {
     /// One MPDU outside an A-MPDU, with this MAC sequence number.
@@ -19,7 +19,7 @@ pub enum Heard {
 /// What the NIC did when it acknowledged: part of the receive interrupt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Response {
-    /// The peer has what was appended before: it is forgotten.
+    /// The peer received the appended frames, which are removed.
     pub proven: bool,
     /// Frames sent for the first time.
     pub fresh_frames: u32,
@@ -53,8 +53,8 @@ impl Nic {
         Self { peers: vec![Peer::default(); peers], limit: None }
     }
 
-    /// Splits what waits over several acknowledgments, so that none carries more than `bytes` (paper
-    /// section 3.3.2, footnote 7: no longer than AIFS protects); a single frame above that goes alone.
+    /// Splits waiting frames over several acknowledgments, so that none carries more than `bytes` (paper section 3.3.2,
+    /// footnote 7: no longer than AIFS protects). A larger frame goes alone.
     pub fn limit_appended(&mut self, bytes: usize) {
         self.limit = Some(bytes);
     }
@@ -66,14 +66,14 @@ impl Nic {
         peer.fresh_lens.push_back(frame.len());
     }
 
-    /// The driver takes back what has not been sent.
+    /// Removes the frames that were not sent.
     pub fn clear_fresh(&mut self, peer: usize) {
         let peer = &mut self.peers[peer];
         peer.fresh.clear();
         peer.fresh_lens.clear();
     }
 
-    /// The driver gives up on what was sent and not proven (paper figure 7).
+    /// Removes the frames that were sent and not proven (paper figure 7).
     pub fn clear_retained(&mut self, peer: usize) {
         self.peers[peer].retained.clear();
     }

@@ -64,7 +64,7 @@ pub enum Lists {
 /// Who detects a loss first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LossReports {
-    /// The receiver says so at once, with an IACK (section 5.1).
+    /// Reported at once, with an IACK (section 5.1).
     Instant,
     /// It waits for the next TACK.
     WithTack,
@@ -99,12 +99,12 @@ pub enum StartUp {
     AsAlways,
 }
 
-/// Who takes what arrived.
+/// How received data is consumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reader {
-    /// Somebody who is always there.
+    /// At once.
     Immediate,
-    /// Somebody who says so, with [`Connection::read`](super::Connection::read).
+    /// By calls of [`Connection::read`](super::Connection::read).
     Explicit,
 }
 
@@ -123,7 +123,7 @@ pub struct Config {
     pub ack_clock: AckClock,
     /// How often it does at the start of a connection.
     pub start_up: StartUp,
-    /// What it says of holes.
+    /// Lists of holes in a TACK.
     pub lists: Lists,
     /// When it reports losses.
     pub loss_reports: LossReports,
@@ -143,7 +143,7 @@ pub struct Config {
     pub min_stream_buffer: Bytes,
     /// Bytes of one stream that it holds at most.
     pub stream_buffer: Bytes,
-    /// Who takes what arrived.
+    /// How received data is consumed.
     pub reader: Reader,
     /// Most bytes in flight whatever the windows say.
     pub send_buffer: Bytes,
@@ -160,9 +160,8 @@ pub struct Config {
     pub hello_timeout: Duration,
     /// See [`hello_timeout`](Self::hello_timeout).
     pub max_hello_timeout: Duration,
-    /// Ask a peer whose data stopped in the middle of a stream, after a few round trips, whether it is there. Whoever only
-    /// receives has nothing else to say, so a server that was started again, or that sends to where this end no longer is, would
-    /// not hear of it.
+    /// Probe a peer whose data stopped in the middle of a stream, after a few round trips. Otherwise an end that only receives
+    /// would not notice that its server was restarted, or sends to an old address.
     pub probe_silence: bool,
 }
 
@@ -194,7 +193,7 @@ impl Config {
         self.payload_of(self.max_mtu.max(self.mtu))
     }
 
-    /// Bytes that this end holds at most for readers who do not read: each stream's own, and what all may borrow.
+    /// Limit of unread data at this end, in bytes: the floors of all streams and the shared pool.
     pub fn max_unread(&self) -> Bytes {
         // Streams of the peer, stream 0, and those of ours, of which the peer allows as many.
         let streams = 2 * u64::from(self.max_streams.max(1)) + 1;

@@ -99,7 +99,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Opens a connection. `seed` is what chance derives from.
+    /// Opens a connection. `seed` determines its random choices.
     pub fn connect(config: Config, ends: Ends, seed: u32, now: Instant) -> Self {
         let mut connection = Self::new(config, ends, seed, State::Opening);
         connection.hello_due = true;
@@ -163,7 +163,7 @@ impl Connection {
         self.write_stream(StreamId(0), bytes);
     }
 
-    /// Ends our direction of every stream; what the peer sends is still taken in.
+    /// Ends the sending direction of every stream. Data of the peer is still received.
     pub fn close(&mut self) {
         self.closing = true;
         self.sender.streams.close_all();
@@ -234,7 +234,7 @@ impl Connection {
         }
     }
 
-    /// Verifies what must hold once all there is to send was taken.
+    /// Verifies the invariants that hold after all packets to send were taken.
     ///
     /// # Errors
     /// What would wait for ever if the peer said nothing more.

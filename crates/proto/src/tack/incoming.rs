@@ -57,8 +57,8 @@ struct Stream {
     stopped: bool,
     /// What the reader has taken.
     read: Position,
-    /// What the peer may send up to, as it was told last.
-    told: Position,
+    /// The limit last advertised to the peer.
+    advertised: Position,
     window: Window,
     /// Waits for its limit to be told; whatever that is where the peer asked.
     queued: bool,
@@ -93,8 +93,8 @@ pub(super) struct Incoming {
     never: u64,
     /// What counts no longer against the limit of all streams.
     freed: u64,
-    /// What the peer may send up to, as it was told last.
-    told: u64,
+    /// The limit last advertised to the peer.
+    advertised: u64,
     /// Bytes that came again.
     pub duplicate: u64,
 }
@@ -116,7 +116,7 @@ impl Incoming {
             highest: 0,
             never: 0,
             freed: 0,
-            told: buffer,
+            advertised: buffer,
             duplicate: 0,
         }
     }
@@ -179,7 +179,7 @@ impl Incoming {
         if self.streams.get(data.stream).is_none() && self.admit(data.stream).is_err() {
             return Taken::Violation;
         }
-        let (limit, before) = (self.told, self.highest);
+        let (limit, before) = (self.advertised, self.highest);
         let Some(stream) = self.streams.get_mut(data.stream) else {
             // Of a stream that is over: it was sent twice.
             self.duplicate += u64::from(data.payload_len);
@@ -189,7 +189,7 @@ impl Incoming {
         let end = start + u64::from(data.payload_len);
         let grows = end.saturating_since(stream.highest);
         let past_end = stream.end.is_some_and(|at| end > at || (data.fin && end != at));
-        if start < START || past_end || end > stream.told || before + grows > limit {
+        if start < START || past_end || end > stream.advertised || before + grows > limit {
             return Taken::Violation;
         }
         if data.fin && stream.highest > end {
@@ -244,12 +244,12 @@ impl Incoming {
     /// The peer gives `id` up behind the byte at `end`.
     pub fn on_reset(&mut self, id: StreamId, code: u32, end: SeqNumber) -> Result<(), Violation> {
         self.admit(id)?;
-        let (limit, before) = (self.told, self.highest);
+        let (limit, before) = (self.advertised, self.highest);
         let Some(stream) = self.streams.get_mut(id) else { return Ok(()) };
         let end = stream.highest.nearest(end);
         let grows = end.saturating_since(stream.highest);
         let other = stream.end.is_some_and(|at| at != end);
-        if end < stream.highest || other || end > stream.told || before + grows > limit {
+        if end < stream.highest || other || end > stream.advertised || before + grows > limit {
             return Err(Violation);
         }
         // All of it is there, or it was said before.
@@ -398,13 +398,13 @@ impl Incoming {
 
     /// Bytes of all streams that the peer may send. What was promised stays so.
     fn limit(&self) -> u64 {
-        self.told.max(self.freed + self.buffer.size)
+        self.advertised.max(self.freed + self.buffer.size)
     }
 
     /// The limit, which the peer is now told.
     pub fn tell(&mut self) -> u64 {
-        self.told = self.limit();
-        self.told
+        self.advertised = self.limit();
+        self.advertised
     }
 
     /// The next streams whose limits have moved by a quarter of their windows since they were told, or which the peer asked
@@ -439,14 +439,15 @@ impl Incoming {
     pub fn reopened_stream(&self, id: StreamId, packet: u64) -> bool {
         self.streams.get(id).is_some_and(|stream| {
             stream.queued
-                && stream.told.saturating_since(stream.highest) < (2 * packet).max(stream.window.size() / 4)
+                && stream.advertised.saturating_since(stream.highest)
+                    < (2 * packet).max(stream.window.size() / 4)
         })
     }
 
     /// True when the peer has next to no room as it was told, and there is some: it should hear at once.
     pub fn reopened(&self, packet: u64) -> bool {
-        let told = self.told - self.highest;
-        told < 2 * packet && self.limit() - self.highest >= (self.buffer.size / 4).max(2 * packet)
+        let advertised = self.advertised - self.highest;
+        advertised < 2 * packet && self.limit() - self.highest >= (self.buffer.size / 4).max(2 * packet)
     }
 }
 
@@ -460,7 +461,7 @@ impl Stream {
             reset: None,
             stopped: false,
             read: START,
-            told: START + pool.floor,
+            advertised: START + pool.floor,
             window: Window::new(pool),
             queued: false,
             asked: false,
@@ -474,7 +475,7 @@ impl Stream {
             read: self.read - START,
             // Of what was given up the reader has all.
             delivered: self.delivered.max(self.read) - START,
-            granted: self.end.unwrap_or(self.told) - START,
+            granted: self.end.unwrap_or(self.advertised) - START,
             open: self.end.is_none(),
         }
     }
@@ -482,13 +483,13 @@ impl Stream {
     /// True when its limit has moved by a quarter of its window since it was told.
     fn moved(&self) -> bool {
         let window = self.window.size();
-        self.end.is_none() && (self.read + window).saturating_since(self.told) >= (window / 4).max(1)
+        self.end.is_none() && (self.read + window).saturating_since(self.advertised) >= (window / 4).max(1)
     }
 
     /// Its limit, which the peer is now told.
     fn tell(&mut self) -> SeqNumber {
-        self.told = self.told.max(self.read + self.window.size());
-        self.told.wire()
+        self.advertised = self.advertised.max(self.read + self.window.size());
+        self.advertised.wire()
     }
 
     /// Adds bytes and returns how many were new; `None` when there are too many ranges.
@@ -629,9 +630,9 @@ mod tests {
         assert!(!streams.reopened_stream(StreamId(0), 10));
         streams.on_read(StreamId(0), 10_000);
         assert!(streams.reopened_stream(StreamId(0), 10));
-        let mut told = Vec::new();
-        streams.tell_streams(&mut told, 8);
-        assert_eq!(told, [(StreamId(0), SeqNumber(1600))]);
+        let mut advertised = Vec::new();
+        streams.tell_streams(&mut advertised, 8);
+        assert_eq!(advertised, [(StreamId(0), SeqNumber(1600))]);
         assert_eq!((streams.readable(StreamId(0)), streams.readable(StreamId(2))), (0, 200));
         assert_eq!(streams.tell(), 2000, "reading gives back what the stream held, which nobody else lacked");
     }
@@ -688,8 +689,8 @@ mod tests {
                 assert_eq!(streams.on_reset(StreamId(2), 8, SeqNumber(end)), Ok(()));
                 assert!(streams.on_reset(StreamId(2), 8, SeqNumber(end + 1)).is_err());
                 let events: Vec<_> = std::iter::from_fn(|| streams.next_event()).collect();
-                let told = [StreamEvent::Opened, StreamEvent::Readable].map(|event| event(StreamId(2)));
-                assert_eq!(events, [&told[..], &[StreamEvent::Reset(StreamId(2), 7)]].concat());
+                let advertised = [StreamEvent::Opened, StreamEvent::Readable].map(|event| event(StreamId(2)));
+                assert_eq!(events, [&advertised[..], &[StreamEvent::Reset(StreamId(2), 7)]].concat());
                 assert!(streams.is_over(StreamId(2)));
             }
         }
@@ -716,12 +717,12 @@ mod tests {
         let mut streams = incoming();
         streams.take(&data(2, 0, 800, false));
         streams.on_read(StreamId(2), 100);
-        let mut told = Vec::new();
-        streams.tell_streams(&mut told, 8);
-        assert!(told.is_empty() && !streams.reopened_stream(StreamId(2), 10), "less than a quarter");
+        let mut advertised = Vec::new();
+        streams.tell_streams(&mut advertised, 8);
+        assert!(advertised.is_empty() && !streams.reopened_stream(StreamId(2), 10), "less than a quarter");
         assert_eq!(streams.on_held(StreamId(2)), Ok(()));
-        streams.tell_streams(&mut told, 8);
-        assert_eq!(told, [(StreamId(2), SeqNumber(900))]);
+        streams.tell_streams(&mut advertised, 8);
+        assert_eq!(advertised, [(StreamId(2), SeqNumber(900))]);
         streams.on_read(StreamId(2), 300);
         assert!(streams.reopened_stream(StreamId(2), 10));
         assert!(streams.on_held(StreamId(10)).is_err(), "beyond what may be open");

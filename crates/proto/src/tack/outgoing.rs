@@ -583,8 +583,8 @@ mod tests {
         while streams.next(100).is_some() {}
         let mut acked = |start| {
             let advanced = streams.on_acked(chunk(0, start, 100, false));
-            let told = streams.next_event();
-            (advanced, streams.acked_of(StreamId(0)), streams.reached_of(StreamId(0)), told)
+            let event = streams.next_event();
+            (advanced, streams.acked_of(StreamId(0)), streams.reached_of(StreamId(0)), event)
         };
         let writable = Some(StreamEvent::Writable(StreamId(0)));
         assert_eq!(acked(200), (0, 0, 300, writable));

@@ -65,7 +65,7 @@ pub enum Body {
         /// Bytes of padding.
         padding: u16,
     },
-    /// What is said of a stream or of streams, until it is acknowledged.
+    /// A control message about a stream or all streams.
     Control(Control),
     /// Bytes of no stream, which are not sent again (after RFC 9221).
     Datagram(Datagram),
@@ -79,7 +79,7 @@ pub enum Body {
     CloseWith(Arc<Reason>),
 }
 
-/// What is said of a stream or of streams.
+/// A control message about a stream or all streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control {
     /// The sender gives up a stream, its own direction of it (RFC 9000 section 19.4).
@@ -121,10 +121,10 @@ pub struct Datagram {
     pub sync: Option<Sync>,
 }
 
-/// What a path challenge says.
+/// The token of a path challenge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Token {
-    /// Bytes that nobody else can guess.
+    /// Unpredictable bytes.
     pub token: [u8; 8],
     /// Bytes of padding: a path is of use only where it takes full packets.
     pub padding: u16,
@@ -135,7 +135,7 @@ pub struct Token {
 pub struct Reason {
     /// In numbers of the application.
     pub code: u32,
-    /// In words, of [`MAX_TEXT`](Self::MAX_TEXT) bytes at most.
+    /// The reason as text, at most [`MAX_TEXT`](Self::MAX_TEXT) bytes.
     pub text: String,
 }
 
@@ -143,7 +143,7 @@ impl Reason {
     /// Bytes of [`text`](Self::text) at most.
     pub const MAX_TEXT: usize = 64;
 
-    /// A reason with as much of `text` as may be said.
+    /// A reason with as much of `text` as fits.
     pub fn new(code: u32, text: &str) -> Self {
         let mut text = text.to_owned();
         while text.len() > Self::MAX_TEXT {
@@ -158,18 +158,18 @@ impl Reason {
 pub struct Hello {
     /// Version of the protocol; [`VERSION`](Self::VERSION) is the only one.
     pub version: u16,
-    /// How the end that sends this wants to be addressed; never 0.
+    /// The connection number by which the sender of this packet is addressed; never 0.
     pub own: ConnectionId,
     /// When it left.
     pub departed: Stamp,
-    /// In an [`Answer`](Body::Answer): when what it answers had left, and as much later as it waited for the answer; 0
-    /// in an [`Open`](Body::Open).
+    /// In an [`Answer`](Body::Answer): the departure time of the packet that it answers, plus the time that the answer waited;
+    /// 0 in an [`Open`](Body::Open).
     pub echo: Stamp,
-    /// Bytes of all streams together that the sender takes before it says more.
+    /// Initial limit of all streams together, in bytes.
     pub window: u32,
-    /// Bytes of each stream that it takes before it says more.
+    /// Initial limit of each stream, in bytes.
     pub stream_window: u32,
-    /// Streams of the peer that it takes open at once before it says more: the logarithm to base 2, at most 15.
+    /// Initial limit of the peer's open streams, as a logarithm to base 2, at most 15.
     pub streams: u8,
     /// Bytes of the largest UDP payload that it can take.
     pub max_payload: u16,
@@ -205,16 +205,16 @@ pub struct Data {
     pub sync: Option<Sync>,
 }
 
-/// What a sender tells its receiver (TACK paper sections 4.4 and 5.4).
+/// State of a sender for its receiver (TACK paper sections 4.4 and 5.4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sync {
     /// Smallest round-trip time in microseconds; 0 while none is known.
     pub rtt_min_us: u32,
-    /// The lowest packet number whose fate the sender does not know: the receiver forgets what lies below.
+    /// The lowest packet number whose fate the sender does not know. The receiver discards state below it.
     pub floor: SeqNumber,
     /// Blocks that a TACK should carry of each list: Q.
     pub blocks: u8,
-    /// The sender is in its start-up and wants to hear more often.
+    /// The sender is in start-up, and requests more frequent feedback.
     pub startup: bool,
 }
 
@@ -243,7 +243,7 @@ pub struct Tack {
     pub loss: u16,
     /// Bytes of data that arrived so far, whether before or not: the low 32 bits.
     pub received: SeqNumber,
-    /// Bytes of all streams together that may be sent: the low 32 bits.
+    /// Initial limit of all streams together, in bytes.
     pub window: SeqNumber,
     /// Packets that arrived with congestion experienced: the low 16 bits.
     pub ce: u16,
@@ -257,7 +257,7 @@ pub struct Tack {
     /// received, with one exception: nothing is said of what lies between the first `repeated` blocks and those behind
     /// them.
     pub unacked: Vec<Block>,
-    /// How many of the unacked list are its oldest; as many as there are where the list has no exception.
+    /// Number of blocks at the start of the unacked list that are its oldest; the length of the list without an exception.
     pub repeated: u8,
     /// Bytes that may be sent of a stream, low 32 bits, for streams of which that changed lately.
     pub streams: Vec<(StreamId, SeqNumber)>,
@@ -341,7 +341,7 @@ impl Packet {
         }
     }
 
-    /// True for what only tells a sender what arrived.
+    /// True for packets that only acknowledge.
     pub fn is_feedback(&self) -> bool {
         matches!(self.body, Body::Tack(_) | Body::Instant(_))
     }

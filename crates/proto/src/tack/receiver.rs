@@ -49,7 +49,7 @@ pub(super) struct Receiver {
     /// Blocks of each list that the sender asks for.
     blocks: u8,
     /// A TACK has said what is missing below, and so what arrived.
-    told: Position,
+    reported_end: Position,
     instants: VecDeque<InstantAck>,
     last_instant: Option<Instant>,
     /// When holes that no IACK reported are due.
@@ -78,7 +78,7 @@ impl Receiver {
             incoming: Incoming::new(config, client),
             ce: 0,
             blocks: LEAST_BLOCKS,
-            told: START,
+            reported_end: START,
             instants: VecDeque::new(),
             last_instant: None,
             holes_due: None,
@@ -385,7 +385,7 @@ impl Receiver {
     /// all. False where holes are left that no acknowledgment has reported.
     fn fill_lists(&mut self, tack: &mut Tack) -> bool {
         let room = room_for_blocks(self.max_payload, limits_len(&tack.streams)) as usize;
-        let told = if self.asked { START } else { self.told };
+        let reported_end = if self.asked { START } else { self.reported_end };
         let (least, news) = match self.lists {
             // A sender that asks has heard nothing for long.
             Lists::Poor => (1, self.asked),
@@ -402,7 +402,7 @@ impl Receiver {
             if !oldest && !news {
                 break;
             }
-            if !(oldest || hole.end > told) {
+            if !(oldest || hole.end > reported_end) {
                 untold |= passed.replace(hole).is_some();
                 continue;
             }
@@ -420,7 +420,7 @@ impl Receiver {
         }
         tack.acked.clear();
         tack.acked.extend(self.arrivals.blocks().take(least).map(block));
-        self.told = self.told.max(left.unwrap_or(self.arrivals.settled_end()));
+        self.reported_end = self.reported_end.max(left.unwrap_or(self.arrivals.settled_end()));
         left.is_none() || !news
     }
 }

@@ -54,7 +54,7 @@ mod flag {
     pub const SYNC: u8 = 8;
 }
 
-/// What no end says, whatever it knows.
+/// A violation of the format that no correct sender commits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unsound {
     /// An opening packet has connection 0, and no other but a Close has it.
@@ -132,8 +132,7 @@ pub enum DecodeError {
     Unsound(#[from] Unsound),
 }
 
-/// Appends `packet` with `content`, the bytes of its stream, and a tag of zeros to `bytes`, which stays as it was on
-/// error.
+/// Appends `packet` with `content`, the bytes of its stream, and a tag of zeros to `bytes`, which is unchanged on error.
 ///
 /// # Errors
 ///
@@ -222,7 +221,7 @@ pub fn decode_sealed<'a>(
     read(sealed)
 }
 
-/// What a packet says of itself before it is opened.
+/// The readable prefix of a sealed packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prefix {
     /// How the end it goes to knows the connection; 0 where the packet opens one.

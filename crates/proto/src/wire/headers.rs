@@ -12,7 +12,7 @@ use crate::tcp::{Flags, Timestamps};
 /// Bytes of the longest TCP header: its data offset has four bits, and counts words (RFC 9293 section 3.1).
 const LONGEST_TCP_HEADER: usize = 60;
 
-/// What an IP packet says of itself before its payload.
+/// The headers of an IP packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Headers {
     /// Where it comes from.
@@ -92,7 +92,7 @@ pub struct TcpOption<'a> {
     pub kind: u8,
     /// Bytes of its value, be they there or cut off.
     pub len: u8,
-    /// Its value, as far as it is there.
+    /// Its value, possibly cut off.
     pub value: &'a [u8],
 }
 
@@ -171,8 +171,7 @@ impl Headers {
         })
     }
 
-    /// What tells its flow and direction from others; fragments and what has no ports are one flow per pair of hosts
-    /// and protocol.
+    /// The key of its flow and direction. Fragments and packets without ports are one flow per pair of hosts and protocol.
     pub fn flow_key(&self) -> FlowKey {
         FlowKey::live(self.protocol, self.ends())
     }

@@ -120,8 +120,8 @@ pub fn encode_into(packet: &Packet, bytes: &mut Vec<u8>) -> Result<(), EncodeErr
     encode_foreign(packet, &content, bytes)
 }
 
-/// Appends the bytes of `packet` with a payload of somebody's own to `bytes`, which stays as it was on error: what
-/// [`decode_foreign`] reads.
+/// Appends the bytes of `packet` with the payload `content` to `bytes`, which is unchanged on error; [`decode_foreign`] reads
+/// the result.
 ///
 /// # Errors
 ///
@@ -167,8 +167,7 @@ pub fn decode(bytes: &[u8]) -> Result<Packet, DecodeError> {
     Ok(packet)
 }
 
-/// The packet in `bytes` and its payload, which somebody else wrote: as [`decode`], but the payload may be
-/// anything.
+/// Decodes the packet in `bytes` and its payload: as [`decode`], with any payload.
 ///
 /// # Errors
 ///

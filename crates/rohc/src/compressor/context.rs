@@ -11,11 +11,13 @@ use crate::cid::Cid;
 use crate::compressor::CompressorConfig;
 use crate::compressor::history::{History, MAX_REPEAT};
 use crate::compressor::options::{Table, TimestampForms, Unlistable};
-use crate::compressor::replicate::Place;
+use crate::compressor::replicate::ContextChoice;
 use crate::compressor::stride::StrideFinder;
 use crate::compressor::tunnel::Tunnel;
 use crate::crc::{CRC3, CRC7, CRC8};
-use crate::formats::{COMMON, Field, Format, FormatKind, KEPT, Kept, Mask, RND, SEQ, Values, bit};
+use crate::formats::{
+    COMMON, CONTEXT_FIELDS, ContextFields, Field, Format, FormatKind, Mask, RND, SEQ, Values, bit,
+};
 use crate::header::{Header, Ip};
 use crate::layers::Layers;
 use crate::quick::Template;
@@ -186,7 +188,7 @@ impl Context {
                 self.ir_left = 0;
                 self.dyn_left = 0;
                 // Up to the acknowledged packet, and not what changed after it (section 5.2.2.1).
-                let has_all = |kept: &Kept| {
+                let has_all = |kept: &ContextFields| {
                     kept[Field::Msn as usize] == u32::from(msn)
                         && kept[Field::ListId as usize] == self.table.list_id()
                 };
@@ -205,14 +207,14 @@ impl Context {
         chain: &mut Chain<'_>,
         options: &[u8],
         packet: &[u8],
-        place: Place,
+        place: ContextChoice,
         config: &CompressorConfig,
         writer: &mut Writer<'_>,
     ) -> Result<FormatKind, Fault> {
         self.leave_quick();
         let mut values = match self.history.latest() {
             Some(latest) => Values::inherit(latest),
-            None => Values::inherit(&[0; KEPT]),
+            None => Values::inherit(&[0; CONTEXT_FIELDS]),
         };
         let marked = chain.layers.as_deref_mut().is_some_and(|layers| self.learn_layers(layers, config));
         let header = &*chain.header;
@@ -225,7 +227,7 @@ impl Context {
         values[Field::TtlOuter] = self.tunnel.as_ref().map_or(0, |tunnel| u32::from(tunnel.ttl_left > 0));
         observe(header, &mut values);
         self.table.observe(options, &mut values, &self.history)?;
-        let Place { cid, base, now_ms } = place;
+        let ContextChoice { cid, base, now_ms } = place;
         self.refresh_if_due(now_ms, config);
         let plan = self.plan(&mut values, config.repetitions());
         let head = packet.len() - usize::from(header.payload_len);
@@ -538,7 +540,7 @@ impl Context {
         cid.write_after(writer)?;
         writer.put_word(word << 8, format.len - 1)?;
         if format.kind == FormatKind::CoCommon {
-            common_tail(writer, values, &[0; KEPT])?;
+            common_tail(writer, values, &[0; CONTEXT_FIELDS])?;
         }
         if let Some(bring) = plan.bring {
             self.table.write_list(bring, values, writer)?;

@@ -5,7 +5,7 @@ use super::context::{Context, IP_ID_SMALL};
 use crate::chains::behavior;
 use crate::cid::Cid;
 use crate::crc::CRC3;
-use crate::formats::{Field, FormatKind, Kept};
+use crate::formats::{ContextFields, Field, FormatKind};
 use crate::header::flags;
 use crate::state::kept_flags;
 
@@ -14,7 +14,7 @@ const ROOM: usize = 24;
 
 /// True when lsb(bits, offset) tells the value beside every one that the peer may hold, of a field of this width.
 #[inline(always)]
-fn fit(history: &[Kept], field: Field, value: u32, bits: u32, offset: i32, width_mask: u32) -> bool {
+fn fit(history: &[ContextFields], field: Field, value: u32, bits: u32, offset: i32, width_mask: u32) -> bool {
     // One bit beyond what is sent, in any of them, and it does not fit.
     let mut beyond = 0;
     for entry in history {
@@ -194,7 +194,7 @@ impl Distances {
 
 /// seq_4, seq_3 or seq_7, whichever the general path would take.
 #[inline(always)]
-fn base_seq(history: &[Kept], numbers: &Numbers) -> Option<Base> {
+fn base_seq(history: &[ContextFields], numbers: &Numbers) -> Option<Base> {
     let Numbers { ack, scaled, window, offset, same_window, by_scale, by_offset } = *numbers;
     let near = |bits, below| fit(history, Field::IpIdOffset, offset, bits, below, 0xffff);
     let ack_fits = |bits, below| fit(history, Field::Ack, ack, bits, below, u32::MAX);
@@ -221,7 +221,7 @@ fn base_seq(history: &[Kept], numbers: &Numbers) -> Option<Base> {
 
 /// rnd_4, rnd_3 or rnd_7, whichever the general path would take.
 #[inline(always)]
-fn base_rnd(history: &[Kept], numbers: &Numbers) -> Option<Base> {
+fn base_rnd(history: &[ContextFields], numbers: &Numbers) -> Option<Base> {
     let Numbers { ack, scaled, window, same_window, by_scale, .. } = *numbers;
     let ack_fits = |bits, below| fit(history, Field::Ack, ack, bits, below, u32::MAX);
     let long_ack = u64::from(ack);
@@ -313,7 +313,7 @@ impl Context {
         ];
         let looked_at = LOOKED_AT.iter().fold(0u64, |mask, field| mask | crate::formats::bit(*field));
         let Some(latest) = self.history.latest() else { return false };
-        let same = |at: usize, entry: &Kept| looked_at & 1 << at != 0 || entry[at] == latest[at];
+        let same = |at: usize, entry: &ContextFields| looked_at & 1 << at != 0 || entry[at] == latest[at];
         latest[Field::KeptFlags as usize] == kept_flags(flags::ACK)
             && latest[Field::PayloadLen as usize] == 0
             && latest[Field::Stride as usize] == self.stride.get()

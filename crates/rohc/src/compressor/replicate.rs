@@ -18,7 +18,7 @@ const PORT_SHORT: Lsb = Lsb::new(8, 64);
 
 /// Which context a packet belongs to, and the one it may be replicated from.
 #[derive(Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct ContextChoice {
     pub(crate) cid: Cid,
     pub(crate) base: Option<Base>,
     /// The time, for refreshes.

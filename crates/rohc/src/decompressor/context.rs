@@ -9,7 +9,7 @@ use crate::crc::{CRC3, CRC7, CRC8};
 use crate::decompressor::options::{Items, NO_GENERICS};
 use crate::decompressor::repair::{First, Outage};
 use crate::decompressor::{ContextCounts, Scratch};
-use crate::formats::{Field, Format, FormatKind, KEPT, Kept, Values};
+use crate::formats::{CONTEXT_FIELDS, ContextFields, Field, Format, FormatKind, Values};
 use crate::header::{Header, Ip, Options, flags};
 use crate::items::Generics;
 use crate::layers::Layers;
@@ -37,7 +37,7 @@ impl From<Short> for Fault {
 #[derive(Clone, Debug)]
 pub(crate) struct Context {
     header: Header,
-    pub(super) kept: Kept,
+    pub(super) kept: ContextFields,
     pub(super) items: Items,
     generics: Generics,
     /// The headers around IP and TCP, if there are any.
@@ -83,7 +83,7 @@ const BLANK: Header = Header {
 impl Context {
     pub(crate) const EMPTY: Self = Self {
         header: BLANK,
-        kept: [0; KEPT],
+        kept: [0; CONTEXT_FIELDS],
         items: Items::EMPTY,
         generics: NO_GENERICS,
         layers: None,
@@ -110,7 +110,7 @@ impl Context {
         self.kept[Field::Msn as usize] as u16
     }
 
-    pub(super) fn kept(&self) -> &Kept {
+    pub(super) fn kept(&self) -> &ContextFields {
         &self.kept
     }
 
@@ -195,7 +195,7 @@ impl Context {
     pub(super) fn attempt<'a>(
         &self,
         co: &Co<'a>,
-        kept: &Kept,
+        kept: &ContextFields,
         scratch: &mut Scratch,
         out: &mut [u8],
     ) -> Result<Decoded<'a>, Fault> {
@@ -318,7 +318,7 @@ impl Context {
         }
         // A new flow inherits nothing, also no stride (INITIAL in RFC 6846 section 8.2).
         let same_flow = self.is_of(&header, &scratch.layers);
-        let mut values = Values::inherit(if same_flow { &self.kept } else { &[0; KEPT] });
+        let mut values = Values::inherit(if same_flow { &self.kept } else { &[0; CONTEXT_FIELDS] });
         let mut items = if same_flow { self.items } else { Items::EMPTY };
         scratch.generics = self.generics;
         let mut chain = Chain { header: &mut header, layers: Some(&mut scratch.layers) };
@@ -391,7 +391,7 @@ impl Context {
     }
 
     /// The header as of the last packet, and what else the context keeps.
-    pub(crate) fn parts(&self) -> (Header, &Kept, &Items, &Generics) {
+    pub(crate) fn parts(&self) -> (Header, &ContextFields, &Items, &Generics) {
         // The quick path keeps numbers only here.
         let mut header = self.header;
         reconstruct(&Values::inherit(&self.kept), &mut header);

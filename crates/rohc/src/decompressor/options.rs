@@ -24,7 +24,7 @@ pub(crate) struct Items {
 pub(crate) const NO_GENERICS: Generics = [Generic::EMPTY; ITEMS - index::GENERIC as usize];
 
 /// Which entries of the list brought their item along: bit per place in the list.
-pub(crate) type Brought = u16;
+pub(crate) type EntryMask = u16;
 
 impl Items {
     pub(crate) const EMPTY: Self = Self {
@@ -55,7 +55,7 @@ impl Items {
         reader: &mut Reader<'_>,
         generics: &mut Generics,
         values: &mut Values,
-    ) -> Result<Brought, Short> {
+    ) -> Result<EntryMask, Short> {
         let head = read_list_head(reader)?;
         self.list = head.list;
         self.len = head.len as u8;
@@ -108,7 +108,7 @@ impl Items {
     /// The irregular items of all options that the list did not bring.
     pub(crate) fn read_irregular(
         &mut self,
-        brought: Brought,
+        brought: EntryMask,
         reader: &mut Reader<'_>,
         generics: &mut Generics,
         values: &mut Values,

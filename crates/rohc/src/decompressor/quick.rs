@@ -3,14 +3,14 @@
 use super::context::{Co, Context};
 use crate::chains::behavior;
 use crate::crc::CRC3;
-use crate::formats::{Field, FormatKind, Kept};
+use crate::formats::{ContextFields, Field, FormatKind};
 use crate::header::flags;
 use crate::items::index;
 use crate::lsb::Lsb;
 use crate::state::kept_flags;
 
 /// What the base headers that are known here say; what they do not say stays.
-struct Said {
+struct BaseHeaderFields {
     /// Where the byte with MSN, PSH and CRC stands, counted from the second byte of the header.
     last: usize,
     ack: u32,
@@ -155,9 +155,9 @@ impl Context {
 
 /// Reads a base header of one of the known formats.
 #[inline(always)]
-fn said(co: &Co<'_>, kept: &Kept) -> Option<Said> {
+fn said(co: &Co<'_>, kept: &ContextFields) -> Option<BaseHeaderFields> {
     let first = u32::from(co.first);
-    let mut said = Said {
+    let mut said = BaseHeaderFields {
         last: 0,
         ack: kept[Field::Ack as usize],
         scaled: None,

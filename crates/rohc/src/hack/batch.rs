@@ -56,7 +56,7 @@ struct Was {
 
 /// Where in its frame an ACK stands.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct FramePosition {
     /// ACKs before it.
     pub index: usize,
     /// No ACK follows.
@@ -101,7 +101,7 @@ impl Model {
         &mut self,
         c: &mut C,
         context: &Context,
-        place: Place,
+        place: FramePosition,
         given: &Delta,
     ) -> Option<Delta> {
         let mut delta = Delta::NONE;
@@ -123,7 +123,13 @@ impl Model {
         Some(delta)
     }
 
-    fn step<C: BitCoder>(&mut self, c: &mut C, context: &Context, place: Place, given: Step) -> Option<Step> {
+    fn step<C: BitCoder>(
+        &mut self,
+        c: &mut C,
+        context: &Context,
+        place: FramePosition,
+        given: Step,
+    ) -> Option<Step> {
         let alone_or_inner = !place.is_last || place.index == 0;
         let at = usize::from(place.index == 0) * 4
             + usize::from(place.is_last) * 2

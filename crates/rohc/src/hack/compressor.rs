@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::batch::{Model, Place};
+use super::batch::{FramePosition, Model};
 use super::context::Context;
 use super::flow::Flow;
 use super::frame::{Frame, Kind};
@@ -324,7 +324,7 @@ impl Slot {
             let delta = self.context.diff(header);
             let is_last = self.model.last(&mut coder, index, index + 1 == count);
             // What an encoder is given is always something.
-            let _ = self.model.ack(&mut coder, &self.context, Place { index, is_last }, &delta);
+            let _ = self.model.ack(&mut coder, &self.context, FramePosition { index, is_last }, &delta);
             self.context.advance(&delta, header);
         }
         coder.finish();

@@ -3,7 +3,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::batch::{Model, Place};
+use super::batch::{FramePosition, Model};
 use super::bytes::Reader;
 use super::context::{Context, Delta};
 use super::flow::Flow;
@@ -21,7 +21,7 @@ const MSN: Lsb = Lsb::new(8, 128);
 /// Native ACKs of a flow that may begin its next incarnation.
 const CANDIDATES: usize = 4;
 
-/// What became of the frames of one LL ACK, in frames unless said otherwise.
+/// The results of the frames of one link-layer ACK. Counts are of frames unless stated otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// All that were found.
@@ -341,7 +341,7 @@ impl Output {
         let mut coder = Decoder::new(frame.body);
         for index in 0..MAX_FRAME_ACKS {
             let is_last = model.last(&mut coder, index, false);
-            let place = Place { index, is_last };
+            let place = FramePosition { index, is_last };
             let delta = model.ack(&mut coder, context, place, &Delta::NONE).ok_or(Dropped::Malformed)?;
             self.push(context, &delta)?;
             if is_last {

@@ -117,7 +117,7 @@ pub const MAX_FRAME_ACKS: usize = 64;
 /// Most ACKs a driver may have finished since a frame that it still repeats: beyond that an old frame could look new.
 pub const RETAINED_ACKS: usize = 127;
 
-/// How frames are coded. A decompressor needs not be told.
+/// The coding of frames. A decompressor recognises it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Coding {
     /// Every ACK a compressed header of its own, as in the paper.

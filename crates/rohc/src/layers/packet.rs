@@ -6,7 +6,7 @@ use crate::header::{
 };
 
 /// A header in a packet: what it is, where it begins and how long it is.
-type Place = (Kind, usize, usize);
+type HeaderSpan = (Kind, usize, usize);
 
 impl Layers {
     /// Reads all headers of `packet`, which may be as plain as [`Header::parse`] wants it.
@@ -28,7 +28,7 @@ impl Layers {
     pub(crate) fn read<'a>(&mut self, packet: &'a [u8]) -> Result<(Header, &'a [u8], &'a [u8]), ParseError> {
         self.clear();
         // One more than may be layers: the innermost IP header.
-        let mut places: [Place; MAX_LAYERS + 1] = [(Kind::V4, 0, 0); MAX_LAYERS + 1];
+        let mut places: [HeaderSpan; MAX_LAYERS + 1] = [(Kind::V4, 0, 0); MAX_LAYERS + 1];
         let (mut count, mut innermost) = (0, 0);
         let (mut at, mut end) = (0, packet.len());
         let mut version = match packet.first().ok_or(ParseError::Truncated)? >> 4 {
@@ -74,7 +74,7 @@ impl Layers {
     }
 
     /// Copies all headers but the innermost IP header, and clears what will be inferred.
-    fn take(&mut self, packet: &[u8], places: &[Place], innermost: usize) -> Result<(), ParseError> {
+    fn take(&mut self, packet: &[u8], places: &[HeaderSpan], innermost: usize) -> Result<(), ParseError> {
         for (index, &(kind, at, len)) in places.iter().enumerate() {
             if index == innermost {
                 continue;

@@ -9,7 +9,7 @@ use tacit_link::wifi::{
 };
 use tacit_proto::units::{BitRate, Duration};
 
-use super::queue::{Place, queue};
+use super::queue::{QueueHop, queue};
 use crate::edca::{EdcaPlan, Numbers};
 use crate::error::InputError;
 use crate::input::{Mismatch, Node, Section, Tree, Value, bit_rate, loss};
@@ -379,9 +379,9 @@ pub(super) fn wifi_section(section: Section<'_>) -> Result<Option<Wifi>, InputEr
     if keys::REVERSE_DIRECTION.or(&section, false)? {
         wifi.bss.reverse_direction = wifi.grant;
     }
-    wifi.ap_queue = queue(&section, keys::AP_QUEUE.name, Place::Wifi)?.unwrap_or(wifi.ap_queue);
+    wifi.ap_queue = queue(&section, keys::AP_QUEUE.name, QueueHop::Wifi)?.unwrap_or(wifi.ap_queue);
     wifi.station_queue =
-        queue(&section, keys::STATION_QUEUE.name, Place::Wifi)?.unwrap_or(wifi.station_queue);
+        queue(&section, keys::STATION_QUEUE.name, QueueHop::Wifi)?.unwrap_or(wifi.station_queue);
     check(&section, &wifi)?;
     section.finish()?;
     Ok(Some(wifi))

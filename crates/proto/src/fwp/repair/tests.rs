@@ -249,7 +249,7 @@ impl Model {
     }
 
     /// Bytes in front of `read` that are true: those beyond were not told of, so none is missing.
-    fn told(&mut self, end: u64) {
+    fn announce(&mut self, end: u64) {
         self.read = self.read.max(end);
     }
 }
@@ -266,7 +266,7 @@ fn take_step(repair: &mut Repair, model: &mut Model, now: &mut Instant, step: St
                 }
             }
             repair.arrived(*now, end);
-            model.told(end);
+            model.announce(end);
         }
         Step::Answer { which, skip, bytes, over } => {
             let Some(which) = which.checked_rem(model.running.len()) else { return };

@@ -21,8 +21,8 @@ pub(in crate::tack) struct Beside {
     controls: VecDeque<Control>,
     /// Streams that the peer may open, as it is to know and as it was told; while a packet that says so is out.
     limit: u32,
-    told: u32,
-    telling: bool,
+    advertised: u32,
+    advertising: bool,
     /// Streams that their limits hold, by when these are asked for; with the wait until then.
     held: BTreeMap<(Instant, StreamId), Duration>,
     /// Lengths of datagrams, and the number of the first.
@@ -44,7 +44,7 @@ impl Beside {
     }
 
     fn owes_limit(&self) -> bool {
-        self.limit != self.told && !self.telling
+        self.limit != self.advertised && !self.advertising
     }
 
     /// True when something does not wait for the window and the pacer.
@@ -96,7 +96,7 @@ impl Sender {
         }
         if self.beside.owes_limit() {
             let limit = self.beside.limit;
-            (self.beside.told, self.beside.telling) = (limit, true);
+            (self.beside.advertised, self.beside.advertising) = (limit, true);
             self.push(now, Carried::Streams, 0);
             return Some(Body::Control(Control::Streams { limit }));
         }
@@ -126,9 +126,9 @@ impl Sender {
 
     /// What the peer was told of the streams that it may open has arrived, or was lost.
     pub(super) fn on_streams_told(&mut self, arrived: bool) {
-        self.beside.telling = false;
+        self.beside.advertising = false;
         if !arrived {
-            self.beside.told = 0;
+            self.beside.advertised = 0;
         }
     }
 

@@ -63,12 +63,12 @@ impl Sender {
         self.ce = tack.ce;
         seen.rtt = self.round_trip(now, tack);
         self.end_silence(now, &seen);
-        let told = BitRate::from_kbps(u64::from(tack.rate_kbps));
+        let reported = BitRate::from_kbps(u64::from(tack.rate_kbps));
         self.arriving.burst = Bytes(u64::from(tack.burst) * BURST_UNIT);
-        if told > BitRate::default() {
-            self.arriving.rate = told;
+        if reported > BitRate::default() {
+            self.arriving.rate = reported;
         }
-        let rate = if now < self.quiet_until { BitRate::default() } else { told };
+        let rate = if now < self.quiet_until { BitRate::default() } else { reported };
         seen.report = Some(self.report(rate, tack.loss));
         self.finish(now, prior, &seen);
         Ok(())
@@ -266,8 +266,8 @@ impl Sender {
 
     fn raise_window(&mut self, window: SeqNumber) {
         let known = START.saturating_add(self.streams.limit());
-        let told = known.nearest(window);
-        self.streams.raise_limit(told.saturating_since(START));
+        let reported = known.nearest(window);
+        self.streams.raise_limit(reported.saturating_since(START));
     }
 
     /// The round-trip time of the packet that the receiver chose.

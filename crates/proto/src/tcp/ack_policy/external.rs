@@ -19,13 +19,13 @@ pub trait Acknowledge: Send {
     /// What [`AckDecision::At`] asked for is due.
     fn on_timer(&mut self, now: Instant) -> AckDecision;
 
-    /// An acknowledgment of everything received left, whoever wanted it: data acknowledges, too.
+    /// An acknowledgment of everything received was sent, by this policy or with data.
     fn on_ack_sent(&mut self);
 }
 
 /// Makes a policy for each receiver.
 pub trait Factory: Named + Sync {
-    /// A policy of a receiver of its own.
+    /// Makes the policy of one receiver.
     fn acknowledge(&self) -> Box<dyn Acknowledge>;
 }
 

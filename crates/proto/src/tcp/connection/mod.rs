@@ -156,9 +156,8 @@ impl Connection {
         }
     }
 
-    /// Adds `bytes` to what is to be sent. The supply saturates: `write(u64::MAX)` is a source that
-    /// never ends. Before the connection is established it waits; after [`close`](Self::close) it is
-    /// ignored.
+    /// Adds `bytes` to the data to send. The supply saturates: `write(u64::MAX)` is a source that never ends. Before the
+    /// connection is established the data waits; after [`close`](Self::close) it is ignored.
     pub fn write(&mut self, bytes: u64) {
         self.sender.write(bytes);
     }
@@ -237,7 +236,7 @@ impl Connection {
         self.state
     }
 
-    /// Who talks to whom.
+    /// The flow and the two hosts of the connection.
     pub fn ends(&self) -> Ends {
         self.ends
     }
