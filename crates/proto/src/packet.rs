@@ -104,6 +104,16 @@ impl Packet {
         Bytes(u64::from(self.ip.version.header_len() + transport))
     }
 
+    /// Octets of the payload: of a stream, or of a datagram.
+    #[inline]
+    pub fn payload_len(&self) -> u64 {
+        u64::from(match &self.transport {
+            Transport::Tcp(segment) => segment.payload_len,
+            Transport::Udp(datagram) => datagram.payload_len,
+            Transport::Tack(packet) => packet.payload_len(),
+        })
+    }
+
     /// Never true: a packet has headers.
     pub fn is_empty(&self) -> bool {
         false

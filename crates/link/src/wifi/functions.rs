@@ -124,7 +124,7 @@ impl Peers {
             Self::Clients { access_point, count } => {
                 (access_point.0 + 1..=access_point.0 + count).contains(&function.0)
             }
-            Self::Linked(peers) => peers.contains(&function),
+            Self::Linked(peers) => place(peers, function).is_some(),
         }
     }
 
@@ -134,8 +134,7 @@ impl Peers {
         match self {
             Self::AccessPoint(_) => 0,
             Self::Clients { access_point, .. } => usize::from(peer.0 - access_point.0) - 1,
-            // Few: a search in so short a list is as fast as a table.
-            Self::Linked(peers) => peers.iter().position(|known| *known == peer).unwrap_or(0),
+            Self::Linked(peers) => place(peers, peer).unwrap_or(0),
         }
     }
 
@@ -153,6 +152,14 @@ impl Peers {
     pub fn iter(&self) -> impl Iterator<Item = FunctionId> + '_ {
         (0..self.count()).map(|index| self.id(index))
     }
+}
+
+/// Where `function` stands among `peers`, which are few.
+// Apart: most stations have no direct links, and are to pay nothing for those of others.
+#[cold]
+#[inline(never)]
+fn place(peers: &[FunctionId], function: FunctionId) -> Option<usize> {
+    peers.iter().position(|known| *known == function)
 }
 
 #[cfg(test)]
