@@ -194,6 +194,11 @@ impl Config {
         self.payload_of(self.max_mtu.max(self.mtu))
     }
 
+    /// Octets of UDP payload in a packet of Ethernet's MTU (RFC 1122 section 2.3.3), which most paths take.
+    pub(super) fn usual_payload(&self) -> u32 {
+        self.payload_of(Bytes(1500))
+    }
+
     /// Octets that this end holds at most for readers who do not read: each stream's own, and what all may borrow.
     pub fn max_unread(&self) -> Bytes {
         // Streams of the peer, stream 0, and those of ours, of which the peer allows as many.
