@@ -5,14 +5,14 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Seek as _, SeekFrom, Write as _};
 use std::sync::atomic::Ordering::Relaxed;
 
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
+use tokio::io::{AsyncBufRead, AsyncRead, AsyncWrite, AsyncWriteExt as _};
 
 use super::committer::{Committed, Committer, CompleteFile, Replace, Writeback};
 use super::lists::{ListBudget, Lists};
 use super::plan::{Item, NotAdmitted, State, Step, TopNames, admit};
 use super::sender::PARTIAL_SUFFIX;
 use super::tree::{self, Relative, Tree};
-use super::wire::{self, ENTRIES_MAX, Entry, Kind, Message, NAMES_OCTETS_MAX, Piece, Timestamp};
+use super::wire::{self, Arriving, ENTRIES_MAX, Entry, Kind, Message, NAMES_OCTETS_MAX, Piece, Timestamp};
 use super::writers::{Claim, Writers};
 use super::{Action, COPIES_MAX, CopyError, CopyReport, Options, Progress, Report, Rights};
 
@@ -78,7 +78,7 @@ pub(super) struct Receiver<'a> {
 ///
 /// # Errors
 /// Where the stream or the protocol breaks, or a limit. Files that cannot be written are in the outcome.
-pub(super) async fn receive<'a, R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
+pub(super) async fn receive<'a, R: AsyncBufRead + Unpin, W: AsyncWrite + Unpin>(
     tree: &'a Tree,
     terms: Terms<'a>,
     progress: &Progress,
@@ -249,7 +249,7 @@ impl Receiver<'_> {
     }
 
     /// Receives all files that are wanted.
-    async fn files<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
+    async fn files<R: AsyncBufRead + Unpin, W: AsyncWrite + Unpin>(
         &mut self,
         wants: &[Want],
         progress: &Progress,
@@ -282,7 +282,7 @@ impl Receiver<'_> {
     }
 
     /// Receives one file. Where it cannot be kept the sender is told at once, and its octets are read until it has heard so.
-    async fn file<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
+    async fn file<R: AsyncBufRead + Unpin, W: AsyncWrite + Unpin>(
         &mut self,
         want: &Want,
         progress: &Progress,
@@ -301,7 +301,7 @@ impl Receiver<'_> {
             _ => None,
         };
         let mut at_octets = offset_octets;
-        let mut buffer = Vec::new();
+        let mut arriving = Arriving::default();
         let mut is_told = false;
         loop {
             if let (Err(reason), false) = (&partial_file, is_told) {
@@ -310,24 +310,25 @@ impl Receiver<'_> {
                 wire::write(writer, &Message::Stop { index, reason: wire::bounded(reason.clone()) }).await?;
                 writer.flush().await?;
             }
-            let piece = read_unless_stopped(reader, &mut buffer, claim.as_ref()).await?;
-            let octets = match piece {
+            let piece = read_unless_stopped(reader, &mut arriving, claim.as_ref()).await?;
+            let (octets, received) = match piece {
                 Piece::End => break,
-                Piece::Hole(octets) => octets,
-                Piece::Octets => buffer.len() as u64,
+                Piece::Hole(octets) => (octets, 0),
+                Piece::Octets(octets) => (octets.len() as u64, octets.len()),
             };
             at_octets = at_octets.saturating_add(octets);
             if opened.size_octets.is_some_and(|size_octets| at_octets > size_octets) {
                 return Err(CopyError::Protocol("a file is longer than it was when it was opened".into()));
             }
             progress.done_octets.fetch_add(octets, Relaxed);
-            self.outcome.summary.received_octets += buffer.len() as u64;
+            self.outcome.summary.received_octets += received as u64;
             if let Ok(open) = &mut partial_file
-                && let Err(error) = open.take(piece, &buffer, at_octets).await
+                && let Err(error) = open.take(piece, at_octets).await
             {
                 self.forget_where_full(&path, &error);
                 partial_file = Err(error.to_string());
             }
+            arriving.take(reader, received);
         }
         let (blake3, failure) = match wire::read(reader).await? {
             Message::ContentsEnd { blake3, failure } => (blake3, failure),
@@ -417,7 +418,7 @@ struct PartialFile {
 
 impl PartialFile {
     /// Takes a part of the contents, which then reach to `at_octets`.
-    async fn take(&mut self, piece: Piece, buffer: &[u8], at_octets: u64) -> io::Result<()> {
+    async fn take(&mut self, piece: Piece<'_>, at_octets: u64) -> io::Result<()> {
         match piece {
             Piece::Hole(octets) => {
                 tree::hash_hole(&mut self.hasher, octets);
@@ -425,31 +426,33 @@ impl PartialFile {
                 self.file.seek(SeekFrom::Start(at_octets))?;
                 Ok(())
             }
-            Piece::Octets | Piece::End => {
-                self.hasher.update(buffer);
-                self.file.write_all(buffer)?;
-                self.writeback.on_written(&self.file, buffer.len()).await
+            Piece::Octets(octets) => {
+                self.hasher.update(octets);
+                self.file.write_all(octets)?;
+                self.writeback.on_written(&self.file, octets.len()).await
             }
+            Piece::End => Ok(()),
         }
     }
 }
 
-/// Reads a piece, unless another copy takes the file over.
-async fn read_unless_stopped<R: AsyncRead + Unpin>(
-    reader: &mut R,
-    buffer: &mut Vec<u8>,
+/// Waits for a piece, unless another copy takes the file over.
+async fn read_unless_stopped<'a, R: AsyncBufRead + Unpin>(
+    reader: &'a mut R,
+    arriving: &mut Arriving,
     claim: Option<&Claim<'_>>,
-) -> Result<Piece, CopyError> {
-    let Some(claim) = claim else { return wire::read_contents(reader, buffer).await };
+) -> Result<Piece<'a>, CopyError> {
+    let Some(claim) = claim else { return arriving.next(reader).await };
     let piece = tokio::select! {
-        read = wire::read_contents(reader, buffer) => read?,
+        read = arriving.next(reader) => read?,
         () = claim.stopped() => {
             return Err(io::Error::other("another copy of this user continues the file").into());
         }
     };
     claim.on_octets(match piece {
         Piece::Hole(octets) => octets,
-        Piece::Octets | Piece::End => buffer.len() as u64,
+        Piece::Octets(octets) => octets.len() as u64,
+        Piece::End => 0,
     });
     Ok(piece)
 }

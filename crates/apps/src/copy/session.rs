@@ -4,14 +4,14 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
+use tokio::io::{AsyncBufRead, AsyncRead, AsyncWrite, AsyncWriteExt as _};
 
 use super::lists::Lists;
 use super::plan::TopNames;
 use super::receiver::{Terms, receive};
 use super::sender::{Source, send, show};
 use super::tree::{Relative, Tree};
-use super::wire::{self, ASKED_MAX, ENTRIES_MAX, Entry, Kind, Message, Piece, VERSION, Work};
+use super::wire::{self, ASKED_MAX, Arriving, ENTRIES_MAX, Entry, Kind, Message, Piece, VERSION, Work};
 use super::writers::Writers;
 use super::{Action, CopyError, CopyReport, Options, Progress, Report, Rights};
 
@@ -71,7 +71,7 @@ impl Served {
     ///
     /// # Errors
     /// Where the request is refused, or the stream or the protocol breaks.
-    pub async fn serve<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
+    pub async fn serve<R: AsyncBufRead + Unpin, W: AsyncWrite + Unpin>(
         &self,
         reader: &mut R,
         writer: &mut W,
@@ -84,7 +84,7 @@ impl Served {
     ///
     /// # Errors
     /// Where it is refused, or the stream or the protocol breaks.
-    pub async fn answer<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
+    pub async fn answer<R: AsyncBufRead + Unpin, W: AsyncWrite + Unpin>(
         &self,
         request: Request,
         reader: &mut R,
@@ -101,7 +101,7 @@ impl Served {
         done
     }
 
-    async fn work<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
+    async fn work<R: AsyncBufRead + Unpin, W: AsyncWrite + Unpin>(
         &self,
         request: Request,
         reader: &mut R,
@@ -312,7 +312,7 @@ pub async fn push<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
 ///
 /// # Errors
 /// Where something else is in the way, the server refuses, or the stream or the protocol breaks.
-pub async fn pull<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
+pub async fn pull<R: AsyncBufRead + Unpin, W: AsyncWrite + Unpin>(
     paths: &[String],
     destination: &Path,
     options: &Options,
@@ -386,7 +386,7 @@ pub async fn list<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, E: From<CopyError
 ///
 /// # Errors
 /// Where the server refuses, it is no file, it cannot be sent or written as a whole, or the stream or the protocol breaks.
-pub async fn pull_into<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
+pub async fn pull_into<R: AsyncBufRead + Unpin, W: AsyncWrite + Unpin>(
     path: &str,
     out: &mut (impl AsyncWrite + Unpin),
     progress: &Progress,
@@ -406,18 +406,23 @@ pub async fn pull_into<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
         other => return Err(wire::unexpected(&other)),
     }
     let mut outcome = CopyReport::default();
-    let (mut hasher, mut buffer) = (blake3::Hasher::new(), Vec::new());
+    let (mut hasher, mut arriving) = (blake3::Hasher::new(), Arriving::default());
+    let mut zeros = Vec::new();
     loop {
-        let piece = wire::read_contents(reader, &mut buffer).await?;
-        match piece {
+        let (octets, received) = match arriving.next(reader).await? {
             Piece::End => break,
-            // It is no longer than a hole may be.
-            Piece::Hole(octets) => buffer.resize(usize::try_from(octets).unwrap_or(0), 0),
-            Piece::Octets => outcome.summary.received_octets += buffer.len() as u64,
-        }
-        hasher.update(&buffer);
-        out.write_all(&buffer).await?;
-        progress.done_octets.fetch_add(buffer.len() as u64, std::sync::atomic::Ordering::Relaxed);
+            Piece::Hole(octets) => {
+                // It is no longer than a hole may be.
+                zeros.resize(usize::try_from(octets).unwrap_or(0), 0);
+                (&zeros[..], 0)
+            }
+            Piece::Octets(octets) => (octets, octets.len()),
+        };
+        hasher.update(octets);
+        out.write_all(octets).await?;
+        progress.done_octets.fetch_add(octets.len() as u64, std::sync::atomic::Ordering::Relaxed);
+        outcome.summary.received_octets += received as u64;
+        arriving.take(reader, received);
     }
     out.flush().await?;
     let failure = match wire::read(reader).await? {
@@ -439,8 +444,9 @@ pub async fn pull_into<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
 
 /// Reads a list that has one file and nothing else.
 async fn one_file<R: AsyncRead + Unpin>(path: &str, reader: &mut R) -> Result<(), CopyError> {
+    let shown = if path.is_empty() { "/" } else { path };
     let wrong =
-        |what: &str| CopyError::Argument(format!("{path}: {what}; only one file can go to standard output"));
+        |what: &str| CopyError::Argument(format!("{shown}: {what}; only one file can go to standard output"));
     let mut files = 0;
     loop {
         match wire::read(reader).await? {

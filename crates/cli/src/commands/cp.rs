@@ -155,6 +155,9 @@ fn ended(how: Result<(), Failure>, progress: &Progress) -> Result<ExitCode, Fail
 /// Which of `paths` are where.
 fn plan(paths: &[String]) -> Result<Plan, String> {
     let Some((to, from)) = paths.split_last() else { return Err("nothing to copy".into()) };
+    if from.iter().any(String::is_empty) {
+        return Err("a SRC has no name".into());
+    }
     let remotes = from.iter().map(|path| remote(path)).collect::<Result<Vec<_>, _>>()?;
     match (remote(to)?, remotes.iter().flatten().count()) {
         (Some(to), 0) => Ok(Plan::Push { sources: from.to_vec(), to }),
@@ -489,7 +492,9 @@ mod tests {
         };
         let paths = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
         assert_eq!(from, [("h:4433".to_owned(), paths(&["a", "c"])), ("i:4433".to_owned(), paths(&["b"]))]);
-        for wrong in [&["a", "b"][..], &["tack://h/a", "tack://h/b"], &["tack://h/a", "b", "c"]] {
+        for wrong in
+            [&["a", "b"][..], &["", "tack://h/"], &["tack://h/a", "tack://h/b"], &["tack://h/a", "b", "c"]]
+        {
             assert!(plan(wrong).is_err(), "{wrong:?}");
         }
     }

@@ -193,6 +193,11 @@ impl Config {
         self.payload_of(self.max_mtu.max(self.mtu))
     }
 
+    /// Bytes of UDP payload in a packet of Ethernet's MTU (RFC 1122 section 2.3.3), which most paths take.
+    pub(super) fn usual_payload(&self) -> u32 {
+        self.payload_of(Bytes(1500))
+    }
+
     /// Limit of unread data at this end, in bytes: the floors of all streams and the shared pool.
     pub fn max_unread(&self) -> Bytes {
         // Streams of the peer, stream 0, and those of ours, of which the peer allows as many.

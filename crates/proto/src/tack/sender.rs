@@ -156,7 +156,7 @@ impl Sender {
             beside: Beside::default(),
             clock_offset,
             mss,
-            path_mtu: PathMtu::new(config.payload(), config.payload()),
+            path_mtu: PathMtu::new(config.payload(), config.payload(), config.usual_payload()),
             sent: VecDeque::new(),
             base: START,
             next: START,
@@ -227,7 +227,7 @@ impl Sender {
     /// The peer takes `max` bytes of UDP payload at most.
     pub fn limit_payload(&mut self, max: u32) {
         let base = self.config.payload().min(max);
-        self.path_mtu = PathMtu::new(base, self.config.max_payload().min(max));
+        self.path_mtu = PathMtu::new(base, self.config.max_payload().min(max), self.config.usual_payload());
         self.mss = room_for_data(base).max(1);
     }
 

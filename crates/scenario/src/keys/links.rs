@@ -37,7 +37,7 @@ pub(crate) const RATE_SCRIPT: Key<Own<RateChanges>> = Key {
         write: |_| super::kind::NONE.to_owned(),
         allowed: "pairs of a time and a rate or `\"off\"`",
     },
-    usual: Usual::TextKey("none"),
+    usual: Usual::Described("none"),
     meaning: "rate from each time on: `[[\"5 s\", \"10Mbps\"], [\"7 s\", \"off\"], [\"8 s\", \"20Mbps\"]]`. A packet \
               in transmission continues at the new rate; the last entry must be a rate",
 };
@@ -49,7 +49,7 @@ const fn trace(name: &'static str) -> Key<Own<String>> {
     Key {
         name,
         kind: Own { read: text, write: String::clone, allowed: "a name or path" },
-        usual: Usual::TextKey("required"),
+        usual: Usual::Described("required"),
         meaning: "traces towards the clients and back: a path relative to the scenario's file, or a bundled trace, \
                   `\"lte-synthetic.down\"` or `\"lte-synthetic.up\"`. Results have the whole path followed by the file's \
                   hash, `\"/home/me/a.down blake3:…\"`; with a hash, the file must match it",
@@ -91,7 +91,7 @@ pub(crate) const DROP: Key<Choice<Discipline>> = Key {
 
 pub(crate) const JITTER: TextKey = TextKey {
     name: "jitter",
-    usual: Usual::TextKey("none"),
+    usual: Usual::Described("none"),
     allowed: "a duration, or `{ spread = \"5 ms\", distribution = \"uniform\", order = \"kept\" }`",
     meaning: "the delay varies uniformly by up to this much either way; `\"normal\"`: with this standard deviation, \
               cut at 2.9 of them; never below zero. `order = \"free\"` lets packets overtake, `\"kept\"` makes them \
@@ -100,7 +100,7 @@ pub(crate) const JITTER: TextKey = TextKey {
 
 pub(crate) const REORDER: TextKey = TextKey {
     name: "reorder",
-    usual: Usual::TextKey("none"),
+    usual: Usual::Described("none"),
     allowed: "`{ chance = \"1 %\", packets = 3, delay = \"10 ms\" }`",
     meaning: "this share of packets is held back until `packets` others have passed, or for `delay` (default 100 \
               ms), whichever is first; without `packets`, for `delay`",
@@ -146,13 +146,13 @@ pub(crate) const COMMON: Keys<PipeConfig> = &[
     },
     &TextKey {
         name: "down",
-        usual: Usual::TextKey("none"),
+        usual: Usual::Described("none"),
         allowed: "a table with these keys",
         meaning: DIRECTION,
     },
     &TextKey {
         name: "up",
-        usual: Usual::TextKey("none"),
+        usual: Usual::Described("none"),
         allowed: "a table with these keys",
         meaning: DIRECTION,
     },
@@ -169,7 +169,7 @@ pub(crate) enum HopKind {
 pub(crate) const KIND: Key<Choice<HopKind>> = Key {
     name: "kind",
     kind: Choice(&[("wired", HopKind::Wired), ("cellular", HopKind::Cellular), ("wifi", HopKind::Wifi)]),
-    usual: Usual::TextKey("required"),
+    usual: Usual::Described("required"),
     meaning: "type of the hop; its other keys are those of that table",
 };
 

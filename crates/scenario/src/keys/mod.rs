@@ -34,7 +34,7 @@ pub(crate) enum Usual {
     /// This, in TOML.
     Is(&'static str),
     /// This, which is no TOML.
-    TextKey(&'static str),
+    Described(&'static str),
     /// Nothing.
     Nothing,
 }
@@ -121,7 +121,7 @@ impl Usual {
                 (value, literal)
             }
             Self::Is(toml) => (toml.to_owned(), true),
-            Self::TextKey(words) => (words.to_owned(), false),
+            Self::Described(words) => (words.to_owned(), false),
             Self::Nothing => (String::new(), false),
         }
     }

@@ -33,21 +33,21 @@ pub(crate) const STANDARD: Key<Choice<Standard>> = Key {
         (Standard::Ax.name(), Standard::Ax),
         (Standard::Be.name(), Standard::Be),
     ]),
-    usual: Usual::TextKey("required"),
+    usual: Usual::Described("required"),
     meaning: "the amendment; 802.11b and g at 2.4 GHz, the others at 5 GHz, see `band`",
 };
 
 pub(crate) const BAND: Key<Choice<Band>> = Key {
     name: "band",
     kind: Choice(&[("2.4 GHz", Band::Ghz2_4), ("5 GHz", Band::Ghz5)]),
-    usual: Usual::TextKey("of the standard; `\"5 GHz\"` for 802.11n, ax and be"),
+    usual: Usual::Described("of the standard; `\"5 GHz\"` for 802.11n, ax and be"),
     meaning: "802.11n, ax and be may be at 2.4 GHz: SIFS 10 us, 6 us of signal extension, `slot`, `preamble` and `b-stations` as \
               802.11g",
 };
 
 pub(crate) const RATE: TextKey = TextKey {
     name: "rate",
-    usual: Usual::TextKey("required, unless `mcs` is given"),
+    usual: Usual::Described("required, unless `mcs` is given"),
     allowed: "a rate of its table, or `\"ideal\"`",
     meaning: "rate of data frames, both ways; see [rates](#rates)",
 };
@@ -137,7 +137,7 @@ pub(crate) const ACK_RATE: TextKey = TextKey {
 
 pub(crate) const MPDU_ERROR: TextKey = TextKey {
     name: "mpdu-error",
-    usual: Usual::TextKey("none"),
+    usual: Usual::Described("none"),
     allowed: "a loss, or `{ down = …, up = … }`",
     meaning: "loss process of data MPDUs, besides collisions",
 };
@@ -145,14 +145,14 @@ pub(crate) const MPDU_ERROR: TextKey = TextKey {
 pub(crate) const LINK_ACK_ERROR: Key<Losses> = Key {
     name: "link-ack-error",
     kind: Losses,
-    usual: Usual::TextKey("none"),
+    usual: Usual::Described("none"),
     meaning: "loss process of ACKs and Block Acks, separate for each direction",
 };
 
 pub(crate) const SNR: Key<PowerRatio> = Key {
     name: "snr",
     kind: PowerRatio(-20_000, 100_000),
-    usual: Usual::TextKey("no noise"),
+    usual: Usual::Described("no noise"),
     meaning: "signal-to-noise ratio in the channel of `rate`, both ways: noise destroys data, Block Ack Requests, \
               ACKs and Block Acks, by mode and length; see [wifi-model.md](../references/wifi-model.md#noise)",
 };
@@ -160,21 +160,21 @@ pub(crate) const SNR: Key<PowerRatio> = Key {
 pub(crate) const DISTANCE: Key<Distance> = Key {
     name: "distance",
     kind: Distance,
-    usual: Usual::TextKey("no noise"),
+    usual: Usual::Described("no noise"),
     meaning: "distance between access point and client, which determines the signal-to-noise ratio; not with `snr`",
 };
 
 pub(crate) const DIRECT_SNR: Key<PowerRatio> = Key {
     name: "direct-snr",
     kind: PowerRatio(-20_000, 100_000),
-    usual: Usual::TextKey("as `direct-distance`"),
+    usual: Usual::Described("as `direct-distance`"),
     meaning: "signal-to-noise ratio between the ends of every direct link, instead of `direct-distance`",
 };
 
 pub(crate) const DIRECT_DISTANCE: Key<Distance> = Key {
     name: "direct-distance",
     kind: Distance,
-    usual: Usual::TextKey("of their `position`s"),
+    usual: Usual::Described("of their `position`s"),
     meaning: "distance between the ends of every direct link; required, or `direct-snr`, where an end has an `snr` or \
               `distance` and not both have a `position`. With the distances from the access point it must make a triangle",
 };
@@ -377,7 +377,7 @@ pub(crate) const WIFI: Keys<Wifi> = &[
     &W {
         name: BLOCK_ACK_WINDOW,
         kind: Whole(2, 1024),
-        usual: Usual::Said("the most that the standard has: 64, 256 with 802.11ax, 1024 with be"),
+        usual: Usual::Described("the most that the standard has: 64, 256 with 802.11ax, 1024 with be"),
         meaning: "largest number of outstanding MPDUs under a Block Ack agreement; Block Acks have a bitmap of 64, 256, 512 \
                   or 1024 bits by it; 802.11n and later",
         of: |wifi| &mut wifi.bss.block_ack_window,
@@ -426,7 +426,7 @@ pub(crate) const WIFI: Keys<Wifi> = &[
     &W {
         name: CW_MIN,
         kind: OfRoles(Of::Window),
-        usual: Usual::TextKey("of the access category"),
+        usual: Usual::Described("of the access category"),
         meaning: "smallest contention window, in slots: a backoff is drawn from 0 to this; a number alone holds for \
                   all access categories; without it, no more than a given `cw-max`; see [wifi-model.md](../references/wifi-model.md#contention)",
         of: |wifi| &mut wifi.edca.cw_min,
@@ -434,14 +434,14 @@ pub(crate) const WIFI: Keys<Wifi> = &[
     &W {
         name: CW_MAX,
         kind: OfRoles(Of::Window),
-        usual: Usual::TextKey("of the access category"),
+        usual: Usual::Described("of the access category"),
         meaning: "largest contention window, to which failures double it; without it, no less than `cw-min`",
         of: |wifi| &mut wifi.edca.cw_max,
     },
     &W {
         name: AIFSN,
         kind: OfRoles(Of::Aifsn),
-        usual: Usual::TextKey("of the access category"),
+        usual: Usual::Described("of the access category"),
         meaning: "slots after SIFS before the backoff (AIFSN); 802.11n and ac",
         of: |wifi| &mut wifi.edca.aifsn,
     },
@@ -620,7 +620,7 @@ fn beacons(value: &Value) -> Result<Option<Duration>, Mismatch> {
 
 /// The key of this name for one client; what is allowed is as in `[wifi]`.
 const fn of_client(name: &'static str, meaning: &'static str) -> TextKey {
-    TextKey { name, usual: Usual::TextKey("as in `[wifi]`"), allowed: "as in `[wifi]`", meaning }
+    TextKey { name, usual: Usual::Described("as in `[wifi]`"), allowed: "as in `[wifi]`", meaning }
 }
 
 const NARROWS: &str = "rate of data frames to and from this client, chosen without the keys of `[wifi]`";

@@ -10,7 +10,9 @@ use tacit_apps::copy::sender::Source;
 use tacit_apps::copy::session::{Request, Served, pull, push};
 use tacit_apps::copy::wire::{self, Entry, Kind, Message, Timestamp, Work};
 use tacit_apps::copy::{CopyError, CopyReport, Options, Progress, Rights};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex, split};
+use tokio::io::{
+    AsyncReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, ReadHalf, WriteHalf, duplex, split,
+};
 
 /// Smaller than most messages, so that an end that waits for a full buffer would wait for good.
 const BUFFER_OCTETS: usize = 64;
@@ -23,6 +25,12 @@ pub fn run<T>(work: impl Future<Output = T>) -> T {
 
 pub fn pushed(from: &Path, to: &Path, options: Options) -> CopyReport {
     sent(from, to, "", options).unwrap()
+}
+
+/// A stream as copies take it.
+pub fn halves(stream: DuplexStream) -> (BufReader<ReadHalf<DuplexStream>>, WriteHalf<DuplexStream>) {
+    let (reader, writer) = split(stream);
+    (BufReader::new(reader), writer)
 }
 
 /// Pushes `from` to `path` of what is served at `root`.
@@ -51,8 +59,8 @@ pub fn sent_from(
     run(async {
         let (mine, theirs) = duplex(BUFFER_OCTETS);
         let served = Served::new(root, true).unwrap();
-        let (mut reader, mut writer) = split(mine);
-        let (mut their_reader, mut their_writer) = split(theirs);
+        let (mut reader, mut writer) = halves(mine);
+        let (mut their_reader, mut their_writer) = halves(theirs);
         let progress = Progress::default();
         let client = async move { push(source, path, &options, &progress, &mut reader, &mut writer).await };
         let serving = async {
@@ -76,8 +84,8 @@ pub fn fetched(root: &Path, paths: &[&str], to: &Path, options: Options) -> Resu
     run(async {
         let (mine, theirs) = duplex(BUFFER_OCTETS);
         let served = Served::new(root, false).unwrap();
-        let (mut reader, mut writer) = split(mine);
-        let (mut their_reader, mut their_writer) = split(theirs);
+        let (mut reader, mut writer) = halves(mine);
+        let (mut their_reader, mut their_writer) = halves(theirs);
         let progress = Progress::default();
         let paths: Vec<_> = paths.iter().map(|&path| path.to_owned()).collect();
         let client = async move { pull(&paths, to, &options, &progress, &mut reader, &mut writer).await };
@@ -113,7 +121,7 @@ pub fn hostile_with(
         }
         mine.write_all(raw).await.unwrap();
         mine.shutdown().await.unwrap();
-        let (mut reader, mut writer) = split(theirs);
+        let (mut reader, mut writer) = halves(theirs);
         let result = served.serve(&mut reader, &mut writer).await;
         drop((reader, writer));
         mine.read_to_end(&mut Vec::new()).await.unwrap();
@@ -144,8 +152,8 @@ pub fn sent_while(from: &Path, root: &Path, meanwhile: impl FnOnce()) -> CopyRep
     run(async {
         let (mine, theirs) = duplex(BUFFER_OCTETS);
         let served = Served::new(root, true).unwrap();
-        let (mut reader, mut writer) = split(mine);
-        let (mut their_reader, mut their_writer) = split(theirs);
+        let (mut reader, mut writer) = halves(mine);
+        let (mut their_reader, mut their_writer) = halves(theirs);
         let (source, progress) = (Source::named(&[from]).unwrap(), Progress::default());
         let options = Options::default();
         let client = push(source, "", &options, &progress, &mut reader, &mut writer);
