@@ -144,7 +144,7 @@ mod tests {
     /// A pipe for `config` as a line, and as a queue and a transmitter.
     fn both(config: &PipeConfig) -> [Pipe<Numbered>; 2] {
         let line = Pipe::new(config.clone(), 1, "pipe");
-        assert!(matches!(line.entry, Entry::DropTailTransmitter(_)));
+        assert!(matches!(line.entry, Entry::DropTail(_)));
         let staged = Entry::Staged(Box::new(Staged::new(config, 1, "pipe")));
         [line, Pipe::with_entry(staged, config.clone(), 1, "pipe")]
     }

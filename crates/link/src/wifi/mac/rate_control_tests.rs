@@ -120,12 +120,12 @@ fn it_finds_the_width_that_carries_most() {
 /// lost it takes more tries to know that a rate does not work; they must end all the same, or no narrower channel is ever tried.
 #[test]
 fn it_leaves_a_channel_that_is_too_wide_for_few_mpdus() {
-    let widest = Mode::vht(9, 4, 80, true).unwrap();
+    let widest = Mode::vht(9, 4, 80, GuardInterval::Ns400).unwrap();
     let modes = widest.and_slower(Standard::Ac, Variant::of(Standard::Ac)).into_iter();
     let mut rates: Vec<_> = modes.map(|mode| rate(Standard::Ac, mode)).collect();
     rates.sort_by_key(Rate::order);
     // Where the slowest rate with all streams gets two of five through.
-    let slowest = Mode::vht(0, 4, 80, true).unwrap();
+    let slowest = Mode::vht(0, 4, 80, GuardInterval::Ns400).unwrap();
     let tenths_db = (-100..200).map(|tenths| f64::from(tenths) / 10.0);
     let one = Link::of(rates.clone(), 0);
     let snr_db = tenths_db.into_iter().find(|snr_db| one.success(&slowest, *snr_db) > 0.4).unwrap();
