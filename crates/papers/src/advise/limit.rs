@@ -262,10 +262,11 @@ mod tests {
     use super::*;
 
     /// The place before the channel of `wlan-11n-150` with this queue at the access point.
-    fn place(set: &[&str]) -> Place {
+    fn place(set: &[&str]) -> BottleneckQueue {
         let set: Vec<String> = set.iter().map(|&said| said.to_owned()).collect();
         let scenario = Scenario::load("wlan-11n-150", &set).expect("a bundled scenario");
-        Place::of(&scenario, Some(Resource::Channel), (1, 100e6)).expect("assignments reach the queue")
+        BottleneckQueue::of(&scenario, Some(Resource::Channel), (1, 100e6))
+            .expect("assignments reach the queue")
     }
 
     fn kinds(set: &[&str]) -> Vec<QueueKind> {
