@@ -281,7 +281,7 @@ async fn client(args: &ProxyArgs, plan: Plan) -> Result<(), Failure> {
     });
     let reporting = proxy.clone();
     let (link, keeping) = link::keep(first, store, identity, config, server.clone(), move |happened| {
-        tell(&reporting, &happened)
+        tell(&reporting, &happened);
     });
     for (listener, purpose) in listeners {
         let what = match &purpose {
