@@ -49,8 +49,10 @@ pub(crate) struct Flow {
     pub completed_at: Option<Instant>,
     /// Octets that had arrived when measuring started.
     pub arrived_before: u64,
-    /// Octets of payload that came to the sink since then, as often as they came.
+    /// Octets of payload that came to the sink, as often as they came.
     pub carried: u64,
+    /// Those that had come when measuring started.
+    carried_before: u64,
     stopped: bool,
 }
 
@@ -141,6 +143,7 @@ impl Flow {
             completed_at: None,
             arrived_before: 0,
             carried: 0,
+            carried_before: 0,
             stopped: false,
         }
     }
@@ -300,7 +303,12 @@ impl Flow {
     /// Results count from now on.
     pub fn start_measuring(&mut self) {
         self.arrived_before = self.arrived();
-        self.carried = 0;
+        self.carried_before = self.carried;
+    }
+
+    /// Octets of payload that came to the sink since measuring started, as often as they came.
+    pub fn carried_since(&self) -> u64 {
+        self.carried - self.carried_before
     }
 
     /// Octets that came to the sink since measuring started, each once. A connection that is reset forgets what waited.
