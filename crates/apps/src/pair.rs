@@ -153,8 +153,7 @@ async fn write(stream: &mut (impl AsyncWrite + Unpin), message: &Message) -> Res
 }
 
 async fn read(stream: &mut (impl AsyncRead + Unpin)) -> Result<Message, PairError> {
-    let mut octets = Vec::new();
-    read_piece(stream, &mut octets).await?;
+    let octets = read_piece(stream).await?;
     let message = serde_json::from_slice(&octets);
     Ok(message.map_err(|error| CopyError::Protocol(format!("no message: {error}")))?)
 }

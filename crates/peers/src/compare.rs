@@ -55,12 +55,24 @@ pub struct Arguments {
     pub stacks: Vec<Stack>,
 }
 
+/// Processor time of the ends of a transfer.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Cpu {
+    pub sender: f64,
+    pub receiver: f64,
+}
+
+impl Cpu {
+    pub fn both(self) -> f64 {
+        self.sender + self.receiver
+    }
+}
+
 /// What a stack did in one round.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Round {
     pub mbps: f64,
-    /// Of both ends.
-    pub cpu_s_per_gb: Option<f64>,
+    pub cpu_s_per_gb: Option<Cpu>,
     pub acks_per_100: Option<f64>,
     pub request_p50_us: Option<f64>,
     pub request_p99_us: Option<f64>,
@@ -80,8 +92,8 @@ pub struct Row {
 /// What both ends of a job said.
 struct Ends {
     client: Value,
-    /// Processor seconds of both.
-    cpu_s: Option<f64>,
+    /// Processor seconds of the server and the client, of which the first sends.
+    cpu_s: Option<[f64; 2]>,
     /// Packets with data, and those back, where a hop or the stack counts them.
     packets: Option<[f64; 2]>,
     server: Option<Value>,
@@ -107,7 +119,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             "| {} | {} | {} | {} | {} | {} | {} |",
             row.stack,
             column(|round| Some(round.mbps), 0),
-            column(|round| round.cpu_s_per_gb, 2),
+            column(|round| round.cpu_s_per_gb.map(Cpu::both), 2),
             column(|round| round.acks_per_100, 2),
             column(|round| round.request_p50_us, 0),
             column(|round| round.request_p99_us, 0),
@@ -154,9 +166,12 @@ impl Arguments {
         };
         let number = |key: &str| ends.client[key].as_f64().context("a line without numbers");
         let (octets, duration_s) = (number("octets")?, number("duration_s")?);
+        let per_gb = |cpu_s: f64| cpu_s / (octets / 1e9);
         let mut round = Round {
             mbps: octets * 8e-6 / duration_s,
-            cpu_s_per_gb: ends.cpu_s.map(|cpu_s| cpu_s / (octets / 1e9)),
+            cpu_s_per_gb: ends
+                .cpu_s
+                .map(|[server, client]| Cpu { sender: per_gb(server), receiver: per_gb(client) }),
             acks_per_100: ends.packets.map(|[data, acks]| acks / data * 100.0),
             not_valid: ends.not_valid,
             ..Round::default()
@@ -199,7 +214,7 @@ impl Arguments {
         let packets = end("down", "packets_received").zip(end("up", "packets_sent"));
         Ok(Ends {
             client: line(&said)?,
-            cpu_s: ran("command").zip(ran("server")).map(|(near, far)| near + far),
+            cpu_s: ran("server").zip(ran("command")).map(|(server, client)| [server, client]),
             packets: packets.map(|(data, acks)| [data, acks]),
             server: None,
             not_valid,
@@ -224,10 +239,10 @@ fn locally(stack: Stack, [server, client]: [&str; 2], words: &[&str], wire: Opti
     let client = Ended(start(client, false)?).said()?;
     let server = server.said()?;
     let (client, server) = (line(&client)?, line(&server)?);
-    let cpu_s = client["cpu_s"].as_f64().zip(server["cpu_s"].as_f64());
+    let cpu_s = server["cpu_s"].as_f64().zip(client["cpu_s"].as_f64());
     let packets = client["packets"]["received"].as_f64().zip(client["packets"]["sent"].as_f64());
     Ok(Ends {
-        cpu_s: cpu_s.map(|(near, far)| near + far),
+        cpu_s: cpu_s.map(|(server, client)| [server, client]),
         packets: packets.map(|(data, acks)| [data, acks]),
         client,
         server: Some(server),

@@ -502,8 +502,8 @@ mod tests {
             assert_eq!(flow.sink, client.host);
             assert_eq!(flow.native_acks, Some(counted.native_acks));
             assert_eq!(flow.compressed_acks, Some(counted.compressed_acks));
-            assert_eq!(flow.compressed_octets, Some(counted.compressed_octets));
-            assert_eq!(flow.uncompressed_octets, Some(counted.uncompressed_octets));
+            assert_eq!(flow.compressed_octets, Some(counted.compressed_bytes));
+            assert_eq!(flow.uncompressed_octets, Some(counted.uncompressed_bytes));
             // Those that still wait are neither.
             let sent = counted.native_acks + counted.compressed_acks;
             assert!((0..=126).contains(&(flow.acks_sent.unwrap() - sent)), "{flow:?} {driver:?}");

@@ -146,7 +146,7 @@ impl Scenario {
             return Ok(());
         }
         let place = format!("{}: client {}", self.name, index + 1);
-        Err(InputError::new(place, "its rate is to be ideal for a signal that nobody states")
+        Err(InputError::new(place, "its rate is ideal, but its signal is not given")
             .allowed("snr or distance beside rate = \"ideal\" or rate-control = \"ideal\""))
     }
 

@@ -123,7 +123,7 @@ pub struct RunPlan {
     pub duration: Duration,
     /// Results count from here.
     pub measure_from: Duration,
-    /// Flows start up to so much later than they would, each by a draw of its own.
+    /// Each flow starts later by a random time up to this one.
     pub start_spread: Duration,
     /// Runs with different draws in a comparison or sweep.
     pub seeds: u32,

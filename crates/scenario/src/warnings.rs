@@ -1,7 +1,7 @@
 //! What a scenario says that its runs will not show: no errors, but not what somebody expects who wrote it.
 
 use tacit_link::wifi::error_rate::{mpdu_success, preamble_success};
-use tacit_link::wifi::phy::{BLOCK_ACK_LEN, Mode, mpdu_len};
+use tacit_link::wifi::phy::{Mode, block_ack_len, mpdu_len};
 use tacit_link::wifi::{BssConfig, Decibels, RateControl, StationConfig};
 use tacit_proto::units::Instant;
 use tacit_sim::Setup;
@@ -129,7 +129,8 @@ fn of_links<'a>(
         let arrives = |mode: &Mode, octets| preamble_success(mode, snr) * mpdu_success(mode, snr, octets);
         let control = link.control_mode.unwrap_or_else(|| config.phy().control_mode(&mode));
         let packet = mpdu_len(config.phy().mac_header_len(), FULL_PACKET);
-        let (data, acks) = (arrives(&mode, packet), arrives(&control, BLOCK_ACK_LEN));
+        let (data, acks) =
+            (arrives(&mode, packet), arrives(&control, block_ack_len(config.block_ack_window)));
         if data < IN_REACH {
             far.add(name, (data, snr, mode));
         } else if acks < DECODABLE {

@@ -199,9 +199,10 @@ impl BssSetup {
                  standards without aggregation do not know"
             ));
         }
-        if !(2..=64).contains(&config.block_ack_window) {
+        let largest = config.standard.phy().aggregation.map_or(64, |limits| limits.mpdus);
+        if !(2..=largest).contains(&config.block_ack_window) {
             return refuse(format!(
-                "basic service set {index} has a Block Ack window of {}",
+                "basic service set {index} has a Block Ack window of {}, not of 2 to {largest}",
                 config.block_ack_window
             ));
         }

@@ -4,7 +4,7 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncBufRead, AsyncRead, AsyncWrite, ReadBuf};
 
 /// What octets of a stream pass, each way if it has two.
 pub trait Gate {
@@ -52,6 +52,20 @@ impl<S: AsyncRead + Unpin, G: Gate + Unpin> AsyncRead for Gated<S, G> {
         };
         self.gate.on_passed(into.filled().len() - before);
         polled
+    }
+}
+
+impl<S: AsyncBufRead + Unpin, G: Gate + Unpin> AsyncBufRead for Gated<S, G> {
+    fn poll_fill_buf(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<&[u8]>> {
+        let Self { stream, gate } = self.get_mut();
+        let room = ready!(gate.poll_room(context));
+        let octets = ready!(Pin::new(stream).poll_fill_buf(context))?;
+        Poll::Ready(Ok(&octets[..octets.len().min(room)]))
+    }
+
+    fn consume(mut self: Pin<&mut Self>, count: usize) {
+        Pin::new(&mut self.stream).consume(count);
+        self.gate.on_passed(count);
     }
 }
 

@@ -4,16 +4,16 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
+use tokio::io::{AsyncBufRead, AsyncRead, AsyncWrite, AsyncWriteExt as _};
 
 use super::lists::Lists;
 use super::plan::TopNames;
 use super::receiver::{Terms, receive};
 use super::sender::{Source, send, show};
 use super::tree::{Relative, Tree};
-use super::wire::{self, ASKED_MAX, ENTRIES_MAX, Entry, Kind, Message, Piece, VERSION, Work};
+use super::wire::{self, ASKED_MAX, Arriving, ENTRIES_MAX, Entry, Kind, Message, Piece, VERSION, Work};
 use super::writers::Writers;
-use super::{Action, CopyError, Options, Outcome, Progress, Report, Rights};
+use super::{Action, CopyError, CopyReport, Options, Progress, Report, Rights};
 
 /// For a client to say what it wants on a stream that it opened. Ours.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(30);
@@ -71,11 +71,11 @@ impl Served {
     ///
     /// # Errors
     /// Where the request is refused, or the stream or the protocol breaks.
-    pub async fn serve<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
+    pub async fn serve<R: AsyncBufRead + Unpin, W: AsyncWrite + Unpin>(
         &self,
         reader: &mut R,
         writer: &mut W,
-    ) -> Result<Outcome, CopyError> {
+    ) -> Result<CopyReport, CopyError> {
         let request = Request::read(reader).await?;
         self.answer(request, reader, writer).await
     }
@@ -84,12 +84,12 @@ impl Served {
     ///
     /// # Errors
     /// Where it is refused, or the stream or the protocol breaks.
-    pub async fn answer<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
+    pub async fn answer<R: AsyncBufRead + Unpin, W: AsyncWrite + Unpin>(
         &self,
         request: Request,
         reader: &mut R,
         writer: &mut W,
-    ) -> Result<Outcome, CopyError> {
+    ) -> Result<CopyReport, CopyError> {
         let done = self.work(request, reader, writer).await;
         if let Err(error @ CopyError::Limit { .. }) = &done {
             // The client hears why, once it has said all that it says now.
@@ -101,12 +101,12 @@ impl Served {
         done
     }
 
-    async fn work<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
+    async fn work<R: AsyncBufRead + Unpin, W: AsyncWrite + Unpin>(
         &self,
         request: Request,
         reader: &mut R,
         writer: &mut W,
-    ) -> Result<Outcome, CopyError> {
+    ) -> Result<CopyReport, CopyError> {
         let progress = Progress::default();
         let Request { version, work, options, owner, rights } = request;
         let rights = rights.unwrap_or(self.rights);
@@ -126,7 +126,7 @@ impl Served {
                 Ok(source) => {
                     accept(None, writer).await?;
                     show(&source, &options, &self.lists, writer).await?;
-                    return Ok(Outcome::default());
+                    return Ok(CopyReport::default());
                 }
                 Err(reason) => reason,
             },
@@ -292,7 +292,7 @@ pub async fn push<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     progress: &Progress,
     reader: &mut R,
     writer: &mut W,
-) -> Result<Outcome, CopyError> {
+) -> Result<CopyReport, CopyError> {
     let directory = path.strip_suffix('/');
     let is_directory = directory.is_some() || !source.is_single();
     let to = directory.unwrap_or(path).to_owned();
@@ -312,14 +312,14 @@ pub async fn push<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
 ///
 /// # Errors
 /// Where something else is in the way, the server refuses, or the stream or the protocol breaks.
-pub async fn pull<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
+pub async fn pull<R: AsyncBufRead + Unpin, W: AsyncWrite + Unpin>(
     paths: &[String],
     destination: &Path,
     options: &Options,
     progress: &Progress,
     reader: &mut R,
     writer: &mut W,
-) -> Result<Outcome, CopyError> {
+) -> Result<CopyReport, CopyError> {
     let wrong = |reason: String| CopyError::Argument(format!("{}: {reason}", destination.display()));
     let text = destination.to_str().ok_or_else(|| wrong("the name is not UTF-8".into()))?;
     let is_directory = text.ends_with('/') || paths.len() > 1;
@@ -386,13 +386,13 @@ pub async fn list<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, E: From<CopyError
 ///
 /// # Errors
 /// Where the server refuses, it is no file, it cannot be sent or written as a whole, or the stream or the protocol breaks.
-pub async fn pull_into<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
+pub async fn pull_into<R: AsyncBufRead + Unpin, W: AsyncWrite + Unpin>(
     path: &str,
     out: &mut (impl AsyncWrite + Unpin),
     progress: &Progress,
     reader: &mut R,
     writer: &mut W,
-) -> Result<Outcome, CopyError> {
+) -> Result<CopyReport, CopyError> {
     let options = Options::default();
     ask(Work::Pull { paths: vec![path.to_owned()], name: None }, &options, reader, writer).await?;
     one_file(path, reader).await?;
@@ -405,19 +405,24 @@ pub async fn pull_into<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
         }
         other => return Err(wire::unexpected(&other)),
     }
-    let mut outcome = Outcome::default();
-    let (mut hasher, mut buffer) = (blake3::Hasher::new(), Vec::new());
+    let mut outcome = CopyReport::default();
+    let (mut hasher, mut arriving) = (blake3::Hasher::new(), Arriving::default());
+    let mut zeros = Vec::new();
     loop {
-        let piece = wire::read_contents(reader, &mut buffer).await?;
-        match piece {
+        let (octets, received) = match arriving.next(reader).await? {
             Piece::End => break,
-            // It is no longer than a hole may be.
-            Piece::Hole(octets) => buffer.resize(usize::try_from(octets).unwrap_or(0), 0),
-            Piece::Octets => outcome.summary.received_octets += buffer.len() as u64,
-        }
-        hasher.update(&buffer);
-        out.write_all(&buffer).await?;
-        progress.done_octets.fetch_add(buffer.len() as u64, std::sync::atomic::Ordering::Relaxed);
+            Piece::Hole(octets) => {
+                // It is no longer than a hole may be.
+                zeros.resize(usize::try_from(octets).unwrap_or(0), 0);
+                (&zeros[..], 0)
+            }
+            Piece::Octets(octets) => (octets, octets.len()),
+        };
+        hasher.update(octets);
+        out.write_all(octets).await?;
+        progress.done_octets.fetch_add(octets.len() as u64, std::sync::atomic::Ordering::Relaxed);
+        outcome.summary.received_octets += received as u64;
+        arriving.take(reader, received);
     }
     out.flush().await?;
     let failure = match wire::read(reader).await? {
@@ -439,8 +444,9 @@ pub async fn pull_into<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
 
 /// Reads a list that has one file and nothing else.
 async fn one_file<R: AsyncRead + Unpin>(path: &str, reader: &mut R) -> Result<(), CopyError> {
+    let shown = if path.is_empty() { "/" } else { path };
     let wrong =
-        |what: &str| CopyError::Argument(format!("{path}: {what}; only one file can go to standard output"));
+        |what: &str| CopyError::Argument(format!("{shown}: {what}; only one file can go to standard output"));
     let mut files = 0;
     loop {
         match wire::read(reader).await? {

@@ -1,7 +1,9 @@
 //! Messages: a length (u32, big endian) and JSON of so many octets. Contents go raw between them, in pieces.
 
 use serde::{Deserialize, Serialize};
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::io::{
+    AsyncBufRead, AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _,
+};
 
 use super::{CopyError, Options, Report, Summary};
 
@@ -271,9 +273,9 @@ impl Message {
 
 /// A part of a file's contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Piece {
-    /// The octets that the buffer has.
-    Octets,
+pub enum Piece<'a> {
+    /// These octets, one at least.
+    Octets(&'a [u8]),
     /// So many zeros that take no room.
     Hole(u64),
     /// There is no more.
@@ -304,8 +306,7 @@ pub async fn write(stream: &mut (impl AsyncWrite + Unpin), message: &Message) ->
 /// # Errors
 /// Where it is none, or the stream breaks.
 pub async fn read(stream: &mut (impl AsyncRead + Unpin)) -> Result<Message, CopyError> {
-    let mut octets = Vec::new();
-    read_piece(stream, &mut octets).await?;
+    let octets = read_piece(stream).await?;
     serde_json::from_slice(&octets).map_err(|error| CopyError::Protocol(format!("no message: {error}")))
 }
 
@@ -358,16 +359,14 @@ impl Contents {
     }
 }
 
-/// Reads a length and so many octets into `buffer`, which has only them afterwards.
+/// Reads a length and so many octets.
 ///
 /// # Errors
 /// Where they are too many, or the stream breaks.
-pub async fn read_piece(
-    stream: &mut (impl AsyncRead + Unpin),
-    buffer: &mut Vec<u8>,
-) -> Result<(), CopyError> {
-    let length = stream.read_u32().await?;
-    read_octets(stream, length, buffer).await
+pub async fn read_piece(stream: &mut (impl AsyncRead + Unpin)) -> Result<Vec<u8>, CopyError> {
+    let mut octets = vec![0; checked(stream.read_u32().await?)?];
+    stream.read_exact(&mut octets).await?;
+    Ok(octets)
 }
 
 /// Writes a hole of at most [`HOLE_OCTETS_MAX`].
@@ -381,39 +380,56 @@ pub async fn write_hole(stream: &mut (impl AsyncWrite + Unpin), length_octets: u
     Ok(stream.write_all(&(HOLE | length).to_be_bytes()).await?)
 }
 
-/// Reads a part of a file's contents. `buffer` has its octets afterwards, and nothing where it has none.
-///
-/// # Errors
-/// Where it is too long, or the stream breaks.
-pub async fn read_contents(
-    stream: &mut (impl AsyncRead + Unpin),
-    buffer: &mut Vec<u8>,
-) -> Result<Piece, CopyError> {
-    let length = stream.read_u32().await?;
-    buffer.clear();
-    if length & HOLE == 0 {
-        read_octets(stream, length, buffer).await?;
-        return Ok(if buffer.is_empty() { Piece::End } else { Piece::Octets });
-    }
-    let length_octets = u64::from(length & !HOLE);
-    if !(1..=HOLE_OCTETS_MAX).contains(&length_octets) {
-        return Err(CopyError::Limit { what: "octets in a hole", max: HOLE_OCTETS_MAX as usize });
-    }
-    Ok(Piece::Hole(length_octets))
+/// Contents of a file on their way in. Octets are lent by the stream's own buffer.
+#[derive(Debug, Default)]
+pub struct Arriving {
+    /// Octets of a piece that were not taken.
+    left: usize,
 }
 
-async fn read_octets(
-    stream: &mut (impl AsyncRead + Unpin),
-    length: u32,
-    buffer: &mut Vec<u8>,
-) -> Result<(), CopyError> {
-    let length = length as usize;
-    if length > LENGTH_MAX {
-        return Err(CopyError::Limit { what: "octets in a message", max: LENGTH_MAX });
+impl Arriving {
+    /// Waits for the next part. Octets come again until they are [taken](Self::take).
+    ///
+    /// # Errors
+    /// Where it is too long, or the stream breaks.
+    pub async fn next<'a>(
+        &mut self,
+        stream: &'a mut (impl AsyncBufRead + Unpin),
+    ) -> Result<Piece<'a>, CopyError> {
+        if self.left == 0 {
+            match stream.read_u32().await? {
+                0 => return Ok(Piece::End),
+                hole if hole & HOLE != 0 => return hole_of(hole & !HOLE),
+                length => self.left = checked(length)?,
+            }
+        }
+        let octets = stream.fill_buf().await?;
+        if octets.is_empty() {
+            return Err(std::io::Error::from(std::io::ErrorKind::UnexpectedEof).into());
+        }
+        Ok(Piece::Octets(&octets[..octets.len().min(self.left)]))
     }
-    buffer.resize(length, 0);
-    stream.read_exact(buffer).await?;
-    Ok(())
+
+    /// `count` octets of those that came last are done with.
+    pub fn take(&mut self, stream: &mut (impl AsyncBufRead + Unpin), count: usize) {
+        stream.consume(count);
+        self.left -= count;
+    }
+}
+
+fn hole_of<'a>(length: u32) -> Result<Piece<'a>, CopyError> {
+    match u64::from(length) {
+        octets @ 1..=HOLE_OCTETS_MAX => Ok(Piece::Hole(octets)),
+        _ => Err(CopyError::Limit { what: "octets in a hole", max: HOLE_OCTETS_MAX as usize }),
+    }
+}
+
+/// A length that a message or piece may have.
+fn checked(length: u32) -> Result<usize, CopyError> {
+    match length as usize {
+        length @ 0..=LENGTH_MAX => Ok(length),
+        _ => Err(CopyError::Limit { what: "octets in a message", max: LENGTH_MAX }),
+    }
 }
 
 /// The error for a message that has no business here, and for a refusal, which has its business everywhere.

@@ -1,6 +1,7 @@
 //! Which targets the server's end connects to: none but those of a list.
 
 use std::net::IpAddr;
+use std::num::NonZeroU16;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
@@ -33,7 +34,8 @@ impl FromStr for Rule {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let (host, ports) = text.rsplit_once(':').ok_or("a rule is HOST:PORTS")?;
-        let port = |text: &str| text.parse::<u16>().map_err(|_| format!("{text:?} is not a port"));
+        let port =
+            |text: &str| text.parse().map(NonZeroU16::get).map_err(|_| format!("{text:?} is not a port"));
         let ports = match ports.split_once('-') {
             _ if ports == "*" => 1..=u16::MAX,
             Some((first, last)) => port(first)?..=port(last)?,
@@ -161,9 +163,19 @@ mod tests {
 
     #[test]
     fn what_is_no_rule_is_refused() {
-        for text in
-            ["", "a", "a:", "a:0x1", "a:5-1", "1.2.3.4/33:1", "*x:1", "a b:1", "127.1:1", "*.1.2.3.4:1"]
-        {
+        for text in [
+            "",
+            "a",
+            "a:",
+            "a:0",
+            "a:0x1",
+            "a:5-1",
+            "1.2.3.4/33:1",
+            "*x:1",
+            "a b:1",
+            "127.1:1",
+            "*.1.2.3.4:1",
+        ] {
             assert!(text.parse::<Rule>().is_err(), "{text}");
         }
     }

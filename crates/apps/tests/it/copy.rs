@@ -7,7 +7,8 @@ use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
 use crate::ends::{
-    END, FILE, entry, fetched, hostile, octets, opened, pulled, pushed, pushed_to, run, sent, sent_from,
+    END, FILE, entry, fetched, halves, hostile, octets, opened, pulled, pushed, pushed_to, run, sent,
+    sent_from,
 };
 use tacit_apps::copy::sender::Source;
 use tacit_apps::copy::session::{Served, pull, pull_into};
@@ -325,8 +326,8 @@ fn a_server_cannot_send_what_was_not_asked_for() {
         let destination = to.path().join(destination);
         let outcome = run(async {
             let (mine, theirs) = tokio::io::duplex(1 << 20);
-            let (mut reader, mut writer) = tokio::io::split(mine);
-            let (mut their_reader, mut their_writer) = tokio::io::split(theirs);
+            let (mut reader, mut writer) = halves(mine);
+            let (mut their_reader, mut their_writer) = halves(theirs);
             let asked: Vec<_> = asked.iter().map(|&path| path.to_owned()).collect();
             let (options, progress) = (Options::default(), Progress::default());
             let client = pull(&asked, &destination, &options, &progress, &mut reader, &mut writer);
@@ -437,8 +438,8 @@ fn a_stream_arrives_under_the_name_that_is_given_and_goes_out_again() {
         let mut out = Vec::new();
         let outcome = run(async {
             let (mine, theirs) = tokio::io::duplex(64);
-            let (mut reader, mut writer) = tokio::io::split(mine);
-            let (mut their_reader, mut their_writer) = tokio::io::split(theirs);
+            let (mut reader, mut writer) = halves(mine);
+            let (mut their_reader, mut their_writer) = halves(theirs);
             let (served, progress) = (Served::new(to.path(), false).unwrap(), Progress::default());
             let getting = pull_into("in/archive", &mut out, &progress, &mut reader, &mut writer);
             tokio::join!(getting, served.serve(&mut their_reader, &mut their_writer)).0.unwrap()

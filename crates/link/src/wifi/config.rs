@@ -4,7 +4,6 @@ use tacit_proto::units::{Bytes, Duration, Instant};
 
 use super::air::StationId;
 use super::category::{AccessCategory, EdcaOverride, EdcaParameters, PerCategory, TxopLimits};
-use super::mac::block_ack::WINDOW;
 use super::phy::{Mode, Phy, Standard, Variant};
 use super::propagation::Decibels;
 use crate::loss::Loss;
@@ -301,7 +300,8 @@ pub struct BssConfig {
     /// Least time from the start of one MPDU to the next in an A-MPDU, which receivers ask for: Minimum MPDU Start
     /// Spacing, zero or one of [`BssConfig::MPDU_START_SPACINGS`].
     pub mpdu_start_spacing: Duration,
-    /// MPDUs that may be outstanding under a Block Ack agreement, from 2 to 64: what the recipient says it has room for
+    /// MPDUs that may be outstanding under a Block Ack agreement, from 2 to what the standard
+    /// has, 64, 256 or 1024: what the recipient says it has room for
     /// (Buffer Size, 802.11-2020 clause 9.4.1.13).
     pub block_ack_window: u32,
     /// What the spatial streams of a client are to its queue.
@@ -375,7 +375,7 @@ impl BssConfig {
             txop_limits: TxopLimits::default(),
             bursts: Bursts::default(),
             ampdu_mpdus: None,
-            block_ack_window: WINDOW as u32,
+            block_ack_window: standard.phy().aggregation.map_or(64, |limits| limits.mpdus),
             stream_queues: StreamQueues::Joint,
             mpdu_start_spacing: Duration::ZERO,
             amsdu: None,

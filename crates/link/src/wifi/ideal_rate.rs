@@ -11,7 +11,7 @@ use super::category::AccessCategory;
 use super::config::BssConfig;
 use super::error_rate::{mpdu_success, preamble_success};
 use super::phy::{
-    ACK_LEN, BLOCK_ACK_LEN, BLOCK_ACK_REQUEST_LEN, MPDU_DELIMITER_LEN, Mode, mpdu_len, subframe_len,
+    ACK_LEN, BLOCK_ACK_REQUEST_LEN, MPDU_DELIMITER_LEN, Mode, block_ack_len, mpdu_len, subframe_len,
 };
 
 /// Octets of an IP packet with a pure ACK and timestamps.
@@ -141,7 +141,8 @@ impl TcpOver<'_> {
         let Some(limits) = phy.aggregation else { return 1 };
         let most = self.config.ampdu_mpdus.unwrap_or(limits.mpdus).min(limits.mpdus);
         let subframe = subframe_len(mpdu_len(phy.mac_header_len(), self.packet));
-        let response = phy.sifs + phy.control_mode(mode).ppdu_duration(BLOCK_ACK_LEN);
+        let response =
+            phy.sifs + phy.control_mode(mode).ppdu_duration(block_ack_len(self.config.block_ack_window));
         let in_txop = self.config.txop_limit.map_or(limits.ppdu, |limit| limit.saturating_sub(response));
         let octets = mode.octets_within(in_txop.min(limits.ppdu)).min(limits.bytes.0 as u32);
         (octets / subframe).clamp(1, most.max(1))
@@ -165,7 +166,7 @@ impl TcpOver<'_> {
             _ => mpdus * subframe_len(mpdu_len(header_len, packet)) + MPDU_DELIMITER_LEN,
         };
         let response = |mpdus: u32| {
-            let octets = if mpdus > 1 { BLOCK_ACK_LEN } else { ACK_LEN };
+            let octets = if mpdus > 1 { block_ack_len(self.config.block_ack_window) } else { ACK_LEN };
             phy.sifs + control.ppdu_duration(octets)
         };
         let on_air = mode.ppdu_duration(psdu(sent, self.packet)) + response(sent);

@@ -112,9 +112,9 @@ pub struct Queue {
     pub kind: QueueKind,
     /// What sets it, as in `--set`; the scenario's own where it is none.
     pub setting: Option<String>,
-    /// Packets that it holds; null where octets count.
+    /// Packets that it holds; null where bytes count.
     pub packets: Option<u32>,
-    /// What it holds over the bandwidth-delay product of those who share it; null where octets count.
+    /// What it holds over the bandwidth-delay product of those who share it; null where bytes count.
     pub bandwidth_delay_products: Option<f64>,
 }
 
@@ -130,8 +130,8 @@ pub enum QueueKind {
     FqCodel,
 }
 
-/// Octets of a full packet, as queues count.
-const PACKET_OCTETS: f64 = 1_500.0;
+/// Bytes of a full packet, as queues count.
+const PACKET_BYTES: f64 = 1_500.0;
 /// A short queue has a quarter of a bandwidth-delay product, an ample one two. Ours.
 const SHORT_PRODUCTS: f64 = 0.25;
 const AMPLE_PRODUCTS: f64 = 2.0;
@@ -142,14 +142,14 @@ const BURST: u32 = 16;
 
 /// The queue that the scenario has, the keys that set it, and its bandwidth-delay product.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct BottleneckQueue {
     pub own: Queue,
     keys: Vec<&'static str>,
     product_packets: f64,
     least: u32,
 }
 
-impl Place {
+impl BottleneckQueue {
     /// The queue that data waits in before what limits, where it is one that assignments reach; `capacity_bps` is what all
     /// flows could have together.
     pub fn of(
@@ -186,7 +186,7 @@ impl Place {
             }
         };
         let round_trip = scenario.round_trip().max(Duration::from_millis(1)).as_secs_f64();
-        let product_packets = capacity_bps / 8.0 * round_trip / PACKET_OCTETS / f64::from(sharers);
+        let product_packets = capacity_bps / 8.0 * round_trip / PACKET_BYTES / f64::from(sharers);
         let least = if scenario.wifi.is_some() { AGGREGATE } else { BURST };
         let products = |packets: u32| f64::from(packets) / product_packets;
         let kind = match own.discipline {
@@ -262,10 +262,11 @@ mod tests {
     use super::*;
 
     /// The place before the channel of `wlan-11n-150` with this queue at the access point.
-    fn place(set: &[&str]) -> Place {
+    fn place(set: &[&str]) -> BottleneckQueue {
         let set: Vec<String> = set.iter().map(|&said| said.to_owned()).collect();
         let scenario = Scenario::load("wlan-11n-150", &set).expect("a bundled scenario");
-        Place::of(&scenario, Some(Resource::Channel), (1, 100e6)).expect("assignments reach the queue")
+        BottleneckQueue::of(&scenario, Some(Resource::Channel), (1, 100e6))
+            .expect("assignments reach the queue")
     }
 
     fn kinds(set: &[&str]) -> Vec<QueueKind> {

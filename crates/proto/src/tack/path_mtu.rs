@@ -1,14 +1,14 @@
 //! How long a packet may be: path MTU discovery for datagrams (RFC 8899).
 //!
-//! Packets of the base size are taken to pass. Longer ones are tried with probes of padding, by halving what is not
-//! known; a probe that is lost says nothing about congestion.
+//! Packets of the base size are taken to pass. Longer ones are tried with probes of padding: first the usual size, then the
+//! longest, then by halving what is not known. A probe that is lost says nothing about congestion.
 
 use crate::units::{Duration, Instant};
 
 /// "The default value of MAX_PROBES is 3" (RFC 8899 section 5.1.2).
 const MAX_PROBES: u8 = 3;
 
-/// Octets that are not worth another probe.
+/// Bytes that are not worth another probe.
 const CLOSE_ENOUGH: u32 = 16;
 
 /// PMTU_RAISE_TIMER (RFC 8899 section 5.1.1): when a search that is over begins again.
@@ -21,7 +21,9 @@ const BLACK_HOLE_TIMEOUTS: u32 = 3;
 pub(super) struct PathMtu {
     base: u32,
     max: u32,
-    /// What passes, and the smallest that did not, in octets of UDP payload.
+    /// Most paths take it.
+    usual: u32,
+    /// What passes, and the smallest that did not, in bytes of UDP payload.
     passes: u32,
     fails: u32,
     probing: Option<u32>,
@@ -30,25 +32,34 @@ pub(super) struct PathMtu {
 }
 
 impl PathMtu {
-    /// A search between `base` octets of UDP payload, which pass, and `max`.
-    pub fn new(base: u32, max: u32) -> Self {
+    /// A search between `base` bytes of UDP payload, which pass, and `max`, that begins with `usual` where that lies between.
+    pub fn new(base: u32, max: u32, usual: u32) -> Self {
         let max = max.max(base);
-        Self { base, max, passes: base, fails: max + 1, probing: None, tries: 0, again_at: Instant::ZERO }
+        Self {
+            base,
+            max,
+            usual,
+            passes: base,
+            fails: max + 1,
+            probing: None,
+            tries: 0,
+            again_at: Instant::ZERO,
+        }
     }
 
     /// Another path: the search begins anew.
     pub fn restart(&mut self) {
-        *self = Self::new(self.base, self.max);
+        *self = Self::new(self.base, self.max, self.usual);
     }
 
     /// No packet is longer than `max`, whatever the path takes.
     pub fn limit(&mut self, max: u32) {
         if max < self.max {
-            *self = Self { passes: self.passes.min(max), ..Self::new(self.base.min(max), max) };
+            *self = Self { passes: self.passes.min(max), ..Self::new(self.base.min(max), max, self.usual) };
         }
     }
 
-    /// Octets of UDP payload that pass.
+    /// Bytes of UDP payload that pass.
     pub fn payload(&self) -> u32 {
         self.passes
     }
@@ -65,9 +76,13 @@ impl PathMtu {
             // The path may have changed since.
             self.fails = self.max + 1;
         }
-        // The largest first: most paths take it.
-        let size =
-            if self.fails > self.max { self.max } else { self.passes + (self.fails - self.passes) / 2 };
+        let size = if self.fails <= self.max {
+            self.passes + (self.fails - self.passes) / 2
+        } else if self.passes < self.usual {
+            self.usual.min(self.max)
+        } else {
+            self.max
+        };
         self.probing = Some(size);
         Some(size)
     }
@@ -97,7 +112,7 @@ impl PathMtu {
     pub fn on_timeouts(&mut self, now: Instant, timeouts: u32) -> bool {
         let shrinks = timeouts >= BLACK_HOLE_TIMEOUTS && self.passes > self.base;
         if shrinks {
-            *self = Self { again_at: now + RAISE_AFTER, ..Self::new(self.base, self.max) };
+            *self = Self { again_at: now + RAISE_AFTER, ..Self::new(self.base, self.max, self.usual) };
         }
         shrinks
     }
@@ -107,8 +122,10 @@ impl PathMtu {
 mod tests {
     use super::*;
 
+    const USUAL: u32 = 1472;
+
     fn search(limit: u32) -> (u32, u32) {
-        let mut mtu = PathMtu::new(1200, 8952);
+        let mut mtu = PathMtu::new(1200, 8952, USUAL);
         let mut probes = 0;
         while let Some(size) = mtu.next(Instant::ZERO) {
             mtu.on_fate(Instant::ZERO, size <= limit);
@@ -118,8 +135,8 @@ mod tests {
     }
 
     #[test]
-    fn a_path_of_any_length_is_found_within_16_octets() {
-        assert_eq!(search(8952), (8952, 1));
+    fn a_path_of_any_length_is_found_within_16_bytes() {
+        assert_eq!(search(8952), (8952, 2));
         for limit in [1200, 1472, 4000, 8951] {
             let (found, probes) = search(limit);
             assert!(found <= limit && found + CLOSE_ENOUGH >= limit, "{found} of {limit}");
@@ -128,8 +145,32 @@ mod tests {
     }
 
     #[test]
+    fn the_usual_size_is_found_first_and_kept_while_longer_ones_are_tried() {
+        let mut mtu = PathMtu::new(1200, 16_356, USUAL);
+        assert_eq!(mtu.next(Instant::ZERO), Some(USUAL));
+        assert!(mtu.on_fate(Instant::ZERO, true));
+        while let Some(size) = mtu.next(Instant::ZERO) {
+            assert!(size > USUAL);
+            mtu.on_fate(Instant::ZERO, false);
+            assert_eq!(mtu.payload(), USUAL);
+        }
+        // Ten minutes later the longest is tried again.
+        assert_eq!(mtu.next(Instant::ZERO + RAISE_AFTER), Some(16_356));
+    }
+
+    #[test]
+    fn a_path_that_takes_less_than_usual_is_searched_below_it() {
+        let mut mtu = PathMtu::new(1200, 8952, USUAL);
+        for _ in 0..MAX_PROBES {
+            assert_eq!(mtu.next(Instant::ZERO), Some(USUAL));
+            mtu.on_fate(Instant::ZERO, false);
+        }
+        assert_eq!(mtu.next(Instant::ZERO), Some(1336));
+    }
+
+    #[test]
     fn a_black_hole_brings_back_the_base() {
-        let mut mtu = PathMtu::new(1200, 1472);
+        let mut mtu = PathMtu::new(1200, 1472, USUAL);
         assert_eq!(mtu.next(Instant::ZERO), Some(1472));
         assert!(mtu.on_fate(Instant::ZERO, true));
         assert!(!mtu.on_timeouts(Instant::ZERO, 2));
@@ -140,21 +181,23 @@ mod tests {
 
     #[test]
     fn a_limit_shortens_packets_and_a_new_path_starts_at_the_base() {
-        let mut mtu = PathMtu::new(1200, 8952);
-        assert_eq!(mtu.next(Instant::ZERO), Some(8952));
-        mtu.on_fate(Instant::ZERO, true);
+        let mut mtu = PathMtu::new(1200, 8952, USUAL);
+        for size in [USUAL, 8952] {
+            assert_eq!(mtu.next(Instant::ZERO), Some(size));
+            mtu.on_fate(Instant::ZERO, true);
+        }
         mtu.limit(9000);
         assert_eq!(mtu.payload(), 8952);
         mtu.limit(4000);
         assert_eq!((mtu.payload(), mtu.next(Instant::ZERO)), (4000, None));
         mtu.restart();
-        assert_eq!((mtu.payload(), mtu.next(Instant::ZERO)), (1200, Some(4000)));
+        assert_eq!((mtu.payload(), mtu.next(Instant::ZERO)), (1200, Some(USUAL)));
         mtu.limit(1000);
         assert_eq!((mtu.payload(), mtu.next(Instant::ZERO)), (1000, None));
     }
 
     #[test]
     fn nothing_is_probed_where_nothing_longer_is_wanted() {
-        assert_eq!(PathMtu::new(1472, 1472).next(Instant::ZERO), None);
+        assert_eq!(PathMtu::new(1472, 1472, USUAL).next(Instant::ZERO), None);
     }
 }

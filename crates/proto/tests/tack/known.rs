@@ -45,7 +45,7 @@ fn stream_0_alone_sends_what_it_always_sent() {
     7698c62f6dda04ff
     751e50a5c0753581
     3637e2d0a5ae28d9
-    6f73015319997178
-    18ee3e2a1e3493c6
+    c0cddddd1e8e303e
+    7b8e36f66b6a9b25
     ");
 }

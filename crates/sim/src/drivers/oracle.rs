@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn there_is_none_among_stock_stations() {
-        assert!(Oracle::<Packet>::new(Functions::new(3, 2), |_| None).is_none());
+        assert!(Oracle::<Packet>::new(Functions::new(3, 2), &[], |_| None).is_none());
     }
 
     #[test]

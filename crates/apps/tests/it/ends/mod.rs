@@ -9,8 +9,10 @@ use std::time::Duration;
 use tacit_apps::copy::sender::Source;
 use tacit_apps::copy::session::{Request, Served, pull, push};
 use tacit_apps::copy::wire::{self, Entry, Kind, Message, Timestamp, Work};
-use tacit_apps::copy::{CopyError, Options, Outcome, Progress, Rights};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex, split};
+use tacit_apps::copy::{CopyError, CopyReport, Options, Progress, Rights};
+use tokio::io::{
+    AsyncReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, ReadHalf, WriteHalf, duplex, split,
+};
 
 /// Smaller than most messages, so that an end that waits for a full buffer would wait for good.
 const BUFFER_OCTETS: usize = 64;
@@ -21,12 +23,23 @@ pub fn run<T>(work: impl Future<Output = T>) -> T {
         .block_on(async { tokio::time::timeout(Duration::from_secs(60), work).await.expect("no deadlock") })
 }
 
-pub fn pushed(from: &Path, to: &Path, options: Options) -> Outcome {
+pub fn pushed(from: &Path, to: &Path, options: Options) -> CopyReport {
     sent(from, to, "", options).unwrap()
 }
 
+/// A stream as copies take it.
+pub fn halves(stream: DuplexStream) -> (BufReader<ReadHalf<DuplexStream>>, WriteHalf<DuplexStream>) {
+    let (reader, writer) = split(stream);
+    (BufReader::new(reader), writer)
+}
+
 /// Pushes `from` to `path` of what is served at `root`.
-pub fn sent(from: impl AsRef<Path>, root: &Path, path: &str, options: Options) -> Result<Outcome, CopyError> {
+pub fn sent(
+    from: impl AsRef<Path>,
+    root: &Path,
+    path: &str,
+    options: Options,
+) -> Result<CopyReport, CopyError> {
     let source = Source::named(&[from]).unwrap();
     let (client, server) = sent_from(source, root, path, options, None);
     if let Ok(client) = &client {
@@ -42,12 +55,12 @@ pub fn sent_from(
     path: &str,
     options: Options,
     rights: Option<Rights>,
-) -> (Result<Outcome, CopyError>, Result<Outcome, CopyError>) {
+) -> (Result<CopyReport, CopyError>, Result<CopyReport, CopyError>) {
     run(async {
         let (mine, theirs) = duplex(BUFFER_OCTETS);
         let served = Served::new(root, true).unwrap();
-        let (mut reader, mut writer) = split(mine);
-        let (mut their_reader, mut their_writer) = split(theirs);
+        let (mut reader, mut writer) = halves(mine);
+        let (mut their_reader, mut their_writer) = halves(theirs);
         let progress = Progress::default();
         let client = async move { push(source, path, &options, &progress, &mut reader, &mut writer).await };
         let serving = async {
@@ -59,20 +72,20 @@ pub fn sent_from(
     })
 }
 
-pub fn pushed_to(from: &Path, root: &Path, path: &str) -> Result<Outcome, CopyError> {
+pub fn pushed_to(from: &Path, root: &Path, path: &str) -> Result<CopyReport, CopyError> {
     sent(from, root, path, Options::default())
 }
 
-pub fn pulled(root: &Path, path: &str, to: &Path) -> Result<Outcome, CopyError> {
+pub fn pulled(root: &Path, path: &str, to: &Path) -> Result<CopyReport, CopyError> {
     fetched(root, &[path], to, Options::default())
 }
 
-pub fn fetched(root: &Path, paths: &[&str], to: &Path, options: Options) -> Result<Outcome, CopyError> {
+pub fn fetched(root: &Path, paths: &[&str], to: &Path, options: Options) -> Result<CopyReport, CopyError> {
     run(async {
         let (mine, theirs) = duplex(BUFFER_OCTETS);
         let served = Served::new(root, false).unwrap();
-        let (mut reader, mut writer) = split(mine);
-        let (mut their_reader, mut their_writer) = split(theirs);
+        let (mut reader, mut writer) = halves(mine);
+        let (mut their_reader, mut their_writer) = halves(theirs);
         let progress = Progress::default();
         let paths: Vec<_> = paths.iter().map(|&path| path.to_owned()).collect();
         let client = async move { pull(&paths, to, &options, &progress, &mut reader, &mut writer).await };
@@ -86,7 +99,7 @@ pub fn octets(count: usize) -> Vec<u8> {
 }
 
 /// A server that takes uploads into `to`, and a client that says `messages` and then `raw`.
-pub fn hostile(to: &Path, messages: Vec<Message>, raw: &[u8]) -> Result<Outcome, CopyError> {
+pub fn hostile(to: &Path, messages: Vec<Message>, raw: &[u8]) -> Result<CopyReport, CopyError> {
     hostile_with(to, Options::default(), messages, raw)
 }
 
@@ -96,7 +109,7 @@ pub fn hostile_with(
     options: Options,
     messages: Vec<Message>,
     raw: &[u8],
-) -> Result<Outcome, CopyError> {
+) -> Result<CopyReport, CopyError> {
     run(async {
         let (mut mine, theirs): (DuplexStream, _) = duplex(1 << 20);
         let served = Served::new(to, true).unwrap();
@@ -108,7 +121,7 @@ pub fn hostile_with(
         }
         mine.write_all(raw).await.unwrap();
         mine.shutdown().await.unwrap();
-        let (mut reader, mut writer) = split(theirs);
+        let (mut reader, mut writer) = halves(theirs);
         let result = served.serve(&mut reader, &mut writer).await;
         drop((reader, writer));
         mine.read_to_end(&mut Vec::new()).await.unwrap();
@@ -135,12 +148,12 @@ pub fn omitted(path: &str, reason: &str, is_failure: bool) -> Message {
 }
 
 /// Pushes `from`, and does `meanwhile` once some of its contents have left.
-pub fn sent_while(from: &Path, root: &Path, meanwhile: impl FnOnce()) -> Outcome {
+pub fn sent_while(from: &Path, root: &Path, meanwhile: impl FnOnce()) -> CopyReport {
     run(async {
         let (mine, theirs) = duplex(BUFFER_OCTETS);
         let served = Served::new(root, true).unwrap();
-        let (mut reader, mut writer) = split(mine);
-        let (mut their_reader, mut their_writer) = split(theirs);
+        let (mut reader, mut writer) = halves(mine);
+        let (mut their_reader, mut their_writer) = halves(theirs);
         let (source, progress) = (Source::named(&[from]).unwrap(), Progress::default());
         let options = Options::default();
         let client = push(source, "", &options, &progress, &mut reader, &mut writer);

@@ -293,7 +293,7 @@ impl<P: Payload> Cell<P> {
                 let recipients = to.peers[back].recipient.each_stream();
                 originator.acknowledged_by_stream(recipients, retry_limit, oldest)
             }
-            Some((start, bitmap)) => originator.block_acknowledged(start, bitmap, retry_limit, oldest),
+            Some((start, bitmap)) => originator.block_acknowledged(start, &bitmap, retry_limit, oldest),
             None => originator.acknowledged(),
         };
         if let Outgoing::Data { .. } = &exchange.outgoing {

@@ -2,7 +2,7 @@ use tacit_proto::units::Ratio;
 
 use super::*;
 use crate::wifi::error_rate::mpdu_success;
-use crate::wifi::phy::{Standard, Variant};
+use crate::wifi::phy::{GuardInterval, Standard, Variant};
 use crate::wifi::propagation::Decibels;
 
 const OVERHEAD: Duration = Duration::from_micros(160);
@@ -12,19 +12,20 @@ const FULL: u32 = 1_544;
 fn rate(standard: Standard, mode: Mode) -> Rate {
     let phy = standard.phy();
     let control_mode = phy.control_mode(&mode);
-    let limits = AggregationLimits::new(phy, phy.mac_header_len(), [&mode, &control_mode], None, None, None);
+    let limits =
+        AggregationLimits::new(phy, phy.mac_header_len(), [&mode, &control_mode], (None, 64), None, None);
     Rate { mode, control_mode, limits }
 }
 
 /// HT rates of one stream in 40 MHz.
 fn rates() -> Vec<Rate> {
-    let mode = |mcs| Mode::ht(mcs, 1, true, true).unwrap();
+    let mode = |mcs| Mode::ht(mcs, 1, true, GuardInterval::Ns400).unwrap();
     (0..8).map(mode).map(|mode| rate(Standard::N, mode)).collect()
 }
 
 /// VHT rates of 20 to 160 MHz with up to four streams.
 fn rates_of_every_width() -> Vec<Rate> {
-    let widest = Mode::vht(9, 4, 160, true).unwrap();
+    let widest = Mode::vht(9, 4, 160, GuardInterval::Ns400).unwrap();
     let modes = widest.and_slower(Standard::Ac, Variant::of(Standard::Ac)).into_iter();
     let mut rates: Vec<_> = modes.map(|mode| rate(Standard::Ac, mode)).collect();
     rates.sort_by_key(Rate::order);
@@ -119,12 +120,12 @@ fn it_finds_the_width_that_carries_most() {
 /// lost it takes more tries to know that a rate does not work; they must end all the same, or no narrower channel is ever tried.
 #[test]
 fn it_leaves_a_channel_that_is_too_wide_for_few_mpdus() {
-    let widest = Mode::vht(9, 4, 80, true).unwrap();
+    let widest = Mode::vht(9, 4, 80, GuardInterval::Ns400).unwrap();
     let modes = widest.and_slower(Standard::Ac, Variant::of(Standard::Ac)).into_iter();
     let mut rates: Vec<_> = modes.map(|mode| rate(Standard::Ac, mode)).collect();
     rates.sort_by_key(Rate::order);
     // Where the slowest rate with all streams gets two of five through.
-    let slowest = Mode::vht(0, 4, 80, true).unwrap();
+    let slowest = Mode::vht(0, 4, 80, GuardInterval::Ns400).unwrap();
     let tenths_db = (-100..200).map(|tenths| f64::from(tenths) / 10.0);
     let one = Link::of(rates.clone(), 0);
     let snr_db = tenths_db.into_iter().find(|snr_db| one.success(&slowest, *snr_db) > 0.4).unwrap();
