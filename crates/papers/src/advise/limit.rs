@@ -278,7 +278,7 @@ mod tests {
         use QueueKind::{Ample, FqCodel, Short};
         assert_eq!(kinds(&["wifi.ap-queue=1000 packets"]), [Short, FqCodel]);
         assert_eq!(kinds(&["wifi.ap-queue=2 packets"]), [Ample, FqCodel]);
-        assert_eq!(kinds(&["wifi.ap-queue.discipline=fq-codel"]), [Short, Ample]);
+        assert_eq!(kinds(&["wifi.ap-queue={ discipline = \"fq-codel\" }"]), [Short, Ample]);
         // Octets are no number of packets, and neither is what FQ-CoDel holds.
         assert_eq!(kinds(&["wifi.ap-queue=1 MB"]), [Short, FqCodel]);
         assert_eq!(kinds(&["wifi.ap-queue=unlimited"]), [Short, FqCodel]);
