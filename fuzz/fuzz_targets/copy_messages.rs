@@ -14,7 +14,7 @@ thread_local! {
     static SCENE: RefCell<Option<(TempDir, Runtime)>> = const { RefCell::new(None) };
 }
 
-fuzz_target!(|octets: &[u8]| {
+fuzz_target!(|bytes: &[u8]| {
     SCENE.with_borrow_mut(|scene| {
         let (folder, runtime) = scene.get_or_insert_with(|| {
             let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
@@ -24,7 +24,7 @@ fuzz_target!(|octets: &[u8]| {
         fs::create_dir(&served).expect("it was removed");
         let server = Served::new(&served, true).expect("it is there");
         // What it says is not read; whether it refuses is its own business.
-        let _ = runtime.block_on(server.serve(&mut &*octets, &mut tokio::io::sink()));
+        let _ = runtime.block_on(server.serve(&mut &*bytes, &mut tokio::io::sink()));
         let names = fs::read_dir(folder.path()).expect("it is there").count();
         assert!(names == 1 && !beside.exists(), "something was written beside what is served");
         fs::remove_dir_all(&served).expect("it is ours");

@@ -1,4 +1,4 @@
-//! Any arrivals at FWP's shim: a placeholder reaches TCP once, announced, allowed and in the window, and no octet that a
+//! Any arrivals at FWP's shim: a placeholder reaches TCP once, announced, allowed and in the window, and no byte that a
 //! reader hands on is one.
 
 #![no_main]
@@ -17,19 +17,19 @@ const FLOW: FlowId = FlowId(1);
 const SERVER: HostId = HostId(0);
 const HOST: HostId = HostId(1);
 
-/// One octet of the stream at the host and its reader.
+/// One byte of the stream at the host and its reader.
 #[derive(Clone, Copy, Default)]
-struct Octet {
+struct Byte {
     allowed: bool,
     announced: bool,
     placed: bool,
     has: bool,
     /// TCP has a placeholder's.
-    false_octet: bool,
+    false_byte: bool,
 }
 
 struct Host {
-    octets: Vec<Octet>,
+    bytes: Vec<Byte>,
     deaf: bool,
     edge: usize,
     first: SeqNumber,
@@ -40,14 +40,14 @@ impl Readers for Host {
         if self.deaf {
             return false;
         }
-        for octet in &mut self.octets[start as usize..end as usize] {
-            assert!(octet.allowed && !octet.announced);
-            octet.announced = true;
+        for byte in &mut self.bytes[start as usize..end as usize] {
+            assert!(byte.allowed && !byte.announced);
+            byte.announced = true;
         }
         true
     }
     fn late(&mut self, _: FlowKey, start: u64, end: u64, _: &[u8]) {
-        assert!(start < end && self.octets[start as usize..end as usize].iter().all(|octet| octet.announced));
+        assert!(start < end && self.bytes[start as usize..end as usize].iter().all(|byte| byte.announced));
     }
     fn switched(&mut self, _: FlowKey, _: bool) {}
 }
@@ -56,23 +56,23 @@ impl Host {
     fn takes(&mut self, packet: &Packet) {
         let Transport::Tcp(segment) = packet.transport else { return };
         let start = (segment.seq - self.first) as usize;
-        let end = start.saturating_add(segment.payload_len as usize).min(self.octets.len());
+        let end = start.saturating_add(segment.payload_len as usize).min(self.bytes.len());
         for place in start.min(end)..end {
-            let octet = &mut self.octets[place];
+            let byte = &mut self.bytes[place];
             if segment.placeholder {
-                assert!(octet.announced && !octet.placed && place < self.edge);
-                octet.placed = true;
+                assert!(byte.announced && !byte.placed && place < self.edge);
+                byte.placed = true;
             }
-            if place < self.edge && !std::mem::replace(&mut octet.has, true) {
-                octet.false_octet = segment.placeholder;
+            if place < self.edge && !std::mem::replace(&mut byte.has, true) {
+                byte.false_byte = segment.placeholder;
             }
         }
         // What the application gets is what TCP has and nobody announced.
-        assert!(self.octets.iter().all(|octet| !octet.has || octet.announced || !octet.false_octet));
+        assert!(self.bytes.iter().all(|byte| !byte.has || byte.announced || !byte.false_byte));
     }
 
     fn next(&self) -> usize {
-        self.octets.iter().position(|octet| !octet.has).unwrap_or(self.octets.len())
+        self.bytes.iter().position(|byte| !byte.has).unwrap_or(self.bytes.len())
     }
 }
 
@@ -97,7 +97,7 @@ fuzz_target!(|bytes: &[u8]| {
         settle: Duration::from_millis(u64::from(settle % 8)),
         margin_tenths: u32::from(*margin),
         most_holes: 1 + u32::from(*holes),
-        most_hole_octets: Bytes(1 + 16 * u64::from(*holes)),
+        most_hole_bytes: Bytes(1 + 16 * u64::from(*holes)),
         ..Config::USUAL
     };
     let mut shim: Shim<Packet> = Shim::new(config);
@@ -105,7 +105,7 @@ fuzz_target!(|bytes: &[u8]| {
     // Numbers wrap early in half of the runs.
     let initial = SeqNumber(u32::from(*initial).wrapping_sub(128).wrapping_mul(16));
     let first = initial + 1;
-    let mut host = Host { octets: vec![Octet::default(); STREAM], deaf: false, edge: 0, first };
+    let mut host = Host { bytes: vec![Byte::default(); STREAM], deaf: false, edge: 0, first };
     let mut now = Instant::ZERO;
     let syn = Segment { seq: initial, flags: Flags::SYN, ..Segment::default() };
     shim.handle_down(now, packet(SERVER, syn), &mut host);
@@ -137,7 +137,7 @@ fuzz_target!(|bytes: &[u8]| {
             5 => {
                 let end = (place + 16 * usize::from(c)).min(STREAM);
                 shim.allow(key, place as u64, end as u64);
-                host.octets[place.min(end)..end].iter_mut().for_each(|octet| octet.allowed = true);
+                host.bytes[place.min(end)..end].iter_mut().for_each(|byte| byte.allowed = true);
             }
             6 => {
                 now += Duration::from_millis(c.into());

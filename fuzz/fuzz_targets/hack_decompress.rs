@@ -1,4 +1,4 @@
-//! Any octets behind a link-layer ACK: whole pure ACKs of known flows come out, or nothing.
+//! Any bytes behind a link-layer ACK: whole pure ACKs of known flows come out, or nothing.
 
 #![no_main]
 
@@ -25,32 +25,32 @@ fn natives() -> [Vec<u8>; 2] {
             window: 500,
             checksum: 0,
             urgent: 0,
-            options: Options::new(&[1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2]).expect("twelve octets"),
+            options: Options::new(&[1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2]).expect("twelve bytes"),
             payload_len: 0,
         };
         header.checksum = header.tcp_checksum(&[]);
-        let mut octets = [0; MAX_HEADER_LEN];
-        let len = header.emit(&mut octets).expect("room for any header");
-        octets[..len].to_vec()
+        let mut bytes = [0; MAX_HEADER_LEN];
+        let len = header.emit(&mut bytes).expect("room for any header");
+        bytes[..len].to_vec()
     })
 }
 
-fuzz_target!(|octets: &[u8]| {
+fuzz_target!(|bytes: &[u8]| {
     let mut decompressor = Decompressor::new(Limits::default());
     for native in natives() {
         decompressor.note_native(&native);
     }
-    // Cut where the first octet says, so that one input is several link-layer ACKs.
-    let (first, rest) = octets.split_at(octets.len().min(usize::from(octets.first().copied().unwrap_or(0))));
-    for octets in [first.get(1..).unwrap_or(&[]), rest] {
+    // Cut where the first byte says, so that one input is several link-layer ACKs.
+    let (first, rest) = bytes.split_at(bytes.len().min(usize::from(bytes.first().copied().unwrap_or(0))));
+    for bytes in [first.get(1..).unwrap_or(&[]), rest] {
         let mut acks = 0;
-        let report = decompressor.receive(octets, &mut |packet| {
+        let report = decompressor.receive(bytes, &mut |packet| {
             let header = Header::parse(packet).expect("a whole packet");
             assert!(header.is_pure_ack() && header.has_valid_checksum(&[]) && header.len() == packet.len());
             assert_eq!(header.source_port, 40000);
             acks += 1;
         });
         assert_eq!(acks, report.acks);
-        assert!(acks <= MAX_FRAME_ACKS * report.frames && report.frames <= octets.len());
+        assert!(acks <= MAX_FRAME_ACKS * report.frames && report.frames <= bytes.len());
     }
 });

@@ -6,26 +6,26 @@ use libfuzzer_sys::fuzz_target;
 use tacit_rohc::hack::{Coding, Compressor, Decompressor, Limits};
 use tacit_rohc::header::{Header, MAX_HEADER_LEN};
 
-/// The input as an ACK: a few octets are written over the one before it, then the checksums are put right.
+/// The input as an ACK: a few bytes are written over the one before it, then the checksums are put right.
 fn next(packet: &mut Vec<u8>, edit: &[u8]) {
     let Ok(mut header) = Header::parse(packet) else { return };
-    let mut octets = [0; MAX_HEADER_LEN];
-    let Some(len) = header.emit(&mut octets) else { return };
+    let mut bytes = [0; MAX_HEADER_LEN];
+    let Some(len) = header.emit(&mut bytes) else { return };
     for pair in edit.chunks_exact(2) {
-        octets[usize::from(pair[0]) % len] = pair[1];
+        bytes[usize::from(pair[0]) % len] = pair[1];
     }
     // Only the IPv4 checksum keeps a header from being parsed.
-    if octets[0] >> 4 == 4 {
-        octets[10..12].fill(0);
-        let sum = octets[..20].chunks_exact(2).map(|w| u32::from(w[0]) << 8 | u32::from(w[1])).sum::<u32>();
+    if bytes[0] >> 4 == 4 {
+        bytes[10..12].fill(0);
+        let sum = bytes[..20].chunks_exact(2).map(|w| u32::from(w[0]) << 8 | u32::from(w[1])).sum::<u32>();
         let sum = (sum & 0xffff) + (sum >> 16);
-        octets[10..12].copy_from_slice(&(!(((sum & 0xffff) + (sum >> 16)) as u16)).to_be_bytes());
+        bytes[10..12].copy_from_slice(&(!(((sum & 0xffff) + (sum >> 16)) as u16)).to_be_bytes());
     }
-    let Ok(parsed) = Header::parse(&octets[..len]) else { return };
+    let Ok(parsed) = Header::parse(&bytes[..len]) else { return };
     header = parsed;
     header.checksum = header.tcp_checksum(&[]);
-    if let Some(len) = header.emit(&mut octets) {
-        *packet = octets[..len].to_vec();
+    if let Some(len) = header.emit(&mut bytes) {
+        *packet = bytes[..len].to_vec();
     }
 }
 
@@ -77,8 +77,8 @@ fn run(settings: u8, mut edits: &[u8]) {
     }
 }
 
-fuzz_target!(|octets: &[u8]| {
-    if let Some((&settings, edits)) = octets.split_first() {
+fuzz_target!(|bytes: &[u8]| {
+    if let Some((&settings, edits)) = bytes.split_first() {
         run(settings, edits);
     }
 });

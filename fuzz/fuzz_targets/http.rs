@@ -1,4 +1,4 @@
-//! Any octets as the head of a message: read the same in one piece or octet by octet, and nothing of it in two ways.
+//! Any bytes as the head of a message: read the same in one piece or byte by byte, and nothing of it in two ways.
 
 #![no_main]
 
@@ -7,12 +7,12 @@ use tacit_net::head::HeadReader;
 use tacit_net::partial::content_range;
 use tacit_net::target::Target;
 
-fuzz_target!(|octets: &[u8]| {
+fuzz_target!(|bytes: &[u8]| {
     let (mut whole, mut pieces) = (HeadReader::default(), HeadReader::default());
-    let at_once = whole.push(octets);
+    let at_once = whole.push(bytes);
     let mut apart = Ok((0, false));
-    for octet in octets {
-        match (pieces.push(std::slice::from_ref(octet)), &mut apart) {
+    for byte in bytes {
+        match (pieces.push(std::slice::from_ref(byte)), &mut apart) {
             (Ok((taken, done)), Ok((all, whole))) => {
                 *all += taken;
                 *whole = done;
@@ -33,10 +33,10 @@ fuzz_target!(|octets: &[u8]| {
         assert_eq!(heads, (pieces.response(false), pieces.request()));
         assert!(heads.0.is_err() || heads.1.is_err(), "a request is no response");
     }
-    if let Some((range, complete)) = content_range(octets) {
+    if let Some((range, complete)) = content_range(bytes) {
         assert!(range.start < range.end && range.end <= complete);
     }
-    if let Ok(text) = std::str::from_utf8(octets)
+    if let Ok(text) = std::str::from_utf8(bytes)
         && let Ok(target) = Target::parse(text)
     {
         assert_eq!(Target::parse(&target.to_string()).ok().as_ref(), Some(&target), "{text:?}");

@@ -1,5 +1,5 @@
-//! Any octets as a server's answers to requests for holes, and any of them as placeholders: what is handed on is no
-//! placeholder, belongs to who asked for it, comes once, and is the same however the octets are cut.
+//! Any bytes as a server's answers to requests for holes, and any of them as placeholders: what is handed on is no
+//! placeholder, belongs to who asked for it, comes once, and is the same however the bytes are cut.
 
 #![no_main]
 
@@ -11,46 +11,46 @@ use tacit_net::byteranges::{Template, boundary};
 use tacit_net::partial::Validator;
 use tacit_proto::fwp::repair::{Range, RequestId};
 
-/// Octets of the file.
+/// Bytes of the file.
 const COMPLETE: u64 = 100_000;
 
 /// What a seed begins with.
 struct Case<'a> {
     /// How servers answer several ranges is asked first.
     asks: bool,
-    /// Octets of the head of an answer with one range.
+    /// Bytes of the head of an answer with one range.
     single: Option<(u64, Range)>,
     wanted: Vec<(RequestId, Range)>,
     hit: Vec<Range>,
-    octets: &'a [u8],
+    bytes: &'a [u8],
 }
 
-fn take<const LEN: usize>(octets: &mut &[u8]) -> Option<[u8; LEN]> {
-    let (taken, rest) = octets.split_first_chunk()?;
-    *octets = rest;
+fn take<const LEN: usize>(bytes: &mut &[u8]) -> Option<[u8; LEN]> {
+    let (taken, rest) = bytes.split_first_chunk()?;
+    *bytes = rest;
     Some(*taken)
 }
 
-fn number(octets: &mut &[u8]) -> Option<u64> {
-    take(octets).map(u16::from_le_bytes).map(u64::from)
+fn number(bytes: &mut &[u8]) -> Option<u64> {
+    take(bytes).map(u16::from_le_bytes).map(u64::from)
 }
 
 impl<'a> Case<'a> {
-    fn read(mut octets: &'a [u8]) -> Option<Self> {
-        let [flags, wanted, hit] = take(&mut octets)?;
-        let single = number(&mut octets)?;
+    fn read(mut bytes: &'a [u8]) -> Option<Self> {
+        let [flags, wanted, hit] = take(&mut bytes)?;
+        let single = number(&mut bytes)?;
         let mut case = Self {
             asks: flags & 1 > 0,
             single: (flags & 2 > 0).then_some((single, Range { start: 0, end: 1_000 })),
             wanted: Vec::new(),
             hit: Vec::new(),
-            octets: &[],
+            bytes: &[],
         };
         // In order and apart, as repair asks for them.
         let mut at = 0;
         for id in 0..u64::from(wanted % 8).max(1) {
-            let start = at + number(&mut octets)?;
-            let end = start + number(&mut octets)?.max(1);
+            let start = at + number(&mut bytes)?;
+            let end = start + number(&mut bytes)?.max(1);
             if end > COMPLETE {
                 break;
             }
@@ -59,16 +59,16 @@ impl<'a> Case<'a> {
         }
         let mut at = 0;
         for _ in 0..hit % 8 {
-            let start = at + number(&mut octets)?;
-            let end = start + number(&mut octets)?.max(1);
+            let start = at + number(&mut bytes)?;
+            let end = start + number(&mut bytes)?.max(1);
             case.hit.push(Range { start, end });
             at = end + 1;
         }
-        case.octets = octets;
+        case.bytes = bytes;
         Some(case)
     }
 
-    /// For whom each octet is that is handed on, where it stands in the file and in the stream; and how that ended.
+    /// For whom each byte is that is handed on, where it stands in the file and in the stream; and how that ended.
     fn hear(&self, piece: usize) -> (Vec<(RequestId, u64, u64)>, String) {
         let subject = Subject { validator: Validator::Tag("\"v1\"".to_owned()), complete: COMPLETE };
         let (mut answers, mut shape) = (Answers::new(subject), Shape::new(self.single));
@@ -77,35 +77,35 @@ impl<'a> Case<'a> {
         }
         answers.expect(Request::of(1, &self.wanted, &shape));
         answers.expect(Request::of(2, &self.wanted[..1], &shape));
-        let mut octets = Vec::new();
-        for piece in self.octets.chunks(piece) {
+        let mut bytes = Vec::new();
+        for piece in self.bytes.chunks(piece) {
             let (before, mut heard) = (answers.at(), Vec::new());
             let result = answers.take(piece, &self.hit, &mut shape, &mut heard);
             for heard in heard {
-                if let AnswerEvent::Octets { id, position, from, len, .. } = heard {
-                    octets.extend(
+                if let AnswerEvent::Bytes { id, position, from, len, .. } = heard {
+                    bytes.extend(
                         (0..len as u64).map(|place| (id, position + place, before + from as u64 + place)),
                     );
                 }
             }
             if let Err(error) = result {
-                return (octets, format!("{error}"));
+                return (bytes, format!("{error}"));
             }
             assert_eq!(answers.at(), before + piece.len() as u64);
         }
-        (octets, String::new())
+        (bytes, String::new())
     }
 }
 
-fuzz_target!(|octets: &[u8]| {
-    if let Some(known) = boundary(octets) {
+fuzz_target!(|bytes: &[u8]| {
+    if let Some(known) = boundary(bytes) {
         assert!((1..=70).contains(&known.len()));
     }
     let asked = [Range { start: 0, end: 1 }, Range { start: 5, end: 25 }];
-    if let Ok(template) = Template::learn(octets, b"b", &asked, COMPLETE) {
-        assert_eq!(template.body_len(asked.into_iter()), octets.len() as u64);
+    if let Ok(template) = Template::learn(bytes, b"b", &asked, COMPLETE) {
+        assert_eq!(template.body_len(asked.into_iter()), bytes.len() as u64);
     }
-    let Some(case) = Case::read(octets).filter(|case| !case.wanted.is_empty()) else { return };
+    let Some(case) = Case::read(bytes).filter(|case| !case.wanted.is_empty()) else { return };
     let heard = case.hear(usize::MAX);
     for piece in [1, 7] {
         assert_eq!(case.hear(piece), heard);

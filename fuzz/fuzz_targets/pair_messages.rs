@@ -24,7 +24,7 @@ fn keys() -> Keys {
     Keys { server: [1; 32].into(), client: [2; 32].into() }
 }
 
-/// Lets the two talk, each octet of theirs changed by the next of `changes`; whom the server trusts, and what the client thinks.
+/// Lets the two talk, each byte of theirs changed by the next of `changes`; whom the server trusts, and what the client thinks.
 async fn from_between(changes: &[u8]) -> (Option<String>, bool) {
     let (client, client_end) = duplex(1 << 12);
     let (server, server_end) = duplex(1 << 12);
@@ -37,8 +37,8 @@ async fn from_between(changes: &[u8]) -> (Option<String>, bool) {
         let mut changes = changes.iter();
         let mut buffer = [0; 512];
         while let Ok(count @ 1..) = from.read(&mut buffer).await {
-            for octet in &mut buffer[..count] {
-                *octet ^= changes.next().copied().unwrap_or(0);
+            for byte in &mut buffer[..count] {
+                *byte ^= changes.next().copied().unwrap_or(0);
             }
             if to.write_all(&buffer[..count]).await.is_err() {
                 break;
@@ -71,13 +71,13 @@ async fn from_between(changes: &[u8]) -> (Option<String>, bool) {
     (trusted, paired)
 }
 
-fuzz_target!(|octets: &[u8]| {
+fuzz_target!(|bytes: &[u8]| {
     RUNTIME.with_borrow_mut(|runtime| {
         // Who waits for what does not come has waited at once.
         let runtime = runtime.get_or_insert_with(|| {
             Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime")
         });
-        let Some((first, rest)) = octets.split_first() else { return };
+        let Some((first, rest)) = bytes.split_first() else { return };
         match first % 3 {
             0 => {
                 let trust =

@@ -12,11 +12,11 @@ thread_local! {
     static RUNTIME: RefCell<Option<Runtime>> = const { RefCell::new(None) };
 }
 
-fuzz_target!(|octets: &[u8]| {
+fuzz_target!(|bytes: &[u8]| {
     RUNTIME.with_borrow_mut(|runtime| {
         let runtime =
             runtime.get_or_insert_with(|| Builder::new_current_thread().build().expect("a runtime"));
-        let Some((first, mut rest)) = octets.split_first() else { return };
+        let Some((first, mut rest)) = bytes.split_first() else { return };
         let target = runtime.block_on(async {
             match first % 2 {
                 0 => socks::request(&mut tokio::io::join(rest, tokio::io::sink())).await,

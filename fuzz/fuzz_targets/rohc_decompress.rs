@@ -1,6 +1,6 @@
 //! ROHC packets and feedback from outside: no panic, no output beyond the room given.
 //!
-//! The first octet chooses the kind of CID and the room; then come packets, the length of each before it.
+//! The first byte chooses the kind of CID and the room; then come packets, the length of each before it.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -29,9 +29,9 @@ fuzz_target!(|data: &[u8]| {
     let mut channel = Channel::new(ChannelConfig {
         cids,
         decompressor: config,
-        packet_octets: 1500,
-        frame_octets: 200,
-        reconstructed_octets: 600,
+        packet_bytes: 1500,
+        frame_bytes: 200,
+        reconstructed_bytes: 600,
         ..ChannelConfig::default()
     });
     let mut out = [0; 1500];

@@ -1,8 +1,8 @@
 //! Whatever a legal flow does, its packets return, also when fewer in a row are lost than each change is repeated.
 //!
-//! The first octet chooses IP version, repetition and CIDs, and whether there are tunnels or extension headers: four octets
-//! say which. Then come packets of one octet each (its low three bits the
-//! number of changes before it, its high bit whether it is lost), followed by five octets per change.
+//! The first byte chooses IP version, repetition and CIDs, and whether there are tunnels or extension headers: four bytes
+//! say which. Then come packets of one byte each (its low three bits the
+//! number of changes before it, its high bit whether it is lost), followed by five bytes per change.
 #![no_main]
 
 #[path = "../../crates/rohc/tests/common/flow.rs"]
@@ -15,14 +15,14 @@ use std::collections::BTreeMap;
 use libfuzzer_sys::fuzz_target;
 use tacit_rohc::{CidSpace, Compressor, CompressorConfig, Decompressor, DecompressorConfig};
 
-fn script(mut octets: &[u8]) -> (flow::Script, Vec<bool>) {
+fn script(mut bytes: &[u8]) -> (flow::Script, Vec<bool>) {
     let (mut script, mut losses) = (Vec::new(), Vec::new());
-    while let Some((&head, rest)) = octets.split_first() {
+    while let Some((&head, rest)) = bytes.split_first() {
         let (changes, rest) = rest.split_at(rest.len().min(usize::from(head & 7) * 5));
-        octets = rest;
+        bytes = rest;
         losses.push(head & 0x80 != 0);
-        let change = |octets: &[u8]| {
-            (octets[0] % 26, u32::from_le_bytes([octets[1], octets[2], octets[3], octets[4]]))
+        let change = |bytes: &[u8]| {
+            (bytes[0] % 26, u32::from_le_bytes([bytes[1], bytes[2], bytes[3], bytes[4]]))
         };
         script.push(changes.chunks_exact(5).map(change).collect());
     }

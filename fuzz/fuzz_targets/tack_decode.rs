@@ -1,4 +1,4 @@
-//! Any octets as a TACK packet: refused, or one that makes the same octets again.
+//! Any bytes as a TACK packet: refused, or one that makes the same bytes again.
 
 #![no_main]
 

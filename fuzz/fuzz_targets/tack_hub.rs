@@ -4,8 +4,8 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|octets: &[u8]| {
-    match octets.split_first() {
+fuzz_target!(|bytes: &[u8]| {
+    match bytes.split_first() {
         Some((first, rest)) if first % 2 == 0 => tacit_tack::fuzzing::anybody(rest),
         Some((_, rest)) => tacit_tack::fuzzing::peer(rest),
         None => {}

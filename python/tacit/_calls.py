@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from numbers import Integral
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Optional, Union
+from typing import TYPE_CHECKING, Optional, Union
 
 from . import _native
 from ._frames import Frame
@@ -15,6 +15,9 @@ from ._progress import Progress, Told
 from ._results import Comparison, Figure, Result, Run
 from ._scenario import ScenarioLike, Settings, parts
 from .experiments import AckPolicy, Controller
+
+if TYPE_CHECKING:
+    from ._sweep import Sweep
 
 AnyPath = Union[str, "PathLike[str]"]
 MakesPolicy = Callable[[], AckPolicy]
@@ -61,7 +64,7 @@ def run(
     the digest stays. ``cache``: a run that was made before, by this very build, is not made again.
 
     ``ack_policy`` and ``controller`` are classes of your own, see :class:`tacit.AckPolicy` and :class:`tacit.Controller`; then
-    nothing is cached. ``pcap`` is a file to write what was on the air to, for Wireshark; such a run has no tables.
+    nothing is cached. ``pcap`` is a file for a capture of the air, for Wireshark; such a run has no tables.
 
     Raises :class:`tacit.InputError` for what is not allowed, :class:`tacit.TacitError` for a run that broke an invariant, and
     whatever a policy or controller raises.
@@ -119,9 +122,17 @@ def compare(
     return Comparison(answer, None if directory is None else Path(directory))
 
 
-def load(directory: AnyPath) -> Comparison:
-    """Loads the results in a directory that ``tacit compare`` or :func:`compare` kept, and draws their report again."""
-    return Comparison(_native.report(fspath(directory)), Path(directory))
+def load(directory: AnyPath) -> Comparison | Sweep:
+    """Loads the results that :func:`compare` or :func:`tacit.sweep`, or their commands, kept in ``directory``.
+
+    Of a comparison it draws the report again. Of a sweep it loads the runs that are there, and needs pyarrow.
+    """
+    from . import _sweep
+
+    kept = Path(directory)
+    if _sweep.Sweep.is_kept_in(kept):
+        return _sweep.load_sweep(kept)
+    return Comparison(_native.report(fspath(directory)), kept)
 
 
 def why(

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any, Protocol, Union
 
-from . import _native
 
 if TYPE_CHECKING:
     import pandas
@@ -15,18 +14,28 @@ if TYPE_CHECKING:
 
 Cell = Union[str, int, float, None]
 
-#: Rows that are shown where nobody asks for all.
+#: Rows in a printed frame.
 _SHOWN = 20
 
 
-class Frame:
-    """A table with named columns, of texts, counts and numbers; a missing value is None.
+class Table(Protocol):
+    """Columns of the native module, or of Parquet files."""
 
-    It speaks Arrow's C stream interface (``__arrow_c_stream__``), so that any library that does takes it as it is:
+    @property
+    def columns(self) -> list[str]: ...
+    def column(self, name: str) -> list[Cell]: ...
+    def __len__(self) -> int: ...
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
+
+
+class Frame:
+    """A table with named columns, of texts, counts and numbers; None for a missing value.
+
+    It implements Arrow's C stream interface (``__arrow_c_stream__``), so libraries that read it take a frame directly:
     ``polars.DataFrame(frame)``, ``pyarrow.table(frame)``, ``pandas.DataFrame.from_arrow(frame)``.
     """
 
-    def __init__(self, table: _native.Table) -> None:
+    def __init__(self, table: Table) -> None:
         self._table = table
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
@@ -41,14 +50,14 @@ class Frame:
         return self._table.columns
 
     def __getitem__(self, column: str) -> list[Cell]:
-        """The values of a column. KeyError where there is none of that name."""
+        """The values of a column. Raises KeyError if there is none."""
         return self._table.column(column)
 
     def __contains__(self, column: object) -> bool:
         return column in self.columns
 
     def __iter__(self) -> Iterator[dict[str, Cell]]:
-        """Rows, one after the other."""
+        """Iterates over rows."""
         names = self.columns
         columns = [self[name] for name in names]
         return (dict(zip(names, row)) for row in zip(*columns))

@@ -7,10 +7,10 @@ import json
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from . import _native
-from ._frames import Frame
+from ._frames import Frame, Table
 
 if TYPE_CHECKING:
     import pandas
@@ -19,16 +19,30 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+class _Answer(Protocol):
+    """Where a result has its contents from: the native module, or the files of a sweep."""
+
+    @property
+    def json(self) -> str: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def html(self) -> str | None: ...
+    def table(self, name: str) -> Table: ...
+
+
 class Result:
     """The result of any call: numbers in :attr:`data`, rows in tables, and ``str()`` for reading.
 
-    :attr:`data` is the ``--json`` of the command line, ``str()`` its text. Runs, comparisons and figures have further methods.
+    :attr:`data` is the ``--json`` of the command line, ``str()`` its text. :class:`Run`, :class:`Comparison`, :class:`Figure` and
+    :class:`Sweep` add methods.
     """
 
     #: Name of the main table; empty for a result without tables.
     _main = ""
+    _answer: _Answer
 
-    def __init__(self, answer: _native.Answer, main: str | None = None) -> None:
+    def __init__(self, answer: _Answer, main: str | None = None) -> None:
         self._answer = answer
         if main is not None:
             self._main = main
@@ -101,12 +115,12 @@ class Run(Result):
 
     @property
     def warnings(self) -> list[str]:
-        """What was asked for and is not in the results, and what keeps octets out of the goodput."""
+        """Requests that the results do not contain, and reasons why bytes do not count as goodput."""
         return list(self.data["warnings"])
 
     @property
     def command(self) -> str:
-        """The command that makes the run again."""
+        """The command that repeats the run."""
         return str(self.data["provenance"]["command"])
 
     @property
@@ -126,12 +140,12 @@ class Run(Result):
 
     @property
     def applications(self) -> Frame:
-        """A row for each program that feeds flows."""
+        """A row for each application that feeds flows."""
         return self.table("applications")
 
     @property
     def series(self) -> Frame:
-        """Samples over time, of each flow: octets delivered, congestion window, smoothed round-trip time."""
+        """Samples over time, of each flow: bytes delivered, congestion window, smoothed round-trip time."""
         return self.table("series")
 
     def plot(self, column: str = "delivered_bytes", ax: Axes | None = None) -> Axes:
@@ -148,7 +162,7 @@ class Comparison(Result):
 
     def __init__(self, answer: _native.Answer, directory: Path | None = None) -> None:
         super().__init__(answer)
-        #: Where the results and the report are kept; None where nothing is.
+        #: Directory of the results and the report; None without one.
         self.directory = directory
 
     @property
@@ -158,7 +172,7 @@ class Comparison(Result):
 
     @property
     def warnings(self) -> list[str]:
-        """What was asked for and is not in the results, and what keeps octets out of the goodput."""
+        """Requests that the results do not contain, and reasons why bytes do not count as goodput."""
         return list(self.data["warnings"])
 
     def plot(self, clients: int | None = None, ax: Axes | None = None) -> Axes:
@@ -168,7 +182,7 @@ class Comparison(Result):
         return plot.goodput(self, clients, ax=ax)
 
     def plot_airtime(self, clients: int | None = None, ax: Axes | None = None) -> Axes:
-        """Draws where the channel's time goes. Needs matplotlib."""
+        """Draws the shares of the channel's time. Needs matplotlib."""
         from . import plot
 
         return plot.airtime(self, clients, ax=ax)
@@ -181,28 +195,28 @@ class Comparison(Result):
 
 
 class Figure(Result):
-    """A figure or table of a paper, made again. Its main table has a row for each claim."""
+    """A figure or table of a paper, reproduced. Its main table has a row for each claim."""
 
     _main = "claims"
 
     def __init__(self, answer: _native.Answer, svg: str | None) -> None:
         super().__init__(answer)
-        #: The picture; None where there is none.
+        #: The picture as SVG; None without one.
         self.svg = svg
 
     @property
     def claims(self) -> Frame:
-        """A row for each claim: the paper's value, what was measured, and what became of it."""
+        """A row for each claim: the paper's value, the measured one, and the verdict."""
         return self.frame
 
     @property
     def passed(self) -> bool:
-        """No claim fails: each holds, is missed where its file says, or was not judged."""
+        """True if no claim fails. A deviation that the figure's file states is not a failure."""
         return all(claim["verdict"] != "fail" for claim in self.data["claims"])
 
     @property
     def skipped(self) -> str | None:
-        """Why it was not made; None where it was."""
+        """Reason why it was not made; None if it was."""
         reason = self.data["skipped"]
         return None if reason is None else str(reason)
 

@@ -11,29 +11,77 @@ from typing import TYPE_CHECKING, Any, Optional
 
 from . import _native
 from ._calls import AnyPath, _counts
+from ._frames import Cell
 from ._progress import Progress, Told
+from ._results import Result
 from ._scenario import ScenarioLike, Settings, Value, parts, written
 
 if TYPE_CHECKING:
-    import pandas
     import polars
     import pyarrow
     from distributed import Client
+    from matplotlib.axes import Axes
 
 Grid = Mapping[str, Sequence[Value]]
 
 
-class Sweep:
-    """A sweep that is whole: a row for each run, in Parquet files below :attr:`runs_directory`."""
+class _ParquetTable:
+    """Parquet files as a table of the native module. Needs pyarrow."""
+
+    def __init__(self, paths: list[Path]) -> None:
+        import pyarrow.dataset
+
+        self._table: pyarrow.Table = pyarrow.dataset.dataset(paths, format="parquet").to_table()
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self._table.column_names)
+
+    def __len__(self) -> int:
+        return int(self._table.num_rows)
+
+    def column(self, name: str) -> list[Cell]:
+        values: list[Cell] = self._table.column(name).to_pylist()
+        return values
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._table.__arrow_c_stream__(requested_schema)
+
+
+class _SweepAnswer:
+    """The counts of a sweep, and its table."""
+
+    html = None
+
+    def __init__(self, directory: Path, counts: dict[str, int]) -> None:
+        self._directory = directory
+        self.json = json.dumps({"directory": str(directory), **counts})
+        self.text = "{runs} runs in {files} files, {reused} there already".format(**counts) + f": {directory}"
+
+    def paths(self) -> list[Path]:
+        return sorted((self._directory / "runs").glob("*/*.parquet"))
+
+    def table(self, name: str) -> _ParquetTable:
+        if name != "runs":
+            raise KeyError(name)
+        return _ParquetTable(self.paths())
+
+
+class Sweep(Result):
+    """A completed sweep. Its main table has a row for each run, from Parquet files below :attr:`runs_directory`."""
+
+    _main = "runs"
+    _answer: _SweepAnswer
 
     def __init__(self, directory: Path, runs: int, reused: int, files: int) -> None:
-        #: Where it is kept.
+        super().__init__(_SweepAnswer(directory, {"runs": runs, "reused": reused, "files": files}))
+        #: The sweep's directory.
         self.directory = directory
-        #: How many runs it has.
+        #: Number of runs.
         self.runs = runs
-        #: How many of them were there already.
+        #: Number of runs that an earlier call made.
         self.reused = reused
-        #: How many files.
+        #: Number of Parquet files.
         self.files = files
 
     @property
@@ -41,27 +89,25 @@ class Sweep:
         """The Parquet files are below it, in a folder for each place and scheme."""
         return self.directory / "runs"
 
+    @staticmethod
+    def is_kept_in(directory: Path) -> bool:
+        """True if ``directory`` holds a sweep."""
+        return (directory / "sweep.json").is_file()
+
     def _paths(self) -> list[Path]:
-        return sorted(self.runs_directory.glob("*/*.parquet"))
+        return self._answer.paths()
 
     def to_polars(self) -> polars.DataFrame:
-        """All runs as a Polars frame. ``polars.scan_parquet(sweep.runs_directory / "*/*.parquet")`` reads lazily."""
+        """All runs for Polars, without pyarrow. ``polars.scan_parquet(sweep.runs_directory / "*/*.parquet")`` reads lazily."""
         import polars
 
         return polars.read_parquet(self._paths())
 
-    def to_arrow(self) -> pyarrow.Table:
-        """All runs as a pyarrow table. Needs pyarrow."""
-        import pyarrow.dataset
+    def plot(self, x: str, y: str = "goodput_bps", by: str | list[str] | None = None, ax: Axes | None = None) -> Axes:
+        """Draws means of ``y`` over ``x``, as :func:`tacit.plot.curves` does. Needs matplotlib and pyarrow."""
+        from . import plot
 
-        return pyarrow.dataset.dataset(self._paths(), format="parquet").to_table()
-
-    def to_pandas(self) -> pandas.DataFrame:
-        """All runs as a pandas frame. Needs pyarrow too."""
-        return self.to_arrow().to_pandas()
-
-    def __repr__(self) -> str:
-        return f"<tacit.Sweep of {self.runs} runs in {self.files} files, {self.reused} there already: {self.directory}>"
+        return plot.curves(self, x, y, by, ax=ax)
 
 
 def sweep(
@@ -81,11 +127,11 @@ def sweep(
 
     ``grid`` maps settings to values: ``{"wifi.distance": ["5 m", "20 m"]}``. No ``schemes`` are the scenario as written.
 
-    Runs are made in batches of at most 64 that differ in clients and seed alone, each a Parquet file that appears when it is whole.
-    A sweep that was stopped, even killed, goes on with the files that are missing; a ``directory`` holds one sweep.
+    Runs are made in batches of at most 64 that differ in clients and seed alone. Each batch is a Parquet file that appears when it
+    is complete. A stopped or killed sweep resumes with the missing files. A ``directory`` holds one sweep.
 
-    With a ``client`` of Dask (``dask.distributed.Client``) its workers make the batches, and send them back as files: they need
-    this very build of tacit, and no files of yours. Otherwise all cores of this machine do.
+    With a Dask ``client`` (``dask.distributed.Client``), its workers make the batches and return them as files. They need the same
+    build of tacit and none of your files. Without one, all cores of this machine make them.
     """
     source, set_ = parts(scenario, settings)
     # The last key changes first, as on the command line.
@@ -102,10 +148,17 @@ def sweep(
     return complete(native, Path(directory), client, cache, progress)
 
 
+def load_sweep(directory: Path) -> Sweep:
+    """Loads the runs of a sweep that are in ``directory``."""
+    answer = _SweepAnswer(directory, {"runs": 0, "reused": 0, "files": 0})
+    runs = len(answer.table("runs"))
+    return Sweep(directory, runs, runs, len(answer.paths()))
+
+
 def complete(
     native: _native.Sweep, directory: Path, client: Optional[Client], cache: bool, progress: Told
 ) -> Sweep:
-    """Makes what is missing of a sweep."""
+    """Makes the missing runs of a sweep."""
     with Progress(progress) as told:
         if client is None:
             swept: Any = json.loads(native.complete(cache, told).json)

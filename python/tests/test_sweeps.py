@@ -48,6 +48,28 @@ def test_a_sweep_has_a_row_for_each_run(whole: tacit.Sweep) -> None:
     assert row["digest"] == alone.digest and row["goodput_bps"] == alone.goodput_bps
 
 
+def test_a_sweep_is_a_result_like_any_other(whole: tacit.Sweep) -> None:
+    pytest.importorskip("pyarrow")
+    assert isinstance(whole, tacit.Result) and whole.data["runs"] == whole.runs
+    frame = whole.frame
+    assert len(frame) == whole.runs and "goodput_bps" in frame
+    assert sorted(set(frame["scheme"])) == sorted(set(ASKED["schemes"]))  # type: ignore[arg-type]
+    assert whole.to_arrow().num_rows == whole.runs
+    with pytest.raises(KeyError):
+        whole.table("flows")
+    again = tacit.load(whole.directory)
+    assert isinstance(again, tacit.Sweep) and (again.runs, again.files) == (whole.runs, whole.files)
+    assert str(again) != "" and again.frame["digest"] == frame["digest"]
+
+
+def test_a_sweep_draws_means_over_a_key(whole: tacit.Sweep) -> None:
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("pyarrow")
+    axes = whole.plot("wifi.distance_m")
+    # A line for each scheme and number of clients.
+    assert len(axes.get_lines()) == 4
+
+
 def test_a_sweep_goes_on_where_it_stopped(whole: tacit.Sweep, tmp_path: Path) -> None:
     first = small(tmp_path / "again")
     before = files(first)

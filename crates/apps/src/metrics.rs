@@ -21,8 +21,8 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
 use crate::copy::wire::Direction;
-use crate::copy::{CopyError, Outcome};
-use crate::proxy::{Answer, ProxyError};
+use crate::copy::{CopyError, CopyReport};
+use crate::proxy::{ProxyError, ReplyCode};
 use crate::running::Running;
 
 /// Readers at once. Ours: one, and some who try by hand.
@@ -199,7 +199,7 @@ const DIRECTIONS: [&str; 2] = ["push", "pull"];
 
 impl CopyCounts {
     /// A copy ended; `direction` is not known of one that asked for nothing.
-    pub fn on_end(&self, direction: Option<Direction>, result: &Result<Outcome, CopyError>) {
+    pub fn on_end(&self, direction: Option<Direction>, result: &Result<CopyReport, CopyError>) {
         let place = usize::from(direction == Some(Direction::Pull));
         let what = match result {
             Ok(outcome) if outcome.summary.failed == 0 => 0,
@@ -247,18 +247,18 @@ pub struct ProxyCounts {
     pub links: AtomicU64,
 }
 
-const ANSWERS: [(&str, Answer); 6] = [
-    ("connected", Answer::Connected),
-    ("failed", Answer::Failed),
-    ("not_allowed", Answer::NotAllowed),
-    ("unreachable", Answer::Unreachable),
-    ("refused", Answer::Refused),
-    ("busy", Answer::Busy),
+const ANSWERS: [(&str, ReplyCode); 6] = [
+    ("connected", ReplyCode::Connected),
+    ("failed", ReplyCode::Failed),
+    ("not_allowed", ReplyCode::NotAllowed),
+    ("unreachable", ReplyCode::Unreachable),
+    ("refused", ReplyCode::Refused),
+    ("busy", ReplyCode::Busy),
 ];
 
 impl ProxyCounts {
     /// A target was asked for.
-    pub fn on_answer(&self, answer: Answer) {
+    pub fn on_answer(&self, answer: ReplyCode) {
         if let Some(place) = ANSWERS.iter().position(|(_, one)| *one == answer) {
             self.answers[place].fetch_add(1, Relaxed);
         }

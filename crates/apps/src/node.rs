@@ -72,7 +72,7 @@ impl NodeError {
 }
 
 /// What is there at an address.
-enum Reached {
+enum Found {
     /// The server that is known.
     Connection(Connection),
     /// One with this key, which is to be judged.
@@ -157,8 +157,8 @@ pub async fn connect(
     // Whoever is faster than a known server on the way to it cannot take its place.
     let (node, address, reached) = reach(identity, config, name, store.key_of(name)?).await?;
     let key = match reached {
-        Reached::Connection(connection) => return Ok((node, connection)),
-        Reached::Key(key) => key,
+        Found::Connection(connection) => return Ok((node, connection)),
+        Found::Key(key) => key,
     };
     if key != identity.public_key() {
         store.judge(name, key, || ask(key))?;
@@ -178,8 +178,8 @@ pub async fn connect_to_any(
 ) -> Result<(Node, Connection), NodeError> {
     let (node, address, reached) = reach(identity, config, name, None).await?;
     let connection = match reached {
-        Reached::Connection(connection) => connection,
-        Reached::Key(key) => connect_as(&node, identity, name, address, key).await?,
+        Found::Connection(connection) => connection,
+        Found::Key(key) => connect_as(&node, identity, name, address, key).await?,
     };
     Ok((node, connection))
 }
@@ -190,7 +190,7 @@ async fn reach(
     config: &Config,
     name: &str,
     known: Option<PublicKey>,
-) -> Result<(Node, SocketAddr, Reached), NodeError> {
+) -> Result<(Node, SocketAddr, Found), NodeError> {
     let addresses = tokio::net::lookup_host(name).await;
     let addresses = addresses.map_err(|source| NodeError::Resolve { name: name.to_owned(), source })?;
     let failed = |source| NodeError::of_connection(name, identity.public_key(), source);
@@ -202,11 +202,11 @@ async fn reach(
                     ConnectionError::WrongPeer { found, .. } => Some(*found),
                     _ => None,
                 };
-                there.map(Reached::Connection).or_else(|error| found(&error).map(Reached::Key).ok_or(error))
+                there.map(Found::Connection).or_else(|error| found(&error).map(Found::Key).ok_or(error))
             }),
             None => timeout(CONNECT_TIMEOUT, node.endpoint.server_key(address))
                 .await
-                .map(|key| key.map(Reached::Key)),
+                .map(|key| key.map(Found::Key)),
         };
         let reached = reached.unwrap_or(Err(ConnectionError::TimedOut)).map_err(failed)?;
         Ok((node, address, reached))

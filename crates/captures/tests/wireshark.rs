@@ -87,13 +87,13 @@ fn send(heard: &mut Heard, ends: &mut [Channel; 2], from: usize, packet: &[u8]) 
     }
 }
 
-fn ends(cids: CidSpace, feedback: bool, frame_octets: usize) -> [Channel; 2] {
+fn ends(cids: CidSpace, feedback: bool, frame_bytes: usize) -> [Channel; 2] {
     let config = ChannelConfig {
         cids,
         compressor: CompressorConfig { refresh_ir_dyn: 12, replicate: true, ..CompressorConfig::default() },
         decompressor: DecompressorConfig { feedback, ..DecompressorConfig::default() },
-        frame_octets,
-        reconstructed_octets: 4_096,
+        frame_bytes,
+        reconstructed_bytes: 4_096,
         ..ChannelConfig::default()
     };
     [Channel::new(config), Channel::new(config)]
@@ -145,10 +145,10 @@ fn every_packet_of_a_channel_is_named() {
                     send(&mut heard, &mut ends, 1, &ack(number % 2 == 0, 80, number));
                 }
                 let mut answer = [0; 64];
-                let octets = ends[1].take_feedback(&mut answer);
-                if octets > 0 {
-                    heard.note(1, &answer[..octets], "feedback");
-                    ends[0].receive(&answer[..octets], |_| {}).unwrap();
+                let bytes = ends[1].take_feedback(&mut answer);
+                if bytes > 0 {
+                    heard.note(1, &answer[..bytes], "feedback");
+                    ends[0].receive(&answer[..bytes], |_| {}).unwrap();
                 }
             }
             let fields =

@@ -103,7 +103,7 @@ pub enum Command {
     Keys(KeysArgs),
     /// Check whether this machine can run live hops
     Doctor(DoctorArgs),
-    /// Draw a report again from a directory of results, without running anything
+    /// Redraw the report of a results directory, without running anything
     Report(ReportArgs),
     /// Reproduce figures of the papers and check their claims
     Figure(FigureArgs),

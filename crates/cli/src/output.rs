@@ -157,7 +157,7 @@ fn is_word_too_many(error: &clap::Error, text: &str) -> bool {
 pub fn usage_error(kind: ErrorKind, text: &str) -> String {
     let usage = text.lines().find_map(|line| line.trim().strip_prefix("Usage: "));
     let words = usage.unwrap_or("tacit").split_whitespace();
-    let command = words.take_while(|word| word.bytes().all(|octet| octet.is_ascii_lowercase()));
+    let command = words.take_while(|word| word.bytes().all(|byte| byte.is_ascii_lowercase()));
     let see = format!("see {} --help", command.collect::<Vec<_>>().join(" "));
     // Instead of what is wrong, these print the whole help.
     if matches!(kind, ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand) {

@@ -130,20 +130,20 @@ pub fn watched<T>(cache: Option<&Cache>, work: impl FnOnce(Control<'_>) -> T) ->
     result
 }
 
-/// A bar of octets.
+/// A bar of bytes.
 #[cfg(feature = "network")]
-pub struct OctetBar(ProgressBar);
+pub struct ByteBar(ProgressBar);
 
 #[cfg(feature = "network")]
-impl OctetBar {
+impl ByteBar {
     /// Draws it.
-    pub fn draw(&self, octets: u64, whole: Option<u64>) {
+    pub fn draw(&self, bytes: u64, whole: Option<u64>) {
         if self.0.length() != whole
             && let Some(whole) = whole
         {
             self.0.set_length(whole);
         }
-        self.0.set_position(octets);
+        self.0.set_position(bytes);
     }
 
     /// Says something above it.
@@ -152,11 +152,11 @@ impl OctetBar {
     }
 }
 
-/// Runs `work` with a bar of octets, on a terminal and if it is `wanted`.
+/// Runs `work` with a bar of bytes, on a terminal and if it is `wanted`.
 #[cfg(feature = "network")]
-pub fn of_octets<T>(wanted: bool, work: impl FnOnce(&OctetBar) -> T) -> T {
+pub fn of_bytes<T>(wanted: bool, work: impl FnOnce(&ByteBar) -> T) -> T {
     let target = if wanted { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-    let bar = OctetBar(bar(None, target, "{bar:32} {bytes}/{total_bytes}, {bytes_per_sec}, {eta} left"));
+    let bar = ByteBar(bar(None, target, "{bar:32} {bytes}/{total_bytes}, {bytes_per_sec}, {eta} left"));
     let result = work(&bar);
     bar.0.finish_and_clear();
     result

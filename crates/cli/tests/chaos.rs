@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use peers::{Server, Users, octets, scraped, value};
+use peers::{Server, Users, bytes, scraped, value};
 
 #[expect(clippy::disallowed_methods, reason = "waits for another process, which no event announces")]
 fn wait_ms(millis: u64) {
@@ -33,7 +33,7 @@ fn can_unshare(words: &[&str]) -> bool {
     can
 }
 
-/// A file system of its own for the script, of so many octets at `$1`; `$@` are the words behind it.
+/// A file system of its own for the script, of so many bytes at `$1`; `$@` are the words behind it.
 const SMALL_DISK: &str = "mount -t tmpfs -o size=$2 tmpfs \"$1\" && disk=$1 && shift 2";
 
 /// `words` of `user` in a shell script, which sees a small disk.
@@ -65,7 +65,7 @@ fn a_disk_that_is_full_here() {
     }
     let sizes = [("a", 1_000), ("big", 3_000_000), ("z", 900_000)];
     for (name, size) in sizes {
-        fs::write(users.path("served/tree").join(name), octets(size)).unwrap();
+        fs::write(users.path("served/tree").join(name), bytes(size)).unwrap();
     }
     let server = users.serve(&["served"]);
     users.introduce(&server);
@@ -92,7 +92,7 @@ fn a_disk_that_is_full_there() {
     let users = Users::new();
     fs::create_dir_all(users.path("disk")).unwrap();
     for (name, size) in [("small", 10_000), ("big", 3_000_000)] {
-        fs::write(users.path(name), octets(size)).unwrap();
+        fs::write(users.path(name), bytes(size)).unwrap();
     }
     users.key("server");
     let words = ["serve", "disk", "--write", "--listen", "127.0.0.1:0"];
@@ -108,7 +108,7 @@ fn a_disk_that_is_full_there() {
     }
     // The server serves on.
     users.done("client", &["cp", "-q", &server.at("small"), "fetched"]);
-    assert!(fs::read(users.path("fetched")).unwrap() == octets(10_000));
+    assert!(fs::read(users.path("fetched")).unwrap() == bytes(10_000));
 }
 
 /// A copy of `big` that has begun.
@@ -150,7 +150,7 @@ fn a_file_that_changes_while_it_is_read() {
         fs::rename(users.path("served/new"), &big).unwrap();
     };
     let remove = || fs::remove_file(&big).unwrap();
-    let before = octets(LEN);
+    let before = bytes(LEN);
     let changes: [(&str, &dyn Fn(), bool); 5] = [
         // What is added is for the next copy.
         ("grows", &grow, false),
@@ -187,7 +187,7 @@ fn a_file_that_changes_while_it_is_read() {
 fn clocks_that_differ_and_stand_still() {
     let users = Users::new();
     fs::create_dir_all(users.path("served")).unwrap();
-    let big = octets(100_000_000);
+    let big = bytes(100_000_000);
     fs::write(users.path("served/big"), &big).unwrap();
     let server = users.serve(&["served"]);
     users.introduce(&server);
@@ -226,7 +226,7 @@ fn a_thousand_copies_that_are_killed_leave_nothing() {
     const EACH: u64 = 125;
     let users = Users::new();
     fs::create_dir_all(users.path("served")).unwrap();
-    let big = octets(20_000_000);
+    let big = bytes(20_000_000);
     fs::write(users.path("served/big"), &big).unwrap();
     let mut server = users.serve(&["served", "--write", "--metrics", "127.0.0.1:0"]);
     let mut line = String::new();
@@ -237,7 +237,7 @@ fn a_thousand_copies_that_are_killed_leave_nothing() {
     #[expect(clippy::disallowed_methods, reason = "how long a copy takes here")]
     let begun = std::time::Instant::now();
     users.done("client", &["cp", "-q", &server.at("big"), "first"]);
-    // Killed from before it has a socket to past the last octet, on a machine that others use, too.
+    // Killed from before it has a socket to past the last byte, on a machine that others use, too.
     let longest_ms = (2 * begun.elapsed().as_millis() as u64).clamp(120, 600);
     let (open_before, _) = held(&server);
     std::thread::scope(|scope| {

@@ -169,7 +169,7 @@ fn a_capture_that_nobody_reads_to_its_end_is_said_in_one_sentence() {
     let output = run.wait_with_output().unwrap();
     assert_eq!(
         String::from_utf8_lossy(&output.stderr),
-        "tacit: --pcap: /dev/stdout: whoever read the capture stopped before its end\n"
+        "tacit: --pcap: /dev/stdout: the program that reads the capture stopped before its end\n"
     );
     assert_eq!(output.status.code(), Some(2));
     arguments[3] = "/dev/full";

@@ -12,13 +12,13 @@ use std::process::{Child, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use peers::{Users, octets, scraped, terminate, value};
+use peers::{Users, bytes, scraped, terminate, value};
 use serde_json::Value;
 
 fn make_tree(tree: &Path) {
     fs::create_dir_all(tree.join("in/none")).unwrap();
     fs::write(tree.join("empty"), b"").unwrap();
-    fs::write(tree.join("in/big"), octets(20_000_000)).unwrap();
+    fs::write(tree.join("in/big"), bytes(20_000_000)).unwrap();
     for name in ["-n", "a b", "new\nline", "\u{1b}[31mred", "ünï", "$HOME;*"] {
         fs::write(tree.join("in").join(name), name).unwrap();
     }
@@ -78,7 +78,7 @@ fn a_tree_goes_there_and_back() {
     // Names are new ones where nothing is.
     users.done("client", &["cp", "-q", "tree/in/big", &server.at("renamed")]);
     users.done("client", &["cp", "-q", &server.at("renamed"), "fetched"]);
-    assert!(fs::read(users.path("fetched")).unwrap() == octets(20_000_000));
+    assert!(fs::read(users.path("fetched")).unwrap() == bytes(20_000_000));
     // What the source has no more.
     fs::remove_file(users.path("tree/in/a b")).unwrap();
     let would = users.done("client", &["cp", "-n", "--delete", "tree", &server.at("")]);
@@ -109,7 +109,7 @@ fn a_copy_that_was_killed_is_gone_on_with() {
     let users = Users::new();
     fs::create_dir_all(users.path("served")).unwrap();
     fs::create_dir_all(users.path("back")).unwrap();
-    let content = octets(300_000_000);
+    let content = bytes(300_000_000);
     fs::write(users.path("served/big"), &content).unwrap();
     let server = users.serve(&["served"]);
     users.introduce(&server);
@@ -128,7 +128,7 @@ fn a_copy_that_was_killed_is_gone_on_with() {
 fn an_upload_that_was_killed_is_gone_on_with_at_once() {
     let users = Users::new();
     fs::create_dir_all(users.path("served")).unwrap();
-    let content = octets(300_000_000);
+    let content = bytes(300_000_000);
     fs::write(users.path("big"), &content).unwrap();
     let mut server = users.serve(&["served", "--write"]);
     users.introduce(&server);
@@ -208,7 +208,7 @@ fn prometheus_qlog_and_logs_say_what_copies_did() {
     let users = Users::new();
     fs::create_dir_all(users.path("served")).unwrap();
     fs::create_dir_all(users.path("qlogs")).unwrap();
-    fs::write(users.path("served/big"), octets(5_000_000)).unwrap();
+    fs::write(users.path("served/big"), bytes(5_000_000)).unwrap();
     let words = ["served", "--write", "--metrics", "127.0.0.1:0", "--qlog", "qlogs", "--log", "info"];
     let mut server = users.serve(&[&words[..], &["--log-format", "json"]].concat());
     let mut said = String::new();
@@ -335,7 +335,7 @@ fn a_server_that_is_stopped_lets_copies_end_as_long_as_grace_says() {
     for (grace, code) in [("60", 0), ("0", 4)] {
         let users = Users::new();
         fs::create_dir_all(users.path("served")).unwrap();
-        fs::write(users.path("big"), octets(300_000_000)).unwrap();
+        fs::write(users.path("big"), bytes(300_000_000)).unwrap();
         let mut server = users.serve(&["served", "--write", "--grace", grace]);
         users.introduce(&server);
         let mut child = users.command("client", &["cp", "-q", "big", &server.at("")]).spawn().unwrap();

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use peers::{Server, Users, octets};
+use peers::{Server, Users, bytes};
 use serde_json::Value;
 
 /// A user with nobody's rights.
@@ -131,7 +131,7 @@ fn a_full_disk_stops_the_file_that_it_has_no_room_for_and_no_other() {
         fs::create_dir_all(users.path(directory)).unwrap();
     }
     for (name, count) in [("a", 100_000), ("big", 100_000_000), ("z", 2_000_000)] {
-        fs::write(users.path("tree").join(name), octets(count)).unwrap();
+        fs::write(users.path("tree").join(name), bytes(count)).unwrap();
     }
     let mut command = Command::new("unshare");
     command.args(["-m", "sh", "-c", "mount -t tmpfs -o size=4m none served && exec \"$0\" \"$@\""]);
@@ -193,7 +193,7 @@ fn words_of_rsync_and_scp_are_understood() {
     let (users, server) = writable();
     fs::create_dir_all(users.path("tree/tmp")).unwrap();
     for name in ["a.c", "a.o", "tmp/x"] {
-        fs::write(users.path("tree").join(name), octets(300_000)).unwrap();
+        fs::write(users.path("tree").join(name), bytes(300_000)).unwrap();
     }
     let to = server.at("on/the/way/");
     let said = users.done("client", &["cp", "-av", "--exclude", "*.o", "--exclude=tmp/", "tree", &to]);
@@ -204,7 +204,7 @@ fn words_of_rsync_and_scp_are_understood() {
     let begun = std::time::Instant::now();
     users.done("client", &["cp", "-r", "--bwlimit", "300kB/s", &server.at("on/*/way/tree/*.c"), "new/"]);
     assert!(begun.elapsed() > Duration::from_millis(700), "{:?}", begun.elapsed());
-    assert!(fs::read(users.path("new/a.c")).unwrap() == octets(300_000));
+    assert!(fs::read(users.path("new/a.c")).unwrap() == bytes(300_000));
     let said = users.refused("client", &["cp", "--bwlimit", "fast", "tree", &to], 2);
     assert!(said.contains("a rate is a number with"), "{said}");
     assert!(users.refused("client", &["cp", &server.at("*.gif"), "."], 3).contains("nothing matches"));
@@ -213,7 +213,7 @@ fn words_of_rsync_and_scp_are_understood() {
 #[test]
 fn standard_input_and_output_are_files_too() {
     let (users, server) = writable();
-    let content = octets(3_000_000);
+    let content = bytes(3_000_000);
     let mut copy = users.command("client", &["cp", "-", &server.at("in/archive")]);
     let mut copy = copy.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     copy.stdin.take().unwrap().write_all(&content).unwrap();
@@ -348,7 +348,7 @@ fn names_that_terminals_mind_are_copied_and_escaped() {
     let listed = users.tacit("client", &["ls", "-r", &server.at("odd")]);
     assert!(listed.status.success());
     for said in [output.stdout, output.stderr, listed.stdout] {
-        let is_harmless = |octet: &u8| *octet == b'\n' || !octet.is_ascii_control();
+        let is_harmless = |byte: &u8| *byte == b'\n' || !byte.is_ascii_control();
         assert!(said.iter().all(is_harmless), "{:?}", String::from_utf8_lossy(&said));
     }
 }
@@ -357,7 +357,7 @@ fn names_that_terminals_mind_are_copied_and_escaped() {
 #[test]
 fn a_hundred_copies_at_once_are_as_good_as_one() {
     let (users, server) = writable();
-    let content = octets(300_000);
+    let content = bytes(300_000);
     fs::write(users.path("served/file"), &content).unwrap();
     let copies: Vec<_> = (0..100)
         .map(|number| {

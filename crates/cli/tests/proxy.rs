@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use peers::{Users, echo, echoed, octets, socks, terminate};
+use peers::{Users, bytes, echo, echoed, socks, terminate};
 
 #[test]
 fn connections_of_programs_go_to_what_the_server_allows_and_nowhere_else() {
@@ -25,7 +25,7 @@ fn connections_of_programs_go_to_what_the_server_allows_and_nowhere_else() {
     users.introduce(&server);
     let words = ["proxy", &server.address, "--socks5", "--listen", "127.0.0.1:0"];
     let proxy = users.start("client", &words, "socks5 at ");
-    let content = octets(3_000_000);
+    let content = bytes(3_000_000);
     let (tcp, answer) = socks(&proxy.address, port);
     assert_eq!(answer, 0);
     assert!(echoed(tcp, &content) == content);
@@ -67,7 +67,7 @@ fn a_server_that_was_killed_is_found_again_and_what_it_carried_is_reset() {
     // It comes as soon as the server's end is found again.
     let (tcp, answer) = socks(&proxy.address, port);
     assert_eq!(answer, 0);
-    assert!(echoed(tcp, &octets(100_000)) == octets(100_000));
+    assert!(echoed(tcp, &bytes(100_000)) == bytes(100_000));
     terminate(&proxy.child);
     assert_eq!(proxy.child.wait().unwrap().code(), Some(0));
     let mut said = String::new();
@@ -136,14 +136,14 @@ fn programs_that_stop_reading_hold_no_other() {
         let (tcp, answer) = socks(&proxy.address, port);
         assert_eq!(answer, 0);
         tcp.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-        assert!(echoed(tcp, &octets(300_000)) == octets(300_000), "beside {}", stalled.len());
+        assert!(echoed(tcp, &bytes(300_000)) == bytes(300_000), "beside {}", stalled.len());
     }
     // They go on where they stood.
     for mut tcp in stalled {
         tcp.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         let mut read = [0; 100_000];
         tcp.read_exact(&mut read).unwrap();
-        assert!(read.iter().all(|octet| *octet == 7));
+        assert!(read.iter().all(|byte| *byte == 7));
     }
 }
 
@@ -179,7 +179,7 @@ fn above_the_limit_programs_hear_no_and_half_requests_take_no_place() {
 }
 
 #[test]
-fn five_hundred_programs_at_once_get_their_own_octets_back() {
+fn five_hundred_programs_at_once_get_their_own_bytes_back() {
     const PROGRAMS: usize = 500;
     let users = Users::new();
     let port = echo();
@@ -200,8 +200,8 @@ fn five_hundred_programs_at_once_get_their_own_octets_back() {
     std::thread::scope(|scope| {
         for (program, tcp) in carried.into_iter().enumerate() {
             scope.spawn(move || {
-                let own: Vec<u8> = octets(100_000).into_iter().map(|octet| octet ^ program as u8).collect();
-                assert!(echoed(tcp, &own) == own, "program {program} got others' octets");
+                let own: Vec<u8> = bytes(100_000).into_iter().map(|byte| byte ^ program as u8).collect();
+                assert!(echoed(tcp, &own) == own, "program {program} got others' bytes");
             });
         }
     });

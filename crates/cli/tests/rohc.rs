@@ -30,9 +30,9 @@ fn failure(directory: &Path, arguments: &[&str]) -> String {
     line
 }
 
-fn checksum(octets: &[u8], start: u32) -> [u8; 2] {
+fn checksum(bytes: &[u8], start: u32) -> [u8; 2] {
     let sum =
-        octets.chunks(2).fold(start, |sum, word| sum + u32::from(u16::from_be_bytes([word[0], word[1]])));
+        bytes.chunks(2).fold(start, |sum, word| sum + u32::from(u16::from_be_bytes([word[0], word[1]])));
     let sum = (sum & 0xffff) + (sum >> 16);
     (!(((sum & 0xffff) + (sum >> 16)) as u16)).to_be_bytes()
 }
@@ -78,9 +78,9 @@ fn stats_have_the_promised_keys() {
     for (codec, packets, most) in [("strict", 50, 8.0), ("hack", 49, 3.5), ("hack-batch", 49, 1.5)] {
         let stats = json(directory.path(), &["stats", "acks.pcap", "--codec", codec, "--json"]);
         assert_eq!(stats["packets"], packets);
-        let octets = stats["bytes_per_packet"].as_f64().unwrap();
-        assert!(octets <= most, "{codec}: {octets}");
-        assert!((stats["compressed_bytes"].as_f64().unwrap() / f64::from(packets) - octets).abs() < 1e-9);
+        let bytes = stats["bytes_per_packet"].as_f64().unwrap();
+        assert!(bytes <= most, "{codec}: {bytes}");
+        assert!((stats["compressed_bytes"].as_f64().unwrap() / f64::from(packets) - bytes).abs() < 1e-9);
         assert!(stats["formats"].as_object().unwrap().values().all(Value::is_u64));
         assert_eq!((&stats["failures"], &stats["wrong"]), (&Value::from(0), &Value::from(0)));
         for key in ["compress_ns_per_packet", "decompress_ns_per_packet"] {

@@ -46,7 +46,7 @@ fn captured(directory: &Path, scheme: &str) -> Value {
 }
 
 #[test]
-fn what_rides_on_link_layer_acks_is_found_octet_by_octet() {
+fn what_rides_on_link_layer_acks_is_found_byte_by_byte() {
     let directory = tempfile::tempdir().unwrap();
     for scheme in ["hack-more-data", "hack-batch", "tack-hack"] {
         let run = captured(directory.path(), scheme);
@@ -153,7 +153,7 @@ fn every_rohc_packet_is_named_as_the_codec_counts_it() {
     assert_eq!(first.unwrap().split('\t').filter(|cell| !cell.trim().is_empty()).count(), 3);
 }
 
-/// Where the frames are in a capture of ours: pcap records behind 24 octets, or enhanced packet blocks of pcapng.
+/// Where the frames are in a capture of ours: pcap records behind 24 bytes, or enhanced packet blocks of pcapng.
 fn frames(file: &[u8]) -> Vec<std::ops::Range<usize>> {
     let word = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap()) as usize;
     let (mut at, mut found) = (0, Vec::new());
@@ -174,27 +174,27 @@ fn frames(file: &[u8]) -> Vec<std::ops::Range<usize>> {
     found
 }
 
-/// Whatever octets stand in frames: the dissector says so, and goes on.
+/// Whatever bytes stand in frames: the dissector says so, and goes on.
 #[test]
 fn garbage_is_no_error_of_the_dissector() {
     let directory = tempfile::tempdir().unwrap();
     captured(directory.path(), "hack-more-data");
     tacit(directory.path(), &["rohc", "compress", "air.pcapng", "out.pcap"]);
     // Radiotap and a Block Ack stay, or nothing would be looked at, and the head of Ethernet.
-    for (name, sound_octets, malformed) in
+    for (name, sound_bytes, malformed) in
         [("air.pcapng", 50, "tacit.hack.malformed"), ("out.pcap", 14, "tacit.rohc.malformed")]
     {
         let sound = fs::read(directory.path().join(name)).unwrap();
         let places = frames(&sound);
         assert!(places.len() > 500, "{}", places.len());
         for round in 0..3_usize {
-            let mut octets = sound.clone();
+            let mut bytes = sound.clone();
             for (number, place) in places.iter().enumerate() {
-                for at in place.clone().skip(sound_octets).step_by(1 + (number + round) % 7) {
-                    octets[at] = octets[at].wrapping_mul(31).wrapping_add((at + number * 7 + round) as u8);
+                for at in place.clone().skip(sound_bytes).step_by(1 + (number + round) % 7) {
+                    bytes[at] = bytes[at].wrapping_mul(31).wrapping_add((at + number * 7 + round) as u8);
                 }
             }
-            fs::write(directory.path().join("bad"), octets).unwrap();
+            fs::write(directory.path().join("bad"), bytes).unwrap();
             let Some(text) = tshark(directory.path(), "bad", &["-V"]) else { return };
             assert!(!text.contains("Lua Error"), "{name}, round {round}");
             let wrong = tshark(directory.path(), "bad", &["-Y", malformed]).unwrap();

@@ -161,7 +161,7 @@ fn start_watcher(path: &Path) -> Result<Child, LiveError> {
     watcher.arg("rre").arg("watch").arg(path).process_group(0);
     watcher.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut watcher = watcher.spawn().map_err(LiveError::io("a watcher"))?;
-    // One octet says that it is there. Without it there is none, whatever happened.
+    // One byte says that it is there. Without it there is none, whatever happened.
     let mut ready = [0];
     let mut answer = watcher.stdout.take();
     match answer.as_mut().map(|answer| answer.read_exact(&mut ready)) {

@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer};
 
 /// `sizeof(struct flow_record)` in `bpf/flow.h`.
 #[cfg(any(feature = "load", test))]
-pub(crate) const RECORD_OCTETS: usize = 104;
+pub(crate) const RECORD_BYTES: usize = 104;
 
 /// Families of addresses (include/linux/socket.h).
 #[cfg(any(feature = "load", test))]
@@ -67,16 +67,16 @@ impl Flow {
         let short = |at: usize| Some(u16::from_ne_bytes(record.get(at..at + 2)?.try_into().ok()?));
         let family = short(44)?;
         let address = |at: usize, port: u16| {
-            let octets: [u8; 16] = record.get(at..at + 16)?.try_into().ok()?;
+            let bytes: [u8; 16] = record.get(at..at + 16)?.try_into().ok()?;
             let address = match family {
-                AF_INET => IpAddr::V4(Ipv4Addr::new(octets[0], octets[1], octets[2], octets[3])),
-                AF_INET6 => IpAddr::V6(Ipv6Addr::from(octets)),
+                AF_INET => IpAddr::V4(Ipv4Addr::new(bytes[0], bytes[1], bytes[2], bytes[3])),
+                AF_INET6 => IpAddr::V6(Ipv6Addr::from(bytes)),
                 _ => return None,
             };
             // Sockets of IPv6 speak IPv4 too.
             Some(SocketAddr::new(address.to_canonical(), port))
         };
-        let name = record.get(88..104)?.split(|octet| *octet == 0).next()?;
+        let name = record.get(88..104)?.split(|byte| *byte == 0).next()?;
         Some(Self {
             sending_rate_bps: word(0)?.saturating_mul(8),
             receive_rate_bps: word(8)?.saturating_mul(8),
@@ -139,26 +139,26 @@ pub(crate) mod tests {
 
     /// What `struct flow_record` looks like in memory.
     pub(crate) fn record(family: u16, local: &[u8], peer: &[u8]) -> Vec<u8> {
-        let mut octets = Vec::new();
+        let mut bytes = Vec::new();
         for word in [1_250_000_u64, 1_000_000, 12_345, 65_536] {
-            octets.extend(word.to_ne_bytes());
+            bytes.extend(word.to_ne_bytes());
         }
         for half in [0_u32, 1, 4_026_531_840] {
-            octets.extend(half.to_ne_bytes());
+            bytes.extend(half.to_ne_bytes());
         }
         for short in [family, 443, 50_000] {
-            octets.extend(short.to_ne_bytes());
+            bytes.extend(short.to_ne_bytes());
         }
-        octets.extend([1, 0]);
-        octets.extend(4_000_u32.to_ne_bytes());
-        assert_eq!(octets.len(), 56);
-        octets.extend(local);
-        octets.resize(72, 0);
-        octets.extend(peer);
-        octets.resize(88, 0);
-        octets.extend(b"tacit_rre2");
-        octets.resize(RECORD_OCTETS, 0);
-        octets
+        bytes.extend([1, 0]);
+        bytes.extend(4_000_u32.to_ne_bytes());
+        assert_eq!(bytes.len(), 56);
+        bytes.extend(local);
+        bytes.resize(72, 0);
+        bytes.extend(peer);
+        bytes.resize(88, 0);
+        bytes.extend(b"tacit_rre2");
+        bytes.resize(RECORD_BYTES, 0);
+        bytes
     }
 
     #[test]
@@ -183,7 +183,7 @@ pub(crate) mod tests {
     #[test]
     fn a_short_record_and_one_of_another_family_are_none() {
         let whole = record(AF_INET, &[0; 4], &[0; 4]);
-        assert_eq!(Flow::read(&whole[..RECORD_OCTETS - 1]), None);
+        assert_eq!(Flow::read(&whole[..RECORD_BYTES - 1]), None);
         assert_eq!(Flow::read(&record(1, &[0; 4], &[0; 4])), None);
     }
 

@@ -16,7 +16,7 @@ use libbpf_rs::{
 use nix::unistd::Uid;
 use tacit_live::LiveError;
 
-use crate::flows::{Flow, RECORD_OCTETS};
+use crate::flows::{Flow, RECORD_BYTES};
 use crate::{Settings, refused};
 
 /// Compiled by `bpf/build.sh`.
@@ -31,7 +31,7 @@ const CONTROL_MAP: &str = "tacit_rre";
 /// The kernel's name of the control that is loaded first; others get a number behind it.
 const CONTROL_NAME: &str = "tacit_rre";
 /// TCP_CA_NAME_MAX in the kernel's include/net/tcp.h, with the end.
-const CONTROL_NAME_OCTETS: usize = 16;
+const CONTROL_NAME_BYTES: usize = 16;
 /// So many may be loaded at once.
 const CONTROLS_MAX: u32 = 99;
 
@@ -40,7 +40,7 @@ const COOKIE_AT: usize = 0;
 const RATE_SAMPLE_ARGUMENT_AT: usize = 8;
 const TARGET_AT: usize = 12;
 const NAME_AT: usize = 16;
-const SETTINGS_OCTETS: usize = 32;
+const SETTINGS_BYTES: usize = 32;
 /// `counts.refused` in `bpf/rre.bpf.c`.
 const REFUSED_AT: usize = 8;
 
@@ -139,23 +139,23 @@ fn set_up(
     Settings { only_namespace_cookie, target }: Settings,
     rate_sample_argument: u32,
 ) -> Result<(), LiveError> {
-    let mut padded = [0; CONTROL_NAME_OCTETS];
+    let mut padded = [0; CONTROL_NAME_BYTES];
     padded[..name.len()].copy_from_slice(name.as_bytes());
     for mut map in open.maps_mut() {
         let map_name = map.name().to_string_lossy().into_owned();
         if map_name == CONTROL_MAP {
             let value = map.initial_value_mut().ok_or_else(|| broken(CONTROL_MAP))?;
-            let at = value.windows(CONTROL_NAME.len()).position(|octets| octets == CONTROL_NAME.as_bytes());
-            let field = at.and_then(|at| value.get_mut(at..at + CONTROL_NAME_OCTETS));
+            let at = value.windows(CONTROL_NAME.len()).position(|bytes| bytes == CONTROL_NAME.as_bytes());
+            let field = at.and_then(|at| value.get_mut(at..at + CONTROL_NAME_BYTES));
             field.ok_or_else(|| broken(CONTROL_MAP))?.copy_from_slice(&padded);
         } else if map_name.ends_with(".rodata") {
-            let value = map.initial_value_mut().and_then(|value| value.get_mut(..SETTINGS_OCTETS));
+            let value = map.initial_value_mut().and_then(|value| value.get_mut(..SETTINGS_BYTES));
             let settings = value.ok_or_else(|| broken("settings"))?;
             settings[COOKIE_AT..][..8].copy_from_slice(&only_namespace_cookie.unwrap_or(0).to_ne_bytes());
             settings[RATE_SAMPLE_ARGUMENT_AT..][..4].copy_from_slice(&rate_sample_argument.to_ne_bytes());
             let target_us = target.map_or(0, |target| target.as_micros().min(u32::MAX.into()) as u32);
             settings[TARGET_AT..][..4].copy_from_slice(&target_us.to_ne_bytes());
-            settings[NAME_AT..][..CONTROL_NAME_OCTETS].copy_from_slice(&padded);
+            settings[NAME_AT..][..CONTROL_NAME_BYTES].copy_from_slice(&padded);
         }
     }
     Ok(())
@@ -266,7 +266,7 @@ pub fn read_flows() -> Result<Vec<Flow>, LiveError> {
     let own = own.maps().find(|map| map.name() == FLOWS_MAP).ok_or_else(|| broken(FLOWS_MAP))?;
     let mut flows = Vec::new();
     // Another version of tacit may keep other things of a flow.
-    let same = |name: &OsStr, octets: u32| name == FLOWS_MAP && octets == own.value_size();
+    let same = |name: &OsStr, bytes: u32| name == FLOWS_MAP && bytes == own.value_size();
     for map in MapInfoIter::default().filter(|map| same(&map.name, map.value_size)) {
         // It may have gone since.
         let Ok(map) = MapHandle::from_map_id(map.id) else { continue };
@@ -277,7 +277,7 @@ pub fn read_flows() -> Result<Vec<Flow>, LiveError> {
             .map_err(|error| explained("reading flows", error))?
             .read_to_end(&mut records)
             .map_err(LiveError::io("flows"))?;
-        flows.extend(records.chunks_exact(RECORD_OCTETS).filter_map(Flow::read));
+        flows.extend(records.chunks_exact(RECORD_BYTES).filter_map(Flow::read));
     }
     flows.sort();
     Ok(flows)
@@ -292,7 +292,7 @@ mod tests {
     fn the_embedded_object_has_its_settings_where_they_are_written() {
         let open = ObjectBuilder::default().open_memory(RRE).unwrap();
         let settings = open.maps().find(|map| map.name().to_string_lossy().ends_with(".rodata")).unwrap();
-        let mut expected = [0; SETTINGS_OCTETS];
+        let mut expected = [0; SETTINGS_BYTES];
         expected[RATE_SAMPLE_ARGUMENT_AT] = 3;
         expected[NAME_AT..][..CONTROL_NAME.len()].copy_from_slice(CONTROL_NAME.as_bytes());
         assert_eq!(settings.initial_value().unwrap(), expected);
@@ -307,7 +307,7 @@ mod tests {
         set_up(&mut open, "tacit_rre42", settings, 1).unwrap();
         let with_name = open.maps().filter(|map| {
             let value = map.initial_value().unwrap_or_default();
-            value.windows(12).any(|octets| octets == b"tacit_rre42\0")
+            value.windows(12).any(|bytes| bytes == b"tacit_rre42\0")
         });
         assert_eq!(with_name.count(), 2);
     }

@@ -12,7 +12,7 @@ use crate::loaded::read_flows;
 
 /// How long a reader may take with its request, and how long that may be.
 const PATIENCE: Duration = Duration::from_secs(2);
-const REQUEST_OCTETS_MAX: u64 = 8_192;
+const REQUEST_BYTES_MAX: u64 = 8_192;
 
 /// Answers every `GET` at `address` with the flows of that moment; calls `ready` with the address first. Ends with
 /// the process.
@@ -38,7 +38,7 @@ pub fn serve(address: &str, ready: impl FnOnce(&str)) -> Result<(), LiveError> {
 fn answer(mut reader: TcpStream) -> io::Result<()> {
     reader.set_read_timeout(Some(PATIENCE))?;
     reader.set_write_timeout(Some(PATIENCE))?;
-    let mut request = BufReader::new((&reader).take(REQUEST_OCTETS_MAX));
+    let mut request = BufReader::new((&reader).take(REQUEST_BYTES_MAX));
     let mut first = String::new();
     request.read_line(&mut first)?;
     let mut line = first.clone();

@@ -41,7 +41,7 @@ fn own_cookie() -> io::Result<u64> {
     let socket = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
     let mut cookie: u64 = 0;
     let mut len = size_of::<u64>() as libc::socklen_t;
-    // SAFETY: the kernel writes at most `len` octets into a u64 that lives until then.
+    // SAFETY: the kernel writes at most `len` bytes into a u64 that lives until then.
     let result = unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),

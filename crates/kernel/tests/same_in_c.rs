@@ -21,16 +21,16 @@ const SEQUENCES: u64 = 1_000;
 const EVENTS: usize = 1_000;
 
 /// `struct event` of `rre_host.c`.
-fn octets(event: Event) -> Vec<u8> {
+fn bytes(event: Event) -> Vec<u8> {
     let (name, numbers) = event.name_and_numbers();
     let kinds = ["start", "handshake", "ack", "timeout", "undo", "transmit-start", "silence"];
     let kind = kinds.iter().position(|kind| *kind == name).unwrap() as u32;
     let (now_us, rest) = numbers.split_first().unwrap();
-    let mut octets = now_us.to_ne_bytes().to_vec();
-    octets.extend(kind.to_ne_bytes());
-    octets.extend(rest.iter().flat_map(|number| u32::try_from(*number).unwrap().to_ne_bytes()));
-    octets.resize(64, 0);
-    octets
+    let mut bytes = now_us.to_ne_bytes().to_vec();
+    bytes.extend(kind.to_ne_bytes());
+    bytes.extend(rest.iter().flat_map(|number| u32::try_from(*number).unwrap().to_ne_bytes()));
+    bytes.resize(64, 0);
+    bytes
 }
 
 /// The same numbers in every run (SplitMix64).
@@ -58,7 +58,7 @@ impl Draws {
 /// A path with a buffer, drawn anew now and then, so that every state is reached.
 struct Link {
     now_us: u64,
-    /// Octets per second.
+    /// Bytes per second.
     link: u64,
     buffer_us: u64,
     base_us: u64,
@@ -241,16 +241,16 @@ fn compiled(directory: &Path) -> Option<PathBuf> {
 /// All that the C remembers after an event, and when silence is due.
 type Words = [u64; WORDS + 1];
 
-fn words_of(octets: &[u8]) -> Words {
+fn words_of(bytes: &[u8]) -> Words {
     let words: Vec<u64> =
-        octets.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().unwrap())).collect();
+        bytes.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().unwrap())).collect();
     words.try_into().unwrap()
 }
 
 /// What the C on this host says after each of `events`.
 fn on_the_host(program: &Path, directory: &Path, events: &[Event]) -> Vec<Words> {
     let file = directory.join("events");
-    std::fs::write(&file, events.iter().flat_map(|event| octets(*event)).collect::<Vec<u8>>()).unwrap();
+    std::fs::write(&file, events.iter().flat_map(|event| bytes(*event)).collect::<Vec<u8>>()).unwrap();
     let output = Command::new(program).stdin(File::open(&file).unwrap()).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     output.stdout.chunks_exact(8 * (WORDS + 1)).map(words_of).collect()
@@ -332,7 +332,7 @@ mod loaded {
         let program = object.progs_mut().find(|program| program.name() == "rre_step").unwrap();
         let state = object.maps().find(|map| map.name() == "step_state").unwrap();
         let step = |event: &Event| {
-            let mut context = octets(*event);
+            let mut context = bytes(*event);
             let input = ProgramInput { context_in: Some(&mut context), ..ProgramInput::default() };
             assert_eq!(program.test_run(input).unwrap().return_value, 0);
             let value = state.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY).unwrap().unwrap();

@@ -87,9 +87,9 @@ mod tests {
 
     fn segment(ack: u32, payload: &[u8]) -> Frame {
         let builder = PacketBuilder::ipv4([198, 18, 0, 2], [198, 18, 0, 1], 64);
-        let mut octets = Vec::new();
-        builder.tcp(40_000, 80, 7, 500).ack(ack).write(&mut octets, payload).unwrap();
-        Frame::Live(Datagram::new(&octets, HostId(0)))
+        let mut bytes = Vec::new();
+        builder.tcp(40_000, 80, 7, 500).ack(ack).write(&mut bytes, payload).unwrap();
+        Frame::Live(Datagram::new(&bytes, HostId(0)))
     }
 
     fn ack_of(frame: &Frame) -> u32 {

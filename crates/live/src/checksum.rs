@@ -5,14 +5,14 @@ use std::ops::Range;
 /// Numbers of TCP and UDP in IP headers.
 pub const PROTOCOL_TCP: u8 = 6;
 pub const PROTOCOL_UDP: u8 = 17;
-/// Octets of an IPv4 header without options, and of an IPv6 header without extensions.
+/// Bytes of an IPv4 header without options, and of an IPv6 header without extensions.
 pub const IP_HEADERS: [usize; 2] = [20, 40];
 
-/// The sum of all 16-bit words, an octet that is left over standing in the high half; sums of parts that begin at even
-/// octets may be added.
-pub fn sum_of(octets: &[u8]) -> u64 {
-    // Wide words in the machine's order: the sum is that of 16-bit words with their octets swapped (section 2B).
-    let (words, rest) = octets.as_chunks::<4>();
+/// The sum of all 16-bit words, a byte that is left over standing in the high half; sums of parts that begin at even
+/// bytes may be added.
+pub fn sum_of(bytes: &[u8]) -> u64 {
+    // Wide words in the machine's order: the sum is that of 16-bit words with their bytes swapped (section 2B).
+    let (words, rest) = bytes.as_chunks::<4>();
     let mut last = [0; 4];
     last[..rest.len()].copy_from_slice(rest);
     let sum: u64 = words.iter().chain([&last]).map(|word| u64::from(u32::from_ne_bytes(*word))).sum();
@@ -27,15 +27,15 @@ pub fn folded(mut sum: u64) -> u16 {
     sum as u16
 }
 
-/// Writes the length of an IPv4 packet into it, and the checksum of its header of `header_len` octets.
+/// Writes the length of an IPv4 packet into it, and the checksum of its header of `header_len` bytes.
 ///
 /// # Panics
-/// Where `octets` is shorter than that, or `header_len` less than 20.
-pub fn finish_ipv4(octets: &mut [u8], header_len: usize, len: u16) {
-    octets[2..4].copy_from_slice(&len.to_be_bytes());
-    octets[10..12].fill(0);
-    let sum = !folded(sum_of(&octets[..header_len]));
-    octets[10..12].copy_from_slice(&sum.to_be_bytes());
+/// Where `bytes` is shorter than that, or `header_len` less than 20.
+pub fn finish_ipv4(bytes: &mut [u8], header_len: usize, len: u16) {
+    bytes[2..4].copy_from_slice(&len.to_be_bytes());
+    bytes[10..12].fill(0);
+    let sum = !folded(sum_of(&bytes[..header_len]));
+    bytes[10..12].copy_from_slice(&sum.to_be_bytes());
 }
 
 /// The checksum of the TCP segment or UDP datagram at `range` of an IP packet, pseudo-header included: zero where the
@@ -43,18 +43,18 @@ pub fn finish_ipv4(octets: &mut [u8], header_len: usize, len: u16) {
 ///
 /// # Panics
 /// Where `range` is not behind the IP header.
-pub fn of_transport(octets: &[u8], protocol: u8, range: Range<usize>) -> u16 {
-    let pseudo = of_pseudo_header(octets, protocol, range.len());
-    !folded(u64::from(pseudo) + sum_of(&octets[range]))
+pub fn of_transport(bytes: &[u8], protocol: u8, range: Range<usize>) -> u16 {
+    let pseudo = of_pseudo_header(bytes, protocol, range.len());
+    !folded(u64::from(pseudo) + sum_of(&bytes[range]))
 }
 
-/// The sum of the pseudo-header of an IP packet with so many octets behind its own headers.
+/// The sum of the pseudo-header of an IP packet with so many bytes behind its own headers.
 ///
 /// # Panics
-/// Where `octets` is shorter than an IP header.
-pub fn of_pseudo_header(octets: &[u8], protocol: u8, len: usize) -> u16 {
-    let addresses = if octets[0] >> 4 == 4 { 12..20 } else { 8..40 };
-    folded(sum_of(&octets[addresses]) + u64::from(protocol) + len as u64)
+/// Where `bytes` is shorter than an IP header.
+pub fn of_pseudo_header(bytes: &[u8], protocol: u8, len: usize) -> u16 {
+    let addresses = if bytes[0] >> 4 == 4 { 12..20 } else { 8..40 };
+    folded(sum_of(&bytes[addresses]) + u64::from(protocol) + len as u64)
 }
 
 #[cfg(test)]
@@ -65,11 +65,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_sum_is_that_of_16_bit_words(octets in proptest::collection::vec(any::<u8>(), 0..100)) {
-            let words = octets.chunks(2).map(|word| {
-                u64::from(word[0]) << 8 | word.get(1).map_or(0, |octet| u64::from(*octet))
+        fn the_sum_is_that_of_16_bit_words(bytes in proptest::collection::vec(any::<u8>(), 0..100)) {
+            let words = bytes.chunks(2).map(|word| {
+                u64::from(word[0]) << 8 | word.get(1).map_or(0, |byte| u64::from(*byte))
             });
-            prop_assert_eq!(folded(sum_of(&octets)), folded(words.sum()));
+            prop_assert_eq!(folded(sum_of(&bytes)), folded(words.sum()));
         }
     }
 

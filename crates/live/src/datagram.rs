@@ -19,7 +19,7 @@ use crate::table::AddressTable;
 /// An IP packet of a real host.
 #[derive(Clone, Debug)]
 pub struct Datagram {
-    octets: Arc<[u8]>,
+    bytes: Arc<[u8]>,
     destination: HostId,
     summary: Summary,
     entry: Option<Entry>,
@@ -35,10 +35,10 @@ pub struct Entry {
 }
 
 impl Datagram {
-    /// The packet that `octets` are, on its way to the host bound as `destination`. Anything will do:
+    /// The packet that `bytes` are, on its way to the host bound as `destination`. Anything will do:
     /// what cannot be read is carried as it is.
-    pub fn new(octets: &[u8], destination: HostId) -> Self {
-        Self { octets: octets.into(), destination, summary: Summary::of(octets), entry: None }
+    pub fn new(bytes: &[u8], destination: HostId) -> Self {
+        Self { bytes: bytes.into(), destination, summary: Summary::of(bytes), entry: None }
     }
 
     /// This packet, which came from a device.
@@ -51,22 +51,17 @@ impl Datagram {
         self.entry
     }
 
-    /// The packet that came as `octets` on a link-layer ACK: its address says which host it is for. `None` for what
+    /// The packet that came as `bytes` on a link-layer ACK: its address says which host it is for. `None` for what
     /// has no address.
-    fn addressed(octets: &[u8], addresses: &AddressTable) -> Option<Self> {
-        let summary = Summary::of(octets);
+    fn addressed(bytes: &[u8], addresses: &AddressTable) -> Option<Self> {
+        let summary = Summary::of(bytes);
         let [_, destination] = summary.addresses?;
-        Some(Self {
-            octets: octets.into(),
-            destination: addresses.host_at(destination)?,
-            summary,
-            entry: None,
-        })
+        Some(Self { bytes: bytes.into(), destination: addresses.host_at(destination)?, summary, entry: None })
     }
 
     /// The IP packet.
-    pub fn octets(&self) -> &[u8] {
-        &self.octets
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
     }
 
     /// The host it is for.
@@ -100,7 +95,7 @@ pub enum Content {
     Tcp(TcpSummary),
     /// A UDP datagram.
     Udp {
-        /// Octets of its payload.
+        /// Bytes of its payload.
         payload_len: u32,
     },
     /// A fragment, another protocol, or nothing that can be read.
@@ -115,7 +110,7 @@ pub struct TcpSummary {
     pub seq: u32,
     /// Acknowledgment number, where the ACK flag is set.
     pub ack: Option<u32>,
-    /// Octets of payload.
+    /// Bytes of payload.
     pub payload_len: u32,
     /// Its flags.
     pub flags: Flags,
@@ -132,8 +127,8 @@ impl TcpSummary {
 }
 
 impl Summary {
-    fn of(octets: &[u8]) -> Self {
-        let Some((headers, len)) = whole(octets) else { return Self::default() };
+    fn of(bytes: &[u8]) -> Self {
+        let Some((headers, len)) = whole(bytes) else { return Self::default() };
         let payload_from = |header_len: u32| len.saturating_sub(headers.header_len + header_len);
         let content = match &headers.transport {
             // The rest of it is elsewhere.
@@ -162,10 +157,10 @@ impl Summary {
     }
 }
 
-/// What `octets` acknowledge, where they are a TCP segment that does nothing else and has no option but
+/// What `bytes` acknowledge, where they are a TCP segment that does nothing else and has no option but
 /// timestamps and SACK; looked at by filters alone.
-fn ack_info(octets: &[u8]) -> Option<AckInfo> {
-    let (headers, len) = whole(octets).filter(|(headers, _)| headers.fragment == Fragment::Whole)?;
+fn ack_info(bytes: &[u8]) -> Option<AckInfo> {
+    let (headers, len) = whole(bytes).filter(|(headers, _)| headers.fragment == Fragment::Whole)?;
     let Transport::Tcp(tcp) = &headers.transport else { return None };
     let mut segment = Segment {
         ack: SeqNumber(tcp.ack),
@@ -193,16 +188,16 @@ fn ack_info(octets: &[u8]) -> Option<AckInfo> {
 }
 
 /// The Timestamps option of a TCP segment.
-fn timestamps(octets: &[u8]) -> Option<Timestamps> {
-    let (headers, _) = whole(octets).filter(|(headers, _)| headers.fragment == Fragment::Whole)?;
+fn timestamps(bytes: &[u8]) -> Option<Timestamps> {
+    let (headers, _) = whole(bytes).filter(|(headers, _)| headers.fragment == Fragment::Whole)?;
     let Transport::Tcp(tcp) = &headers.transport else { return None };
     tcp.options().flatten().find(|option| option.kind == TcpOption::TIMESTAMPS)?.timestamps()
 }
 
 /// The headers and the length of a packet of which all is there that its length field says.
-fn whole(octets: &[u8]) -> Option<(Headers, u32)> {
-    let headers = Headers::read(octets)?;
-    let len = headers.stated_len.filter(|len| *len as usize <= octets.len())?;
+fn whole(bytes: &[u8]) -> Option<(Headers, u32)> {
+    let headers = Headers::read(bytes)?;
+    let len = headers.stated_len.filter(|len| *len as usize <= bytes.len())?;
     Some((headers, len))
 }
 
@@ -215,16 +210,16 @@ pub enum Frame {
     Live(Datagram),
 }
 
-/// Equal when their octets are: a packet reconstituted from a compressed ACK knows nothing else.
+/// Equal when their bytes are: a packet reconstituted from a compressed ACK knows nothing else.
 impl PartialEq for Frame {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Simulated(one), Self::Simulated(other)) => one == other,
-            (Self::Live(one), Self::Live(other)) => one.octets == other.octets,
+            (Self::Live(one), Self::Live(other)) => one.bytes == other.bytes,
             (Self::Simulated(packet), Self::Live(datagram))
             | (Self::Live(datagram), Self::Simulated(packet)) => {
-                let mut octets = Vec::new();
-                wire::encode_into(packet, &mut octets).is_ok() && octets[..] == datagram.octets[..]
+                let mut bytes = Vec::new();
+                wire::encode_into(packet, &mut bytes).is_ok() && bytes[..] == datagram.bytes[..]
             }
         }
     }
@@ -234,7 +229,7 @@ impl Payload for Frame {
     fn len(&self) -> Bytes {
         match self {
             Self::Simulated(packet) => Payload::len(packet),
-            Self::Live(datagram) => Bytes(datagram.octets.len() as u64),
+            Self::Live(datagram) => Bytes(datagram.bytes.len() as u64),
         }
     }
 
@@ -256,21 +251,21 @@ impl Payload for Frame {
     fn ack_info(&self) -> Option<AckInfo> {
         match self {
             Self::Simulated(packet) => packet.ack_info(),
-            Self::Live(datagram) => ack_info(&datagram.octets),
+            Self::Live(datagram) => ack_info(&datagram.bytes),
         }
     }
 
     fn mark_congestion(&mut self) -> bool {
         match self {
             Self::Simulated(packet) => packet.mark_congestion(),
-            Self::Live(datagram) => mark_congestion(Arc::make_mut(&mut datagram.octets)),
+            Self::Live(datagram) => mark_congestion(Arc::make_mut(&mut datagram.bytes)),
         }
     }
 }
 
 /// The Differentiated Services Code Point of an IP packet (RFC 2474 section 3); 0 where nothing can be read.
-fn dscp(octets: &[u8]) -> u8 {
-    match octets {
+fn dscp(bytes: &[u8]) -> u8 {
+    match bytes {
         [first, tos, ..] if *first >> 4 == 4 => *tos >> 2,
         [first, second, ..] if *first >> 4 == 6 => (*first << 4 | *second >> 4) >> 2,
         _ => 0,
@@ -279,14 +274,14 @@ fn dscp(octets: &[u8]) -> u8 {
 
 /// Sets the ECN field of an IP packet to congestion experienced, unless it is zero, and corrects the
 /// checksum of an IPv4 header (RFC 3168 section 5, RFC 1624). False where it is zero, or nothing can be read.
-fn mark_congestion(octets: &mut [u8]) -> bool {
+fn mark_congestion(bytes: &mut [u8]) -> bool {
     const CE: u8 = 0b11;
-    match octets {
+    match bytes {
         [first, tos, ..] if *first >> 4 == 4 && *tos & CE != 0 => {
             let old = u16::from_be_bytes([*first, *tos]);
             *tos |= CE;
             let new = u16::from_be_bytes([*first, *tos]);
-            if let Some([high, low]) = octets.get_mut(10..12) {
+            if let Some([high, low]) = bytes.get_mut(10..12) {
                 // RFC 1624 equation 3: HC' = ~(~HC + ~m + m').
                 let sum = u32::from(!u16::from_be_bytes([*high, *low])) + u32::from(!old) + u32::from(new);
                 let folded = (sum & 0xffff) + (sum >> 16);
@@ -294,7 +289,7 @@ fn mark_congestion(octets: &mut [u8]) -> bool {
             }
             true
         }
-        // The traffic class begins in the second half of the first octet.
+        // The traffic class begins in the second half of the first byte.
         [first, second, ..] if *first >> 4 == 6 && *second & (CE << 4) != 0 => {
             *second |= CE << 4;
             true
@@ -307,7 +302,7 @@ impl AckPacket for Frame {
     fn write_to(&self, bytes: &mut Vec<u8>) {
         match self {
             Self::Simulated(packet) => AckPacket::write_to(packet, bytes),
-            Self::Live(datagram) => bytes.extend_from_slice(&datagram.octets),
+            Self::Live(datagram) => bytes.extend_from_slice(&datagram.bytes),
         }
     }
 
@@ -328,7 +323,7 @@ impl AckPacket for Frame {
             Self::Simulated(packet) => packet.timestamps(),
             Self::Live(datagram) => {
                 let reverse = datagram.summary.reverse;
-                timestamps(&datagram.octets).map(|timestamps| FlowTimestamps { reverse, timestamps })
+                timestamps(&datagram.bytes).map(|timestamps| FlowTimestamps { reverse, timestamps })
             }
         }
     }
@@ -343,10 +338,10 @@ impl From<Packet> for Frame {
 impl Carried for Frame {
     type Addresses = AddressTable;
 
-    fn from_octets(octets: &[u8], addresses: &AddressTable) -> Option<Self> {
-        match addresses.simulated(octets) {
+    fn from_octets(bytes: &[u8], addresses: &AddressTable) -> Option<Self> {
+        match addresses.simulated(bytes) {
             Some(packet) => Some(Self::Simulated(packet)),
-            None => Datagram::addressed(octets, addresses).map(Self::Live),
+            None => Datagram::addressed(bytes, addresses).map(Self::Live),
         }
     }
 
@@ -367,7 +362,7 @@ impl Carried for Frame {
     fn access_category(&self) -> AccessCategory {
         match self {
             Self::Simulated(_) => AccessCategory::BestEffort,
-            Self::Live(datagram) => AccessCategory::of_dscp(dscp(&datagram.octets)),
+            Self::Live(datagram) => AccessCategory::of_dscp(dscp(&datagram.bytes)),
         }
     }
 
@@ -390,7 +385,7 @@ impl FrameBytes for Frame {
     fn write_to(&self, out: &mut Vec<u8>) {
         match self {
             Self::Simulated(packet) => FrameBytes::write_to(packet, out),
-            Self::Live(datagram) => out.extend_from_slice(&datagram.octets),
+            Self::Live(datagram) => out.extend_from_slice(&datagram.bytes),
         }
     }
 }
@@ -406,7 +401,7 @@ mod tests {
     #[test]
     fn the_access_category_follows_the_code_point() {
         const EXPEDITED: u8 = 46 << 2;
-        let category = |octets: &[u8]| Frame::Live(Datagram::new(octets, HostId(1))).access_category();
+        let category = |bytes: &[u8]| Frame::Live(Datagram::new(bytes, HostId(1))).access_category();
         let (mut v4, mut v6) = (vec![0x45, EXPEDITED], vec![0x60 | EXPEDITED >> 4, EXPEDITED << 4]);
         v4.resize(20, 0);
         v6.resize(40, 0);
@@ -420,17 +415,17 @@ mod tests {
     #[test]
     fn a_mark_keeps_the_header_valid_and_only_goes_where_it_is_understood() {
         for (ecn, marked) in [(0, 0), (1, 3), (2, 3), (3, 3)] {
-            let mut octets = Vec::new();
+            let mut bytes = Vec::new();
             let builder = PacketBuilder::ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64).udp(1, 2);
-            builder.write(&mut octets, b"hello").unwrap();
-            octets[1] = ecn;
-            let checksum = Ipv4HeaderSlice::from_slice(&octets).unwrap().to_header().calc_header_checksum();
-            octets[10..12].copy_from_slice(&checksum.to_be_bytes());
-            let mut frame = Frame::Live(Datagram::new(&octets, HostId(1)));
+            builder.write(&mut bytes, b"hello").unwrap();
+            bytes[1] = ecn;
+            let checksum = Ipv4HeaderSlice::from_slice(&bytes).unwrap().to_header().calc_header_checksum();
+            bytes[10..12].copy_from_slice(&checksum.to_be_bytes());
+            let mut frame = Frame::Live(Datagram::new(&bytes, HostId(1)));
             assert_eq!(frame.mark_congestion(), ecn != 0);
             let Frame::Live(datagram) = frame else { unreachable!("it was made live") };
-            let header = Ipv4HeaderSlice::from_slice(datagram.octets()).unwrap();
-            assert_eq!(datagram.octets()[1], marked);
+            let header = Ipv4HeaderSlice::from_slice(datagram.bytes()).unwrap();
+            assert_eq!(datagram.bytes()[1], marked);
             assert_eq!(header.header_checksum(), header.to_header().calc_header_checksum());
         }
     }
@@ -439,9 +434,9 @@ mod tests {
 
     fn frame(flags: impl Fn(Tcp) -> Tcp, payload: &[u8]) -> Frame {
         let tcp = PacketBuilder::ipv4([198, 18, 0, 2], [198, 18, 0, 1], 64).tcp(40_000, 5_201, 7, 65_535);
-        let mut octets = Vec::new();
-        flags(tcp).write(&mut octets, payload).unwrap();
-        Frame::Live(Datagram::new(&octets, HostId(0)))
+        let mut bytes = Vec::new();
+        flags(tcp).write(&mut bytes, payload).unwrap();
+        Frame::Live(Datagram::new(&bytes, HostId(0)))
     }
 
     fn rides(frame: &Frame) -> bool {
@@ -473,29 +468,29 @@ mod tests {
         assert!(info(&frame(|tcp| tcp.ack(9), b"x")).is_none());
         assert!(info(&frame(|tcp| tcp.ack(9).psh(), b"")).is_none());
         let Frame::Live(whole) = frame(|tcp| tcp.ack(9), b"") else { panic!("a live frame") };
-        for (octet, value) in [(6, 0x20), (20 + 12, 0x51)] {
-            let mut octets = whole.octets().to_vec();
-            octets[octet] = value;
-            assert!(ack_info(&octets).is_none(), "a fragment, or a reserved bit");
+        for (byte, value) in [(6, 0x20), (20 + 12, 0x51)] {
+            let mut bytes = whole.bytes().to_vec();
+            bytes[byte] = value;
+            assert!(ack_info(&bytes).is_none(), "a fragment, or a reserved bit");
         }
-        assert!((0..whole.octets().len()).all(|len| ack_info(&whole.octets()[..len]).is_none()));
+        assert!((0..whole.bytes().len()).all(|len| ack_info(&whole.bytes()[..len]).is_none()));
     }
 
     #[test]
     fn a_fragment_is_no_ack() {
         let Frame::Live(ack) = frame(|tcp| tcp.ack(9), b"") else { panic!("a live frame") };
-        let mut octets = ack.octets().to_vec();
-        octets[6] = 0x20;
-        assert!(!rides(&Frame::Live(Datagram::new(&octets, HostId(0)))));
+        let mut bytes = ack.bytes().to_vec();
+        bytes[6] = 0x20;
+        assert!(!rides(&Frame::Live(Datagram::new(&bytes, HostId(0)))));
     }
 
     #[test]
     fn the_ways_of_a_connection_know_each_other() {
         let one = frame(|tcp| tcp.ack(9), b"");
         let tcp = PacketBuilder::ipv4([198, 18, 0, 1], [198, 18, 0, 2], 64).tcp(5_201, 40_000, 9, 65_535);
-        let mut octets = Vec::new();
-        tcp.write(&mut octets, b"data").unwrap();
-        let other = Datagram::new(&octets, HostId(1));
+        let mut bytes = Vec::new();
+        tcp.write(&mut bytes, b"data").unwrap();
+        let other = Datagram::new(&bytes, HostId(1));
         let Frame::Live(one) = one else { panic!("a live frame") };
         assert_eq!(one.summary().reverse, other.summary().flow);
         assert_ne!(one.summary().flow, other.summary().flow);
@@ -506,23 +501,23 @@ mod tests {
     #[test]
     fn what_is_reconstituted_equals_what_was_given_and_goes_where_its_address_says() {
         let ack = frame(|tcp| tcp.ack(9), b"");
-        let mut octets = Vec::new();
-        AckPacket::write_to(&ack, &mut octets);
+        let mut bytes = Vec::new();
+        AckPacket::write_to(&ack, &mut bytes);
         let mut addresses = AddressTable::new([], [HostId(5), HostId(0)], Block::first());
-        let received = Frame::from_octets(&octets, &addresses).unwrap();
+        let received = Frame::from_octets(&bytes, &addresses).unwrap();
         assert_eq!((&received, received.destination()), (&ack, HostId(0)), "everything else is far");
         addresses.learn([198, 18, 0, 1].into(), HostId(5));
-        assert_eq!(Frame::from_octets(&octets, &addresses).unwrap().destination(), HostId(5));
+        assert_eq!(Frame::from_octets(&bytes, &addresses).unwrap().destination(), HostId(5));
         assert_eq!(Frame::from_octets(b"whatever", &addresses), None);
     }
 
     proptest! {
         #[test]
-        fn any_octets_are_carried_as_they_are(octets in proptest::collection::vec(any::<u8>(), 0..200)) {
-            let frame = Frame::Live(Datagram::new(&octets, HostId(3)));
+        fn any_bytes_are_carried_as_they_are(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let frame = Frame::Live(Datagram::new(&bytes, HostId(3)));
             let mut out = Vec::new();
             FrameBytes::write_to(&frame, &mut out);
-            prop_assert_eq!(out, octets);
+            prop_assert_eq!(out, bytes);
             prop_assert_eq!(frame.destination(), HostId(3));
         }
     }

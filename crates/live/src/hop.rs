@@ -63,7 +63,7 @@ pub enum Oracle {
     /// Somebody does.
     #[default]
     Watch,
-    /// Nobody does: an ACK is what its octets say.
+    /// Nobody does: an ACK is what its bytes say.
     Off,
 }
 
@@ -79,7 +79,7 @@ impl Plan {
     /// # Errors
     /// [`LiveError::Unsupported`], where it cannot.
     pub(crate) fn check(&self) -> Result<(), LiveError> {
-        // The agent makes segments, and what a hop carries is somebody else's octets.
+        // The agent makes segments, and what a hop carries is somebody else's bytes.
         if self.setup.bss.iter().any(|set| matches!(set.access_point.driver, ApDriver::FastAck(_))) {
             return Err(LiveError::Unsupported {
                 what: "wifi.ap-acks = \"fastack\", to acknowledge what real programs receive,",
@@ -95,7 +95,7 @@ impl Plan {
 pub struct Snapshot {
     /// The medium's time.
     pub now: Instant,
-    /// Octets received so far: down, up.
+    /// Bytes received so far: down, up.
     pub received: [u64; 2],
     /// ACKs per segment so far: of downloads, of uploads.
     pub ack_ratio: [Option<f64>; 2],
@@ -200,10 +200,10 @@ impl Port {
     fn give(&mut self, datagram: &Datagram) {
         let Self { tun, merger, refused, .. } = self;
         let verified = datagram.entry().is_some_and(|entry| entry.verified);
-        let gathered = verified && merger.take(datagram.octets(), sending(tun, refused));
+        let gathered = verified && merger.take(datagram.bytes(), sending(tun, refused));
         if !gathered {
             merger.flush(sending(tun, refused));
-            *refused += u64::from(!tun.send(datagram.octets(), verified));
+            *refused += u64::from(!tun.send(datagram.bytes(), verified));
         }
         // It may answer at once.
         self.looks_at = Instant::ZERO;
@@ -315,8 +315,8 @@ impl Hop<'_> {
             }
             let (host, peer) = (port.host, port.peer);
             let mut shim = shim.as_mut().filter(|_| side == 0);
-            let mut each = |octets: &[u8], verified| {
-                let datagram = Datagram::new(octets, peer).entered(Entry { at: now, verified });
+            let mut each = |bytes: &[u8], verified| {
+                let datagram = Datagram::new(bytes, peer).entered(Entry { at: now, verified });
                 if let Some([source, _]) = datagram.summary().addresses {
                     world.addresses_mut().learn(source, host);
                 }

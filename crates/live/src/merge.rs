@@ -16,7 +16,7 @@ const TRAINS: usize = 8;
 const DATAGRAMS_MAX: u16 = 64;
 /// Longest IP packet.
 const PACKET_MAX: usize = 65_535;
-/// The flags of TCP's octet 13.
+/// The flags of TCP's byte 13.
 const ACK: u8 = 0x10;
 const PSH: u8 = 0x08;
 
@@ -41,7 +41,7 @@ pub struct Merger {
 /// Packets of one connection that follow one another.
 #[derive(Debug, Default)]
 struct Train {
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
     shape: Shape,
     packets: u16,
     /// Nothing may follow a short packet, or one that is pushed.
@@ -55,7 +55,7 @@ struct Shape {
     is_tcp: bool,
     transport_at: usize,
     payload_at: usize,
-    /// Octets of the first packet's payload.
+    /// Bytes of the first packet's payload.
     size: usize,
 }
 
@@ -117,54 +117,54 @@ impl Merger {
 
 impl Train {
     fn begin(&mut self, packet: &[u8], shape: Shape) {
-        self.octets.clear();
-        self.octets.extend_from_slice(packet);
+        self.bytes.clear();
+        self.bytes.extend_from_slice(packet);
         (self.shape, self.packets) = (shape, 1);
         self.is_complete = shape.is_pushed(packet);
     }
 
     fn join(&mut self, packet: &[u8], shape: &Shape) -> Fit {
-        if !self.shape.is_same_connection(&self.octets, shape, packet) {
+        if !self.shape.is_same_connection(&self.bytes, shape, packet) {
             return Fit::Stranger;
         }
         let follows = !self.is_complete
             && shape.payload_at == self.shape.payload_at
             && shape.size <= self.shape.size
-            && self.octets.len() + shape.size <= PACKET_MAX
+            && self.bytes.len() + shape.size <= PACKET_MAX
             && (shape.is_tcp || self.packets < DATAGRAMS_MAX)
-            && self.shape.headers_agree(&self.octets, packet);
+            && self.shape.headers_agree(&self.bytes, packet);
         if !follows {
             return Fit::Breaks;
         }
         self.is_complete = shape.size < self.shape.size || shape.is_pushed(packet);
         if shape.is_pushed(packet) {
-            self.octets[self.shape.transport_at + 13] |= PSH;
+            self.bytes[self.shape.transport_at + 13] |= PSH;
         }
-        self.octets.extend_from_slice(&packet[shape.payload_at..]);
+        self.bytes.extend_from_slice(&packet[shape.payload_at..]);
         self.packets += 1;
         Fit::Joined
     }
 
     fn leave(&mut self, give: &mut impl FnMut(Option<Header>, &mut [u8])) {
         if self.packets == 1 {
-            return give(None, &mut self.octets);
+            return give(None, &mut self.bytes);
         }
         let Shape { is_v4, is_tcp, transport_at, payload_at, size } = self.shape;
-        let octets = &mut self.octets;
-        let len = octets.len();
+        let bytes = &mut self.bytes;
+        let len = bytes.len();
         let word = |len: usize| (len as u16).to_be_bytes();
         if is_v4 {
-            checksum::finish_ipv4(octets, transport_at, len as u16);
+            checksum::finish_ipv4(bytes, transport_at, len as u16);
         } else {
-            octets[4..6].copy_from_slice(&word(len - transport_at));
+            bytes[4..6].copy_from_slice(&word(len - transport_at));
         }
         if !is_tcp {
-            octets[transport_at + 4..][..2].copy_from_slice(&word(len - transport_at));
+            bytes[transport_at + 4..][..2].copy_from_slice(&word(len - transport_at));
         }
         let protocol = if is_tcp { PROTOCOL_TCP } else { PROTOCOL_UDP };
         let at = transport_at + if is_tcp { 16 } else { 6 };
-        let pseudo = checksum::of_pseudo_header(octets, protocol, len - transport_at);
-        octets[at..at + 2].copy_from_slice(&pseudo.to_be_bytes());
+        let pseudo = checksum::of_pseudo_header(bytes, protocol, len - transport_at);
+        bytes[at..at + 2].copy_from_slice(&pseudo.to_be_bytes());
         let large = Large {
             is_v4,
             is_tcp,
@@ -172,7 +172,7 @@ impl Train {
             payload_at: payload_at as u16,
             size: size as u16,
         };
-        give(Some(Header::large(&large)), octets);
+        give(Some(Header::large(&large)), bytes);
     }
 }
 
@@ -213,19 +213,18 @@ impl Shape {
             && one[ports.clone()] == other[ports]
     }
 
-    /// Whether `next` is what would be cut off behind `octets`, by its headers.
-    fn headers_agree(&self, octets: &[u8], next: &[u8]) -> bool {
-        let same = |range: Range<usize>| octets[range.clone()] == next[range];
+    /// Whether `next` is what would be cut off behind `bytes`, by its headers.
+    fn headers_agree(&self, bytes: &[u8], next: &[u8]) -> bool {
+        let same = |range: Range<usize>| bytes[range.clone()] == next[range];
         // All but lengths, identification and checksum of IPv4; Don't Fragment must agree.
         let ip = if self.is_v4 { same(0..2) && same(6..10) } else { same(0..4) && same(6..8) };
         if !self.is_tcp {
             return ip;
         }
         let at = self.transport_at;
-        let seq = |octets: &[u8]| {
-            u32::from_be_bytes([octets[at + 4], octets[at + 5], octets[at + 6], octets[at + 7]])
-        };
-        let follows = seq(next) == seq(octets).wrapping_add((octets.len() - self.payload_at) as u32);
+        let seq =
+            |bytes: &[u8]| u32::from_be_bytes([bytes[at + 4], bytes[at + 5], bytes[at + 6], bytes[at + 7]]);
+        let follows = seq(next) == seq(bytes).wrapping_add((bytes.len() - self.payload_at) as u32);
         // Acknowledgment number and header length; window; urgent pointer and options.
         ip && follows && same(at + 8..at + 13) && same(at + 14..at + 16) && same(at + 18..self.payload_at)
     }
@@ -245,26 +244,26 @@ mod tests {
             true => PacketBuilder::ipv4([198, 18, 0, 1], [198, 18, 0, 2], 64),
             false => PacketBuilder::ipv6([1; 16], [2; 16], 64),
         };
-        let mut octets = Vec::new();
+        let mut bytes = Vec::new();
         let timestamps = [TcpOptionElement::Timestamp(7, 8)];
         match is_tcp {
             true => {
                 let tcp = builder.tcp(port, 9000, number, 500).ack(1).options(&timestamps).unwrap();
-                tcp.write(&mut octets, payload)
+                tcp.write(&mut bytes, payload)
             }
-            false => builder.udp(port, 9000).write(&mut octets, payload),
+            false => builder.udp(port, 9000).write(&mut bytes, payload),
         }
         .unwrap();
-        octets
+        bytes
     }
 
     /// What a kernel is given for `packets`: how many calls, and what they are cut into.
     fn handed_over(what: Merge, packets: &[Vec<u8>]) -> (usize, Vec<Vec<u8>>) {
         let (mut merger, mut calls, mut out) = (Merger::new(what), 0, Vec::new());
-        let mut give = |header: Option<Header>, octets: &mut [u8]| {
+        let mut give = |header: Option<Header>, bytes: &mut [u8]| {
             calls += 1;
             let header = header.unwrap_or_default();
-            offload::packets(&header, octets, |one| out.push(one.to_vec())).unwrap();
+            offload::packets(&header, bytes, |one| out.push(one.to_vec())).unwrap();
         };
         for packet in packets {
             if !merger.take(packet, &mut give) {
@@ -278,12 +277,12 @@ mod tests {
 
     /// Without what a cut changes: the identification of IPv4, and the checksum over it.
     fn known(packet: &[u8]) -> Vec<u8> {
-        let mut octets = packet.to_vec();
-        if octets.first() == Some(&0x45) && octets.len() >= 20 {
-            octets[4..6].fill(0);
-            octets[10..12].fill(0);
+        let mut bytes = packet.to_vec();
+        if bytes.first() == Some(&0x45) && bytes.len() >= 20 {
+            bytes[4..6].fill(0);
+            bytes[10..12].fill(0);
         }
-        octets
+        bytes
     }
 
     fn assert_same(one: &[Vec<u8>], other: &[Vec<u8>]) {
@@ -291,9 +290,9 @@ mod tests {
             let mut known: Vec<_> = packets.iter().map(|packet| known(packet)).collect();
             // Connections may overtake each other, packets of one may not: a stable order by what names them.
             // IP version, protocol and ports.
-            known.sort_by_key(|octets| match octets[0] >> 4 {
-                4 => (octets[0], octets[9], octets[20..24].to_vec()),
-                _ => (octets[0], octets[6], octets[40..44].to_vec()),
+            known.sort_by_key(|bytes| match bytes[0] >> 4 {
+                4 => (bytes[0], bytes[9], bytes[20..24].to_vec()),
+                _ => (bytes[0], bytes[6], bytes[40..44].to_vec()),
             });
             known
         };
@@ -326,35 +325,35 @@ mod tests {
         type Change = dyn Fn(&mut Vec<u8>);
         let first = packet(true, true, 80, 0, &[1; 100]);
         let next = |change: &Change| {
-            let mut octets = packet(true, true, 80, 100, &[2; 100]);
-            change(&mut octets);
-            octets
+            let mut bytes = packet(true, true, 80, 100, &[2; 100]);
+            change(&mut bytes);
+            bytes
         };
         let calls = |next: Vec<u8>| handed_over(Merge::All, &[first.clone(), next]).0;
         assert_eq!(calls(next(&|_| {})), 1);
-        assert_eq!(calls(next(&|octets| octets[33] |= PSH)), 1, "the last one may be pushed");
+        assert_eq!(calls(next(&|bytes| bytes[33] |= PSH)), 1, "the last one may be pushed");
         let odd: [(&str, &Change); 12] = [
-            ("another sequence number", &|octets| octets[27] += 1),
-            ("another acknowledgment", &|octets| octets[31] += 1),
-            ("another window", &|octets| octets[35] += 1),
-            ("another timestamp", &|octets| octets[47] += 1),
-            ("urgent", &|octets| octets[39] += 1),
-            ("FIN", &|octets| octets[33] |= 1),
-            ("CWR", &|octets| octets[33] |= 0x80),
-            ("marked by a queue", &|octets| octets[1] |= 3),
-            ("another time to live", &|octets| octets[8] -= 1),
-            ("a fragment", &|octets| octets[6] |= 0x20),
-            ("padding behind it", &|octets| octets.push(0)),
-            ("longer than the first", &|octets| *octets = packet(true, true, 80, 100, &[3; 101])),
+            ("another sequence number", &|bytes| bytes[27] += 1),
+            ("another acknowledgment", &|bytes| bytes[31] += 1),
+            ("another window", &|bytes| bytes[35] += 1),
+            ("another timestamp", &|bytes| bytes[47] += 1),
+            ("urgent", &|bytes| bytes[39] += 1),
+            ("FIN", &|bytes| bytes[33] |= 1),
+            ("CWR", &|bytes| bytes[33] |= 0x80),
+            ("marked by a queue", &|bytes| bytes[1] |= 3),
+            ("another time to live", &|bytes| bytes[8] -= 1),
+            ("a fragment", &|bytes| bytes[6] |= 0x20),
+            ("padding behind it", &|bytes| bytes.push(0)),
+            ("longer than the first", &|bytes| *bytes = packet(true, true, 80, 100, &[3; 101])),
         ];
         for (what, change) in odd {
-            let octets = next(change);
-            assert_eq!(calls(octets.clone()), 2, "{what}");
-            let packets = [first.clone(), octets, packet(true, true, 80, 200, &[4; 100])];
+            let bytes = next(change);
+            assert_eq!(calls(bytes.clone()), 2, "{what}");
+            let packets = [first.clone(), bytes, packet(true, true, 80, 200, &[4; 100])];
             let (_, out) = handed_over(Merge::All, &packets);
             assert_eq!(out.len(), 3, "{what}");
         }
-        let pushed = [next(&|octets| octets[33] |= PSH), packet(true, true, 80, 200, &[5; 100])];
+        let pushed = [next(&|bytes| bytes[33] |= PSH), packet(true, true, 80, 200, &[5; 100])];
         assert_eq!(handed_over(Merge::All, &pushed).0, 2, "nothing follows what is pushed");
         let ack = packet(true, true, 80, 0, &[]);
         assert_eq!(handed_over(Merge::All, &[ack.clone(), ack]).0, 2, "ACKs are counted");
@@ -369,20 +368,20 @@ mod tests {
             let mut packets = Vec::new();
             for (port, is_tcp, size, odd) in arrivals {
                 let end = &mut ends[usize::from(port)];
-                let mut octets = packet(port % 3 != 0, is_tcp, port, *end, &vec![port as u8; size]);
+                let mut bytes = packet(port % 3 != 0, is_tcp, port, *end, &vec![port as u8; size]);
                 *end += size as u32;
                 match odd {
-                    0 => octets.truncate(25),
-                    1 => octets[1] ^= 1,
+                    0 => bytes.truncate(25),
+                    1 => bytes[1] ^= 1,
                     2 => *end += 1,
                     _ => {}
                 }
-                packets.push(octets);
+                packets.push(bytes);
             }
             let (calls, out) = handed_over(Merge::All, &packets);
             prop_assert!(calls <= packets.len());
             let whole = |packets: &[Vec<u8>]| {
-                packets.iter().filter(|octets| octets.len() > 25).cloned().collect::<Vec<_>>()
+                packets.iter().filter(|bytes| bytes.len() > 25).cloned().collect::<Vec<_>>()
             };
             // Checksums were right and are.
             assert_same(&whole(&out), &whole(&packets));

@@ -8,7 +8,7 @@ use tacit_proto::units::{Duration, Instant};
 
 use crate::datagram::{Content, Datagram, Summary};
 
-/// Connections told apart; octets of more are counted in the totals only.
+/// Connections told apart; bytes of more are counted in the totals only.
 const MAX_FLOWS: usize = 16_384;
 /// Seconds of which single results are kept: a day.
 const MAX_INTERVALS: usize = 86_400;
@@ -43,13 +43,13 @@ pub struct Totals {
     pub packets_in: u64,
     /// Packets that came out.
     pub packets_out: u64,
-    /// Payload octets of TCP and UDP given to the hop, sent again ones included.
+    /// Payload bytes of TCP and UDP given to the hop, sent again ones included.
     pub payload_in: u64,
-    /// Payload octets that the far end has: acknowledged by its TCP, or UDP that came out.
+    /// Payload bytes that the far end has: acknowledged by its TCP, or UDP that came out.
     pub received: u64,
     /// TCP segments with data that came out.
     pub data_segments_out: u64,
-    /// TCP segments of which no octet was new when they were given to the hop.
+    /// TCP segments of which no byte was new when they were given to the hop.
     pub retransmitted_segments: u64,
     /// Pure TCP ACKs that receivers of *the other* direction gave to the hop in this one.
     pub pure_acks_in: u64,
@@ -78,18 +78,18 @@ impl Totals {
 /// One second of both directions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Interval {
-    /// Octets received in it: down, up.
+    /// Bytes received in it: down, up.
     pub received: [u64; 2],
 }
 
 /// Where one direction of a TCP connection stands.
 #[derive(Debug, Default)]
 struct Flow {
-    /// After the last octet given to the hop.
+    /// After the last byte given to the hop.
     sent_to: Option<u32>,
-    /// After the last octet acknowledged.
+    /// After the last byte acknowledged.
     acknowledged_to: Option<u32>,
-    /// The sequence number of a FIN, which counts as an octet and is none.
+    /// The sequence number of a FIN, which counts as a byte and is none.
     fin: Option<u32>,
 }
 
@@ -255,20 +255,20 @@ mod tests {
     const CLIENT: ([u8; 4], u16) = ([198, 18, 0, 2], 40_000);
 
     fn segment(from: ([u8; 4], u16), to: ([u8; 4], u16), seq: u32, ack: u32, payload: &[u8]) -> Datagram {
-        let mut octets = Vec::new();
+        let mut bytes = Vec::new();
         PacketBuilder::ipv4(from.0, to.0, 64)
             .tcp(from.1, to.1, seq, 500)
             .ack(ack)
-            .write(&mut octets, payload)
+            .write(&mut bytes, payload)
             .unwrap();
-        Datagram::new(&octets, HostId(0))
+        Datagram::new(&bytes, HostId(0))
     }
 
     fn at(ms: u64) -> Instant {
         Instant::ZERO + Duration::from_millis(ms)
     }
 
-    /// A download of `segments` of 1000 octets, across the wrap of sequence numbers; each is
+    /// A download of `segments` of 1000 bytes, across the wrap of sequence numbers; each is
     /// acknowledged.
     fn download(segments: u32) -> Meter {
         let mut meter = Meter::default();

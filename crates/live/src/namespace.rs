@@ -26,7 +26,7 @@ use crate::error::LiveError;
 
 /// Stack of a side's first process: its own code and a thread; commands have stacks of their own.
 const STACK_BYTES: usize = 1 << 20;
-/// Longest message of a side about what went wrong, in octets.
+/// Longest message of a side about what went wrong, in bytes.
 const MESSAGE_MAX: usize = 4_096;
 
 /// The program networks are set up with (iproute2).
@@ -65,7 +65,7 @@ pub struct Side {
     control: UnixStream,
 }
 
-/// Orders to a side: one octet, and a signal's number behind the last.
+/// Orders to a side: one byte, and a signal's number behind the last.
 const CONFIGURE: u8 = b'c';
 const START: u8 = b's';
 const SIGNAL: u8 = b'k';
@@ -240,7 +240,7 @@ impl Drop for Side {
     }
 }
 
-/// Reads a kind, two octets of length and a text.
+/// Reads a kind, two bytes of length and a text.
 fn read_message(control: &mut UnixStream) -> io::Result<(u8, String)> {
     let mut head = [0; 3];
     control.read_exact(&mut head)?;

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use crate::checksum::{self, IP_HEADERS, PROTOCOL_TCP, PROTOCOL_UDP};
 
-/// Octets of virtio's network header (VIRTIO 1.2 section 5.1.6, the legacy form), which stands before each packet.
+/// Bytes of virtio's network header (VIRTIO 1.2 section 5.1.6, the legacy form), which stands before each packet.
 pub const HEADER_LEN: usize = 10;
 
 /// `flags`: the checksum is to be completed.
@@ -22,13 +22,13 @@ const UDP: u8 = 5;
 /// A bit of `gso_type`: the flag CWR is for the first segment alone (RFC 3168 section 6.1.2).
 const WITH_ECN: u8 = 0x80;
 
-/// Octets of a UDP header, and of a TCP header without options.
+/// Bytes of a UDP header, and of a TCP header without options.
 pub const UDP_HEADER: usize = 8;
 const TCP_HEADER: usize = 20;
 /// Longest headers that are copied to each packet: those of IP and TCP with all their options, and then some for
 /// extensions of IPv6.
 const HEADERS_MAX: usize = 256;
-/// Flags of a TCP header's octet 13: for the last segment, and for the first.
+/// Flags of a TCP header's byte 13: for the last segment, and for the first.
 const FIN_PSH: u8 = 0x09;
 const CWR: u8 = 0x80;
 
@@ -37,9 +37,9 @@ const CWR: u8 = 0x80;
 pub struct Header {
     flags: u8,
     gso_type: u8,
-    /// Octets of the headers, where there is something to cut.
+    /// Bytes of the headers, where there is something to cut.
     header_len: u16,
-    /// Octets of payload in each packet but the last.
+    /// Bytes of payload in each packet but the last.
     gso_size: u16,
     /// Where the checksum begins to count.
     csum_start: u16,
@@ -70,22 +70,22 @@ impl Header {
         }
     }
 
-    /// The header that `octets` are, in the machine's order.
-    pub fn read(octets: [u8; HEADER_LEN]) -> Self {
-        let [flags, gso_type, words @ ..] = octets;
+    /// The header that `bytes` are, in the machine's order.
+    pub fn read(bytes: [u8; HEADER_LEN]) -> Self {
+        let [flags, gso_type, words @ ..] = bytes;
         let word = |at: usize| u16::from_ne_bytes([words[at], words[at + 1]]);
         let [header_len, gso_size, csum_start, csum_offset] = [0, 2, 4, 6].map(word);
         Self { flags, gso_type, header_len, gso_size, csum_start, csum_offset }
     }
 
-    /// As octets, in the machine's order.
-    pub fn octets(&self) -> [u8; HEADER_LEN] {
-        let mut octets = [self.flags, self.gso_type, 0, 0, 0, 0, 0, 0, 0, 0];
+    /// As bytes, in the machine's order.
+    pub fn bytes(&self) -> [u8; HEADER_LEN] {
+        let mut bytes = [self.flags, self.gso_type, 0, 0, 0, 0, 0, 0, 0, 0];
         let words = [self.header_len, self.gso_size, self.csum_start, self.csum_offset];
-        for (place, word) in octets[2..].as_chunks_mut::<2>().0.iter_mut().zip(words) {
+        for (place, word) in bytes[2..].as_chunks_mut::<2>().0.iter_mut().zip(words) {
             *place = word.to_ne_bytes();
         }
-        octets
+        bytes
     }
 
     /// Whether the kernel left the checksum of its own packet to others: it is right once it is completed.
@@ -105,7 +105,7 @@ pub struct Large {
     pub transport_at: u16,
     /// Where the payload begins.
     pub payload_at: u16,
-    /// Octets of payload of each but the last.
+    /// Bytes of payload of each but the last.
     pub size: u16,
 }
 
@@ -140,7 +140,7 @@ struct Cut {
     transport_at: usize,
     /// Where the payload begins.
     payload_at: usize,
-    /// Octets of payload of each packet but the last.
+    /// Bytes of payload of each packet but the last.
     size: usize,
 }
 
@@ -253,21 +253,21 @@ mod tests {
             true => PacketBuilder::ipv4([198, 18, 0, 1], [198, 18, 0, 2], 64),
             false => PacketBuilder::ipv6(SOURCE, [8; 16], 64),
         };
-        let mut octets = Vec::new();
+        let mut bytes = Vec::new();
         match is_tcp {
-            true => builder.tcp(80, 9000, SEQ, 500).ack(1).psh().fin().cwr().write(&mut octets, payload),
-            false => builder.udp(80, 9000).write(&mut octets, payload),
+            true => builder.tcp(80, 9000, SEQ, 500).ack(1).psh().fin().cwr().write(&mut bytes, payload),
+            false => builder.udp(80, 9000).write(&mut bytes, payload),
         }
         .unwrap();
         let start = IP_HEADERS[usize::from(!is_v4)];
         let at = start + if is_tcp { 16 } else { 6 };
-        octets[at..at + 2].fill(0);
-        let end = octets.len();
+        bytes[at..at + 2].fill(0);
+        let end = bytes.len();
         let protocol = if is_tcp { PROTOCOL_TCP } else { PROTOCOL_UDP };
-        let pseudo = u64::from(!checksum::of_transport(&octets, protocol, start..end))
-            + u64::from(!checksum::folded(checksum::sum_of(&octets[start..])));
-        octets[at..at + 2].copy_from_slice(&checksum::folded(pseudo).to_be_bytes());
-        (octets, start as u16)
+        let pseudo = u64::from(!checksum::of_transport(&bytes, protocol, start..end))
+            + u64::from(!checksum::folded(checksum::sum_of(&bytes[start..])));
+        bytes[at..at + 2].copy_from_slice(&checksum::folded(pseudo).to_be_bytes());
+        (bytes, start as u16)
     }
 
     fn header(gso_type: u8, gso_size: u16, csum_start: u16, is_tcp: bool) -> Header {
@@ -282,19 +282,19 @@ mod tests {
     }
 
     /// Verifies the checksums of a packet with another implementation; what it carries.
-    fn content(octets: &[u8]) -> Vec<u8> {
+    fn content(bytes: &[u8]) -> Vec<u8> {
         let sum = |transport: &TransportHeader| match transport {
             TransportHeader::Tcp(tcp) => tcp.checksum,
             TransportHeader::Udp(udp) => udp.checksum,
             other => panic!("{other:?}"),
         };
-        let headers = PacketHeaders::from_ip_slice(octets).unwrap();
+        let headers = PacketHeaders::from_ip_slice(bytes).unwrap();
         let (stated, payload) = (headers.transport.unwrap(), headers.payload.slice());
         let mut right = stated.clone();
         let made = match &headers.net {
             Some(NetHeaders::Ipv4(ip, _)) => {
                 assert_eq!(ip.header_checksum, ip.calc_header_checksum());
-                assert_eq!(usize::from(ip.total_len), octets.len());
+                assert_eq!(usize::from(ip.total_len), bytes.len());
                 right.update_checksum_ipv4(ip, payload).is_ok()
             }
             Some(NetHeaders::Ipv6(ip, _)) => right.update_checksum_ipv6(ip, payload).is_ok(),
@@ -314,8 +314,8 @@ mod tests {
         let kinds = [(true, true, TCP_V4), (false, true, TCP_V6), (true, false, UDP), (false, false, UDP)];
         for (is_v4, is_tcp, gso_type) in kinds {
             for (len, size) in [(4_344, 1_448), (4_345, 1_448), (10, 3), (1_448, 1_448), (60_001, 1_447)] {
-                let (octets, start) = large(is_v4, is_tcp, &payload(len));
-                let all = cut(&header(gso_type, size, start, is_tcp), octets);
+                let (bytes, start) = large(is_v4, is_tcp, &payload(len));
+                let all = cut(&header(gso_type, size, start, is_tcp), bytes);
                 let contents: Vec<_> = all.iter().map(|one| content(one)).collect();
                 assert_eq!(contents.concat(), payload(len), "{is_v4} {is_tcp} {len} by {size}");
                 let (last, others) = contents.split_last().unwrap();
@@ -327,8 +327,8 @@ mod tests {
 
     #[test]
     fn each_segment_has_its_number_and_the_flags_that_are_its_own() {
-        let (octets, start) = large(true, true, &payload(300));
-        let all = cut(&header(TCP_V4 | WITH_ECN, 100, start, true), octets);
+        let (bytes, start) = large(true, true, &payload(300));
+        let all = cut(&header(TCP_V4 | WITH_ECN, 100, start, true), bytes);
         let seen = all.iter().map(|one| {
             let sliced = SlicedPacket::from_ip(one).unwrap();
             let Some(TransportSlice::Tcp(tcp)) = sliced.transport else { panic!("no TCP") };
@@ -347,8 +347,8 @@ mod tests {
     #[test]
     fn a_checksum_is_completed() {
         for (is_v4, is_tcp) in [(true, true), (true, false), (false, true), (false, false)] {
-            let (octets, start) = large(is_v4, is_tcp, &payload(77));
-            let all = cut(&header(NONE, 0, start, is_tcp), octets);
+            let (bytes, start) = large(is_v4, is_tcp, &payload(77));
+            let all = cut(&header(NONE, 0, start, is_tcp), bytes);
             assert_eq!(all.iter().map(|one| content(one)).collect::<Vec<_>>(), [payload(77)]);
         }
     }
@@ -368,17 +368,17 @@ mod tests {
             size in 0_u16..50,
             start in 0_u16..100,
             version in 4_u8..7,
-            mut octets in proptest::collection::vec(any::<u8>(), 0..400),
+            mut bytes in proptest::collection::vec(any::<u8>(), 0..400),
         ) {
             let mut header = Header::read(head);
             (header.gso_type, header.gso_size, header.csum_start) = (kind, size, start);
-            if let Some(first) = octets.first_mut() {
+            if let Some(first) = bytes.first_mut() {
                 *first = version << 4 | *first & 0x0f;
             }
-            let len = octets.len();
+            let len = bytes.len();
             let mut given = 0;
-            let cut = packets(&header, &mut octets, |one| given += one.len());
-            // Headers are repeated at most once for each octet.
+            let cut = packets(&header, &mut bytes, |one| given += one.len());
+            // Headers are repeated at most once for each byte.
             prop_assert!(cut.is_none() || given <= len * (1 + HEADERS_MAX));
         }
     }

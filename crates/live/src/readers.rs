@@ -23,7 +23,7 @@ use crate::datagram::Datagram;
 const TCP: u8 = 6;
 /// Connections of readers at once.
 const MOST_CONNECTIONS: usize = 512;
-/// Octets read of a message: one more than the longest that readers send.
+/// Bytes read of a message: one more than the longest that readers send.
 const MESSAGE_LEN: usize = 64;
 /// Messages read of one connection before others have their turn.
 const MESSAGES_AT_ONCE: usize = 64;
@@ -91,11 +91,11 @@ impl Readers for Connections {
         self.of(flow).is_some_and(|index| self.tell(index, &ToReader::Hole { start, end }))
     }
 
-    fn late(&mut self, flow: FlowKey, start: u64, _: u64, octets: &[u8]) {
+    fn late(&mut self, flow: FlowKey, start: u64, _: u64, bytes: &[u8]) {
         let Some(index) = self.of(flow) else { return };
-        for (part, start) in octets.chunks(MAX_LATE_LEN).zip((start..).step_by(MAX_LATE_LEN)) {
+        for (part, start) in bytes.chunks(MAX_LATE_LEN).zip((start..).step_by(MAX_LATE_LEN)) {
             // A reader that cannot hear it asks the server.
-            self.tell(index, &ToReader::Late { start, octets: part });
+            self.tell(index, &ToReader::Late { start, bytes: part });
         }
     }
 
@@ -236,9 +236,9 @@ impl NearShim {
         }
     }
 
-    /// A reader says `octets`; false where that ends its connection.
-    fn hear(&mut self, index: usize, octets: &[u8]) -> bool {
-        match (ToShim::decode(octets), self.connections.all[index].flow) {
+    /// A reader says `bytes`; false where that ends its connection.
+    fn hear(&mut self, index: usize, bytes: &[u8]) -> bool {
+        match (ToShim::decode(bytes), self.connections.all[index].flow) {
             (Ok(ToShim::Register { version, local, remote }), None) => {
                 // An IPv4 address of a socket for both versions is one of IPv4 on the wire.
                 let [local, remote] = [local, remote].map(|mut end| {

@@ -130,7 +130,7 @@ pub struct Delay {
     pub max_ms: f64,
 }
 
-/// Octets over a time.
+/// Bytes over a time.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Sum {
     /// Seconds since the start of the run.
@@ -139,7 +139,7 @@ pub struct Sum {
     pub end: f64,
     /// `end - start`.
     pub seconds: f64,
-    /// Payload octets.
+    /// Payload bytes.
     pub bytes: u64,
     /// Payload bits per second.
     pub bits_per_second: f64,
@@ -459,7 +459,7 @@ impl HackReport {
             let _ = write!(
                 text,
                 ", {:.2} B each",
-                counters.compressed_octets as f64 / counters.compressed_acks as f64
+                counters.compressed_bytes as f64 / counters.compressed_acks as f64
             );
         }
         text.push('\n');

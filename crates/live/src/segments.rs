@@ -13,10 +13,10 @@ use crate::datagram::Datagram;
 
 /// The kind of the window scale (RFC 7323 section 2.2).
 const WINDOW_SCALE: u8 = 3;
-/// Octets of a TCP header without options, and with timestamps and padding.
+/// Bytes of a TCP header without options, and with timestamps and padding.
 const TCP_HEADERS: [usize; 2] = [20, 32];
 
-/// A TCP segment in the octets of a packet.
+/// A TCP segment in the bytes of a packet.
 struct Parts {
     tcp: Tcp,
     /// Where its TCP header begins.
@@ -24,15 +24,15 @@ struct Parts {
     text: Range<usize>,
 }
 
-/// The segment in `octets`; `None` for what is none, is in parts, or has IP options or extensions between the headers.
-fn parts(octets: &[u8]) -> Option<Parts> {
-    let headers = Headers::read(octets)?;
-    let end = headers.stated_len.map(|len| len as usize).filter(|len| *len <= octets.len())?;
+/// The segment in `bytes`; `None` for what is none, is in parts, or has IP options or extensions between the headers.
+fn parts(bytes: &[u8]) -> Option<Parts> {
+    let headers = Headers::read(bytes)?;
+    let end = headers.stated_len.map(|len| len as usize).filter(|len| *len <= bytes.len())?;
     let Transport::Tcp(tcp) = headers.transport else { return None };
     let header_at = headers.header_len as usize;
     let text_at = header_at + tcp.header_len as usize;
-    let is_plain = match octets.first()? >> 4 {
-        4 => header_at == usize::from(octets[0] & 0x0f) * 4,
+    let is_plain = match bytes.first()? >> 4 {
+        4 => header_at == usize::from(bytes[0] & 0x0f) * 4,
         _ => header_at == IP_HEADERS[1],
     };
     let whole = headers.fragment == Fragment::Whole && text_at <= end;
@@ -49,7 +49,7 @@ impl SegmentPacket for Datagram {
     }
 
     fn segment(&self) -> Option<Segment> {
-        let Parts { tcp, text, .. } = parts(self.octets())?;
+        let Parts { tcp, text, .. } = parts(self.bytes())?;
         let mut segment = Segment {
             seq: SeqNumber(tcp.seq),
             ack: SeqNumber(tcp.ack),
@@ -74,23 +74,23 @@ impl SegmentPacket for Datagram {
     }
 
     fn is_intact(&self) -> bool {
-        let octets = self.octets();
-        parts(octets).is_some_and(|parts| {
-            checksum::of_transport(octets, PROTOCOL_TCP, parts.header_at..parts.text.end) == 0
+        let bytes = self.bytes();
+        parts(bytes).is_some_and(|parts| {
+            checksum::of_transport(bytes, PROTOCOL_TCP, parts.header_at..parts.text.end) == 0
         })
     }
 
     fn payload(&self) -> &[u8] {
-        parts(self.octets()).map_or(&[], |parts| &self.octets()[parts.text])
+        parts(self.bytes()).map_or(&[], |parts| &self.bytes()[parts.text])
     }
 
     fn forged(&self, segment: &Segment, text: Option<(Marker, u64)>) -> Self {
-        let Some(octets) = parts(self.octets()).and_then(|parts| forge(self.octets(), &parts, segment, text))
+        let Some(bytes) = parts(self.bytes()).and_then(|parts| forge(self.bytes(), &parts, segment, text))
         else {
             // Who has no segment has none forged.
             return self.clone();
         };
-        Self::new(&octets, self.destination())
+        Self::new(&bytes, self.destination())
     }
 }
 
@@ -101,18 +101,18 @@ fn forge(like: &[u8], parts: &Parts, segment: &Segment, text: Option<(Marker, u6
     let is_v4 = like.first()? >> 4 == 4;
     // Options of the sender's IP are not repeated.
     let ip_len = IP_HEADERS[usize::from(!is_v4)];
-    let mut octets = vec![0; ip_len + tcp_len + text_len];
-    octets[..ip_len].copy_from_slice(like.get(..ip_len)?);
+    let mut bytes = vec![0; ip_len + tcp_len + text_len];
+    bytes[..ip_len].copy_from_slice(like.get(..ip_len)?);
     if is_v4 {
-        octets[0] = 0x45;
-        unmark(&mut octets[1], 0);
-        let len = u16::try_from(octets.len()).ok()?;
-        checksum::finish_ipv4(&mut octets, ip_len, len);
+        bytes[0] = 0x45;
+        unmark(&mut bytes[1], 0);
+        let len = u16::try_from(bytes.len()).ok()?;
+        checksum::finish_ipv4(&mut bytes, ip_len, len);
     } else {
-        octets[4..6].copy_from_slice(&u16::try_from(tcp_len + text_len).ok()?.to_be_bytes());
-        unmark(&mut octets[1], 4);
+        bytes[4..6].copy_from_slice(&u16::try_from(tcp_len + text_len).ok()?.to_be_bytes());
+        unmark(&mut bytes[1], 4);
     }
-    let (_, tcp) = octets.split_at_mut(ip_len);
+    let (_, tcp) = bytes.split_at_mut(ip_len);
     tcp[..4].copy_from_slice(&like[parts.header_at..parts.header_at + 4]);
     tcp[4..8].copy_from_slice(&segment.seq.0.to_be_bytes());
     tcp[8..12].copy_from_slice(&segment.ack.0.to_be_bytes());
@@ -120,7 +120,7 @@ fn forge(like: &[u8], parts: &Parts, segment: &Segment, text: Option<(Marker, u6
     tcp[13] = segment.flags.0;
     tcp[14..16].copy_from_slice(&segment.window.to_be_bytes());
     if let Some(stamps) = segment.timestamps {
-        // Two octets of padding first, as Linux writes them (RFC 7323 appendix A).
+        // Two bytes of padding first, as Linux writes them (RFC 7323 appendix A).
         tcp[20..24].copy_from_slice(&[1, 1, TcpOption::TIMESTAMPS, 10]);
         tcp[24..28].copy_from_slice(&stamps.value.to_be_bytes());
         tcp[28..32].copy_from_slice(&stamps.echo_reply.to_be_bytes());
@@ -128,16 +128,16 @@ fn forge(like: &[u8], parts: &Parts, segment: &Segment, text: Option<(Marker, u6
     if let Some((marker, start)) = text {
         marker.fill(start, &mut tcp[tcp_len..]);
     }
-    let sum = checksum::of_transport(&octets, PROTOCOL_TCP, ip_len..octets.len());
-    octets[ip_len + 16..ip_len + 18].copy_from_slice(&sum.to_be_bytes());
-    Some(octets)
+    let sum = checksum::of_transport(&bytes, PROTOCOL_TCP, ip_len..bytes.len());
+    bytes[ip_len + 16..ip_len + 18].copy_from_slice(&sum.to_be_bytes());
+    Some(bytes)
 }
 
-/// The ECN field that begins at `shift` of this octet does not say congestion experienced: what nobody sent met none
+/// The ECN field that begins at `shift` of this byte does not say congestion experienced: what nobody sent met none
 /// (RFC 3168 section 5).
-fn unmark(octet: &mut u8, shift: u8) {
-    if *octet >> shift & 0b11 == 0b11 {
-        *octet &= !(0b01 << shift);
+fn unmark(byte: &mut u8, shift: u8) {
+    if *byte >> shift & 0b11 == 0b11 {
+        *byte &= !(0b01 << shift);
     }
 }
 
@@ -159,9 +159,9 @@ mod tests {
         };
         let options = [TcpOptionElement::Timestamp(77, 88), TcpOptionElement::WindowScale(9)];
         let tcp = builder.tcp(80, 40_000, 1000, 512).ack(7).psh().options(&options).unwrap();
-        let mut octets = Vec::new();
-        tcp.write(&mut octets, payload).unwrap();
-        Datagram::new(&octets, HostId(3))
+        let mut bytes = Vec::new();
+        tcp.write(&mut bytes, payload).unwrap();
+        Datagram::new(&bytes, HostId(3))
     }
 
     #[test]
@@ -174,13 +174,13 @@ mod tests {
             assert_eq!(segment.timestamps, Some(Timestamps { value: 77, echo_reply: 88 }));
             assert_eq!((segment.window_scale, datagram.payload()), (Some(9), &b"hello"[..]));
             assert!(datagram.is_intact());
-            for place in 0..datagram.octets().len() {
-                let mut octets = datagram.octets().to_vec();
-                octets[place] ^= 0x10;
+            for place in 0..datagram.bytes().len() {
+                let mut bytes = datagram.bytes().to_vec();
+                bytes[place] ^= 0x10;
                 // Whatever is damaged is no panic; what the checksum covers is noticed.
-                let damaged = Datagram::new(&octets, HostId(3));
+                let damaged = Datagram::new(&bytes, HostId(3));
                 let header_len = if is_v4 { 20 } else { 40 };
-                assert!(place < header_len || !damaged.is_intact(), "octet {place}");
+                assert!(place < header_len || !damaged.is_intact(), "byte {place}");
             }
         }
     }
@@ -208,14 +208,14 @@ mod tests {
                 assert!(MARKER.made(42, made.payload()));
                 let header_len = if is_v4 { 20 } else { 40 };
                 // Somebody else reads it too.
-                let tcp = TcpHeaderSlice::from_slice(&made.octets()[header_len..]).unwrap();
+                let tcp = TcpHeaderSlice::from_slice(&made.bytes()[header_len..]).unwrap();
                 assert_eq!((tcp.source_port(), tcp.destination_port()), (80, 40_000));
                 if is_v4 {
-                    let ip = Ipv4HeaderSlice::from_slice(made.octets()).unwrap().to_header();
+                    let ip = Ipv4HeaderSlice::from_slice(made.bytes()).unwrap().to_header();
                     assert_eq!(ip.header_checksum, ip.calc_header_checksum());
                     assert_eq!(
                         tcp.calc_checksum_ipv4(
-                            &Ipv4HeaderSlice::from_slice(made.octets()).unwrap(),
+                            &Ipv4HeaderSlice::from_slice(made.bytes()).unwrap(),
                             made.payload()
                         )
                         .unwrap(),
@@ -230,23 +230,23 @@ mod tests {
     fn what_is_forged_met_no_congestion() {
         for (is_v4, place, shift) in [(true, 1, 0), (false, 1, 4)] {
             for (marked, unmarked) in [(3, 2), (2, 2), (1, 1), (0, 0)] {
-                let mut octets = packet(is_v4, b"hello").octets().to_vec();
-                octets[place] |= marked << shift;
-                let made = Datagram::new(&octets, HostId(3)).forged(&Segment::default(), None);
-                assert_eq!(made.octets()[place] >> shift & 3, unmarked);
+                let mut bytes = packet(is_v4, b"hello").bytes().to_vec();
+                bytes[place] |= marked << shift;
+                let made = Datagram::new(&bytes, HostId(3)).forged(&Segment::default(), None);
+                assert_eq!(made.bytes()[place] >> shift & 3, unmarked);
             }
         }
     }
 
     #[test]
     fn what_is_no_whole_segment_is_none() {
-        let octets = packet(true, b"hello").octets().to_vec();
-        let mut fragment = octets.clone();
+        let bytes = packet(true, b"hello").bytes().to_vec();
+        let mut fragment = bytes.clone();
         fragment[6] = 0x20;
-        let mut udp = octets.clone();
+        let mut udp = bytes.clone();
         udp[9] = 17;
-        for octets in [&octets[..octets.len() - 1], &fragment, &udp, &[], &[0x45; 7]] {
-            let datagram = Datagram::new(octets, HostId(3));
+        for bytes in [&bytes[..bytes.len() - 1], &fragment, &udp, &[], &[0x45; 7]] {
+            let datagram = Datagram::new(bytes, HostId(3));
             assert!(datagram.segment().is_none() && !datagram.is_intact() && datagram.payload().is_empty());
         }
     }

@@ -305,7 +305,7 @@ impl Watched {
         running: &RunningHop,
         watch: Option<fn(&Snapshot)>,
     ) -> Result<u8, LiveError> {
-        let (mut next_watch, mut watched_octets) = (wall(), 0);
+        let (mut next_watch, mut watched_bytes) = (wall(), 0);
         loop {
             let mut fds = [
                 PollFd::new(self.near.as_fd(), PollFlags::POLLIN),
@@ -339,9 +339,9 @@ impl Watched {
                 next_watch = wall() + WATCH_EVERY;
                 let snapshot = running.shared.lock().unwrap_or_else(PoisonError::into_inner).clone();
                 // An interactive shell takes the terminal for itself, and an idle hop has nothing to say.
-                let octets = snapshot.received.iter().sum::<u64>();
-                if octets > watched_octets && !somebody_else_has_the_terminal() {
-                    watched_octets = octets;
+                let bytes = snapshot.received.iter().sum::<u64>();
+                if bytes > watched_bytes && !somebody_else_has_the_terminal() {
+                    watched_bytes = bytes;
                     watch(&snapshot);
                 }
             }

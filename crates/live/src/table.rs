@@ -1,4 +1,4 @@
-//! Which host of a world an address is at: for packets that arrive as octets on a link-layer ACK.
+//! Which host of a world an address is at: for packets that arrive as bytes on a link-layer ACK.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -46,12 +46,12 @@ impl AddressTable {
         Some(self.learnt.get(&address).copied().unwrap_or_else(routed))
     }
 
-    /// The packet of a simulated flow that `octets` are: their addresses and ports name one.
-    pub fn simulated(&self, octets: &[u8]) -> Option<Packet> {
+    /// The packet of a simulated flow that `bytes` are: their addresses and ports name one.
+    pub fn simulated(&self, bytes: &[u8]) -> Option<Packet> {
         if self.flows.is_empty() {
             return None;
         }
-        let packet = wire::decode(octets).ok()?;
+        let packet = wire::decode(bytes).ok()?;
         let FlowId(flow) = packet.flow;
         let ends = *self.flows.get(flow as usize)?;
         let goes = [packet.source, packet.destination];

@@ -1,4 +1,4 @@
-//! What kernels really send, through a world with HACK: every packet comes out once, octet by octet.
+//! What kernels really send, through a world with HACK: every packet comes out once, byte by byte.
 
 use etherparse::{IpNumber, PacketBuilder, TcpHeader, TcpOptionElement};
 use tacit_proto::units::{Duration, HostId, Instant};
@@ -22,19 +22,19 @@ fn segment(from_client: bool, change: impl FnOnce(Tcp) -> Tcp, payload: &[u8]) -
     let (from, to) = if from_client { (40_000, 80) } else { (80, 40_000) };
     let tcp = PacketBuilder::ipv4(source, destination, 64).tcp(from, to, 1_000, 512);
     let stamps = [TcpOptionElement::Noop, TcpOptionElement::Noop, TcpOptionElement::Timestamp(7, 9)];
-    let mut octets = Vec::new();
-    change(tcp.options(&stamps).unwrap()).write(&mut octets, payload).unwrap();
-    octets
+    let mut bytes = Vec::new();
+    change(tcp.options(&stamps).unwrap()).write(&mut bytes, payload).unwrap();
+    bytes
 }
 
 fn ack(number: u32) -> Vec<u8> {
     segment(true, |tcp| tcp.ack(number), b"")
 }
 
-/// `octets` with another one at `place`, and checksums as they were.
-fn with(mut octets: Vec<u8>, place: usize, value: u8) -> Vec<u8> {
-    octets[place] = value;
-    octets
+/// `bytes` with another one at `place`, and checksums as they were.
+fn with(mut bytes: Vec<u8>, place: usize, value: u8) -> Vec<u8> {
+    bytes[place] = value;
+    bytes
 }
 
 /// A hop under `scheme`, and what went into it.
@@ -81,11 +81,11 @@ impl Hop {
         Self { world, bound, now: Instant::ZERO, sent, arrived, missing_frames: 0 }
     }
 
-    fn send(&mut self, from_client: bool, octets: Vec<u8>) {
+    fn send(&mut self, from_client: bool, bytes: Vec<u8>) {
         let (host, peer) =
             if from_client { (self.bound.near, self.bound.far) } else { (self.bound.far, self.bound.near) };
-        self.world.inject(self.now, host, &Frame::Live(Datagram::new(&octets, peer)));
-        self.sent[usize::from(from_client)].push(octets);
+        self.world.inject(self.now, host, &Frame::Live(Datagram::new(&bytes, peer)));
+        self.sent[usize::from(from_client)].push(bytes);
     }
 
     fn wait(&mut self, time: Duration) {
@@ -94,7 +94,7 @@ impl Hop {
         while let Some(Arrived { host, packet, missing_frames }) = self.world.poll_arrived() {
             self.missing_frames += u64::from(missing_frames);
             let Frame::Live(datagram) = packet else { panic!("there is nothing else") };
-            self.arrived[usize::from(host == self.bound.far)].push(datagram.octets().to_vec());
+            self.arrived[usize::from(host == self.bound.far)].push(datagram.bytes().to_vec());
         }
     }
 
@@ -104,9 +104,9 @@ impl Hop {
             for part in 0..10 {
                 let seq = 5_000 + (number * 10 + part) * 1_000;
                 let data = |tcp: Tcp| tcp.ack(1_000).psh();
-                let mut octets = segment(false, data, &[part as u8; 1_000]);
-                octets[24..28].copy_from_slice(&seq.to_be_bytes());
-                self.send(false, octets);
+                let mut bytes = segment(false, data, &[part as u8; 1_000]);
+                bytes[24..28].copy_from_slice(&seq.to_be_bytes());
+                self.send(false, bytes);
             }
             self.wait(Duration::from_micros(600));
             self.send(true, word.clone());
@@ -140,9 +140,9 @@ fn frames_that_fwps_link_lost_are_counted_before_what_comes_next() {
     let assignments = ["wifi.ap-queue=5000 packets", "wifi.mpdu-error={ down = \"10 %\" }"];
     let mut hop = Hop::set(0, "fwp", Oracle::Watch, &assignments);
     for number in 0..2_000_u32 {
-        let mut octets = segment(false, |tcp| tcp.ack(1_000).psh(), &[0; 1_000]);
-        octets[24..28].copy_from_slice(&(5_000 + number * 1_000).to_be_bytes());
-        hop.send(false, octets);
+        let mut bytes = segment(false, |tcp| tcp.ack(1_000).psh(), &[0; 1_000]);
+        bytes[24..28].copy_from_slice(&(5_000 + number * 1_000).to_be_bytes());
+        hop.send(false, bytes);
         // 40 Mb/s: no queue overflows.
         hop.wait(Duration::from_micros(200));
     }
@@ -166,11 +166,11 @@ fn plain_acks_ride_and_come_out_as_they_were() {
             hop.check()
         });
         assert_eq!(compressed(&alone) > 20, scheme != "stock", "{scheme}: {}", compressed(&alone));
-        assert_eq!(watched.digest, alone.digest, "{scheme}: octets alone say where an ACK goes");
+        assert_eq!(watched.digest, alone.digest, "{scheme}: bytes alone say where an ACK goes");
     }
 }
 
-/// Octets tell ACKs of simulated stations from those of real ones, and whose they are.
+/// Bytes tell ACKs of simulated stations from those of real ones, and whose they are.
 #[test]
 fn acks_of_simulated_stations_ride_beside_those_of_real_ones() {
     let [watched, alone] = [Oracle::Watch, Oracle::Off].map(|oracle| {
@@ -221,7 +221,7 @@ fn what_is_no_plain_ack_comes_out_as_it_was_too() {
             ),
             12 => segment(true, |tcp| tcp.ack(ack_number).options_raw(&[253, 4, 1, 2]).unwrap(), b""),
             13 => segment(true, |tcp| tcp.ack(ack_number).options_raw(&[0, 0, 0, 0]).unwrap(), b""),
-            // A fragment, and an upload of one octet.
+            // A fragment, and an upload of one byte.
             14 => with(ack(ack_number), 6, 0x20),
             _ => segment(true, |tcp| tcp.ack(ack_number), b"x"),
         }
@@ -256,10 +256,10 @@ fn acks_over_ipv6_ride() {
     let (server, client) = ([0xfd; 16], [0xfc; 16]);
     let words: Vec<_> = (0..200_u32)
         .map(|number| {
-            let mut octets = Vec::new();
+            let mut bytes = Vec::new();
             let tcp = PacketBuilder::ipv6(client, server, 64).tcp(40_000, 80, 1_000, 512);
-            tcp.ack(5_000 + number * 10_000).write(&mut octets, b"").unwrap();
-            octets
+            tcp.ack(5_000 + number * 10_000).write(&mut bytes, b"").unwrap();
+            bytes
         })
         .collect();
     hop.download(&words);

@@ -22,7 +22,7 @@ const OFFLOAD_TCP: u64 = 0x01 | 0x02 | 0x04 | 0x08;
 /// And cutting UDP over IPv4 and IPv6 (TUN_F_USO4, TUN_F_USO6), from Linux 6.2 on.
 const OFFLOAD_UDP: u64 = 0x20 | 0x40;
 
-/// Octets of what a device hands over at once: a header, and an IP packet as long as its length field can say.
+/// Bytes of what a device hands over at once: a header, and an IP packet as long as its length field can say.
 const READ_MAX: usize = offload::HEADER_LEN + 65_535;
 
 /// A TUN device that is gone when this is dropped, or the process dies.
@@ -48,8 +48,8 @@ impl Tun {
             .open(TUN_FILE)?;
         // SAFETY: an `ifreq` of zeros is a valid one.
         let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-        for (place, octet) in request.ifr_name.iter_mut().zip(b"tacit%d") {
-            *place = *octet as libc::c_char;
+        for (place, byte) in request.ifr_name.iter_mut().zip(b"tacit%d") {
+            *place = *byte as libc::c_char;
         }
         request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR) as libc::c_short;
         // SAFETY: the kernel reads and writes one `ifreq`, which outlives the call.
@@ -118,7 +118,7 @@ impl Tun {
     }
 
     fn write(&mut self, header: &Header, packet: &[u8]) -> bool {
-        let header = header.octets();
+        let header = header.bytes();
         let parts = [IoSlice::new(&header), IoSlice::new(packet)];
         self.file.write_vectored(&parts).is_ok_and(|len| len == header.len() + packet.len())
     }

@@ -1,10 +1,10 @@
-//! What a connection for repairs brings: answers one after the other, any octet of which may be a placeholder.
+//! What a connection for repairs brings: answers one after the other, any byte of which may be a placeholder.
 //!
 //! Their heads are placed by what earlier ones of the same server looked like ([`Shape`]), so that one that is hit costs
 //! no more than what it stands before. What a head says is believed where it is whole; what stands in a part is
 //! handed on once any head of its answer stood where it had to and said what was asked for. Whatever does not fit ends the
 //! connection. Which state of the file a part is of only its answer's own head says; where that is missing, so is the proof
-//! ([`AnswerEvent::Octets`]).
+//! ([`AnswerEvent::Bytes`]).
 
 use std::collections::VecDeque;
 
@@ -23,7 +23,7 @@ const LESSON_MAX: u64 = 4096;
 pub struct Subject {
     /// What the file has to be.
     pub validator: Validator,
-    /// Octets of the whole.
+    /// Bytes of the whole.
     pub complete: u64,
 }
 
@@ -35,14 +35,14 @@ pub enum Several {
     Unknown,
     /// It does not, or not as it should.
     No,
-    /// With heads of so many octets, but for the digits of their length, and parts like this.
+    /// With heads of this length in bytes, apart from the digits of lengths, and parts like this one.
     Like(u64, Template),
 }
 
 /// What a server's partial answers look like.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Octets of the head of an answer with one range, but for the digits of its range and length.
+    /// Bytes of the head of an answer with one range, but for the digits of its range and length.
     pub single: Option<u64>,
     /// Of those with several.
     pub several: Several,
@@ -58,7 +58,7 @@ pub struct Shape {
 pub const RANGES_MAX: usize = 64;
 
 impl Shape {
-    /// Of a server whose answer with the one range `of_head` had a head of so many octets, if one was seen.
+    /// The shape of a server's answers, from the length of a head and its range, if one was seen.
     pub fn new(of_head: Option<(u64, Range)>) -> Self {
         let single = of_head.and_then(|(len, range)| len.checked_sub(single_digits(range)));
         Self { single, several: Several::Unknown, splits: false, ranges_max: RANGES_MAX, keeps: false }
@@ -83,13 +83,13 @@ impl Shape {
         if matches!(self.several, Several::Like(..)) { self.ranges_max } else { 1 }
     }
 
-    /// Requests that may be under way on a connection. While one is answered the next is at the server, so an answer's tail
-    /// has a follower that shows what of it is missing.
+    /// Limit of requests in progress on a connection. While one is answered the server has the next, whose answer reveals the
+    /// lost tail of the previous one.
     pub fn pipelined(&self) -> usize {
         if self.keeps { 2 } else { 1 }
     }
 
-    /// The server answered so many ranges with all of the file, or in a way of its own.
+    /// The server answered `ranges` ranges with the whole file, or in an unknown form.
     pub fn refuses(&mut self, ranges: usize) {
         self.ranges_max = self.ranges_max.min(ranges / 2);
         if self.ranges_max < 2 {
@@ -97,7 +97,7 @@ impl Shape {
         }
     }
 
-    /// Octets of the head of the answer to `request`.
+    /// Bytes of the head of the answer to `request`.
     fn head_len(&self, request: &Request) -> Option<u64> {
         match (request.ranges.as_slice(), &self.several) {
             ([(_, range)], _) => Some(self.single? + single_digits(*range)),
@@ -109,13 +109,13 @@ impl Shape {
 
 /// Digits in the head of an answer with one range: those of `Content-Range` that vary, and of `Content-Length`.
 fn single_digits(range: Range) -> u64 {
-    digits(range.start) + digits(range.end - 1) + digits(range.octets())
+    digits(range.start) + digits(range.end - 1) + digits(range.bytes())
 }
 
 /// What was asked for with one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Who wants the octets, and which they are.
+    /// Who wants the bytes, and which they are.
     ranges: Vec<(Option<RequestId>, Range)>,
     /// Nobody wants them: the question is how the server answers.
     is_question: bool,
@@ -124,14 +124,14 @@ pub struct Request {
 }
 
 impl Request {
-    /// A question, after `number` other requests, about how a server answers several ranges of `complete` octets, two of which
+    /// A question, after `number` other requests, about how a server answers several ranges of `complete` bytes, two of which
     /// touch.
     pub fn question(number: u64, complete: u64) -> Self {
-        let octet = |place| (None, Range { start: place, end: place + 1 });
-        Self { ranges: [0, 1, complete - 1].map(octet).to_vec(), is_question: true, number }
+        let byte = |place| (None, Range { start: place, end: place + 1 });
+        Self { ranges: [0, 1, complete - 1].map(byte).to_vec(), is_question: true, number }
     }
 
-    /// Holes to fill, of which there are fewer than `shape` allows ranges, after `number` other requests for the file.
+    /// A request for `holes`, fewer than the ranges that `shape` allows, after `number` earlier requests for the file.
     pub fn of(number: u64, holes: &[(RequestId, Range)], shape: &Shape) -> Self {
         let mut ranges: Vec<_> = holes.iter().map(|(id, range)| (Some(*id), *range)).collect();
         if shape.splits {
@@ -152,7 +152,7 @@ impl Request {
     }
 }
 
-/// A part has at most so many octets, where there may be more parts: any head that is whole says that an answer is the right
+/// A part has at most so many bytes, where there may be more parts: any head that is whole says that an answer is the right
 /// one, and what comes before the first is lost.
 const PART_MAX: u64 = 16 * 1024;
 
@@ -162,8 +162,8 @@ fn split(ranges: Vec<(Option<RequestId>, Range)>, mut more: usize) -> Vec<(Optio
     let is_alone = ranges.len() == 1;
     let mut cut = Vec::with_capacity(ranges.len());
     for (id, mut range) in ranges {
-        let longest = if is_alone { PART_MAX.min(range.octets().div_ceil(2)) } else { PART_MAX };
-        while range.octets() > longest && more > 0 {
+        let longest = if is_alone { PART_MAX.min(range.bytes().div_ceil(2)) } else { PART_MAX };
+        while range.bytes() > longest && more > 0 {
             let at = range.start + longest;
             cut.push((id, Range { start: range.start, end: at }));
             range.start = at;
@@ -174,11 +174,11 @@ fn split(ranges: Vec<(Option<RequestId>, Range)>, mut more: usize) -> Vec<(Optio
     cut
 }
 
-/// What octets mean.
+/// What bytes mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnswerEvent {
-    /// Octets `from..from + len` of those that were read are the file's from `position` on.
-    Octets {
+    /// Bytes `from..from + len` of those that were read are the file's from `position` on.
+    Bytes {
         /// Who wants them.
         id: RequestId,
         /// In the file.
@@ -198,13 +198,13 @@ pub enum AnswerEvent {
     Answered,
 }
 
-/// Why a connection is of no more use.
+/// Why a connection is unusable.
 #[derive(Debug, thiserror::Error)]
-pub enum Useless {
-    /// The server does not answer so many ranges as it should.
+pub enum Unusable {
+    /// The server does not answer this many ranges as it should.
     #[error("the server does not answer {0} ranges")]
     Refuses(usize),
-    /// It says itself that it ends here, or nothing more is of use.
+    /// The server ends the connection, or it is of no further use.
     #[error("the connection is over")]
     Over,
     /// Anything else.
@@ -212,13 +212,13 @@ pub enum Useless {
     Net(#[from] NetError),
 }
 
-impl From<RangeError> for Useless {
+impl From<RangeError> for Unusable {
     fn from(error: RangeError) -> Self {
         Self::Net(error.into())
     }
 }
 
-impl From<HeadError> for Useless {
+impl From<HeadError> for Unusable {
     fn from(error: HeadError) -> Self {
         Self::Net(error.into())
     }
@@ -246,7 +246,7 @@ enum ParseState {
 pub struct Answers {
     subject: Subject,
     requests: VecDeque<Request>,
-    /// Octets read.
+    /// Bytes read.
     at: u64,
     place: ParseState,
     /// Where the answer begins.
@@ -266,7 +266,7 @@ pub struct Answers {
 }
 
 impl Answers {
-    /// On a connection that has brought nothing yet.
+    /// The parser of a fresh connection.
     pub fn new(subject: Subject) -> Self {
         Self {
             subject,
@@ -290,30 +290,30 @@ impl Answers {
         self.requests.push_back(request);
     }
 
-    /// Octets read.
+    /// Bytes read.
     pub fn at(&self) -> u64 {
         self.at
     }
 
-    /// Takes `octets` that were read; `holes`, in places of the stream and in order, are placeholders.
+    /// Parses `bytes` that were read; `holes`, in stream positions and ascending, are placeholders.
     ///
     /// # Errors
     /// Why the connection is of no more use. What was heard before holds.
     pub fn take(
         &mut self,
-        octets: &[u8],
+        bytes: &[u8],
         holes: &[Range],
         shape: &mut Shape,
         heard: &mut Vec<AnswerEvent>,
-    ) -> Result<(), Useless> {
+    ) -> Result<(), Unusable> {
         let begin = self.at;
-        let end = begin + octets.len() as u64;
+        let end = begin + bytes.len() as u64;
         let holes = holes.iter().filter_map(|hole| hole.common(Range { start: begin, end }));
         for hole in holes.chain([Range { start: end, end }]) {
             while self.at < hole.start {
                 let from = (self.at - begin) as usize;
                 let to = (hole.start - begin) as usize;
-                self.take_true(&octets[from..to], from, shape, heard)?;
+                self.take_true(&bytes[from..to], from, shape, heard)?;
             }
             while self.at < hole.end {
                 self.take_hole(hole.end - self.at, shape, heard)?;
@@ -322,34 +322,34 @@ impl Answers {
         Ok(())
     }
 
-    /// Takes some of `octets`, which are true and stand at `from` of those read.
+    /// Takes some of `bytes`, which are true and stand at `from` of those read.
     fn take_true(
         &mut self,
-        octets: &[u8],
+        bytes: &[u8],
         from: usize,
         shape: &mut Shape,
         heard: &mut Vec<AnswerEvent>,
-    ) -> Result<(), Useless> {
+    ) -> Result<(), Unusable> {
         if self.requests.is_empty() {
-            return Err(broken("the server sends what nobody asked for"));
+            return Err(broken("the server sends an answer without a request"));
         }
         let len = match self.place {
             ParseState::Head => {
-                let (taken, is_whole) = self.head.push(octets)?;
+                let (taken, is_whole) = self.head.push(bytes)?;
                 self.at += taken as u64;
                 return if is_whole { self.end_head(shape, heard) } else { Ok(()) };
             }
-            ParseState::HitHead { end } => self.within(octets, end),
+            ParseState::HitHead { end } => self.within(bytes, end),
             ParseState::Lesson { end } | ParseState::PartHead { end, .. } | ParseState::End { end } => {
-                let len = self.within(octets, end);
-                self.text.extend_from_slice(&octets[..len]);
+                let len = self.within(bytes, end);
+                self.text.extend_from_slice(&bytes[..len]);
                 len
             }
             ParseState::Part { index, end } => {
-                let len = self.within(octets, end);
+                let len = self.within(bytes, end);
                 if let (true, Some((Some(id), range))) = (self.is_known, self.range(index)) {
                     let position = range.end - (end - self.at);
-                    heard.push(AnswerEvent::Octets { id, position, from, len, is_proven: self.is_proven });
+                    heard.push(AnswerEvent::Bytes { id, position, from, len, is_proven: self.is_proven });
                 }
                 len
             }
@@ -357,17 +357,17 @@ impl Answers {
         self.advance(len as u64, shape, heard)
     }
 
-    fn within(&self, octets: &[u8], end: u64) -> usize {
-        octets.len().min(usize::try_from(end - self.at).unwrap_or(usize::MAX))
+    fn within(&self, bytes: &[u8], end: u64) -> usize {
+        bytes.len().min(usize::try_from(end - self.at).unwrap_or(usize::MAX))
     }
 
-    /// Takes some of `len` octets of placeholders.
+    /// Takes some of `len` bytes of placeholders.
     fn take_hole(
         &mut self,
         len: u64,
         shape: &mut Shape,
         heard: &mut Vec<AnswerEvent>,
-    ) -> Result<(), Useless> {
+    ) -> Result<(), Unusable> {
         let end = match self.place {
             ParseState::Head => {
                 let len = self.requests.front().and_then(|request| shape.head_len(request));
@@ -396,7 +396,7 @@ impl Answers {
         self.advance(len.min(end - self.at), shape, heard)
     }
 
-    fn advance(&mut self, len: u64, shape: &mut Shape, heard: &mut Vec<AnswerEvent>) -> Result<(), Useless> {
+    fn advance(&mut self, len: u64, shape: &mut Shape, heard: &mut Vec<AnswerEvent>) -> Result<(), Unusable> {
         self.at += len;
         match self.place {
             ParseState::Head => Ok(()),
@@ -436,8 +436,8 @@ impl Answers {
         self.requests.front()?.ranges.get(index).copied()
     }
 
-    fn refuses(&self) -> Useless {
-        Useless::Refuses(self.requests.front().map_or(0, |request| request.ranges.len()))
+    fn refuses(&self) -> Unusable {
+        Unusable::Refuses(self.requests.front().map_or(0, |request| request.ranges.len()))
     }
 
     /// What stands behind a head or a part: `index` is that of the next part, or beyond them all where parts have no
@@ -447,7 +447,7 @@ impl Answers {
         index: usize,
         shape: &mut Shape,
         heard: &mut Vec<AnswerEvent>,
-    ) -> Result<(), Useless> {
+    ) -> Result<(), Unusable> {
         let several = self.requests.front().is_some_and(|request| request.ranges.len() > 1);
         (self.text_is_hit, self.text) = (false, Vec::new());
         if !several {
@@ -469,10 +469,10 @@ impl Answers {
         index: usize,
         shape: &mut Shape,
         heard: &mut Vec<AnswerEvent>,
-    ) -> Result<(), Useless> {
+    ) -> Result<(), Unusable> {
         match self.range(index) {
             Some((_, range)) => {
-                self.place = ParseState::Part { index, end: self.at + range.octets() };
+                self.place = ParseState::Part { index, end: self.at + range.bytes() };
                 Ok(())
             }
             None => self.go_to(index, shape, heard),
@@ -480,7 +480,7 @@ impl Answers {
     }
 
     /// The head of a part that is whole stands where it must, and says what was asked for.
-    fn check_part_head(&mut self, index: usize, shape: &Shape) -> Result<(), Useless> {
+    fn check_part_head(&mut self, index: usize, shape: &Shape) -> Result<(), Unusable> {
         let text = std::mem::take(&mut self.text);
         if self.text_is_hit {
             return Ok(());
@@ -496,7 +496,7 @@ impl Answers {
     }
 
     /// The head of an answer is whole.
-    fn end_head(&mut self, shape: &mut Shape, heard: &mut Vec<AnswerEvent>) -> Result<(), Useless> {
+    fn end_head(&mut self, shape: &mut Shape, heard: &mut Vec<AnswerEvent>) -> Result<(), Unusable> {
         let head = self.head.response(false)?;
         let (headers, keeps) = self.head.headers()?;
         let head_len = self.head.len() as u64;
@@ -507,7 +507,7 @@ impl Answers {
             return if head.status == 101 { Err(broken("the server changes the protocol")) } else { Ok(()) };
         }
         let Subject { validator, complete } = &self.subject;
-        let Some(request) = self.requests.front() else { return Err(Useless::Over) };
+        let Some(request) = self.requests.front() else { return Err(Unusable::Over) };
         (self.closes, shape.keeps) = (!keeps, keeps);
         let (number, is_proven) = (request.number, validator.stands_in(&headers));
         if let [(_, asked)] = request.ranges[..] {
@@ -561,7 +561,7 @@ impl Answers {
         asked: Range,
         shape: &mut Shape,
         heard: &mut Vec<AnswerEvent>,
-    ) -> Result<(), Useless> {
+    ) -> Result<(), Unusable> {
         self.closes = true;
         if asked.start == 0 {
             return self.go_to(usize::MAX, shape, heard);
@@ -589,7 +589,7 @@ impl Answers {
         shape.several = template.map_or(Several::No, |template| Several::Like(self.lesson_head, template));
     }
 
-    fn finish(&mut self, heard: &mut Vec<AnswerEvent>) -> Result<(), Useless> {
+    fn finish(&mut self, heard: &mut Vec<AnswerEvent>) -> Result<(), Unusable> {
         let request = self.requests.pop_front();
         if request.is_some_and(|request| !request.is_question) {
             heard.push(AnswerEvent::Answered);
@@ -597,12 +597,12 @@ impl Answers {
         (self.place, self.begins) = (ParseState::Head, self.at);
         (self.boundary, self.is_known, self.is_proven, self.text_is_hit) = (None, false, false, false);
         self.text.clear();
-        if self.closes { Err(Useless::Over) } else { Ok(()) }
+        if self.closes { Err(Unusable::Over) } else { Ok(()) }
     }
 }
 
-fn broken(what: &str) -> Useless {
-    Useless::Net(NetError::Broken(what.to_owned()))
+fn broken(what: &str) -> Unusable {
+    Unusable::Net(NetError::Broken(what.to_owned()))
 }
 
 #[cfg(test)]

@@ -14,13 +14,13 @@ use tacit_proto::fwp::repair::{Counters, Range};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use crate::client::Begun;
+use crate::client::PartialDownload;
 use crate::connection::{Connection, Connector};
 use crate::error::NetError;
 
-/// What repair had to do, of all attempts at one body.
+/// Statistics of repair, of all attempts at one body.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Repaired {
+pub struct RepairStats {
     /// Counts and readings.
     pub counters: Counters,
     /// Times that the shim saw congestion and filled no holes.
@@ -31,30 +31,30 @@ pub struct Repaired {
     pub fell_back: bool,
 }
 
-/// Octets in order and once; or an error, and then no more.
+/// Bytes in order and once; or an error, and then no more.
 #[derive(Debug)]
 pub struct Body {
-    octets: mpsc::Receiver<Result<Bytes, NetError>>,
+    bytes: mpsc::Receiver<Result<Bytes, NetError>>,
     left: Option<u64>,
     task: tokio::task::JoinHandle<()>,
-    repaired: Arc<Mutex<Repaired>>,
+    repaired: Arc<Mutex<RepairStats>>,
 }
 
 /// Pieces that wait for the reader.
 const WAITING: usize = 2;
 
 impl Body {
-    /// A body that `produce` makes, of `len` octets if that is known.
+    /// A body that `produce` makes, of `len` bytes if that is known.
     pub fn spawn<F>(
         len: Option<u64>,
-        repaired: Arc<Mutex<Repaired>>,
+        repaired: Arc<Mutex<RepairStats>>,
         produce: impl FnOnce(mpsc::Sender<Result<Bytes, NetError>>) -> F,
     ) -> Self
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        let (sender, octets) = mpsc::channel(WAITING);
-        Self { octets, left: len, task: tokio::spawn(produce(sender)), repaired }
+        let (sender, bytes) = mpsc::channel(WAITING);
+        Self { bytes, left: len, task: tokio::spawn(produce(sender)), repaired }
     }
 
     /// A body as it comes.
@@ -66,7 +66,7 @@ impl Body {
                     Ok(None) => break,
                     Ok(Some(Err(error))) => Err(NetError::of_hyper(&error)),
                     Ok(Some(Ok(frame))) => match frame.into_data() {
-                        Ok(octets) => Ok(octets),
+                        Ok(bytes) => Ok(bytes),
                         Err(_) => continue,
                     },
                 };
@@ -79,7 +79,7 @@ impl Body {
         })
     }
 
-    /// The next octets.
+    /// Returns the next bytes.
     ///
     /// # Errors
     /// Why there are no more, although there should be.
@@ -87,33 +87,33 @@ impl Body {
         std::future::poll_fn(|cx| self.poll_next(cx)).await.transpose()
     }
 
-    /// Octets to come, where that is known.
+    /// Bytes to come, where that is known.
     pub fn left(&self) -> Option<u64> {
         self.left
     }
 
     /// What repair had to do so far.
-    pub fn repaired(&self) -> Repaired {
+    pub fn repaired(&self) -> RepairStats {
         self.repaired.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, NetError>>> {
-        let next = std::task::ready!(self.octets.poll_recv(cx));
+        let next = std::task::ready!(self.bytes.poll_recv(cx));
         Poll::Ready(match (next, &mut self.left) {
-            (Some(Ok(octets)), left) => {
-                let len = octets.len() as u64;
+            (Some(Ok(bytes)), left) => {
+                let len = bytes.len() as u64;
                 match left {
                     Some(left) if *left < len => {
                         Some(Err(NetError::Broken("a body longer than it said".to_owned())))
                     }
                     Some(left) => {
                         *left -= len;
-                        Some(Ok(octets))
+                        Some(Ok(bytes))
                     }
-                    None => Some(Ok(octets)),
+                    None => Some(Ok(bytes)),
                 }
             }
-            // Whoever makes the octets says why there are no more; silence is an end before the end.
+            // Whoever makes the bytes says why there are no more; silence is an end before the end.
             (None, Some(left)) if *left > 0 => {
                 *left = 0;
                 Some(Err(NetError::Broken("the body ended early".to_owned())))
@@ -137,7 +137,7 @@ impl hyper::body::Body for Body {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, NetError>>> {
-        self.poll_next(cx).map(|next| next.map(|octets| octets.map(Frame::data)))
+        self.poll_next(cx).map(|next| next.map(|bytes| bytes.map(Frame::data)))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -162,22 +162,22 @@ pub struct Answer {
     pub connector: Arc<Connector>,
     /// True where holes in it are repaired.
     pub is_repaired: bool,
-    /// What it takes to go on with it another time, if that is possible.
-    pub resumable: Option<Begun>,
+    /// State for resuming later, if that is possible.
+    pub resumable: Option<PartialDownload>,
 }
 
 impl Answer {
-    /// Makes it the answer to a request for all `complete` octets.
+    /// Makes it the answer to a request for all `complete` bytes.
     pub fn be_whole(&mut self, complete: u64) {
         self.status = StatusCode::OK;
         self.headers.remove(CONTENT_RANGE);
         self.headers.insert(CONTENT_LENGTH, HeaderValue::from(complete));
     }
 
-    /// Makes it the answer to a request for `part` of `complete` octets.
+    /// Makes it the answer to a request for `part` of `complete` bytes.
     pub fn be_part(&mut self, part: Range, complete: u64) {
         self.status = StatusCode::PARTIAL_CONTENT;
-        self.headers.insert(CONTENT_LENGTH, HeaderValue::from(part.octets()));
+        self.headers.insert(CONTENT_LENGTH, HeaderValue::from(part.bytes()));
         let range = HeaderValue::try_from(format!("bytes {}-{}/{complete}", part.start, part.end - 1));
         range.map(|range| self.headers.insert(CONTENT_RANGE, range)).ok();
     }

@@ -11,14 +11,14 @@ use crate::partial::content_range;
 
 /// RFC 2046 section 5.1.1: a boundary has 1 to 70 characters.
 const BOUNDARY_MAX: usize = 70;
-/// Longest head of a part: nginx's is 121 octets.
+/// Longest head of a part: nginx's is 121 bytes.
 const PART_HEAD_MAX: usize = 1024;
 /// Most lines of a part's head.
 const LINES_MAX: usize = 8;
-/// Most octets behind the last delimiter: nginx and Apache write CRLF.
+/// Most bytes behind the last delimiter: nginx and Apache write CRLF.
 const EPILOGUE_MAX: usize = 64;
 
-/// An answer in parts is not what it should be.
+/// The answer is not valid `multipart/byteranges`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the server's answer is not the parts that were asked for")]
 pub struct NotParts;
@@ -39,13 +39,13 @@ pub struct Template {
 
 /// The boundary in the value of a `Content-Type`, where that is `multipart/byteranges`.
 pub fn boundary(content_type: &[u8]) -> Option<Vec<u8>> {
-    let mut parameters = content_type.split(|octet| *octet == b';').map(<[u8]>::trim_ascii);
+    let mut parameters = content_type.split(|byte| *byte == b';').map(<[u8]>::trim_ascii);
     if !parameters.next()?.eq_ignore_ascii_case(b"multipart/byteranges") {
         return None;
     }
     let mut found = None;
     for parameter in parameters {
-        let equals = parameter.iter().position(|octet| *octet == b'=')?;
+        let equals = parameter.iter().position(|byte| *byte == b'=')?;
         let (name, value) = (&parameter[..equals], &parameter[equals + 1..]);
         if name.eq_ignore_ascii_case(b"boundary") && found.replace(value).is_some() {
             return None;
@@ -61,7 +61,7 @@ pub fn boundary(content_type: &[u8]) -> Option<Vec<u8>> {
 
 /// The characters of a boundary (RFC 2046 section 5.1.1), without spaces, which nobody uses.
 fn is_boundary(text: &[u8]) -> bool {
-    let allowed = |octet: &u8| octet.is_ascii_alphanumeric() || b"'()+_,-./:=?".contains(octet);
+    let allowed = |byte: &u8| byte.is_ascii_alphanumeric() || b"'()+_,-./:=?".contains(byte);
     (1..=BOUNDARY_MAX).contains(&text.len()) && text.iter().all(allowed)
 }
 
@@ -74,8 +74,8 @@ fn first_and_last(range: Range) -> String {
     format!("{}-{}", range.start, range.end - 1)
 }
 
-fn take<'a>(text: &mut &'a [u8], octets: usize) -> Option<&'a [u8]> {
-    let (taken, rest) = text.split_at_checked(octets)?;
+fn take<'a>(text: &mut &'a [u8], bytes: usize) -> Option<&'a [u8]> {
+    let (taken, rest) = text.split_at_checked(bytes)?;
     *text = rest;
     Some(taken)
 }
@@ -86,7 +86,7 @@ fn skip(text: &mut &[u8], expected: &[u8]) -> Option<()> {
 }
 
 impl Template {
-    /// The text around the parts `asked`, two at least, of a file of `complete` octets in `body`, an answer whole and true.
+    /// The text around the parts `asked`, two at least, of a file of `complete` bytes in `body`, an answer whole and true.
     ///
     /// # Errors
     /// Where those are not exactly its parts, in that order.
@@ -113,7 +113,7 @@ impl Template {
             if (known.0.as_slice(), known.1.as_slice()) != (before, after) {
                 return None;
             }
-            take(&mut body, usize::try_from(range.octets()).ok()?)?;
+            take(&mut body, usize::try_from(range.bytes()).ok()?)?;
         }
         skip(&mut body, b"\r\n--")?;
         skip(&mut body, boundary)?;
@@ -122,25 +122,25 @@ impl Template {
         Some(Self { leads, boundary_len: boundary.len(), before, after, epilogue: body.to_vec() })
     }
 
-    /// Octets of the head of the part with `range`, delimiter included.
+    /// Bytes of the head of the part with `range`, delimiter included.
     pub fn head_len(&self, is_first: bool, range: Range) -> u64 {
         let lead = if is_first && !self.leads { 0 } else { 2 };
         let text = lead + 2 + self.boundary_len + 2 + self.before.len() + self.after.len();
         text as u64 + digits(range.start) + 1 + digits(range.end - 1)
     }
 
-    /// Octets behind the last part.
+    /// Bytes behind the last part.
     pub fn end_len(&self) -> u64 {
         (4 + self.boundary_len + 2 + self.epilogue.len()) as u64
     }
 
-    /// Octets of a body with these parts.
+    /// Bytes of a body with these parts.
     pub fn body_len(&self, parts: impl Iterator<Item = Range>) -> u64 {
-        let parts = parts.enumerate().map(|(index, range)| self.head_len(index == 0, range) + range.octets());
+        let parts = parts.enumerate().map(|(index, range)| self.head_len(index == 0, range) + range.bytes());
         parts.sum::<u64>() + self.end_len()
     }
 
-    /// Octets of a boundary.
+    /// Bytes of a boundary.
     pub fn boundary_len(&self) -> usize {
         self.boundary_len
     }
@@ -206,7 +206,7 @@ fn part_head(head: &[u8], range: Range, complete: u64) -> Option<(&[u8], &[u8])>
     if content_range(value)? != (range, complete) {
         return None;
     }
-    // A part in parts, or one of other octets than the file's.
+    // A part in parts, or one of other bytes than the file's.
     let is_nested = |line: &Header<'_>| line.value.to_ascii_lowercase().starts_with(b"multipart/");
     let mut codings = named("content-encoding").chain(named("content-transfer-encoding"));
     if named("content-type").any(is_nested) || codings.next().is_some() {
@@ -351,7 +351,7 @@ mod tests {
             for asked in &ranges {
                 let head = part("\r\n--xyz", &first_and_last(*asked), "");
                 prop_assert!(template.head(head.as_bytes(), false, *asked, Some(b"xyz")).is_ok());
-                written += head.len() as u64 + asked.octets();
+                written += head.len() as u64 + asked.bytes();
             }
             written += b"\r\n--xyz--\r\n".len() as u64;
             prop_assert_eq!(template.body_len(ranges.into_iter()), written);

@@ -1,6 +1,6 @@
 //! The first request for a file, and what its answer allows.
 //!
-//! Where the shim looks after the connection, the first [`FIRST_PART`] octets are asked for as a range, with no
+//! Where the shim looks after the connection, the first [`FIRST_PART`] bytes are asked for as a range, with no
 //! placeholders allowed. The answer tells whether there are ranges, a strong validator, the length, and how long heads
 //! are; the rest is asked for on the same connection, and placeholders may stand in it from its first round trip on. That
 //! costs one round trip per file, as a HEAD would; but a file of one flight of TCP is there by then, and no head is ever
@@ -26,13 +26,12 @@ use crate::connection::{Connection, Connector, no_body};
 use crate::error::NetError;
 use crate::head::number;
 use crate::partial::{RangeError, Validator, partial};
-use crate::session::{Entity, Main, run};
+use crate::session::{Entity, MainAnswer, run};
 
-/// Octets of the first request: what TCP sends before its first ACK (RFC 6928: ten segments, 14,600 octets), less a head.
+/// Length of the first request in bytes: TCP's first flight (RFC 6928: ten segments, 14,600 bytes) less a head.
 pub const FIRST_PART: u64 = 14_000;
 
-/// Octets of the first request where the link is expected to lose more than [`LOSSY_PPM`]: with a head they are one segment,
-/// and of ten some would be lost, which nothing fills yet.
+/// Length of the first request in bytes: TCP's first flight (RFC 6928: ten segments, 14,600 bytes) less a head.
 const FIRST_PART_LOSSY: u64 = 1_000;
 /// Of ten segments one is lost in one of five flights.
 const LOSSY_PPM: u32 = 20_000;
@@ -41,16 +40,16 @@ const TRIES_MAX: usize = 5;
 /// Wait before the next: half of the paper's round trip (Table I) and more.
 const TRY_WAIT: Duration = Duration::from_millis(50);
 
-/// The one range of octets that a program asks for.
+/// The single byte range of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wanted {
+pub struct RequestedRange {
     start: u64,
-    /// The octet after the last; `None`: to the end.
+    /// The byte after the last; `None`: to the end.
     end: Option<u64>,
 }
 
-impl Wanted {
-    /// The range of a request, if that is one whose beginning is known, of octets that no coding made. Others have to be
+impl RequestedRange {
+    /// The range of a request, if that is one whose beginning is known, of bytes that no coding made. Others have to be
     /// answered by the server alone.
     pub fn of(headers: &HeaderMap) -> Option<Self> {
         let mut values = headers.get_all(RANGE).iter();
@@ -59,7 +58,7 @@ impl Wanted {
         if !unit.eq_ignore_ascii_case(b"bytes=") || !takes_uncoded_alone(headers) {
             return None;
         }
-        let dash = range.iter().position(|octet| *octet == b'-')?;
+        let dash = range.iter().position(|byte| *byte == b'-')?;
         let (start, last) = (number(&range[..dash])?, &range[dash + 1..]);
         let end = match last {
             b"" => None,
@@ -74,9 +73,9 @@ fn takes_uncoded_alone(headers: &HeaderMap) -> bool {
     let codings = headers
         .get_all(ACCEPT_ENCODING)
         .iter()
-        .flat_map(|value| value.as_bytes().split(|octet| *octet == b','));
+        .flat_map(|value| value.as_bytes().split(|byte| *byte == b','));
     codings.map(<[u8]>::trim_ascii).all(|coding| {
-        let mut parts = coding.split(|octet| *octet == b';').map(<[u8]>::trim_ascii);
+        let mut parts = coding.split(|byte| *byte == b';').map(<[u8]>::trim_ascii);
         let name = parts.next().unwrap_or_default();
         // A weight of zero (RFC 9110 section 12.4.2) refuses it.
         let is_refused = parts.any(|weight| matches!(weight, b"q=0" | b"q=0.0" | b"q=0.00" | b"q=0.000"));
@@ -84,21 +83,21 @@ fn takes_uncoded_alone(headers: &HeaderMap) -> bool {
     })
 }
 
-/// A file that is there in part.
+/// A partly received file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Begun {
-    /// Octets that are there, from the first one on.
+pub struct PartialDownload {
+    /// Bytes that are there, from the first one on.
     #[serde(skip)]
     pub have: u64,
-    /// Octets of the whole.
+    /// Bytes of the whole.
     pub complete: u64,
     /// Of the file that they belong to.
     pub validator: Validator,
 }
 
-/// Gets the file of `connector` with `headers`, which are end to end and have no ranges. With `registered`
-/// holes are repaired where there are any.
+/// Requests the file of `connector` with `headers`, which are end-to-end and contain no range. If the connection is
+/// `registered`, holes are repaired.
 ///
 /// # Errors
 /// Where there is no answer.
@@ -110,35 +109,35 @@ pub async fn get(
     ask(connector, headers, None, registered).await
 }
 
-/// Gets the part of a file that `headers`, which are end to end, ask for in a `Range` that is `wanted`; holes in it are
-/// repaired. The answer is what the server says to that range, be it all of the file.
+/// Requests the `wanted` range of a file with `headers`, which are end-to-end; holes are repaired. The result answers that
+/// range, even with the whole file.
 ///
 /// # Errors
 /// Where there is no answer.
 pub async fn get_part(
     connector: &Arc<Connector>,
     headers: &HeaderMap,
-    wanted: Wanted,
+    wanted: RequestedRange,
 ) -> Result<Answer, NetError> {
     ask(connector, headers, Some(wanted), true).await
 }
 
 /// The first answer.
-struct First {
+struct FirstAnswer {
     connection: Connection,
     /// It was asked for as a range.
     probes: bool,
     answer: Response<Incoming>,
 }
 
-/// The answer to the first request for the octets from the first up to, without, the second of `span`. Behind a shim
+/// The answer to the first request for the bytes from the first up to, without, the second of `span`. Behind a shim
 /// nothing repairs its handshake and its head yet, so others go out after a while, and the first answer counts.
 async fn first(
     connector: &Arc<Connector>,
     headers: &HeaderMap,
     span: (u64, u64),
     registered: bool,
-) -> Result<First, NetError> {
+) -> Result<FirstAnswer, NetError> {
     let parallel_max = connector.settings.repair.parallel_max;
     let most = if registered && connector.has_shim() { TRIES_MAX.min(parallel_max) } else { 1 };
     let mut tries = JoinSet::new();
@@ -165,7 +164,7 @@ async fn try_first(
     mut headers: HeaderMap,
     (from, to): (u64, u64),
     registered: bool,
-) -> Result<First, NetError> {
+) -> Result<FirstAnswer, NetError> {
     let mut connection = connector.connect(registered).await?;
     let lossy = connection.watch.flow.as_ref().map(|flow| flow.expected_fer_ppm() >= LOSSY_PPM);
     if lossy.is_some() {
@@ -174,30 +173,30 @@ async fn try_first(
     }
     let mut request = connector.request(Method::GET, &headers, no_body())?;
     if let Some(lossy) = lossy {
-        let octets = if lossy { FIRST_PART_LOSSY } else { FIRST_PART };
-        let last = from.saturating_add(octets).min(to) - 1;
+        let bytes = if lossy { FIRST_PART_LOSSY } else { FIRST_PART };
+        let last = from.saturating_add(bytes).min(to) - 1;
         let range = HeaderValue::try_from(format!("bytes={from}-{last}"));
         range.map(|range| request.headers_mut().insert(RANGE, range)).ok();
     }
     let answer = connection.send(request, None).await?;
-    Ok(First { connection, probes: lossy.is_some(), answer })
+    Ok(FirstAnswer { connection, probes: lossy.is_some(), answer })
 }
 
 async fn ask(
     connector: &Arc<Connector>,
     headers: &HeaderMap,
-    wanted: Option<Wanted>,
+    wanted: Option<RequestedRange>,
     registered: bool,
 ) -> Result<Answer, NetError> {
     let mut headers = headers.clone();
     let from = wanted.map_or(0, |wanted| wanted.start);
     let to = wanted.and_then(|wanted| wanted.end).unwrap_or(u64::MAX);
-    let First { connection, probes, answer } = match first(connector, &headers, (from, to), registered).await
-    {
-        // Nothing was handed on yet.
-        Err(NetError::Misplaced | NetError::Hop(_)) => return plainly(connector, &headers).await,
-        first => first?,
-    };
+    let FirstAnswer { connection, probes, answer } =
+        match first(connector, &headers, (from, to), registered).await {
+            // Nothing was handed on yet.
+            Err(NetError::Misplaced | NetError::Hop(_)) => return plainly(connector, &headers).await,
+            first => first?,
+        };
     if probes {
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     }
@@ -207,7 +206,7 @@ async fn ask(
             Ok(match known {
                 Some((complete, validator)) => {
                     let has = Range { start: 0, end: complete };
-                    let begun = Begun { have: 0, complete, validator };
+                    let begun = PartialDownload { have: 0, complete, validator };
                     let entity = entity(connector, headers, &begun);
                     let (main, head) = of_the_file(connection, answer, has);
                     start(entity, has, main, head)
@@ -219,7 +218,7 @@ async fn ask(
             let validator = Validator::of(answer.headers()).filter(|_| is_uncoded(answer.headers()));
             match (partial(answer.headers()), validator) {
                 (Ok((has, complete)), Some(validator)) if has.start == from && has.end <= to => {
-                    let begun = Begun { have: 0, complete, validator };
+                    let begun = PartialDownload { have: 0, complete, validator };
                     let entity = entity(connector, headers, &begun);
                     let head_len = connection.watch.head_len();
                     entity.head_len.store(head_len, Ordering::Relaxed);
@@ -242,11 +241,11 @@ async fn ask(
     }
 }
 
-/// Gets what is left of a file.
+/// Requests the rest of a partly received file.
 ///
 /// # Errors
 /// [`RangeError::Changed`] where it is another file by now; and as [`get`].
-pub async fn go_on(connector: &Arc<Connector>, begun: Begun) -> Result<Answer, NetError> {
+pub async fn go_on(connector: &Arc<Connector>, begun: PartialDownload) -> Result<Answer, NetError> {
     let rest = Range::new(begun.have, begun.complete).ok_or(RangeError::Wrong)?;
     let entity = entity(connector, HeaderMap::new(), &begun);
     let connection = connector.connect(true).await?;
@@ -280,7 +279,7 @@ pub fn plain(connector: &Arc<Connector>, connection: Connection, answer: Respons
     }
 }
 
-fn entity(connector: &Arc<Connector>, mut headers: HeaderMap, begun: &Begun) -> Entity {
+fn entity(connector: &Arc<Connector>, mut headers: HeaderMap, begun: &PartialDownload) -> Entity {
     // Conditions were about the first request.
     for condition in [IF_MATCH, IF_NONE_MATCH, IF_MODIFIED_SINCE, IF_UNMODIFIED_SINCE] {
         headers.remove(condition);
@@ -300,21 +299,21 @@ fn entity(connector: &Arc<Connector>, mut headers: HeaderMap, begun: &Begun) -> 
 }
 
 /// An answer that says itself of which state of the file it is, and with that of which all others have to be.
-fn of_the_file(connection: Connection, answer: Response<Incoming>, has: Range) -> (Main, Response<()>) {
+fn of_the_file(connection: Connection, answer: Response<Incoming>, has: Range) -> (MainAnswer, Response<()>) {
     let (head, incoming) = answer.into_parts();
-    (Main { connection, incoming, has, is_proven: true }, Response::from_parts(head, ()))
+    (MainAnswer { connection, incoming, has, is_proven: true }, Response::from_parts(head, ()))
 }
 
-fn start(entity: Entity, body: Range, main: Main, head: Response<()>) -> Answer {
+fn start(entity: Entity, body: Range, main: MainAnswer, head: Response<()>) -> Answer {
     let is_repaired = main.connection.watch.flow.is_some();
     let connector = Arc::clone(&entity.connector);
     let (head, ()) = head.into_parts();
     let resumable =
-        Begun { have: body.start, complete: entity.complete, validator: entity.validator.clone() };
+        PartialDownload { have: body.start, complete: entity.complete, validator: entity.validator.clone() };
     let report = Arc::default();
     let session_report = Arc::clone(&report);
-    let body = Body::spawn(Some(body.octets()), report, move |octets| {
-        run(Arc::new(entity), body, Some(main), octets, session_report)
+    let body = Body::spawn(Some(body.bytes()), report, move |bytes| {
+        run(Arc::new(entity), body, Some(main), bytes, session_report)
     });
     Answer {
         status: head.status,
@@ -326,7 +325,7 @@ fn start(entity: Entity, body: Range, main: Main, head: Response<()>) -> Answer 
     }
 }
 
-/// Length and strong validator of a whole answer that has octets.
+/// Length and strong validator of a whole answer that has bytes.
 fn whole(answer: &Response<Incoming>) -> Option<(u64, Validator)> {
     let length = answer.headers().get(CONTENT_LENGTH).and_then(|value| number(value.as_bytes()));
     let length = length.filter(|length| *length > 0 && is_uncoded(answer.headers()))?;
@@ -355,7 +354,7 @@ mod tests {
             if let Some(coding) = coding {
                 headers.insert(ACCEPT_ENCODING, HeaderValue::from_str(coding).unwrap());
             }
-            Wanted::of(&headers).map(|wanted| (wanted.start, wanted.end))
+            RequestedRange::of(&headers).map(|wanted| (wanted.start, wanted.end))
         };
         assert_eq!(of("bytes=0-", None), Some((0, None)));
         assert_eq!(of("Bytes=5-9", Some("identity")), Some((5, Some(10))));
@@ -376,11 +375,11 @@ mod tests {
         ] {
             assert_eq!(of(others, None), None, "{others}");
         }
-        assert_eq!(of("bytes=0-9", Some("gzip, identity")), None, "octets of another coding");
+        assert_eq!(of("bytes=0-9", Some("gzip, identity")), None, "bytes of another coding");
         assert_eq!(of("bytes=0-9", Some("gzip;q=0.5")), None);
         let mut twice = HeaderMap::new();
         twice.append(RANGE, HeaderValue::from_static("bytes=0-9"));
         twice.append(RANGE, HeaderValue::from_static("bytes=20-29"));
-        assert_eq!(Wanted::of(&twice), None);
+        assert_eq!(RequestedRange::of(&twice), None);
     }
 }

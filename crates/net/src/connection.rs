@@ -43,11 +43,11 @@ pub struct Settings {
     pub connect_timeout: Duration,
     /// For a head, from the request on.
     pub head_timeout: Duration,
-    /// Between octets of a body.
+    /// Between bytes of a body.
     pub idle_timeout: Duration,
 }
 
-/// Requests for holes at once, unless told otherwise.
+/// Default limit of connections for repair requests.
 pub const PARALLEL_MAX: usize = 16;
 
 impl Default for Settings {
@@ -69,16 +69,16 @@ impl Default for Settings {
     }
 }
 
-/// Octets that may wait for holes, as many as simulated readers let wait (`fwp.reorder-buffer`): where 40 % of the frames
+/// Bytes that may wait for holes, as many as simulated readers let wait (`fwp.reorder-buffer`): where 40 % of the frames
 /// are lost 8 MiB are full within two seconds.
 const HELD_MAX: u64 = 64 << 20;
-/// How long a hole may stay open, and how often it is asked for: nobody waits for a file's first octets, and where much is lost
+/// How long a hole may stay open, and how often it is asked for: nobody waits for a file's first bytes, and where much is lost
 /// TCP without repair is slower by far than asking on.
 const DEADLINE: tacit_proto::units::Duration = tacit_proto::units::Duration::from_secs(60);
 const ATTEMPTS_MAX: u32 = 200;
 
 impl Settings {
-    /// For files that nobody reads before they are whole.
+    /// Settings for files that are read only when they are complete.
     pub fn for_files() -> Self {
         let usual = Self::default();
         let repair =
@@ -110,7 +110,7 @@ pub struct Hop {
 pub struct Connector {
     /// How.
     pub settings: Arc<Settings>,
-    /// Octets of all connections.
+    /// Bytes of all connections.
     pub traffic: Arc<Traffic>,
     /// Where to.
     pub target: Target,
@@ -260,9 +260,9 @@ fn unmapped(address: SocketAddr) -> SocketAddr {
 /// Where placeholders may stand in the answer to a request, before its head is known.
 #[derive(Clone, Copy, Debug)]
 pub struct Expected {
-    /// Octets of its head, by one that was seen.
+    /// Bytes of its head, by one that was seen.
     pub head_len: Option<u64>,
-    /// Octets of its body.
+    /// Bytes of its body.
     pub body_len: u64,
 }
 

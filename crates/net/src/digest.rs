@@ -11,20 +11,20 @@ const DIGEST: HeaderName = HeaderName::from_static("digest");
 /// The SHA-256 that `headers` give for the file, of which the answer may be a part, in hexadecimal digits. None where they give several.
 pub fn offered(headers: &HeaderMap) -> Option<String> {
     let values = |name| headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
-    // A structured field: octets stand between colons (RFC 8941 section 3.3.5).
+    // A structured field: bytes stand between colons (RFC 8941 section 3.3.5).
     let new = values(REPR_DIGEST).flat_map(|text| text.split(',')).filter_map(|member| {
         let (key, value) = member.trim().split_once('=')?;
         let value = value.split(';').next()?.trim();
-        let octets = value.strip_prefix(':')?.strip_suffix(':')?;
-        key.eq_ignore_ascii_case("sha-256").then_some(octets)
+        let bytes = value.strip_prefix(':')?.strip_suffix(':')?;
+        key.eq_ignore_ascii_case("sha-256").then_some(bytes)
     });
     let old = values(DIGEST).flat_map(|text| text.split(',')).filter_map(|member| {
-        let (key, octets) = member.trim().split_once('=')?;
-        key.eq_ignore_ascii_case("sha-256").then_some(octets)
+        let (key, bytes) = member.trim().split_once('=')?;
+        key.eq_ignore_ascii_case("sha-256").then_some(bytes)
     });
     let mut found = new.chain(old).filter_map(|text| {
-        let octets = BASE64.decode(text.as_bytes()).ok()?;
-        (octets.len() == 32).then(|| HEXLOWER.encode(&octets))
+        let bytes = BASE64.decode(text.as_bytes()).ok()?;
+        (bytes.len() == 32).then(|| HEXLOWER.encode(&bytes))
     });
     let first = found.next()?;
     found.all(|other| other == first).then_some(first)

@@ -7,11 +7,11 @@ use hyper::StatusCode;
 use hyper::header::{ACCEPT_ENCODING, HeaderMap, HeaderValue, LOCATION, USER_AGENT};
 
 use crate::body::Answer;
-use crate::client::{Begun, get, go_on};
+use crate::client::{PartialDownload, get, go_on};
 use crate::connection::{Connector, Settings};
 use crate::digest::offered;
 use crate::error::NetError;
-use crate::part::{Incoming, Left};
+use crate::part::{EarlierPart, Incoming};
 use crate::partial::RangeError;
 use crate::reach::{Reach, is_public};
 use crate::report::{Overheads, RepairReport, Report, Shim, Verified, bits_per_second};
@@ -29,7 +29,7 @@ pub struct Options {
     pub url: String,
     /// `None` is standard output.
     pub destination: Option<PathBuf>,
-    /// Forget what an earlier attempt left.
+    /// Discard the part of an earlier attempt.
     pub restart: bool,
     /// What the file has to have.
     pub sha256: Option<String>,
@@ -37,7 +37,7 @@ pub struct Options {
     pub settings: Settings,
 }
 
-/// Octets that are there, and of how many if that is known.
+/// Bytes that are there, and of how many if that is known.
 pub type Progress<'a> = &'a mut dyn FnMut(u64, Option<u64>);
 
 /// Fetches a file.
@@ -79,19 +79,20 @@ struct Fetch<'a> {
 }
 
 /// A body that came whole.
-struct Done {
+struct FetchedBody {
     answer: Answer,
     before: u64,
 }
 
 impl Fetch<'_> {
-    async fn run(&mut self, target: Target, progress: Progress<'_>) -> Result<Done, NetError> {
-        let left = if self.options.restart { Left::Nothing } else { self.file.resume(&self.options.url) };
-        self.was_damaged = matches!(left, Left::Damaged);
-        if let Left::Begun(begun, found_at) = left
+    async fn run(&mut self, target: Target, progress: Progress<'_>) -> Result<FetchedBody, NetError> {
+        let left =
+            if self.options.restart { EarlierPart::Nothing } else { self.file.resume(&self.options.url) };
+        self.was_damaged = matches!(left, EarlierPart::Damaged);
+        if let EarlierPart::PartialDownload(begun, found_at) = left
             && let Ok(answer) = self.resume(begun, &found_at).await
         {
-            let before = self.file.octets();
+            let before = self.file.bytes();
             match self.copy(answer, before, progress).await {
                 Err(NetError::Range(RangeError::Changed)) => (),
                 // The part may be wrong: the whole file comes again.
@@ -116,7 +117,7 @@ impl Fetch<'_> {
         Err(RangeError::Changed.into())
     }
 
-    async fn resume(&self, begun: Begun, found_at: &str) -> Result<Answer, NetError> {
+    async fn resume(&self, begun: PartialDownload, found_at: &str) -> Result<Answer, NetError> {
         let target = Target::parse(found_at)?;
         let connector = Connector::new(Arc::clone(&self.settings), Arc::new(Reach::All), target);
         go_on(&Arc::new(connector), begun).await
@@ -165,26 +166,26 @@ impl Fetch<'_> {
         mut answer: Answer,
         before: u64,
         progress: Progress<'_>,
-    ) -> Result<Done, NetError> {
+    ) -> Result<FetchedBody, NetError> {
         let whole = answer.body.left().map(|left| before + left);
         progress(before, whole);
-        while let Some(octets) = answer.body.next().await? {
-            self.file.write(&octets)?;
-            progress(self.file.octets(), whole);
+        while let Some(bytes) = answer.body.next().await? {
+            self.file.write(&bytes)?;
+            progress(self.file.bytes(), whole);
         }
-        Ok(Done { answer, before })
+        Ok(FetchedBody { answer, before })
     }
 
     /// The SHA-256 that the file must have, in small letters, and its source.
-    fn wanted(&self, done: &Done) -> Option<(String, Verified)> {
+    fn wanted(&self, done: &FetchedBody) -> Option<(String, Verified)> {
         match &self.options.sha256 {
             Some(wanted) => Some((wanted.to_ascii_lowercase(), Verified::Argument)),
             None => offered(&done.answer.headers).map(|wanted| (wanted, Verified::Server)),
         }
     }
 
-    fn finish(self, done: &Done) -> Result<Report, NetError> {
-        let (octets, sha256) = (self.file.octets(), self.file.sha256());
+    fn finish(self, done: &FetchedBody) -> Result<Report, NetError> {
+        let (bytes, sha256) = (self.file.bytes(), self.file.sha256());
         let wanted = self.wanted(done);
         if let Some((wanted, _)) = wanted.as_ref().filter(|(wanted, _)| *wanted != sha256) {
             self.file.discard();
@@ -192,16 +193,16 @@ impl Fetch<'_> {
         }
         self.file.commit()?;
         let span = self.started.elapsed();
-        let fresh = octets - done.before;
+        let fresh = bytes - done.before;
         let (connector, repaired) = (&done.answer.connector, done.answer.body.repaired());
         let hop = connector.hop();
-        let overheads = Overheads::of(connector, fresh, repaired.counters.late_octets);
+        let overheads = Overheads::of(connector, fresh, repaired.counters.late_bytes);
         Ok(Report {
             url: self.options.url.clone(),
             found_at: connector.target.to_string(),
             file: self.options.destination.as_ref().map(|path| path.display().to_string()),
-            octets,
-            resumed_octets: done.before,
+            bytes,
+            resumed_bytes: done.before,
             was_damaged: self.was_damaged,
             sha256,
             verified: wanted.map(|(_, by)| by),
@@ -216,7 +217,7 @@ impl Fetch<'_> {
                 .answer
                 .resumable
                 .as_ref()
-                .map(|_| RepairReport::of(&repaired, &hop, overheads.placeholder_octets)),
+                .map(|_| RepairReport::of(&repaired, &hop, overheads.placeholder_bytes)),
             shim_refused: hop.refused,
             is_tls: connector.target.is_tls,
             connections: hop.connections,

@@ -67,7 +67,7 @@ pub struct Flow {
     news: Mutex<News>,
 }
 
-/// Whether there is a shim, and what it thinks of a flow.
+/// The result of a registration.
 #[derive(Debug)]
 pub enum Registration {
     /// The path has no shim.
@@ -135,16 +135,16 @@ impl Flow {
         self.send(ToShim::Allow { start: range.start, end: range.end })
     }
 
-    /// The true octets of `range` are there, or not wanted any more.
+    /// The true bytes of `range` were received, or are no longer needed.
     pub fn repaired(&self, range: Range) {
         // A shim that does not listen forgets holes by itself.
         let _ = self.send(ToShim::Repaired { start: range.start, end: range.end });
     }
 
     fn send(&self, message: ToShim) -> Result<(), NetError> {
-        let mut octets = Vec::new();
-        message.encode(&mut octets);
-        match self.socket.send(&octets) {
+        let mut bytes = Vec::new();
+        message.encode(&mut bytes);
+        match self.socket.send(&bytes) {
             Ok(_) => Ok(()),
             // Gone: it places nothing any more, so nothing has to be allowed.
             Err(error)
@@ -156,7 +156,7 @@ impl Flow {
         }
     }
 
-    /// Waits until the shim said something; for ever once it is gone.
+    /// Waits for a message of the shim; forever after it has ended.
     pub async fn readable(&self) {
         if self.news().over {
             std::future::pending::<()>().await;
@@ -165,7 +165,7 @@ impl Flow {
         let _ = self.waiter.readable().await;
     }
 
-    /// Reads all that the shim said so far.
+    /// Reads all messages of the shim.
     ///
     /// # Errors
     /// What is no message.
@@ -178,12 +178,12 @@ impl Flow {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.waiter.try_recv(&mut buffer),
                 read => read,
             };
-            let octets = match read {
+            let bytes = match read {
                 Ok(0) => {
                     news.over = true;
                     break;
                 }
-                Ok(octets) => octets,
+                Ok(bytes) => bytes,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(_) => {
@@ -191,11 +191,11 @@ impl Flow {
                     break;
                 }
             };
-            match ToReader::decode(&buffer[..octets]).map_err(|error| NetError::Hop(error.to_string()))? {
+            match ToReader::decode(&buffer[..bytes]).map_err(|error| NetError::Hop(error.to_string()))? {
                 ToReader::Registered { expected_fer_ppm, .. } => news.registered = Some(expected_fer_ppm),
                 ToReader::Refused(reason) => news.refused = Some(reason.to_string()),
                 ToReader::Hole { start, end } => news.holes.extend(Range::new(start, end)),
-                ToReader::Late { start, octets } => news.late.push((start, octets.to_vec())),
+                ToReader::Late { start, bytes } => news.late.push((start, bytes.to_vec())),
                 ToReader::Switched { on } => news.switched_off += u64::from(!on),
             }
             if news.holes.len() > NEWS_MAX || news.late.len() > NEWS_MAX {
@@ -205,7 +205,7 @@ impl Flow {
         Ok(())
     }
 
-    /// Takes what was told of holes before `end`, lowest first.
+    /// Returns and removes the holes before `end`, lowest first.
     pub fn take_holes(&self, end: u64) -> Vec<Range> {
         let mut news = self.news();
         news.holes.sort_unstable();
@@ -220,7 +220,7 @@ impl Flow {
         taken
     }
 
-    /// Takes what came late: stream position and octets.
+    /// Returns and removes late data: stream position and bytes.
     pub fn take_late(&self) -> Vec<(u64, Vec<u8>)> {
         std::mem::take(&mut self.news().late)
     }
@@ -230,7 +230,7 @@ impl Flow {
         self.news().switched_off
     }
 
-    /// True when no hole told of touches `range` but where `allowed` has it.
+    /// True if no hole touches `range`, apart from `allowed`.
     pub fn is_clean(&self, range: Range, allowed: Option<Range>) -> bool {
         self.news()
             .holes

@@ -7,7 +7,7 @@
 use httparse::{EMPTY_HEADER, Header};
 use hyper::header::{CONNECTION, HeaderMap, HeaderName, HeaderValue};
 
-/// Longest head: what nginx takes at most by default is half of it.
+/// Longest head in bytes: twice nginx's default limit.
 pub const MAX_HEAD_LEN: usize = 64 * 1024;
 /// Most header lines: hyper's own limit.
 const MAX_HEADERS: usize = 100;
@@ -16,7 +16,7 @@ const MAX_HEADERS: usize = 100;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HeadError {
     /// More than [`MAX_HEAD_LEN`].
-    #[error("a head of more than {MAX_HEAD_LEN} octets")]
+    #[error("a head of more than {MAX_HEAD_LEN} bytes")]
     Long,
     /// A line that ends in LF alone.
     #[error("a bare LF in a head")]
@@ -27,7 +27,7 @@ pub enum HeadError {
     /// NUL.
     #[error("a NUL in a head")]
     Nul,
-    /// A line that goes on in the next one.
+    /// A header line continues on the next one (obsolete folding).
     #[error("a folded header line")]
     Fold,
     /// No head of HTTP/1.
@@ -44,7 +44,7 @@ pub enum HeadError {
     Host,
 }
 
-/// How the end of a body is told.
+/// How the end of a body is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
     /// By its length.
@@ -64,26 +64,26 @@ pub struct ResponseHead {
     pub framing: Framing,
 }
 
-/// Collects a head, octet by octet as they come.
+/// Collects a head, byte by byte as they come.
 #[derive(Clone, Debug, Default)]
 pub struct HeadReader {
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
     line_len: usize,
     after_cr: bool,
 }
 
 impl HeadReader {
-    /// Takes octets up to the end of the head. Says how many it took and whether that was all.
+    /// Takes bytes up to the end of the head. Says how many it took and whether that was all.
     ///
     /// # Errors
     /// What no head may have.
     pub fn push(&mut self, input: &[u8]) -> Result<(usize, bool), HeadError> {
-        for (at, &octet) in input.iter().enumerate() {
-            if self.octets.len() == MAX_HEAD_LEN {
+        for (at, &byte) in input.iter().enumerate() {
+            if self.bytes.len() == MAX_HEAD_LEN {
                 return Err(HeadError::Long);
             }
-            self.octets.push(octet);
-            match (octet, self.after_cr) {
+            self.bytes.push(byte);
+            match (byte, self.after_cr) {
                 (b'\n', true) if self.line_len == 0 => return Ok((at + 1, true)),
                 (b'\n', true) => (self.after_cr, self.line_len) = (false, 0),
                 (b'\n', false) => return Err(HeadError::BareLf),
@@ -97,20 +97,20 @@ impl HeadReader {
         Ok((input.len(), false))
     }
 
-    /// Octets taken.
+    /// Bytes taken.
     pub fn len(&self) -> usize {
-        self.octets.len()
+        self.bytes.len()
     }
 
-    /// True before the first octet.
+    /// True before the first byte.
     pub fn is_empty(&self) -> bool {
-        self.octets.is_empty()
+        self.bytes.is_empty()
     }
 
     /// Makes it ready for another head.
     pub fn clear(&mut self) {
-        *self = Self { octets: std::mem::take(&mut self.octets), line_len: 0, after_cr: false };
-        self.octets.clear();
+        *self = Self { bytes: std::mem::take(&mut self.bytes), line_len: 0, after_cr: false };
+        self.bytes.clear();
     }
 
     /// The whole head as that of a response.
@@ -120,7 +120,7 @@ impl HeadReader {
     pub fn response(&self, answers_head: bool) -> Result<ResponseHead, HeadError> {
         let mut headers = [EMPTY_HEADER; MAX_HEADERS];
         let mut response = httparse::Response::new(&mut headers);
-        let complete = response.parse(&self.octets).map_err(HeadError::Syntax)?.is_complete();
+        let complete = response.parse(&self.bytes).map_err(HeadError::Syntax)?.is_complete();
         let (Some(status), Some(version), true) = (response.code, response.version, complete) else {
             return Err(HeadError::Syntax(httparse::Error::Status));
         };
@@ -144,7 +144,7 @@ impl HeadReader {
     pub fn headers(&self) -> Result<(HeaderMap, bool), HeadError> {
         let mut lines = [EMPTY_HEADER; MAX_HEADERS];
         let mut response = httparse::Response::new(&mut lines);
-        response.parse(&self.octets).map_err(HeadError::Syntax)?;
+        response.parse(&self.bytes).map_err(HeadError::Syntax)?;
         let mut headers = HeaderMap::new();
         for line in response.headers.iter() {
             let name = HeaderName::from_bytes(line.name.as_bytes());
@@ -153,10 +153,8 @@ impl HeadReader {
             };
             headers.append(name, value);
         }
-        let mut options = headers
-            .get_all(CONNECTION)
-            .iter()
-            .flat_map(|value| value.as_bytes().split(|octet| *octet == b','));
+        let mut options =
+            headers.get_all(CONNECTION).iter().flat_map(|value| value.as_bytes().split(|byte| *byte == b','));
         let closes = options.any(|option| option.trim_ascii().eq_ignore_ascii_case(b"close"));
         Ok((headers, response.version == Some(1) && !closes))
     }
@@ -168,7 +166,7 @@ impl HeadReader {
     pub fn request(&self) -> Result<Framing, HeadError> {
         let mut headers = [EMPTY_HEADER; MAX_HEADERS];
         let mut request = httparse::Request::new(&mut headers);
-        let complete = request.parse(&self.octets).map_err(HeadError::Syntax)?.is_complete();
+        let complete = request.parse(&self.bytes).map_err(HeadError::Syntax)?.is_complete();
         let (Some(version), true) = (request.version, complete) else {
             return Err(HeadError::Syntax(httparse::Error::Version));
         };

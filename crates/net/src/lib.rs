@@ -30,7 +30,7 @@ mod watched;
 
 pub use error::NetError;
 
-/// Runs `work` on this thread, and what it starts.
+/// Runs `work` and its tasks on this thread.
 ///
 /// # Errors
 /// Those of `work`, and where the system has no resources for it.

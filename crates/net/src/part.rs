@@ -11,49 +11,50 @@ use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::client::Begun;
+use crate::client::PartialDownload;
 use crate::error::NetError;
 
-/// What stands beside a part.
+/// Stored beside a part, as JSON.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Note {
+struct PartMetadata {
     /// What was asked for.
     url: String,
     /// Where it was found.
     found_at: String,
-    begun: Begun,
-    checked: Checked,
+    begun: PartialDownload,
+    checked: PrefixDigest,
 }
 
 /// Length and digest of a beginning of the part, which the file on disk is checked against.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Checked {
-    octets: u64,
+struct PrefixDigest {
+    #[serde(rename = "octets")]
+    bytes: u64,
     sha256: String,
 }
 
-/// Octets after which the digest of the part is noted. Ours: so many at most come again after a kill.
+/// Bytes after which the digest of the part is noted. Ours: so many at most come again after a kill.
 const CHECKED_EVERY: u64 = 4 << 20;
 
-/// What an earlier attempt left.
+/// The part of an earlier attempt.
 #[derive(Debug)]
-pub enum Left {
+pub enum EarlierPart {
     /// Nothing to go on with.
     Nothing,
-    /// Octets that are not those that came.
+    /// Bytes that are not those that came.
     Damaged,
     /// This, found there.
-    Begun(Begun, String),
+    PartialDownload(PartialDownload, String),
 }
 
-/// Where octets go.
+/// Where bytes go.
 #[derive(Debug)]
 enum Output {
     /// A part, locked against others.
     Part { file: Flock<File>, part: PathBuf, note: PathBuf, destination: PathBuf },
-    /// A device, a pipe or standard output: octets cannot be taken back.
+    /// A device, a pipe or standard output: bytes cannot be taken back.
     Direct { file: File, name: PathBuf },
 }
 
@@ -62,13 +63,13 @@ enum Output {
 pub struct Incoming {
     place: Output,
     hash: Sha256,
-    octets: u64,
+    bytes: u64,
     /// What resuming needs, if that is possible.
-    note: Option<Note>,
+    note: Option<PartMetadata>,
 }
 
 fn hex(hash: Sha256) -> String {
-    hash.finalize().iter().map(|octet| format!("{octet:02x}")).collect()
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn beside(destination: &Path, suffix: &str) -> PathBuf {
@@ -87,7 +88,7 @@ impl Incoming {
     /// # Errors
     /// Where it cannot be written, or somebody else writes it.
     pub fn open(destination: Option<&Path>) -> Result<Self, NetError> {
-        let fresh = |place| Self { place, hash: Sha256::new(), octets: 0, note: None };
+        let fresh = |place| Self { place, hash: Sha256::new(), bytes: 0, note: None };
         let Some(destination) = destination else {
             let name = PathBuf::from("standard output");
             let file = io::stdout().as_fd().try_clone_to_owned().map_err(of(&name))?;
@@ -120,34 +121,34 @@ impl Incoming {
         Ok(fresh(Output::Part { file, part, note, destination }))
     }
 
-    /// What an earlier attempt at `url` left, and where it found it; its octets count as written.
-    pub fn resume(&mut self, url: &str) -> Left {
+    /// What an earlier attempt at `url` left, and where it found it; its bytes count as written.
+    pub fn resume(&mut self, url: &str) -> EarlierPart {
         match self.read_left(url) {
-            None => Left::Nothing,
+            None => EarlierPart::Nothing,
             Some((note, None)) => {
-                (self.hash, self.octets, self.note) = (Sha256::new(), 0, None);
-                if note.checked.octets == 0 { Left::Nothing } else { Left::Damaged }
+                (self.hash, self.bytes, self.note) = (Sha256::new(), 0, None);
+                if note.checked.bytes == 0 { EarlierPart::Nothing } else { EarlierPart::Damaged }
             }
             Some((note, Some(hash))) => {
-                let begun = Begun { have: note.checked.octets, ..note.begun.clone() };
+                let begun = PartialDownload { have: note.checked.bytes, ..note.begun.clone() };
                 let found_at = note.found_at.clone();
-                (self.hash, self.octets, self.note) = (hash, note.checked.octets, Some(note));
-                Left::Begun(begun, found_at)
+                (self.hash, self.bytes, self.note) = (hash, note.checked.bytes, Some(note));
+                EarlierPart::PartialDownload(begun, found_at)
             }
         }
     }
 
     /// The note about what is there, and the hash of what is checked, if it is the noted one.
-    fn read_left(&mut self, url: &str) -> Option<(Note, Option<Sha256>)> {
+    fn read_left(&mut self, url: &str) -> Option<(PartMetadata, Option<Sha256>)> {
         let Output::Part { file, note, .. } = &mut self.place else { return None };
-        let note: Note = serde_json::from_slice(&fs::read(note).ok()?).ok()?;
-        if note.url != url || note.checked.octets >= note.begun.complete {
+        let note: PartMetadata = serde_json::from_slice(&fs::read(note).ok()?).ok()?;
+        if note.url != url || note.checked.bytes >= note.begun.complete {
             return None;
         }
         let mut hash = Sha256::new();
         file.seek(io::SeekFrom::Start(0)).ok()?;
         let mut buffer = vec![0; 64 * 1024];
-        let mut left = note.checked.octets;
+        let mut left = note.checked.bytes;
         while left > 0 {
             let take = buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
             match file.read(&mut buffer[..take]).ok()? {
@@ -158,26 +159,31 @@ impl Incoming {
                 }
             }
         }
-        let is_whole = left == 0 && note.checked.octets > 0 && hex(hash.clone()) == note.checked.sha256;
-        // Octets behind it were never checked.
-        let is_whole = is_whole && file.set_len(note.checked.octets).is_ok();
+        let is_whole = left == 0 && note.checked.bytes > 0 && hex(hash.clone()) == note.checked.sha256;
+        // Bytes behind it were never checked.
+        let is_whole = is_whole && file.set_len(note.checked.bytes).is_ok();
         Some((note, is_whole.then_some(hash)))
     }
 
-    /// Forgets what is there and begins anew, with what it takes to go on another time. False where octets are gone that
+    /// Forgets what is there and begins anew, with what it takes to go on another time. False where bytes are gone that
     /// cannot be taken back.
     ///
     /// # Errors
     /// Where the files cannot be written.
-    pub fn begin(&mut self, url: &str, found_at: &str, begun: Option<&Begun>) -> Result<bool, NetError> {
-        let Output::Part { file, part, note, .. } = &mut self.place else { return Ok(self.octets == 0) };
-        // In this order: a note must never stand beside octets that it is not about.
+    pub fn begin(
+        &mut self,
+        url: &str,
+        found_at: &str,
+        begun: Option<&PartialDownload>,
+    ) -> Result<bool, NetError> {
+        let Output::Part { file, part, note, .. } = &mut self.place else { return Ok(self.bytes == 0) };
+        // In this order: a note must never stand beside bytes that it is not about.
         let _ = fs::remove_file(note);
         file.set_len(0).and_then(|()| file.rewind()).map_err(of(part))?;
-        (self.hash, self.octets) = (Sha256::new(), 0);
+        (self.hash, self.bytes) = (Sha256::new(), 0);
         self.note = begun.map(|begun| {
-            let checked = Checked { octets: 0, sha256: self.sha256() };
-            Note { url: url.to_owned(), found_at: found_at.to_owned(), begun: begun.clone(), checked }
+            let checked = PrefixDigest { bytes: 0, sha256: self.sha256() };
+            PartMetadata { url: url.to_owned(), found_at: found_at.to_owned(), begun: begun.clone(), checked }
         });
         self.write_note()?;
         Ok(true)
@@ -185,11 +191,11 @@ impl Incoming {
 
     /// Notes length and digest of the part.
     fn write_note(&mut self) -> Result<(), NetError> {
-        let (octets, sha256) = (self.octets, self.sha256());
+        let (bytes, sha256) = (self.bytes, self.sha256());
         let (Output::Part { note: path, .. }, Some(note)) = (&self.place, &mut self.note) else {
             return Ok(());
         };
-        note.checked = Checked { octets, sha256 };
+        note.checked = PrefixDigest { bytes, sha256 };
         let text = serde_json::to_vec(note).map_err(|error| of(path)(error.into()))?;
         // It has its name when it is whole.
         let new = beside(path, ".new");
@@ -200,25 +206,25 @@ impl Incoming {
         written.and_then(|()| fs::rename(&new, path)).map_err(of(path))
     }
 
-    /// Adds octets.
+    /// Adds bytes.
     ///
     /// # Errors
     /// Where they cannot be written.
-    pub fn write(&mut self, octets: &[u8]) -> Result<(), NetError> {
+    pub fn write(&mut self, bytes: &[u8]) -> Result<(), NetError> {
         let (result, name) = match &mut self.place {
-            Output::Part { file, part, .. } => (file.write_all(octets), part),
-            Output::Direct { file, name } => (file.write_all(octets), name),
+            Output::Part { file, part, .. } => (file.write_all(bytes), part),
+            Output::Direct { file, name } => (file.write_all(bytes), name),
         };
         result.map_err(of(name))?;
-        self.hash.update(octets);
-        self.octets += octets.len() as u64;
-        let noted = self.note.as_ref().map_or(u64::MAX, |note| note.checked.octets);
-        if self.octets.saturating_sub(noted) >= CHECKED_EVERY { self.write_note() } else { Ok(()) }
+        self.hash.update(bytes);
+        self.bytes += bytes.len() as u64;
+        let noted = self.note.as_ref().map_or(u64::MAX, |note| note.checked.bytes);
+        if self.bytes.saturating_sub(noted) >= CHECKED_EVERY { self.write_note() } else { Ok(()) }
     }
 
-    /// Octets so far.
-    pub fn octets(&self) -> u64 {
-        self.octets
+    /// Bytes so far.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     /// SHA-256 of what was written, in hexadecimal digits.
@@ -243,7 +249,7 @@ impl Incoming {
 
     /// Leaves what is there for another time, if it is of use then.
     pub fn leave(mut self) {
-        if self.note.is_none() || self.octets == 0 || self.write_note().is_err() {
+        if self.note.is_none() || self.bytes == 0 || self.write_note().is_err() {
             self.discard();
         }
     }

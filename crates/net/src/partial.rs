@@ -12,7 +12,7 @@ use tacit_proto::fwp::repair::Range;
 use crate::byteranges::boundary;
 use crate::head::number;
 
-/// What tells one state of an entity from all others (RFC 9110 section 8.8.1).
+/// A validator: it identifies one version of an entity (RFC 9110 section 8.8.1).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Validator {
@@ -74,7 +74,7 @@ fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
 /// `"` etagc* `"` without `W/` (RFC 9110 section 8.8.3).
 fn is_strong_tag(tag: &str) -> bool {
     let inside = tag.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
-    inside.is_some_and(|inside| inside.bytes().all(|octet| octet == 0x21 || (0x23..=0x7e).contains(&octet)))
+    inside.is_some_and(|inside| inside.bytes().all(|byte| byte == 0x21 || (0x23..=0x7e).contains(&byte)))
 }
 
 /// `bytes first-last/complete` with all three known and possible.
@@ -84,9 +84,9 @@ pub fn content_range(value: &[u8]) -> Option<(Range, u64)> {
     if !unit.eq_ignore_ascii_case(b"bytes ") {
         return None;
     }
-    let mut halves = rest.split(|octet| *octet == b'/');
+    let mut halves = rest.split(|byte| *byte == b'/');
     let (range, complete) = (halves.next()?, number(halves.next()?)?);
-    let mut ends = range.split(|octet| *octet == b'-');
+    let mut ends = range.split(|byte| *byte == b'-');
     let (first, last) = (number(ends.next()?)?, number(ends.next()?)?);
     if halves.next().is_some() || ends.next().is_some() || last >= complete {
         return None;
@@ -107,13 +107,13 @@ pub enum RangeError {
     /// asked for.
     #[error("the server's answer has other parts than those that were asked for")]
     Multipart,
-    /// A coding: its octets are others than those asked for.
+    /// A coding: its bytes are others than those asked for.
     #[error("the server's answer has a content coding that was not asked for")]
     Coded,
     /// Asked again, it does not say which state of the entity it has.
     #[error("the server does not say whether the file is still the one that was begun")]
     Unproven,
-    /// The whole entity, and too much of it before what was asked for.
+    /// The whole entity, with too much before the requested range.
     #[error("the server ignores ranges")]
     Ignored,
     /// Another status.
@@ -124,7 +124,7 @@ pub enum RangeError {
 /// Whole answers are used where the part asked for begins not behind this.
 const SKIP_MAX: u64 = 1024 * 1024;
 
-/// Which octets of the entity the answer to a request for `asked` has, of an entity of `complete` octets.
+/// Which bytes of the entity the answer to a request for `asked` has, of an entity of `complete` bytes.
 ///
 /// # Errors
 /// Why it is of no use.
@@ -148,7 +148,7 @@ pub fn check(
             if whole != complete || !validator.fits(headers, true) {
                 return Err(RangeError::Changed);
             }
-            let fits = range.start == asked.start && range.end <= asked.end && length == Some(range.octets());
+            let fits = range.start == asked.start && range.end <= asked.end && length == Some(range.bytes());
             if fits { Ok(range) } else { Err(RangeError::Wrong) }
         }
         200 if length != Some(complete) || !validator.fits(headers, false) => Err(RangeError::Changed),
@@ -159,7 +159,7 @@ pub fn check(
     }
 }
 
-/// Whether the answer to a request for several ranges of an entity of `complete` octets has them, in parts with a boundary.
+/// Whether the answer to a request for several ranges of an entity of `complete` bytes has them, in parts with a boundary.
 /// `None` where the server does not answer several.
 ///
 /// # Errors
@@ -183,7 +183,7 @@ pub fn check_several(
     Ok(kind.and_then(|kind| boundary(kind.as_bytes())))
 }
 
-/// The range that a partial answer says it has, and the length of the whole.
+/// The range of a partial answer, and the length of the whole entity.
 ///
 /// # Errors
 /// Where it does not say so.

@@ -16,8 +16,8 @@ use crate::session::Entity;
 /// Connections that are open and were asked for nothing, while there may be more: a handshake takes a second where its
 /// answer is lost (RFC 6298), and that many in a row are lost once in 40 times where 40 % are.
 const SPARE: usize = 4;
-/// A body has one more for so many octets.
-const OCTETS_OF_SPARE: u64 = 128 * 1024;
+/// A body has one more for so many bytes.
+const BYTES_OF_SPARE: u64 = 128 * 1024;
 /// Wait before a connection is opened after one that brought nothing; twice as long each further time.
 const REOPEN_WAIT: Duration = Duration::from_millis(50);
 /// Connections in a row that do not open.
@@ -36,7 +36,7 @@ struct PooledConnection {
     asked: usize,
     /// What is to come.
     open_ids: BTreeSet<RequestId>,
-    /// The last octet came, or the first was asked for.
+    /// The last byte came, or the first was asked for.
     quiet_since: Instant,
     /// Quiet for so long that others were asked; what it brings yet is taken.
     is_given_up: bool,
@@ -64,14 +64,14 @@ impl Drop for ConnectionPool {
 }
 
 impl ConnectionPool {
-    /// At most `most`, for a body of so many octets.
+    /// At most `most`, for a body of so many bytes.
     pub fn new(
         most: usize,
-        octets: u64,
+        bytes: u64,
         events: mpsc::Sender<(ConnectionId, RepairEvent)>,
         now: Instant,
     ) -> Self {
-        let wanted = usize::try_from(octets.div_ceil(OCTETS_OF_SPARE)).unwrap_or(SPARE);
+        let wanted = usize::try_from(bytes.div_ceil(BYTES_OF_SPARE)).unwrap_or(SPARE);
         Self {
             lines: Vec::new(),
             most,
@@ -156,8 +156,8 @@ impl ConnectionPool {
         self.of(id).into_iter().for_each(|line| line.open = true);
     }
 
-    /// `id` brought something, the last octets of `ended` included, and so many whole answers.
-    pub fn brought(&mut self, now: Instant, id: ConnectionId, ended: &[RequestId], answered: usize) {
+    /// `id` brought something, the last bytes of `ended` included, and so many whole answers.
+    pub fn received(&mut self, now: Instant, id: ConnectionId, ended: &[RequestId], answered: usize) {
         if answered > 0 {
             self.failures = 0;
         }

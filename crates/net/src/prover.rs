@@ -12,7 +12,7 @@ use crate::error::NetError;
 use crate::partial::RangeError;
 use crate::session::Entity;
 
-/// Octets in doubt hold back what is there for so long before the server is asked for nothing else: most often an answer for
+/// Bytes in doubt hold back what is there for so long before the server is asked for nothing else: most often an answer for
 /// holes says it meanwhile.
 const WAIT: Duration = Duration::from_millis(250);
 /// Attempts in a row without an answer.
@@ -37,7 +37,7 @@ pub struct Prover {
 }
 
 impl Prover {
-    /// There are octets in doubt; with `is_held` they hold back what is there, and with `is_rest` nothing else is to come.
+    /// There are bytes in doubt; with `is_held` they hold back what is there, and with `is_rest` nothing else is to come.
     pub fn step(&mut self, now: Instant, entity: &Arc<Entity>, is_held: bool, is_rest: bool) {
         self.held_since = is_held.then(|| self.held_since.unwrap_or(now));
         if self.asking.is_some() || self.not_before.is_some_and(|at| now < at) {

@@ -13,7 +13,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 
-use crate::answers::{AnswerEvent, Answers, Request, Shape, Subject, Useless};
+use crate::answers::{AnswerEvent, Answers, Request, Shape, Subject, Unusable};
 use crate::connection::no_body;
 use crate::error::NetError;
 use crate::flow::Flow;
@@ -31,13 +31,13 @@ pub enum RepairEvent {
     /// It brought something.
     Received(Received),
     /// It is of no more use.
-    Over(Useless),
+    Over(Unusable),
 }
 
 /// What came with one read.
 #[derive(Debug, Default)]
 pub struct Received {
-    /// Octets of the file.
+    /// Bytes of the file.
     pub pieces: Vec<Piece>,
     /// Nothing more comes for these.
     pub ended: Vec<RequestId>,
@@ -47,7 +47,7 @@ pub struct Received {
     pub proven: Option<u64>,
 }
 
-/// Octets for a hole.
+/// Bytes for a hole.
 #[derive(Debug)]
 pub struct Piece {
     /// Who wants them.
@@ -55,12 +55,12 @@ pub struct Piece {
     /// Of the first, in the file.
     pub position: u64,
     /// They.
-    pub octets: Bytes,
+    pub bytes: Bytes,
     /// Their answer said that they are of the right state of the file.
     pub is_proven: bool,
 }
 
-/// Octets read at once.
+/// Bytes read at once.
 const READ_LEN: usize = 64 * 1024;
 /// A server that says nothing about several ranges for so long is asked for one at a time: the paper's buffer for live
 /// video, 8 s, must not pass.
@@ -83,7 +83,7 @@ async fn serve(
     entity: &Entity,
     mut requests: mpsc::Receiver<Request>,
     events: &mpsc::Sender<(ConnectionId, RepairEvent)>,
-) -> Result<(), Useless> {
+) -> Result<(), Unusable> {
     let (tcp, flow) = entity.connector.open(true).await?;
     let subject = Subject { validator: entity.validator.clone(), complete: entity.complete };
     let mut line = RepairConnection { entity, tcp, flow, answers: Answers::new(subject), is_allowed: false };
@@ -107,13 +107,13 @@ async fn serve(
             },
             ready = line.tcp.readable() => {
                 ready.map_err(|error| broken(&error))?;
-                let (brought, result) = line.read(&mut buffer);
-                if events.send((id, RepairEvent::Received(brought))).await.is_err() {
+                let (received, result) = line.read(&mut buffer);
+                if events.send((id, RepairEvent::Received(received))).await.is_err() {
                     return Ok(());
                 }
                 result?;
             }
-            () = tokio::time::sleep_until(given_up), if lesson.is_some() => return Err(Useless::Refuses(2)),
+            () = tokio::time::sleep_until(given_up), if lesson.is_some() => return Err(Unusable::Refuses(2)),
         }
     }
 }
@@ -145,22 +145,22 @@ impl RepairConnection<'_> {
     }
 
     /// Reads what is there.
-    fn read(&mut self, buffer: &mut [u8]) -> (Received, Result<(), Useless>) {
-        let mut brought = Received::default();
+    fn read(&mut self, buffer: &mut [u8]) -> (Received, Result<(), Unusable>) {
+        let mut received = Received::default();
         let len = match self.tcp.try_read(buffer) {
-            Ok(0) => return (brought, Err(NetError::Broken("the server ended it".to_owned()).into())),
+            Ok(0) => return (received, Err(NetError::Broken("the server ended it".to_owned()).into())),
             Ok(len) => len,
-            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return (brought, Ok(())),
-            Err(error) => return (brought, Err(broken(&error).into())),
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return (received, Ok(())),
+            Err(error) => return (received, Err(broken(&error).into())),
         };
-        let result = self.judge(&buffer[..len], &mut brought);
-        (brought, result)
+        let result = self.judge(&buffer[..len], &mut received);
+        (received, result)
     }
 
-    fn judge(&mut self, octets: &[u8], brought: &mut Received) -> Result<(), Useless> {
+    fn judge(&mut self, bytes: &[u8], received: &mut Received) -> Result<(), Unusable> {
         let traffic = &self.entity.connector.traffic;
-        let end = self.answers.at() + octets.len() as u64;
-        traffic.received.fetch_add(octets.len() as u64, Ordering::Relaxed);
+        let end = self.answers.at() + bytes.len() as u64;
+        traffic.received.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         let mut holes = Vec::new();
         if let Some(flow) = &self.flow {
             // The holes among them are known by now: they are told of before their placeholders reach TCP.
@@ -171,20 +171,20 @@ impl RepairConnection<'_> {
             // So are they.
             holes.iter().for_each(|hole| flow.repaired(*hole));
         }
-        let hit: u64 = holes.iter().map(|hole| hole.octets()).sum();
+        let hit: u64 = holes.iter().map(|hole| hole.bytes()).sum();
         traffic.placeholders.fetch_add(hit, Ordering::Relaxed);
         let mut heard = Vec::new();
-        let result = self.answers.take(octets, &holes, &mut self.entity.shape(), &mut heard);
-        let octets = Bytes::copy_from_slice(octets);
+        let result = self.answers.take(bytes, &holes, &mut self.entity.shape(), &mut heard);
+        let bytes = Bytes::copy_from_slice(bytes);
         for heard in heard {
             match heard {
-                AnswerEvent::Octets { id, position, from, len, is_proven } => {
-                    let octets = octets.slice(from..from + len);
-                    brought.pieces.push(Piece { id, position, octets, is_proven });
+                AnswerEvent::Bytes { id, position, from, len, is_proven } => {
+                    let bytes = bytes.slice(from..from + len);
+                    received.pieces.push(Piece { id, position, bytes, is_proven });
                 }
-                AnswerEvent::Proven(number) => brought.proven = brought.proven.max(Some(number)),
-                AnswerEvent::Ended(id) => brought.ended.push(id),
-                AnswerEvent::Answered => brought.answered += 1,
+                AnswerEvent::Proven(number) => received.proven = received.proven.max(Some(number)),
+                AnswerEvent::Ended(id) => received.ended.push(id),
+                AnswerEvent::Answered => received.answered += 1,
             }
         }
         result

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::body::Repaired;
+use crate::body::RepairStats;
 use crate::connection::{Connector, Hop};
 
 /// Whether the path had a shim.
@@ -30,7 +30,7 @@ pub enum Verified {
     Server,
 }
 
-/// What one file cost. Octets are those of this attempt.
+/// What one file cost. Bytes are those of this attempt.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     /// What was asked for.
@@ -39,19 +39,21 @@ pub struct Report {
     pub found_at: String,
     /// Where it is now; `None` is standard output.
     pub file: Option<String>,
-    /// Octets of the file.
-    pub octets: u64,
+    /// Bytes of the file.
+    #[serde(rename = "octets")]
+    pub bytes: u64,
     /// Of them, there before.
-    pub resumed_octets: u64,
+    #[serde(rename = "resumed_octets")]
+    pub resumed_bytes: u64,
     /// The part of an earlier attempt had changed since, and all of the file came again.
     pub was_damaged: bool,
     /// Of the file.
     pub sha256: String,
     /// Source of the digest that it was checked against, if any.
     pub verified: Option<Verified>,
-    /// From the first request to the last octet.
+    /// From the first request to the last byte.
     pub duration_s: f64,
-    /// Octets of this attempt in that time.
+    /// Bytes of this attempt in that time.
     pub throughput_bps: f64,
     /// Whether the path had a shim.
     pub shim: Shim,
@@ -63,9 +65,9 @@ pub struct Report {
     pub repair: Option<RepairReport>,
     /// Connections made.
     pub connections: u64,
-    /// Octets that the server sent beyond the file's own, in parts of those: what the Internet path carried in vain.
+    /// Bytes that the server sent beyond the file's own, relative to those: wasted capacity of the Internet path.
     pub internet_overhead: Option<f64>,
-    /// Octets that came over the hop or went out beyond the file's own, in parts of those.
+    /// Bytes that came over the hop or went out beyond the file's own, in parts of those.
     pub wireless_overhead: Option<f64>,
 }
 
@@ -76,21 +78,26 @@ pub struct RepairReport {
     pub expected_fer: Option<f64>,
     /// Holes in the body.
     pub holes: u64,
-    /// Octets of placeholders, those in answers to repairs included.
-    pub placeholder_octets: u64,
-    /// Octets whose original came late.
-    pub late_octets: u64,
+    /// Bytes of placeholders, those in answers to repairs included.
+    #[serde(rename = "placeholder_octets")]
+    pub placeholder_bytes: u64,
+    /// Bytes whose original came late.
+    #[serde(rename = "late_octets")]
+    pub late_bytes: u64,
     /// Requests for holes.
     pub requests: u64,
     /// Of them, those that left a hole open.
     pub requests_short: u64,
-    /// Octets of answers that filled holes.
-    pub repaired_octets: u64,
-    /// Octets of answers between holes.
-    pub spare_octets: u64,
-    /// Most octets that waited for a hole.
-    pub held_octets_max: u64,
-    /// Longest time that a hole held back what was there.
+    /// Bytes of answers that filled holes.
+    #[serde(rename = "repaired_octets")]
+    pub repaired_bytes: u64,
+    /// Bytes of answers between holes.
+    #[serde(rename = "spare_octets")]
+    pub spare_bytes: u64,
+    /// Most bytes that waited for a hole.
+    #[serde(rename = "held_octets_max")]
+    pub held_bytes_max: u64,
+    /// Longest time in seconds that a hole delayed data behind it.
     pub added_delay_max_s: f64,
     /// All such times.
     pub added_delay_total_s: f64,
@@ -104,18 +111,18 @@ pub struct RepairReport {
 
 impl RepairReport {
     /// Of what was counted.
-    pub fn of(repaired: &Repaired, hop: &Hop, placeholder_octets: u64) -> Self {
+    pub fn of(repaired: &RepairStats, hop: &Hop, placeholder_bytes: u64) -> Self {
         let counters = &repaired.counters;
         Self {
             expected_fer: hop.expected_fer_ppm.map(|ppm| f64::from(ppm) / 1e6),
             holes: counters.holes,
-            placeholder_octets,
-            late_octets: counters.late_octets,
+            placeholder_bytes,
+            late_bytes: counters.late_bytes,
             requests: counters.requests,
             requests_short: counters.requests_short,
-            repaired_octets: counters.repaired_octets,
-            spare_octets: counters.spare_octets,
-            held_octets_max: counters.held_octets_max,
+            repaired_bytes: counters.repaired_bytes,
+            spare_bytes: counters.spare_bytes,
+            held_bytes_max: counters.held_bytes_max,
             added_delay_max_s: counters.blocked_max.as_secs_f64(),
             added_delay_total_s: counters.blocked_total.as_secs_f64(),
             switched_off: repaired.switched_off,
@@ -125,26 +132,26 @@ impl RepairReport {
     }
 }
 
-/// Octets on the wire of one attempt, in parts of those of the file.
+/// Bytes on the wire of one attempt, in parts of those of the file.
 pub(crate) struct Overheads {
     pub internet: Option<f64>,
     pub wireless: Option<f64>,
-    pub placeholder_octets: u64,
+    pub placeholder_bytes: u64,
 }
 
 impl Overheads {
-    /// Of `connector`, which brought `octets` of a file, `late` of them twice.
-    pub fn of(connector: &Connector, octets: u64, late: u64) -> Self {
+    /// Of `connector`, which brought `bytes` of a file, `late` of them twice.
+    pub fn of(connector: &Connector, bytes: u64, late: u64) -> Self {
         let load = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
         let traffic = &connector.traffic;
         let (received, sent) = (load(&traffic.received), load(&traffic.sent));
-        let placeholder_octets = load(&traffic.placeholders);
-        let parts = |beyond: u64| (octets > 0).then(|| beyond as f64 / octets as f64);
-        let beyond = received.saturating_sub(octets);
+        let placeholder_bytes = load(&traffic.placeholders);
+        let parts = |beyond: u64| (bytes > 0).then(|| beyond as f64 / bytes as f64);
+        let beyond = received.saturating_sub(bytes);
         Self {
             internet: parts(beyond),
-            wireless: parts((received + late).saturating_sub(placeholder_octets + octets) + sent),
-            placeholder_octets,
+            wireless: parts((received + late).saturating_sub(placeholder_bytes + bytes) + sent),
+            placeholder_bytes,
         }
     }
 }
@@ -154,8 +161,8 @@ impl Report {
     pub fn to_text(&self) -> String {
         let name = self.file.as_deref().unwrap_or("standard output");
         let mut text = format!(
-            "{name}: {} octets in {:.2} s, {:.2} Mb/s\nSHA-256 {}\n",
-            self.octets,
+            "{name}: {} bytes in {:.2} s, {:.2} Mb/s\nSHA-256 {}\n",
+            self.bytes,
             self.duration_s,
             self.throughput_bps / 1e6,
             self.sha256
@@ -166,13 +173,13 @@ impl Report {
         if self.was_damaged {
             text.push_str("the part of an earlier attempt was damaged; the whole file came again\n");
         }
-        if self.resumed_octets > 0 {
-            let octets = self.resumed_octets;
+        if self.resumed_bytes > 0 {
+            let bytes = self.resumed_bytes;
             let doubt = match self.verified {
                 Some(_) => "",
                 None => ", as they had come; the server gives no digest of the whole: --sha256 HEX checks it",
             };
-            text.push_str(&format!("{octets} octets were there before{doubt}\n"));
+            text.push_str(&format!("{bytes} bytes were there before{doubt}\n"));
         }
         if self.is_tls {
             text.push_str("over TLS, without repair\n");
@@ -182,9 +189,9 @@ impl Report {
         }
         if let Some(repair) = self.repair.as_ref().filter(|_| self.shim == Shim::Registered) {
             text.push_str(&format!(
-                "repaired: {} holes, {} octets, with {} requests; longest delay {:.0} ms\n",
+                "repaired: {} holes, {} bytes, with {} requests; longest delay {:.0} ms\n",
                 repair.holes,
-                repair.repaired_octets,
+                repair.repaired_bytes,
                 repair.requests,
                 repair.added_delay_max_s * 1e3
             ));
@@ -203,8 +210,8 @@ impl Report {
     }
 }
 
-/// Octets in a time, per second and in bits.
-pub(crate) fn bits_per_second(octets: u64, span: Duration) -> f64 {
+/// Bytes in a time, per second and in bits.
+pub(crate) fn bits_per_second(bytes: u64, span: Duration) -> f64 {
     let seconds = span.as_secs_f64();
-    if seconds > 0.0 { octets as f64 * 8.0 / seconds } else { 0.0 }
+    if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 }
 }

@@ -17,8 +17,8 @@ use tacit_proto::fwp::repair::{Config, Counters, Range, Repair};
 use tacit_proto::units::Instant;
 use tokio::sync::mpsc;
 
-use crate::answers::{RANGES_MAX, Request, Several, Shape, Useless};
-use crate::body::Repaired;
+use crate::answers::{RANGES_MAX, Request, Several, Shape, Unusable};
+use crate::body::RepairStats;
 use crate::connection::{Connection, Connector, Expected, no_body};
 use crate::error::NetError;
 use crate::partial::{RangeError, Validator, check};
@@ -38,9 +38,9 @@ pub struct Entity {
     pub headers: HeaderMap,
     /// What it has to be.
     pub validator: Validator,
-    /// Octets of the whole.
+    /// Bytes of the whole.
     pub complete: u64,
-    /// Octets of the head of a partial answer; 0 before one was seen.
+    /// Bytes of the head of a partial answer; 0 before one was seen.
     pub head_len: AtomicU64,
     /// Requests for holes made so far.
     pub asked: AtomicU64,
@@ -55,7 +55,7 @@ impl Entity {
         mut connection: Connection,
         range: Range,
         repairs: bool,
-    ) -> Result<(Main, Response<()>), NetError> {
+    ) -> Result<(MainAnswer, Response<()>), NetError> {
         let mut request = self.connector.request(Method::GET, &self.headers, no_body())?;
         let value = HeaderValue::try_from(format!("bytes={}-{}", range.start, range.end - 1));
         let condition = HeaderValue::try_from(self.validator.as_str());
@@ -65,7 +65,7 @@ impl Entity {
         }
         // Without a head to go by, placeholders are allowed once the answer's own is there.
         let head_len = Some(self.head_len.load(Ordering::Relaxed)).filter(|len| *len > 0);
-        let expected = Expected { head_len, body_len: range.octets() };
+        let expected = Expected { head_len, body_len: range.bytes() };
         let answer = connection.send(request, repairs.then_some(expected)).await?;
         if answer.status() == StatusCode::PARTIAL_CONTENT {
             self.head_len.store(connection.watch.head_len(), Ordering::Relaxed);
@@ -73,18 +73,18 @@ impl Entity {
         let has = check(answer.status().as_u16(), answer.headers(), range, self.complete, &self.validator)?;
         let is_proven = self.validator.stands_in(answer.headers());
         let (head, incoming) = answer.into_parts();
-        Ok((Main { connection, incoming, has, is_proven }, Response::from_parts(head, ())))
+        Ok((MainAnswer { connection, incoming, has, is_proven }, Response::from_parts(head, ())))
     }
 }
 
 /// The answer that brings the body.
 #[derive(Debug)]
-pub struct Main {
+pub struct MainAnswer {
     /// Its connection.
     pub connection: Connection,
-    /// Its octets.
+    /// Its bytes.
     pub incoming: Incoming,
-    /// Which octets of the entity it has.
+    /// Which bytes of the entity it has.
     pub has: Range,
     /// Its head named the state of the entity.
     pub is_proven: bool,
@@ -92,12 +92,12 @@ pub struct Main {
 
 /// A main answer and how far it was read.
 struct Reading {
-    main: Main,
-    /// Stream position of its first octet, where its flow is registered.
+    main: MainAnswer,
+    /// Stream position of its first byte, where its flow is registered.
     stream: u64,
-    /// The next octet of the entity.
+    /// The next byte of the entity.
     at: u64,
-    /// Octets that there was no room for.
+    /// Bytes that there was no room for.
     kept: Bytes,
     late: Vec<(u64, Vec<u8>)>,
     /// Times that the shim switched off, as far as reported.
@@ -111,7 +111,7 @@ enum Event {
     Repair(ConnectionId, RepairEvent),
     /// There is room for what can be released; or nobody reads any more.
     Room(bool),
-    Opened(Result<Main, NetError>),
+    Opened(Result<MainAnswer, NetError>),
     Proven(Result<Proof, NetError>),
     Frame(Result<Option<Bytes>, NetError>),
     /// The shim said something.
@@ -119,16 +119,16 @@ enum Event {
     Time,
 }
 
-/// Makes the octets `body` of `entity`, of which `first` brings the beginning, and sends them on in order.
+/// Makes the bytes `body` of `entity`, of which `first` brings the beginning, and sends them on in order.
 pub async fn run(
     entity: Arc<Entity>,
     body: Range,
-    first: Option<Main>,
-    octets: mpsc::Sender<Result<Bytes, NetError>>,
-    report: Arc<Mutex<Repaired>>,
+    first: Option<MainAnswer>,
+    bytes: mpsc::Sender<Result<Bytes, NetError>>,
+    report: Arc<Mutex<RepairStats>>,
 ) {
     let mut session =
-        Session::new(Arc::clone(&entity), body, first, true, octets.clone(), Arc::clone(&report));
+        Session::new(Arc::clone(&entity), body, first, true, bytes.clone(), Arc::clone(&report));
     let mut result = session.run().await;
     let released = session.repair.released();
     drop(session);
@@ -136,11 +136,11 @@ pub async fn run(
         && is_repairs_fault(error)
     {
         report.lock().unwrap_or_else(PoisonError::into_inner).fell_back = true;
-        result = Session::new(entity, rest, None, false, octets.clone(), report).run().await;
+        result = Session::new(entity, rest, None, false, bytes.clone(), report).run().await;
     }
     if let Err(error) = result {
         // The reader may be gone too.
-        let _ = octets.send(Err(error)).await;
+        let _ = bytes.send(Err(error)).await;
     }
 }
 
@@ -173,7 +173,7 @@ const RESUME_WAIT: Duration = Duration::from_millis(100);
 /// Originals kept that came before their placeholders were read.
 const LATE_MAX: usize = 1024;
 /// Connections that may end before a server has said how it answers several ranges; then it is asked for one at a time.
-const LESSONS_MAX: u32 = 4;
+const ENDED_BEFORE_SHAPE_MAX: u32 = 4;
 /// A request for no more holes than this goes to other idle connections too: what is left at the end waits for nothing
 /// but its luck.
 const FEW: usize = 8;
@@ -181,7 +181,7 @@ const FEW: usize = 8;
 const COPIES: usize = 2;
 /// News of connections for holes that wait to be heard.
 const NEWS_WAITING: usize = 16;
-/// Octets handed on at once.
+/// Bytes handed on at once.
 const PIECE: u64 = 64 * 1024;
 
 /// Holes gather for so long before they are asked for: the paper's round trip (Table I). A request for a few
@@ -200,7 +200,7 @@ fn patience(answered_in: Duration, most: Duration) -> Duration {
     (answered_in * ANSWER_TIMES).max(PATIENCE_MIN).min(most)
 }
 
-type Opening = std::pin::Pin<Box<dyn Future<Output = Result<Main, NetError>> + Send>>;
+type Opening = std::pin::Pin<Box<dyn Future<Output = Result<MainAnswer, NetError>> + Send>>;
 
 struct Session {
     entity: Arc<Entity>,
@@ -211,10 +211,10 @@ struct Session {
     registered: bool,
     resumes: u32,
     started: tokio::time::Instant,
-    last_octets: tokio::time::Instant,
+    last_bytes: tokio::time::Instant,
     /// When one came that had not come before.
     last_progress: tokio::time::Instant,
-    octets: mpsc::Sender<Result<Bytes, NetError>>,
+    bytes: mpsc::Sender<Result<Bytes, NetError>>,
     news: mpsc::Receiver<(ConnectionId, RepairEvent)>,
     pool: ConnectionPool,
     /// A line may be silent for so long.
@@ -222,14 +222,14 @@ struct Session {
     /// Then it is ended.
     longest_patience: Duration,
     /// Connections that ended.
-    lessons: u32,
+    ended_connections: u32,
     /// Nothing is asked for before.
     ask_at: tokio::time::Instant,
     doubts: UnprovenRanges,
     prover: Prover,
     /// What earlier attempts at the same body counted.
     before: Counters,
-    report: Arc<Mutex<Repaired>>,
+    report: Arc<Mutex<RepairStats>>,
 }
 
 impl Drop for Session {
@@ -242,14 +242,14 @@ impl Session {
     fn new(
         entity: Arc<Entity>,
         body: Range,
-        first: Option<Main>,
+        first: Option<MainAnswer>,
         registered: bool,
-        octets: mpsc::Sender<Result<Bytes, NetError>>,
-        report: Arc<Mutex<Repaired>>,
+        bytes: mpsc::Sender<Result<Bytes, NetError>>,
+        report: Arc<Mutex<RepairStats>>,
     ) -> Self {
         let config = entity.connector.settings.repair;
         // The room of a body shorter than the ring.
-        let room = config.held_max.min(body.octets());
+        let room = config.held_max.min(body.bytes());
         let most = Duration::from_nanos(config.answer_timeout.as_nanos());
         let patience = first.as_ref().map_or(most, |main| patience(main.connection.answered_in, most));
         let lines_max = config.parallel_max;
@@ -259,7 +259,7 @@ impl Session {
         let now = tokio::time::Instant::now();
         // Where no shim looks after the first connection nothing is missing.
         let repairs = registered && first.as_ref().is_none_or(|main| main.connection.watch.flow.is_some());
-        let pool = ConnectionPool::new(if repairs { lines_max } else { 0 }, body.octets(), events, now);
+        let pool = ConnectionPool::new(if repairs { lines_max } else { 0 }, body.bytes(), events, now);
         let before = report.lock().unwrap_or_else(PoisonError::into_inner).counters;
         let reading = first.map(Reading::of);
         Self {
@@ -270,14 +270,14 @@ impl Session {
             registered,
             resumes: 0,
             started: now,
-            last_octets: now,
+            last_bytes: now,
             last_progress: now,
-            octets,
+            bytes,
             news,
             pool,
             patience,
             longest_patience: most,
-            lessons: 0,
+            ended_connections: 0,
             ask_at: now,
             doubts: UnprovenRanges::default(),
             prover: Prover::default(),
@@ -333,18 +333,18 @@ impl Session {
     /// Waits for the next thing to happen. False once the reader is gone.
     async fn wait(&mut self) -> Result<bool, NetError> {
         let idle = self.entity.connector.settings.idle_timeout;
-        let quiet = self.last_octets + idle;
+        let quiet = self.last_bytes + idle;
         let timeout = self.timeout().map_or(quiet, |at| quiet.min(at));
-        let wants_octets = self.repair.room() > 0;
+        let wants_bytes = self.repair.room() > 0;
         let watch = self.reading.as_ref().map(|reading| Arc::clone(&reading.main.connection.watch));
         let event = tokio::select! {
             biased;
             // This side has a sender too: there is always one more.
             Some((id, news)) = self.news.recv() => Event::Repair(id, news),
-            room = self.octets.reserve(), if self.repair.can_release() => Event::Room(room.is_ok()),
+            room = self.bytes.reserve(), if self.repair.can_release() => Event::Room(room.is_ok()),
             opened = next(&mut self.opening) => Event::Opened(opened),
             proof = self.prover.next() => Event::Proven(proof),
-            octets = frame(&mut self.reading), if wants_octets => Event::Frame(octets),
+            bytes = frame(&mut self.reading), if wants_bytes => Event::Frame(bytes),
             () = said(watch.as_deref()) => Event::Said,
             () = tokio::time::sleep_until(timeout) => Event::Time,
         };
@@ -354,12 +354,12 @@ impl Session {
             Event::Room(true) => {
                 if let Some(range) = self.repair.poll_release(self.now(), PIECE) {
                     // There is room, and nobody else sends.
-                    return Ok(self.octets.try_send(Ok(self.store.read(range))).is_ok());
+                    return Ok(self.bytes.try_send(Ok(self.store.read(range))).is_ok());
                 }
             }
             Event::Opened(opened) => {
                 self.opening = None;
-                self.last_octets = tokio::time::Instant::now();
+                self.last_bytes = tokio::time::Instant::now();
                 match opened {
                     Ok(main) => self.reading = Some(Reading::of(main)),
                     Err(error) => self.broke(error)?,
@@ -370,37 +370,37 @@ impl Session {
                     self.settle(number);
                 }
             }
-            Event::Frame(Ok(Some(octets))) => self.take(octets)?,
+            Event::Frame(Ok(Some(bytes))) => self.take(bytes)?,
             Event::Frame(Ok(None)) => self.ended()?,
             Event::Frame(Err(error)) => self.broke(error)?,
             Event::Said => self.take_late()?,
             Event::Time => {
                 let now = tokio::time::Instant::now();
-                if !wants_octets || self.reading.is_none() {
+                if !wants_bytes || self.reading.is_none() {
                     // Not its turn; openings have their own limits.
-                    self.last_octets = now;
-                } else if now >= self.last_octets + idle {
+                    self.last_bytes = now;
+                } else if now >= self.last_bytes + idle {
                     self.broke(NetError::Timeout("the rest of the body"))?;
                 }
             }
         }
-        Ok(!self.octets.is_closed())
+        Ok(!self.bytes.is_closed())
     }
 
-    /// Takes octets of the main answer, as far as there is room.
-    fn take(&mut self, octets: Bytes) -> Result<(), NetError> {
+    /// Takes bytes of the main answer, as far as there is room.
+    fn take(&mut self, bytes: Bytes) -> Result<(), NetError> {
         let now = self.now();
-        self.last_octets = tokio::time::Instant::now();
+        self.last_bytes = tokio::time::Instant::now();
         let Some(reading) = &mut self.reading else { return Ok(()) };
         let reached = self.repair.reached();
         // A whole answer to a request for a part begins with what is there already.
-        let skip = reached.saturating_sub(reading.at).min(octets.len() as u64);
-        let fits = octets.len().min(usize::try_from(skip + self.repair.room()).unwrap_or(usize::MAX));
-        let mut octets = octets;
-        reading.kept = octets.split_off(fits);
+        let skip = reached.saturating_sub(reading.at).min(bytes.len() as u64);
+        let fits = bytes.len().min(usize::try_from(skip + self.repair.room()).unwrap_or(usize::MAX));
+        let mut bytes = bytes;
+        reading.kept = bytes.split_off(fits);
         let end = reading.at + fits as u64;
         for hole in reading.take_holes(end) {
-            reading.main.connection.watch.count_placeholders(hole.octets());
+            reading.main.connection.watch.count_placeholders(hole.bytes());
             if let Some(hole) = hole.common(Range { start: reached.min(end), end }) {
                 self.repair.hole(now, hole);
             }
@@ -408,7 +408,7 @@ impl Session {
         let start = reading.at + skip;
         if end > reached {
             // A server that cuts each answer at the same place is asked no more often than one that is silent.
-            (self.resumes, self.last_progress) = (0, self.last_octets);
+            (self.resumes, self.last_progress) = (0, self.last_bytes);
         }
         let is_in_doubt = self.registered && !reading.main.is_proven;
         reading.at = end;
@@ -416,7 +416,7 @@ impl Session {
             if is_in_doubt {
                 self.doubt(fresh.start);
             }
-            self.store.write(fresh.start, &octets[skip as usize..]);
+            self.store.write(fresh.start, &bytes[skip as usize..]);
             self.repair.arrived(now, fresh.end);
         }
         self.take_late()
@@ -440,40 +440,40 @@ impl Session {
         let stream_reached = reading.stream + reached.saturating_sub(reading.main.has.start);
         let (come, early) = std::mem::take(&mut reading.late)
             .into_iter()
-            .partition(|(start, octets)| start + octets.len() as u64 <= stream_reached);
+            .partition(|(start, bytes)| start + bytes.len() as u64 <= stream_reached);
         reading.late = early;
         // What is forgotten is asked for instead.
         reading.late.truncate(LATE_MAX);
         let come: Vec<(u64, Vec<u8>)> = come;
         let come: Vec<_> = come
             .into_iter()
-            .filter_map(|(start, octets)| Some((reading.entity_position(start)?, octets)))
+            .filter_map(|(start, bytes)| Some((reading.entity_position(start)?, bytes)))
             .collect();
-        for (start, octets) in come {
-            if let Some(range) = Range::new(start, start + octets.len() as u64) {
-                self.put(range, &octets, true);
+        for (start, bytes) in come {
+            if let Some(range) = Range::new(start, start + bytes.len() as u64) {
+                self.put(range, &bytes, true);
                 self.repair.late(now, range);
             }
         }
         Ok(())
     }
 
-    /// Writes what of `octets` is missing.
-    fn put(&mut self, range: Range, octets: &[u8], is_proven: bool) {
+    /// Writes what of `bytes` is missing.
+    fn put(&mut self, range: Range, bytes: &[u8], is_proven: bool) {
         let first = self.repair.missing_in(range).next();
         if let Some(first) = first.filter(|_| !is_proven) {
             self.doubt(first.start);
         }
         for part in self.repair.missing_in(range) {
             let from = (part.start - range.start) as usize;
-            self.store.write(part.start, &octets[from..from + part.octets() as usize]);
+            self.store.write(part.start, &bytes[from..from + part.bytes() as usize]);
             if let Some(reading) = &self.reading {
                 reading.repaired(part);
             }
         }
     }
 
-    /// Nothing says of which state of the file octets from `start` on are.
+    /// Nothing says of which state of the file bytes from `start` on are.
     fn doubt(&mut self, start: u64) {
         self.doubts.add(self.entity.asked.load(Ordering::Relaxed), start);
         self.repair.hold_from(self.now(), self.doubts.first());
@@ -600,17 +600,17 @@ impl Session {
         let now = self.now();
         match news {
             RepairEvent::Open => self.pool.opened(id),
-            RepairEvent::Received(brought) => {
+            RepairEvent::Received(received) => {
                 let at = tokio::time::Instant::now();
-                for Piece { id, position, octets, is_proven } in brought.pieces {
-                    if let Some(range) = Range::new(position, position + octets.len() as u64) {
-                        self.put(range, &octets, is_proven);
+                for Piece { id, position, bytes, is_proven } in received.pieces {
+                    if let Some(range) = Range::new(position, position + bytes.len() as u64) {
+                        self.put(range, &bytes, is_proven);
                         self.repair.answered(now, id, range);
                     }
                 }
-                brought.proven.into_iter().for_each(|number| self.settle(number));
-                self.pool.brought(at, id, &brought.ended, brought.answered);
-                for id in brought.ended {
+                received.proven.into_iter().for_each(|number| self.settle(number));
+                self.pool.received(at, id, &received.ended, received.answered);
+                for id in received.ended {
                     self.repair.ended(now, id);
                 }
             }
@@ -619,17 +619,17 @@ impl Session {
                 for id in self.pool.over(at, id) {
                     self.repair.failed(now, id);
                 }
-                self.lessons += 1;
-                if !self.entity.shape().is_known() && self.lessons >= LESSONS_MAX {
+                self.ended_connections += 1;
+                if !self.entity.shape().is_known() && self.ended_connections >= ENDED_BEFORE_SHAPE_MAX {
                     self.entity.shape().several = Several::No;
                 }
                 match why {
-                    Useless::Refuses(ranges) => self.entity.shape().refuses(ranges),
-                    Useless::Net(error) if self.pool.cannot_open() => return Err(error),
+                    Unusable::Refuses(ranges) => self.entity.shape().refuses(ranges),
+                    Unusable::Net(error) if self.pool.cannot_open() => return Err(error),
                     // Asked again, it would say the same.
-                    Useless::Net(error @ NetError::Range(_)) if !is_passing(&error) => return Err(error),
+                    Unusable::Net(error @ NetError::Range(_)) if !is_passing(&error) => return Err(error),
                     // Others may fare better.
-                    Useless::Net(_) | Useless::Over => (),
+                    Unusable::Net(_) | Unusable::Over => (),
                 }
             }
         }
@@ -638,7 +638,7 @@ impl Session {
 }
 
 impl Reading {
-    fn of(main: Main) -> Self {
+    fn of(main: MainAnswer) -> Self {
         let stream = main.connection.watch.body().map_or(0, |body| body.start);
         Self {
             stream,
@@ -674,7 +674,7 @@ impl Reading {
     }
 }
 
-/// The next octets of the main answer.
+/// The next bytes of the main answer.
 async fn frame(reading: &mut Option<Reading>) -> Result<Option<Bytes>, NetError> {
     let Some(reading) = reading else { return std::future::pending().await };
     if !reading.kept.is_empty() {
@@ -688,8 +688,8 @@ async fn frame(reading: &mut Option<Reading>) -> Result<Option<Bytes>, NetError>
             None => return Ok(None),
             Some(Err(error)) => return Err(NetError::of_hyper(&error)),
             Some(Ok(frame)) => {
-                if let Ok(octets) = frame.into_data() {
-                    return Ok(Some(octets));
+                if let Ok(bytes) = frame.into_data() {
+                    return Ok(Some(bytes));
                 }
             }
         }
@@ -704,7 +704,7 @@ async fn said(watch: Option<&Watch>) {
     }
 }
 
-async fn next(opening: &mut Option<Opening>) -> Result<Main, NetError> {
+async fn next(opening: &mut Option<Opening>) -> Result<MainAnswer, NetError> {
     match opening {
         Some(opening) => opening.await,
         None => std::future::pending().await,

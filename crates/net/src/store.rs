@@ -1,32 +1,32 @@
-//! Octets between TCP and whoever reads: a ring over positions of the body.
+//! Bytes between TCP and whoever reads: a ring over positions of the body.
 
 use bytes::Bytes;
 use tacit_proto::fwp::repair::Range;
 
-/// Octets at positions that lie less than its length apart.
+/// Bytes at positions that lie less than its length apart.
 #[derive(Debug)]
 pub struct Store {
     ring: Vec<u8>,
 }
 
 impl Store {
-    /// Room for `len` octets. Pages that nothing is written to take no memory.
+    /// Room for `len` bytes. Pages that nothing is written to take no memory.
     pub fn new(len: usize) -> Self {
         Self { ring: vec![0; len.max(1)] }
     }
 
-    /// Puts `octets` at `position`.
-    pub fn write(&mut self, position: u64, octets: &[u8]) {
+    /// Puts `bytes` at `position`.
+    pub fn write(&mut self, position: u64, bytes: &[u8]) {
         let at = self.index(position);
-        let first = octets.len().min(self.ring.len() - at);
-        self.ring[at..at + first].copy_from_slice(&octets[..first]);
-        self.ring[..octets.len() - first].copy_from_slice(&octets[first..]);
+        let first = bytes.len().min(self.ring.len() - at);
+        self.ring[at..at + first].copy_from_slice(&bytes[..first]);
+        self.ring[..bytes.len() - first].copy_from_slice(&bytes[first..]);
     }
 
-    /// The octets of `range`.
+    /// The bytes of `range`.
     pub fn read(&self, range: Range) -> Bytes {
         // A range that is held is no longer than the ring.
-        let len = range.octets() as usize;
+        let len = range.bytes() as usize;
         let at = self.index(range.start);
         let first = len.min(self.ring.len() - at);
         [&self.ring[at..at + first], &self.ring[..len - first]].concat().into()

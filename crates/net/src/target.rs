@@ -54,7 +54,7 @@ impl Target {
             Some(address) => address.parse::<Ipv6Addr>().is_ok(),
             None => {
                 !host.is_empty()
-                    && host.bytes().all(|octet| octet.is_ascii_alphanumeric() || b"-._".contains(&octet))
+                    && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte))
             }
         };
         if !is_host {
@@ -86,7 +86,7 @@ impl Target {
     pub fn join(&self, location: &str) -> Result<Self, NetError> {
         let scheme = location.split_once(':').map(|(scheme, _)| scheme);
         if scheme.is_some_and(|scheme| {
-            !scheme.is_empty() && scheme.bytes().all(|octet| octet.is_ascii_alphanumeric())
+            !scheme.is_empty() && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric())
         }) {
             return Self::parse(location);
         }
@@ -130,11 +130,10 @@ fn default_port(is_tls: bool) -> u16 {
     if is_tls { 443 } else { 80 }
 }
 
-/// Octets beyond ASCII as `%XX`.
+/// Bytes beyond ASCII as `%XX`.
 fn in_ascii(path: &str) -> String {
-    let octet =
-        |octet: u8| if octet.is_ascii() { char::from(octet).to_string() } else { format!("%{octet:02X}") };
-    path.bytes().map(octet).collect()
+    let byte = |byte: u8| if byte.is_ascii() { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+    path.bytes().map(byte).collect()
 }
 
 /// RFC 3986 section 5.2.4, for paths that begin with `/`.

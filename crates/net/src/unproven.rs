@@ -1,8 +1,8 @@
-//! Octets of answers that lost the head which says of which state of a file they are.
+//! Bytes of answers that lost the head which says of which state of a file they are.
 //!
-//! Requests are numbered as they are made. Whoever hears octets without such a head notes the next number: an answer to
-//! that request or a later one was made after those octets were, and with the old validator in its head it says that they too
-//! are of the old state. (A file that changes and changes back in between has other octets under the same strong
+//! Requests are numbered as they are made. Whoever hears bytes without such a head notes the next number: an answer to
+//! that request or a later one was made after those bytes were, and with the old validator in its head it says that they too
+//! are of the old state. (A file that changes and changes back in between has other bytes under the same strong
 //! validator, which RFC 9110 section 8.8.1 forbids.)
 
 use std::collections::VecDeque;
@@ -13,12 +13,12 @@ const DOUBTS_MAX: usize = 256;
 /// What is in doubt.
 #[derive(Debug, Default)]
 pub struct UnprovenRanges {
-    /// Numbers of the requests that would settle them, in order, and their first octets.
+    /// Numbers of the requests that would settle them, in order, and their first bytes.
     open: VecDeque<(u64, u64)>,
 }
 
 impl UnprovenRanges {
-    /// Octets from `start` on are in doubt until the answer to request `number`, or to a later one, names their file.
+    /// Bytes from `start` on are in doubt until the answer to request `number`, or to a later one, names their file.
     pub fn add(&mut self, number: u64, start: u64) {
         let is_full = self.open.len() >= DOUBTS_MAX;
         match self.open.back_mut() {
@@ -29,14 +29,14 @@ impl UnprovenRanges {
         }
     }
 
-    /// The head of the answer to request `number` names the file that all octets are to be of.
+    /// The head of the answer to request `number` names the file that all bytes are to be of.
     pub fn settle(&mut self, number: u64) {
         while self.open.front().is_some_and(|(settled_by, _)| *settled_by <= number) {
             self.open.pop_front();
         }
     }
 
-    /// The first octet in doubt.
+    /// The first byte in doubt.
     pub fn first(&self) -> Option<u64> {
         self.open.iter().map(|(_, start)| *start).min()
     }

@@ -1,4 +1,4 @@
-//! A TCP connection to a server, watched below hyper: where heads end, how many octets came, and that no placeholder
+//! A TCP connection to a server, watched below hyper: where heads end, how many bytes came, and that no placeholder
 //! stands where it cannot be repaired.
 
 use std::io;
@@ -14,7 +14,7 @@ use crate::error::NetError;
 use crate::flow::Flow;
 use crate::head::{Framing, HeadReader};
 
-/// Octets on the wire, of all connections of a reader.
+/// Bytes on the wire, of all connections of a reader.
 #[derive(Debug, Default)]
 pub struct Traffic {
     /// Read from TCP, placeholders included.
@@ -41,7 +41,7 @@ enum Phase {
 
 #[derive(Debug)]
 struct State {
-    /// Octets read so far.
+    /// Bytes read so far.
     read: u64,
     phase: Phase,
     head: HeadReader,
@@ -62,7 +62,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Watches a connection from its first octet on.
+    /// Watches a connection from its first byte on.
     pub fn new(flow: Option<Flow>, traffic: Arc<Traffic>) -> Self {
         let state = State {
             read: 0,
@@ -93,7 +93,7 @@ impl Watch {
         self.state().body
     }
 
-    /// Octets of the last final head.
+    /// Bytes of the last final head.
     pub fn head_len(&self) -> u64 {
         self.state().head_len
     }
@@ -103,20 +103,20 @@ impl Watch {
         self.state().phase == Phase::Idle
     }
 
-    /// Judges octets that were just read.
-    fn saw(&self, octets: &[u8]) -> Result<(), NetError> {
-        self.traffic.received.fetch_add(octets.len() as u64, Ordering::Relaxed);
+    /// Judges bytes that were just read.
+    fn saw(&self, bytes: &[u8]) -> Result<(), NetError> {
+        self.traffic.received.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         let mut state = self.state();
-        let fresh = Range::new(state.read, state.read + octets.len() as u64);
+        let fresh = Range::new(state.read, state.read + bytes.len() as u64);
         // The holes among them are known by now: they are told of before their placeholders reach TCP.
         if let Some(flow) = &self.flow {
             flow.drain()?;
         }
-        let parsed = self.parse(&mut state, octets);
+        let parsed = self.parse(&mut state, bytes);
         if let (Some(flow), Some(fresh)) = (&self.flow, fresh) {
             let allowed = match state.phase {
                 Phase::Body { start, end: Some(end), repairable: true } => Range::new(start, end),
-                // A body that ended with these octets.
+                // A body that ended with these bytes.
                 Phase::Idle if state.repairs => state.body,
                 _ => None,
             };
@@ -127,26 +127,26 @@ impl Watch {
         parsed
     }
 
-    fn parse(&self, state: &mut State, mut octets: &[u8]) -> Result<(), NetError> {
-        while !octets.is_empty() {
+    fn parse(&self, state: &mut State, mut bytes: &[u8]) -> Result<(), NetError> {
+        while !bytes.is_empty() {
             match state.phase {
                 Phase::Idle => {
-                    return Err(NetError::Broken("the server sends what nobody asked for".to_owned()));
+                    return Err(NetError::Broken("the server sends an answer without a request".to_owned()));
                 }
                 Phase::Head => {
                     // A head with a hole in it is read no further: hyper must not see it either.
-                    let (taken, whole) = state.head.push(octets)?;
+                    let (taken, whole) = state.head.push(bytes)?;
                     state.read += taken as u64;
-                    octets = &octets[taken..];
+                    bytes = &bytes[taken..];
                     if whole {
                         state.end_head()?;
                     }
                 }
                 Phase::Body { end, .. } => {
                     let left = end.map_or(u64::MAX, |end| end - state.read);
-                    let taken = usize::try_from(left).unwrap_or(usize::MAX).min(octets.len());
+                    let taken = usize::try_from(left).unwrap_or(usize::MAX).min(bytes.len());
                     state.read += taken as u64;
-                    octets = &octets[taken..];
+                    bytes = &bytes[taken..];
                     if end == Some(state.read) {
                         state.phase = Phase::Idle;
                     }
@@ -161,9 +161,9 @@ impl Watch {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts placeholders among octets that were read.
-    pub fn count_placeholders(&self, octets: u64) {
-        self.traffic.placeholders.fetch_add(octets, Ordering::Relaxed);
+    /// Counts placeholders among bytes that were read.
+    pub fn count_placeholders(&self, bytes: u64) {
+        self.traffic.placeholders.fetch_add(bytes, Ordering::Relaxed);
     }
 }
 

@@ -27,8 +27,8 @@ pub use limit::{Limit, LimitedBy, Queue, QueueKind};
 pub use sides::{scenario_for, scenario_of};
 
 use crate::compare::{self, Comparison, Options};
-use arena::{Arena, Rounds, Wanted};
-use limit::Place;
+use arena::{Arena, Rounds, SeedRequest};
+use limit::BottleneckQueue;
 use sides::{FREQUENCIES, SIDES};
 
 /// The link and its traffic.
@@ -113,16 +113,16 @@ pub fn advise(question: &Question, control: Control<'_>) -> Result<Advice, RunsE
     let store = options.directory.as_deref().map(Store::open).transpose()?;
     let mut rounds = Rounds::new(store.as_ref(), control);
     let mut arenas = vec![Arena::new(scenario.clone(), count)];
-    let begin = |arena, schemes: &[&'static Scheme]| -> Vec<Wanted> {
-        schemes.iter().map(|&scheme| Wanted { arena, scheme, seeds: first_seeds }).collect()
+    let begin = |arena, schemes: &[&'static Scheme]| -> Vec<SeedRequest> {
+        schemes.iter().map(|&scheme| SeedRequest { arena, scheme, seeds: first_seeds }).collect()
     };
     rounds.make(&mut arenas, &begin(0, &[stock, udp]))?;
     let (of_stock, of_udp) = (arenas[0].group(stock.name), arenas[0].group(udp.name));
     let mut limit = Limit::of(&scenario, &of_stock, &of_udp);
-    let place = Place::of(&scenario, limit.resource, (count, judge::goodput_bps(&of_udp)));
+    let place = BottleneckQueue::of(&scenario, limit.resource, (count, judge::goodput_bps(&of_udp)));
     let place = place.filter(|_| limit.by != LimitedBy::Source);
     let mut others = Vec::new();
-    for queue in place.iter().flat_map(Place::others) {
+    for queue in place.iter().flat_map(BottleneckQueue::others) {
         let Some((set, changed)) = place.as_ref().and_then(|place| place.with(&options, &queue)) else {
             continue;
         };
@@ -144,7 +144,7 @@ pub fn advise(question: &Question, control: Control<'_>) -> Result<Advice, RunsE
             break;
         }
         seeds = most_seeds.min(seeds + (seeds * 2 / 3).max(2));
-        let more = open.into_iter().map(|(arena, scheme)| Wanted { arena, scheme, seeds });
+        let more = open.into_iter().map(|(arena, scheme)| SeedRequest { arena, scheme, seeds });
         rounds.make(&mut arenas, &more.collect::<Vec<_>>())?;
     }
     if let Some(longer) = others.iter().position(|(queue, _)| queue.kind == QueueKind::Ample) {

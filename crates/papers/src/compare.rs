@@ -73,7 +73,7 @@ pub struct Comparison {
     pub receiver_of_2014: Vec<Row>,
     /// What the results depend on beside the scenario's description, as TOML: `wifi.capture = false`.
     pub conditions: Vec<String>,
-    /// What was asked for and is not in the results, and what keeps octets out of the goodput.
+    /// What was asked for and is not in the results, and what keeps bytes out of the goodput.
     pub warnings: Vec<String>,
     /// Where it comes from.
     #[serde(skip)]
@@ -229,7 +229,7 @@ fn compare_here(options: &Options, control: Control<'_>) -> Result<Comparison, R
     let scenario = Arc::new(load(options)?);
     let schemes = scheme::select("--schemes", &options.schemes)?;
     let twin = Twin::of(options, &scenario, &schemes)?;
-    let Made { provenance, records, store } =
+    let FinishedRuns { provenance, records, store } =
         make(options, &scenario, &schemes, twin.as_ref(), options.directory.as_deref(), control)?;
     let mut comparison = Comparison::from_records(provenance, &records);
     if let Some(store) = &store {
@@ -248,12 +248,12 @@ pub(crate) fn records(
 ) -> Result<(Provenance, Vec<RunSummary>), RunsError> {
     let scenario = Arc::new(load(options)?);
     let schemes = scheme::select("--schemes", &options.schemes)?;
-    let Made { provenance, records, .. } = make(options, &scenario, &schemes, None, None, control)?;
+    let FinishedRuns { provenance, records, .. } = make(options, &scenario, &schemes, None, None, control)?;
     Ok((provenance, records))
 }
 
 /// Runs that were made, where they come from, and what keeps them.
-struct Made {
+struct FinishedRuns {
     provenance: Provenance,
     records: Vec<RunSummary>,
     store: Option<Store>,
@@ -267,7 +267,7 @@ fn make(
     twin: Option<&Twin>,
     directory: Option<&Path>,
     control: Control<'_>,
-) -> Result<Made, RunsError> {
+) -> Result<FinishedRuns, RunsError> {
     let clients = client_counts(options, scenario)?;
     let seeds = options.seeds.unwrap_or(scenario.run.seeds);
     if !(1..=MAX_SEEDS).contains(&seeds) {
@@ -287,7 +287,7 @@ fn make(
     if let Some(store) = &store {
         store.finish(&provenance, &records)?;
     }
-    Ok(Made { provenance, records, store })
+    Ok(FinishedRuns { provenance, records, store })
 }
 
 /// Where `records` come from, made of `scenario` under `schemes` for each of `clients` with so many seeds.
@@ -354,17 +354,17 @@ pub(crate) fn warnings(
     Ok(all)
 }
 
-/// What keeps octets out of the goodput of groups of runs, each thing once for those of the same count of clients.
+/// What keeps bytes out of the goodput of groups of runs, each thing once for those of the same count of clients.
 fn caveats(groups: &[Group<'_>]) -> Vec<String> {
-    let mut told: Vec<(u32, String, Vec<&str>)> = Vec::new();
+    let mut lines: Vec<(u32, String, Vec<&str>)> = Vec::new();
     for group in groups {
         let Some(label) = group.label() else { continue };
         for caveat in tacit_runs::caveats::of_metrics(|name| Some(group.mean(Column::named(name)?)?.mean)) {
             let known =
-                told.iter_mut().find(|(clients, known, _)| (*clients, known) == (label.clients, &caveat));
+                lines.iter_mut().find(|(clients, known, _)| (*clients, known) == (label.clients, &caveat));
             match known {
                 Some((.., schemes)) => schemes.push(&label.scheme),
-                None => told.push((label.clients, caveat, vec![&label.scheme])),
+                None => lines.push((label.clients, caveat, vec![&label.scheme])),
             }
         }
     }
@@ -372,7 +372,7 @@ fn caveats(groups: &[Group<'_>]) -> Vec<String> {
         schemes.dedup();
         format!("{}, {}: {caveat}", count(clients.into(), "client"), schemes.join(", "))
     };
-    told.into_iter().map(line).collect()
+    lines.into_iter().map(line).collect()
 }
 
 pub(crate) fn client_counts(options: &Options, scenario: &Scenario) -> Result<Vec<u32>, InputError> {

@@ -417,7 +417,7 @@ fn channel_uses() -> Vec<Use> {
         part("RTS and CTS", Share::Whole(AirtimeUse::Protection), &["accesses_per_s"]),
         part("beacons", Share::Whole(AirtimeUse::Beacon), &[]),
         part(
-            "nobody had anything to send",
+            "no station had data to send",
             Share::Whole(AirtimeUse::Idle),
             &["queue_delay_p50_us", "tcp_fast_recoveries", "tcp_rtos"],
         ),
@@ -480,7 +480,7 @@ mod tests {
         let parts = why.accounts[0].parts.iter().map(|part| (part.name, part.contribution_bps.round()));
         // 80 Mb/s times 0.3, 80 times 0.2 less 50 times 0.2, and 80 times 0.5 less 50 times 0.8.
         let expected =
-            [("ACKs on the air", 24e6), ("nobody had anything to send", 6e6), ("data on the air", 0.0)];
+            [("ACKs on the air", 24e6), ("no station had data to send", 6e6), ("data on the air", 0.0)];
         assert_eq!(parts.collect::<Vec<_>>(), expected);
         assert!(why.to_text().contains("no telling whether it is chance"), "{}", why.to_text());
     }

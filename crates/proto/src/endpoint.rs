@@ -33,11 +33,11 @@ pub trait Endpoint {
     /// The next event for the user, or `None` until the next `handle_*` or user call.
     fn poll_event(&mut self) -> Option<Self::Event>;
 
-    /// When `handle_timeout` wants to be called next; may change after any `&mut` call.
+    /// The time for the next `handle_timeout`; it may change after any `&mut` call.
     fn poll_timeout(&self) -> Option<Instant>;
 }
 
-/// Who talks to whom.
+/// The flow and the two hosts of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ends {
     /// The connection, the same at both ends.
@@ -48,7 +48,7 @@ pub struct Ends {
     pub remote: HostId,
 }
 
-/// What a connection tells its user. How much was delivered is read off it, not told packet by packet.
+/// An event of a connection. Delivered bytes are read from counters, not from events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The handshake is done.

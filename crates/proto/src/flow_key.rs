@@ -18,14 +18,14 @@ impl FlowKey {
     /// Of no flow: for what is said of several together.
     pub(crate) const OTHERS: Self = Self(u64::MAX);
 
-    /// For what `source` sends in `flow` of a simulated world.
+    /// The key of the packets that `source` sends in `flow` of a simulated world.
     #[inline]
     pub const fn simulated(flow: FlowId, source: HostId) -> Self {
         // The ends of a flow send in one direction each.
         Self((flow.0 as u64) << 32 | source.0 as u64)
     }
 
-    /// For what the first of `ends` sends the second by the IP protocol of this number.
+    /// The key of the packets from the first of `ends` to the second, by the IP protocol of this number.
     pub fn live(protocol: u8, ends: [SocketAddr; 2]) -> Self {
         let mut hasher = FxHasher::default();
         (protocol, ends).hash(&mut hasher);

@@ -4,10 +4,10 @@
 //! and the same code runs in a simulator and on a live machine. Every protocol implements [`endpoint::Endpoint`]; most users
 //! want [`transport::Connection`], which wraps them.
 
-pub mod brought;
 pub mod congestion;
 mod counters;
 pub mod endpoint;
+pub mod factory;
 pub mod fastack;
 mod flow_key;
 pub mod fwp;

@@ -11,15 +11,15 @@ use crate::units::{Bytes, FlowId, HostId};
 /// The IP version of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IpVersion {
-    /// IPv4 without options: 20 octets of header.
+    /// IPv4 without options: 20 bytes of header.
     #[default]
     V4,
-    /// IPv6 without extension headers: 40 octets of header.
+    /// IPv6 without extension headers: 40 bytes of header.
     V6,
 }
 
 impl IpVersion {
-    /// Length of the IP header in octets.
+    /// Length of the IP header in bytes.
     pub const fn header_len(self) -> u32 {
         match self {
             Self::V4 => 20,
@@ -104,6 +104,16 @@ impl Packet {
         Bytes(u64::from(self.ip.version.header_len() + transport))
     }
 
+    /// Octets of the payload: of a stream, or of a datagram.
+    #[inline]
+    pub fn payload_len(&self) -> u64 {
+        u64::from(match &self.transport {
+            Transport::Tcp(segment) => segment.payload_len,
+            Transport::Udp(datagram) => datagram.payload_len,
+            Transport::Tack(packet) => packet.payload_len(),
+        })
+    }
+
     /// Never true: a packet has headers.
     pub fn is_empty(&self) -> bool {
         false
@@ -115,14 +125,13 @@ impl Packet {
         matches!(&self.transport, Transport::Tcp(segment) if segment.is_pure_ack())
     }
 
-    /// What tells its flow and direction from others.
+    /// The key of its flow and direction.
     #[inline]
     pub fn flow_key(&self) -> FlowKey {
         FlowKey::simulated(self.flow, self.source)
     }
 
-    /// True for what only tells a sender what arrived: a pure TCP ACK, a TACK or IACK, or a
-    /// [report](crate::udp::Reporter).
+    /// True for packets that only acknowledge: a pure TCP ACK, a TACK or IACK, or a [report](crate::udp::Reporter).
     #[inline]
     pub fn is_feedback(&self) -> bool {
         match &self.transport {

@@ -1,21 +1,21 @@
-//! A set of ranges of positions: octets that arrived out of order or were selectively acknowledged, packet numbers that
+//! A set of ranges of positions: bytes that arrived out of order or were selectively acknowledged, packet numbers that
 //! were received.
 
 use std::collections::VecDeque;
 
 use crate::congestion::position::Position;
 
-/// The octets `start .. end`.
+/// The bytes `start .. end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Range {
-    /// First octet.
+    /// First byte.
     pub start: Position,
-    /// The octet after the last.
+    /// The byte after the last.
     pub end: Position,
 }
 
 impl Range {
-    /// Octets in the range.
+    /// Bytes in the range.
     pub fn len(self) -> u64 {
         self.end - self.start
     }
@@ -63,13 +63,13 @@ impl RangeSet {
         self.ranges.pop_front()
     }
 
-    /// The range that holds the octet at `position`.
+    /// The range that holds the byte at `position`.
     pub fn containing(&self, position: Position) -> Option<Range> {
         let index = self.ranges.partition_point(|range| range.end <= position);
         self.ranges.get(index).copied().filter(|range| range.start <= position)
     }
 
-    /// True when every octet of `wanted` is in the set.
+    /// True when every byte of `wanted` is in the set.
     pub fn covers(&self, wanted: Range) -> bool {
         self.containing(wanted.start).is_some_and(|range| wanted.end <= range.end)
     }
@@ -107,7 +107,7 @@ impl RangeSet {
         Some(joined)
     }
 
-    /// Forgets every octet below `position`.
+    /// Forgets every byte below `position`.
     pub fn remove_below(&mut self, position: Position) {
         while let Some(front) = self.ranges.front_mut() {
             if front.end > position {
@@ -163,7 +163,7 @@ mod tests {
     }
 
     proptest! {
-        /// The set agrees with the plainest model there is: one flag per octet.
+        /// The set agrees with the plainest model there is: one flag per byte.
         #[test]
         fn the_set_equals_a_row_of_flags(spans in prop::collection::vec((0u64..60, 1u64..12), 1..30), cut in 0u64..72) {
             let mut set = RangeSet::default();
@@ -174,8 +174,8 @@ mod tests {
             }
             set.remove_below(at(cut));
             flags[..cut as usize].fill(false);
-            for (octet, flag) in flags.iter().enumerate() {
-                prop_assert_eq!(set.containing(at(octet as u64)).is_some(), *flag);
+            for (byte, flag) in flags.iter().enumerate() {
+                prop_assert_eq!(set.containing(at(byte as u64)).is_some(), *flag);
             }
             let ranges: Vec<_> = set.iter().collect();
             prop_assert!(ranges.windows(2).all(|pair| pair[0].end < pair[1].start));

@@ -2,7 +2,7 @@
 
 use crate::units::{BitRate, Duration};
 
-/// Counts of one end of a connection since it was made, and readings as of now.
+/// Counters of one end of a connection since it was made, and current readings.
 ///
 /// The optional ones are what only some transports have: `None` is no such number, which is something else than
 /// none so far. What only one transport counts is in its own room, such as [`tcp::Counters`](crate::tcp::Counters).
@@ -22,25 +22,25 @@ pub struct Stats {
     pub acks_sent: u64,
     /// Packets received that only acknowledge.
     pub acks_received: u64,
-    /// Octets of data sent, including those sent again.
+    /// Bytes of data sent, including those sent again.
     pub bytes_sent: u64,
-    /// Octets of data that were sent before.
+    /// Bytes of data that were sent before.
     pub bytes_retransmitted: u64,
-    /// Octets of ours that the peer has without a gap before them, as far as it told.
+    /// Bytes that the peer acknowledged without a gap.
     pub bytes_acked: u64,
-    /// Octets of data received, duplicates included.
+    /// Bytes of data received, duplicates included.
     pub bytes_received: u64,
-    /// Octets handed to the application, in order and once.
+    /// Bytes handed to the application, in order and once.
     pub delivered_bytes: u64,
-    /// Octets that arrived although they had been received before.
+    /// Bytes that arrived although they had been received before.
     pub duplicate_bytes: u64,
-    /// Octets that arrived and found no room.
+    /// Bytes that arrived and found no room.
     pub dropped_bytes: u64,
-    /// Octets sent and not yet acknowledged. A reading.
+    /// Bytes sent and not yet acknowledged. A reading.
     pub bytes_in_flight: u64,
     /// Smoothed round-trip time; `None` before the first measurement. A reading.
     pub srtt: Option<Duration>,
-    /// Congestion window in octets. A reading.
+    /// Congestion window in bytes. A reading.
     pub cwnd: Option<u64>,
     /// Retransmission timeout, backing off included. A reading.
     pub rto: Option<Duration>,
@@ -50,10 +50,10 @@ pub struct Stats {
     pub fast_recoveries: Option<u64>,
     /// Smallest round-trip time that it believes in now; `None` before the first measurement too. A reading.
     pub rtt_min: Option<Duration>,
-    /// Octets received that wait for others before them. A reading.
+    /// Bytes received that wait for others before them. A reading.
     pub blocked_bytes: Option<u64>,
     /// Rate at which it may send, payload only; `None` for one that does not pace, or has no rate yet. A reading.
     pub pacing_rate: Option<BitRate>,
-    /// What congestion control is doing, in its own words. A reading.
+    /// State of congestion control, by its own name. A reading.
     pub congestion_state: Option<&'static str>,
 }

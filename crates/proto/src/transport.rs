@@ -21,7 +21,7 @@ pub enum Config {
 }
 
 impl Config {
-    /// Octets of data in a full-sized packet.
+    /// Bytes of data in a full-sized packet.
     pub fn mss(&self) -> u32 {
         match self {
             Self::Tcp(tcp) => u32::from(tcp.mss()),
@@ -52,7 +52,7 @@ impl From<tcp::Config> for Config {
 pub enum Connection {
     /// TCP.
     Tcp(tcp::Connection),
-    /// TACK; apart, for TCP is what most runs have and stays where it is.
+    /// TACK. Boxed, because most connections are TCP and stay inline.
     Tack(Box<tack::Connection>),
 }
 
@@ -74,17 +74,17 @@ impl Connection {
         }
     }
 
-    /// Adds `octets` to what is to be sent. The supply saturates: `write(u64::MAX)` is a source that never ends.
-    /// Before the connection is established it waits; after [`close`](Self::close) it is ignored.
+    /// Adds `bytes` to the data to send. The supply saturates: `write(u64::MAX)` is a source that never ends. Before the
+    /// connection is established the data waits; after [`close`](Self::close) it is ignored.
     #[inline]
-    pub fn write(&mut self, octets: u64) {
+    pub fn write(&mut self, bytes: u64) {
         match self {
-            Self::Tcp(tcp) => tcp.write(octets),
-            Self::Tack(tack) => tack.write(octets),
+            Self::Tcp(tcp) => tcp.write(bytes),
+            Self::Tack(tack) => tack.write(bytes),
         }
     }
 
-    /// Ends our direction after everything written; what the peer sends is still taken in.
+    /// Ends the sending direction after everything written. Data of the peer is still received.
     pub fn close(&mut self) {
         match self {
             Self::Tcp(tcp) => tcp.close(),
@@ -92,7 +92,7 @@ impl Connection {
         }
     }
 
-    /// Octets handed to the application, in order and once.
+    /// Bytes handed to the application, in order and once.
     #[inline]
     pub fn delivered_bytes(&self) -> u64 {
         match self {
@@ -101,7 +101,7 @@ impl Connection {
         }
     }
 
-    /// Octets that arrived and wait for others before them.
+    /// Bytes that arrived and wait for others before them.
     pub fn blocked_bytes(&self) -> u64 {
         match self {
             Self::Tcp(tcp) => tcp.blocked_bytes(),
@@ -109,7 +109,7 @@ impl Connection {
         }
     }
 
-    /// Octets written and not yet sent.
+    /// Bytes written and not yet sent.
     #[inline]
     pub fn unsent(&self) -> u64 {
         match self {
@@ -118,7 +118,7 @@ impl Connection {
         }
     }
 
-    /// Octets of it that may lie in the queue of its own host, where that is limited
+    /// Bytes of the connection that may wait in the queue of its own host, if that is limited
     /// ([`tcp::Connection::small_queue`]).
     pub fn small_queue(&self) -> Option<Bytes> {
         match self {
@@ -136,7 +136,7 @@ impl Connection {
         }
     }
 
-    /// Verifies what must hold once all there is to send was taken.
+    /// Verifies the invariants that hold after all packets to send were taken.
     ///
     /// # Errors
     /// What would wait for ever if the peer said nothing more.

@@ -9,14 +9,14 @@ use crate::units::{BitRate, Bytes, Duration, Instant};
 /// A UDP datagram: a number and a payload length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Datagram {
-    /// Counts the datagrams of a flow from 0; on the wire the first 8 octets of payload.
+    /// Counts the datagrams of a flow from 0; on the wire the first 8 bytes of payload.
     pub number: u64,
-    /// Payload octets after the UDP header; at least 8, for the number.
+    /// Payload bytes after the UDP header; at least 8, for the number.
     pub payload_len: u32,
 }
 
 impl Datagram {
-    /// Octets of UDP header (RFC 768).
+    /// Bytes of UDP header (RFC 768).
     pub const HEADER_LEN: u32 = 8;
     /// The smallest payload: the number.
     pub const MIN_PAYLOAD: u32 = 8;
@@ -28,7 +28,7 @@ impl Datagram {
         Self { number: count | Self::REPORT, payload_len: Self::MIN_PAYLOAD }
     }
 
-    /// True for what a [`Reporter`] sends.
+    /// True for datagrams of a [`Reporter`].
     pub const fn is_report(&self) -> bool {
         self.number & Self::REPORT != 0
     }
@@ -46,11 +46,11 @@ enum Pace {
     Saturating,
     /// One datagram per interval; `next` is when the next is due.
     Constant { interval: Duration, next: Instant },
-    /// What was supplied and not sent yet, in octets of payload.
-    Supplied { octets: u64 },
+    /// What was supplied and not sent yet, in bytes of payload.
+    Supplied { bytes: u64 },
 }
 
-/// A source of datagrams of one size, or of what it is supplied with in datagrams of at most that size.
+/// A source of datagrams: of one size at a pace, or of supplied bytes in datagrams of at most that size.
 #[derive(Clone, Debug)]
 pub struct Sender {
     ends: Ends,
@@ -89,17 +89,16 @@ impl Sender {
         Self::new(ends, ip, payload_len, Pace::Constant { interval, next: start })
     }
 
-    /// A source of what [`supply`](Self::supply) gives it, in datagrams of at most `payload_len` octets.
+    /// A source that sends what [`supply`](Self::supply) provides, in datagrams of at most `payload_len` bytes.
     pub fn supplied(ends: Ends, ip: IpVersion, payload_len: u32) -> Self {
-        Self::new(ends, ip, payload_len, Pace::Supplied { octets: 0 })
+        Self::new(ends, ip, payload_len, Pace::Supplied { bytes: 0 })
     }
 
-    /// Sends `octets` at once, the last datagram with what is left over, but no less than
-    /// [`Datagram::MIN_PAYLOAD`]. Drain after it, before the next: what is not sent joins what comes. Ignored
-    /// by sources with a pace of their own.
-    pub fn supply(&mut self, octets: u64) {
-        if let Pace::Supplied { octets: waiting } = &mut self.pace {
-            *waiting = waiting.saturating_add(octets);
+    /// Sends `bytes` at once. The last datagram has the remainder, but at least [`Datagram::MIN_PAYLOAD`]. Drain the source
+    /// before the next call: unsent bytes join the next ones. Sources with a pace ignore it.
+    pub fn supply(&mut self, bytes: u64) {
+        if let Pace::Supplied { bytes: waiting } = &mut self.pace {
+            *waiting = waiting.saturating_add(bytes);
         }
     }
 
@@ -126,12 +125,12 @@ impl Sender {
         self.sent
     }
 
-    /// Payload octets of a full datagram.
+    /// Payload bytes of a full datagram.
     pub fn payload_len(&self) -> u32 {
         self.payload_len
     }
 
-    /// Datagrams that arrived, by the latest report; 0 where nobody reports.
+    /// Datagrams that arrived, by the latest report; 0 without reports.
     pub fn reported(&self) -> u64 {
         self.reported
     }
@@ -175,8 +174,7 @@ impl Endpoint for Sender {
     /// What is due is sent by [`poll_transmit`](Endpoint::poll_transmit).
     fn handle_timeout(&mut self, _now: Instant) {}
 
-    /// A datagram for every interval that has passed, or of what was supplied; `None` from a saturating
-    /// source.
+    /// A datagram for every interval that has passed, or of the supplied bytes; `None` from a saturating source.
     fn poll_transmit(&mut self, now: Instant) -> Option<Packet> {
         match &mut self.pace {
             Pace::Saturating => None,
@@ -187,10 +185,10 @@ impl Endpoint for Sender {
                 *next += *interval;
                 self.next_packet()
             }
-            Pace::Supplied { octets: 0 } => None,
-            Pace::Supplied { octets } => {
-                let payload_len = self.payload_len.min(u32::try_from(*octets).unwrap_or(u32::MAX));
-                *octets -= u64::from(payload_len);
+            Pace::Supplied { bytes: 0 } => None,
+            Pace::Supplied { bytes } => {
+                let payload_len = self.payload_len.min(u32::try_from(*bytes).unwrap_or(u32::MAX));
+                *bytes -= u64::from(payload_len);
                 self.packet(payload_len.max(Datagram::MIN_PAYLOAD))
             }
         }
@@ -214,7 +212,7 @@ impl Endpoint for Sender {
 pub struct Received {
     /// Datagrams that arrived, duplicates included.
     pub datagrams: u64,
-    /// Their payload octets.
+    /// Their payload bytes.
     pub bytes: u64,
     /// Datagrams that had arrived before.
     pub duplicates: u64,
@@ -224,12 +222,12 @@ pub struct Received {
     pub missing: u64,
     /// Separate runs of numbers that were skipped when a higher one arrived.
     pub gaps: u64,
-    /// Late datagrams so far behind that duplicate or not can no longer be told; not counted in
-    /// `out_of_order` or `duplicates`, and still in `missing`.
+    /// Datagrams that came too late to tell duplicates from originals. They are not in `out_of_order` or `duplicates`, and
+    /// remain in `missing`.
     pub too_late: u64,
 }
 
-/// A sink that numbers tell what was lost, doubled or reordered.
+/// A sink that counts lost, duplicated and reordered datagrams by their numbers.
 #[derive(Clone, Debug, Default)]
 pub struct Receiver {
     counts: Received,
@@ -306,13 +304,12 @@ impl Receiver {
 pub enum ReportAfter {
     /// So long after the first datagram that was not reported.
     Time(Duration),
-    /// With every so many datagrams; 0 is taken as 1.
+    /// After this many datagrams; 0 is taken as 1.
     Datagrams(u32),
 }
 
-/// Tells a source how many of its datagrams arrived: one report for all that come within an interval of the
-/// first that was not reported, or one for so many datagrams; none while nothing comes. A report is cumulative, so a later one covers for
-/// one that was lost.
+/// Reports to a source how many of its datagrams arrived: once per interval that begins with an unreported arrival, or after a
+/// number of datagrams. A report is cumulative, so the next one replaces a lost one.
 #[derive(Clone, Debug)]
 pub struct Reporter {
     /// From the sink's side.
@@ -405,7 +402,7 @@ mod tests {
 
     #[test]
     fn a_constant_source_keeps_its_rate() {
-        // 1500-octet packets at 12 Mb/s: one a millisecond.
+        // 1500-byte packets at 12 Mb/s: one a millisecond.
         let mut source =
             Sender::constant(ENDS, IpVersion::V4, 1472, BitRate::from_mbps(12), Instant::ZERO).with_limit(5);
         let mut now = Instant::ZERO;
@@ -457,8 +454,8 @@ mod tests {
     #[test]
     fn what_is_supplied_goes_out_at_once_the_rest_in_a_smaller_datagram() {
         let mut source = Sender::supplied(ENDS, IpVersion::V4, 1000);
-        let mut sizes = |octets| {
-            source.supply(octets);
+        let mut sizes = |bytes| {
+            source.supply(bytes);
             let packets = std::iter::from_fn(|| source.poll_transmit(Instant::ZERO));
             let sizes = packets.map(|packet| match packet.transport {
                 Transport::Udp(datagram) => (datagram.number, datagram.payload_len),

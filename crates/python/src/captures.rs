@@ -33,7 +33,7 @@ pub fn audit(py: Python<'_>, capture: PathBuf, phy: &str, rate: &str, rtt: &str)
     })
 }
 
-/// Runs a capture through a codec and back, checks every octet, counts and measures.
+/// Runs a capture through a codec and back, checks every byte, counts and measures.
 #[pyfunction]
 pub fn rohc_stats(py: Python<'_>, capture: PathBuf, codec: &str) -> PyResult<Answer> {
     told(py, || {

@@ -13,7 +13,7 @@ create_exception!(
     tacit._native,
     InputError,
     TacitError,
-    "Something that was asked for cannot be: `place`, `what` is wrong there, and what is `allowed`."
+    "Bad input: its `place`, `what` is wrong, and the `allowed` values."
 );
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use tacit_proto::brought::{Brought, Named};
 use tacit_proto::congestion::external as control;
+use tacit_proto::factory::{FactoryRef, Named};
 use tacit_proto::tcp::AckDecision;
 use tacit_proto::tcp::ack_policy::external as acks;
 use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
@@ -25,9 +25,9 @@ pub struct Maker {
 static FREE: Free<Maker> = Mutex::new(Vec::new());
 
 /// A maker in its place for the time of a run.
-pub struct Seated(Taken<Maker>, Arc<Maker>);
+pub struct ExternalMaker(Taken<Maker>, Arc<Maker>);
 
-impl Seated {
+impl ExternalMaker {
     pub fn new(make: &Bound<'_, PyAny>) -> PyResult<Self> {
         if !make.is_callable() {
             let what = "a class whose objects say what to do, or a callable that makes such objects";
@@ -40,11 +40,11 @@ impl Seated {
     }
 
     pub fn acks(&self) -> acks::External {
-        Brought(self.0.slot)
+        FactoryRef(self.0.slot)
     }
 
     pub fn control(&self) -> control::External {
-        Brought(self.0.slot)
+        FactoryRef(self.0.slot)
     }
 
     pub fn name(&self) -> &str {
@@ -99,11 +99,11 @@ fn duration(seconds: f64) -> PyResult<Duration> {
 pub struct Arrival {
     /// When it came, since the start of the run.
     now: f64,
-    /// Octets of it that are new.
+    /// Bytes of it that are new.
     new_bytes: u64,
     /// It is neither above a gap nor fills one.
     in_order: bool,
-    /// Octets that wait behind gaps, after it.
+    /// Bytes that wait behind gaps, after it.
     waiting_bytes: u64,
     /// The smallest round-trip time that the receiver has seen.
     rtt_min: Option<f64>,
@@ -116,15 +116,15 @@ pub struct Arrival {
 pub struct Acknowledged {
     /// When it came, since the start of the run.
     now: f64,
-    /// Octets that it newly reports, cumulatively or selectively.
+    /// Bytes that it newly reports, cumulatively or selectively.
     delivered_bytes: u64,
-    /// Octets delivered since the connection began.
+    /// Bytes delivered since the connection began.
     delivered_total_bytes: u64,
-    /// Octets newly held lost.
+    /// Bytes newly held lost.
     lost_bytes: u64,
-    /// Octets thought to be in the network before it.
+    /// Bytes thought to be in the network before it.
     prior_in_flight_bytes: u64,
-    /// Octets thought to be in the network after it.
+    /// Bytes thought to be in the network after it.
     in_flight_bytes: u64,
     /// Round-trip time of the newest segment it reports, where that is unambiguous.
     rtt: Option<f64>,
@@ -223,9 +223,9 @@ struct Controller {
     steering: control::Steering,
 }
 
-/// A window in octets, or with a rate in bits per second.
+/// A window in bytes, or with a rate in bits per second.
 #[derive(FromPyObject)]
-enum Said {
+enum WindowAndRate {
     Window(u64),
     Both(u64, Option<u64>),
 }
@@ -235,14 +235,13 @@ impl Controller {
         &mut self,
         call: impl FnOnce(Python<'_>, &Py<PyAny>) -> PyResult<Py<PyAny>>,
     ) -> control::Steering {
-        let said = self
-            .made
-            .as_ref()
-            .and_then(|(maker, control)| maker.ask(|py| call(py, control)?.extract::<Option<Said>>(py)));
-        if let Some(said) = said.flatten() {
-            let (window, pacing) = match said {
-                Said::Window(window) => (window, None),
-                Said::Both(window, pacing) => (window, pacing),
+        let steering = self.made.as_ref().and_then(|(maker, control)| {
+            maker.ask(|py| call(py, control)?.extract::<Option<WindowAndRate>>(py))
+        });
+        if let Some(steering) = steering.flatten() {
+            let (window, pacing) = match steering {
+                WindowAndRate::Window(window) => (window, None),
+                WindowAndRate::Both(window, pacing) => (window, pacing),
             };
             self.steering =
                 control::Steering { window: Bytes(window), pacing: pacing.map(BitRate::from_bps) };

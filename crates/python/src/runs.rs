@@ -20,7 +20,7 @@ use tacit_theory::hop::parse_rtt;
 
 use crate::answer::{Answer, Told, rows};
 use crate::error::{Failure, Outcome};
-use crate::external::Seated;
+use crate::external::ExternalMaker;
 use crate::watch::{on_all_cores, watched};
 
 /// The tables of a run, by the names of their Parquet files.
@@ -45,19 +45,19 @@ pub fn run(
     pcap: Option<PathBuf>,
 ) -> PyResult<Answer> {
     let options = single::Options { scenario, assignments, scheme, clients, seed, wire, quick };
-    let seat = |make: &Option<Bound<'_, PyAny>>| make.as_ref().map(Seated::new).transpose();
-    let (acks, controller) = (seat(&acks)?, seat(&controller)?);
+    let make_external = |make: &Option<Bound<'_, PyAny>>| make.as_ref().map(ExternalMaker::new).transpose();
+    let (acks, controller) = (make_external(&acks)?, make_external(&controller)?);
     let prepared = single::prepare_changed(&options, |scenario| {
         bring(scenario, acks.as_ref(), controller.as_ref());
     });
     let mut prepared = prepared.map_err(|error| Failure::from(error).raised(py))?;
-    let brought = [&acks, &controller].map(|seated| seated.as_ref().map(Seated::name));
-    if let [Some(name), _] | [None, Some(name)] = brought {
+    let external_names = [&acks, &controller].map(|external| external.as_ref().map(ExternalMaker::name));
+    if let [Some(name), _] | [None, Some(name)] = external_names {
         prepared
             .warnings
             .push(format!("made with {name}, which Python brought: the command alone makes another run"));
     }
-    let cache = cache && brought == [None; 2];
+    let cache = cache && external_names == [None; 2];
     let told = watched(py, cache, None, |control| {
         let single = match &pcap {
             Some(path) => return told_without_parts(&prepared.run_captured(path, None)?),
@@ -70,7 +70,7 @@ pub fn run(
         Ok(sheets.into_iter().fold(told, |told, (name, sheet)| told.with(name, sheet)))
     });
     // What Python raised says more than what became of the run without an answer.
-    if let Some(error) = [&acks, &controller].into_iter().flatten().find_map(Seated::failure) {
+    if let Some(error) = [&acks, &controller].into_iter().flatten().find_map(ExternalMaker::failure) {
         return Err(error);
     }
     told?.answered(py)
@@ -81,13 +81,13 @@ fn told_without_parts(single: &single::Single) -> Outcome<Told> {
 }
 
 /// Both transports have the controller; receivers of TCP have the policy.
-fn bring(scenario: &mut Scenario, acks: Option<&Seated>, controller: Option<&Seated>) {
-    if let Some(seated) = acks {
-        scenario.tcp.ack_policy = AckPolicy::External(seated.acks());
+fn bring(scenario: &mut Scenario, acks: Option<&ExternalMaker>, controller: Option<&ExternalMaker>) {
+    if let Some(external) = acks {
+        scenario.tcp.ack_policy = AckPolicy::External(external.acks());
     }
-    if let Some(seated) = controller {
-        scenario.tcp.congestion.algorithm = Algorithm::External(seated.control());
-        scenario.tack.config.congestion.algorithm = Algorithm::External(seated.control());
+    if let Some(external) = controller {
+        scenario.tcp.congestion.algorithm = Algorithm::External(external.control());
+        scenario.tack.config.congestion.algorithm = Algorithm::External(external.control());
     }
 }
 

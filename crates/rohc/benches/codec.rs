@@ -69,10 +69,10 @@ fn ratio(name: &str, packets: &[Vec<u8>]) {
             }
         })
     };
-    let octets: Vec<&[u8]> = packets.iter().map(Vec::as_slice).collect();
+    let bytes: Vec<&[u8]> = packets.iter().map(Vec::as_slice).collect();
     copies::report(
         name,
-        &octets,
+        &bytes,
         &mut [("compress".into(), Box::new(compress)), ("decompress".into(), Box::new(decompress))],
     );
 }

@@ -27,7 +27,7 @@ fn frames(packets: &[Seen]) -> Vec<Vec<&[u8]>> {
     frames
 }
 
-/// One coding of a capture: its frames as packets and as octets, and fresh ends.
+/// One coding of a capture: its frames as packets and as bytes, and fresh ends.
 struct Case<'a> {
     coding: Coding,
     native: &'a [u8],
@@ -106,10 +106,10 @@ fn both_ways(criterion: &mut Criterion) {
         let frames = frames(&packets);
         let cases =
             [Coding::PerAck, Coding::Batch].map(|coding| Case::new(coding, &packets[0].packet, &frames));
-        let octets: Vec<&[u8]> = packets[1..].iter().map(|seen| seen.packet.as_slice()).collect();
-        ratio(name, &octets, &cases);
+        let bytes: Vec<&[u8]> = packets[1..].iter().map(|seen| seen.packet.as_slice()).collect();
+        ratio(name, &bytes, &cases);
         let mut group = criterion.benchmark_group(format!("hack/{name}"));
-        group.throughput(Throughput::Elements(octets.len() as u64));
+        group.throughput(Throughput::Elements(bytes.len() as u64));
         for case in &cases {
             group.bench_function(format!("compress/{:?}", case.coding), |bencher| {
                 let mut out = Vec::new();

@@ -10,7 +10,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut decompressor =
         Decompressor::new(DecompressorConfig { feedback: true, ..DecompressorConfig::default() });
     let (mut packet, mut rohc, mut back) = ([0; 100], [0; 200], [0; 1500]);
-    println!("packet  octets  as         ROHC");
+    println!("packet  bytes  as         ROHC");
     for number in 0..12 {
         let header = acknowledgment(number);
         let len = header.emit(&mut packet).ok_or("no room for the header")?;
@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// One acknowledgment per two segments of 1448 octets, timestamps of 1 ms.
+/// One acknowledgment per two segments of 1448 bytes, timestamps of 1 ms.
 fn acknowledgment(number: u16) -> Header {
     let now = 1_000_000 + u32::from(number / 2);
     let mut area = [1, 1, 8, 10, 0, 0, 0, 0, 0, 0, 0, 0];

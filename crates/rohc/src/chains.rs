@@ -1,6 +1,6 @@
 //! Static, dynamic, replicate and irregular chains and the tail of co_common: one description for both directions.
 
-use crate::formats::{Field, Kept, Values};
+use crate::formats::{ContextFields, Field, Values};
 use crate::header::{Header, Ip, flags, read_v4, read_v6};
 use crate::layers::chains::{dynamic_layer, irregular_layer, static_layer};
 use crate::layers::{Kind, Layers, Next, Version, protocol};
@@ -25,7 +25,7 @@ pub(crate) struct Chain<'a> {
     pub(crate) layers: Option<&'a mut Layers>,
 }
 
-/// The offset that is sent in place of an IP-ID: from the MSN, after swapping octets if the behaviour says so.
+/// The offset that is sent in place of an IP-ID: from the MSN, after swapping bytes if the behaviour says so.
 #[inline]
 pub(crate) const fn ip_id_offset(ip_id: u16, msn: u32, behavior: u32) -> u32 {
     let id = if behavior == behavior::SWAPPED { ip_id.swap_bytes() } else { ip_id };
@@ -57,7 +57,7 @@ pub(crate) const fn rsf_flags(index: u32) -> u8 {
     [0, flags::RST, flags::SYN, flags::FIN][index as usize & 3]
 }
 
-/// IP ECN, TCP reserved flags, CWR and ECE in the octet of the irregular chain.
+/// IP ECN, TCP reserved flags, CWR and ECE in the byte of the irregular chain.
 #[inline]
 pub(crate) const fn ecn_bits(header: &Header) -> u32 {
     ((header.ip_ecn & 3) << 6 | (header.reserved & 0xf) << 2 | header.flags >> 6) as u32
@@ -95,11 +95,11 @@ fn write_static_layer(
     layers: &mut Layers,
     index: usize,
 ) -> Result<(), Short> {
-    let (layer, octets) = layers.get_mut(index);
-    let (ip, mut next) = match (octets.first_chunk(), octets.first_chunk()) {
-        (Some(v4), _) if layer.kind == Kind::V4 => (read_v4(v4).0, octets[9]),
-        (_, Some(v6)) if layer.kind == Kind::V6 => (read_v6(v6).0, octets[6]),
-        _ => return static_layer(writer, layer.kind, octets).map(|_| ()),
+    let (layer, bytes) = layers.get_mut(index);
+    let (ip, mut next) = match (bytes.first_chunk(), bytes.first_chunk()) {
+        (Some(v4), _) if layer.kind == Kind::V4 => (read_v4(v4).0, bytes[9]),
+        (_, Some(v6)) if layer.kind == Kind::V6 => (read_v6(v6).0, bytes[6]),
+        _ => return static_layer(writer, layer.kind, bytes).map(|_| ()),
     };
     static_ip(writer, &mut Header { ip, ..*header }, &mut next)
 }
@@ -122,8 +122,8 @@ pub(crate) fn read_static_chain(
         }
         let mut next = Next::of(number, version);
         while let Some(Next::Layer(kind)) = next {
-            let octets = layers.append(kind, |room| static_layer(reader, kind, room))?;
-            next = Next::behind(kind, octets, version);
+            let bytes = layers.append(kind, |room| static_layer(reader, kind, room))?;
+            next = Next::behind(kind, bytes, version);
         }
         match next {
             Some(Next::Ip(inner)) => {
@@ -166,8 +166,8 @@ fn static_v4(coder: &mut impl Coder, header: &mut Header, next: &mut u8) -> Resu
         Ip::V6 { .. } => ([0; 4], [0; 4], 0, false),
     };
     coder.u8(next)?;
-    coder.octets(&mut from)?;
-    coder.octets(&mut to)?;
+    coder.bytes(&mut from)?;
+    coder.bytes(&mut to)?;
     header.ip = Ip::V4 { source: from, destination: to, id, dont_fragment };
     Ok(())
 }
@@ -179,13 +179,13 @@ fn static_v6(coder: &mut impl Coder, header: &mut Header, first: u8, next: &mut 
     };
     let flow_label = flow_label_rest(coder, first, label)?;
     coder.u8(next)?;
-    coder.octets(&mut from)?;
-    coder.octets(&mut to)?;
+    coder.bytes(&mut from)?;
+    coder.bytes(&mut to)?;
     header.ip = Ip::V6 { source: from, destination: to, flow_label };
     Ok(())
 }
 
-/// fl_enc behind its first octet, which ends in a discriminator bit and four bits of the label.
+/// fl_enc behind its first byte, which ends in a discriminator bit and four bits of the label.
 fn flow_label_rest(coder: &mut impl Coder, first: u8, label: u32) -> Result<u32, Short> {
     if first & 0x10 == 0 {
         return if first & 0xf == 0 { Ok(0) } else { Err(Short) };
@@ -206,13 +206,13 @@ pub(crate) fn dynamic_chain(
         None => dynamic_ip(coder, header, values)?,
         Some(layers) => {
             for index in 0..layers.outer() {
-                let (layer, octets) = layers.get_mut(index);
-                dynamic_layer(coder, layer, octets)?;
+                let (layer, bytes) = layers.get_mut(index);
+                dynamic_layer(coder, layer, bytes)?;
             }
             dynamic_ip(coder, header, values)?;
             for index in layers.outer()..layers.count() {
-                let (layer, octets) = layers.get_mut(index);
-                dynamic_layer(coder, layer, octets)?;
+                let (layer, bytes) = layers.get_mut(index);
+                dynamic_layer(coder, layer, bytes)?;
             }
         }
     }
@@ -222,13 +222,13 @@ pub(crate) fn dynamic_chain(
 /// ipv4_innermost_dynamic or ipv6_dynamic.
 fn dynamic_ip(coder: &mut impl Coder, header: &mut Header, values: &mut Values) -> Result<(), Short> {
     if let Ip::V4 { dont_fragment, .. } = &mut header.ip {
-        let mut octet = u8::from(*dont_fragment) << 2 | values[Field::Behavior] as u8;
-        coder.u8(&mut octet)?;
-        if octet > 7 {
+        let mut byte = u8::from(*dont_fragment) << 2 | values[Field::Behavior] as u8;
+        coder.u8(&mut byte)?;
+        if byte > 7 {
             return Err(Short);
         }
-        *dont_fragment = octet & 4 != 0;
-        values[Field::Behavior] = u32::from(octet & 3);
+        *dont_fragment = byte & 4 != 0;
+        values[Field::Behavior] = u32::from(byte & 3);
     } else {
         values[Field::Behavior] = behavior::RANDOM;
     }
@@ -241,10 +241,10 @@ fn dynamic_ip(coder: &mut impl Coder, header: &mut Header, values: &mut Values) 
 }
 
 fn traffic_class(coder: &mut impl Coder, header: &mut Header) -> Result<(), Short> {
-    let mut octet = header.dscp << 2 | header.ip_ecn;
-    coder.u8(&mut octet)?;
-    header.dscp = octet >> 2;
-    header.ip_ecn = octet & 3;
+    let mut byte = header.dscp << 2 | header.ip_ecn;
+    coder.u8(&mut byte)?;
+    header.dscp = byte >> 2;
+    header.ip_ecn = byte & 3;
     Ok(())
 }
 
@@ -258,25 +258,25 @@ fn ip_id_dynamic(coder: &mut impl Coder, id: &mut u16, behavior: u32) -> Result<
 
 fn tcp_dynamic(coder: &mut impl Coder, header: &mut Header, values: &mut Values) -> Result<(), Short> {
     let stride = values[Field::Stride] as u16;
-    let mut octet = (values[Field::EcnUsed] as u8) << 7
+    let mut byte = (values[Field::EcnUsed] as u8) << 7
         | u8::from(stride != 0) << 6
         | u8::from(header.ack == 0) << 5
         | u8::from(header.urgent == 0) << 4
         | header.reserved;
-    coder.u8(&mut octet)?;
-    values[Field::EcnUsed] = u32::from(octet >> 7);
-    header.reserved = octet & 0xf;
+    coder.u8(&mut byte)?;
+    values[Field::EcnUsed] = u32::from(byte >> 7);
+    header.reserved = byte & 0xf;
     coder.u8(&mut header.flags)?;
     let mut msn = values[Field::Msn] as u16;
     coder.u16(&mut msn)?;
     values[Field::Msn] = u32::from(msn);
     coder.u32(&mut header.seq)?;
-    unless_zero(octet & 0x20 != 0, &mut header.ack, |ack| coder.u32(ack))?;
+    unless_zero(byte & 0x20 != 0, &mut header.ack, |ack| coder.u32(ack))?;
     coder.u16(&mut header.window)?;
     coder.u16(&mut header.checksum)?;
-    unless_zero(octet & 0x10 != 0, &mut header.urgent, |urgent| coder.u16(urgent))?;
+    unless_zero(byte & 0x10 != 0, &mut header.urgent, |urgent| coder.u16(urgent))?;
     // Without the flag the stride stays what it is: what an IR leaves there is 0, see `Context`.
-    if octet & 0x40 != 0 {
+    if byte & 0x40 != 0 {
         let mut stride = stride;
         coder.u16(&mut stride)?;
         values[Field::Stride] = u32::from(stride);
@@ -297,21 +297,25 @@ fn unless_zero<T: Default>(
     code(value)
 }
 
-/// static_or_irreg for a field in [`Values`]: `octets` verbatim when the indicator is set.
+/// static_or_irreg for a field in [`Values`]: `bytes` verbatim when the indicator is set.
 #[inline]
 fn if_indicated(
     coder: &mut impl Coder,
     values: &mut Values,
     indicator: Field,
     field: Field,
-    octets: usize,
+    bytes: usize,
 ) -> Result<(), Short> {
-    if values[indicator] != 0 { coder.low(octets, &mut values[field]) } else { Ok(()) }
+    if values[indicator] != 0 { coder.low(bytes, &mut values[field]) } else { Ok(()) }
 }
 
 /// The optional fields of co_common, up to the list of options. `kept` holds the references for reading; when writing,
 /// it may be anything. Order and presence follow the indicators in `values`.
-pub(crate) fn common_tail(coder: &mut impl Coder, values: &mut Values, kept: &Kept) -> Result<(), Short> {
+pub(crate) fn common_tail(
+    coder: &mut impl Coder,
+    values: &mut Values,
+    kept: &ContextFields,
+) -> Result<(), Short> {
     for (indicator, field) in [(Field::SeqIndicator, Field::Seq), (Field::AckIndicator, Field::Ack)] {
         match values[indicator] {
             0 => {}
@@ -342,7 +346,7 @@ pub(crate) const VARIABLE_LENGTH: [Lsb; 2] = [Lsb::new(8, 63), Lsb::new(16, 1638
 pub(crate) const IP_ID_SHORT: Lsb = Lsb::new(8, 3);
 
 /// optional_ip_id_lsb. The long form is the IP-ID as it stands in the header.
-fn common_ip_id(coder: &mut impl Coder, values: &mut Values, kept: &Kept) -> Result<(), Short> {
+fn common_ip_id(coder: &mut impl Coder, values: &mut Values, kept: &ContextFields) -> Result<(), Short> {
     if values[Field::IpIdIndicator] == 0 {
         let reference = kept[Field::IpIdOffset as usize];
         return coder.lsb(IP_ID_SHORT, 0xffff, reference, &mut values[Field::IpIdOffset]);
@@ -393,8 +397,8 @@ fn irregular_layers(
     range: core::ops::Range<usize>,
 ) -> Result<(), Short> {
     for index in range {
-        let (layer, octets) = layers.get_mut(index);
-        irregular_layer(coder, layer, octets, values[Field::EcnUsed] != 0, values[Field::TtlOuter] != 0)?;
+        let (layer, bytes) = layers.get_mut(index);
+        irregular_layer(coder, layer, bytes, values[Field::EcnUsed] != 0, values[Field::TtlOuter] != 0)?;
     }
     Ok(())
 }

@@ -14,35 +14,34 @@ use crate::{
     FormatKind, split_feedback,
 };
 
-/// How a [`Channel`] behaves. Both ends must agree on `cids`, and `reconstructed_octets` must be no more than what the
-/// peer takes.
+/// Configuration of a [`Channel`]. Both ends must agree on `cids`, and `reconstructed_bytes` must not exceed the peer's limit.
 #[derive(Clone, Copy, Debug)]
 pub struct ChannelConfig {
-    /// The numbering of contexts of both directions; that of `compressor` and `decompressor` counts for nothing.
+    /// The numbering of contexts of both directions. It replaces that of `compressor` and `decompressor`.
     pub cids: CidSpace,
     /// How packets are compressed.
     pub compressor: CompressorConfig,
     /// How frames are decompressed; without `feedback` the channel is unidirectional.
     pub decompressor: DecompressorConfig,
-    /// Octets of the longest IP packet, in either direction.
-    pub packet_octets: usize,
-    /// Octets of the longest frame that the link carries; what is longer is segmented. At least 16.
-    pub frame_octets: usize,
-    /// Octets of the longest unit put together from segments, its CRC included (MRRU): 0 for no segments in either
-    /// direction.
-    pub reconstructed_octets: usize,
+    /// Length of the longest IP packet in either direction, in bytes.
+    pub packet_bytes: usize,
+    /// Length of the longest frame that the link carries, in bytes, at least 16. Longer packets are segmented.
+    pub frame_bytes: usize,
+    /// Length of the longest unit reassembled from segments, its CRC included (MRRU), in bytes; 0 disables segments in both
+    /// directions.
+    pub reconstructed_bytes: usize,
 }
 
 impl Default for ChannelConfig {
-    /// Sixteen small CIDs, feedback, packets and frames of up to 65,535 octets, no segments.
+    /// Sixteen small CIDs, feedback, packets and frames of up to 65,535 bytes, no segments.
     fn default() -> Self {
         Self {
             cids: CidSpace::Small { max: 15 },
             compressor: CompressorConfig::default(),
             decompressor: DecompressorConfig { feedback: true, ..DecompressorConfig::default() },
-            packet_octets: 65_535,
-            frame_octets: usize::MAX,
-            reconstructed_octets: 0,
+            packet_bytes: 65_535,
+            frame_bytes: usize::MAX,
+            reconstructed_bytes: 0,
         }
     }
 }
@@ -57,18 +56,18 @@ pub struct Sent {
     pub cid: u16,
     /// Frames that carry it.
     pub frames: usize,
-    /// Their octets, feedback included.
-    pub octets: usize,
+    /// Their bytes, feedback included.
+    pub bytes: usize,
 }
 
 /// Why a packet did not go out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SendError {
-    /// Longer than [`ChannelConfig::packet_octets`].
+    /// Longer than [`ChannelConfig::packet_bytes`].
     Packet,
-    /// The frame would be longer than [`ChannelConfig::frame_octets`], and the unit longer than
-    /// [`ChannelConfig::reconstructed_octets`].
+    /// The frame would be longer than [`ChannelConfig::frame_bytes`], and the unit longer than
+    /// [`ChannelConfig::reconstructed_bytes`].
     Frame,
     /// Neither IPv4 nor IPv6.
     NoIp,
@@ -97,7 +96,7 @@ impl core::error::Error for SendError {}
 pub enum ReceiveError {
     /// See there.
     Decompress(DecompressError),
-    /// Segments whose CRC is wrong, or longer than [`ChannelConfig::reconstructed_octets`].
+    /// Segments whose CRC is wrong, or longer than [`ChannelConfig::reconstructed_bytes`].
     Segments,
 }
 
@@ -113,14 +112,14 @@ impl fmt::Display for ReceiveError {
 impl core::error::Error for ReceiveError {}
 
 /// Feedback that waits for a frame to ride on, at most; more than that replaces the oldest.
-const FEEDBACK_OCTETS: usize = 64;
+const FEEDBACK_BYTES: usize = 64;
 /// Shorter frames carry no segments.
 const LEAST_FRAME: usize = 16;
 /// Packets in a row that announce profile 0x0000, and packets after which one does again while no answer came.
 const PLAIN_ANNOUNCED: u32 = 3;
 const PLAIN_REFRESH: u32 = 256;
 
-/// One end of a channel: compressor, decompressor, feedback between them, and profile 0x0000 for what is no TCP.
+/// One end of a channel: compressor, decompressor, the feedback between them, and profile 0x0000 for packets that are not TCP.
 ///
 /// ```
 /// use tacit_rohc::{Channel, ChannelConfig};
@@ -145,8 +144,8 @@ pub struct Channel {
     compressor: Compressor,
     decompressor: Decompressor,
     plain: Plain,
-    /// Feedback about what was received, and octets of it in use.
-    answers: [u8; FEEDBACK_OCTETS],
+    /// Feedback about what was received, and bytes of it in use.
+    answers: [u8; FEEDBACK_BYTES],
     answers_len: usize,
     malformed_feedback: u64,
     /// A frame being made, or a packet being delivered.
@@ -192,11 +191,11 @@ impl Channel {
             compressor: Compressor::new(CompressorConfig { cids: compressor_cids, ..config.compressor }),
             decompressor: Decompressor::new(DecompressorConfig { cids: config.cids, ..config.decompressor }),
             plain,
-            answers: [0; FEEDBACK_OCTETS],
+            answers: [0; FEEDBACK_BYTES],
             answers_len: 0,
             malformed_feedback: 0,
-            scratch: vec![0; FEEDBACK_OCTETS + config.packet_octets + LONGEST_GROWTH],
-            segments: Vec::with_capacity(config.reconstructed_octets),
+            scratch: vec![0; FEEDBACK_BYTES + config.packet_bytes + LONGEST_GROWTH],
+            segments: Vec::with_capacity(config.reconstructed_bytes),
             overrun: false,
             config,
         }
@@ -216,11 +215,11 @@ impl Channel {
     ///
     /// See [`SendError`]. The feedback waits on.
     pub fn send(&mut self, packet: &[u8], mut transmit: impl FnMut(&[u8])) -> Result<Sent, SendError> {
-        if packet.len() > self.config.packet_octets {
+        if packet.len() > self.config.packet_bytes {
             return Err(SendError::Packet);
         }
         // Segments are of the unit without the feedback.
-        let (before, unit) = self.scratch.split_at_mut(FEEDBACK_OCTETS);
+        let (before, unit) = self.scratch.split_at_mut(FEEDBACK_BYTES);
         let (len, format, cid) = match self.compressor.compress(packet, unit) {
             Ok(made) => (made.len, made.format, made.cid),
             Err(error) => {
@@ -232,54 +231,54 @@ impl Channel {
         };
         let answers = self.answers_len;
         let whole = answers + len;
-        if whole <= self.config.frame_octets {
-            before[FEEDBACK_OCTETS - answers..].copy_from_slice(&self.answers[..answers]);
+        if whole <= self.config.frame_bytes {
+            before[FEEDBACK_BYTES - answers..].copy_from_slice(&self.answers[..answers]);
             self.answers_len = 0;
-            transmit(&self.scratch[FEEDBACK_OCTETS - answers..FEEDBACK_OCTETS + len]);
-            return Ok(Sent { format, cid, frames: 1, octets: whole });
+            transmit(&self.scratch[FEEDBACK_BYTES - answers..FEEDBACK_BYTES + len]);
+            return Ok(Sent { format, cid, frames: 1, bytes: whole });
         }
-        if len > self.config.frame_octets {
-            let (frames, octets) = self.send_segments(len, transmit)?;
-            return Ok(Sent { format, cid, frames, octets });
+        if len > self.config.frame_bytes {
+            let (frames, bytes) = self.send_segments(len, transmit)?;
+            return Ok(Sent { format, cid, frames, bytes });
         }
         // Both fit, but not together.
         transmit(&self.answers[..answers]);
         self.answers_len = 0;
-        transmit(&self.scratch[FEEDBACK_OCTETS..FEEDBACK_OCTETS + len]);
-        Ok(Sent { format, cid, frames: 2, octets: whole })
+        transmit(&self.scratch[FEEDBACK_BYTES..FEEDBACK_BYTES + len]);
+        Ok(Sent { format, cid, frames: 2, bytes: whole })
     }
 
-    /// Cuts the unit in the scratch space (RFC 5795 section 5.2.5.2): frames and octets.
+    /// Cuts the unit in the scratch space (RFC 5795 section 5.2.5.2): frames and bytes.
     fn send_segments(
         &mut self,
         len: usize,
         mut transmit: impl FnMut(&[u8]),
     ) -> Result<(usize, usize), SendError> {
         let unit_len = len + 4;
-        let room = self.config.frame_octets.saturating_sub(1);
-        if unit_len > self.config.reconstructed_octets || self.config.frame_octets < LEAST_FRAME {
+        let room = self.config.frame_bytes.saturating_sub(1);
+        if unit_len > self.config.reconstructed_bytes || self.config.frame_bytes < LEAST_FRAME {
             return Err(SendError::Frame);
         }
-        let check = crc32(&self.scratch[FEEDBACK_OCTETS..FEEDBACK_OCTETS + len]);
-        self.scratch[FEEDBACK_OCTETS + len..FEEDBACK_OCTETS + unit_len].copy_from_slice(&check.to_le_bytes());
-        let (mut frames, mut octets, mut at) = (0, 0, 0);
+        let check = crc32(&self.scratch[FEEDBACK_BYTES..FEEDBACK_BYTES + len]);
+        self.scratch[FEEDBACK_BYTES + len..FEEDBACK_BYTES + unit_len].copy_from_slice(&check.to_le_bytes());
+        let (mut frames, mut bytes, mut at) = (0, 0, 0);
         // Feedback goes in a frame of its own.
         if self.answers_len != 0 {
             transmit(&self.answers[..self.answers_len]);
-            (frames, octets) = (1, self.answers_len);
+            (frames, bytes) = (1, self.answers_len);
             self.answers_len = 0;
         }
         while at < unit_len {
             let end = unit_len.min(at + room);
-            // The type octet goes where the octet before the segment was, which has gone out.
-            let start = FEEDBACK_OCTETS + at - 1;
+            // The type byte goes where the byte before the segment was, which has gone out.
+            let start = FEEDBACK_BYTES + at - 1;
             self.scratch[start] = 0xfe | u8::from(end == unit_len);
-            transmit(&self.scratch[start..FEEDBACK_OCTETS + end]);
+            transmit(&self.scratch[start..FEEDBACK_BYTES + end]);
             frames += 1;
-            octets += 1 + end - at;
+            bytes += 1 + end - at;
             at = end;
         }
-        Ok((frames, octets))
+        Ok((frames, bytes))
     }
 
     /// Takes in a frame: feedback goes to the compressor, and a packet, if the frame holds or completes one, to
@@ -305,7 +304,7 @@ impl Channel {
 
     fn receive_segment(&mut self, packet: &[u8], mut deliver: impl FnMut(&[u8])) -> Result<(), ReceiveError> {
         let is_final = packet[0] & 1 != 0;
-        self.overrun |= self.segments.len() + packet.len() - 1 > self.config.reconstructed_octets;
+        self.overrun |= self.segments.len() + packet.len() - 1 > self.config.reconstructed_bytes;
         if !self.overrun {
             self.segments.extend_from_slice(&packet[1..]);
         }
@@ -347,13 +346,13 @@ impl Channel {
     }
 
     fn answer(&mut self, answer: &Feedback) {
-        let octets = answer.as_bytes();
-        if self.answers_len + octets.len() > FEEDBACK_OCTETS.min(self.config.frame_octets.max(LEAST_FRAME)) {
+        let bytes = answer.as_bytes();
+        if self.answers_len + bytes.len() > FEEDBACK_BYTES.min(self.config.frame_bytes.max(LEAST_FRAME)) {
             // The newest says most.
             self.answers_len = 0;
         }
-        self.answers[self.answers_len..self.answers_len + octets.len()].copy_from_slice(octets);
-        self.answers_len += octets.len();
+        self.answers[self.answers_len..self.answers_len + bytes.len()].copy_from_slice(bytes);
+        self.answers_len += bytes.len();
     }
 
     /// Hands feedback elements to the contexts that they are about.
@@ -368,8 +367,8 @@ impl Channel {
         });
     }
 
-    /// Moves the feedback that waits into `out`, for a frame of its own, when there is no packet to ride on soon; its
-    /// octets. What does not fit waits on.
+    /// Moves waiting feedback into `out`, for a frame of its own if no packet is sent soon, and returns its length in bytes.
+    /// Feedback that does not fit stays.
     pub fn take_feedback(&mut self, out: &mut [u8]) -> usize {
         let len = self.answers_len;
         match out.get_mut(..len) {
@@ -403,7 +402,7 @@ impl Channel {
         self.answer(&request);
     }
 
-    /// Forgets what was received for this CID; see [`Decompressor::remove`].
+    /// Removes the receiving context of this CID; see [`Decompressor::remove`].
     pub fn remove_received(&mut self, cid: u16) -> bool {
         self.decompressor.remove(cid)
     }
@@ -440,7 +439,7 @@ fn write_plain(
     Ok((writer.len, if announce { FormatKind::PlainIr } else { FormatKind::Plain }))
 }
 
-/// True for the CRC-32 of a unit, least significant octet first. RFC 5795 leaves open whether it is complemented
+/// True for the CRC-32 of a unit, least significant byte first. RFC 5795 leaves open whether it is complemented
 /// (appendix A says that the text implies it); peers do either.
 fn checks(unit: &[u8], check: [u8; 4]) -> bool {
     let expected = crc32(unit);

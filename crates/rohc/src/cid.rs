@@ -5,12 +5,12 @@ use crate::wire::{Reader, Short, Writer};
 /// How a channel numbers its contexts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CidSpace {
-    /// CIDs 0 to `max`, at most 15. CID 0 costs nothing, the others one octet.
+    /// CIDs 0 to `max`, at most 15. CID 0 costs nothing, the others one byte.
     Small {
         /// The largest CID (MAX_CID).
         max: u8,
     },
-    /// CIDs 0 to `max`, at most 16383. One octet up to 127, two beyond.
+    /// CIDs 0 to `max`, at most 16383. One byte up to 127, two beyond.
     Large {
         /// The largest CID (MAX_CID).
         max: u16,
@@ -42,19 +42,19 @@ impl CidSpace {
         matches!(self, Self::Large { .. })
     }
 
-    /// What precedes the first octet of a header: the add-CID octet of a small CID other than 0.
+    /// What precedes the first byte of a header: the add-CID byte of a small CID other than 0.
     #[inline]
     pub(crate) fn write_before(self, cid: u16, writer: &mut Writer<'_>) -> Result<(), Short> {
         if self.is_large() || cid == 0 { Ok(()) } else { writer.put(&[0xe0 | cid as u8]) }
     }
 
-    /// What follows the first octet of a header: a large CID.
+    /// What follows the first byte of a header: a large CID.
     #[inline]
     pub(crate) fn write_after(self, cid: u16, writer: &mut Writer<'_>) -> Result<(), Short> {
         if self.is_large() { write_large(cid, writer) } else { Ok(()) }
     }
 
-    /// Reads what is before, the first octet itself, and what is after: the CID and the first octet.
+    /// Reads what is before, the first byte itself, and what is after: the CID and the first byte.
     #[inline]
     pub(crate) fn read(self, reader: &mut Reader<'_>) -> Result<(u16, u8), Short> {
         let first = reader.next()?;
@@ -89,7 +89,7 @@ impl Cid {
     }
 }
 
-/// A self-describing variable-length value of one or two octets.
+/// A self-describing variable-length value of one or two bytes.
 pub(crate) fn write_large(cid: u16, writer: &mut Writer<'_>) -> Result<(), Short> {
     if cid < 128 { writer.put(&[cid as u8]) } else { writer.put(&(0x8000 | cid).to_be_bytes()) }
 }

@@ -1,16 +1,16 @@
 //! Cyclic redundancy checks: CRC-3, CRC-7 and CRC-8 of RFC 5795 section 5.3.1, CRC-16 for frames, CRC-32 for segments.
 //!
 //! All are reflected (least significant bit first). The three ROHC checks start with all ones and have no final
-//! exclusive-or. Eight octets are taken per step, because one octet at a time costs a table look-up's latency each.
+//! exclusive-or. Eight bytes are taken per step, because one byte at a time costs a table look-up's latency each.
 //!
 //! Long inputs are folded first. A polynomial that divides x^n - 1 weighs bits n places apart the same: x^3 + x + 1 does
-//! for n = 7, the CRC-7 polynomial for n = 56 and that of CRC-8 for n = 127. So seven octets fold on the seven before
-//! them in one exclusive-or, and sixteen octets on the sixteen before them, which move by one bit.
+//! for n = 7, the CRC-7 polynomial for n = 56 and that of CRC-8 for n = 127. So seven bytes fold on the seven before
+//! them in one exclusive-or, and sixteen bytes on the sixteen before them, which move by one bit.
 
-/// A reflected CRC of at most eight bits: look-up tables for eight octets at a time.
+/// A reflected CRC of at most eight bits: look-up tables for eight bytes at a time.
 #[derive(Debug)]
 pub struct Crc {
-    /// `tables[n][octet]`: the remainder of `octet` followed by `n` zero octets.
+    /// `tables[n][byte]`: the remainder of `byte` followed by `n` zero bytes.
     tables: [[u8; 256]; 8],
     initial: u8,
     /// The polynomial divides x to this power, less 1.
@@ -21,9 +21,9 @@ impl Crc {
     /// The check with this reflected polynomial, width in bits and period in bits.
     const fn new(polynomial: u8, width: u32, period: u32) -> Self {
         let mut tables = [[0; 256]; 8];
-        let mut octet = 0;
-        while octet < 256 {
-            let mut remainder = octet as u8;
+        let mut byte = 0;
+        while byte < 256 {
+            let mut remainder = byte as u8;
             let mut bit = 0;
             while bit < 8 {
                 let carry = remainder & 1 != 0;
@@ -33,32 +33,32 @@ impl Crc {
                 }
                 bit += 1;
             }
-            tables[0][octet] = remainder;
-            octet += 1;
+            tables[0][byte] = remainder;
+            byte += 1;
         }
         let mut zeros = 1;
         while zeros < 8 {
-            let mut octet = 0;
-            while octet < 256 {
-                tables[zeros][octet] = tables[0][tables[zeros - 1][octet] as usize];
-                octet += 1;
+            let mut byte = 0;
+            while byte < 256 {
+                tables[zeros][byte] = tables[0][tables[zeros - 1][byte] as usize];
+                byte += 1;
             }
             zeros += 1;
         }
         Self { tables, initial: (0xffu16 >> (8 - width)) as u8, period }
     }
 
-    /// The state before the first octet.
+    /// The state before the first byte.
     #[inline]
     pub const fn start(&self) -> u8 {
         self.initial
     }
 
-    /// The state after `octets`; the state after the last octet is the check itself.
+    /// The state after `bytes`; the state after the last byte is the check itself.
     #[inline]
-    pub fn update(&self, state: u8, octets: &[u8]) -> u8 {
+    pub fn update(&self, state: u8, bytes: &[u8]) -> u8 {
         let mut state = state;
-        let mut blocks = octets.chunks_exact(8);
+        let mut blocks = bytes.chunks_exact(8);
         let t = &self.tables;
         for block in &mut blocks {
             state = t[7][usize::from(block[0] ^ state)]
@@ -70,39 +70,39 @@ impl Crc {
                 ^ t[1][usize::from(block[6])]
                 ^ t[0][usize::from(block[7])];
         }
-        for &octet in blocks.remainder() {
-            state = t[0][usize::from(octet ^ state)];
+        for &byte in blocks.remainder() {
+            state = t[0][usize::from(byte ^ state)];
         }
         state
     }
 
-    /// The check over `octets`.
+    /// The check over `bytes`.
     #[inline]
-    pub fn check(&self, octets: &[u8]) -> u8 {
+    pub fn check(&self, bytes: &[u8]) -> u8 {
         match self.period {
-            127 if octets.len() >= 64 => {
-                let (head, blocks) = octets.split_at(octets.len() % 16);
+            127 if bytes.len() >= 64 => {
+                let (head, blocks) = bytes.split_at(bytes.len() % 16);
                 self.update(0, &fold_sixteen(self.update(self.initial, head), blocks).to_le_bytes())
             }
-            56 if octets.len() >= 8 => self.remainder(fold_seven(self.initial, octets)),
-            7 if octets.len() >= 8 => {
-                let word = fold_seven(self.initial, octets);
+            56 if bytes.len() >= 8 => self.remainder(fold_seven(self.initial, bytes)),
+            7 if bytes.len() >= 8 => {
+                let word = fold_seven(self.initial, bytes);
                 let word = word ^ word >> 28;
                 let word = word ^ word >> 14;
-                // The seven bits that are left are the last ones of an octet.
+                // The seven bits that are left are the last ones of a byte.
                 self.tables[0][usize::from(((word ^ word >> 7) << 1) as u8)]
             }
-            _ => self.update(self.initial, octets),
+            _ => self.update(self.initial, bytes),
         }
     }
 
-    /// CRC-3 over a header of fixed length, 8 octets at least: what [`Crc::check`] says.
+    /// CRC-3 over a header of fixed length, 8 bytes at least: what [`Crc::check`] says.
     #[inline(always)]
-    pub(crate) fn check_header<const LEN: usize>(&self, octets: &[u8; LEN]) -> u8 {
+    pub(crate) fn check_header<const LEN: usize>(&self, bytes: &[u8; LEN]) -> u8 {
         const SEVEN: u64 = u64::MAX >> 8;
         debug_assert!(self.period == 7);
-        let word = |at: usize| octets[at..].first_chunk().map_or(0, |word| u64::from_le_bytes(*word));
-        // As in `fold_seven`, with lengths that the compiler knows; the eighth octet of each word counts for nothing.
+        let word = |at: usize| bytes[at..].first_chunk().map_or(0, |word| u64::from_le_bytes(*word));
+        // As in `fold_seven`, with lengths that the compiler knows; the eighth byte of each word counts for nothing.
         let head = LEN % 7;
         let first = word(0) & !(SEVEN << (8 * head)) & SEVEN ^ u64::from(self.initial);
         let mut folded = if head == 0 { first } else { first << (8 * (7 - head)) };
@@ -117,15 +117,15 @@ impl Crc {
         self.tables[0][usize::from(((folded ^ folded >> 7) << 1) as u8)]
     }
 
-    /// The remainder of seven octets, the first of them lowest in `word`.
+    /// The remainder of seven bytes, the first of them lowest in `word`.
     #[inline]
     fn remainder(&self, word: u64) -> u8 {
-        let octets = word.to_le_bytes();
-        (0..7).fold(0, |state, at| state ^ self.tables[6 - at][usize::from(octets[at])])
+        let bytes = word.to_le_bytes();
+        (0..7).fold(0, |state, at| state ^ self.tables[6 - at][usize::from(bytes[at])])
     }
 }
 
-/// Sixteen octets that have the same remainder as `blocks`, a multiple of sixteen, with this state before them: for a
+/// Sixteen bytes that have the same remainder as `blocks`, a multiple of sixteen, with this state before them: for a
 /// period of 127, where what is a block further back counts as one bit further back.
 #[inline]
 fn fold_sixteen(state: u8, blocks: &[u8]) -> u128 {
@@ -139,21 +139,21 @@ fn fold_sixteen(state: u8, blocks: &[u8]) -> u128 {
     folded
 }
 
-/// Seven octets that have the same remainder as the eight or more in `octets` with this initial state.
+/// Seven bytes that have the same remainder as the eight or more in `bytes` with this initial state.
 #[inline]
-fn fold_seven(initial: u8, octets: &[u8]) -> u64 {
+fn fold_seven(initial: u8, bytes: &[u8]) -> u64 {
     const SEVEN: u64 = u64::MAX >> 8;
-    let head = octets.len() % 7;
-    let first = octets.first_chunk().map_or(0, |chunk| u64::from_le_bytes(*chunk));
+    let head = bytes.len() % 7;
+    let first = bytes.first_chunk().map_or(0, |chunk| u64::from_le_bytes(*chunk));
     let first = first & !(SEVEN << (8 * head)) & SEVEN ^ u64::from(initial);
     // Places count from the end, so the head takes the last of the seven; an empty one holds only the initial state.
     let mut folded = if head == 0 { first } else { first << (8 * (7 - head)) };
-    let mut rest = &octets[head..];
+    let mut rest = &bytes[head..];
     while let Some(chunk) = rest.first_chunk::<8>() {
         folded ^= u64::from_le_bytes(*chunk) & SEVEN;
         rest = &rest[7..];
     }
-    let last = octets.last_chunk().map_or(0, |chunk| u64::from_le_bytes(*chunk));
+    let last = bytes.last_chunk().map_or(0, |chunk| u64::from_le_bytes(*chunk));
     folded ^ last >> 8
 }
 
@@ -166,32 +166,31 @@ pub static CRC8: Crc = Crc::new(0xe0, 8, 127);
 
 const CRC16: [u16; 256] = {
     let mut table = [0; 256];
-    let mut octet = 0;
-    while octet < 256 {
-        let mut remainder = octet as u16;
+    let mut byte = 0;
+    while byte < 256 {
+        let mut remainder = byte as u16;
         let mut bit = 0;
         while bit < 8 {
             remainder = (remainder >> 1) ^ (0x8408 * (remainder & 1));
             bit += 1;
         }
-        table[octet] = remainder;
-        octet += 1;
+        table[byte] = remainder;
+        byte += 1;
     }
     table
 };
 
-/// CRC-16-CCITT over `octets`, as the frame check sequence of RFC 1662 (X.25: x^16 + x^12 + x^5 + 1, reflected,
+/// CRC-16-CCITT over `bytes`, as the frame check sequence of RFC 1662 (X.25: x^16 + x^12 + x^5 + 1, reflected,
 /// all ones at the start, complemented at the end).
-pub fn crc16(octets: &[u8]) -> u16 {
-    let state = octets
-        .iter()
-        .fold(0xffff, |state: u16, &octet| (state >> 8) ^ CRC16[usize::from(octet ^ state as u8)]);
+pub fn crc16(bytes: &[u8]) -> u16 {
+    let state =
+        bytes.iter().fold(0xffff, |state: u16, &byte| (state >> 8) ^ CRC16[usize::from(byte ^ state as u8)]);
     !state
 }
 
-/// CRC-32 over `octets` (RFC 5795 section 5.3.1.4): reflected, all ones at the start, complemented at the end as in
+/// CRC-32 over `bytes` (RFC 5795 section 5.3.1.4): reflected, all ones at the start, complemented at the end as in
 /// PPP, which the note in appendix A of the RFC asks for. Nibble by nibble: segments are seldom.
-pub fn crc32(octets: &[u8]) -> u32 {
+pub fn crc32(bytes: &[u8]) -> u32 {
     const TABLE: [u32; 16] = {
         let mut table = [0; 16];
         let mut nibble = 0;
@@ -208,7 +207,7 @@ pub fn crc32(octets: &[u8]) -> u32 {
         table
     };
     let step = |state: u32, nibble: u8| (state >> 4) ^ TABLE[((state ^ u32::from(nibble)) & 0xf) as usize];
-    !octets.iter().fold(u32::MAX, |state, &octet| step(step(state, octet & 0xf), octet >> 4))
+    !bytes.iter().fold(u32::MAX, |state, &byte| step(step(state, byte & 0xf), byte >> 4))
 }
 
 #[cfg(test)]
@@ -217,11 +216,11 @@ mod tests {
 
     const CHECK: &[u8] = b"123456789";
 
-    fn bit_by_bit(polynomial: u8, width: u32, octets: &[u8]) -> u8 {
+    fn bit_by_bit(polynomial: u8, width: u32, bytes: &[u8]) -> u8 {
         let mut state = ((1u16 << width) - 1) as u8;
-        for octet in octets {
+        for byte in bytes {
             for bit in 0..8 {
-                let carry = (state ^ (octet >> bit)) & 1;
+                let carry = (state ^ (byte >> bit)) & 1;
                 state = (state >> 1) ^ (polynomial * carry);
             }
         }
@@ -241,29 +240,29 @@ mod tests {
 
     #[test]
     fn headers_of_fixed_length_have_the_same_check() {
-        let octets: [u8; 72] = core::array::from_fn(|i| (i * 53 + 7) as u8);
-        assert_eq!(CRC3.check_header(&octets), CRC3.check(&octets));
+        let bytes: [u8; 72] = core::array::from_fn(|i| (i * 53 + 7) as u8);
+        assert_eq!(CRC3.check_header(&bytes), CRC3.check(&bytes));
         assert_eq!(
-            octets.first_chunk::<52>().map(|header| CRC3.check_header(header)),
-            Some(CRC3.check(&octets[..52]))
+            bytes.first_chunk::<52>().map(|header| CRC3.check_header(header)),
+            Some(CRC3.check(&bytes[..52]))
         );
         assert_eq!(
-            octets.first_chunk::<49>().map(|header| CRC3.check_header(header)),
-            Some(CRC3.check(&octets[..49]))
+            bytes.first_chunk::<49>().map(|header| CRC3.check_header(header)),
+            Some(CRC3.check(&bytes[..49]))
         );
     }
 
     #[test]
     fn tables_agree_with_the_definition_at_every_length() {
-        let octets: [u8; 211] = core::array::from_fn(|i| (i * 37 + 11) as u8);
-        for len in 0..octets.len() {
-            let octets = &octets[..len];
-            assert_eq!(CRC3.check(octets), bit_by_bit(0x6, 3, octets));
-            assert_eq!(CRC7.check(octets), bit_by_bit(0x79, 7, octets));
-            assert_eq!(CRC8.check(octets), bit_by_bit(0xe0, 8, octets));
-            let (head, tail) = octets.split_at(len / 3);
+        let bytes: [u8; 211] = core::array::from_fn(|i| (i * 37 + 11) as u8);
+        for len in 0..bytes.len() {
+            let bytes = &bytes[..len];
+            assert_eq!(CRC3.check(bytes), bit_by_bit(0x6, 3, bytes));
+            assert_eq!(CRC7.check(bytes), bit_by_bit(0x79, 7, bytes));
+            assert_eq!(CRC8.check(bytes), bit_by_bit(0xe0, 8, bytes));
+            let (head, tail) = bytes.split_at(len / 3);
             let state = CRC8.update(CRC8.start(), head);
-            assert_eq!(CRC8.update(state, tail), CRC8.check(octets));
+            assert_eq!(CRC8.update(state, tail), CRC8.check(bytes));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The quick paths do what the general ones do, octet by octet: captures, drawn flows, losses, repetitions and feedback.
+//! The quick paths do what the general ones do, byte by byte: captures, drawn flows, losses, repetitions and feedback.
 
 use proptest::prelude::*;
 
@@ -30,7 +30,7 @@ impl Both {
         }
     }
 
-    /// Compresses on both; the octets if they could be.
+    /// Compresses on both; the bytes if they could be.
     fn compress(&mut self, packet: &[u8]) -> Option<Vec<u8>> {
         self.compressors[0].without_quick_path();
         let ready = self.compressors[1].has_quick_path();

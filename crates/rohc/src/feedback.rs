@@ -5,7 +5,7 @@ use crate::crc::CRC8;
 use crate::lsb::Lsb;
 use crate::wire::{Reader, Short, Writer};
 
-/// What a decompressor says about its context.
+/// The kind of a decompressor's feedback about a context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FeedbackKind {
@@ -17,24 +17,24 @@ pub enum FeedbackKind {
     StaticNack,
 }
 
-/// One feedback element, ready to be sent: the octets begin with the feedback type octet, so they may stand
+/// One feedback element, ready to be sent: the bytes begin with the feedback type byte, so they may stand
 /// alone on a feedback channel or before a ROHC header (piggybacked).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Feedback {
     kind: FeedbackKind,
     len: u8,
-    octets: [u8; 8],
+    bytes: [u8; 8],
 }
 
 impl Feedback {
-    /// What it says.
+    /// The kind of the feedback.
     pub const fn kind(&self) -> FeedbackKind {
         self.kind
     }
 
-    /// The octets of the element.
+    /// The bytes of the element.
     pub fn as_bytes(&self) -> &[u8] {
-        &self.octets[..usize::from(self.len)]
+        &self.bytes[..usize::from(self.len)]
     }
 
     /// An element about `cid`. An ACK is a FEEDBACK-1 with eight bits of the MSN; the others are a FEEDBACK-2
@@ -53,13 +53,13 @@ impl Feedback {
     }
 
     fn with_options(kind: FeedbackKind, space: CidSpace, cid: u16, msn: Option<u16>, options: &[u8]) -> Self {
-        let mut octets = [0; 8];
-        let mut writer = Writer::new(&mut octets);
-        // One type octet, at most two of CID, at most five of FEEDBACK-2: always fits.
+        let mut bytes = [0; 8];
+        let mut writer = Writer::new(&mut bytes);
+        // One type byte, at most two of CID, at most five of FEEDBACK-2: always fits.
         let _ = Self::write(kind, space, cid, msn, options, &mut writer);
         let len = writer.len as u8;
-        octets[0] = 0xf0 | (len - 1);
-        Self { kind, len, octets }
+        bytes[0] = 0xf0 | (len - 1);
+        Self { kind, len, bytes }
     }
 
     fn write(
@@ -136,7 +136,7 @@ pub fn split_feedback(packet: &[u8]) -> (&[u8], &[u8]) {
     packet.split_at(packet.len() - reader.rest.len())
 }
 
-/// The octets of the element at the front, without type and size.
+/// The bytes of the element at the front, without type and size.
 fn take_element<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], Short> {
     let len = match reader.next()? & 7 {
         0 => reader.next()?,
@@ -146,8 +146,8 @@ fn take_element<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], Short> {
 }
 
 /// Calls `handle` with every well-formed element; returns how many were malformed.
-pub(crate) fn parse(octets: &[u8], space: CidSpace, mut handle: impl FnMut(Element)) -> usize {
-    let mut reader = Reader::new(octets);
+pub(crate) fn parse(bytes: &[u8], space: CidSpace, mut handle: impl FnMut(Element)) -> usize {
+    let mut reader = Reader::new(bytes);
     let mut malformed = 0;
     while let Some(&first) = reader.rest.first() {
         if first == 0xe0 {
@@ -164,11 +164,11 @@ pub(crate) fn parse(octets: &[u8], space: CidSpace, mut handle: impl FnMut(Eleme
     malformed
 }
 
-fn parse_element(octets: &[u8], space: CidSpace) -> Result<Element, Short> {
-    let mut reader = Reader::new(octets);
+fn parse_element(bytes: &[u8], space: CidSpace) -> Result<Element, Short> {
+    let mut reader = Reader::new(bytes);
     let cid = if space.is_large() {
         read_large(&mut reader)?
-    } else if octets.len() > 1 && octets[0] & 0xf0 == 0xe0 {
+    } else if bytes.len() > 1 && bytes[0] & 0xf0 == 0xe0 {
         u16::from(reader.next()? & 0xf)
     } else {
         0
@@ -177,11 +177,11 @@ fn parse_element(octets: &[u8], space: CidSpace) -> Result<Element, Short> {
         let msn = Some((u16::from(*msn), 8));
         return Ok(Element { kind: FeedbackKind::Ack, cid, msn, reject: false });
     }
-    let crc_at = octets.len() - reader.rest.len() + 2;
+    let crc_at = bytes.len() - reader.rest.len() + 2;
     let head = reader.take(3)?;
-    let state = CRC8.update(CRC8.start(), &octets[..crc_at]);
+    let state = CRC8.update(CRC8.start(), &bytes[..crc_at]);
     let state = CRC8.update(state, &[0]);
-    if CRC8.update(state, &octets[crc_at + 1..]) != head[2] {
+    if CRC8.update(state, &bytes[crc_at + 1..]) != head[2] {
         return Err(Short);
     }
     let kind = match head[0] >> 6 {
@@ -200,9 +200,9 @@ fn parse_element(octets: &[u8], space: CidSpace) -> Result<Element, Short> {
 fn parse_options(reader: &mut Reader<'_>, high: u16, element: &mut Element) -> Result<(), Short> {
     let mut seen = 0u16;
     while !reader.rest.is_empty() {
-        let octet = reader.next()?;
-        let data = reader.take(usize::from(octet & 0xf))?;
-        let kind = octet >> 4;
+        let byte = reader.next()?;
+        let data = reader.take(usize::from(byte & 0xf))?;
+        let kind = byte >> 4;
         if seen & 1 << kind != 0 {
             return Err(Short);
         }
@@ -225,9 +225,9 @@ mod tests {
     use super::*;
     use alloc::vec::Vec;
 
-    fn elements(octets: &[u8], space: CidSpace) -> Vec<Element> {
+    fn elements(bytes: &[u8], space: CidSpace) -> Vec<Element> {
         let mut all = Vec::new();
-        parse(octets, space, |element| all.push(element));
+        parse(bytes, space, |element| all.push(element));
         all
     }
 

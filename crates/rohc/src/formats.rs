@@ -66,11 +66,11 @@ pub(crate) const ALWAYS: usize = IpIdOffset as usize;
 /// The first of the kept fields that change seldom.
 pub(crate) const SELDOM: usize = Window as usize;
 /// Fields that the context keeps.
-pub(crate) const KEPT: usize = Psh as usize;
+pub(crate) const CONTEXT_FIELDS: usize = Psh as usize;
 const FIELDS: usize = TtlIndicator as usize + 1;
 
 /// What the context keeps of one packet.
-pub(crate) type Kept = [u32; KEPT];
+pub(crate) type ContextFields = [u32; CONTEXT_FIELDS];
 
 /// Every field of one packet.
 #[derive(Clone, Copy)]
@@ -79,15 +79,15 @@ pub(crate) struct Values([u32; FIELDS]);
 impl Values {
     /// The values a packet inherits when it says nothing: the context's, ACK flag set, other flags clear.
     #[inline]
-    pub(crate) fn inherit(kept: &Kept) -> Self {
+    pub(crate) fn inherit(kept: &ContextFields) -> Self {
         let mut values = [0; FIELDS];
-        values[..KEPT].copy_from_slice(kept);
+        values[..CONTEXT_FIELDS].copy_from_slice(kept);
         values[AckFlag as usize] = 1;
         Self(values)
     }
 
     #[inline]
-    pub(crate) fn kept(&self) -> &Kept {
+    pub(crate) fn kept(&self) -> &ContextFields {
         self.0.first_chunk().expect("KEPT is below FIELDS")
     }
 }
@@ -170,7 +170,7 @@ pub(crate) struct Format {
     discriminator: u8,
     discriminator_bits: u8,
     pub(crate) slots: &'static [Slot],
-    /// Octets on the wire; of co_common those before its optional fields.
+    /// Bytes on the wire; of co_common those before its optional fields.
     pub(crate) len: usize,
     /// Fields a decompressor learns from it.
     pub(crate) carries: Mask,
@@ -242,7 +242,7 @@ impl FormatKind {
     }
 }
 
-/// Builds a format and checks at compile time that it fills whole octets.
+/// Builds a format and checks at compile time that it fills whole bytes.
 const fn format(
     kind: FormatKind,
     discriminator: u8,
@@ -344,10 +344,10 @@ pub(crate) static COMMON: Format = format(FormatKind::CoCommon, 0b111_1101, 7, &
 ]);
 
 impl Format {
-    /// Finds the format of a first octet: co_common, or one of the set that the context's IP-ID behaviour selects.
+    /// Finds the format of a first byte: co_common, or one of the set that the context's IP-ID behaviour selects.
     #[inline]
     pub(crate) fn of(first: u8, sequential: bool) -> Option<&'static Self> {
-        let index = FIRST_OCTET[usize::from(sequential)][usize::from(first)];
+        let index = FIRST_BYTE[usize::from(sequential)][usize::from(first)];
         match usize::from(index) {
             at @ 0..8 => Some(if sequential { &SEQ[at] } else { &RND[at] }),
             8 => Some(&COMMON),
@@ -359,7 +359,7 @@ impl Format {
         first >> (8 - self.discriminator_bits) == self.discriminator
     }
 
-    /// The base header as the last `len` octets of a big-endian word.
+    /// The base header as the last `len` bytes of a big-endian word.
     #[inline]
     pub(crate) fn pack(&self, values: &Values) -> u64 {
         let mut word = u64::from(self.discriminator);
@@ -388,23 +388,23 @@ impl Format {
 
 const NONE: u8 = 0xff;
 
-/// Index into [`RND`] or [`SEQ`] by first octet, 8 for co_common.
-static FIRST_OCTET: [[u8; 256]; 2] = [first_octets(&RND), first_octets(&SEQ)];
+/// Index into [`RND`] or [`SEQ`] by first byte, 8 for co_common.
+static FIRST_BYTE: [[u8; 256]; 2] = [first_bytes(&RND), first_bytes(&SEQ)];
 
-const fn first_octets(set: &[Format; 8]) -> [u8; 256] {
+const fn first_bytes(set: &[Format; 8]) -> [u8; 256] {
     let mut table = [NONE; 256];
     let mut first = 0;
     while first < 256 {
         let mut at = 0;
         while at < 8 {
             if set[at].starts(first as u8) {
-                assert!(table[first] == NONE, "two formats share a first octet");
+                assert!(table[first] == NONE, "two formats share a first byte");
                 table[first] = at as u8;
             }
             at += 1;
         }
         if COMMON.starts(first as u8) {
-            assert!(table[first] == NONE, "co_common shares a first octet");
+            assert!(table[first] == NONE, "co_common shares a first byte");
             table[first] = 8;
         }
         first += 1;
@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn reserved_first_octets_are_no_base_headers() {
+    fn reserved_first_bytes_are_no_base_headers() {
         for sequential in [false, true] {
             for first in 0xe0..=0xffu8 {
                 let expected = matches!(first, 0xfa | 0xfb);
@@ -436,7 +436,7 @@ mod tests {
 
     #[test]
     fn what_is_packed_is_unpacked() {
-        let mut kept = [0; KEPT];
+        let mut kept = [0; CONTEXT_FIELDS];
         kept[Ack as usize] = 0xffff_ff00;
         kept[Seq as usize] = 77;
         kept[Msn as usize] = 0xffff;

@@ -6,9 +6,9 @@
 
 use core::fmt;
 
-/// Octets of the longest header this crate knows: IPv6 and TCP with 40 octets of options.
+/// Bytes of the longest header this crate knows: IPv6 and TCP with 40 bytes of options.
 pub const MAX_HEADER_LEN: usize = 40 + 60;
-/// Octets of the longest TCP option area.
+/// Bytes of the longest TCP option area.
 pub const MAX_OPTIONS_LEN: usize = 40;
 
 const PROTOCOL_TCP: u8 = 6;
@@ -16,7 +16,7 @@ pub(crate) const IPV4_LEN: usize = 20;
 pub(crate) const IPV6_LEN: usize = 40;
 const TCP_LEN: usize = 20;
 
-/// TCP flag bits as they stand in octet 13 of the TCP header.
+/// TCP flag bits as they stand in byte 13 of the TCP header.
 pub mod flags {
     /// Last segment of the sender.
     pub const FIN: u8 = 0x01;
@@ -35,9 +35,8 @@ pub mod flags {
     /// Congestion window reduced (RFC 3168).
     pub const CWR: u8 = 0x80;
 
-    /// True for the flags of a segment that, without payload, only acknowledges: a pure ACK. It has ACK and none that
-    /// begins, ends or breaks a connection or makes data urgent. PSH says nothing where there is no payload, and what
-    /// ECN has to say (RFC 3168) rides along.
+    /// True for the flags of a segment that, without payload, is a pure ACK: ACK is set, and SYN, FIN, RST and URG are not.
+    /// PSH, ECE and CWR (RFC 3168) are allowed.
     #[inline]
     pub const fn only_acknowledge(flags: u8) -> bool {
         flags & (ACK | SYN | FIN | RST | URG) == ACK
@@ -110,7 +109,7 @@ pub enum Ip {
 }
 
 impl Ip {
-    /// Octets of the IP header.
+    /// Bytes of the IP header.
     #[inline]
     pub const fn header_len(&self) -> usize {
         match self {
@@ -141,7 +140,7 @@ pub struct Header {
     pub ack: u32,
     /// The four reserved bits beside the data offset.
     pub reserved: u8,
-    /// Octet 13: see [`flags`].
+    /// Byte 13: see [`flags`].
     pub flags: u8,
     /// Window, not scaled.
     pub window: u16,
@@ -151,7 +150,7 @@ pub struct Header {
     pub urgent: u16,
     /// The option area.
     pub options: Options,
-    /// Octets that follow the TCP header.
+    /// Bytes that follow the TCP header.
     pub payload_len: u16,
 }
 
@@ -161,7 +160,7 @@ impl Header {
     /// # Errors
     ///
     /// Whatever [`Header::emit`] could not restore is refused: IP options, extension headers, fragments,
-    /// a wrong IPv4 checksum, lengths that lie, or a packet cut short. Octets behind the length that the IP
+    /// a wrong IPv4 checksum, lengths that lie, or a packet cut short. Bytes behind the length that the IP
     /// header states (link padding) are ignored.
     #[inline]
     pub fn parse(packet: &[u8]) -> Result<Self, ParseError> {
@@ -206,7 +205,7 @@ impl Header {
         Self::parse_tcp::<OPTIONS>(ip, tos, ttl, rest, ip_payload_len)
     }
 
-    /// Reads TCP at the start of `rest`, of which `ip_payload_len` octets belong to the packet.
+    /// Reads TCP at the start of `rest`, of which `ip_payload_len` bytes belong to the packet.
     #[inline(always)]
     pub(crate) fn parse_tcp<const OPTIONS: bool>(
         ip: Ip,
@@ -258,19 +257,19 @@ impl Header {
             Ip::V6 { .. } => 8,
         };
         let tcp_len = (packet.len() - self.ip.header_len()) as u16;
-        let octets = fold(sum_octets(0, &packet[addresses..]));
-        let sum = u64::from(PROTOCOL_TCP) + u64::from(tcp_len) + u64::from(u16::from_be(octets));
+        let bytes = fold(sum_bytes(0, &packet[addresses..]));
+        let sum = u64::from(PROTOCOL_TCP) + u64::from(tcp_len) + u64::from(u16::from_be(bytes));
         // 0x0000 and 0xffff are both zero in ones' complement; only the former can be restored.
         fold(sum) == 0xffff && self.checksum != 0xffff
     }
 
-    /// Octets of the IP and TCP headers together: at most [`MAX_HEADER_LEN`].
+    /// Bytes of the IP and TCP headers together: at most [`MAX_HEADER_LEN`].
     #[inline]
     pub const fn len(&self) -> usize {
         self.ip.header_len() + TCP_LEN + self.options.len as usize
     }
 
-    /// Never: a header has at least 40 octets. Here for the sake of symmetry with [`Header::len`].
+    /// Never: a header has at least 40 bytes. Here for the sake of symmetry with [`Header::len`].
     pub const fn is_empty(&self) -> bool {
         false
     }
@@ -297,7 +296,7 @@ impl Header {
         }
     }
 
-    /// Writes the header and returns its length, or `None` when `out` has no room for [`Header::len`] octets.
+    /// Writes the header and returns its length, or `None` when `out` has no room for [`Header::len`] bytes.
     #[inline]
     pub fn emit(&self, out: &mut [u8]) -> Option<usize> {
         let len = self.len();
@@ -370,11 +369,11 @@ impl Header {
     pub fn tcp_checksum(&self, payload: &[u8]) -> u16 {
         let tcp_len = TCP_LEN as u32 + u32::from(self.options.len) + payload.len() as u32;
         let addresses = match &self.ip {
-            Ip::V4 { source, destination, .. } => sum_octets(sum_octets(0, source), destination),
-            Ip::V6 { source, destination, .. } => sum_octets(sum_octets(0, source), destination),
+            Ip::V4 { source, destination, .. } => sum_bytes(sum_bytes(0, source), destination),
+            Ip::V6 { source, destination, .. } => sum_bytes(sum_bytes(0, source), destination),
         };
-        let octets = fold(sum_octets(sum_octets(addresses, self.options.as_bytes()), payload));
-        let mut sum = u64::from(PROTOCOL_TCP) + u64::from(tcp_len) + u64::from(u16::from_be(octets));
+        let bytes = fold(sum_bytes(sum_bytes(addresses, self.options.as_bytes()), payload));
+        let mut sum = u64::from(PROTOCOL_TCP) + u64::from(tcp_len) + u64::from(u16::from_be(bytes));
         let offset_and_flags = (5 + u64::from(self.options.len / 4)) << 12
             | u64::from(self.reserved & 0xf) << 8
             | u64::from(self.flags);
@@ -404,13 +403,13 @@ pub(crate) fn check_v4(ip: &[u8; IPV4_LEN]) -> Result<(), ParseError> {
         return Err(ParseError::Fragment);
     }
     // A sum of 0xffff over all ten words, checksum included; 0 would need an all-zero header.
-    if fold(sum_octets(0, ip)) != 0xffff || be16(ip, 10) == 0xffff {
+    if fold(sum_bytes(0, ip)) != 0xffff || be16(ip, 10) == 0xffff {
         return Err(ParseError::Ipv4Checksum);
     }
     Ok(())
 }
 
-/// Addresses and what only IPv4 has, the octet of DSCP and ECN, and the TTL.
+/// Addresses and what only IPv4 has, the byte of DSCP and ECN, and the TTL.
 #[inline(always)]
 pub(crate) fn read_v4(ip: &[u8; IPV4_LEN]) -> (Ip, u8, u8) {
     let fields = Ip::V4 {
@@ -433,7 +432,7 @@ pub(crate) fn read_v6(ip: &[u8; IPV6_LEN]) -> (Ip, u8, u8) {
     (Ip::V6 { source, destination, flow_label: word & 0xf_ffff }, (word >> 20) as u8, ip[7])
 }
 
-/// The option area of a TCP header: 0 to 40 octets, a multiple of four, kept as they came.
+/// The option area of a TCP header: 0 to 40 bytes, a multiple of four, kept as they came.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Options {
     len: u8,
@@ -444,15 +443,15 @@ impl Options {
     /// No options.
     pub const NONE: Self = Self { len: 0, bytes: [0; MAX_OPTIONS_LEN] };
 
-    /// The area with these octets; `None` unless their number is a multiple of four and at most 40.
+    /// The area with these `options`; `None` unless their number is a multiple of four and at most 40.
     #[inline]
-    pub fn new(octets: &[u8]) -> Option<Self> {
-        if octets.len() > MAX_OPTIONS_LEN || !octets.len().is_multiple_of(4) {
+    pub fn new(options: &[u8]) -> Option<Self> {
+        if options.len() > MAX_OPTIONS_LEN || !options.len().is_multiple_of(4) {
             return None;
         }
         let mut bytes = [0; MAX_OPTIONS_LEN];
-        copy_words(octets, &mut bytes);
-        Some(Self { len: octets.len() as u8, bytes })
+        copy_words(options, &mut bytes);
+        Some(Self { len: options.len() as u8, bytes })
     }
 
     /// Lets `fill` write the area and return its length; false unless that is a multiple of four.
@@ -470,11 +469,11 @@ impl Options {
 
     /// Iterates over the options of an area.
     #[inline]
-    pub(crate) const fn iter_over(octets: &[u8]) -> OptionIter<'_> {
-        OptionIter { rest: octets }
+    pub(crate) const fn iter_over(bytes: &[u8]) -> OptionIter<'_> {
+        OptionIter { rest: bytes }
     }
 
-    /// The octets as they stand in the packet.
+    /// The bytes as they stand in the packet.
     #[inline]
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.len)]
@@ -520,7 +519,7 @@ pub enum TcpOption<'a> {
     WindowScale(u8),
     /// Kind 4.
     SackPermitted,
-    /// Kind 5: one to four blocks of two 32-bit edges each, as octets.
+    /// Kind 5: one to four blocks of two 32-bit edges each, as bytes.
     Sack(&'a [u8]),
     /// Kind 8 (RFC 7323).
     Timestamps {
@@ -529,14 +528,14 @@ pub enum TcpOption<'a> {
         /// TSecr.
         echo: u32,
     },
-    /// Any other kind with a length octet, or a known kind with a length of its own.
+    /// Any other kind with a length byte, or a known kind with a length of its own.
     Other {
-        /// Kind octet.
+        /// Kind byte.
         kind: u8,
-        /// What follows the length octet.
+        /// What follows the length byte.
         data: &'a [u8],
     },
-    /// A length octet that is missing or impossible, and all that is left; the last.
+    /// A length byte that is missing or impossible, and all that is left; the last.
     Malformed(&'a [u8]),
 }
 
@@ -547,7 +546,7 @@ pub struct OptionIter<'a> {
 }
 
 impl<'a> OptionIter<'a> {
-    /// The octets that are still to come.
+    /// The bytes that are still to come.
     #[inline]
     pub const fn as_bytes(&self) -> &'a [u8] {
         self.rest
@@ -609,14 +608,14 @@ pub(crate) fn be32(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
-/// Adds `octets` to a ones' complement sum, eight at a time; what is left at the end is padded.
+/// Adds `bytes` to a ones' complement sum, eight at a time; what is left at the end is padded.
 ///
-/// The words are taken in the machine's order of octets, and so is what [`fold`] makes of the sum: which order it is does
+/// The words are taken in the machine's order of bytes, and so is what [`fold`] makes of the sum: which order it is does
 /// not matter to such a sum, nor does the width of the words (RFC 1071 section 2).
 #[inline(always)]
-pub(crate) fn sum_octets(sum: u64, octets: &[u8]) -> u64 {
+pub(crate) fn sum_bytes(sum: u64, bytes: &[u8]) -> u64 {
     let mut sum = sum;
-    let mut words = octets.chunks_exact(8);
+    let mut words = bytes.chunks_exact(8);
     for word in &mut words {
         sum = add(sum, word.first_chunk().map_or(0, |word| u64::from_ne_bytes(*word)));
     }
@@ -750,7 +749,7 @@ mod tests {
         ] {
             let mut bad = good;
             bad[at] = value;
-            assert_eq!(Header::parse(&bad[..len]), Err(error), "octet {at}");
+            assert_eq!(Header::parse(&bad[..len]), Err(error), "byte {at}");
         }
     }
 

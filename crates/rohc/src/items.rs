@@ -25,7 +25,7 @@ pub(crate) mod index {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Generic {
     pub(crate) kind: u8,
-    /// Octets of `data` in use.
+    /// Bytes of `data` in use.
     pub(crate) len: u8,
     /// The option_static flag: the contents never change without a list.
     pub(crate) fixed: bool,
@@ -53,7 +53,7 @@ impl Generic {
         }
         self.len = len;
         self.fixed = length & 0x80 != 0;
-        coder.octets(&mut self.data[..usize::from(len)])
+        coder.bytes(&mut self.data[..usize::from(len)])
     }
 }
 
@@ -64,18 +64,18 @@ pub(crate) struct Sack {
     pub(crate) edges: [u32; 8],
 }
 
-/// The forms of a SACK edge relative to the one before it (sack_pure_lsb): length in octets, prefix, largest delta.
+/// The forms of a SACK edge relative to the one before it (sack_pure_lsb): length in bytes, prefix, largest delta.
 const SACK_FORMS: [(usize, u32, u32); 3] =
     [(2, 0, 0x7fff), (3, 0x80_0000, 0x3f_ffff), (4, 0xc000_0000, 0x1fff_ffff)];
 
 impl Sack {
     pub(crate) const NONE: Self = Self { count: 0, edges: [0; 8] };
 
-    /// The blocks of a SACK option's octets.
-    pub(crate) fn from_octets(octets: &[u8]) -> Self {
-        let mut sack = Self { count: (octets.len() / 8).min(4) as u8, ..Self::NONE };
-        for (edge, octets) in sack.edges.iter_mut().zip(octets.chunks_exact(4)) {
-            *edge = u32::from_be_bytes([octets[0], octets[1], octets[2], octets[3]]);
+    /// The blocks of a SACK option's bytes.
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Self {
+        let mut sack = Self { count: (bytes.len() / 8).min(4) as u8, ..Self::NONE };
+        for (edge, bytes) in sack.edges.iter_mut().zip(bytes.chunks_exact(4)) {
+            *edge = u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
         }
         sack
     }
@@ -92,7 +92,7 @@ impl Sack {
         for &edge in self.edges() {
             let delta = edge.wrapping_sub(before);
             match SACK_FORMS.iter().find(|form| delta <= form.2) {
-                Some(&(octets, prefix, _)) => writer.low(octets, &mut (prefix | delta))?,
+                Some(&(bytes, prefix, _)) => writer.low(bytes, &mut (prefix | delta))?,
                 None => {
                     writer.put(&[0xff])?;
                     writer.put(&delta.to_be_bytes())?;
@@ -122,7 +122,7 @@ impl Sack {
                 _ => return Err(Short),
             };
             let head = u32::from(first & mask);
-            let delta = reader.take(more)?.iter().fold(head, |delta, &octet| delta << 8 | u32::from(octet));
+            let delta = reader.take(more)?.iter().fold(head, |delta, &byte| delta << 8 | u32::from(byte));
             *edge = before.wrapping_add(delta);
             before = *edge;
         }
@@ -131,7 +131,7 @@ impl Sack {
     }
 }
 
-/// The forms of a timestamp (ts_lsb): length in octets, prefix, encoding; the shortest first.
+/// The forms of a timestamp (ts_lsb): length in bytes, prefix, encoding; the shortest first.
 pub(crate) const TS_FORMS: [(usize, u32, Lsb); 4] = [
     (1, 0, Lsb::new(7, -1)),
     (2, 0x8000, Lsb::new(14, -1)),
@@ -143,12 +143,12 @@ pub(crate) const TS_FORMS: [(usize, u32, Lsb); 4] = [
 #[inline]
 pub(crate) fn read_timestamp(reference: u32, reader: &mut Reader<'_>) -> Result<u32, Short> {
     let first = reader.rest.first().ok_or(Short)?;
-    let (octets, _, lsb) = TS_FORMS[first.leading_ones().min(3) as usize];
-    let bits = reader.take(octets)?.iter().fold(0, |bits, &octet| bits << 8 | u32::from(octet));
+    let (bytes, _, lsb) = TS_FORMS[first.leading_ones().min(3) as usize];
+    let bits = reader.take(bytes)?.iter().fold(0, |bits, &byte| bits << 8 | u32::from(byte));
     Ok(lsb.decode(reference, lsb.encode(bits)))
 }
 
-/// The head of a compressed list: octet `000` PS m, then m XI items (RFC 6846 section 6.3.3). Never longer than 16.
+/// The head of a compressed list: byte `000` PS m, then m XI items (RFC 6846 section 6.3.3). Never longer than 16.
 pub(crate) fn write_list_head(list: &[u8], present: u16, writer: &mut Writer<'_>) -> Result<(), Short> {
     let wide = list.iter().any(|&index| index > 7);
     writer.put(&[u8::from(wide) << 4 | list.len() as u8])?;
@@ -177,13 +177,13 @@ pub(crate) fn read_list_head(reader: &mut Reader<'_>) -> Result<ListHead, Short>
     let mut head = ListHead { list: [0; MAX_LIST], len, present: [false; MAX_LIST] };
     match first >> 4 {
         0 => {
-            let octets = reader.take(len.div_ceil(2))?;
+            let bytes = reader.take(len.div_ceil(2))?;
             for at in 0..len {
-                let xi = octets[at / 2] >> if at % 2 == 0 { 4 } else { 0 } & 0xf;
+                let xi = bytes[at / 2] >> if at % 2 == 0 { 4 } else { 0 } & 0xf;
                 head.list[at] = xi & 7;
                 head.present[at] = xi & 8 != 0;
             }
-            if len % 2 == 1 && octets[len / 2] & 0xf != 0 {
+            if len % 2 == 1 && bytes[len / 2] & 0xf != 0 {
                 return Err(Short);
             }
         }

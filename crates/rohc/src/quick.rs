@@ -1,16 +1,16 @@
 //! What the quick paths of both ends share: the headers that bulk transfers repeat, as words with a mask.
 //!
-//! Nearly every header of a flow has the octets of the one before it but for a few numbers. Where that is so, a comparison
-//! of words stands for parsing, and a copy of the old octets for writing. The quick paths do in this way what the general
-//! ones do, octet by octet and field by field (`tests/quick.rs`); whatever they do not know goes to those.
+//! Nearly every header of a flow has the bytes of the one before it but for a few numbers. Where that is so, a comparison
+//! of words stands for parsing, and a copy of the old bytes for writing. The quick paths do in this way what the general
+//! ones do, byte by byte and field by field (`tests/quick.rs`); whatever they do not know goes to those.
 
-/// Octets of an IPv6 header and a TCP header with NOP, NOP, timestamps.
+/// Bytes of an IPv6 header and a TCP header with NOP, NOP, timestamps.
 const MAX_LEN: usize = 72;
 
 /// Where the TCP header begins, and the mask of what must stay, for one IP version.
 pub(crate) struct Layout {
     pub(crate) tcp: usize,
-    /// Octets of the whole header.
+    /// Bytes of the whole header.
     pub(crate) len: usize,
     mask: [u64; MAX_LEN / 8],
 }
@@ -21,44 +21,44 @@ pub(crate) static LAYOUTS: [Layout; 2] = [layout(20), layout(40)];
 /// What may change: IP-ID and IPv4 checksum, acknowledgment number, PSH, window, TCP checksum, timestamps.
 const fn layout(tcp: usize) -> Layout {
     let len = tcp + 32;
-    let mut octets = [0; MAX_LEN];
+    let mut bytes = [0; MAX_LEN];
     let mut at = 0;
     while at < len {
         let changes = (tcp == 20 && matches!(at, 4 | 5 | 10 | 11))
             || at >= tcp + 8 && at < tcp + 12
             || at >= tcp + 14 && at < tcp + 18
             || at >= tcp + 24;
-        octets[at] = if changes { 0 } else { 0xff };
+        bytes[at] = if changes { 0 } else { 0xff };
         at += 1;
     }
-    octets[tcp + 13] = !crate::header::flags::PSH;
+    bytes[tcp + 13] = !crate::header::flags::PSH;
     let mut mask = [0; MAX_LEN / 8];
     let mut word = 0;
     while word < mask.len() {
-        let mut bytes = [0; 8];
+        let mut chunk = [0; 8];
         let mut at = 0;
         while at < 8 {
-            bytes[at] = octets[word * 8 + at];
+            chunk[at] = bytes[word * 8 + at];
             at += 1;
         }
-        mask[word] = u64::from_ne_bytes(bytes);
+        mask[word] = u64::from_ne_bytes(chunk);
         word += 1;
     }
     Layout { tcp, len, mask }
 }
 
-/// The octets of a flow's last header.
+/// The bytes of a flow's last header.
 #[derive(Clone, Debug)]
 pub(crate) struct Template {
     /// 0: there is none. Else 1 for IPv4, 2 for IPv6.
     version: u8,
-    octets: [u8; MAX_LEN],
+    bytes: [u8; MAX_LEN],
     /// The sum of the IPv4 header's words without IP-ID and checksum.
     sum: u32,
 }
 
 impl Template {
-    pub(crate) const NONE: Self = Self { version: 0, octets: [0; MAX_LEN], sum: 0 };
+    pub(crate) const NONE: Self = Self { version: 0, bytes: [0; MAX_LEN], sum: 0 };
 
     /// No header to go by.
     #[inline]
@@ -78,7 +78,7 @@ impl Template {
             return self.forget();
         }
         self.version = at as u8 + 1;
-        self.octets[..len].copy_from_slice(header);
+        self.bytes[..len].copy_from_slice(header);
         let words =
             header[..20].chunks_exact(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])));
         self.sum = words.enumerate().filter(|(at, _)| !matches!(at, 2 | 5)).map(|(_, word)| word).sum();
@@ -95,16 +95,16 @@ impl Template {
     }
 
     #[inline]
-    pub(crate) fn octets(&self) -> &[u8; MAX_LEN] {
-        &self.octets
+    pub(crate) fn bytes(&self) -> &[u8; MAX_LEN] {
+        &self.bytes
     }
 
-    /// True when a packet has these octets, but for what may change. `V6` is the layout's version, `LEN` its length.
+    /// True when a packet has these bytes, but for what may change. `V6` is the layout's version, `LEN` its length.
     #[inline(always)]
     pub(crate) fn matches<const V6: bool, const LEN: usize>(&self, packet: &[u8; LEN]) -> bool {
         let layout = &LAYOUTS[usize::from(V6)];
         // What is left behind the last whole word are timestamps.
-        let words = packet.as_chunks().0.iter().zip(self.octets.as_chunks().0).zip(&layout.mask);
+        let words = packet.as_chunks().0.iter().zip(self.bytes.as_chunks().0).zip(&layout.mask);
         let difference = words.fold(0, |difference, ((new, old), mask)| {
             difference | (u64::from_ne_bytes(*new) ^ u64::from_ne_bytes(*old)) & mask
         });

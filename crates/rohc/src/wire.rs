@@ -6,48 +6,48 @@ use crate::lsb::Lsb;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Short;
 
-/// Writes or reads a sequence of octets, depending on who implements it.
+/// Writes or reads a sequence of bytes, depending on who implements it.
 pub(crate) trait Coder {
     /// True for the direction that replaces values.
     const READS: bool;
 
-    fn octets(&mut self, value: &mut [u8]) -> Result<(), Short>;
+    fn bytes(&mut self, value: &mut [u8]) -> Result<(), Short>;
 
     #[inline]
     fn u8(&mut self, value: &mut u8) -> Result<(), Short> {
-        let mut octets = [*value];
-        self.octets(&mut octets)?;
-        *value = octets[0];
+        let mut bytes = [*value];
+        self.bytes(&mut bytes)?;
+        *value = bytes[0];
         Ok(())
     }
 
     #[inline]
     fn u16(&mut self, value: &mut u16) -> Result<(), Short> {
-        let mut octets = value.to_be_bytes();
-        self.octets(&mut octets)?;
-        *value = u16::from_be_bytes(octets);
+        let mut bytes = value.to_be_bytes();
+        self.bytes(&mut bytes)?;
+        *value = u16::from_be_bytes(bytes);
         Ok(())
     }
 
     #[inline]
     fn u32(&mut self, value: &mut u32) -> Result<(), Short> {
-        let mut octets = value.to_be_bytes();
-        self.octets(&mut octets)?;
-        *value = u32::from_be_bytes(octets);
+        let mut bytes = value.to_be_bytes();
+        self.bytes(&mut bytes)?;
+        *value = u32::from_be_bytes(bytes);
         Ok(())
     }
 
-    /// The low `count` octets (at most four) of a word.
+    /// The low `count` bytes (at most four) of a word.
     #[inline]
     fn low(&mut self, count: usize, word: &mut u32) -> Result<(), Short> {
-        let mut octets = word.to_be_bytes();
-        self.octets(&mut octets[4 - count..])?;
-        octets[..4 - count].fill(0);
-        *word = u32::from_be_bytes(octets);
+        let mut bytes = word.to_be_bytes();
+        self.bytes(&mut bytes[4 - count..])?;
+        bytes[..4 - count].fill(0);
+        *word = u32::from_be_bytes(bytes);
         Ok(())
     }
 
-    /// `value` as the `lsb.bits / 8` octets of an LSB encoding beside `reference`, modulo `width_mask` + 1.
+    /// `value` as the `lsb.bits / 8` bytes of an LSB encoding beside `reference`, modulo `width_mask` + 1.
     #[inline]
     fn lsb(&mut self, lsb: Lsb, width_mask: u32, reference: u32, value: &mut u32) -> Result<(), Short> {
         let mut bits = lsb.encode(*value);
@@ -89,7 +89,7 @@ impl Coder for Reader<'_> {
     const READS: bool = true;
 
     #[inline]
-    fn octets(&mut self, value: &mut [u8]) -> Result<(), Short> {
+    fn bytes(&mut self, value: &mut [u8]) -> Result<(), Short> {
         value.copy_from_slice(self.take(value.len())?);
         Ok(())
     }
@@ -108,24 +108,24 @@ impl<'a> Writer<'a> {
     }
 
     #[inline]
-    pub(crate) fn put(&mut self, octets: &[u8]) -> Result<(), Short> {
-        let end = self.len + octets.len();
-        self.out.get_mut(self.len..end).ok_or(Short)?.copy_from_slice(octets);
+    pub(crate) fn put(&mut self, bytes: &[u8]) -> Result<(), Short> {
+        let end = self.len + bytes.len();
+        self.out.get_mut(self.len..end).ok_or(Short)?.copy_from_slice(bytes);
         self.len = end;
         Ok(())
     }
 
-    /// The first `len` octets of a big-endian word.
+    /// The first `len` bytes of a big-endian word.
     #[inline]
     pub(crate) fn put_word(&mut self, word: u64, len: usize) -> Result<(), Short> {
-        let octets = word.to_be_bytes();
+        let bytes = word.to_be_bytes();
         // With room for all eight, a copy of fixed length will do; what is too much is overwritten or never looked at.
         if let Some(room) = self.out.get_mut(self.len..).and_then(|room| room.first_chunk_mut()) {
-            *room = octets;
+            *room = bytes;
             self.len += len;
             return Ok(());
         }
-        self.put(&octets[..len])
+        self.put(&bytes[..len])
     }
 
     /// What has been written so far.
@@ -139,7 +139,7 @@ impl Coder for Writer<'_> {
     const READS: bool = false;
 
     #[inline]
-    fn octets(&mut self, value: &mut [u8]) -> Result<(), Short> {
+    fn bytes(&mut self, value: &mut [u8]) -> Result<(), Short> {
         self.put(value)
     }
 }

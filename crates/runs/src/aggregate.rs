@@ -229,10 +229,11 @@ pub fn median(mut values: Vec<f64>) -> Option<f64> {
     Some(f64::midpoint(lower, upper))
 }
 
-/// The quantile for `freedom` degrees, at least 1. Beyond the table its expansion for many
-/// (Abramowitz and Stegun 26.7.5), good to 0.001.
-fn t_95(freedom: usize) -> f64 {
-    if let Some(quantile) = freedom.checked_sub(1).and_then(|index| T_95.get(index)) {
+/// The two-sided 95 % quantile of Student's t for `freedom` degrees, infinite for none. Beyond the table its expansion
+/// for many (Abramowitz and Stegun 26.7.5), good to 0.001.
+pub fn t_95(freedom: usize) -> f64 {
+    let Some(index) = freedom.checked_sub(1) else { return f64::INFINITY };
+    if let Some(quantile) = T_95.get(index) {
         return *quantile;
     }
     let z = 1.959_964_f64;

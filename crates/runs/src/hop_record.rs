@@ -1,6 +1,7 @@
 //! What happened on each hop of a run, direction by direction.
 
 use serde::{Deserialize, Serialize};
+use tacit_link::wifi::StationId;
 use tacit_link::wired::Service;
 use tacit_proto::units::HostId;
 use tacit_sim::record::{Percentiles, PipeOutcome, StationOutcome};
@@ -14,7 +15,8 @@ pub struct HopRecord {
     pub kind: String,
     /// Name of the host that sends.
     pub from: String,
-    /// Name of the host that receives; null for an access point, which sends to all its clients.
+    /// Name of the host that receives; null for an access point, which sends to all its clients, and for a client with
+    /// direct links.
     pub to: Option<String>,
     /// Packets offered to its queue.
     pub offered: u64,
@@ -45,9 +47,13 @@ pub fn hop_records(setup: &Setup, outcome: &RunOutcome) -> Vec<HopRecord> {
     let services = setup.wired.iter().flat_map(|link| [&link.forward.service, &link.backward.service]);
     let pipes = outcome.pipes.iter().zip(services);
     let pipes = pipes.map(|(pipe, service)| pipe_record(pipe, service, &name));
-    let stations = outcome.bss.iter().flat_map(|bss| {
+    let stations = outcome.bss.iter().zip(&setup.bss).flat_map(|(bss, set)| {
         let access_point = bss.stations.first().map(|station| name(station.host));
-        let ends = std::iter::once(None).chain(std::iter::repeat(access_point));
+        let direct = &set.config.direct_links;
+        let sends_to_several =
+            |id: &StationId| *id == StationId::AP || direct.iter().any(|link| link.from == *id);
+        let ends =
+            (0..).map(StationId).map(move |id| access_point.clone().filter(|_| !sends_to_several(&id)));
         bss.stations.iter().zip(ends)
     });
     pipes.chain(stations.map(|(station, to)| station_record(station, name(station.host), to))).collect()
@@ -154,6 +160,32 @@ mod tests {
         assert_eq!(wire.delivered, cell.offered, "what leaves one hop enters the next");
         assert!(cell.queue_delay_p95_us > cell.queue_delay_p50_us);
         assert!(single.to_text().contains("router-1"));
+    }
+
+    /// Over a direct link a client is no hop to its access point, and the access point carries nothing.
+    #[test]
+    fn who_has_direct_links_sends_to_several() {
+        let assignments = [
+            "traffic.kind=station-to-station",
+            "traffic.peer=2",
+            "wifi.direct-links=all",
+            "run.duration=2 s",
+        ];
+        let single = prepare(&Options {
+            scenario: "wlan-11n-150".into(),
+            assignments: assignments.map(str::to_owned).to_vec(),
+            clients: Some(2),
+            seed: 1,
+            ..Options::default()
+        })
+        .unwrap()
+        .run(crate::sweep::Control::unattended())
+        .unwrap();
+        let wifi: Vec<_> = single.hops.iter().filter(|hop| hop.kind == "wifi").collect();
+        assert!(wifi.iter().all(|hop| hop.to.is_none()), "{wifi:?}");
+        assert_eq!(wifi[0].offered, 0);
+        assert!(wifi[1].delivered > wifi[2].delivered && wifi[2].delivered > 100, "{wifi:?}");
+        assert!(single.to_text().contains("client-1  ap, clients"), "{}", single.to_text());
     }
 
     /// A receiver counts what its sender takes for lost: no Block Ack ever comes back.

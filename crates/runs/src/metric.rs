@@ -180,6 +180,10 @@ impl<'a> View<'a> {
         pipes.iter().skip(usize::from(back)).step_by(2)
     }
 
+    fn first_flow_goodput_bps(&self) -> Option<f64> {
+        Some(self.outcome.flows.first()?.goodput_bps(self.outcome.measured))
+    }
+
     /// Exact where one queue is the bottleneck and links have no jitter; `None` with Wi-Fi, whose delay it lacks.
     fn one_way_delay_p95_us(&self) -> Option<f64> {
         if self.bss.is_some() {
@@ -242,7 +246,7 @@ pub const ALL: &[Metric] = &[
         |view| view.first_flow_share(),
     ),
     metric("first_flow_goodput_bps", "payload that arrived in the measured window, first flow", |view| {
-        Some(view.outcome.flows.first()?.goodput_bps(view.outcome.measured))
+        view.first_flow_goodput_bps()
     }),
     metric(
         "first_flow_transfer_goodput_bps",
@@ -364,12 +368,12 @@ pub const ALL: &[Metric] = &[
         view.hack(|hack| hack.compressed_acks)
     }),
     metric("compressed_octets_per_ack", "octets of each, without repetitions", |view| {
-        Some(view.hack(|hack| hack.compressed_octets)? / view.hack(|hack| hack.compressed_acks)?)
+        Some(view.hack(|hack| hack.compressed_bytes)? / view.hack(|hack| hack.compressed_acks)?)
     }),
     metric(
         "compression_ratio",
         "octets they would have had as IP packets, over the octets they had",
-        |view| Some(view.hack(|hack| hack.uncompressed_octets)? / view.hack(|hack| hack.compressed_octets)?),
+        |view| Some(view.hack(|hack| hack.uncompressed_bytes)? / view.hack(|hack| hack.compressed_bytes)?),
     ),
     metric("flushed_acks", "ACKs held for a link-layer ACK and then sent as packets", |view| {
         view.hack(|hack| hack.flushed_acks)
@@ -443,8 +447,8 @@ pub const ALL: &[Metric] = &[
     ),
     metric(
         "log_power",
-        "natural logarithm of goodput in Mb/s over that delay in ms, by which Pantheon ranks",
-        |view| Some((view.outcome.goodput_bps() / 1e6 / (view.one_way_delay_p95_us()? / 1e3)).ln()),
+        "natural logarithm of the first flow's goodput in Mb/s over that delay in ms, by which Pantheon ranks",
+        |view| Some((view.first_flow_goodput_bps()? / 1e6 / (view.one_way_delay_p95_us()? / 1e3)).ln()),
     ),
     metric("airtime_data", "airtime of first transmissions of data", |view| view.airtime(AirtimeUse::Data)),
     metric("airtime_tcp_ack", "airtime of first transmissions of TCP ACKs", |view| {
@@ -735,6 +739,14 @@ mod tests {
     fn log_power_is_the_logarithm_of_rate_over_delay() {
         is_close(value_of("log_power", &two_wires("download", "4Mbps")), (4.0_f64 / 25.0).ln(), 0.01);
         is_close(value_of("log_power", &two_wires("upload", "4Mbps")), (4.0_f64 / 35.0).ln(), 0.01);
+        // The ranked flow's alone: what others carry beside it is no merit of its sender.
+        let beside = outcome(
+            "[run]\nduration = \"4 s\"\nmeasure-from = \"1 s\"\n\
+             [[flow]]\nname = \"ranked\"\ntransport = \"udp\"\nrate = \"4Mbps\"\n\
+             [[flow]]\nname = \"cross\"\ntransport = \"udp\"\nrate = \"3Mbps\"\n\
+             [wired]\nrate = \"10Mbps\"\ndelay = \"25 ms\"\nqueue = \"50 packets\"\n",
+        );
+        is_close(value_of("log_power", &beside), (4.0_f64 / 26.0).ln(), 0.06);
     }
 
     #[test]

@@ -276,8 +276,8 @@ fn flow_records(setup: &Setup, outcome: &RunOutcome) -> Vec<FlowRecord> {
         acks_sent: flow.receiver.map(|end| end.acks_sent),
         native_acks: flow.hack.map(|hack| hack.native_acks),
         compressed_acks: flow.hack.map(|hack| hack.compressed_acks),
-        compressed_octets: flow.hack.map(|hack| hack.compressed_octets),
-        uncompressed_octets: flow.hack.map(|hack| hack.uncompressed_octets),
+        compressed_octets: flow.hack.map(|hack| hack.compressed_bytes),
+        uncompressed_octets: flow.hack.map(|hack| hack.uncompressed_bytes),
     };
     outcome.flows.iter().map(&mut record).collect()
 }

@@ -396,10 +396,13 @@ impl Single {
             ["queueing", "p50, ms"],
             ["", "p95, ms"],
         ]);
-        for hop in &self.hops {
+        // The access point's is the first of a channel.
+        let access_point = self.hops.iter().position(|hop| hop.to.is_none());
+        for (number_of_hop, hop) in self.hops.iter().enumerate() {
             let counts = [hop.offered, hop.delivered, hop.dropped, hop.lost];
             let delays_ms = [hop.queue_delay_p50_us, hop.queue_delay_p95_us].map(|us| us as f64 / 1e3);
-            let to = hop.to.clone().unwrap_or_else(|| "clients".to_owned());
+            let several = if Some(number_of_hop) == access_point { "clients" } else { "ap, clients" };
+            let to = hop.to.clone().unwrap_or_else(|| several.to_owned());
             let mut row = vec![hop.kind.to_owned(), hop.from.clone(), to];
             row.extend(counts.map(|count| count.to_string()));
             row.extend(delays_ms.map(|delay| number(delay, 2)));
@@ -499,8 +502,8 @@ mod tests {
             assert_eq!(flow.sink, client.host);
             assert_eq!(flow.native_acks, Some(counted.native_acks));
             assert_eq!(flow.compressed_acks, Some(counted.compressed_acks));
-            assert_eq!(flow.compressed_octets, Some(counted.compressed_octets));
-            assert_eq!(flow.uncompressed_octets, Some(counted.uncompressed_octets));
+            assert_eq!(flow.compressed_octets, Some(counted.compressed_bytes));
+            assert_eq!(flow.uncompressed_octets, Some(counted.uncompressed_bytes));
             // Those that still wait are neither.
             let sent = counted.native_acks + counted.compressed_acks;
             assert!((0..=126).contains(&(flow.acks_sent.unwrap() - sent)), "{flow:?} {driver:?}");

@@ -224,7 +224,7 @@ impl StationRecord {
 
 impl DriverRecord {
     fn new(counters: &hack::Counters) -> Self {
-        let ratio = counters.uncompressed_octets as f64 / counters.compressed_octets as f64;
+        let ratio = counters.uncompressed_bytes as f64 / counters.compressed_bytes as f64;
         Self { counters: *counters, compression_ratio: Some(ratio).filter(|ratio| ratio.is_finite()) }
     }
 }

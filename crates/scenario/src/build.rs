@@ -6,7 +6,7 @@ use tacit_link::wifi::{AccessCategory, BssConfig, LinkAcks, RateControl, Station
 use tacit_proto::units::{Duration, HostId, Instant};
 use tacit_sim::setup::{ApDriver, BssSetup, ClientDriver, FlowSetup, Setup, StationSetup, WiredSetup};
 
-use super::{Categories, ClientOverride, FwpPlan, Hop, Link, RateChoice, Scenario, Signal, Wifi};
+use super::{Categories, ClientOverride, ClientPair, FwpPlan, Hop, Link, RateChoice, Scenario, Signal, Wifi};
 use crate::error::InputError;
 
 /// Octets of the IP packet that ideal rates are chosen for.
@@ -61,10 +61,11 @@ impl Scenario {
     ///
     /// # Errors
     /// Where a client starts after the end of the run, or by `clients.stagger` after measuring began, or has no signal that its
-    /// rate could follow.
+    /// rate could follow; or a direct link joins two that do not hear each other, or nobody says how well they do.
     pub fn check(&self, clients: u32) -> Result<(), InputError> {
         (0..clients).try_for_each(|index| self.check_signal(index))?;
-        self.flows_and_applications(clients, &[Self::SERVER], 0).map(drop)
+        self.flows_and_applications(clients, &[Self::SERVER], 0)?;
+        self.wifi.as_ref().map_or(Ok(()), |wifi| self.direct_pairs(wifi, clients).map(drop))
     }
 
     /// The run of this scenario with `clients` clients and the draws of `seed`.
@@ -82,7 +83,7 @@ impl Scenario {
         Ok(Setup {
             hosts: chain.hosts,
             wired: chain.wired,
-            bss: bss.into_iter().collect(),
+            bss: bss.transpose()?.into_iter().collect(),
             flows,
             applications,
             duration: self.run.duration,
@@ -145,11 +146,17 @@ impl Scenario {
             return Ok(());
         }
         let place = format!("{}: client {}", self.name, index + 1);
-        Err(InputError::new(place, "its rate is to be ideal for a signal that nobody states")
+        Err(InputError::new(place, "its rate is ideal, but its signal is not given")
             .allowed("snr or distance beside rate = \"ideal\" or rate-control = \"ideal\""))
     }
 
-    fn bss(&self, wifi: &Wifi, access_point: HostId, stations: Vec<HostId>, flows: &[FlowSetup]) -> BssSetup {
+    fn bss(
+        &self,
+        wifi: &Wifi,
+        access_point: HostId,
+        stations: Vec<HostId>,
+        flows: &[FlowSetup],
+    ) -> Result<BssSetup, InputError> {
         let clients = stations.len() as u32;
         let station = |index| {
             let client = self.client_override(index);
@@ -157,15 +164,11 @@ impl Scenario {
             let signal = client.signal.or(wifi.signal);
             let mode = wifi.mode_at(client.mode, signal, self.round_trip());
             StationConfig {
-                mode,
                 control_mode: client.ack_mode.or(wifi.ack_mode),
                 downlink_loss: error.down,
                 uplink_loss: error.up,
                 link_ack_loss: client.link_ack_error.unwrap_or_else(|| wifi.link_ack_error.clone()),
                 link_acks: client.link_acks.unwrap_or(wifi.link_acks),
-                snr: signal.map(|signal| signal.snr(&wifi.propagation, &mode)),
-                narrow_is_clearer: matches!(signal, Some(Signal::Distance(_))),
-                signal_dbm: signal.map(|signal| signal.received_dbm(&wifi.propagation, &mode)),
                 edca: client.edca.or(wifi.edca.clients()).overrides(),
                 away: client.leave.map(|leave| {
                     let back = client.back.unwrap_or(self.run.duration);
@@ -173,12 +176,15 @@ impl Scenario {
                 }),
                 downlink_queue: client.ap_queue.unwrap_or(wifi.ap_queue),
                 uplink_queue: client.station_queue.unwrap_or(wifi.station_queue),
+                ..wifi.link_at(mode, signal)
             }
         };
+        let direct = self.direct_pairs(wifi, clients)?.into_iter();
         let [ap_ack_filter, station_ack_filter] = wifi.ack_filter.in_queues();
         let config = BssConfig {
             stations: (0..clients).map(station).collect(),
             categories: access_categories(wifi, flows),
+            direct_links: direct.flat_map(|(pair, signal)| self.direct_link(wifi, pair, signal)).collect(),
             hidden: self.hidden_pairs(wifi, clients),
             ap_ack_filter,
             station_ack_filter,
@@ -192,7 +198,7 @@ impl Scenario {
         let clients =
             clients.map(|(host, index)| StationSetup { host, driver: self.client_driver(wifi, index) });
         let access_point = StationSetup { host: access_point, driver: self.ap_driver(wifi) };
-        BssSetup { access_point, clients: clients.collect(), config }
+        Ok(BssSetup { access_point, clients: clients.collect(), config })
     }
 
     /// What stands between the access point's MAC and its host; reading the scenario left one thing at most.
@@ -219,28 +225,31 @@ impl Scenario {
         FwpPlan { repair: self.fwp.repair.filter(|_| sent_once), ..self.fwp }
     }
 
-    /// Pairs of the first `clients` clients that do not hear each other: as they say, or because too little
-    /// power arrives over the distance between them.
+    /// Pairs of the first `clients` clients that do not hear each other.
     fn hidden_pairs(&self, wifi: &Wifi, clients: u32) -> Vec<(StationId, StationId)> {
         let placed = clients.min(self.overrides.len() as u32);
-        let too_far = |a: &ClientOverride, b: &ClientOverride| match (a.position, b.position) {
-            (Some(a), Some(b)) => {
-                let loss_db = wifi.propagation.path_loss_db(a.distance_m(&b));
-                wifi.propagation.tx_power_dbm - loss_db < wifi.carrier_sense_dbm
-            }
-            _ => false,
-        };
         let mut pairs = Vec::new();
         for one in 0..placed {
             for other in one + 1..placed {
-                let (a, b) = (&self.overrides[one as usize], &self.overrides[other as usize]);
-                if a.hidden_from.contains(&other) || b.hidden_from.contains(&one) || too_far(a, b) {
+                if self.is_hidden(wifi, [one, other]) {
                     // The access point is station 0.
                     pairs.push((StationId(one as u16 + 1), StationId(other as u16 + 1)));
                 }
             }
         }
         pairs
+    }
+
+    /// Whether two clients do not hear each other: as they say, or because too little power arrives over the distance
+    /// between them.
+    pub(crate) fn is_hidden(&self, wifi: &Wifi, [one, other]: ClientPair) -> bool {
+        let said = |index: u32| self.overrides.get(index as usize);
+        let (Some(a), Some(b)) = (said(one), said(other)) else { return false };
+        let too_far = a.position.zip(b.position).is_some_and(|(a, b)| {
+            let loss_db = wifi.propagation.path_loss_db(a.distance_m(&b));
+            wifi.propagation.tx_power_dbm - loss_db < wifi.carrier_sense_dbm
+        });
+        a.hidden_from.contains(&other) || b.hidden_from.contains(&one) || too_far
     }
 
     /// Refuses that a client starts when results count already, unless somebody said when it starts or all of the run
@@ -298,7 +307,7 @@ fn access_categories(wifi: &Wifi, flows: &[FlowSetup]) -> Vec<AccessCategory> {
 impl Wifi {
     /// The mode of data of a client at `signal` that may have said its `own`: as it was said, or the one in
     /// which TCP gets most there over a path of `round_trip`.
-    fn mode_at(&self, own: Option<Mode>, signal: Option<Signal>, round_trip: Duration) -> Mode {
+    pub(crate) fn mode_at(&self, own: Option<Mode>, signal: Option<Signal>, round_trip: Duration) -> Mode {
         let said = own.unwrap_or(self.mode);
         let Some(signal) = signal else { return said };
         let modes = match (self.ideal, own) {
@@ -310,6 +319,16 @@ impl Wifi {
         };
         let over = TcpOver { config: &self.bss, packet: FULL_PACKET, round_trip };
         over.ideal_mode(modes, |mode| signal.snr(&self.propagation, mode)).unwrap_or(said)
+    }
+
+    /// A link at `mode` whose ends hear each other at `signal`, usual in all else.
+    pub(crate) fn link_at(&self, mode: Mode, signal: Option<Signal>) -> StationConfig {
+        StationConfig {
+            snr: signal.map(|signal| signal.snr(&self.propagation, &mode)),
+            narrow_is_clearer: matches!(signal, Some(Signal::Distance(_))),
+            signal_dbm: signal.map(|signal| signal.received_dbm(&self.propagation, &mode)),
+            ..StationConfig::new(mode)
+        }
     }
 
     /// Whether the rates of clients are chosen for their signals.

@@ -135,7 +135,7 @@ const WIFI: &[Effective] = &[
         of_table(scenario, |mode| Some(written(&wifi::CHANNEL_WIDTH, Some(&mode.width_mhz))))
     }),
     of_rate("wifi.guard-interval", |scenario| {
-        of_table(scenario, |mode| Some(written(&wifi::GUARD_INTERVAL, Some(&mode.short_guard_interval))))
+        of_table(scenario, |mode| Some(written(&wifi::GUARD_INTERVAL, Some(&mode.guard_interval))))
     }),
     Effective {
         key: "wifi.slot",

@@ -44,6 +44,9 @@ pub struct Explanation {
     pub scheme: Option<String>,
     /// In the order of the page.
     pub settings: Vec<Setting>,
+    /// The keys that were asked for by name, not by that of their table.
+    #[serde(skip)]
+    pub named: Vec<String>,
     /// Whether FWP, plain Block Ack or TCP/HACK suits the scenario, and why; empty where only some settings were asked for.
     pub choice: Vec<String>,
 }
@@ -71,6 +74,7 @@ pub fn explain(
         scenario: scenario.name,
         description: scenario.description,
         scheme: scheme.map(|scheme| scheme.name.to_owned()),
+        named: keys.iter().filter(|key| keys::find(key).is_some()).cloned().collect(),
         settings: only(keys, settings)?,
         choice,
     })
@@ -190,15 +194,33 @@ fn only(keys: &[String], settings: Vec<Setting>) -> Result<Vec<Setting>, InputEr
         let rest = setting.key.strip_prefix(key);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
     };
-    for key in keys {
-        if !settings.iter().any(|setting| below(setting, key)) {
-            let known = settings.iter().map(|setting| setting.key.as_str());
-            let hint = nearest(key, known).map_or(String::new(), |near| format!(", did you mean {near:?}?"));
-            return Err(InputError::new(key, format!("the scenario has no such setting{hint}"))
-                .allowed("keys as in --set, or the name of a table"));
-        }
+    if let Some(key) = keys.iter().find(|key| !settings.iter().any(|setting| below(setting, key))) {
+        return Err(without(key, &settings));
     }
     Ok(settings.into_iter().filter(|setting| keys.iter().any(|key| below(setting, key))).collect())
+}
+
+/// What is wrong with asking for `key`, which is none of `settings` nor above one.
+fn without(key: &str, settings: &[Setting]) -> InputError {
+    let table = key.split(['.', '[']).next().unwrap_or(key);
+    let row = keys::find(key);
+    let whole = row.map(|row| format!("{}.{}", row.table, row.name));
+    if let (Some(row), Some(whole)) =
+        (row, whole.filter(|whole| settings.iter().any(|known| known.key == *whole)))
+    {
+        let what = format!("not said apart from the whole: see {whole}");
+        return InputError::new(key, what).allowed(to_text(&row.allowed));
+    }
+    let is_there = |known: &Setting| known.key.split(['.', '[']).next() == Some(table);
+    let is_table = keys::is_table(table) && (row.is_some() || key == table);
+    if is_table && !settings.iter().any(is_there) {
+        let what = format!("the scenario has no {}", keys::header(table));
+        return InputError::new(key, what).allowed("tables that the scenario has, and their keys");
+    }
+    let known = settings.iter().map(|setting| setting.key.as_str());
+    let hint = nearest(key, known).map_or(String::new(), |near| format!(", did you mean {near:?}?"));
+    InputError::new(key, format!("the scenario has no such setting{hint}"))
+        .allowed("keys as in --set, or the name of a table")
 }
 
 #[cfg(test)]
@@ -426,7 +448,37 @@ mod tests {
         };
         assert_eq!(keys(&["tcp.sack"]).unwrap(), 1);
         assert_eq!(keys(&["clients", "tcp.sack"]).unwrap(), 3);
-        let error = keys(&["tcp.sak"]).unwrap_err().to_string();
-        assert!(error.contains("did you mean \"tcp.sack\"?"), "{error}");
+        let error = |key: &str| keys(&[key]).unwrap_err().to_string();
+        assert!(error("tcp.sak").contains("did you mean \"tcp.sack\"?"), "{}", error("tcp.sak"));
+        assert!(error("wires").contains("no such setting"), "{}", error("wires"));
+        for table in ["client", "flow", "hop", "client[1].start"] {
+            let head = table.split('[').next().unwrap();
+            assert!(
+                error(table).starts_with(&format!("{table}: the scenario has no [[{head}]]")),
+                "{}",
+                error(table)
+            );
+        }
+        assert!(error("cellular.down-trace").contains("the scenario has no [cellular]"));
+        assert!(
+            error("wired.down.rate").contains("see wired.rate; allowed: a rate"),
+            "{}",
+            error("wired.down.rate")
+        );
+        assert!(error("wired.reorder.chance").contains("see wired.reorder; allowed: { chance"));
+    }
+
+    /// A table in place of a value is no more than its words say, so what is allowed stands there.
+    #[test]
+    fn what_is_allowed_is_told_of_keys_that_are_named() {
+        let text = |keys: &[&str]| {
+            let keys: Vec<String> = keys.iter().map(|&key| key.into()).collect();
+            explain("wlan-11n-150", &[], None, &keys).unwrap().to_text(None)
+        };
+        assert!(text(&["wired.reorder"]).ends_with(
+            "\nallowed for wired.reorder: { chance = \"1 %\", packets = 3, delay = \"10 ms\" }\n"
+        ));
+        assert!(text(&["tcp", "wifi.cw-min"]).contains("\nallowed for wifi.cw-min: 0, 1, 3, 7"));
+        assert!(!text(&["wired"]).contains("allowed for"));
     }
 }

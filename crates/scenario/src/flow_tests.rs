@@ -39,6 +39,102 @@ fn flows_of_several_kinds_run_side_by_side() {
     assert!(error.contains("no [[flow]] has one of the 1 clients"), "{error}");
 }
 
+/// `wlan-11n-150` with data between clients and these settings.
+fn between_clients(set: &[&str]) -> Scenario {
+    let set: Vec<String> =
+        ["traffic.kind=station-to-station"].iter().chain(set).map(|&said| said.to_owned()).collect();
+    Scenario::load("wlan-11n-150", &set).unwrap()
+}
+
+/// Ends of the direct links of a run with so many clients, each way of each.
+fn direct_ends(scenario: &Scenario, clients: u32) -> Vec<[u16; 2]> {
+    let setup = scenario.setup(clients, 1).unwrap();
+    setup.bss[0].config.direct_links.iter().map(|link| [link.from.0, link.to.0]).collect()
+}
+
+#[test]
+fn direct_links_join_who_is_named_or_who_has_data() {
+    assert_eq!(direct_ends(&between_clients(&[]), 3), [[0_u16; 2]; 0]);
+    let all = between_clients(&["wifi.direct-links=all"]);
+    assert_eq!(direct_ends(&all, 3), [[1, 2], [2, 1], [1, 3], [3, 1], [2, 3], [3, 2]]);
+    let to_one = between_clients(&["wifi.direct-links=all", "traffic.peer=2"]);
+    assert_eq!(direct_ends(&to_one, 3), [[1, 2], [2, 1], [2, 3], [3, 2]]);
+    let named = between_clients(&["wifi.direct-links=[[3, 1], [1, 3], [1, 9]]"]);
+    assert_eq!(direct_ends(&named, 4), [[1, 3], [3, 1]]);
+    let downloads = Scenario::load("wlan-11n-150", &["wifi.direct-links=all".to_owned()]).unwrap();
+    assert_eq!(direct_ends(&downloads, 3), [[0_u16; 2]; 0]);
+    let written = |scenario: &Scenario| direct::write_pairs(&scenario.wifi.as_ref().unwrap().direct.pairs);
+    assert_eq!([&all, &named].map(written), ["\"all\"", "[[1, 3], [1, 9]]"]);
+}
+
+#[test]
+fn direct_links_have_rates_and_losses_of_their_own() {
+    let text = "base = \"wlan-11n-150\"\n[traffic]\nkind = \"station-to-station\"\n[wifi]\ndirect-links = \"all\"\n\
+                [[client]]\nmpdu-error = { up = \"2 %\" }\n[[client]]\nrate = \"65Mbps\"\nstation-queue = \"9 packets\"\n";
+    let setup = Scenario::parse("direct.toml", text, &[]).unwrap().setup(2, 1).unwrap();
+    let [there, back] = &setup.bss[0].config.direct_links[..] else { panic!("two ways") };
+    let rates = [there, back].map(|link| link.link.mode.rate().as_bps() / 1_000_000);
+    assert_eq!(rates, [65, 65], "both ends have the slower rate");
+    assert_ne!(there.link.uplink_loss, back.link.uplink_loss);
+    assert_eq!(back.link.uplink_queue.limit.packets, Some(9));
+    // Near each other and far from the access point, ideal rates differ; positions say how far.
+    let text = "base = \"wlan-11n-150\"\n[traffic]\nkind = \"station-to-station\"\n[wifi]\ndirect-links = \"all\"\n\
+                rate-control = \"ideal\"\n[[client]]\nposition = [\"40 m\", \"0 m\"]\n[[client]]\n\
+                position = [\"40 m\", \"-3 m\"]\n";
+    let placed = Scenario::parse("placed.toml", text, &[]).unwrap();
+    let setup = placed.setup(2, 1).unwrap();
+    let config = &setup.bss[0].config;
+    assert_eq!(config.direct_links[0].link.mode.rate().as_bps(), 150_000_000);
+    assert!(config.stations[0].mode.rate().as_bps() < 100_000_000);
+    let snr =
+        |scenario: &Scenario| scenario.setup(2, 1).unwrap().bss[0].config.direct_links[0].link.snr.unwrap();
+    let said = between_clients(&["wifi.direct-links=all", "wifi.direct-distance=3 m"]);
+    assert_eq!(snr(&placed), snr(&said));
+    let loud = between_clients(&["wifi.direct-links=all", "wifi.direct-snr=7 dB", "wifi.distance=20 m"]);
+    assert!((snr(&loud).as_db() - 7.0).abs() < 1e-9);
+}
+
+#[test]
+fn direct_links_that_cannot_be_are_refused() {
+    let refused = |set: &[&str], clients: &str| {
+        let set: Vec<String> = set.iter().map(|&said| said.to_owned()).collect();
+        let text = format!(
+            "base = \"wlan-11n-150\"\n[traffic]\nkind = \"station-to-station\"\n[wifi]\ndirect-links = \"all\"\n{clients}"
+        );
+        let scenario = Scenario::parse("direct.toml", &text, &set).unwrap();
+        let error = scenario.check(2).unwrap_err().to_string();
+        assert_eq!(scenario.setup(2, 1).unwrap_err().to_string(), error);
+        error
+    };
+    assert_eq!(
+        refused(&["wifi.distance=10 m"], ""),
+        "direct: wifi.direct-links: nobody says how well clients 1 and 2 hear each other; allowed: wifi.direct-distance, \
+         wifi.direct-snr, or a position of each client"
+    );
+    assert_eq!(
+        refused(
+            &["wifi.direct-distance=30 m"],
+            "[[client]]\ndistance = \"10 m\"\n[[client]]\ndistance = \"4 m\"\n"
+        ),
+        "direct: wifi.direct-links: clients 1 and 2, 10 m and 4 m from the access point, are not 30 m from each other; \
+         allowed: wifi.direct-distance from 6 m to 14 m"
+    );
+    let hidden = refused(&[], "[[client]]\nhidden-from = [2]\n[[client]]\n");
+    assert!(hidden.contains("clients 1 and 2 are hidden from each other"), "{hidden}");
+    let leaves = refused(&[], "[[client]]\n[[client]]\nleave = \"3 s\"\n");
+    assert!(leaves.contains("client 2 leaves"), "{leaves}");
+}
+
+/// What is out of reach, and link-layer ACKs too fast for the signal, on direct links too.
+#[test]
+fn direct_links_out_of_reach_are_told() {
+    let warned = |set: &[&str]| warnings::of_setup(&between_clients(set).setup(3, 1).unwrap());
+    let far = warned(&["wifi.direct-links=[[1, 3]]", "wifi.direct-snr=1 dB"]);
+    assert!(far.len() == 1 && far[0].starts_with("direct link 1-3 is out of reach: at 1 dB"), "{far:?}");
+    assert!(far[0].contains("see wifi.direct-distance, wifi.direct-snr, wifi.rate"), "{far:?}");
+    assert_eq!(warned(&["wifi.direct-links=[[1, 3]]", "wifi.direct-snr=40 dB"]), [""; 0]);
+}
+
 #[test]
 fn clients_send_to_clients() {
     let load = |set: &[&str]| {

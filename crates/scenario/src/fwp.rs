@@ -53,7 +53,7 @@ impl FwpPlan {
             settle: self.settle,
             margin_tenths: 10 * self.margin,
             most_holes: self.holes_max,
-            most_hole_octets: self.hole_octets_max,
+            most_hole_bytes: self.hole_octets_max,
             patience: self.patience,
             round_trip: self.round_trip,
             placeholders: self.placeholders,

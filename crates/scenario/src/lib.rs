@@ -6,6 +6,7 @@
 
 pub mod bounded;
 mod build;
+mod direct;
 pub mod edca;
 mod effective;
 mod error;
@@ -45,6 +46,7 @@ use tacit_proto::hack;
 use tacit_proto::tcp::{self, DelayedAcks};
 use tacit_proto::units::Duration;
 
+pub use self::direct::{ClientPair, DirectPairs, DirectPlan};
 pub use self::error::{InputError, ScenarioError};
 pub use self::fwp::{FwpPlan, RepairFrom};
 pub use self::shell::quoted;
@@ -121,7 +123,7 @@ pub struct RunPlan {
     pub duration: Duration,
     /// Results count from here.
     pub measure_from: Duration,
-    /// Flows start up to so much later than they would, each by a draw of its own.
+    /// Each flow starts later by a random time up to this one.
     pub start_spread: Duration,
     /// Runs with different draws in a comparison or sweep.
     pub seeds: u32,
@@ -163,6 +165,8 @@ pub struct Wifi {
     pub link_acks: BothWays<LinkAcks>,
     /// How well clients and access point hear each other; `None` for perfectly.
     pub signal: Option<Signal>,
+    /// Direct links between clients.
+    pub direct: DirectPlan,
     /// What distances mean.
     pub propagation: Propagation,
     /// Clients with positions hear each other from this power on, in dBm.
@@ -198,6 +202,7 @@ impl Wifi {
             link_ack_error: Loss::None,
             link_acks: BothWays::default(),
             signal: None,
+            direct: DirectPlan::default(),
             propagation: Propagation::at(bss.variant.band),
             carrier_sense_dbm: CARRIER_SENSE_DBM,
             categories: Categories::Used,

@@ -327,7 +327,7 @@ pub const ALL: &[Scheme] = &[
     },
     Scheme {
         name: "tack",
-        summary: "TACK, a transport of its own in TCP's place: at most 4 ACKs a round trip and 40 a second, paced by its own BBR",
+        summary: "TACK, a transport that replaces TCP: at most 4 ACKs per round trip and 40 per second, paced by its own BBR",
         role: Role::Transport,
         listing: Listing::Default,
         apply: tack,

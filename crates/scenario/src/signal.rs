@@ -5,10 +5,10 @@ use tacit_link::wifi::{Decibels, PathLoss, Position, Propagation};
 
 use crate::error::InputError;
 use crate::input::{Mismatch, Node, Section, Value, metres};
-use crate::keys::kind::Distance;
-use crate::keys::wifi;
+use crate::keys::kind::{Distance, PowerRatio};
+use crate::keys::{Key, wifi};
 
-/// How well the access point and a client hear each other.
+/// How well the access point and a client, or two clients, hear each other.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Signal {
     /// So well.
@@ -36,8 +36,24 @@ impl Signal {
 
 /// `snr` or `distance`.
 pub(super) fn signal(section: &Section<'_>) -> Result<Option<Signal>, InputError> {
-    match (wifi::SNR.given(section)?, wifi::DISTANCE.given(section)?) {
-        (Some(_), Some(_)) => Err(section.error("distance", "conflicts with snr").allowed("one of the two")),
+    one_of(section, &wifi::SNR, &wifi::DISTANCE)
+}
+
+/// `direct-snr` or `direct-distance`.
+pub(super) fn direct_signal(section: &Section<'_>) -> Result<Option<Signal>, InputError> {
+    one_of(section, &wifi::DIRECT_SNR, &wifi::DIRECT_DISTANCE)
+}
+
+fn one_of(
+    section: &Section<'_>,
+    snr: &Key<PowerRatio>,
+    distance: &Key<Distance>,
+) -> Result<Option<Signal>, InputError> {
+    match (snr.given(section)?, distance.given(section)?) {
+        (Some(_), Some(_)) => {
+            let what = format!("conflicts with {}", snr.name);
+            Err(section.error(distance.name, what).allowed("one of the two"))
+        }
         (snr, distance) => Ok(snr.map(Signal::Snr).or(distance.map(Signal::Distance))),
     }
 }

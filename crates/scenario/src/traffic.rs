@@ -27,7 +27,7 @@ pub enum Direction {
     Upload,
     /// One flow each way per client.
     Both,
-    /// Client to client, through the access point.
+    /// Client to client: through the access point, or over a direct link.
     StationToStation,
 }
 
@@ -68,6 +68,13 @@ pub struct TrafficPlan {
     pub application: ApplicationKind,
     /// The knobs of those that are more than a source.
     pub knobs: ApplicationKnobs,
+}
+
+impl TrafficPlan {
+    /// The client of `clients` that gets the data of client `sender` where data goes from client to client.
+    pub(crate) fn receiver(&self, sender: u32, clients: u32) -> u32 {
+        self.peer.unwrap_or((sender + 1) % clients)
+    }
 }
 
 /// What feeds a flow.
@@ -325,7 +332,7 @@ impl Run<'_> {
     /// The client that gets the data of client `index`.
     fn peer(&self, index: u32, traffic: &TrafficPlan) -> Result<u32, InputError> {
         let (scenario, clients) = (self.scenario, self.places.clients);
-        let peer = traffic.peer.unwrap_or((index + 1) % clients);
+        let peer = traffic.receiver(index, clients);
         if peer >= clients || clients < 2 {
             let what = format!("there is no client {} for the data of client {}", peer.max(1) + 1, index + 1);
             return Err(InputError::new(&scenario.name, what)

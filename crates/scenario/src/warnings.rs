@@ -1,7 +1,7 @@
 //! What a scenario says that its runs will not show: no errors, but not what somebody expects who wrote it.
 
 use tacit_link::wifi::error_rate::{mpdu_success, preamble_success};
-use tacit_link::wifi::phy::{BLOCK_ACK_LEN, Mode, mpdu_len};
+use tacit_link::wifi::phy::{Mode, block_ack_len, mpdu_len};
 use tacit_link::wifi::{BssConfig, Decibels, RateControl, StationConfig};
 use tacit_proto::units::Instant;
 use tacit_sim::Setup;
@@ -104,26 +104,43 @@ const IN_REACH: f64 = 0.1;
 const DECODABLE: f64 = 0.9;
 
 /// Clients that the access point does not reach, and clients whose link-layer ACKs go at a rate that is too fast for
-/// the signal.
+/// the signal; and the same of direct links.
 fn of_signals(config: &BssConfig) -> Vec<String> {
-    let (mut far, mut deaf) = (Affected::default(), Affected::default());
-    for (station, number) in config.stations.iter().zip(1..) {
-        let mode = slowest(config, station);
-        let Some(snr) = station.snr_over(&mode) else { continue };
+    let clients = config.stations.iter().zip(1..).map(|(client, number)| (number.to_string(), client));
+    // Both ways of one are alike.
+    let direct = config.direct_links.iter().filter(|link| link.from < link.to);
+    let direct = direct.map(|link| (format!("{}-{}", link.from.0, link.to.0), &link.link));
+    let clients = of_links(config, clients, "client", "wifi.distance, wifi.snr");
+    let direct = of_links(config, direct, "direct link", "wifi.direct-distance, wifi.direct-snr");
+    clients.into_iter().chain(direct).collect()
+}
+
+/// What [`of_signals`] says of `links`, each with its name among what is `called` so and has its signal from `keys`.
+fn of_links<'a>(
+    config: &BssConfig,
+    links: impl Iterator<Item = (String, &'a StationConfig)>,
+    called: &'static str,
+    keys: &str,
+) -> Vec<String> {
+    let (mut far, mut deaf) = (Affected::new(called), Affected::new(called));
+    for (name, link) in links {
+        let mode = slowest(config, link);
+        let Some(snr) = link.snr_over(&mode) else { continue };
         let arrives = |mode: &Mode, octets| preamble_success(mode, snr) * mpdu_success(mode, snr, octets);
-        let control = station.control_mode.unwrap_or_else(|| config.phy().control_mode(&mode));
+        let control = link.control_mode.unwrap_or_else(|| config.phy().control_mode(&mode));
         let packet = mpdu_len(config.phy().mac_header_len(), FULL_PACKET);
-        let (data, acks) = (arrives(&mode, packet), arrives(&control, BLOCK_ACK_LEN));
+        let (data, acks) =
+            (arrives(&mode, packet), arrives(&control, block_ack_len(config.block_ack_window)));
         if data < IN_REACH {
-            far.add(number, (data, snr, mode));
+            far.add(name, (data, snr, mode));
         } else if acks < DECODABLE {
-            deaf.add(number, (acks, snr, control));
+            deaf.add(name, (acks, snr, control));
         }
     }
     let far = far.told(|who, share, snr, mode| {
         format!(
-            "{who} out of reach: at {snr} {share} of full packets arrive at {}: see wifi.distance, wifi.snr, \
-                 wifi.rate and wifi.rate-control",
+            "{who} out of reach: at {snr} {share} of full packets arrive at {}: see {keys}, wifi.rate and \
+             wifi.rate-control",
             mode.rate()
         )
     });
@@ -148,16 +165,21 @@ fn slowest(config: &BssConfig, station: &StationConfig) -> Mode {
     }
 }
 
-/// Clients that something is said of, and what it is of the one that is worst off.
-#[derive(Default)]
+/// Links that something is said of, and what it is of the one that is worst off.
 struct Affected {
-    clients: Vec<u32>,
+    /// What each is.
+    called: &'static str,
+    names: Vec<String>,
     worst: Option<(f64, Decibels, Mode)>,
 }
 
 impl Affected {
-    fn add(&mut self, client: u32, state: (f64, Decibels, Mode)) {
-        self.clients.push(client);
+    fn new(called: &'static str) -> Self {
+        Self { called, names: Vec::new(), worst: None }
+    }
+
+    fn add(&mut self, name: String, state: (f64, Decibels, Mode)) {
+        self.names.push(name);
         if self.worst.is_none_or(|worst| state.0 < worst.0) {
             self.worst = Some(state);
         }
@@ -168,12 +190,12 @@ impl Affected {
         /// More are counted instead.
         const NAMED: usize = 5;
         let (share, snr, mode) = self.worst?;
-        let named: Vec<_> = self.clients.iter().take(NAMED).map(ToString::to_string).collect();
-        let more = self.clients.len() - named.len();
-        let who = match (self.clients.len(), more) {
-            (1, _) => format!("client {} is", named[0]),
-            (_, 0) => format!("clients {} are", named.join(", ")),
-            _ => format!("clients {} and {more} more are", named.join(", ")),
+        let (called, named) = (self.called, &self.names[..self.names.len().min(NAMED)]);
+        let more = self.names.len() - named.len();
+        let who = match (self.names.len(), more) {
+            (1, _) => format!("{called} {} is", named[0]),
+            (_, 0) => format!("{called}s {} are", named.join(", ")),
+            _ => format!("{called}s {} and {more} more are", named.join(", ")),
         };
         Some(tell(who, percent(Some(share), 1), snr, mode))
     }

@@ -49,7 +49,7 @@ pub(crate) struct Flow {
     pub completed_at: Option<Instant>,
     /// Octets that had arrived when measuring started.
     pub arrived_before: u64,
-    /// Octets of packets that came to the sink since then.
+    /// Octets of payload that came to the sink since then, as often as they came.
     pub carried: u64,
     stopped: bool,
 }
@@ -175,7 +175,7 @@ impl Flow {
     /// A packet of this flow arrived at `end`.
     pub fn handle_packet(&mut self, now: Instant, end: End, packet: Packet) {
         if end == End::Sink {
-            self.carried += packet.len().0;
+            self.carried += packet.payload_len();
         }
         match &mut self.transport {
             Protocol::Connection(connection) => {

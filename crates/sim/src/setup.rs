@@ -8,7 +8,7 @@ pub use crate::flow::End;
 
 use tacit_link::queue::{AckFilter, AckHoldConfig};
 use tacit_link::wifi::{
-    AccessCategory, BssConfig, LinkAcks, RateControl, ReverseDirection, StationConfig, StationId,
+    AccessCategory, BssConfig, DirectLink, LinkAcks, RateControl, ReverseDirection, StationConfig, StationId,
     StreamQueues,
 };
 use tacit_link::wired::PipeConfig;
@@ -113,6 +113,14 @@ impl BssSetup {
         std::iter::once(self.access_point.host).chain(self.clients.iter().map(|client| client.host))
     }
 
+    /// The host of `station`, which must be one of its own.
+    pub(crate) fn host(&self, station: StationId) -> HostId {
+        match station.index().checked_sub(1) {
+            None => self.access_point.host,
+            Some(client) => self.clients[client].host,
+        }
+    }
+
     /// Gives all stations these drivers.
     pub fn set_drivers(&mut self, access_point: ApDriver, clients: ClientDriver) {
         self.access_point.driver = access_point;
@@ -191,9 +199,10 @@ impl BssSetup {
                  standards without aggregation do not know"
             ));
         }
-        if !(2..=64).contains(&config.block_ack_window) {
+        let largest = config.standard.phy().aggregation.map_or(64, |limits| limits.mpdus);
+        if !(2..=largest).contains(&config.block_ack_window) {
             return refuse(format!(
-                "basic service set {index} has a Block Ack window of {}",
+                "basic service set {index} has a Block Ack window of {}, not of 2 to {largest}",
                 config.block_ack_window
             ));
         }
@@ -211,6 +220,7 @@ impl BssSetup {
                 a.0, b.0
             ));
         }
+        self.check_direct_links(index, is_client)?;
         let filters = [self.config.ap_ack_filter, self.config.station_ack_filter];
         if self.has_hack() && filters != [AckFilter::Off; 2] {
             return refuse(format!("basic service set {index} filters the ACKs that TCP/HACK is to carry"));
@@ -220,6 +230,31 @@ impl BssSetup {
             return refuse(format!(
                 "basic service set {index} has {clients} clients and settings for {settings}"
             ));
+        }
+        Ok(())
+    }
+
+    /// Refuses direct links of the one numbered `index` that go one way, twice, to nobody or to somebody who does not hear
+    /// them.
+    fn check_direct_links(
+        &self,
+        index: usize,
+        is_client: impl Fn(&StationId) -> bool,
+    ) -> Result<(), RunError> {
+        let links = &self.config.direct_links;
+        let count = |from, to| links.iter().filter(|link| (link.from, link.to) == (from, to)).count();
+        for DirectLink { from, to, .. } in links {
+            let deaf = self.config.hidden.iter().any(|(a, b)| [(a, b), (b, a)].contains(&(from, to)));
+            let what = match () {
+                () if !is_client(from) || !is_client(to) || from == to => "are not two of its clients",
+                () if deaf => "do not hear each other",
+                () if count(*from, *to) != 1 || count(*to, *from) != 1 => "have not one each way",
+                () => continue,
+            };
+            return Err(RunError::Setup(format!(
+                "basic service set {index} has a direct link from {} to {}, which {what}",
+                from.0, to.0
+            )));
         }
         Ok(())
     }

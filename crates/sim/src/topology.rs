@@ -73,6 +73,11 @@ impl Topology {
                 connect(access_point, client, Port::Wifi { bss: number, from: ap, to: sta })?;
                 connect(client, access_point, Port::Wifi { bss: number, from: sta, to: ap })?;
             }
+            // Behind those: between two ways of two hops the one through the access point stays.
+            for link in &bss.config.direct_links {
+                let [from, to] = [link.from, link.to].map(StationId::first_function);
+                connect(bss.host(link.from), bss.host(link.to), Port::Wifi { bss: number, from, to })?;
+            }
         }
         Ok(Self::between(&neighbours))
     }

@@ -17,8 +17,8 @@ use tacit_link::random::Stream;
 use tacit_link::wifi::error_rate::{mpdu_success, preamble_success};
 use tacit_link::wifi::phy::{self, BasicRates, Mode, Preamble, SlotTime, Standard};
 use tacit_link::wifi::{
-    AccessCategory, AmsduLimit, ApScheduler, BothWays, Bursts, Decibels, LinkAcks, Protection, RateControl,
-    ReverseDirection, StationConfig, StationCounters, StationId, StreamQueues,
+    AccessCategory, AmsduLimit, ApScheduler, BothWays, Bursts, Decibels, DirectLink, LinkAcks, Protection,
+    RateControl, ReverseDirection, StationConfig, StationCounters, StationId, StreamQueues,
 };
 use tacit_link::wired::Service;
 use tacit_proto::congestion::Algorithm;
@@ -173,6 +173,7 @@ fn random_setup(seed: u64) -> Setup {
     add_fwp_macs(&mut setup, seed);
     add_queues(&mut setup, seed);
     add_relayed(&mut setup, seed);
+    add_direct_links(&mut setup, seed);
     setup
 }
 
@@ -204,6 +205,35 @@ fn add_relayed(setup: &mut Setup, seed: u64) {
         let hosts = [from, to].map(|index| setup.bss[0].clients[index as usize].host);
         let flow = &mut setup.flows[draw.up_to(clients - 1) as usize];
         [flow.source, flow.sink] = hosts;
+    }
+}
+
+/// In half of the worlds where data goes from client to client, some clients that hear each other have direct links. Draws of
+/// its own.
+fn add_direct_links(setup: &mut Setup, seed: u64) {
+    let draw = &mut Stream::new(seed, "swarm direct links");
+    let Setup { bss, flows, .. } = setup;
+    let set = &mut bss[0];
+    let is_client = |host: HostId| set.clients.iter().any(|client| client.host == host);
+    if !flows.iter().any(|flow| is_client(flow.source) && is_client(flow.sink)) || draw.up_to(1) > 0 {
+        return;
+    }
+    let clients = set.clients.len() as u16;
+    for from in 1..=clients {
+        for to in from + 1..=clients {
+            let pair = [StationId(from), StationId(to)];
+            let hidden = set.config.hidden.iter().any(|(a, b)| [[*a, *b], [*b, *a]].contains(&pair));
+            if hidden || draw.up_to(3) == 0 {
+                continue;
+            }
+            for [from, to] in [pair, [pair[1], pair[0]]] {
+                // What the sender acknowledges goes one way, what the receiver does the other.
+                let of = |station: StationId| &set.config.stations[station.index() - 1];
+                let link_acks = BothWays { down: of(to).link_acks.up, up: of(from).link_acks.up };
+                let link = StationConfig { link_acks, ..of(from).clone() };
+                set.config.direct_links.push(DirectLink { from, to, link });
+            }
+        }
     }
 }
 

@@ -38,7 +38,7 @@ impl Clock {
 /// A timer of the system. The runtime's own come to the millisecond, in which a fast sender has a hundred packets to send.
 pub(crate) struct Timer {
     timer: TimerFd,
-    /// The timer as the runtime watches it: of a timer, as of a pipe, one reads octets once there are some.
+    /// The timer as the runtime watches it: of a timer, as of a pipe, one reads bytes once there are some.
     watched: pipe::Receiver,
     set_for: Option<Instant>,
 }

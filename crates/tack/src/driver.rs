@@ -16,16 +16,16 @@ use tokio::net::UdpSocket;
 
 use crate::clock::Timer;
 use crate::endpoint::Shared;
-use crate::refusals;
+use crate::icmp;
 use crate::shard;
 
 /// What the system is asked to hold for the socket each way: a round trip of 20 ms at 1.6 Gb/s. Ours; it may give less.
 pub(crate) const SOCKET_BUFFER: usize = 4 << 20;
 
-/// Octets of a datagram at most.
+/// Bytes of a datagram at most.
 const MAX_DATAGRAM: usize = 65_535;
 
-/// Octets in one send at most, which an IP packet bounds.
+/// Bytes in one send at most, which an IP packet bounds.
 const MAX_BATCH: usize = 65_000;
 
 /// Batches that are received, and sent, before the other is looked at. Ours.
@@ -57,7 +57,7 @@ impl Socket {
         let first = Self::bind(address, shards > 1)?;
         if is_client {
             // A server has nobody to give up for it.
-            refusals::ask_for(&first.socket)?;
+            icmp::ask_for(&first.socket)?;
         }
         let address = first.local_addr()?;
         let mut sockets = vec![first];
@@ -92,7 +92,7 @@ impl Socket {
         self.socket.local_addr()
     }
 
-    /// Octets that the system holds, out and in; 0 where it does not say.
+    /// Bytes that the system holds, out and in; 0 where it does not say.
     pub fn buffers(&self) -> [usize; 2] {
         let socket = UdpSockRef::from(&self.socket);
         [
@@ -155,7 +155,7 @@ pub(crate) async fn run(group: Arc<Group>, index: usize, alive: Weak<Alive>) {
         shared.hub().fail(&error.to_string());
     }
     shared.accept.notify_waiters();
-    shared.gone.notify_waiters();
+    shared.connection_ended.notify_waiters();
 }
 
 impl Driver {
@@ -175,8 +175,8 @@ impl Driver {
                 if hub.len() == 0 && alive.strong_count() == 0 && !more_out && !blocked {
                     return Ok(());
                 }
-                if hub.take_went() {
-                    self.shared.gone.notify_waiters();
+                if hub.take_connection_ended() {
+                    self.shared.connection_ended.notify_waiters();
                 }
                 if hub.has_accepted() {
                     self.shared.accept.notify_waiters();
@@ -204,7 +204,7 @@ impl Driver {
 
     /// Takes in what has arrived; true where there may be more.
     fn receive(&mut self) -> io::Result<bool> {
-        self.hear_refusals();
+        self.read_icmp_errors();
         for _ in 0..TURNS {
             let mut metas = [RecvMeta::default(); BATCH_SIZE];
             let mut slices = self.buffers.iter_mut().map(|buffer| IoSliceMut::new(buffer));
@@ -225,7 +225,7 @@ impl Driver {
             let mut strangers = 0;
             for (meta, buffer) in metas.iter().zip(&mut self.buffers).take(count) {
                 for datagram in buffer[..meta.len].chunks_mut(meta.stride.max(1)) {
-                    match self.shared.shard.stranger(datagram) {
+                    match self.shared.shard.other_shard(datagram) {
                         None => hub.handle(now, meta.addr, mark(meta), datagram),
                         Some(_) => strangers += 1,
                     }
@@ -241,15 +241,15 @@ impl Driver {
     }
 
     /// Takes in what the network says of datagrams that were sent.
-    fn hear_refusals(&mut self) {
+    fn read_icmp_errors(&mut self) {
         let Socket { socket, .. } = &self.group.sockets[usize::from(self.shared.shard.index)];
         for _ in 0..TURNS {
-            let heard = socket.try_io(Interest::ERROR, || refusals::next(socket));
-            let Ok(refusal) = heard else { return };
-            if let Some(refusal) = refusal {
+            let heard = socket.try_io(Interest::ERROR, || icmp::next(socket));
+            let Ok(error) = heard else { return };
+            if let Some(error) = error {
                 let mut hub = self.shared.hub();
                 let now = self.shared.clock.now();
-                hub.on_unreachable(now, refusal.to, &refusal.begins, refusal.by_host);
+                hub.on_unreachable(now, error.to, &error.begins, error.by_host);
             }
         }
     }
@@ -258,7 +258,7 @@ impl Driver {
     fn hand_on(&mut self, now: Instant, metas: &[RecvMeta]) {
         for (meta, buffer) in metas.iter().zip(&mut self.buffers) {
             for datagram in buffer[..meta.len].chunks_mut(meta.stride.max(1)) {
-                let Some(index) = self.shared.shard.stranger(datagram) else { continue };
+                let Some(index) = self.shared.shard.other_shard(datagram) else { continue };
                 let shard = &self.group.shards[index];
                 shard.hub().handle(now, meta.addr, mark(meta), datagram);
                 shard.work.notify_one();
@@ -342,7 +342,7 @@ impl Batch {
         (self.to, self.segment, self.count) = (None, 0, 0);
     }
 
-    /// True where a datagram of `len` octets may be the next.
+    /// True where a datagram of `len` bytes may be the next.
     fn fits(&self, to: SocketAddr, ecn: Ecn, len: usize) -> bool {
         self.count == 0 || (self.to == Some((to, ecn)) && len <= self.segment)
     }

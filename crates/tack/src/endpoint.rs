@@ -22,7 +22,7 @@ use crate::hub::{Clients, Hub};
 use crate::identity::{Identity, PublicKey};
 use crate::memory::Memory;
 use crate::metrics::{Counters, Metrics};
-use crate::session::{Bells, Expect, Session};
+use crate::session::{Expect, Notifiers, Session};
 use crate::shard::Shard;
 use crate::stats::ConnectionStats;
 use crate::stream::{RecvStream, SendStream};
@@ -37,9 +37,9 @@ pub(crate) struct Shared {
     /// A client connected, or the endpoint closed. All shards have this one.
     pub accept: Arc<Notify>,
     /// A connection went, or the driver ended. All shards have this one.
-    pub gone: Arc<Notify>,
+    pub connection_ended: Arc<Notify>,
     pub max_gso: usize,
-    /// Octets that the system holds, out and in.
+    /// Bytes that the system holds, out and in.
     pub buffers: [usize; 2],
 }
 
@@ -114,7 +114,7 @@ impl Endpoint {
         #[cfg(feature = "qlog")]
         let config = Config { qlog: config.qlog.map(|qlog| qlog.began(Clock::wall(), local)), ..config };
         let config = Config { max_connections: config.max_connections.div_ceil(of.into()), ..config };
-        let (accept, gone) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+        let (accept, connection_ended) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
         let memory = Memory::of(&config);
         let shared = move |(index, socket): (u16, &driver::Socket)| {
             let shard = Shard { index, of };
@@ -126,7 +126,7 @@ impl Endpoint {
                 clock,
                 work: Notify::new(),
                 accept: accept.clone(),
-                gone: gone.clone(),
+                connection_ended: connection_ended.clone(),
                 max_gso: socket.max_gso(),
                 buffers: socket.buffers(),
             })
@@ -188,7 +188,7 @@ impl Endpoint {
         let connection = self.begin(remote, Expect::Key(server))?;
         connection
             .wait(
-                |bells| &bells.state,
+                |notifiers| &notifiers.state,
                 |session| {
                     session.alive()?;
                     Ok(session.is_connected().then_some(()))
@@ -207,7 +207,7 @@ impl Endpoint {
         let connection = self.begin(remote, Expect::Learn)?;
         connection
             .wait(
-                |bells| &bells.state,
+                |notifiers| &notifiers.state,
                 |session| match session.peer() {
                     Some(peer) => Ok(Some(peer)),
                     None => session.alive().map(|()| None),
@@ -234,8 +234,8 @@ impl Endpoint {
     /// Cancel safe: a connection that was not returned is returned by the next call.
     pub async fn accept(&self) -> Option<Connection> {
         loop {
-            let mut told = pin!(self.first().accept.notified());
-            told.as_mut().enable();
+            let mut notified = pin!(self.first().accept.notified());
+            notified.as_mut().enable();
             for shared in self.shards.iter() {
                 let mut hub = shared.hub();
                 if let Some(id) = hub.accept() {
@@ -245,7 +245,7 @@ impl Endpoint {
                     return None;
                 }
             }
-            told.await;
+            notified.await;
         }
     }
 
@@ -259,14 +259,14 @@ impl Endpoint {
         }
         let first = self.first();
         first.accept.notify_waiters();
-        first.gone.notify_waiters();
+        first.connection_ended.notify_waiters();
     }
 
     /// Waits until no connection is open, and what their ends have to tell the peers was sent.
     pub async fn wait_idle(&self) {
         loop {
-            let mut told = pin!(self.first().gone.notified());
-            told.as_mut().enable();
+            let mut notified = pin!(self.first().connection_ended.notified());
+            notified.as_mut().enable();
             let is_idle = |shared: &Arc<Shared>| {
                 let hub = shared.hub();
                 hub.is_idle() || hub.failed.is_some()
@@ -274,7 +274,7 @@ impl Endpoint {
             if self.shards.iter().all(is_idle) {
                 return;
             }
-            told.await;
+            notified.await;
         }
     }
 
@@ -311,7 +311,7 @@ fn most_telling(failures: Vec<ConnectionError>) -> ConnectionError {
 pub(crate) struct Handle {
     pub shared: Arc<Shared>,
     pub id: u32,
-    bells: Arc<Bells>,
+    notifiers: Arc<Notifiers>,
 }
 
 impl Handle {
@@ -357,25 +357,25 @@ impl fmt::Debug for Connection {
 
 impl Connection {
     fn new(shared: &Arc<Shared>, hub: &Hub, id: u32) -> Result<Self, ConnectionError> {
-        let session = hub.look(id).ok_or(ConnectionError::LocallyClosed)?;
-        let (bells, peer, remote) = (session.bells.clone(), session.peer(), session.remote());
-        Ok(Self { handle: Arc::new(Handle { shared: shared.clone(), id, bells }), peer, remote })
+        let session = hub.get(id).ok_or(ConnectionError::LocallyClosed)?;
+        let (notifiers, peer, remote) = (session.notifiers.clone(), session.peer(), session.remote());
+        Ok(Self { handle: Arc::new(Handle { shared: shared.clone(), id, notifiers }), peer, remote })
     }
 
     /// Waits until `ready` gives something, and asks it again whenever the bell rings.
     async fn wait<T>(
         &self,
-        bell: impl Fn(&Bells) -> &Notify,
+        notifier: impl Fn(&Notifiers) -> &Notify,
         mut ready: impl FnMut(&mut Session) -> Result<Option<T>, ConnectionError>,
     ) -> Result<T, ConnectionError> {
         loop {
-            let mut told = pin!(bell(&self.handle.bells).notified());
-            told.as_mut().enable();
+            let mut notified = pin!(notifier(&self.handle.notifiers).notified());
+            notified.as_mut().enable();
             match self.handle.with(&mut ready) {
                 None => return Err(ConnectionError::LocallyClosed),
                 Some(Err(error)) => return Err(error),
                 Some(Ok(Some(found))) => return Ok(found),
-                Some(Ok(None)) => told.await,
+                Some(Ok(None)) => notified.await,
             }
         }
     }
@@ -390,7 +390,7 @@ impl Connection {
     /// # Errors
     /// If the connection has ended.
     pub async fn open_bi(&self) -> Result<(SendStream, RecvStream), ConnectionError> {
-        let id = self.wait(|bells| &bells.open, Session::open).await?;
+        let id = self.wait(|notifiers| &notifiers.open, Session::open).await?;
         Ok(self.streams(id))
     }
 
@@ -401,7 +401,7 @@ impl Connection {
     /// # Errors
     /// If the connection has ended and all streams from before were accepted.
     pub async fn accept_bi(&self) -> Result<(SendStream, RecvStream), ConnectionError> {
-        let id = self.wait(|bells| &bells.accept, Session::next_opened).await?;
+        let id = self.wait(|notifiers| &notifiers.accept, Session::next_opened).await?;
         Ok(self.streams(id))
     }
 
@@ -425,7 +425,7 @@ impl Connection {
     /// # Errors
     /// If the connection has ended and all datagrams from before were read.
     pub async fn read_datagram(&self) -> Result<Bytes, ConnectionError> {
-        self.wait(|bells| &bells.datagram, Session::next_datagram).await
+        self.wait(|notifiers| &notifiers.datagram, Session::next_datagram).await
     }
 
     /// The public key that the peer has proved to have.
@@ -463,7 +463,8 @@ impl Connection {
 
     /// Waits until the connection has ended, and returns the reason.
     pub async fn closed(&self) -> ConnectionError {
-        let ended = self.wait(|bells| &bells.state, |session| session.alive().map(|()| None::<()>)).await;
+        let ended =
+            self.wait(|notifiers| &notifiers.state, |session| session.alive().map(|()| None::<()>)).await;
         ended.err().unwrap_or(ConnectionError::LocallyClosed)
     }
 

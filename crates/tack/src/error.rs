@@ -20,7 +20,7 @@ pub enum ConnectionError {
         reason: String,
     },
     /// The network reports that nobody listens on the port, and no server answered.
-    #[error("nobody listens there: the network refuses the packets, and no server answers")]
+    #[error("no server at this address: the network reports it unreachable")]
     Unreachable,
     /// The server has no room for another connection.
     #[error("the server has no room: {0}")]
@@ -65,8 +65,8 @@ pub enum Busy {
 
 impl Busy {
     /// Decodes the byte of a datagram.
-    pub(crate) fn of_octet(octet: u8) -> Option<Self> {
-        [Self::Handshakes, Self::Connections].into_iter().find(|busy| *busy as u8 == octet)
+    pub(crate) fn of_byte(byte: u8) -> Option<Self> {
+        [Self::Handshakes, Self::Connections].into_iter().find(|busy| *busy as u8 == byte)
     }
 }
 

@@ -29,13 +29,13 @@ fn address(host: u8) -> SocketAddr {
     ([192, 0, 2, host], 1000).into()
 }
 
-/// The datagrams in `octets`: each behind its length, of two octets.
-fn datagrams(mut octets: &[u8]) -> impl Iterator<Item = Vec<u8>> {
+/// The datagrams in `bytes`: each behind its length, of two bytes.
+fn datagrams(mut bytes: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     std::iter::from_fn(move || {
-        let (len, rest) = octets.split_first_chunk()?;
+        let (len, rest) = bytes.split_first_chunk()?;
         let len = usize::from(u16::from_be_bytes(*len)) % 2000;
         let (datagram, rest) = rest.split_at(len.min(rest.len()));
-        octets = rest;
+        bytes = rest;
         Some(datagram.to_vec())
     })
 }
@@ -75,21 +75,21 @@ impl Pair {
 
     fn is_up(&self) -> bool {
         self.client
-            .look(self.client_id)
+            .get(self.client_id)
             .is_some_and(|session| session.is_connected() && session.alive().is_ok())
     }
 }
 
-/// Somebody without keys sends `octets`, as datagrams, to a server and to a client that waits for its answer.
+/// Somebody without keys sends `bytes`, as datagrams, to a server and to a client that waits for its answer.
 ///
 /// # Panics
 /// Where a server says more than three times what it heard, or a client takes it for an answer.
-pub fn anybody(octets: &[u8]) {
+pub fn anybody(bytes: &[u8]) {
     let mut pair = Pair::new();
     let mut first = Vec::new();
     pair.client.poll_transmit(pair.now, &mut first);
     let (mut heard, mut said) = (0, 0);
-    for mut datagram in datagrams(octets) {
+    for mut datagram in datagrams(bytes) {
         if datagram.first() == Some(&kind::INITIATION) {
             datagram.resize(INITIATION_LEN, 0);
         }
@@ -102,7 +102,7 @@ pub fn anybody(octets: &[u8]) {
         said += answer.len();
         while pair.client.poll_transmit(pair.now, &mut answer).is_some() {}
     }
-    assert!(said <= 3 * heard, "{said} octets for {heard}");
+    assert!(said <= 3 * heard, "{said} bytes for {heard}");
     assert!(!pair.is_up());
 }
 
@@ -110,11 +110,11 @@ thread_local! {
     static CONNECTED: RefCell<Option<Pair>> = const { RefCell::new(None) };
 }
 
-/// A peer with keys sends `octets`, as packets with a tag of zeros in place of a sealed one, to a client.
+/// A peer with keys sends `bytes`, as packets with a tag of zeros in place of a sealed one, to a client.
 ///
 /// # Panics
 /// Where the two do not connect.
-pub fn peer(octets: &[u8]) {
+pub fn peer(bytes: &[u8]) {
     CONNECTED.with_borrow_mut(|connected| {
         let mut pair = connected.take().filter(Pair::is_up).unwrap_or_else(|| {
             let mut pair = Pair::new();
@@ -122,7 +122,7 @@ pub fn peer(octets: &[u8]) {
             assert!(pair.is_up(), "a handshake without losses fails");
             pair
         });
-        for datagram in datagrams(octets) {
+        for datagram in datagrams(bytes) {
             pair.now += Duration::from_millis(1);
             let Ok((mut packet, content)) = wire::decode(&datagram) else { continue };
             packet.connection = ConnectionId(pair.client_id);
@@ -133,7 +133,7 @@ pub fn peer(octets: &[u8]) {
             }
             let mut sent = Vec::new();
             while pair.client.poll_transmit(pair.now, &mut sent).is_some() {}
-            assert!(sent.len() < 1 << 20, "{} octets for {}", sent.len(), datagram.len());
+            assert!(sent.len() < 1 << 20, "{} bytes for {}", sent.len(), datagram.len());
         }
         *connected = Some(pair);
     });

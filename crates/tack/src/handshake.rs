@@ -16,7 +16,7 @@ use crate::reset::ResetToken;
 use crate::seal::{EPOCH, Opener, Sealer};
 use crate::token::{self, Token};
 
-/// First octets of datagrams that are not packets of the core: types 15 and flags.
+/// First bytes of datagrams that are not packets of the core: types 15 and flags.
 pub(crate) mod kind {
     pub const INITIATION: u8 = 0xf1;
     pub const RESPONSE: u8 = 0xf2;
@@ -24,24 +24,24 @@ pub(crate) mod kind {
     pub const RETRY: u8 = 0xf4;
     pub const RESET: u8 = 0xf5;
     pub const BUSY: u8 = 0xf6;
-    /// What the first octet of all of them has in its high half; no packet of the core does.
+    /// What the first byte of all of them has in its high half; no packet of the core does.
     pub const MASK: u8 = 0xf0;
 }
 
 /// The version of the handshake. The first had no token for resets.
 const VERSION: u8 = 2;
 
-/// Octets of an initiation: what a path takes at least (RFC 9000 section 14.1), and more than a third of what a server answers
+/// Bytes of an initiation: what a path takes at least (RFC 9000 section 14.1), and more than a third of what a server answers
 /// before it has heard that the client is where it says it is.
 pub(crate) const INITIATION_LEN: usize = 1200;
 
-/// Octets of an ephemeral key, which is what a Noise XX message begins with.
+/// Bytes of an ephemeral key, which is what a Noise XX message begins with.
 const EPHEMERAL: usize = 32;
 
 /// Retries that one attempt follows at most: the server's own, and those that others forge. Ours.
 const MAX_RETRIES: u8 = 8;
 
-/// Octets of a handshake's Noise message at most: keys, tags and an opening packet. Ours.
+/// Bytes of a handshake's Noise message at most: keys, tags and an opening packet. Ours.
 const MAX_NOISE: usize = 512;
 
 /// The ciphers there are.
@@ -178,11 +178,11 @@ impl Keys {
     }
 }
 
-/// An opening packet of the core, in octets.
-fn in_octets(packet: &Packet) -> Vec<u8> {
-    let mut octets = Vec::new();
-    wire::encode(packet, &[], &mut octets).expect("an opening packet of the core has a form");
-    octets
+/// An opening packet of the core, in bytes.
+fn in_bytes(packet: &Packet) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    wire::encode(packet, &[], &mut bytes).expect("an opening packet of the core has a form");
+    bytes
 }
 
 fn write(noise: &mut HandshakeState, payload: &[u8]) -> Vec<u8> {
@@ -227,7 +227,7 @@ impl Initiator {
         let suite = Suite::fastest();
         let mut ephemeral = Zeroizing::new([0; EPHEMERAL]);
         getrandom::fill(ephemeral.as_mut_slice()).expect("the system has random numbers");
-        let open = in_octets(open);
+        let open = in_bytes(open);
         let (noise, message) = Self::first(suite, client, identity, &ephemeral, &open);
         let identity = identity.clone();
         Self {
@@ -338,7 +338,7 @@ impl Responder {
 
     /// The second message, which carries the core's `answer`, and the `reset` that says some day that the connection is forgotten.
     pub fn respond(&mut self, answer: &Packet, reset: &ResetToken) -> Vec<u8> {
-        write(&mut self.noise, &[&reset.0[..], &in_octets(answer)].concat())
+        write(&mut self.noise, &[&reset.0[..], &in_bytes(answer)].concat())
     }
 
     /// Takes in the third message. What it proves is in the keys; `None`, and nothing has changed, where it proves nothing.

@@ -117,7 +117,7 @@ mod tests {
         assert_eq!(in_turns(many), [v6(0), v4(1), v6(1), v6(2), v6(3), v6(4), v6(5), v6(6)]);
     }
 
-    /// Who was tried and when, in ms, and what came of it. Of an address's last octets, the lowest says what it does: 1 answers
+    /// Who was tried and when, in ms, and what came of it. Of an address's last bytes, the lowest says what it does: 1 answers
     /// 100 ms later, 2 never does, 3 fails at once.
     async fn raced(addresses: &[SocketAddr]) -> (Vec<(SocketAddr, u128)>, Result<SocketAddr, usize>) {
         let began = Instant::now();

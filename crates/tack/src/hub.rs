@@ -19,12 +19,12 @@ use crate::memory::{Memory, Share};
 use crate::metrics::{Counters, Distributions, Metrics, Totals};
 use crate::observer::{Observer, target};
 use crate::reset::Resets;
-use crate::session::{Caller, Expect, Sealed, Session};
+use crate::session::{Expect, IncomingClient, Sealed, Session};
 use crate::shard::Shard;
-use crate::token::Mint;
+use crate::token::TokenIssuer;
 
 /// Half-open connections from which on a client has to show first that it is where it says it is. Ours.
-const SHOW_FROM: usize = 32;
+const RETRY_FROM: usize = 32;
 
 /// Half-open connections at most; what comes then is not answered. Ours.
 const MAX_HALF_OPEN: usize = 1024;
@@ -38,13 +38,13 @@ pub(crate) type Clients = Arc<dyn Fn(&PublicKey) -> bool + Send + Sync>;
 
 struct Entry {
     session: Session,
-    /// In the line of those that may have something to send.
+    /// In the queue of those that may have something to send.
     queued: bool,
     deadline: Option<Instant>,
     /// It counts as half open; where it came from.
     half_open: Option<Attempt>,
-    /// A client's: the server, and its number of the connection.
-    forgettable: Option<(SocketAddr, u32)>,
+    /// A client's: the server that may reset it, and the server's number of the connection.
+    reset_source: Option<(SocketAddr, u32)>,
     /// It was handed to who accepts, or is a client's.
     announced: bool,
     /// What it holds of the memory.
@@ -55,32 +55,32 @@ pub(crate) struct Hub {
     config: Config,
     identity: Identity,
     clients: Option<Clients>,
-    mint: Mint,
+    tokens: TokenIssuer,
     resets: Resets,
     shard: Shard,
     memory: Arc<Memory>,
     entries: FxHashMap<u32, Entry>,
     half_open: HashMap<Attempt, u32>,
-    /// A client's connections, by the server and its number of them.
-    forgettable: HashMap<(SocketAddr, u32), u32>,
-    line: VecDeque<u32>,
+    /// A client's connections, by the server that may reset them and its number of them.
+    reset_sources: HashMap<(SocketAddr, u32), u32>,
+    send_queue: VecDeque<u32>,
     deadlines: BTreeSet<(Instant, u32)>,
     accepted: VecDeque<u32>,
     /// Datagrams of the hub itself.
     outbox: VecDeque<(SocketAddr, Vec<u8>)>,
     pub counters: Counters,
     pub distributions: Distributions,
-    /// Sums of the connections that are gone.
-    gone: Totals,
-    /// A connection ended, or went.
-    went: bool,
+    /// Sums of the connections that were removed.
+    ended_totals: Totals,
+    /// A connection ended since the driver asked last.
+    connection_ended: bool,
     /// The socket is gone, and why.
     pub failed: Option<ConnectionError>,
     /// The user closed the endpoint.
     is_closed: bool,
 }
 
-/// Four octets from the system.
+/// Four bytes from the system.
 ///
 /// # Panics
 /// Where the system has no random numbers to give.
@@ -103,22 +103,22 @@ impl Hub {
         Self {
             config,
             clients,
-            mint: Mint::new(&secret),
+            tokens: TokenIssuer::new(&secret),
             resets: Resets::new(&identity, port),
             identity,
             shard,
             memory,
             entries: FxHashMap::default(),
             half_open: HashMap::new(),
-            forgettable: HashMap::new(),
-            line: VecDeque::new(),
+            reset_sources: HashMap::new(),
+            send_queue: VecDeque::new(),
             deadlines: BTreeSet::new(),
             accepted: VecDeque::new(),
             outbox: VecDeque::new(),
             counters: Counters::default(),
             distributions: Distributions::default(),
-            gone: Totals::default(),
-            went: false,
+            ended_totals: Totals::default(),
+            connection_ended: false,
             failed: None,
             is_closed: false,
         }
@@ -148,7 +148,7 @@ impl Hub {
                 queued: false,
                 deadline: None,
                 half_open: None,
-                forgettable: None,
+                reset_source: None,
                 announced: true,
                 share: Share::default(),
             },
@@ -172,8 +172,8 @@ impl Hub {
         self.entries.get_mut(&id).map(|entry| &mut entry.session)
     }
 
-    /// The session `id`, to look at.
-    pub fn look(&self, id: u32) -> Option<&Session> {
+    /// The session `id`, to read.
+    pub fn get(&self, id: u32) -> Option<&Session> {
         self.entries.get(&id).map(|entry| &entry.session)
     }
 
@@ -220,7 +220,7 @@ impl Hub {
             && !entry.queued
         {
             entry.queued = true;
-            self.line.push_back(id);
+            self.send_queue.push_back(id);
         }
     }
 
@@ -237,9 +237,9 @@ impl Hub {
                 {
                     let was_half_open = entry.session.is_half_open();
                     entry.session.on_handshake(now, kind, from, body);
-                    if entry.forgettable.is_none() {
-                        entry.forgettable = entry.session.forgettable();
-                        self.forgettable.extend(entry.forgettable.map(|known| (known, to.0)));
+                    if entry.reset_source.is_none() {
+                        entry.reset_source = entry.session.reset_source();
+                        self.reset_sources.extend(entry.reset_source.map(|known| (known, to.0)));
                     }
                     if was_half_open && !entry.session.is_half_open() {
                         self.on_proved(to.0);
@@ -288,7 +288,7 @@ impl Hub {
         let Some((kind, number, _)) = addressed(bytes) else { return };
         let id = match kind {
             kind::INITIATION => Some(number.0),
-            _ => self.forgettable.get(&(to, number.0)).copied(),
+            _ => self.reset_sources.get(&(to, number.0)).copied(),
         };
         if let Some(id) = id
             && let Some(entry) = self.entries.get_mut(&id)
@@ -313,7 +313,7 @@ impl Hub {
     /// A server says that it has forgotten a connection.
     fn on_reset(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
         if let Some((_, number, said)) = addressed(bytes)
-            && let Some(id) = self.forgettable.get(&(from, number.0)).copied()
+            && let Some(id) = self.reset_sources.get(&(from, number.0)).copied()
             && let Some(entry) = self.entries.get_mut(&id)
             && entry.session.on_reset(now, said)
         {
@@ -336,9 +336,9 @@ impl Hub {
             }
             return self.touch(id);
         }
-        let shown = initiation.token.is_some_and(|token| self.mint.knows(now, &token, from, client));
-        if !shown && self.half_open.len() >= SHOW_FROM {
-            let token = self.mint.make(now, from, client);
+        let shown = initiation.token.is_some_and(|token| self.tokens.is_valid(now, &token, from, client));
+        if !shown && self.half_open.len() >= RETRY_FROM {
+            let token = self.tokens.make(now, from, client);
             self.counters.retries_sent += 1;
             tracing::debug!(target: target::HANDSHAKE, %from, "asked a client where it is");
             self.outbox.push_back((from, datagram(kind::RETRY, client, &token.0)));
@@ -360,8 +360,8 @@ impl Hub {
         let numbers = self.numbers();
         let transport = &self.config.transport;
         let observer = self.observer(numbers[0], now, false);
-        let caller = Caller { remote: from, initiation: &initiation, resets: &self.resets.key };
-        let Some(session) = Session::accept(now, observer, &self.identity, transport, numbers, &caller)
+        let incoming = IncomingClient { remote: from, initiation: &initiation, resets: &self.resets.key };
+        let Some(session) = Session::accept(now, observer, &self.identity, transport, numbers, &incoming)
         else {
             self.counters.datagrams_strange += 1;
             return;
@@ -375,7 +375,7 @@ impl Hub {
                 queued: false,
                 deadline: None,
                 half_open: Some(attempt),
-                forgettable: None,
+                reset_source: None,
                 announced: false,
                 share: Share::default(),
             },
@@ -414,14 +414,14 @@ impl Hub {
             into.extend_from_slice(&bytes);
             return Some((to, Ecn::NotEct));
         }
-        while let Some(id) = self.line.front().copied() {
+        while let Some(id) = self.send_queue.front().copied() {
             if let Some(entry) = self.entries.get_mut(&id) {
                 if let Some(sent) = entry.session.poll_transmit(now, into) {
                     return Some(sent);
                 }
                 entry.queued = false;
             }
-            self.line.pop_front();
+            self.send_queue.pop_front();
             self.settle(id);
         }
         None
@@ -429,10 +429,10 @@ impl Hub {
 
     /// The connection whose turn it is has had enough for now.
     pub fn next_turn(&mut self) {
-        if let Some(id) = self.line.front() {
+        if let Some(id) = self.send_queue.front() {
             self.share_memory(*id);
         }
-        self.line.rotate_left(usize::from(self.line.len() > 1));
+        self.send_queue.rotate_left(usize::from(self.send_queue.len() > 1));
     }
 
     /// `id` has sent all it has: when it is to be asked again, or whether it is gone.
@@ -449,7 +449,7 @@ impl Hub {
             }
             entry.deadline = next;
         }
-        self.went |= entry.session.end().is_some();
+        self.connection_ended |= entry.session.end().is_some();
         if entry.session.is_gone() {
             if let Some(deadline) = entry.deadline {
                 self.deadlines.remove(&(deadline, id));
@@ -457,8 +457,8 @@ impl Hub {
             if let Some(half_open) = entry.half_open {
                 self.half_open.remove(&half_open);
             }
-            if let Some(forgettable) = entry.forgettable {
-                self.forgettable.remove(&forgettable);
+            if let Some(reset_source) = entry.reset_source {
+                self.reset_sources.remove(&reset_source);
             }
             if let Some(entry) = self.entries.remove(&id) {
                 self.memory.change(entry.share, Share::default());
@@ -500,7 +500,7 @@ impl Hub {
 
     /// A session is gone: what it counted stays.
     fn count(&mut self, session: &Session) {
-        session.add_to(&mut self.gone);
+        session.add_to(&mut self.ended_totals);
         let counters = &mut self.counters;
         counters.paths_changed += session.observer.paths_changed;
         counters.keys_updated += session.observer.keys_updated;
@@ -521,7 +521,7 @@ impl Hub {
     pub fn metrics(&self) -> Metrics {
         let mut metrics = Metrics {
             counters: self.counters,
-            totals: self.gone,
+            totals: self.ended_totals,
             connections_open: 0,
             handshakes_open: self.half_open.len() as u64,
             streams_open: 0,
@@ -576,7 +576,7 @@ impl Hub {
 
     /// True when a connection may have something to send.
     pub fn has_work(&self) -> bool {
-        !self.line.is_empty() || !self.outbox.is_empty()
+        !self.send_queue.is_empty() || !self.outbox.is_empty()
     }
 
     /// True when a connection waits to be accepted.
@@ -584,9 +584,9 @@ impl Hub {
         !self.accepted.is_empty()
     }
 
-    /// True when a connection ended or went since this was asked last.
-    pub fn take_went(&mut self) -> bool {
-        std::mem::take(&mut self.went)
+    /// True when a connection ended since this was asked last.
+    pub fn take_connection_ended(&mut self) -> bool {
+        std::mem::take(&mut self.connection_ended)
     }
 
     pub fn poll_timeout(&self) -> Option<Instant> {
@@ -609,7 +609,7 @@ impl Hub {
         let why = ConnectionError::Endpoint(why.to_owned());
         self.failed = Some(why.clone());
         let mut ids: Vec<u32> =
-            self.deadlines.iter().map(|(_, id)| *id).chain(self.line.iter().copied()).collect();
+            self.deadlines.iter().map(|(_, id)| *id).chain(self.send_queue.iter().copied()).collect();
         ids.sort_unstable();
         ids.dedup();
         for id in ids {

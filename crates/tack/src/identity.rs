@@ -11,7 +11,7 @@ use zeroize::Zeroizing;
 
 use crate::handshake::Suite;
 
-/// Octets of a key (RFC 7748 section 5).
+/// Bytes of a key (RFC 7748 section 5).
 const KEY_LEN: usize = 32;
 
 /// The public key of an [`Identity`], by which peers recognise it.
@@ -26,14 +26,14 @@ impl PublicKey {
         &self.0
     }
 
-    pub(crate) fn from_slice(octets: &[u8]) -> Option<Self> {
-        octets.try_into().ok().map(Self)
+    pub(crate) fn from_slice(bytes: &[u8]) -> Option<Self> {
+        bytes.try_into().ok().map(Self)
     }
 }
 
 impl From<[u8; KEY_LEN]> for PublicKey {
-    fn from(octets: [u8; KEY_LEN]) -> Self {
-        Self(octets)
+    fn from(bytes: [u8; KEY_LEN]) -> Self {
+        Self(bytes)
     }
 }
 
@@ -58,10 +58,10 @@ impl FromStr for PublicKey {
     type Err = ParsePublicKeyError;
 
     fn from_str(text: &str) -> Result<Self, ParsePublicKeyError> {
-        let octets = BASE32_NOPAD
+        let bytes = BASE32_NOPAD
             .decode(text.trim().to_ascii_uppercase().as_bytes())
             .map_err(|_| ParsePublicKeyError)?;
-        Self::from_slice(&octets).ok_or(ParsePublicKeyError)
+        Self::from_slice(&bytes).ok_or(ParsePublicKeyError)
     }
 }
 
@@ -97,7 +97,7 @@ impl Identity {
             .generate_keypair()
             .expect("the suite names X25519, and the system has random numbers");
         let private = Zeroizing::new(pair.private);
-        Self::from_halves(&private, &pair.public).expect("X25519 keys have 32 octets")
+        Self::from_halves(&private, &pair.public).expect("X25519 keys have 32 bytes")
     }
 
     fn from_halves(private: &[u8], public: &[u8]) -> Option<Self> {
@@ -111,10 +111,10 @@ impl Identity {
     /// If the file cannot be read, is readable by others, or has no key.
     pub fn load(path: &Path) -> Result<Self, IdentityError> {
         let text = Zeroizing::new(read_private(path)?);
-        let octets = text.strip_prefix(PREFIX).map(str::trim_end);
-        let octets = octets.and_then(|text| BASE32_NOPAD.decode(text.to_ascii_uppercase().as_bytes()).ok());
-        let octets = Zeroizing::new(octets.ok_or(IdentityError::NotAKey)?);
-        let (private, public) = octets.split_at_checked(KEY_LEN).ok_or(IdentityError::NotAKey)?;
+        let bytes = text.strip_prefix(PREFIX).map(str::trim_end);
+        let bytes = bytes.and_then(|text| BASE32_NOPAD.decode(text.to_ascii_uppercase().as_bytes()).ok());
+        let bytes = Zeroizing::new(bytes.ok_or(IdentityError::NotAKey)?);
+        let (private, public) = bytes.split_at_checked(KEY_LEN).ok_or(IdentityError::NotAKey)?;
         Self::from_halves(private, public).ok_or(IdentityError::NotAKey)
     }
 
@@ -123,8 +123,8 @@ impl Identity {
     /// # Errors
     /// If the file exists, or cannot be written.
     pub fn save(&self, path: &Path) -> Result<(), IdentityError> {
-        let octets = Zeroizing::new([self.private.as_slice(), self.public.as_bytes()].concat());
-        let text = Zeroizing::new(BASE32_NOPAD.encode(&octets).to_ascii_lowercase());
+        let bytes = Zeroizing::new([self.private.as_slice(), self.public.as_bytes()].concat());
+        let text = Zeroizing::new(BASE32_NOPAD.encode(&bytes).to_ascii_lowercase());
         let mut file = create_private(path)?;
         writeln!(file, "{PREFIX}{}", text.as_str())?;
         Ok(file.sync_all()?)
@@ -149,7 +149,7 @@ impl fmt::Debug for Identity {
 /// What the file of an identity begins with.
 const PREFIX: &str = "tacit-private-key-1 ";
 
-/// Octets of such a file at most; more is something else.
+/// Bytes of such a file at most; more is something else.
 const MOST: u64 = 4096;
 
 fn read_private(path: &Path) -> Result<String, IdentityError> {

@@ -53,6 +53,7 @@
 
 #![warn(missing_debug_implementations)]
 
+mod buffers;
 mod clock;
 mod config;
 mod driver;
@@ -63,15 +64,14 @@ pub mod fuzzing;
 mod handshake;
 pub mod happy_eyeballs;
 mod hub;
+mod icmp;
 mod identity;
 mod memory;
 pub mod metrics;
 mod observer;
 mod path;
-mod pipe;
 #[cfg(feature = "qlog")]
 mod qlog;
-mod refusals;
 mod reset;
 mod seal;
 mod session;

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::config::Config;
 
-/// Where memory is tight a stream takes so many octets from its writer, and more once the peer has these. Ours.
+/// Where memory is tight a stream takes so many bytes from its writer, and more once the peer has these. Ours.
 pub(crate) const TIGHT: u64 = 16 << 10;
 
 /// What an endpoint may hold, and holds.
@@ -23,9 +23,9 @@ pub(crate) struct Memory {
 /// What one connection holds of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Share {
-    /// Octets that its peer may send beyond what each stream has for itself.
+    /// Bytes that its peer may send beyond what each stream has for itself.
     pub borrowed: u64,
-    /// Octets of buffers.
+    /// Bytes of buffers.
     pub held: u64,
 }
 
@@ -36,7 +36,7 @@ impl Memory {
         Arc::new(Self { max, borrowed: AtomicU64::new(0), held: AtomicU64::new(0) })
     }
 
-    /// Octets of buffers of all connections.
+    /// Bytes of buffers of all connections.
     pub fn held(&self) -> u64 {
         self.held.load(Relaxed)
     }
@@ -51,7 +51,7 @@ impl Memory {
         change(&self.held, before.held, now.held);
     }
 
-    /// Octets that a connection may borrow, of which it has borrowed `own`: half of what others leave.
+    /// Bytes that a connection may borrow, of which it has borrowed `own`: half of what others leave.
     pub fn borrowable(&self, own: u64) -> u64 {
         let others = self.borrowed.load(Relaxed).saturating_sub(own);
         (self.max / 2).saturating_sub(others) / 2
@@ -92,7 +92,7 @@ mod tests {
         let (least, most) = shares.iter().fold((u64::MAX, 0), |(least, most), share| {
             (least.min(share.borrowed), most.max(share.borrowed))
         });
-        assert!(most <= 2 * least, "between {least} and {most} octets");
+        assert!(most <= 2 * least, "between {least} and {most} bytes");
         for share in shares {
             memory.change(share, Share::default());
         }

@@ -165,7 +165,7 @@ const RATE_BOUNDS_BPS: [u64; 12] = [
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sample {
     pub rtt: Option<Duration>,
-    /// Octets that the peer acknowledged since the last sample, over that time.
+    /// Bytes that the peer acknowledged since the last sample, over that time.
     pub rate: Option<BitRate>,
 }
 
@@ -241,8 +241,8 @@ impl Metrics {
         self.bytes_unread_max += other.bytes_unread_max;
         self.rtt_us.add(&other.rtt_us);
         self.rate_bps.add(&other.rate_bps);
-        for (octets, more) in self.socket_buffers.iter_mut().zip(other.socket_buffers) {
-            *octets += more;
+        for (bytes, more) in self.socket_buffers.iter_mut().zip(other.socket_buffers) {
+            *bytes += more;
         }
     }
 }

@@ -60,7 +60,7 @@ pub(crate) struct Observer {
     received_epoch: u64,
     pub paths_changed: u64,
     pub keys_updated: u64,
-    /// When the last sample was made, with how many octets acknowledged.
+    /// When the last sample was made, with how many bytes acknowledged.
     sampled: Option<(Instant, u64)>,
     sample: Option<Sample>,
     #[cfg(feature = "qlog")]
@@ -147,7 +147,7 @@ impl Observer {
             connection = %Id(self.id),
             number = sent.number,
             kind = name_of(&sent.packet.body),
-            octets = sent.packet.len(),
+            bytes = sent.packet.len(),
             "sent"
         );
         #[cfg(feature = "qlog")]
@@ -156,7 +156,7 @@ impl Observer {
         }
     }
 
-    /// A packet of the peer came, with the whole `number`; `start` is the place in its stream of the first octet it carries,
+    /// A packet of the peer came, with the whole `number`; `start` is the place in its stream of the first byte it carries,
     /// where that is known.
     #[inline]
     pub fn on_received(&mut self, now: Instant, packet: &tack::Packet, number: u64, start: Option<u64>) {
@@ -170,7 +170,7 @@ impl Observer {
             connection = %Id(self.id),
             number,
             kind = name_of(&packet.body),
-            octets = packet.len(),
+            bytes = packet.len(),
             "received"
         );
         #[cfg(feature = "qlog")]
@@ -217,7 +217,7 @@ impl Observer {
                 lasted_s,
                 data_packets_sent = stats.data_packets_sent,
                 packets_lost = core.packets_lost(),
-                delivered_octets = stats.delivered_bytes,
+                delivered_bytes = stats.delivered_bytes,
                 "ended"
             );
         } else {
@@ -229,13 +229,13 @@ impl Observer {
         }
     }
 
-    /// A datagram for this connection, of so many `octets`, was not taken. The packet `number` is what it says.
+    /// A datagram for this connection, of so many `bytes`, was not taken. The packet `number` is what it says.
     #[inline]
-    pub fn on_not_taken(&mut self, now: Instant, number: u64, octets: usize, why: Sealed) {
-        trace!(target: target::PACKET, connection = %Id(self.id), number, octets, ?why, "not taken");
+    pub fn on_not_taken(&mut self, now: Instant, number: u64, bytes: usize, why: Sealed) {
+        trace!(target: target::PACKET, connection = %Id(self.id), number, bytes, ?why, "not taken");
         #[cfg(feature = "qlog")]
         if let Some(qlog) = &mut self.qlog {
-            qlog.not_taken(now, number, octets as u64, why);
+            qlog.not_taken(now, number, bytes as u64, why);
         }
         #[cfg(not(feature = "qlog"))]
         let _ = now;
@@ -273,7 +273,7 @@ impl Observer {
         if episodes > self.episodes {
             let (lost, flight) = (core.packets_lost(), stats.bytes_in_flight);
             let fresh = lost - self.lost;
-            debug!(target: target::RECOVERY, connection = %Id(self.id), fresh, lost, in_flight_octets = flight, "losses");
+            debug!(target: target::RECOVERY, connection = %Id(self.id), fresh, lost, in_flight_bytes = flight, "losses");
         }
         if timeouts > self.timeouts {
             debug!(target: target::RECOVERY, connection = %Id(self.id), timeouts, "nothing was heard for too long");
@@ -282,8 +282,8 @@ impl Observer {
         match self.sampled {
             None => self.sampled = Some((now, stats.bytes_acked)),
             Some((at, acked)) if now.saturating_since(at) >= SAMPLE_EVERY => {
-                let octets = Bytes(stats.bytes_acked.saturating_sub(acked));
-                let rate = BitRate::from_amount(octets, now.saturating_since(at)).filter(|_| octets.0 > 0);
+                let bytes = Bytes(stats.bytes_acked.saturating_sub(acked));
+                let rate = BitRate::from_amount(bytes, now.saturating_since(at)).filter(|_| bytes.0 > 0);
                 self.sample = Some(Sample { rtt: stats.srtt, rate });
                 self.sampled = Some((now, stats.bytes_acked));
             }

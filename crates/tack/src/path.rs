@@ -18,13 +18,13 @@ struct Candidate {
     address: SocketAddr,
     token: [u8; 8],
     asked_at: Instant,
-    /// Octets that came from there, and that were sent there: three times as many at most (RFC 9000 section 9.3.1).
+    /// Bytes that came from there, and that were sent there: three times as many at most (RFC 9000 section 9.3.1).
     received: u64,
     sent: u64,
 }
 
 impl Path {
-    /// A packet of `len` octets came from another address. What is to be asked there, `token` where that is new, with the room for
+    /// A packet of `len` bytes came from another address. What is to be asked there, `token` where that is new, with the room for
     /// it.
     pub fn on_packet(
         &mut self,

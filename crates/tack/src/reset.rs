@@ -17,10 +17,10 @@ use tacit_proto::units::{Duration, Instant};
 use crate::handshake::{datagram, kind};
 use crate::identity::Identity;
 
-/// Octets of a token (RFC 9000 section 10.3).
+/// Bytes of a token (RFC 9000 section 10.3).
 pub(crate) const LEN: usize = 16;
 
-/// Octets of a token that a client gets where it has moved: those of the question whether it is there.
+/// Bytes of a token that a client gets where it has moved: those of the question whether it is there.
 pub(crate) const MOVED_LEN: usize = 8;
 
 /// Time for one answer, and for as many as may go at once. Ours: 10,000 clients of a server that was started again ask within
@@ -95,7 +95,7 @@ impl Resets {
         self.key.token(number, address)
     }
 
-    /// What to say to `from`, which sent a packet of `len` octets for the connection `number` that is not there; nothing where
+    /// What to say to `from`, which sent a packet of `len` bytes for the connection `number` that is not there; nothing where
     /// too much was said of late, or the answer would be no shorter: two servers would answer each other for ever.
     pub fn answer(
         &mut self,

@@ -15,7 +15,7 @@ pub(crate) const EPOCH: u32 = 22;
 /// Forged packets after which a key is not used on: the least that RFC 9001 section 6.6 has, that of ChaCha20-Poly1305.
 const MAX_FORGED: u64 = 1 << 36;
 
-/// Octets of a key.
+/// Bytes of a key.
 pub(crate) type Secret = Zeroizing<[u8; 32]>;
 
 /// The key of an epoch.
@@ -28,7 +28,7 @@ struct Key {
 impl Key {
     fn new(suite: Suite, epoch: u64, secret: &Secret) -> Self {
         let key = UnboundKey::new(suite.algorithm(), secret.as_slice())
-            .expect("both ciphers have keys of 32 octets");
+            .expect("both ciphers have keys of 32 bytes");
         Self { suite, epoch, key: LessSafeKey::new(key) }
     }
 
@@ -39,7 +39,7 @@ impl Key {
         let _ = self
             .key
             .seal_in_place_separate_tag(self.nonce(u64::MAX), Aad::empty(), secret.as_mut_slice())
-            .expect("32 octets are not too long for a cipher");
+            .expect("32 bytes are not too long for a cipher");
         Self::new(self.suite, self.epoch + 1, &secret)
     }
 
@@ -60,7 +60,7 @@ impl Protector for Key {
             .key
             .seal_in_place_separate_tag(self.nonce(number), Aad::from(header), body)
             .expect("a packet is not too long for a cipher");
-        tag.as_ref().try_into().expect("both ciphers have tags of 16 octets")
+        tag.as_ref().try_into().expect("both ciphers have tags of 16 bytes")
     }
 
     fn open(&self, number: u64, header: &[u8], body: &mut [u8], tag: &Tag) -> Result<(), Forged> {

@@ -1,4 +1,4 @@
-//! One connection without sockets: the core, its keys, and the octets of its streams. Time is an argument.
+//! One connection without sockets: the core, its keys, and the bytes of its streams. Time is an argument.
 
 mod arrivals;
 mod user;
@@ -17,6 +17,7 @@ use tacit_proto::tack::{self, Body, StreamEvent, Transmit};
 use tacit_proto::units::{Duration, FlowId, HostId, Instant};
 use tokio::sync::Notify;
 
+use crate::buffers::{StreamBuffers, wake};
 use crate::error::ConnectionError;
 use crate::handshake::{INITIATION_LEN, Initiation, Initiator, Keys, Responder, datagram, kind};
 use crate::identity::{Identity, PublicKey};
@@ -24,7 +25,6 @@ use crate::memory::Share;
 use crate::metrics::{Sample, Totals};
 use crate::observer::Observer;
 use crate::path::Path;
-use crate::pipe::{Pipe, wake};
 use crate::reset::{MOVED_LEN, ResetKey, ResetToken};
 use crate::stats::ConnectionStats;
 
@@ -34,13 +34,13 @@ pub(crate) const HALF_OPEN: Duration = Duration::from_secs(10);
 /// How long the client waits before it says again who it is, while it hears nothing: ours, near a long round trip.
 const FINISH_AGAIN: Duration = Duration::from_millis(100);
 
-/// How long words that nothing proves wait for the server to belie them: ours, two repeats of a first datagram, or a few probes.
-const DOUBT: Duration = Duration::from_millis(600);
+/// Time for the server to disprove an unverified end: ours, two repeats of a first datagram, or a few probes.
+const UNVERIFIED_DELAY: Duration = Duration::from_millis(600);
 
-/// Octets that a stream takes from its writer at least, beyond five quarters of the congestion window: what waits longer
+/// Bytes that a stream takes from its writer at least, beyond five quarters of the congestion window: what waits longer
 /// is read from slower memory. Ours.
 const SEND_AHEAD: u64 = 256 << 10;
-/// Octets that a stream takes from its writer beyond what the peer takes: a peer whose reader stalls costs so much per stream, and
+/// Bytes that a stream takes from its writer beyond what the peer takes: a peer whose reader stalls costs so much per stream, and
 /// one that goes on is sent so much until its writer is awake. Ours.
 pub(crate) const BEYOND_LIMIT: u64 = 64 << 10;
 
@@ -66,11 +66,11 @@ enum Stage {
         response: Option<Vec<u8>>,
         until: Instant,
     },
-    Up(Box<Up>),
-    Over,
+    Established(Box<Established>),
+    Closed,
 }
 
-struct Up {
+struct Established {
     keys: Keys,
     /// The client's last datagram of the handshake and when it was sent, until something shows that it arrived.
     finish: Option<(Vec<u8>, Option<Instant>)>,
@@ -80,16 +80,16 @@ struct Up {
     moved: Option<[u8; MOVED_LEN]>,
 }
 
-/// Words that nothing proves: of the network, or of whoever sees what a client sends. They count once nothing else has come for a
-/// while, for a server that is there answers.
-struct Doubt {
+/// A reason to end that nothing proves: an ICMP error, or a datagram that anybody on the path may have sent. It takes effect unless
+/// the server answers before.
+struct UnverifiedEnd {
     why: ConnectionError,
-    /// When they count.
+    /// When it takes effect.
     at: Instant,
 }
 
 /// A client that begins a handshake.
-pub(crate) struct Caller<'a> {
+pub(crate) struct IncomingClient<'a> {
     pub remote: SocketAddr,
     pub initiation: &'a Initiation<'a>,
     /// What makes the tokens that it will hear when its connection is forgotten.
@@ -111,10 +111,10 @@ pub(crate) enum Sealed {
     Forged,
 }
 
-/// Who is woken by what.
+/// Wakes the tasks that wait for a change of the connection.
 #[derive(Default)]
-pub(crate) struct Bells {
-    /// The connection is there, or gone.
+pub(crate) struct Notifiers {
+    /// The connection was established, or ended.
     pub state: Notify,
     /// The peer opened a stream.
     pub accept: Notify,
@@ -124,10 +124,10 @@ pub(crate) struct Bells {
     pub datagram: Notify,
 }
 
-impl Bells {
+impl Notifiers {
     fn all(&self) {
-        for bell in [&self.state, &self.accept, &self.open, &self.datagram] {
-            bell.notify_waiters();
+        for notifier in [&self.state, &self.accept, &self.open, &self.datagram] {
+            notifier.notify_waiters();
         }
     }
 }
@@ -139,25 +139,25 @@ pub(crate) struct Session {
     expect: Option<Expect>,
     peer: Option<PublicKey>,
     path: Path,
-    /// A server's: its number of the connection, and what makes tokens of it.
-    forgets: Option<(ConnectionId, Arc<ResetKey>)>,
-    doubt: Option<Doubt>,
-    pipes: BTreeMap<StreamId, Pipe>,
+    /// A server's: its number of the connection, and the key of its reset tokens.
+    reset_key: Option<(ConnectionId, Arc<ResetKey>)>,
+    unverified: Option<UnverifiedEnd>,
+    streams: BTreeMap<StreamId, StreamBuffers>,
     opened: VecDeque<StreamId>,
     datagrams_out: VecDeque<(u64, Bytes)>,
     datagrams_in: VecDeque<Bytes>,
     send_limit: u64,
-    /// Octets that its peer may have it hold where other connections leave as much.
+    /// Bytes that its peer may have it hold where other connections leave as much.
     borrowable_max: u64,
-    /// Octets of the buffers of all pipes.
-    buffers: u64,
+    /// Bytes of the buffers of all pipes.
+    buffer_capacity: u64,
     /// Memory is: writers wait.
     is_tight: bool,
     /// Datagrams beside those of the core.
     outbox: VecDeque<(SocketAddr, Vec<u8>)>,
     connected: bool,
     end: Option<ConnectionError>,
-    pub bells: Arc<Bells>,
+    pub notifiers: Arc<Notifiers>,
     pub observer: Observer,
     /// Handles that the user holds; the hub counts them.
     pub handles: usize,
@@ -194,9 +194,9 @@ impl Session {
         identity: &Identity,
         config: &tack::Config,
         [own, seed]: [u32; 2],
-        caller: &Caller<'_>,
+        incoming: &IncomingClient<'_>,
     ) -> Option<Self> {
-        let Caller { remote, initiation, resets } = *caller;
+        let IncomingClient { remote, initiation, resets } = *incoming;
         let (responder, open) = Responder::new(identity, initiation)?;
         let mut core = tack::Connection::listen(config_for(config, remote), ENDS, seed);
         core.set_own(ConnectionId(own));
@@ -210,8 +210,8 @@ impl Session {
             response: None,
             until: now + HALF_OPEN,
         };
-        let forgets = Some((ConnectionId(own), resets.clone()));
-        Some(Self { forgets, ..Self::new(core, stage, remote, observer) })
+        let reset_key = Some((ConnectionId(own), resets.clone()));
+        Some(Self { reset_key, ..Self::new(core, stage, remote, observer) })
     }
 
     fn new(core: tack::Connection, stage: Stage, remote: SocketAddr, observer: Observer) -> Self {
@@ -223,19 +223,19 @@ impl Session {
             expect: None,
             peer: None,
             path: Path::default(),
-            forgets: None,
-            doubt: None,
-            pipes: BTreeMap::new(),
+            reset_key: None,
+            unverified: None,
+            streams: BTreeMap::new(),
             opened: VecDeque::new(),
             datagrams_out: VecDeque::new(),
             datagrams_in: VecDeque::new(),
             send_limit: SEND_AHEAD,
-            buffers: 0,
+            buffer_capacity: 0,
             is_tight: false,
             outbox: VecDeque::new(),
             connected: false,
             end: None,
-            bells: Arc::default(),
+            notifiers: Arc::default(),
             observer,
             handles: 0,
         }
@@ -275,7 +275,7 @@ impl Session {
 
     /// What it holds of the memory of its endpoint.
     pub fn share(&self) -> Share {
-        Share { borrowed: self.core.borrowed().0, held: self.buffers }
+        Share { borrowed: self.core.borrowed().0, held: self.buffer_capacity }
     }
 
     /// How much its peer may have it hold from now on, and whether its writers are to wait.
@@ -286,21 +286,21 @@ impl Session {
 
     /// The buffers of `stream` may have grown or shrunk.
     fn count(&mut self, stream: StreamId) {
-        if let Some(pipe) = self.pipes.get_mut(&stream) {
-            let now = pipe.buffers();
-            let before = std::mem::replace(&mut pipe.counted, now);
-            self.buffers = self.buffers - before + pipe.counted;
+        if let Some(buffers) = self.streams.get_mut(&stream) {
+            let now = buffers.buffer_capacity();
+            let before = std::mem::replace(&mut buffers.counted, now);
+            self.buffer_capacity = self.buffer_capacity - before + buffers.counted;
         }
     }
 
-    /// Octets that wait for readers, or for others before them.
+    /// Bytes that wait for readers, or for others before them.
     pub fn unread(&self) -> u64 {
-        self.pipes.values().map(|pipe| pipe.receiving.held()).sum()
+        self.streams.values().map(|buffers| buffers.receiving.held()).sum()
     }
 
     /// Streams that are open.
     pub fn streams(&self) -> u64 {
-        self.pipes.len() as u64
+        self.streams.len() as u64
     }
 
     /// What was sampled since this was asked last.
@@ -348,7 +348,7 @@ impl Session {
                     self.outbox.push_back((self.remote, response));
                 }
                 (Body::Open(_) | Body::Answer(_), _) => {}
-                (_, Stage::Up(_)) => {
+                (_, Stage::Established(_)) => {
                     self.say_finish(now);
                     if self.outbox.is_empty() {
                         if self.seal(now, &sent, into) {
@@ -373,50 +373,50 @@ impl Session {
 
     /// A client says who it is before all else, until it is heard.
     fn say_finish(&mut self, now: Instant) {
-        let Stage::Up(up) = &mut self.stage else { return };
-        let Some((finish, sent)) = &mut up.finish else { return };
+        let Stage::Established(established) = &mut self.stage else { return };
+        let Some((finish, sent)) = &mut established.finish else { return };
         if sent.is_none_or(|sent| now.saturating_since(sent) >= FINISH_AGAIN) {
             *sent = Some(now);
             self.outbox.push_back((self.remote, finish.clone()));
         }
     }
 
-    /// Appends a packet, sealed, with the octets that it carries.
+    /// Appends a packet, sealed, with the bytes that it carries.
     fn seal(&mut self, now: Instant, sent: &Transmit, into: &mut Vec<u8>) -> bool {
         self.observer.on_sent(now, sent);
-        let Stage::Up(up) = &mut self.stage else { return false };
+        let Stage::Established(established) = &mut self.stage else { return false };
         // Numbers are left out 2,048 packets apart on average.
         if sent.number.is_multiple_of(64)
             && let Ok(fresh) = getrandom::u32()
         {
             self.core.stir(fresh);
         }
-        let (pipes, datagrams) = (&self.pipes, &mut self.datagrams_out);
+        let (streams, datagrams) = (&self.streams, &mut self.datagrams_out);
         let content = |into: &mut Vec<u8>| match &sent.packet.body {
             Body::Data(data) => {
-                if let Some(pipe) = pipes.get(&data.stream) {
-                    pipe.sending.copy(sent.start, usize::from(data.payload_len), into);
+                if let Some(buffers) = streams.get(&data.stream) {
+                    buffers.sending.copy(sent.start, usize::from(data.payload_len), into);
                 }
             }
             Body::Datagram(_) => {
-                while let Some((number, octets)) = datagrams.pop_front() {
+                while let Some((number, bytes)) = datagrams.pop_front() {
                     if number == sent.start {
-                        into.extend_from_slice(&octets);
+                        into.extend_from_slice(&bytes);
                         break;
                     }
                 }
             }
             _ => {}
         };
-        let key = up.keys.sealer.of(sent.number);
+        let key = established.keys.sealer.of(sent.number);
         encode_from(&sent.packet, content, sent.number, key, into).is_ok()
     }
 
     // Time.
 
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let doubt = self.doubt.as_ref().map(|doubt| doubt.at);
-        self.poll_stage().into_iter().chain(doubt).min()
+        let unverified = self.unverified.as_ref().map(|unverified| unverified.at);
+        self.poll_stage().into_iter().chain(unverified).min()
     }
 
     fn poll_stage(&self) -> Option<Instant> {
@@ -424,8 +424,8 @@ impl Session {
             Stage::Responding { until, .. } => {
                 self.core.poll_timeout().map_or(Some(*until), |at| Some(at.min(*until)))
             }
-            Stage::Over => None,
-            Stage::Initiating(_) | Stage::Up(_) => self.core.poll_timeout(),
+            Stage::Closed => None,
+            Stage::Initiating(_) | Stage::Established(_) => self.core.poll_timeout(),
         }
     }
 
@@ -436,12 +436,12 @@ impl Session {
         {
             return self.finish(ConnectionError::TimedOut);
         }
-        if let Some(doubt) = self.doubt.take_if(|doubt| doubt.at <= now) {
-            self.finish(doubt.why);
+        if let Some(unverified) = self.unverified.take_if(|unverified| unverified.at <= now) {
+            self.finish(unverified.why);
             // Nobody is there to hear more of it.
             self.core.abort();
             self.pump();
-            self.stage = Stage::Over;
+            self.stage = Stage::Closed;
             return;
         }
         self.core.handle_timeout(now);
@@ -449,26 +449,26 @@ impl Session {
         self.pump();
     }
 
-    /// Somebody says `why` there is no connection, who may be anybody.
-    fn hear(&mut self, now: Instant, why: ConnectionError) {
-        if self.end.is_none() && self.doubt.is_none() {
+    /// The connection ends for `why` unless the server disproves it: anybody may have sent this.
+    fn on_unverified(&mut self, now: Instant, why: ConnectionError) {
+        if self.end.is_none() && self.unverified.is_none() {
             let round_trips = self.core.rtt_min().unwrap_or_default().saturating_mul(2);
-            self.doubt = Some(Doubt { why, at: now + DOUBT.max(round_trips) });
+            self.unverified = Some(UnverifiedEnd { why, at: now + UNVERIFIED_DELAY.max(round_trips) });
         }
     }
 
     // What the core tells.
 
     fn finish(&mut self, why: ConnectionError) {
-        self.doubt = None;
+        self.unverified = None;
         if self.end.is_none() {
             self.observer.on_end(&why, &self.core, self.connected);
             self.end = Some(why);
         }
-        for pipe in self.pipes.values_mut() {
-            pipe.wake();
+        for buffers in self.streams.values_mut() {
+            buffers.wake();
         }
-        self.bells.all();
+        self.notifiers.all();
     }
 
     fn pump(&mut self) {
@@ -477,7 +477,7 @@ impl Session {
                 Event::Connected => {
                     self.connected = true;
                     self.observer.on_connected(self.remote, self.peer.as_ref());
-                    self.bells.state.notify_waiters();
+                    self.notifiers.state.notify_waiters();
                 }
                 Event::SendDone | Event::PeerClosed => {}
                 Event::TimedOut => self.finish(ConnectionError::TimedOut),
@@ -496,12 +496,12 @@ impl Session {
 
     fn on_stream(&mut self, event: StreamEvent) {
         let stream = match event {
-            StreamEvent::MayOpen => return self.bells.open.notify_waiters(),
+            StreamEvent::MayOpen => return self.notifiers.open.notify_waiters(),
             StreamEvent::Opened(stream) => {
                 self.observer.streams_opened += 1;
-                self.pipes.entry(stream).or_default();
+                self.streams.entry(stream).or_default();
                 self.opened.push_back(stream);
-                return self.bells.accept.notify_waiters();
+                return self.notifiers.accept.notify_waiters();
             }
             StreamEvent::Readable(stream)
             | StreamEvent::Ended(stream)
@@ -510,37 +510,37 @@ impl Session {
             | StreamEvent::Stopped(stream, _)
             | StreamEvent::Finished(stream) => stream,
         };
-        let Some(pipe) = self.pipes.get_mut(&stream) else { return };
+        let Some(buffers) = self.streams.get_mut(&stream) else { return };
         match event {
-            StreamEvent::Readable(_) => pipe.receiving.on_delivered(self.core.delivered_of(stream)),
+            StreamEvent::Readable(_) => buffers.receiving.on_delivered(self.core.delivered_of(stream)),
             StreamEvent::Ended(_) => {
-                pipe.receiving.ended = true;
-                wake(&mut pipe.receiving.waker);
+                buffers.receiving.ended = true;
+                wake(&mut buffers.receiving.waker);
             }
             StreamEvent::Reset(_, code) => {
-                pipe.receiving.reset = Some(code);
-                pipe.receiving.clear();
-                wake(&mut pipe.receiving.waker);
+                buffers.receiving.reset = Some(code);
+                buffers.receiving.clear();
+                wake(&mut buffers.receiving.waker);
             }
             StreamEvent::Writable(_) => {
                 let acked = self.core.acked_of(stream);
-                pipe.sending.release(acked);
+                buffers.sending.release(acked);
                 let cwnd = self.core.stats().cwnd.unwrap_or(0);
                 self.send_limit = cwnd + cwnd / 4 + SEND_AHEAD;
                 // Of a stream that is over both are zero.
                 let behind_gap = self.core.reached_of(stream).saturating_sub(acked);
-                pipe.sending.behind_gap = behind_gap.min(BEHIND_GAP_WINDOWS * cwnd);
-                wake(&mut pipe.sending.waker);
+                buffers.sending.behind_gap = behind_gap.min(BEHIND_GAP_WINDOWS * cwnd);
+                wake(&mut buffers.sending.waker);
             }
             StreamEvent::Stopped(_, code) => {
-                pipe.sending.stopped = Some(code);
-                pipe.sending.clear();
-                wake(&mut pipe.sending.waker);
+                buffers.sending.stopped = Some(code);
+                buffers.sending.clear();
+                wake(&mut buffers.sending.waker);
             }
             StreamEvent::Finished(_) => {
-                pipe.sending.finished = true;
-                pipe.sending.clear();
-                wake(&mut pipe.sending.waker);
+                buffers.sending.finished = true;
+                buffers.sending.clear();
+                wake(&mut buffers.sending.waker);
             }
             StreamEvent::Opened(_) | StreamEvent::MayOpen => {}
         }
@@ -550,12 +550,12 @@ impl Session {
 
     fn forget_if_over(&mut self, stream: StreamId) {
         if self
-            .pipes
+            .streams
             .get(&stream)
-            .is_some_and(|pipe| pipe.is_over() || (self.end.is_some() && pipe.is_dropped()))
+            .is_some_and(|buffers| buffers.is_over() || (self.end.is_some() && buffers.is_dropped()))
         {
-            let gone = self.pipes.remove(&stream);
-            self.buffers -= gone.map_or(0, |pipe| pipe.counted);
+            let removed = self.streams.remove(&stream);
+            self.buffer_capacity -= removed.map_or(0, |buffers| buffers.counted);
         }
     }
 }
@@ -571,7 +571,7 @@ fn config_for(config: &tack::Config, remote: SocketAddr) -> tack::Config {
 }
 
 /// Answers that a server gives one initiation while it waits for the client ([`HALF_OPEN`]): after 250 ms, 500 ms, and then each
-/// second. One has 152 octets; it may grow.
+/// second. One has 152 bytes; it may grow.
 const ANSWERS: usize = 12;
 const _: () = assert!(
     3 * INITIATION_LEN > ANSWERS * 256,

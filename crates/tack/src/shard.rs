@@ -37,7 +37,7 @@ impl Shard {
     }
 
     /// The shard that `datagram` is for, where it is another one.
-    pub fn stranger(self, datagram: &[u8]) -> Option<usize> {
+    pub fn other_shard(self, datagram: &[u8]) -> Option<usize> {
         if self.of == 1 {
             return None;
         }
@@ -55,7 +55,7 @@ impl Shard {
 /// # Errors
 /// Where the system takes no such program.
 pub(crate) fn steer(socket: &impl AsFd, of: u16) -> io::Result<()> {
-    /// Where the number of the connection stands: behind the first octet, in network byte order.
+    /// Where the number of the connection stands: behind the first byte, in network byte order.
     const NUMBER_AT: u32 = 1;
     /// No socket has this index, so the system goes by the addresses.
     const BY_ADDRESS: u32 = u32::MAX;
@@ -92,12 +92,12 @@ mod tests {
     #[test]
     fn whoever_gets_a_first_datagram_takes_it() {
         let shard = Shard { index: 1, of: 4 };
-        let of = |kind, number| shard.stranger(&handshake::datagram(kind, ConnectionId(number), b"more"));
+        let of = |kind, number| shard.other_shard(&handshake::datagram(kind, ConnectionId(number), b"more"));
         assert_eq!(
             (of(kind::INITIATION, 7), of(kind::FINISH, 7), of(kind::FINISH, 5)),
             (None, Some(3), None)
         );
-        assert_eq!((of(0x30, 8), shard.stranger(b"abc")), (Some(0), None));
+        assert_eq!((of(0x30, 8), shard.other_shard(b"abc")), (Some(0), None));
     }
 
     /// The kernel's reading of the program: each of four sockets gets what is numbered for it.

@@ -111,7 +111,7 @@ impl SendStream {
         let poll = |session: &mut Session| {
             let taken = session.write(self.id, data)?;
             if taken.is_none() {
-                keep(&mut session.pipe(self.id)?.sending.waker, context);
+                keep(&mut session.buffers(self.id)?.sending.waker, context);
             }
             Ok::<_, StreamError>(taken)
         };
@@ -126,7 +126,7 @@ impl SendStream {
     fn poll_finished(&self, context: &Context<'_>) -> Poll<Result<(), StreamError>> {
         let poll = |session: &mut Session| {
             let alive = session.alive();
-            let sending = &mut session.pipe(self.id)?.sending;
+            let sending = &mut session.buffers(self.id)?.sending;
             if sending.no_memory {
                 return Err(StreamError::OutOfMemory);
             }
@@ -234,13 +234,13 @@ impl RecvStream {
     fn poll_read_some(&self, context: &Context<'_>, into: &mut ReadBuf<'_>) -> Poll<Result<(), StreamError>> {
         let poll = |session: &mut Session| {
             let alive = session.alive();
-            let receiving = &mut session.pipe(self.id)?.receiving;
+            let receiving = &mut session.buffers(self.id)?.receiving;
             let mut len = 0;
             // Twice, because the data may lie in two pieces.
             for _ in 0..2 {
-                let octets = receiving.peek();
-                let some = octets.len().min(into.remaining());
-                into.put_slice(&octets[..some]);
+                let bytes = receiving.peek();
+                let some = bytes.len().min(into.remaining());
+                into.put_slice(&bytes[..some]);
                 receiving.take(some);
                 len += some;
             }

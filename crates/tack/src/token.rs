@@ -7,7 +7,7 @@ use aws_lc_rs::hmac;
 use tacit_proto::tack::packet::ConnectionId;
 use tacit_proto::units::{Duration, Instant};
 
-/// Octets of a token: when it was made, and its code.
+/// Bytes of a token: when it was made, and its code.
 pub(crate) const LEN: usize = 24;
 
 /// How long a token is good for. A client comes back within a round trip.
@@ -17,11 +17,11 @@ const LIFETIME: Duration = Duration::from_secs(10);
 pub(crate) struct Token(pub [u8; LEN]);
 
 /// Makes tokens and knows its own. The key lives as long as the server.
-pub(crate) struct Mint {
+pub(crate) struct TokenIssuer {
     key: hmac::Key,
 }
 
-impl Mint {
+impl TokenIssuer {
     pub fn new(secret: &[u8; 32]) -> Self {
         Self { key: hmac::Key::new(hmac::HMAC_SHA256, secret) }
     }
@@ -51,9 +51,15 @@ impl Mint {
     }
 
     /// True where the token was made for this client, and lately.
-    pub fn knows(&self, now: Instant, token: &Token, client: SocketAddr, connection: ConnectionId) -> bool {
+    pub fn is_valid(
+        &self,
+        now: Instant,
+        token: &Token,
+        client: SocketAddr,
+        connection: ConnectionId,
+    ) -> bool {
         let (made, code) = token.0.split_at(8);
-        let made: [u8; 8] = made.try_into().expect("eight octets were split off");
+        let made: [u8; 8] = made.try_into().expect("eight bytes were split off");
         let age = now.as_nanos().checked_sub(u64::from_be_bytes(made));
         let right = self.code(made, client, connection);
         age.is_some_and(|age| age <= LIFETIME.as_nanos())
@@ -67,21 +73,21 @@ mod tests {
 
     #[test]
     fn a_token_is_good_for_one_client_and_a_while() {
-        let mint = Mint::new(&[3; 32]);
+        let tokens = TokenIssuer::new(&[3; 32]);
         let client: SocketAddr = ([192, 0, 2, 1], 1000).into();
         let other: SocketAddr = ([192, 0, 2, 1], 1001).into();
         let (at, later) = (Instant::ZERO + Duration::from_secs(100), Duration::from_secs(10));
-        let token = mint.make(at, client, ConnectionId(7));
-        assert!(mint.knows(at + later, &token, client, ConnectionId(7)));
-        assert!(!mint.knows(at + later + Duration::from_nanos(1), &token, client, ConnectionId(7)));
-        assert!(!mint.knows(Instant::ZERO, &token, client, ConnectionId(7)), "made in the future");
-        assert!(!mint.knows(at, &token, other, ConnectionId(7)));
-        assert!(!mint.knows(at, &token, client, ConnectionId(8)));
-        assert!(!Mint::new(&[4; 32]).knows(at, &token, client, ConnectionId(7)));
+        let token = tokens.make(at, client, ConnectionId(7));
+        assert!(tokens.is_valid(at + later, &token, client, ConnectionId(7)));
+        assert!(!tokens.is_valid(at + later + Duration::from_nanos(1), &token, client, ConnectionId(7)));
+        assert!(!tokens.is_valid(Instant::ZERO, &token, client, ConnectionId(7)), "made in the future");
+        assert!(!tokens.is_valid(at, &token, other, ConnectionId(7)));
+        assert!(!tokens.is_valid(at, &token, client, ConnectionId(8)));
+        assert!(!TokenIssuer::new(&[4; 32]).is_valid(at, &token, client, ConnectionId(7)));
         for bit in 0..LEN * 8 {
             let mut wrong = token;
             wrong.0[bit / 8] ^= 1 << (bit % 8);
-            assert!(!mint.knows(at, &wrong, client, ConnectionId(7)), "bit {bit}");
+            assert!(!tokens.is_valid(at, &wrong, client, ConnectionId(7)), "bit {bit}");
         }
     }
 }

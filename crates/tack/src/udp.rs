@@ -31,7 +31,7 @@ impl Capabilities {
     pub const REQUESTED_BUFFER: usize = SOCKET_BUFFER;
 }
 
-/// Octets of each datagram that is tried.
+/// Bytes of each datagram that is tried.
 const SEGMENT: usize = 1200;
 
 /// Datagrams in the batch that is tried.
@@ -58,10 +58,10 @@ fn probe_at(host: IpAddr) -> io::Result<Capabilities> {
     to.set_nonblocking(false)?;
     to.set_read_timeout(Some(Duration::from_secs(1)))?;
     let contents = vec![0; BATCH * SEGMENT];
-    let send = |octets: usize, segment_size: Option<usize>| {
+    let send = |bytes: usize, segment_size: Option<usize>| {
         let destination = to.local_addr()?;
         let ecn = Some(EcnCodepoint::Ect0);
-        let contents = &contents[..octets];
+        let contents = &contents[..bytes];
         sender.try_send((&from).into(), &Transmit { destination, ecn, contents, segment_size, src_ip: None })
     };
     let batched = sender.max_gso_segments() >= BATCH && send(BATCH * SEGMENT, Some(SEGMENT)).is_ok();
@@ -88,12 +88,12 @@ struct Arrived {
     is_marked: bool,
 }
 
-/// Reads until so many octets have come.
-fn received(state: &UdpSocketState, socket: &UdpSocket, octets: usize) -> io::Result<Arrived> {
+/// Reads until so many bytes have come.
+fn received(state: &UdpSocketState, socket: &UdpSocket, bytes: usize) -> io::Result<Arrived> {
     // One message at a time: a socket that blocks would wait until its timeout for more of them.
     let mut buffer = vec![0; 65_535];
     let mut arrived = Arrived { most_at_once: 0, is_marked: false };
-    let mut left = octets;
+    let mut left = bytes;
     while left > 0 {
         let mut meta = [RecvMeta::default()];
         state.recv(socket.into(), &mut [IoSliceMut::new(&mut buffer)], &mut meta)?;

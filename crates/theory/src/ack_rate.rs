@@ -23,7 +23,7 @@ pub enum AckPolicy {
     Picoquic,
 }
 
-/// ACKs per second that `policy` sends for a flow of 1500-octet packets at `rate` over a path of
+/// ACKs per second that `policy` sends for a flow of 1500-byte packets at `rate` over a path of
 /// `rtt_min`, once past its start-up.
 ///
 /// Never more than one per packet. A round-trip time of zero leaves TACK its packet count.

@@ -1,12 +1,12 @@
 //! The capacity model: the airtime of one cycle of data and feedback, and the goodput it gives.
 
 use tacit_link::wifi::phy::{
-    ACK_LEN, BLOCK_ACK_LEN, MPDU_DELIMITER_LEN, Mode, Phy, Standard, mpdu_len, subframe_len,
+    ACK_LEN, MPDU_DELIMITER_LEN, Mode, Phy, Standard, block_ack_len, mpdu_len, subframe_len,
 };
 use tacit_proto::tack::{AckClock, Arriving};
 use tacit_proto::units::{BitRate, Bytes, Duration};
 
-/// Mean octets that compressed TCP ACKs add to a link-layer ACK.
+/// Mean bytes that compressed TCP ACKs add to a link-layer ACK.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AckCoding {
     /// Of a frame with one ACK.
@@ -16,15 +16,15 @@ pub struct AckCoding {
 }
 
 impl AckCoding {
-    /// What the codec of [`tacit_proto::hack`] needs ACK by ACK. A frame has four octets, which say its first ACK
+    /// What the codec of [`tacit_proto::hack`] needs ACK by ACK. A frame has four bytes, which say its first ACK
     /// where that is the expected one, and two for each further ACK that is; the rest is what others need. Measured:
-    /// 4.12 octets with one ACK a frame, 48.4 with 21 (`hack/table2` and `hack/aifs` hold the simulator against these).
+    /// 4.12 bytes with one ACK a frame, 48.4 with 21 (`hack/table2` and `hack/aifs` hold the simulator against these).
     pub const CODEC: Self = Self { first: 4.12, further: 2.21 };
     /// The HACK paper's: its table 2 gives 4.36 per ACK, its capacity curves have 4.4.
     pub const HACK_PAPER: Self = Self { first: 4.4, further: 4.4 };
 
-    /// Whole octets of a frame with `acks`.
-    fn octets(self, acks: u32) -> u32 {
+    /// Whole bytes of a frame with `acks`.
+    fn bytes(self, acks: u32) -> u32 {
         match acks {
             0 => 0,
             _ => (self.first + f64::from(acks - 1) * self.further).ceil() as u32,
@@ -66,21 +66,21 @@ impl Hop {
         self.phy.aifs() + self.phy.slot * u64::from(self.phy.cw_min) / 2
     }
 
-    /// Most MPDUs, each with `packet` octets of IP packet, that one PPDU may carry; at least 1.
+    /// Most MPDUs, each with `packet` bytes of IP packet, that one PPDU may carry; at least 1.
     pub fn mpdus_per_ppdu(&self, packet: u32) -> u32 {
         let Some(limits) = self.phy.aggregation else { return 1 };
         let fits = |mpdus: u32| {
-            let octets = self.psdu_len(mpdus, packet);
-            let ppdu = self.data.ppdu_duration(octets);
-            let exchange = ppdu + self.phy.sifs + self.control.ppdu_duration(BLOCK_ACK_LEN);
-            u64::from(octets) <= limits.bytes.0
+            let bytes = self.psdu_len(mpdus, packet);
+            let ppdu = self.data.ppdu_duration(bytes);
+            let exchange = ppdu + self.phy.sifs + self.control.ppdu_duration(block_ack_len(limits.mpdus));
+            u64::from(bytes) <= limits.bytes.0
                 && ppdu <= limits.ppdu
                 && self.txop_limit.is_none_or(|limit| exchange <= limit)
         };
         (2..=limits.mpdus).take_while(|mpdus| fits(*mpdus)).last().unwrap_or(1)
     }
 
-    /// Octets of PSDU: one bare MPDU, or an A-MPDU whose last subframe is not padded.
+    /// Bytes of PSDU: one bare MPDU, or an A-MPDU whose last subframe is not padded.
     fn psdu_len(&self, mpdus: u32, packet: u32) -> u32 {
         let mpdu = mpdu_len(self.phy.mac_header_len(), packet);
         match mpdus {
@@ -89,13 +89,14 @@ impl Hop {
         }
     }
 
-    /// Octets of the link-layer ACK to a PPDU of `mpdus`.
-    fn link_ack_len(mpdus: u32) -> u32 {
-        if mpdus > 1 { BLOCK_ACK_LEN } else { ACK_LEN }
+    /// Bytes of the link-layer ACK to a PPDU of `mpdus`.
+    fn link_ack_len(&self, mpdus: u32) -> u32 {
+        let window = self.phy.aggregation.map_or(1, |limits| limits.mpdus);
+        if mpdus > 1 { block_ack_len(window) } else { ACK_LEN }
     }
 }
 
-/// Sizes in octets of the packets a flow sends, and of what counts as goodput in them.
+/// Sizes in bytes of the packets a flow sends, and of what counts as goodput in them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Traffic {
     /// IP packet of a full-sized segment.
@@ -107,9 +108,9 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// TCP with timestamps over IPv4 and a 1500-octet MTU.
+    /// TCP with timestamps over IPv4 and a 1500-byte MTU.
     pub const TCP: Self = Self { packet: 1500, payload: 1448, ack: 52 };
-    /// UDP over IPv4 and a 1500-octet MTU.
+    /// UDP over IPv4 and a 1500-byte MTU.
     pub const UDP: Self = Self { packet: 1500, payload: 1472, ack: 0 };
     /// TCP-TACK: as TCP, with the fields of a TACK and no loss to list: 20 IP, 20 TCP, 16 options and
     /// 24 payload (ToN 2021 figure 9).
@@ -130,7 +131,7 @@ pub enum Feedback {
     OnLinkAcks {
         /// Mean ACKs for each full-sized segment.
         acks_per_segment: f64,
-        /// Octets they take there.
+        /// Bytes they take there.
         coding: AckCoding,
     },
     /// As TACK's receiver does: the rarer of one per two segments and four per round trip.
@@ -200,7 +201,7 @@ impl Airtime {
 /// What [`capacity`] finds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Capacity {
-    /// Application octets per time.
+    /// Application bytes per time.
     pub goodput: BitRate,
     /// Data MPDUs in each PPDU.
     pub mpdus_per_ppdu: u32,
@@ -255,7 +256,7 @@ fn data_exchange(hop: &Hop, traffic: &Traffic, mpdus: u32) -> Airtime {
     Airtime {
         data_acquisition: hop.mean_acquisition(),
         data: hop.data.ppdu_duration(hop.psdu_len(mpdus, traffic.packet)),
-        data_link_ack: hop.phy.sifs + hop.control.ppdu_duration(Hop::link_ack_len(mpdus)),
+        data_link_ack: hop.phy.sifs + hop.control.ppdu_duration(hop.link_ack_len(mpdus)),
         ..Airtime::default()
     }
 }
@@ -271,7 +272,7 @@ fn with_ack_packets(hop: &Hop, traffic: &Traffic, mpdus: u32, acks: f64) -> Airt
     let per_exchange = acks.clamp(1.0, most);
     let exchanges = acks / per_exchange;
     let ppdu = between_integers(per_exchange, |acks| hop.data.ppdu_duration(hop.psdu_len(acks, traffic.ack)));
-    let link_ack = between_integers(per_exchange, |acks| hop.control.ppdu_duration(Hop::link_ack_len(acks)));
+    let link_ack = between_integers(per_exchange, |acks| hop.control.ppdu_duration(hop.link_ack_len(acks)));
     airtime.ack_acquisition = scaled(hop.mean_acquisition(), exchanges);
     airtime.ack = scaled(ppdu, exchanges);
     airtime.ack_link_ack = scaled(hop.phy.sifs + link_ack, exchanges);
@@ -280,9 +281,9 @@ fn with_ack_packets(hop: &Hop, traffic: &Traffic, mpdus: u32, acks: f64) -> Airt
 
 /// One data exchange whose link-layer ACK carries `acks` compressed ACKs on average.
 fn with_compressed_acks(hop: &Hop, traffic: &Traffic, mpdus: u32, acks: f64, coding: AckCoding) -> Airtime {
-    let plain = Hop::link_ack_len(mpdus);
+    let plain = hop.link_ack_len(mpdus);
     let added = between_integers(acks, |acks| {
-        hop.control.ppdu_duration(plain + coding.octets(acks)) - hop.control.ppdu_duration(plain)
+        hop.control.ppdu_duration(plain + coding.bytes(acks)) - hop.control.ppdu_duration(plain)
     });
     Airtime { compressed_acks: added, ..data_exchange(hop, traffic, mpdus) }
 }
@@ -418,15 +419,15 @@ mod tests {
         }
     }
 
-    /// 21 ACKs are 93 octets to the paper and 49 to the codec: 496 bits are 31 us at 24 Mb/s, 5 symbols less.
+    /// 21 ACKs are 93 bytes to the paper and 49 to the codec: 496 bits are 31 us at 24 Mb/s, 5 symbols less.
     #[test]
     fn the_codec_needs_less_than_the_paper_reckoned_with() {
         let hop = hop(Standard::N, 150);
         let added = |feedback| capacity(&hop, &Traffic::TCP, feedback).airtime.compressed_acks;
-        assert_eq!((AckCoding::HACK_PAPER.octets(21), AckCoding::CODEC.octets(21)), (93, 49));
+        assert_eq!((AckCoding::HACK_PAPER.bytes(21), AckCoding::CODEC.bytes(21)), (93, 49));
         assert_eq!(added(Feedback::HACK_PAPER), Duration::from_micros(32));
         assert_eq!(added(Feedback::HACK), Duration::from_micros(16));
-        assert_eq!((AckCoding::CODEC.octets(0), AckCoding::CODEC.octets(1)), (0, 5));
+        assert_eq!((AckCoding::CODEC.bytes(0), AckCoding::CODEC.bytes(1)), (0, 5));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use core::fmt;
 
 use serde::Serialize;
-use tacit_link::wifi::phy::{Format, Mode, Standard};
+use tacit_link::wifi::phy::{Format, GuardInterval, Mode, Standard};
 use tacit_proto::tack::AckClock;
 use tacit_proto::units::{BitRate, Duration};
 
@@ -72,8 +72,11 @@ pub fn figure(id: &str) -> Result<Figure, UnknownFigure> {
 /// guard interval, the fewest streams that give a rate.
 fn modes_by_rate(standard: Standard) -> Vec<Mode> {
     let usual = |mode: &Mode| match mode.format {
-        Format::HtMixed => mode.width_mhz == 40 && mode.short_guard_interval,
-        Format::Vht => mode.width_mhz == 80 && mode.short_guard_interval,
+        Format::HtMixed => mode.width_mhz == 40 && mode.guard_interval == GuardInterval::Ns400,
+        Format::Vht => mode.width_mhz == 80 && mode.guard_interval == GuardInterval::Ns400,
+        Format::HeSu | Format::HeErSu | Format::EhtMu => {
+            mode.width_mhz == 80 && mode.guard_interval == GuardInterval::Ns800
+        }
         Format::Dsss | Format::Ofdm | Format::ErpOfdm => true,
     };
     let mut modes: Vec<Mode> = Mode::all(standard).into_iter().filter(usual).collect();

@@ -54,7 +54,7 @@ pub struct Bounds {
     pub rate_bps: u64,
     /// Rate of link-layer ACKs in bits per second.
     pub control_rate_bps: u64,
-    /// MPDUs of 1500-octet packets per PPDU.
+    /// MPDUs of 1500-byte packets per PPDU.
     pub mpdus_per_ppdu: u32,
     /// Goodput in bits per second.
     pub goodput_bps: Goodputs,
@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(
             error("802.11x", "54Mbps"),
             "--phy: unknown \"802.11x\", did you mean \"802.11a\"?; allowed: \"802.11a\", \"802.11b\", \"802.11g\", \"802.11n\", \
-             \"802.11ac\""
+             \"802.11ac\", \"802.11ax\", \"802.11be\""
         );
         assert!(
             error("802.11a", "55Mbps").starts_with("--rate: 802.11a has no rate 55Mbps; allowed: 6Mbps, ")

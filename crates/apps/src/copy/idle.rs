@@ -19,14 +19,14 @@ pub const IDLE: Duration = Duration::from_secs(600);
 
 /// Octets that passed streams.
 #[derive(Clone, Debug, Default)]
-pub struct Passed(Arc<AtomicU64>);
+pub struct ByteCounter(Arc<AtomicU64>);
 
 /// A stream whose octets are counted.
-pub type Counted<S> = Gated<S, Passed>;
+pub type CountedStream<S> = Gated<S, ByteCounter>;
 
-impl Passed {
+impl ByteCounter {
     /// Counts those of `stream` too.
-    pub fn counted<S>(&self, stream: S) -> Counted<S> {
+    pub fn counted<S>(&self, stream: S) -> CountedStream<S> {
         Gated::through(stream, self.clone())
     }
 
@@ -59,7 +59,7 @@ impl Passed {
     }
 }
 
-impl Gate for Passed {
+impl Gate for ByteCounter {
     fn poll_room(&mut self, _: &mut Context<'_>) -> Poll<usize> {
         Poll::Ready(usize::MAX)
     }
@@ -80,8 +80,8 @@ mod tests {
         runtime.block_on(async {
             let idle = Duration::from_millis(200);
             let (mut mine, theirs) = duplex(64);
-            let passed = Passed::default();
-            let mut counted = passed.counted(theirs);
+            let counter = ByteCounter::default();
+            let mut counted = counter.counted(theirs);
             let slow = async {
                 for _ in 0..20 {
                     mine.write_u8(1).await.unwrap();
@@ -89,7 +89,7 @@ mod tests {
                 }
                 mine
             };
-            let reading = passed.watch(idle, async {
+            let reading = counter.watch(idle, async {
                 for _ in 0..20 {
                     counted.read_u8().await?;
                 }
@@ -97,7 +97,7 @@ mod tests {
             });
             let (_mine, read) = tokio::join!(slow, reading);
             read.unwrap();
-            let silent = passed.watch(idle, async { Ok(counted.read_u8().await?) }).await;
+            let silent = counter.watch(idle, async { Ok(counted.read_u8().await?) }).await;
             assert!(matches!(silent, Err(CopyError::Io(error)) if error.kind() == io::ErrorKind::TimedOut));
         });
     }

@@ -15,19 +15,19 @@ pub(super) struct Lists(AtomicU64);
 
 /// What the lists of one copy take, until this is dropped.
 #[derive(Debug)]
-pub(super) struct Room<'a> {
+pub(super) struct ListBudget<'a> {
     lists: &'a Lists,
     octets: u64,
 }
 
 impl Lists {
     /// Room for the lists of a copy.
-    pub fn room(&self) -> Room<'_> {
-        Room { lists: self, octets: 0 }
+    pub fn list_budget(&self) -> ListBudget<'_> {
+        ListBudget { lists: self, octets: 0 }
     }
 }
 
-impl Room<'_> {
+impl ListBudget<'_> {
     /// Takes a path with so many octets of text.
     pub fn add(&mut self, text_octets: usize) -> Result<(), CopyError> {
         let octets = PATH_OCTETS + 2 * text_octets as u64;
@@ -41,7 +41,7 @@ impl Room<'_> {
     }
 }
 
-impl Drop for Room<'_> {
+impl Drop for ListBudget<'_> {
     fn drop(&mut self) {
         self.lists.0.fetch_sub(self.octets, Relaxed);
     }
@@ -56,11 +56,11 @@ mod tests {
     fn two_of_the_longest_lists_fit_and_what_is_dropped_gives_its_room_back() {
         let lists = Lists::default();
         let longest = || {
-            let mut room = lists.room();
+            let mut list_budget = lists.list_budget();
             for _ in 0..ENTRIES_MAX {
-                room.add(NAMES_OCTETS_MAX / ENTRIES_MAX)?;
+                list_budget.add(NAMES_OCTETS_MAX / ENTRIES_MAX)?;
             }
-            Ok::<_, CopyError>(room)
+            Ok::<_, CopyError>(list_budget)
         };
         let two = [longest().unwrap(), longest().unwrap()];
         assert!(matches!(longest(), Err(CopyError::Limit { .. })));

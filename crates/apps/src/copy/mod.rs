@@ -6,10 +6,10 @@
 //! streams contents, with no round trip per file, and hears meanwhile which files the receiver cannot keep; the receiver
 //! reports.
 
+mod committer;
 mod delete;
 pub mod gate;
 pub mod idle;
-mod landing;
 pub mod limit;
 mod lists;
 pub mod pattern;
@@ -27,7 +27,7 @@ use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-pub use landing::open_many_files;
+pub use committer::open_many_files;
 pub use pattern::Exclude;
 
 /// Copies of a server at once at most: each has a thread while it runs. Ours.
@@ -135,7 +135,7 @@ pub struct Summary {
 
 /// Summary and what became of each path that was not there already.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Outcome {
+pub struct CopyReport {
     /// In numbers.
     pub summary: Summary,
     /// In the order of the manifest, deletions last.

@@ -7,14 +7,14 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use tokio::io::{AsyncBufRead, AsyncRead, AsyncWrite, AsyncWriteExt as _};
 
-use super::landing::{Ahead, Landed, Landing, Replace, Whole};
-use super::lists::{Lists, Room};
+use super::committer::{Committed, Committer, CompleteFile, Replace, Writeback};
+use super::lists::{ListBudget, Lists};
 use super::plan::{Item, NotAdmitted, State, Step, TopNames, admit};
 use super::sender::PARTIAL_SUFFIX;
 use super::tree::{self, Relative, Tree};
 use super::wire::{self, Arriving, ENTRIES_MAX, Entry, Kind, Message, NAMES_OCTETS_MAX, Piece, Timestamp};
 use super::writers::{Claim, Writers};
-use super::{Action, COPIES_MAX, CopyError, Options, Outcome, Progress, Report, Rights};
+use super::{Action, COPIES_MAX, CopyError, CopyReport, Options, Progress, Report, Rights};
 
 /// On which terms a copy is received.
 pub(super) struct Terms<'a> {
@@ -69,9 +69,9 @@ pub(super) struct Receiver<'a> {
     /// The sender listed a path that no honest sender lists.
     pub has_refused: bool,
     pub is_top_listed: bool,
-    landing: Landing<'a>,
-    outcome: Outcome,
-    room: Room<'a>,
+    committer: Committer<'a>,
+    outcome: CopyReport,
+    list_budget: ListBudget<'a>,
 }
 
 /// Receives into `tree` what a sender lists, and tells it what came of it.
@@ -84,7 +84,7 @@ pub(super) async fn receive<'a, R: AsyncBufRead + Unpin, W: AsyncWrite + Unpin>(
     progress: &Progress,
     reader: &mut R,
     writer: &mut W,
-) -> Result<Outcome, CopyError> {
+) -> Result<CopyReport, CopyError> {
     let copies = if terms.writers.is_some() { COPIES_MAX } else { 1 };
     let mut receiver = Receiver {
         tree,
@@ -93,18 +93,18 @@ pub(super) async fn receive<'a, R: AsyncBufRead + Unpin, W: AsyncWrite + Unpin>(
         unlisted: BTreeSet::new(),
         has_refused: false,
         is_top_listed: false,
-        landing: Landing::new(tree, copies, terms.replace())?,
-        outcome: Outcome::default(),
-        room: terms.lists.room(),
+        committer: Committer::new(tree, copies, terms.replace())?,
+        outcome: CopyReport::default(),
+        list_budget: terms.lists.list_budget(),
         terms,
     };
     receiver.manifest(reader).await?;
     let wants = receiver.plan(progress, writer).await?;
     let received = receiver.files(&wants, progress, reader, writer).await;
     // What is whole gets its name, whatever becomes of the rest.
-    let landed = receiver.landing.finish().await;
+    let committed = receiver.committer.finish().await;
     received?;
-    receiver.on_landed(landed);
+    receiver.on_committed(committed);
     receiver.finish();
     for report in &receiver.outcome.paths {
         wire::write(writer, &Message::Report(report.clone())).await?;
@@ -157,7 +157,7 @@ impl Receiver<'_> {
             if names_octets > NAMES_OCTETS_MAX {
                 return Err(CopyError::Limit { what: "octets of names", max: NAMES_OCTETS_MAX });
             }
-            self.room.add(text_octets)?;
+            self.list_budget.add(text_octets)?;
             match message {
                 Message::Entry(entry) => self.on_entry(entry, &mut seen),
                 Message::Omitted { path, reason, is_failure } => {
@@ -263,9 +263,9 @@ impl Receiver<'_> {
     }
 
     /// Tells what became of files, in their order.
-    fn on_landed(&mut self, mut landed: Vec<Landed>) {
-        landed.sort_unstable_by_key(|landed| landed.index);
-        for Landed { index, offset_octets, outcome, removed } in landed {
+    fn on_committed(&mut self, mut committed: Vec<Committed>) {
+        committed.sort_unstable_by_key(|committed| committed.index);
+        for Committed { index, offset_octets, outcome, removed } in committed {
             self.on_removed(removed);
             let Some(item) = &mut self.items[index] else { continue };
             item.state = if outcome.is_ok() { State::Made } else { State::Failed };
@@ -295,16 +295,16 @@ impl Receiver<'_> {
         let Some(item) = &self.items[index] else { return Ok(()) };
         let (path, mode) = (item.path.clone(), item.mode);
         let offset_octets = opened.offset_octets;
-        let mut kept = self.open_partial(&path, offset_octets).await;
-        let claim = match (self.terms.writers, &kept) {
-            (Some((writers, owner)), Ok(kept)) => writers.claim(owner, &kept.file).ok(),
+        let mut partial_file = self.open_partial(&path, offset_octets).await;
+        let claim = match (self.terms.writers, &partial_file) {
+            (Some((writers, owner)), Ok(partial_file)) => writers.claim(owner, &partial_file.file).ok(),
             _ => None,
         };
         let mut at_octets = offset_octets;
         let mut arriving = Arriving::default();
         let mut is_told = false;
         loop {
-            if let (Err(reason), false) = (&kept, is_told) {
+            if let (Err(reason), false) = (&partial_file, is_told) {
                 is_told = true;
                 progress.on_failure(path.as_str(), reason);
                 wire::write(writer, &Message::Stop { index, reason: wire::bounded(reason.clone()) }).await?;
@@ -322,11 +322,11 @@ impl Receiver<'_> {
             }
             progress.done_octets.fetch_add(octets, Relaxed);
             self.outcome.summary.received_octets += received as u64;
-            if let Ok(open) = &mut kept
+            if let Ok(open) = &mut partial_file
                 && let Err(error) = open.take(piece, at_octets).await
             {
                 self.forget_where_full(&path, &error);
-                kept = Err(error.to_string());
+                partial_file = Err(error.to_string());
             }
             arriving.take(reader, received);
         }
@@ -335,31 +335,31 @@ impl Receiver<'_> {
             other => return Err(wire::unexpected(&other)),
         };
         let size_octets = opened.size_octets.unwrap_or(at_octets);
-        let whole = match (kept, failure) {
+        let complete = match (partial_file, failure) {
             (Err(reason), _) | (Ok(_), Some(reason)) => Err(reason),
-            (Ok(Kept { file, hasher, ahead }), None) => ahead.finish().await.and_then(|()| {
+            (Ok(PartialFile { file, hasher, writeback }), None) => writeback.finish().await.and_then(|()| {
                 let is_whole = at_octets == size_octets && hasher.finalize().to_hex().as_str() == blake3;
-                let partial = self.whole(is_whole, &path)?;
+                let partial = self.complete(is_whole, &path)?;
                 let mtime = opened.mtime;
-                Ok(Whole { index, offset_octets, file, partial, path, mode, mtime, size_octets })
+                Ok(CompleteFile { index, offset_octets, file, partial, path, mode, mtime, size_octets })
             }),
         };
-        match whole {
-            Ok(whole) => self.landing.take(whole, claim).await,
-            Err(reason) => self.landing.failed(index, reason),
+        match complete {
+            Ok(complete) => self.committer.take(complete, claim).await,
+            Err(reason) => self.committer.failed(index, reason),
         }
         Ok(())
     }
 
     /// Opens what holds `path` until it is whole, for writing from `offset_octets` on. Another copy of the same user that has it
     /// and gets nothing is stopped.
-    async fn open_partial(&self, path: &Relative, offset_octets: u64) -> Result<Kept, String> {
-        let open = |partial: &Relative| -> io::Result<Option<Kept>> {
+    async fn open_partial(&self, path: &Relative, offset_octets: u64) -> Result<PartialFile, String> {
+        let open = |partial: &Relative| -> io::Result<Option<PartialFile>> {
             let mut file = self.tree.write_alone(partial)?;
             let Some(hasher) = tree::hash_prefix(&mut file, offset_octets)? else { return Ok(None) };
             file.set_len(offset_octets)?;
             file.seek(SeekFrom::Start(offset_octets))?;
-            Ok(Some(Kept { file, hasher, ahead: Ahead::default() }))
+            Ok(Some(PartialFile { file, hasher, writeback: Writeback::default() }))
         };
         let partial = self.partial(path)?;
         let mut opened = open(&partial);
@@ -385,7 +385,7 @@ impl Receiver<'_> {
     }
 
     /// What a file is called until it is on disk. One that is not whole is removed: no prefix of it can be trusted.
-    fn whole(&self, is_whole: bool, path: &Relative) -> Result<Relative, String> {
+    fn complete(&self, is_whole: bool, path: &Relative) -> Result<Relative, String> {
         let partial = self.partial(path)?;
         if !is_whole {
             self.tree.remove(partial.as_str(), false).map_err(|error| error.to_string())?;
@@ -410,13 +410,13 @@ fn opened(message: Message, want: &Want) -> Result<Opened, CopyError> {
 }
 
 /// A file that is being written.
-struct Kept {
+struct PartialFile {
     file: File,
     hasher: blake3::Hasher,
-    ahead: Ahead,
+    writeback: Writeback,
 }
 
-impl Kept {
+impl PartialFile {
     /// Takes a part of the contents, which then reach to `at_octets`.
     async fn take(&mut self, piece: Piece<'_>, at_octets: u64) -> io::Result<()> {
         match piece {
@@ -429,7 +429,7 @@ impl Kept {
             Piece::Octets(octets) => {
                 self.hasher.update(octets);
                 self.file.write_all(octets)?;
-                self.ahead.on_written(&self.file, octets.len()).await
+                self.writeback.on_written(&self.file, octets.len()).await
             }
             Piece::End => Ok(()),
         }

@@ -12,11 +12,11 @@ use rustix::fs::FileType;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::Notify;
 
-use super::lists::{Lists, Room};
+use super::lists::{ListBudget, Lists};
 use super::pattern::excludes;
 use super::tree::{self, Relative, Tree, file_type, hash_hole, hash_prefix, join_os, mtime_of, size_of};
 use super::wire::{self, ASKED_MAX, ENTRIES_MAX, Entry, HOLE_OCTETS_MAX, Kind, Message, Timestamp};
-use super::{CopyError, Options, Outcome, Progress};
+use super::{CopyError, CopyReport, Options, Progress};
 
 /// End of the name of what an interrupted copy leaves: no file of a source.
 pub(super) const PARTIAL_SUFFIX: &str = ".tacit-part";
@@ -31,12 +31,12 @@ pub type Stream = Box<dyn AsyncRead + Unpin + Send>;
 /// The paths to send: contents of a directory, named files and directories, or a stream.
 #[derive(Debug, Default)]
 pub struct Source {
-    roots: Vec<Root>,
+    roots: Vec<SourceRoot>,
     stream: Option<StreamRoot>,
 }
 
 #[derive(Debug)]
-struct Root {
+struct SourceRoot {
     tree: Tree,
     /// Below `tree`; empty: all that is in it, without a name of its own.
     start: Relative,
@@ -57,7 +57,7 @@ impl std::fmt::Debug for StreamRoot {
     }
 }
 
-impl Root {
+impl SourceRoot {
     fn new(tree: Tree, start: Relative) -> Self {
         Self { tree, start, name: None, depth_max: usize::MAX }
     }
@@ -98,9 +98,9 @@ impl Source {
                     let tree = Tree::open(parent.unwrap_or(Path::new("."))).map_err(failed)?;
                     let start = Relative::parse(&name.to_string_lossy()).map_err(CopyError::Argument)?;
                     tree.stat(&start).map_err(failed)?;
-                    Root::new(tree, start)
+                    SourceRoot::new(tree, start)
                 }
-                None => Root::new(Tree::open(path).map_err(failed)?, Relative::default()),
+                None => SourceRoot::new(Tree::open(path).map_err(failed)?, Relative::default()),
             };
             source.add(root).map_err(CopyError::Argument)?;
         }
@@ -123,7 +123,7 @@ impl Source {
         self.stream.as_ref().is_some_and(|root| root.name.is_empty())
     }
 
-    fn add(&mut self, root: Root) -> Result<(), String> {
+    fn add(&mut self, root: SourceRoot) -> Result<(), String> {
         if self.roots.iter().any(|other| other.start == root.start) {
             return Err(format!("two sources are called {:?}", root.start.as_str()));
         }
@@ -156,7 +156,7 @@ impl Source {
         };
         let inside = one.and_then(|path| tree.subtree(&path).ok());
         let mut source = match inside {
-            Some(tree) => Self { roots: vec![Root::new(tree, Relative::default())], stream: None },
+            Some(tree) => Self { roots: vec![SourceRoot::new(tree, Relative::default())], stream: None },
             None => Self::below(tree, paths)?,
         };
         for root in source.roots.iter_mut().filter(|_| !is_recursive) {
@@ -184,7 +184,7 @@ impl Source {
 }
 
 /// The root at `path` below `tree`.
-fn root_below(tree: &Tree, path: &str) -> Result<Root, String> {
+fn root_below(tree: &Tree, path: &str) -> Result<SourceRoot, String> {
     let (directory, name) = match path.strip_suffix('/') {
         Some(directory) => (directory, ""),
         None => path.rsplit_once('/').unwrap_or(("", path)),
@@ -193,7 +193,7 @@ fn root_below(tree: &Tree, path: &str) -> Result<Root, String> {
     let said = |error: std::io::Error| error.to_string();
     let tree = tree.subtree(&directory).map_err(said)?;
     tree.stat(&start).map_err(said)?;
-    Ok(Root::new(tree, start))
+    Ok(SourceRoot::new(tree, start))
 }
 
 /// A file that was listed.
@@ -209,7 +209,7 @@ struct Manifest<'a> {
     /// By place; `None`: no file.
     files: Vec<Option<Listed>>,
     omitted_count: usize,
-    room: Room<'a>,
+    list_budget: ListBudget<'a>,
 }
 
 impl Manifest<'_> {
@@ -221,7 +221,7 @@ impl Manifest<'_> {
         writer: &mut W,
     ) -> Result<(), CopyError> {
         self.has_room()?;
-        self.room.add(entry.path.len())?;
+        self.list_budget.add(entry.path.len())?;
         let size_octets = match entry.kind {
             Kind::File { size_octets, .. } => Some(size_octets),
             Kind::Stream => Some(0),
@@ -274,16 +274,17 @@ pub(super) async fn send<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     lists: &Lists,
     reader: &mut R,
     writer: &mut W,
-) -> Result<Outcome, CopyError> {
+) -> Result<CopyReport, CopyError> {
     let mut manifest = list(source, options, lists, writer).await?;
     let wants = wants(source, &mut manifest, progress, reader).await?;
-    let mut told = lists.room();
-    let stops = Stops::default();
+    let mut told = lists.list_budget();
+    let stop_requests = StopRequests::default();
     let sending = async {
         for want in &wants {
             // A want names a file: `wants` looked.
             let Some(Some(listed)) = manifest.files.get(want.index) else { continue };
-            let mut sending = Sending { index: want.index, stops: &stops, progress, writer: &mut *writer };
+            let mut sending =
+                Sending { index: want.index, stop_requests: &stop_requests, progress, writer: &mut *writer };
             match listed.root {
                 Some(root) => sending.file(&source.roots[root].tree, listed, want).await?,
                 None => sending.stream(source).await?,
@@ -293,7 +294,7 @@ pub(super) async fn send<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     };
     // Reads all the time: otherwise both ends could wait for each other with full buffers.
     let ((), outcome) =
-        tokio::try_join!(sending, hear(source, &manifest, &stops, progress, &mut told, reader))?;
+        tokio::try_join!(sending, hear(source, &manifest, &stop_requests, progress, &mut told, reader))?;
     Ok(outcome)
 }
 
@@ -313,7 +314,7 @@ async fn list<'a, W: AsyncWrite + Unpin>(
     lists: &'a Lists,
     writer: &mut W,
 ) -> Result<Manifest<'a>, CopyError> {
-    let mut manifest = Manifest { files: Vec::new(), omitted_count: 0, room: lists.room() };
+    let mut manifest = Manifest { files: Vec::new(), omitted_count: 0, list_budget: lists.list_budget() };
     for (index, root) in source.roots.iter().enumerate() {
         list_root(index, root, options, &mut manifest, writer).await?;
     }
@@ -330,12 +331,12 @@ async fn list<'a, W: AsyncWrite + Unpin>(
 
 /// Files that the receiver cannot keep.
 #[derive(Default)]
-struct Stops {
+struct StopRequests {
     indexes: Mutex<BTreeSet<usize>>,
     more: Notify,
 }
 
-impl Stops {
+impl StopRequests {
     fn has(&self, index: usize) -> bool {
         self.indexes.lock().unwrap_or_else(PoisonError::into_inner).contains(&index)
     }
@@ -350,23 +351,23 @@ impl Stops {
 async fn hear<R: AsyncRead + Unpin>(
     source: &Source,
     manifest: &Manifest<'_>,
-    stops: &Stops,
+    stop_requests: &StopRequests,
     progress: &Progress,
-    room: &mut Room<'_>,
+    list_budget: &mut ListBudget<'_>,
     reader: &mut R,
-) -> Result<Outcome, CopyError> {
+) -> Result<CopyReport, CopyError> {
     let mut paths = Vec::new();
     loop {
         match wire::read(reader).await? {
             Message::Stop { index, reason } if paths.is_empty() => {
                 on_stop(source, manifest, progress, index, &reason)?;
-                stops.insert(index);
+                stop_requests.insert(index);
             }
             Message::Report(report) if paths.len() < 2 * ENTRIES_MAX => {
-                room.add(report.path.len() + report.reason.as_ref().map_or(0, String::len))?;
+                list_budget.add(report.path.len() + report.reason.as_ref().map_or(0, String::len))?;
                 paths.push(report);
             }
-            Message::Summary(summary) => return Ok(Outcome { summary, paths }),
+            Message::Summary(summary) => return Ok(CopyReport { summary, paths }),
             other => return Err(wire::unexpected(&other)),
         }
     }
@@ -391,7 +392,7 @@ fn on_stop(
 /// Writes the entries of `root`, a directory before what is in it.
 async fn list_root<W: AsyncWrite + Unpin>(
     index: usize,
-    root: &Root,
+    root: &SourceRoot,
     options: &Options,
     manifest: &mut Manifest<'_>,
     writer: &mut W,
@@ -521,7 +522,7 @@ async fn wants<R: AsyncRead + Unpin>(
                     return Err(CopyError::Protocol("a file is wanted from behind its end".into()));
                 }
                 total_octets = total_octets.saturating_add(listed.size_octets - offset_octets);
-                manifest.room.add(blake3.len())?;
+                manifest.list_budget.add(blake3.len())?;
                 wants.push(Want { index, offset_octets, blake3 });
             }
             Message::Stop { index, reason } => on_stop(source, manifest, progress, index, &reason)?,
@@ -563,7 +564,7 @@ fn open(tree: &Tree, listed: &Listed, want: &Want) -> std::io::Result<Opened> {
 /// One file on its way.
 struct Sending<'a, W> {
     index: usize,
-    stops: &'a Stops,
+    stop_requests: &'a StopRequests,
     progress: &'a Progress,
     writer: &'a mut W,
 }
@@ -633,7 +634,7 @@ impl<W: AsyncWrite + Unpin> Sending<'_, W> {
                 // Lets `hear` run.
                 tokio::task::yield_now().await;
             }
-            if self.stops.has(self.index) {
+            if self.stop_requests.has(self.index) {
                 return Ok(Ok(Sent::Stopped));
             }
             if opened.at_octets >= data_to_octets {
@@ -680,13 +681,13 @@ impl<W: AsyncWrite + Unpin> Sending<'_, W> {
         let mut hasher = blake3::Hasher::new();
         let mut buffer = wire::Contents::default();
         let failure = loop {
-            if self.stops.has(self.index) {
+            if self.stop_requests.has(self.index) {
                 break Some("stopped".to_owned());
             }
             let read = tokio::select! {
                 read = stream.read(buffer.room()) => read,
                 // The writer of the stream may be silent for long.
-                () = self.stops.more.notified() => continue,
+                () = self.stop_requests.more.notified() => continue,
             };
             match read {
                 Ok(0) => break None,

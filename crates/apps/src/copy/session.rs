@@ -13,7 +13,7 @@ use super::sender::{Source, send, show};
 use super::tree::{Relative, Tree};
 use super::wire::{self, ASKED_MAX, Arriving, ENTRIES_MAX, Entry, Kind, Message, Piece, VERSION, Work};
 use super::writers::Writers;
-use super::{Action, CopyError, Options, Outcome, Progress, Report, Rights};
+use super::{Action, CopyError, CopyReport, Options, Progress, Report, Rights};
 
 /// For a client to say what it wants on a stream that it opened. Ours.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(30);
@@ -75,7 +75,7 @@ impl Served {
         &self,
         reader: &mut R,
         writer: &mut W,
-    ) -> Result<Outcome, CopyError> {
+    ) -> Result<CopyReport, CopyError> {
         let request = Request::read(reader).await?;
         self.answer(request, reader, writer).await
     }
@@ -89,7 +89,7 @@ impl Served {
         request: Request,
         reader: &mut R,
         writer: &mut W,
-    ) -> Result<Outcome, CopyError> {
+    ) -> Result<CopyReport, CopyError> {
         let done = self.work(request, reader, writer).await;
         if let Err(error @ CopyError::Limit { .. }) = &done {
             // The client hears why, once it has said all that it says now.
@@ -106,7 +106,7 @@ impl Served {
         request: Request,
         reader: &mut R,
         writer: &mut W,
-    ) -> Result<Outcome, CopyError> {
+    ) -> Result<CopyReport, CopyError> {
         let progress = Progress::default();
         let Request { version, work, options, owner, rights } = request;
         let rights = rights.unwrap_or(self.rights);
@@ -126,7 +126,7 @@ impl Served {
                 Ok(source) => {
                     accept(None, writer).await?;
                     show(&source, &options, &self.lists, writer).await?;
-                    return Ok(Outcome::default());
+                    return Ok(CopyReport::default());
                 }
                 Err(reason) => reason,
             },
@@ -292,7 +292,7 @@ pub async fn push<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     progress: &Progress,
     reader: &mut R,
     writer: &mut W,
-) -> Result<Outcome, CopyError> {
+) -> Result<CopyReport, CopyError> {
     let directory = path.strip_suffix('/');
     let is_directory = directory.is_some() || !source.is_single();
     let to = directory.unwrap_or(path).to_owned();
@@ -319,7 +319,7 @@ pub async fn pull<R: AsyncBufRead + Unpin, W: AsyncWrite + Unpin>(
     progress: &Progress,
     reader: &mut R,
     writer: &mut W,
-) -> Result<Outcome, CopyError> {
+) -> Result<CopyReport, CopyError> {
     let wrong = |reason: String| CopyError::Argument(format!("{}: {reason}", destination.display()));
     let text = destination.to_str().ok_or_else(|| wrong("the name is not UTF-8".into()))?;
     let is_directory = text.ends_with('/') || paths.len() > 1;
@@ -392,7 +392,7 @@ pub async fn pull_into<R: AsyncBufRead + Unpin, W: AsyncWrite + Unpin>(
     progress: &Progress,
     reader: &mut R,
     writer: &mut W,
-) -> Result<Outcome, CopyError> {
+) -> Result<CopyReport, CopyError> {
     let options = Options::default();
     ask(Work::Pull { paths: vec![path.to_owned()], name: None }, &options, reader, writer).await?;
     one_file(path, reader).await?;
@@ -405,7 +405,7 @@ pub async fn pull_into<R: AsyncBufRead + Unpin, W: AsyncWrite + Unpin>(
         }
         other => return Err(wire::unexpected(&other)),
     }
-    let mut outcome = Outcome::default();
+    let mut outcome = CopyReport::default();
     let (mut hasher, mut arriving) = (blake3::Hasher::new(), Arriving::default());
     let mut zeros = Vec::new();
     loop {

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use tacit_tack::happy_eyeballs::race;
 
-use super::Answer;
+use super::ReplyCode;
 use super::allow::AllowList;
 use super::target::{Host, Target};
 
@@ -17,36 +17,36 @@ use super::target::{Host, Target};
 ///
 /// # Errors
 /// What the other end is told.
-pub async fn dial(allowed: &AllowList, target: &Target, patience: Duration) -> Result<TcpStream, Answer> {
+pub async fn dial(allowed: &AllowList, target: &Target, patience: Duration) -> Result<TcpStream, ReplyCode> {
     if !allowed.may_allow(target) {
-        return Err(Answer::NotAllowed);
+        return Err(ReplyCode::NotAllowed);
     }
     let work = async {
         let addresses: Vec<IpAddr> = match &target.host {
             Host::Address(address) => vec![*address],
             Host::Name(name) => {
                 let found =
-                    lookup_host((name.as_str(), target.port)).await.map_err(|_| Answer::Unreachable)?;
+                    lookup_host((name.as_str(), target.port)).await.map_err(|_| ReplyCode::Unreachable)?;
                 found.map(|address| address.ip()).collect()
             }
         };
         if addresses.is_empty() {
-            return Err(Answer::Unreachable);
+            return Err(ReplyCode::Unreachable);
         }
         let may: Vec<_> = addresses.into_iter().filter(|address| allowed.allows(target, *address)).collect();
         if may.is_empty() {
-            return Err(Answer::NotAllowed);
+            return Err(ReplyCode::NotAllowed);
         }
         let remotes = may.into_iter().map(|address| SocketAddr::new(address, target.port));
         race(remotes, TcpStream::connect).await.map_err(|failures| most_telling(&failures))
     };
-    timeout(patience, work).await.unwrap_or(Err(Answer::Unreachable))
+    timeout(patience, work).await.unwrap_or(Err(ReplyCode::Unreachable))
 }
 
 /// What the other end is told of several failures: that a host refused says more than that none answered.
-fn most_telling(failures: &[io::Error]) -> Answer {
+fn most_telling(failures: &[io::Error]) -> ReplyCode {
     let is_refusal = |failure: &io::Error| failure.kind() == io::ErrorKind::ConnectionRefused;
-    if failures.iter().any(is_refusal) { Answer::Refused } else { Answer::Unreachable }
+    if failures.iter().any(is_refusal) { ReplyCode::Refused } else { ReplyCode::Unreachable }
 }
 
 #[cfg(test)]
@@ -57,7 +57,7 @@ mod tests {
     fn a_refusal_says_more_than_silence() {
         let failure = |kind: io::ErrorKind| io::Error::from(kind);
         let (silent, refused) = (io::ErrorKind::TimedOut, io::ErrorKind::ConnectionRefused);
-        assert_eq!(most_telling(&[failure(silent), failure(refused)]), Answer::Refused);
-        assert_eq!(most_telling(&[failure(silent)]), Answer::Unreachable);
+        assert_eq!(most_telling(&[failure(silent), failure(refused)]), ReplyCode::Refused);
+        assert_eq!(most_telling(&[failure(silent)]), ReplyCode::Unreachable);
     }
 }

@@ -27,7 +27,7 @@ pub enum ProxyError {
     Protocol(String),
     /// The server's end does not connect.
     #[error("{0}")]
-    Answer(Answer),
+    ReplyCode(ReplyCode),
     /// Nothing came or went for too long.
     #[error("idle for too long")]
     Idle,
@@ -36,7 +36,7 @@ pub enum ProxyError {
 /// What the server's end says of a target: the reply codes of RFC 1928, §6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[repr(u8)]
-pub enum Answer {
+pub enum ReplyCode {
     /// Connected.
     #[error("connected")]
     Connected = 0,
@@ -57,7 +57,7 @@ pub enum Answer {
     Busy = 9,
 }
 
-impl Answer {
+impl ReplyCode {
     fn of_octet(octet: u8) -> Self {
         [Self::Connected, Self::NotAllowed, Self::Unreachable, Self::Refused, Self::Busy]
             .into_iter()
@@ -81,9 +81,9 @@ pub async fn ask<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     writer.write_all(&length.to_be_bytes()).await?;
     writer.write_all(text.as_bytes()).await?;
     writer.flush().await?;
-    match Answer::of_octet(reader.read_u8().await?) {
-        Answer::Connected => Ok(()),
-        answer => Err(ProxyError::Answer(answer)),
+    match ReplyCode::of_octet(reader.read_u8().await?) {
+        ReplyCode::Connected => Ok(()),
+        answer => Err(ProxyError::ReplyCode(answer)),
     }
 }
 

@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 use super::allow::AllowList;
 use super::dial::dial;
 use super::target::Target;
-use super::{Answer, ProxyError, asked};
+use super::{ProxyError, ReplyCode, asked};
 use crate::metrics::ProxyCounts;
 
 /// Octets that are read at once.
@@ -44,33 +44,33 @@ impl Default for Limits {
 
 /// What was carried over one stream.
 #[derive(Debug, Default)]
-pub struct Carried {
+pub struct RelayReport {
     /// What was asked for, where that came.
     pub target: Option<Target>,
     /// What the server's end said of it.
-    pub answer: Option<Answer>,
+    pub answer: Option<ReplyCode>,
     /// Octets that were moved, both ways.
     pub octets: u64,
     /// Why it was not made, or broke.
     pub error: Option<ProxyError>,
 }
 
-impl Carried {
+impl RelayReport {
     /// One that ended before octets were moved.
     pub fn failed(target: Option<Target>, error: ProxyError) -> Self {
-        let answer = if let ProxyError::Answer(answer) = &error { Some(*answer) } else { None };
+        let answer = if let ProxyError::ReplyCode(answer) = &error { Some(*answer) } else { None };
         Self { target, answer, octets: 0, error: Some(error) }
     }
 }
 
 /// Octets of one connection, and of all.
-struct Moved<'a> {
+struct RelayedBytes<'a> {
     own: AtomicU64,
     all: &'a AtomicU64,
 }
 
 /// Moves octets of one way, and hands on their end.
-async fn pump<R, W>(mut reader: R, mut writer: W, moved: &Moved<'_>) -> io::Result<()>
+async fn pump<R, W>(mut reader: R, mut writer: W, moved: &RelayedBytes<'_>) -> io::Result<()>
 where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
@@ -98,7 +98,7 @@ pub async fn relay<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     idle: Duration,
     all: &AtomicU64,
 ) -> (u64, Result<(), ProxyError>) {
-    let moved = Moved { own: AtomicU64::new(0), all };
+    let moved = RelayedBytes { own: AtomicU64::new(0), all };
     // Closed with no time to linger, it is reset. Where that cannot be set the program sees an end in place of a reset.
     let _ = tcp.set_zero_linger();
     let result = {
@@ -132,18 +132,18 @@ pub async fn serve<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     reader: &mut R,
     writer: &mut W,
     counts: &ProxyCounts,
-) -> Carried {
+) -> RelayReport {
     let target = match tokio::time::timeout(limits.connect, asked(reader)).await {
         Ok(Ok(target)) => target,
-        Ok(Err(error)) => return Carried::failed(None, error),
-        Err(_) => return Carried::failed(None, ProxyError::Idle),
+        Ok(Err(error)) => return RelayReport::failed(None, error),
+        Err(_) => return RelayReport::failed(None, ProxyError::Idle),
     };
     let place = tokio::time::timeout(limits.place, places.acquire()).await;
     let dialled = match &place {
         Ok(Ok(_)) => dial(allowed, &target, limits.connect).await,
-        Ok(Err(_)) | Err(_) => Err(Answer::Busy),
+        Ok(Err(_)) | Err(_) => Err(ReplyCode::Busy),
     };
-    let answer = dialled.as_ref().err().copied().unwrap_or(Answer::Connected);
+    let answer = dialled.as_ref().err().copied().unwrap_or(ReplyCode::Connected);
     counts.on_answer(answer);
     let told = async {
         writer.write_u8(answer as u8).await?;
@@ -152,9 +152,9 @@ pub async fn serve<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     let told: io::Result<()> = told.await;
     let tcp = match (told, dialled) {
         (Ok(()), Ok(tcp)) => tcp,
-        (Err(error), _) => return Carried::failed(Some(target), error.into()),
-        (_, Err(answer)) => return Carried::failed(Some(target), ProxyError::Answer(answer)),
+        (Err(error), _) => return RelayReport::failed(Some(target), error.into()),
+        (_, Err(answer)) => return RelayReport::failed(Some(target), ProxyError::ReplyCode(answer)),
     };
     let (octets, result) = relay(tcp, reader, writer, limits.idle, &counts.octets).await;
-    Carried { target: Some(target), answer: Some(answer), octets, error: result.err() }
+    RelayReport { target: Some(target), answer: Some(answer), octets, error: result.err() }
 }

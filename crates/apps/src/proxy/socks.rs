@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
 use super::target::{Host, Target};
-use super::{Answer, ProxyError};
+use super::{ProxyError, ReplyCode};
 
 const VERSION: u8 = 5;
 /// §3.
@@ -63,7 +63,7 @@ pub async fn request<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S) -> Resul
     match host {
         Ok(host) if port > 0 => Ok(Target { host, port }),
         _ => {
-            reply(stream, Answer::Failed).await?;
+            reply(stream, ReplyCode::Failed).await?;
             Err(protocol("not a target"))
         }
     }
@@ -73,9 +73,9 @@ pub async fn request<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S) -> Resul
 ///
 /// # Errors
 /// Where the connection breaks.
-pub async fn reply<S: AsyncWrite + Unpin>(stream: &mut S, said: Answer) -> Result<(), ProxyError> {
+pub async fn reply<S: AsyncWrite + Unpin>(stream: &mut S, said: ReplyCode) -> Result<(), ProxyError> {
     // Programs know the codes of the RFC alone.
-    let code = if said == Answer::Busy { Answer::Failed } else { said };
+    let code = if said == ReplyCode::Busy { ReplyCode::Failed } else { said };
     answer(stream, code as u8).await
 }
 

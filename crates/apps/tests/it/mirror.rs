@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::ends::{self, fetched, octets, sent};
-use tacit_apps::copy::{Action, Options, Outcome};
+use tacit_apps::copy::{Action, CopyReport, Options};
 
 const MIRROR: Options = Options { checksum: false, delete: true, dry_run: false, exclude: Vec::new() };
 
@@ -53,7 +53,7 @@ fn shown(at: &Path) -> String {
     }
 }
 
-fn reasons(outcome: &Outcome, action: Action) -> Vec<String> {
+fn reasons(outcome: &CopyReport, action: Action) -> Vec<String> {
     let reports = outcome.paths.iter().filter(|report| report.action == action);
     reports
         .map(|report| format!("{}: {}", report.path, report.reason.as_deref().unwrap_or_default()))
@@ -74,7 +74,7 @@ fn any_kind_of_path_is_replaced_by_the_kind_of_the_source() {
             let wet = sent(&contents, root.path(), "", MIRROR).unwrap();
             assert_eq!(wet.summary.failed, 0, "{from} over {to}: {wet:?}");
             assert_eq!(shown(source.path()), shown(root.path()), "{from} over {to}");
-            let in_numbers = |outcome: &Outcome| (outcome.summary.copied, outcome.summary.deleted);
+            let in_numbers = |outcome: &CopyReport| (outcome.summary.copied, outcome.summary.deleted);
             assert_eq!(in_numbers(&dry), in_numbers(&wet), "{from} over {to}: a dry run says the same");
             assert_eq!(in_numbers(&dry) != (0, 0), before != shown(root.path()), "{from} over {to}");
             let again = sent(&contents, root.path(), "", MIRROR).unwrap();

@@ -6,8 +6,8 @@ use std::time::Duration;
 use proptest::prelude::*;
 use tacit_apps::metrics::ProxyCounts;
 use tacit_apps::proxy::allow::AllowList;
-use tacit_apps::proxy::relay::{Carried, Limits, serve};
-use tacit_apps::proxy::{Answer, ProxyError, ask, asked, socks};
+use tacit_apps::proxy::relay::{Limits, RelayReport, serve};
+use tacit_apps::proxy::{ProxyError, ReplyCode, ask, asked, socks};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex, split};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
@@ -19,7 +19,7 @@ fn run<T>(work: impl Future<Output = T>) -> T {
 }
 
 /// Asks a server's end with `rule` for `port` of this machine, says `hello`, ends that way and reads to the end.
-async fn echoed(rule: &str, port: u16, limits: Limits) -> (Result<Vec<u8>, ProxyError>, Carried) {
+async fn echoed(rule: &str, port: u16, limits: Limits) -> (Result<Vec<u8>, ProxyError>, RelayReport) {
     let (mine, theirs) = duplex(64);
     let (mut reader, mut writer) = split(mine);
     let (mut their_reader, mut their_writer) = split(theirs);
@@ -67,12 +67,12 @@ fn a_target_that_no_rule_names_is_not_connected_to() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let (client, _) = echoed("*:*", port, Limits::default()).await;
-        assert!(matches!(client, Err(ProxyError::Answer(Answer::NotAllowed))));
+        assert!(matches!(client, Err(ProxyError::ReplyCode(ReplyCode::NotAllowed))));
         let accepted = tokio::time::timeout(Duration::from_millis(50), listener.accept()).await;
         assert!(accepted.is_err());
         drop(listener);
         let (client, _) = echoed("127.0.0.1:*", port, Limits::default()).await;
-        assert!(matches!(client, Err(ProxyError::Answer(Answer::Refused))));
+        assert!(matches!(client, Err(ProxyError::ReplyCode(ReplyCode::Refused))));
     });
 }
 
@@ -98,7 +98,7 @@ fn above_the_limit_connections_are_refused_and_half_requests_take_no_place() {
             ask(&target, &mut reader, &mut writer).await.unwrap();
             let (mut reader, mut writer) = split(second);
             let refused = ask(&target, &mut reader, &mut writer).await;
-            assert!(matches!(refused, Err(ProxyError::Answer(Answer::Busy))), "{refused:?}");
+            assert!(matches!(refused, Err(ProxyError::ReplyCode(ReplyCode::Busy))), "{refused:?}");
         };
         tokio::select! {
             () = asking => {}

@@ -102,7 +102,7 @@ fn equal_acks_without_numbers_are_copies_only_across_interfaces() {
 #[test]
 fn zero_window_probes_and_their_answers_are_no_data_and_no_acks() {
     let payload =
-        |from_server, seq, ack, window, octets| super::ethernet(from_server, seq, ack, window, false, octets);
+        |from_server, seq, ack, window, bytes| super::ethernet(from_server, seq, ack, window, false, bytes);
     let packets = [
         payload(true, 1, 1, 500, 100),
         payload(false, 1, 101, 0, 0),

@@ -33,7 +33,7 @@ impl Copies {
 
     /// Notes a packet; true where it is a copy. `ids_vary`: its sender numbers its IPv4 packets.
     ///
-    /// One that equals another to the last octet of its headers is a copy on another interface. On the same one it is so
+    /// One that equals another to the last byte of its headers is a copy on another interface. On the same one it is so
     /// only if its sender numbers its packets: duplicate ACKs without numbers are equal, too.
     pub fn is_copy(
         &mut self,

@@ -35,7 +35,7 @@ counters! {
         keep_alive_acks: u64,
         zero_window_probes: u64,
         zero_window_probe_acks: u64,
-        /// Octets that pure ACKs acknowledged for the first time.
+        /// Bytes that pure ACKs acknowledged for the first time.
         acked_bytes: u64,
     }
 }
@@ -82,11 +82,11 @@ enum Segment {
     DuplicateAck,
     /// A pure ACK that changes the window only.
     WindowUpdate,
-    /// Nothing or one octet, below what was sent already (RFC 9293 section 3.8.4).
+    /// Nothing or one byte, below what was sent already (RFC 9293 section 3.8.4).
     KeepAlive,
     /// The answer to one.
     KeepAliveAck,
-    /// An octet against a window of zero (RFC 9293 section 3.8.6.1).
+    /// A byte against a window of zero (RFC 9293 section 3.8.6.1).
     ZeroWindowProbe,
     /// The answer to one, its window still zero.
     ZeroWindowProbeAck,
@@ -94,7 +94,7 @@ enum Segment {
     Other,
 }
 
-/// Payload octets of a full segment with this packet's options: from the handshake's MSS, else from
+/// Payload bytes of a full segment with this packet's options: from the handshake's MSS, else from
 /// an Ethernet MTU.
 fn segment_payload(tcp: &Tcp, mss: Option<u16>) -> u32 {
     let option_len = tcp.tcp_header_len - 20;
@@ -110,7 +110,7 @@ fn segment_payload(tcp: &Tcp, mss: Option<u16>) -> u32 {
 #[derive(Clone, Copy, Debug, Default)]
 struct Direction {
     counters: Counters,
-    /// Sequence number behind the last octet sent.
+    /// Sequence number behind the last byte sent.
     next_seq: Option<u32>,
     /// IPv4's identification of the last packet, and whether it ever changed.
     ip_id: Option<u16>,
@@ -166,7 +166,7 @@ impl Direction {
         let phantom =
             [Flags::SYN, Flags::FIN].iter().filter(|flag| tcp.flags.contains(**flag)).count() as u32;
         let behind = tcp.seq.wrapping_add(tcp.payload_len).wrapping_add(phantom);
-        // A probe's octet is not sent until it is taken.
+        // A probe's byte is not sent until it is taken.
         if kind != Segment::ZeroWindowProbe
             && self
                 .next_seq
@@ -302,7 +302,7 @@ pub(super) struct FlowTable {
 /// What [`FlowTable::finish`] finds.
 pub(super) struct Finished {
     pub total: Summary,
-    /// Most octets first.
+    /// Most bytes first.
     pub flows: Vec<FlowSummary>,
     pub untracked: Option<Summary>,
 }
@@ -357,10 +357,10 @@ impl FlowTable {
                 }
             }
         }
-        let octets = |flow: &Flow| -> u64 {
+        let bytes = |flow: &Flow| -> u64 {
             flow.directions.iter().map(|direction| direction.counters.ip_bytes).sum()
         };
-        self.flows.sort_by_key(|flow| core::cmp::Reverse((octets(flow), core::cmp::Reverse(flow.ends))));
+        self.flows.sort_by_key(|flow| core::cmp::Reverse((bytes(flow), core::cmp::Reverse(flow.ends))));
         let nanos = self.first_nanos.zip(self.last_nanos).map(|(first, last)| last - first);
         let untracked = (self.untracked.packets > 0).then(|| Summary::new(&self.untracked, None, None));
         Finished {

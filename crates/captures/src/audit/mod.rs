@@ -49,7 +49,7 @@ pub struct Audit {
     pub warnings: Vec<String>,
     /// All connections together.
     pub total: Summary,
-    /// Every connection, most octets first.
+    /// Every connection, most bytes first.
     pub flows: Vec<FlowSummary>,
     /// Connections beyond the 65,536 that are told apart.
     pub untracked: Option<Summary>,
@@ -200,9 +200,9 @@ struct Counting {
     tunnels: Kinds,
     unknown_link_type: Option<u16>,
     stopped: Option<String>,
-    /// Link-layer ACKs with compressed TCP ACKs behind them, and the octets of these.
+    /// Link-layer ACKs with compressed TCP ACKs behind them, and the bytes of these.
     hack_acks: u64,
-    hack_octets: u64,
+    hack_bytes: u64,
     heard: Heard,
     flows: FlowTable,
 }
@@ -257,11 +257,11 @@ impl Counting {
                 self.skipped.not_ip += 1;
                 self.not_tcp.count(kind);
             }
-            Verdict::HackAck(octets) => {
+            Verdict::HackAck(len) => {
                 self.skipped.not_ip += 1;
                 self.not_tcp.count(Kind::Named("TCP/HACK's link-layer ACKs"));
                 self.hack_acks += 1;
-                self.hack_octets += octets as u64;
+                self.hack_bytes += len as u64;
             }
             Verdict::Short => self.skipped.short += 1,
             Verdict::TooDeep => self.skipped.too_deep += 1,
@@ -336,9 +336,9 @@ impl Counting {
         }
         if self.hack_acks > 0 {
             warnings.push(format!(
-                "{} link-layer ACKs carry compressed TCP ACKs (TCP/HACK, {} octets), which are not counted: ratios are \
+                "{} link-layer ACKs carry compressed TCP ACKs (TCP/HACK, {} bytes), which are not counted: ratios are \
                  of the ACKs that went as packets",
-                self.hack_acks, self.hack_octets
+                self.hack_acks, self.hack_bytes
             ));
         }
         warnings.extend(

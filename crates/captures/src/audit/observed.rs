@@ -33,7 +33,7 @@ impl Audit {
             self.flows.iter().filter_map(|flow| flow.handshake_rtt_ms).filter(|ms| *ms > 0.0).collect();
         round_trips.sort_unstable_by(f64::total_cmp);
         let median = round_trips.get(round_trips.len() / 2);
-        // Flows stand most octets first. What is small beside the largest did not fill the channel.
+        // Flows stand most bytes first. What is small beside the largest did not fill the channel.
         let most = self.flows.iter().map(|flow| flow.summary.payload_bytes).max().unwrap_or(0);
         let counts =
             |flow: &&FlowSummary| flow.summary.payload_bytes > 0 && flow.summary.payload_bytes >= most / 10;

@@ -12,7 +12,7 @@ use tacit_theory::{AckCoding, Feedback, Hop, Traffic, capacity};
 pub enum RatioSource {
     /// ACKs and segments were counted.
     Counted,
-    /// Only ACKs were captured: full segments divided by the octets each ACK acknowledged.
+    /// Only ACKs were captured: full segments divided by the bytes each ACK acknowledged.
     AckStride,
 }
 
@@ -27,11 +27,11 @@ pub struct Prediction {
     pub control_rate_mbps: f64,
     /// Minimum round-trip time that TACK's row assumes, in milliseconds.
     pub rtt_ms: f64,
-    /// Mean octets of an IP packet with a segment.
+    /// Mean bytes of an IP packet with a segment.
     pub packet_bytes: u32,
-    /// Mean octets of payload in it.
+    /// Mean bytes of payload in it.
     pub payload_bytes: u32,
-    /// Mean octets of a pure ACK.
+    /// Mean bytes of a pure ACK.
     pub ack_bytes: u32,
     /// Pure ACKs per segment.
     pub acks_per_segment: f64,
@@ -124,7 +124,7 @@ impl Audit {
         };
         let total = &self.total;
         let ack = mean(total.ack_bytes, total.ack_packets).unwrap_or(Traffic::TCP.ack);
-        // IPv6 has 20 octets more of header.
+        // IPv6 has 20 bytes more of header.
         let is_v6 = self.flows.first().is_some_and(|flow| flow.ip_version == 6);
         let full_payload = Traffic::TCP.payload - if is_v6 { 20 } else { 0 };
         let full = Traffic { ack, payload: full_payload, ..Traffic::TCP };

@@ -9,13 +9,13 @@ use super::flow::Counters;
 pub struct Summary {
     /// TCP packets.
     pub packets: u64,
-    /// Octets of their IP packets.
+    /// Bytes of their IP packets.
     pub ip_bytes: u64,
     /// Packets with payload.
     pub data_packets: u64,
     /// Packets with payload, counted in segments as sent: a captured super-segment (GRO, TSO) is several.
     pub data_segments: u64,
-    /// Octets of payload, retransmissions included.
+    /// Bytes of payload, retransmissions included.
     pub payload_bytes: u64,
     /// Packets of both directions were captured; of a total, for at least one connection.
     pub both_directions: bool,
@@ -26,9 +26,9 @@ pub struct Summary {
     pub ack_ratio: Option<f64>,
     /// Pure ACKs per segment of the opposite direction; `None` where [`ack_ratio`](Self::ack_ratio) is.
     pub ack_ratio_per_segment: Option<f64>,
-    /// Octets of the IP packets of pure ACKs.
+    /// Bytes of the IP packets of pure ACKs.
     pub ack_bytes: u64,
-    /// Mean octets that a pure ACK newly acknowledges.
+    /// Mean bytes that a pure ACK newly acknowledges.
     pub mean_ack_stride_bytes: Option<f64>,
     /// Share of pure ACKs with SACK blocks.
     pub sack_share: Option<f64>,
@@ -36,11 +36,11 @@ pub struct Summary {
     pub duplicate_ack_share: Option<f64>,
     /// Segments without payload that only change the window.
     pub window_updates: u64,
-    /// Keep-alives: nothing or one octet, below what was sent already.
+    /// Keep-alives: nothing or one byte, below what was sent already.
     pub keep_alives: u64,
     /// Answers to them.
     pub keep_alive_acks: u64,
-    /// Single octets against a window of zero.
+    /// Single bytes against a window of zero.
     pub zero_window_probes: u64,
     /// Answers to them with a window that is still zero.
     pub zero_window_probe_acks: u64,
@@ -48,7 +48,7 @@ pub struct Summary {
     pub timestamps_share: Option<f64>,
     /// First to last packet, in seconds.
     pub duration_s: Option<f64>,
-    /// Octets of IP packets with data, every segment with its headers.
+    /// Bytes of IP packets with data, every segment with its headers.
     #[serde(skip)]
     pub(super) data_ip_bytes: u64,
 }

@@ -23,11 +23,11 @@ pub(super) enum NotTcp {
 pub(super) struct Tcp {
     pub source: SocketAddr,
     pub destination: SocketAddr,
-    /// Octets of the IP packet, captured or not.
+    /// Bytes of the IP packet, captured or not.
     pub ip_len: u32,
-    /// Octets of IP and TCP headers.
+    /// Bytes of IP and TCP headers.
     pub header_len: u32,
-    /// Octets of TCP header.
+    /// Bytes of TCP header.
     pub tcp_header_len: u32,
     pub payload_len: u32,
     pub seq: u32,

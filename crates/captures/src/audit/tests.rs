@@ -34,7 +34,7 @@ fn ethernet(from_server: bool, seq: u32, ack: u32, window: u16, sack: bool, payl
     bytes
 }
 
-/// Ten data packets of 1448 octets, four ACKs, one of them a duplicate with SACK, and a window update.
+/// Ten data packets of 1448 bytes, four ACKs, one of them a duplicate with SACK, and a window update.
 fn conversation() -> Vec<Vec<u8>> {
     let mut packets = Vec::new();
     for i in 0..10 {
@@ -224,7 +224,7 @@ fn errors_name_the_file_and_what_is_wrong() {
     assert_eq!(message(cut), "x.pcap: no packet can be read: at byte 50 the file ends");
     let mut huge = pcap(false, false, 1, 100, &conversation());
     huge[32..36].fill(0xff);
-    assert!(message(&huge).contains("4294967295 octets of it were captured; at most 262144 can be"));
+    assert!(message(&huge).contains("4294967295 bytes of it were captured; at most 262144 can be"));
     let missing = audit_file(Path::new("no/such.pcap")).unwrap_err().to_string();
     assert!(missing.starts_with("no/such.pcap: cannot open: "), "{missing}");
 }
@@ -404,7 +404,7 @@ proptest! {
         }
     }
 
-    /// Frames of each link type whose octets are arbitrary.
+    /// Frames of each link type whose bytes are arbitrary.
     #[test]
     fn arbitrary_frames_do_no_harm(
         link_type in prop::sample::select(vec![0, 1, 12, 14, 101, 105, 108, 113, 127, 228, 229, 276]),

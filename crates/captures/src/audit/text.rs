@@ -18,7 +18,7 @@ const LABELS: [&str; 12] = [
     "ACK ratio",
     "ACK ratio per segment",
     "ACK bytes (IP)",
-    "octets per ACK",
+    "bytes per ACK",
     "with SACK",
     "duplicates",
     "with timestamps",
@@ -88,11 +88,11 @@ fn section(out: &mut String, title: &str, summary: &Summary) {
     let values: [String; 12] = [
         summary.data_packets.to_string(),
         summary.data_segments.to_string(),
-        octets(summary.payload_bytes),
+        bytes(summary.payload_bytes),
         summary.ack_packets.to_string(),
         ratio(summary.ack_ratio),
         ratio(summary.ack_ratio_per_segment),
-        octets(summary.ack_bytes),
+        bytes(summary.ack_bytes),
         summary.mean_ack_stride_bytes.map_or("-".into(), |stride| format!("{stride:.0}")),
         percent(summary.sack_share),
         percent(summary.duplicate_ack_share),
@@ -116,7 +116,7 @@ fn section(out: &mut String, title: &str, summary: &Summary) {
     }
 }
 
-fn octets(count: u64) -> String {
+fn bytes(count: u64) -> String {
     match count {
         0..10_000 => format!("{count} B"),
         10_000..10_000_000 => format!("{:.1} kB", count as f64 / 1e3),
@@ -128,7 +128,7 @@ fn octets(count: u64) -> String {
 fn predicted(out: &mut String, prediction: &Prediction) {
     let source = match prediction.acks_per_segment_source {
         RatioSource::Counted => "counted",
-        RatioSource::AckStride => "from the octets each ACK acknowledged",
+        RatioSource::AckStride => "from the bytes each ACK acknowledged",
     };
     let _ = writeln!(
         out,

@@ -5,14 +5,14 @@
 
 use std::io::{self, Read};
 
-/// Octets of a packet that are kept unless told otherwise; the rest is skipped over. No header reaches
+/// Bytes of a packet that are kept unless told otherwise; the rest is skipped over. No header reaches
 /// this far.
 const KEEP: usize = 16 * 1024;
 /// Longest captured packet that is believed: the largest snap length of libpcap.
 const LONGEST_PACKET: u32 = 262_144;
 /// Most interfaces of one pcapng section.
 const MOST_INTERFACES: usize = 4_096;
-/// Most octets of an interface description that are looked at for options.
+/// Most bytes of an interface description that are looked at for options.
 const LONGEST_DESCRIPTION: usize = 64 * 1024;
 
 const SECTION_HEADER: u32 = 0x0A0D_0D0A;
@@ -61,7 +61,7 @@ pub(crate) struct Record {
     pub interface: u32,
     /// Nanoseconds since 1970; `None` in a pcapng simple packet.
     pub at_nanos: Option<i128>,
-    /// Octets it had on the link.
+    /// Bytes it had on the link.
     pub original_len: u32,
 }
 
@@ -164,12 +164,12 @@ impl<R: Read> Container<R> {
         Ok(Self { reader, format, packets: 0, late_fractions: None, earlier_interfaces: 0 })
     }
 
-    /// Keeps so many octets of a packet from here on, instead of the 16 KiB in which every header fits.
-    pub fn keep(&mut self, octets: usize) {
-        self.reader.keep = octets;
+    /// Keeps so many bytes of a packet from here on, instead of the 16 KiB in which every header fits.
+    pub fn keep(&mut self, bytes: usize) {
+        self.reader.keep = bytes;
     }
 
-    /// Octets read so far.
+    /// Bytes read so far.
     pub fn offset(&self) -> u64 {
         self.reader.offset
     }
@@ -187,7 +187,7 @@ impl<R: Read> Container<R> {
         }
     }
 
-    /// The next packet, its octets, as far as they are kept, in `bytes`; `None` at the end.
+    /// The next packet, its bytes, as far as they are kept, in `bytes`; `None` at the end.
     pub fn next(&mut self, bytes: &mut Vec<u8>) -> Result<Option<Record>, Fault> {
         match &self.format {
             Format::Pcap { order, nanoseconds, link_type } => {
@@ -251,7 +251,7 @@ impl<R: Read> Container<R> {
         let total = order.u32(self.reader.array()?);
         if total < 12 || total % 4 != 0 {
             return Err(Fault::Corrupt(format!(
-                "a block says it is {total} octets long, which has to be a multiple of 4 and at least 12"
+                "a block says it is {total} bytes long, which has to be a multiple of 4 and at least 12"
             )));
         }
         let body = total - 12;
@@ -269,7 +269,7 @@ impl<R: Read> Container<R> {
         let trailer = order.u32(self.reader.array()?);
         if trailer != total {
             return Err(Fault::Corrupt(format!(
-                "a block starts by saying it is {total} octets long and ends by saying {trailer}"
+                "a block starts by saying it is {total} bytes long and ends by saying {trailer}"
             )));
         }
         Ok(block)
@@ -288,7 +288,7 @@ impl<R: Read> Container<R> {
         };
         let total = new_order.u32(length);
         if total < 28 || total % 4 != 0 {
-            return Err(Fault::Corrupt(format!("a section header says it is {total} octets long")));
+            return Err(Fault::Corrupt(format!("a section header says it is {total} bytes long")));
         }
         self.reader.skip(u64::from(total - 12))?;
         let Format::PcapNg { order, interfaces } = &mut self.format else { return Ok(()) };
@@ -341,7 +341,7 @@ impl<R: Read> Container<R> {
         self.block_packet(0, None, (captured, original), body - 4, bytes)
     }
 
-    /// Packet data inside a block, of which `room` octets are left; `lengths` are captured, original.
+    /// Packet data inside a block, of which `room` bytes are left; `lengths` are captured, original.
     fn block_packet(
         &mut self,
         interface: u32,
@@ -361,7 +361,7 @@ impl<R: Read> Container<R> {
         };
         let (captured, original) = lengths;
         if captured > room {
-            return Err(Fault::Corrupt(format!("a packet of {captured} octets is in a block with {room}")));
+            return Err(Fault::Corrupt(format!("a packet of {captured} bytes is in a block with {room}")));
         }
         self.reader.packet(captured, bytes)?;
         Ok(Record {
@@ -449,17 +449,17 @@ impl<R: Read> Counted<R> {
         Ok(array)
     }
 
-    /// The first `N` octets of a block body of `body`.
+    /// The first `N` bytes of a block body of `body`.
     fn field<const N: usize>(&mut self, body: u32, need: u32) -> Result<[u8; N], Fault> {
         if body < need {
-            return Err(Fault::Corrupt(format!("a block with {body} octets of body needs at least {need}")));
+            return Err(Fault::Corrupt(format!("a block with {body} bytes of body needs at least {need}")));
         }
         self.array()
     }
 
-    fn skip(&mut self, octets: u64) -> Result<(), Fault> {
+    fn skip(&mut self, bytes: u64) -> Result<(), Fault> {
         let mut scratch = [0; 4096];
-        let mut left = octets;
+        let mut left = bytes;
         while left > 0 {
             let step = left.min(scratch.len() as u64) as usize;
             self.exact(&mut scratch[..step])?;
@@ -468,11 +468,11 @@ impl<R: Read> Counted<R> {
         Ok(())
     }
 
-    /// Reads a captured packet of `captured` octets, keeping the first of them.
+    /// Reads a captured packet of `captured` bytes, keeping the first of them.
     fn packet(&mut self, captured: u32, bytes: &mut Vec<u8>) -> Result<(), Fault> {
         if captured > LONGEST_PACKET {
             return Err(Fault::Corrupt(format!(
-                "a packet says that {captured} octets of it were captured; at most {LONGEST_PACKET} can be"
+                "a packet says that {captured} bytes of it were captured; at most {LONGEST_PACKET} can be"
             )));
         }
         bytes.resize((captured as usize).min(self.keep), 0);

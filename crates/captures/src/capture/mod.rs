@@ -29,7 +29,7 @@ pub enum CaptureError {
     Read {
         /// The file.
         name: String,
-        /// Octets read until then.
+        /// Bytes read until then.
         offset: u64,
         /// The cause.
         source: io::Error,
@@ -53,7 +53,7 @@ pub enum CaptureError {
     Corrupt {
         /// The file.
         name: String,
-        /// Octets read until then.
+        /// Bytes read until then.
         offset: u64,
         /// What is wrong.
         problem: String,

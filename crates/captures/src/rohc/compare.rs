@@ -23,11 +23,11 @@ pub struct Comparison {
     pub other: String,
     /// TCP packets of the capture, and ROHC packets of the file.
     pub packets: u64,
-    /// Octets of these packets as IP packets, payload included.
+    /// Bytes of these packets as IP packets, payload included.
     pub ip_bytes: u64,
-    /// Octets of our ROHC packets, payload included.
+    /// Bytes of our ROHC packets, payload included.
     pub rohc_bytes: u64,
-    /// Octets of theirs.
+    /// Bytes of theirs.
     pub other_bytes: u64,
     /// Our packets by RFC 6846 format.
     pub formats: BTreeMap<&'static str, u64>,
@@ -44,7 +44,7 @@ pub struct Comparison {
 impl Comparison {
     /// A table for people.
     pub fn to_text(&self) -> String {
-        let each = |octets: u64, packets: u64| octets as f64 / packets.max(1) as f64;
+        let each = |bytes: u64, packets: u64| bytes as f64 / packets.max(1) as f64;
         let ours = self.packets - self.not_compressed;
         let mut text = format!(
             "{}: {} packets, {} B as IP\n  ours    {} B, {:.2} each\n  theirs  {} B, {:.2} each; {} did not decompress, {} came out wrong\n",

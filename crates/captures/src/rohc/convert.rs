@@ -22,9 +22,9 @@ use super::strict::GROWTH;
 use crate::capture::CaptureError;
 use tacit_scenario::InputError;
 
-/// Octets of packets held at a time.
+/// Bytes of packets held at a time.
 pub(super) const CHUNK: usize = 1024 * 1024;
-/// Octets of the longest IP packet.
+/// Bytes of the longest IP packet.
 pub(super) const LONGEST_PACKET: usize = 65_535;
 
 /// What both ends of a ROHC channel agree on, and how often changes are said.
@@ -89,9 +89,9 @@ pub struct Converted {
     pub name: String,
     /// Packets in it.
     pub packets: u64,
-    /// Octets of these packets as IP packets, payload included.
+    /// Bytes of these packets as IP packets, payload included.
     pub ip_bytes: u64,
-    /// Octets of these packets as ROHC packets, payload included, the lengths before them not.
+    /// Bytes of these packets as ROHC packets, payload included, the lengths before them not.
     pub rohc_bytes: u64,
     /// Packets of the capture that are not in the file.
     pub left_out: LeftOut,
@@ -138,7 +138,7 @@ pub fn compress(from: &Path, to: &Path, channel: Channel) -> Result<Converted, R
                 continue;
             };
             if rohc.len() > out.longest() {
-                let error = InputError::new(at(), format!("takes {} octets as a ROHC packet", rohc.len()));
+                let error = InputError::new(at(), format!("takes {} bytes as a ROHC packet", rohc.len()));
                 return Err(error.allowed("65535, for the length in the file has 16 bits").into());
             }
             out.write(rohc, place.at_nanos).map_err(RohcError::io(to))?;

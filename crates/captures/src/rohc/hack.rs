@@ -7,7 +7,7 @@
 
 use tacit_rohc::hack::{Coding, Compressor, Decompressor, Limits, MAX_FRAME_ACKS, Refusal, frame_kinds};
 
-use super::packets::{Chunk, plain_flow_octets};
+use super::packets::{Chunk, plain_flow_bytes};
 use super::stats::{Counts, Pair};
 
 /// A longer gap ends a frame.
@@ -19,10 +19,10 @@ const LIMITS: Limits = Limits { contexts: 256, frame_acks: MAX_FRAME_ACKS };
 
 /// What went to the other end, in order.
 enum Sent {
-    /// An ACK as it is, so many octets long.
+    /// An ACK as it is, so many bytes long.
     Native(usize),
-    /// A frame: its octets, and its ACKs among [`HackPair::acks`].
-    Frame { octets: (usize, usize), acks: (usize, usize) },
+    /// A frame: its bytes, and its ACKs among [`HackPair::acks`].
+    Frame { bytes: (usize, usize), acks: (usize, usize) },
 }
 
 pub(super) struct HackPair {
@@ -74,7 +74,7 @@ impl HackPair {
         let count = self.compressor.finish_frame(&mut self.frames);
         if count > 0 {
             let acks = (self.acks.len() - count, self.acks.len());
-            self.sent.push(Sent::Frame { octets: (start, self.frames.len()), acks });
+            self.sent.push(Sent::Frame { bytes: (start, self.frames.len()), acks });
         }
     }
 }
@@ -96,9 +96,9 @@ impl Pair for HackPair {
         self.delivered.clear();
         self.cid_taken = 0;
         self.sent.reserve(chunk.places.len());
-        self.frames.reserve(chunk.octets.len());
+        self.frames.reserve(chunk.bytes.len());
         self.acks.reserve(chunk.places.len());
-        self.back.reserve(chunk.octets.len());
+        self.back.reserve(chunk.bytes.len());
         self.ends.reserve(chunk.places.len());
         self.delivered.reserve(chunk.places.len());
     }
@@ -135,7 +135,7 @@ impl Pair for HackPair {
                     natives = rest;
                     self.decompressor.note_native(packet);
                 }
-                Sent::Frame { octets: (start, end), .. } => {
+                Sent::Frame { bytes: (start, end), .. } => {
                     let (back, ends) = (&mut self.back, &mut self.ends);
                     self.decompressor.receive(&self.frames[*start..*end], &mut |packet| {
                         back.extend_from_slice(packet);
@@ -152,14 +152,14 @@ impl Pair for HackPair {
         let mut delivered = self.delivered.iter();
         let mut from = 0;
         for sent in &self.sent {
-            let Sent::Frame { octets, acks } = sent else {
+            let Sent::Frame { bytes, acks } = sent else {
                 counts.native += 1;
                 continue;
             };
-            let octets = &self.frames[octets.0..octets.1];
+            let bytes = &self.frames[bytes.0..bytes.1];
             counts.frames += 1;
-            counts.compressed_bytes += octets.len() as u64;
-            for kind in frame_kinds(octets) {
+            counts.compressed_bytes += bytes.len() as u64;
+            for kind in frame_kinds(bytes) {
                 *counts.formats.entry(kind).or_default() += 1;
             }
             let to = delivered.next().copied().unwrap_or(from);
@@ -187,8 +187,8 @@ fn check_frame<'a>(
         counts.header_bytes += packet.len() as u64;
     }
     for packet in back {
-        let flow = plain_flow_octets(packet);
-        match missing.iter().position(|sent| plain_flow_octets(sent) == flow) {
+        let flow = plain_flow_bytes(packet);
+        match missing.iter().position(|sent| plain_flow_bytes(sent) == flow) {
             Some(next) => counts.wrong += u64::from(missing.remove(next) != packet),
             None => counts.wrong += 1,
         }

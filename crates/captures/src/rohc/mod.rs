@@ -1,6 +1,6 @@
 //! The ROHC codec on captures: what it makes of them, and files of compressed packets.
 //!
-//! [`stats`] runs a capture through a compressor and its decompressor and checks every octet;
+//! [`stats`] runs a capture through a compressor and its decompressor and checks every byte;
 //! [`compress`] and [`decompress`] go between captures and files of ROHC packets; [`compare`] sets ours beside those of
 //! another implementation.
 

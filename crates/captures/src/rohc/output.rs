@@ -68,7 +68,7 @@ impl RohcFile {
         Ok(file)
     }
 
-    /// Octets of the longest packet that it can hold.
+    /// Bytes of the longest packet that it can hold.
     pub const fn longest(&self) -> usize {
         match self.layout {
             Layout::Lengths => u16::MAX as usize,
@@ -76,7 +76,7 @@ impl RohcFile {
         }
     }
 
-    /// Appends a packet of no more octets than [`longest`](Self::longest) that was captured at so many nanoseconds since
+    /// Appends a packet of no more bytes than [`longest`](Self::longest) that was captured at so many nanoseconds since
     /// 1970; captures know no time before that, nor beyond 2554.
     pub fn write(&mut self, rohc: &[u8], at_nanos: Option<i128>) -> io::Result<()> {
         let at = u64::try_from(at_nanos.unwrap_or(0).max(0)).unwrap_or(u64::MAX);
@@ -109,7 +109,7 @@ impl RohcFile {
     }
 }
 
-/// A pcap file header: version 2.4, little-endian, frames of up to `longest` octets.
+/// A pcap file header: version 2.4, little-endian, frames of up to `longest` bytes.
 pub(super) fn pcap_header(clock: Clock, link_type: u16, longest: u32) -> [u8; 24] {
     let magic: u32 = match clock {
         Clock::Microseconds => 0xa1b2_c3d4,

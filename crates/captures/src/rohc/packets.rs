@@ -13,7 +13,7 @@ use crate::capture::container::Container;
 use crate::capture::link::{Heard, IpBytes, Sink, Verdict, ip_packets};
 use crate::capture::{CaptureError, open};
 
-/// Octets kept of a captured frame: the longest IP packet, and a link header of any kind.
+/// Bytes kept of a captured frame: the longest IP packet, and a link header of any kind.
 const LONGEST_FRAME: usize = 65_535 + 1_024;
 
 /// Packets of a capture that no codec sees, by reason.
@@ -67,7 +67,7 @@ pub(super) enum Wanted {
 
 /// Where a packet is in its chunk.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct PacketSpan {
     pub start: usize,
     pub len: usize,
     pub payload_len: usize,
@@ -79,17 +79,17 @@ pub(super) struct Place {
 /// Packets held in memory, one after another.
 #[derive(Debug, Default)]
 pub(super) struct Chunk {
-    pub octets: Vec<u8>,
-    pub places: Vec<Place>,
+    pub bytes: Vec<u8>,
+    pub places: Vec<PacketSpan>,
 }
 
 impl Chunk {
-    pub fn packet(&self, place: &Place) -> &[u8] {
-        &self.octets[place.start..place.start + place.len]
+    pub fn packet(&self, place: &PacketSpan) -> &[u8] {
+        &self.bytes[place.start..place.start + place.len]
     }
 
     fn clear(&mut self) {
-        self.octets.clear();
+        self.bytes.clear();
         self.places.clear();
     }
 }
@@ -132,11 +132,11 @@ impl Packets {
         })
     }
 
-    /// Puts the next packets into `chunk`, up to `limit` octets and the packet that goes beyond; false at the
+    /// Puts the next packets into `chunk`, up to `limit` bytes and the packet that goes beyond; false at the
     /// end of the capture.
     pub fn fill(&mut self, chunk: &mut Chunk, limit: usize) -> Result<bool, CaptureError> {
         chunk.clear();
-        while chunk.octets.len() < limit {
+        while chunk.bytes.len() < limit {
             let offset = self.container.offset();
             match self.container.next(&mut self.frame) {
                 Ok(Some(record)) => {
@@ -244,7 +244,7 @@ impl From<ParseError> for Reason {
     }
 }
 
-/// Octets of the whole packet, by its IP header; `None` when that is not there.
+/// Bytes of the whole packet, by its IP header; `None` when that is not there.
 fn stated_len(ip: &[u8]) -> Option<usize> {
     let short = |at: usize| Some(usize::from(u16::from_be_bytes([*ip.get(at)?, *ip.get(at + 1)?])));
     match ip.first()? >> 4 {
@@ -263,17 +263,17 @@ fn admit(
 ) -> Result<(), Reason> {
     let len = stated_len(ip.bytes).ok_or(Reason::Cut)?;
     let captured = ip.bytes.len().min(len);
-    // Octets that the snap length took, not the sender.
+    // Bytes that the snap length took, not the sender.
     let is_cut = captured < len && ip.on_link as usize >= len;
     if is_cut && wanted == Wanted::Exact {
         return Err(Reason::Cut);
     }
-    let start = chunk.octets.len();
-    chunk.octets.extend_from_slice(&ip.bytes[..captured]);
+    let start = chunk.bytes.len();
+    chunk.bytes.extend_from_slice(&ip.bytes[..captured]);
     if is_cut {
-        chunk.octets.resize(start + len, 0);
+        chunk.bytes.resize(start + len, 0);
     }
-    let packet = &mut chunk.octets[start..];
+    let packet = &mut chunk.bytes[start..];
     let kept = match Layers::parse(packet) {
         // What was parsed out of zeros is no header.
         Ok((layers, header)) if layers.len() + header.len() > captured => Err(Reason::Cut),
@@ -289,7 +289,7 @@ fn admit(
     let (layers, header) = match kept {
         Ok(headers) => headers,
         Err(reason) => {
-            chunk.octets.truncate(start);
+            chunk.bytes.truncate(start);
             return Err(reason);
         }
     };
@@ -299,7 +299,7 @@ fn admit(
         tally.checksums_set_right += 1;
     }
     let payload_len = usize::from(header.payload_len);
-    chunk.places.push(Place { start, len: packet.len(), payload_len, at_nanos, number });
+    chunk.places.push(PacketSpan { start, len: packet.len(), payload_len, at_nanos, number });
     Ok(())
 }
 
@@ -316,8 +316,8 @@ fn set_right(layers: &Layers, header: &Header, packet: &mut [u8]) -> bool {
 }
 
 /// The addresses and ports of a packet with a plain IP header; empty when it is too short.
-pub(super) fn plain_flow_octets(packet: &[u8]) -> &[u8] {
-    let range = match packet.first().map(|octet| octet >> 4) {
+pub(super) fn plain_flow_bytes(packet: &[u8]) -> &[u8] {
+    let range = match packet.first().map(|byte| byte >> 4) {
         Some(4) => 12..24,
         _ => 8..44,
     };
@@ -325,15 +325,15 @@ pub(super) fn plain_flow_octets(packet: &[u8]) -> &[u8] {
 }
 
 /// The addresses and ports of a packet that has been admitted: those of the innermost IP header.
-pub(super) fn flow_octets(packet: &[u8]) -> Cow<'_, [u8]> {
+pub(super) fn flow_bytes(packet: &[u8]) -> Cow<'_, [u8]> {
     let Some((_, header)) = Layers::parse(packet).ok().filter(|(layers, _)| !layers.is_empty()) else {
-        return Cow::Borrowed(plain_flow_octets(packet));
+        return Cow::Borrowed(plain_flow_bytes(packet));
     };
-    let mut octets = match header.ip {
+    let mut bytes = match header.ip {
         Ip::V4 { source, destination, .. } => [source, destination].concat(),
         Ip::V6 { source, destination, .. } => [source, destination].concat(),
     };
-    octets.extend(header.source_port.to_be_bytes());
-    octets.extend(header.destination_port.to_be_bytes());
-    Cow::Owned(octets)
+    bytes.extend(header.source_port.to_be_bytes());
+    bytes.extend(header.destination_port.to_be_bytes());
+    Cow::Owned(bytes)
 }

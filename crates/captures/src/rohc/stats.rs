@@ -1,4 +1,4 @@
-//! What a codec makes of a capture: octets, formats, time, and whether all came back.
+//! What a codec makes of a capture: bytes, formats, time, and whether all came back.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,12 +11,12 @@ use tacit_rohc::hack::Coding;
 
 use super::RohcError;
 use super::hack::HackPair;
-use super::packets::{Chunk, LeftOut, Packets, Wanted, flow_octets};
+use super::packets::{Chunk, LeftOut, Packets, Wanted, flow_bytes};
 use super::strict::StrictPair;
 use tacit_scenario::InputError;
 use tacit_scenario::table::{TextTable, number};
 
-/// Octets of packets held at a time. What is derived from them takes up to three times as much again.
+/// Bytes of packets held at a time. What is derived from them takes up to three times as much again.
 const CHUNK: usize = 16 * 1024 * 1024;
 /// Times that a capture which fits into one chunk is run through the codec.
 const PASSES: usize = 9;
@@ -109,9 +109,9 @@ pub struct Stats {
     pub codec: &'static str,
     /// Packets that were compressed.
     pub packets: u64,
-    /// Octets of their IP and TCP headers.
+    /// Bytes of their IP and TCP headers.
     pub header_bytes: u64,
-    /// Octets of the compressed headers with all that frames them; payload, which goes as it is, not counted.
+    /// Bytes of the compressed headers with all that frames them; payload, which goes as it is, not counted.
     pub compressed_bytes: u64,
     /// The latter by packet.
     pub bytes_per_packet: f64,
@@ -151,7 +151,7 @@ pub fn stats(path: &Path, codec: Codec, clock: &dyn Fn() -> Duration) -> Result<
     in_chunks(path, codec, clock, CHUNK)
 }
 
-/// Runs the capture at `path` through `codec` and back, with at most `limit` octets of packets held at a time, and the
+/// Runs the capture at `path` through `codec` and back, with at most `limit` bytes of packets held at a time, and the
 /// packet that goes beyond.
 pub(super) fn in_chunks(
     path: &Path,
@@ -244,7 +244,7 @@ const MOST_FLOWS: usize = 65_536;
 fn note_flows(flows: &mut BTreeSet<Vec<u8>>, chunk: &Chunk) {
     let mut last = Cow::Borrowed(&[][..]);
     for place in &chunk.places {
-        let flow = flow_octets(chunk.packet(place));
+        let flow = flow_bytes(chunk.packet(place));
         if flow != last && flows.len() < MOST_FLOWS && !flows.contains(&*flow) {
             flows.insert(flow.to_vec());
         }
@@ -282,7 +282,7 @@ impl Stats {
         for note in self.notes() {
             let _ = writeln!(out, "note: {note}");
         }
-        let per_packet = |octets: u64| octets as f64 / self.packets as f64;
+        let per_packet = |bytes: u64| bytes as f64 / self.packets as f64;
         let rows = [
             ("packets compressed", self.packets.to_string(), String::new()),
             (

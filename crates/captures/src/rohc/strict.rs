@@ -5,7 +5,7 @@ use tacit_rohc::{Compressor, CompressorConfig, Decompressor, DecompressorConfig,
 use super::packets::Chunk;
 use super::stats::{Counts, Pair};
 
-/// Most octets by which a ROHC packet is longer than the packet in it.
+/// Most bytes by which a ROHC packet is longer than the packet in it.
 pub(super) const GROWTH: usize = 65;
 
 /// What headers cost by themselves: no refreshes. The other fields are those of the default.
@@ -14,7 +14,7 @@ fn config() -> CompressorConfig {
 }
 
 /// A packet as it was compressed.
-struct Made {
+struct CompressedPacket {
     format: FormatKind,
     /// Its place among the places of the chunk.
     at: usize,
@@ -27,7 +27,7 @@ pub(super) struct StrictPair {
     decompressor: Decompressor,
     /// ROHC packets, one after another, and room for one more.
     rohc: Vec<u8>,
-    made: Vec<Made>,
+    made: Vec<CompressedPacket>,
     refused: u64,
     /// What came back, one after another, and room for one more.
     back: Vec<u8>,
@@ -56,8 +56,8 @@ impl Pair for StrictPair {
     }
 
     fn prepare(&mut self, chunk: &Chunk) {
-        self.rohc.resize(chunk.octets.len() + (chunk.places.len() + 1) * GROWTH, 0);
-        self.back.resize(chunk.octets.len(), 0);
+        self.rohc.resize(chunk.bytes.len() + (chunk.places.len() + 1) * GROWTH, 0);
+        self.back.resize(chunk.bytes.len(), 0);
         self.made.clear();
         self.made.reserve(chunk.places.len());
         self.done.clear();
@@ -70,7 +70,7 @@ impl Pair for StrictPair {
         for (at, place) in chunk.places.iter().enumerate() {
             match self.compressor.compress(chunk.packet(place), &mut self.rohc[start..]) {
                 Ok(made) => {
-                    self.made.push(Made { format: made.format, at, start, len: made.len });
+                    self.made.push(CompressedPacket { format: made.format, at, start, len: made.len });
                     start += made.len;
                 }
                 Err(_) => self.refused += 1,

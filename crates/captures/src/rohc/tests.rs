@@ -38,24 +38,24 @@ fn ack(port: u16, number: u32) -> Header {
     header
 }
 
-fn octets(header: &Header, payload: &[u8]) -> Vec<u8> {
+fn bytes(header: &Header, payload: &[u8]) -> Vec<u8> {
     let mut packet = vec![0; header.len()];
     header.emit(&mut packet).unwrap();
     packet.extend_from_slice(payload);
     packet
 }
 
-/// A data segment with 1,000 octets.
+/// A data segment with 1,000 bytes.
 fn data(number: u32) -> Vec<u8> {
     let payload = [number as u8; 1_000];
     let mut header = ack(443, 7);
     header.seq = number * 1_000;
     header.payload_len = 1_000;
     header.checksum = header.tcp_checksum(&payload);
-    octets(&header, &payload)
+    bytes(&header, &payload)
 }
 
-/// A raw-IP capture, each packet with its time in microseconds and the octets that were not captured.
+/// A raw-IP capture, each packet with its time in microseconds and the bytes that were not captured.
 fn capture(directory: &Path, packets: &[(u32, Vec<u8>, usize)]) -> PathBuf {
     let mut file = vec![0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0];
     file.extend([0; 8]);
@@ -85,9 +85,9 @@ fn measured(path: &Path, codec: Codec) -> Result<Stats, RohcError> {
 fn frames_end_at_gaps_and_after_21_acks() {
     let directory = tempfile::tempdir().unwrap();
     // One native ACK, 21 in a frame, 4 in the next; a gap; 5; a gap of just 1 ms, which is none; 3 more.
-    let mut packets: Vec<_> = (0..26).map(|i| (i * 10, octets(&ack(4_000, i), &[]), 0)).collect();
-    packets.extend((26..31).map(|i| (1_251 + i - 26, octets(&ack(4_000, i), &[]), 0)));
-    packets.extend((31..34).map(|i| (2_255, octets(&ack(4_000, i), &[]), 0)));
+    let mut packets: Vec<_> = (0..26).map(|i| (i * 10, bytes(&ack(4_000, i), &[]), 0)).collect();
+    packets.extend((26..31).map(|i| (1_251 + i - 26, bytes(&ack(4_000, i), &[]), 0)));
+    packets.extend((31..34).map(|i| (2_255, bytes(&ack(4_000, i), &[]), 0)));
     let path = capture(directory.path(), &packets);
     for (codec, kinds) in [(Codec::Hack, ["long-init", "short"]), (Codec::HackBatch, ["batch", "batch-init"])]
     {
@@ -107,7 +107,7 @@ fn a_capture_in_parts_gives_the_same() {
     let directory = tempfile::tempdir().unwrap();
     // Every ACK a frame of its own, so that the ends of parts are ends of frames, too.
     let packets: Vec<_> =
-        (0..100).map(|i| (i * 2_000, octets(&ack(4_000 + i as u16 % 2, i / 2), &[]), 0)).collect();
+        (0..100).map(|i| (i * 2_000, bytes(&ack(4_000 + i as u16 % 2, i / 2), &[]), 0)).collect();
     let path = capture(directory.path(), &packets);
     for codec in [Codec::Strict, Codec::Hack, Codec::HackBatch] {
         let whole = stats(&path, codec, &|| Duration::ZERO).unwrap();
@@ -122,7 +122,7 @@ fn a_capture_in_parts_gives_the_same() {
 fn flows_share_frames() {
     let directory = tempfile::tempdir().unwrap();
     let ports = [4_000, 4_001, 4_002];
-    let packets: Vec<_> = (0..60).map(|i| (0, octets(&ack(ports[i as usize % 3], i / 3), &[]), 0)).collect();
+    let packets: Vec<_> = (0..60).map(|i| (0, bytes(&ack(ports[i as usize % 3], i / 3), &[]), 0)).collect();
     let stats = measured(&capture(directory.path(), &packets), Codec::Hack).unwrap();
     assert_eq!((stats.packets, stats.native, stats.flows, stats.frames), (57, 3, 3, Some(3)));
     assert_eq!((stats.failures, stats.wrong), (0, 0));
@@ -134,16 +134,16 @@ fn what_is_not_as_on_the_link_is_set_right_and_said() {
     let directory = tempfile::tempdir().unwrap();
     let mut offloaded = ack(4_000, 3);
     offloaded.checksum = 0xbeef;
-    let mut udp = octets(&ack(4_000, 4), &[]);
+    let mut udp = bytes(&ack(4_000, 4), &[]);
     udp[9] = 17;
     udp[11] = udp[11].wrapping_sub(11);
     let packets = [
-        (0, octets(&ack(4_000, 1), &[]), 0),
-        (0, octets(&offloaded, &[]), 0),
+        (0, bytes(&ack(4_000, 1), &[]), 0),
+        (0, bytes(&offloaded, &[]), 0),
         (0, data(1), 900),
         (0, data(2), 0),
         (0, data(3), 1_010),
-        (0, octets(&ack(4_000, 5), &[]), 0),
+        (0, bytes(&ack(4_000, 5), &[]), 0),
         (0, udp, 0),
         (0, vec![0x10; 40], 0),
     ];
@@ -197,7 +197,7 @@ fn files_of_both_cid_spaces_come_back() {
     let directory = tempfile::tempdir().unwrap();
     // Twenty flows: more than there are small CIDs.
     let mut packets: Vec<_> =
-        (0..200).map(|i| (i, octets(&ack(4_000 + i as u16 % 20, i / 20), &[]), 0)).collect();
+        (0..200).map(|i| (i, bytes(&ack(4_000 + i as u16 % 20, i / 20), &[]), 0)).collect();
     packets.extend((0..20).map(|i| (300 + i, data(i), 0)));
     let path = capture(directory.path(), &packets);
     let (rohc, back) = (directory.path().join("a.rohc"), directory.path().join("b.pcap"));
@@ -247,13 +247,13 @@ fn files_of_another_compressor_give_the_captures() {
         };
         let (back, sent) = (read(&back), read(&path));
         assert_eq!(done.packets, sent.places.len() as u64);
-        assert!(back.octets == sent.octets, "{name} comes back changed");
+        assert!(back.bytes == sent.bytes, "{name} comes back changed");
     }
 }
 
 #[test]
-fn real_captures_stay_within_the_published_octets() {
-    // Octets per packet: strict, hack, hack-batch.
+fn real_captures_stay_within_the_published_bytes() {
+    // Bytes per packet: strict, hack, hack-batch.
     for (name, goals) in [
         ("tun_11a_25MB_v4", [8.55, 4.49, 4.49]),
         ("tun_11n_aggr_v4", [12.38, 4.49, 2.24]),
@@ -287,7 +287,7 @@ fn rohc_packets_go_into_captures_at_their_times() {
     use crate::capture::open;
 
     let directory = tempfile::tempdir().unwrap();
-    let packets: Vec<_> = (0..20).map(|i| (7 + i * 10, octets(&ack(5_001, i), &[]), 0)).collect();
+    let packets: Vec<_> = (0..20).map(|i| (7 + i * 10, bytes(&ack(5_001, i), &[]), 0)).collect();
     let from = capture(directory.path(), &packets);
     let read = |name: &str| -> Vec<(Vec<u8>, i128)> {
         let to = directory.path().join(name);
@@ -304,10 +304,10 @@ fn rohc_packets_go_into_captures_at_their_times() {
     assert_eq!(pcap, pcapng);
     let times: Vec<_> = pcap.iter().map(|(_, at)| *at).collect();
     assert_eq!(times, (0..20).map(|i| 7_000 + i * 10_000).collect::<Vec<_>>());
-    // The octets are those of the file with lengths.
+    // The bytes are those of the file with lengths.
     let plain = directory.path().join("out.rohc");
     compress(&from, &plain, Channel::default()).unwrap();
     let with_lengths =
-        |(octets, _): &(Vec<u8>, i128)| [&(octets.len() as u16).to_le_bytes()[..], octets].concat();
+        |(bytes, _): &(Vec<u8>, i128)| [&(bytes.len() as u16).to_le_bytes()[..], bytes].concat();
     assert_eq!(fs::read(&plain).unwrap(), pcap.iter().flat_map(with_lengths).collect::<Vec<_>>());
 }

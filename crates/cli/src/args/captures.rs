@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 #[derive(Debug, Args)]
 pub struct AuditArgs {
     /// A pcap or pcapng file, or - for standard input: Ethernet, raw IP, PPP, Linux cooked, or 802.11 with or without a
-    /// header of the radio
+    /// radio header
     pub capture: PathBuf,
     #[command(flatten)]
     pub hop: HopArgs,

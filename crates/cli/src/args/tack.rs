@@ -251,8 +251,8 @@ fn rate(text: &str) -> Result<u64, String> {
     let is_number = !whole.is_empty() && (1..=3).contains(&part.len());
     let digits = format!("{whole}{part:0<3}");
     let thousandths: u128 = digits.parse().ok().filter(|_| is_number).ok_or_else(allowed)?;
-    let octets = thousandths.saturating_mul(u128::from(*scale)) / 1_000_000;
-    u64::try_from(octets).map_err(|_| allowed())
+    let bytes = thousandths.saturating_mul(u128::from(*scale)) / 1_000_000;
+    u64::try_from(bytes).map_err(|_| allowed())
 }
 
 /// Arguments of `proxy`.
@@ -379,7 +379,7 @@ mod tests {
 
     #[test]
     fn rates_have_units_or_are_those_of_rsync() {
-        for (text, octets) in [
+        for (text, bytes) in [
             ("20Mb/s", 2_500_000),
             ("20 Mb/s", 2_500_000),
             ("1.5MB/s", 1_500_000),
@@ -388,7 +388,7 @@ mod tests {
             ("2.5M", 2_621_440),
             ("0", 0),
         ] {
-            assert_eq!(rate(text), Ok(octets), "{text}");
+            assert_eq!(rate(text), Ok(bytes), "{text}");
         }
         for wrong in ["", "Mb/s", "-1", "1.M", "1..5", "5 mb/s", "1e3", "99999999999999999999G", "1.2345"] {
             assert!(rate(wrong).is_err(), "{wrong}");

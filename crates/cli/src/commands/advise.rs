@@ -16,7 +16,7 @@ use crate::progress::{cache, watched};
 
 /// The JSON form.
 #[derive(Serialize)]
-struct Answer<'a> {
+struct AdviseOutput<'a> {
     #[serde(flatten)]
     advice: &'a Advice,
     /// Null without a capture.
@@ -28,14 +28,14 @@ pub fn run(args: &AdviseArgs) -> Result<ExitCode, Failure> {
     let observed = observed.transpose()?;
     let question = question(args, observed.as_ref())?;
     if let Some(observed) = &observed {
-        note(&format!("from the capture: {}", told(observed)));
+        note(&format!("from the capture: {}", observed_text(observed)));
     }
     let cache = cache(args.no_cache);
     let advice = watched(cache.as_ref(), |control| advise(&question, control))?;
     let drawn =
         args.report.as_deref().map(|directory| report::write(&advice.comparison, directory)).transpose()?;
     if args.json {
-        print_json(&Answer { advice: &advice, observed })?;
+        print_json(&AdviseOutput { advice: &advice, observed })?;
     } else {
         print(&advice.to_text())?;
     }
@@ -65,7 +65,7 @@ fn question(args: &AdviseArgs, observed: Option<&Observed>) -> Result<Question, 
     })
 }
 
-fn told(observed: &Observed) -> String {
+fn observed_text(observed: &Observed) -> String {
     let rtt = match observed.rtt {
         Some(rtt) => format!(
             "round trip {:.1} ms (median of {})",

@@ -22,7 +22,7 @@ struct Row {
     name: String,
     /// CPU time of the process, user and system, in milliseconds per simulated second.
     cpu_ms_per_sim_s: f64,
-    /// Largest resident set in 10^6 octets; null where the system does not tell.
+    /// Largest resident set in 10^6 bytes; null where the system does not tell.
     peak_rss_mb: Option<f64>,
 }
 
@@ -84,7 +84,7 @@ fn in_child(name: &str) -> Result<Row, Failure> {
     serde_json::from_slice(&output.stdout).map_err(|error| failed(error.to_string()))
 }
 
-/// `VmHWM` of this process, where /proc tells it (proc_pid_status(5); it counts in 1024 octets).
+/// `VmHWM` of this process, where /proc tells it (proc_pid_status(5); it counts in 1024 bytes).
 fn peak_memory_mb() -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

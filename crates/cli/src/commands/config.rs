@@ -16,8 +16,8 @@ use crate::output::{Failure, usage_error};
 /// Keys that make no sense in a file.
 const NO_KEYS: [&str; 4] = ["config", "check", "help", "version"];
 
-/// Octets of a file that are read. Ours.
-const FILE_OCTETS_MAX: u64 = 1 << 20;
+/// Bytes of a file that are read. Ours.
+const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// The command that the arguments of this program and the file at `path` come to.
 pub fn merged(path: &Path) -> Result<Option<Command>, Failure> {
@@ -32,7 +32,7 @@ pub fn merged(path: &Path) -> Result<Option<Command>, Failure> {
 fn read(path: &Path) -> std::io::Result<String> {
     use std::io::Read as _;
     let mut text = String::new();
-    std::fs::File::open(path)?.take(FILE_OCTETS_MAX).read_to_string(&mut text)?;
+    std::fs::File::open(path)?.take(FILE_BYTES_MAX).read_to_string(&mut text)?;
     Ok(text)
 }
 

@@ -15,7 +15,7 @@ use tacit_apps::copy::limit::Limited;
 use tacit_apps::copy::sender::Source;
 use tacit_apps::copy::session::{pull, pull_into, push};
 use tacit_apps::copy::wire::Direction;
-use tacit_apps::copy::{self, Action, CopyError, Options, Outcome, Progress, Summary, open_many_files};
+use tacit_apps::copy::{self, Action, CopyError, CopyReport, Options, Progress, Summary, open_many_files};
 use tacit_apps::node::{self, Node, NodeError};
 use tacit_scenario::table::significant;
 use tacit_tack::{
@@ -27,7 +27,7 @@ use tokio::runtime::Runtime;
 use super::{keys, seen, serve};
 use crate::args::{CpArgs, LogArgs};
 use crate::output::{FAILED, Failure, INTERRUPTED, NetworkFailure, note, print, print_json, printable};
-use crate::progress::{self, OctetBar};
+use crate::progress::{self, ByteBar};
 
 /// What begins the name of a file on a server.
 const SCHEME: &str = "tack://";
@@ -35,10 +35,10 @@ const SCHEME: &str = "tack://";
 const STANDARD: &str = "-";
 /// How often the bar is drawn.
 const DRAWN_EVERY: Duration = Duration::from_millis(100);
-/// Octets that wait to be written at once. A piece of contents is longer, and goes by itself.
-pub const WRITE_OCTETS: usize = 64 * 1024;
-/// Octets that are read at once: some pieces of contents, for each read is a turn of the endpoint's lock. Ours.
-pub const READ_OCTETS: usize = 256 * 1024;
+/// Bytes that wait to be written at once. A piece of contents is longer, and goes by itself.
+pub const WRITE_BYTES: usize = 64 * 1024;
+/// Bytes that are read at once: some pieces of contents, for each read is a turn of the endpoint's lock. Ours.
+pub const READ_BYTES: usize = 256 * 1024;
 
 /// For the last message of a copy to arrive. Ours.
 pub const LAST_TIMEOUT: Duration = Duration::from_secs(10);
@@ -74,7 +74,7 @@ struct Report<'a> {
     duration_s: f64,
     throughput_bps: f64,
     #[serde(flatten)]
-    outcome: &'a Outcome,
+    outcome: &'a CopyReport,
 }
 
 /// One copy with one server.
@@ -108,9 +108,9 @@ pub fn run(args: &CpArgs) -> Result<ExitCode, Failure> {
     let now = Instant::now;
     let begun = now();
     let progress = Progress::default();
-    let (mut all, mut told) = (Outcome::default(), BTreeSet::new());
+    let (mut all, mut reported) = (CopyReport::default(), BTreeSet::new());
     for (server, job) in jobs {
-        let copied = client.copy(&server, job, &options, args, &progress, &mut told);
+        let copied = client.copy(&server, job, &options, args, &progress, &mut reported);
         match copied {
             Ok(Some(outcome)) => add(&mut all, outcome),
             stopped => {
@@ -133,7 +133,7 @@ pub fn run(args: &CpArgs) -> Result<ExitCode, Failure> {
     }
     // Standard output has the file.
     let is_quiet = args.quiet || args.json || to_stdout;
-    say(&all, args, is_quiet, &told, duration_s, throughput_bps)?;
+    say(&all, args, is_quiet, &reported, duration_s, throughput_bps)?;
     let has_failed = all.summary.failed > 0 || args.strict && all.summary.skipped > 0;
     Ok(if has_failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
 }
@@ -283,7 +283,7 @@ impl Client {
         said_by(server, self.identity.public_key(), error)
     }
 
-    /// Does `job`; `None` where a signal stopped it. Failures that were printed go into `told`.
+    /// Does `job`; `None` where a signal stopped it. Failures that were printed go into `reported`.
     fn copy(
         &self,
         server: &str,
@@ -291,8 +291,8 @@ impl Client {
         options: &Options,
         args: &CpArgs,
         progress: &Progress,
-        told: &mut BTreeSet<(String, Option<String>)>,
-    ) -> Result<Option<Outcome>, Failure> {
+        reported: &mut BTreeSet<(String, Option<String>)>,
+    ) -> Result<Option<CopyReport>, Failure> {
         let reached = self.reach(server)?;
         let rate = args.bwlimit.and_then(NonZeroU64::new);
         let to_stdout = matches!(job, Job::PullInto(_));
@@ -304,12 +304,12 @@ impl Client {
                 stopped = serve::stop() => stopped.map(|()| None),
             }
         };
-        progress::of_octets(!args.quiet && !args.json && !to_stdout, |bar| {
+        progress::of_bytes(!args.quiet && !args.json && !to_stdout, |bar| {
             self.runtime.block_on(async {
                 let mut copy = std::pin::pin!(copy);
                 loop {
                     let done = tokio::time::timeout(DRAWN_EVERY, &mut copy).await;
-                    draw(bar, progress, told);
+                    draw(bar, progress, reported);
                     if let Ok(done) = done {
                         return done;
                     }
@@ -320,12 +320,12 @@ impl Client {
 }
 
 /// Draws the bar, and says which files failed since the last time.
-fn draw(bar: &OctetBar, progress: &Progress, told: &mut BTreeSet<(String, Option<String>)>) {
-    let total_octets = Some(progress.total_octets.load(Relaxed)).filter(|octets| *octets > 0);
+fn draw(bar: &ByteBar, progress: &Progress, reported: &mut BTreeSet<(String, Option<String>)>) {
+    let total_octets = Some(progress.total_octets.load(Relaxed)).filter(|bytes| *bytes > 0);
     bar.draw(progress.done_octets.load(Relaxed), total_octets);
     for copy::Report { path, reason, .. } in progress.take_failures() {
         bar.note(&failed(&path, reason.as_deref()));
-        told.insert((path, reason));
+        reported.insert((path, reason));
     }
 }
 
@@ -339,14 +339,14 @@ async fn copy(
     rate: Option<NonZeroU64>,
     progress: &Progress,
     connection: &Connection,
-) -> Result<Outcome, CopyError> {
+) -> Result<CopyReport, CopyError> {
     let (reader, writer) = streams(connection).await?;
     // Contents go one way, and the rest is little.
     let is_push = matches!(job, Job::Push(..));
     let reader = Limited::new(reader, rate.filter(|_| !is_push));
     let writer = Limited::new(writer, rate.filter(|_| is_push));
-    let mut reader = BufReader::with_capacity(READ_OCTETS, reader);
-    let mut writer = BufWriter::with_capacity(WRITE_OCTETS, writer);
+    let mut reader = BufReader::with_capacity(READ_BYTES, reader);
+    let mut writer = BufWriter::with_capacity(WRITE_BYTES, writer);
     match job {
         Job::Push(source, path) => {
             let outcome = push(source, &path, options, progress, &mut reader, &mut writer).await?;
@@ -394,7 +394,7 @@ fn said_by(server: &str, key: PublicKey, error: CopyError) -> Failure {
     error.into()
 }
 
-fn add(all: &mut Outcome, one: Outcome) {
+fn add(all: &mut CopyReport, one: CopyReport) {
     let (sum, summary) = (&mut all.summary, one.summary);
     sum.copied += summary.copied;
     sum.unchanged += summary.unchanged;
@@ -422,12 +422,12 @@ pub fn said(summary: &Summary) -> String {
     text
 }
 
-/// Prints the result of a copy; failed and skipped paths in any case, unless they were `told`.
+/// Prints the result of a copy; failed and skipped paths in any case, unless they were `reported`.
 fn say(
-    outcome: &Outcome,
+    outcome: &CopyReport,
     args: &CpArgs,
     is_quiet: bool,
-    told: &BTreeSet<(String, Option<String>)>,
+    reported: &BTreeSet<(String, Option<String>)>,
     duration_s: f64,
     throughput_bps: f64,
 ) -> Result<(), Failure> {
@@ -435,7 +435,7 @@ fn say(
     for report in &outcome.paths {
         let copy::Report { path, action, reason } = report;
         match action {
-            Action::Failed if told.contains(&(path.clone(), reason.clone())) => (),
+            Action::Failed if reported.contains(&(path.clone(), reason.clone())) => (),
             Action::Failed => note(&failed(path, reason.as_deref())),
             Action::Skipped if args.quiet && !args.strict => (),
             Action::Skipped => {

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-use tacit_papers::explore::{Options, Written, prepare};
+use tacit_papers::explore::{Options, WrittenPage, prepare};
 use tacit_scenario::table::{count, number};
 
 use crate::args::ExploreArgs;
@@ -35,7 +35,7 @@ pub fn run(args: ExploreArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn text(written: &Written) -> String {
+fn text(written: &WrittenPage) -> String {
     let mut text = String::new();
     for scheme in &written.schemes {
         let goodput = number(scheme.goodput_bps / 1e6, 2);
@@ -43,7 +43,7 @@ fn text(written: &Written) -> String {
         let (label, digest) = (scheme.label(), &scheme.digest);
         let _ = writeln!(text, "{label}: {frames}, {goodput} Mb/s, digest {digest}");
     }
-    let size = number(written.octets as f64 / 1e6, 2);
+    let size = number(written.bytes as f64 / 1e6, 2);
     let _ = writeln!(text, "written: {} ({size} MB); open it in a browser", written.path.display());
     text
 }

@@ -35,8 +35,8 @@ pub fn run(args: FetchArgs) -> Result<ExitCode, Failure> {
     let to_stdout = destination.is_none();
     let options =
         Options { url: args.url, destination, restart: args.restart, sha256: args.sha256, settings };
-    let report = progress::of_octets(!args.quiet, |bar| {
-        tacit_net::block_on(fetch(&options, &mut |octets, whole| bar.draw(octets, whole)))
+    let report = progress::of_bytes(!args.quiet, |bar| {
+        tacit_net::block_on(fetch(&options, &mut |bytes, whole| bar.draw(bytes, whole)))
     })?;
     match (args.json, args.quiet) {
         // Standard output has the file.

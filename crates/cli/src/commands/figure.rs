@@ -77,14 +77,14 @@ pub fn run(args: FigureArgs) -> Result<ExitCode, Failure> {
 
 /// The page that is to be written anew, where there is one.
 fn before(file: &Path) -> Result<Option<String>, Failure> {
-    /// Longest page that is read, in octets.
+    /// Longest page that is read, in bytes.
     const MAX_PAGE: u64 = 4 << 20;
-    let octets = match bounded::read(file, MAX_PAGE) {
-        Ok(octets) => octets,
+    let bytes = match bounded::read(file, MAX_PAGE) {
+        Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(RunsError::io(file)(error).into()),
     };
-    let page = octets.and_then(|octets| String::from_utf8(octets).ok()).ok_or_else(|| {
+    let page = bytes.and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(|| {
         InputError::new("--summary", format!("{} is not a page of figures", file.display()))
             .allowed(format!("a page of up to {MAX_PAGE} bytes to replace, or a new file"))
     });

@@ -41,7 +41,7 @@ pub fn identity(store: &Store) -> Result<Identity, Failure> {
 
 /// This user's key, for `--json`.
 #[derive(Serialize)]
-struct Own {
+struct OwnKey {
     #[serde(serialize_with = "text")]
     key: PublicKey,
     file: String,
@@ -90,7 +90,7 @@ pub fn run(command: KeysCommand) -> Result<ExitCode, Failure> {
 fn own(store: &Store, identity: &Identity, json: bool) -> Result<(), Failure> {
     let key = identity.public_key();
     match json {
-        true => print_json(&Own { key, file: store.identity().display().to_string() }),
+        true => print_json(&OwnKey { key, file: store.identity().display().to_string() }),
         false => print(&format!("{key}\n")),
     }
 }

@@ -105,7 +105,7 @@ fn download(runs: &[DownloadRun]) -> anyhow::Result<Vec<DownloadReport>> {
 
 /// What a shell of downloads said: its report, and what its command wrote.
 fn of_downloads(output: &Output) -> anyhow::Result<DownloadReport> {
-    let Told { invalid, said, .. } = Told::of(output)?;
+    let ShellOutput { invalid, said, .. } = ShellOutput::of(output)?;
     let download = |line: &str| {
         let (total, connected) = line.strip_prefix("took ")?.split_once(' ')?;
         Some(Download { total_s: total.parse().ok()?, connected_s: connected.parse().ok()? })
@@ -119,7 +119,7 @@ pub fn watched(shell: &mut Command) -> &mut Command {
 }
 
 /// What a shell said.
-pub struct Told {
+pub struct ShellOutput {
     pub report: serde_json::Value,
     /// Why the run is not valid.
     pub invalid: Option<String>,
@@ -127,7 +127,7 @@ pub struct Told {
     pub said: String,
 }
 
-impl Told {
+impl ShellOutput {
     pub fn of(output: &Output) -> anyhow::Result<Self> {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         let report: serde_json::Value = serde_json::from_slice(&output.stdout).with_context(|| {
@@ -161,13 +161,13 @@ fn make(run: &LiveRun) -> Result<LiveReport, String> {
     });
     let report = report.map_err(|error| error.to_string())?;
     match report.exit_status {
-        0 => Ok(told(&report)),
+        0 => Ok(live_report(&report)),
         status => Err(format!("its client ended with {status}")),
     }
 }
 
 /// What a figure wants of a report.
-fn told(report: &Report) -> LiveReport {
+fn live_report(report: &Report) -> LiveReport {
     let down = report.transfer.as_ref().map(|transfer| &transfer.down);
     let mbps = down.into_iter().flat_map(|down| &down.intervals);
     let waited = |wait: Option<Wait>| wait.map(|wait| wait.mean_us);

@@ -8,7 +8,7 @@ use tacit_apps::copy::wire::{Entry, Kind, Timestamp};
 use tacit_apps::copy::{Action, CopyError, Options, Report};
 use tokio::io::{BufReader, BufWriter};
 
-use super::cp::{Client, READ_OCTETS, Remote, remote, streams};
+use super::cp::{Client, READ_BYTES, Remote, remote, streams};
 use super::seen;
 use crate::args::LsArgs;
 use crate::output::{FAILED, Failure, note, print, print_json, printable};
@@ -18,6 +18,7 @@ use crate::output::{FAILED, Failure, note, print, print_json, printable};
 struct Listed {
     path: String,
     kind: &'static str,
+    #[serde(rename = "size_octets")]
     size_octets: Option<u64>,
     target: Option<String>,
     mode: String,
@@ -38,7 +39,7 @@ impl From<Entry> for Listed {
 
 impl Listed {
     fn to_line(&self) -> String {
-        let size = self.size_octets.map(|octets| octets.to_string()).unwrap_or_default();
+        let size = self.size_octets.map(|bytes| bytes.to_string()).unwrap_or_default();
         let end = match (&self.target, self.kind) {
             (Some(target), _) => format!(" -> {target}"),
             (None, "directory") => "/".to_owned(),
@@ -63,13 +64,13 @@ pub fn run(args: &LsArgs) -> Result<ExitCode, Failure> {
         let reached = client.reach(&server)?;
         let listing = async {
             let (reader, writer) = streams(&reached.connection).await?;
-            let mut reader = BufReader::with_capacity(READ_OCTETS, reader);
+            let mut reader = BufReader::with_capacity(READ_BYTES, reader);
             let mut writer = BufWriter::new(writer);
             let paths = [path];
-            let found = |found: Result<Entry, Report>| -> Result<(), Told> {
+            let found = |found: Result<Entry, Report>| -> Result<(), ListError> {
                 match found {
                     Ok(entry) if args.json => all.push(Listed::from(entry)),
-                    Ok(entry) => print(&Listed::from(entry).to_line()).map_err(Told::Here)?,
+                    Ok(entry) => print(&Listed::from(entry).to_line()).map_err(ListError::Here)?,
                     Err(Report { path, action, reason }) => {
                         has_failed |= action == Action::Failed;
                         let reason = reason.unwrap_or_default();
@@ -80,9 +81,9 @@ pub fn run(args: &LsArgs) -> Result<ExitCode, Failure> {
             };
             list(&paths, args.recursive, &options, &mut reader, &mut writer, found).await
         };
-        client.runtime.block_on(listing).map_err(|told| match told {
-            Told::There(error) => client.said_by(&server, error),
-            Told::Here(failure) => failure,
+        client.runtime.block_on(listing).map_err(|error| match error {
+            ListError::There(error) => client.said_by(&server, error),
+            ListError::Here(failure) => failure,
         })?;
     }
     if args.json {
@@ -92,12 +93,12 @@ pub fn run(args: &LsArgs) -> Result<ExitCode, Failure> {
 }
 
 /// Why a list ends early.
-enum Told {
+enum ListError {
     There(CopyError),
     Here(Failure),
 }
 
-impl From<CopyError> for Told {
+impl From<CopyError> for ListError {
     fn from(error: CopyError) -> Self {
         Self::There(error)
     }

@@ -13,9 +13,9 @@ use tacit_apps::link::{self, Link, LinkEvent};
 use tacit_apps::metrics::{Page, ProxyCounts};
 use tacit_apps::node::{self, Node};
 use tacit_apps::proxy::allow::AllowList;
-use tacit_apps::proxy::relay::{self, Carried, Limits, PLACE_TIMEOUT};
+use tacit_apps::proxy::relay::{self, Limits, PLACE_TIMEOUT, RelayReport};
 use tacit_apps::proxy::target::Target;
-use tacit_apps::proxy::{Answer, ProxyError, ask, socks};
+use tacit_apps::proxy::{ProxyError, ReplyCode, ask, socks};
 use tacit_scenario::InputError;
 use tacit_tack::{Connection, RecvStream, SendStream};
 use tokio::io::AsyncWriteExt as _;
@@ -36,7 +36,7 @@ const LINK_TIMEOUT: Duration = Duration::from_secs(10);
 /// Connections of programs that may wait to be carried, or have not said what they want, beside those that are carried; more are
 /// reset at once. Ours.
 const WAITING_MAX: usize = 1024;
-/// Octets that wait for programs that do not read: what streams have of their own, all of a connection together, and the least and
+/// Bytes that wait for programs that do not read: what streams have of their own, all of a connection together, and the least and
 /// the most of one. As much again may be borrowed. Ours.
 const UNREAD_MAX: u64 = 64 << 20;
 const UNREAD_OF_STREAM: std::ops::RangeInclusive<u64> = 16 << 10..=256 << 10;
@@ -99,10 +99,11 @@ struct Proxy {
 
 /// What became of a connection, for `--json`.
 #[derive(Serialize)]
-struct Line<'a> {
+struct ConnectionLogLine<'a> {
     client: Option<&'a str>,
     target: Option<String>,
-    octets: u64,
+    #[serde(rename = "octets")]
+    bytes: u64,
     duration_s: f64,
     error: Option<String>,
 }
@@ -120,19 +121,19 @@ impl Proxy {
     }
 
     /// Carries a connection, and says what came of it.
-    async fn carrying(&self, client: Option<&str>, work: impl Future<Output = Carried>) -> Carried {
+    async fn carrying(&self, client: Option<&str>, work: impl Future<Output = RelayReport>) -> RelayReport {
         #[expect(clippy::disallowed_methods, reason = "connections are carried in real time")]
         let begun = Instant::now();
         let running = self.counts.running.begin();
         let carried = work.await;
         drop(running);
         self.counts.on_end(carried.error.as_ref());
-        let (duration_s, octets) = (begun.elapsed().as_secs_f64(), carried.octets);
+        let (duration_s, bytes) = (begun.elapsed().as_secs_f64(), carried.octets);
         let target = carried.target.as_ref().map(ToString::to_string);
         let error = carried.error.as_ref().map(ToString::to_string);
-        tracing::info!(target: "tacit::proxy", ?client, to = ?target, octets, duration_s, ?error, "carried");
+        tracing::info!(target: "tacit::proxy", ?client, to = ?target, bytes, duration_s, ?error, "carried");
         if self.json {
-            let line = Line { client, target, octets, duration_s, error };
+            let line = ConnectionLogLine { client, target, bytes, duration_s, error };
             if let Ok(line) = serde_json::to_string(&line) {
                 // Whoever reads it may have gone; the proxy goes on.
                 let _ = print(&format!("{line}\n"));
@@ -213,7 +214,7 @@ async fn streams(connection: Connection, name: String, allowed: Arc<AllowList>, 
             let work = relay::serve(&allowed, limits, places, &mut reader, &mut writer, &proxy.counts);
             let carried = proxy.carrying(Some(&name), work).await;
             // A stream that is dropped before its end is reset, as is right where an end broke: not where the answer was no.
-            if let Some(ProxyError::Answer(_)) = carried.error
+            if let Some(ProxyError::ReplyCode(_)) = carried.error
                 && writer.shutdown().await.is_ok()
             {
                 let _ = tokio::time::timeout(LAST_TIMEOUT, writer.finished()).await;
@@ -278,9 +279,10 @@ async fn client(args: &ProxyArgs, plan: Plan) -> Result<(), Failure> {
         counted.counts.write(&mut page);
         page.into_text()
     });
-    let told = proxy.clone();
-    let (link, keeping) =
-        link::keep(first, store, identity, config, server.clone(), move |happened| tell(&told, &happened));
+    let reporting = proxy.clone();
+    let (link, keeping) = link::keep(first, store, identity, config, server.clone(), move |happened| {
+        tell(&reporting, &happened);
+    });
     for (listener, purpose) in listeners {
         let what = match &purpose {
             Purpose::Socks => "socks5".to_owned(),
@@ -357,51 +359,51 @@ async fn carry(
     link: Link,
     proxy: &Proxy,
     waits: OwnedSemaphorePermit,
-) -> Carried {
+) -> RelayReport {
     let is_socks = matches!(purpose, Purpose::Socks);
     let target = match purpose {
         Purpose::Forward(target) => target,
         Purpose::Socks => match tokio::time::timeout(REQUEST_TIMEOUT, socks::request(&mut tcp)).await {
             Ok(Ok(target)) => target,
-            Ok(Err(error)) => return Carried::failed(None, error),
-            Err(_) => return Carried::failed(None, ProxyError::Idle),
+            Ok(Err(error)) => return RelayReport::failed(None, error),
+            Err(_) => return RelayReport::failed(None, ProxyError::Idle),
         },
     };
     // Whoever has not said what it wants takes nobody's place.
     let place = tokio::time::timeout(PLACE_TIMEOUT, proxy.places.acquire()).await;
     let (answer, streams) = match &place {
         Ok(Ok(_)) => open(&target, link).await,
-        Ok(Err(_)) | Err(_) => (Answer::Busy, None),
+        Ok(Err(_)) | Err(_) => (ReplyCode::Busy, None),
     };
     drop(waits);
     proxy.counts.on_answer(answer);
     if is_socks && let Err(error) = socks::reply(&mut tcp, answer).await {
-        return Carried::failed(Some(target), error);
+        return RelayReport::failed(Some(target), error);
     }
-    let Some((mut writer, mut reader)) = streams.filter(|_| answer == Answer::Connected) else {
+    let Some((mut writer, mut reader)) = streams.filter(|_| answer == ReplyCode::Connected) else {
         if !is_socks {
             // Where no reply is spoken, a reset says that there is no connection.
             let _ = tcp.set_zero_linger();
         }
-        return Carried::failed(Some(target), ProxyError::Answer(answer));
+        return RelayReport::failed(Some(target), ProxyError::ReplyCode(answer));
     };
-    let (octets, result) =
+    let (bytes, result) =
         relay::relay(tcp, &mut reader, &mut writer, Limits::default().idle, &proxy.counts.octets).await;
-    Carried { target: Some(target), answer: Some(answer), octets, error: result.err() }
+    RelayReport { target: Some(target), answer: Some(answer), octets: bytes, error: result.err() }
 }
 
 /// Asks the server's end for `target`, and gives its answer with the stream. Where there is no connection, one is waited for.
-async fn open(target: &Target, mut link: Link) -> (Answer, Option<(SendStream, RecvStream)>) {
-    let Some(connection) = link.connection(LINK_TIMEOUT).await else { return (Answer::Failed, None) };
+async fn open(target: &Target, mut link: Link) -> (ReplyCode, Option<(SendStream, RecvStream)>) {
+    let Some(connection) = link.connection(LINK_TIMEOUT).await else { return (ReplyCode::Failed, None) };
     // The server's end may take fewer than this one.
     let opened = match tokio::time::timeout(PLACE_TIMEOUT, connection.open_bi()).await {
         Ok(opened) => opened,
-        Err(_) => return (Answer::Busy, None),
+        Err(_) => return (ReplyCode::Busy, None),
     };
-    let Ok((mut writer, mut reader)) = opened else { return (Answer::Failed, None) };
+    let Ok((mut writer, mut reader)) = opened else { return (ReplyCode::Failed, None) };
     match ask(target, &mut reader, &mut writer).await {
-        Ok(()) => (Answer::Connected, Some((writer, reader))),
-        Err(ProxyError::Answer(answer)) => (answer, None),
-        Err(_) => (Answer::Failed, None),
+        Ok(()) => (ReplyCode::Connected, Some((writer, reader))),
+        Err(ProxyError::ReplyCode(answer)) => (answer, None),
+        Err(_) => (ReplyCode::Failed, None),
     }
 }

@@ -23,7 +23,7 @@ struct Entry {
 
 /// One scenario, as runs record it.
 #[derive(Serialize)]
-struct Whole {
+struct FullScenario {
     name: String,
     description: String,
     scenario_text: String,
@@ -33,7 +33,7 @@ pub fn run(args: &ScenariosArgs) -> Result<ExitCode, Failure> {
     if let Some(name) = &args.scenario {
         let Scenario { name, description, text, .. } = Scenario::load(name, &[])?;
         if args.json {
-            print_json(&Whole { name, description, scenario_text: text })?;
+            print_json(&FullScenario { name, description, scenario_text: text })?;
         } else {
             print(&text)?;
         }

@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde::Serialize;
-use tacit_apps::copy::idle::{IDLE, Passed};
+use tacit_apps::copy::idle::{ByteCounter, IDLE};
 use tacit_apps::copy::session::{Request, Served};
 use tacit_apps::copy::wire::Direction;
-use tacit_apps::copy::{COPIES_MAX, CopyError, Outcome, Rights, Summary, open_many_files};
+use tacit_apps::copy::{COPIES_MAX, CopyError, CopyReport, Rights, Summary, open_many_files};
 use tacit_apps::metrics::{CopyCounts, Page};
 use tacit_apps::node::Node;
 use tacit_apps::trust::Store;
@@ -17,13 +17,13 @@ use tacit_tack::{Connection, PublicKey, RecvStream, SendStream};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader, BufWriter};
 use tokio::sync::{Semaphore, watch};
 
-use super::cp::{LAST_TIMEOUT, READ_OCTETS, WRITE_OCTETS, said};
+use super::cp::{LAST_TIMEOUT, READ_BYTES, WRITE_BYTES, said};
 use super::{keys, seen};
 use crate::args::ServeArgs;
 use crate::output::{Failure, note, print, printable};
 
 /// Keys that were refused and told of: no more are remembered, and no more are told. Ours.
-const REFUSED_TOLD_MAX: usize = 64;
+const REFUSED_KEYS_MAX: usize = 64;
 
 /// What all connections share.
 struct Server {
@@ -42,7 +42,7 @@ struct Server {
 
 /// What became of a copy, for `--json`.
 #[derive(Serialize)]
-struct Line<'a> {
+struct CopyLogLine<'a> {
     client: &'a str,
     direction: Option<Direction>,
     path: &'a str,
@@ -140,7 +140,7 @@ pub fn clients(
     anyone: bool,
 ) -> impl Fn(&PublicKey) -> bool + Send + Sync + use<> {
     let store = store.clone();
-    let told = Mutex::new(Vec::new());
+    let refused = Mutex::new(Vec::new());
     move |key| {
         if anyone || *key == own {
             return true;
@@ -150,9 +150,9 @@ pub fn clients(
             Ok(None) => format!("admit it with: tacit keys trust NAME {key} --client"),
             Err(error) => error.to_string(),
         };
-        let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
-        if told.len() < REFUSED_TOLD_MAX && !told.contains(key) {
-            told.push(*key);
+        let mut refused = refused.lock().unwrap_or_else(PoisonError::into_inner);
+        if refused.len() < REFUSED_KEYS_MAX && !refused.contains(key) {
+            refused.push(*key);
             note(&format!("tacit: refused a client: {why}"));
         }
         false
@@ -193,7 +193,7 @@ impl Server {
             let (server, name) = (self.clone(), name.clone());
             tokio::spawn(async move {
                 let Ok(_permit) = server.copies.acquire().await else { return };
-                let mut reader = BufReader::with_capacity(READ_OCTETS, reader);
+                let mut reader = BufReader::with_capacity(READ_BYTES, reader);
                 let mut request = Request::read(&mut reader).await;
                 if let Ok(request) = &mut request {
                     (request.owner, request.rights) = (Some(peer.to_string()), rights);
@@ -217,15 +217,15 @@ impl Server {
         mut reader: BufReader<RecvStream>,
         writer: SendStream,
     ) {
-        let mut writer = BufWriter::with_capacity(WRITE_OCTETS, writer);
-        let passed = Passed::default();
+        let mut writer = BufWriter::with_capacity(WRITE_BYTES, writer);
+        let counter = ByteCounter::default();
         let (asked, result) = match request {
             Ok(request) => {
                 let work = request.work.as_ref();
                 let asked = work.map(|work| (work.direction(), work.paths()));
-                let (mut reader, mut writer) = (passed.counted(&mut reader), passed.counted(&mut writer));
+                let (mut reader, mut writer) = (counter.counted(&mut reader), counter.counted(&mut writer));
                 let copy = self.served.answer(request, &mut reader, &mut writer);
-                (asked, passed.watch(IDLE, copy).await)
+                (asked, counter.watch(IDLE, copy).await)
             }
             Err(error) => (None, Err(error)),
         };
@@ -254,14 +254,15 @@ impl Server {
         direction: Option<Direction>,
         path: &str,
         is_list: bool,
-        result: Result<Outcome, CopyError>,
+        result: Result<CopyReport, CopyError>,
     ) {
         if self.json {
             let (summary, error) = match &result {
                 Ok(outcome) => (Some(outcome.summary), None),
                 Err(error) => (None, Some(error.to_string())),
             };
-            if let Ok(line) = serde_json::to_string(&Line { client, direction, path, summary, error }) {
+            if let Ok(line) = serde_json::to_string(&CopyLogLine { client, direction, path, summary, error })
+            {
                 // Whoever reads it may have gone; the server serves on.
                 let _ = print(&format!("{line}\n"));
             }
@@ -282,12 +283,12 @@ impl Server {
 }
 
 /// Logs the result of a copy or list.
-fn log(client: &str, direction: Option<Direction>, result: &Result<Outcome, CopyError>) {
+fn log(client: &str, direction: Option<Direction>, result: &Result<CopyReport, CopyError>) {
     match result {
         Ok(outcome) => {
             let summary = &outcome.summary;
-            let (octets, failed) = (summary.received_octets, summary.failed);
-            tracing::info!(target: "tacit::copy", ?client, ?direction, octets, failed, "a copy is done");
+            let (bytes, failed) = (summary.received_octets, summary.failed);
+            tracing::info!(target: "tacit::copy", ?client, ?direction, bytes, failed, "a copy is done");
         }
         Err(error) => {
             let error = error.to_string();

@@ -150,7 +150,7 @@ pub fn through(bound: Bound, ack_mode: AckMode, oracle: Oracle, command: Vec<OsS
 /// What can be one: the kernel's names are short and plain (TCP_CA_NAME_MAX is 16 with the end).
 fn is_congestion_control(name: &str) -> bool {
     (1..16).contains(&name.len())
-        && name.bytes().all(|octet| octet.is_ascii_alphanumeric() || b"_-".contains(&octet))
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
 }
 
 /// The command and the server among what stands behind the first `--`.
@@ -183,7 +183,7 @@ fn bad(place: &str, what: &str, allowed: &str) -> InputError {
 
 /// One line about now.
 fn show(snapshot: &Snapshot) {
-    let megabytes = snapshot.received.map(|octets| octets as f64 / 1e6);
+    let megabytes = snapshot.received.map(|bytes| bytes as f64 / 1e6);
     let ratio = |ratio: Option<f64>| ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.2}"));
     note(&format!(
         "tacit: {:.0} s, down {:.1} MB, up {:.1} MB, ACKs per segment {} / {}, late p99 {:.0} us",

@@ -14,7 +14,7 @@ use tacit_papers::figure::{
 };
 use tacit_runs::RunsError;
 
-use super::live::{Told, no_hops, watched};
+use super::live::{ShellOutput, no_hops, watched};
 use crate::output::note;
 
 /// The program that other transports are driven by.
@@ -23,7 +23,7 @@ const PEERS: &str = "tacit-peers";
 const PEERS_MADE_BY: &str = "cargo build --release -p tacit-peers";
 
 /// Longest file of results that is read.
-const MAX_KEPT_OCTETS: u64 = 64 << 20;
+const MAX_LOG_BYTES: u64 = 64 << 20;
 
 /// Makes the transfers of `figures`, where there are any and this machine can. Valid runs are kept in `directory`, and those
 /// that are there already are not made again.
@@ -35,19 +35,20 @@ pub fn transferred(
     if !needs_transfers(figures) {
         return Ok(TransferRuns::default());
     }
-    let mut hand = Hand { kept: directory.map(Kept::open).transpose()?, told: Vec::new() };
-    TransferRuns::make(figures, quick, no_hops().as_deref(), &mut hand)
+    let mut runner =
+        TransferRunner { run_log: directory.map(RunLog::open).transpose()?, reported: Vec::new() };
+    TransferRuns::make(figures, quick, no_hops().as_deref(), &mut runner)
 }
 
-/// Makes runs by processes of this program.
-struct Hand {
-    kept: Option<Kept>,
-    /// What was said already: reasons are told once each.
-    told: Vec<String>,
+/// Runs transfers in processes of this program.
+struct TransferRunner {
+    run_log: Option<RunLog>,
+    /// Reasons reported already: each is reported once.
+    reported: Vec<String>,
 }
 
-/// Runs that were made before.
-struct Kept {
+/// Results of earlier transfers, one JSON object a line.
+struct RunLog {
     path: PathBuf,
     file: File,
     known: BTreeMap<String, TransferReport>,
@@ -56,7 +57,7 @@ struct Kept {
 
 /// A run as it is kept: a line of JSON.
 #[derive(Serialize, Deserialize)]
-struct KeptRun {
+struct LoggedRun {
     /// Of the program that made it; another's is made again.
     version: String,
     /// BLAKE3 of `tacit-peers`, for runs that it drives; another one's are made again.
@@ -66,15 +67,15 @@ struct KeptRun {
     report: TransferReport,
 }
 
-impl Kept {
+impl RunLog {
     fn open(directory: &Path) -> Result<Self, RunsError> {
         std::fs::create_dir_all(directory).map_err(RunsError::io(directory))?;
         let path = directory.join("transfers.jsonl");
         let opened = OpenOptions::new().read(true).append(true).create(true).open(&path);
         let file = opened.map_err(RunsError::io(&path))?;
         // A last line that a kill cut short is no run; the next starts a line of its own.
-        let lines = BufReader::new((&file).take(MAX_KEPT_OCTETS)).lines().map_while(Result::ok);
-        let runs = lines.filter_map(|line| serde_json::from_str::<KeptRun>(&line).ok());
+        let lines = BufReader::new((&file).take(MAX_LOG_BYTES)).lines().map_while(Result::ok);
+        let runs = lines.filter_map(|line| serde_json::from_str::<LoggedRun>(&line).ok());
         let peers = Programs::find().ok().and_then(|programs| hash_of(&programs.peers));
         let own = runs
             .filter(|run| run.version == tacit_runs::VERSION && (run.peers.is_none() || run.peers == peers));
@@ -85,7 +86,7 @@ impl Kept {
     fn keep(&mut self, run: &TransferRun, report: &TransferReport) -> Result<(), RunsError> {
         let (version, command) = (tacit_runs::VERSION.to_owned(), run.command());
         let peers = self.peers.clone().filter(|_| needs_peers(run));
-        let line = serde_json::to_string(&KeptRun { version, peers, command, report: report.clone() });
+        let line = serde_json::to_string(&LoggedRun { version, peers, command, report: report.clone() });
         let line = line.map_err(io::Error::from).map_err(RunsError::io(&self.path))?;
         self.file.write_all(format!("\n{line}\n").as_bytes()).map_err(RunsError::io(&self.path))
     }
@@ -126,18 +127,18 @@ impl Programs {
     }
 }
 
-impl MakeTransfers for Hand {
+impl MakeTransfers for TransferRunner {
     fn skip_reason(&mut self, run: &TransferRun) -> Option<String> {
         let said = skip_reason(run)?;
-        if !self.told.contains(&said) {
+        if !self.reported.contains(&said) {
             note(&format!("tacit: SKIPPED: {said}"));
-            self.told.push(said.clone());
+            self.reported.push(said.clone());
         }
         Some(said)
     }
 
     fn make(&mut self, run: &TransferRun) -> Result<TransferReport, String> {
-        if let Some(report) = self.kept.as_ref().and_then(|kept| kept.known.get(&run.command())) {
+        if let Some(report) = self.run_log.as_ref().and_then(|run_log| run_log.known.get(&run.command())) {
             return Ok(report.clone());
         }
         if io::stderr().is_terminal() {
@@ -145,14 +146,14 @@ impl MakeTransfers for Hand {
         }
         if needs_peers(run)
             && let Some(said) = Programs::find().ok().and_then(|programs| programs.stale())
-            && !self.told.contains(&said)
+            && !self.reported.contains(&said)
         {
             note(&format!("tacit: {said}"));
-            self.told.push(said);
+            self.reported.push(said);
         }
         let report = make(run).map_err(|error| format!("{error:#}"))?;
-        if let (None, Some(kept)) = (&report.invalid, &mut self.kept) {
-            kept.keep(run, &report).map_err(|error| error.to_string())?;
+        if let (None, Some(run_log)) = (&report.invalid, &mut self.run_log) {
+            run_log.keep(run, &report).map_err(|error| error.to_string())?;
         }
         Ok(report)
     }
@@ -201,15 +202,16 @@ pub fn is_program(program: &Path) -> bool {
 
 /// The object that a client writes, on a line or on several. Names are those of `tacit fetch --json`.
 #[derive(Deserialize)]
-struct Line {
-    octets: u64,
+struct ClientReport {
+    #[serde(rename = "octets")]
+    bytes: u64,
     duration_s: f64,
     /// Of each full second.
     #[serde(default)]
     mbps: Vec<f64>,
 }
 
-impl Line {
+impl ClientReport {
     /// The last in what a client wrote: each begins a line.
     fn last_of(said: &str) -> Option<Self> {
         let ends = said.match_indices('\n').map(|(at, _)| at + 1);
@@ -226,51 +228,51 @@ fn make(run: &TransferRun) -> anyhow::Result<TransferReport> {
     let own = directory.path();
     std::fs::write(own.join("nginx.conf"), nginx_config(&own.to_string_lossy()))
         .context("a server's file")?;
-    if run.octets > 0 {
+    if run.bytes > 0 {
         // What is in it does not matter: nothing on the way looks.
         let file = File::create(own.join("file")).context("the file")?;
-        file.set_len(run.octets).context("the file")?;
+        file.set_len(run.bytes).context("the file")?;
     }
     let mut shell = Command::new(&programs.tacit);
     shell.args(["shell", "--json"]).args(run.shell_words()).arg("--server-log").arg(own.join("log"));
     shell.arg("--").args(programs.fill(run, &run.client, own));
     shell.args(["--server", "--"]).args(programs.fill(run, &run.server, own));
-    let told = Told::of(&watched(&mut shell).output().context("tacit shell")?)?;
-    report(run, &told)
+    let output = ShellOutput::of(&watched(&mut shell).output().context("tacit shell")?)?;
+    report(run, &output)
 }
 
 /// What a figure wants of what a shell and its command said.
-fn report(run: &TransferRun, told: &Told) -> anyhow::Result<TransferReport> {
-    let Told { report, invalid, said } = told;
+fn report(run: &TransferRun, output: &ShellOutput) -> anyhow::Result<TransferReport> {
+    let ShellOutput { report, invalid, said } = output;
     if let Some(status) = report["exit_status"].as_u64().filter(|status| *status != 0) {
         let last = said.trim_end().lines().last().unwrap_or_default();
         let invalid = Some(format!("its client ended with {status}: {last}"));
         return Ok(TransferReport { invalid, ..TransferReport::default() });
     }
-    let line = Line::last_of(said);
+    let line = ClientReport::last_of(said);
     let (down, up) = (&report["transfer"]["down"], &report["transfer"]["up"]);
     let ran_s = |side: &str| report["waits"][side]["ran_s"].as_f64();
-    let hop_octets = down["end"]["sum_received"]["bytes"].as_u64();
+    let hop_bytes = down["end"]["sum_received"]["bytes"].as_u64();
     let mut transfer = TransferReport {
         data_packets: down["end"]["packets_received"].as_u64(),
         ack_packets: up["end"]["packets_sent"].as_u64(),
-        octets: hop_octets,
+        bytes: hop_bytes,
         cpu_s: ran_s("command").zip(ran_s("server")).map(|(command, server)| command + server),
         invalid: invalid.clone(),
         ..TransferReport::default()
     };
     match run.goodput_source {
         GoodputSource::Client => {
-            let line = line.context("its client wrote no JSON with octets and duration_s")?;
-            transfer.octets = Some(line.octets);
-            transfer.file = Some((line.octets, line.duration_s));
+            let line = line.context("its client wrote no JSON with bytes and duration_s")?;
+            transfer.bytes = Some(line.bytes);
+            transfer.file = Some((line.bytes, line.duration_s));
             transfer.mbps = line.mbps;
         }
         GoodputSource::Hop => {
             let intervals = down["intervals"].as_array().into_iter().flatten();
             let bps = intervals.filter_map(|interval| interval["sum"]["bits_per_second"].as_f64());
             transfer.mbps = bps.map(|bps| bps / 1e6).collect();
-            transfer.file = hop_octets.zip(down["end"]["sum_received"]["seconds"].as_f64());
+            transfer.file = hop_bytes.zip(down["end"]["sum_received"]["seconds"].as_f64());
         }
     }
     Ok(transfer)
@@ -292,14 +294,14 @@ mod tests {
             server: vec!["sh".into(), "-c".into(), "exec {peers} tcp send".into()],
             client: vec!["sh".into()],
             seconds: 3,
-            octets: 0,
+            bytes: 0,
             goodput_source: GoodputSource::Client,
         }
     }
 
-    fn told(report: &str, said: &str) -> Told {
+    fn output(report: &str, said: &str) -> ShellOutput {
         let report: serde_json::Value = serde_json::from_str(report).unwrap();
-        Told { report, invalid: None, said: said.to_owned() }
+        ShellOutput { report, invalid: None, said: said.to_owned() }
     }
 
     const REPORT: &str = r#"{"exit_status": 0, "waits": {"command": {"ran_s": 0.5}, "server": {"ran_s": 0.25}},
@@ -310,33 +312,33 @@ mod tests {
     #[test]
     fn the_client_says_what_arrived_and_the_hop_how() {
         let line = "noise\n{\"octets\":5000,\"duration_s\":1.5,\"mbps\":[1.0,2.0],\"more\":1}\ntrailing";
-        let client = report(&run(), &told(REPORT, line)).unwrap();
+        let client = report(&run(), &output(REPORT, line)).unwrap();
         let expected = TransferReport {
             mbps: vec![1.0, 2.0],
             file: Some((5_000, 1.5)),
             data_packets: Some(100),
             ack_packets: Some(3),
-            octets: Some(5_000),
+            bytes: Some(5_000),
             cpu_s: Some(0.75),
             invalid: None,
         };
         assert_eq!(client, expected);
-        let hop =
-            report(&TransferRun { goodput_source: GoodputSource::Hop, ..run() }, &told(REPORT, "")).unwrap();
-        assert_eq!((hop.mbps, hop.file, hop.octets), (vec![8.0], Some((7_000, 2.0)), Some(7_000)));
-        assert!(report(&run(), &told(REPORT, "no line")).is_err());
+        let hop = report(&TransferRun { goodput_source: GoodputSource::Hop, ..run() }, &output(REPORT, ""))
+            .unwrap();
+        assert_eq!((hop.mbps, hop.file, hop.bytes), (vec![8.0], Some((7_000, 2.0)), Some(7_000)));
+        assert!(report(&run(), &output(REPORT, "no line")).is_err());
     }
 
     #[test]
     fn json_over_several_lines_is_read() {
         let said = "{\"octets\":1,\"duration_s\":1}\n{\n  \"octets\": 5000,\n  \"duration_s\": 1.5,\n  \"repair\": {\n  }\n}\n{no";
-        let told = report(&run(), &told(REPORT, said)).unwrap();
-        assert_eq!(told.file, Some((5_000, 1.5)));
+        let output = report(&run(), &output(REPORT, said)).unwrap();
+        assert_eq!(output.file, Some((5_000, 1.5)));
     }
 
     #[test]
     fn a_client_that_fails_is_told() {
-        let failed = report(&run(), &told(r#"{"exit_status": 1}"#, "x\nError: no route\n")).unwrap();
+        let failed = report(&run(), &output(r#"{"exit_status": 1}"#, "x\nError: no route\n")).unwrap();
         assert_eq!(failed.invalid.as_deref(), Some("its client ended with 1: Error: no route"));
     }
 
@@ -344,16 +346,16 @@ mod tests {
     fn valid_runs_are_kept_whatever_was_cut_short() {
         let directory = tempfile::tempdir().unwrap();
         let made = TransferReport { mbps: vec![1.5], ..TransferReport::default() };
-        Kept::open(directory.path()).unwrap().keep(&run(), &made).unwrap();
-        let mut kept = Kept::open(directory.path()).unwrap();
-        assert_eq!(kept.known.get(&run().command()), Some(&made));
-        kept.file.write_all(b"{\"version\":").unwrap();
-        kept.keep(&TransferRun { seed: 2, ..run() }, &made).unwrap();
-        assert_eq!(Kept::open(directory.path()).unwrap().known.len(), 2);
+        RunLog::open(directory.path()).unwrap().keep(&run(), &made).unwrap();
+        let mut run_log = RunLog::open(directory.path()).unwrap();
+        assert_eq!(run_log.known.get(&run().command()), Some(&made));
+        run_log.file.write_all(b"{\"version\":").unwrap();
+        run_log.keep(&TransferRun { seed: 2, ..run() }, &made).unwrap();
+        assert_eq!(RunLog::open(directory.path()).unwrap().known.len(), 2);
         // What another tacit-peers drove is made again.
-        kept.peers = Some("another".into());
-        kept.keep(&TransferRun { seed: 3, ..run() }, &made).unwrap();
-        assert_eq!(Kept::open(directory.path()).unwrap().known.len(), 2);
+        run_log.peers = Some("another".into());
+        run_log.keep(&TransferRun { seed: 3, ..run() }, &made).unwrap();
+        assert_eq!(RunLog::open(directory.path()).unwrap().known.len(), 2);
     }
 
     #[test]

@@ -226,9 +226,9 @@ impl Browser {
         self.settle();
         let shot =
             self.call("Page.captureScreenshot", &json!({ "format": "png", "captureBeyondViewport": whole }));
-        let octets = BASE64.decode(shot["data"].as_str().unwrap().as_bytes()).unwrap();
+        let bytes = BASE64.decode(shot["data"].as_str().unwrap().as_bytes()).unwrap();
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, octets).unwrap();
+        std::fs::write(path, bytes).unwrap();
     }
 
     /// Complaints of scripts and of the browser so far, and every address that was asked for.

@@ -383,7 +383,7 @@ fn packets_go_in_the_access_category_of_their_code_point() {
     let Some(_machine) = shared_machine(&["iperf3", "tshark"]) else { return };
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("air.pcapng");
-    // 184 is EF in the octet that holds the code point.
+    // 184 is EF in the byte that holds the code point.
     let client = "iperf3 -c 198.18.0.1 -u -b 2M -l 1000 -S 184 -t 1";
     let mut command =
         vec!["--set", "wifi.access-categories=all", "--json", "--pcap", file.to_str().unwrap(), "--"];

@@ -4,23 +4,23 @@ use std::fs;
 use std::path::Path;
 
 use super::fetch::{lines, run, served, through_proxy};
-use super::player::octet;
+use super::player::byte;
 use super::support::machine;
 
 const IMAGES: u32 = 20;
-/// Pixels of a side; a row's octets are a multiple of four, so that none are added.
+/// Pixels of a side; a row's bytes are a multiple of four, so that none are added.
 const SIDE: u32 = 200;
 
-/// A picture without compression, each octet of which shows, and the sum of them.
+/// A picture without compression, each byte of which shows, and the sum of them.
 fn picture(number: u32) -> (Vec<u8>, u64) {
     let len = SIDE * SIDE * 3;
-    let pixels: Vec<u8> = (0..u64::from(len)).map(|place| octet(place + u64::from(number * len))).collect();
+    let pixels: Vec<u8> = (0..u64::from(len)).map(|place| byte(place + u64::from(number * len))).collect();
     let mut file = b"BM".to_vec();
     // File header: length, reserved, where pixels begin. Then BITMAPINFOHEADER.
     for field in [54 + len, 0, 54, 40, SIDE, SIDE, 1 | 24 << 16, 0, len, 2835, 2835, 0, 0] {
         file.extend(field.to_le_bytes());
     }
-    let sum = pixels.iter().map(|octet| u64::from(*octet)).sum();
+    let sum = pixels.iter().map(|byte| u64::from(*byte)).sum();
     file.extend(pixels);
     (file, sum)
 }

@@ -35,5 +35,5 @@ fn three_programs_copy_one_file_and_many() {
         .collect();
     let expected = ["large", "small"].map(|what| ["tack-cp", "scp", "rsync"].map(|tool| [what, tool]));
     assert_eq!(copies, expected.as_flattened(), "{text}");
-    assert!(text.contains("medians of 1 in seconds; large: 2000000 octets, small: 30 files"), "{text}");
+    assert!(text.contains("medians of 1 in seconds; large: 2000000 bytes, small: 30 files"), "{text}");
 }

@@ -8,18 +8,18 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::helper::words;
-use super::player::octet;
+use super::player::byte;
 use super::support::{machine, said, shell};
 
-/// Octets of a file, no two packets of which are alike.
-fn content(octets: usize) -> Vec<u8> {
-    (0..octets as u64).map(octet).collect()
+/// Bytes of a file, no two packets of which are alike.
+fn content(bytes: usize) -> Vec<u8> {
+    (0..bytes as u64).map(byte).collect()
 }
 
 /// A folder with a file, and nginx's configuration to serve what is in it.
-pub fn served(octets: usize) -> (TempDir, Vec<u8>) {
+pub fn served(bytes: usize) -> (TempDir, Vec<u8>) {
     let folder = tempfile::tempdir().unwrap();
-    let content = content(octets);
+    let content = content(bytes);
     fs::write(folder.path().join("file"), &content).unwrap();
     let configuration = format!(
         "daemon off; pid {0}/pid; error_log {0}/errors; events {{}}\nhttp {{ access_log off; types {{ text/html html; \
@@ -95,9 +95,9 @@ fn programs_get_identical_files_through_the_proxy_at_every_loss() {
     // Less where more is lost: TCP's first flights, which have no placeholders, take most of the time there.
     let losses =
         [("0 %", 1_000_000), ("1 %", 1_000_000), ("10 %", 1_000_000), ("20 %", 300_000), ("40 %", 40_000)];
-    for (fer, octets) in losses {
-        let (folder, content) = served(octets);
-        let (start, last) = (octets / 4, octets - octets / 8);
+    for (fer, bytes) in losses {
+        let (folder, content) = served(bytes);
+        let (start, last) = (bytes / 4, bytes - bytes / 8);
         let programs = format!(
             "for i in 1 2 3; do
                 curl -sS --max-time 60 -w '%{{num_connects}}\\n' -o whole$i http://198.18.0.1/file -o again$i \
@@ -127,7 +127,7 @@ fn programs_get_identical_files_through_the_proxy_at_every_loss() {
             "{fer}: {served:?}"
         );
         let holes: u64 = served.iter().map(|served| served["holes"].as_u64().unwrap()).sum();
-        println!("{fer}: {octets} octets seven times, {holes} holes, in {took:?}");
+        println!("{fer}: {bytes} bytes seven times, {holes} holes, in {took:?}");
         // A link that is expected to lose nothing explains no hole.
         assert_eq!(holes > 0, fer != "0 %", "{fer}: {holes} holes: {}", report["fwp"]);
         assert_eq!(report["fwp"]["failed_flows"], 0, "{fer}: {report}");

@@ -1,5 +1,5 @@
 //! FWP's shim in front of a real kernel's TCP: a registered flow over a link that loses one frame in ten, whose reader
-//! knows of every octet whether it is true; and a flow beside it that nobody registered.
+//! knows of every byte whether it is true; and a flow beside it that nobody registered.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -15,19 +15,19 @@ use super::helper::words;
 use super::support::{machine, report, shared_machine};
 
 const PORT: u16 = 7008;
-/// Octets of a transfer.
+/// Bytes of a transfer.
 const LEN: usize = 4_000_000;
 
-/// The octet at `place` of every stream here.
-fn octet(place: usize) -> u8 {
+/// The byte at `place` of every stream here.
+fn byte(place: usize) -> u8 {
     ((place as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8
 }
 
-/// Sends the stream to everybody who asks with an octet.
+/// Sends the stream to everybody who asks with a byte.
 #[test]
 #[ignore = "runs inside a hop"]
 fn serve() {
-    let content: std::sync::Arc<[u8]> = (0..LEN).map(octet).collect();
+    let content: std::sync::Arc<[u8]> = (0..LEN).map(byte).collect();
     let listener = TcpListener::bind(("::", PORT)).unwrap();
     for stream in listener.incoming() {
         let content = content.clone();
@@ -52,9 +52,9 @@ impl Control {
     }
 
     fn say(&self, message: ToShim) {
-        let mut octets = Vec::new();
-        message.encode(&mut octets);
-        send(self.0.as_raw_fd(), &octets, MsgFlags::empty()).unwrap();
+        let mut bytes = Vec::new();
+        message.encode(&mut bytes);
+        send(self.0.as_raw_fd(), &bytes, MsgFlags::empty()).unwrap();
     }
 
     /// Waits for the next message, or takes one that is there.
@@ -81,13 +81,13 @@ impl Known {
         while let Some(len) = control.hear(&mut buffer, MsgFlags::MSG_DONTWAIT) {
             match ToReader::decode(&buffer[..len]).unwrap() {
                 ToReader::Hole { start, end } => self.holes.push((start as usize, end as usize)),
-                ToReader::Late { start, octets } => {
+                ToReader::Late { start, bytes } => {
                     let places = start as usize..;
                     assert!(
-                        octets.iter().zip(places).all(|(late, place)| *late == octet(place)),
-                        "late octets are true"
+                        bytes.iter().zip(places).all(|(late, place)| *late == byte(place)),
+                        "late bytes are true"
                     );
-                    self.late += octets.len();
+                    self.late += bytes.len();
                 }
                 ToReader::Switched { .. } => self.switches += 1,
                 other => panic!("{other:?}"),
@@ -115,7 +115,7 @@ fn read_registered() {
         stream.write_all(&[1]).unwrap();
         let mut got = Vec::new();
         stream.read_to_end(&mut got).unwrap();
-        assert!(got.len() == LEN && got.iter().enumerate().all(|(place, got)| *got == octet(place)));
+        assert!(got.len() == LEN && got.iter().enumerate().all(|(place, got)| *got == byte(place)));
     });
     let mut stream = TcpStream::connect((peer(), PORT)).unwrap();
     let control = Control::open();
@@ -137,12 +137,12 @@ fn read_registered() {
             Ok(0) => break,
             Ok(len) => len,
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-            Err(error) => panic!("after {at} octets: {error}"),
+            Err(error) => panic!("after {at} bytes: {error}"),
         };
         known.learn(&control);
         for (place, got) in (at..).zip(&buffer[..len]) {
             let hole = known.is_hole(place);
-            assert!(hole || *got == octet(place), "octet {place} is neither true nor announced");
+            assert!(hole || *got == byte(place), "byte {place} is neither true nor announced");
             placed += usize::from(hole);
         }
         at += len;
@@ -150,14 +150,14 @@ fn read_registered() {
     known.learn(&control);
     assert_eq!(at, LEN);
     let announced: usize = known.holes.iter().map(|(start, end)| end - start).sum();
-    assert_eq!(placed, announced, "every announced octet was read");
+    assert_eq!(placed, announced, "every announced byte was read");
     assert!(known.holes.windows(2).all(|pair| pair[0].1 <= pair[1].0), "in order");
     // What nobody sent is the marker's: of a hole's first segment at the least its nonce.
     let mut content = vec![0; 16];
     marker.fill(0, &mut content);
     assert_eq!(content, nonce);
     plain.join().unwrap();
-    println!("\nread {at} octets, {placed} of them in {} holes, {} late", known.holes.len(), known.late);
+    println!("\nread {at} bytes, {placed} of them in {} holes, {} late", known.holes.len(), known.late);
 }
 
 /// A hop whose link loses one frame in ten of what goes down; its report.
@@ -173,7 +173,7 @@ fn lossy_hop(scheme: &str, helper: &str) -> serde_json::Value {
 }
 
 #[test]
-fn every_octet_of_a_registered_flow_is_true_or_announced_and_others_are_untouched() {
+fn every_byte_of_a_registered_flow_is_true_or_announced_and_others_are_untouched() {
     let Some(_machine) = machine(&[]) else { return };
     let report = lossy_hop("fwp", "read_registered");
     let fwp = &report["fwp"];
@@ -203,7 +203,7 @@ fn find_no_socket() {
 #[test]
 #[ignore = "runs inside a hop"]
 fn misbehave() {
-    // Nothing registered, another version, octets that are no message, a flow that is not there, and one twice.
+    // Nothing registered, another version, bytes that are no message, a flow that is not there, and one twice.
     let mut buffer = vec![0; 64];
     let mut answer = |control: &Control| {
         let len = control.hear(&mut buffer, MsgFlags::empty()).unwrap();

@@ -42,7 +42,7 @@ fn udp_ask() {
         socket.send(&sent).unwrap();
         let mut buffer = [0; 65_535];
         let len = socket.recv(&mut buffer).unwrap();
-        assert_eq!(sent, &buffer[..len], "{size} octets");
+        assert_eq!(sent, &buffer[..len], "{size} bytes");
     }
 }
 

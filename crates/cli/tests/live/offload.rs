@@ -9,7 +9,7 @@ use nix::sys::socket::{setsockopt, sockopt::UdpGsoSegment};
 use super::helper::words;
 use super::support::{machine, report};
 
-/// Octets that a connection carries, and the longest segment over IPv6 with timestamps and an MTU of 1500.
+/// Bytes that a connection carries, and the longest segment over IPv6 with timestamps and an MTU of 1500.
 const POURED: usize = 4 << 20;
 const SEGMENT_V6: usize = 1500 - 40 - 32;
 /// Datagrams that are sent in one call, and their length.
@@ -35,7 +35,7 @@ fn drink() {
     let mut stream = TcpStream::connect((peer.as_str(), 7009)).unwrap();
     let mut read = Vec::new();
     stream.read_to_end(&mut read).unwrap();
-    assert!(read == pattern(POURED), "{} octets", read.len());
+    assert!(read == pattern(POURED), "{} bytes", read.len());
 }
 
 #[test]

@@ -10,15 +10,15 @@ use serde_json::{Value, json};
 use super::fetch::{lines, run, run_in, served, through_proxy};
 use super::support::{machine, skip};
 
-/// The octet at `place` of every file here.
-pub fn octet(place: u64) -> u8 {
+/// The byte at `place` of every file here.
+pub fn byte(place: u64) -> u8 {
     (place.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8
 }
 
 /// A player begins with so much of the video, as hls.js and dash.js about do.
 const BEGINS_WITH_S: f64 = 2.0;
 
-/// Octets per second of the video: 16 Mb/s.
+/// Bytes per second of the video: 16 Mb/s.
 const RATE: f64 = 2_000_000.0;
 
 /// Plays what comes from a connection.
@@ -42,14 +42,14 @@ impl Player {
         self.began.map_or(0.0, |began| began.elapsed().saturating_sub(self.stood_still).as_secs_f64())
     }
 
-    /// Octets came, after which `self.got` are there.
-    fn take(&mut self, octets: usize) {
+    /// Bytes came, after which `self.got` are there.
+    fn take(&mut self, bytes: usize) {
         let dry_s = self.played_s() - self.got_s();
         if dry_s > 0.0 {
             self.stood_still += Duration::from_secs_f64(dry_s);
             self.stalls += 1;
         }
-        self.got += octets as u64;
+        self.got += bytes as u64;
         if self.got_s() >= BEGINS_WITH_S {
             #[allow(clippy::disallowed_methods, reason = "this is the edge where time is real")]
             self.began.get_or_insert_with(Instant::now);
@@ -99,8 +99,8 @@ fn play() {
         if len == 0 {
             break;
         }
-        let same = (player.got..).zip(&buffer[..len]).all(|(place, got)| octet(place) == *got);
-        assert!(same, "behind octet {}", player.got);
+        let same = (player.got..).zip(&buffer[..len]).all(|(place, got)| byte(place) == *got);
+        assert!(same, "behind byte {}", player.got);
         player.take(len);
     }
     let played = json!({ "octets": player.got, "stood_still_s": player.stood_still.as_secs_f64(), "stalls": player.stalls });
@@ -112,12 +112,12 @@ fn player(rate: f64, buffer_s: u32) -> String {
     format!("RATE={rate} BUFFER={buffer_s} $PLAYER > player.log 2>&1")
 }
 
-/// What a player in `folder` said, which had `octets` to play.
-fn said_in(folder: &Path, octets: usize) -> Value {
+/// What a player in `folder` said, which had `bytes` to play.
+fn said_in(folder: &Path, bytes: usize) -> Value {
     let played = std::fs::read(folder.join("played.json")).unwrap();
     let played: Value = serde_json::from_slice(&played).unwrap();
     println!("{played}");
-    assert_eq!(played["octets"], octets, "{played}");
+    assert_eq!(played["octets"], bytes, "{played}");
     played
 }
 

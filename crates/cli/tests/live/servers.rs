@@ -14,20 +14,20 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::helper::words;
-use super::player::octet;
+use super::player::byte;
 use super::support::{machine, said, shell};
 
-/// Octets of the file.
+/// Bytes of the file.
 const LEN: u64 = 2_000_000;
-/// The octet of the file where long answers break.
+/// The byte of the file where long answers break.
 const BREAKS_AT: u64 = 600_000;
-/// Answers of more octets are long: no answer for holes is.
+/// Answers of more bytes are long: no answer for holes is.
 const LONG: u64 = 500_000;
 
-/// What is asked for: first and last octet, of several ranges those of the first. `None` where the connection is at its end.
+/// What is asked for: first and last byte, of several ranges those of the first. `None` where the connection is at its end.
 fn request(reader: &mut BufReader<TcpStream>) -> Option<(u64, u64)> {
     let (mut line, mut range) = (String::new(), (0, LEN - 1));
-    while reader.read_line(&mut line).is_ok_and(|octets| octets > 0) {
+    while reader.read_line(&mut line).is_ok_and(|bytes| bytes > 0) {
         let words = line.trim_end().to_ascii_lowercase();
         if words.is_empty() {
             return Some(range);
@@ -42,7 +42,7 @@ fn request(reader: &mut BufReader<TcpStream>) -> Option<(u64, u64)> {
     None
 }
 
-/// Answers requests of one connection. Long bodies break at [`BREAKS_AT`], or with their first octet behind it, as `way` says,
+/// Answers requests of one connection. Long bodies break at [`BREAKS_AT`], or with their first byte behind it, as `way` says,
 /// until so many `times` they did.
 fn answer(mut stream: TcpStream, way: &str, broken: &AtomicU32, times: u32) {
     let mut reader = BufReader::new(stream.try_clone().unwrap());
@@ -53,9 +53,9 @@ fn answer(mut stream: TcpStream, way: &str, broken: &AtomicU32, times: u32) {
         );
         let breaks = last - first > LONG && broken.fetch_add(1, Ordering::Relaxed) < times;
         let end = if breaks { first.max(BREAKS_AT) } else { last + 1 };
-        let octets: Vec<u8> = head.bytes().chain((first..end).map(octet)).collect();
+        let bytes: Vec<u8> = head.bytes().chain((first..end).map(byte)).collect();
         // A reader that gave up went away.
-        if stream.write_all(&octets).is_err() {
+        if stream.write_all(&bytes).is_err() {
             return;
         }
         if breaks && way == "stall" {
@@ -107,7 +107,7 @@ fn folder() -> TempDir {
 }
 
 fn content() -> Vec<u8> {
-    (0..LEN).map(octet).collect()
+    (0..LEN).map(byte).collect()
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn a_server_that_always_breaks_ends_it_with_one_error_and_what_came_is_kept() {
         assert!(took < Duration::from_secs(60), "{way}: {took:?}");
         assert!(!folder.path().join("got").exists(), "{way}");
         let kept = fs::read(folder.path().join("got.part")).unwrap();
-        assert!(kept.len() > 100_000 && content().starts_with(&kept), "{way}: {} octets", kept.len());
+        assert!(kept.len() > 100_000 && content().starts_with(&kept), "{way}: {} bytes", kept.len());
         let (code, said, report) = fetch(folder.path(), way, 0);
         assert_eq!(code, 0, "{way}: {said}");
         assert_eq!(report["resumed_octets"], kept.len(), "{way}: {report}");

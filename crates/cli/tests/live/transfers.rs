@@ -56,7 +56,7 @@ fn a_file_arrives_whole_with_opportunistic_hack_over_802_11a() {
     fetch("198.18.0.1", &[&["wlan-11a-54", "--scheme", "hack-opportunistic"], &LOSSY[..]].concat());
 }
 
-/// ACKs reach real and simulated hosts by what their octets say: nobody remembers those that were sent.
+/// ACKs reach real and simulated hosts by what their bytes say: nobody remembers those that were sent.
 #[test]
 fn a_file_arrives_whole_with_nobody_to_compare_acks() {
     let options = ["--no-oracle", "--scheme", "hack-more-data", "--background", "2", "--acks", "2"];

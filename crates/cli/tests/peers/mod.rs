@@ -111,7 +111,7 @@ impl Server {
     }
 }
 
-pub fn octets(count: usize) -> Vec<u8> {
+pub fn bytes(count: usize) -> Vec<u8> {
     (0..count as u64).map(|at| (at.wrapping_mul(at) / 7) as u8).collect()
 }
 
@@ -129,12 +129,12 @@ pub fn socks(proxy: &str, port: u16) -> (TcpStream, u8) {
     (tcp, reply[1])
 }
 
-/// Sends `octets`, ends that way, and reads to the end what comes back.
-pub fn echoed(mut tcp: TcpStream, octets: &[u8]) -> Vec<u8> {
+/// Sends `bytes`, ends that way, and reads to the end what comes back.
+pub fn echoed(mut tcp: TcpStream, bytes: &[u8]) -> Vec<u8> {
     let mut writer = tcp.try_clone().unwrap();
     std::thread::scope(|scope| {
         scope.spawn(move || {
-            writer.write_all(octets).unwrap();
+            writer.write_all(bytes).unwrap();
             writer.shutdown(Shutdown::Write).unwrap();
         });
         let mut back = Vec::new();

@@ -34,8 +34,8 @@ fn read(directory: &Path) -> Files {
             continue;
         }
         // A name that goes while it is looked at is none.
-        if let Ok(octets) = fs::read(entry.path()) {
-            files.insert(name, octets);
+        if let Ok(bytes) = fs::read(entry.path()) {
+            files.insert(name, bytes);
         }
     }
     files
@@ -51,15 +51,15 @@ fn change(draws: &mut Draws, files: &mut Files) {
         }
         let most: usize = [100, 10_000, 300_000, 4_000_000][draws.below(4) as usize];
         let count = draws.below(most as u64) as usize;
-        files.insert(name, draws.octets(count));
+        files.insert(name, draws.bytes(count));
     }
 }
 
 fn write(directory: &Path, files: &Files) {
     let _ = fs::remove_dir_all(directory);
     fs::create_dir_all(directory).unwrap();
-    for (name, octets) in files {
-        fs::write(directory.join(name), octets).unwrap();
+    for (name, bytes) in files {
+        fs::write(directory.join(name), bytes).unwrap();
     }
 }
 
@@ -129,8 +129,8 @@ impl Mirror<'_> {
             }
             assert!(code.is_none() || !said.is_empty(), "{:?}: {code:?} without a word", self.words);
             add(&world.done.copies_failed);
-            for (name, octets) in &found {
-                let is_whole = [&self.before, self.after].map(|files| files.get(name) == Some(octets));
+            for (name, bytes) in &found {
+                let is_whole = [&self.before, self.after].map(|files| files.get(name) == Some(bytes));
                 assert!(
                     is_whole.contains(&true),
                     "{:?}: {name} is neither old nor new after {said}",
@@ -148,8 +148,8 @@ fn differences(found: &Files, wanted: &Files) -> String {
     for name in found.keys().chain(wanted.keys()) {
         let [is, should] = [found, wanted].map(|files| files.get(name));
         if is != should {
-            let len = |octets: Option<&Vec<u8>>| octets.map(Vec::len);
-            said.push_str(&format!("{name}: {:?} octets, not {:?}; ", len(is), len(should)));
+            let len = |bytes: Option<&Vec<u8>>| bytes.map(Vec::len);
+            said.push_str(&format!("{name}: {:?} bytes, not {:?}; ", len(is), len(should)));
         }
     }
     said
@@ -199,7 +199,7 @@ pub fn full_disks(world: &World, site: &Site, lane: u64) {
     let (tree, disk) = (format!("tree{lane}"), format!("disk{lane}"));
     let served = site.users.path("served").join(&tree);
     let files: Files = [("a", 1_000), ("big", 3_000_000), ("z", 300_000)]
-        .map(|(name, count)| (name.to_owned(), draws.octets(count)))
+        .map(|(name, count)| (name.to_owned(), draws.bytes(count)))
         .into();
     write(&served, &files);
     fs::create_dir_all(site.users.path(&disk)).unwrap();

@@ -9,7 +9,7 @@ use crate::site::Site;
 use crate::weather::Draws;
 use crate::{World, add};
 
-/// A program waits so long for the next octets: a way is closed for 15 s at most, a connection is given up after 10 s of silence, and is
+/// A program waits so long for the next bytes: a way is closed for 15 s at most, a connection is given up after 10 s of silence, and is
 /// made again after waits of up to 15 s.
 const SILENCE: Duration = Duration::from_secs(60);
 /// For all of an exchange.
@@ -47,11 +47,11 @@ fn no_silence(error: &std::io::Error) {
     assert!(!is_silence, "a program hears nothing for {SILENCE:?}");
 }
 
-/// Sends octets and reads them back: all, or an error. True for all.
-fn echo(tcp: &TcpStream, octets: &[u8]) -> bool {
+/// Sends bytes and reads them back: all, or an error. True for all.
+fn echo(tcp: &TcpStream, bytes: &[u8]) -> bool {
     scope(|scope| {
         let sending = scope.spawn(move || {
-            let sent = (&*tcp).write_all(octets).and_then(|()| tcp.shutdown(Shutdown::Write));
+            let sent = (&*tcp).write_all(bytes).and_then(|()| tcp.shutdown(Shutdown::Write));
             sent.inspect_err(no_silence).is_ok()
         });
         let mut back = Vec::new();
@@ -61,11 +61,11 @@ fn echo(tcp: &TcpStream, octets: &[u8]) -> bool {
             no_silence(error);
         }
         let sent = sending.join().unwrap();
-        assert!(octets.starts_with(&back), "other octets came back");
+        assert!(bytes.starts_with(&back), "other bytes came back");
         match (read, sent) {
             // An end in order says that this is all.
             (Ok(_), true) => {
-                assert!(back == octets, "{} of {} octets came back, and an end", back.len(), octets.len());
+                assert!(back == bytes, "{} of {} bytes came back, and an end", back.len(), bytes.len());
                 true
             }
             _ => false,
@@ -73,12 +73,12 @@ fn echo(tcp: &TcpStream, octets: &[u8]) -> bool {
     })
 }
 
-/// Takes some octets of a flood, stops, and goes on or away.
+/// Takes some bytes of a flood, stops, and goes on or away.
 fn stall(world: &World, tcp: &mut TcpStream, draws: &mut Draws) {
-    let mut octets = vec![0; 100_000];
+    let mut bytes = vec![0; 100_000];
     let mut take = |tcp: &mut TcpStream| {
-        let read = tcp.read_exact(&mut octets);
-        assert!(read.is_err() || octets.iter().all(|octet| *octet == FLOODED), "other octets came");
+        let read = tcp.read_exact(&mut bytes);
+        assert!(read.is_err() || bytes.iter().all(|byte| *byte == FLOODED), "other bytes came");
         read.inspect_err(no_silence).is_ok()
     };
     if !take(tcp) {
@@ -108,9 +108,9 @@ pub fn lane(world: &World, site: &Site, lane: u64, echo_port: u16, flood_port: u
         } else {
             let most = [10, 10_000, 1_000_000][draws.below(3) as usize];
             let count = draws.below(most) as usize;
-            let octets = draws.octets(count);
+            let bytes = draws.bytes(count);
             match asked(&site.socks, echo_port) {
-                Some(tcp) if echo(&tcp, &octets) => add(&world.done.echoes),
+                Some(tcp) if echo(&tcp, &bytes) => add(&world.done.echoes),
                 Some(_) => add(&world.done.echoes_broken),
                 None => sleep(Duration::from_millis(100)),
             }

@@ -30,8 +30,8 @@ impl Draws {
         self.below(100) < percent
     }
 
-    /// So many octets that no others have.
-    pub fn octets(&mut self, count: usize) -> Vec<u8> {
+    /// So many bytes that no others have.
+    pub fn bytes(&mut self, count: usize) -> Vec<u8> {
         (0..count).map(|_| self.below(256) as u8).collect()
     }
 }
@@ -77,7 +77,7 @@ struct Late {
     at: Instant,
     socket: Arc<UdpSocket>,
     to: Option<SocketAddr>,
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
 }
 
 impl PartialEq for Late {
@@ -166,7 +166,7 @@ fn deliver(later: &Receiver<Late>) {
         let now = Instant::now();
         while waiting.peek().is_some_and(|next| next.0.at <= now) {
             if let Some(Reverse(late)) = waiting.pop() {
-                send(&late.socket, late.to, &late.octets);
+                send(&late.socket, late.to, &late.bytes);
             }
         }
         let wait = waiting.peek().map_or(LOOK_EVERY, |next| next.0.at - now);
@@ -179,32 +179,32 @@ fn deliver(later: &Receiver<Late>) {
 }
 
 /// Where that fails it is one more loss.
-fn send(socket: &UdpSocket, to: Option<SocketAddr>, octets: &[u8]) {
+fn send(socket: &UdpSocket, to: Option<SocketAddr>, bytes: &[u8]) {
     let _ = match to {
-        Some(to) => socket.send_to(octets, to),
-        None => socket.send(octets),
+        Some(to) => socket.send_to(bytes, to),
+        None => socket.send(bytes),
     };
 }
 
 impl Relayed {
     /// What becomes of a datagram.
-    fn pass(&self, draws: &mut Draws, socket: &Arc<UdpSocket>, to: Option<SocketAddr>, octets: &mut [u8]) {
+    fn pass(&self, draws: &mut Draws, socket: &Arc<UdpSocket>, to: Option<SocketAddr>, bytes: &mut [u8]) {
         let Weather { lost, repeated, late, damaged, closed, .. } = *self.weather.lock().unwrap();
         if closed || draws.happens(lost) {
             return;
         }
         if draws.happens(damaged) {
-            let bit = draws.below(octets.len() as u64 * 8) as usize;
-            octets[bit / 8] ^= 1 << (bit % 8);
+            let bit = draws.below(bytes.len() as u64 * 8) as usize;
+            bytes[bit / 8] ^= 1 << (bit % 8);
         }
         for _ in 0..1 + u64::from(draws.happens(repeated)) {
             if draws.happens(late) {
                 let at = Instant::now() + Duration::from_micros(draws.below(20_000));
-                let late = Late { at, socket: Arc::clone(socket), to, octets: octets.to_vec() };
+                let late = Late { at, socket: Arc::clone(socket), to, bytes: bytes.to_vec() };
                 // Its thread ends with this.
                 let _ = self.late.send(late);
             } else {
-                send(socket, to, octets);
+                send(socket, to, bytes);
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use tacit_proto::units::{Duration, Instant};
 
+use super::bitmap::AckBitmap;
 use super::category::AccessCategory;
 use super::phy::Mode;
 
@@ -72,7 +73,7 @@ pub enum Frame<P> {
         /// Starting sequence number.
         start: u16,
         /// Bit i acknowledges sequence number start + i.
-        bitmap: u64,
+        bitmap: AckBitmap,
         /// What rides on it (TCP/HACK); empty on a stock one.
         appended: Vec<u8>,
     },

@@ -4,7 +4,6 @@ use tacit_proto::units::{Bytes, Duration, Instant};
 
 use super::air::StationId;
 use super::category::{AccessCategory, EdcaOverride, EdcaParameters, PerCategory, TxopLimits};
-use super::mac::block_ack::WINDOW;
 use super::phy::{Mode, Phy, Standard, Variant};
 use super::propagation::Decibels;
 use crate::loss::Loss;
@@ -73,6 +72,26 @@ impl StationConfig {
         }
         let widths = f64::from(self.mode.width_mhz) / f64::from(mode.width_mhz);
         Some(Decibels::from_db(snr.as_db() + 10.0 * libm::log10(widths)))
+    }
+}
+
+/// One way of a direct link between two clients (tunnelled direct link set-up, TDLS, of IEEE 802.11z): what goes from one to the other does not
+/// go through the access point. The way back is another of these.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DirectLink {
+    /// Who sends.
+    pub from: StationId,
+    /// Who receives.
+    pub to: StationId,
+    /// What is sent, as if the receiver were the access point of the sender: what goes up counts, and of
+    /// [`StationConfig::link_acks`] what goes down for the way back. What it contends with is the sender's.
+    pub link: StationConfig,
+}
+
+impl DirectLink {
+    /// Those of `links` that `station` sends on, in their order.
+    pub fn of(links: &[Self], station: StationId) -> impl Iterator<Item = &Self> {
+        links.iter().filter(move |link| link.from == station)
     }
 }
 
@@ -266,6 +285,8 @@ pub struct BssConfig {
     pub ap_edca: PerCategory<EdcaOverride>,
     /// How they choose the rate of data.
     pub rate_control: RateControl,
+    /// What clients send one another past the access point, both ways of each link.
+    pub direct_links: Vec<DirectLink>,
     /// Pairs of clients that do not hear each other; everybody hears the access point.
     pub hidden: Vec<(StationId, StationId)>,
     /// Longest exchange, or longest TXOP where there are bursts; `None` leaves the limits of the standard.
@@ -279,7 +300,8 @@ pub struct BssConfig {
     /// Least time from the start of one MPDU to the next in an A-MPDU, which receivers ask for: Minimum MPDU Start
     /// Spacing, zero or one of [`BssConfig::MPDU_START_SPACINGS`].
     pub mpdu_start_spacing: Duration,
-    /// MPDUs that may be outstanding under a Block Ack agreement, from 2 to 64: what the recipient says it has room for
+    /// MPDUs that may be outstanding under a Block Ack agreement, from 2 to what the standard
+    /// has, 64, 256 or 1024: what the recipient says it has room for
     /// (Buffer Size, 802.11-2020 clause 9.4.1.13).
     pub block_ack_window: u32,
     /// What the spatial streams of a client are to its queue.
@@ -347,12 +369,13 @@ impl BssConfig {
             categories: vec![AccessCategory::BestEffort],
             ap_edca: PerCategory::default(),
             rate_control: RateControl::Fixed,
+            direct_links: Vec::new(),
             hidden: Vec::new(),
             txop_limit: None,
             txop_limits: TxopLimits::default(),
             bursts: Bursts::default(),
             ampdu_mpdus: None,
-            block_ack_window: WINDOW as u32,
+            block_ack_window: standard.phy().aggregation.map_or(64, |limits| limits.mpdus),
             stream_queues: StreamQueues::Joint,
             mpdu_start_spacing: Duration::ZERO,
             amsdu: None,

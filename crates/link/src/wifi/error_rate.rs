@@ -9,7 +9,8 @@
 //! is on the subcarriers in use and the receiver's FFT drops the noise between and beside them, so
 //! Es/N0 is the SNR over the channel times FFT points over subcarriers in use: 64/52 (+0.90 dB) for
 //! 802.11a, 64/56 (+0.58 dB) for 20 MHz of HT and VHT, 128/114 (+0.50 dB) for 40, 256/242 (+0.24 dB)
-//! for 80 and 512/484 (the same) for 160 MHz. The guard interval changes neither: power is constant
+//! for 80 and 512/484 (the same) for 160 MHz; HE and EHT have four times the points: 256/242 (+0.24 dB) at 20 and 40 MHz,
+//! 1024/996 (+0.12 dB) from 80 MHz on. The guard interval changes neither: power is constant
 //! through it. Streams are taken to have this SNR each. A chip of DSSS sees the noise of 11 of the
 //! 22 MHz, +3.01 dB; its errors are in `dsss`.
 //!
@@ -32,6 +33,10 @@ const L_SIG_BITS: f64 = 24.0;
 const HT_SIG_BITS: f64 = 48.0;
 /// Bits of VHT-SIG-B with its tail at 20, 40 and from 80 MHz on, the same modulation (table 21-14).
 const VHT_SIG_B_BITS: [f64; 3] = [26.0, 27.0, 29.0];
+/// Bits of HE-SIG-A and of U-SIG, the same modulation (802.11ax-2021 clause 27.3.11.7).
+const HE_SIG_A_BITS: f64 = 52.0;
+/// Bits of EHT-SIG of one user.
+const EHT_SIG_BITS: f64 = 52.0;
 /// Bits of the header of DSSS, DBPSK at 1 Mb/s or DQPSK at 2 Mb/s (802.11-2020 clause 16.2.3).
 const DSSS_HEADER_BITS: f64 = 48.0;
 /// Code rate 1/2, as the generators (133, 171) give it; the others are punctured from it.
@@ -114,7 +119,7 @@ const CODES: [Code; 4] = [
 ];
 
 /// Chance that a bit of the constellation is taken wrongly, Gray mapping, nearest neighbours only.
-/// Modulations are those of the tables: 1, 2, 4, 6 or 8 coded bits.
+/// Modulations are those of the tables: 1, 2, 4, 6, 8, 10 or 12 coded bits.
 fn uncoded_bit_error(bits_per_subcarrier: u32, symbol_snr: f64) -> f64 {
     // J. Proakis, "Digital Communications", the chapter on optimum receivers: Q(x) = erfc(x / sqrt 2) / 2.
     let (neighbours, distance) = match bits_per_subcarrier {
@@ -122,7 +127,9 @@ fn uncoded_bit_error(bits_per_subcarrier: u32, symbol_snr: f64) -> f64 {
         2 => (1.0, 2.0),
         4 => (3.0 / 4.0, 10.0),
         6 => (7.0 / 12.0, 42.0),
-        _ => (15.0 / 32.0, 170.0),
+        8 => (15.0 / 32.0, 170.0),
+        10 => (31.0 / 80.0, 682.0),
+        _ => (21.0 / 64.0, 2_730.0),
     };
     neighbours * 0.5 * libm::erfc(libm::sqrt(symbol_snr / distance))
 }
@@ -151,6 +158,8 @@ fn symbol_snr(mode: &Mode, snr: Decibels) -> f64 {
     let (points, in_use) = match (mode.format, mode.width_mhz) {
         (Format::Dsss, _) => (22.0, 11.0),
         (Format::Ofdm | Format::ErpOfdm, _) => (64.0, 52.0),
+        (Format::HeSu | Format::HeErSu | Format::EhtMu, 20 | 40) => (256.0, 242.0),
+        (Format::HeSu | Format::HeErSu | Format::EhtMu, _) => (1_024.0, 996.0),
         (_, 160) => (512.0, 484.0),
         (_, 80) => (256.0, 242.0),
         (_, 40) => (128.0, 114.0),
@@ -198,6 +207,9 @@ pub fn preamble_success(mode: &Mode, snr: Decibels) -> f64 {
             };
             L_SIG_BITS + HT_SIG_BITS + sig_b
         }
+        // Copies of L-SIG and of an extended SIG-A are taken for no help.
+        Format::HeSu | Format::HeErSu => L_SIG_BITS + HE_SIG_A_BITS,
+        Format::EhtMu => L_SIG_BITS + HE_SIG_A_BITS + EHT_SIG_BITS,
     };
     all_right(coded_bit_error(&HEADER, symbol_snr(mode, snr)), bits)
 }

@@ -2,6 +2,7 @@
 //! number a function has, whose it is and whom it exchanges packets with is decided here alone.
 
 use super::air::StationId;
+use super::config::DirectLink;
 
 /// What a station has for one access category: its enhanced distributed channel access function (802.11-2020 clause
 /// 10.23.2.1 calls it an EDCAF), which has a backoff and queues of its own and meets those of its own station as it
@@ -72,21 +73,25 @@ impl Functions {
         (function.0 / self.stations) as usize
     }
 
-    /// Whom `function` exchanges packets with.
-    pub fn peers(self, function: FunctionId) -> Peers {
+    /// Whom `function` exchanges packets with, where there are `direct` links.
+    pub fn peers(self, function: FunctionId, direct: &[DirectLink]) -> Peers {
         let station = self.station(function);
         let access_point = FunctionId(function.0 - station.0);
         if station == StationId::AP {
-            Peers::Clients { access_point, count: self.stations - 1 }
-        } else {
-            Peers::AccessPoint(access_point)
+            return Peers::Clients { access_point, count: self.stations - 1 };
         }
+        let clients: Vec<_> =
+            DirectLink::of(direct, station).map(|link| self.of(link.to, self.place(function))).collect();
+        if clients.is_empty() {
+            return Peers::AccessPoint(access_point);
+        }
+        Peers::Linked([access_point].into_iter().chain(clients).collect())
     }
 }
 
 /// The functions that a function exchanges packets with, all of its own category. It numbers them from 0, and so do its
 /// queues and its NIC.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Peers {
     /// A client's: the access point's alone.
     AccessPoint(FunctionId),
@@ -97,50 +102,64 @@ pub enum Peers {
         /// How many there are.
         count: u16,
     },
+    /// A client's that has direct links: the access point's, then those of the clients at their other ends.
+    Linked(Box<[FunctionId]>),
 }
 
 impl Peers {
     /// How many there are.
-    pub fn count(self) -> usize {
+    pub fn count(&self) -> usize {
         match self {
             Self::AccessPoint(_) => 1,
-            Self::Clients { count, .. } => usize::from(count),
+            Self::Clients { count, .. } => usize::from(*count),
+            Self::Linked(peers) => peers.len(),
         }
     }
 
     /// True when `function` is one of them.
     #[inline]
-    pub fn contains(self, function: FunctionId) -> bool {
+    pub fn contains(&self, function: FunctionId) -> bool {
         match self {
-            Self::AccessPoint(access_point) => function == access_point,
+            Self::AccessPoint(access_point) => function == *access_point,
             Self::Clients { access_point, count } => {
                 (access_point.0 + 1..=access_point.0 + count).contains(&function.0)
             }
+            Self::Linked(peers) => place(peers, function).is_some(),
         }
     }
 
     /// The number of `peer`, which must be one of them.
     #[inline]
-    pub fn index(self, peer: FunctionId) -> usize {
+    pub fn index(&self, peer: FunctionId) -> usize {
         match self {
             Self::AccessPoint(_) => 0,
             Self::Clients { access_point, .. } => usize::from(peer.0 - access_point.0) - 1,
+            Self::Linked(peers) => place(peers, peer).unwrap_or(0),
         }
     }
 
     /// The peer with this number.
     #[inline]
-    pub fn id(self, index: usize) -> FunctionId {
+    pub fn id(&self, index: usize) -> FunctionId {
         match self {
-            Self::AccessPoint(access_point) => access_point,
+            Self::AccessPoint(access_point) => *access_point,
             Self::Clients { access_point, .. } => FunctionId(access_point.0 + index as u16 + 1),
+            Self::Linked(peers) => peers[index],
         }
     }
 
     /// Each, in the order of its number.
-    pub fn iter(self) -> impl Iterator<Item = FunctionId> {
-        (0..self.count()).map(move |index| self.id(index))
+    pub fn iter(&self) -> impl Iterator<Item = FunctionId> + '_ {
+        (0..self.count()).map(|index| self.id(index))
     }
+}
+
+/// Where `function` stands among `peers`, which are few.
+// Apart: most stations have no direct links, and are to pay nothing for those of others.
+#[cold]
+#[inline(never)]
+fn place(peers: &[FunctionId], function: FunctionId) -> Option<usize> {
+    peers.iter().position(|known| *known == function)
 }
 
 #[cfg(test)]
@@ -164,7 +183,7 @@ mod tests {
         let functions = Functions::new(3, 2);
         for place in 0..2 {
             for station in (0..3).map(StationId) {
-                let peers = functions.peers(functions.of(station, place));
+                let peers = functions.peers(functions.of(station, place), &[]);
                 let expected: &[u16] = if station == StationId::AP { &[1, 2] } else { &[0] };
                 let expected: Vec<_> =
                     expected.iter().map(|peer| functions.of(StationId(*peer), place)).collect();
@@ -172,6 +191,30 @@ mod tests {
                 assert!(peers.iter().enumerate().all(|(index, peer)| peers.index(peer) == index));
                 let contained: Vec<_> = functions.all().filter(|id| peers.contains(*id)).collect();
                 assert_eq!(contained, expected);
+            }
+        }
+    }
+    #[test]
+    fn ends_of_direct_links_are_peers_behind_the_access_point() {
+        use crate::wifi::config::StationConfig;
+        use crate::wifi::phy::{Mode, Standard};
+
+        let functions = Functions::new(4, 2);
+        let link = StationConfig::new(Mode::all(Standard::N)[0]);
+        let direct: Vec<_> = [(1, 3), (3, 1), (3, 2), (2, 3)]
+            .map(|(from, to)| DirectLink { from: StationId(from), to: StationId(to), link: link.clone() })
+            .into();
+        let of = |station, place| functions.peers(functions.of(StationId(station), place), &direct);
+        for place in 0..2 {
+            let expected = |stations: &[u16]| -> Vec<_> {
+                stations.iter().map(|station| functions.of(StationId(*station), place)).collect()
+            };
+            for (station, peers) in [(0, &[1, 2, 3][..]), (1, &[0, 3]), (2, &[0, 3]), (3, &[0, 1, 2])] {
+                let own = of(station, place);
+                assert_eq!(own.iter().collect::<Vec<_>>(), expected(peers), "of {station}");
+                assert!(own.iter().enumerate().all(|(index, peer)| own.index(peer) == index));
+                let contained: Vec<_> = functions.all().filter(|id| own.contains(*id)).collect();
+                assert_eq!(contained.len(), peers.len());
             }
         }
     }

@@ -10,12 +10,15 @@ use super::air::StationId;
 use super::category::AccessCategory;
 use super::config::BssConfig;
 use super::error_rate::{mpdu_success, preamble_success};
-use super::phy::{ACK_LEN, BLOCK_ACK_LEN, MPDU_DELIMITER_LEN, Mode, mpdu_len, subframe_len};
+use super::phy::{
+    ACK_LEN, BLOCK_ACK_REQUEST_LEN, MPDU_DELIMITER_LEN, Mode, block_ack_len, mpdu_len, subframe_len,
+};
 
 /// Octets of an IP packet with a pure ACK and timestamps.
 const ACK_PACKET: u32 = 52;
-/// Exchanges that are played: enough for the third digit.
-const EXCHANGES: u32 = 400;
+/// MPDUs that are played, and least exchanges: the mean of the third digit is right.
+const MPDUS: u32 = 25_600;
+const LEAST_EXCHANGES: u32 = 400;
 
 /// What a mode is chosen for.
 #[derive(Clone, Copy, Debug)]
@@ -75,18 +78,35 @@ impl TcpOver<'_> {
         played.carried / libm::pow(1.0 + fourth(most), 0.25)
     }
 
-    /// Plays exchanges of A-MPDUs under a Block Ack window, or of single MPDUs, with fixed draws.
+    /// What single MPDUs carry, each of which is sent until it arrives or its retries are used up.
+    fn single(&self, mode: &Mode, success: f64) -> Played {
+        let (mut reached, mut seconds, mut exchanges, mut delivered) = (1.0, 0.0, 0.0, 0.0);
+        for attempt in 0..=self.config.retry_limit {
+            let took = |arrived| self.exchange(mode, 1, arrived, attempt);
+            exchanges += reached;
+            seconds += reached * (success * took(1) + (1.0 - success) * took(0));
+            delivered += reached * success;
+            reached *= 1.0 - success;
+        }
+        Played { carried: delivered * f64::from(self.packet * 8) / seconds, exchange_s: seconds / exchanges }
+    }
+
+    /// Plays exchanges of A-MPDUs under a Block Ack window with fixed draws.
     fn play(&self, mode: &Mode, snr: Decibels) -> Played {
         let config = self.config;
         let octets = mpdu_len(config.phy().mac_header_len(), self.packet);
         let (header, body) = (preamble_success(mode, snr), mpdu_success(mode, snr, octets));
         let most = self.mpdus(mode);
-        let window = if most == 1 { 1 } else { config.block_ack_window as usize };
+        if most == 1 {
+            return self.single(mode, header * body);
+        }
+        let window = config.block_ack_window as usize;
         // Of each MPDU in the window the attempts, or none left to make.
         let mut outstanding: std::collections::VecDeque<Option<u32>> = std::collections::VecDeque::new();
         let mut draws = Draws(0x9e37_79b9_7f4a_7c15);
         let (mut delivered, mut seconds, mut failed_in_a_row) = (0_u64, 0.0, 0);
-        for _ in 0..EXCHANGES {
+        let exchanges = LEAST_EXCHANGES.max(MPDUS / most);
+        for _ in 0..exchanges {
             let waiting = outstanding.iter().filter(|attempts| attempts.is_some()).count();
             let new = (window - outstanding.len()).min((most as usize).saturating_sub(waiting));
             outstanding.extend(std::iter::repeat_n(Some(0), new));
@@ -106,12 +126,12 @@ impl TcpOver<'_> {
                 outstanding.pop_front();
             }
             delivered += arrived;
-            seconds += self.exchange(mode, sent, arrived, failed_in_a_row).as_secs_f64();
+            seconds += self.exchange(mode, sent, arrived, failed_in_a_row);
             failed_in_a_row = if arrived == 0 { failed_in_a_row + 1 } else { 0 };
         }
         Played {
             carried: delivered as f64 * f64::from(self.packet * 8) / seconds,
-            exchange_s: seconds / f64::from(EXCHANGES),
+            exchange_s: seconds / f64::from(exchanges),
         }
     }
 
@@ -121,14 +141,16 @@ impl TcpOver<'_> {
         let Some(limits) = phy.aggregation else { return 1 };
         let most = self.config.ampdu_mpdus.unwrap_or(limits.mpdus).min(limits.mpdus);
         let subframe = subframe_len(mpdu_len(phy.mac_header_len(), self.packet));
-        let response = phy.sifs + phy.control_mode(mode).ppdu_duration(BLOCK_ACK_LEN);
+        let response =
+            phy.sifs + phy.control_mode(mode).ppdu_duration(block_ack_len(self.config.block_ack_window));
         let in_txop = self.config.txop_limit.map_or(limits.ppdu, |limit| limit.saturating_sub(response));
         let octets = mode.octets_within(in_txop.min(limits.ppdu)).min(limits.bytes.0 as u32);
         (octets / subframe).clamp(1, most.max(1))
     }
 
-    /// How long an exchange of `sent` MPDUs takes, its backoff and the TCP ACKs of what `arrived` included.
-    fn exchange(&self, mode: &Mode, sent: u32, arrived: u64, failed_before: u32) -> Duration {
+    /// Seconds that an exchange of `sent` MPDUs takes, its backoff included, and its part of what answers it: TCP ACKs of what
+    /// `arrived`, and their collisions with data.
+    fn exchange(&self, mode: &Mode, sent: u32, arrived: u64, failed_before: u32) -> f64 {
         let phy = self.config.phy();
         let control = phy.control_mode(mode);
         let header_len = phy.mac_header_len();
@@ -138,24 +160,53 @@ impl TcpOver<'_> {
             ((u64::from(edca.cw_min) + 1) << failed.min(10)).min(u64::from(edca.cw_max) + 1) - 1
         };
         let aifs = phy.sifs + phy.slot * u64::from(edca.aifs_slots);
-        let access = |failed: u32| aifs + phy.slot * cw(failed) / 2;
+        let backoff = |failed: u32| phy.slot * cw(failed) / 2;
         let psdu = |mpdus: u32, packet: u32| match mpdus {
             0 | 1 => mpdu_len(header_len, packet),
             _ => mpdus * subframe_len(mpdu_len(header_len, packet)) + MPDU_DELIMITER_LEN,
         };
         let response = |mpdus: u32| {
-            let octets = if mpdus > 1 { BLOCK_ACK_LEN } else { ACK_LEN };
+            let octets = if mpdus > 1 { block_ack_len(self.config.block_ack_window) } else { ACK_LEN };
             phy.sifs + control.ppdu_duration(octets)
         };
-        let data = access(failed_before) + mode.ppdu_duration(psdu(sent, self.packet)) + response(sent);
-        let acks = (arrived as u32).div_ceil(2);
-        let answer = access(0) + mode.ppdu_duration(psdu(acks, ACK_PACKET)) + response(acks);
-        match arrived {
-            0 => data,
-            // One ACK to two packets, which came in two exchanges.
-            1 => data + answer / 2,
-            _ => data + answer,
+        let on_air = mode.ppdu_duration(psdu(sent, self.packet)) + response(sent);
+        let data = (aifs + backoff(failed_before) + on_air).as_secs_f64();
+        if arrived == 0 {
+            return data;
         }
+        let contest = Contest::of(cw(0));
+        // At most one ACK to two packets.
+        let acks = arrived as f64 / 2.0;
+        let answers = (1.0 / contest.exchanges).min(acks);
+        let in_one = (acks / answers).ceil() as u32;
+        // Its slots pass while data counts down too.
+        let answer = aifs + mode.ppdu_duration(psdu(in_one, ACK_PACKET)) + response(in_one);
+        // Data goes again, of an A-MPDU after a request for the Block Ack that nobody sent.
+        let again = match sent {
+            0 | 1 => backoff(1).saturating_sub(backoff(0)),
+            _ => aifs + backoff(1) + control.ppdu_duration(BLOCK_ACK_REQUEST_LEN) + response(sent),
+        };
+        data + answers * (answer.as_secs_f64() + contest.collides * (on_air + again).as_secs_f64())
+    }
+}
+
+/// A client that has something to answer against an access point that always has data, both with the same contention
+/// window.
+///
+/// Both draw when the data is over. In slot s of w the access point begins to send with the probability
+/// u(s) = (1 + 1/w)^s / w: by its first draw, or by one that follows on an earlier beginning.
+struct Contest {
+    /// Exchanges of data from one answer to the next: the sum of u up to the slot of the answer, and the exchange before.
+    exchanges: f64,
+    /// Chance that the answer begins in the same slot as data: the mean of u.
+    collides: f64,
+}
+
+impl Contest {
+    fn of(cw: u64) -> Self {
+        let slots = (cw + 1) as f64;
+        let exchanges = libm::pow(1.0 + 1.0 / slots, slots) - 1.0;
+        Self { exchanges, collides: exchanges / slots }
     }
 }
 

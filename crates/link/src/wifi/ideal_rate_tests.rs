@@ -1,5 +1,5 @@
 use super::*;
-use crate::wifi::phy::Standard;
+use crate::wifi::phy::{GuardInterval, Standard};
 
 fn over(config: &BssConfig) -> TcpOver<'_> {
     TcpOver { config, packet: 1500, round_trip: Duration::from_millis(20) }
@@ -32,7 +32,7 @@ fn the_ideal_rate_follows_the_envelope() {
 fn what_starves_tcp_is_not_ideal() {
     let config = BssConfig::new(Standard::Ac, Vec::new());
     let over = over(&config);
-    let slowest = Mode::vht(0, 1, 20, false).unwrap();
+    let slowest = Mode::vht(0, 1, 20, GuardInterval::Ns800).unwrap();
     for snr in (2_000..40_000).step_by(250).map(Decibels::from_millis) {
         let best = over.ideal_mode(Mode::all(Standard::Ac), |_| snr).unwrap();
         // Out of reach of the slowest mode there is nothing to choose.

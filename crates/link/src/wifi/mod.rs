@@ -2,6 +2,7 @@
 
 pub mod air;
 mod airtime;
+mod bitmap;
 mod bss;
 mod category;
 mod cell;
@@ -18,12 +19,13 @@ pub mod propagation;
 
 pub use air::{AirFrame, StationId};
 pub use airtime::{Airtime, AirtimeUse, StationAirtime};
+pub use bitmap::AckBitmap;
 pub use bss::{Bss, Offered};
 pub use category::{AccessCategory, EdcaOverride, EdcaParameters, PerCategory, TxopLimits};
 pub use cell::Delivery;
 pub use config::{
-    AmsduLimit, ApScheduler, BothWays, BssConfig, Bursts, LinkAcks, Protection, RateControl, RepairConfig,
-    ReverseDirection, StationConfig, StreamQueues,
+    AmsduLimit, ApScheduler, BothWays, BssConfig, Bursts, DirectLink, LinkAcks, Protection, RateControl,
+    RepairConfig, ReverseDirection, StationConfig, StreamQueues,
 };
 pub use counters::StationCounters;
 pub use functions::{FunctionId, Functions, Peers};

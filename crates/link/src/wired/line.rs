@@ -15,7 +15,7 @@ use crate::wired::impair::Impairments;
 /// Which packets were taken, when they leave and how long they waited is what a drop-tail
 /// [`Queue`](crate::queue::Queue) before the same transmitter would say.
 #[derive(Clone, Debug)]
-pub(super) struct Line {
+pub(super) struct DropTailTransmitter {
     rate: BitRate,
     limit: QueueLimit,
     /// When it has transmitted all it was given.
@@ -35,7 +35,7 @@ struct Waiting {
     len: Bytes,
 }
 
-impl Line {
+impl DropTailTransmitter {
     /// The line that `config` describes; `None` where what is done with a packet may depend on those behind it, or on
     /// more than a rate.
     pub fn of(config: &PipeConfig) -> Option<Self> {
@@ -144,7 +144,7 @@ mod tests {
     /// A pipe for `config` as a line, and as a queue and a transmitter.
     fn both(config: &PipeConfig) -> [Pipe<Numbered>; 2] {
         let line = Pipe::new(config.clone(), 1, "pipe");
-        assert!(matches!(line.entry, Entry::Line(_)));
+        assert!(matches!(line.entry, Entry::DropTail(_)));
         let staged = Entry::Staged(Box::new(Staged::new(config, 1, "pipe")));
         [line, Pipe::with_entry(staged, config.clone(), 1, "pipe")]
     }

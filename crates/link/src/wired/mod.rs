@@ -11,7 +11,7 @@ use hdrhistogram::Histogram;
 use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
 
 pub use self::impair::{Distribution, Impairments, Jitter, Order, Reordering};
-use self::line::Line;
+use self::line::DropTailTransmitter;
 pub use self::service::{RateScript, Service};
 use self::staged::{Beside, Staged};
 use crate::loss::{Loss, LossProcess};
@@ -96,7 +96,7 @@ pub struct Pipe<P> {
 #[derive(Clone, Debug)]
 enum Entry<P> {
     /// Most wires.
-    Line(Line),
+    DropTail(DropTailTransmitter),
     /// All others.
     Staged(Box<Staged<P>>),
 }
@@ -114,8 +114,8 @@ impl<P: Payload> Pipe<P> {
     /// An idle pipe. Losses, jitter, reordering and duplication are drawn from streams of `seed` that are
     /// called after them and `name`.
     pub fn new(config: PipeConfig, seed: u64, name: &str) -> Self {
-        let entry = match Line::of(&config) {
-            Some(line) => Entry::Line(line),
+        let entry = match DropTailTransmitter::of(&config) {
+            Some(line) => Entry::DropTail(line),
             None => Entry::Staged(Box::new(Staged::new(&config, seed, name))),
         };
         Self::with_entry(entry, config, seed, name)
@@ -138,7 +138,9 @@ impl<P: Payload> Pipe<P> {
     #[inline(always)]
     pub fn enqueue(&mut self, now: Instant, payload: P) -> bool {
         self.counters.offered += 1;
-        let Entry::Line(line) = &mut self.entry else { return self.enqueue_staged(now, payload) };
+        let Entry::DropTail(line) = &mut self.entry else {
+            return self.enqueue_staged(now, payload);
+        };
         line.advance(now, &mut self.waits);
         let len = payload.len();
         let Some(end) = line.take(now, len, &mut self.waits) else {
@@ -176,7 +178,7 @@ impl<P: Payload> Pipe<P> {
     pub fn has_room(&mut self, now: Instant, len: Bytes) -> bool {
         self.advance(now);
         match &self.entry {
-            Entry::Line(line) => line.has_room(len),
+            Entry::DropTail(line) => line.has_room(len),
             Entry::Staged(staged) => staged.has_room(len),
         }
     }
@@ -185,7 +187,7 @@ impl<P: Payload> Pipe<P> {
     #[inline]
     fn advance(&mut self, now: Instant) {
         match &mut self.entry {
-            Entry::Line(line) => line.advance(now, &mut self.waits),
+            Entry::DropTail(line) => line.advance(now, &mut self.waits),
             Entry::Staged(_) => self.advance_staged(now),
         }
     }
@@ -233,17 +235,17 @@ impl<P: Payload> Pipe<P> {
     /// [`Pipe::poll_timeout`] stays what it is.
     #[inline]
     pub fn is_busy(&self) -> bool {
-        matches!(&self.entry, Entry::Line(line) if self.transit.len() > line.waiting())
+        matches!(&self.entry, Entry::DropTail(line) if self.transit.len() > line.waiting())
     }
 
     /// When the pipe is to be asked for packets next: when one arrives, lost or not, or earlier.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Instant> {
         match &self.entry {
-            Entry::Line(line) if self.transit.len() > line.waiting() => {
+            Entry::DropTail(line) if self.transit.len() > line.waiting() => {
                 self.transit.front().map(|next| next.at)
             }
-            Entry::Line(line) => Some(line.next_start()).filter(|at| *at != NEVER),
+            Entry::DropTail(line) => Some(line.next_start()).filter(|at| *at != NEVER),
             Entry::Staged(staged) => staged.poll_timeout(self.transit.front().map(|next| next.at)),
         }
     }
@@ -252,7 +254,7 @@ impl<P: Payload> Pipe<P> {
     #[inline]
     pub fn waiting(&self) -> usize {
         match &self.entry {
-            Entry::Line(line) => line.waiting(),
+            Entry::DropTail(line) => line.waiting(),
             Entry::Staged(staged) => staged.waiting(),
         }
     }
@@ -261,7 +263,7 @@ impl<P: Payload> Pipe<P> {
     pub fn longest_wait(&mut self, now: Instant) -> Duration {
         self.advance(now);
         let since = match &self.entry {
-            Entry::Line(line) => line.oldest_at(),
+            Entry::DropTail(line) => line.oldest_at(),
             Entry::Staged(staged) => staged.oldest_at(),
         };
         since.map_or(Duration::ZERO, |since| now.saturating_since(since))
@@ -271,7 +273,7 @@ impl<P: Payload> Pipe<P> {
     /// `None` when nothing waits.
     pub fn half_begun_at(&self) -> Option<Instant> {
         match &self.entry {
-            Entry::Line(line) => line.half_begun_at(),
+            Entry::DropTail(line) => line.half_begun_at(),
             Entry::Staged(staged) => staged.half_begun_at(&self.config),
         }
     }
@@ -285,7 +287,7 @@ impl<P: Payload> Pipe<P> {
     pub fn in_transit(&self) -> usize {
         self.transit.len()
             + match &self.entry {
-                Entry::Line(_) => 0,
+                Entry::DropTail(_) => 0,
                 Entry::Staged(staged) => staged.held(),
             }
     }

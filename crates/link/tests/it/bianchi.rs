@@ -17,6 +17,7 @@ fn mode(standard: Standard) -> Mode {
         Standard::B => 11_000,
         Standard::N => 150_000,
         Standard::Ac => 866_700,
+        Standard::Ax | Standard::Be => 1_201_000,
     };
     Mode::for_rate(standard, BitRate::from_kbps(kbps)).unwrap()
 }

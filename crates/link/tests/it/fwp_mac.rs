@@ -5,7 +5,7 @@ use crate::common::{BLOB, Blob, channel};
 use tacit_link::loss::Loss;
 use tacit_link::payload::{Payload, PayloadClass};
 use tacit_link::wifi::air::Frame;
-use tacit_link::wifi::phy::{Mode, ModeChoice, Standard, Variant};
+use tacit_link::wifi::phy::{GuardInterval, Mode, ModeChoice, Standard, Variant};
 use tacit_link::wifi::{
     AmsduLimit, BothWays, Bss, BssConfig, Decibels, LinkAcks, StationConfig, StationCounters, StationId,
     StreamQueues,
@@ -22,7 +22,7 @@ fn mode(streams: u8) -> Mode {
         mcs: Some(8 * streams - 1),
         streams: Some(streams),
         width_mhz: Some(40),
-        short_guard_interval: Some(true),
+        guard_interval: Some(GuardInterval::Ns400),
     };
     Mode::choose(Standard::N, Variant::of(Standard::N), choice).unwrap()
 }

@@ -4,7 +4,7 @@ use crate::common::{Numbered, channel};
 use tacit_link::loss::Loss;
 use tacit_link::queue::QueueLimit;
 use tacit_link::wifi::air::{AirFrame, Frame, Outcome};
-use tacit_link::wifi::phy::{Band, Format, Mode, ModeChoice, Standard, Variant};
+use tacit_link::wifi::phy::{Band, Format, GuardInterval, Mode, ModeChoice, Standard, Variant};
 use tacit_link::wifi::{
     AirtimeUse, AmsduLimit, Bss, BssConfig, Decibels, Delivery, Protection, RateControl, StationConfig,
     StationId,
@@ -168,7 +168,7 @@ fn one_frame_takes_the_standards_time() {
 fn an_exchange_at_2_4_ghz_takes_the_times_of_erp() {
     let variant = Variant { band: Band::Ghz2_4, ..Variant::of(Standard::N) };
     let choice = ModeChoice { mcs: Some(7), streams: Some(1), width_mhz: Some(20), ..ModeChoice::default() };
-    let choice = ModeChoice { short_guard_interval: Some(false), ..choice };
+    let choice = ModeChoice { guard_interval: Some(GuardInterval::Ns800), ..choice };
     let mut c = config(Standard::N, 65);
     c.variant = variant;
     c.stations[0].mode = Mode::choose(Standard::N, variant, choice).unwrap();

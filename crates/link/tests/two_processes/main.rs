@@ -65,7 +65,7 @@ fn station() {
         ("requests", counts.requests),
         ("native", driver.native_acks),
         ("compressed", driver.compressed_acks),
-        ("octets", driver.compressed_octets),
+        ("octets", driver.compressed_bytes),
         ("reconstituted", driver.reconstituted_acks),
         ("duplicates", driver.duplicate_frames),
         ("failed", driver.failed_frames),

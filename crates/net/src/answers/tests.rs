@@ -2,10 +2,10 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Octets of the file.
+/// Bytes of the file.
 const LEN: u64 = 100_000;
 
-fn octet(place: u64) -> u8 {
+fn byte(place: u64) -> u8 {
     (place.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8
 }
 
@@ -18,7 +18,7 @@ fn subject() -> Subject {
 }
 
 fn body_of(range: Range) -> Vec<u8> {
-    (range.start..range.end).map(octet).collect()
+    (range.start..range.end).map(byte).collect()
 }
 
 fn answer(boundary: &str, ranges: &[Range]) -> Vec<u8> {
@@ -74,26 +74,26 @@ fn holes(ranges: &[(u64, u64)]) -> Vec<(RequestId, Range)> {
     (0..).map(RequestId).zip(ranges.iter().map(|(start, end)| range(*start, *end))).collect()
 }
 
-/// Reads `octets` in pieces, whose `hit` are placeholders. What was heard is true, and belongs to who asked.
+/// Reads `bytes` in pieces, whose `hit` are placeholders. What was heard is true, and belongs to who asked.
 fn read(
     asked: &[(RequestId, Range)],
-    octets: &[u8],
+    bytes: &[u8],
     hit: &[Range],
     piece: usize,
     shape: &mut Shape,
-) -> (Vec<Range>, Result<(), Useless>) {
+) -> (Vec<Range>, Result<(), Unusable>) {
     let mut answers = Answers::new(subject());
     answers.expect(Request::of(1, asked, shape));
-    let mut octets = octets.to_vec();
+    let mut bytes = bytes.to_vec();
     for hole in hit {
-        octets[hole.start as usize..hole.end as usize].fill(b'\n');
+        bytes[hole.start as usize..hole.end as usize].fill(b'\n');
     }
     let mut got = Vec::new();
-    for piece in octets.chunks(piece) {
+    for piece in bytes.chunks(piece) {
         let mut heard = Vec::new();
         let result = answers.take(piece, hit, shape, &mut heard);
         for heard in heard {
-            if let AnswerEvent::Octets { id, position, from, len, .. } = heard {
+            if let AnswerEvent::Bytes { id, position, from, len, .. } = heard {
                 let found = range(position, position + len as u64);
                 assert_eq!(piece[from..from + len], body_of(found), "{found:?}");
                 let (_, wanted) = asked.iter().find(|(other, _)| *other == id).unwrap();
@@ -108,8 +108,8 @@ fn read(
     (got, Ok(()))
 }
 
-fn octets_of(got: &[Range]) -> u64 {
-    got.iter().map(|range| range.octets()).sum()
+fn bytes_of(got: &[Range]) -> u64 {
+    got.iter().map(|range| range.bytes()).sum()
 }
 
 fn parts(asked: &[(RequestId, Range)], shape: &Shape) -> Vec<Range> {
@@ -120,24 +120,24 @@ fn parts(asked: &[(RequestId, Range)], shape: &Shape) -> Vec<Range> {
 fn what_comes_whole_is_handed_on_whole() {
     let mut shape = taught();
     let asked = holes(&[(10, 1500), (5000, 60_000), (99_999, 100_000)]);
-    let octets = answer("b2", &parts(&asked, &shape));
-    let (got, result) = read(&asked, &octets, &[], 7, &mut shape);
+    let bytes = answer("b2", &parts(&asked, &shape));
+    let (got, result) = read(&asked, &bytes, &[], 7, &mut shape);
     assert!(result.is_ok());
-    assert_eq!(octets_of(&got), 1490 + 55_000 + 1);
+    assert_eq!(bytes_of(&got), 1490 + 55_000 + 1);
 }
 
 #[test]
 fn a_hit_head_costs_what_stands_before_the_next() {
     let mut shape = taught();
     let asked = holes(&[(10, 1500), (5000, 6000), (7000, 8000)]);
-    let octets = answer("b2", &parts(&asked, &shape));
-    let (got, result) = read(&asked, &octets, &[range(20, 40)], 999, &mut shape);
+    let bytes = answer("b2", &parts(&asked, &shape));
+    let (got, result) = read(&asked, &bytes, &[range(20, 40)], 999, &mut shape);
     assert!(result.is_ok());
-    assert_eq!(octets_of(&got), 3490, "the first part's head says that the answer is right");
-    let (got, result) = read(&asked, &octets, &[range(20, 300)], 999, &mut shape);
+    assert_eq!(bytes_of(&got), 3490, "the first part's head says that the answer is right");
+    let (got, result) = read(&asked, &bytes, &[range(20, 300)], 999, &mut shape);
     assert!(result.is_ok());
     assert_eq!(got.first().map(|range| range.start), Some(5000));
-    assert_eq!(octets_of(&got), 2000);
+    assert_eq!(bytes_of(&got), 2000);
 }
 
 /// Heads of parts do not say of which state of the file they are.
@@ -150,18 +150,18 @@ fn only_an_answers_own_head_proves_its_parts() {
     let tag = b"ETag: \"v1\"\r\n";
     let place = without.windows(tag.len()).position(|window| window == tag).unwrap();
     let without = [&without[..place], &without[place + tag.len()..]].concat();
-    for (octets, hit, proven) in
+    for (bytes, hit, proven) in
         [(&right, None, true), (&right, Some(range(20, 40)), false), (&without, None, false)]
     {
         let mut answers = Answers::new(subject());
         answers.expect(Request::of(7, &asked, &shape));
         let mut heard = Vec::new();
-        answers.take(octets, hit.as_slice(), &mut shape, &mut heard).unwrap();
+        answers.take(bytes, hit.as_slice(), &mut shape, &mut heard).unwrap();
         assert_eq!(heard.contains(&AnswerEvent::Proven(7)), proven);
         let flags: Vec<_> = heard
             .iter()
             .filter_map(|heard| match heard {
-                AnswerEvent::Octets { is_proven, .. } => Some(*is_proven),
+                AnswerEvent::Bytes { is_proven, .. } => Some(*is_proven),
                 _ => None,
             })
             .collect();
@@ -175,7 +175,7 @@ fn one_hole_alone_is_asked_for_in_two_parts_where_the_server_keeps_those_apart()
     let asked = holes(&[(1000, 2448)]);
     assert_eq!(parts(&asked, &shape), [range(1000, 1724), range(1724, 2448)]);
     let long = parts(&holes(&[(0, 100_000)]), &shape);
-    assert!(long.iter().all(|part| part.octets() <= PART_MAX) && long.len() == 7);
+    assert!(long.iter().all(|part| part.bytes() <= PART_MAX) && long.len() == 7);
     shape.splits = false;
     assert_eq!(parts(&asked, &shape), [range(1000, 2448)]);
 }
@@ -184,20 +184,20 @@ fn one_hole_alone_is_asked_for_in_two_parts_where_the_server_keeps_those_apart()
 fn a_server_that_joins_ranges_that_touch_is_asked_for_others() {
     let (mut answers, mut shape) = (Answers::new(subject()), Shape::new(None));
     answers.expect(Request::question(0, LEN));
-    let octets = answer("b1", &[range(0, 2), range(LEN - 1, LEN)]);
-    answers.take(&octets, &[], &mut shape, &mut Vec::new()).unwrap();
+    let bytes = answer("b1", &[range(0, 2), range(LEN - 1, LEN)]);
+    answers.take(&bytes, &[], &mut shape, &mut Vec::new()).unwrap();
     assert!(matches!(shape.several, Several::Like(..)) && !shape.splits);
 }
 
-/// Nobody's octets are taken from an answer that is not exactly what was asked for.
+/// Nobody's bytes are taken from an answer that is not exactly what was asked for.
 #[test]
 fn answers_that_lie_end_the_connection() {
     let shape = taught();
     let asked = holes(&[(10, 1500), (5000, 6000), (7000, 8000)]);
     let right = parts(&asked, &shape);
-    let text = |octets: &[u8], from: &str, to: &str| {
-        let at = octets.windows(from.len()).position(|window| window == from.as_bytes()).unwrap();
-        [&octets[..at], to.as_bytes(), &octets[at + from.len()..]].concat()
+    let text = |bytes: &[u8], from: &str, to: &str| {
+        let at = bytes.windows(from.len()).position(|window| window == from.as_bytes()).unwrap();
+        [&bytes[..at], to.as_bytes(), &bytes[at + from.len()..]].concat()
     };
     let good = answer("b2", &right);
     let swapped = [right[1], right[0], right[2]];
@@ -230,7 +230,7 @@ fn answers_that_lie_end_the_connection() {
     ];
     for lie in about_parts {
         let (_, result) = read(&asked, &lie, &[range(20, 40)], 500, &mut shape.clone());
-        assert!(matches!(result, Err(Useless::Refuses(_))), "{result:?}");
+        assert!(matches!(result, Err(Unusable::Refuses(_))), "{result:?}");
     }
 }
 
@@ -240,7 +240,7 @@ fn the_end_of_parts_is_checked_and_nothing_may_follow() {
     let asked = holes(&[(10, 1500), (5000, 6000)]);
     let good = answer("b2", &parts(&asked, &shape));
     let (got, result) = read(&asked, &[&good[..], b"x"].concat(), &[], 1000, &mut shape);
-    assert!(result.is_err() && octets_of(&got) == 2490);
+    assert!(result.is_err() && bytes_of(&got) == 2490);
     let mut bad = good;
     let end = bad.len() - 3;
     bad[end] = b'x';
@@ -251,9 +251,9 @@ fn the_end_of_parts_is_checked_and_nothing_may_follow() {
 fn placeholders_in_heads_that_nobody_can_place_are_refused() {
     let mut shape = Shape::new(None);
     let asked = holes(&[(10, 1500)]);
-    let octets = answer("", &parts(&asked, &shape));
-    let (got, result) = read(&asked, &octets, &[range(5, 30)], 100, &mut shape);
-    assert!(matches!(result, Err(Useless::Net(NetError::Misplaced))) && got.is_empty());
+    let bytes = answer("", &parts(&asked, &shape));
+    let (got, result) = read(&asked, &bytes, &[range(5, 30)], 100, &mut shape);
+    assert!(matches!(result, Err(Unusable::Net(NetError::Misplaced))) && got.is_empty());
 }
 
 proptest! {
@@ -268,10 +268,10 @@ proptest! {
         let mut shape = taught();
         let asked: Vec<_> = starts.iter().map(|start| (start * 1000, start * 1000 + 900)).collect();
         let asked = holes(&asked);
-        let octets = answer("b7", &parts(&asked, &shape));
-        let mut flags = vec![false; octets.len()];
+        let bytes = answer("b7", &parts(&asked, &shape));
+        let mut flags = vec![false; bytes.len()];
         for (start, len) in hit {
-            let end = (start + len).min(octets.len());
+            let end = (start + len).min(bytes.len());
             flags[start.min(end)..end].fill(true);
         }
         let mut lost = Vec::new();
@@ -283,24 +283,24 @@ proptest! {
             }
             at = end;
         }
-        let (got, result) = read(&asked, &octets, &lost, piece, &mut shape);
+        let (got, result) = read(&asked, &bytes, &lost, piece, &mut shape);
         prop_assert!(result.is_ok(), "{result:?}");
         if lost.is_empty() {
-            prop_assert_eq!(octets_of(&got), asked.iter().map(|(_, range)| range.octets()).sum::<u64>());
+            prop_assert_eq!(bytes_of(&got), asked.iter().map(|(_, range)| range.bytes()).sum::<u64>());
         }
     }
 
-    /// Octets of a peer that says anything: never a panic, and nothing is taken that does not stand as it must.
+    /// Bytes of a peer that says anything: never a panic, and nothing is taken that does not stand as it must.
     #[test]
-    fn any_octets_are_read_or_refused(
-        octets in prop::collection::vec(any::<u8>(), 0..2000),
+    fn any_bytes_are_read_or_refused(
+        bytes in prop::collection::vec(any::<u8>(), 0..2000),
         cut in 0..3000_usize,
         hole in (0..2000_u64, 1..500_u64),
     ) {
         let asked = holes(&[(10, 1500), (5000, 6000)]);
         let mut shape = taught();
         let good = answer("b2", &parts(&asked, &shape));
-        let mixed = [&good[..cut.min(good.len())], &octets].concat();
+        let mixed = [&good[..cut.min(good.len())], &bytes].concat();
         let mut answers = Answers::new(subject());
         answers.expect(Request::of(1, &asked, &shape));
         let _ = answers.take(&mixed, &[range(hole.0, hole.0 + hole.1)], &mut shape, &mut Vec::new());

@@ -17,9 +17,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use super::headers::{is_loop, pass_on};
-use super::patience::Patience;
+use super::patience::WaitLimit;
 use crate::body::{Answer, Body};
-use crate::client::{Wanted, get, get_part, plain};
+use crate::client::{RequestedRange, get, get_part, plain};
 use crate::connection::{Connector, Outgoing, Settings};
 use crate::error::NetError;
 use crate::reach::Reach;
@@ -37,8 +37,9 @@ pub struct Served {
     pub url: String,
     /// The answer's status.
     pub status: u16,
-    /// Octets of its body that the program took.
-    pub octets: u64,
+    /// Bytes of its body that the program took.
+    #[serde(rename = "octets")]
+    pub bytes: u64,
     /// True where the body came to its end.
     pub complete: bool,
     /// True where holes in it were repaired.
@@ -49,15 +50,15 @@ pub struct Served {
     pub requests: u64,
 }
 
-/// Hears of everything served.
-pub type Hear = Arc<dyn Fn(&Served) + Send + Sync>;
+/// Called for every answer.
+pub type OnServed = Arc<dyn Fn(&Served) + Send + Sync>;
 
 /// What all requests have in common.
 pub struct Forwarder {
     pub settings: Arc<Settings>,
     pub reach: Arc<Reach>,
     pub ports: Vec<u16>,
-    pub hear: Hear,
+    pub hear: OnServed,
     /// For requests, each until its answer is over or given up, and how long one waits for its own: a connection that is kept
     /// and asks for nothing has none.
     pub places: Arc<Semaphore>,
@@ -72,7 +73,7 @@ impl Forwarder {
             method,
             url,
             status: 0,
-            octets: 0,
+            bytes: 0,
             complete: false,
             repaired: false,
             holes: 0,
@@ -109,7 +110,7 @@ impl Forwarder {
         let mut headers = head.headers;
         pass_on(&mut headers, head.version);
         let connector = Arc::new(Connector::new(Arc::clone(&self.settings), Arc::clone(&self.reach), target));
-        let wanted = Wanted::of(&headers);
+        let wanted = RequestedRange::of(&headers);
         let wants_all = !headers.contains_key(RANGE) && !headers.contains_key(IF_RANGE);
         let is_repaired =
             head.method == Method::GET && body.is_end_stream() && (wants_all || wanted.is_some());
@@ -160,8 +161,8 @@ impl Forwarder {
 
     /// The body of a request, which must not come too slowly.
     fn timed(&self, body: Incoming) -> Outgoing {
-        let patience = Patience::new(self.settings.idle_timeout);
-        Timed { body, patience }.map_err(Into::into).boxed_unsync()
+        let patience = WaitLimit::new(self.settings.idle_timeout);
+        IdleTimeout { body, patience }.map_err(Into::into).boxed_unsync()
     }
 }
 
@@ -195,13 +196,13 @@ impl From<NetError> for Refusal {
 struct Counted {
     body: Body,
     served: Served,
-    hear: Hear,
+    hear: OnServed,
     /// Given back with the body.
     _place: OwnedSemaphorePermit,
 }
 
 impl Counted {
-    fn of(body: Body, served: Served, hear: Hear, place: OwnedSemaphorePermit) -> Self {
+    fn of(body: Body, served: Served, hear: OnServed, place: OwnedSemaphorePermit) -> Self {
         Self { body, served, hear, _place: place }
     }
 }
@@ -216,7 +217,7 @@ impl hyper::body::Body for Counted {
     ) -> Poll<Option<Result<Frame<Bytes>, NetError>>> {
         let next = std::task::ready!(Pin::new(&mut self.body).poll_frame(cx));
         match &next {
-            Some(Ok(frame)) => self.served.octets += frame.data_ref().map_or(0, |octets| octets.len() as u64),
+            Some(Ok(frame)) => self.served.bytes += frame.data_ref().map_or(0, |bytes| bytes.len() as u64),
             Some(Err(_)) => (),
             None => self.served.complete = true,
         }
@@ -242,12 +243,12 @@ impl Drop for Counted {
 }
 
 /// A body that fails when nothing comes for long.
-struct Timed {
+struct IdleTimeout {
     body: Incoming,
-    patience: Patience,
+    patience: WaitLimit,
 }
 
-impl hyper::body::Body for Timed {
+impl hyper::body::Body for IdleTimeout {
     type Data = Bytes;
     type Error = NetError;
 

@@ -1,5 +1,5 @@
 //! A program's connection to the proxy, below hyper: heads that could be read in two ways go no further, and whoever takes
-//! no octets for long is let go.
+//! no bytes for long is let go.
 
 use std::io;
 use std::pin::Pin;
@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-use super::patience::Patience;
+use super::patience::WaitLimit;
 use crate::head::{Framing, HeadError, HeadReader};
 
 /// What comes next from the program.
@@ -34,34 +34,34 @@ pub struct Guarded {
     heads: u64,
     /// Set once no request may follow the one that is being read.
     last: Arc<AtomicBool>,
-    patience: Patience,
+    patience: WaitLimit,
 }
 
 impl Guarded {
-    /// Guards `tcp`, which has to take octets at least each `patience`. The flag tells when an answer has to be the last.
+    /// Guards `tcp`, which has to take bytes at least each `patience`. The flag tells when an answer has to be the last.
     pub fn new(tcp: TcpStream, patience: Duration) -> (Self, Arc<AtomicBool>) {
         let last = Arc::new(AtomicBool::new(false));
         let head = HeadReader::default();
         let flag = Arc::clone(&last);
-        let patience = Patience::new(patience);
+        let patience = WaitLimit::new(patience);
         (Self { tcp, phase: Phase::Head, head, heads: 0, last, patience }, flag)
     }
 
-    fn judge(&mut self, mut octets: &[u8]) -> Result<(), HeadError> {
-        while !octets.is_empty() {
+    fn judge(&mut self, mut bytes: &[u8]) -> Result<(), HeadError> {
+        while !bytes.is_empty() {
             match &mut self.phase {
                 Phase::Chunks => return Ok(()),
                 Phase::Body { left } => {
-                    let taken = octets.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
+                    let taken = bytes.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
                     *left -= taken as u64;
-                    octets = &octets[taken..];
+                    bytes = &bytes[taken..];
                     if *left == 0 {
                         self.phase = Phase::Head;
                     }
                 }
                 Phase::Head => {
-                    let (taken, whole) = self.head.push(octets)?;
-                    octets = &octets[taken..];
+                    let (taken, whole) = self.head.push(bytes)?;
+                    bytes = &bytes[taken..];
                     if whole {
                         self.phase = match self.head.request()? {
                             Framing::Length(0) => Phase::Head,

@@ -32,7 +32,7 @@ use crate::error::NetError;
 use crate::head::MAX_HEAD_LEN;
 use crate::reach::Reach;
 use forward::Forwarder;
-pub use forward::{Hear, Served};
+pub use forward::{OnServed, Served};
 use guard::Guarded;
 
 /// Ports where HTTP is served in the clear.
@@ -51,9 +51,9 @@ pub struct Options {
     pub ports: Vec<u16>,
     /// Requests of programs at once.
     pub connections_max: usize,
-    /// A program has to send a head, and to take octets, within so long.
+    /// Time limit for a client to send a head, and to accept data.
     pub patience: Duration,
-    /// Requests under way may take so long once the proxy is told to stop.
+    /// Time limit of requests in progress after the proxy is stopped.
     pub grace: Duration,
     /// How servers are talked to.
     pub settings: Settings,
@@ -77,7 +77,7 @@ impl Default for Options {
 /// Connections that ask for nothing, or wait for a place, beside those that are served. Ours.
 const WAITING_MAX: usize = 1024;
 
-/// Octets that a body may hold back here: the product of 600 Mb/s and the 40 ms of the paper's Table I, and a third more.
+/// Bytes that a body may hold back here: the product of 600 Mb/s and the 40 ms of the paper's Table I, and a third more.
 const HELD_MAX: u64 = 4 * 1024 * 1024;
 
 /// A proxy that listens.
@@ -131,7 +131,7 @@ impl Proxy {
         Ok(())
     }
 
-    /// Serves until `stop` comes, and what is under way then for a little longer.
+    /// Serves until `stop` resolves; requests in progress then have [`Options::grace`].
     pub async fn serve(self, stop: impl Future<Output = ()>, hear: impl Fn(&Served) + Send + Sync + 'static) {
         let mut settings = self.options.settings.clone();
         settings.repair.held_max = settings.repair.held_max.min(HELD_MAX);

@@ -8,12 +8,12 @@ use tokio::time::{Sleep, sleep};
 
 /// A limit on each wait. It runs from the first poll that found nothing ready, until something is.
 #[derive(Debug)]
-pub struct Patience {
+pub struct WaitLimit {
     span: Duration,
     stuck: Option<Pin<Box<Sleep>>>,
 }
 
-impl Patience {
+impl WaitLimit {
     /// Allows `span` for each wait.
     pub fn new(span: Duration) -> Self {
         Self { span, stuck: None }

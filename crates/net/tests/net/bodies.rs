@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use hyper::HeaderMap;
 use tacit_net::NetError;
-use tacit_net::body::Repaired;
+use tacit_net::body::RepairStats;
 use tacit_net::client::get;
 use tacit_net::connection::{Connector, Settings};
 use tacit_net::flow::ShimName;
@@ -33,10 +33,10 @@ pub fn settings(shim: &ShimName) -> Settings {
 }
 
 pub struct Read {
-    pub octets: Vec<u8>,
+    pub bytes: Vec<u8>,
     pub status: u16,
     pub is_repaired: bool,
-    pub repaired: Repaired,
+    pub repaired: RepairStats,
     pub error: Option<NetError>,
 }
 
@@ -45,17 +45,17 @@ pub fn read_with(address: SocketAddr, settings: Settings) -> Result<Read, NetErr
         let target = Target::parse(&format!("http://{address}/file")).unwrap();
         let connector = Arc::new(Connector::new(Arc::new(settings), Arc::new(Reach::All), target));
         let mut answer = get(&connector, &HeaderMap::new(), true).await?;
-        let mut octets = Vec::new();
+        let mut bytes = Vec::new();
         let error = loop {
             match answer.body.next().await {
-                Ok(Some(piece)) => octets.extend_from_slice(&piece),
+                Ok(Some(piece)) => bytes.extend_from_slice(&piece),
                 Ok(None) => break None,
                 Err(error) => break Some(error),
             }
         };
         let (status, is_repaired, repaired) =
             (answer.status.as_u16(), answer.is_repaired, answer.body.repaired());
-        Ok(Read { octets, status, is_repaired, repaired, error })
+        Ok(Read { bytes, status, is_repaired, repaired, error })
     })
 }
 
@@ -65,8 +65,8 @@ pub fn read(hop: &Hop) -> Read {
 
 fn assert_same(found: &Read, content: &[u8]) {
     assert!(found.error.is_none(), "{:?}", found.error);
-    assert_eq!(found.octets.len(), content.len());
-    assert!(found.octets == content, "the octets differ");
+    assert_eq!(found.bytes.len(), content.len());
+    assert!(found.bytes == content, "the bytes differ");
 }
 
 #[test]
@@ -81,12 +81,12 @@ fn bodies_are_identical_at_every_loss() {
         assert_eq!(found.status, 200);
         let counters = found.repaired.counters;
         assert!(percent == 0 || counters.holes > 0, "{percent} %: no hole");
-        assert_eq!(counters.hole_octets, counters.repaired_octets + counters.late_octets);
+        assert_eq!(counters.hole_bytes, counters.repaired_bytes + counters.late_bytes);
         assert!(!found.repaired.fell_back);
-        let lost = hop.counts.hole_octets.load(Ordering::Relaxed);
-        assert!(lost >= counters.hole_octets && (percent < 10 || lost > 3_000_000 * percent / 200), "{lost}");
-        // The shim hears of it on a socket of its own, maybe after the last octet was read.
-        let told = || hop.counts.repaired_octets.load(Ordering::Relaxed);
+        let lost = hop.counts.hole_bytes.load(Ordering::Relaxed);
+        assert!(lost >= counters.hole_bytes && (percent < 10 || lost > 3_000_000 * percent / 200), "{lost}");
+        // The shim hears of it on a socket of its own, maybe after the last byte was read.
+        let told = || hop.counts.repaired_bytes.load(Ordering::Relaxed);
         let until = Instant::now() + Duration::from_secs(10);
         while told() < lost * 9 / 10 && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(5));
@@ -112,7 +112,7 @@ fn connections_for_holes_are_no_more_than_asked_for() {
         settings.repair.deadline = tacit_proto::units::Duration::from_secs(30);
         let found = read_with(hop.address, settings).unwrap();
         assert_same(&found, &content);
-        assert!(found.repaired.counters.repaired_octets > 0 && !found.repaired.fell_back);
+        assert!(found.repaired.counters.repaired_bytes > 0 && !found.repaired.fell_back);
         // Beside them the one that brings the body, and the one that asks whether it is still the same.
         let most = hop.counts.open_max.load(Ordering::Relaxed);
         assert!(most <= parallel as u64 + 2, "{most} connections at once, of {parallel} for holes");
@@ -133,7 +133,7 @@ fn originals_that_come_late_spare_requests() {
     let hop = Hop::before(Server::of(content.clone()).address, losses);
     let found = read(&hop);
     assert_same(&found, &content);
-    assert!(found.repaired.counters.late_octets > 0, "{:?}", found.repaired);
+    assert!(found.repaired.counters.late_bytes > 0, "{:?}", found.repaired);
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn a_server_that_cuts_each_answer_at_the_same_place_is_given_up() {
     });
     let began = Instant::now();
     let found = read_with(server.address, settings(&ShimName::abstracted(b"tacit-test-nobody"))).unwrap();
-    assert!(found.error.is_some() && found.octets.len() <= 20);
+    assert!(found.error.is_some() && found.bytes.len() <= 20);
     let (took, requests) = (began.elapsed(), server.requests.load(Ordering::Relaxed));
     assert!(took < Duration::from_secs(8) && requests <= 7, "{took:?}, asked {requests} times");
 }
@@ -201,7 +201,7 @@ fn placeholders_where_none_may_stand_are_never_read() {
     match read_with(hop.address, settings(&hop.shim)) {
         Ok(found) => match found.error {
             None => assert_same(&found, &content),
-            Some(_) => assert!(content.starts_with(&found.octets)),
+            Some(_) => assert!(content.starts_with(&found.bytes)),
         },
         Err(error) => assert!(matches!(error, NetError::Misplaced), "{error}"),
     }
@@ -227,7 +227,7 @@ fn partial(seen: &Seen, content: &[u8], range: impl Fn(usize, usize) -> String, 
         range(first, last),
         last - first + 1
     );
-    Reply::Octets([head.as_bytes(), &content[first..=last]].concat())
+    Reply::Bytes([head.as_bytes(), &content[first..=last]].concat())
 }
 
 #[test]
@@ -239,17 +239,15 @@ fn a_file_that_changes_half_way_is_never_mixed() {
         |seen, content| partial(seen, content, |a, b| format!("bytes {a}-{b}/500000"), "ETag: \"v2\"\r\n"),
         |seen, content| partial(seen, content, |a, b| format!("bytes {a}-{b}/500001"), "ETag: \"v1\"\r\n"),
         |_, _| {
-            Reply::Octets(
-                b"HTTP/1.1 416 No\r\nContent-Range: bytes */3\r\nContent-Length: 0\r\n\r\n".to_vec(),
-            )
+            Reply::Bytes(b"HTTP/1.1 416 No\r\nContent-Range: bytes */3\r\nContent-Length: 0\r\n\r\n".to_vec())
         },
-        |_, _| Reply::Octets(b"HTTP/1.1 412 No\r\nContent-Length: 0\r\n\r\n".to_vec()),
+        |_, _| Reply::Bytes(b"HTTP/1.1 412 No\r\nContent-Length: 0\r\n\r\n".to_vec()),
     ];
     for then in ways {
         let (_, found) = after_first(&content, then);
         assert!(matches!(found.error, Some(NetError::Range(RangeError::Changed))), "{:?}", found.error);
-        assert!(content.starts_with(&found.octets));
-        assert!(found.octets.len() < content.len());
+        assert!(content.starts_with(&found.bytes));
+        assert!(found.bytes.len() < content.len());
     }
 }
 
@@ -260,10 +258,10 @@ fn headless(server: &Server) -> Hop {
 
 /// What RFC 9110 says, with heads that fill more than the segment that is lost: parts stand behind it.
 fn with_long_heads(seen: &Seen, content: &[u8], tag: &str) -> Reply {
-    let Reply::Octets(octets) = good(seen, content, tag) else { panic!("it answers and goes on") };
-    let end = octets.windows(4).position(|text| text == b"\r\n\r\n").unwrap() + 2;
+    let Reply::Bytes(bytes) = good(seen, content, tag) else { panic!("it answers and goes on") };
+    let end = bytes.windows(4).position(|text| text == b"\r\n\r\n").unwrap() + 2;
     let more = format!("X: {}\r\n", "x".repeat(3000));
-    Reply::Octets([&octets[..end], more.as_bytes(), &octets[end..]].concat())
+    Reply::Bytes([&bytes[..end], more.as_bytes(), &bytes[end..]].concat())
 }
 
 /// True for requests for holes, and not the one that asks how such are answered.
@@ -290,7 +288,7 @@ fn a_server_that_ignores_if_range_is_found_out_without_heads() {
         });
         let found = read(&headless(&server));
         assert!(matches!(found.error, Some(NetError::Range(RangeError::Changed))), "{:?}", found.error);
-        assert!(found.octets.len() < old.len() && old.starts_with(&found.octets), "{changes_at}");
+        assert!(found.bytes.len() < old.len() && old.starts_with(&found.bytes), "{changes_at}");
     }
 }
 
@@ -303,7 +301,7 @@ fn what_no_head_vouches_for_waits_for_one_that_does() {
         let server = Server::new(move |seen| {
             counted.fetch_add(u64::from(seen.method == "HEAD"), Ordering::Relaxed);
             if seen.method == "HEAD" && head_status != 200 {
-                return Reply::Octets(b"HTTP/1.1 405 No\r\nContent-Length: 0\r\n\r\n".to_vec());
+                return Reply::Bytes(b"HTTP/1.1 405 No\r\nContent-Length: 0\r\n\r\n".to_vec());
             }
             with_long_heads(seen, &own, "\"v1\"")
         });
@@ -327,7 +325,7 @@ fn repairs_that_lie_fall_back_to_tcp_or_end_it() {
     };
     let multipart = |_: &Seen, _: &[u8]| {
         let head = "HTTP/1.1 206 Partial Content\r\nContent-Type: multipart/byteranges; boundary=x\r\nContent-Length: 3\r\n\r\n--x";
-        Reply::Octets(head.as_bytes().to_vec())
+        Reply::Bytes(head.as_bytes().to_vec())
     };
     let lie = |seen: &Seen, content: &[u8]| {
         let (first, last) = seen.ranges(content.len()).unwrap()[0];
@@ -338,7 +336,7 @@ fn repairs_that_lie_fall_back_to_tcp_or_end_it() {
             content.len(),
             last - first
         );
-        Reply::Octets([head.as_bytes(), &content[first..last]].concat())
+        Reply::Bytes([head.as_bytes(), &content[first..last]].concat())
     };
     let coded = |seen: &Seen, content: &[u8]| {
         partial(seen, content, |a, b| format!("bytes {a}-{b}/500000"), "Content-Encoding: gzip\r\n")
@@ -359,7 +357,7 @@ fn repairs_that_lie_fall_back_to_tcp_or_end_it() {
             "{:?}, not {said:?}",
             found.error
         );
-        assert!(content.starts_with(&found.octets) && found.octets.len() < content.len());
+        assert!(content.starts_with(&found.bytes) && found.bytes.len() < content.len());
     }
 }
 
@@ -369,13 +367,13 @@ fn whole_answers_with_the_same_validator_are_used_for_holes() {
     let (_, found) = after_first(&content, |seen, content| {
         let seen = Seen { headers: Vec::new(), ..seen.clone() };
         match good(&seen, content, "\"v1\"") {
-            Reply::Octets(octets) => Reply::Last(octets),
+            Reply::Bytes(bytes) => Reply::Last(bytes),
             other => other,
         }
     });
     assert_same(&found, &content);
     assert!(!found.repaired.fell_back);
-    assert!(found.repaired.counters.repaired_octets > 0);
+    assert!(found.repaired.counters.repaired_bytes > 0);
 }
 
 #[test]
@@ -383,12 +381,10 @@ fn repairs_that_stall_or_break_are_made_again() {
     let content = content(300_000);
     let (_, found) = after_first(&content, |seen, content| match seen.number % 4 {
         0 => Reply::Last(b"HTTP/1.1 206 Par".to_vec()),
-        2 if seen.number % 8 == 2 => {
-            Reply::Octets(b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n".to_vec())
-        }
+        2 if seen.number % 8 == 2 => Reply::Bytes(b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n".to_vec()),
         2 => match good(seen, content, "\"v1\"") {
             // The head and a little more.
-            Reply::Octets(octets) => Reply::Last(octets[..octets.len().min(400)].to_vec()),
+            Reply::Bytes(bytes) => Reply::Last(bytes[..bytes.len().min(400)].to_vec()),
             other => other,
         },
         _ => good(seen, content, "\"v1\""),
@@ -402,12 +398,12 @@ fn a_stall_ends_after_a_while() {
     let content = content(300_000);
     let own = content.clone();
     let server = Server::new(move |seen| match good(seen, &own, "W/\"weak\"") {
-        Reply::Octets(octets) => Reply::Stall(octets[..octets.len().min(100_000)].to_vec()),
+        Reply::Bytes(bytes) => Reply::Stall(bytes[..bytes.len().min(100_000)].to_vec()),
         other => other,
     });
     let found = read_with(server.address, settings(&ShimName::abstracted(b"tacit-test-nobody"))).unwrap();
     assert!(matches!(found.error, Some(NetError::Timeout(_))), "{:?}", found.error);
-    assert!(content.starts_with(&found.octets) && !found.octets.is_empty());
+    assert!(content.starts_with(&found.bytes) && !found.bytes.is_empty());
 }
 
 #[test]
@@ -423,8 +419,8 @@ fn bodies_that_cannot_be_repaired_have_no_placeholders() {
         |lines: &str| [format!("{head}{lines}Content-Length: 400000\r\n\r\n").as_bytes(), &content].concat();
     let weak = sized("ETag: W/\"a\"\r\nAccept-Ranges: bytes\r\n");
     let no_ranges = sized("ETag: \"a\"\r\n");
-    for octets in [chunked, closed, weak, no_ranges] {
-        let server = Server::new(move |_| Reply::Last(octets.clone()));
+    for bytes in [chunked, closed, weak, no_ranges] {
+        let server = Server::new(move |_| Reply::Last(bytes.clone()));
         let hop = Hop::before(server.address, Losses { percent: 30, ..Losses::default() });
         let found = read(&hop);
         assert_same(&found, &content);
@@ -448,7 +444,7 @@ fn answers_that_could_be_read_in_two_ways_are_refused() {
         Reply::Last(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhelloHTTP/1.1 200 OK\r\n\r\n".into())
     });
     let found = read_with(server.address, settings(&ShimName::default()));
-    assert!(found.is_err() || found.is_ok_and(|found| found.octets == b"hello" || found.error.is_some()));
+    assert!(found.is_err() || found.is_ok_and(|found| found.bytes == b"hello" || found.error.is_some()));
     let huge =
         Server::new(|_| Reply::Endless(b"HTTP/1.1 200 OK\r\n".to_vec(), b"X: aaaaaaaaaaaaaaa\r\n".to_vec()));
     assert!(read_with(huge.address, settings(&ShimName::default())).is_err());

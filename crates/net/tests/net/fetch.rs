@@ -47,14 +47,14 @@ fn a_file_over_a_lossy_hop_is_whole_and_accounted_for() {
     let report = run(&options).unwrap();
     assert!(fs::read(&file).unwrap() == content);
     assert_eq!(names(&folder), ["file"]);
-    assert_eq!((report.octets, report.shim, report.resumed_octets), (2_000_000, Shim::Registered, 0));
+    assert_eq!((report.bytes, report.shim, report.resumed_bytes), (2_000_000, Shim::Registered, 0));
     let repair = report.repair.unwrap();
     assert!(repair.holes > 0 && repair.requests > 0);
-    assert_eq!(repair.placeholder_octets, hop.counts.hole_octets.load(Ordering::Relaxed));
+    assert_eq!(repair.placeholder_bytes, hop.counts.hole_bytes.load(Ordering::Relaxed));
     assert_eq!(repair.expected_fer, Some(0.1));
     // Every placeholder crosses the Internet path twice, and what lies between holes too.
-    let lost = repair.placeholder_octets as f64 / 2e6;
-    let spare = repair.spare_octets as f64 / 2e6;
+    let lost = repair.placeholder_bytes as f64 / 2e6;
+    let spare = repair.spare_bytes as f64 / 2e6;
     let internet = report.internet_overhead.unwrap();
     assert!(internet > lost && internet < lost + spare + 0.1, "{internet} of {lost} and {spare}");
     assert!(report.wireless_overhead.unwrap() < spare + 0.1);
@@ -99,7 +99,7 @@ fn broken(
             return answer(seen);
         }
         match good(seen, &old, tag) {
-            Reply::Octets(octets) if seen.number == 0 => Reply::Last(octets[..octets.len() / 2].to_vec()),
+            Reply::Bytes(bytes) if seen.number == 0 => Reply::Last(bytes[..bytes.len() / 2].to_vec()),
             _ => Reply::Last(Vec::new()),
         }
     });
@@ -116,19 +116,19 @@ fn what_came_is_gone_on_with() {
     assert_eq!(names(&folder), ["file.part", "file.part.json"]);
     let report = run(&options).unwrap();
     assert!(fs::read(folder.path().join("file")).unwrap() == content);
-    assert!(report.resumed_octets > 100_000, "{}", report.resumed_octets);
-    assert_eq!(report.octets, 400_000);
+    assert!(report.resumed_bytes > 100_000, "{}", report.resumed_bytes);
+    assert_eq!(report.bytes, 400_000);
     assert_eq!(names(&folder), ["file"]);
 }
 
 #[test]
 fn another_file_of_that_name_is_begun_anew() {
     let (old, folder) = (content(400_000), TempDir::new().unwrap());
-    let new: Vec<u8> = old.iter().map(|octet| !octet).collect();
+    let new: Vec<u8> = old.iter().map(|byte| !byte).collect();
     let (_server, options) = interrupted(&folder, &old, &new, ["\"a\"", "\"b\""]);
     let report = run(&options).unwrap();
     assert!(fs::read(folder.path().join("file")).unwrap() == new, "not a mix");
-    assert_eq!(report.resumed_octets, 0);
+    assert_eq!(report.resumed_bytes, 0);
 }
 
 #[test]
@@ -136,14 +136,14 @@ fn on_request_nothing_is_gone_on_with() {
     let (content, folder) = (content(400_000), TempDir::new().unwrap());
     let (_server, mut options) = interrupted(&folder, &content, &content, ["\"a\"", "\"a\""]);
     options.restart = true;
-    assert_eq!(run(&options).unwrap().resumed_octets, 0);
+    assert_eq!(run(&options).unwrap().resumed_bytes, 0);
 }
 
 #[test]
 fn a_part_that_is_not_what_came_is_noticed_and_what_nobody_noted_comes_again() {
     let content = content(400_000);
     for (what, damage) in [
-        ("an octet", Box::new(|part: &mut Vec<u8>| part[77] ^= 1) as Box<dyn Fn(&mut Vec<u8>)>),
+        ("a byte", Box::new(|part: &mut Vec<u8>| part[77] ^= 1) as Box<dyn Fn(&mut Vec<u8>)>),
         ("its end", Box::new(|part| part.truncate(1000))),
         ("all of it", Box::new(|part| part.fill(0))),
         ("more behind it", Box::new(|part| part.extend([0; 1000]))),
@@ -151,15 +151,15 @@ fn a_part_that_is_not_what_came_is_noticed_and_what_nobody_noted_comes_again() {
         let folder = TempDir::new().unwrap();
         let (_server, options) = interrupted(&folder, &content, &content, ["\"a\"", "\"a\""]);
         let part = folder.path().join("file.part");
-        let mut octets = fs::read(&part).unwrap();
-        let before = octets.len() as u64;
-        damage(&mut octets);
-        fs::write(&part, octets).unwrap();
+        let mut bytes = fs::read(&part).unwrap();
+        let before = bytes.len() as u64;
+        damage(&mut bytes);
+        fs::write(&part, bytes).unwrap();
         let report = run(&options).unwrap();
         assert!(fs::read(folder.path().join("file")).unwrap() == content, "{what}");
         let is_more = what == "more behind it";
         assert_eq!(
-            (report.was_damaged, report.resumed_octets),
+            (report.was_damaged, report.resumed_bytes),
             (!is_more, if is_more { before } else { 0 }),
             "{what}"
         );
@@ -174,7 +174,7 @@ fn a_digest_of_the_server_is_held_against_and_finds_a_part_of_another_file() {
     let digest = data_encoding::BASE64.encode(&sha2::Sha256::digest(&content));
     let wanted = content.clone();
     // The server lied about the first half, under the same tag: only the digest tells.
-    let other: Vec<u8> = content.iter().map(|octet| !octet).collect();
+    let other: Vec<u8> = content.iter().map(|byte| !byte).collect();
     let line = format!("Repr-Digest: sha-256=:{digest}:");
     let (_server, options) =
         broken(&folder, &other, "\"a\"", move |seen| with_line(good(seen, &content, "\"a\""), &line));
@@ -192,9 +192,9 @@ fn a_digest_of_the_server_is_held_against_and_finds_a_part_of_another_file() {
 
 /// `reply` with one more line in its head.
 fn with_line(reply: Reply, line: &str) -> Reply {
-    let Reply::Octets(octets) = reply else { return reply };
-    let end = octets.windows(2).position(|pair| pair == b"\r\n").unwrap();
-    Reply::Octets([&octets[..end], b"\r\n", line.as_bytes(), &octets[end..]].concat())
+    let Reply::Bytes(bytes) = reply else { return reply };
+    let end = bytes.windows(2).position(|pair| pair == b"\r\n").unwrap();
+    Reply::Bytes([&bytes[..end], b"\r\n", line.as_bytes(), &bytes[end..]].concat())
 }
 
 #[test]
@@ -202,17 +202,17 @@ fn without_a_strong_validator_nothing_is_left_to_go_on_with() {
     let (content, folder) = (content(400_000), TempDir::new().unwrap());
     let (_server, options) = interrupted(&folder, &content, &content, ["W/\"a\"", "W/\"a\""]);
     assert_eq!(names(&folder), [""; 0]);
-    assert_eq!(run(&options).unwrap().resumed_octets, 0);
+    assert_eq!(run(&options).unwrap().resumed_bytes, 0);
 }
 
 #[test]
 fn a_file_that_changes_while_it_comes_is_begun_anew() {
     let (old, folder) = (content(600_000), TempDir::new().unwrap());
-    let new: Vec<u8> = old.iter().map(|octet| !octet).collect();
+    let new: Vec<u8> = old.iter().map(|byte| !byte).collect();
     let wanted = new.clone();
     let server = Server::new(move |seen| match seen.number {
         0 => match good(seen, &old, "\"a\"") {
-            Reply::Octets(octets) => Reply::Last(octets[..300_000].to_vec()),
+            Reply::Bytes(bytes) => Reply::Last(bytes[..300_000].to_vec()),
             other => other,
         },
         _ => good(seen, &new, "\"b\""),
@@ -227,7 +227,7 @@ fn redirects_are_followed_so_far() {
     let folder = TempDir::new().unwrap();
     let server = Server::new(|seen| {
         let to = |location: &str| {
-            Reply::Octets(
+            Reply::Bytes(
                 format!("HTTP/1.1 302 Found\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n").into(),
             )
         };
@@ -236,7 +236,7 @@ fn redirects_are_followed_so_far() {
             "/ftp" => to("ftp://localhost/x"),
             "/relative/x" => to("../file"),
             "/file" => good(seen, b"found", "\"a\""),
-            _ => Reply::Octets(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n".to_vec()),
+            _ => Reply::Bytes(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n".to_vec()),
         }
     });
     let file = folder.path().join("file");

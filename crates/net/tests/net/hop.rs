@@ -31,7 +31,7 @@ pub struct Losses {
     pub heads: bool,
     /// Flows are refused.
     pub refuses: bool,
-    /// Octets after which the connection with the most of them breaks, once.
+    /// Bytes after which the connection with the most of them breaks, once.
     pub breaks_after: Option<u64>,
 }
 
@@ -46,9 +46,9 @@ type Flows = Arc<Mutex<HashMap<SocketAddr, Flow>>>;
 #[derive(Debug, Default)]
 pub struct Counts {
     pub holes: AtomicU64,
-    pub hole_octets: AtomicU64,
-    /// Octets of holes that readers said they need no more.
-    pub repaired_octets: AtomicU64,
+    pub hole_bytes: AtomicU64,
+    /// Bytes of holes that readers said they need no more.
+    pub repaired_bytes: AtomicU64,
     pub connections: AtomicU64,
     /// Connections of readers now, and the most there were.
     pub open: AtomicU64,
@@ -98,16 +98,16 @@ impl Hop {
 }
 
 fn send(socket: &Socket, message: ToReader<'_>) {
-    let mut octets = Vec::new();
-    message.encode(&mut octets);
-    let _ = socket.send(&octets);
+    let mut bytes = Vec::new();
+    message.encode(&mut bytes);
+    let _ = socket.send(&bytes);
 }
 
 /// Registers a flow, then takes what its reader says until it is gone. `relay` takes it too, whichever comes first.
 fn listen(socket: &Socket, flows: &Flows, counts: &Counts, losses: Losses) {
     let mut buffer = [0; MAX_MESSAGE_LEN];
-    let Ok(octets @ 1..) = (&*socket).read(&mut buffer) else { return };
-    let ToShim::Register { local, .. } = ToShim::decode(&buffer[..octets]).unwrap() else {
+    let Ok(bytes @ 1..) = (&*socket).read(&mut buffer) else { return };
+    let ToShim::Register { local, .. } = ToShim::decode(&buffer[..bytes]).unwrap() else {
         panic!("a reader registers first")
     };
     if losses.refuses {
@@ -129,12 +129,12 @@ impl Flow {
     /// Takes all that the reader said so far.
     fn hear(&mut self, counts: &Counts) {
         let mut buffer = [0; MAX_MESSAGE_LEN];
-        while let Ok(octets @ 1..) = recv(self.socket.as_raw_fd(), &mut buffer, MsgFlags::MSG_DONTWAIT) {
-            match ToShim::decode(&buffer[..octets]).unwrap() {
+        while let Ok(bytes @ 1..) = recv(self.socket.as_raw_fd(), &mut buffer, MsgFlags::MSG_DONTWAIT) {
+            match ToShim::decode(&buffer[..bytes]).unwrap() {
                 ToShim::Register { .. } => panic!("a reader registers once"),
                 ToShim::Allow { start, end } => self.allowed.push((start, end)),
                 ToShim::Repaired { start, end } => {
-                    counts.repaired_octets.fetch_add(end - start, Ordering::Relaxed);
+                    counts.repaired_bytes.fetch_add(end - start, Ordering::Relaxed);
                 }
                 ToShim::Stop => (),
             }
@@ -165,14 +165,14 @@ fn relay(
     let mut draw = (seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mut buffer = [0; SEGMENT];
     let mut late = Vec::new();
-    while let Ok(octets @ 1..) = from.read(&mut buffer) {
-        let end = position + octets as u64;
+    while let Ok(bytes @ 1..) = from.read(&mut buffer) {
+        let end = position + bytes as u64;
         let is_lost = {
             draw ^= draw << 13;
             draw ^= draw >> 7;
             draw ^= draw << 17;
             // Of a head that is cut the second half has the tag.
-            let has = |wanted: &[u8]| buffer[..octets].windows(wanted.len()).any(|text| text == wanted);
+            let has = |wanted: &[u8]| buffer[..bytes].windows(wanted.len()).any(|text| text == wanted);
             let is_head = losses.heads && (has(b"HTTP/1.1 206") || has(b"ETag: "));
             draw % 100 < losses.percent || is_head
         };
@@ -188,21 +188,21 @@ fn relay(
                 if allowed || losses.anywhere {
                     send(&flow.socket, ToReader::Hole { start: position, end });
                     counts.holes.fetch_add(1, Ordering::Relaxed);
-                    counts.hole_octets.fetch_add(octets as u64, Ordering::Relaxed);
+                    counts.hole_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
                     if losses.late_one_in > 0 && draw.is_multiple_of(losses.late_one_in) {
-                        late.push((position, buffer[..octets].to_vec()));
+                        late.push((position, buffer[..bytes].to_vec()));
                     }
-                    for (octet, marker) in buffer[..octets].iter_mut().zip(MARKER.iter().cycle()) {
-                        *octet = *marker;
+                    for (byte, marker) in buffer[..bytes].iter_mut().zip(MARKER.iter().cycle()) {
+                        *byte = *marker;
                     }
                 }
             }
             if let (Some(flow), true) = (flow, late.len() > 2) {
-                let (start, octets) = late.remove(0);
-                send(&flow.socket, ToReader::Late { start, octets: &octets });
+                let (start, bytes) = late.remove(0);
+                send(&flow.socket, ToReader::Late { start, bytes: &bytes });
             }
         }
-        if to.write_all(&buffer[..octets]).is_err() {
+        if to.write_all(&buffer[..bytes]).is_err() {
             break;
         }
         position = end;

@@ -113,7 +113,7 @@ fn curl_and_wget_get_whole_files_over_a_lossy_hop() {
             assert!(done && output == content, "{words:?}");
             let served = proxy.served.lock().unwrap().pop().unwrap();
             assert!(served.repaired && served.holes > 0 && served.complete, "{served:?}");
-            assert_eq!((served.status, served.octets), (200, 1_500_000));
+            assert_eq!((served.status, served.bytes), (200, 1_500_000));
         }
     }
     // Short parts, heads and conditions.
@@ -150,32 +150,32 @@ fn a_part_that_a_program_asks_for_is_repaired_and_stays_a_part() {
         let head = String::from_utf8(answer[..end].to_vec()).unwrap().to_ascii_lowercase();
         (head, answer.split_off(end), proxy.served.lock().unwrap().pop().unwrap())
     };
-    // To the end, up to an octet, beyond the end, from the beginning, with the right condition.
+    // To the end, up to a byte, beyond the end, from the beginning, with the right condition.
     for (range, start, end, more) in [
         ("bytes=200000-", 200_000, 1_500_000, ""),
         ("bytes=200001-1000000", 200_001, 1_000_001, ""),
         ("bytes=700000-9999999", 700_000, 1_500_000, "Accept-Encoding: identity;q=1, *;q=0\r\n"),
         ("bytes=0-", 0, 1_500_000, "If-Range: \"v1\"\r\n"),
     ] {
-        let (head, octets, served) = ask(range, more);
+        let (head, bytes, served) = ask(range, more);
         assert!(head.starts_with("http/1.1 206"), "{range}: {head}");
         assert!(
             head.contains(&format!("content-range: bytes {start}-{}/1500000\r\n", end - 1)),
             "{range}: {head}"
         );
-        assert!(octets == content[start..end], "{range}: the octets differ");
+        assert!(bytes == content[start..end], "{range}: the bytes differ");
         assert!(served.repaired && served.holes > 0 && served.complete, "{range}: {served:?}");
     }
     // Another version by now: all of it, as RFC 9110 section 13.1.5 has it.
-    let (head, octets, served) = ask("bytes=200000-", "If-Range: \"0\"\r\n");
-    assert!(head.starts_with("http/1.1 200") && octets == content, "{head}");
+    let (head, bytes, served) = ask("bytes=200000-", "If-Range: \"0\"\r\n");
+    assert!(head.starts_with("http/1.1 200") && bytes == content, "{head}");
     assert!(served.complete, "{served:?}");
     // What only the server can answer passes as it is.
-    let (_, octets, served) = ask("bytes=-100000", "");
-    assert!(octets.len() == 100_000 || octets == content, "{served:?}");
+    let (_, bytes, served) = ask("bytes=-100000", "");
+    assert!(bytes.len() == 100_000 || bytes == content, "{served:?}");
     assert!(!served.repaired && served.holes == 0, "{served:?}");
-    let (_, octets, served) = ask("bytes=0-99999", "Accept-Encoding: gzip\r\n");
-    assert!(octets == content[..100_000] && !served.repaired, "{served:?}");
+    let (_, bytes, served) = ask("bytes=0-99999", "Accept-Encoding: gzip\r\n");
+    assert!(bytes == content[..100_000] && !served.repaired, "{served:?}");
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn other_methods_pass_with_their_bodies() {
             seen.header("x-secret"),
             seen.header("via")
         );
-        Reply::Octets(format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{text}", text.len()).into())
+        Reply::Bytes(format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{text}", text.len()).into())
     });
     let proxy = Running::before(&[server.address], plain());
     let request = format!(
@@ -209,11 +209,11 @@ fn a_program_that_expects_word_gets_it() {
         for mut stream in listener.incoming().flatten() {
             let mut head = Vec::new();
             while !head.ends_with(b"\r\n\r\n") {
-                let mut octet = [0];
-                if stream.read_exact(&mut octet).is_err() {
+                let mut byte = [0];
+                if stream.read_exact(&mut byte).is_err() {
                     return;
                 }
-                head.push(octet[0]);
+                head.push(byte[0]);
             }
             // Its body is not read.
             let answer = b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno";
@@ -223,7 +223,7 @@ fn a_program_that_expects_word_gets_it() {
     });
     let open = Server::new(|seen| {
         let text = seen.body.len().to_string();
-        Reply::Octets(format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{text}", text.len()).into())
+        Reply::Bytes(format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{text}", text.len()).into())
     });
     let proxy = Running::before(&[address, open.address], plain());
     let head = |address| {
@@ -382,9 +382,9 @@ fn half_heads_cost_their_senders_alone() {
     let ports = vec![server.address.port(), silent.address.port()];
     let patience = Duration::from_secs(2);
     let proxy = Running::with(Options { connections_max: 2, ports, patience, ..options(plain()) });
-    let connected = |octets: String| {
+    let connected = |bytes: String| {
         let mut stream = TcpStream::connect(proxy.address).unwrap();
-        stream.write_all(octets.as_bytes()).unwrap();
+        stream.write_all(bytes.as_bytes()).unwrap();
         stream
     };
     let half: Vec<_> = (0..64).map(|_| connected("GET http://".to_owned())).collect();
@@ -411,10 +411,10 @@ fn idle_connections_cost_nobody_a_place() {
         stream.write_all(kept.as_bytes()).unwrap();
         let mut answer = Vec::new();
         while !answer.ends_with(b"hello") {
-            let mut octets = [0; 1024];
-            let count = stream.read(&mut octets).unwrap();
+            let mut bytes = [0; 1024];
+            let count = stream.read(&mut bytes).unwrap();
             assert!(count > 0, "closed after {:?}", String::from_utf8_lossy(&answer));
-            answer.extend_from_slice(&octets[..count]);
+            answer.extend_from_slice(&bytes[..count]);
         }
     };
     let began = Instant::now();
@@ -448,7 +448,7 @@ fn twenty_programs_at_once_get_whole_files_over_few_connections() {
                 let mut answer = Vec::new();
                 stream.read_to_end(&mut answer).unwrap();
                 assert!(answer.starts_with(b"HTTP/1.1 200"));
-                assert!(answer.ends_with(&content), "{} octets", answer.len());
+                assert!(answer.ends_with(&content), "{} bytes", answer.len());
             })
         })
         .collect();

@@ -24,7 +24,7 @@ impl Seen {
         self.headers.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_str())
     }
 
-    /// First and last octet that are asked for, of `complete`, where that is one range.
+    /// First and last byte that are asked for, of `complete`, where that is one range.
     pub fn range(&self, complete: usize) -> Option<(usize, usize)> {
         match self.ranges(complete)?[..] {
             [range] => Some(range),
@@ -32,7 +32,7 @@ impl Seen {
         }
     }
 
-    /// First and last octets of all ranges that are asked for.
+    /// First and last bytes of all ranges that are asked for.
     pub fn ranges(&self, complete: usize) -> Option<Vec<(usize, usize)>> {
         let ranges = self.header("range")?.strip_prefix("bytes=")?.split(',').map(|range| {
             let (first, last) = range.split_once('-')?;
@@ -46,11 +46,11 @@ impl Seen {
 
 /// What a server writes, and whether the connection lives on.
 pub enum Reply {
-    Octets(Vec<u8>),
+    Bytes(Vec<u8>),
     Last(Vec<u8>),
-    /// Octets, then nothing more for ever.
+    /// Bytes, then nothing more for ever.
     Stall(Vec<u8>),
-    /// Octets, then the same ones over and over.
+    /// Bytes, then the same ones over and over.
     Endless(Vec<u8>, Vec<u8>),
 }
 
@@ -93,22 +93,22 @@ fn serve(mut stream: TcpStream, answer: &dyn Fn(&Seen) -> Reply, requests: &Atom
         }
         seen.number = requests.fetch_add(1, Ordering::Relaxed);
         match answer(&seen) {
-            Reply::Octets(octets) => {
-                if stream.write_all(&octets).is_err() {
+            Reply::Bytes(bytes) => {
+                if stream.write_all(&bytes).is_err() {
                     return;
                 }
             }
-            Reply::Last(octets) => {
-                let _ = stream.write_all(&octets);
+            Reply::Last(bytes) => {
+                let _ = stream.write_all(&bytes);
                 let _ = stream.shutdown(std::net::Shutdown::Both);
                 return;
             }
-            Reply::Stall(octets) => {
-                let _ = stream.write_all(&octets);
+            Reply::Stall(bytes) => {
+                let _ = stream.write_all(&bytes);
                 thread::sleep(Duration::from_secs(600));
             }
-            Reply::Endless(octets, more) => {
-                let _ = stream.write_all(&octets);
+            Reply::Endless(bytes, more) => {
+                let _ = stream.write_all(&bytes);
                 while stream.write_all(&more).is_ok() {}
                 return;
             }
@@ -120,7 +120,7 @@ fn head(reader: &mut BufReader<TcpStream>) -> Option<Seen> {
     let mut lines = Vec::new();
     loop {
         let mut line = String::new();
-        reader.read_line(&mut line).ok().filter(|octets| *octets > 0)?;
+        reader.read_line(&mut line).ok().filter(|bytes| *bytes > 0)?;
         let line = line.trim_end().to_owned();
         if line.is_empty() {
             break;
@@ -139,14 +139,14 @@ pub fn good(seen: &Seen, content: &[u8], tag: &str) -> Reply {
     if content.is_empty() && seen.header("range").is_some() {
         let head =
             "HTTP/1.1 416 Range Not Satisfiable\r\nContent-Range: bytes */0\r\nContent-Length: 0\r\n\r\n";
-        return Reply::Octets(head.into());
+        return Reply::Bytes(head.into());
     }
     let holds = seen.header("if-range").is_none_or(|condition| condition == tag);
     let several = seen.ranges(content.len()).filter(|ranges| holds && ranges.len() > 1);
     if let Some(ranges) = several {
         return parts(content, tag, &format!("b{:07}", seen.number), &ranges, "");
     }
-    let common = format!("ETag: {tag}\r\nAccept-Ranges: bytes\r\nContent-Type: application/octet-stream\r\n");
+    let common = format!("ETag: {tag}\r\nAccept-Ranges: bytes\r\nContent-Type: application/byte-stream\r\n");
     let complete = content.len();
     let (head, body) = match seen.range(complete).filter(|_| holds && !content.is_empty()) {
         Some((first, last)) => (
@@ -159,7 +159,7 @@ pub fn good(seen: &Seen, content: &[u8], tag: &str) -> Reply {
         None => (format!("HTTP/1.1 200 OK\r\n{common}Content-Length: {complete}\r\n\r\n"), content),
     };
     let body = if seen.method == "HEAD" { &[] } else { body };
-    Reply::Octets([head.as_bytes(), body].concat())
+    Reply::Bytes([head.as_bytes(), body].concat())
 }
 
 /// An answer in parts, with more lines in its head.
@@ -167,7 +167,7 @@ pub fn parts(content: &[u8], tag: &str, boundary: &str, ranges: &[(usize, usize)
     let mut body = Vec::new();
     for (first, last) in ranges {
         let head = format!(
-            "\r\n--{boundary}\r\nContent-Type: application/octet-stream\r\nContent-Range: bytes {first}-{last}/{}\r\n\r\n",
+            "\r\n--{boundary}\r\nContent-Type: application/byte-stream\r\nContent-Range: bytes {first}-{last}/{}\r\n\r\n",
             content.len()
         );
         body.extend_from_slice(head.as_bytes());
@@ -179,17 +179,17 @@ pub fn parts(content: &[u8], tag: &str, boundary: &str, ranges: &[(usize, usize)
          Content-Length: {}\r\n\r\n",
         body.len()
     );
-    Reply::Octets([head.as_bytes(), &body].concat())
+    Reply::Bytes([head.as_bytes(), &body].concat())
 }
 
-/// `len` octets that differ from each other and from markers.
+/// `len` bytes that differ from each other and from markers.
 pub fn content(len: usize) -> Vec<u8> {
     let mut state = 88_172_645_463_325_252_u64;
-    let octets = std::iter::repeat_with(|| {
+    let bytes = std::iter::repeat_with(|| {
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
         state.to_le_bytes()
     });
-    octets.flatten().take(len).collect()
+    bytes.flatten().take(len).collect()
 }

@@ -71,7 +71,7 @@ fn nginx_is_repaired_from() {
         let hop = Hop::before(server.address, Losses { percent, ..Losses::default() });
         let found = read(&hop);
         assert!(found.error.is_none(), "{:?}", found.error);
-        assert!(found.octets == content && found.is_repaired && !found.repaired.fell_back);
+        assert!(found.bytes == content && found.is_repaired && !found.repaired.fell_back);
         assert!(found.repaired.counters.holes > 50, "{:?}", found.repaired);
     }
 }
@@ -86,7 +86,7 @@ fn nginx_that_closes_often_or_has_no_ranges_is_read_from() {
         let Some(server) = nginx(&content, more) else { return };
         let hop = Hop::before(server.address, Losses { percent: 15, ..Losses::default() });
         let found = read(&hop);
-        assert!(found.error.is_none() && found.octets == content, "{more}: {:?}", found.error);
+        assert!(found.error.is_none() && found.bytes == content, "{more}: {:?}", found.error);
         assert_eq!(found.repaired.counters.holes > 0, repaired, "{more}");
         assert!(!found.repaired.fell_back, "{more}");
     }
@@ -99,20 +99,20 @@ fn pythons_server_has_no_ranges_and_is_read_as_it_is() {
     let Some(server) = start(&words, &content, "") else { return };
     let hop = Hop::before(server.address, Losses { percent: 20, ..Losses::default() });
     let found = read(&hop);
-    assert!(found.error.is_none() && found.octets == content, "{:?}", found.error);
+    assert!(found.error.is_none() && found.bytes == content, "{:?}", found.error);
     assert_eq!(found.repaired.counters.holes, 0);
     let found = read_with(server.address, settings(&ShimName::abstracted(b"tacit-test-nobody"))).unwrap();
-    assert!(found.octets == content);
+    assert!(found.bytes == content);
 }
 
-/// Time that a player would stand still: it begins once `buffer` of what it plays is there, plays at `rate` octets a
+/// Time that a player would stand still: it begins once `buffer` of what it plays is there, plays at `rate` bytes a
 /// second, and waits for as much again where it runs dry.
 fn stalled(arrivals: &[(Duration, usize)], rate: f64, buffer: Duration) -> Duration {
     let (mut played_until, mut stalls) = (None::<Duration>, Duration::ZERO);
-    let mut octets = 0;
+    let mut bytes = 0;
     for (at, len) in arrivals {
-        octets += len;
-        let media = Duration::from_secs_f64(octets as f64 / rate);
+        bytes += len;
+        let media = Duration::from_secs_f64(bytes as f64 / rate);
         played_until = match played_until {
             // `media` is played to its end at this time, if nothing is missing before.
             Some(begun)
@@ -149,15 +149,15 @@ fn players_do_not_stand_still_for_repairs() {
         let mut answer =
             tacit_net::client::get(&std::sync::Arc::new(connector), &headers, true).await.unwrap();
         let (started, mut arrivals) = (Instant::now(), Vec::new());
-        while let Some(octets) = answer.body.next().await.unwrap() {
-            arrivals.push((started.elapsed(), octets.len()));
+        while let Some(bytes) = answer.body.next().await.unwrap() {
+            arrivals.push((started.elapsed(), bytes.len()));
         }
         assert!(answer.body.repaired().counters.holes > 50);
         println!("longest delay {:?}", answer.body.repaired().counters.blocked_max);
         arrivals
     });
-    let octets: usize = arrivals.iter().map(|(_, len)| len).sum();
-    assert_eq!(octets, content.len());
+    let bytes: usize = arrivals.iter().map(|(_, len)| len).sum();
+    assert_eq!(bytes, content.len());
     for buffer in [8, 30] {
         let stalls = stalled(&arrivals, rate, Duration::from_secs(buffer));
         println!("{buffer} s of buffer: stood still for {stalls:?}");

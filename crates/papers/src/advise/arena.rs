@@ -87,7 +87,7 @@ impl Arena {
 
 /// A scheme that is to have run with so many seeds in the arena with this number.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wanted {
+pub(super) struct SeedRequest {
     pub arena: usize,
     pub scheme: &'static Scheme,
     pub seeds: u32,
@@ -111,10 +111,10 @@ impl<'a> Rounds<'a> {
     ///
     /// # Errors
     /// As [`sweep::run`], and where a scenario cannot have a scheme.
-    pub fn make(&mut self, arenas: &mut [Arena], wanted: &[Wanted]) -> Result<(), RunsError> {
+    pub fn make(&mut self, arenas: &mut [Arena], wanted: &[SeedRequest]) -> Result<(), RunsError> {
         let plans = arenas.iter().enumerate().map(|(number, arena)| {
             let mut plan = Plan::default();
-            for Wanted { scheme, seeds, .. } in wanted.iter().filter(|wanted| wanted.arena == number) {
+            for SeedRequest { scheme, seeds, .. } in wanted.iter().filter(|wanted| wanted.arena == number) {
                 let missing: RangeInclusive<u64> =
                     u64::from(arena.seeds(scheme.name)) + 1..=u64::from(*seeds);
                 plan.push_seeds(&arena.scenario, scheme, arena.clients, SweepPoint::default(), missing)?;

@@ -8,7 +8,7 @@ use tacit_link::wired::Service;
 use tacit_proto::units::Duration;
 use tacit_runs::aggregate::{Column, Group};
 use tacit_runs::metric::airtime_name;
-use tacit_scenario::{ApplicationKind, Direction, Hop, Scenario, TrafficPlan};
+use tacit_scenario::{ApplicationKind, DirectPairs, Direction, Hop, Scenario, TrafficPlan};
 
 use super::arena::{Arena, Lead};
 use crate::compare::{Options, load};
@@ -112,9 +112,9 @@ pub struct Queue {
     pub kind: QueueKind,
     /// What sets it, as in `--set`; the scenario's own where it is none.
     pub setting: Option<String>,
-    /// Packets that it holds; null where octets count.
+    /// Packets that it holds; null where bytes count.
     pub packets: Option<u32>,
-    /// What it holds over the bandwidth-delay product of those who share it; null where octets count.
+    /// What it holds over the bandwidth-delay product of those who share it; null where bytes count.
     pub bandwidth_delay_products: Option<f64>,
 }
 
@@ -130,8 +130,8 @@ pub enum QueueKind {
     FqCodel,
 }
 
-/// Octets of a full packet, as queues count.
-const PACKET_OCTETS: f64 = 1_500.0;
+/// Bytes of a full packet, as queues count.
+const PACKET_BYTES: f64 = 1_500.0;
 /// A short queue has a quarter of a bandwidth-delay product, an ample one two. Ours.
 const SHORT_PRODUCTS: f64 = 0.25;
 const AMPLE_PRODUCTS: f64 = 2.0;
@@ -142,14 +142,14 @@ const BURST: u32 = 16;
 
 /// The queue that the scenario has, the keys that set it, and its bandwidth-delay product.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct BottleneckQueue {
     pub own: Queue,
     keys: Vec<&'static str>,
     product_packets: f64,
     least: u32,
 }
 
-impl Place {
+impl BottleneckQueue {
     /// The queue that data waits in before what limits, where it is one that assignments reach; `capacity_bps` is what all
     /// flows could have together.
     pub fn of(
@@ -160,8 +160,11 @@ impl Place {
         let directions = directions(scenario);
         let (keys, own, sharers): (Vec<&'static str>, QueueConfig, u32) = match (resource?, &scenario.wifi) {
             (Resource::Channel, Some(wifi)) => {
-                let ap = directions.contains(&Direction::Download);
-                let stations = directions.contains(&Direction::Upload);
+                // Between clients data waits for both, unless all of it goes over direct links.
+                let between = directions.contains(&Direction::StationToStation);
+                let relayed = between && wifi.direct.pairs != DirectPairs::All;
+                let ap = directions.contains(&Direction::Download) || relayed;
+                let stations = directions.contains(&Direction::Upload) || between;
                 let keys = [("wifi.ap-queue", ap), ("wifi.station-queue", stations)];
                 let keys = keys.into_iter().filter(|(_, used)| *used).map(|(key, _)| key).collect();
                 (keys, if ap { wifi.ap_queue } else { wifi.station_queue }, clients)
@@ -183,7 +186,7 @@ impl Place {
             }
         };
         let round_trip = scenario.round_trip().max(Duration::from_millis(1)).as_secs_f64();
-        let product_packets = capacity_bps / 8.0 * round_trip / PACKET_OCTETS / f64::from(sharers);
+        let product_packets = capacity_bps / 8.0 * round_trip / PACKET_BYTES / f64::from(sharers);
         let least = if scenario.wifi.is_some() { AGGREGATE } else { BURST };
         let products = |packets: u32| f64::from(packets) / product_packets;
         let kind = match own.discipline {
@@ -222,9 +225,11 @@ impl Place {
                 bandwidth_delay_products: None,
             },
         ];
-        all.into_iter()
-            .filter(|queue| queue.kind != self.own.kind && queue.packets != self.own.packets)
-            .collect()
+        // Where octets count, no number of packets is the same.
+        let is_own = |queue: &Queue| {
+            queue.kind == self.own.kind || queue.packets.is_some() && queue.packets == self.own.packets
+        };
+        all.into_iter().filter(|queue| !is_own(queue)).collect()
     }
 
     /// What sets `queue` on top of `options`, and the scenario with it; `None` where no assignment reaches the queue, as with
@@ -250,4 +255,41 @@ fn directions(scenario: &Scenario) -> Vec<Direction> {
         }
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The place before the channel of `wlan-11n-150` with this queue at the access point.
+    fn place(set: &[&str]) -> BottleneckQueue {
+        let set: Vec<String> = set.iter().map(|&said| said.to_owned()).collect();
+        let scenario = Scenario::load("wlan-11n-150", &set).expect("a bundled scenario");
+        BottleneckQueue::of(&scenario, Some(Resource::Channel), (1, 100e6))
+            .expect("assignments reach the queue")
+    }
+
+    fn kinds(set: &[&str]) -> Vec<QueueKind> {
+        place(set).others().iter().map(|queue| queue.kind).collect()
+    }
+
+    #[test]
+    fn the_other_queues_are_of_the_other_kinds() {
+        use QueueKind::{Ample, FqCodel, Short};
+        assert_eq!(kinds(&["wifi.ap-queue=1000 packets"]), [Short, FqCodel]);
+        assert_eq!(kinds(&["wifi.ap-queue=2 packets"]), [Ample, FqCodel]);
+        assert_eq!(kinds(&["wifi.ap-queue.discipline=fq-codel"]), [Short, Ample]);
+        // Octets are no number of packets, and neither is what FQ-CoDel holds.
+        assert_eq!(kinds(&["wifi.ap-queue=1 MB"]), [Short, FqCodel]);
+        assert_eq!(kinds(&["wifi.ap-queue=unlimited"]), [Short, FqCodel]);
+    }
+
+    #[test]
+    fn data_between_clients_waits_for_both_unless_a_link_is_direct() {
+        let keys = |set: &[&str]| place(set).keys;
+        assert_eq!(keys(&[]), ["wifi.ap-queue"]);
+        let between = "traffic.kind=station-to-station";
+        assert_eq!(keys(&[between]), ["wifi.ap-queue", "wifi.station-queue"]);
+        assert_eq!(keys(&[between, "wifi.direct-links=all"]), ["wifi.station-queue"]);
+    }
 }

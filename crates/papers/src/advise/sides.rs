@@ -18,7 +18,7 @@ pub(super) struct Side {
 pub(super) const SIDES: &[Side] = &[
     Side {
         change: "receivers acknowledge less often",
-        cost: "senders must pace, as bursts grow with the octets that an ACK frees; losses at the end of a transfer are told \
+        cost: "senders must pace, as bursts grow with the bytes that an ACK frees; losses at the end of a transfer are reported \
                later",
         schemes: &["tcp-l4", "tcp-l8", "tcp-l16", "quic-ackfreq", "chrome", "neqo", "picoquic", "tack-lite"],
         needs_wifi: false,
@@ -96,6 +96,8 @@ pub fn scenario_for(standard: Standard, rate: BitRate) -> &'static str {
             (1_300, "wlan-11ac-1300"),
             (1_733, "wlan-11ac-1733"),
         ],
+        Standard::Ax => &[(1_201, "wlan-11ax-1200"), (2_402, "wlan-11ax-2402")],
+        Standard::Be => &[(5_765, "wlan-11be-5764")],
     };
     let apart = |mbps: u64| BitRate::from_mbps(mbps).as_bps().abs_diff(rate.as_bps());
     // No standard is without a scenario.

@@ -130,23 +130,23 @@ fn where_nobody_has_anything_to_send_that_is_said() {
 /// Watchers see one sweep that only grows.
 #[test]
 fn rounds_are_one_sweep_to_those_who_watch() {
-    let told = Mutex::new((0, 0));
+    let totals = Mutex::new((0, 0));
     let progress = |progress: Progress<'_>| {
-        let mut told = told.lock().unwrap();
+        let mut totals = totals.lock().unwrap();
         match progress {
             Progress::Started { total, reused } => {
-                assert!(total >= told.0 && reused == told.1, "{total} {reused} {told:?}");
-                told.0 = total;
+                assert!(total >= totals.0 && reused == totals.1, "{total} {reused} {totals:?}");
+                totals.0 = total;
             }
-            Progress::Finished(_) => told.1 += 1,
+            Progress::Finished(_) => totals.1 += 1,
             Progress::Warning(_) => {}
         }
     };
     let question =
         Question { scenario: "wired-10".into(), clients: Some(1), max_seeds: Some(3), ..question() };
     advise(&question, Control { progress: &progress, ..Control::unattended() }).unwrap();
-    let told = told.into_inner().unwrap();
-    assert_eq!(told.0, told.1);
+    let totals = totals.into_inner().unwrap();
+    assert_eq!(totals.0, totals.1);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Columns of whole numbers as octets that deflate well: differences from row to row, then all lowest octets, all
+//! Columns of whole numbers as bytes that deflate well: differences from row to row, then all lowest bytes, all
 //! second ones and so on (little-endian, plane by plane). `data.js` does the opposite.
 
 use std::collections::BTreeMap;
@@ -29,7 +29,7 @@ pub(super) struct Column {
 pub(super) struct Layout {
     pub name: &'static str,
     pub rows: usize,
-    /// Octets of a value.
+    /// Bytes of a value.
     pub width: usize,
     /// Values are differences.
     pub steps: bool,
@@ -38,12 +38,12 @@ pub(super) struct Layout {
     pub by: Option<&'static str>,
 }
 
-/// The columns as octets, and how they lie in them.
+/// The columns as bytes, and how they lie in them.
 pub(super) fn encode(columns: &[Column]) -> (Vec<Layout>, Vec<u8>) {
-    let mut octets = Vec::new();
+    let mut bytes = Vec::new();
     let mut layouts = Vec::new();
     for column in columns {
-        let told = match column.coding {
+        let coded = match column.coding {
             Coding::Plain => column.values.clone(),
             Coding::Step => steps(&column.values, &[]),
             Coding::StepBy(name) => {
@@ -51,14 +51,14 @@ pub(super) fn encode(columns: &[Column]) -> (Vec<Layout>, Vec<u8>) {
                 steps(&column.values, &key.values)
             }
         };
-        let most = told.iter().copied().max().unwrap_or(0);
+        let most = coded.iter().copied().max().unwrap_or(0);
         let width = (u64::BITS - most.leading_zeros()).div_ceil(8).max(1) as usize;
         for plane in 0..width {
-            octets.extend(told.iter().map(|value| value.to_le_bytes()[plane]));
+            bytes.extend(coded.iter().map(|value| value.to_le_bytes()[plane]));
         }
         layouts.push(Layout {
             name: column.name,
-            rows: told.len(),
+            rows: coded.len(),
             width,
             steps: column.coding != Coding::Plain,
             by: match column.coding {
@@ -67,7 +67,7 @@ pub(super) fn encode(columns: &[Column]) -> (Vec<Layout>, Vec<u8>) {
             },
         });
     }
-    (layouts, octets)
+    (layouts, bytes)
 }
 
 /// Differences from the last value of the same key; without keys all have the same.
@@ -83,30 +83,30 @@ fn steps(values: &[u64], keys: &[u64]) -> Vec<u64> {
 
 /// The values of each column again: what the page does.
 #[cfg(test)]
-pub(super) fn decode(layouts: &[Layout], octets: &[u8]) -> BTreeMap<&'static str, Vec<u64>> {
+pub(super) fn decode(layouts: &[Layout], bytes: &[u8]) -> BTreeMap<&'static str, Vec<u64>> {
     let mut columns: BTreeMap<&'static str, Vec<u64>> = BTreeMap::new();
     let mut from = 0;
     for layout in layouts {
-        let planes = &octets[from..from + layout.rows * layout.width];
+        let planes = &bytes[from..from + layout.rows * layout.width];
         from += planes.len();
         let mut last: BTreeMap<u64, u64> = BTreeMap::new();
         let mut values = Vec::new();
         for row in 0..layout.rows {
             let plane = |plane: usize| u64::from(planes[plane * layout.rows + row]) << (8 * plane);
-            let told: u64 = (0..layout.width).map(plane).sum();
+            let coded: u64 = (0..layout.width).map(plane).sum();
             if !layout.steps {
-                values.push(told);
+                values.push(coded);
                 continue;
             }
             let key = layout.by.map_or(0, |by| columns[by][row]);
-            let step = (told >> 1) ^ (told & 1).wrapping_neg();
+            let step = (coded >> 1) ^ (coded & 1).wrapping_neg();
             let value = last.get(&key).copied().unwrap_or(0).wrapping_add(step);
             last.insert(key, value);
             values.push(value);
         }
         columns.insert(layout.name, values);
     }
-    assert_eq!(from, octets.len(), "nothing is left");
+    assert_eq!(from, bytes.len(), "nothing is left");
     columns
 }
 
@@ -123,19 +123,18 @@ mod tests {
             column("count", Coding::StepBy("key"), &[u64::MAX, 10, 0, 1]),
             column("none", Coding::Plain, &[]),
         ];
-        let (layouts, octets) = encode(&columns);
+        let (layouts, bytes) = encode(&columns);
         let widths: Vec<usize> = layouts.iter().map(|layout| layout.width).collect();
         assert_eq!(widths, [2, 6, 1, 1], "no wider than needed; from 2^64 - 1 to 0 is one step");
-        let decoded = decode(&layouts, &octets);
+        let decoded = decode(&layouts, &bytes);
         for column in columns {
             assert_eq!(decoded[column.name], column.values, "{}", column.name);
         }
     }
 
     #[test]
-    fn low_octets_stand_together_before_high_ones() {
-        let (_, octets) =
-            encode(&[Column { name: "a", coding: Coding::Plain, values: vec![0x0102, 0x0304] }]);
-        assert_eq!(octets, [2, 4, 1, 3]);
+    fn low_bytes_stand_together_before_high_ones() {
+        let (_, bytes) = encode(&[Column { name: "a", coding: Coding::Plain, values: vec![0x0102, 0x0304] }]);
+        assert_eq!(bytes, [2, 4, 1, 3]);
     }
 }

@@ -29,7 +29,7 @@ pub(super) const FLAGS: [Flag; 6] = [
     ("acknowledges", |ppdu| ppdu.acknowledges.is_some()),
 ];
 
-/// One scheme's part of the page, but for its octets.
+/// One scheme's part of the page, but for its bytes.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Side {
     pub scheme: String,
@@ -89,7 +89,7 @@ pub(super) struct RateOf {
 }
 
 /// What came of one run.
-pub(super) struct Seen<'a> {
+pub(super) struct RunData<'a> {
     pub setup: &'a Setup,
     pub watch: &'a Watch<'a>,
     pub single: &'a Single,
@@ -100,11 +100,11 @@ pub(super) struct Seen<'a> {
     pub summary: &'a str,
 }
 
-impl Seen<'_> {
+impl RunData<'_> {
     /// What the page needs, and its columns, deflated and in base64.
     pub fn to_side(&self) -> (Side, String) {
         let (rates, columns) = self.columns();
-        let (layouts, octets) = encode(&columns);
+        let (layouts, bytes) = encode(&columns);
         let config = &self.setup.bss[0].config;
         let phy = config.phy();
         let edca = |station| AccessCategory::ALL.map(|category| config.edca(station, category));
@@ -150,7 +150,7 @@ impl Seen<'_> {
             columns: layouts,
             warnings: self.single.warnings.clone(),
         };
-        (side, BASE64.encode(&compress_to_vec_zlib(&octets, LEVEL)))
+        (side, BASE64.encode(&compress_to_vec_zlib(&bytes, LEVEL)))
     }
 
     /// How long flows took that came to their end, and pages.

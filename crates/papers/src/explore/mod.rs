@@ -22,7 +22,7 @@ use tacit_sim::capture::AtomicFile;
 use tacit_theory::hop::argument;
 
 use crate::chart::{Ink, Look};
-use data::{Seen, Side};
+use data::{RunData, Side};
 
 /// Where the page goes when nobody says.
 pub const FILE: &str = "tacit-explore.html";
@@ -61,11 +61,12 @@ pub struct Options {
 
 /// A page that was written.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Written {
+pub struct WrittenPage {
     /// Where.
     pub path: PathBuf,
     /// Its size.
-    pub octets: u64,
+    #[serde(rename = "octets")]
+    pub bytes: u64,
     /// Name of the scenario.
     pub scenario: String,
     /// Clients.
@@ -73,14 +74,14 @@ pub struct Written {
     /// Seed of all draws.
     pub seed: u64,
     /// What is in it.
-    pub schemes: Vec<Explored>,
-    /// What was asked for and is not in it, and what keeps octets out of the goodput.
+    pub schemes: Vec<ExploredScheme>,
+    /// What was asked for and is not in it, and what keeps bytes out of the goodput.
     pub warnings: Vec<String>,
 }
 
 /// A scheme on the page.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Explored {
+pub struct ExploredScheme {
     /// Name of the scheme.
     pub scheme: String,
     /// What is set in this run and not in the first.
@@ -95,7 +96,7 @@ pub struct Explored {
     pub goodput_bps: f64,
 }
 
-impl Explored {
+impl ExploredScheme {
     /// What the page calls it: the scheme, and what is set besides.
     pub fn label(&self) -> String {
         label(&self.scheme, &self.set)
@@ -111,21 +112,21 @@ fn label(scheme: &str, set: &[String]) -> String {
 #[derive(Debug)]
 pub struct Exploration {
     options: Options,
-    runs: Vec<Looked>,
+    runs: Vec<OpenedRun>,
     window: Window,
     every: Duration,
 }
 
 /// A run that is looked at.
 #[derive(Debug)]
-struct Looked {
+struct OpenedRun {
     scheme: &'static Scheme,
     /// What is set in it and not in the first.
     set: Vec<String>,
     run: Prepared,
 }
 
-impl Looked {
+impl OpenedRun {
     /// What the page calls it.
     fn label(&self) -> String {
         label(self.scheme.name, &self.set)
@@ -153,7 +154,7 @@ pub fn prepare(options: &Options) -> Result<Exploration, RunsError> {
             quick: options.quick,
             wire: false,
         })?;
-        Ok(Looked { scheme, set, run })
+        Ok(OpenedRun { scheme, set, run })
     };
     let sides = sides(&one_or_two(names)?, &options.against);
     let runs: Vec<_> = sides.into_iter().map(run).collect::<Result<_, RunsError>>()?;
@@ -181,7 +182,7 @@ fn sides(schemes: &[&'static Scheme], against: &[String]) -> Vec<(&'static Schem
 }
 
 /// Refuses two set-ups that are one, or that do not fit one page: both have its time axis and its clients.
-fn check_against(runs: &[Looked]) -> Result<(), InputError> {
+fn check_against(runs: &[OpenedRun]) -> Result<(), InputError> {
     let [one, other] = runs else { return Ok(()) };
     if other.set.is_empty() {
         return Ok(());
@@ -195,7 +196,7 @@ fn check_against(runs: &[Looked]) -> Result<(), InputError> {
             "what makes a difference under this scheme",
         );
     }
-    let shape = |looked: &Looked| {
+    let shape = |looked: &OpenedRun| {
         let setup = &looked.run.setup;
         (setup.duration, setup.measure_from, looked.run.clients())
     };
@@ -272,19 +273,19 @@ impl Exploration {
     ///
     /// # Errors
     /// Where a run fails, or the file cannot be written.
-    pub fn write(self, path: &Path, mut reached: Option<Reached<'_>>) -> Result<Written, RunsError> {
+    pub fn write(self, path: &Path, mut reached: Option<Reached<'_>>) -> Result<WrittenPage, RunsError> {
         // Before minutes of simulation, not after.
         let mut file = AtomicFile::create(path).map_err(RunsError::io(path))?;
         let mut sides = Vec::new();
         let mut before = std::time::Duration::ZERO;
         let inks = inks(&self.runs.iter().map(|looked| looked.scheme.name).collect::<Vec<_>>());
         for (looked, ink) in self.runs.iter().zip(inks) {
-            let mut told = |time| {
+            let mut report_progress = |time| {
                 if let Some(reached) = &mut reached {
                     reached(before + time);
                 }
             };
-            sides.push(self.side(looked, ink, &mut told)?);
+            sides.push(self.side(looked, ink, &mut report_progress)?);
             before += looked.run.watched_length().unwrap_or_default();
         }
         let (scenario, clients) = (self.runs[0].run.scenario(), self.runs[0].run.clients());
@@ -302,7 +303,7 @@ impl Exploration {
             sides.iter().flat_map(|(side, ..)| side.warnings.clone()).chain(self.left_out(&sides)).collect();
         warnings.sort();
         warnings.dedup();
-        let explored = |(looked, (side, ..)): (&Looked, &(Side, String, Single))| Explored {
+        let explored = |(looked, (side, ..)): (&OpenedRun, &(Side, String, Single))| ExploredScheme {
             scheme: looked.scheme.name.to_owned(),
             set: looked.set.clone(),
             frames: side.ppdus,
@@ -310,9 +311,9 @@ impl Exploration {
             digest: side.digest.clone(),
             goodput_bps: side.goodput_bps,
         };
-        Ok(Written {
+        Ok(WrittenPage {
             path: path.to_owned(),
-            octets: html.len() as u64,
+            bytes: html.len() as u64,
             scenario: scenario.name.clone(),
             clients,
             seed: self.options.seed,
@@ -323,14 +324,14 @@ impl Exploration {
 
     fn side(
         &self,
-        looked: &Looked,
+        looked: &OpenedRun,
         ink: Ink,
-        told: &mut dyn FnMut(std::time::Duration),
+        report_progress: &mut dyn FnMut(std::time::Duration),
     ) -> Result<(Side, String, Single), RunsError> {
-        let mut watch = Watch::new(self.window, self.every, Some(told));
+        let mut watch = Watch::new(self.window, self.every, Some(report_progress));
         let run = &looked.run;
         let (single, outcome) = run.run_observed(&mut watch)?;
-        let seen = Seen {
+        let seen = RunData {
             setup: &run.setup,
             watch: &watch,
             single: &single,
@@ -339,8 +340,8 @@ impl Exploration {
             label: looked.label(),
             summary: looked.scheme.summary,
         };
-        let (side, octets) = seen.to_side();
-        Ok((side, octets, single))
+        let (side, bytes) = seen.to_side();
+        Ok((side, bytes, single))
     }
 
     /// What is said where not all frames have room.

@@ -1,4 +1,4 @@
-//! The page: what is known before anybody looks, as HTML, and the octets that the scripts draw.
+//! The page: what is known before anybody looks, as HTML, and the bytes that the scripts draw.
 
 use std::collections::BTreeSet;
 
@@ -38,21 +38,21 @@ pub(super) struct Content<'a> {
     pub command: &'a str,
     pub clients: u32,
     pub seed: u64,
-    /// Each scheme, its octets and its run.
+    /// Each scheme, its bytes and its run.
     pub sides: &'a [(Side, String, Single)],
 }
 
 /// What scripts read.
 #[derive(Serialize)]
-struct Known<'a> {
+struct ScriptData<'a> {
     scenario: &'a str,
     uses: Vec<(&'static str, &'static str)>,
     sides: Vec<&'a Side>,
 }
 
 pub(super) fn document(content: &Content<'_>) -> String {
-    let title = format!("{}: what was on the air", content.scenario);
-    let known = Known {
+    let title = format!("{}: frames on the air", content.scenario);
+    let known = ScriptData {
         scenario: content.scenario,
         uses: AirtimeUse::ALL.map(|what| (what.name(), airtime_label(what))).into(),
         sides: content.sides.iter().map(|(side, ..)| side).collect(),
@@ -81,8 +81,8 @@ pub(super) fn document(content: &Content<'_>) -> String {
                     (provenance(content))
                 }
                 script #known type="application/json" { (PreEscaped(in_script(&known))) }
-                @for (number, (_, octets, _)) in content.sides.iter().enumerate() {
-                    script id=(format!("octets-{number}")) type="text/plain" { (PreEscaped(octets)) }
+                @for (number, (_, bytes, _)) in content.sides.iter().enumerate() {
+                    script id=(format!("bytes-{number}")) type="text/plain" { (PreEscaped(bytes)) }
                 }
                 script { (PreEscaped(script())) }
             }

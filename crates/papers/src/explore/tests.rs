@@ -16,7 +16,7 @@ use super::*;
 /// A page and what a reader finds in it.
 struct Read {
     html: String,
-    written: Written,
+    written: WrittenPage,
     known: Value,
     sides: Vec<BTreeMap<&'static str, Vec<u64>>>,
 }
@@ -35,13 +35,13 @@ fn read(options: &Options) -> Read {
     let path = directory.path().join(FILE);
     let written = prepare(options).unwrap().write(&path, None).unwrap();
     let html = fs::read_to_string(&path).unwrap();
-    assert_eq!(written.octets, html.len() as u64);
+    assert_eq!(written.bytes, html.len() as u64);
     let between = |from: &str| html.split_once(from).unwrap().1.split_once("</script>").unwrap().0;
     let known: Value =
         serde_json::from_str(between(r#"<script id="known" type="application/json">"#)).unwrap();
     let side = |(number, about): (usize, &Value)| {
-        let octets = between(&format!(r#"<script id="octets-{number}" type="text/plain">"#));
-        let octets = decompress_to_vec_zlib(&BASE64.decode(octets.as_bytes()).unwrap()).unwrap();
+        let bytes = between(&format!(r#"<script id="bytes-{number}" type="text/plain">"#));
+        let bytes = decompress_to_vec_zlib(&BASE64.decode(bytes.as_bytes()).unwrap()).unwrap();
         let whole = |value: &Value| usize::try_from(value.as_u64().unwrap()).unwrap();
         let text = |value: &Value| value.as_str().map(|text| &*text.to_owned().leak());
         let layout = |layout: &Value| Layout {
@@ -52,7 +52,7 @@ fn read(options: &Options) -> Read {
             by: text(&layout["by"]),
         };
         let layouts: Vec<Layout> = about["columns"].as_array().unwrap().iter().map(layout).collect();
-        decode(&layouts, &octets)
+        decode(&layouts, &bytes)
     };
     let sides = known["sides"].as_array().unwrap().iter().enumerate().map(side).collect();
     Read { html, written, known, sides }
@@ -144,7 +144,7 @@ fn frames_of_the_page_add_up_to_the_metrics_of_the_run() {
         assert_eq!(acks, counted("tcp_acks_on_air_per_s"), "{scheme}");
         let retries: u64 = columns["retries"].iter().sum();
         assert_eq!(retries, counted("retries_per_s"), "{scheme}");
-        let augmented = columns["appended"].iter().filter(|octets| **octets > 0).count() as u64;
+        let augmented = columns["appended"].iter().filter(|bytes| **bytes > 0).count() as u64;
         assert_eq!(
             augmented,
             single
@@ -172,12 +172,8 @@ fn ten_seconds_of_two_schemes_take_less_than_5_mb() {
         let options = short(scenario, &["run.duration=10s", "run.measure-from=1s"]);
         let page = read(&Options { clients: Some(2), ..options });
         let frames: usize = page.written.schemes.iter().map(|scheme| scheme.frames).sum();
-        println!("{scenario}: {frames} frames, {} octets", page.written.octets);
-        assert!(
-            page.written.octets < most && frames > 10_000,
-            "{scenario}: {frames}, {}",
-            page.written.octets
-        );
+        println!("{scenario}: {frames} frames, {} bytes", page.written.bytes);
+        assert!(page.written.bytes < most && frames > 10_000, "{scenario}: {frames}, {}", page.written.bytes);
     }
 }
 
@@ -208,7 +204,7 @@ fn names_of_a_scenario_are_text_whatever_they_say() {
     for markup in ["<script>evil", "<!--", "<img"] {
         assert!(!page.html.contains(markup), "{markup}");
     }
-    assert_eq!(page.html.matches("</script>").count(), 4, "two of octets, one of JSON, one that draws");
+    assert_eq!(page.html.matches("</script>").count(), 4, "two of bytes, one of JSON, one that draws");
 }
 
 #[test]

@@ -40,38 +40,38 @@ pub(super) struct Points {
     /// The curves as they would be if simulated hosts took as long as the programs did.
     pub slowed: Curves,
     /// Where there is nothing to judge, and why.
-    pub disturbed: Vec<NotedAt>,
+    pub disturbed: Vec<Annotation>,
     /// How long programs waited for a processor.
-    pub waits: Vec<NotedAt>,
+    pub waits: Vec<Annotation>,
 }
 
 /// What there is to say of a place of two curves.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct NotedAt {
+pub(super) struct Annotation {
     curves: [String; 2],
     x: f64,
     pub said: String,
 }
 
 /// Longest file of points that is read.
-const MAX_POINTS_OCTETS: u64 = 16 << 20;
+const MAX_POINTS_BYTES: u64 = 16 << 20;
 
 /// Points as they are kept: each with `x` and every column, the curves as in [`Points`].
 #[derive(Serialize, Deserialize)]
-struct Kept {
-    curves: Vec<KeptCurve>,
-    slowed: Vec<KeptCurve>,
-    disturbed: Vec<NotedAt>,
-    waits: Vec<NotedAt>,
+struct SavedPoints {
+    curves: Vec<SavedCurve>,
+    slowed: Vec<SavedCurve>,
+    disturbed: Vec<Annotation>,
+    waits: Vec<Annotation>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct KeptCurve {
+struct SavedCurve {
     name: String,
     points: Vec<BTreeMap<String, Option<f64>>>,
 }
 
-impl KeptCurve {
+impl SavedCurve {
     fn of(curves: &Curves) -> Vec<Self> {
         let point = |(x, values): &(f64, Vec<Option<f64>>)| {
             let columns = curves.columns.iter().cloned().zip(values.iter().copied());
@@ -105,7 +105,7 @@ fn all_columns(curves: Vec<Curve>) -> Curves {
 impl Points {
     /// The points as figure `id` keeps them.
     pub fn to_json(&self, id: &str) -> Value {
-        let (curves, slowed) = (KeptCurve::of(&self.curves), KeptCurve::of(&self.slowed));
+        let (curves, slowed) = (SavedCurve::of(&self.curves), SavedCurve::of(&self.slowed));
         serde_json::json!({
             "figure": id,
             "version": tacit_runs::VERSION,
@@ -122,14 +122,14 @@ impl Points {
     /// Where there are none, or they are damaged.
     pub fn read(path: &Path) -> Result<Self, RunsError> {
         let file = File::open(path).map_err(RunsError::io(path))?;
-        let kept: Kept = serde_json::from_reader(BufReader::new(file.take(MAX_POINTS_OCTETS)))
+        let kept: SavedPoints = serde_json::from_reader(BufReader::new(file.take(MAX_POINTS_BYTES)))
             .map_err(|error| RunsError::Store { path: path.to_owned(), what: error.to_string() })?;
-        let (curves, slowed) = (KeptCurve::read(kept.curves), KeptCurve::read(kept.slowed));
+        let (curves, slowed) = (SavedCurve::read(kept.curves), SavedCurve::read(kept.slowed));
         Ok(Self { curves, slowed, disturbed: kept.disturbed, waits: kept.waits })
     }
 }
 
-impl NotedAt {
+impl Annotation {
     /// Whether `measure` takes a value from there.
     pub fn concerns(&self, measure: &Measure) -> bool {
         measure.reads(&self.curves, self.x)
@@ -147,7 +147,7 @@ impl Live {
             let mut simulated_slowed = simulated.clone();
             for pair in pairs.iter().filter(|pair| pair.acks == *acks) {
                 for (scheme, run) in [("stock", &pair.stock), (self.hack.name, &pair.hack)] {
-                    let note = |said: String| NotedAt {
+                    let note = |said: String| Annotation {
                         curves: [live.name.clone(), simulated.name.clone()],
                         x: pair.x,
                         said: format!("{scheme} at {}: {said}", pair.x),
@@ -276,7 +276,7 @@ mod tests {
             points: vec![(150.0, vec![Some(7.5), None, Some(1.0), None])],
             ..Curve::default()
         };
-        let noted = NotedAt { curves: ["live".into(), "simulated".into()], x: 150.0, said: "busy".into() };
+        let noted = Annotation { curves: ["live".into(), "simulated".into()], x: 150.0, said: "busy".into() };
         let points = Points {
             curves: all_columns(vec![curve]),
             slowed: all_columns(Vec::new()),

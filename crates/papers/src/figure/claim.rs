@@ -251,11 +251,11 @@ fn read_reference(section: &Section<'_>, said_by: &str) -> Result<(Judgement, Op
     match (&reference.deviation, measured) {
         (None, Some(_)) => Err(section.error("measured", "belongs to a deviation, which is not there")),
         (Some(_), None) => Err(section
-            .error("deviation", "a claim that is missed says in which range what is measured lies")
+            .error("deviation", "a missed claim states the range of the measured value")
             .allowed("measured = [1, 2.5] beside it")),
         (Some(_), Some(range)) if reference.holds_within(range) => Err(section
             .error("measured", format!("{range} is not missed all over: {} is claimed", reference.words()))
-            .allowed("a range outside what is claimed")),
+            .allowed("a range outside the claimed one")),
         (_, range) => Ok((Judgement::Value(reference), range)),
     }
 }
@@ -359,8 +359,8 @@ impl ClaimOutcome {
         let measured = self.measured.map_or_else(|| "nothing".to_owned(), value);
         let interval = self.interval.map(|interval| format!("95 %: {interval}"));
         let at = self.at.map(|at| format!("at {}", value(at)));
-        let told: Vec<String> = interval.into_iter().chain(at).collect();
-        if told.is_empty() { measured } else { format!("{measured} ({})", told.join(", ")) }
+        let details: Vec<String> = interval.into_iter().chain(at).collect();
+        if details.is_empty() { measured } else { format!("{measured} ({})", details.join(", ")) }
     }
 }
 
@@ -468,7 +468,7 @@ mod tests {
         let at_least =
             "text = \"t\"\npaper = 100\nbound = \"at-least\"\ntolerance = 0\ndeviation = \"why\"\n";
         for (toml, said) in [
-            (MISSED.replace("measured = [80, 90]", ""), "a claim that is missed says in which range"),
+            (MISSED.replace("measured = [80, 90]", ""), "a missed claim states the range"),
             (format!("{PLAIN}measured = [80, 90]\n"), "belongs to a deviation"),
             (MISSED.replace("90]", "95]"), "80 to 95 is not missed all over: 100 ± 5 is claimed"),
             (MISSED.replace("[80, 90]", "[80, 120]"), "is not missed all over"),

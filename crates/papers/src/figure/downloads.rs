@@ -12,8 +12,8 @@ use serde_json::Value;
 
 use super::draw::{distribution, distribution_chart};
 use super::file::{Figure, Source};
-use super::made::Made;
 use super::measure::{Curve, Curves, Measure};
+use super::per_figure::PerFigure;
 use crate::chart::{LineChart, Panel, stacked};
 use tacit_runs::RunsError;
 use tacit_scenario::input::{Section, integer, text, texts};
@@ -31,7 +31,7 @@ const MAX_HOPS: u32 = 16;
 const SHARES: std::ops::RangeInclusive<u32> = 1..=20;
 const SHARE_PERCENT: u32 = 5;
 /// Longest file of results that is read.
-const MAX_KEPT_OCTETS: u64 = 16 << 20;
+const MAX_SAVED_BYTES: u64 = 16 << 20;
 
 /// Columns of every curve, in seconds in which that share of the downloads ended; the first is drawn. `transfer_s` is without
 /// the client's handshake: in the simulator it is the sender that opens a connection.
@@ -62,8 +62,8 @@ pub struct DownloadRun {
     pub assignments: Vec<String>,
     /// Congestion control of the server: one of the kernel's, or `rre`.
     pub sender: &'static str,
-    /// Length of the file in octets.
-    pub octets: u32,
+    /// Length of the file in bytes.
+    pub bytes: u32,
     /// How many downloads.
     pub count: u32,
     /// When the first starts after the upload did, and how long after one the next starts, in milliseconds.
@@ -95,7 +95,7 @@ pub type MakeDownloads<'m> = &'m mut dyn FnMut(&[DownloadRun]) -> Result<Vec<Dow
 
 /// What the downloads of figures gave, or why there are none.
 #[derive(Clone, Debug, Default)]
-pub struct DownloadRuns(Made<Vec<Sample>>);
+pub struct DownloadRuns(PerFigure<Vec<Sample>>);
 
 /// The downloads of one curve.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -109,7 +109,7 @@ pub(super) struct Sample {
 
 /// Samples as they are kept.
 #[derive(Deserialize)]
-struct Kept {
+struct SavedSamples {
     samples: Vec<Sample>,
 }
 
@@ -158,7 +158,7 @@ impl Downloads {
             scenario: self.scenario.clone(),
             assignments: self.assignments.clone(),
             sender: sender.name,
-            octets: self.megabytes * 1_000_000,
+            bytes: self.megabytes * 1_000_000,
             count: (self.count + hop) / self.hops,
             first_ms: LEAD_MS + slot_ms * hop / self.hops,
             slot_ms,
@@ -239,7 +239,7 @@ impl DownloadRun {
         format!(
             "head -c {} /dev/urandom >{directory}/file; echo '{config}' >{directory}/nginx.conf; \
              iperf3 -s >/dev/null & exec {with}nginx -c {directory}/nginx.conf",
-            self.octets
+            self.bytes
         )
     }
 
@@ -263,7 +263,7 @@ impl DownloadRun {
             .starts_ms()
             .zip(1_u32..)
             .map(|(start_ms, number)| {
-                format!("{{name=\"{}\",size=\"{} B\",start=\"{start_ms} ms\"}}", name(number), self.octets)
+                format!("{{name=\"{}\",size=\"{} B\",start=\"{start_ms} ms\"}}", name(number), self.bytes)
             })
             .collect();
         flows.push("{name=\"upload\",kind=\"upload\",congestion=\"cubic\"}".to_owned());
@@ -309,13 +309,13 @@ impl DownloadRuns {
         skip_reason: Option<&str>,
         make: MakeDownloads<'_>,
     ) -> Result<Self, RunsError> {
-        let made = Made::of(
+        let per_figure = PerFigure::of(
             figures,
             skip_reason,
             |source| if let Source::Downloads(downloads) = source { Some(&**downloads) } else { None },
             |downloads| downloads.shortened(quick).measure(make),
         );
-        Ok(Self(made?))
+        Ok(Self(per_figure?))
     }
 
     /// Why figure `id` has none.
@@ -349,7 +349,7 @@ impl Samples {
     /// Where there are none, or they are damaged.
     pub fn read(path: &Path) -> Result<Self, RunsError> {
         let file = File::open(path).map_err(RunsError::io(path))?;
-        let kept: Kept = serde_json::from_reader(BufReader::new(file.take(MAX_KEPT_OCTETS)))
+        let kept: SavedSamples = serde_json::from_reader(BufReader::new(file.take(MAX_SAVED_BYTES)))
             .map_err(|error| RunsError::Store { path: path.to_owned(), what: error.to_string() })?;
         Ok(Self(kept.samples))
     }
@@ -431,7 +431,7 @@ bound = \"at-most\"
 tolerance = 0
 ";
 
-    fn judged(directory: Option<&Path>, give: impl Fn(&DownloadRun) -> DownloadReport) -> FigureOutcome {
+    fn result(directory: Option<&Path>, give: impl Fn(&DownloadRun) -> DownloadReport) -> FigureOutcome {
         let figures = [Figure::parse("test/downloads", "downloads.toml", FIGURE).unwrap()];
         let mut make = |runs: &[DownloadRun]| Ok(runs.iter().map(&give).collect());
         let downloads = DownloadRuns::make(&figures, false, None, &mut make).unwrap();
@@ -460,19 +460,19 @@ tolerance = 0
     #[test]
     fn medians_are_compared_and_kept() {
         let directory = tempfile::tempdir().unwrap();
-        let outcome = judged(Some(directory.path()), report);
+        let outcome = result(Some(directory.path()), report);
         assert_eq!(verdicts(&outcome), ["pass", "pass"], "{outcome:?}");
     }
 
     #[test]
     fn what_a_machine_disturbed_is_skipped_and_nothing_else() {
-        let outcome = judged(None, |run| DownloadReport { invalid: Some("busy".into()), ..report(run) });
+        let outcome = result(None, |run| DownloadReport { invalid: Some("busy".into()), ..report(run) });
         assert_eq!(verdicts(&outcome), ["skipped", "pass"], "{outcome:?}");
     }
 
     #[test]
     fn what_did_not_end_counts_as_long() {
-        let outcome = judged(None, |run| match run.sender {
+        let outcome = result(None, |run| match run.sender {
             "rre" => DownloadReport::default(),
             _ => report(run),
         });

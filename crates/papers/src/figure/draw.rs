@@ -1,14 +1,14 @@
 //! Pictures of curves: with what the claims say of them as marks, and a panel of gains.
 
 use super::claim::Reference;
-use super::drawn::Drawn;
 use super::file::{Claim, Figure, Gain, Measure};
 use super::measure::{Curve, Curves, same};
+use super::plot_data::PlotData;
 use crate::chart::{DotChart, Line, LineChart, Mark, Panel, stacked};
 use tacit_runs::aggregate;
 
 /// The figure as SVG: the curves, then the gain, then variants.
-pub(super) fn picture(figure: &Figure, drawn: &Drawn) -> String {
+pub(super) fn picture(figure: &Figure, drawn: &PlotData) -> String {
     let alt = format!("{}: {}", figure.id, figure.title);
     if figure.plot.cdf {
         let charts = distributions(figure, drawn);
@@ -37,7 +37,7 @@ pub(super) fn picture(figure: &Figure, drawn: &Drawn) -> String {
 }
 
 /// Distributions of the plotted column over the seeds: of the sweep as it is, then of the variants with panels.
-fn distributions(figure: &Figure, drawn: &Drawn) -> Vec<LineChart> {
+fn distributions(figure: &Figure, drawn: &PlotData) -> Vec<LineChart> {
     let panels = figure.plot.panels.iter().map(|name| Some(name.as_str()));
     let names: Vec<Option<&str>> = [None].into_iter().chain(panels).collect();
     let last = names.len() - 1;
@@ -78,7 +78,7 @@ pub(super) fn distribution(name: &str, mut values: Vec<f64>) -> Line {
     Line { name: name.to_owned(), points: points.collect(), ..Line::default() }
 }
 
-fn curves_chart(figure: &Figure, drawn: &Drawn, curves: &Curves) -> LineChart {
+fn curves_chart(figure: &Figure, drawn: &PlotData, curves: &Curves) -> LineChart {
     LineChart {
         x: drawn.x.clone(),
         y: drawn.y.clone(),
@@ -124,10 +124,10 @@ fn in_panel(figure: &Figure, claim: &Claim) -> bool {
 }
 
 /// A mark and who says so.
-type Said<'a> = (Mark, &'a str);
+type LabelledMark<'a> = (Mark, &'a str);
 
 /// What claims say of the curves drawn: values as such, gains over the curves they are over.
-fn marks<'a>(figure: &'a Figure, curves: &Curves) -> Vec<Said<'a>> {
+fn marks<'a>(figure: &'a Figure, curves: &Curves) -> Vec<LabelledMark<'a>> {
     let mark = |claim: &'a Claim| {
         let Measure::Curves(measure) = &claim.measure else { return None };
         let (name, (from, to)) = measure.plotted()?;
@@ -154,7 +154,7 @@ fn ends(places: impl Iterator<Item = f64>, from: f64, to: f64) -> Option<(f64, f
 }
 
 /// The marks, of each curve and place the first, and the names of who says them.
-fn named(said: Vec<Said<'_>>) -> (Vec<Mark>, String) {
+fn named(said: Vec<LabelledMark<'_>>) -> (Vec<Mark>, String) {
     let mut marks: Vec<Mark> = Vec::new();
     let mut names: Vec<&str> = Vec::new();
     for (mark, source) in said {
@@ -171,7 +171,7 @@ fn named(said: Vec<Said<'_>>) -> (Vec<Mark>, String) {
     (marks, names.join(", "))
 }
 
-fn gain_panel(figure: &Figure, drawn: &Drawn, gain: &Gain) -> LineChart {
+fn gain_panel(figure: &Figure, drawn: &PlotData, gain: &Gain) -> LineChart {
     let curve = |name: &str| drawn.curves.named(name).map(line);
     let (of, over) = (curve(&gain.of).unwrap_or_default(), curve(&gain.over).unwrap_or_default());
     let gained = |(x, value): &(f64, f64)| {

@@ -5,7 +5,7 @@
 
 use super::arms::Points;
 use super::file::{Axis, Figure, Source, read_axis};
-use super::made::Made;
+use super::per_figure::PerFigure;
 use tacit_runs::RunsError;
 use tacit_scenario::input::{Section, integer, numbers, text, texts};
 use tacit_scenario::scheme::{self, Scheme};
@@ -80,7 +80,7 @@ pub type MakeLive<'m> = &'m mut dyn FnMut(&LiveRun) -> Result<LiveReport, String
 
 /// What the live runs of figures gave, or why there are none.
 #[derive(Clone, Debug, Default)]
-pub struct LiveRuns(Made<Vec<Pair>>);
+pub struct LiveRuns(PerFigure<Vec<Pair>>);
 
 /// Stock and HACK at one place of a figure.
 #[derive(Clone, Debug)]
@@ -211,13 +211,13 @@ impl LiveRuns {
         skip_reason: Option<&str>,
         make: MakeLive<'_>,
     ) -> Result<Self, RunsError> {
-        let made = Made::of(
+        let per_figure = PerFigure::of(
             figures,
             skip_reason,
             |source| if let Source::Live(live) = source { Some(&**live) } else { None },
             |live| live.shortened(quick).measure(make),
         );
-        Ok(Self(made?))
+        Ok(Self(per_figure?))
     }
 
     /// Why figure `id` has none.
@@ -285,7 +285,7 @@ tolerance = 5
 ";
 
     /// The figure's outcome where a machine gives these numbers.
-    fn judged(quick: bool, give: impl Fn(&LiveRun) -> LiveReport) -> FigureOutcome {
+    fn result(quick: bool, give: impl Fn(&LiveRun) -> LiveReport) -> FigureOutcome {
         let figures = [Figure::parse("test/live", "live.toml", FIGURE).unwrap()];
         let live = LiveRuns::make(&figures, quick, None, &mut |run| Ok(give(run))).unwrap();
         let options = Options { quick, live, ..Options::default() };
@@ -309,7 +309,7 @@ tolerance = 5
 
     #[test]
     fn what_an_idle_machine_measured_is_judged() {
-        let outcome = judged(false, right);
+        let outcome = result(false, right);
         assert_eq!(verdicts(&outcome), ["pass", "pass"], "{outcome:?}");
         assert!(!outcome.fails() && !outcome.is_skipped());
     }
@@ -317,7 +317,7 @@ tolerance = 5
     #[test]
     fn a_wrong_result_of_an_idle_machine_fails() {
         let slow_hack = |run: &LiveRun| if run.scheme == "stock" { right(run) } else { report(118.0) };
-        let outcome = judged(true, slow_hack);
+        let outcome = result(true, slow_hack);
         assert_eq!(verdicts(&outcome), ["FAIL", "FAIL"], "{outcome:?}");
         assert!(outcome.fails());
     }
@@ -326,7 +326,7 @@ tolerance = 5
     fn what_a_busy_machine_measured_is_skipped_right_or_wrong() {
         for give in [right, |_: &LiveRun| report(100.0)] {
             let busy = |run: &LiveRun| LiveReport { invalid: Some("busy".into()), ..give(run) };
-            let outcome = judged(true, busy);
+            let outcome = result(true, busy);
             assert_eq!(verdicts(&outcome), ["skipped", "skipped"], "{outcome:?}");
             assert!(!outcome.fails() && outcome.is_skipped());
             // The number is told all the same.
@@ -344,7 +344,7 @@ tolerance = 5
         // Programs that wait for 30 ms each way are a longer round trip than the queue is deep.
         for give in [right, |_: &LiveRun| report(100.0)] {
             let slow = |run: &LiveRun| LiveReport { waited_us: Some([30_000.0; 2]), ..give(run) };
-            let outcome = judged(true, slow);
+            let outcome = result(true, slow);
             assert_eq!(verdicts(&outcome), ["skipped", "skipped"], "{outcome:?}");
             let reason = outcome.claims[0].skipped.as_deref().unwrap();
             assert!(
@@ -357,12 +357,12 @@ tolerance = 5
             waited_us: Some([200.0; 2]),
             ..report(if run.scheme == "stock" { 118.0 } else { 110.0 })
         };
-        assert_eq!(verdicts(&judged(true, wrong)), ["FAIL", "FAIL"]);
+        assert_eq!(verdicts(&result(true, wrong)), ["FAIL", "FAIL"]);
     }
 
     #[test]
     fn a_machine_that_does_not_tell_its_delays_is_not_judged() {
-        let outcome = judged(true, |run| LiveReport { waited_us: None, ..right(run) });
+        let outcome = result(true, |run| LiveReport { waited_us: None, ..right(run) });
         assert_eq!(verdicts(&outcome), ["skipped", "skipped"]);
     }
 
@@ -374,7 +374,7 @@ tolerance = 5
             }
             _ => right(run),
         };
-        assert_eq!(verdicts(&judged(false, busy_at_60)), ["skipped", "pass"]);
+        assert_eq!(verdicts(&result(false, busy_at_60)), ["skipped", "pass"]);
     }
 
     #[test]
@@ -388,16 +388,16 @@ tolerance = 5
         let live = LiveRuns::make(&figures, false, None, &mut |run| Ok(give(run))).unwrap();
         let at = || Some(directory.path().to_owned());
         let options = Options { live, directory: at(), ..Options::default() };
-        let made = run(&figures, &options, Control::unattended()).unwrap();
-        assert_eq!(verdicts(&made[0]), ["skipped", "pass"], "{made:?}");
+        let outcomes = run(&figures, &options, Control::unattended()).unwrap();
+        assert_eq!(verdicts(&outcomes[0]), ["skipped", "pass"], "{outcomes:?}");
         let options = Options { from: at(), directory: at(), ..Options::default() };
-        assert_eq!(run(&figures, &options, Control::unattended()).unwrap(), made);
+        assert_eq!(run(&figures, &options, Control::unattended()).unwrap(), outcomes);
     }
 
     #[test]
     fn each_run_is_made_once_whatever_comes_of_it() {
         let made = std::cell::RefCell::new(Vec::new());
-        judged(true, |run| {
+        result(true, |run| {
             made.borrow_mut().push(run.scheme);
             LiveReport { invalid: Some("busy".into()), ..LiveReport::default() }
         });

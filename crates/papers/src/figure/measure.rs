@@ -108,7 +108,7 @@ impl Measure {
         let variant = section.optional("variant", text)?;
         let over_variant = section.optional("over-variant", text)?;
         if over_variant.is_some() && over.is_none() {
-            return Err(section.error("over-variant", "says of which variant the curve is that over names"));
+            return Err(section.error("over-variant", "requires `over`, whose variant it names"));
         }
         section.finish()?;
         Ok(Self { operation, of, over, over_x, column, variant, over_variant, from, to, reduction })
@@ -195,8 +195,8 @@ impl Measure {
         let medians: Vec<(f64, Median)> = places.enumerate().map(median).collect::<Option<_>>()?;
         let one = self.reduce(&medians.iter().map(|(x, median)| (*x, median.median)).collect::<Vec<_>>())?;
         let is_one = |(_, median): &&(f64, Median)| median.median.total_cmp(&one).is_eq();
-        let told = self.is_extreme() || medians.len() == 1;
-        let cell = medians.iter().find(is_one).filter(|_| told).map(|(x, median)| Cell {
+        let is_located = self.is_extreme() || medians.len() == 1;
+        let cell = medians.iter().find(is_one).filter(|_| is_located).map(|(x, median)| Cell {
             x: *x,
             interval: median.interval.map(|(low, high)| Range { low, high }),
         });

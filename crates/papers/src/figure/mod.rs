@@ -7,13 +7,13 @@ mod arms;
 mod claim;
 mod downloads;
 mod draw;
-mod drawn;
 mod file;
 mod library;
 mod live;
-mod made;
 mod measure;
 mod page;
+mod per_figure;
+mod plot_data;
 mod results;
 mod run;
 mod series;
@@ -71,7 +71,8 @@ pub struct FigureOutcome {
     /// How many claims more are judged in whole runs only: the quick form does not make what they measure.
     pub in_full_only: usize,
     /// What was measured where, a line for each place of a curve, of transfers.
-    pub told: Vec<String>,
+    #[serde(rename = "told")]
+    pub measurements: Vec<String>,
     /// The versions of tacit that made its runs; nothing where results do not name it.
     pub made_by: Vec<String>,
     /// Its picture.
@@ -125,7 +126,7 @@ impl FigureOutcome {
         if let Some(depends) = &self.depends {
             text.push_str(&depends.to_text());
         }
-        self.told.iter().for_each(|line| text.push_str(&format!("  {line}\n")));
+        self.measurements.iter().for_each(|line| text.push_str(&format!("  {line}\n")));
         text
     }
 }
@@ -219,14 +220,14 @@ pub fn find(id: &str) -> Result<Figure, RunsError> {
 
 /// The figure in the file at `path`, called `stem`.
 fn own(path: &str, stem: &str) -> Result<Figure, RunsError> {
-    /// Longest file of a figure, in octets.
+    /// Longest file of a figure, in bytes.
     const MAX_FILE: u64 = 1 << 20;
     let file = Path::new(path);
-    let octets = bounded::read(file, MAX_FILE).map_err(RunsError::io(file))?.ok_or_else(|| {
-        InputError::new(path, format!("more than {MAX_FILE} octets are no figure"))
-            .allowed(format!("files up to {MAX_FILE} octets"))
+    let bytes = bounded::read(file, MAX_FILE).map_err(RunsError::io(file))?.ok_or_else(|| {
+        InputError::new(path, format!("more than {MAX_FILE} bytes are no figure"))
+            .allowed(format!("files up to {MAX_FILE} bytes"))
     })?;
-    let text = String::from_utf8(octets)
+    let text = String::from_utf8(bytes)
         .map_err(|error| RunsError::io(file)(io::Error::new(io::ErrorKind::InvalidData, error)))?;
     Ok(Figure::parse(stem, path, &text)?)
 }

@@ -17,40 +17,40 @@ use tacit_scenario::{InputError, bounded, quoted};
 
 /// How a figure is made, and by what its results were.
 #[derive(Clone, Copy)]
-pub(super) struct Making<'a> {
+pub(super) struct RunContext<'a> {
     pub options: &'a Options,
     pub control: Control<'a>,
     /// The versions of tacit that made the runs.
     pub versions: &'a RefCell<BTreeSet<String>>,
 }
 
-impl Making<'_> {
+impl RunContext<'_> {
     /// Remembers which version made the live results that are kept in the file at `path`; one without a version stays unnamed.
-    pub fn made_by_kept(&self, path: &Path) {
+    pub fn note_saved_version(&self, path: &Path) {
         #[derive(Deserialize)]
-        struct Kept {
+        struct SavedResults {
             version: String,
         }
-        let kept = bounded::read(path, MAX_KEPT_OCTETS).ok().flatten();
-        let kept = kept.and_then(|octets| serde_json::from_slice::<Kept>(&octets).ok());
+        let kept = bounded::read(path, MAX_SAVED_BYTES).ok().flatten();
+        let kept = kept.and_then(|bytes| serde_json::from_slice::<SavedResults>(&bytes).ok());
         self.versions.borrow_mut().extend(kept.map(|kept| kept.version));
     }
 }
 
 /// Longest file of live results that is read.
-const MAX_KEPT_OCTETS: u64 = 64 << 20;
+const MAX_SAVED_BYTES: u64 = 64 << 20;
 
 /// The results of one set of runs.
 pub(super) struct Results<'a> {
     directory: Option<PathBuf>,
     stored: bool,
     command: String,
-    making: Making<'a>,
+    making: RunContext<'a>,
 }
 
 impl<'a> Results<'a> {
     /// Those in the directory that figure `id` has under `name`.
-    pub fn new(making: Making<'a>, id: &str, name: &str) -> Self {
+    pub fn new(making: RunContext<'a>, id: &str, name: &str) -> Self {
         let options = making.options;
         let directory = options.from.as_deref().or(options.directory.as_deref());
         let quick = if options.quick { " --quick" } else { "" };

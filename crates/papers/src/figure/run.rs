@@ -5,15 +5,15 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::arms::{NotedAt, Points};
+use super::arms::{Annotation, Points};
 use super::claim::Range;
 use super::downloads::{DownloadRuns, Samples};
 use super::draw::picture;
-use super::drawn::Drawn;
 use super::file::{CLIENTS, Claim, Figure, Measure, Source, Sweep};
 use super::live::{Live, LiveRuns};
 use super::measure::{self, Curve, Curves, same};
-use super::results::{Making, Results};
+use super::plot_data::PlotData;
+use super::results::{Results, RunContext};
 use super::series::Series;
 use super::table::MeasuredTable;
 use super::timeline::Timeline;
@@ -63,17 +63,17 @@ pub fn run(
     let mut pictures = Vec::new();
     for figure in figures {
         let versions = RefCell::new(BTreeSet::new());
-        let making = Making { options, control, versions: &versions };
-        let outcome = |judged: Judged, svg, skipped| FigureOutcome {
+        let making = RunContext { options, control, versions: &versions };
+        let outcome = |result: FigureResult, svg, skipped| FigureOutcome {
             id: figure.id.clone(),
             title: figure.title.clone(),
             paper: figure.paper.clone(),
             note: figure.note.clone(),
-            table: judged.table,
-            depends: judged.depends,
-            claims: judged.claims,
-            in_full_only: judged.in_full_only,
-            told: judged.told,
+            table: result.table,
+            depends: result.depends,
+            claims: result.claims,
+            in_full_only: result.in_full_only,
+            measurements: result.measurements,
             made_by: versions.borrow().iter().cloned().collect(),
             svg,
             skipped,
@@ -83,13 +83,13 @@ pub fn run(
         }
         if let Some(skip_reason) = skip_reason(figure, options) {
             pictures.push(String::new());
-            outcomes.push(outcome(Judged::default(), None, Some(skip_reason)));
+            outcomes.push(outcome(FigureResult::default(), None, Some(skip_reason)));
             continue;
         }
         if let (Some(from), true) = (&options.from, figure.source.is_live()) {
-            making.made_by_kept(&from.join(file_name(&figure.id, ".json")));
+            making.note_saved_version(&from.join(file_name(&figure.id, ".json")));
         }
-        let judged = match &figure.source {
+        let result = match &figure.source {
             Source::Curves { theory, sweep } => {
                 let theory = theory.as_deref().map(from_theory);
                 let drawn = match sweep {
@@ -126,17 +126,17 @@ pub fn run(
                 from_transfers(figure, &transfers, &results, options.quick)
             }
         };
-        let mut judged = match options.quick {
-            true => judged.in_short(figure, |measure| figure.source.makes_in_short(measure)),
-            false => judged,
+        let mut result = match options.quick {
+            true => result.in_short(figure, |measure| figure.source.makes_in_short(measure)),
+            false => result,
         };
         let path =
             options.directory.as_deref().map(|directory| directory.join(file_name(&figure.id, ".svg")));
         if let Some(path) = &path {
-            write_whole(path, standalone(&judged.svg).as_bytes())?;
+            write_whole(path, standalone(&result.svg).as_bytes())?;
         }
-        pictures.push(std::mem::take(&mut judged.svg));
-        outcomes.push(outcome(judged, path, None));
+        pictures.push(std::mem::take(&mut result.svg));
+        outcomes.push(outcome(result, path, None));
     }
     if let Some(directory) = &options.directory {
         page::write(directory, &outcomes, &pictures)?;
@@ -180,31 +180,31 @@ pub(super) fn file_name(id: &str, end: &str) -> String {
 
 /// What a figure comes to.
 #[derive(Default)]
-struct Judged {
+struct FigureResult {
     svg: String,
     claims: Vec<ClaimOutcome>,
     table: Option<MeasuredTable>,
     depends: Option<Dependence>,
     in_full_only: usize,
-    told: Vec<String>,
+    measurements: Vec<String>,
 }
 
-impl Judged {
+impl FigureResult {
     /// Leaves out claims that quick runs do not judge: those that say so, and those about what is not made.
     fn in_short(mut self, figure: &Figure, makes: impl Fn(&measure::Measure) -> bool) -> Self {
-        let mut judged = figure.claims.iter().map(|claim| match &claim.measure {
+        let mut result = figure.claims.iter().map(|claim| match &claim.measure {
             _ if claim.is_left_out() => false,
             Measure::Curves(measure) => makes(measure),
             Measure::Timeline(_) => true,
         });
         let before = self.claims.len();
-        self.claims.retain(|_| judged.next().unwrap_or(true));
+        self.claims.retain(|_| result.next().unwrap_or(true));
         self.in_full_only = before - self.claims.len();
         self
     }
 }
 
-fn from_curves(figure: &Figure, drawn: Drawn, quick: bool) -> Judged {
+fn from_curves(figure: &Figure, drawn: PlotData, quick: bool) -> FigureResult {
     let measure = |measure: &Measure| match measure {
         Measure::Curves(measure) => (drawn.measured(measure), drawn.over_seeds(measure)),
         Measure::Timeline(_) => (None, None),
@@ -221,10 +221,14 @@ fn from_curves(figure: &Figure, drawn: Drawn, quick: bool) -> Judged {
         Some(table) => table_picture(&format!("{}: {}", figure.id, figure.title), &table.grid()),
         None => picture(figure, &drawn),
     };
-    Judged { svg, claims, table, depends: drawn.depends, ..Judged::default() }
+    FigureResult { svg, claims, table, depends: drawn.depends, ..FigureResult::default() }
 }
 
-fn from_timeline(figure: &Figure, timeline: &Timeline, making: Making<'_>) -> Result<Judged, RunsError> {
+fn from_timeline(
+    figure: &Figure,
+    timeline: &Timeline,
+    making: RunContext<'_>,
+) -> Result<FigureResult, RunsError> {
     let results = Results::new(making, &figure.id, &file_name(&figure.id, ""));
     let shown = timeline.shown(figure, &results)?;
     let measure = |measure: &Measure| match measure {
@@ -232,26 +236,26 @@ fn from_timeline(figure: &Figure, timeline: &Timeline, making: Making<'_>) -> Re
         Measure::Timeline(measure) => (measure.of(&shown), None),
     };
     let svg = shown.picture(&format!("{}: {}", figure.id, figure.title));
-    Ok(Judged { svg, claims: claims(figure, making.options.quick, measure), ..Judged::default() })
+    Ok(FigureResult { svg, claims: claims(figure, making.options.quick, measure), ..FigureResult::default() })
 }
 
-fn from_series(figure: &Figure, series: &Series, making: Making<'_>) -> Result<Judged, RunsError> {
+fn from_series(figure: &Figure, series: &Series, making: RunContext<'_>) -> Result<FigureResult, RunsError> {
     let tracks = series.tracks(figure, |directory| Results::new(making, &figure.id, directory))?;
     let drawn = series.drawn(figure, &tracks);
     let svg = series.picture(figure, &drawn, &tracks);
-    Ok(Judged { svg, ..from_curves(figure, drawn, making.options.quick) })
+    Ok(FigureResult { svg, ..from_curves(figure, drawn, making.options.quick) })
 }
 
 /// Of a claim's tolerance, what the machine's own delays may be worth: beyond that, what is missing can be theirs.
 pub const MACHINE_SHARE_MAX: f64 = 0.5;
 
-fn from_live(figure: &Figure, live: &Live, points: Points, quick: bool) -> Judged {
+fn from_live(figure: &Figure, live: &Live, points: Points, quick: bool) -> FigureResult {
     let Points { curves, slowed, disturbed, waits } = points;
-    let drawn = Drawn::new(live.x_label.clone(), "HACK's gain over stock (%)".to_owned(), curves);
-    let mut judged = from_curves(figure, drawn, quick);
-    for (outcome, claim) in judged.claims.iter_mut().zip(&figure.claims) {
+    let drawn = PlotData::new(live.x_label.clone(), "HACK's gain over stock (%)".to_owned(), curves);
+    let mut result = from_curves(figure, drawn, quick);
+    for (outcome, claim) in result.claims.iter_mut().zip(&figure.claims) {
         let Measure::Curves(measure) = &claim.measure else { continue };
-        let said = |places: &[NotedAt]| {
+        let said = |places: &[Annotation]| {
             let about = places.iter().filter(|place| place.concerns(measure));
             about.map(|place| place.said.as_str()).collect::<Vec<_>>().join("; ")
         };
@@ -272,38 +276,46 @@ fn from_live(figure: &Figure, live: &Live, points: Points, quick: bool) -> Judge
             outcome.skip(reason);
         }
     }
-    judged
+    result
 }
 
-fn from_downloads(figure: &Figure, samples: &Samples, quick: bool) -> Judged {
-    let drawn = Drawn::new(String::new(), String::new(), samples.curves());
-    let mut judged = from_curves(figure, drawn, quick);
-    judged.svg = samples.picture(figure);
-    for (outcome, claim) in judged.claims.iter_mut().zip(&figure.claims) {
+fn from_downloads(figure: &Figure, samples: &Samples, quick: bool) -> FigureResult {
+    let drawn = PlotData::new(String::new(), String::new(), samples.curves());
+    let mut result = from_curves(figure, drawn, quick);
+    result.svg = samples.picture(figure);
+    for (outcome, claim) in result.claims.iter_mut().zip(&figure.claims) {
         if let Measure::Curves(measure) = &claim.measure
             && let Some(reason) = samples.disturbance(measure)
         {
             outcome.skip(reason.to_owned());
         }
     }
-    judged
+    result
 }
 
-fn from_transfers(figure: &Figure, transfers: &Transfers, results: &Transferred, quick: bool) -> Judged {
-    let mut drawn =
-        Drawn::new(transfers.x_label.clone(), "goodput (Mb/s)".to_owned(), results.curves(transfers, None));
+fn from_transfers(
+    figure: &Figure,
+    transfers: &Transfers,
+    results: &Transferred,
+    quick: bool,
+) -> FigureResult {
+    let mut drawn = PlotData::new(
+        transfers.x_label.clone(),
+        "goodput (Mb/s)".to_owned(),
+        results.curves(transfers, None),
+    );
     let variants = transfers.variant_names();
     drawn.variants = variants.map(|name| (name.to_owned(), results.curves(transfers, Some(name)))).collect();
-    let mut judged = from_curves(figure, drawn, quick);
-    judged.told = results.told();
-    for (outcome, claim) in judged.claims.iter_mut().zip(&figure.claims) {
+    let mut result = from_curves(figure, drawn, quick);
+    result.measurements = results.measurements();
+    for (outcome, claim) in result.claims.iter_mut().zip(&figure.claims) {
         if let Measure::Curves(measure) = &claim.measure
             && let Some(reason) = results.disturbance(measure)
         {
             outcome.skip(reason);
         }
     }
-    judged
+    result
 }
 
 /// The claims judged; `measure` gives what is measured, and in which range it lies over single seeds.
@@ -319,7 +331,7 @@ fn claims(
     figure.claims.iter().map(outcome).collect()
 }
 
-fn from_theory(id: &str) -> Drawn {
+fn from_theory(id: &str) -> PlotData {
     let figure = tacit_theory::figure(id).expect("the figure file was checked against tacit_theory::IDS");
     let curve = |series: &tacit_theory::Series| Curve {
         name: series.name.clone(),
@@ -328,11 +340,11 @@ fn from_theory(id: &str) -> Drawn {
     };
     let curves = figure.series.iter().map(curve).collect();
     let curves = Curves { columns: vec![String::new()], curves };
-    Drawn::new(figure.x.to_owned(), figure.y.to_owned(), curves)
+    PlotData::new(figure.x.to_owned(), figure.y.to_owned(), curves)
 }
 
 /// Adds what theory says of the same x.
-fn with_theory(mut drawn: Drawn, theory: Option<Drawn>) -> Drawn {
+fn with_theory(mut drawn: PlotData, theory: Option<PlotData>) -> PlotData {
     let swept: Vec<f64> =
         drawn.curves.curves.iter().flat_map(|curve| curve.points.iter().map(|(x, _)| *x)).collect();
     for mut curve in theory.into_iter().flat_map(|theory| theory.curves.curves) {
@@ -343,11 +355,11 @@ fn with_theory(mut drawn: Drawn, theory: Option<Drawn>) -> Drawn {
     drawn
 }
 
-fn from_sweep(figure: &Figure, sweep: &Sweep, making: Making<'_>) -> Result<Drawn, RunsError> {
+fn from_sweep(figure: &Figure, sweep: &Sweep, making: RunContext<'_>) -> Result<PlotData, RunsError> {
     let sweep = if making.options.quick { sweep.quick() } else { sweep.clone() };
     let plain = simulate(figure, &sweep, None, making)?;
     let labels = || (sweep.x_label.clone(), sweep.y_label.clone());
-    let new = |curves| Drawn::new(labels().0, labels().1, curves);
+    let new = |curves| PlotData::new(labels().0, labels().1, curves);
     let mut drawn = new(plain.curves);
     drawn.seeds = plain.seeds.into_iter().map(new).collect();
     drawn.average = sweep.average;
@@ -367,7 +379,7 @@ fn from_sweep(figure: &Figure, sweep: &Sweep, making: Making<'_>) -> Result<Draw
 }
 
 /// The runs of a sweep, or of one variant of it.
-struct Made {
+struct SweepRuns {
     /// Means over the seeds.
     curves: Curves,
     /// Of each seed alone; nothing where there are not several.
@@ -380,8 +392,8 @@ fn simulate(
     figure: &Figure,
     sweep: &Sweep,
     variant: Option<&str>,
-    making: Making<'_>,
-) -> Result<Made, RunsError> {
+    making: RunContext<'_>,
+) -> Result<SweepRuns, RunsError> {
     let base = Scenario::load(&sweep.scenario, &sweep.assignments)?;
     let seeds = sweep.seeds.unwrap_or(base.run.seeds) as usize;
     let plan = plan(sweep, &base, seeds as u32)?;
@@ -395,7 +407,7 @@ fn simulate(
         let runs: Vec<&[RunSummary]> = places().filter_map(|place| place.get(seed..=seed)).collect();
         curves(figure, sweep, &runs)
     };
-    Ok(Made {
+    Ok(SweepRuns {
         curves: curves(figure, sweep, &places().collect::<Vec<_>>()),
         seeds: if seeds > 1 { (0..seeds).map(alone).collect() } else { Vec::new() },
         records,
@@ -721,11 +733,15 @@ tolerance = 0
                     Source::Curves { sweep: Some(sweep), .. } => sweep,
                     _ => panic!("a sweep"),
                 },
-                Making { options: &options, control: Control::unattended(), versions: &RefCell::default() },
+                RunContext {
+                    options: &options,
+                    control: Control::unattended(),
+                    versions: &RefCell::default(),
+                },
             )
             .unwrap()
         };
-        let goodput = |drawn: &Drawn, name: &str| -> Vec<f64> {
+        let goodput = |drawn: &PlotData, name: &str| -> Vec<f64> {
             let curve = drawn.curves.named(name).unwrap();
             curve.points.iter().map(|(_, columns)| columns[0].unwrap()).collect()
         };

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::Figure;
 use super::draw::{concerned, marks_of};
-use super::drawn::Drawn;
 use super::file::read_scheme;
 use super::measure::{Curve, Curves};
+use super::plot_data::PlotData;
 use super::results::Results;
 use super::run::{file_name, slug};
 use crate::chart::{Line, LineChart, Panel, Strip, StripChart, stacked};
@@ -160,7 +160,7 @@ impl Series {
     }
 
     /// The curves of `tracks` over time in seconds: the panels' columns, and those that claims ask for.
-    pub fn drawn(&self, figure: &Figure, tracks: &[Vec<TrackRecord>]) -> Drawn {
+    pub fn drawn(&self, figure: &Figure, tracks: &[Vec<TrackRecord>]) -> PlotData {
         let mut columns: Vec<String> = self.panels.iter().filter(|panel| *panel != STATE).cloned().collect();
         for column in figure.columns() {
             if !columns.iter().any(|known| known == column) {
@@ -188,11 +188,11 @@ impl Series {
             curves.push(curve(LINK, track, &link));
         }
         let label = columns.first().map_or("", |column| label(column));
-        Drawn::new("time (s)".to_owned(), label.to_owned(), Curves { columns, curves })
+        PlotData::new("time (s)".to_owned(), label.to_owned(), Curves { columns, curves })
     }
 
     /// The picture: a panel below the other.
-    pub fn picture(&self, figure: &Figure, drawn: &Drawn, tracks: &[Vec<TrackRecord>]) -> String {
+    pub fn picture(&self, figure: &Figure, drawn: &PlotData, tracks: &[Vec<TrackRecord>]) -> String {
         let last = self.panels.len() - 1;
         let x = |panel: usize| if panel == last { drawn.x.clone() } else { String::new() };
         let mut columns = 0;
@@ -288,7 +288,7 @@ fn label(column: &str) -> &str {
 }
 
 /// The panel of the column at place `column`; claims' marks belong to the first.
-fn chart(figure: &Figure, drawn: &Drawn, column: usize, x: String) -> LineChart {
+fn chart(figure: &Figure, drawn: &PlotData, column: usize, x: String) -> LineChart {
     let line = |curve: &Curve| Line {
         name: curve.name.clone(),
         points: curve.points.iter().filter_map(|(x, columns)| Some((*x, columns[column]?))).collect(),

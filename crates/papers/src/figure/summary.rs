@@ -36,7 +36,7 @@ const TABLE: &str = "table";
 const NOT_MADE: &str = "not made";
 
 /// A figure that has no file yet.
-struct Later {
+struct PlannedFigure {
     id: String,
     claim: String,
 }
@@ -53,12 +53,12 @@ pub fn summary(
     before: Option<&str>,
 ) -> Result<String, InputError> {
     let before = before.map(Page::read).unwrap_or_default();
-    let judged = |(figure, outcome)| before.judged_again(figure, outcome);
-    let outcomes: Vec<FigureOutcome> = figures.iter().zip(outcomes).map(judged).collect();
+    let result = |(figure, outcome)| before.judged_again(figure, outcome);
+    let outcomes: Vec<FigureOutcome> = figures.iter().zip(outcomes).map(result).collect();
     page(&outcomes, &later()?)
 }
 
-fn page(outcomes: &[FigureOutcome], later: &[Later]) -> Result<String, InputError> {
+fn page(outcomes: &[FigureOutcome], later: &[PlannedFigure]) -> Result<String, InputError> {
     let mut page = format!(
         "# Figures and tables of the papers\n\n\
          Written by `tacit figure --all --summary docs/validation/papers.md` from whole runs, by tacit {}; what is typed\n\
@@ -223,12 +223,12 @@ impl Page {
             // A number in another unit is of another claim.
             let is_same = |row: &&Row| row.is_about(&claim.text) && row.said.ends_with(&cell(&claim.unit));
             let row = rows().find(is_same);
-            let mut judged = claim.judge(row.and_then(Row::number), None, false);
+            let mut result = claim.judge(row.and_then(Row::number), None, false);
             if let Some(row) = row.filter(|row| row.verdict == Verdict::Skipped.word()) {
                 let reason = row.claim[cell(&claim.text).len()..].trim_start_matches("; ");
-                judged.skip(reason.replace("\\|", "|"));
+                result.skip(reason.replace("\\|", "|"));
             }
-            judged
+            result
         };
         outcome.claims = figure.claims.iter().map(judge).collect();
         let recorded = |row: &str, column: &str| {
@@ -263,11 +263,12 @@ fn cells(line: &str) -> Vec<String> {
     cells.into_iter().map(|cell| cell.trim().to_owned()).collect()
 }
 
-fn later() -> Result<Vec<Later>, InputError> {
+fn later() -> Result<Vec<PlannedFigure>, InputError> {
     let tree = Tree::parse(LATER_PATH, LATER)?;
     let root = Section::root(LATER_PATH, &tree);
     let read = |section: Section<'_>| {
-        let figure = Later { id: section.required("id", text)?, claim: section.required("claim", text)? };
+        let figure =
+            PlannedFigure { id: section.required("id", text)?, claim: section.required("claim", text)? };
         section.finish()?;
         Ok(figure)
     };
@@ -318,12 +319,12 @@ mod tests {
             assert_eq!(rows.len(), figure.claims.len(), "{}: write papers.md anew", figure.id);
             for (row, claim) in rows.iter().zip(&figure.claims) {
                 let place = format!("{}, {:?}: write papers.md anew", figure.id, claim.text);
-                let judged = claim.judge(row.number(), None, false);
+                let result = claim.judge(row.number(), None, false);
                 assert!(row.is_about(&claim.text), "{place}: {row:?}");
-                let said = format!("{} {} {}", judged.source, judged.said, judged.unit);
+                let said = format!("{} {} {}", result.source, result.said, result.unit);
                 assert_eq!(row.said, cell(said.trim()), "{place}");
                 if row.verdict != Verdict::Skipped.word() {
-                    assert_eq!(row.verdict, judged.verdict.word(), "{place}: {row:?}");
+                    assert_eq!(row.verdict, result.verdict.word(), "{place}: {row:?}");
                 }
             }
         }
@@ -348,8 +349,8 @@ mod tests {
         assert_eq!(count(Verdict::Fail.word()), 0, "a claim of papers.md fails");
         let readme =
             std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md")).unwrap();
-        let told = format!("{} pass, {} are missed", tally.passed, tally.missed);
-        assert!(readme.contains(&told), "README.md does not say that {told}");
+        let sentence = format!("{} pass, {} are missed", tally.passed, tally.missed);
+        assert!(readme.contains(&sentence), "README.md does not say that {sentence}");
         let version = &page.version;
         assert!(version.contains(" (") && !version.contains("modified"), "papers.md is of {version:?}");
     }

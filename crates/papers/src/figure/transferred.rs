@@ -20,7 +20,7 @@ use tacit_scenario::Scenario;
 use tacit_scenario::scheme::Scheme;
 
 /// Longest file of results that is read.
-const MAX_KEPT_OCTETS: u64 = 16 << 20;
+const MAX_SAVED_BYTES: u64 = 16 << 20;
 
 /// Columns of every curve; the first is drawn. What the simulator does not know is not there: packets of one flow among
 /// several, processors.
@@ -88,7 +88,7 @@ impl Transferred {
     /// Where there are none, or they are damaged.
     pub fn read(path: &Path) -> Result<Self, RunsError> {
         let file = File::open(path).map_err(RunsError::io(path))?;
-        serde_json::from_reader(BufReader::new(file.take(MAX_KEPT_OCTETS)))
+        serde_json::from_reader(BufReader::new(file.take(MAX_SAVED_BYTES)))
             .map_err(|error| RunsError::Store { path: path.to_owned(), what: error.to_string() })
     }
 
@@ -121,16 +121,17 @@ impl Transferred {
     }
 
     /// A line for each point: what a reader of text sees of the picture.
-    pub fn told(&self) -> Vec<String> {
+    pub fn measurements(&self) -> Vec<String> {
         let line = |point: &Point| {
             let medians = point.medians();
-            let told = COLUMNS.iter().zip(medians);
-            let told: Vec<String> =
-                told.filter_map(|(name, value)| Some(format!("{name} {}", super::value(value?)))).collect();
+            let measurements = COLUMNS.iter().zip(medians);
+            let measurements: Vec<String> = measurements
+                .filter_map(|(name, value)| Some(format!("{name} {}", super::value(value?))))
+                .collect();
             let variant = point.variant.as_ref().map_or(String::new(), |name| format!(", {name}"));
             let disturbed =
                 point.disturbed.as_ref().map_or(String::new(), |why| format!("; DISTURBED: {why}"));
-            format!("{} at {}{variant}: {}{disturbed}", point.curve, point.x, told.join(", "))
+            format!("{} at {}{variant}: {}{disturbed}", point.curve, point.x, measurements.join(", "))
         };
         self.points.iter().map(line).collect()
     }
@@ -168,13 +169,13 @@ impl Point {
 fn live_columns(transfers: &Transfers, report: &TransferReport) -> BTreeMap<String, f64> {
     let steady = report.mbps.get(transfers.length.from_s as usize..).unwrap_or_default();
     let goodput = match (transfers.length.megabytes, report.file) {
-        (Some(_), file) => file.map(|(octets, seconds)| octets as f64 * 8e-6 / seconds),
+        (Some(_), file) => file.map(|(bytes, seconds)| bytes as f64 * 8e-6 / seconds),
         (None, _) => Mean::of(steady.iter().copied()).map(|mean| mean.mean),
     };
     let file_s = transfers.length.megabytes.and(report.file).map(|(_, seconds)| seconds);
     let (data, acks) =
         (report.data_packets.map(|count| count as f64), report.ack_packets.map(|count| count as f64));
-    let gigabytes = report.octets.map(|octets| octets as f64 / 1e9);
+    let gigabytes = report.bytes.map(|bytes| bytes as f64 / 1e9);
     columns([
         goodput,
         acks.zip(data).map(|(acks, data)| acks / data),
@@ -190,7 +191,7 @@ fn simulated_columns(transfers: &Transfers, run: &RunSummary) -> BTreeMap<String
     let file = transfers.length.megabytes.is_some();
     let goodput = if file { "first_flow_transfer_goodput_bps" } else { "first_flow_goodput_bps" };
     let goodput_bps = run.metric(goodput);
-    let file_s = goodput_bps.filter(|_| file).map(|bps| transfers.length.octets() as f64 * 8.0 / bps);
+    let file_s = goodput_bps.filter(|_| file).map(|bps| transfers.length.bytes() as f64 * 8.0 / bps);
     // Those of background stations are not told apart.
     let acks = run.metric("acks_per_data_packet").filter(|_| transfers.background == 0);
     columns([goodput_bps.map(|bps| bps / 1e6), acks, None, None, None, file_s])
@@ -218,7 +219,7 @@ fn push(
     assignments.push(format!("run.measure-from={} s", length.from_s));
     let clients = transfers.background + 1;
     if length.megabytes.is_some() {
-        let file = format!("{{name=\"file\",client=1,size=\"{} B\"}}", length.octets());
+        let file = format!("{{name=\"file\",client=1,size=\"{} B\"}}", length.bytes());
         let others: Vec<String> = (2..=clients).map(|client| client.to_string()).collect();
         let others = match transfers.background {
             0 => String::new(),

@@ -7,8 +7,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::file::{Axis, Figure, Source, read_axis, read_scheme};
-use super::made::Made;
 use super::measure::{Measure, same};
+use super::per_figure::PerFigure;
 use tacit_runs::RunsError;
 use tacit_scenario::input::{Section, integer, numbers, one_of, text, texts};
 use tacit_scenario::scheme::Scheme;
@@ -121,8 +121,8 @@ pub struct TransferRun {
     pub client: Vec<String>,
     /// How long the run lasts, at most.
     pub seconds: u32,
-    /// Length of the file that is there, in octets; zero where there is none.
-    pub octets: u64,
+    /// Length of the file that is there, in bytes; zero where there is none.
+    pub bytes: u64,
     /// Whose numbers count.
     pub goodput_source: GoodputSource,
 }
@@ -132,14 +132,15 @@ pub struct TransferRun {
 pub struct TransferReport {
     /// Goodput of each full second in Mb/s.
     pub mbps: Vec<f64>,
-    /// Octets of a file and the seconds it took.
+    /// Bytes of a file and the seconds it took.
     pub file: Option<(u64, f64)>,
     /// Packets with data that reached the client.
     pub data_packets: Option<u64>,
     /// Packets that the client sent.
     pub ack_packets: Option<u64>,
-    /// Octets that crossed, for what they cost.
-    pub octets: Option<u64>,
+    /// Bytes that crossed, for what they cost.
+    #[serde(rename = "octets")]
+    pub bytes: Option<u64>,
     /// Processor seconds of the programs of both sides.
     pub cpu_s: Option<f64>,
     /// Why the run is not valid: what the machine did to it.
@@ -159,7 +160,7 @@ pub trait MakeTransfers {
 
 /// What the transfers of figures gave, or why there are none.
 #[derive(Clone, Debug, Default)]
-pub struct TransferRuns(Made<Vec<TransferPoint>>);
+pub struct TransferRuns(PerFigure<Vec<TransferPoint>>);
 
 /// The live runs of an arm at one place, or why there are none.
 #[derive(Clone, Debug)]
@@ -219,7 +220,7 @@ impl Transfers {
         let arms: Vec<&str> = self.arms.iter().map(|arm| arm.name.as_str()).collect();
         let variants: Vec<&str> = self.variant_names().collect();
         if arms.is_empty() {
-            return Err(section.error("arm", "a figure of transfers by nobody"));
+            return Err(section.error("arm", "a figure of transfers needs arms"));
         }
         for (key, names) in [("arm", &arms), ("variant", &variants)] {
             if let Some(what) = twice(names) {
@@ -358,7 +359,7 @@ impl Transfers {
             server: programs.server.clone(),
             client: programs.client.clone(),
             seconds: self.length.seconds,
-            octets: self.length.octets(),
+            bytes: self.length.bytes(),
             goodput_source: programs.goodput_source,
         })
     }
@@ -379,7 +380,7 @@ fn made_well(run: &TransferRun, make: &mut dyn MakeTransfers) -> Result<Transfer
 
 impl Length {
     /// Of the file; zero without one.
-    pub fn octets(self) -> u64 {
+    pub fn bytes(self) -> u64 {
         u64::from(self.megabytes.unwrap_or(0)) * 1_000_000
     }
 }
@@ -450,8 +451,8 @@ impl Variant {
 impl TransferRun {
     /// `words` with their places filled in: `{peer}`, `{seconds}` and `{octets}`, and what `own` names.
     pub fn filled(&self, words: &[String], own: &[(&str, &str)]) -> Vec<String> {
-        let (seconds, octets) = (self.seconds.to_string(), self.octets.to_string());
-        let known = [("{peer}", "198.18.0.1"), ("{seconds}", &*seconds), ("{octets}", &*octets)];
+        let (seconds, bytes) = (self.seconds.to_string(), self.bytes.to_string());
+        let known = [("{peer}", "198.18.0.1"), ("{seconds}", &*seconds), ("{octets}", &*bytes)];
         let fill = |word: &String| {
             let places = known.iter().chain(own);
             places.fold(word.clone(), |word, (place, with)| word.replace(place, with))
@@ -501,13 +502,13 @@ impl TransferRuns {
         skip_reason: Option<&str>,
         make: &mut dyn MakeTransfers,
     ) -> Result<Self, RunsError> {
-        let made = Made::of(
+        let per_figure = PerFigure::of(
             figures,
             skip_reason,
             |source| if let Source::Transfers(transfers) = source { Some(&**transfers) } else { None },
             |transfers| transfers.shortened(quick).measure(make),
         );
-        Ok(Self(made?))
+        Ok(Self(per_figure?))
     }
 
     /// Why figure `id` has none.
@@ -622,7 +623,7 @@ tolerance = 0.001
             mbps: vec![3.0, mbps],
             data_packets: Some(10_000),
             ack_packets: Some(if few { 100 } else { 5_000 }),
-            octets: Some(500_000_000),
+            bytes: Some(500_000_000),
             cpu_s: Some(1.0),
             ..TransferReport::default()
         }
@@ -632,7 +633,7 @@ tolerance = 0.001
         Figure::parse("test/transfers", "transfers.toml", FIGURE).unwrap()
     }
 
-    fn judged(quick: bool, make: &mut dyn MakeTransfers, directory: Option<&Path>) -> FigureOutcome {
+    fn result(quick: bool, make: &mut dyn MakeTransfers, directory: Option<&Path>) -> FigureOutcome {
         let figures = [figure()];
         let transfers = TransferRuns::make(&figures, quick, None, make).unwrap();
         let directory = directory.map(Path::to_owned);
@@ -641,7 +642,10 @@ tolerance = 0.001
         if directory.is_some() {
             let options = Options { quick, from: directory, ..Options::default() };
             let again = run(&figures, &options, Control::unattended()).unwrap().remove(0);
-            assert_eq!((again.claims, again.told), (outcome.claims.clone(), outcome.told.clone()));
+            assert_eq!(
+                (again.claims, again.measurements),
+                (outcome.claims.clone(), outcome.measurements.clone())
+            );
         }
         outcome
     }
@@ -653,27 +657,27 @@ tolerance = 0.001
     #[test]
     fn medians_are_judged_and_kept() {
         let directory = tempfile::tempdir().unwrap();
-        let outcome = judged(false, &mut machine(right), Some(directory.path()));
+        let outcome = result(false, &mut machine(right), Some(directory.path()));
         assert_eq!(verdicts(&outcome), ["pass"; 4], "{outcome:?}");
-        let told = outcome.told.iter().any(|line| {
+        let measurements = outcome.measurements.iter().any(|line| {
             line.starts_with("live few at 5, slow: goodput_mbps 125, ack_ratio 0.01, data_packets 10,000")
         });
-        assert!(told, "{:?}", outcome.told);
+        assert!(measurements, "{:?}", outcome.measurements);
     }
 
     #[test]
     fn what_is_wrong_fails() {
         let slow = |run: &TransferRun, _: usize| TransferReport { mbps: vec![3.0, 60.0], ..right(run, 0) };
-        assert_eq!(verdicts(&judged(false, &mut machine(slow), None)), ["FAIL", "FAIL", "pass", "pass"]);
+        assert_eq!(verdicts(&result(false, &mut machine(slow), None)), ["FAIL", "FAIL", "pass", "pass"]);
     }
 
     #[test]
     fn arms_take_turns_under_each_seed() {
         let mut machine = machine(right);
-        judged(true, &mut machine, None);
+        result(true, &mut machine, None);
         let once = [("few".to_owned(), 1), ("many".to_owned(), 1)];
         assert_eq!(*machine.asked.borrow(), once);
-        judged(false, &mut machine, None);
+        result(false, &mut machine, None);
         let asked = machine.asked.borrow();
         let seeds: Vec<u64> = asked[2..12].iter().map(|(_, seed)| *seed).collect();
         assert_eq!(seeds, [1, 1, 2, 2, 3, 3, 4, 4, 5, 5]);
@@ -683,7 +687,7 @@ tolerance = 0.001
 
     #[test]
     fn the_quick_form_is_silent_about_what_it_does_not_make() {
-        let outcome = judged(true, &mut machine(right), None);
+        let outcome = result(true, &mut machine(right), None);
         let texts: Vec<&str> = outcome.claims.iter().map(|claim| claim.text.as_str()).collect();
         assert_eq!(texts, ["few packets back cost less", "the simulator says so", "processors"]);
     }
@@ -695,14 +699,14 @@ tolerance = 0.001
             ..right(run, nth)
         };
         let mut once = machine(disturbed);
-        let outcome = judged(true, &mut once, None);
+        let outcome = result(true, &mut once, None);
         assert_eq!((verdicts(&outcome), once.asked.borrow().len()), (vec!["pass"; 3], 3), "{outcome:?}");
         let always = |run: &TransferRun, _: usize| TransferReport {
             invalid: (run.client[0] == "many").then(|| "stood still".to_owned()),
             ..right(run, 0)
         };
         let mut always = machine(always);
-        let outcome = judged(true, &mut always, None);
+        let outcome = result(true, &mut always, None);
         // What is not about the disturbed arm is judged.
         assert_eq!(verdicts(&outcome), ["skipped", "pass", "pass"], "{outcome:?}");
         assert_eq!(always.asked.borrow().len(), 1 + MAX_ATTEMPTS as usize);
@@ -717,7 +721,7 @@ tolerance = 0.001
     fn an_arm_without_its_program_is_skipped_and_no_other() {
         let mut machine = machine(right);
         machine.missing = Some("many");
-        let outcome = judged(true, &mut machine, None);
+        let outcome = result(true, &mut machine, None);
         assert_eq!(verdicts(&outcome), ["skipped", "pass", "pass"], "{outcome:?}");
         assert!(outcome.claims[0].skipped.as_deref().is_some_and(|why| why.contains("no many")));
     }
@@ -746,8 +750,8 @@ tolerance = 0.001
             .replace("column = \"cpu_s_per_gb\"", "column = \"file_s\"");
         let figures = [Figure::parse("test/files", "files.toml", &text).unwrap()];
         let mut machine = machine(|run: &TransferRun, _: usize| {
-            assert_eq!((run.octets, run.background), (2_000_000, 1));
-            TransferReport { file: Some((run.octets, 2.0)), ..right(run, 0) }
+            assert_eq!((run.bytes, run.background), (2_000_000, 1));
+            TransferReport { file: Some((run.bytes, 2.0)), ..right(run, 0) }
         });
         let transfers = TransferRuns::make(&figures, true, None, &mut machine).unwrap();
         let options = Options { quick: true, transfers, ..Options::default() };

@@ -30,8 +30,9 @@ impl Account {
         text.push_str(&self.table().render());
         text.push('\n');
         let difference = self.difference_bps();
-        let told = self.parts.iter().filter(|part| part.contribution_bps.abs() >= WORTH_WORDS * difference);
-        for (part, number) in told.zip(1..) {
+        let worth_naming =
+            self.parts.iter().filter(|part| part.contribution_bps.abs() >= WORTH_WORDS * difference);
+        for (part, number) in worth_naming.zip(1..) {
             text.push_str(&format!("{number}. {}\n", self.words(part)));
         }
         text.push_str(&format!("{}\n", self.remainder()));

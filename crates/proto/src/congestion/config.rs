@@ -61,7 +61,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// The initial window in octets, for packets of `mss` octets.
+    /// The initial window in bytes, for packets of `mss` bytes.
     pub(crate) fn initial_window_bytes(&self, mss: u32) -> u64 {
         u64::from(self.initial_window.max(1)) * u64::from(mss)
     }

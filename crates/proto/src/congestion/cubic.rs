@@ -61,11 +61,11 @@ struct Epoch {
     start: Instant,
     /// K in units of 2^-16 s.
     plateau: u64,
-    /// W_est in octets.
+    /// W_est in bytes.
     reno_window: u64,
-    /// Fraction of an octet not yet added to W_est, in octets * cwnd * 17.
+    /// Fraction of a byte not yet added to W_est, in bytes * cwnd * 17.
     reno_credit: u64,
-    /// Fraction of an octet not yet added to cwnd, in octets * cwnd.
+    /// Fraction of a byte not yet added to cwnd, in bytes * cwnd.
     credit: u64,
 }
 
@@ -73,9 +73,9 @@ struct Epoch {
 #[derive(Clone, Debug)]
 pub(crate) struct Cubic {
     pub(super) window: Window,
-    /// W_max in octets; zero before the first congestion event.
+    /// W_max in bytes; zero before the first congestion event.
     w_max: u64,
-    /// cwnd_prior in octets.
+    /// cwnd_prior in bytes.
     cwnd_prior: u64,
     epoch: Option<Epoch>,
     last_ack: Instant,
@@ -149,7 +149,7 @@ impl Cubic {
 
         let is_reno_faster = self.curve(epoch.plateau, elapsed) < epoch.reno_window;
         if !is_reno_faster || self.is_searching {
-            // Sections 4.4 and 4.5, per octet acknowledged rather than per ACK, so that thinned ACKs
+            // Sections 4.4 and 4.5, per byte acknowledged rather than per ACK, so that thinned ACKs
             // grow the window no slower.
             let least = if self.is_searching { cwnd + cwnd / SEARCH_SHARE } else { cwnd };
             let target = self.curve(epoch.plateau, elapsed + round_trip).clamp(least, cwnd + cwnd / 2);
@@ -176,7 +176,7 @@ impl Cubic {
         Epoch { start: now, plateau, reno_window: cwnd, reno_credit: 0, credit: 0 }
     }
 
-    /// W_cubic(t) = C * (t - K)^3 + W_max (Figure 1), in octets.
+    /// W_cubic(t) = C * (t - K)^3 + W_max (Figure 1), in bytes.
     fn curve(&self, plateau: u64, elapsed: Duration) -> u64 {
         let time = ((u128::from(elapsed.as_nanos()) << TIME_SHIFT) / 1_000_000_000) as u64;
         let distance = u128::from(time.abs_diff(plateau).min(TIME_LIMIT));
@@ -458,7 +458,7 @@ mod tests {
         cubic.on_restart(pause);
         for _ in 0..60 {
             now += Duration::from_micros(500);
-            assert!(ack(&mut cubic, now) <= 2 * MSS, "{} octets", cubic.window.cwnd);
+            assert!(ack(&mut cubic, now) <= 2 * MSS, "{} bytes", cubic.window.cwnd);
         }
     }
 }

@@ -8,10 +8,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::signals::{Delivery, Repair};
 use super::window::Window;
-use crate::brought::{Brought, Named};
+use crate::factory::{FactoryRef, Named};
 use crate::units::{BitRate, Bytes, Duration, Instant};
 
-/// Largest window in octets: no path of this world holds more, and sums of it stay far below 2^63.
+/// Largest window in bytes: no path of this world holds more, and sums of it stay far below 2^63.
 const MAX_WINDOW: u64 = 1 << 40;
 
 /// A controller of a connection.
@@ -28,7 +28,7 @@ pub trait Control: Send {
 
 /// Makes a controller for each connection.
 pub trait Factory: Named + Sync {
-    /// A controller of a connection whose full segments have `mss` octets of payload, and how it starts.
+    /// A controller of a connection whose full segments have `mss` bytes of payload, and how it starts.
     fn control(&self, mss: Bytes, initial_window: Bytes) -> (Box<dyn Control>, Steering);
 }
 
@@ -37,15 +37,15 @@ pub trait Factory: Named + Sync {
 pub struct Acknowledged {
     /// When it came.
     pub now: Instant,
-    /// Octets that it newly reports, cumulatively or selectively.
+    /// Bytes that it newly reports, cumulatively or selectively.
     pub delivered: Bytes,
-    /// Octets delivered since the connection began.
+    /// Bytes delivered since the connection began.
     pub delivered_total: Bytes,
-    /// Octets newly held lost.
+    /// Bytes newly held lost.
     pub lost: Bytes,
-    /// Octets thought to be in the network before it.
+    /// Bytes thought to be in the network before it.
     pub prior_in_flight: Bytes,
-    /// Octets thought to be in the network after it.
+    /// Bytes thought to be in the network after it.
     pub in_flight: Bytes,
     /// Round-trip time of the newest segment it reports, where that is unambiguous.
     pub rtt: Option<Duration>,
@@ -64,36 +64,36 @@ pub struct Acknowledged {
 /// What a controller decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Steering {
-    /// Octets that may be in the network; at least a segment is.
+    /// Bytes that may be in the network; at least a segment is.
     pub window: Bytes,
     /// The rate to send payload at; `None` paces by the window and the smoothed round-trip time.
     pub pacing: Option<BitRate>,
 }
 
 /// A [`Factory`] as a configuration holds it.
-pub type External = Brought<dyn Factory>;
+pub type External = FactoryRef<dyn Factory>;
 
 /// One at work.
 #[derive(Clone)]
-pub(crate) struct Seat {
+pub(crate) struct ExternalController {
     pub(super) window: Window,
     pacing: Option<BitRate>,
     /// Shared by copies, which are made to undo reductions: there is one controller to a connection.
     control: Arc<Mutex<Box<dyn Control>>>,
 }
 
-impl fmt::Debug for Seat {
+impl fmt::Debug for ExternalController {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Seat").field("window", &self.window).field("pacing", &self.pacing).finish()
     }
 }
 
-impl Seat {
+impl ExternalController {
     pub fn new(window: Window, factory: External) -> Self {
         let (control, steering) = factory.0.control(Bytes(window.mss), Bytes(window.cwnd));
-        let mut seat = Self { window, pacing: None, control: Arc::new(Mutex::new(control)) };
-        seat.follow(steering);
-        seat
+        let mut controller = Self { window, pacing: None, control: Arc::new(Mutex::new(control)) };
+        controller.follow(steering);
+        controller
     }
 
     fn ask(&mut self, question: impl FnOnce(&mut dyn Control) -> Steering) {

@@ -52,7 +52,7 @@ pub(crate) enum Controller {
     Copa(Box<copa::Copa>),
     Pcc(Box<pcc::Pcc>),
     Rre(Box<rre::Rre>),
-    External(Box<external::Seat>),
+    External(Box<external::ExternalController>),
     #[cfg(test)]
     Alarm(alarm::Alarm),
 }
@@ -70,7 +70,9 @@ impl Controller {
             Algorithm::Rre(own) => Self::Rre(Box::new(rre::Rre::new(window, own, start))),
             Algorithm::Bbr(own) => Self::Bbr(Box::new(bbr::Bbr::new(window, own, start))),
             Algorithm::TackBbr(own) => Self::TackBbr(Box::new(bbr::TackBbr::new(window, own, start))),
-            Algorithm::External(factory) => Self::External(Box::new(external::Seat::new(window, factory))),
+            Algorithm::External(factory) => {
+                Self::External(Box::new(external::ExternalController::new(window, factory)))
+            }
             #[cfg(test)]
             Algorithm::Alarm => Self::Alarm(alarm::Alarm::new(window)),
         }
@@ -93,7 +95,7 @@ impl Controller {
             Self::Copa(copa) => &copa.window,
             Self::Pcc(pcc) => &pcc.window,
             Self::Rre(rre) => &rre.window,
-            Self::External(seat) => &seat.window,
+            Self::External(external) => &external.window,
             #[cfg(test)]
             Self::Alarm(alarm) => &alarm.window,
         }
@@ -109,19 +111,19 @@ impl Controller {
             Self::Copa(copa) => &mut copa.window,
             Self::Pcc(pcc) => &mut pcc.window,
             Self::Rre(rre) => &mut rre.window,
-            Self::External(seat) => &mut seat.window,
+            Self::External(external) => &mut external.window,
             #[cfg(test)]
             Self::Alarm(alarm) => &mut alarm.window,
         }
     }
 
-    /// Octets that may be in the network.
+    /// Bytes that may be in the network.
     #[inline]
     pub fn cwnd(&self) -> u64 {
         self.window().cwnd
     }
 
-    /// Slow start threshold in octets; `u64::MAX` until the first congestion event.
+    /// Slow start threshold in bytes; `u64::MAX` until the first congestion event.
     pub fn ssthresh(&self) -> u64 {
         self.window().ssthresh
     }
@@ -153,7 +155,7 @@ impl Controller {
             Self::Bbr(bbr) => bbr.on_loss(),
             Self::TackBbr(bbr) => bbr.on_loss(),
             Self::Copa(copa) => copa.on_loss(),
-            Self::External(seat) => seat.on_loss(flight),
+            Self::External(external) => external.on_loss(flight),
             // They hear of losses as they are found.
             Self::Pcc(_) | Self::Rre(_) => {}
             #[cfg(test)]
@@ -170,7 +172,7 @@ impl Controller {
             Self::Copa(copa) => copa.on_timeout(),
             Self::Pcc(pcc) => pcc.on_timeout(),
             Self::Rre(rre) => rre.on_timeout(now),
-            Self::External(seat) => seat.on_timeout(now, flight),
+            Self::External(external) => external.on_timeout(now, flight),
             _ if again => self.window_mut().collapse(),
             Self::Reno(reno) => reno.on_timeout(flight),
             Self::Cubic(cubic) => cubic.on_timeout(flight),
@@ -180,11 +182,11 @@ impl Controller {
         }
     }
 
-    /// The window may not exceed `octets`: the burst limit at the end of fast recovery, the initial
+    /// The window may not exceed `bytes`: the burst limit at the end of fast recovery, the initial
     /// window after a lost SYN.
-    pub fn limit(&mut self, octets: u64) {
+    pub fn limit(&mut self, bytes: u64) {
         let window = self.window_mut();
-        window.cwnd = window.cwnd.min(octets.max(window.mss));
+        window.cwnd = window.cwnd.min(bytes.max(window.mss));
     }
 
     /// Data is about to be sent after at least one RTO without any: "RW = min(IW, cwnd)"
@@ -244,7 +246,7 @@ impl Controller {
             Self::Copa(copa) => copa.on_delivery(delivery),
             Self::Pcc(pcc) => pcc.on_delivery(delivery),
             Self::Rre(rre) => rre.on_delivery(delivery),
-            Self::External(seat) => seat.on_delivery(delivery),
+            Self::External(external) => external.on_delivery(delivery),
             _ => {}
         }
     }
@@ -352,7 +354,7 @@ impl Controller {
             Self::Copa(copa) => return copa.pacing_rate(),
             Self::Pcc(pcc) => return Some(pcc.pacing_rate()),
             Self::Rre(rre) => return Some(rre.pacing_rate()),
-            Self::External(seat) => seat.pacing_rate(),
+            Self::External(external) => external.pacing_rate(),
             _ => None,
         };
         own.or_else(|| {

@@ -11,10 +11,10 @@ const BURST_TIME: Duration = Duration::from_nanos(1_000_000_000 >> 10);
 /// Least segments in a burst (Linux `tcp_min_tso_segs`): one alone would draw one delayed ACK.
 const MIN_BURST_SEGMENTS: u64 = 2;
 
-/// Most octets in a burst of segments: what one IP packet, and so one offloaded send, can carry.
+/// Most bytes in a burst of segments: what one IP packet, and so one offloaded send, can carry.
 const MAX_BURST: Bytes = Bytes(65_535);
 
-/// A burst of datagrams may last so long however many octets that are: 2^-12 s. Ours: a program that has a socket sleeps
+/// A burst of datagrams may last so long however many bytes that are: 2^-12 s. Ours: a program that has a socket sleeps
 /// between bursts, and to set a timer costs it as much as to send 30 kB (a virtual machine, Linux 6.18).
 const LONG_BURST_TIME: Duration = Duration::from_nanos(1_000_000_000 >> 12);
 
@@ -46,7 +46,7 @@ pub(crate) enum Bursts {
 const LATENESS_MAX: Duration = Duration::from_millis(50);
 
 impl Bursts {
-    /// Octets that leave together at `rate`: whole segments of `mss` octets, at least two.
+    /// Bytes that leave together at `rate`: whole segments of `mss` bytes, at least two.
     pub fn size(self, rate: BitRate, mss: u64) -> u64 {
         let most = match self {
             Self::Segments => MAX_BURST,
@@ -92,8 +92,8 @@ impl Pacer {
         self.lateness = Duration::ZERO;
     }
 
-    /// `octets` leave at `now`, at `rate`; `None` while no rate is known lets them through.
-    pub fn on_sent(&mut self, octets: u64, now: Instant, rate: Option<BitRate>, mss: u64) {
+    /// `bytes` leave at `now`, at `rate`; `None` while no rate is known lets them through.
+    pub fn on_sent(&mut self, bytes: u64, now: Instant, rate: Option<BitRate>, mss: u64) {
         let Some(rate) = rate.filter(|rate| rate.as_bps() > 0) else {
             *self = Self::of(self.bursts);
             return;
@@ -106,8 +106,8 @@ impl Pacer {
                 (now.saturating_since(self.next_at), rate.time_for(Bytes(self.burst_left)) / 2);
             self.next_at = now - behind.min(half.max(self.lateness));
         }
-        self.burst_left = self.burst_left.saturating_sub(octets);
-        self.next_at += rate.time_for(Bytes(octets));
+        self.burst_left = self.burst_left.saturating_sub(bytes);
+        self.next_at += rate.time_for(Bytes(bytes));
         if self.next_at > now {
             self.lateness = Duration::ZERO;
         }
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn the_rate_is_kept_even_by_a_driver_that_comes_late() {
-        // 80 Mb/s for 100 ms is 1 000 000 octets; half a burst of credit, and a last burst, on top.
+        // 80 Mb/s for 100 ms is 1 000 000 bytes; half a burst of credit, and a last burst, on top.
         for late in [0, 100, 400] {
             let sent = sent_in_100_ms(BitRate::from_mbps(80), Duration::from_micros(late), false);
             assert!((1_000_000..=1_014_000).contains(&sent), "{sent}");
@@ -194,7 +194,7 @@ mod tests {
         let start = Instant::ZERO + Duration::from_secs(5);
         sent(&mut pacer, start);
         pacer.on_late(Duration::from_millis(20));
-        // 20 ms of 1000 octets each, and a burst.
+        // 20 ms of 1000 bytes each, and a burst.
         let late = start + Duration::from_millis(21);
         assert!((20 * MSS..=23 * MSS).contains(&sent(&mut pacer, late)));
         assert_eq!(sent(&mut pacer, late + Duration::from_secs(1)), 2 * MSS, "a pause is not made up for");
@@ -209,7 +209,7 @@ mod tests {
             assert_eq!(pacer.held_until(start), None);
             pacer.on_sent(MSS, start, Some(rate), MSS);
         }
-        // 2000 octets take 2 ms; one is forgiven.
+        // 2000 bytes take 2 ms; one is forgiven.
         assert_eq!(pacer.held_until(start), Some(start + Duration::from_millis(1)));
     }
 

@@ -32,24 +32,24 @@ impl Position {
         Self(self.0.wrapping_add_signed(ahead as i64))
     }
 
-    /// Octets from `earlier` to `self`, or zero when `earlier` is later.
+    /// Bytes from `earlier` to `self`, or zero when `earlier` is later.
     #[inline]
     pub const fn saturating_since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)
     }
 
-    /// `self - octets`, stopping at the start of the number space.
+    /// `self - bytes`, stopping at the start of the number space.
     #[inline]
-    pub const fn saturating_sub(self, octets: u64) -> Self {
-        Self(self.0.saturating_sub(octets))
+    pub const fn saturating_sub(self, bytes: u64) -> Self {
+        Self(self.0.saturating_sub(bytes))
     }
 
-    /// `self + octets`, stopping at the end of the number space.
+    /// `self + bytes`, stopping at the end of the number space.
     #[inline]
-    pub const fn saturating_add(self, octets: u64) -> Self {
+    pub const fn saturating_add(self, bytes: u64) -> Self {
         // Room is kept above for a FIN, and for adding windows without overflow.
         const LAST: u64 = u64::MAX >> 1;
-        let sum = self.0.saturating_add(octets);
+        let sum = self.0.saturating_add(bytes);
         Self(if sum > LAST { LAST } else { sum })
     }
 }
@@ -57,39 +57,39 @@ impl Position {
 impl Add<u64> for Position {
     type Output = Self;
     #[inline]
-    fn add(self, octets: u64) -> Self {
-        Self(self.0 + octets)
+    fn add(self, bytes: u64) -> Self {
+        Self(self.0 + bytes)
     }
 }
 
 impl AddAssign<u64> for Position {
     #[inline]
-    fn add_assign(&mut self, octets: u64) {
-        self.0 += octets;
+    fn add_assign(&mut self, bytes: u64) {
+        self.0 += bytes;
     }
 }
 
 impl Sub<u64> for Position {
     type Output = Self;
     #[inline]
-    fn sub(self, octets: u64) -> Self {
-        Self(self.0 - octets)
+    fn sub(self, bytes: u64) -> Self {
+        Self(self.0 - bytes)
     }
 }
 
 impl Sub for Position {
     type Output = u64;
-    /// Octets from `earlier` to `self`. Panics in debug builds when `earlier` is later.
+    /// Bytes from `earlier` to `self`. Panics in debug builds when `earlier` is later.
     #[inline]
     fn sub(self, earlier: Self) -> u64 {
         self.0 - earlier.0
     }
 }
 
-/// The octet numbered `octet` of a stream whose initial sequence number is 0.
+/// The byte numbered `byte` of a stream whose initial sequence number is 0.
 #[cfg(test)]
-pub(crate) fn at(octet: u64) -> Position {
-    Position::first(SeqNumber(0)) + octet
+pub(crate) fn at(byte: u64) -> Position {
+    Position::first(SeqNumber(0)) + byte
 }
 
 #[cfg(test)]

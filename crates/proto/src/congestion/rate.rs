@@ -28,16 +28,16 @@ struct Snapshot {
 /// What one ACK says about the rate of delivery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RateSample {
-    /// Octets delivered since the newest segment it reports was sent, and the time that took; `None`
+    /// Bytes delivered since the newest segment it reports was sent, and the time that took; `None`
     /// when it reports nothing, or in less than the smallest round-trip time, which proves nothing.
     pub over: Option<(Bytes, Duration)>,
     /// C.delivered when that segment was sent.
     pub prior_delivered: u64,
     /// The application, not the network, set the pace.
     pub app_limited: bool,
-    /// Octets this ACK newly reports, cumulatively or selectively.
+    /// Bytes this ACK newly reports, cumulatively or selectively.
     pub newly_delivered: u64,
-    /// C.delivered: octets ever delivered.
+    /// C.delivered: bytes ever delivered.
     pub delivered: u64,
     /// Round-trip time of the newest segment it reports, unless that was sent twice.
     pub rtt: Option<Duration>,
@@ -46,8 +46,8 @@ pub(crate) struct RateSample {
 impl RateSample {
     /// The delivery rate.
     pub fn rate(&self) -> Option<BitRate> {
-        let (octets, span) = self.over?;
-        BitRate::from_amount(octets, span)
+        let (bytes, span) = self.over?;
+        BitRate::from_amount(bytes, span)
     }
 }
 
@@ -71,7 +71,7 @@ pub(crate) struct RateSampler {
 }
 
 impl RateSampler {
-    /// A segment of new data is sent, with `in_flight` octets in the network before it.
+    /// A segment of new data is sent, with `in_flight` bytes in the network before it.
     pub fn on_sent(&mut self, now: Instant, in_flight: u64) {
         let snapshot = self.snapshot(now, in_flight, false);
         self.snapshots.push_back(snapshot);
@@ -99,7 +99,7 @@ impl RateSampler {
         }
     }
 
-    /// Nothing is left to send though there is room: `in_flight` octets are under way.
+    /// Nothing is left to send though there is room: `in_flight` bytes are under way.
     pub fn limit_by_application(&mut self, in_flight: u64) {
         self.app_limited_until = Some((self.delivered + in_flight).max(1));
     }
@@ -116,21 +116,21 @@ impl RateSampler {
         self.newest = None;
     }
 
-    /// The segment at `place`, of `octets`, is reported for the first time.
-    pub fn on_delivered(&mut self, place: usize, octets: u64) {
+    /// The segment at `place`, of `bytes`, is reported for the first time.
+    pub fn on_delivered(&mut self, place: usize, bytes: u64) {
         let snapshot = self.snapshots[place];
-        self.on_partly_delivered(octets);
+        self.on_partly_delivered(bytes);
         if self.newest.is_none_or(|newest| snapshot.sent_at >= newest.sent_at) {
             self.newest = Some(snapshot);
             self.first_sent_at = snapshot.sent_at;
         }
     }
 
-    /// Part of a segment is reported: `octets` count, but its time is that of the rest.
-    pub fn on_partly_delivered(&mut self, octets: u64) {
-        self.delivered += octets;
+    /// Part of a segment is reported: `bytes` count, but its time is that of the rest.
+    pub fn on_partly_delivered(&mut self, bytes: u64) {
+        self.delivered += bytes;
         self.delivered_at = self.now;
-        self.newly_delivered += octets;
+        self.newly_delivered += bytes;
     }
 
     /// The first segment leaves the books.
@@ -178,7 +178,7 @@ mod tests {
         Instant::ZERO + MS(millis)
     }
 
-    /// Takes in one ACK for the first `segments` of 1000 octets.
+    /// Takes in one ACK for the first `segments` of 1000 bytes.
     fn acknowledge(sampler: &mut RateSampler, now: Instant, segments: usize) -> RateSample {
         sampler.begin_ack(now);
         for _ in 0..segments {

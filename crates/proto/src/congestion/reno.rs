@@ -7,7 +7,7 @@ use super::window::Window;
 #[derive(Clone, Debug)]
 pub(crate) struct Reno {
     pub(super) window: Window,
-    /// Octets acknowledged since the window last grew in congestion avoidance.
+    /// Bytes acknowledged since the window last grew in congestion avoidance.
     counted: u64,
 }
 

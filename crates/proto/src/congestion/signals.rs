@@ -9,7 +9,7 @@ use crate::units::{BitRate, Bytes, Duration, Instant};
 pub(crate) struct AckSample {
     /// When it arrived.
     pub now: Instant,
-    /// Octets newly acknowledged.
+    /// Bytes newly acknowledged.
     pub acked: u64,
     /// SND.UNA after it.
     pub snd_una: Position,
@@ -46,9 +46,9 @@ pub(crate) struct Delivery {
     pub now: Instant,
     /// What it delivered, and how fast.
     pub sample: RateSample,
-    /// Octets newly held lost.
+    /// Bytes newly held lost.
     pub lost: u64,
-    /// Octets thought to be in the network before it.
+    /// Bytes thought to be in the network before it.
     pub prior_in_flight: u64,
     /// And after it.
     pub in_flight: u64,
@@ -67,7 +67,7 @@ pub(crate) struct Delivery {
 /// What the receiver of a connection measures and reports at a rate of its own (TACK).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ReceiverReport {
-    /// Rate at which octets of data arrived lately; `None` while it is not known. Never more than was sent.
+    /// Rate at which bytes of data arrived lately; `None` while it is not known. Never more than was sent.
     pub rate: Option<BitRate>,
     /// Packets lost on their way to it, in 65,536ths of those sent.
     pub loss: u16,

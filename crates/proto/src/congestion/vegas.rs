@@ -50,7 +50,7 @@ impl Vegas {
         }
     }
 
-    /// Once a round trip: Diff = (Expected - Actual) * BaseRTT, the octets that wait in queues.
+    /// Once a round trip: Diff = (Expected - Actual) * BaseRTT, the bytes that wait in queues.
     fn end_round(&mut self) {
         let (Some(base), Some(rtt)) = (self.base, self.smallest) else { return };
         if rtt.as_nanos() == 0 {

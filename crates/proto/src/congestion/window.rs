@@ -5,9 +5,9 @@ use super::{AckSample, Config};
 /// State every controller has.
 #[derive(Clone, Debug)]
 pub(crate) struct Window {
-    /// Congestion window in octets.
+    /// Congestion window in bytes.
     pub cwnd: u64,
-    /// Slow start threshold in octets.
+    /// Slow start threshold in bytes.
     pub ssthresh: u64,
     /// Sender maximum segment size: payload of a full segment.
     pub mss: u64,
@@ -32,7 +32,7 @@ impl Window {
 
     /// Slow start with appropriate byte counting: by what was acknowledged, at most `L` segments
     /// (RFC 3465 section 2.2), and at most one after a timeout, where one ACK may cover a whole
-    /// window that left the network long ago (section 2.3). Returns the octets ssthresh left over.
+    /// window that left the network long ago (section 2.3). Returns the bytes ssthresh left over.
     pub(super) fn slow_start(&mut self, sample: &AckSample) -> u64 {
         let limit = if sample.after_timeout { 1 } else { self.byte_counting_limit };
         let growth = sample.acked.min(limit * self.mss);

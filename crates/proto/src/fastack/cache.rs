@@ -17,7 +17,7 @@ pub(super) const DUPLICATES: usize = 3;
 pub(super) struct Cached {
     pub packet: Packet,
     pub start: SeqNumber,
-    /// The octet after its last.
+    /// The byte after its last.
     pub end: SeqNumber,
     /// When it reached the NIC, and its place among all that did.
     pub at: Instant,
@@ -35,7 +35,7 @@ pub(super) struct Cache {
     segments: VecDeque<Cached>,
     /// How many were acknowledged for the client.
     promised: usize,
-    octets: u64,
+    bytes: u64,
     next_order: u64,
     /// The latest three in order that the client SACKed, earliest first.
     latest_sacked: [Option<u64>; DUPLICATES],
@@ -48,32 +48,32 @@ impl Cache {
         self.segments.len()
     }
 
-    /// Keeps a copy of `packet`, the octets from `start` to `end`, which reached the NIC; false for lack of room.
+    /// Keeps a copy of `packet`, the bytes from `start` to `end`, which reached the NIC; false for lack of room.
     pub fn insert(
         &mut self,
         now: Instant,
         packet: Packet,
         [start, end]: [SeqNumber; 2],
-        most_octets: u64,
+        most_bytes: u64,
     ) -> bool {
         let len = u64::from(end - start);
         let after = self.position(start);
         if self.segments.get(after).is_some_and(|next| next.start == start && end.before_eq(next.end)) {
             return true;
         }
-        while self.octets + len > most_octets || self.segments.len() >= MOST_SEGMENTS {
+        while self.bytes + len > most_bytes || self.segments.len() >= MOST_SEGMENTS {
             // What lies lowest can be acknowledged soonest.
             let last = self.segments.back().filter(|last| last.start.after(start));
             if last.is_none() || self.segments.len() == self.promised {
                 return false;
             }
-            self.segments.pop_back().inspect(|gone| self.octets -= u64::from(gone.end - gone.start));
+            self.segments.pop_back().inspect(|gone| self.bytes -= u64::from(gone.end - gone.start));
         }
         let copy =
             Cached { packet, start, end, at: now, order: self.next_order, sacked: false, resent: false };
         self.segments.insert(after.min(self.segments.len()), copy);
         self.next_order += 1;
-        self.octets += len;
+        self.bytes += len;
         true
     }
 
@@ -94,7 +94,7 @@ impl Cache {
     pub fn promise(&mut self, acked: SeqNumber, edge: SeqNumber) -> Option<&Cached> {
         while self.segments.get(self.promised).is_some_and(|next| next.end.before_eq(acked)) {
             let gone = self.segments.remove(self.promised)?;
-            self.octets -= u64::from(gone.end - gone.start);
+            self.bytes -= u64::from(gone.end - gone.start);
         }
         let next = self.segments.get(self.promised)?;
         if next.start.after(acked) || next.end.after(edge) {
@@ -108,7 +108,7 @@ impl Cache {
     pub fn release(&mut self, acked: SeqNumber) {
         while self.segments.front().is_some_and(|first| first.end.before_eq(acked)) {
             let Some(gone) = self.segments.pop_front() else { break };
-            self.octets -= u64::from(gone.end - gone.start);
+            self.bytes -= u64::from(gone.end - gone.start);
             self.promised = self.promised.saturating_sub(1);
         }
     }
@@ -167,8 +167,8 @@ impl Cache {
         self.segments.get_mut(place).filter(|copy| copy.resent && copy.start == start)
     }
 
-    /// Whether everything from `from` to `to` is kept, and no more than `most_octets` in all.
-    pub fn holds(&self, from: SeqNumber, to: SeqNumber, most_octets: u64) -> bool {
+    /// Whether everything from `from` to `to` is kept, and no more than `most_bytes` in all.
+    pub fn holds(&self, from: SeqNumber, to: SeqNumber, most_bytes: u64) -> bool {
         let mut reached = from;
         for copy in self.segments.iter().take(self.promised) {
             if copy.start.after(reached) {
@@ -176,7 +176,7 @@ impl Cache {
             }
             reached = reached.max(copy.end);
         }
-        let octets: u64 = self.segments.iter().map(|copy| u64::from(copy.end - copy.start)).sum();
-        reached == to && octets == self.octets && octets <= most_octets
+        let bytes: u64 = self.segments.iter().map(|copy| u64::from(copy.end - copy.start)).sum();
+        reached == to && bytes == self.bytes && bytes <= most_bytes
     }
 }

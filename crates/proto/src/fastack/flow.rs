@@ -75,8 +75,8 @@ pub(super) struct Flow {
     pub(super) client_acked: SeqNumber,
     /// What may be acknowledged: the client's TCP has it, or its NIC has and there is a copy.
     pub(super) answered: SeqNumber,
-    /// What the sender has been told.
-    pub(super) told: SeqNumber,
+    /// The ACK number last sent to the sender.
+    pub(super) acked_to_sender: SeqNumber,
     /// The end of what has been seen going down.
     pub(super) highest: SeqNumber,
     /// The end of the window that the client offered last.
@@ -88,7 +88,7 @@ pub(super) struct Flow {
     pub(super) largest_segment: u32,
     /// Segments answered for that the sender has not been told of.
     untold_segments: u32,
-    /// The client's next octet, its clock and the headers of its packets: what a forged ACK carries.
+    /// The client's next byte, its clock and the headers of its packets: what a forged ACK carries.
     pub(super) client_next: SeqNumber,
     pub(super) client_clock: Option<u32>,
     pub(super) client_ip: IpHeader,
@@ -129,7 +129,7 @@ impl Flow {
             scale: 0,
             client_acked: none,
             answered: none,
-            told: none,
+            acked_to_sender: none,
             highest: none,
             edge: none,
             told_edge: none,
@@ -173,7 +173,7 @@ impl Flow {
     /// Everything that was acknowledged for the client and that its TCP has not is kept, within the limits; the sender
     /// was told no more than is answered for.
     pub fn is_sound(&self, config: &Config) -> bool {
-        self.told.before_eq(self.answered)
+        self.acked_to_sender.before_eq(self.answered)
             && self.client_acked.before_eq(self.answered)
             && self.cache.holds(self.client_acked, self.answered, config.cache.0)
     }
@@ -212,7 +212,7 @@ impl Flow {
         // Windows are scaled where both ends said so (RFC 7323 section 2.2).
         self.scale = sender.scale.and(client.scale).unwrap_or(0).min(MAX_SCALE);
         let first = sender.next;
-        (self.client_acked, self.answered, self.told, self.highest) = (first, first, first, first);
+        (self.client_acked, self.answered, self.acked_to_sender, self.highest) = (first, first, first, first);
         self.edge = first + u32::from(client.window);
         self.told_edge = self.edge;
         self.largest_window = u32::from(client.window);
@@ -234,12 +234,12 @@ impl Flow {
         self.highest = self.highest.max(end);
         if segment.flags.contains(Flags::FIN) {
             self.fin_end = Some(end);
-        } else if segment.payload_len > 0 && end.before_eq(self.told) {
+        } else if segment.payload_len > 0 && end.before_eq(self.acked_to_sender) {
             // Told already, but that was lost. The client has it, or there is a copy.
             out.counters.answered_retransmissions += 1;
             self.tell(out);
             return Verdict::Drop;
-        } else if segment.payload_len == 0 && segment.seq.before(self.told) {
+        } else if segment.payload_len == 0 && segment.seq.before(self.acked_to_sender) {
             self.probed = !self.owes();
             if !self.probed {
                 // The client misses something below, so it may not mind what stands above.
@@ -303,14 +303,15 @@ impl Flow {
     /// RFC 7323 section 4.3 rule (2): the stamp of the segment that the next ACK begins with.
     fn note_stamp(&mut self, segment: &Segment) {
         let (Some(stamps), Some(recent)) = (segment.timestamps, self.recent) else { return };
-        if segment.seq.before_eq(self.told) && SeqNumber(recent).before_eq(SeqNumber(stamps.value)) {
+        if segment.seq.before_eq(self.acked_to_sender) && SeqNumber(recent).before_eq(SeqNumber(stamps.value))
+        {
             self.recent = Some(stamps.value);
         }
     }
 
     /// Nothing more comes with this link-layer acknowledgment: what is left over is told.
     pub fn flush(&mut self, out: &mut Outbox) {
-        if self.told != self.answered {
+        if self.acked_to_sender != self.answered {
             self.forge(out);
         }
     }
@@ -356,7 +357,7 @@ impl Flow {
 
     /// The sender hears of `segment`.
     pub(super) fn note_told(&mut self, segment: &Segment) {
-        self.told = segment.ack;
+        self.acked_to_sender = segment.ack;
         self.told_edge = segment.ack + (u32::from(segment.window) << self.scale);
         self.untold_segments = 0;
     }

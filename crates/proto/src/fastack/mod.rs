@@ -25,11 +25,11 @@ use crate::units::{Bytes, Duration};
 pub struct Config {
     /// Directions of connections looked after at once; others are left alone.
     pub flows: u32,
-    /// Payload kept of a flow; what does not fit is for the client to acknowledge.
+    /// Limit of the cached payload of a flow. The client acknowledges data beyond it.
     pub cache: Bytes,
-    /// In-order segments per forged ACK; what a link-layer acknowledgment leaves over gets one too.
+    /// In-order segments per forged ACK. The remainder of a link-layer acknowledgment gets one too.
     pub ack_every: u32,
-    /// How long a client may leave unacknowledged what was acknowledged for it; doubles with each copy sent again.
+    /// Time for the client to acknowledge data that was acknowledged for it; doubles with each repeated copy.
     pub patience: Duration,
     /// Copies in a row that a client may leave unanswered before its flow is given up.
     pub tries: u32,
@@ -50,10 +50,10 @@ impl Config {
 /// What becomes of a packet at the access point.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It goes on as it is.
+    /// Forward it unchanged.
     Pass,
     /// It goes no further.
     Drop,
-    /// This goes on in its place.
+    /// Forward this packet instead.
     Replace(Packet),
 }

@@ -113,7 +113,7 @@ impl Flow {
     fn judge(&mut self, packet: &Packet, segment: &Segment, pure: bool, advances: bool) -> Verdict {
         let blocks = self.blocks_above(segment);
         if segment.ack == self.answered {
-            let news = segment.ack.after(self.told)
+            let news = segment.ack.after(self.acked_to_sender)
                 || !pure
                 || std::mem::take(&mut self.probed)
                 || self.window_is_news()

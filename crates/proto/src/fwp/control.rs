@@ -2,31 +2,31 @@
 //! keeps packets apart (`SOCK_SEQPACKET`), one connection per flow.
 //!
 //! A flow has placeholders only from [`ToReader::Registered`] on, and only while its connection lives. Every hole is
-//! announced before its placeholder reaches TCP: whoever reads octets from TCP and then all messages knows which octets
+//! announced before its placeholder reaches TCP: whoever reads bytes from TCP and then all messages knows which bytes
 //! are true.
 //!
-//! A message is an octet that names it, then its fields with the most significant octet first. Positions count octets of
-//! the stream that the reader receives; the first one is 0. Ranges have octets, and end before the last position.
+//! A message is a byte that names it, then its fields with the most significant byte first. Positions count bytes of
+//! the stream that the reader receives; the first one is 0. Ranges have bytes, and end before the last position.
 
 use std::net::{IpAddr, SocketAddr};
 
-/// The name of the shim's socket among the abstract ones of a network namespace: its users, and nobody outside, reach it.
+/// Name of the shim's abstract socket, reachable inside its network namespace only.
 pub const SOCKET_NAME: &[u8] = b"tacit-fwp";
 
 /// What this module speaks. A shim refuses a reader of another version.
 pub const VERSION: u8 = 1;
 
-/// Most octets that one [`ToReader::Late`] carries: an Ethernet jumbo frame has room for no more. What is longer goes in
+/// Most bytes that one [`ToReader::Late`] carries: an Ethernet jumbo frame has room for no more. What is longer goes in
 /// several.
 pub const MAX_LATE_LEN: usize = 9000;
 
-/// Octets of the longest message.
+/// Bytes of the longest message.
 pub const MAX_MESSAGE_LEN: usize = 9 + MAX_LATE_LEN;
 
-/// Octets of a flow's nonce.
+/// Bytes of a flow's nonce.
 pub const NONCE_LEN: usize = 16;
 
-/// The octet that names a message.
+/// The byte that names a message.
 mod kind {
     pub const REGISTER: u8 = 1;
     pub const ALLOW: u8 = 2;
@@ -39,7 +39,7 @@ mod kind {
     pub const SWITCHED: u8 = 0x85;
 }
 
-/// What a reader tells the shim.
+/// A message from a reader to the shim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ToShim {
     /// The first message: which flow this connection is about, by the addresses that the reader's TCP socket has.
@@ -53,25 +53,24 @@ pub enum ToShim {
     },
     /// Placeholders may stand in `start..end`. Later ones add to earlier ones; nothing outside all of them is filled.
     Allow {
-        /// The first octet.
+        /// The first byte.
         start: u64,
-        /// The octet after the last.
+        /// The byte after the last.
         end: u64,
     },
-    /// The reader has the true octets of `start..end`, or wants them no more: a hole there no longer counts among those
+    /// The reader has the true bytes of `start..end`, or wants them no more: a hole there no longer counts among those
     /// outstanding, of which the shim allows a number. Who never says it has holes forgotten after a while.
     Repaired {
-        /// The first octet.
+        /// The first byte.
         start: u64,
-        /// The octet after the last.
+        /// The byte after the last.
         end: u64,
     },
-    /// No more placeholders; holes that are announced already stay announced. As good as closing the connection, but
-    /// what arrives late is still told.
+    /// No more placeholders. Announced holes stay announced, and late data is still reported.
     Stop,
 }
 
-/// What the shim tells a reader.
+/// A message from the shim to a reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ToReader<'a> {
     /// The flow is looked after from here on.
@@ -85,17 +84,17 @@ pub enum ToReader<'a> {
     Refused(Refusal),
     /// A placeholder is about to stand in `start..end`.
     Hole {
-        /// The first octet.
+        /// The first byte.
         start: u64,
-        /// The octet after the last.
+        /// The byte after the last.
         end: u64,
     },
-    /// The true octets from `start` on came after their placeholder, which TCP has delivered or will.
+    /// The true bytes from `start` on came after their placeholder, which TCP has delivered or will.
     Late {
-        /// The first octet.
+        /// The first byte.
         start: u64,
-        /// The octets, at most [`MAX_LATE_LEN`].
-        octets: &'a [u8],
+        /// The bytes, at most [`MAX_LATE_LEN`].
+        bytes: &'a [u8],
     },
     /// Losses came to more than the link's errors explain, and TCP sees holes again (`on: false`); or they no longer do.
     Switched {
@@ -125,22 +124,22 @@ pub enum Refusal {
     Elsewhere = 5,
 }
 
-/// Why octets are no message.
+/// Why bytes are no message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Misread {
     /// Nothing begins like this.
     #[error("no message begins with {0:?}")]
     Kind(Option<u8>),
-    /// Fewer or more octets than the message has.
-    #[error("a message of {0} octets")]
+    /// Fewer or more bytes than the message has.
+    #[error("a message of {0} bytes")]
     Length(usize),
-    /// A field with what it cannot have.
+    /// A field has an invalid value.
     #[error("{0} with a value that it cannot have")]
     Field(&'static str),
 }
 
 impl ToShim {
-    /// Writes it to `out`, in place of what is there.
+    /// Encodes the message into `out`, which is cleared first.
     pub fn encode(&self, out: &mut Vec<u8>) {
         out.clear();
         match *self {
@@ -154,15 +153,15 @@ impl ToShim {
         }
     }
 
-    /// The message in `octets`.
+    /// The message in `bytes`.
     ///
     /// # Errors
     /// Whatever [`ToShim::encode`] does not write.
-    pub fn decode(octets: &[u8]) -> Result<Self, Misread> {
-        let mut fields = Fields::of(octets)?;
+    pub fn decode(bytes: &[u8]) -> Result<Self, Misread> {
+        let mut fields = Fields::of(bytes)?;
         let message = match fields.kind {
             kind::REGISTER => {
-                Self::Register { version: fields.octet()?, local: fields.end()?, remote: fields.end()? }
+                Self::Register { version: fields.byte()?, local: fields.end()?, remote: fields.end()? }
             }
             kind::ALLOW => {
                 let (start, end) = fields.range()?;
@@ -180,7 +179,7 @@ impl ToShim {
 }
 
 impl<'a> ToReader<'a> {
-    /// Writes it to `out`, in place of what is there. Of [late](ToReader::Late) octets no more than [`MAX_LATE_LEN`] are
+    /// Encodes the message into `out`, which is cleared first. Of [late](ToReader::Late) bytes at most [`MAX_LATE_LEN`] are
     /// written.
     pub fn encode(&self, out: &mut Vec<u8>) {
         out.clear();
@@ -192,21 +191,21 @@ impl<'a> ToReader<'a> {
             }
             Self::Refused(refusal) => out.extend([kind::REFUSED, refusal as u8]),
             Self::Hole { start, end } => put_range(out, kind::HOLE, start, end),
-            Self::Late { start, octets } => {
+            Self::Late { start, bytes } => {
                 out.push(kind::LATE);
                 out.extend(start.to_be_bytes());
-                out.extend_from_slice(&octets[..octets.len().min(MAX_LATE_LEN)]);
+                out.extend_from_slice(&bytes[..bytes.len().min(MAX_LATE_LEN)]);
             }
             Self::Switched { on } => out.extend([kind::SWITCHED, u8::from(on)]),
         }
     }
 
-    /// The message in `octets`.
+    /// The message in `bytes`.
     ///
     /// # Errors
     /// Whatever [`ToReader::encode`] does not write of messages that keep the module's rules.
-    pub fn decode(octets: &'a [u8]) -> Result<Self, Misread> {
-        let mut fields = Fields::of(octets)?;
+    pub fn decode(bytes: &'a [u8]) -> Result<Self, Misread> {
+        let mut fields = Fields::of(bytes)?;
         let message = match fields.kind {
             kind::REGISTERED => Self::Registered {
                 nonce: fields.array()?,
@@ -215,22 +214,22 @@ impl<'a> ToReader<'a> {
                     _ => return Err(Misread::Field("expected_fer_ppm")),
                 },
             },
-            kind::REFUSED => Self::Refused(refusal(fields.octet()?)?),
+            kind::REFUSED => Self::Refused(refusal(fields.byte()?)?),
             kind::HOLE => {
                 let (start, end) = fields.range()?;
                 Self::Hole { start, end }
             }
             kind::LATE => {
                 let start = u64::from_be_bytes(fields.array()?);
-                let octets = std::mem::take(&mut fields.rest);
-                match octets.len() {
-                    1..=MAX_LATE_LEN if start.checked_add(octets.len() as u64).is_some() => {
-                        Self::Late { start, octets }
+                let bytes = std::mem::take(&mut fields.rest);
+                match bytes.len() {
+                    1..=MAX_LATE_LEN if start.checked_add(bytes.len() as u64).is_some() => {
+                        Self::Late { start, bytes }
                     }
-                    _ => return Err(Misread::Field("late octets")),
+                    _ => return Err(Misread::Field("late bytes")),
                 }
             }
-            kind::SWITCHED => match fields.octet()? {
+            kind::SWITCHED => match fields.byte()? {
                 on @ 0..=1 => Self::Switched { on: on == 1 },
                 _ => return Err(Misread::Field("on")),
             },
@@ -240,11 +239,11 @@ impl<'a> ToReader<'a> {
     }
 }
 
-fn refusal(octet: u8) -> Result<Refusal, Misread> {
+fn refusal(byte: u8) -> Result<Refusal, Misread> {
     use Refusal::{Elsewhere, Room, Taken, Unreadable, Version};
     [Unreadable, Version, Room, Taken, Elsewhere]
         .into_iter()
-        .find(|refusal| *refusal as u8 == octet)
+        .find(|refusal| *refusal as u8 == byte)
         .ok_or(Misread::Field("reason"))
 }
 
@@ -276,9 +275,9 @@ struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    fn of(octets: &'a [u8]) -> Result<Self, Misread> {
-        let (kind, rest) = octets.split_first().ok_or(Misread::Kind(None))?;
-        Ok(Self { kind: *kind, rest, len: octets.len() })
+    fn of(bytes: &'a [u8]) -> Result<Self, Misread> {
+        let (kind, rest) = bytes.split_first().ok_or(Misread::Kind(None))?;
+        Ok(Self { kind: *kind, rest, len: bytes.len() })
     }
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N], Misread> {
@@ -287,8 +286,8 @@ impl<'a> Fields<'a> {
         Ok(*field)
     }
 
-    fn octet(&mut self) -> Result<u8, Misread> {
-        self.array::<1>().map(|[octet]| octet)
+    fn byte(&mut self) -> Result<u8, Misread> {
+        self.array::<1>().map(|[byte]| byte)
     }
 
     fn range(&mut self) -> Result<(u64, u64), Misread> {
@@ -297,7 +296,7 @@ impl<'a> Fields<'a> {
     }
 
     fn end(&mut self) -> Result<SocketAddr, Misread> {
-        let address = match self.octet()? {
+        let address = match self.byte()? {
             4 => IpAddr::from(self.array::<4>()?),
             6 => IpAddr::from(self.array::<16>()?),
             _ => return Err(Misread::Field("address")),
@@ -340,19 +339,19 @@ mod tests {
             (ToReader::Registered { nonce: [7; 16], expected_fer_ppm: 100_000 }, registered),
             (ToReader::Refused(Refusal::Taken), vec![0x82, 4]),
             (ToReader::Hole { start: 5, end: 256 }, hole.to_vec()),
-            (ToReader::Late { start: 1, octets: b"ab" }, vec![0x84, 0, 0, 0, 0, 0, 0, 0, 1, b'a', b'b']),
+            (ToReader::Late { start: 1, bytes: b"ab" }, vec![0x84, 0, 0, 0, 0, 0, 0, 0, 1, b'a', b'b']),
             (ToReader::Switched { on: false }, vec![0x85, 0]),
             (ToReader::Switched { on: true }, vec![0x85, 1]),
         ]
     }
 
     #[test]
-    fn messages_have_these_octets() {
+    fn messages_have_these_bytes() {
         let mut out = Vec::new();
-        for (message, octets) in known() {
+        for (message, bytes) in known() {
             message.encode(&mut out);
-            assert_eq!(out, octets, "{message:?}");
-            assert_eq!(ToReader::decode(&octets), Ok(message));
+            assert_eq!(out, bytes, "{message:?}");
+            assert_eq!(ToReader::decode(&bytes), Ok(message));
         }
         let (local, remote) = ("10.0.0.1:80".parse().unwrap(), "[::1]:443".parse().unwrap());
         ToShim::Register { version: 1, local, remote }.encode(&mut out);
@@ -366,21 +365,21 @@ mod tests {
     #[test]
     fn every_refusal_is_read_as_it_was_written() {
         let reasons =
-            (0..=u8::MAX).filter_map(|octet| ToReader::decode(&[kind::REFUSED, octet]).ok().map(|_| octet));
+            (0..=u8::MAX).filter_map(|byte| ToReader::decode(&[kind::REFUSED, byte]).ok().map(|_| byte));
         assert_eq!(reasons.collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
     }
 
     #[test]
-    fn late_octets_are_bounded() {
+    fn late_bytes_are_bounded() {
         let mut out = Vec::new();
-        ToReader::Late { start: 0, octets: &[1; MAX_LATE_LEN + 1] }.encode(&mut out);
+        ToReader::Late { start: 0, bytes: &[1; MAX_LATE_LEN + 1] }.encode(&mut out);
         assert_eq!(out.len(), MAX_MESSAGE_LEN);
         out.push(1);
-        assert_eq!(ToReader::decode(&out), Err(Misread::Field("late octets")));
+        assert_eq!(ToReader::decode(&out), Err(Misread::Field("late bytes")));
     }
 
     #[test]
-    fn ranges_without_octets_and_rates_above_one_are_refused() {
+    fn ranges_without_bytes_and_rates_above_one_are_refused() {
         let mut out = Vec::new();
         ToReader::Hole { start: 5, end: 5 }.encode(&mut out);
         assert_eq!(ToReader::decode(&out), Err(Misread::Field("range")));
@@ -407,15 +406,15 @@ mod tests {
             kind in prop_oneof![any::<u8>(), 1_u8..5, 0x81_u8..0x86],
             rest in proptest::collection::vec(any::<u8>(), 0..60),
         ) {
-            let octets = [&[kind][..], &rest].concat();
+            let bytes = [&[kind][..], &rest].concat();
             let mut out = Vec::new();
-            if let Ok(message) = ToShim::decode(&octets) {
+            if let Ok(message) = ToShim::decode(&bytes) {
                 message.encode(&mut out);
-                prop_assert_eq!(&out, &octets);
+                prop_assert_eq!(&out, &bytes);
             }
-            if let Ok(message) = ToReader::decode(&octets) {
+            if let Ok(message) = ToReader::decode(&bytes) {
                 message.encode(&mut out);
-                prop_assert_eq!(&out, &octets);
+                prop_assert_eq!(&out, &bytes);
             }
         }
     }

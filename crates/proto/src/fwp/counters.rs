@@ -14,8 +14,8 @@ crate::counters! {
         holes: u64,
         /// Placeholders injected.
         placeholders: u64,
-        /// Octets in them.
-        placeholder_octets: u64,
+        /// Bytes in them.
+        placeholder_bytes: u64,
         /// Holes left to TCP because losses came to more than the link's errors explain.
         congested_holes: u64,
         /// Holes left to TCP because too many were outstanding.
@@ -38,9 +38,9 @@ crate::counters! {
         failed_flows: u64,
     }
     peaks {
-        /// Most octets of holes outstanding at once in one flow; whole run.
-        hole_octets_max: u64,
-        /// Most octets that waited at once for a hole to settle, in one flow; whole run.
-        held_octets_max: u64,
+        /// Most bytes of holes outstanding at once in one flow; whole run.
+        hole_bytes_max: u64,
+        /// Most bytes that waited at once for a hole to settle, in one flow; whole run.
+        held_bytes_max: u64,
     }
 }

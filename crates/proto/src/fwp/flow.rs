@@ -17,7 +17,7 @@ const END: Position = Position::first(SeqNumber(0)).saturating_add(u64::MAX);
 const MOST_ALLOWED: usize = 256;
 /// Ranges beyond a hole that TCP repairs; with more the shim waits for the host's ACKs.
 const MOST_BEYOND: usize = 1024;
-/// Octets that may wait for holes to settle: 4 ms at 1 Gb/s.
+/// Bytes that may wait for holes to settle: 4 ms at 1 Gb/s.
 const MOST_HELD: u64 = 512 << 10;
 /// The segment size of a sender that has shown none (RFC 9293 section 3.7.1).
 const USUAL_SEGMENT: u32 = 536;
@@ -73,10 +73,10 @@ pub(super) struct Flow<P> {
     allowed: RangeSet,
     /// In order; nobody has repaired them.
     holes: VecDeque<Hole>,
-    hole_octets: u64,
+    hole_bytes: u64,
     /// By start.
     held: VecDeque<Held<P>>,
-    held_octets: u64,
+    held_bytes: u64,
     /// The largest text of a segment.
     largest: u32,
     switch: Switch,
@@ -107,9 +107,9 @@ impl<P: SegmentPacket> Flow<P> {
             beyond: RangeSet::default(),
             allowed: RangeSet::default(),
             holes: VecDeque::new(),
-            hole_octets: 0,
+            hole_bytes: 0,
             held: VecDeque::new(),
-            held_octets: 0,
+            held_bytes: 0,
             largest: 0,
             switch: Switch::ON,
             lost_frames: 0,
@@ -127,7 +127,7 @@ impl<P: SegmentPacket> Flow<P> {
         is_clean.then(|| Handshake::known(self.key, (self.first.wire(), self.like), self.scale, self.next))
     }
 
-    /// The first octet of its stream has this number.
+    /// The first byte of its stream has this number.
     pub fn begins_at(&self, first: SeqNumber) -> bool {
         self.first.wire() == first
     }
@@ -140,7 +140,7 @@ impl<P: SegmentPacket> Flow<P> {
         }
     }
 
-    /// Octets `start..end` of the stream are no longer missing.
+    /// Bytes `start..end` of the stream are no longer missing.
     pub fn repaired(&mut self, start: u64, end: u64) {
         let done = Range { start: self.first.saturating_add(start), end: self.first.saturating_add(end) };
         for hole in &mut self.holes {
@@ -151,7 +151,7 @@ impl<P: SegmentPacket> Flow<P> {
             }
         }
         self.holes.retain(|hole| hole.range.start < hole.range.end);
-        self.hole_octets = self.holes.iter().map(|hole| hole.range.len()).sum();
+        self.hole_bytes = self.holes.iter().map(|hole| hole.range.len()).sum();
     }
 
     /// No more placeholders; what waits goes on.
@@ -316,12 +316,12 @@ impl<P: SegmentPacket> Flow<P> {
         let waits = config.settle > Duration::ZERO
             && self.beyond.is_empty()
             && self.may_stand(Range { start: self.next, end: new.text.start })
-            && self.held_octets + new.text.len() <= MOST_HELD;
+            && self.held_bytes + new.text.len() <= MOST_HELD;
         let place = self.held.partition_point(|held| held.text.start <= new.text.start);
-        self.held_octets += new.text.len();
+        self.held_bytes += new.text.len();
         self.held.insert(place, new);
         if waits {
-            out.counters.held_octets_max = out.counters.held_octets_max.max(self.held_octets);
+            out.counters.held_bytes_max = out.counters.held_bytes_max.max(self.held_bytes);
             return;
         }
         // Whatever waits is decided too: it must not come behind this.
@@ -334,7 +334,7 @@ impl<P: SegmentPacket> Flow<P> {
     fn take_held(&mut self, limit: Position) -> Option<Held<P>> {
         self.held.front().filter(|first| first.text.start <= limit)?;
         let first = self.held.pop_front()?;
-        self.held_octets -= first.text.len();
+        self.held_bytes -= first.text.len();
         Some(first)
     }
 
@@ -391,11 +391,11 @@ impl<P: SegmentPacket> Flow<P> {
         readers: &mut impl Readers,
     ) -> bool {
         while let Some(old) = self.holes.front().filter(|hole| hole.at + config.patience <= now) {
-            self.hole_octets -= old.range.len();
+            self.hole_bytes -= old.range.len();
             self.holes.pop_front();
         }
         let has_room = self.holes.len() < config.most_holes as usize
-            && self.hole_octets + hole.len() <= config.most_hole_octets.0;
+            && self.hole_bytes + hole.len() <= config.most_hole_bytes.0;
         let [start, end] = [hole.start, hole.end].map(|at| at - self.first);
         let because = if !is_links && !self.stopped {
             &mut counters.congested_holes
@@ -433,14 +433,14 @@ impl<P: SegmentPacket> Flow<P> {
         }
         let stamp = after.segment.timestamps.map(|stamps| stamps.value);
         self.holes.push_back(Hole { range: hole, at: now, stamp });
-        self.hole_octets += hole.len();
+        self.hole_bytes += hole.len();
         out.counters.holes += 1;
-        out.counters.placeholder_octets += hole.len();
-        out.counters.hole_octets_max = out.counters.hole_octets_max.max(self.hole_octets);
+        out.counters.placeholder_bytes += hole.len();
+        out.counters.hole_bytes_max = out.counters.hole_bytes_max.max(self.hole_bytes);
         self.pass(hole);
     }
 
-    /// Octets that the host has came again: what placeholders stand for is told. True where the host need not see them:
+    /// Bytes that the host has came again: what placeholders stand for is told. True where the host need not see them:
     /// all of them stand in holes, and the sender sent them before what made it known that they were missing. TCP would
     /// answer with a duplicate ACK. What was sent again later asks for an ACK, and passes.
     fn is_late(
@@ -454,13 +454,13 @@ impl<P: SegmentPacket> Flow<P> {
         let known = text.start..text.end.min(self.top);
         let from = self.holes.partition_point(|hole| hole.range.end <= known.start);
         let (mut covered, mut overtaken) = (0, true);
-        // A keep-alive may have one octet of garbage (RFC 9293 section 3.8.4).
+        // A keep-alive may have one byte of garbage (RFC 9293 section 3.8.4).
         let tells = segment.payload_len > 1;
         for hole in self.holes.range(from..).take_while(|hole| tells && hole.range.start < known.end) {
             let (start, end) = (hole.range.start.max(known.start), hole.range.end.min(known.end));
             let place = |at: Position| (at - text.start) as usize;
-            let octets = packet.payload().get(place(start)..place(end)).unwrap_or(&[]);
-            readers.late(self.key, start - self.first, end - self.first, octets);
+            let bytes = packet.payload().get(place(start)..place(end)).unwrap_or(&[]);
+            readers.late(self.key, start - self.first, end - self.first, bytes);
             covered += end - start;
             overtaken &= match (segment.timestamps, hole.stamp) {
                 (Some(own), Some(stamp)) => stamp.wrapping_sub(own.value) as i32 >= 0,
@@ -493,7 +493,7 @@ impl<P: SegmentPacket> Flow<P> {
             self.pass(held.text);
             out.down.push_back(held.packet);
         }
-        self.held_octets = 0;
+        self.held_bytes = 0;
     }
 
     pub fn poll_timeout(&self, config: &Config) -> Option<Instant> {
@@ -517,16 +517,16 @@ impl<P: SegmentPacket> Flow<P> {
     }
 
     pub fn is_sound(&self, config: &Config) -> bool {
-        let octets: u64 = self.holes.iter().map(|hole| hole.range.len()).sum();
+        let bytes: u64 = self.holes.iter().map(|hole| hole.range.len()).sum();
         let held: u64 = self.held.iter().map(|held| held.text.len()).sum();
         let mut ends = self.holes.iter().zip(self.holes.iter().skip(1));
         let in_order = ends.all(|(one, other)| one.range.end <= other.range.start);
-        octets == self.hole_octets
-            && held == self.held_octets
+        bytes == self.hole_bytes
+            && held == self.held_bytes
             && held <= MOST_HELD
             && in_order
             && self.holes.len() <= config.most_holes as usize
-            && octets <= config.most_hole_octets.0
+            && bytes <= config.most_hole_bytes.0
             && self.holes.back().is_none_or(|last| last.range.end <= self.top)
             && self.next <= self.top
             && self.beyond.first().is_none_or(|first| first.start > self.next)

@@ -2,11 +2,11 @@
 
 use super::control::NONCE_LEN;
 
-/// The content of a flow's placeholders: its nonce, then octets that follow from nonce and place. Content that somebody
+/// The content of a flow's placeholders: its nonce, then bytes that follow from nonce and place. Content that somebody
 /// else makes up has them with a chance of 2^-128.
 ///
-/// The truth about holes is what the reader was told; this is for who looks at the octets (the paper's way), and so that
-/// octets that nobody sent are never something else by accident.
+/// The truth about holes is what the reader was told; this is for who looks at the bytes (the paper's way), and so that
+/// bytes that nobody sent are never something else by accident.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Marker {
     nonce: [u8; NONCE_LEN],
@@ -23,33 +23,33 @@ impl Marker {
         self.nonce
     }
 
-    /// The octet number `index` of a placeholder whose first octet stands at `start` of the stream.
-    fn octet(&self, start: u64, index: usize) -> u8 {
+    /// The byte number `index` of a placeholder whose first byte stands at `start` of the stream.
+    fn byte(&self, start: u64, index: usize) -> u8 {
         match self.nonce.get(index) {
-            Some(octet) => *octet,
+            Some(byte) => *byte,
             None => self.word(start + (index as u64 & !7)).to_le_bytes()[index % 8],
         }
     }
 
     fn word(&self, place: u64) -> u64 {
         let half = |at: usize| {
-            let mut octets = [0; 8];
-            octets.copy_from_slice(&self.nonce[at..at + 8]);
-            u64::from_le_bytes(octets)
+            let mut bytes = [0; 8];
+            bytes.copy_from_slice(&self.nonce[at..at + 8]);
+            u64::from_le_bytes(bytes)
         };
         mix(mix(place ^ half(0)) ^ half(8))
     }
 
-    /// Fills `content` of a placeholder whose first octet stands at `start` of the stream.
+    /// Fills `content` of a placeholder whose first byte stands at `start` of the stream.
     pub fn fill(&self, start: u64, content: &mut [u8]) {
-        for (index, octet) in content.iter_mut().enumerate() {
-            *octet = self.octet(start, index);
+        for (index, byte) in content.iter_mut().enumerate() {
+            *byte = self.byte(start, index);
         }
     }
 
-    /// Whether `content`, whose first octet stands at `start` of the stream, is a placeholder.
+    /// Whether `content`, whose first byte stands at `start` of the stream, is a placeholder.
     pub fn made(&self, start: u64, content: &[u8]) -> bool {
-        content.iter().enumerate().all(|(index, octet)| *octet == self.octet(start, index))
+        content.iter().enumerate().all(|(index, byte)| *byte == self.byte(start, index))
     }
 }
 

@@ -24,10 +24,10 @@ pub use shim::{Readers, SegmentPacket, Shim};
 
 use crate::units::{Bytes, Duration};
 
-/// Who says which holes are the link's.
+/// How the shim recognises holes of the link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Placeholders {
-    /// TCP's numbers alone: the switch compares losses with what the link is expected to lose (the paper's way).
+    /// By TCP's sequence numbers: losses above the link's expected rate count as congestion (the paper).
     #[default]
     Tcp,
     /// The link's driver, which counts the frames that did not come ([`Shim::link_lost`]): section VII of the paper.
@@ -37,22 +37,22 @@ pub enum Placeholders {
 /// What a [`Shim`] may spend, and how patient it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// How long a hole may be due to reordering: what comes behind it waits so long before the hole is filled.
+    /// Time that reordering may explain a hole: later data waits this long before the hole is filled.
     pub settle: Duration,
-    /// By how many tenths of a standard deviation, and a little more where those are small, losses may exceed what the
-    /// link is expected to lose before they count as congestion; 0 compares the two, as the paper does.
+    /// Margin, in tenths of a standard deviation, by which losses may exceed the link's expected losses before they count as
+    /// congestion; 0 is the paper's comparison.
     pub margin_tenths: u32,
-    /// Most holes of a flow that nobody has repaired.
+    /// Most unrepaired holes of a flow.
     pub most_holes: u32,
-    /// Most octets in those.
-    pub most_hole_octets: Bytes,
-    /// After so long a hole counts as repaired, or given up.
+    /// Most bytes in those.
+    pub most_hole_bytes: Bytes,
+    /// Time after which a hole counts as repaired or given up.
     pub patience: Duration,
     /// Flows looked after at once.
     pub flows: u32,
     /// The round trip of a flow that has not shown one.
     pub round_trip: Duration,
-    /// Who says which holes are the link's.
+    /// How the shim recognises holes of the link.
     pub placeholders: Placeholders,
 }
 
@@ -64,7 +64,7 @@ impl Config {
         settle: Duration::ZERO,
         margin_tenths: 30,
         most_holes: 1 << 16,
-        most_hole_octets: Bytes(64 << 20),
+        most_hole_bytes: Bytes(64 << 20),
         patience: Duration::from_secs(10),
         flows: 256,
         round_trip: Duration::from_millis(40),

@@ -14,21 +14,21 @@ use crate::units::{Duration, Instant, SeqNumber};
 /// Handshakes remembered per flow that may be looked after: which of them become such is known later.
 const HANDSHAKES_PER_FLOW: usize = 4;
 
-/// What carries segments past a [`Shim`]: a packet of a simulated world, or the octets of a real one.
+/// What carries segments past a [`Shim`]: a packet of a simulated world, or the bytes of a real one.
 pub trait SegmentPacket: Sized {
-    /// What tells its flow and direction from others.
+    /// The key of its flow and direction.
     fn flow_key(&self) -> FlowKey;
 
     /// The key of the other direction.
     fn reverse_key(&self) -> FlowKey;
 
-    /// The segment it is; `None` for what is no whole TCP segment.
+    /// Its TCP segment; `None` if it is not a whole one.
     fn segment(&self) -> Option<Segment>;
 
-    /// Whether its checksum is right: what the host would drop is passed for it to do so.
+    /// True if its checksum is correct. Others pass unchanged, and the host drops them.
     fn is_intact(&self) -> bool;
 
-    /// The octets of its text; none where it carries lengths alone.
+    /// The bytes of its text; none where it carries lengths alone.
     fn payload(&self) -> &[u8];
 
     /// A packet from the same sender to the same receiver with `segment`, which has no option but timestamps. Its text is
@@ -38,14 +38,14 @@ pub trait SegmentPacket: Sized {
     fn forged(&self, segment: &Segment, text: Option<(Marker, u64)>) -> Self;
 }
 
-/// Those who read registered flows.
+/// The readers of registered flows.
 pub trait Readers {
-    /// Placeholders are about to stand in `start..end` of the stream of `flow`; false where its reader cannot be told.
+    /// Announces placeholders in `start..end` of the stream of `flow`; false if the reader cannot be reached.
     fn hole(&mut self, flow: FlowKey, start: u64, end: u64) -> bool;
 
-    /// The true octets of `start..end` came after their placeholder. `octets` are none where packets carry lengths
+    /// The true bytes of `start..end` came after their placeholder. `bytes` are none where packets carry lengths
     /// alone.
-    fn late(&mut self, flow: FlowKey, start: u64, end: u64, octets: &[u8]);
+    fn late(&mut self, flow: FlowKey, start: u64, end: u64, bytes: &[u8]);
 
     /// From here on holes are filled, or not.
     fn switched(&mut self, flow: FlowKey, on: bool);
@@ -87,7 +87,7 @@ pub(super) struct Handshake<P> {
     age: u64,
     /// The host has everything before. Whoever looks at a number of 32 bits beyond 2 GiB must know the place nearby.
     pub reached: Position,
-    /// The number of the first octet that comes down, and the SYN before it.
+    /// The number of the first byte that comes down, and the SYN before it.
     pub down: Option<(SeqNumber, P)>,
     /// Both ends scale windows, and the host by this.
     host_scale: Option<u8>,
@@ -121,18 +121,18 @@ impl<P: SegmentPacket> Shim<P> {
         }
     }
 
-    /// The link is expected to lose so many of a million frames, at the rate that it has now.
+    /// Sets the expected loss of the link at its current rate, in frames per million.
     pub fn expect(&mut self, expected_ppm: u32) {
         self.expected_ppm = expected_ppm;
     }
 
-    /// What [`Shim::expect`] said last.
+    /// The last value of [`Shim::expect`].
     pub fn expected_ppm(&self) -> u32 {
         self.expected_ppm
     }
 
-    /// The link lost so many frames directly before what comes next. A driver that says so says it of every packet; where
-    /// it makes the placeholders, holes that such frames explain are the link's and others are congestion's.
+    /// The link lost `frames` directly before the next packet. A driver that reports this does so for every packet. If it
+    /// places the placeholders, holes that these frames explain are the link's, and others are congestion.
     pub fn link_lost(&mut self, frames: u16) {
         if self.config.placeholders == Placeholders::Driver {
             *self.lost_frames.get_or_insert(0) += u64::from(frames);
@@ -168,7 +168,7 @@ impl<P: SegmentPacket> Shim<P> {
         }
     }
 
-    /// The reader has the true octets of `start..end`, or wants them no more.
+    /// The reader has the true bytes of `start..end`, or no longer needs them.
     pub fn repaired(&mut self, key: FlowKey, start: u64, end: u64) {
         if let Some(flow) = self.flow(key) {
             flow.repaired(start, end);
@@ -181,8 +181,7 @@ impl<P: SegmentPacket> Shim<P> {
         self.flows[place].stop(&mut self.out);
     }
 
-    /// Forgets the flow `key`, which is like any other from here on. It may be registered again where nobody has to know
-    /// of placeholders that its host has: all were repaired.
+    /// Unregisters the flow `key`. It may be registered again if all of its placeholders were repaired.
     pub fn unregister(&mut self, key: FlowKey) {
         let Ok(place) = self.place_of(key) else { return };
         self.flows[place].stop(&mut self.out);
@@ -191,15 +190,15 @@ impl<P: SegmentPacket> Shim<P> {
         }
     }
 
-    /// A hole of the flow `key` cannot be repaired: its connection is reset at the host, so that nobody takes a
-    /// placeholder for data. The host tells the sender when that sends something more.
+    /// Resets the connection at the host because a hole of the flow `key` cannot be repaired: a placeholder must not pass for
+    /// data. The host informs the sender at the sender's next segment.
     pub fn fail(&mut self, key: FlowKey) {
         let Ok(place) = self.place_of(key) else { return };
         self.flows[place].fail(&mut self.out);
     }
 
-    /// `packet` came for the host; gives it back where it goes on as it is, with nothing before it. What goes to the host
-    /// otherwise is in [`Shim::poll_down`].
+    /// Handles a `packet` for the host, and returns it if it passes unchanged. Everything else for the host is in
+    /// [`Shim::poll_down`].
     pub fn handle_down(&mut self, now: Instant, packet: P, readers: &mut impl Readers) -> Option<P> {
         let Some(segment) = packet.segment() else { return Some(packet) };
         let key = packet.flow_key();
@@ -230,7 +229,7 @@ impl<P: SegmentPacket> Shim<P> {
         }
     }
 
-    /// `packet` comes from the host and goes on as it is.
+    /// Handles a `packet` from the host, which passes unchanged.
     pub fn handle_up(&mut self, now: Instant, packet: &P) {
         let Some(segment) = packet.segment() else { return };
         let key = packet.reverse_key();
@@ -251,7 +250,7 @@ impl<P: SegmentPacket> Shim<P> {
         self.out.down.pop_front()
     }
 
-    /// When it wants [`Shim::handle_timeout`] next; may change after any call.
+    /// The time for the next [`Shim::handle_timeout`]; it may change after any call.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.due
     }

@@ -1,4 +1,4 @@
-//! Feedback as octets and back: TCP ACKs compressed, anything else as it is, side by side in one chain.
+//! Feedback as bytes and back: TCP ACKs compressed, anything else as it is, side by side in one chain.
 //!
 //! A frame of feedback that is not TCP's has the layout of the codec's other frames
 //! ([`tacit_rohc::hack`]), with a kind that those do not use, so that each finds the end of the other:
@@ -6,7 +6,7 @@
 //! ```text
 //!   0 1 2 3   4 5 6 7
 //! +---------+---------+
-//! | length  |   13    |  octets behind the number; 15: a varint of (length - 15) follows the number
+//! | length  |   13    |  bytes behind the number; 15: a varint of (length - 15) follows the number
 //! +---------+---------+
 //! |                   |
 //! |      number       |  24 bits: counts such frames to this peer
@@ -20,21 +20,21 @@
 //!
 //! Feedback of this kind stands for itself: no frame needs another. The number is there because the NIC
 //! repeats what is not proven (paper section 3.4): what is not newer than the newest is a repetition. Frames
-//! that were given up leave a gap, which is none of the receiver's business. Nothing checks the octets but
+//! that were given up leave a gap, which is none of the receiver's business. Nothing checks the bytes but
 //! the FCS of the link-layer ACK.
 
 use tacit_rohc::hack::{Coding, Compressor, Decompressor, Limits, Refusal};
 
 use super::driver::Rides;
 
-/// Octets before the feedback, if it is short.
+/// Bytes before the feedback, if it is short.
 const HEAD_LEN: usize = 4;
-/// The kind, in the low nibble of the first octet.
+/// The kind, in the low nibble of the first byte.
 const KIND: u8 = 13;
 /// Length nibble of a frame with more length behind the number.
 const MORE: usize = 15;
-/// Most octets of [`Rides::AsIs`] feedback in one frame for the NIC, unless one alone is longer.
-const USUAL_OCTETS: usize = 1024;
+/// Most bytes of [`Rides::AsIs`] feedback in one frame for the NIC, unless one alone is longer.
+const USUAL_BYTES: usize = 1024;
 
 /// Flows that the receiving end knows, where the sending end has a context for 64: there is one for each of the 256
 /// CIDs, but here flows whose CID is taken count too, whose ACKs always come as packets.
@@ -48,7 +48,7 @@ pub(super) struct Encoder {
     others: Vec<u8>,
     pending: usize,
     number: u32,
-    octets_limit: usize,
+    bytes_limit: usize,
 }
 
 /// The receiving end.
@@ -59,7 +59,7 @@ pub(super) struct Decoder {
     next: u32,
 }
 
-/// What became of the octets of one link-layer ACK.
+/// What became of the bytes of one link-layer ACK.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Report {
     /// Packets passed on.
@@ -78,7 +78,7 @@ impl Encoder {
             others: Vec::new(),
             pending: 0,
             number: 0,
-            octets_limit: appended_limit.map_or(USUAL_OCTETS, |octets| octets as usize),
+            bytes_limit: appended_limit.map_or(USUAL_BYTES, |bytes| bytes as usize),
         }
     }
 
@@ -86,16 +86,16 @@ impl Encoder {
     ///
     /// # Errors
     /// A [`Refusal`] where it has to go as a packet, or the frame is full.
-    pub fn push(&mut self, rides: Rides, octets: &[u8]) -> Result<(), Refusal> {
+    pub fn push(&mut self, rides: Rides, bytes: &[u8]) -> Result<(), Refusal> {
         match rides {
-            Rides::Compressed => self.acks.push(octets),
+            Rides::Compressed => self.acks.push(bytes),
             Rides::AsIs
-                if self.pending > 0 && self.others.len() + HEAD_LEN + octets.len() > self.octets_limit =>
+                if self.pending > 0 && self.others.len() + HEAD_LEN + bytes.len() > self.bytes_limit =>
             {
                 Err(Refusal::FrameFull)
             }
             Rides::AsIs => {
-                write_frame(&mut self.others, self.number, octets);
+                write_frame(&mut self.others, self.number, bytes);
                 self.number = (self.number + 1) % NUMBERS;
                 self.pending += 1;
                 Ok(())
@@ -139,9 +139,9 @@ impl Decoder {
     }
 
     /// Takes in what an acknowledgment carried; `deliver` gets each packet that is new.
-    pub fn receive(&mut self, octets: &[u8], deliver: &mut dyn FnMut(&[u8])) -> Report {
+    pub fn receive(&mut self, bytes: &[u8], deliver: &mut dyn FnMut(&[u8])) -> Report {
         let mut report = Report::default();
-        let mut rest = octets;
+        let mut rest = bytes;
         while !rest.is_empty() {
             // ACKs up to the next frame of ours, or to the end.
             let acks = rest.len() - behind_acks(rest).len();
@@ -180,24 +180,24 @@ impl Decoder {
 
 const NUMBERS: u32 = 1 << 24;
 
-/// A frame as far as its first octets tell; only the end is of interest where it is one of ACKs.
+/// A frame as far as its first bytes tell; only the end is of interest where it is one of ACKs.
 struct Frame<'a> {
     number: u32,
     body: &'a [u8],
 }
 
 /// Splits the first frame off; `None` when its length runs past the end.
-fn split(octets: &[u8]) -> Option<(Frame<'_>, &[u8])> {
-    let (head, mut rest) = octets.split_first_chunk::<HEAD_LEN>()?;
+fn split(bytes: &[u8]) -> Option<(Frame<'_>, &[u8])> {
+    let (head, mut rest) = bytes.split_first_chunk::<HEAD_LEN>()?;
     let mut len = usize::from(head[0] >> 4);
     if len == MORE {
         let mut shift = 0;
         loop {
-            let (octet, behind) = rest.split_first()?;
+            let (byte, behind) = rest.split_first()?;
             rest = behind;
-            len += usize::from(octet & 0x7f) << shift;
+            len += usize::from(byte & 0x7f) << shift;
             shift += 7;
-            if octet & 0x80 == 0 {
+            if byte & 0x80 == 0 {
                 break;
             }
             // No acknowledgment is longer than two groups of seven bits say.
@@ -211,9 +211,9 @@ fn split(octets: &[u8]) -> Option<(Frame<'_>, &[u8])> {
     Some((Frame { number, body }, behind))
 }
 
-/// What follows the frames of compressed ACKs at the start of `octets`; nothing when one of them lies.
-fn behind_acks(octets: &[u8]) -> &[u8] {
-    let mut rest = octets;
+/// What follows the frames of compressed ACKs at the start of `bytes`; nothing when one of them lies.
+fn behind_acks(bytes: &[u8]) -> &[u8] {
+    let mut rest = bytes;
     while !rest.is_empty() && rest[0] & 0xf != KIND {
         let Some((_, behind)) = split(rest) else { return &[] };
         rest = behind;
@@ -236,10 +236,10 @@ fn write_frame(out: &mut Vec<u8>, number: u32, body: &[u8]) {
 }
 
 /// Frames small enough that one of them fits under `appended_limit` unless its ACKs are unusual: an
-/// ACK with news in every field takes up to about 12 octets.
+/// ACK with news in every field takes up to about 12 bytes.
 fn frame_limits(appended_limit: Option<u32>) -> Limits {
     let usual = Limits::default();
-    let fitting = appended_limit.map_or(usual.frame_acks, |octets| octets as usize / 12);
+    let fitting = appended_limit.map_or(usual.frame_acks, |bytes| bytes as usize / 12);
     Limits { frame_acks: fitting.clamp(1, usual.frame_acks), ..usual }
 }
 
@@ -252,9 +252,9 @@ mod tests {
         Encoder::new(Coding::PerAck, None)
     }
 
-    fn received(decoder: &mut Decoder, octets: &[u8]) -> (Vec<Vec<u8>>, Report) {
+    fn received(decoder: &mut Decoder, bytes: &[u8]) -> (Vec<Vec<u8>>, Report) {
         let mut packets = Vec::new();
-        let report = decoder.receive(octets, &mut |packet| packets.push(packet.to_vec()));
+        let report = decoder.receive(bytes, &mut |packet| packets.push(packet.to_vec()));
         (packets, report)
     }
 
@@ -314,8 +314,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn stray_octets_do_no_harm(octets in prop::collection::vec(any::<u8>(), 0..200)) {
-            let (packets, report) = received(&mut Decoder::new(), &octets);
+        fn stray_bytes_do_no_harm(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let (packets, report) = received(&mut Decoder::new(), &bytes);
             prop_assert_eq!(packets.len(), report.delivered);
         }
     }

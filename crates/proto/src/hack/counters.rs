@@ -8,10 +8,10 @@ crate::counters! {
         native_acks: u64,
         /// Pure ACKs that rode on a link-layer ACK, each counted once.
         compressed_acks: u64,
-        /// Octets of the frames those were in, each counted once.
-        compressed_octets: u64,
-        /// Octets those would have had as IP packets.
-        uncompressed_octets: u64,
+        /// Bytes of the frames those were in, each counted once.
+        compressed_bytes: u64,
+        /// Bytes those would have had as IP packets.
+        uncompressed_bytes: u64,
         /// Frames handed to the NIC.
         frames: u64,
         /// ACKs held and then queued as packets after all.
@@ -36,9 +36,9 @@ crate::counters! {
         native_acks: u64,
         /// Pure ACKs that rode on a link-layer ACK, each counted once.
         compressed_acks: u64,
-        /// Their share of the octets of the frames they were in, by number where flows share a frame.
-        compressed_octets: u64,
-        /// Octets they would have had as IP packets.
-        uncompressed_octets: u64,
+        /// Their share of the bytes of the frames they were in, by number where flows share a frame.
+        compressed_bytes: u64,
+        /// Bytes they would have had as IP packets.
+        uncompressed_bytes: u64,
     }
 }

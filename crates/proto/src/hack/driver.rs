@@ -21,8 +21,8 @@ pub enum Rides {
     Never,
     /// As a pure TCP ACK: compressed against the ones before it.
     Compressed,
-    /// As the octets it has. For feedback that is cumulative, so that the next covers what is lost with one
-    /// that never arrives, and that bears the wait for a link-layer ACK.
+    /// Uncompressed. For cumulative feedback, whose next report covers a lost one, and which tolerates the wait for a
+    /// link-layer ACK.
     AsIs,
 }
 
@@ -33,7 +33,7 @@ pub trait AckPacket: Clone + PartialEq {
     fn write_to(&self, bytes: &mut Vec<u8>);
     /// Whether a link-layer ACK may carry it, and how.
     fn rides(&self) -> Rides;
-    /// What tells its flow and direction from others.
+    /// The key of its flow and direction.
     fn flow_key(&self) -> FlowKey;
     /// The Timestamps option of a TCP segment; `None` for anything else.
     fn timestamps(&self) -> Option<FlowTimestamps>;
@@ -55,7 +55,7 @@ pub enum Variant {
     Timer(Duration),
     /// Never: it is queued as a packet too, and whichever goes first goes.
     Opportunistic,
-    /// While the last PPDU from the peer said that more data follows.
+    /// While the last PPDU from the peer had More Data set.
     MoreData,
     /// As `MoreData`, and while data is about to come that an ACK provoked: the timestamp of one that was sent has not
     /// been echoed, and echoes usually take as long. The paper leaves it for future work (section 5). It needs TCP
@@ -73,7 +73,7 @@ pub struct Config {
     /// From the reception of data to the moment the compressed ACKs for it lie in the NIC: interrupt,
     /// stack, compression, DMA. Never zero on real hosts (paper section 3.2: SIFS is too short).
     pub turnaround: Duration,
-    /// Most octets appended to one link-layer ACK; what does not fit rides on the next. `None` appends
+    /// Most bytes appended to one link-layer ACK; what does not fit rides on the next. `None` appends
     /// everything, as the paper's simulator does (section 3.3.2, footnote 7).
     pub appended_limit: Option<u32>,
     /// Nothing waits longer than this. The paper has no such limit; it keeps a promise of more data
@@ -94,18 +94,18 @@ impl Default for Config {
     }
 }
 
-/// What the driver wants done for, or with what came from, the peer numbered `.0`.
+/// An action of the driver for the peer numbered `.0`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action<P> {
     /// Queue the packet as it is.
     Send(usize, P),
     /// Hand the frame to the NIC.
     Descriptor(usize, Vec<u8>),
-    /// Take back from the NIC what has not been sent.
+    /// Remove the unsent frames from the NIC.
     ClearFresh(usize),
-    /// Let the NIC forget what was sent and not proven.
+    /// Remove the sent and unproven frames from the NIC.
     ClearRetained(usize),
-    /// Take these back from the transmit queue; they have gone another way.
+    /// Remove these from the transmit queue: they were sent on a link-layer ACK.
     Retract(usize, Vec<P>),
     /// Pass the reconstituted ACK up.
     Deliver(usize, P),
@@ -150,7 +150,7 @@ impl<P: AckPacket> Driver<P> {
         self.actions.pop_front()
     }
 
-    /// When [`Driver::handle_timeout`] wants to be called next; may change after any call.
+    /// The time for the next [`Driver::handle_timeout`]; it may change after any call.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.peers.iter().flat_map(|peer| [peer.job_at, peer.hold_until]).flatten().min()
     }
@@ -217,9 +217,9 @@ impl<P: AckPacket> Driver<P> {
         let longest_hold = self.longest_hold(peer);
         let state = &mut self.peers[peer];
         let mut sent = Vec::new();
-        for Fresh { packets, octets, .. } in state.fresh.drain(..frames.min(state.fresh.len())) {
-            let (octets, count) = (octets as u64, packets.len() as u64);
-            self.counters.compressed_octets += octets;
+        for Fresh { packets, bytes, .. } in state.fresh.drain(..frames.min(state.fresh.len())) {
+            let (bytes, count) = (bytes as u64, packets.len() as u64);
+            self.counters.compressed_bytes += bytes;
             for (packet, i) in packets.iter().zip(0..) {
                 let flow = packet.flow_key();
                 if !state.retained.contains(&flow) {
@@ -231,11 +231,11 @@ impl<P: AckPacket> Driver<P> {
                 if self.config.variant == Variant::TimestampEcho {
                     state.echoes.note_sent(now, packet);
                 }
-                self.counters.uncompressed_octets += whole;
+                self.counters.uncompressed_bytes += whole;
                 let of_flow = counters_of(&mut state.flows, flow);
                 of_flow.compressed_acks += 1;
-                of_flow.uncompressed_octets += whole;
-                of_flow.compressed_octets += octets * (i + 1) / count - octets * i / count;
+                of_flow.uncompressed_bytes += whole;
+                of_flow.compressed_bytes += bytes * (i + 1) / count - bytes * i / count;
             }
             sent.extend(packets);
         }
@@ -247,12 +247,12 @@ impl<P: AckPacket> Driver<P> {
         }
     }
 
-    /// An acknowledgment from `peer` carried `octets`. `read` says which packet the octets of one are, as for any that
-    /// the host receives; there is nothing else to know it by.
-    pub fn handle_appended(&mut self, peer: usize, octets: &[u8], read: impl Fn(&[u8]) -> Option<P>) {
+    /// Handles `bytes` that an acknowledgment from `peer` carried. `read` parses a reconstituted packet, as for any packet that
+    /// the host receives.
+    pub fn handle_appended(&mut self, peer: usize, bytes: &[u8], read: impl Fn(&[u8]) -> Option<P>) {
         let actions = &mut self.actions;
         let mut unreadable = 0;
-        let report = self.peers[peer].decoder.receive(octets, &mut |bytes| match read(bytes) {
+        let report = self.peers[peer].decoder.receive(bytes, &mut |packet| match read(packet) {
             Some(packet) => actions.push_back(Action::Deliver(peer, packet)),
             None => unreadable += 1,
         });
@@ -296,7 +296,7 @@ impl<P: AckPacket> Driver<P> {
         }
     }
 
-    /// Packets for `peer` have begun to be sent: what waits beside them must not go twice.
+    /// Packets for `peer` are being sent: ACKs that wait beside them must not be sent twice.
     pub fn handle_drained(&mut self, peer: usize) {
         if self.config.variant == Variant::Opportunistic {
             self.forget_waiting(peer);
@@ -312,7 +312,7 @@ impl<P: AckPacket> Driver<P> {
         counters_of(&mut state.flows, packet.flow_key()).native_acks -= 1;
     }
 
-    /// Does what is due.
+    /// Performs the actions that are due.
     pub fn handle_timeout(&mut self, now: Instant) {
         for peer in 0..self.peers.len() {
             if self.peers[peer].job_at.is_some_and(|at| at <= now) {
@@ -404,7 +404,7 @@ impl<P: AckPacket> Driver<P> {
         state.finish_frame(self.config.turnaround);
         while state.finished.front().is_some_and(|next| next.ready_at <= now) {
             let Some(Finished { packets, frame, oldest, .. }) = state.finished.pop_front() else { break };
-            state.fresh.push_back(Fresh { packets, octets: frame.len(), oldest });
+            state.fresh.push_back(Fresh { packets, bytes: frame.len(), oldest });
             self.counters.frames += 1;
             self.actions.push_back(Action::Descriptor(peer, frame));
         }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-/// What a NIC heard and is about to acknowledge.
+/// A received PPDU that the NIC is about to acknowledge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard {
     /// One MPDU outside an A-MPDU, with this MAC sequence number.
@@ -19,12 +19,12 @@ pub enum Heard {
 /// What the NIC did when it acknowledged: part of the receive interrupt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Response {
-    /// The peer has what was appended before: it is forgotten.
+    /// The peer received the appended frames, which are removed.
     pub proven: bool,
     /// Frames sent for the first time.
     pub fresh_frames: u32,
-    /// Octets appended, repeated ones included.
-    pub appended_octets: u32,
+    /// Bytes appended, repeated ones included.
+    pub appended_bytes: u32,
 }
 
 /// Frames of compressed ACKs for one destination.
@@ -43,7 +43,7 @@ struct Peer {
 #[derive(Clone, Debug, Default)]
 pub struct Nic {
     peers: Vec<Peer>,
-    /// Most octets appended to one acknowledgment, if there is a limit.
+    /// Most bytes appended to one acknowledgment, if there is a limit.
     limit: Option<usize>,
 }
 
@@ -53,10 +53,10 @@ impl Nic {
         Self { peers: vec![Peer::default(); peers], limit: None }
     }
 
-    /// Splits what waits over several acknowledgments, so that none carries more than `octets` (paper
-    /// section 3.3.2, footnote 7: no longer than AIFS protects); a single frame above that goes alone.
-    pub fn limit_appended(&mut self, octets: usize) {
-        self.limit = Some(octets);
+    /// Splits waiting frames over several acknowledgments, so that none carries more than `bytes` (paper section 3.3.2,
+    /// footnote 7: no longer than AIFS protects). A larger frame goes alone.
+    pub fn limit_appended(&mut self, bytes: usize) {
+        self.limit = Some(bytes);
     }
 
     /// The driver hands over a frame for `peer`: ready from now on.
@@ -66,14 +66,14 @@ impl Nic {
         peer.fresh_lens.push_back(frame.len());
     }
 
-    /// The driver takes back what has not been sent.
+    /// Removes the frames that were not sent.
     pub fn clear_fresh(&mut self, peer: usize) {
         let peer = &mut self.peers[peer];
         peer.fresh.clear();
         peer.fresh_lens.clear();
     }
 
-    /// The driver gives up on what was sent and not proven (paper figure 7).
+    /// Removes the frames that were sent and not proven (paper figure 7).
     pub fn clear_retained(&mut self, peer: usize) {
         self.peers[peer].retained.clear();
     }
@@ -100,19 +100,19 @@ impl Nic {
             peer.retained.clear();
         }
         let mut fresh_frames = 0;
-        let mut octets = 0;
+        let mut bytes = 0;
         while let Some(len) = peer.fresh_lens.front() {
-            let total = peer.retained.len() + octets + len;
+            let total = peer.retained.len() + bytes + len;
             if total > *len && self.limit.is_some_and(|limit| total > limit) {
                 break;
             }
-            octets += len;
+            bytes += len;
             fresh_frames += 1;
             peer.fresh_lens.pop_front();
         }
-        peer.retained.extend(peer.fresh.drain(..octets));
+        peer.retained.extend(peer.fresh.drain(..bytes));
         appended.extend_from_slice(&peer.retained);
-        Response { proven, fresh_frames, appended_octets: peer.retained.len() as u32 }
+        Response { proven, fresh_frames, appended_bytes: peer.retained.len() as u32 }
     }
 }
 

@@ -58,7 +58,7 @@ pub(super) struct Finished<P> {
 #[derive(Debug)]
 pub(super) struct Fresh<P> {
     pub packets: Vec<P>,
-    pub octets: usize,
+    pub bytes: usize,
     pub oldest: Instant,
 }
 

@@ -35,7 +35,7 @@ const HOLE_REPORTS_PER_RTT: u64 = 4;
 const HOLE_INTERVAL: core::ops::RangeInclusive<Duration> =
     Duration::from_millis(1)..=Duration::from_millis(10);
 
-/// Octets by which a packet may be shorter than the largest and still counts as full-sized: the room that its stream's name
+/// Bytes by which a packet may be shorter than the largest and still counts as full-sized: the room that its stream's name
 /// and what the sender tells of the path take in it.
 const FULL_SLACK: u64 = 32;
 
@@ -103,7 +103,7 @@ fn at_least_tail(period: Duration) -> Duration {
 #[derive(Clone, Debug)]
 pub(super) struct Clock {
     rule: AckClock,
-    /// Least octets of a full-sized packet.
+    /// Least bytes of a full-sized packet.
     full: u64,
     /// Smallest round-trip time, once the sender has told it.
     rtt_min: Option<Duration>,
@@ -111,7 +111,7 @@ pub(super) struct Clock {
     start_up: StartUp,
     /// It does.
     starting: bool,
-    /// Octets and packets that no ACK reports, and when the first of them came.
+    /// Bytes and packets that no ACK reports, and when the first of them came.
     pending: u64,
     pending_packets: u32,
     pending_since: Instant,
@@ -188,15 +188,15 @@ impl Clock {
         };
     }
 
-    /// A packet with `octets` of data arrived.
+    /// A packet with `bytes` of data arrived.
     #[inline]
-    pub fn on_packet(&mut self, now: Instant, octets: u64) {
+    pub fn on_packet(&mut self, now: Instant, bytes: u64) {
         if self.pending_packets == 0 {
             self.pending_since = now;
         }
-        self.pending += octets;
+        self.pending += bytes;
         self.pending_packets += 1;
-        self.bursts.on_octets(now, octets);
+        self.bursts.on_bytes(now, bytes);
     }
 
     /// Smallest round-trip time as far as it is known.

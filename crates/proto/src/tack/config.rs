@@ -64,7 +64,7 @@ pub enum Lists {
 /// Who detects a loss first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LossReports {
-    /// The receiver says so at once, with an IACK (section 5.1).
+    /// Reported at once, with an IACK (section 5.1).
     Instant,
     /// It waits for the next TACK.
     WithTack,
@@ -99,12 +99,12 @@ pub enum StartUp {
     AsAlways,
 }
 
-/// Who takes what arrived.
+/// How received data is consumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reader {
-    /// Somebody who is always there.
+    /// At once.
     Immediate,
-    /// Somebody who says so, with [`Connection::read`](super::Connection::read).
+    /// By calls of [`Connection::read`](super::Connection::read).
     Explicit,
 }
 
@@ -123,7 +123,7 @@ pub struct Config {
     pub ack_clock: AckClock,
     /// How often it does at the start of a connection.
     pub start_up: StartUp,
-    /// What it says of holes.
+    /// Lists of holes in a TACK.
     pub lists: Lists,
     /// When it reports losses.
     pub loss_reports: LossReports,
@@ -133,23 +133,23 @@ pub struct Config {
     pub rate_from: RateFrom,
     /// Mark data as ECN-capable, and obey marks.
     pub ecn: bool,
-    /// Octets of a connection that may be on their way to the receiver at first; they grow with the path.
+    /// Bytes of a connection that may be on their way to the receiver at first; they grow with the path.
     pub receive_buffer: Bytes,
     /// What [`receive_buffer`](Self::receive_buffer) may grow to, and what streams may borrow beyond
     /// [`min_stream_buffer`](Self::min_stream_buffer) until their readers have taken it.
     pub max_receive_buffer: Bytes,
-    /// Octets of each stream that the receiver always holds for its reader, whatever other streams hold: no reader that
+    /// Bytes of each stream that the receiver always holds for its reader, whatever other streams hold: no reader that
     /// stalls takes more from others than they have beyond this. No more than [`receive_buffer`](Self::receive_buffer).
     pub min_stream_buffer: Bytes,
-    /// Octets of one stream that it holds at most.
+    /// Bytes of one stream that it holds at most.
     pub stream_buffer: Bytes,
-    /// Who takes what arrived.
+    /// How received data is consumed.
     pub reader: Reader,
-    /// Most octets in flight whatever the windows say.
+    /// Most bytes in flight whatever the windows say.
     pub send_buffer: Bytes,
     /// Streams of the peer that may be open at once beside stream 0, at least 1.
     pub max_streams: u16,
-    /// Packets that tell the receiver of the path are no longer than others. Without, they are ten octets longer than the MTU:
+    /// Packets that tell the receiver of the path are no longer than others. Without, they are ten bytes longer than the MTU:
     /// so it is in the simulator, whose published runs have it so.
     pub fit_sync: bool,
     /// A connection on which nothing arrives for this long has ended.
@@ -160,9 +160,8 @@ pub struct Config {
     pub hello_timeout: Duration,
     /// See [`hello_timeout`](Self::hello_timeout).
     pub max_hello_timeout: Duration,
-    /// Ask a peer whose data stopped in the middle of a stream, after a few round trips, whether it is there. Whoever only
-    /// receives has nothing else to say, so a server that was started again, or that sends to where this end no longer is, would
-    /// not hear of it.
+    /// Probe a peer whose data stopped in the middle of a stream, after a few round trips. Otherwise an end that only receives
+    /// would not notice that its server was restarted, or sends to an old address.
     pub probe_silence: bool,
 }
 
@@ -184,22 +183,22 @@ impl Config {
             && self.rate_from == RateFrom::Receiver
     }
 
-    /// Octets of UDP payload in the largest packet that is certain to pass.
+    /// Bytes of UDP payload in the largest packet that is certain to pass.
     pub fn payload(&self) -> u32 {
         self.payload_of(self.mtu)
     }
 
-    /// Octets of UDP payload in the largest packet that is tried.
+    /// Bytes of UDP payload in the largest packet that is tried.
     pub fn max_payload(&self) -> u32 {
         self.payload_of(self.max_mtu.max(self.mtu))
     }
 
-    /// Octets of UDP payload in a packet of Ethernet's MTU (RFC 1122 section 2.3.3), which most paths take.
+    /// Bytes of UDP payload in a packet of Ethernet's MTU (RFC 1122 section 2.3.3), which most paths take.
     pub(super) fn usual_payload(&self) -> u32 {
         self.payload_of(Bytes(1500))
     }
 
-    /// Octets that this end holds at most for readers who do not read: each stream's own, and what all may borrow.
+    /// Limit of unread data at this end, in bytes: the floors of all streams and the shared pool.
     pub fn max_unread(&self) -> Bytes {
         // Streams of the peer, stream 0, and those of ours, of which the peer allows as many.
         let streams = 2 * u64::from(self.max_streams.max(1)) + 1;
@@ -213,7 +212,7 @@ impl Config {
         u32::try_from(mtu.0.saturating_sub(headers)).unwrap_or(u32::MAX).min(65_507)
     }
 
-    /// Octets of data in a packet of that size, at least 1.
+    /// Bytes of data in a packet of that size, at least 1.
     pub fn mss(&self) -> u32 {
         super::packet::room_for_data(self.payload()).max(1)
     }

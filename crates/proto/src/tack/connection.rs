@@ -49,7 +49,7 @@ enum State {
 ///
 /// A sans-IO [`Endpoint`]; see there for how it is driven. Stream 0 is open from the start; either end opens others with
 /// [`open_stream`](Self::open_stream), and hears of them by [`poll_stream_event`](Self::poll_stream_event). Contents are no
-/// matter of this type: it says which octets of a stream a packet carries ([`poll_packet`](Self::poll_packet)), and where
+/// matter of this type: it says which bytes of a stream a packet carries ([`poll_packet`](Self::poll_packet)), and where
 /// those that arrive belong ([`receive`](Self::receive)).
 #[derive(Clone, Debug)]
 pub struct Connection {
@@ -99,7 +99,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Opens a connection. `seed` is what chance derives from.
+    /// Opens a connection. `seed` determines its random choices.
     pub fn connect(config: Config, ends: Ends, seed: u32, now: Instant) -> Self {
         let mut connection = Self::new(config, ends, seed, State::Opening);
         connection.hello_due = true;
@@ -157,13 +157,13 @@ impl Connection {
         }
     }
 
-    /// Adds `octets` to stream 0: see [`write_stream`](Self::write_stream).
+    /// Adds `bytes` to stream 0: see [`write_stream`](Self::write_stream).
     #[inline]
-    pub fn write(&mut self, octets: u64) {
-        self.write_stream(StreamId(0), octets);
+    pub fn write(&mut self, bytes: u64) {
+        self.write_stream(StreamId(0), bytes);
     }
 
-    /// Ends our direction of every stream; what the peer sends is still taken in.
+    /// Ends the sending direction of every stream. Data of the peer is still received.
     pub fn close(&mut self) {
         self.closing = true;
         self.sender.streams.close_all();
@@ -176,18 +176,18 @@ impl Connection {
         }
     }
 
-    /// Octets delivered in order and once, of all streams.
+    /// Bytes delivered in order and once, of all streams.
     #[inline]
     pub fn delivered_bytes(&self) -> u64 {
         self.receiver.incoming.delivered()
     }
 
-    /// Octets that wait in the receive buffer for others before them.
+    /// Bytes that wait in the receive buffer for others before them.
     pub fn blocked_bytes(&self) -> u64 {
         self.receiver.incoming.blocked()
     }
 
-    /// Octets written and not yet sent.
+    /// Bytes written and not yet sent.
     #[inline]
     pub fn unsent(&self) -> u64 {
         self.sender.streams.unsent()
@@ -214,8 +214,8 @@ impl Connection {
             packets_retransmitted: sent.packets_again + u64::from(self.hellos.saturating_sub(1)),
             acks_sent: self.acks_sent,
             acks_received: self.acks_received,
-            bytes_sent: sent.data_octets,
-            bytes_retransmitted: sent.octets_again,
+            bytes_sent: sent.data_bytes,
+            bytes_retransmitted: sent.bytes_again,
             bytes_acked: self.sender.streams.acked(),
             bytes_received: self.bytes_received,
             delivered_bytes: self.delivered_bytes(),
@@ -234,7 +234,7 @@ impl Connection {
         }
     }
 
-    /// Verifies what must hold once all there is to send was taken.
+    /// Verifies the invariants that hold after all packets to send were taken.
     ///
     /// # Errors
     /// What would wait for ever if the peer said nothing more.
@@ -483,7 +483,7 @@ impl Connection {
                     let rtt = self.sender.rtt.smoothed().max(self.receiver.known_rtt());
                     self.silence.on_data(now, open, rtt);
                 }
-                return Ok(accepted.map(Received::Octets));
+                return Ok(accepted.map(Received::Bytes));
             }
             Body::Datagram(datagram) => {
                 let fresh = self.receiver.on_datagram(now, number, datagram, marked);

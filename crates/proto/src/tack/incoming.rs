@@ -14,23 +14,23 @@ use crate::units::{Instant, SeqNumber};
 /// Separate ranges of one stream that are held at most.
 const MAX_RANGES: usize = 4096;
 
-/// The octet 0 of a stream.
+/// The byte 0 of a stream.
 pub(super) const START: Position = Position::first(SeqNumber(0));
 
-/// Octets of a packet that its user may put in their place.
+/// Bytes of a packet that its user may put in their place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Accepted {
     /// Which stream.
     pub stream: StreamId,
     /// Place of the first of them in the stream; it was not delivered before.
     pub start: u64,
-    /// Octets at the front of the packet that are not among them: they were delivered before.
+    /// Bytes at the front of the packet that are not among them: they were delivered before.
     pub skip: u32,
     /// How many they are. Some may have arrived before, and are what they were.
     pub len: u32,
 }
 
-/// What became of a packet's octets.
+/// What became of a packet's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Taken {
     /// All of them, of which so many had not arrived before, and those that the user is to have.
@@ -44,7 +44,7 @@ pub(super) enum Taken {
 /// One stream.
 #[derive(Clone, Debug)]
 struct Stream {
-    /// Octets below were handed on.
+    /// Bytes below were handed on.
     delivered: Position,
     above: RangeSet,
     /// The end of what arrived.
@@ -57,8 +57,8 @@ struct Stream {
     stopped: bool,
     /// What the reader has taken.
     read: Position,
-    /// What the peer may send up to, as it was told last.
-    told: Position,
+    /// The limit last advertised to the peer.
+    advertised: Position,
     window: Window,
     /// Waits for its limit to be told; whatever that is where the peer asked.
     queued: bool,
@@ -93,9 +93,9 @@ pub(super) struct Incoming {
     never: u64,
     /// What counts no longer against the limit of all streams.
     freed: u64,
-    /// What the peer may send up to, as it was told last.
-    told: u64,
-    /// Octets that came again.
+    /// The limit last advertised to the peer.
+    advertised: u64,
+    /// Bytes that came again.
     pub duplicate: u64,
 }
 
@@ -116,7 +116,7 @@ impl Incoming {
             highest: 0,
             never: 0,
             freed: 0,
-            told: buffer,
+            advertised: buffer,
             duplicate: 0,
         }
     }
@@ -132,8 +132,8 @@ impl Incoming {
     }
 
     /// From now on streams may hold so much beyond those.
-    pub fn set_borrowable(&mut self, octets: u64) {
-        self.pool.resize(octets);
+    pub fn set_borrowable(&mut self, bytes: u64) {
+        self.pool.resize(bytes);
     }
 
     /// What the peer may send of each stream before it is told more.
@@ -174,12 +174,12 @@ impl Incoming {
         Ok(())
     }
 
-    /// Takes in the octets of `data`.
+    /// Takes in the bytes of `data`.
     pub fn take(&mut self, data: &Data) -> Taken {
         if self.streams.get(data.stream).is_none() && self.admit(data.stream).is_err() {
             return Taken::Violation;
         }
-        let (limit, before) = (self.told, self.highest);
+        let (limit, before) = (self.advertised, self.highest);
         let Some(stream) = self.streams.get_mut(data.stream) else {
             // Of a stream that is over: it was sent twice.
             self.duplicate += u64::from(data.payload_len);
@@ -189,7 +189,7 @@ impl Incoming {
         let end = start + u64::from(data.payload_len);
         let grows = end.saturating_since(stream.highest);
         let past_end = stream.end.is_some_and(|at| end > at || (data.fin && end != at));
-        if start < START || past_end || end > stream.told || before + grows > limit {
+        if start < START || past_end || end > stream.advertised || before + grows > limit {
             return Taken::Violation;
         }
         if data.fin && stream.highest > end {
@@ -241,15 +241,15 @@ impl Incoming {
         self.streams.tell(id, news::READABLE);
     }
 
-    /// The peer gives `id` up behind the octet at `end`.
+    /// The peer gives `id` up behind the byte at `end`.
     pub fn on_reset(&mut self, id: StreamId, code: u32, end: SeqNumber) -> Result<(), Violation> {
         self.admit(id)?;
-        let (limit, before) = (self.told, self.highest);
+        let (limit, before) = (self.advertised, self.highest);
         let Some(stream) = self.streams.get_mut(id) else { return Ok(()) };
         let end = stream.highest.nearest(end);
         let grows = end.saturating_since(stream.highest);
         let other = stream.end.is_some_and(|at| at != end);
-        if end < stream.highest || other || end > stream.told || before + grows > limit {
+        if end < stream.highest || other || end > stream.advertised || before + grows > limit {
             return Err(Violation);
         }
         // All of it is there, or it was said before.
@@ -298,33 +298,33 @@ impl Incoming {
         }
     }
 
-    /// The reader of `id` has taken `octets` more, of those delivered.
-    pub fn on_read(&mut self, id: StreamId, octets: u64) {
+    /// The reader of `id` has taken `bytes` more, of those delivered.
+    pub fn on_read(&mut self, id: StreamId, bytes: u64) {
         let Some(stream) = self.streams.get_mut(id) else { return };
-        let octets = octets.min(stream.delivered.saturating_since(stream.read));
-        stream.read += octets;
+        let bytes = bytes.min(stream.delivered.saturating_since(stream.read));
+        stream.read += bytes;
         stream.window.on_read(&mut self.pool, stream.progress());
         if stream.moved() {
             Self::queue(id, stream, &mut self.limits);
         }
     }
 
-    /// Octets handed on, in order and once: of all streams.
+    /// Bytes handed on, in order and once: of all streams.
     pub fn delivered(&self) -> u64 {
         self.delivered
     }
 
-    /// Octets handed on of one stream.
+    /// Bytes handed on of one stream.
     pub fn delivered_of(&self, id: StreamId) -> u64 {
         self.streams.get(id).map_or(0, |stream| stream.delivered - START)
     }
 
-    /// Octets of one stream that the reader may take.
+    /// Bytes of one stream that the reader may take.
     pub fn readable(&self, id: StreamId) -> u64 {
         self.streams.get(id).map_or(0, |stream| stream.delivered.saturating_since(stream.read))
     }
 
-    /// Octets that wait for others before them.
+    /// Bytes that wait for others before them.
     pub fn blocked(&self) -> u64 {
         self.streams.iter().flat_map(|stream| stream.above.iter()).map(Range::len).sum()
     }
@@ -396,15 +396,15 @@ impl Incoming {
         self.freed = self.delivered + self.never;
     }
 
-    /// Octets of all streams that the peer may send. What was promised stays so.
+    /// Bytes of all streams that the peer may send. What was promised stays so.
     fn limit(&self) -> u64 {
-        self.told.max(self.freed + self.buffer.size)
+        self.advertised.max(self.freed + self.buffer.size)
     }
 
     /// The limit, which the peer is now told.
     pub fn tell(&mut self) -> u64 {
-        self.told = self.limit();
-        self.told
+        self.advertised = self.limit();
+        self.advertised
     }
 
     /// The next streams whose limits have moved by a quarter of their windows since they were told, or which the peer asked
@@ -439,14 +439,15 @@ impl Incoming {
     pub fn reopened_stream(&self, id: StreamId, packet: u64) -> bool {
         self.streams.get(id).is_some_and(|stream| {
             stream.queued
-                && stream.told.saturating_since(stream.highest) < (2 * packet).max(stream.window.size() / 4)
+                && stream.advertised.saturating_since(stream.highest)
+                    < (2 * packet).max(stream.window.size() / 4)
         })
     }
 
     /// True when the peer has next to no room as it was told, and there is some: it should hear at once.
     pub fn reopened(&self, packet: u64) -> bool {
-        let told = self.told - self.highest;
-        told < 2 * packet && self.limit() - self.highest >= (self.buffer.size / 4).max(2 * packet)
+        let advertised = self.advertised - self.highest;
+        advertised < 2 * packet && self.limit() - self.highest >= (self.buffer.size / 4).max(2 * packet)
     }
 }
 
@@ -460,7 +461,7 @@ impl Stream {
             reset: None,
             stopped: false,
             read: START,
-            told: START + pool.floor,
+            advertised: START + pool.floor,
             window: Window::new(pool),
             queued: false,
             asked: false,
@@ -474,7 +475,7 @@ impl Stream {
             read: self.read - START,
             // Of what was given up the reader has all.
             delivered: self.delivered.max(self.read) - START,
-            granted: self.end.unwrap_or(self.told) - START,
+            granted: self.end.unwrap_or(self.advertised) - START,
             open: self.end.is_none(),
         }
     }
@@ -482,16 +483,16 @@ impl Stream {
     /// True when its limit has moved by a quarter of its window since it was told.
     fn moved(&self) -> bool {
         let window = self.window.size();
-        self.end.is_none() && (self.read + window).saturating_since(self.told) >= (window / 4).max(1)
+        self.end.is_none() && (self.read + window).saturating_since(self.advertised) >= (window / 4).max(1)
     }
 
     /// Its limit, which the peer is now told.
     fn tell(&mut self) -> SeqNumber {
-        self.told = self.told.max(self.read + self.window.size());
-        self.told.wire()
+        self.advertised = self.advertised.max(self.read + self.window.size());
+        self.advertised.wire()
     }
 
-    /// Adds octets and returns how many were new; `None` when there are too many ranges.
+    /// Adds bytes and returns how many were new; `None` when there are too many ranges.
     fn add(&mut self, start: Position, end: Position) -> Option<u64> {
         let start = start.max(self.delivered);
         if start >= end {
@@ -574,7 +575,7 @@ mod tests {
         Data { stream: StreamId(stream), offset: SeqNumber(offset), payload_len, fin, ..Data::default() }
     }
 
-    /// How many octets of `data` had not arrived.
+    /// How many bytes of `data` had not arrived.
     #[track_caller]
     fn new(streams: &mut Incoming, data: &Data) -> u64 {
         match streams.take(data) {
@@ -584,7 +585,7 @@ mod tests {
     }
 
     #[test]
-    fn octets_count_once_and_in_order() {
+    fn bytes_count_once_and_in_order() {
         let mut streams = incoming();
         assert_eq!(new(&mut streams, &data(0, 100, 100, false)), 100);
         assert_eq!((streams.delivered(), streams.blocked()), (0, 100));
@@ -609,7 +610,7 @@ mod tests {
         }
         let mut streams = incoming();
         streams.take(&data(0, 0, 700, false));
-        // 1000 octets of all streams.
+        // 1000 bytes of all streams.
         assert_eq!(streams.take(&data(2, 0, 301, false)), Taken::Violation);
         assert_eq!(new(&mut streams, &data(2, 0, 300, true)), 300);
         // A stream has one end.
@@ -629,9 +630,9 @@ mod tests {
         assert!(!streams.reopened_stream(StreamId(0), 10));
         streams.on_read(StreamId(0), 10_000);
         assert!(streams.reopened_stream(StreamId(0), 10));
-        let mut told = Vec::new();
-        streams.tell_streams(&mut told, 8);
-        assert_eq!(told, [(StreamId(0), SeqNumber(1600))]);
+        let mut advertised = Vec::new();
+        streams.tell_streams(&mut advertised, 8);
+        assert_eq!(advertised, [(StreamId(0), SeqNumber(1600))]);
         assert_eq!((streams.readable(StreamId(0)), streams.readable(StreamId(2))), (0, 200));
         assert_eq!(streams.tell(), 2000, "reading gives back what the stream held, which nobody else lacked");
     }
@@ -661,7 +662,7 @@ mod tests {
     }
 
     #[test]
-    fn the_user_hears_which_octets_go_where() {
+    fn the_user_hears_which_bytes_go_where() {
         let mut streams = incoming();
         let place = |start, skip, len| Some(Accepted { stream: StreamId(0), start, skip, len });
         assert_eq!(streams.take(&data(0, 100, 100, false)), Taken::New(100, place(100, 0, 100)));
@@ -688,8 +689,8 @@ mod tests {
                 assert_eq!(streams.on_reset(StreamId(2), 8, SeqNumber(end)), Ok(()));
                 assert!(streams.on_reset(StreamId(2), 8, SeqNumber(end + 1)).is_err());
                 let events: Vec<_> = std::iter::from_fn(|| streams.next_event()).collect();
-                let told = [StreamEvent::Opened, StreamEvent::Readable].map(|event| event(StreamId(2)));
-                assert_eq!(events, [&told[..], &[StreamEvent::Reset(StreamId(2), 7)]].concat());
+                let advertised = [StreamEvent::Opened, StreamEvent::Readable].map(|event| event(StreamId(2)));
+                assert_eq!(events, [&advertised[..], &[StreamEvent::Reset(StreamId(2), 7)]].concat());
                 assert!(streams.is_over(StreamId(2)));
             }
         }
@@ -716,12 +717,12 @@ mod tests {
         let mut streams = incoming();
         streams.take(&data(2, 0, 800, false));
         streams.on_read(StreamId(2), 100);
-        let mut told = Vec::new();
-        streams.tell_streams(&mut told, 8);
-        assert!(told.is_empty() && !streams.reopened_stream(StreamId(2), 10), "less than a quarter");
+        let mut advertised = Vec::new();
+        streams.tell_streams(&mut advertised, 8);
+        assert!(advertised.is_empty() && !streams.reopened_stream(StreamId(2), 10), "less than a quarter");
         assert_eq!(streams.on_held(StreamId(2)), Ok(()));
-        streams.tell_streams(&mut told, 8);
-        assert_eq!(told, [(StreamId(2), SeqNumber(900))]);
+        streams.tell_streams(&mut advertised, 8);
+        assert_eq!(advertised, [(StreamId(2), SeqNumber(900))]);
         streams.on_read(StreamId(2), 300);
         assert!(streams.reopened_stream(StreamId(2), 10));
         assert!(streams.on_held(StreamId(10)).is_err(), "beyond what may be open");

@@ -1,4 +1,4 @@
-//! How what packets consist of lies in octets: one table per struct, from which its width, its writing and its reading
+//! How what packets consist of lies in bytes: one table per struct, from which its width, its writing and its reading
 //! follow. Fields stand one after another in the order of the table, numbers in network byte order.
 
 use super::packet::{
@@ -7,13 +7,13 @@ use super::packet::{
 };
 use crate::units::SeqNumber;
 
-/// Why octets are not what they were taken for.
+/// Why bytes are not what they were taken for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Misread {
     /// They end too early.
-    #[error("the octets end within the packet")]
+    #[error("the bytes end within the packet")]
     Short,
-    /// Four octets for the number of a stream that two can hold.
+    /// Four bytes for the number of a stream that two can hold.
     #[error("a stream's number is longer than it need be")]
     LongStream,
     /// A field holds a value that stands for nothing.
@@ -23,10 +23,10 @@ pub enum Misread {
 
 /// What packets consist of.
 pub(super) trait Layout: Sized {
-    /// Octets that it takes at least, and most things always.
+    /// Bytes that it takes at least, and most things always.
     const WIDTH: u32;
 
-    /// Octets that it takes.
+    /// Bytes that it takes.
     fn width(&self) -> u32 {
         Self::WIDTH
     }
@@ -48,9 +48,9 @@ macro_rules! numbers {
             }
 
             fn read(bytes: &mut &[u8]) -> Result<Self, Misread> {
-                let (octets, rest) = bytes.split_first_chunk().ok_or(Misread::Short)?;
+                let (head, rest) = bytes.split_first_chunk().ok_or(Misread::Short)?;
                 *bytes = rest;
-                Ok(Self::from_be_bytes(*octets))
+                Ok(Self::from_be_bytes(*head))
             }
         }
     )*};
@@ -75,7 +75,7 @@ macro_rules! fields {
     };
 }
 
-/// What an octet may say.
+/// What a byte may say.
 macro_rules! codes {
     ($name:ty, $what:literal { $($($value:tt)::+ = $code:literal),* $(,)? }) => {
         impl Layout for $name {
@@ -161,13 +161,13 @@ impl Layout for [u8; 8] {
     }
 
     fn read(bytes: &mut &[u8]) -> Result<Self, Misread> {
-        let (octets, rest) = bytes.split_first_chunk().ok_or(Misread::Short)?;
+        let (head, rest) = bytes.split_first_chunk().ok_or(Misread::Short)?;
         *bytes = rest;
-        Ok(*octets)
+        Ok(*head)
     }
 }
 
-/// Two octets, or four with the highest bit set where two of 15 bits cannot hold it.
+/// Two bytes, or four with the highest bit set where two of 15 bits cannot hold it.
 impl Layout for StreamId {
     const WIDTH: u32 = u16::WIDTH;
 
@@ -194,7 +194,7 @@ impl Layout for StreamId {
     }
 }
 
-/// The first stream whose number takes four octets.
+/// The first stream whose number takes four bytes.
 const LONG_STREAM: u32 = 1 << 15;
 
 /// A limit of a stream.

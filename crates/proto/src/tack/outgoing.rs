@@ -9,7 +9,7 @@ use super::streams::{Half, StreamEvent, Table, news};
 use crate::congestion::position::Position;
 use crate::ranges::{Range, RangeSet};
 
-/// Octets of a stream that travel in one packet.
+/// Bytes of a stream that travel in one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Chunk {
     pub stream: StreamId,
@@ -29,11 +29,11 @@ struct Stream {
     /// The end of what was written; what is closed ends there.
     written: Position,
     closed: bool,
-    /// The first octet that was never sent.
+    /// The first byte that was never sent.
     next: Position,
     fin_sent: bool,
     fin_acked: bool,
-    /// Every octet below is acknowledged, and those in `above`.
+    /// Every byte below is acknowledged, and those in `above`.
     acked: Position,
     above: RangeSet,
     /// What the peer takes.
@@ -69,10 +69,10 @@ pub(super) struct Outgoing {
     /// What was lost.
     again: VecDeque<Chunk>,
     stream_limit: u64,
-    /// Octets of all streams that were sent, and that may be.
+    /// Bytes of all streams that were sent, and that may be.
     sent: u64,
     limit: u64,
-    /// Octets that the peer has, of all streams.
+    /// Bytes that the peer has, of all streams.
     acked: u64,
     unsent: u64,
     /// Streams of which the peer lacks something that was written, and those that are not over.
@@ -144,8 +144,8 @@ impl Outgoing {
         }
     }
 
-    /// Adds `octets` to a stream; ignored after [`close`](Self::close).
-    pub fn write(&mut self, id: StreamId, octets: u64) {
+    /// Adds `bytes` to a stream; ignored after [`close`](Self::close).
+    pub fn write(&mut self, id: StreamId, bytes: u64) {
         if id == StreamId(0) && self.ending {
             return;
         }
@@ -154,7 +154,7 @@ impl Outgoing {
                 return 0;
             }
             let before = stream.written;
-            stream.written = before.saturating_add(octets);
+            stream.written = before.saturating_add(bytes);
             stream.written - before
         });
         self.unsent = self.unsent.saturating_add(added.unwrap_or(0));
@@ -245,12 +245,12 @@ impl Outgoing {
         })
     }
 
-    /// Octets of `id` that the peer has without a gap before them.
+    /// Bytes of `id` that the peer has without a gap before them.
     pub fn acked_of(&self, id: StreamId) -> u64 {
         self.streams.get(id).map_or(0, |stream| stream.acked - START)
     }
 
-    /// Octets of `id` up to the last that the peer has, with the gaps before it.
+    /// Bytes of `id` up to the last that the peer has, with the gaps before it.
     pub fn reached_of(&self, id: StreamId) -> u64 {
         self.streams.get(id).map_or(0, |stream| stream.reached() - START)
     }
@@ -286,7 +286,7 @@ impl Outgoing {
         stream.watched
     }
 
-    /// The peer takes octets of all streams up to `limit`.
+    /// The peer takes bytes of all streams up to `limit`.
     pub fn raise_limit(&mut self, limit: u64) {
         self.limit = self.limit.max(limit);
     }
@@ -296,7 +296,7 @@ impl Outgoing {
         self.limit
     }
 
-    /// The peer takes octets of one stream up to the position nearest to `limit`.
+    /// The peer takes bytes of one stream up to the position nearest to `limit`.
     pub fn raise_stream_limit(&mut self, id: StreamId, limit: crate::units::SeqNumber) {
         let Some(stream) = self.streams.get_mut(id) else { return };
         let before = stream.limit;
@@ -310,7 +310,7 @@ impl Outgoing {
         self.queue(id);
     }
 
-    /// Octets of `id` that the peer takes, counted from the first; all where there is no such stream.
+    /// Bytes of `id` that the peer takes, counted from the first; all where there is no such stream.
     pub fn limit_of(&self, id: StreamId) -> u64 {
         self.streams.get(id).map_or(u64::MAX, |stream| stream.limit - START)
     }
@@ -340,7 +340,7 @@ impl Outgoing {
         self.again.is_empty() && self.unsent > 0 && by_these && !self.has_new()
     }
 
-    /// The next of at most `room` octets; what was lost goes first. The flag is true for what was sent before.
+    /// The next of at most `room` bytes; what was lost goes first. The flag is true for what was sent before.
     pub fn next(&mut self, room: u32) -> Option<(Chunk, bool)> {
         if let Some(chunk) = self.next_lost(room) {
             return Some((chunk, true));
@@ -412,7 +412,7 @@ impl Outgoing {
         self.again.push_back(chunk);
     }
 
-    /// The peer has `chunk`. Returns the octets of it that it had not been known to have.
+    /// The peer has `chunk`. Returns the bytes of it that it had not been known to have.
     pub fn on_acked(&mut self, chunk: Chunk) -> u64 {
         let acked = |stream: &mut Stream| {
             let reached = stream.reached();
@@ -427,12 +427,12 @@ impl Outgoing {
         advanced
     }
 
-    /// Octets that the peer has without a gap before them, of all streams.
+    /// Bytes that the peer has without a gap before them, of all streams.
     pub fn acked(&self) -> u64 {
         self.acked
     }
 
-    /// Octets written and never sent.
+    /// Bytes written and never sent.
     pub fn unsent(&self) -> u64 {
         self.unsent
     }
@@ -462,7 +462,7 @@ impl Outgoing {
     }
 }
 
-/// Octets of stream `id` in a packet with room for so many of stream 0, which goes without its number.
+/// Bytes of stream `id` in a packet with room for so many of stream 0, which goes without its number.
 pub(super) fn room_for(id: StreamId, room: u32) -> u32 {
     if id == StreamId(0) { room } else { room.saturating_sub(id.width()).max(1) }
 }
@@ -512,7 +512,7 @@ impl Stream {
         self.held = true;
     }
 
-    /// The peer has `chunk`. Returns by how many octets that it has without a gap have become more.
+    /// The peer has `chunk`. Returns by how many bytes that it has without a gap have become more.
     fn on_acked(&mut self, chunk: Chunk) -> u64 {
         if self.reset.is_some() {
             return 0;
@@ -575,7 +575,7 @@ mod tests {
         Chunk { stream: StreamId(stream), start: START + start, len, fin }
     }
 
-    /// A gap keeps octets from being let go, and its owner hears all the same that the peer has more.
+    /// A gap keeps bytes from being let go, and its owner hears all the same that the peer has more.
     #[test]
     fn what_arrives_behind_a_gap_is_told() {
         let mut streams = outgoing(1000, 1000);
@@ -583,8 +583,8 @@ mod tests {
         while streams.next(100).is_some() {}
         let mut acked = |start| {
             let advanced = streams.on_acked(chunk(0, start, 100, false));
-            let told = streams.next_event();
-            (advanced, streams.acked_of(StreamId(0)), streams.reached_of(StreamId(0)), told)
+            let event = streams.next_event();
+            (advanced, streams.acked_of(StreamId(0)), streams.reached_of(StreamId(0)), event)
         };
         let writable = Some(StreamEvent::Writable(StreamId(0)));
         assert_eq!(acked(200), (0, 0, 300, writable));

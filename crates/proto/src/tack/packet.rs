@@ -10,7 +10,7 @@ use super::layout::Layout;
 use crate::udp;
 use crate::units::SeqNumber;
 
-/// Octets that the packet protector adds to each packet: the tag of AES-GCM and ChaCha20-Poly1305
+/// Bytes that the packet protector adds to each packet: the tag of AES-GCM and ChaCha20-Poly1305
 /// (RFC 9001 section 5.3). The simulator fills them with zeros.
 pub const TAG_LEN: u32 = 16;
 
@@ -18,7 +18,7 @@ pub const TAG_LEN: u32 = 16;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ConnectionId(pub u32);
 
-/// A stream of a connection, which carries octets both ways. Those that the client opens have even numbers, those of the
+/// A stream of a connection, which carries bytes both ways. Those that the client opens have even numbers, those of the
 /// server odd ones (RFC 9000 section 2.1); no number is used twice. Stream 0 is open from the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StreamId(pub u32);
@@ -51,7 +51,7 @@ pub enum Body {
     Open(Hello),
     /// Accepts one.
     Answer(Hello),
-    /// Octets of a stream.
+    /// Bytes of a stream.
     Data(Data),
     /// A TACK: all that the receiver knows, at a rate of its own.
     Tack(Arc<Tack>),
@@ -62,12 +62,12 @@ pub enum Body {
     /// Padding that asks for an answer: keeps a path alive, or finds out how long a packet may be
     /// (RFC 8899 section 4.1).
     Probe {
-        /// Octets of padding.
+        /// Bytes of padding.
         padding: u16,
     },
-    /// What is said of a stream or of streams, until it is acknowledged.
+    /// A control message about a stream or all streams.
     Control(Control),
-    /// Octets of no stream, which are not sent again (after RFC 9221).
+    /// Bytes of no stream, which are not sent again (after RFC 9221).
     Datagram(Datagram),
     /// Asks for a [`PathResponse`](Self::PathResponse) along the path on which it came (RFC 9000 section 8.2).
     PathChallenge(Token),
@@ -79,7 +79,7 @@ pub enum Body {
     CloseWith(Arc<Reason>),
 }
 
-/// What is said of a stream or of streams.
+/// A control message about a stream or all streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control {
     /// The sender gives up a stream, its own direction of it (RFC 9000 section 19.4).
@@ -88,7 +88,7 @@ pub enum Control {
         stream: StreamId,
         /// Why, in the application's words.
         code: u32,
-        /// Octets of it that were sent: the low 32 bits.
+        /// Bytes of it that were sent: the low 32 bits.
         end: SeqNumber,
     },
     /// The sender wants no more of a stream (RFC 9000 section 19.5).
@@ -110,10 +110,10 @@ pub enum Control {
     },
 }
 
-/// Octets of no stream.
+/// Bytes of no stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Datagram {
-    /// How many octets.
+    /// How many bytes.
     pub payload_len: u16,
     /// As in [`Data`].
     pub departed: Stamp,
@@ -121,12 +121,12 @@ pub struct Datagram {
     pub sync: Option<Sync>,
 }
 
-/// What a path challenge says.
+/// The token of a path challenge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Token {
-    /// Octets that nobody else can guess.
+    /// Unpredictable bytes.
     pub token: [u8; 8],
-    /// Octets of padding: a path is of use only where it takes full packets.
+    /// Bytes of padding: a path is of use only where it takes full packets.
     pub padding: u16,
 }
 
@@ -135,15 +135,15 @@ pub struct Token {
 pub struct Reason {
     /// In numbers of the application.
     pub code: u32,
-    /// In words, of [`MAX_TEXT`](Self::MAX_TEXT) octets at most.
+    /// The reason as text, at most [`MAX_TEXT`](Self::MAX_TEXT) bytes.
     pub text: String,
 }
 
 impl Reason {
-    /// Octets of [`text`](Self::text) at most.
+    /// Bytes of [`text`](Self::text) at most.
     pub const MAX_TEXT: usize = 64;
 
-    /// A reason with as much of `text` as may be said.
+    /// A reason with as much of `text` as fits.
     pub fn new(code: u32, text: &str) -> Self {
         let mut text = text.to_owned();
         while text.len() > Self::MAX_TEXT {
@@ -158,20 +158,20 @@ impl Reason {
 pub struct Hello {
     /// Version of the protocol; [`VERSION`](Self::VERSION) is the only one.
     pub version: u16,
-    /// How the end that sends this wants to be addressed; never 0.
+    /// The connection number by which the sender of this packet is addressed; never 0.
     pub own: ConnectionId,
     /// When it left.
     pub departed: Stamp,
-    /// In an [`Answer`](Body::Answer): when what it answers had left, and as much later as it waited for the answer; 0
-    /// in an [`Open`](Body::Open).
+    /// In an [`Answer`](Body::Answer): the departure time of the packet that it answers, plus the time that the answer waited;
+    /// 0 in an [`Open`](Body::Open).
     pub echo: Stamp,
-    /// Octets of all streams together that the sender takes before it says more.
+    /// Initial limit of all streams together, in bytes.
     pub window: u32,
-    /// Octets of each stream that it takes before it says more.
+    /// Initial limit of each stream, in bytes.
     pub stream_window: u32,
-    /// Streams of the peer that it takes open at once before it says more: the logarithm to base 2, at most 15.
+    /// Initial limit of the peer's open streams, as a logarithm to base 2, at most 15.
     pub streams: u8,
-    /// Octets of the largest UDP payload that it can take.
+    /// Bytes of the largest UDP payload that it can take.
     pub max_payload: u16,
     /// ACKs per smallest round-trip time that it would like to get: beta; 0 for no wish.
     pub beta: u8,
@@ -186,14 +186,14 @@ impl Hello {
     pub const VERSION: u16 = 2;
 }
 
-/// Octets of a stream.
+/// Bytes of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Data {
     /// Which stream.
     pub stream: StreamId,
-    /// Its first octet: the low 32 bits of its place in the stream.
+    /// Its first byte: the low 32 bits of its place in the stream.
     pub offset: SeqNumber,
-    /// How many octets.
+    /// How many bytes.
     pub payload_len: u16,
     /// The stream ends behind them.
     pub fin: bool,
@@ -205,16 +205,16 @@ pub struct Data {
     pub sync: Option<Sync>,
 }
 
-/// What a sender tells its receiver (TACK paper sections 4.4 and 5.4).
+/// State of a sender for its receiver (TACK paper sections 4.4 and 5.4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sync {
     /// Smallest round-trip time in microseconds; 0 while none is known.
     pub rtt_min_us: u32,
-    /// The lowest packet number whose fate the sender does not know: the receiver forgets what lies below.
+    /// The lowest packet number whose fate the sender does not know. The receiver discards state below it.
     pub floor: SeqNumber,
     /// Blocks that a TACK should carry of each list: Q.
     pub blocks: u8,
-    /// The sender is in its start-up and wants to hear more often.
+    /// The sender is in start-up, and requests more frequent feedback.
     pub startup: bool,
 }
 
@@ -237,13 +237,13 @@ pub struct Tack {
     pub departed: Stamp,
     /// Microseconds since that packet arrived: Δt*; [`u32::MAX`] where none has arrived since the last TACK.
     pub delay_us: u32,
-    /// Rate at which octets of data arrive, in kb/s; 0 while it is not known.
+    /// Rate at which bytes of data arrive, in kb/s; 0 while it is not known.
     pub rate_kbps: u32,
     /// Packets that were lost on the way to the receiver, in 65,536ths of those that were sent.
     pub loss: u16,
-    /// Octets of data that arrived so far, whether before or not: the low 32 bits.
+    /// Bytes of data that arrived so far, whether before or not: the low 32 bits.
     pub received: SeqNumber,
-    /// Octets of all streams together that may be sent: the low 32 bits.
+    /// Initial limit of all streams together, in bytes.
     pub window: SeqNumber,
     /// Packets that arrived with congestion experienced: the low 16 bits.
     pub ce: u16,
@@ -257,9 +257,9 @@ pub struct Tack {
     /// received, with one exception: nothing is said of what lies between the first `repeated` blocks and those behind
     /// them.
     pub unacked: Vec<Block>,
-    /// How many of the unacked list are its oldest; as many as there are where the list has no exception.
+    /// Number of blocks at the start of the unacked list that are its oldest; the length of the list without an exception.
     pub repeated: u8,
-    /// Octets that may be sent of a stream, low 32 bits, for streams of which that changed lately.
+    /// Bytes that may be sent of a stream, low 32 bits, for streams of which that changed lately.
     pub streams: Vec<(StreamId, SeqNumber)>,
 }
 
@@ -302,27 +302,27 @@ pub enum CloseCode {
     Violation,
 }
 
-/// Octets that each packet begins with: type and flags, connection, packet number.
+/// Bytes that each packet begins with: type and flags, connection, packet number.
 pub(super) const PREFIX: u32 = u8::WIDTH + ConnectionId::WIDTH + SeqNumber::WIDTH;
 
-/// Entries that each list of a [`Tack`] holds at most: its length is one octet.
+/// Entries that each list of a [`Tack`] holds at most: its length is one byte.
 pub const MAX_LIST: usize = u8::MAX as usize;
 
-/// Octets of a [`Tack`] without what its lists hold: the fields, and an octet of length for each list.
+/// Bytes of a [`Tack`] without what its lists hold: the fields, and a byte of length for each list.
 const TACK: u32 = Tack::WIDTH + 3;
 
-/// Octets of a list of limits.
+/// Bytes of a list of limits.
 pub(super) fn limits_len(limits: &[(StreamId, SeqNumber)]) -> u32 {
     limits.iter().map(Layout::width).sum()
 }
 
 impl Packet {
-    /// Octets of UDP payload without those of streams, the tag included.
+    /// Bytes of UDP payload without those of streams, the tag included.
     pub fn header_len(&self) -> u32 {
         PREFIX + TAG_LEN + self.body.len()
     }
 
-    /// Octets of UDP payload.
+    /// Bytes of UDP payload.
     pub fn len(&self) -> u32 {
         self.header_len() + self.payload_len()
     }
@@ -332,7 +332,7 @@ impl Packet {
         false
     }
 
-    /// Octets of a stream, or of a datagram.
+    /// Bytes of a stream, or of a datagram.
     pub fn payload_len(&self) -> u32 {
         match &self.body {
             Body::Data(data) => u32::from(data.payload_len),
@@ -341,7 +341,7 @@ impl Packet {
         }
     }
 
-    /// True for what only tells a sender what arrived.
+    /// True for packets that only acknowledge.
     pub fn is_feedback(&self) -> bool {
         matches!(self.body, Body::Tack(_) | Body::Instant(_))
     }
@@ -398,29 +398,29 @@ impl Body {
     }
 }
 
-/// Octets of a stream that a data packet of stream 0 without [`Sync`] carries in a UDP payload of `max_payload` octets.
+/// Bytes of a stream that a data packet of stream 0 without [`Sync`] carries in a UDP payload of `max_payload` bytes.
 pub(crate) const fn room_for_data(max_payload: u32) -> u32 {
     max_payload.saturating_sub(PREFIX + TAG_LEN + Data::WIDTH)
 }
 
-/// Octets of a datagram in a UDP payload of `max_payload` octets, with a [`Sync`] or without.
+/// Bytes of a datagram in a UDP payload of `max_payload` bytes, with a [`Sync`] or without.
 pub(crate) const fn room_for_datagram(max_payload: u32) -> u32 {
     max_payload.saturating_sub(PREFIX + TAG_LEN + Datagram::WIDTH + Sync::WIDTH)
 }
 
-/// Octets of padding in a probe of `payload` octets.
+/// Bytes of padding in a probe of `payload` bytes.
 pub(crate) fn padding_for(payload: u32) -> u16 {
     u16::try_from(payload.saturating_sub(PREFIX + TAG_LEN)).unwrap_or(u16::MAX)
 }
 
-/// Blocks, of both lists together, that fit in a TACK of `max_payload` octets with `limits` octets of limits; never more than
+/// Blocks, of both lists together, that fit in a TACK of `max_payload` bytes with `limits` bytes of limits; never more than
 /// [`MAX_LIST`], so that they may all be in one list.
 pub(crate) const fn room_for_blocks(max_payload: u32, limits: u32) -> u32 {
     let room = max_payload.saturating_sub(PREFIX + TAG_LEN + TACK + limits) / Block::WIDTH;
     if room > MAX_LIST as u32 { MAX_LIST as u32 } else { room }
 }
 
-/// Octets of IP payload around a packet.
+/// Bytes of IP payload around a packet.
 pub(crate) const UDP_HEADER_LEN: u32 = udp::Datagram::HEADER_LEN;
 
 #[cfg(test)]

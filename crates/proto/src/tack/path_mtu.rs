@@ -8,7 +8,7 @@ use crate::units::{Duration, Instant};
 /// "The default value of MAX_PROBES is 3" (RFC 8899 section 5.1.2).
 const MAX_PROBES: u8 = 3;
 
-/// Octets that are not worth another probe.
+/// Bytes that are not worth another probe.
 const CLOSE_ENOUGH: u32 = 16;
 
 /// PMTU_RAISE_TIMER (RFC 8899 section 5.1.1): when a search that is over begins again.
@@ -23,7 +23,7 @@ pub(super) struct PathMtu {
     max: u32,
     /// Most paths take it.
     usual: u32,
-    /// What passes, and the smallest that did not, in octets of UDP payload.
+    /// What passes, and the smallest that did not, in bytes of UDP payload.
     passes: u32,
     fails: u32,
     probing: Option<u32>,
@@ -32,7 +32,7 @@ pub(super) struct PathMtu {
 }
 
 impl PathMtu {
-    /// A search between `base` octets of UDP payload, which pass, and `max`, that begins with `usual` where that lies between.
+    /// A search between `base` bytes of UDP payload, which pass, and `max`, that begins with `usual` where that lies between.
     pub fn new(base: u32, max: u32, usual: u32) -> Self {
         let max = max.max(base);
         Self {
@@ -59,7 +59,7 @@ impl PathMtu {
         }
     }
 
-    /// Octets of UDP payload that pass.
+    /// Bytes of UDP payload that pass.
     pub fn payload(&self) -> u32 {
         self.passes
     }
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_of_any_length_is_found_within_16_octets() {
+    fn a_path_of_any_length_is_found_within_16_bytes() {
         assert_eq!(search(8952), (8952, 2));
         for limit in [1200, 1472, 4000, 8951] {
             let (found, probes) = search(limit);

@@ -24,7 +24,7 @@ pub trait Protector {
     ///
     /// # Errors
     ///
-    /// [`Forged`] where `tag` is not what [`seal`](Self::seal) gave for these octets.
+    /// [`Forged`] where `tag` is not what [`seal`](Self::seal) gave for these bytes.
     fn open(&self, number: u64, header: &[u8], body: &mut [u8], tag: &Tag) -> Result<(), Forged>;
 }
 

@@ -37,7 +37,7 @@ pub(super) struct Receiver {
     max_payload: u32,
     /// Microseconds that our clock is ahead of the driver's.
     clock_offset: u32,
-    /// Octets of a full-sized packet.
+    /// Bytes of a full-sized packet.
     full: u64,
     arrivals: Arrivals,
     clock: Clock,
@@ -49,7 +49,7 @@ pub(super) struct Receiver {
     /// Blocks of each list that the sender asks for.
     blocks: u8,
     /// A TACK has said what is missing below, and so what arrived.
-    told: Position,
+    reported_end: Position,
     instants: VecDeque<InstantAck>,
     last_instant: Option<Instant>,
     /// When holes that no IACK reported are due.
@@ -78,7 +78,7 @@ impl Receiver {
             incoming: Incoming::new(config, client),
             ce: 0,
             blocks: LEAST_BLOCKS,
-            told: START,
+            reported_end: START,
             instants: VecDeque::new(),
             last_instant: None,
             holes_due: None,
@@ -142,7 +142,7 @@ impl Receiver {
         self.arrivals.end().nearest(number).saturating_since(START)
     }
 
-    /// Octets of a stream arrived; `marked` where the packet experienced congestion. Returns what the user may have.
+    /// Bytes of a stream arrived; `marked` where the packet experienced congestion. Returns what the user may have.
     pub fn on_data(
         &mut self,
         now: Instant,
@@ -164,8 +164,8 @@ impl Receiver {
             Taken::NoRoom => return Ok(None),
             Taken::Violation => return Err(Violation),
         };
-        let octets = u64::from(data.payload_len);
-        self.on_octets(now, number, arrival, octets, data.departed, marked);
+        let bytes = u64::from(data.payload_len);
+        self.on_bytes(now, number, arrival, bytes, data.departed, marked);
         if let Some(sync) = &data.sync {
             self.synchronise(sync);
         }
@@ -190,30 +190,30 @@ impl Receiver {
             self.duplicates += 1;
             return false;
         }
-        self.on_octets(now, number, arrival, u64::from(datagram.payload_len), datagram.departed, marked);
+        self.on_bytes(now, number, arrival, u64::from(datagram.payload_len), datagram.departed, marked);
         if let Some(sync) = &datagram.sync {
             self.synchronise(sync);
         }
         true
     }
 
-    /// What follows from `octets` that arrived, whoever they are for.
-    fn on_octets(
+    /// What follows from `bytes` that arrived, whoever they are for.
+    fn on_bytes(
         &mut self,
         now: Instant,
         number: Position,
         arrival: Arrival,
-        octets: u64,
+        bytes: u64,
         departed: Stamp,
         marked: bool,
     ) {
         // The sender has taken out of the network what was reported missing.
         if arrival != Arrival::Late {
-            self.meter.on_octets(now, octets);
+            self.meter.on_bytes(now, bytes);
         }
         self.ce = self.ce.wrapping_add(u16::from(marked));
         self.reference.on_packet(now, Stamp::at(now, self.clock_offset), departed);
-        self.clock.on_packet(now, octets);
+        self.clock.on_packet(now, bytes);
         self.take(now, number);
     }
 
@@ -236,7 +236,7 @@ impl Receiver {
         self.arrivals.forget_below(floor);
     }
 
-    /// A packet of more octets of UDP payload than `max` cannot leave.
+    /// A packet of more bytes of UDP payload than `max` cannot leave.
     pub fn set_max_payload(&mut self, max: u32) {
         self.max_payload = self.max_payload.min(max);
     }
@@ -287,9 +287,9 @@ impl Receiver {
         self.instants.push_back(instant);
     }
 
-    /// The reader of `stream` has taken `octets`.
-    pub fn on_read(&mut self, stream: StreamId, octets: u64) {
-        self.incoming.on_read(stream, octets);
+    /// The reader of `stream` has taken `bytes`.
+    pub fn on_read(&mut self, stream: StreamId, bytes: u64) {
+        self.incoming.on_read(stream, bytes);
         self.after_read(stream);
     }
 
@@ -385,7 +385,7 @@ impl Receiver {
     /// all. False where holes are left that no acknowledgment has reported.
     fn fill_lists(&mut self, tack: &mut Tack) -> bool {
         let room = room_for_blocks(self.max_payload, limits_len(&tack.streams)) as usize;
-        let told = if self.asked { START } else { self.told };
+        let reported_end = if self.asked { START } else { self.reported_end };
         let (least, news) = match self.lists {
             // A sender that asks has heard nothing for long.
             Lists::Poor => (1, self.asked),
@@ -402,7 +402,7 @@ impl Receiver {
             if !oldest && !news {
                 break;
             }
-            if !(oldest || hole.end > told) {
+            if !(oldest || hole.end > reported_end) {
                 untold |= passed.replace(hole).is_some();
                 continue;
             }
@@ -420,7 +420,7 @@ impl Receiver {
         }
         tack.acked.clear();
         tack.acked.extend(self.arrivals.blocks().take(least).map(block));
-        self.told = self.told.max(left.unwrap_or(self.arrivals.settled_end()));
+        self.reported_end = self.reported_end.max(left.unwrap_or(self.arrivals.settled_end()));
         left.is_none() || !news
     }
 }

@@ -41,7 +41,7 @@ const MAX_PACKETS: usize = 1 << 17;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Carried {
     Data(Chunk),
-    /// Octets of a datagram.
+    /// Bytes of a datagram.
     Datagram(u32),
     /// What is said of a stream.
     Control(Control),
@@ -68,9 +68,9 @@ struct Sent {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counters {
     pub data_packets: u64,
-    pub data_octets: u64,
+    pub data_bytes: u64,
     pub packets_again: u64,
-    pub octets_again: u64,
+    pub bytes_again: u64,
     pub packets_lost: u64,
     pub timeouts: u64,
     pub recoveries: u64,
@@ -91,13 +91,13 @@ pub(super) struct Sender {
     next: Position,
     /// Numbers above `base` whose fate is known.
     settled: RangeSet,
-    /// Octets that flew and are neither acknowledged nor lost.
+    /// Bytes that flew and are neither acknowledged nor lost.
     in_flight: u64,
-    /// Octets that the receiver has, of those `in_flight`: it counts them, though it did not say which.
+    /// Bytes that the receiver has, of those `in_flight`: it counts them, though it did not say which.
     unreported: u64,
-    /// Octets sent, lost and acknowledged, each time they were.
-    octets_sent: u64,
-    octets_acked: u64,
+    /// Bytes sent, lost and acknowledged, each time they were.
+    bytes_sent: u64,
+    bytes_acked: u64,
     received: Position,
     congestion: Controller,
     rate: RateSampler,
@@ -137,7 +137,7 @@ pub(super) struct Sender {
     told_floor: Position,
     /// A round trip ends when this number arrives.
     round_end: Position,
-    /// The first number on this path, when it left, and octets in flight on another.
+    /// The first number on this path, when it left, and bytes in flight on another.
     path_start: Position,
     path_since: Instant,
     elsewhere: u64,
@@ -163,8 +163,8 @@ impl Sender {
             settled: RangeSet::default(),
             in_flight: 0,
             unreported: 0,
-            octets_sent: 0,
-            octets_acked: 0,
+            bytes_sent: 0,
+            bytes_acked: 0,
             received: START,
             pacer: congestion.pacer(config.congestion.pacing, Bursts::Datagrams),
             congestion,
@@ -219,12 +219,12 @@ impl Sender {
         self.skips.stir(fresh);
     }
 
-    /// Octets of data in a full packet.
+    /// Bytes of data in a full packet.
     pub fn mss(&self) -> u32 {
         self.mss
     }
 
-    /// The peer takes `max` octets of UDP payload at most.
+    /// The peer takes `max` bytes of UDP payload at most.
     pub fn limit_payload(&mut self, max: u32) {
         let base = self.config.payload().min(max);
         self.path_mtu = PathMtu::new(base, self.config.max_payload().min(max), self.config.usual_payload());
@@ -235,12 +235,12 @@ impl Sender {
         self.mss = room_for_data(self.path_mtu.payload()).max(1);
     }
 
-    /// Octets that are thought to be in the network.
+    /// Bytes that are thought to be in the network.
     pub fn in_flight(&self) -> u64 {
         self.in_flight.saturating_sub(self.unreported + self.elsewhere)
     }
 
-    /// Congestion window in octets, with room for what has arrived and is not reported yet, where the controller does not
+    /// Congestion window in bytes, with room for what has arrived and is not reported yet, where the controller does not
     /// count that itself.
     pub fn cwnd(&self) -> u64 {
         let wait = if self.config.paces_by_reports() { Duration::ZERO } else { self.ack_wait() };
@@ -412,22 +412,22 @@ impl Sender {
         Some(self.data(now, chunk, again, chunk.fin))
     }
 
-    /// The next octets of a stream, as many as one packet holds.
+    /// The next bytes of a stream, as many as one packet holds.
     fn next_chunk(&mut self, now: Instant) -> Option<(Chunk, bool)> {
         self.streams.next(self.room(now))
     }
 
-    /// Octets of data in the next packet: a [`Sync`] takes room where the packet must fit.
+    /// Bytes of data in the next packet: a [`Sync`] takes room where the packet must fit.
     fn room(&self, now: Instant) -> u32 {
         let shorter = self.config.fit_sync && self.tells_now(now);
         self.mss - if shorter { Sync::WIDTH.min(self.mss - 1) } else { 0 }
     }
 
-    fn pace(&mut self, now: Instant, octets: u64) {
+    fn pace(&mut self, now: Instant, bytes: u64) {
         let in_flight = self.in_flight();
         let Some(pacer) = &mut self.pacer else { return };
         let rate = self.congestion.pacing_rate(self.rtt.smoothed(), in_flight);
-        pacer.on_sent(octets, now, rate, u64::from(self.mss));
+        pacer.on_sent(bytes, now, rate, u64::from(self.mss));
         let rate = rate.unwrap_or_default();
         if now.saturating_since(self.fastest_since) > self.rtt.smoothed().unwrap_or_default() {
             self.fastest = [BitRate::default(), self.fastest[0], self.fastest[1]];
@@ -455,10 +455,10 @@ impl Sender {
 
     fn data(&mut self, now: Instant, chunk: Chunk, again: bool, ask: bool) -> Body {
         self.counters.data_packets += 1;
-        self.counters.data_octets += u64::from(chunk.len);
+        self.counters.data_bytes += u64::from(chunk.len);
         if again {
             self.counters.packets_again += 1;
-            self.counters.octets_again += u64::from(chunk.len);
+            self.counters.bytes_again += u64::from(chunk.len);
         }
         let number = self.push(now, Carried::Data(chunk), u64::from(chunk.len));
         // Room was left for one that was due before the packet had a number.
@@ -503,7 +503,7 @@ impl Sender {
         self.latest().saturating_since(START)
     }
 
-    /// Place in its stream of the first octet of that packet.
+    /// Place in its stream of the first byte of that packet.
     pub fn latest_start(&self) -> Option<u64> {
         match self.sent.back()?.carried {
             Carried::Data(chunk) => Some(chunk.start - START),
@@ -511,14 +511,14 @@ impl Sender {
         }
     }
 
-    fn push(&mut self, now: Instant, carried: Carried, octets: u64) -> Position {
+    fn push(&mut self, now: Instant, carried: Carried, bytes: u64) -> Position {
         if carried != Carried::Nothing && self.skips.takes(self.next, now, self.fastest[0]) {
             self.push_one(now, Carried::Nothing);
         }
         let number = self.push_one(now, carried);
         if carried != Carried::Nothing {
-            self.in_flight += octets;
-            self.octets_sent += octets;
+            self.in_flight += bytes;
+            self.bytes_sent += bytes;
             self.last_sent = now;
         }
         number
@@ -544,10 +544,10 @@ impl Sender {
     pub fn check(&self) -> Result<(), String> {
         let waits = self.streams.has_lost() || self.streams.has_new();
         if waits && self.poll_timeout().is_none() {
-            return Err(format!("has data to send, {} octets in flight and no deadline", self.in_flight));
+            return Err(format!("has data to send, {} bytes in flight and no deadline", self.in_flight));
         }
         if self.in_flight > 0 && self.probe_at().is_none() {
-            return Err("has octets in flight and no probe timeout".into());
+            return Err("has bytes in flight and no probe timeout".into());
         }
         Ok(())
     }

@@ -10,8 +10,7 @@ use super::receiver::Violation;
 /// Streams of either side in the life of a connection at most: as many as there are numbers.
 pub(super) const MAX_COUNT: u32 = StreamId::MAX / 2 + 1;
 
-/// What a connection tells of its streams. Each kind waits at most once per stream, so that a user who is slow to ask costs no
-/// memory.
+/// An event of a stream. Each kind waits at most once per stream, so a slow user costs no memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamEvent {
     /// The peer opened it.
@@ -58,7 +57,7 @@ pub(super) struct Table<T> {
     others: Vec<Option<(StreamId, T)>>,
     free: Vec<usize>,
     /// Streams that have news, the oldest first. They stay in the table until these are told.
-    told: VecDeque<StreamId>,
+    with_events: VecDeque<StreamId>,
 }
 
 impl<T: Half> Table<T> {
@@ -68,7 +67,7 @@ impl<T: Half> Table<T> {
             places: FxHashMap::default(),
             others: Vec::new(),
             free: Vec::new(),
-            told: VecDeque::new(),
+            with_events: VecDeque::new(),
         }
     }
 
@@ -135,18 +134,18 @@ impl<T: Half> Table<T> {
         let before = *stream.news();
         *stream.news() = before | kind;
         if before == 0 {
-            self.told.push_back(id);
+            self.with_events.push_back(id);
         }
     }
 
     /// What is to be told next.
     pub fn next_news(&mut self) -> Option<(StreamId, u8)> {
-        let id = *self.told.front()?;
+        let id = *self.with_events.front()?;
         let waiting = self.get_mut(id)?.news();
         let kind = *waiting & waiting.wrapping_neg();
         *waiting &= !kind;
         if *waiting == 0 {
-            self.told.pop_front();
+            self.with_events.pop_front();
         }
         Some((id, kind))
     }

@@ -118,22 +118,22 @@ pub(super) const GATHER: Duration = Duration::from_micros(250);
 #[derive(Clone, Debug, Default)]
 pub(super) struct BurstMeter {
     began: Instant,
-    octets: u64,
+    bytes: u64,
     /// The largest of this interval, and of late ones.
     most: u64,
     burst: u64,
 }
 
 impl BurstMeter {
-    /// `octets` arrived.
+    /// `bytes` arrived.
     #[inline]
-    pub fn on_octets(&mut self, now: Instant, octets: u64) {
+    pub fn on_bytes(&mut self, now: Instant, bytes: u64) {
         if now.saturating_since(self.began) > GATHER {
-            self.octets = 0;
+            self.bytes = 0;
             self.began = now;
         }
-        self.octets += octets;
-        self.most = self.most.max(self.octets);
+        self.bytes += bytes;
+        self.most = self.most.max(self.bytes);
     }
 
     /// A TACK leaves: the largest is forgotten by an eighth.
@@ -147,7 +147,7 @@ impl BurstMeter {
         self.began
     }
 
-    /// Octets of the largest of late intervals.
+    /// Bytes of the largest of late intervals.
     pub fn burst(&self) -> u64 {
         self.burst
     }
@@ -156,7 +156,7 @@ impl BurstMeter {
 /// Marks that are kept.
 const MARKS: usize = 32;
 
-/// How fast octets arrive.
+/// How fast bytes arrive.
 ///
 /// From the last arrival before a TACK to the last before an earlier one: packets that arrive in bursts, as A-MPDUs do,
 /// then count as many as fit in the time between bursts, where a count per interval of the clock would have one burst
@@ -165,7 +165,7 @@ const MARKS: usize = 32;
 pub(super) struct RateMeter {
     received: u64,
     last_arrival: Instant,
-    /// The last instant of arrivals that is over, and the octets that had arrived by then.
+    /// The last instant of arrivals that is over, and the bytes that had arrived by then.
     complete: Option<Mark>,
     marks: VecDeque<Mark>,
 }
@@ -177,17 +177,17 @@ struct Mark {
 }
 
 impl RateMeter {
-    /// `octets` arrived.
+    /// `bytes` arrived.
     #[inline]
-    pub fn on_octets(&mut self, now: Instant, octets: u64) {
+    pub fn on_bytes(&mut self, now: Instant, bytes: u64) {
         if now > self.last_arrival && self.received > 0 {
             self.complete = Some(Mark { at: self.last_arrival, received: self.received });
         }
-        self.received += octets;
+        self.received += bytes;
         self.last_arrival = now;
     }
 
-    /// Octets that arrived so far.
+    /// Bytes that arrived so far.
     pub fn received(&self) -> u64 {
         self.received
     }
@@ -303,21 +303,21 @@ mod tests {
         let mut bursts = BurstMeter::default();
         let micros = |micros| Instant::ZERO + Duration::from_micros(micros);
         for (ampdu, packets) in [(0, 20), (1, 42), (2, 30)] {
-            (0..packets).for_each(|packet| bursts.on_octets(micros(3_600 * ampdu + 5 * packet), 1_000));
+            (0..packets).for_each(|packet| bursts.on_bytes(micros(3_600 * ampdu + 5 * packet), 1_000));
         }
         bursts.end_interval();
         assert_eq!(bursts.burst(), 42_000);
-        bursts.on_octets(micros(20_000), 1_000);
+        bursts.on_bytes(micros(20_000), 1_000);
         bursts.end_interval();
         assert_eq!(bursts.burst(), 36_750, "forgotten by an eighth each interval");
         // A wire at 1 Gb/s: what a quarter of a millisecond brings, however long it goes on.
         let mut wire = BurstMeter::default();
-        (0..10_000).for_each(|packet| wire.on_octets(micros(12 * packet), 1_500));
+        (0..10_000).for_each(|packet| wire.on_bytes(micros(12 * packet), 1_500));
         wire.end_interval();
         assert_eq!(wire.burst(), 21 * 1_500);
     }
 
-    /// 30 packets of 1000 octets each 3 ms are 80 Mb/s, wherever the TACKs fall, between bursts or within one.
+    /// 30 packets of 1000 bytes each 3 ms are 80 Mb/s, wherever the TACKs fall, between bursts or within one.
     #[test]
     fn bursts_do_not_raise_the_rate() {
         for period in [2, 3, 4, 5, 7] {
@@ -325,7 +325,7 @@ mod tests {
             let mut rates = Vec::new();
             for now in 0..200 {
                 for packet in (0..30).filter(|_| now % 3 == 0) {
-                    meter.on_octets(at(now), 1_000);
+                    meter.on_bytes(at(now), 1_000);
                     if now % period == 0 && packet == 11 {
                         rates.extend(meter.take(at(now), MS(10)));
                     }

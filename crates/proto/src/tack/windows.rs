@@ -37,12 +37,12 @@ pub(super) struct Pool {
     pub floor: u64,
     /// The largest window of one stream.
     largest: u64,
-    /// Octets that all streams together may borrow, and have borrowed.
+    /// Bytes that all streams together may borrow, and have borrowed.
     size: u64,
     lent: u64,
 }
 
-/// The window of one stream. Places are octets of the stream.
+/// The window of one stream. Places are bytes of the stream.
 #[derive(Clone, Debug)]
 pub(super) struct Window {
     size: u64,
@@ -51,13 +51,13 @@ pub(super) struct Window {
     /// When the reader's rate was looked at last, and how far it was then.
     since: Instant,
     read_before: u64,
-    /// Octets that have waited for the reader at every moment since.
+    /// Bytes that have waited for the reader at every moment since.
     standing: u64,
     /// How far the reader was when the window grew last.
     read_at_growth: u64,
 }
 
-/// The path on which octets arrive.
+/// The path on which bytes arrive.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Path {
     /// From when a packet leaves to when its sender hears of it, where no queue stands.
@@ -91,17 +91,17 @@ impl Pool {
         Self { floor, largest, size, lent: 0 }
     }
 
-    /// Octets that are borrowed.
+    /// Bytes that are borrowed.
     pub fn lent(&self) -> u64 {
         self.lent
     }
 
-    /// Octets that may be borrowed.
+    /// Bytes that may be borrowed.
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// From now on so many octets may be borrowed. Windows that hold more shrink as they are read.
+    /// From now on so many bytes may be borrowed. Windows that hold more shrink as they are read.
     pub fn resize(&mut self, size: u64) {
         self.size = size;
     }
@@ -119,7 +119,7 @@ impl Window {
         }
     }
 
-    /// Octets that the peer may send beyond what was read.
+    /// Bytes that the peer may send beyond what was read.
     pub fn size(&self) -> u64 {
         self.size
     }
@@ -130,7 +130,7 @@ impl Window {
         self.account(pool, progress);
     }
 
-    /// Octets arrived at `now`, over `path`: the window follows the reader, once per round trip.
+    /// Bytes arrived at `now`, over `path`: the window follows the reader, once per round trip.
     pub fn on_arrival(&mut self, pool: &mut Pool, progress: Progress, now: Instant, path: Path) {
         if pool.floor == pool.largest || now.saturating_since(self.since) < path.feedback_delay {
             return;
@@ -150,7 +150,7 @@ impl Window {
         self.account(pool, progress);
     }
 
-    /// Octets of the pool that no other stream holds.
+    /// Bytes of the pool that no other stream holds.
     fn free(&self, pool: &Pool) -> u64 {
         pool.size.saturating_sub(pool.lent - self.borrowed)
     }
@@ -214,13 +214,13 @@ mod tests {
             self.streams.len() - 1
         }
 
-        /// A round trip in which the path has room for `octets` of the stream, and its reader takes at most `reads`. How much it
+        /// A round trip in which the path has room for `bytes` of the stream, and its reader takes at most `reads`. How much it
         /// took.
-        fn round(&mut self, stream: usize, octets: u64, reads: u64) -> u64 {
+        fn round(&mut self, stream: usize, bytes: u64, reads: u64) -> u64 {
             let (window, progress) = &mut self.streams[stream];
             self.now += RTT;
             let before = progress.read;
-            progress.delivered = progress.granted.min(progress.delivered.saturating_add(octets));
+            progress.delivered = progress.granted.min(progress.delivered.saturating_add(bytes));
             progress.read = progress.delivered.min(progress.read.saturating_add(reads));
             window.on_read(&mut self.pool, *progress);
             window.on_arrival(&mut self.pool, *progress, self.now, Path { feedback_delay: RTT, loss: 0 });
@@ -230,11 +230,11 @@ mod tests {
         }
 
         /// A program that takes what the buffers of its system hold, and then nothing.
-        fn stall(&mut self, octets: u64) {
+        fn stall(&mut self, bytes: u64) {
             let stalled = self.open();
             let mut room: u64 = 2_500_000;
             for _ in 0..200 {
-                room -= self.round(stalled, octets, room);
+                room -= self.round(stalled, bytes, room);
             }
         }
 
@@ -250,19 +250,19 @@ mod tests {
     /// Paths of 100 Mb/s and 1 Gb/s, 40 ms long: what fits into a round trip.
     #[test]
     fn beside_stalled_readers_one_that_reads_gets_what_the_path_has() {
-        for octets in [500_000, 5_000_000] {
+        for bytes in [500_000, 5_000_000] {
             for stalled in [0, 1, 10, 200] {
                 let mut model = Model::new(&config());
-                (0..stalled).for_each(|_| model.stall(octets));
+                (0..stalled).for_each(|_| model.stall(bytes));
                 let active = model.open();
                 // Its window grows, more slowly where others have borrowed much.
                 for _ in 0..150 {
-                    model.round(active, octets, u64::MAX);
+                    model.round(active, bytes, u64::MAX);
                 }
-                let read: u64 = (0..50).map(|_| model.round(active, octets, u64::MAX)).sum();
-                assert!(read >= 50 * octets, "{read} of {} beside {stalled}", 50 * octets);
+                let read: u64 = (0..50).map(|_| model.round(active, bytes, u64::MAX)).sum();
+                assert!(read >= 50 * bytes, "{read} of {} beside {stalled}", 50 * bytes);
                 let most = (64 << 20) + (stalled + 1) * (256 << 10);
-                assert!(model.unread() <= most, "{} octets may wait beside {stalled}", model.unread());
+                assert!(model.unread() <= most, "{} bytes may wait beside {stalled}", model.unread());
             }
         }
     }
@@ -339,8 +339,8 @@ mod tests {
             for _ in 0..12 {
             model.open();
         }
-            for (stream, octets, reads) in steps {
-                model.round(stream, octets, reads);
+            for (stream, bytes, reads) in steps {
+                model.round(stream, bytes, reads);
                 prop_assert!(model.pool.lent() <= 8 << 20);
                 prop_assert!(model.unread() <= (8 << 20) + 12 * (256 << 10));
             }

@@ -1,7 +1,7 @@
 //! Encoding and decoding of TACK's packets (`docs/references/tack-wire.md`).
 //!
-//! A packet has one form, and what has another is refused: whatever [`decode`] takes, [`encode`] makes again, octet for
-//! octet. Nothing is allocated for a list before its octets are known to be there.
+//! A packet has one form, and what has another is refused: whatever [`decode`] takes, [`encode`] makes again, byte for
+//! byte. Nothing is allocated for a list before its bytes are known to be there.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::units::SeqNumber;
 
 pub use super::layout::Misread;
 
-/// Types, in the high half of a packet's first octet. 0 and those from 13 on stand for nothing.
+/// Types, in the high half of a packet's first byte. 0 and those from 13 on stand for nothing.
 mod kind {
     pub const OPEN: u8 = 1 << 4;
     pub const ANSWER: u8 = 2 << 4;
@@ -33,7 +33,7 @@ mod kind {
     pub const MASK: u8 = 0xf0;
 }
 
-/// What a control packet says, in the octet behind the prefix.
+/// What a control packet says, in the byte behind the prefix.
 mod control {
     pub const RESET: u8 = 1;
     pub const STOP: u8 = 2;
@@ -41,7 +41,7 @@ mod control {
     pub const HELD: u8 = 4;
 }
 
-/// The octet of a [`CloseCode`] that says that a [`Reason`] follows.
+/// The byte of a [`CloseCode`] that says that a [`Reason`] follows.
 const WITH_REASON: u8 = 5;
 
 /// Flags of data, in the low half; of these a datagram may have the last. In opening packets that half is a number.
@@ -54,7 +54,7 @@ mod flag {
     pub const SYNC: u8 = 8;
 }
 
-/// What no end says, whatever it knows.
+/// A violation of the format that no correct sender commits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unsound {
     /// An opening packet has connection 0, and no other but a Close has it.
@@ -85,32 +85,32 @@ pub enum Unsound {
     #[error("2^{0} streams")]
     Streams(u8),
     /// Words that are too many.
-    #[error("{0} octets of a reason")]
+    #[error("{0} bytes of a reason")]
     LongReason(usize),
     /// An IACK for a loss without a packet between the two that it names.
     #[error("an IACK for a loss that encloses no hole")]
     NoHole,
 }
 
-/// Why a packet has no form in octets.
+/// Why a packet has no form in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EncodeError {
     /// The content is not as long as the packet says.
-    #[error("{0} octets of a stream in a packet with {1}")]
+    #[error("{0} bytes of a stream in a packet with {1}")]
     Content(usize, u32),
     /// It says what may not be said.
     #[error(transparent)]
     Unsound(#[from] Unsound),
 }
 
-/// Why octets are no packet.
+/// Why bytes are no packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
     /// They end too early, or a field holds a value that stands for nothing.
     #[error(transparent)]
     Misread(#[from] Misread),
-    /// More octets than the packet has, or than a length can say.
-    #[error("{0} octets too many")]
+    /// More bytes than the packet has, or than a length can say.
+    #[error("{0} bytes too many")]
     TooLong(usize),
     /// A type that stands for nothing, or flags that it does not have.
     #[error("unknown type and flags {0:#04x}")]
@@ -132,8 +132,7 @@ pub enum DecodeError {
     Unsound(#[from] Unsound),
 }
 
-/// Appends `packet` with `content`, the octets of its stream, and a tag of zeros to `bytes`, which stays as it was on
-/// error.
+/// Appends `packet` with `content`, the bytes of its stream, and a tag of zeros to `bytes`, which is unchanged on error.
 ///
 /// # Errors
 ///
@@ -177,7 +176,7 @@ pub fn encode_from(
     );
     let start = bytes.len();
     bytes.reserve(packet.len() as usize);
-    bytes.push(first_octet(&packet.body));
+    bytes.push(first_byte(&packet.body));
     packet.connection.write(bytes);
     packet.number.write(bytes);
     write_body(&packet.body, bytes);
@@ -195,7 +194,7 @@ pub fn encode_from(
     Ok(())
 }
 
-/// The packet in `bytes`, which must be exactly one with a tag of zeros, and the octets of its stream.
+/// The packet in `bytes`, which must be exactly one with a tag of zeros, and the bytes of its stream.
 ///
 /// # Errors
 ///
@@ -222,7 +221,7 @@ pub fn decode_sealed<'a>(
     read(sealed)
 }
 
-/// What a packet says of itself before it is opened.
+/// The readable prefix of a sealed packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prefix {
     /// How the end it goes to knows the connection; 0 where the packet opens one.
@@ -247,7 +246,7 @@ impl Prefix {
     }
 }
 
-fn first_octet(body: &Body) -> u8 {
+fn first_byte(body: &Body) -> u8 {
     let flag = |flag, set| if set { flag } else { 0 };
     match body {
         // `check` has bounded the number.
@@ -421,7 +420,7 @@ fn read_list<T: Layout>(len: u8, bytes: &mut &[u8]) -> Result<Vec<T>, Misread> {
 /// The zeros that are left.
 fn read_padding(bytes: &mut &[u8]) -> Result<u16, DecodeError> {
     let padding = std::mem::take(bytes);
-    if padding.iter().any(|octet| *octet != 0) {
+    if padding.iter().any(|byte| *byte != 0) {
         return Err(DecodeError::Padding);
     }
     length(padding)
@@ -467,7 +466,7 @@ fn read_reason(bytes: &mut &[u8]) -> Result<Body, DecodeError> {
     Ok(Body::CloseWith(Arc::new(Reason { code, text: text.to_owned() })))
 }
 
-/// How many octets there are.
+/// How many bytes there are.
 fn length(bytes: &[u8]) -> Result<u16, DecodeError> {
     u16::try_from(bytes.len()).map_err(|_| DecodeError::TooLong(bytes.len() - usize::from(u16::MAX)))
 }

@@ -7,7 +7,7 @@ use crate::units::SeqNumber;
 /// option but timestamps and SACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AckInfo {
-    /// Next octet expected.
+    /// Next byte expected.
     pub ack: SeqNumber,
     /// ACK, and perhaps ECE and CWR.
     pub flags: Flags,

@@ -18,7 +18,7 @@ pub enum ReceiveAutotuning {
 }
 
 impl ReceiveAutotuning {
-    /// Linux: 131072 octets at first, 6 MiB at most (the last two numbers of net.ipv4.tcp_rmem).
+    /// Linux: 131072 bytes at first, 6 MiB at most (the last two numbers of net.ipv4.tcp_rmem).
     pub const LINUX: Self = Self::UpTo(Bytes(6 << 20));
     /// What [`LINUX`](Self::LINUX) starts with.
     pub const LINUX_START: Bytes = Bytes(131_072);
@@ -44,7 +44,7 @@ pub(crate) struct Autotune {
     /// The right edge offered at some time: data beyond it is a round trip later at least.
     offered: Option<(Position, Instant)>,
     round_start: Instant,
-    /// Octets taken since then, and the most in any round.
+    /// Bytes taken since then, and the most in any round.
     taken: u64,
     most_taken: u64,
 }
@@ -63,9 +63,9 @@ impl Autotune {
         }
     }
 
-    /// The application took `octets`.
-    pub fn on_taken(&mut self, octets: u64) {
-        self.taken += octets;
+    /// The application took `bytes`.
+    pub fn on_taken(&mut self, bytes: u64) {
+        self.taken += bytes;
     }
 
     /// Data arrived in order up to `rcv_nxt`, with the window open up to `edge`; its timestamp echoes
@@ -150,7 +150,7 @@ mod tests {
             let now = start + MS(step);
             assert_eq!(tuning.on_data(now, at(step * MSS - 1), at(40_000), None, 20_000), None);
         }
-        // The twenty octets thousand offered at first are through: no round trip is longer than 21 ms.
+        // The twenty bytes thousand offered at first are through: no round trip is longer than 21 ms.
         let grown = tuning.on_data(start + MS(21), at(20_000), at(40_000), None, 20_000);
         assert_eq!(grown, Some(168_000));
     }

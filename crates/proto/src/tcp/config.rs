@@ -39,23 +39,20 @@ pub struct Config {
     pub loss_detection: LossDetection,
     /// How much is sent during fast recovery.
     pub recovery: Recovery,
-    /// How needless retransmissions are noticed and what they did to the window is undone.
+    /// How spurious retransmissions are detected, and their effect on the window undone.
     pub undo: Undo,
-    /// Receive buffer; the window scale offered follows from it, or from what it may grow to.
+    /// Receive buffer. The offered window scale follows from it, or from the size to which it may grow.
     pub receive_buffer: Bytes,
     /// Whether it grows.
     pub receive_autotuning: ReceiveAutotuning,
-    /// Most octets in flight whatever the windows say (a send buffer limit).
+    /// Most bytes in flight whatever the windows say (a send buffer limit).
     pub send_buffer: Bytes,
-    /// TCP small queues: how long what lies in its own host's queue takes at the rate of the connection before nothing
-    /// more is handed down. `None` for no such limit. Whoever drives the connection keeps to
-    /// [`Connection::small_queue`](super::Connection::small_queue).
+    /// TCP small queues: limit of the data in the host's own queue, as a time at the rate of the connection. `None` for no
+    /// limit. The driver of the connection honours [`Connection::small_queue`](super::Connection::small_queue).
     pub small_queues: Option<Duration>,
-    /// Lower bound of the retransmission timeout's variance term, hence of the timeout. RFC 6298 says
-    /// 1 s; Linux uses 200 ms.
+    /// Lower bound of the retransmission timeout's variance term, hence of the timeout. RFC 6298: 1 s; Linux: 200 ms.
     pub rto_min: Duration,
-    /// How long the end that closed first keeps the connection in TIME-WAIT: twice the maximum
-    /// segment lifetime. RFC 9293 says 4 minutes; Linux uses 60 s.
+    /// Time in TIME-WAIT at the end that closed first: twice the maximum segment lifetime. RFC 9293: 4 minutes; Linux: 60 s.
     pub time_wait: Duration,
 }
 
@@ -70,7 +67,7 @@ pub enum Unstamped {
 }
 
 impl Config {
-    /// The MSS option this end sends: what fits beside the fixed headers (RFC 9293 section 3.7.1).
+    /// The MSS option of this end: the payload that fits beside the fixed headers (RFC 9293 section 3.7.1).
     pub fn mss(&self) -> u16 {
         let payload = self.mtu.0.saturating_sub(u64::from(self.ip.header_len()) + 20);
         u16::try_from(payload).unwrap_or(u16::MAX)

@@ -13,23 +13,23 @@ pub struct Counters {
     pub data_segments_sent: u64,
     /// Segments received with payload.
     pub data_segments_received: u64,
-    /// Payload octets sent, including those sent again.
+    /// Payload bytes sent, including those sent again.
     pub bytes_sent: u64,
-    /// Payload octets that were sent before.
+    /// Payload bytes that were sent before.
     pub bytes_retransmitted: u64,
     /// Segments that were sent before, SYN and FIN included.
     pub segments_retransmitted: u64,
-    /// Octets of ours acknowledged cumulatively, SYN and FIN left out.
+    /// Bytes of ours acknowledged cumulatively, SYN and FIN left out.
     pub bytes_acked: u64,
-    /// Payload octets received, duplicates included.
+    /// Payload bytes received, duplicates included.
     pub bytes_received: u64,
-    /// Payload octets handed to the application, in order and once.
+    /// Payload bytes handed to the application, in order and once.
     pub delivered_bytes: u64,
-    /// Payload octets that arrived although they had been received before.
+    /// Payload bytes that arrived although they had been received before.
     pub duplicate_bytes: u64,
     /// Duplicates reported to the peer (RFC 2883).
     pub dsacks_sent: u64,
-    /// Payload octets that lay outside the window or found no room.
+    /// Payload bytes that lay outside the window or found no room.
     pub dropped_bytes: u64,
     /// Segments that arrived above a gap.
     pub out_of_order_segments: u64,
@@ -45,7 +45,7 @@ pub struct Counters {
     pub dup_acks_received: u64,
     /// Duplicates the peer reported (RFC 2883) that a copy of ours explains.
     pub dsacks_received: u64,
-    /// Octets of ours the peer SACKed, ever.
+    /// Bytes of ours the peer SACKed, ever.
     pub bytes_sacked: u64,
     /// Times fast recovery began.
     pub fast_recoveries: u64,
@@ -81,16 +81,16 @@ pub struct Counters {
     pub latest_rtt: Option<Duration>,
     /// Retransmission timeout, backing off included. A reading.
     pub rto: Duration,
-    /// Congestion window in octets. A reading.
+    /// Congestion window in bytes. A reading.
     pub cwnd: u64,
-    /// Slow start threshold in octets, `u64::MAX` before the first congestion event. A reading.
+    /// Slow start threshold in bytes, `u64::MAX` before the first congestion event. A reading.
     pub ssthresh: u64,
-    /// Octets sent and not yet acknowledged cumulatively. A reading.
+    /// Bytes sent and not yet acknowledged cumulatively. A reading.
     pub bytes_in_flight: u64,
-    /// Octets thought to be in the network (RFC 6675 `pipe`). A reading.
+    /// Bytes thought to be in the network (RFC 6675 `pipe`). A reading.
     pub pipe: u64,
-    /// Our receive buffer in octets. A reading.
+    /// Our receive buffer in bytes. A reading.
     pub receive_buffer: u64,
-    /// The peer's window in octets. A reading.
+    /// The peer's window in bytes. A reading.
     pub send_window: u64,
 }

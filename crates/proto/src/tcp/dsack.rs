@@ -53,8 +53,8 @@ mod tests {
     use crate::tcp::segment::SackRange;
     use crate::units::SeqNumber;
 
-    fn at(octet: u64) -> Position {
-        Position::first(SeqNumber(u32::MAX - 500)) + octet
+    fn at(byte: u64) -> Position {
+        Position::first(SeqNumber(u32::MAX - 500)) + byte
     }
 
     fn read(blocks: &[(u64, u64)]) -> Option<(u64, u64)> {

@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn a_window_is_reduced_once_and_told_once() {
-        let at = |octet| Position::first(SeqNumber(0)) + octet;
+        let at = |byte| Position::first(SeqNumber(0)) + byte;
         let mut reductions = Reductions::new(at(1));
         assert!(reductions.is_news(at(1001)));
         reductions.on_reduced(at(10_001));

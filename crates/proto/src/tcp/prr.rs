@@ -12,7 +12,7 @@ pub enum Recovery {
     Prr,
 }
 
-/// The variables of one recovery (RFC 6937 section 3), in octets.
+/// The variables of one recovery (RFC 6937 section 3), in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Prr {
     /// prr_delivered.
@@ -26,12 +26,12 @@ pub(crate) struct Prr {
 }
 
 impl Prr {
-    /// Recovery begins with `flight` octets unacknowledged.
+    /// Recovery begins with `flight` bytes unacknowledged.
     pub fn new(flight: u64) -> Self {
         Self { delivered: 0, out: 0, flight_at_start: flight.max(1), allowance: 0 }
     }
 
-    /// An ACK delivered `delivered` octets and left `pipe` in the network; `target` is the window that
+    /// An ACK delivered `delivered` bytes and left `pipe` in the network; `target` is the window that
     /// recovery shall end with: ssthresh.
     pub fn on_ack(&mut self, delivered: u64, pipe: u64, target: u64, mss: u64) {
         self.delivered += delivered;
@@ -45,15 +45,15 @@ impl Prr {
         };
     }
 
-    /// `octets` were sent, new or again.
-    pub fn on_sent(&mut self, octets: u64) {
-        self.out += octets;
-        self.allowance = self.allowance.saturating_sub(octets);
+    /// `bytes` were sent, new or again.
+    pub fn on_sent(&mut self, bytes: u64) {
+        self.out += bytes;
+        self.allowance = self.allowance.saturating_sub(bytes);
     }
 
-    /// True when a segment of `octets` may be sent.
-    pub fn allows(&self, octets: u64) -> bool {
-        octets <= self.allowance
+    /// True when a segment of `bytes` may be sent.
+    pub fn allows(&self, bytes: u64) -> bool {
+        bytes <= self.allowance
     }
 }
 

@@ -89,7 +89,7 @@ impl Receiver {
         self.edge = self.rcv_nxt + self.buffer.min(u64::from(u16::MAX));
     }
 
-    /// The size of the buffer in octets.
+    /// The size of the buffer in bytes.
     pub fn buffer(&self) -> u64 {
         self.buffer
     }
@@ -111,9 +111,9 @@ impl Receiver {
         self.buffer = wanted.unwrap_or(buffer);
     }
 
-    fn note_taken(&mut self, octets: u64) {
+    fn note_taken(&mut self, bytes: u64) {
         if let Some(Tuning::Grows(tuning)) = &mut self.tuning {
-            tuning.on_taken(octets);
+            tuning.on_taken(bytes);
         }
     }
 
@@ -122,7 +122,7 @@ impl Receiver {
         self.report_duplicates = true;
     }
 
-    /// Octets `start .. end` came, all of which were received before.
+    /// Bytes `start .. end` came, all of which were received before.
     pub fn note_duplicate(&mut self, start: Position, end: Position) {
         if self.report_duplicates && start < end {
             self.duplicate = Some(Range { start, end });
@@ -156,7 +156,7 @@ impl Receiver {
         self.policy = policy;
     }
 
-    /// Octets the peer may still send: RCV.WND.
+    /// Bytes the peer may still send: RCV.WND.
     #[inline]
     pub fn window(&self) -> u64 {
         self.edge.saturating_since(self.rcv_nxt)
@@ -167,7 +167,7 @@ impl Receiver {
         self.edge
     }
 
-    /// In-order octets waiting to be read.
+    /// In-order bytes waiting to be read.
     pub fn unread(&self) -> u64 {
         self.unread
     }
@@ -215,7 +215,7 @@ impl Receiver {
         counters.duplicate_bytes += self.rcv_nxt.min(end).saturating_since(start);
         counters.dropped_bytes += end.saturating_since(start.max(limit));
         self.note_duplicate(start, self.rcv_nxt.min(end));
-        // A FIN counts only if no octet before it was cut off, and only one place can be the end: a
+        // A FIN counts only if no byte before it was cut off, and only one place can be the end: a
         // second FIN elsewhere, or one below data already held, is a lie.
         let last_held = self.reorder.highest().unwrap_or(self.rcv_nxt);
         if fin && end <= self.edge && end >= last_held.max(self.rcv_nxt) && self.fin_at.is_none() {
@@ -247,7 +247,7 @@ impl Receiver {
         Received { ack, finished }
     }
 
-    /// True when the next `len` octets can be taken in by [`receive_next`](Self::receive_next): nothing is missing, the
+    /// True when the next `len` bytes can be taken in by [`receive_next`](Self::receive_next): nothing is missing, the
     /// peer has not closed, there is room for all of them, and nobody measures by them.
     #[inline]
     pub fn is_ready_for(&self, len: u32) -> bool {
@@ -258,13 +258,13 @@ impl Receiver {
             && !self.acks.wants_rtt()
     }
 
-    /// [`receive`](Self::receive) for the next `len` octets, for which it [is ready](Self::is_ready_for), without a FIN.
+    /// [`receive`](Self::receive) for the next `len` bytes, for which it [is ready](Self::is_ready_for), without a FIN.
     #[inline]
     pub fn receive_next(&mut self, now: Instant, len: u32, counters: &mut Counters) -> AckDecision {
-        let octets = u64::from(len);
-        self.rcv_nxt += octets;
-        let ack = self.acks.on_in_order(octets, now);
-        self.deliver(octets, counters);
+        let bytes = u64::from(len);
+        self.rcv_nxt += bytes;
+        let ack = self.acks.on_in_order(bytes, now);
+        self.deliver(bytes, counters);
         ack
     }
 
@@ -278,7 +278,7 @@ impl Receiver {
         }
     }
 
-    /// `range` arrived above a gap or below one, when the highest octet held stood before `highest_before`.
+    /// `range` arrived above a gap or below one, when the highest byte held stood before `highest_before`.
     fn answer_disorder(&mut self, now: Instant, range: Range, highest_before: Position) -> AckDecision {
         self.acks.on_out_of_order(&Disorder {
             now,
@@ -289,25 +289,25 @@ impl Receiver {
         })
     }
 
-    fn deliver(&mut self, octets: u64, counters: &mut Counters) {
+    fn deliver(&mut self, bytes: u64, counters: &mut Counters) {
         match self.policy {
             ReadPolicy::Immediate => {
-                counters.delivered_bytes += octets;
-                self.note_taken(octets);
+                counters.delivered_bytes += bytes;
+                self.note_taken(bytes);
             }
-            ReadPolicy::Manual => self.unread += octets,
+            ReadPolicy::Manual => self.unread += bytes,
         }
     }
 
-    /// Octets that arrived and wait for others before them.
+    /// Bytes that arrived and wait for others before them.
     pub fn blocked(&self) -> u64 {
-        self.reorder.octets()
+        self.reorder.bytes()
     }
 
-    /// Takes up to `octets` out of the buffer. Returns how many, and whether the window should be
+    /// Takes up to `bytes` out of the buffer. Returns how many, and whether the window should be
     /// announced at once: it was closed and may open, or has grown by two segments or half the buffer.
-    pub fn read(&mut self, octets: u64, counters: &mut Counters) -> (u64, bool) {
-        let taken = octets.min(self.unread);
+    pub fn read(&mut self, bytes: u64, counters: &mut Counters) -> (u64, bool) {
+        let taken = bytes.min(self.unread);
         self.unread -= taken;
         counters.delivered_bytes += taken;
         self.note_taken(taken);

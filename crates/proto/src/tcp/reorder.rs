@@ -1,10 +1,10 @@
-//! Reassembly: which octets beyond RCV.NXT have arrived, and which of them to report first.
+//! Reassembly: which bytes beyond RCV.NXT have arrived, and which of them to report first.
 
 use super::segment::{SackBlocks, SackRange};
 use crate::congestion::position::Position;
 use crate::ranges::{Range, RangeSet};
 
-/// Most separate ranges held. A peer that sends every other octet would otherwise make the list as
+/// Most separate ranges held. A peer that sends every other byte would otherwise make the list as
 /// long as the window; data that would need one more range is dropped, as if the network had.
 pub(crate) const MAX_RANGES: usize = 1024;
 
@@ -12,7 +12,7 @@ pub(crate) const MAX_RANGES: usize = 1024;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ReorderQueue {
     ranges: RangeSet,
-    /// An octet of each recently changed range, most recent first.
+    /// A byte of each recently changed range, most recent first.
     recent: [Option<Position>; SackBlocks::MAX],
 }
 
@@ -29,27 +29,27 @@ impl ReorderQueue {
         self.ranges.len()
     }
 
-    /// Octets held.
-    pub fn octets(&self) -> u64 {
+    /// Bytes held.
+    pub fn bytes(&self) -> u64 {
         self.ranges.iter().map(|range| range.len()).sum()
     }
 
-    /// The octet after the last one held.
+    /// The byte after the last one held.
     pub fn highest(&self) -> Option<Position> {
         self.ranges.last().map(|range| range.end)
     }
 
-    /// The range held that contains the octet at `position`.
+    /// The range held that contains the byte at `position`.
     pub fn held_at(&self, position: Position) -> Option<Range> {
         self.ranges.containing(position)
     }
 
-    /// Octets of the highest range held; zero when none is.
+    /// Bytes of the highest range held; zero when none is.
     pub fn last_len(&self) -> u64 {
         self.ranges.last().map_or(0, Range::len)
     }
 
-    /// The first octet at or above `from` that is missing below one that is held.
+    /// The first byte at or above `from` that is missing below one that is held.
     pub fn first_missing(&self, from: Position) -> Option<Position> {
         let end = self.highest().filter(|end| from < *end)?;
         self.ranges.first_gap(Range { start: from, end }).map(|gap| gap.start)
@@ -62,9 +62,9 @@ impl ReorderQueue {
         true
     }
 
-    /// Puts the range that holds `octet` first; what `joined` has swallowed is no block of its own.
-    fn remember(&mut self, joined: Range, octet: Position) {
-        let mut first = Some(octet);
+    /// Puts the range that holds `byte` first; what `joined` has swallowed is no block of its own.
+    fn remember(&mut self, joined: Range, byte: Position) {
+        let mut first = Some(byte);
         for slot in &mut self.recent {
             let previous = core::mem::replace(slot, first);
             match previous {
@@ -98,7 +98,7 @@ impl ReorderQueue {
         if self.ranges.is_empty() {
             return blocks;
         }
-        let recent = self.recent.iter().flatten().filter_map(|octet| self.ranges.containing(*octet));
+        let recent = self.recent.iter().flatten().filter_map(|byte| self.ranges.containing(*byte));
         for range in recent.chain(self.ranges.iter()) {
             if blocks.as_slice().len() >= room.min(SackBlocks::MAX) {
                 break;

@@ -58,7 +58,7 @@ pub(crate) struct Rsfc {
     /// The least wait in the span under way, in microseconds.
     wait_us: Option<i64>,
     span: (Instant, Position),
-    /// Octets per second, once measured.
+    /// Bytes per second, once measured.
     rate: Option<u64>,
     /// The window offered last, and when it is the least next, or until when it is.
     window: u64,

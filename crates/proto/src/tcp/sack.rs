@@ -55,8 +55,8 @@ impl Sent {
 /// What a cumulative acknowledgment covered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Acknowledged {
-    /// Octets newly covered.
-    pub octets: u64,
+    /// Bytes newly covered.
+    pub bytes: u64,
     /// Round-trip time of the oldest segment covered, if none of them was ambiguous.
     pub oldest_rtt: Option<Duration>,
     /// Round-trip time of the newest.
@@ -70,14 +70,14 @@ pub(crate) struct Acknowledged {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Resend {
     index: u64,
-    /// First octet.
+    /// First byte.
     pub start: Position,
-    /// Octets of sequence space.
+    /// Bytes of sequence space.
     pub len: u32,
 }
 
 impl Resend {
-    /// The octet after the last.
+    /// The byte after the last.
     pub fn end(&self) -> Position {
         self.start + u64::from(self.len)
     }
@@ -93,9 +93,9 @@ pub(crate) struct Scoreboard {
     segments: VecDeque<Sent>,
     /// Segments ever removed from the front: `index - removed` is a place in `segments`.
     removed: u64,
-    /// SACKed octets, always whole segments.
+    /// SACKed bytes, always whole segments.
     sacked: RangeSet,
-    sacked_octets: u64,
+    sacked_bytes: u64,
     pipe: u64,
     /// Segments before this index were looked at by `detect_lost`.
     examined: u64,
@@ -116,21 +116,21 @@ impl Scoreboard {
         self.segments.is_empty()
     }
 
-    /// Octets thought to be in the network (RFC 6675 SetPipe).
+    /// Bytes thought to be in the network (RFC 6675 SetPipe).
     #[inline]
     pub fn pipe(&self) -> u64 {
         self.pipe
     }
 
-    /// True when the peer holds some octets selectively.
+    /// True when the peer holds some bytes selectively.
     pub fn any_sacked(&self) -> bool {
         !self.sacked.is_empty()
     }
 
-    /// Octets SACKed and not yet acknowledged cumulatively.
+    /// Bytes SACKed and not yet acknowledged cumulatively.
     #[inline]
-    pub fn sacked_octets(&self) -> u64 {
-        self.sacked_octets
+    pub fn sacked_bytes(&self) -> u64 {
+        self.sacked_bytes
     }
 
     /// Notes a segment of new data sent at `now`; it starts where the last one ended.
@@ -166,12 +166,12 @@ impl Scoreboard {
         let mut covered = Acknowledged::default();
         while let Some(front) = self.segments.front_mut().filter(|front| front.start < una) {
             let whole = front.end() <= una;
-            let octets = if whole { u64::from(front.len) } else { una - front.start };
-            covered.octets += octets;
-            self.pipe -= octets;
+            let bytes = if whole { u64::from(front.len) } else { una - front.start };
+            covered.bytes += bytes;
+            self.pipe -= bytes;
             if !whole {
                 front.start = una;
-                front.len -= octets as u32;
+                front.len -= bytes as u32;
                 break;
             }
             let age = now.saturating_since(front.sent_at);
@@ -206,16 +206,16 @@ impl Scoreboard {
                 let cut = (una - front.start) as u32;
                 front.start = una;
                 front.len -= cut;
-                covered.octets += u64::from(cut);
+                covered.bytes += u64::from(cut);
                 self.pipe -= before - front.in_pipe();
                 if front.has(SACKED) {
-                    self.sacked_octets -= u64::from(cut);
+                    self.sacked_bytes -= u64::from(cut);
                 } else if let Some(rate) = &mut self.rate {
                     rate.on_partly_delivered(u64::from(cut));
                 }
                 break;
             }
-            covered.octets += u64::from(front.len);
+            covered.bytes += u64::from(front.len);
             self.pipe -= before;
             let age = now.saturating_since(front.sent_at);
             if front.has(AMBIGUOUS) {
@@ -223,7 +223,7 @@ impl Scoreboard {
             }
             if front.has(SACKED) {
                 // It arrived earlier than this acknowledgment says.
-                self.sacked_octets -= u64::from(front.len);
+                self.sacked_bytes -= u64::from(front.len);
                 if let Some(timed) = &mut timed {
                     timed.rack.segments_sacked -= 1;
                 }
@@ -255,7 +255,7 @@ impl Scoreboard {
         covered
     }
 
-    /// Marks the segments wholly inside `block`; returns how many octets that is news for.
+    /// Marks the segments wholly inside `block`; returns how many bytes that is news for.
     pub fn mark_sacked(&mut self, block: Range) -> u64 {
         if self.sacked.covers(block) {
             return 0;
@@ -279,7 +279,7 @@ impl Scoreboard {
         }
         // Bounded by the number of segments, for every range is whole segments.
         self.sacked.insert(whole, usize::MAX);
-        self.sacked_octets += news;
+        self.sacked_bytes += news;
         news
     }
 
@@ -302,14 +302,14 @@ impl Scoreboard {
     }
 
     /// IsLost (RFC 6675 section 4) for all segments at once: those below which three separate SACKed
-    /// ranges, or more than two full segments of SACKed octets, lie above. Once lost stays lost.
+    /// ranges, or more than two full segments of SACKed bytes, lie above. Once lost stays lost.
     ///
     /// What is lost is always below one edge, so only segments the edge has newly passed are marked.
     pub fn detect_lost(&mut self, mss: u32) {
-        let mut octets = 0;
+        let mut bytes = 0;
         let edge = self.sacked.iter().rev().zip(1..).find_map(|(range, ranges)| {
-            octets += range.len();
-            let enough = ranges >= DUP_THRESH || octets > u64::from((DUP_THRESH - 1) * mss);
+            bytes += range.len();
+            let enough = ranges >= DUP_THRESH || bytes > u64::from((DUP_THRESH - 1) * mss);
             enough.then_some(range.start)
         });
         let Some(edge) = edge else { return };
@@ -352,7 +352,7 @@ impl Scoreboard {
         let reneged = self.segments.front().is_some_and(|sent| sent.has(SACKED));
         if reneged {
             self.sacked.clear();
-            self.sacked_octets = 0;
+            self.sacked_bytes = 0;
         }
         for sent in &mut self.segments {
             if reneged {
@@ -381,7 +381,7 @@ impl Scoreboard {
         }
     }
 
-    /// The octet after the highest one SACKed and not yet acknowledged.
+    /// The byte after the highest one SACKed and not yet acknowledged.
     pub fn highest_sacked(&self) -> Option<Position> {
         self.sacked.last().map(|range| range.end)
     }
@@ -515,7 +515,7 @@ mod tests {
         let mut board = board(4);
         assert_eq!(board.mark_sacked(block(50, 250)), 100);
         assert_eq!(board.mark_sacked(block(120, 180)), 0);
-        assert_eq!(board.sacked_octets(), 100);
+        assert_eq!(board.sacked_bytes(), 100);
     }
 
     #[test]
@@ -523,7 +523,7 @@ mod tests {
         let mut board = board(4);
         board.mark_sacked(block(0, 200));
         board.mark_all_lost();
-        assert_eq!(board.sacked_octets(), 0);
+        assert_eq!(board.sacked_bytes(), 0);
         assert_eq!(board.next_lost().map(|resend| resend.start), Some(at(0)));
     }
 
@@ -564,7 +564,7 @@ mod tests {
                     6 => now += Duration::from_nanos(len),
                     _ => if let Some(hole) = board.next_below_sacked().filter(|_| !by_time) { board.resent(hole, now); },
                 }
-                prop_assert_eq!((board.pipe(), board.sacked_octets()), board.recount());
+                prop_assert_eq!((board.pipe(), board.sacked_bytes()), board.recount());
             }
         }
     }

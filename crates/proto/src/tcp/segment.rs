@@ -96,7 +96,7 @@ impl From<Timestamps> for Stamps {
     }
 }
 
-/// One SACK block: `start` is its first octet, `end` the octet after its last (RFC 2018 section 3).
+/// One SACK block: `start` is its first byte, `end` the byte after its last (RFC 2018 section 3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SackRange {
     /// Left edge.
@@ -113,7 +113,7 @@ pub struct SackBlocks {
 }
 
 impl SackBlocks {
-    /// As many as fit in 40 octets of options; 3 beside timestamps (RFC 2018 section 3).
+    /// As many as fit in 40 bytes of options; 3 beside timestamps (RFC 2018 section 3).
     pub const MAX: usize = 4;
     /// No block: the option is absent.
     pub const EMPTY: Self =
@@ -147,14 +147,14 @@ impl PartialEq for SackBlocks {
 }
 impl Eq for SackBlocks {}
 
-/// A TCP segment. Payload is the octets `seq .. seq + payload_len` of the stream.
+/// A TCP segment. Payload is the bytes `seq .. seq + payload_len` of the stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
-    /// Sequence number of the first payload octet (of SYN, if set).
+    /// Sequence number of the first payload byte (of SYN, if set).
     pub seq: SeqNumber,
-    /// Next octet expected, when [`Flags::ACK`] is set.
+    /// Next byte expected, when [`Flags::ACK`] is set.
     pub ack: SeqNumber,
-    /// Payload octets.
+    /// Payload bytes.
     pub payload_len: u32,
     /// The window field as it stands in the header: unscaled in SYN segments, scaled after.
     pub window: u16,
@@ -171,12 +171,12 @@ pub struct Segment {
     /// SACK-permitted option, in SYN segments (RFC 2018 section 2).
     pub sack_permitted: bool,
     /// Its text is none of the sender's: FWP's shim made it. TCP does not look; it is for who watches a simulation, and
-    /// octets do not have it.
+    /// bytes do not have it.
     pub placeholder: bool,
 }
 
 impl Segment {
-    /// Octets of TCP header including options padded to 32 bits, laid out as Linux does:
+    /// Bytes of TCP header including options padded to 32 bits, laid out as Linux does:
     /// MSS 4; SACK-permitted 2 and timestamps 10 together 12; window scale 1 + 3; SACK 2 + 2 + 8 a block.
     #[inline]
     pub fn header_len(&self) -> u32 {
@@ -205,7 +205,7 @@ impl Segment {
         self.payload_len == 0 && self.flags.only_acknowledge()
     }
 
-    /// Octets of sequence space it takes: payload, plus one each for SYN and FIN.
+    /// Bytes of sequence space it takes: payload, plus one each for SYN and FIN.
     #[inline]
     pub fn sequence_len(&self) -> u32 {
         self.payload_len

@@ -5,15 +5,15 @@ use crate::units::{BitRate, Bytes, Duration};
 /// Most that a connection without a pacer has there (Linux `tcp_limit_output_bytes`, 1 MiB from 4.20 to 6.18).
 const LIMIT_OUTPUT: Bytes = Bytes(1 << 20);
 
-/// Most octets that the stack hands down in one piece: what one IP packet can carry.
+/// Most bytes that the stack hands down in one piece: what one IP packet can carry.
 const MAX_PIECE: u64 = 65_535;
 
 /// Least segments in a piece (Linux `tcp_min_tso_segs`).
 const MIN_PIECE_SEGMENTS: u64 = 2;
 
-/// Octets that may lie there before nothing more is handed down: what `rate` carries in `time` (Linux
+/// Bytes that may lie there before nothing more is handed down: what `rate` carries in `time` (Linux
 /// `sk_pacing_shift`: 2^-10 s, or 2^-7 s where mac80211 says so), and two pieces at least, each as large as what `rate`
-/// carries in `time` in whole segments of `mss` octets (`tcp_tso_autosize`).
+/// carries in `time` in whole segments of `mss` bytes (`tcp_tso_autosize`).
 pub(in crate::tcp) fn limit(time: Duration, rate: BitRate, mss: u64, is_paced: bool) -> Bytes {
     let in_time = rate.amount_in(time);
     let segments = (in_time.0.min(MAX_PIECE) / mss.max(1)).max(MIN_PIECE_SEGMENTS);
@@ -30,7 +30,7 @@ mod tests {
     #[test]
     fn two_pieces_lie_there_at_least() {
         let at = |mbps, ms| limit(Duration::from_millis(ms), BitRate::from_mbps(mbps), MSS, true);
-        // 125 octets a millisecond: four segments.
+        // 125 bytes a millisecond: four segments.
         assert_eq!(at(1, 1), Bytes(4 * MSS));
         // Two pieces of twelve segments.
         assert_eq!(at(100, 1), Bytes(24 * MSS));
@@ -40,7 +40,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_pacer_there_is_a_limit_of_octets() {
+    fn without_a_pacer_there_is_a_limit_of_bytes() {
         let at = |is_paced| limit(Duration::from_millis(100), BitRate::from_mbps(1_000), MSS, is_paced);
         assert_eq!((at(false), at(true)), (Bytes(1 << 20), Bytes(12_500_000)));
     }

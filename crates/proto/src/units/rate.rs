@@ -5,7 +5,7 @@ use core::ops::{Add, AddAssign, Mul, Sub, SubAssign};
 
 use super::Duration;
 
-/// An amount of data in octets.
+/// An amount of data in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bytes(pub u64);
 
@@ -44,7 +44,7 @@ impl BitRate {
         }
     }
 
-    /// How much moves in `span`, rounded down to an octet.
+    /// How much moves in `span`, rounded down to a byte.
     pub const fn amount_in(self, span: Duration) -> Bytes {
         Bytes((self.0 as u128 * span.as_nanos() as u128 / 8_000_000_000) as u64)
     }

@@ -42,29 +42,29 @@ impl SeqNumber {
 impl Add<u32> for SeqNumber {
     type Output = Self;
     #[inline]
-    fn add(self, octets: u32) -> Self {
-        Self(self.0.wrapping_add(octets))
+    fn add(self, bytes: u32) -> Self {
+        Self(self.0.wrapping_add(bytes))
     }
 }
 
 impl AddAssign<u32> for SeqNumber {
     #[inline]
-    fn add_assign(&mut self, octets: u32) {
-        *self = *self + octets;
+    fn add_assign(&mut self, bytes: u32) {
+        *self = *self + bytes;
     }
 }
 
 impl Sub<u32> for SeqNumber {
     type Output = Self;
     #[inline]
-    fn sub(self, octets: u32) -> Self {
-        Self(self.0.wrapping_sub(octets))
+    fn sub(self, bytes: u32) -> Self {
+        Self(self.0.wrapping_sub(bytes))
     }
 }
 
 impl Sub for SeqNumber {
     type Output = u32;
-    /// Octets from `earlier` forward to `self`.
+    /// Bytes from `earlier` forward to `self`.
     #[inline]
     fn sub(self, earlier: Self) -> u32 {
         self.0.wrapping_sub(earlier.0)

@@ -9,20 +9,20 @@ use super::options;
 use crate::FlowKey;
 use crate::tcp::{Flags, Timestamps};
 
-/// Octets of the longest TCP header: its data offset has four bits, and counts words (RFC 9293 section 3.1).
+/// Bytes of the longest TCP header: its data offset has four bits, and counts words (RFC 9293 section 3.1).
 const LONGEST_TCP_HEADER: usize = 60;
 
-/// What an IP packet says of itself before its payload.
+/// The headers of an IP packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Headers {
     /// Where it comes from.
     pub source: IpAddr,
     /// Where it goes.
     pub destination: IpAddr,
-    /// Octets of the packet; `None` where its length field is zero: a super-segment beyond 64 KiB, or one caught before
+    /// Bytes of the packet; `None` where its length field is zero: a super-segment beyond 64 KiB, or one caught before
     /// the hardware splits it.
     pub stated_len: Option<u32>,
-    /// Octets of IP header, extension headers included.
+    /// Bytes of IP header, extension headers included.
     pub header_len: u32,
     /// Whether it is a part of a packet.
     pub fragment: Fragment,
@@ -78,10 +78,10 @@ pub struct Tcp {
     pub reserved: u8,
     /// Window, not scaled.
     pub window: u16,
-    /// Octets of the header, options included, be they there or cut off.
+    /// Bytes of the header, options included, be they there or cut off.
     pub header_len: u32,
     options: [u8; LONGEST_TCP_HEADER],
-    /// Octets of options that are there.
+    /// Bytes of options that are there.
     options_len: u8,
 }
 
@@ -90,9 +90,9 @@ pub struct Tcp {
 pub struct TcpOption<'a> {
     /// Its kind.
     pub kind: u8,
-    /// Octets of its value, be they there or cut off.
+    /// Bytes of its value, be they there or cut off.
     pub len: u8,
-    /// Its value, as far as it is there.
+    /// Its value, possibly cut off.
     pub value: &'a [u8],
 }
 
@@ -118,10 +118,10 @@ impl TcpOption<'_> {
 pub struct BadOption;
 
 impl Headers {
-    /// What `octets`, the beginning of an IP packet, say; `None` where they are none or end within the IP header or an
+    /// What `bytes`, the beginning of an IP packet, say; `None` where they are none or end within the IP header or an
     /// extension header.
-    pub fn read(octets: &[u8]) -> Option<Self> {
-        let (ip, stopped) = LaxIpSlice::from_slice(octets).ok()?;
+    pub fn read(bytes: &[u8]) -> Option<Self> {
+        let (ip, stopped) = LaxIpSlice::from_slice(bytes).ok()?;
         if stopped.is_some() {
             return None;
         }
@@ -150,7 +150,7 @@ impl Headers {
             (true, _) => Fragment::Later,
         };
         // Not the payload that the library finds: a length field of nonsense does not hide what is there.
-        let rest = &octets[header_len..];
+        let rest = &bytes[header_len..];
         let transport = match ip.payload_ip_number() {
             _ if fragment == Fragment::Later => Transport::Other,
             IpNumber::TCP => Tcp::read(rest).map_or(Transport::Unreadable, Transport::Tcp),
@@ -171,8 +171,7 @@ impl Headers {
         })
     }
 
-    /// What tells its flow and direction from others; fragments and what has no ports are one flow per pair of hosts
-    /// and protocol.
+    /// The key of its flow and direction. Fragments and packets without ports are one flow per pair of hosts and protocol.
     pub fn flow_key(&self) -> FlowKey {
         FlowKey::live(self.protocol, self.ends())
     }
@@ -196,12 +195,12 @@ impl Headers {
 }
 
 impl Tcp {
-    /// The header at the beginning of `octets`, with as many of its options as are there.
-    fn read(octets: &[u8]) -> Option<Self> {
+    /// The header at the beginning of `bytes`, with as many of its options as are there.
+    fn read(bytes: &[u8]) -> Option<Self> {
         // The library wants all options; those that are cut off are zeros to it, which end a list.
         let mut whole = [0; LONGEST_TCP_HEADER];
-        let there = octets.len().min(LONGEST_TCP_HEADER);
-        whole[..there].copy_from_slice(&octets[..there]);
+        let there = bytes.len().min(LONGEST_TCP_HEADER);
+        whole[..there].copy_from_slice(&bytes[..there]);
         let header = TcpHeaderSlice::from_slice(&whole).ok()?;
         let fixed_len = header.slice().len() - header.options().len();
         let options_len = header.options().len().min(there.checked_sub(fixed_len)?);

@@ -2,7 +2,7 @@ use etherparse::{PacketBuilder, TcpOptionElement};
 
 use super::*;
 
-/// A segment of 100 octets with timestamps and a SACK block.
+/// A segment of 100 bytes with timestamps and a SACK block.
 fn packet(v6: bool) -> Vec<u8> {
     let ip = if v6 {
         PacketBuilder::ipv6([1; 16], [2; 16], 64)
@@ -11,10 +11,10 @@ fn packet(v6: bool) -> Vec<u8> {
     };
     let sack = TcpOptionElement::SelectiveAcknowledgement((1, 2), [None; 3]);
     let options = [TcpOptionElement::Noop, TcpOptionElement::Timestamp(1, 2), TcpOptionElement::Noop, sack];
-    let mut octets = Vec::new();
+    let mut bytes = Vec::new();
     let tcp = ip.tcp(443, 50_000, 7, 1024).ack(99).options(&options).unwrap();
-    tcp.write(&mut octets, &[0; 100]).unwrap();
-    octets
+    tcp.write(&mut bytes, &[0; 100]).unwrap();
+    bytes
 }
 
 fn tcp(headers: &Headers) -> Tcp {
@@ -25,9 +25,9 @@ fn tcp(headers: &Headers) -> Tcp {
 #[test]
 fn fields_of_both_versions() {
     for (v6, header_len) in [(false, 20), (true, 40)] {
-        let octets = packet(v6);
-        let headers = Headers::read(&octets).unwrap();
-        assert_eq!((headers.header_len, headers.stated_len), (header_len, Some(octets.len() as u32)));
+        let bytes = packet(v6);
+        let headers = Headers::read(&bytes).unwrap();
+        assert_eq!((headers.header_len, headers.stated_len), (header_len, Some(bytes.len() as u32)));
         assert_eq!(headers.ends().map(|end| end.port()), [443, 50_000]);
         assert_eq!(headers.fragment, Fragment::Whole);
         let tcp = tcp(&headers);
@@ -41,13 +41,13 @@ fn fields_of_both_versions() {
 #[test]
 fn what_is_cut_off_does_not_hide_what_is_there() {
     for (v6, ip) in [(false, 20), (true, 40)] {
-        let octets = packet(v6);
-        for len in 0..octets.len() {
-            let headers = Headers::read(&octets[..len]);
-            assert_eq!(headers.is_some(), len >= ip, "{len} octets");
+        let bytes = packet(v6);
+        for len in 0..bytes.len() {
+            let headers = Headers::read(&bytes[..len]);
+            assert_eq!(headers.is_some(), len >= ip, "{len} bytes");
             let Some(headers) = headers else { continue };
-            assert_eq!(headers.stated_len, Some(octets.len() as u32), "lengths are those of the packet");
-            assert_eq!(matches!(headers.transport, Transport::Tcp(_)), len >= ip + 20, "{len} octets");
+            assert_eq!(headers.stated_len, Some(bytes.len() as u32), "lengths are those of the packet");
+            assert_eq!(matches!(headers.transport, Transport::Tcp(_)), len >= ip + 20, "{len} bytes");
             if len < ip + 20 {
                 continue;
             }
@@ -57,31 +57,31 @@ fn what_is_cut_off_does_not_hide_what_is_there() {
             // One of padding and two of kind and length before either value.
             let first = len.saturating_sub(ip + 23).min(8);
             let second = len.saturating_sub(ip + 34).min(8);
-            assert_eq!(there, first + second, "{len} octets");
+            assert_eq!(there, first + second, "{len} bytes");
         }
     }
 }
 
 #[test]
 fn options_behind_unknown_ones_are_read() {
-    let mut octets = packet(false);
+    let mut bytes = packet(false);
     // Multipath TCP in the place of the timestamps.
-    octets[41] = 30;
-    let headers = Headers::read(&octets).unwrap();
+    bytes[41] = 30;
+    let headers = Headers::read(&bytes).unwrap();
     let kinds: Vec<_> = tcp(&headers).options().flatten().map(|option| option.kind).collect();
     assert_eq!(kinds, [30, 5]);
-    // No option is one octet long.
-    octets[42] = 1;
-    let headers = Headers::read(&octets).unwrap();
+    // No option is one byte long.
+    bytes[42] = 1;
+    let headers = Headers::read(&bytes).unwrap();
     assert_eq!(tcp(&headers).options().collect::<Vec<_>>(), [Err(BadOption)]);
 }
 
 #[test]
 fn a_length_field_of_zero_says_nothing() {
     for (v6, field) in [(false, 2..4), (true, 4..6)] {
-        let mut octets = packet(v6);
-        octets[field].fill(0);
-        let headers = Headers::read(&octets).unwrap();
+        let mut bytes = packet(v6);
+        bytes[field].fill(0);
+        let headers = Headers::read(&bytes).unwrap();
         assert_eq!(headers.stated_len, None);
         assert_eq!(tcp(&headers).seq, 7);
     }
@@ -91,12 +91,12 @@ fn a_length_field_of_zero_says_nothing() {
 fn extension_headers_and_fragments() {
     let segment = &packet(true)[40..];
     let with = |next: u8, extension: &[u8]| {
-        let mut octets = packet(true)[..40].to_vec();
-        octets[6] = next;
-        octets[4..6].copy_from_slice(&((extension.len() + segment.len()) as u16).to_be_bytes());
-        octets.extend_from_slice(extension);
-        octets.extend_from_slice(segment);
-        Headers::read(&octets).unwrap()
+        let mut bytes = packet(true)[..40].to_vec();
+        bytes[6] = next;
+        bytes[4..6].copy_from_slice(&((extension.len() + segment.len()) as u16).to_be_bytes());
+        bytes.extend_from_slice(extension);
+        bytes.extend_from_slice(segment);
+        Headers::read(&bytes).unwrap()
     };
     let hops = with(0, &[60, 0, 0, 0, 0, 0, 0, 0, 6, 0, 0, 0, 0, 0, 0, 0]);
     assert_eq!((hops.header_len, tcp(&hops).seq), (56, 7));
@@ -118,17 +118,17 @@ fn extension_headers_and_fragments() {
 proptest::proptest! {
     /// What must hold of anything that claims to be IP.
     #[test]
-    fn any_octets_are_read_or_not(
+    fn any_bytes_are_read_or_not(
         version in proptest::sample::select(&[0x45_u8, 0x46, 0x4f, 0x60]),
-        mut octets in proptest::collection::vec(proptest::prelude::any::<u8>(), 1..200),
+        mut bytes in proptest::collection::vec(proptest::prelude::any::<u8>(), 1..200),
         next in proptest::sample::select(&[0_u8, 6, 17, 43, 44, 51, 60]),
     ) {
-        octets[0] = version;
-        if let Some(protocol) = octets.get_mut(if version == 0x60 { 6 } else { 9 }) {
+        bytes[0] = version;
+        if let Some(protocol) = bytes.get_mut(if version == 0x60 { 6 } else { 9 }) {
             *protocol = next;
         }
-        if let Some(headers) = Headers::read(&octets) {
-            proptest::prop_assert!(headers.header_len as usize <= octets.len());
+        if let Some(headers) = Headers::read(&bytes) {
+            proptest::prop_assert!(headers.header_len as usize <= bytes.len());
             if let Transport::Tcp(tcp) = headers.transport {
                 proptest::prop_assert!((20..=60).contains(&tcp.header_len));
                 proptest::prop_assert!(tcp.options().count() <= 20);
@@ -141,8 +141,8 @@ proptest::proptest! {
 fn headers_that_cannot_be_are_not_read() {
     assert!(Headers::read(&[]).is_none());
     assert!(Headers::read(b"whatever").is_none());
-    let mut octets = packet(false);
-    octets[32] = 0x40;
-    let headers = Headers::read(&octets).unwrap();
+    let mut bytes = packet(false);
+    bytes[32] = 0x40;
+    let headers = Headers::read(&bytes).unwrap();
     assert!(matches!(headers.transport, Transport::Unreadable), "a data offset of 4 words");
 }

@@ -34,16 +34,16 @@ pub enum EncodeError {
     #[error("{0} has no port number: flows are numbered below {max}", max = address::MAX_FLOWS)]
     Flow(FlowId),
     /// Longer than the 16-bit length field can say.
-    #[error("{0} octets do not fit in an IP packet")]
+    #[error("{0} bytes do not fit in an IP packet")]
     TooLong(u64),
-    /// TCP options need more than 40 octets.
-    #[error("{0} octets of TCP options, where 40 fit")]
+    /// TCP options need more than 40 bytes.
+    #[error("{0} bytes of TCP options, where 40 fit")]
     Options(u32),
     /// The payload is not as long as the packet says.
-    #[error("{0} octets of payload in a packet with {1}")]
+    #[error("{0} bytes of payload in a packet with {1}")]
     Content(usize, u32),
     /// No room for the datagram's number.
-    #[error("{0} octets of UDP payload cannot hold the datagram's number")]
+    #[error("{0} bytes of UDP payload cannot hold the datagram's number")]
     ShortDatagram(u32),
     /// What a TACK packet says has no form.
     #[error("TACK: {0}")]
@@ -86,8 +86,8 @@ pub enum DecodeError {
     /// A TCP option that is unknown, unsound, repeated, or not where we put it.
     #[error("unknown, unsound or differently laid out TCP options")]
     TcpOptions,
-    /// An octet of payload is not what its place in the stream says.
-    #[error("payload octet {0} is not what its place in the stream says")]
+    /// A byte of payload is not what its place in the stream says.
+    #[error("payload byte {0} is not what its place in the stream says")]
     Payload(u32),
     /// A datagram to TACK's port is no packet of its.
     #[error("TACK: {0}")]
@@ -120,8 +120,8 @@ pub fn encode_into(packet: &Packet, bytes: &mut Vec<u8>) -> Result<(), EncodeErr
     encode_foreign(packet, &content, bytes)
 }
 
-/// Appends the bytes of `packet` with a payload of somebody's own to `bytes`, which stays as it was on error: what
-/// [`decode_foreign`] reads.
+/// Appends the bytes of `packet` with the payload `content` to `bytes`, which is unchanged on error; [`decode_foreign`] reads
+/// the result.
 ///
 /// # Errors
 ///
@@ -167,8 +167,7 @@ pub fn decode(bytes: &[u8]) -> Result<Packet, DecodeError> {
     Ok(packet)
 }
 
-/// The packet in `bytes` and its payload, which somebody else wrote: as [`decode`], but the payload may be
-/// anything.
+/// Decodes the packet in `bytes` and its payload: as [`decode`], with any payload.
 ///
 /// # Errors
 ///

@@ -14,7 +14,7 @@ const SACK_PERMITTED: u8 = 4;
 pub(super) const SACK: u8 = 5;
 pub(super) const TIMESTAMPS: u8 = 8;
 
-/// Most octets of options: the data offset counts 60 octets of header.
+/// Most bytes of options: the data offset counts 60 bytes of header.
 const MAX_LEN: usize = 40;
 
 /// Encoded options.
@@ -44,7 +44,7 @@ pub(super) fn encode(segment: &Segment) -> Result<Encoded, EncodeError> {
         options.push(&[MSS, 4]);
         options.push(&mss.to_be_bytes());
     }
-    // SACK-permitted stands where the two octets of padding before the timestamps would.
+    // SACK-permitted stands where the two bytes of padding before the timestamps would.
     if segment.sack_permitted {
         options.push(&[SACK_PERMITTED, 2]);
     }

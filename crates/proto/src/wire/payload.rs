@@ -1,5 +1,5 @@
-//! What payload octets are: a pattern that follows from flow, direction and place, so that a receiver
-//! can tell every octet that is not where it belongs.
+//! What payload bytes are: a pattern that follows from flow, direction and place, so that a receiver
+//! can tell every byte that is not where it belongs.
 
 use super::{DecodeError, EncodeError};
 use crate::packet::{Packet, Transport};
@@ -20,19 +20,19 @@ impl Stream {
         Self { key: scramble(scramble(hosts) ^ u64::from(packet.flow.0)) }
     }
 
-    /// The octet with sequence number `place`.
-    pub fn octet(self, place: u32) -> u8 {
+    /// The byte with sequence number `place`.
+    pub fn byte(self, place: u32) -> u8 {
         self.word(place / 8)[(place % 8) as usize]
     }
 
-    /// The octets `8 * index ..` up to the next eight.
+    /// The bytes `8 * index ..` up to the next eight.
     fn word(self, index: u32) -> [u8; 8] {
         scramble(self.key.wrapping_add(u64::from(index))).to_le_bytes()
     }
 
-    /// The `len` octets from `place` on, which wraps as sequence numbers do.
-    fn octets(self, place: u32, len: u32) -> impl Iterator<Item = u8> {
-        // Words first, for speed: one scramble makes eight octets.
+    /// The `len` bytes from `place` on, which wraps as sequence numbers do.
+    fn bytes(self, place: u32, len: u32) -> impl Iterator<Item = u8> {
+        // Words first, for speed: one scramble makes eight bytes.
         let skip = place % 8;
         let words = (skip + len).div_ceil(8);
         (0..words)
@@ -43,7 +43,7 @@ impl Stream {
 
     /// The payload of `segment`. A SYN takes the place before its payload.
     pub(super) fn tcp(self, segment: &Segment) -> Vec<u8> {
-        self.octets(first_place(segment), segment.payload_len).collect()
+        self.bytes(first_place(segment), segment.payload_len).collect()
     }
 
     /// The payload of `datagram`: its number, then a pattern of its own.
@@ -54,17 +54,17 @@ impl Stream {
             .ok_or(EncodeError::ShortDatagram(datagram.payload_len))?;
         let mut content = Vec::with_capacity(datagram.payload_len as usize);
         content.extend_from_slice(&datagram.number.to_be_bytes());
-        content.extend(self.part(datagram.number).octets(0, rest));
+        content.extend(self.part(datagram.number).bytes(0, rest));
         Ok(content)
     }
 
-    /// The octets of a connection's stream that `packet` carries.
+    /// The bytes of a connection's stream that `packet` carries.
     pub(super) fn tack(self, packet: &tack::Packet) -> Vec<u8> {
         let (stream, place) = self.in_tack(packet);
-        stream.octets(place, packet.payload_len()).collect()
+        stream.bytes(place, packet.payload_len()).collect()
     }
 
-    /// Where the content of `packet` stands: each of a connection's streams has octets of its own.
+    /// Where the content of `packet` stands: each of a connection's streams has bytes of its own.
     fn in_tack(self, packet: &tack::Packet) -> (Self, u32) {
         match &packet.body {
             Body::Data(data) => (self.part(u64::from(data.stream.0)), data.offset.0),
@@ -88,8 +88,8 @@ impl Stream {
             }
         };
         let content = &content[from as usize..];
-        let expected = stream.octets(place, content.len() as u32);
-        match expected.zip(content).position(|(expected, octet)| expected != *octet) {
+        let expected = stream.bytes(place, content.len() as u32);
+        match expected.zip(content).position(|(expected, byte)| expected != *byte) {
             Some(at) => Err(DecodeError::Payload(from + at as u32)),
             None => Ok(()),
         }

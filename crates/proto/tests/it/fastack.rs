@@ -1,5 +1,5 @@
 //! FastACK's agent, packet by packet: what goes down, what the link says became of it, what the client says, and what
-//! the sender gets to hear. Numbers are octets of the stream from 0 on; segments are 1000 octets.
+//! the sender gets to hear. Numbers are bytes of the stream from 0 on; segments are 1000 bytes.
 
 use tacit_proto::fastack::{Agent, Config, Verdict};
 use tacit_proto::packet::{Ecn, IpHeader, Packet, Transport};
@@ -18,7 +18,7 @@ struct Script {
     agent: Agent,
     now: Instant,
     flow: FlowId,
-    /// Sequence number of the sender's octet 0, and of the client's.
+    /// Sequence number of the sender's byte 0, and of the client's.
     first: SeqNumber,
     client_first: SeqNumber,
     /// The clocks of both ends.
@@ -79,7 +79,7 @@ impl Script {
         Packet { flow, source, destination, ip, transport: Transport::Tcp(segment) }
     }
 
-    /// The sender's segment of `LEN` octets from `at` on.
+    /// The sender's segment of `LEN` bytes from `at` on.
     fn data(&self, at: u32) -> Segment {
         Segment {
             seq: self.first + at,
@@ -113,14 +113,14 @@ impl Script {
         self.agent.check().unwrap();
     }
 
-    /// All of the segments from these octets on go down and reach the NIC in one A-MPDU.
+    /// All of the segments from these bytes on go down and reach the NIC in one A-MPDU.
     fn delivers(&mut self, at: &[u32]) {
         self.sends(at);
         let segments: Vec<_> = at.iter().map(|at| (self.data(*at), true)).collect();
         self.block_ack(&segments);
     }
 
-    /// A pure ACK of the client: number and blocks by octets, its whole window.
+    /// A pure ACK of the client: number and blocks by bytes, its whole window.
     fn ack(&self, at: u32, blocks: &[(u32, u32)]) -> Segment {
         let mut sack = SackBlocks::EMPTY;
         for (start, end) in blocks {
@@ -149,7 +149,7 @@ impl Script {
         }
     }
 
-    /// What goes up in the client's name: number and window by octets.
+    /// What goes up in the client's name: number and window by bytes.
     fn forged(&mut self) -> Vec<(u32, u32)> {
         let all =
             std::iter::from_fn(|| self.agent.poll_up()).map(|packet| segment_of(&packet)).collect::<Vec<_>>();
@@ -415,7 +415,7 @@ fn a_closed_window_opens_by_the_clients_own_word() {
     s.forged();
     let closed = Segment { window: 0, ..s.ack(2_000, &[]) };
     assert_eq!(s.says(closed), Some(closed), "a window taken back is news");
-    // An octet that probes the closed window reaches the NIC. The client need not take it.
+    // A byte that probes the closed window reaches the NIC. The client need not take it.
     let probe = Segment { payload_len: 1, ..s.data(2_000) };
     assert_eq!(s.down(probe), Verdict::Pass);
     s.block_ack(&[(probe, true)]);

@@ -189,7 +189,7 @@ impl World {
         }
         self.agent.check().unwrap();
         let kept = self.agent.counters().cached_segments_max * u64::from(LEN);
-        assert!(kept <= self.config.cache.0, "{kept} octets are kept");
+        assert!(kept <= self.config.cache.0, "{kept} bytes are kept");
     }
 
     /// Nothing that the sender hears is more than what is true.
@@ -279,7 +279,7 @@ fn segment_of(packet: &Packet) -> Segment {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
-    /// No octet is acknowledged that is not at the client's NIC, what the sender hears never goes back nor past the
+    /// No byte is acknowledged that is not at the client's NIC, what the sender hears never goes back nor past the
     /// client's window, and in the end both ends have everything.
     #[test]
     fn nothing_untrue_is_said_and_nothing_is_lost(

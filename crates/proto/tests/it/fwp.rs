@@ -33,8 +33,8 @@ impl Readers for Reader {
         }
         !self.deaf
     }
-    fn late(&mut self, _: FlowKey, start: u64, end: u64, octets: &[u8]) {
-        assert!(octets.is_empty(), "simulated packets carry lengths alone");
+    fn late(&mut self, _: FlowKey, start: u64, end: u64, bytes: &[u8]) {
+        assert!(bytes.is_empty(), "simulated packets carry lengths alone");
         self.told.push(Late(start, end));
     }
     fn switched(&mut self, _: FlowKey, on: bool) {
@@ -104,7 +104,7 @@ impl Script {
         assert_eq!(passed, Some(answer), "a handshake passes as it is");
     }
 
-    /// The host acknowledges `offset`, with a window of 512 * 128 octets.
+    /// The host acknowledges `offset`, with a window of 512 * 128 bytes.
     fn ack(&mut self, offset: u64) {
         let segment = Segment {
             ack: self.number(offset),
@@ -132,7 +132,7 @@ impl Script {
         }
     }
 
-    /// The host gets what a segment with `len` octets from `offset` on leads to.
+    /// The host gets what a segment with `len` bytes from `offset` on leads to.
     fn data(&mut self, offset: u64, len: u32) -> Vec<Got> {
         self.down(self.text(offset, len))
     }
@@ -208,7 +208,7 @@ fn a_hole_is_filled_at_once_and_told_before() {
     assert_eq!(script.told(), [hole(1, 2)]);
     assert_eq!(script.segments([3]), [sent(3)]);
     let counters = script.counters();
-    assert_eq!((counters.holes, counters.placeholders, counters.placeholder_octets), (1, 1, 1000));
+    assert_eq!((counters.holes, counters.placeholders, counters.placeholder_bytes), (1, 1, 1000));
     assert_eq!((counters.segments, counters.lost_segments), (3, 1));
 }
 
@@ -419,8 +419,8 @@ fn the_garbage_of_a_keep_alive_is_not_told_as_true() {
 }
 
 #[test]
-fn a_sender_that_skips_octets_gets_no_more_than_the_caps() {
-    let caps = Config { most_holes: 2, most_hole_octets: Bytes(5000), ..Config::USUAL };
+fn a_sender_that_skips_bytes_gets_no_more_than_the_caps() {
+    let caps = Config { most_holes: 2, most_hole_bytes: Bytes(5000), ..Config::USUAL };
     let mut script = Script::registered(caps);
     script.shim.expect(1_000_000);
     script.segments([0]);
@@ -538,7 +538,7 @@ fn who_may_not_be_registered_is_told_why() {
     assert_eq!(script.shim.register(other, [0; 16]), Err(Refusal::Room));
 }
 
-/// Numbers of segments beyond 2^31 and beyond 2^32 octets.
+/// Numbers of segments beyond 2^31 and beyond 2^32 bytes.
 const FAR: [u64; 2] = [3_000_000, 5_000_000];
 
 impl Script {

@@ -67,9 +67,9 @@ fn stream() -> impl Strategy<Value = Vec<Step>> {
     })
 }
 
-/// One octet of the stream at the host.
+/// One byte of the stream at the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Octet {
+struct Byte {
     allowed: bool,
     announced: bool,
     placed: u32,
@@ -81,7 +81,7 @@ struct Octet {
 
 #[derive(Debug)]
 struct Host {
-    octets: Vec<Octet>,
+    bytes: Vec<Byte>,
     deaf: bool,
     edge: usize,
 }
@@ -91,16 +91,16 @@ impl Readers for Host {
         if self.deaf {
             return false;
         }
-        for octet in &mut self.octets[start as usize..end as usize] {
-            assert!(octet.allowed, "{start}..{end} is not allowed");
-            assert!(!octet.announced, "{start}..{end} was announced before");
-            octet.announced = true;
+        for byte in &mut self.bytes[start as usize..end as usize] {
+            assert!(byte.allowed, "{start}..{end} is not allowed");
+            assert!(!byte.announced, "{start}..{end} was announced before");
+            byte.announced = true;
         }
         true
     }
     fn late(&mut self, _: FlowKey, start: u64, end: u64, _: &[u8]) {
-        let text = &self.octets[start as usize..end as usize];
-        assert!(text.iter().all(|octet| octet.announced), "{start}..{end} was no hole");
+        let text = &self.bytes[start as usize..end as usize];
+        assert!(text.iter().all(|byte| byte.announced), "{start}..{end} was no hole");
     }
     fn switched(&mut self, _: FlowKey, _: bool) {}
 }
@@ -109,26 +109,25 @@ impl Host {
     fn takes(&mut self, packet: &Packet, first: SeqNumber) {
         let Transport::Tcp(segment) = packet.transport else { panic!("TCP") };
         let start = (segment.seq - first) as usize;
-        for (place, octet) in
-            self.octets.iter_mut().enumerate().skip(start).take(segment.payload_len as usize)
+        for (place, byte) in self.bytes.iter_mut().enumerate().skip(start).take(segment.payload_len as usize)
         {
             if segment.placeholder {
-                assert!(octet.announced, "octet {place} was announced before");
-                assert!(place < self.edge, "octet {place} is in the window");
-                octet.placed += 1;
-                assert_eq!(octet.placed, 1, "octet {place} is placed once");
+                assert!(byte.announced, "byte {place} was announced before");
+                assert!(place < self.edge, "byte {place} is in the window");
+                byte.placed += 1;
+                assert_eq!(byte.placed, 1, "byte {place} is placed once");
             } else {
-                assert!(octet.sent, "octet {place} was sent");
+                assert!(byte.sent, "byte {place} was sent");
             }
-            if !octet.has && place < self.edge {
-                octet.has = true;
-                octet.first_was_placed = segment.placeholder;
+            if !byte.has && place < self.edge {
+                byte.has = true;
+                byte.first_was_placed = segment.placeholder;
             }
         }
     }
 
     fn next(&self) -> usize {
-        self.octets.iter().position(|octet| !octet.has).unwrap_or(self.octets.len())
+        self.bytes.iter().position(|byte| !byte.has).unwrap_or(self.bytes.len())
     }
 }
 
@@ -144,8 +143,7 @@ fn obeys(config: Config, initial: u32, expected_ppm: u32, steps: &[Step]) {
         transport: Transport::Tcp(segment),
     };
     let mut shim: Shim<Packet> = Shim::new(config);
-    let mut host =
-        Host { octets: vec![Octet::default(); 2 * STREAM], deaf: false, edge: usize::from(WINDOW) };
+    let mut host = Host { bytes: vec![Byte::default(); 2 * STREAM], deaf: false, edge: usize::from(WINDOW) };
     let mut now = Instant::ZERO;
     let syn = Segment { seq: SeqNumber(initial), flags: Flags::SYN, ..Segment::default() };
     shim.handle_down(now, packet(server, syn), &mut host);
@@ -159,7 +157,7 @@ fn obeys(config: Config, initial: u32, expected_ppm: u32, steps: &[Step]) {
                 let timestamps = (stamp > 9).then(|| Timestamps { value: stamp.into(), echo_reply: 0 });
                 let segment = Segment { seq: first + offset, payload_len: len, flags, timestamps, ..syn };
                 let text = offset as usize..(offset + len) as usize;
-                host.octets[text].iter_mut().for_each(|octet| octet.sent = true);
+                host.bytes[text].iter_mut().for_each(|byte| byte.sent = true);
                 if let Some(passed) = shim.handle_down(now, packet(server, segment), &mut host) {
                     host.takes(&passed, first);
                 }
@@ -173,8 +171,8 @@ fn obeys(config: Config, initial: u32, expected_ppm: u32, steps: &[Step]) {
             }
             Step::Allow(start, end) => {
                 shim.allow(key, start.into(), end.into());
-                let end = (end as usize).min(host.octets.len());
-                host.octets[(start as usize).min(end)..end].iter_mut().for_each(|octet| octet.allowed = true);
+                let end = (end as usize).min(host.bytes.len());
+                host.bytes[(start as usize).min(end)..end].iter_mut().for_each(|byte| byte.allowed = true);
             }
             Step::Repaired(start, end) => shim.repaired(key, start.into(), end.into()),
             Step::Wait(ms) => now += Duration::from_millis(ms.into()),
@@ -187,26 +185,26 @@ fn obeys(config: Config, initial: u32, expected_ppm: u32, steps: &[Step]) {
         if shim.poll_timeout().is_some_and(|due| due <= now) {
             shim.handle_timeout(now, &mut host);
         }
-        let placed_before = host.octets.iter().filter(|octet| octet.placed > 0).count();
+        let placed_before = host.bytes.iter().filter(|byte| byte.placed > 0).count();
         while let Some(passed) = shim.poll_down() {
             host.takes(&passed, first);
         }
-        let placed = host.octets.iter().filter(|octet| octet.placed > 0).count();
+        let placed = host.bytes.iter().filter(|byte| byte.placed > 0).count();
         assert!(!stopped || placed == placed_before, "nobody wants placeholders any more");
-        assert_eq!(placed, host.octets.iter().filter(|octet| octet.announced).count(), "announced is placed");
-        assert!(host.octets.iter().all(|octet| !octet.first_was_placed || octet.announced));
+        assert_eq!(placed, host.bytes.iter().filter(|byte| byte.announced).count(), "announced is placed");
+        assert!(host.bytes.iter().all(|byte| !byte.first_was_placed || byte.announced));
         shim.check().unwrap();
-        assert_eq!(shim.counters().placeholder_octets, placed as u64);
+        assert_eq!(shim.counters().placeholder_bytes, placed as u64);
     }
 }
 
 fn config() -> impl Strategy<Value = Config> {
     (0_u64..20, prop_oneof![Just(0_u32), Just(30), Just(10_000)], 1_u32..40, 1_u64..4000).prop_map(
-        |(settle, margin_tenths, most_holes, octets)| Config {
+        |(settle, margin_tenths, most_holes, bytes)| Config {
             settle: Duration::from_millis(settle.saturating_sub(10)),
             margin_tenths,
             most_holes,
-            most_hole_octets: Bytes(octets),
+            most_hole_bytes: Bytes(bytes),
             ..Config::USUAL
         },
     )
@@ -216,7 +214,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
-    fn whatever_arrives_each_octet_is_placed_once_announced_allowed_and_in_the_window(
+    fn whatever_arrives_each_byte_is_placed_once_announced_allowed_and_in_the_window(
         config in config(),
         initial in prop_oneof![any::<u32>(), Just(u32::MAX - 1000)],
         expected_ppm in 0_u32..1_000_000,

@@ -58,7 +58,7 @@ impl Client {
         self.act();
     }
 
-    /// An A-MPDU arrives; returns the octets on its Block Ack.
+    /// An A-MPDU arrives; returns the bytes on its Block Ack.
     fn hears(&mut self, more_data: bool) -> usize {
         self.hears_at(at(0), more_data)
     }

@@ -12,7 +12,7 @@ const UNKNOWN_TO: &[(&str, &[&str])] = &[
     // What every transport needs and none owns.
     ("congestion", &["tcp", "tack", "transport", "udp", "packet", "wire", "hack", "fastack", "fwp"]),
     ("tcp", &["tack", "transport", "udp", "hack", "fastack", "fwp"]),
-    // Its octets are `tack::wire`, which sockets use too: nothing else in the room names them.
+    // Its bytes are `tack::wire`, which sockets use too: nothing else in the room names them.
     ("tack", &["tcp", "transport", "hack", "fastack", "wire"]),
     ("udp.rs", &["tcp", "tack", "transport", "congestion", "hack", "fastack"]),
 ];

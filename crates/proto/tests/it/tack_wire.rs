@@ -1,4 +1,4 @@
-//! TACK packets to octets and back.
+//! TACK packets to bytes and back.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -145,7 +145,7 @@ fn content_of(packet: &Packet) -> Vec<u8> {
     (0..packet.payload_len()).map(|place| 0xd0 | place as u8 & 0xf).collect()
 }
 
-fn octets(packet: &Packet) -> Vec<u8> {
+fn encoded(packet: &Packet) -> Vec<u8> {
     let mut bytes = Vec::new();
     encode(packet, &content_of(packet), &mut bytes).unwrap();
     bytes
@@ -153,13 +153,13 @@ fn octets(packet: &Packet) -> Vec<u8> {
 
 /// One word a field; the tag, which is zeros, is left out.
 fn words(packet: &Packet, widths: &[usize]) -> String {
-    let bytes = octets(packet);
+    let bytes = encoded(packet);
     let mut rest = &bytes[..bytes.len() - TAG];
     let mut words = Vec::new();
     for width in PREFIX.iter().chain(widths) {
         let (word, behind) = rest.split_at(*width);
         rest = behind;
-        words.push(word.iter().map(|octet| format!("{octet:02x}")).collect::<String>());
+        words.push(word.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
     }
     assert!(rest.is_empty(), "{rest:02x?} is no field");
     words.join(" ")
@@ -200,14 +200,14 @@ fn a_packet_is_as_long_as_it_says() {
     for (name, packet, widths) in samples() {
         let len = PREFIX.iter().chain(&widths).sum::<usize>() + TAG;
         assert_eq!(packet.len() as usize, len, "{name}");
-        assert_eq!(octets(&packet).len(), len, "{name}");
+        assert_eq!(encoded(&packet).len(), len, "{name}");
     }
 }
 
 #[test]
 fn a_packet_cut_short_or_drawn_out_is_refused() {
     for (name, packet, _) in samples() {
-        let bytes = octets(&packet);
+        let bytes = encoded(&packet);
         let plain = &bytes[..bytes.len() - TAG];
         // Data and padding are what is left: any length will do.
         let (fixed, open_ended) = match &packet.body {
@@ -222,7 +222,7 @@ fn a_packet_cut_short_or_drawn_out_is_refused() {
             _ => (plain.len(), false),
         };
         for len in 0..fixed {
-            assert!(decode(&[&plain[..len], &[0; TAG]].concat()).is_err(), "{len} octets of {name}");
+            assert!(decode(&[&plain[..len], &[0; TAG]].concat()).is_err(), "{len} bytes of {name}");
         }
         let longer = [plain, &[0; TAG + 1]].concat();
         assert_eq!(decode(&longer).is_ok(), open_ended, "{name}");
@@ -230,9 +230,9 @@ fn a_packet_cut_short_or_drawn_out_is_refused() {
     assert!((0..TAG).all(|len| decode(&vec![0; len]).is_err()));
 }
 
-/// `packet` with the octet at `place` behind its prefix changed to `value`.
+/// `packet` with the byte at `place` behind its prefix changed to `value`.
 fn damaged(packet: &Packet, place: usize, value: u8) -> Result<Packet, DecodeError> {
-    let mut bytes = octets(packet);
+    let mut bytes = encoded(packet);
     bytes[9 + place] = value;
     decode(&bytes).map(|(packet, _)| packet)
 }
@@ -267,8 +267,8 @@ fn what_stands_for_nothing_is_refused() {
     assert_eq!(damaged(&named, 9, 0), Err(DecodeError::StreamZero));
     let long = packet(Body::Data(Data { stream: StreamId(0x8007), ..data() }));
     // 8 and 9 are the offset's and the stamp's: the stream is 80 00 80 07.
-    assert!(value(damaged(&long, 10, 0x7f)), "two octets would do");
-    let mut tagged = octets(&probe);
+    assert!(value(damaged(&long, 10, 0x7f)), "two bytes would do");
+    let mut tagged = encoded(&probe);
     *tagged.last_mut().unwrap() = 1;
     assert_eq!(decode(&tagged), Err(DecodeError::Forged(Forged)));
 }
@@ -315,7 +315,7 @@ fn what_no_end_says_is_neither_sent_nor_taken() {
     let reversed = InstantAck { since: instant().second + 1, ..instant() };
     refused(packet(Body::Instant(reversed)), Unsound::NoHole);
 
-    // The same in octets.
+    // The same in bytes.
     let taken = |packet: &Packet, place, value| damaged(packet, place, value).unwrap_err();
     assert_eq!(taken(&packet(Body::Open(hello())), 13, 1), DecodeError::Unsound(Unsound::Echo));
     assert_eq!(taken(&packet(Body::Instant(instant())), 8, 4), DecodeError::Unsound(Unsound::NoHole));
@@ -343,7 +343,7 @@ fn lists_are_in_order_and_apart() {
     refused(|tack| (tack.unacked, tack.repeated) = (vec![block(12, 30)], 1), Unsound::Both);
     refused(|tack| tack.repeated = 3, Unsound::Repeated);
     refused(|tack| tack.streams.resize(MAX_LIST + 1, tack.streams[0]), Unsound::LongList);
-    // The last octet of the list's last block.
+    // The last byte of the list's last block.
     let late = packet(Body::Tack(Arc::new(tack())));
     assert_eq!(damaged(&late, 34 + 31, 20), Err(DecodeError::Unsound(Unsound::Both)));
     assert_eq!(damaged(&late, 34 + 31, 16), Err(DecodeError::Unsound(Unsound::Blocks)));
@@ -359,7 +359,7 @@ fn lists_hold_as_much_as_their_length_can_say() {
         full.streams.push((StreamId(nth), received));
     }
     let packet = packet(Body::Tack(Arc::new(full)));
-    let bytes = octets(&packet);
+    let bytes = encoded(&packet);
     assert_eq!(decode(&bytes), Ok((packet, &[][..])));
     // Lengths that promise what is not there.
     for list in 0..3 {
@@ -372,7 +372,7 @@ fn lists_hold_as_much_as_their_length_can_say() {
 #[test]
 fn a_hello_of_another_version_can_be_read_and_so_refused() {
     let packet = packet(Body::Open(Hello { version: 0x7777, ..hello() }));
-    assert_eq!(decode(&octets(&packet)), Ok((packet, &[][..])));
+    assert_eq!(decode(&encoded(&packet)), Ok((packet, &[][..])));
 }
 
 #[test]
@@ -393,14 +393,14 @@ impl Toy {
 
     fn tag(&self, number: u64, header: &[u8], body: &[u8]) -> Tag {
         let mut tag = [self.mix(number, 0); TAG];
-        for (place, octet) in header.iter().chain(body).enumerate() {
-            tag[place % TAG] = tag[place % TAG].rotate_left(1) ^ octet;
+        for (place, byte) in header.iter().chain(body).enumerate() {
+            tag[place % TAG] = tag[place % TAG].rotate_left(1) ^ byte;
         }
         tag
     }
 
     fn turn(&self, number: u64, body: &mut [u8]) {
-        body.iter_mut().enumerate().for_each(|(place, octet)| *octet ^= self.mix(number, place));
+        body.iter_mut().enumerate().for_each(|(place, byte)| *byte ^= self.mix(number, place));
     }
 }
 
@@ -423,7 +423,7 @@ impl Protector for Toy {
 fn a_protector_sees_header_body_and_whole_number() {
     let (toy, number) = (Toy(0x5a), 0x0000_0009_0102_0304);
     for (name, packet, _) in samples() {
-        let (content, plain) = (content_of(&packet), octets(&packet));
+        let (content, plain) = (content_of(&packet), encoded(&packet));
         let mut sealed = b"before".to_vec();
         encode_sealed(&packet, &content, number, &toy, &mut sealed).unwrap();
         let sealed = sealed.split_off(6);
@@ -440,7 +440,7 @@ fn a_protector_sees_header_body_and_whole_number() {
             let mut damaged = sealed.clone();
             damaged[place] ^= 0x10;
             let forged = decode_sealed(&mut damaged, number, &toy).map(drop);
-            assert_eq!(forged, Err(DecodeError::Forged(Forged)), "octet {place} of {name}");
+            assert_eq!(forged, Err(DecodeError::Forged(Forged)), "byte {place} of {name}");
         }
     }
     assert!((0..9 + TAG).all(|len| Prefix::of(&vec![1; len]).is_err()));
@@ -481,9 +481,9 @@ fn content_stands_where_its_stream_says() {
         let bytes = wire::encode(&carried(packet(Body::Data(place)))).unwrap();
         wire::decode_foreign(&bytes).unwrap().1.to_vec()
     };
-    assert_eq!(at(0, 1000)[24..], at(0, 1024)[..40], "an octet is where it is however it is cut");
+    assert_eq!(at(0, 1000)[24..], at(0, 1024)[..40], "a byte is where it is however it is cut");
     assert_eq!(at(3, u32::MAX - 9)[10..], at(3, 0)[..54], "places wrap");
-    assert_ne!(at(0, 1000), at(3, 1000), "each stream has octets of its own");
+    assert_ne!(at(0, 1000), at(3, 1000), "each stream has bytes of its own");
 
     let packet = carried(packet(Body::Data(data())));
     let mut bytes = Vec::new();
@@ -492,18 +492,18 @@ fn content_stands_where_its_stream_says() {
     assert_eq!(wire::decode(&bytes), Err(wire::DecodeError::Payload(0)));
 }
 
-/// Two ends 10 ms apart, `loss` of 1000 packets lost either way, and every packet turned to octets and back. Returns the
+/// Two ends 10 ms apart, `loss` of 1000 packets lost either way, and every packet turned to bytes and back. Returns the
 /// kinds of packets that were sent, in order of their codes.
 fn exchange(config: Config, loss: u64) -> Vec<u8> {
-    let octets = 400_000;
+    let bytes = 400_000;
     let ends = |local, remote| Ends { flow: FlowId(3), local: HostId(local), remote: HostId(remote) };
     let mut now = Instant::ZERO;
     let mut ends =
         [Connection::connect(config, ends(1, 2), 7, now), Connection::listen(config, ends(2, 1), 8)];
-    ends[0].write(octets);
+    ends[0].write(bytes);
     let mut flying = [VecDeque::new(), VecDeque::new()];
     let (mut random, mut kinds) = (1u64, BTreeSet::new());
-    while ends[1].delivered_bytes() < 2 * octets {
+    while ends[1].delivered_bytes() < 2 * bytes {
         for way in 0..2 {
             while let Some(packet) = ends[way].poll_transmit(now) {
                 let bytes = wire::encode(&packet).unwrap_or_else(|error| panic!("{packet:?}: {error}"));
@@ -519,7 +519,7 @@ fn exchange(config: Config, loss: u64) -> Vec<u8> {
             while let Some(event) = ends[way].poll_event() {
                 if (way, event) == (0, Event::Connected) {
                     let stream = ends[0].open_stream().unwrap();
-                    ends[0].write_stream(stream, octets);
+                    ends[0].write_stream(stream, bytes);
                     let given_up = ends[0].open_stream().unwrap();
                     ends[0].write_stream(given_up, 10);
                     ends[0].reset_stream(given_up, 7);
@@ -574,7 +574,7 @@ fn who_gives_up_before_the_answer_says_so_on_the_wire() {
 fn the_fuzzer_starts_from_a_packet_of_each_kind() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/tack_decode");
     for (name, packet, _) in samples() {
-        let (path, bytes) = (folder.join(name), octets(&packet));
+        let (path, bytes) = (folder.join(name), encoded(&packet));
         let seed = &bytes[..bytes.len() - TAG];
         if env::var_os("TACIT_WRITE_SEEDS").is_some() {
             fs::create_dir_all(&folder).unwrap();
@@ -731,7 +731,7 @@ fn any_packet() -> impl Strategy<Value = Packet> {
 proptest! {
     #[test]
     fn packets_survive(packet in any_packet()) {
-        let bytes = octets(&packet);
+        let bytes = encoded(&packet);
         prop_assert_eq!(bytes.len(), packet.len() as usize);
         prop_assert_eq!(decode(&bytes), Ok((packet.clone(), &content_of(&packet)[..])));
         let carried = carried(packet);
@@ -740,14 +740,14 @@ proptest! {
         prop_assert_eq!(wire::decode(&bytes), Ok(carried));
     }
 
-    /// Sound packets with a few octets changed, which reach deeper than noise: what is still taken has one form.
+    /// Sound packets with a few bytes changed, which reach deeper than noise: what is still taken has one form.
     #[test]
     fn what_is_taken_is_what_would_be_sent(
         packet in any_packet(),
         damage in prop::collection::vec((0usize..100, any::<u8>()), 0..4),
         cut in 0usize..60,
     ) {
-        let mut bytes = octets(&packet);
+        let mut bytes = encoded(&packet);
         bytes.truncate(bytes.len() - TAG);
         for (place, value) in damage {
             let len = bytes.len();

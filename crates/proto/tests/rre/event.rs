@@ -6,7 +6,7 @@ use tacit_proto::congestion::rre::{Ack, Core, Parameters, State, Trust};
 
 /// What each line of a file of vectors means.
 pub const FORMAT: &str = "\
-# Times are in microseconds, amounts in octets, rates in octets per second. Each line is an event, and after = what the core
+# Times are in microseconds, amounts in bytes, rates in bytes per second. Each line is an event, and after = what the core
 # says then. Events:
 # start NOW MSS INITIAL-WINDOW HANDSHAKE-RTT SENDER-TICK TARGET
 # handshake NOW TSVAL TSECR

@@ -23,7 +23,7 @@ pub const BEGIN_US: u64 = 1_000_000;
 #[derive(Clone)]
 pub struct Path {
     pub duration_us: u64,
-    /// From each time on a rate in octets per second; 0 is an outage.
+    /// From each time on a rate in bytes per second; 0 is an outage.
     pub rates: Vec<(u64, u64)>,
     pub queue: u64,
     /// Each way.
@@ -46,7 +46,7 @@ pub struct Path {
 }
 
 impl Path {
-    /// `rate` octets per second, a quarter of a second of buffer, 20 ms each way.
+    /// `rate` bytes per second, a quarter of a second of buffer, 20 ms each way.
     pub fn new(rate: u64) -> Self {
         Self {
             duration_us: 5 * SECOND_US,
@@ -402,7 +402,7 @@ impl World {
         self.tell(Event::Undo(self.now_us));
     }
 
-    /// Octets newly held lost.
+    /// Bytes newly held lost.
     fn find_lost(&mut self) -> u64 {
         let mut lost = 0;
         for segment in &mut self.segments[self.una..] {

@@ -1,4 +1,4 @@
-//! Two drivers as a live endpoint has them: octets in buffers, packets sealed and opened with whole numbers, and a path that
+//! Two drivers as a live endpoint has them: bytes in buffers, packets sealed and opened with whole numbers, and a path that
 //! loses, reorders and doubles datagrams.
 
 use std::cmp::Reverse;
@@ -14,8 +14,8 @@ use tacit_proto::units::{Duration, Instant};
 
 use crate::joined::{Random, ends};
 
-/// The octet at `place` of what the end `by` writes on `stream`.
-pub fn octet(by: usize, stream: StreamId, place: u64) -> u8 {
+/// The byte at `place` of what the end `by` writes on `stream`.
+pub fn byte(by: usize, stream: StreamId, place: u64) -> u8 {
     Random((place / 8) ^ (u64::from(stream.0) << 24) ^ ((by as u64) << 60)).next().to_le_bytes()
         [(place % 8) as usize]
 }
@@ -25,7 +25,7 @@ struct Numbered;
 
 impl Protector for Numbered {
     fn seal(&self, number: u64, _: &[u8], _: &mut [u8]) -> Tag {
-        [number.to_be_bytes(), number.to_le_bytes()].concat().try_into().expect("sixteen octets")
+        [number.to_be_bytes(), number.to_le_bytes()].concat().try_into().expect("sixteen bytes")
     }
 
     fn open(&self, number: u64, header: &[u8], body: &mut [u8], tag: &Tag) -> Result<(), Forged> {
@@ -33,19 +33,19 @@ impl Protector for Numbered {
     }
 }
 
-/// Octets that were written and that the peer may lack.
+/// Bytes that were written and that the peer may lack.
 #[derive(Default)]
 pub struct Writing {
     base: u64,
-    octets: VecDeque<u8>,
+    bytes: VecDeque<u8>,
     pub written: u64,
 }
 
-/// Octets that arrived, those in order first; a gap is `None`.
+/// Bytes that arrived, those in order first; a gap is `None`.
 #[derive(Default)]
 pub struct Reading {
     pub taken: u64,
-    octets: VecDeque<Option<u8>>,
+    bytes: VecDeque<Option<u8>>,
 }
 
 /// One end, with its buffers.
@@ -64,12 +64,12 @@ pub struct End {
 }
 
 impl End {
-    pub fn write(&mut self, stream: StreamId, octets: u64) {
+    pub fn write(&mut self, stream: StreamId, bytes: u64) {
         let writing = self.writing.entry(stream).or_default();
-        let places = writing.written..writing.written + octets;
-        writing.octets.extend(places.map(|place| octet(self.side, stream, place)));
-        writing.written += octets;
-        self.connection.write_stream(stream, octets);
+        let places = writing.written..writing.written + bytes;
+        writing.bytes.extend(places.map(|place| byte(self.side, stream, place)));
+        writing.written += bytes;
+        self.connection.write_stream(stream, bytes);
     }
 
     /// Takes what was delivered of `stream` and compares it.
@@ -77,37 +77,37 @@ impl End {
         let delivered = self.connection.delivered_of(stream);
         let Some(reading) = self.reading.get_mut(&stream) else { return };
         while reading.taken < delivered {
-            let arrived = reading.octets.pop_front().flatten();
-            assert_eq!(arrived, Some(octet(1 - self.side, stream, reading.taken)), "{stream:?}");
+            let arrived = reading.bytes.pop_front().flatten();
+            assert_eq!(arrived, Some(byte(1 - self.side, stream, reading.taken)), "{stream:?}");
             reading.taken += 1;
         }
         self.connection.read(stream, u64::MAX);
     }
 
-    fn octets_of(&mut self, sent: &Transmit) -> Vec<u8> {
+    fn bytes_of(&mut self, sent: &Transmit) -> Vec<u8> {
         match &sent.packet.body {
             Body::Data(data) => {
                 assert_eq!(sent.start as u32, data.offset.0);
                 let Some(writing) = self.writing.get(&data.stream) else {
-                    assert_eq!(data.payload_len, 0, "octets that were never written");
+                    assert_eq!(data.payload_len, 0, "bytes that were never written");
                     return Vec::new();
                 };
-                assert!(sent.start >= writing.base, "octets that the peer has");
+                assert!(sent.start >= writing.base, "bytes that the peer has");
                 let from = (sent.start - writing.base) as usize;
-                writing.octets.range(from..from + usize::from(data.payload_len)).copied().collect()
+                writing.bytes.range(from..from + usize::from(data.payload_len)).copied().collect()
             }
             Body::Datagram(_) => {
                 let oldest = self.connection.oldest_datagram();
-                let octets = self.datagrams.remove(&sent.start).expect("each is sent once");
+                let bytes = self.datagrams.remove(&sent.start).expect("each is sent once");
                 self.datagrams.retain(|number, _| *number >= oldest);
-                octets
+                bytes
             }
             _ => Vec::new(),
         }
     }
 
     pub fn seal(&mut self, sent: &Transmit) -> Vec<u8> {
-        let (content, mut bytes) = (self.octets_of(sent), Vec::new());
+        let (content, mut bytes) = (self.bytes_of(sent), Vec::new());
         encode_sealed(&sent.packet, &content, sent.number, &Numbered, &mut bytes).expect("it has a form");
         self.longest = self.longest.max(bytes.len());
         bytes
@@ -118,15 +118,15 @@ impl End {
         let number = self.connection.whole_number(prefix.number);
         let (packet, content) = decode_sealed(&mut bytes, number, &Numbered).expect("the number is found");
         match self.connection.receive(now, &packet, Ecn::NotEct) {
-            Some(Received::Octets(accepted)) => {
+            Some(Received::Bytes(accepted)) => {
                 let reading = self.reading.entry(accepted.stream).or_default();
                 let from = (accepted.start - reading.taken) as usize;
                 let end = from + accepted.len as usize;
-                if reading.octets.len() < end {
-                    reading.octets.resize(end, None);
+                if reading.bytes.len() < end {
+                    reading.bytes.resize(end, None);
                 }
-                for (place, octet) in (from..end).zip(&content[accepted.skip as usize..]) {
-                    reading.octets[place] = Some(*octet);
+                for (place, byte) in (from..end).zip(&content[accepted.skip as usize..]) {
+                    reading.bytes[place] = Some(*byte);
                 }
             }
             Some(Received::Datagram(len)) => {
@@ -143,7 +143,7 @@ impl End {
     pub fn release(&mut self, stream: StreamId) {
         let acked = self.connection.acked_of(stream);
         if let Some(writing) = self.writing.get_mut(&stream) {
-            writing.octets.drain(..(acked - writing.base) as usize);
+            writing.bytes.drain(..(acked - writing.base) as usize);
             writing.base = acked;
         }
     }

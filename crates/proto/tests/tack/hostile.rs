@@ -103,7 +103,7 @@ fn a_claimed_rate_does_not_speed_the_sender_up() {
     assert!(wild <= 4 * honest, "{wild} packets where {honest} were due");
 }
 
-/// A peer that may have four streams open beside stream 0, each of 10,000 octets.
+/// A peer that may have four streams open beside stream 0, each of 10,000 bytes.
 fn script() -> Script {
     Script::established(Config {
         max_streams: 4,
@@ -113,7 +113,7 @@ fn script() -> Script {
     })
 }
 
-fn octets(stream: u32, offset: u32, payload_len: u16, fin: bool) -> Body {
+fn bytes(stream: u32, offset: u32, payload_len: u16, fin: bool) -> Body {
     let (stream, offset) = (StreamId(stream), SeqNumber(offset));
     Body::Data(Data { stream, offset, payload_len, fin, ..Data::default() })
 }
@@ -130,25 +130,25 @@ fn streams_have_rules() {
     // What was said before is right, and the last is wrong.
     let wrong = [
         // More than it may open: stream 0 and four.
-        vec![octets(8, 0, 1, false), octets(10, 0, 1, false)],
+        vec![bytes(8, 0, 1, false), bytes(10, 0, 1, false)],
         vec![reset(10, 0)],
         vec![stop(10)],
         vec![held(10)],
         // One that we never opened.
-        vec![octets(1, 0, 1, false)],
+        vec![bytes(1, 0, 1, false)],
         vec![reset(1, 0)],
         vec![stop(1)],
         vec![held(3)],
-        // Another end than before, or one that the octets before it do not allow.
-        vec![octets(2, 0, 10, true), octets(2, 10, 1, false)],
-        vec![octets(2, 0, 10, true), octets(2, 0, 9, true)],
-        vec![octets(2, 5, 5, true), reset(2, 11)],
-        vec![octets(2, 0, 10, false), reset(2, 9)],
+        // Another end than before, or one that the bytes before it do not allow.
+        vec![bytes(2, 0, 10, true), bytes(2, 10, 1, false)],
+        vec![bytes(2, 0, 10, true), bytes(2, 0, 9, true)],
+        vec![bytes(2, 5, 5, true), reset(2, 11)],
+        vec![bytes(2, 0, 10, false), reset(2, 9)],
         vec![reset(2, 10), reset(2, 12)],
-        vec![reset(2, 10), octets(2, 8, 3, false)],
+        vec![reset(2, 10), bytes(2, 8, 3, false)],
         // Beyond the limit of a stream.
         vec![reset(2, 10_001)],
-        vec![octets(2, 9_999, 2, false)],
+        vec![bytes(2, 9_999, 2, false)],
         // Stream 0 ends with the connection.
         vec![reset(0, 0)],
         vec![stop(0)],

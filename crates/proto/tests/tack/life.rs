@@ -145,16 +145,16 @@ fn streams_are_independent_of_each_other() {
     let streams = [(); 3].map(|()| pipe.client.open_stream().expect("more are allowed"));
     assert_eq!(streams, [2, 4, 6].map(StreamId));
     let written = [(StreamId(0), 10_000), (streams[0], 0), (streams[1], 200_000), (streams[2], 1)];
-    for (stream, octets) in written.into_iter().filter(|(_, octets)| *octets > 0) {
-        pipe.client.write_stream(stream, octets);
+    for (stream, bytes) in written.into_iter().filter(|(_, bytes)| *bytes > 0) {
+        pipe.client.write_stream(stream, bytes);
         pipe.client.close_stream(stream);
     }
     pipe.up.lose_every = 9;
     pipe.run_for(Duration::from_secs(3));
-    for (stream, octets) in written {
-        assert_eq!(pipe.server.delivered_of(stream), octets);
+    for (stream, bytes) in written {
+        assert_eq!(pipe.server.delivered_of(stream), bytes);
         // The end of stream 0 waits for stream 2.
-        assert_eq!(pipe.server.has_ended(stream), octets > 0 && stream != StreamId(0));
+        assert_eq!(pipe.server.has_ended(stream), bytes > 0 && stream != StreamId(0));
     }
     pipe.client.close_stream(streams[0]);
     for stream in streams {

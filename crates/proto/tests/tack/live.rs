@@ -41,7 +41,7 @@ fn datagrams_arrive_as_they_were_once_or_not_at_all() {
     let arrived = &net.ends[1].datagrams_in;
     assert!((250..350).contains(&arrived.len()), "{}", arrived.len());
     assert!(arrived.windows(2).all(|pair| pair[0].len() < pair[1].len()), "each once, in order");
-    assert!(arrived.iter().all(|content| content.iter().all(|octet| *octet == (content.len() - 1) as u8)));
+    assert!(arrived.iter().all(|content| content.iter().all(|byte| *byte == (content.len() - 1) as u8)));
     let stats = net.ends[0].connection.stats();
     assert_eq!((stats.data_packets_sent, stats.packets_retransmitted, stats.bytes_in_flight), (400, 0, 0));
     assert!(stats.fast_recoveries > Some(0), "their losses count");

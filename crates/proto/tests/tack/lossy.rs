@@ -6,7 +6,7 @@ use tacit_proto::units::{BitRate, Duration};
 use crate::joined::Link;
 use crate::ms;
 
-const OCTETS: u64 = 20_000_000;
+const BYTES: u64 = 20_000_000;
 
 /// How long a transfer takes over 100 Mb/s and 20 ms, of which one packet in `lose_one_in` is lost each way by chance, and each
 /// `lose_every`th with data as well.
@@ -20,14 +20,14 @@ fn duration(lose_one_in: u64, lose_every: u64) -> Duration {
         pipe.run_for(ms(100));
     }
     let began = pipe.now;
-    pipe.client.write(OCTETS);
+    pipe.client.write(BYTES);
     for _ in 0..10_000 {
         pipe.run_for(ms(20));
-        if pipe.server.delivered_bytes() == OCTETS {
+        if pipe.server.delivered_bytes() == BYTES {
             return pipe.now.saturating_since(began);
         }
     }
-    panic!("{} octets in 200 s where one in {lose_one_in} is lost", pipe.server.delivered_bytes());
+    panic!("{} bytes in 200 s where one in {lose_one_in} is lost", pipe.server.delivered_bytes());
 }
 
 /// A lost packet costs its own time again, and half of all that beside at most.

@@ -38,7 +38,7 @@ fn pipe(config: Config, rate: BitRate, rtt: Duration) -> Pipe<Connection> {
     between(config, config, link(), link())
 }
 
-/// As [`pipe`], without octets: for long runs.
+/// As [`pipe`], without bytes: for long runs.
 fn long_pipe(config: Config, rate: BitRate, rtt: Duration) -> Pipe<Connection> {
     let mut pipe = pipe(config, rate, rtt);
     pipe.wire = false;

@@ -18,7 +18,7 @@ struct Weather {
     stall: bool,
     slower: bool,
     seed: u64,
-    octets: [u64; 2],
+    bytes: [u64; 2],
 }
 
 fn config() -> impl Strategy<Value = Config> {
@@ -59,13 +59,13 @@ fn weather() -> impl Strategy<Value = Weather> {
         any::<u64>(),
         [0u64..300_000, 0u64..60_000],
     )
-        .prop_map(|(config, lose_one_in, delay_one_in, double_one_in, [stall, slower], seed, octets)| {
-            Weather { config, lose_one_in, delay_one_in, double_one_in, stall, slower, seed, octets }
+        .prop_map(|(config, lose_one_in, delay_one_in, double_one_in, [stall, slower], seed, bytes)| {
+            Weather { config, lose_one_in, delay_one_in, double_one_in, stall, slower, seed, bytes }
         })
 }
 
 proptest! {
-    /// Losses both ways of up to a half, reordering, duplicates, a stall, a slower path: every octet once and in order,
+    /// Losses both ways of up to a half, reordering, duplicates, a stall, a slower path: every byte once and in order,
     /// both ends close, and within a bounded time.
     #[test]
     fn any_weather_is_survived(weather in weather()) {
@@ -77,9 +77,9 @@ proptest! {
             link.jitter = ms(30);
             link.random = Random(weather.seed.wrapping_add(number as u64));
         }
-        pipe.client.write(weather.octets[0]);
+        pipe.client.write(weather.bytes[0]);
         pipe.client.close();
-        pipe.server.write(weather.octets[1]);
+        pipe.server.write(weather.bytes[1]);
         pipe.server.close();
         pipe.run_for(ms(100));
         if weather.stall {
@@ -97,10 +97,10 @@ proptest! {
             left -= 1;
         }
         prop_assert!(left > 0, "{:?} {:?}\n{:?}\n{:?}", pipe.client_events, pipe.server_events, pipe.client.stats(), pipe.server.stats());
-        prop_assert_eq!(pipe.server.delivered_bytes(), weather.octets[0]);
-        prop_assert_eq!(pipe.client.delivered_bytes(), weather.octets[1]);
+        prop_assert_eq!(pipe.server.delivered_bytes(), weather.bytes[0]);
+        prop_assert_eq!(pipe.client.delivered_bytes(), weather.bytes[1]);
         let (client, server) = (pipe.client.stats(), pipe.server.stats());
-        prop_assert_eq!((client.bytes_acked, server.bytes_acked), (weather.octets[0], weather.octets[1]));
+        prop_assert_eq!((client.bytes_acked, server.bytes_acked), (weather.bytes[0], weather.bytes[1]));
     }
 }
 

@@ -15,7 +15,7 @@ pub fn at_ms(millis: u64) -> Instant {
     Instant::ZERO + ms(millis)
 }
 
-/// Octets of data in a full packet of 1500.
+/// Bytes of data in a full packet of 1500.
 pub const FULL: u16 = 1439;
 
 /// A connection, and what its peer needs to talk to it.
@@ -94,7 +94,7 @@ impl Script {
         );
     }
 
-    /// A full data packet `number` with the octets of place `place` arrives at `now`, 5 ms after it left.
+    /// A full data packet `number` with the bytes of place `place` arrives at `now`, 5 ms after it left.
     pub fn data(&mut self, now: Instant, number: u32, place: u32, sync: Option<Sync>) {
         let data = Data {
             stream: StreamId(0),

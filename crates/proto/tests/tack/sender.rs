@@ -19,13 +19,13 @@ fn data(bodies: &[(u32, Body)]) -> Vec<Data> {
     bodies.iter().filter_map(data).collect()
 }
 
-/// A TACK for everything below `cumulative`, `octets` of data: of a packet that left `rtt_ms` before `now`.
-fn tack(end: &Script, now: u64, rtt_ms: u64, cumulative: u32, octets: u32) -> Body {
+/// A TACK for everything below `cumulative`, `bytes` of data: of a packet that left `rtt_ms` before `now`.
+fn tack(end: &Script, now: u64, rtt_ms: u64, cumulative: u32, bytes: u32) -> Body {
     let own_now = end.stamp_at(at_ms(now));
     Body::Tack(Arc::new(Tack {
         departed: Stamp(own_now.0.wrapping_sub(rtt_ms as u32 * 1000)),
         cumulative: SeqNumber(cumulative),
-        received: SeqNumber(octets),
+        received: SeqNumber(bytes),
         window: SeqNumber(1 << 30),
         ..Tack::default()
     }))
@@ -42,8 +42,8 @@ fn the_receiver_is_told_of_the_path_until_it_knows() {
     let [hello] = told[..] else { panic!("{told:?}") };
     assert_eq!((hello.rtt_min_us, hello.startup), (0, true));
     let largest = first[first.len() - 1].0;
-    let octets = first.len() as u32 * u32::from(FULL);
-    script.give(at_ms(90), tack(&script, 90, 80, largest + 1, octets));
+    let bytes = first.len() as u32 * u32::from(FULL);
+    script.give(at_ms(90), tack(&script, 90, 80, largest + 1, bytes));
     let mut later = Vec::new();
     for now in 90..110 {
         script.end.handle_timeout(at_ms(now));

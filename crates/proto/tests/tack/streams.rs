@@ -45,19 +45,19 @@ impl Books {
     /// What an end does with a stream of its own, or of the peer.
     fn begin(&mut self, end: &mut End, stream: StreamId) {
         let draw = self.random.next();
-        let octets = match draw % 16 {
+        let bytes = match draw % 16 {
             0 => 0,
             // Beyond the buffer of a stream.
             1 => 50_000,
             _ => draw >> 8 & 0x7ff,
         };
-        end.write(stream, octets);
+        end.write(stream, bytes);
         if (draw >> 32).is_multiple_of(8) {
             end.connection.reset_stream(stream, stream.0 ^ 0x55);
             self.reset.insert((end.side, stream));
         } else {
             end.connection.close_stream(stream);
-            self.ended.insert((end.side, stream), octets);
+            self.ended.insert((end.side, stream), bytes);
         }
         if (draw >> 40).is_multiple_of(8) {
             end.connection.stop_stream(stream, stream.0 ^ 0xaa);
@@ -137,7 +137,7 @@ fn come_and_go(net: &mut Net, streams: u32, seed: u64) -> Books {
     net.run(until, |end, _, event| books.hear(end, event));
     for end in &net.ends {
         assert_eq!(end.events.last(), Some(&Event::Closed), "{:?}", end.events);
-        assert!(end.longest <= 1472, "{} octets of UDP payload", end.longest);
+        assert!(end.longest <= 1472, "{} bytes of UDP payload", end.longest);
     }
     // Stream 0, which each end ends by closing the connection.
     for side in 0..2 {

@@ -10,15 +10,15 @@ fn receiver(ack_policy: AckPolicy) -> Script {
     Script::connected(Config { ack_policy, ..plain() })
 }
 
-/// `count` segments of 1000 octets from `first`, all at once.
+/// `count` segments of 1000 bytes from `first`, all at once.
 fn burst(first: u32, count: u32) -> String {
     burst_of(1000, first, count)
 }
 
-fn burst_of(octets: u32, first: u32, count: u32) -> String {
+fn burst_of(bytes: u32, first: u32, count: u32) -> String {
     let segment = |number| {
-        let start = first + octets * number;
-        format!("< . {start}:{}({octets}) ack 1", start + octets)
+        let start = first + bytes * number;
+        format!("< . {start}:{}({bytes}) ack 1", start + bytes)
     };
     let segments: Vec<_> = (0..count).map(segment).collect();
     format!("+0 {}", segments.join(" ; "))

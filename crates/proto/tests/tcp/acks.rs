@@ -35,7 +35,7 @@ fn the_rest_waits_no_longer_than_the_timer() {
     Script::connected(every(4)).run(
         "+0  < . 1:1001(1000) ack 1
          +10 < . 1001:2001(1000) ack 1
-         # 40 ms after the first octet that was not acknowledged.
+         # 40 ms after the first byte that was not acknowledged.
          +30 > . 1:1(0) ack 2001
          # The timer does not run while nothing waits.
          +500 silence",
@@ -43,7 +43,7 @@ fn the_rest_waits_no_longer_than_the_timer() {
 }
 
 #[test]
-fn small_segments_count_by_octets() {
+fn small_segments_count_by_bytes() {
     Script::connected(every(2)).run(
         "+0  < . 1:1001(1000) ack 1
          +0  < . 1001:1501(500) ack 1
@@ -221,7 +221,7 @@ fn a_full_buffer_closes_the_window_and_reading_opens_it() {
     );
 }
 
-/// A window of 131,070 is told in twos: rounded down after an odd octet, its edge would move back by one (RFC 7323
+/// A window of 131,070 is told in twos: rounded down after an odd byte, its edge would move back by one (RFC 7323
 /// section 2.4).
 #[test]
 fn the_right_edge_does_not_move_back_by_rounding() {

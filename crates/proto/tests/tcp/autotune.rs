@@ -23,7 +23,7 @@ fn pipe(config: Config, mbps: u64, round_trip_ms: u64) -> Pipe {
     Pipe::new(config, config, link(), link())
 }
 
-fn octets_per_second(pipe: &mut Pipe, from_s: u64, span_s: u64) -> u64 {
+fn bytes_per_second(pipe: &mut Pipe, from_s: u64, span_s: u64) -> u64 {
     pipe.run_for(Duration::from_secs(from_s));
     let before = pipe.server.counters().delivered_bytes;
     pipe.run_for(Duration::from_secs(span_s));
@@ -36,8 +36,8 @@ fn a_long_fat_path_is_filled() {
     for timestamps in [true, false] {
         let mut pipe = pipe(growing(timestamps), 100, 200);
         pipe.client.write(u64::MAX);
-        let rate = octets_per_second(&mut pipe, 5, 5);
-        assert!(rate > 11_500_000, "{rate} octets/s, timestamps {timestamps}");
+        let rate = bytes_per_second(&mut pipe, 5, 5);
+        assert!(rate > 11_500_000, "{rate} bytes/s, timestamps {timestamps}");
         let buffer = pipe.server.counters().receive_buffer;
         assert!((2_500_000..=6 << 20).contains(&buffer), "{buffer}");
     }
@@ -49,8 +49,8 @@ fn a_buffer_that_does_not_grow_holds_the_same_path_down() {
     let config = Config { receive_autotuning: ReceiveAutotuning::Off, ..growing(true) };
     let mut pipe = pipe(config, 100, 200);
     pipe.client.write(u64::MAX);
-    let rate = octets_per_second(&mut pipe, 5, 5);
-    assert!(rate < 700_000, "{rate} octets/s");
+    let rate = bytes_per_second(&mut pipe, 5, 5);
+    assert!(rate < 700_000, "{rate} bytes/s");
 }
 
 /// A slow path is given what its round trips bring, a twentieth of the limit, however long it runs.
@@ -60,8 +60,8 @@ fn a_slow_path_takes_little_memory() {
     let mut pipe = pipe(config, 1, 200);
     pipe.up.queue = Duration::from_millis(100);
     pipe.client.write(u64::MAX);
-    let rate = octets_per_second(&mut pipe, 10, 20);
-    assert!(rate > 100_000, "{rate} octets/s");
+    let rate = bytes_per_second(&mut pipe, 10, 20);
+    assert!(rate > 100_000, "{rate} bytes/s");
     let buffer = pipe.server.counters().receive_buffer;
     // Thrice twice the 37.5 kB that path and queue hold, some spare, and the initial burst.
     assert!(buffer < 400_000, "{buffer}");

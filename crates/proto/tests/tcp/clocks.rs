@@ -142,7 +142,7 @@ fn rre_finds_a_link_that_comes_back_at_eighty_times_the_rate() {
     pipe.run_for(Duration::from_secs(20));
     let delivered = |pipe: &Pipe| pipe.server.delivered_bytes();
     let slow = delivered(&pipe);
-    assert!((150_000..250_000).contains(&slow), "{slow} octets in 20 s");
+    assert!((150_000..250_000).contains(&slow), "{slow} bytes in 20 s");
     pipe.up.rate = Some(BitRate::from_mbps(8));
     pipe.run_for(Duration::from_secs(15));
     let before = delivered(&pipe);

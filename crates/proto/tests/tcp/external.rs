@@ -1,9 +1,9 @@
 //! ACK policies and controllers that a program brings along.
 
-use tacit_proto::brought::{Brought, Named};
 use tacit_proto::congestion::external as control;
 use tacit_proto::congestion::external::{Acknowledged, Control, Steering};
 use tacit_proto::congestion::{self, Algorithm, Pacing};
+use tacit_proto::factory::{FactoryRef, Named};
 use tacit_proto::tcp::ack_policy::external as acks;
 use tacit_proto::tcp::ack_policy::external::{Acknowledge, Arrival};
 use tacit_proto::tcp::{AckDecision, AckPolicy, Config};
@@ -53,7 +53,7 @@ impl Acknowledge for Counting {
 
 #[test]
 fn a_policy_of_one_s_own_says_when_to_acknowledge() {
-    let ack_policy = AckPolicy::External(Brought(&EveryThird));
+    let ack_policy = AckPolicy::External(FactoryRef(&EveryThird));
     Script::connected(Config { ack_policy, ..plain() }).run(
         "+0  < . 1:1001(1000) ack 1
          +1  < . 1001:2001(1000) ack 1
@@ -94,7 +94,7 @@ fn a_time_that_is_over_is_now() {
         }
         fn on_ack_sent(&mut self) {}
     }
-    let ack_policy = AckPolicy::External(Brought(&Late));
+    let ack_policy = AckPolicy::External(FactoryRef(&Late));
     Script::connected(Config { ack_policy, ..plain() }).run(
         "+1 < . 1:1001(1000) ack 1
          +0 > . 1:1(0) ack 1001",
@@ -134,7 +134,7 @@ impl Control for Constant {
 
 /// What a sender steered so has delivered after 10 s over 40 ms of round trip and as much room as it wants.
 fn delivered(factory: &'static Constant, pacing: Pacing) -> u64 {
-    let algorithm = Algorithm::External(Brought(factory));
+    let algorithm = Algorithm::External(FactoryRef(factory));
     let config =
         Config { congestion: congestion::Config { pacing, ..algorithm.into() }, ..Config::default() };
     let way = || Link::new(None, Duration::from_millis(20));

@@ -15,7 +15,7 @@ fn an_active_open_offers_all_options() {
          +0   > . 1:1(0) ack 1 win 32768 <TS 50 700>
          +0   ! Connected
          +0   = Established
-         # Twelve octets of timestamps on every segment leave 1448.
+         # Twelve bytes of timestamps on every segment leave 1448.
          +0   write 2000
          +0   > . 1:1449(1448) ack 1
          +0   > P. 1449:2001(552) ack 1",

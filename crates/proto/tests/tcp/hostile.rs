@@ -84,7 +84,7 @@ fn sack_blocks_that_lie_change_nothing() {
 }
 
 #[test]
-fn a_comb_of_single_octets_stays_bounded() {
+fn a_comb_of_single_bytes_stays_bounded() {
     let mut script = Script::connected(plain());
     for tooth in 0..3_000 {
         let at = 3 + tooth * 2;
@@ -210,7 +210,7 @@ fn drain(connection: &mut Connection, now: Instant) -> usize {
 }
 
 proptest! {
-    /// Whatever arrives in whatever state: no panic, no endless output, and no octet delivered,
+    /// Whatever arrives in whatever state: no panic, no endless output, and no byte delivered,
     /// acknowledged or read that was not there.
     #[test]
     fn any_segments_in_any_state_do_no_harm(
@@ -248,8 +248,8 @@ proptest! {
                     now += Duration::from_millis(millis);
                     connection.handle_timeout(now);
                 }
-                Step::Write(octets) => { connection.write(octets); written += octets; }
-                Step::Read(octets) => { connection.read(octets); }
+                Step::Write(bytes) => { connection.write(bytes); written += bytes; }
+                Step::Read(bytes) => { connection.read(bytes); }
                 Step::Close => connection.close(),
                 Step::Abort => connection.abort(),
             }

@@ -15,7 +15,7 @@ fn paced() -> congestion::Config {
     congestion::Config { pacing: Pacing::On, ..congestion::Config::default() }
 }
 
-/// Twice the window a round trip while in slow start: ten segments of 1000 octets at 200 octets a
+/// Twice the window a round trip while in slow start: ten segments of 1000 bytes at 200 bytes a
 /// millisecond, two at a time. Half of the first burst is forgiven, for nothing was sent before it.
 #[test]
 fn a_paced_window_leaves_two_by_two() {
@@ -36,7 +36,7 @@ fn a_paced_window_leaves_two_by_two() {
          +5  < . 1:1(0) ack 2001
          +0  > . 10001:11001(1000) ack 1
          +0  > . 11001:12001(1000) ack 1
-         # Two more fit into the window, which has grown to 12: 240 octets a millisecond, and again half
+         # Two more fit into the window, which has grown to 12: 240 bytes a millisecond, and again half
          # of the burst is forgiven after the pause.
          +4.166667 > . 12001:13001(1000) ack 1
          +0  > . 13001:14001(1000) ack 1",
@@ -58,7 +58,7 @@ fn acknowledgments_and_handshakes_are_not_paced() {
 }
 
 /// BBR starts at 2/ln 2 times the initial window per round trip of the handshake, less one per cent:
-/// 10 000 octets in 100 ms become 2 284 375 b/s, 3.502 ms a segment. Each ACK shows what the path
+/// 10 000 bytes in 100 ms become 2 284 375 b/s, 3.502 ms a segment. Each ACK shows what the path
 /// carried, and the window grows by it.
 #[test]
 fn bbr_starts_at_nearly_three_windows_a_round_trip() {
@@ -177,7 +177,7 @@ fn bbr_goes_on_at_its_rate_after_a_pause() {
     let (window, dropped) = (pipe.client.counters().cwnd, pipe.up.dropped);
     pipe.client.write(2_000_000);
     pipe.run_for(ms(40));
-    // 40 ms at 40 Mb/s are 200 000 octets.
+    // 40 ms at 40 Mb/s are 200 000 bytes.
     let sent = pipe.client.counters().bytes_in_flight;
     assert!((150_000..230_000).contains(&sent), "{sent} of {window}");
     pipe.run_for(ms(1_000));

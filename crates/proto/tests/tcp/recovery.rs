@@ -24,7 +24,7 @@ fn ten_in_flight(config: Config) -> Script {
 }
 
 #[test]
-fn slow_start_doubles_and_counts_octets() {
+fn slow_start_doubles_and_counts_bytes() {
     let mut script = ten_in_flight(reno());
     // Each ACK frees what it covers and adds as much, at most two segments (RFC 3465).
     script.run(
@@ -83,7 +83,7 @@ fn three_duplicates_bring_a_fast_retransmit() {
     assert_eq!(script.counters().cwnd, 5_000);
 }
 
-/// More than two segments' worth of SACKed octets is as good as three duplicates, even in one ACK.
+/// More than two segments' worth of SACKed bytes is as good as three duplicates, even in one ACK.
 #[test]
 fn one_ack_with_enough_sacked_is_enough() {
     let mut script = ten_in_flight(reno());

@@ -43,9 +43,9 @@ impl Flow {
                 "{pacing:?} at {now} in {state:?}"
             );
         }
-        let octets = self.pipe.server.delivered_bytes() - before;
+        let bytes = self.pipe.server.delivered_bytes() - before;
         let could = rate.as_bps() as f64 / 8.0 * self.pipe.now.saturating_since(from).as_secs_f64();
-        octets as f64 / could / PAYLOAD_SHARE
+        bytes as f64 / could / PAYLOAD_SHARE
     }
 }
 

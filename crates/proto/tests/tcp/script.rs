@@ -33,7 +33,7 @@ const PEER_ISS: SeqNumber = SeqNumber(u32::MAX - 2_000);
 
 const ENDS: Ends = Ends { flow: FlowId(1), local: HostId(1), remote: HostId(2) };
 
-/// Round numbers: segments of 1000 octets, windows unscaled, no timestamps, ACKs at once unless a
+/// Round numbers: segments of 1000 bytes, windows unscaled, no timestamps, ACKs at once unless a
 /// script is about them.
 pub fn plain() -> Config {
     Config {

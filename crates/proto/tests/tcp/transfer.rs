@@ -74,7 +74,7 @@ fn data_flows_both_ways_at_once() {
     assert_eq!(pipe.client.counters().delivered_bytes, 2_000_000);
 }
 
-/// Octets per second delivered to the server between `from` and `to`.
+/// Bytes per second delivered to the server between `from` and `to`.
 fn goodput(pipe: &mut Pipe, from: Duration, span: Duration) -> f64 {
     pipe.client.write(u64::MAX);
     pipe.run_for(from);
@@ -126,7 +126,7 @@ fn average_window(
 
 /// The deterministic model of the "square root" formula: every n-th segment is lost, so the window
 /// goes from W/2 to W in W/2 round trips and n = 3/8 W^2. Then the average is sqrt(3/2 n) =
-/// 1.22 / sqrt(p). Counting octets (RFC 3465) instead of ACKs makes the constant the same for
+/// 1.22 / sqrt(p). Counting bytes (RFC 3465) instead of ACKs makes the constant the same for
 /// delayed ACKs; with ACKs counted it would be sqrt(3/4 n).
 #[test]
 fn reno_follows_the_square_root_formula() {
@@ -237,7 +237,7 @@ struct Weather {
     delay_one_in: u64,
     double_one_in: u64,
     seed: u64,
-    octets: (u64, u64),
+    bytes: (u64, u64),
 }
 
 fn ack_policy() -> impl Strategy<Value = AckPolicy> {
@@ -295,13 +295,13 @@ fn weather() -> impl Strategy<Value = Weather> {
     // Fifteen failures in a row, which end a connection, must stay out of reach.
     let one_in = || prop_oneof![Just(0u64), 6u64..100];
     (config, one_in(), one_in(), one_in(), any::<u64>(), (0u64..400_000, 0u64..100_000)).prop_map(
-        |(config, lose_one_in, delay_one_in, double_one_in, seed, octets)| Weather {
+        |(config, lose_one_in, delay_one_in, double_one_in, seed, bytes)| Weather {
             config,
             lose_one_in,
             delay_one_in,
             double_one_in,
             seed,
-            octets,
+            bytes,
         },
     )
 }
@@ -315,7 +315,7 @@ proptest! {
     // A quarter of what PROPTEST_CASES asks for: each case is a whole transfer.
     #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 4))]
 
-    /// Every octet is delivered once and in order (the receiver counts only what is in order), both
+    /// Every byte is delivered once and in order (the receiver counts only what is in order), both
     /// ends close, and nobody waits for ever.
     #[test]
     fn any_weather_is_survived(weather in weather()) {
@@ -328,13 +328,13 @@ proptest! {
             link.jitter = ms(30);
             link.random = Random(weather.seed.wrapping_add(number as u64));
         }
-        pipe.client.write(weather.octets.0);
+        pipe.client.write(weather.bytes.0);
         pipe.client.close();
-        pipe.server.write(weather.octets.1);
+        pipe.server.write(weather.bytes.1);
         pipe.server.close();
         prop_assert!(pipe.run_to_close(secs(3_600)), "{:?} {:?}", pipe.client.state(), pipe.server.state());
-        prop_assert_eq!(pipe.server.counters().delivered_bytes, weather.octets.0);
-        prop_assert_eq!(pipe.client.counters().delivered_bytes, weather.octets.1);
+        prop_assert_eq!(pipe.server.counters().delivered_bytes, weather.bytes.0);
+        prop_assert_eq!(pipe.client.counters().delivered_bytes, weather.bytes.1);
         prop_assert!(!pipe.client_events.contains(&Event::TimedOut));
         prop_assert!(!pipe.server_events.contains(&Event::TimedOut));
         prop_assert!(consistent(&pipe.client.counters()));

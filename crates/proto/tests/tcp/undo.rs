@@ -9,7 +9,7 @@ fn config(undo: Undo) -> Config {
     Config { congestion: Algorithm::NewReno.into(), undo, ..plain() }
 }
 
-/// Ten segments on their way and plenty to follow. With timestamps segments carry 988 octets, so that
+/// Ten segments on their way and plenty to follow. With timestamps segments carry 988 bytes, so that
 /// scripts with them count in those.
 fn ten_in_flight(config: Config) -> Script {
     let mut script = Script::connected(config);

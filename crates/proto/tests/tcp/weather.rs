@@ -73,14 +73,14 @@ proptest! {
         prop_assert!(after.segments_retransmitted <= after.timeouts + after.loss_probes, "{after:?}");
     }
 
-    /// All that Linux does at once, in bad weather both ways: every octet once and in order, and both
+    /// All that Linux does at once, in bad weather both ways: every byte once and in order, and both
     /// ends close.
     #[test]
     fn the_linux_profile_survives_bad_weather(
         lose_one_in in prop::sample::select(vec![0u64, 8, 30, 200]),
         delay_one_in in prop::sample::select(vec![0u64, 3, 20]),
         double_one_in in prop::sample::select(vec![0u64, 5, 50]),
-        ecn in any::<bool>(), seed in any::<u64>(), octets in 0u64..600_000,
+        ecn in any::<bool>(), seed in any::<u64>(), bytes in 0u64..600_000,
     ) {
         let mut pipe = pipe(Config { ecn, ..Profile::Linux.config() }, 20, ms(10));
         for (number, link) in [&mut pipe.up, &mut pipe.down].into_iter().enumerate() {
@@ -91,13 +91,13 @@ proptest! {
             link.mark_above = Some(ms(5));
             link.random.0 = seed.wrapping_add(number as u64);
         }
-        pipe.client.write(octets);
+        pipe.client.write(bytes);
         pipe.client.close();
-        pipe.server.write(octets / 3);
+        pipe.server.write(bytes / 3);
         pipe.server.close();
         prop_assert!(pipe.run_to_close(Duration::from_secs(3_600)));
-        prop_assert_eq!(pipe.server.counters().delivered_bytes, octets);
-        prop_assert_eq!(pipe.client.counters().delivered_bytes, octets / 3);
+        prop_assert_eq!(pipe.server.counters().delivered_bytes, bytes);
+        prop_assert_eq!(pipe.client.counters().delivered_bytes, bytes / 3);
         prop_assert_eq!((pipe.client.state(), pipe.server.state()), (State::Closed, State::Closed));
     }
 }

@@ -11,11 +11,13 @@ use crate::cid::Cid;
 use crate::compressor::CompressorConfig;
 use crate::compressor::history::{History, MAX_REPEAT};
 use crate::compressor::options::{Table, TimestampForms, Unlistable};
-use crate::compressor::replicate::Place;
+use crate::compressor::replicate::ContextChoice;
 use crate::compressor::stride::StrideFinder;
 use crate::compressor::tunnel::Tunnel;
 use crate::crc::{CRC3, CRC7, CRC8};
-use crate::formats::{COMMON, Field, Format, FormatKind, KEPT, Kept, Mask, RND, SEQ, Values, bit};
+use crate::formats::{
+    COMMON, CONTEXT_FIELDS, ContextFields, Field, Format, FormatKind, Mask, RND, SEQ, Values, bit,
+};
 use crate::header::{Header, Ip};
 use crate::layers::Layers;
 use crate::quick::Template;
@@ -186,7 +188,7 @@ impl Context {
                 self.ir_left = 0;
                 self.dyn_left = 0;
                 // Up to the acknowledged packet, and not what changed after it (section 5.2.2.1).
-                let has_all = |kept: &Kept| {
+                let has_all = |kept: &ContextFields| {
                     kept[Field::Msn as usize] == u32::from(msn)
                         && kept[Field::ListId as usize] == self.table.list_id()
                 };
@@ -205,14 +207,14 @@ impl Context {
         chain: &mut Chain<'_>,
         options: &[u8],
         packet: &[u8],
-        place: Place,
+        place: ContextChoice,
         config: &CompressorConfig,
         writer: &mut Writer<'_>,
     ) -> Result<FormatKind, Fault> {
         self.leave_quick();
         let mut values = match self.history.latest() {
             Some(latest) => Values::inherit(latest),
-            None => Values::inherit(&[0; KEPT]),
+            None => Values::inherit(&[0; CONTEXT_FIELDS]),
         };
         let marked = chain.layers.as_deref_mut().is_some_and(|layers| self.learn_layers(layers, config));
         let header = &*chain.header;
@@ -225,16 +227,16 @@ impl Context {
         values[Field::TtlOuter] = self.tunnel.as_ref().map_or(0, |tunnel| u32::from(tunnel.ttl_left > 0));
         observe(header, &mut values);
         self.table.observe(options, &mut values, &self.history)?;
-        let Place { cid, base, now_ms } = place;
+        let ContextChoice { cid, base, now_ms } = place;
         self.refresh_if_due(now_ms, config);
         let plan = self.plan(&mut values, config.repetitions());
         let head = packet.len() - usize::from(header.payload_len);
         let mut kind = plan.kind();
         match plan.format {
             Some(format) => {
-                let octets = &packet[..head];
+                let bytes = &packet[..head];
                 values[Field::Crc] =
-                    u32::from(if format.crc7 { CRC7.check(octets) } else { CRC3.check(octets) });
+                    u32::from(if format.crc7 { CRC7.check(bytes) } else { CRC3.check(bytes) });
                 self.write_co(format, &plan, chain, &mut values, cid, writer)?;
             }
             None => match base.filter(|base| plan.is_static && base.serves(header, &values)) {
@@ -361,7 +363,7 @@ impl Context {
     }
 
     /// What jumps forward as often as `IP_ID_JUMP` allows is taken for random: each jump costs a co_common or two, being
-    /// random costs two octets in each packet. Hosts that merge segments count each of them.
+    /// random costs two bytes in each packet. Hosts that merge segments count each of them.
     #[inline]
     fn weigh_jumps(&mut self, id: u16, last: u16, seen: u32) -> u32 {
         let step = match seen {
@@ -479,9 +481,9 @@ impl Context {
         }
     }
 
-    /// Sets the indicators of co_common; returns the octets of its optional fields.
+    /// Sets the indicators of co_common; returns the bytes of its optional fields.
     fn indicate(&self, changed: Mask, sequential: bool, values: &mut Values) -> usize {
-        let mut octets = 0;
+        let mut bytes = 0;
         for (field, indicator) in [(Field::Seq, Field::SeqIndicator), (Field::Ack, Field::AckIndicator)] {
             let value = values[field];
             let (kind, len) = if changed & bit(field) == 0 {
@@ -494,7 +496,7 @@ impl Context {
                 (3, 4)
             };
             values[indicator] = kind;
-            octets += len;
+            bytes += len;
         }
         for (field, indicator, len) in [
             (Field::Stride, Field::StrideIndicator, 2),
@@ -505,7 +507,7 @@ impl Context {
         ] {
             let present = changed & bit(field) != 0;
             values[indicator] = u32::from(present);
-            octets += if present { len } else { 0 };
+            bytes += if present { len } else { 0 };
         }
         if sequential {
             // After a change of behaviour both ends may see the old offsets differently.
@@ -517,9 +519,9 @@ impl Context {
                     .iter()
                     .all(|entry| IP_ID_SHORT.fits16(entry[Field::IpIdOffset as usize] as u16, offset));
             values[Field::IpIdIndicator] = u32::from(!short);
-            octets += if short { 1 } else { 2 };
+            bytes += if short { 1 } else { 2 };
         }
-        octets
+        bytes
     }
 
     #[inline]
@@ -538,7 +540,7 @@ impl Context {
         cid.write_after(writer)?;
         writer.put_word(word << 8, format.len - 1)?;
         if format.kind == FormatKind::CoCommon {
-            common_tail(writer, values, &[0; KEPT])?;
+            common_tail(writer, values, &[0; CONTEXT_FIELDS])?;
         }
         if let Some(bring) = plan.bring {
             self.table.write_list(bring, values, writer)?;

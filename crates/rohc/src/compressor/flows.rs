@@ -2,46 +2,46 @@
 
 use alloc::vec::Vec;
 
-/// Octets of the longest [`FlowKey`]: a fingerprint, two IPv6 addresses and two ports.
+/// Bytes of the longest [`FlowKey`]: a fingerprint, two IPv6 addresses and two ports.
 pub(super) const KEY_LEN: usize = 8 + 36;
 
 /// No context.
 const NONE: u16 = u16::MAX;
 
-/// The octets that name a flow: both addresses and ports, as they follow each other in the packet; before them what tells
+/// The bytes that name a flow: both addresses and ports, as they follow each other in the packet; before them what tells
 /// tunnels apart, if there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FlowKey {
     len: u8,
-    octets: [u8; KEY_LEN],
+    bytes: [u8; KEY_LEN],
 }
 
 impl FlowKey {
-    const EMPTY: Self = Self { len: 0, octets: [0; KEY_LEN] };
+    const EMPTY: Self = Self { len: 0, bytes: [0; KEY_LEN] };
 
-    /// The key with these octets, of which there are at least twelve and at most [`KEY_LEN`].
-    fn new(octets: &[u8]) -> Self {
-        let mut key = Self { len: octets.len() as u8, octets: [0; KEY_LEN] };
-        key.octets[..octets.len()].copy_from_slice(octets);
+    /// The key with these bytes, of which there are at least twelve and at most [`KEY_LEN`].
+    fn new(bytes: &[u8]) -> Self {
+        let mut key = Self { len: bytes.len() as u8, bytes: [0; KEY_LEN] };
+        key.bytes[..bytes.len()].copy_from_slice(bytes);
         key
     }
 
-    /// True when these are the octets of `key`, which has at least twelve.
+    /// True when these are the bytes of `key`, which has at least twelve.
     #[inline]
     fn is(&self, key: &[u8]) -> bool {
         // The first twelve apart: that is all of IPv4, and a comparison of fixed length.
         key.len() == usize::from(self.len)
-            && key.first_chunk::<12>() == self.octets.first_chunk::<12>()
-            && (self.len == 12 || key[12..] == self.octets[12..usize::from(self.len)])
+            && key.first_chunk::<12>() == self.bytes.first_chunk::<12>()
+            && (self.len == 12 || key[12..] == self.bytes[12..usize::from(self.len)])
     }
 
     fn as_bytes(&self) -> &[u8] {
-        &self.octets[..usize::from(self.len)]
+        &self.bytes[..usize::from(self.len)]
     }
 
     /// Both addresses, and what stands before them.
     pub(super) fn addresses(&self) -> &[u8] {
-        &self.octets[..usize::from(self.len).saturating_sub(4)]
+        &self.bytes[..usize::from(self.len).saturating_sub(4)]
     }
 
     /// Source and destination port.
@@ -94,11 +94,11 @@ impl Flows {
         Self { entries, places, seed, max, newest: NONE, oldest: NONE, free: NONE, latest: NONE }
     }
 
-    /// The CID of the last packet if it was of the flow of these octets: the next one is most often of the same flow.
+    /// The CID of the last packet if it was of the flow of these bytes: the next one is most often of the same flow.
     #[inline]
-    pub(super) fn latest(&self, octets: &[u8]) -> Option<u16> {
+    pub(super) fn latest(&self, bytes: &[u8]) -> Option<u16> {
         let entry = self.entries.get(usize::from(self.latest))?;
-        entry.key.is(octets).then_some(self.latest)
+        entry.key.is(bytes).then_some(self.latest)
     }
 
     /// The CID of the last packet, while its flow has it.
@@ -112,14 +112,14 @@ impl Flows {
     }
 
     /// The CID of a flow.
-    pub(super) fn find(&self, octets: &[u8]) -> Option<u16> {
-        let mut place = self.first_place(octets)?;
+    pub(super) fn find(&self, bytes: &[u8]) -> Option<u16> {
+        let mut place = self.first_place(bytes)?;
         loop {
             let cid = self.places[place];
             if cid == NONE {
                 return None;
             }
-            if self.entries[usize::from(cid)].key.is(octets) {
+            if self.entries[usize::from(cid)].key.is(bytes) {
                 return Some(cid);
             }
             place = (place + 1) & (self.places.len() - 1);
@@ -137,7 +137,7 @@ impl Flows {
 
     /// Gives a CID to a flow that has none: a free one, a new one, or that of the flow that was silent longest. `None`
     /// when all are pinned.
-    pub(super) fn insert(&mut self, octets: &[u8]) -> Option<u16> {
+    pub(super) fn insert(&mut self, bytes: &[u8]) -> Option<u16> {
         let cid = if self.free != NONE {
             let cid = self.free;
             self.free = self.entries[usize::from(cid)].older;
@@ -155,7 +155,7 @@ impl Flows {
             return None;
         };
         let entry = &mut self.entries[usize::from(cid)];
-        entry.key = FlowKey::new(octets);
+        entry.key = FlowKey::new(bytes);
         entry.state = Use::Listed;
         self.list(cid);
         self.take_place(cid);
@@ -249,10 +249,10 @@ impl Flows {
         }
     }
 
-    /// Where the search for these octets begins; `None` while there is no table.
-    fn first_place(&self, octets: &[u8]) -> Option<usize> {
+    /// Where the search for these bytes begins; `None` while there is no table.
+    fn first_place(&self, bytes: &[u8]) -> Option<usize> {
         let mask = self.places.len().checked_sub(1)?;
-        Some(hash(self.seed, octets) as usize & mask)
+        Some(hash(self.seed, bytes) as usize & mask)
     }
 
     fn take_place(&mut self, cid: u16) {
@@ -289,10 +289,10 @@ impl Flows {
 }
 
 /// A keyed hash of a key: products of 64 bits, folded.
-fn hash(seed: u64, octets: &[u8]) -> u64 {
+fn hash(seed: u64, bytes: &[u8]) -> u64 {
     const KEY: u64 = 0x9e37_79b9_7f4a_7c15;
     let mut state = seed ^ KEY;
-    for chunk in octets.chunks(8) {
+    for chunk in bytes.chunks(8) {
         let mut word = [0; 8];
         word[..chunk.len()].copy_from_slice(chunk);
         let product =
@@ -309,10 +309,10 @@ mod tests {
     use alloc::vec::Vec;
     use std::collections::BTreeMap;
 
-    fn octets(flow: u32) -> [u8; 12] {
-        let mut octets = [7; 12];
-        octets[8..].copy_from_slice(&flow.to_be_bytes());
-        octets
+    fn bytes(flow: u32) -> [u8; 12] {
+        let mut bytes = [7; 12];
+        bytes[8..].copy_from_slice(&flow.to_be_bytes());
+        bytes
     }
 
     /// Against a model: a map and a list in the order of last use.
@@ -326,7 +326,7 @@ mod tests {
         for step in 0..20_000u32 {
             draw = draw.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             let flow = draw >> 24 & 31;
-            let found = flows.find(&octets(flow));
+            let found = flows.find(&bytes(flow));
             assert_eq!(found, model.get(&flow).copied(), "step {step}");
             match (draw >> 16 & 15, found) {
                 (0, Some(cid)) => {
@@ -357,7 +357,7 @@ mod tests {
                         let oldest = order.remove(0);
                         model.remove(&oldest);
                     }
-                    let cid = flows.insert(&octets(flow)).unwrap_or(NONE);
+                    let cid = flows.insert(&bytes(flow)).unwrap_or(NONE);
                     assert!(!model.values().any(|other| *other == cid), "step {step}: CID {cid} twice");
                     model.insert(flow, cid);
                     order.push(flow);
@@ -372,12 +372,12 @@ mod tests {
     fn nothing_is_evicted_when_all_are_pinned() {
         let mut flows = Flows::new(1, 0);
         for flow in 0..2 {
-            let cid = flows.insert(&octets(flow)).unwrap_or(NONE);
+            let cid = flows.insert(&bytes(flow)).unwrap_or(NONE);
             assert!(flows.pin(cid, true));
         }
-        assert_eq!(flows.insert(&octets(2)), None);
+        assert_eq!(flows.insert(&bytes(2)), None);
         assert!(flows.pin(0, false));
-        assert_eq!(flows.insert(&octets(2)), Some(0));
+        assert_eq!(flows.insert(&bytes(2)), Some(0));
         assert!(!flows.remove(5) && !flows.pin(5, true));
     }
 }

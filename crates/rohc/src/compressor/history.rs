@@ -1,6 +1,6 @@
 //! The references a decompressor may hold: all fields of the last packets sent (W-LSB, RFC 6846 section 5.2.1.1).
 
-use crate::formats::{ALWAYS, Field, KEPT, Kept, Mask, SELDOM, Slot};
+use crate::formats::{ALWAYS, CONTEXT_FIELDS, ContextFields, Field, Mask, SELDOM, Slot};
 use crate::lsb::Lsb;
 
 /// The most packets a change may be repeated in.
@@ -9,29 +9,30 @@ pub const MAX_REPEAT: u8 = 8;
 /// The last packets sent; the peer has one of them as its reference.
 #[derive(Clone, Debug)]
 pub(crate) struct History {
-    entries: [Kept; MAX_REPEAT as usize],
+    entries: [ContextFields; MAX_REPEAT as usize],
     len: usize,
     latest: usize,
 }
 
 impl History {
-    pub(crate) const EMPTY: Self = Self { entries: [[0; KEPT]; MAX_REPEAT as usize], len: 0, latest: 0 };
+    pub(crate) const EMPTY: Self =
+        Self { entries: [[0; CONTEXT_FIELDS]; MAX_REPEAT as usize], len: 0, latest: 0 };
 
     /// In no particular order.
     #[inline]
-    pub(crate) fn entries(&self) -> &[Kept] {
+    pub(crate) fn entries(&self) -> &[ContextFields] {
         &self.entries[..self.len]
     }
 
     /// The last packet sent.
     #[inline]
-    pub(crate) fn latest(&self) -> Option<&Kept> {
+    pub(crate) fn latest(&self) -> Option<&ContextFields> {
         self.entries().get(self.latest)
     }
 
     /// Records a packet that was sent and forgets all but the last `width`, the same in every call.
     #[inline]
-    pub(crate) fn push(&mut self, kept: &Kept, width: u8) {
+    pub(crate) fn push(&mut self, kept: &ContextFields, width: u8) {
         let width = usize::from(width.clamp(1, MAX_REPEAT));
         let mut at = self.latest + 1;
         if self.len < width {
@@ -46,7 +47,7 @@ impl History {
 
     /// The entry of another packet like the last one, for the caller to set in what all entries may differ.
     #[inline(always)]
-    pub(crate) fn repeat_calm(&mut self, width: u8) -> &mut Kept {
+    pub(crate) fn repeat_calm(&mut self, width: u8) -> &mut ContextFields {
         if self.len < usize::from(width) {
             let latest = self.entries[self.latest];
             self.push(&latest, width);
@@ -64,7 +65,7 @@ impl History {
 
     /// The peer has decompressed the packet with this MSN: what was sent earlier is no reference any more.
     pub(crate) fn confirm(&mut self, msn: u16) {
-        let age = |kept: &Kept| (kept[Field::Msn as usize] as u16).wrapping_sub(msn) as i16;
+        let age = |kept: &ContextFields| (kept[Field::Msn as usize] as u16).wrapping_sub(msn) as i16;
         if !self.entries().iter().any(|kept| age(kept) == 0) {
             return;
         }
@@ -79,13 +80,13 @@ impl History {
     /// The fields in which some possible reference differs from `kept`; every field if there is no reference. Says
     /// nothing about the fields from [`ALWAYS`] to [`SELDOM`], which are sent whether they changed or not.
     #[inline]
-    pub(crate) fn changed(&self, kept: &Kept) -> Mask {
+    pub(crate) fn changed(&self, kept: &ContextFields) -> Mask {
         if self.len == 0 {
             return Mask::MAX;
         }
-        let mut differences = [0; KEPT];
+        let mut differences = [0; CONTEXT_FIELDS];
         for entry in self.entries() {
-            for at in 0..KEPT {
+            for at in 0..CONTEXT_FIELDS {
                 differences[at] |= entry[at] ^ kept[at];
             }
         }
@@ -93,7 +94,7 @@ impl History {
             (from..to).fold(0, |mask: Mask, at| mask | Mask::from(differences[at] != 0) << at)
         };
         let seldom = differences[SELDOM..].iter().fold(0, |any, difference| any | difference);
-        bits(0, ALWAYS) | if seldom == 0 { 0 } else { bits(SELDOM, KEPT) }
+        bits(0, ALWAYS) | if seldom == 0 { 0 } else { bits(SELDOM, CONTEXT_FIELDS) }
     }
 
     /// True when every possible reference has this value.

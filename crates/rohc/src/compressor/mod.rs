@@ -25,40 +25,39 @@ use context::{Context, Fault};
 use flows::{Flows, KEY_LEN};
 pub(crate) use history::History;
 pub use history::MAX_REPEAT;
-use replicate::{Base, Place};
+use replicate::{Base, ContextChoice};
 
-/// How a [`Compressor`] behaves.
+/// Configuration of a [`Compressor`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CompressorConfig {
     /// The numbering of contexts; both ends of a channel must agree. Also bounds their number.
     pub cids: CidSpace,
-    /// In how many packets each change is said, 1 to [`MAX_REPEAT`] (the optimistic approach, RFC 6846 section
-    /// 5.2.1.1). Fewer losses in a row than this harm nobody but the lost; more may.
+    /// Number of packets that repeat each change, 1 to [`MAX_REPEAT`] (the optimistic approach, RFC 6846 section 5.2.1.1).
+    /// Fewer consecutive losses than this damage no other packet.
     pub repeat: u8,
     /// Packets of a flow after which all of its context is sent again, 0 for never. Stops with the first feedback.
     pub refresh_ir: u32,
     /// Packets of a flow after which the dynamic part of its context is sent again, 0 for never. Stops with the first
     /// feedback.
     pub refresh_ir_dyn: u32,
-    /// As [`CompressorConfig::refresh_ir`], with the first packet so long after the last time; zero for never. Needs
+    /// Time after which all of a context is sent again, as with [`CompressorConfig::refresh_ir`]; zero for never. Needs
     /// [`Compressor::set_time`].
     pub refresh_ir_after: Duration,
-    /// As [`CompressorConfig::refresh_ir_dyn`], with the first packet so long after the last time; zero for never. Needs
+    /// Time after which the dynamic part is sent again, as with [`CompressorConfig::refresh_ir_dyn`]; zero for never. Needs
     /// [`Compressor::set_time`].
     pub refresh_ir_dyn_after: Duration,
-    /// Start a flow from the context of another between the same addresses (IR-CR, RFC 6846 section 7.2), once feedback
-    /// confirmed that one. Shortens the first packets, by more for IPv6; the peer must know IR-CR.
+    /// Start a flow from the context of another between the same addresses (IR-CR, RFC 6846 section 7.2), after feedback has
+    /// confirmed that one. The first packets become shorter, mostly for IPv6. The peer must support IR-CR.
     pub replicate: bool,
-    /// Where the random start values of the MSN come from (RFC 6846 section 6.1.1), and the key of the hash by which
-    /// flows are found.
+    /// Seed of the random start values of the MSN (RFC 6846 section 6.1.1), and the key of the flow table's hash.
     pub seed: u64,
 }
 
 impl Default for CompressorConfig {
-    /// Sixteen small CIDs, every change twice; while there is no feedback all of a context after 2048 packets or 10
-    /// seconds and its dynamic part after 256 packets or 2 seconds. Refreshes cost some 0.16 octets per packet.
+    /// Sixteen small CIDs, every change sent twice. Without feedback, all of a context is sent again after 2048 packets or 10
+    /// seconds, and its dynamic part after 256 packets or 2 seconds. Refreshes cost about 0.16 bytes per packet.
     ///
-    /// Two is the least that survives a lost packet. Each repetition more costs up to half an octet per packet on
+    /// Two is the least that survives a lost packet. Each repetition more costs up to half a byte per packet on
     /// flows whose window or SACK blocks change often and buys one more loss in a row; a link that loses bursts wants
     /// 4, one that loses nothing may take 1.
     fn default() -> Self {
@@ -87,7 +86,7 @@ impl CompressorConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Compressed {
-    /// Octets of the ROHC packet in the output, payload included.
+    /// Bytes of the ROHC packet in the output, payload included.
     pub len: usize,
     /// How it is coded.
     pub format: FormatKind,
@@ -102,7 +101,7 @@ pub enum CompressError {
     /// Not a header of profile 0x0006 as this crate supports it.
     Header(ParseError),
     /// Options that no compressed list can say: malformed, more than 15, or padding behind an EOL that is not zero
-    /// or longer than 31 octets (its length in bits has one octet).
+    /// or longer than 31 bytes (its length in bits has one byte).
     Options,
     /// The peer has refused this flow, or another one shortly before this one was new (REJECT, RFC 6846 section
     /// 8.3.2.1).
@@ -166,10 +165,10 @@ struct Slot {
 pub struct FlowCounts {
     /// Packets compressed.
     pub packets: u64,
-    /// Their octets before, payload included.
-    pub ip_octets: u64,
-    /// Their octets after, payload included.
-    pub rohc_octets: u64,
+    /// Their bytes before, payload included.
+    pub ip_bytes: u64,
+    /// Their bytes after, payload included.
+    pub rohc_bytes: u64,
     /// IR, IR-DYN and IR-CR packets among them.
     pub initialisations: u64,
     /// Positive feedback.
@@ -207,16 +206,16 @@ impl Compressor {
         Self { config, slots: Vec::new(), flows, now_ms: 0, no_new_flows: 0, layers: None }
     }
 
-    /// Says what time it is, counted from any moment: what refreshes by time ([`CompressorConfig::refresh_ir_after`]) go by. Who
-    /// never says it has refreshes by packets only. A time before the last one said is taken for that one.
+    /// Sets the current time, counted from any moment, for refreshes by time ([`CompressorConfig::refresh_ir_after`]). Without
+    /// calls, refreshes are by packets only. A time before the last one counts as the last one.
     pub fn set_time(&mut self, now: Duration) {
         self.now_ms = self.now_ms.max(u64::try_from(now.as_millis()).unwrap_or(u64::MAX));
     }
 
     /// Compresses the whole IP packet `packet` into `out`.
     ///
-    /// Octets behind the length that the IP header states are dropped. A flow that is new, or whose context had to
-    /// make room for another, starts with IR packets. At most 65 octets longer than the packet itself.
+    /// Bytes behind the length that the IP header states are dropped. A flow that is new, or whose context had to
+    /// make room for another, starts with IR packets. At most 65 bytes longer than the packet itself.
     ///
     /// # Errors
     ///
@@ -292,7 +291,8 @@ impl Compressor {
         };
         let slot = &mut self.slots[usize::from(cid)];
         let mut writer = Writer::new(out);
-        let place = Place { cid: Cid { space: self.config.cids, number: cid }, base, now_ms: self.now_ms };
+        let place =
+            ContextChoice { cid: Cid { space: self.config.cids, number: cid }, base, now_ms: self.now_ms };
         let made = slot.context.compress(&mut chain, options, packet, place, &self.config, &mut writer);
         let format = made.map_err(|fault| match fault {
             Fault::Options => CompressError::Options,
@@ -300,8 +300,8 @@ impl Compressor {
         })?;
         let counts = &mut slot.counts;
         counts.packets += 1;
-        counts.ip_octets += packet.len() as u64;
-        counts.rohc_octets += writer.len as u64;
+        counts.ip_bytes += packet.len() as u64;
+        counts.rohc_bytes += writer.len as u64;
         if matches!(format, FormatKind::Ir | FormatKind::IrDyn | FormatKind::IrCr) {
             counts.initialisations += 1;
             if format == FormatKind::Ir {
@@ -321,8 +321,8 @@ impl Compressor {
         let name = Cid { space: self.config.cids, number: cid };
         let (len, format, taken) = slot.context.quick(packet, name, self.now_ms, &self.config, out)?;
         slot.counts.packets += 1;
-        slot.counts.ip_octets += taken as u64;
-        slot.counts.rohc_octets += len as u64;
+        slot.counts.ip_bytes += taken as u64;
+        slot.counts.rohc_bytes += len as u64;
         Some(Compressed { len, format, cid })
     }
 
@@ -442,7 +442,7 @@ impl Compressor {
         self.slots.get(usize::from(cid)).map(|slot| slot.counts)
     }
 
-    /// Takes in feedback elements from the decompressor, one after the other, with their type octets.
+    /// Takes in feedback elements from the decompressor, one after the other, with their type bytes.
     ///
     /// Returns how many were malformed or had a wrong CRC and were ignored.
     pub fn feedback(&mut self, elements: &[u8]) -> usize {

@@ -93,19 +93,19 @@ impl Table {
     #[inline]
     pub(crate) fn observe(
         &mut self,
-        octets: &[u8],
+        bytes: &[u8],
         values: &mut Values,
         history: &History,
     ) -> Result<(), Unlistable> {
         // What nearly every segment of a modern host carries: NOP, NOP, timestamps.
-        if let [1, 1, 8, 10, ts @ ..] = octets
+        if let [1, 1, 8, 10, ts @ ..] = bytes
             && let Ok(ts) = <&[u8; 8]>::try_from(ts)
             && self.order.list() == [index::NOP, index::NOP, index::TIMESTAMPS]
         {
             values[Field::TsValue] = u32::from_be_bytes([ts[0], ts[1], ts[2], ts[3]]);
             values[Field::TsEcho] = u32::from_be_bytes([ts[4], ts[5], ts[6], ts[7]]);
         } else {
-            self.observe_each(octets, values, history)?;
+            self.observe_each(bytes, values, history)?;
         }
         values[Field::ListId] = self.list_id;
         values[Field::SackId] = self.sack_id;
@@ -115,18 +115,18 @@ impl Table {
 
     fn observe_each(
         &mut self,
-        octets: &[u8],
+        bytes: &[u8],
         values: &mut Values,
         history: &History,
     ) -> Result<(), Unlistable> {
         let mut order = Order::EMPTY;
         let mut used = 0u16;
-        let mut rest = Options::iter_over(octets);
-        while let (octets, Some(option)) = (rest.as_bytes(), rest.next()) {
-            let octets = &octets[..octets.len() - rest.as_bytes().len()];
+        let mut rest = Options::iter_over(bytes);
+        while let (bytes, Some(option)) = (rest.as_bytes(), rest.next()) {
+            let bytes = &bytes[..bytes.len() - rest.as_bytes().len()];
             let at = match self.reserved_index(&option, used, values)? {
                 Some(at) => at,
-                None => self.generic_index(octets, used)?,
+                None => self.generic_index(bytes, used)?,
             };
             used |= 1 << at;
             order.push(at)?;
@@ -188,8 +188,8 @@ impl Table {
                 values[Field::TsEcho] = echo;
                 false
             }
-            TcpOption::Sack(octets) => {
-                if replace(&mut self.sack, Sack::from_octets(octets)) {
+            TcpOption::Sack(bytes) => {
+                if replace(&mut self.sack, Sack::from_bytes(bytes)) {
                     self.sack_id += 1;
                 }
                 false
@@ -203,9 +203,9 @@ impl Table {
         Ok(Some(at))
     }
 
-    /// Enters the octets of another option: the index that has its kind and length, else the next free one.
-    fn generic_index(&mut self, octets: &[u8], used: u16) -> Result<u8, Unlistable> {
-        let [kind, _, data @ ..] = octets else { return Err(Unlistable) };
+    /// Enters the bytes of another option: the index that has its kind and length, else the next free one.
+    fn generic_index(&mut self, bytes: &[u8], used: u16) -> Result<u8, Unlistable> {
+        let [kind, _, data @ ..] = bytes else { return Err(Unlistable) };
         let kind = *kind;
         let free = |at: &usize| used & 1 << (at + usize::from(index::GENERIC)) == 0;
         let same = |generic: &Generic| generic.kind == kind && usize::from(generic.len) == data.len();
@@ -313,9 +313,9 @@ impl Table {
             match at {
                 index::TIMESTAMPS => {
                     for (field, form) in TIMESTAMPS.into_iter().zip(forms) {
-                        let (octets, prefix, lsb) = TS_FORMS[form];
+                        let (bytes, prefix, lsb) = TS_FORMS[form];
                         let word = u64::from(prefix | lsb.encode(values[field]));
-                        writer.put_word(word << (64 - octets * 8), octets)?;
+                        writer.put_word(word << (64 - bytes * 8), bytes)?;
                     }
                 }
                 index::SACK if history.all(Field::SackId, self.sack_id) => writer.put(&[0])?,
@@ -332,9 +332,9 @@ impl Table {
     }
 }
 
-/// True when eol_list_item can say this padding: zeros, and their number of bits in one octet.
+/// True when eol_list_item can say this padding: zeros, and their number of bits in one byte.
 fn has_form(padding: &[u8]) -> bool {
-    padding.len() <= usize::from(u8::MAX / 8) && padding.iter().all(|&octet| octet == 0)
+    padding.len() <= usize::from(u8::MAX / 8) && padding.iter().all(|&byte| byte == 0)
 }
 
 /// Sets `slot`; true when it had another value.

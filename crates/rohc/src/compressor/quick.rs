@@ -5,7 +5,7 @@ use super::context::{Context, IP_ID_SMALL};
 use crate::chains::behavior;
 use crate::cid::Cid;
 use crate::crc::CRC3;
-use crate::formats::{Field, FormatKind, Kept};
+use crate::formats::{ContextFields, Field, FormatKind};
 use crate::header::flags;
 use crate::state::kept_flags;
 
@@ -14,7 +14,7 @@ const ROOM: usize = 24;
 
 /// True when lsb(bits, offset) tells the value beside every one that the peer may hold, of a field of this width.
 #[inline(always)]
-fn fit(history: &[Kept], field: Field, value: u32, bits: u32, offset: i32, width_mask: u32) -> bool {
+fn fit(history: &[ContextFields], field: Field, value: u32, bits: u32, offset: i32, width_mask: u32) -> bool {
     // One bit beyond what is sent, in any of them, and it does not fit.
     let mut beyond = 0;
     for entry in history {
@@ -38,7 +38,7 @@ struct Numbers {
     by_offset: bool,
 }
 
-/// The bits of a base header, the last octet of which ends in MSN, PSH and CRC.
+/// The bits of a base header, the last byte of which ends in MSN, PSH and CRC.
 struct Base {
     kind: FormatKind,
     bits: u32,
@@ -194,7 +194,7 @@ impl Distances {
 
 /// seq_4, seq_3 or seq_7, whichever the general path would take.
 #[inline(always)]
-fn base_seq(history: &[Kept], numbers: &Numbers) -> Option<Base> {
+fn base_seq(history: &[ContextFields], numbers: &Numbers) -> Option<Base> {
     let Numbers { ack, scaled, window, offset, same_window, by_scale, by_offset } = *numbers;
     let near = |bits, below| fit(history, Field::IpIdOffset, offset, bits, below, 0xffff);
     let ack_fits = |bits, below| fit(history, Field::Ack, ack, bits, below, u32::MAX);
@@ -221,7 +221,7 @@ fn base_seq(history: &[Kept], numbers: &Numbers) -> Option<Base> {
 
 /// rnd_4, rnd_3 or rnd_7, whichever the general path would take.
 #[inline(always)]
-fn base_rnd(history: &[Kept], numbers: &Numbers) -> Option<Base> {
+fn base_rnd(history: &[ContextFields], numbers: &Numbers) -> Option<Base> {
     let Numbers { ack, scaled, window, same_window, by_scale, .. } = *numbers;
     let ack_fits = |bits, below| fit(history, Field::Ack, ack, bits, below, u32::MAX);
     let long_ack = u64::from(ack);
@@ -235,29 +235,29 @@ fn base_rnd(history: &[Kept], numbers: &Numbers) -> Option<Base> {
     ack_fits(15, 8191).then_some(Base { kind: FormatKind::Rnd3, bits: 24, word: long_ack & 0x7fff })
 }
 
-/// The low `len` bits of a word, whole octets.
+/// The low `len` bits of a word, whole bytes.
 #[derive(Clone, Copy)]
 struct Bits {
     word: u64,
     len: u32,
 }
 
-/// Writes the base header up to the checksum, with its CID, and the timestamps; returns the octets.
+/// Writes the base header up to the checksum, with its CID, and the timestamps; returns the bytes.
 #[inline(always)]
 fn write(room: &mut [u8; ROOM], cid: Cid, head: Bits, times: Bits) -> Option<usize> {
-    let octets = (head.word << (64 - head.len)).to_be_bytes();
+    let bytes = (head.word << (64 - head.len)).to_be_bytes();
     let mut at = head.len as usize / 8;
     if !cid.space.is_large() {
         let before = usize::from(cid.number != 0);
         room[0] = 0xe0 | cid.number as u8;
-        room[before..before + 8].copy_from_slice(&octets);
+        room[before..before + 8].copy_from_slice(&bytes);
         at += before;
     } else {
-        room[0] = octets[0];
+        room[0] = bytes[0];
         let name = if cid.number < 128 { cid.number << 8 } else { 0x8000 | cid.number };
         room[1..3].copy_from_slice(&name.to_be_bytes());
         let after = 1 + usize::from(cid.number >= 128);
-        room[1 + after..8 + after].copy_from_slice(&octets[1..]);
+        room[1 + after..8 + after].copy_from_slice(&bytes[1..]);
         at += after;
     }
     room.get_mut(at..at + 8)?.copy_from_slice(&(times.word << (64 - times.len)).to_be_bytes());
@@ -313,7 +313,7 @@ impl Context {
         ];
         let looked_at = LOOKED_AT.iter().fold(0u64, |mask, field| mask | crate::formats::bit(*field));
         let Some(latest) = self.history.latest() else { return false };
-        let same = |at: usize, entry: &Kept| looked_at & 1 << at != 0 || entry[at] == latest[at];
+        let same = |at: usize, entry: &ContextFields| looked_at & 1 << at != 0 || entry[at] == latest[at];
         latest[Field::KeptFlags as usize] == kept_flags(flags::ACK)
             && latest[Field::PayloadLen as usize] == 0
             && latest[Field::Stride as usize] == self.stride.get()

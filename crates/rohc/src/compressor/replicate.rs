@@ -18,7 +18,7 @@ const PORT_SHORT: Lsb = Lsb::new(8, 64);
 
 /// Which context a packet belongs to, and the one it may be replicated from.
 #[derive(Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct ContextChoice {
     pub(crate) cid: Cid,
     pub(crate) base: Option<Base>,
     /// The time, for refreshes.
@@ -62,13 +62,13 @@ impl Base {
 }
 
 impl Context {
-    /// Writes an IR-CR packet up to its payload; `octets` is the uncompressed header.
+    /// Writes an IR-CR packet up to its payload; `bytes` is the uncompressed header.
     ///
     /// All that could have changed in the base since it was confirmed is said, changed or not.
     pub(super) fn write_ir_cr(
         &mut self,
         base: &Base,
-        octets: &[u8],
+        bytes: &[u8],
         chain: &mut Chain<'_>,
         values: &mut Values,
         cid: Cid,
@@ -79,7 +79,7 @@ impl Context {
         cid.write_after(writer)?;
         writer.put(&[PROFILE_TCP, 0])?;
         let crc_at = writer.len - 1;
-        writer.put(&[0x80 | CRC7.check(octets)])?;
+        writer.put(&[0x80 | CRC7.check(bytes)])?;
         match cid.space.is_large() {
             true => write_large(base.cid, writer)?,
             false => writer.put(&[base.cid as u8])?,
@@ -108,8 +108,8 @@ fn layers_replicate(
         if index == layers.outer() {
             ip_replicate(header, values, writer)?;
         }
-        let (layer, octets) = layers.get_mut(index);
-        write_replicate(writer, layer, octets)?;
+        let (layer, bytes) = layers.get_mut(index);
+        write_replicate(writer, layer, bytes)?;
     }
     if layers.outer() == layers.count() { ip_replicate(header, values, writer) } else { Ok(()) }
 }

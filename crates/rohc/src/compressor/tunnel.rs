@@ -33,8 +33,8 @@ impl Tunnel {
     /// Of the first packet of a flow.
     pub(super) fn new(layers: &mut Layers) -> Self {
         for index in 0..layers.count() {
-            let (layer, octets) = layers.get_mut(index);
-            if layer.kind == Kind::V4 && octets[4..6] == [0; 2] {
+            let (layer, bytes) = layers.get_mut(index);
+            if layer.kind == Kind::V4 && bytes[4..6] == [0; 2] {
                 layer.behavior = behavior::ZERO as u8;
             }
         }
@@ -50,7 +50,7 @@ impl Tunnel {
             return change;
         }
         for (index, before) in self.last.all().iter().enumerate() {
-            let old = self.last.octets_of(before);
+            let old = self.last.bytes_of(before);
             let (layer, new) = layers.get_mut(index);
             layer.behavior = before.behavior;
             match layer.kind {
@@ -88,7 +88,7 @@ impl Tunnel {
     pub(super) fn sent(&mut self, repeat: u8) {
         self.ttl_left = self.ttl_left.saturating_sub(1);
         for (layer, window) in self.last.all().iter().zip(&mut self.sequences) {
-            if let Some(number) = sequence(layer.kind, self.last.octets_of(layer)) {
+            if let Some(number) = sequence(layer.kind, self.last.bytes_of(layer)) {
                 window.push(number, usize::from(repeat));
             }
         }

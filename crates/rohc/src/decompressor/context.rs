@@ -9,7 +9,7 @@ use crate::crc::{CRC3, CRC7, CRC8};
 use crate::decompressor::options::{Items, NO_GENERICS};
 use crate::decompressor::repair::{First, Outage};
 use crate::decompressor::{ContextCounts, Scratch};
-use crate::formats::{Field, Format, FormatKind, KEPT, Kept, Values};
+use crate::formats::{CONTEXT_FIELDS, ContextFields, Field, Format, FormatKind, Values};
 use crate::header::{Header, Ip, Options, flags};
 use crate::items::Generics;
 use crate::layers::Layers;
@@ -37,7 +37,7 @@ impl From<Short> for Fault {
 #[derive(Clone, Debug)]
 pub(crate) struct Context {
     header: Header,
-    pub(super) kept: Kept,
+    pub(super) kept: ContextFields,
     pub(super) items: Items,
     generics: Generics,
     /// The headers around IP and TCP, if there are any.
@@ -83,7 +83,7 @@ const BLANK: Header = Header {
 impl Context {
     pub(crate) const EMPTY: Self = Self {
         header: BLANK,
-        kept: [0; KEPT],
+        kept: [0; CONTEXT_FIELDS],
         items: Items::EMPTY,
         generics: NO_GENERICS,
         layers: None,
@@ -98,8 +98,8 @@ impl Context {
         outage: Outage::NONE,
         counts: ContextCounts {
             packets: 0,
-            rohc_octets: 0,
-            ip_octets: 0,
+            rohc_bytes: 0,
+            ip_bytes: 0,
             initialisations: 0,
             repaired: 0,
             refused: 0,
@@ -110,7 +110,7 @@ impl Context {
         self.kept[Field::Msn as usize] as u16
     }
 
-    pub(super) fn kept(&self) -> &Kept {
+    pub(super) fn kept(&self) -> &ContextFields {
         &self.kept
     }
 
@@ -118,7 +118,7 @@ impl Context {
         self.kept[Field::Behavior as usize] <= behavior::SWAPPED
     }
 
-    /// Decodes a CO packet whose first octet is `co.first` and whose further octets are `co.rest`.
+    /// Decodes a CO packet whose first byte is `co.first` and whose further bytes are `co.rest`.
     ///
     /// With `trust.verify` its check needs a right TCP checksum beside it.
     /// `scratch` takes a copy of the generic items when the packet may change them.
@@ -195,7 +195,7 @@ impl Context {
     pub(super) fn attempt<'a>(
         &self,
         co: &Co<'a>,
-        kept: &Kept,
+        kept: &ContextFields,
         scratch: &mut Scratch,
         out: &mut [u8],
     ) -> Result<Decoded<'a>, Fault> {
@@ -298,8 +298,8 @@ impl Context {
         self.outage.note(&self.kept);
     }
 
-    /// Decodes what follows the CRC octet of an IR or IR-DYN packet. `header` is everything from the add-CID or type
-    /// octet on, of which `crc_at` is the CRC octet.
+    /// Decodes what follows the CRC byte of an IR or IR-DYN packet. `header` is everything from the add-CID or type
+    /// byte on, of which `crc_at` is the CRC byte.
     pub(crate) fn decode_ir(
         &mut self,
         is_static: bool,
@@ -318,7 +318,7 @@ impl Context {
         }
         // A new flow inherits nothing, also no stride (INITIAL in RFC 6846 section 8.2).
         let same_flow = self.is_of(&header, &scratch.layers);
-        let mut values = Values::inherit(if same_flow { &self.kept } else { &[0; KEPT] });
+        let mut values = Values::inherit(if same_flow { &self.kept } else { &[0; CONTEXT_FIELDS] });
         let mut items = if same_flow { self.items } else { Items::EMPTY };
         scratch.generics = self.generics;
         let mut chain = Chain { header: &mut header, layers: Some(&mut scratch.layers) };
@@ -391,7 +391,7 @@ impl Context {
     }
 
     /// The header as of the last packet, and what else the context keeps.
-    pub(crate) fn parts(&self) -> (Header, &Kept, &Items, &Generics) {
+    pub(crate) fn parts(&self) -> (Header, &ContextFields, &Items, &Generics) {
         // The quick path keeps numbers only here.
         let mut header = self.header;
         reconstruct(&Values::inherit(&self.kept), &mut header);
@@ -402,7 +402,7 @@ impl Context {
 /// [`Field::KeptFlags`] as formats other than co_common imply them.
 const USUAL_FLAGS: u32 = kept_flags(flags::ACK);
 
-/// A CO packet: its format, its first octet and what follows a large CID.
+/// A CO packet: its format, its first byte and what follows a large CID.
 pub(crate) struct Co<'a> {
     pub(crate) format: &'static Format,
     pub(crate) first: u8,
@@ -444,8 +444,8 @@ impl Check<'_> {
     #[inline]
     fn write(&self, header: &Header, out: &mut [u8]) -> Result<(usize, bool), Fault> {
         let len = emit(header, self.layers, self.payload, out)?;
-        let octets = &out[..len - self.payload.len()];
-        let check = if self.format.crc7 { CRC7.check(octets) } else { CRC3.check(octets) };
+        let bytes = &out[..len - self.payload.len()];
+        let check = if self.format.crc7 { CRC7.check(bytes) } else { CRC3.check(bytes) };
         Ok((len, u32::from(check) == self.crc))
     }
 
@@ -492,17 +492,17 @@ fn is_same_flow(a: &Header, b: &Header) -> bool {
     addresses && a.source_port == b.source_port && a.destination_port == b.destination_port
 }
 
-/// Gathers a base header of `len` octets, the first of which stands before a large CID.
+/// Gathers a base header of `len` bytes, the first of which stands before a large CID.
 #[inline]
 fn base_word(len: usize, first: u8, reader: &mut Reader<'_>) -> Result<u64, Short> {
     let more = len - 1;
-    let octets = reader.rest;
-    let word = match octets.first_chunk::<8>() {
+    let bytes = reader.rest;
+    let word = match bytes.first_chunk::<8>() {
         // Every base header is followed by a checksum, so a whole word is nearly always there.
         Some(word) => u64::from_be_bytes(*word) >> (64 - more as u32 * 8),
-        None => octets.get(..more).ok_or(Short)?.iter().fold(0, |word, &octet| word << 8 | u64::from(octet)),
+        None => bytes.get(..more).ok_or(Short)?.iter().fold(0, |word, &byte| word << 8 | u64::from(byte)),
     };
-    reader.rest = octets.get(more..).ok_or(Short)?;
+    reader.rest = bytes.get(more..).ok_or(Short)?;
     Ok(u64::from(first) << (more * 8) | word)
 }
 
@@ -537,7 +537,7 @@ fn emit(header: &Header, layers: Option<&Layers>, payload: &[u8], out: &mut [u8]
     Ok(len)
 }
 
-/// The CRC-8 of an IR, IR-DYN or IR-CR header of `len` octets, computed with the CRC octet clear.
+/// The CRC-8 of an IR, IR-DYN or IR-CR header of `len` bytes, computed with the CRC byte clear.
 pub(crate) fn check_crc8(packet: &[u8], crc_at: usize, len: usize) -> Result<(), Fault> {
     let state = CRC8.update(CRC8.start(), &packet[..crc_at]);
     let state = CRC8.update(state, &[0]);

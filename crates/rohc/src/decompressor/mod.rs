@@ -31,29 +31,28 @@ pub struct DecompressorConfig {
     pub cids: CidSpace,
     /// Answer with feedback (the O-mode); `false` never does (the U-mode).
     pub feedback: bool,
-    /// Consecutive failures after which the dynamic context is taken for damaged (from FC to SC): then headers with
-    /// a 3-bit check are refused until one with seven or eight bits has succeeded.
+    /// Consecutive failures after which the dynamic context counts as damaged (from FC to SC). Headers with a 3-bit check are
+    /// then refused until one with seven or eight bits succeeds.
     pub damaged_after: u32,
-    /// Failures of IR-DYN packets in a damaged context after which its static part is given up, too (from SC to NC): then
-    /// only an IR helps. Others say nothing about the static part.
+    /// Failures of IR-DYN packets in a damaged context after which the static part counts as damaged too (from SC to NC). Only
+    /// an IR helps then.
     pub lost_after: u32,
-    /// Try to understand what fails as a packet after a loss of up to some 120 packets, and believe it if its TCP
-    /// checksum is right. Then most losses that are too long for the codec cost nothing but what was lost. The work is
-    /// bounded, also for who receives garbage.
+    /// Decode a failed packet again under the assumption of a loss of up to about 120 packets, and accept the result if its TCP
+    /// checksum is correct. Most losses that are too long for the codec then cost no other packet. The work is bounded, also
+    /// for garbage.
     pub repair: bool,
-    /// Contexts of profile 0x0006 at most, each of which takes some 1.5 kB. An IR for one more is refused, and with
-    /// feedback the compressor is told so (REJECT, RFC 6846 section 8.3.2.1).
+    /// Limit of contexts of profile 0x0006, each of about 1.5 kB. An IR for one more is refused, and with feedback the
+    /// compressor is informed (REJECT, RFC 6846 section 8.3.2.1).
     pub max_contexts: usize,
-    /// Refuse CO packets whose TCP checksum is wrong, whatever their own check says. Of packets that were decoded beside
-    /// a wrong reference one in eight passes a 3-bit check and one in 128 a 7-bit check; the TCP checksum lets one in
-    /// 65,536 of those pass. Costs a sum over each segment, and the compressor's side must not send segments with wrong
-    /// checksums: those would be lost here, not later.
+    /// Refuse CO packets whose TCP checksum is wrong, even if their CRC is correct. Of packets decoded with a wrong reference,
+    /// one in eight passes a 3-bit CRC and one in 128 a 7-bit CRC; the TCP checksum passes one in 65,536 of those. It costs a
+    /// sum over each segment, and segments sent with a wrong TCP checksum are lost here instead of at the receiver.
     pub verify_tcp_checksum: bool,
 }
 
 impl Default for DecompressorConfig {
-    /// Sixteen small CIDs, no feedback, repairs, damage assumed after 4 failures and loss after 3 more that only a wrong
-    /// static part explains, TCP checksums of other packets not looked at.
+    /// Sixteen small CIDs, no feedback, repairs. A context counts as damaged after 4 failures, and as lost after 3 more that
+    /// only a wrong static part explains. TCP checksums of other packets are not verified.
     fn default() -> Self {
         Self {
             cids: CidSpace::Small { max: 15 },
@@ -71,7 +70,7 @@ impl Default for DecompressorConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Decompressed {
-    /// Octets of the IP packet in the output; 0 after an IR of profile 0x0000 that brought none.
+    /// Length of the IP packet in the output; 0 after an IR of profile 0x0000 without a packet.
     pub len: usize,
     /// Its context.
     pub cid: u16,
@@ -156,13 +155,13 @@ impl From<Fault> for DecompressErrorKind {
 pub struct ContextCounts {
     /// Packets decompressed.
     pub packets: u64,
-    /// Their octets as they came, payload included.
-    pub rohc_octets: u64,
-    /// Their octets as they left, payload included.
-    pub ip_octets: u64,
+    /// Their bytes as they came, payload included.
+    pub rohc_bytes: u64,
+    /// Their bytes as they left, payload included.
+    pub ip_bytes: u64,
     /// IR, IR-DYN and IR-CR packets among them.
     pub initialisations: u64,
-    /// Packets among them that were understood only as what follows a long loss ([`DecompressorConfig::repair`]).
+    /// Packets among them that were decoded as following a long loss ([`DecompressorConfig::repair`]).
     pub repaired: u64,
     /// Packets refused, duplicates and late ones included.
     pub refused: u64,
@@ -225,8 +224,8 @@ impl Decompressor {
         self.contexts.get(usize::from(cid))?.as_deref().map(|context| context.counts)
     }
 
-    /// Feedback that asks the compressor to send this context again: its dynamic part, or all of it if there is no
-    /// context. What is there goes on meanwhile. For who learns otherwise that something is wrong.
+    /// Feedback that requests this context again: its dynamic part, or all of it if there is no context. The context remains in
+    /// use meanwhile. For callers that detect a problem by other means.
     pub fn request_repair(&self, cid: u16) -> Feedback {
         let context = self.contexts.get(usize::from(cid)).and_then(Option::as_deref);
         match context {
@@ -301,8 +300,8 @@ impl Decompressor {
                 if let Some(context) = self.contexts[usize::from(cid)].as_deref_mut() {
                     let counts = &mut context.counts;
                     counts.packets += 1;
-                    counts.rohc_octets += packet.len() as u64;
-                    counts.ip_octets += len as u64;
+                    counts.rohc_bytes += packet.len() as u64;
+                    counts.ip_bytes += len as u64;
                     let initialises = matches!(first, 0xfc | 0xfd | IR_DYN);
                     counts.initialisations += u64::from(initialises);
                 }
@@ -328,7 +327,7 @@ impl Decompressor {
             if !matches!(first >> 4, 4 | 6) {
                 return Err(DecompressErrorKind::Malformed);
             }
-            // The first octet of the packet stands before a large CID.
+            // The first byte of the packet stands before a large CID.
             let (head, tail) = out.split_first_mut().ok_or(DecompressErrorKind::OutputTooSmall)?;
             *head = first;
             return Ok((1 + copy_plain(rest, tail)?, FormatKind::Plain));
@@ -476,7 +475,7 @@ impl Decompressor {
     }
 }
 
-/// Copies a packet, or what follows its first octet.
+/// Copies a packet, or what follows its first byte.
 fn copy_plain(packet: &[u8], out: &mut [u8]) -> Result<usize, DecompressErrorKind> {
     out.get_mut(..packet.len()).ok_or(DecompressErrorKind::OutputTooSmall)?.copy_from_slice(packet);
     Ok(packet.len())

@@ -15,7 +15,7 @@ pub(crate) struct Items {
     /// The list has an entry beyond the reserved indexes.
     pub(crate) has_generic: bool,
     window_scale: u8,
-    /// Octets of padding behind an EOL.
+    /// Bytes of padding behind an EOL.
     padding: u8,
     mss: u16,
     sack: Sack,
@@ -24,7 +24,7 @@ pub(crate) struct Items {
 pub(crate) const NO_GENERICS: Generics = [Generic::EMPTY; ITEMS - index::GENERIC as usize];
 
 /// Which entries of the list brought their item along: bit per place in the list.
-pub(crate) type Brought = u16;
+pub(crate) type EntryMask = u16;
 
 impl Items {
     pub(crate) const EMPTY: Self = Self {
@@ -55,7 +55,7 @@ impl Items {
         reader: &mut Reader<'_>,
         generics: &mut Generics,
         values: &mut Values,
-    ) -> Result<Brought, Short> {
+    ) -> Result<EntryMask, Short> {
         let head = read_list_head(reader)?;
         self.list = head.list;
         self.len = head.len as u8;
@@ -108,7 +108,7 @@ impl Items {
     /// The irregular items of all options that the list did not bring.
     pub(crate) fn read_irregular(
         &mut self,
-        brought: Brought,
+        brought: EntryMask,
         reader: &mut Reader<'_>,
         generics: &mut Generics,
         values: &mut Values,
@@ -133,7 +133,7 @@ impl Items {
         Ok(())
     }
 
-    /// Writes the option area; false if it would be longer than 40 octets or no multiple of four.
+    /// Writes the option area; false if it would be longer than 40 bytes or no multiple of four.
     #[inline]
     pub(crate) fn build(&self, generics: &Generics, values: &Values, options: &mut Options) -> bool {
         options.refill(|area| {
@@ -199,7 +199,7 @@ fn read_generic(generic: &mut Generic, reader: &mut Reader<'_>) -> Result<(), Sh
         0xff => Ok(()),
         0x00 => {
             let len = usize::from(generic.len);
-            reader.octets(&mut generic.data[..len])
+            reader.bytes(&mut generic.data[..len])
         }
         _ => Err(Short),
     }

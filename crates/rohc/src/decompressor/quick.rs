@@ -3,15 +3,15 @@
 use super::context::{Co, Context};
 use crate::chains::behavior;
 use crate::crc::CRC3;
-use crate::formats::{Field, FormatKind, Kept};
+use crate::formats::{ContextFields, Field, FormatKind};
 use crate::header::flags;
 use crate::items::index;
 use crate::lsb::Lsb;
 use crate::state::kept_flags;
 
 /// What the base headers that are known here say; what they do not say stays.
-struct Said {
-    /// Where the octet with MSN, PSH and CRC stands, counted from the second octet of the header.
+struct BaseHeaderFields {
+    /// Where the byte with MSN, PSH and CRC stands, counted from the second byte of the header.
     last: usize,
     ack: u32,
     scaled: Option<u32>,
@@ -19,24 +19,24 @@ struct Said {
     window: u32,
 }
 
-/// The `count` octets at `at`, as a number; the caller has seen that they are there.
+/// The `count` bytes at `at`, as a number; the caller has seen that they are there.
 #[inline(always)]
-fn word(octets: &[u8], at: usize, count: usize) -> Option<u32> {
-    let octets = octets.get(at..at + count)?;
-    Some(octets.iter().fold(0, |word, &octet| word << 8 | u32::from(octet)))
+fn word(bytes: &[u8], at: usize, count: usize) -> Option<u32> {
+    let bytes = bytes.get(at..at + count)?;
+    Some(bytes.iter().fold(0, |word, &byte| word << 8 | u32::from(byte)))
 }
 
-/// A timestamp of one to three octets.
+/// A timestamp of one to three bytes.
 #[inline(always)]
-fn timestamp(reference: u32, octets: &[u8], at: &mut usize) -> Option<u32> {
-    let first = *octets.get(*at)?;
+fn timestamp(reference: u32, bytes: &[u8], at: &mut usize) -> Option<u32> {
+    let first = *bytes.get(*at)?;
     let (count, lsb) = match first {
         0..0x80 => (1, Lsb::new(7, -1)),
         0x80..0xc0 => (2, Lsb::new(14, -1)),
         0xc0..0xe0 => (3, Lsb::new(21, 0x0004_0000)),
         _ => return None,
     };
-    let bits = word(octets, *at, count)?;
+    let bits = word(bytes, *at, count)?;
     *at += count;
     Some(lsb.decode(reference, lsb.encode(bits)))
 }
@@ -88,7 +88,7 @@ impl Context {
 
         let tcp = LEN - 32;
         let packet = out.first_chunk_mut::<LEN>()?;
-        *packet = *self.template.octets().first_chunk()?;
+        *packet = *self.template.bytes().first_chunk()?;
         if !V6 {
             let id = said.offset.wrapping_add(msn) as u16;
             packet[4..6].copy_from_slice(&id.to_be_bytes());
@@ -155,9 +155,9 @@ impl Context {
 
 /// Reads a base header of one of the known formats.
 #[inline(always)]
-fn said(co: &Co<'_>, kept: &Kept) -> Option<Said> {
+fn said(co: &Co<'_>, kept: &ContextFields) -> Option<BaseHeaderFields> {
     let first = u32::from(co.first);
-    let mut said = Said {
+    let mut said = BaseHeaderFields {
         last: 0,
         ack: kept[Field::Ack as usize],
         scaled: None,

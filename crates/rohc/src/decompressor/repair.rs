@@ -11,7 +11,7 @@
 
 use super::Scratch;
 use super::context::{Co, Context};
-use crate::formats::{Field, Format, KEPT, Kept, Values, bit};
+use crate::formats::{CONTEXT_FIELDS, ContextFields, Field, Format, Values, bit};
 
 /// Turns of the MSN that are tried: after a loss of up to 16 times as many packets.
 const TURNS: usize = 8;
@@ -66,14 +66,14 @@ impl Outage {
 
     /// Notes the flow's pace now and then.
     #[inline]
-    pub(super) fn note(&mut self, kept: &Kept) {
+    pub(super) fn note(&mut self, kept: &ContextFields) {
         if kept[Field::Msn as usize].is_multiple_of(PACE_PACKETS) || self.notes[1] == (0, 0) {
             self.notes = [self.notes[1], (kept[Field::Msn as usize] as u16, progress(kept))];
         }
     }
 
     /// Packets that a flow at its usual pace would have sent for this much progress since `kept`.
-    fn expected(&self, kept: &Kept, advance: u32) -> Option<u32> {
+    fn expected(&self, kept: &ContextFields, advance: u32) -> Option<u32> {
         let (msn, start) = self.notes[0];
         let packets = u32::from((kept[Field::Msn as usize] as u16).wrapping_sub(msn));
         let made = progress(kept).wrapping_sub(start);
@@ -85,7 +85,7 @@ impl Outage {
 }
 
 /// What a flow has moved, in both directions together.
-fn progress(kept: &Kept) -> u32 {
+fn progress(kept: &ContextFields) -> u32 {
     kept[Field::Seq as usize].wrapping_add(kept[Field::Ack as usize])
 }
 
@@ -194,7 +194,7 @@ impl Context {
     }
 
     /// The references, moved on.
-    fn moved(&self, format: &Format, msn: u16, turn: u32) -> [u32; KEPT] {
+    fn moved(&self, format: &Format, msn: u16, turn: u32) -> [u32; CONTEXT_FIELDS] {
         let mut kept = *self.kept();
         kept[Field::Msn as usize] = u32::from(msn);
         if let Some((field, span)) = number(format) {

@@ -53,10 +53,10 @@ impl Decompressor {
         Ok(context.establish(header, &mut values, items, scratch, payload, out)?)
     }
 
-    /// The octet `B CRC7` and the base CID that B = 1 announces: (base CID, CRC-7).
+    /// The byte `B CRC7` and the base CID that B = 1 announces: (base CID, CRC-7).
     fn base(&self, cid: u16, reader: &mut Reader<'_>) -> Result<(u16, u8), Short> {
-        let octet = reader.next()?;
-        let base = match (octet & 0x80 != 0, self.config.cids.is_large()) {
+        let byte = reader.next()?;
+        let base = match (byte & 0x80 != 0, self.config.cids.is_large()) {
             (false, _) => cid,
             (true, true) => read_large(reader)?,
             (true, false) => match reader.next()? {
@@ -64,7 +64,7 @@ impl Decompressor {
                 _ => return Err(Short),
             },
         };
-        Ok((base, octet & 0x7f))
+        Ok((base, byte & 0x7f))
     }
 }
 
@@ -72,9 +72,9 @@ impl Decompressor {
 fn verify(header: &Header, layers: &Layers, payload: &[u8], crc7: u8) -> Result<(), Fault> {
     let mut header = *header;
     header.payload_len = u16::try_from(payload.len()).map_err(|_| Fault::Malformed)?;
-    let mut octets = [0; MAX_LAYERS_LEN + MAX_HEADER_LEN];
-    let len = layers.emit(&header, &mut octets).ok_or(Fault::Malformed)?;
-    if CRC7.check(&octets[..len]) == crc7 { Ok(()) } else { Err(Fault::Crc) }
+    let mut bytes = [0; MAX_LAYERS_LEN + MAX_HEADER_LEN];
+    let len = layers.emit(&header, &mut bytes).ok_or(Fault::Malformed)?;
+    if CRC7.check(&bytes[..len]) == crc7 { Ok(()) } else { Err(Fault::Crc) }
 }
 
 /// The replicate chain up to TCP: `layers` are those of the base, and then those of the packet.
@@ -91,12 +91,12 @@ fn layers_replicate(
     layers.clear();
     let (outer, behind) = base.all().split_at(base.outer());
     for layer in outer {
-        read_replicate(reader, layer, base.octets_of(layer), layers)?;
+        read_replicate(reader, layer, base.bytes_of(layer), layers)?;
     }
     layers.set_outer(outer.len());
     ip_replicate(reader, header, values)?;
     for layer in behind {
-        read_replicate(reader, layer, base.octets_of(layer), layers)?;
+        read_replicate(reader, layer, base.bytes_of(layer), layers)?;
     }
     Ok(())
 }
@@ -105,13 +105,13 @@ fn layers_replicate(
 fn ip_replicate(reader: &mut Reader<'_>, header: &mut Header, values: &mut Values) -> Result<(), Short> {
     match &mut header.ip {
         Ip::V4 { id, dont_fragment, .. } => {
-            let octet = reader.next()?;
+            let byte = reader.next()?;
             let tos = reader.next()?;
-            if octet >> 4 != 0 {
+            if byte >> 4 != 0 {
                 return Err(Short);
             }
-            values[Field::Behavior] = u32::from(octet >> 2);
-            *dont_fragment = octet & 1 != 0;
+            values[Field::Behavior] = u32::from(byte >> 2);
+            *dont_fragment = byte & 1 != 0;
             header.dscp = tos >> 2;
             header.ip_ecn = tos & 3;
             if values[Field::Behavior] == behavior::ZERO {
@@ -119,7 +119,7 @@ fn ip_replicate(reader: &mut Reader<'_>, header: &mut Header, values: &mut Value
             } else {
                 reader.u16(id)?;
             }
-            if octet & 2 != 0 {
+            if byte & 2 != 0 {
                 reader.u8(&mut header.ttl)?;
             }
         }
@@ -127,13 +127,13 @@ fn ip_replicate(reader: &mut Reader<'_>, header: &mut Header, values: &mut Value
             let tos = reader.next()?;
             header.dscp = tos >> 2;
             header.ip_ecn = tos & 3;
-            let octet = reader.next()?;
-            *flow_label = match octet {
+            let byte = reader.next()?;
+            *flow_label = match byte {
                 0 => 0,
                 0x10..=0x1f => {
                     let mut low = 0;
                     reader.u16(&mut low)?;
-                    u32::from(octet & 0xf) << 16 | u32::from(low)
+                    u32::from(byte & 0xf) << 16 | u32::from(low)
                 }
                 _ => return Err(Short),
             };
@@ -180,9 +180,9 @@ fn tcp_replicate(reader: &mut Reader<'_>, header: &mut Header, values: &mut Valu
         reader.u32(&mut header.ack)?;
     }
     if ecn_used {
-        let octet = reader.next()?;
-        header.reserved = octet >> 2 & 0xf;
-        header.flags = header.flags & 0x3f | octet << 6;
+        let byte = reader.next()?;
+        header.reserved = byte >> 2 & 0xf;
+        header.flags = header.flags & 0x3f | byte << 6;
     }
     reader.u16(&mut header.checksum)?;
     if first & 1 != 0 {

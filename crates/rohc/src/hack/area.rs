@@ -2,7 +2,7 @@
 
 use crate::header::Options;
 
-/// Octets of `NOP NOP TS`.
+/// Bytes of `NOP NOP TS`.
 const TIMESTAMPS_LEN: usize = 12;
 
 /// One block of a SACK option: left and right edge.
@@ -70,21 +70,21 @@ impl Area {
     }
 
     #[inline]
-    fn parse_plain(octets: &[u8]) -> Option<Self> {
+    fn parse_plain(bytes: &[u8]) -> Option<Self> {
         let word = |at: usize| {
-            let octets = octets.get(at..at + 4)?;
-            Some(u32::from_be_bytes([octets[0], octets[1], octets[2], octets[3]]))
+            let bytes = bytes.get(at..at + 4)?;
+            Some(u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
         };
         let mut timestamps = None;
         let mut at = 0;
-        if octets.starts_with(&[1, 1, 8, 10]) {
+        if bytes.starts_with(&[1, 1, 8, 10]) {
             timestamps = Some(Timestamps { value: word(4)?, echo: word(8)? });
             at = TIMESTAMPS_LEN;
         }
         let mut sack = Sack::default();
-        if at < octets.len() {
-            let blocks = (octets.len() - at - 4) / 8;
-            if octets[at..at + 4] != [1, 1, 5, 2 + 8 * blocks as u8] || octets.len() != at + 4 + 8 * blocks {
+        if at < bytes.len() {
+            let blocks = (bytes.len() - at - 4) / 8;
+            if bytes[at..at + 4] != [1, 1, 5, 2 + 8 * blocks as u8] || bytes.len() != at + 4 + 8 * blocks {
                 return None;
             }
             for block in 0..blocks {
@@ -99,32 +99,32 @@ impl Area {
         Some(Self::Plain { timestamps, sack })
     }
 
-    /// The area in octets; `None` when it does not fit 40.
+    /// The area in bytes; `None` when it does not fit 40.
     #[inline]
     pub fn emit(&self) -> Option<Options> {
         let (timestamps, sack) = match self {
             Self::Raw(options) => return Some(*options),
             Self::Plain { timestamps, sack } => (timestamps, sack.as_slice()),
         };
-        let mut octets = [1; crate::header::MAX_OPTIONS_LEN];
+        let mut bytes = [1; crate::header::MAX_OPTIONS_LEN];
         let mut at = 0;
         if let Some(timestamps) = timestamps {
-            octets[2..4].copy_from_slice(&[8, 10]);
-            octets[4..8].copy_from_slice(&timestamps.value.to_be_bytes());
-            octets[8..12].copy_from_slice(&timestamps.echo.to_be_bytes());
+            bytes[2..4].copy_from_slice(&[8, 10]);
+            bytes[4..8].copy_from_slice(&timestamps.value.to_be_bytes());
+            bytes[8..12].copy_from_slice(&timestamps.echo.to_be_bytes());
             at = TIMESTAMPS_LEN;
         }
         if !sack.is_empty() {
             let len = 2 + 8 * sack.len();
-            octets.get_mut(at + 2..at + 4)?.copy_from_slice(&[5, len as u8]);
+            bytes.get_mut(at + 2..at + 4)?.copy_from_slice(&[5, len as u8]);
             at += 4;
             for block in sack {
-                let edges = octets.get_mut(at..at + 8)?;
+                let edges = bytes.get_mut(at..at + 8)?;
                 edges[..4].copy_from_slice(&block.start.to_be_bytes());
                 edges[4..].copy_from_slice(&block.end.to_be_bytes());
                 at += 8;
             }
         }
-        Options::new(&octets[..at])
+        Options::new(&bytes[..at])
     }
 }

@@ -1,6 +1,6 @@
 //! The batch coding: the ACKs of a frame as one run, range coded against what the context learnt to expect.
 //!
-//! A run-length form pays for every exception in octets; an adaptive estimate per decision pays for what is
+//! A run-length form pays for every exception in bytes; an adaptive estimate per decision pays for what is
 //! surprising alone, and a run that goes on as expected costs a few hundredths of a bit per decision. The estimates
 //! belong to the context: they start from one table and move with every ACK coded, at both ends alike.
 
@@ -56,7 +56,7 @@ struct Was {
 
 /// Where in its frame an ACK stands.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct FramePosition {
     /// ACKs before it.
     pub index: usize,
     /// No ACK follows.
@@ -101,7 +101,7 @@ impl Model {
         &mut self,
         c: &mut C,
         context: &Context,
-        place: Place,
+        place: FramePosition,
         given: &Delta,
     ) -> Option<Delta> {
         let mut delta = Delta::NONE;
@@ -123,7 +123,13 @@ impl Model {
         Some(delta)
     }
 
-    fn step<C: BitCoder>(&mut self, c: &mut C, context: &Context, place: Place, given: Step) -> Option<Step> {
+    fn step<C: BitCoder>(
+        &mut self,
+        c: &mut C,
+        context: &Context,
+        place: FramePosition,
+        given: Step,
+    ) -> Option<Step> {
         let alone_or_inner = !place.is_last || place.index == 0;
         let at = usize::from(place.index == 0) * 4
             + usize::from(place.is_last) * 2
@@ -234,7 +240,7 @@ impl Model {
             }
         }
         let mask = fields.mask;
-        for (bit, field) in fields.octets() {
+        for (bit, field) in fields.bytes() {
             if mask & bit != 0 {
                 *field = c.plain(8, u32::from(*field)) as u8;
             }
@@ -250,7 +256,7 @@ impl Model {
 }
 
 fn layout<C: BitCoder>(c: &mut C, given: Option<Layout>) -> Option<Layout> {
-    let (is_raw, timestamps, octets) = match given {
+    let (is_raw, timestamps, bytes) = match given {
         Some(Layout::Raw(options)) => (true, false, options),
         Some(Layout::Plain { timestamps }) => (false, timestamps, Options::NONE),
         None => (false, false, Options::NONE),
@@ -258,11 +264,11 @@ fn layout<C: BitCoder>(c: &mut C, given: Option<Layout>) -> Option<Layout> {
     if c.plain(1, is_raw.into()) == 0 {
         return Some(Layout::Plain { timestamps: c.plain(1, timestamps.into()) != 0 });
     }
-    let words = c.plain(4, octets.as_bytes().len() as u32 / 4);
+    let words = c.plain(4, bytes.as_bytes().len() as u32 / 4);
     let mut area = [0; crate::header::MAX_OPTIONS_LEN];
     let area = area.get_mut(..4 * words as usize)?;
-    for (i, octet) in area.iter_mut().enumerate() {
-        *octet = c.plain(8, octets.as_bytes().get(i).copied().unwrap_or(0).into()) as u8;
+    for (i, byte) in area.iter_mut().enumerate() {
+        *byte = c.plain(8, bytes.as_bytes().get(i).copied().unwrap_or(0).into()) as u8;
     }
     Options::new(area).map(Layout::Raw)
 }

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::batch::{Model, Place};
+use super::batch::{FramePosition, Model};
 use super::context::Context;
 use super::flow::Flow;
 use super::frame::{Frame, Kind};
@@ -137,7 +137,7 @@ impl Compressor {
         self.pending.len()
     }
 
-    /// Ends the frame being built and appends its octets to `out`; returns how many ACKs it holds, 0 when nothing was
+    /// Ends the frame being built and appends its bytes to `out`; returns how many ACKs it holds, 0 when nothing was
     /// appended.
     ///
     /// ACKs of several flows become several frames in a row, in the order the flows first came.
@@ -255,7 +255,7 @@ impl Compressor {
         let check = if is_alone {
             CRC8.check(store)
         } else {
-            acks.clone().fold(CRC8.start(), |state, (_, octets)| CRC8.update(state, octets))
+            acks.clone().fold(CRC8.start(), |state, (_, bytes)| CRC8.update(state, bytes))
         };
         let msn = self.msn[usize::from(slot.cid)];
         self.msn[usize::from(slot.cid)] = msn.wrapping_add(count as u8);
@@ -296,14 +296,14 @@ impl Slot {
         body: &mut Vec<u8>,
     ) -> Kind {
         let mut kind = if self.begins.is_some() { Kind::LongInit } else { Kind::Long };
-        for (i, (header, octets)) in acks.enumerate() {
+        for (i, (header, bytes)) in acks.enumerate() {
             let delta = self.context.diff(header);
             let in_head =
                 if i == 0 && kind == Kind::Long { per_ack::head(&self.context, &delta) } else { None };
             match in_head {
                 Some(short) => kind = short,
                 None => {
-                    let mark = (i > 0).then(|| per_ack::mark(msn.wrapping_add(i as u8), octets));
+                    let mark = (i > 0).then(|| per_ack::mark(msn.wrapping_add(i as u8), bytes));
                     per_ack::write(body, &self.context, &delta, mark);
                 }
             }
@@ -324,7 +324,7 @@ impl Slot {
             let delta = self.context.diff(header);
             let is_last = self.model.last(&mut coder, index, index + 1 == count);
             // What an encoder is given is always something.
-            let _ = self.model.ack(&mut coder, &self.context, Place { index, is_last }, &delta);
+            let _ = self.model.ack(&mut coder, &self.context, FramePosition { index, is_last }, &delta);
             self.context.advance(&delta, header);
         }
         coder.finish();

@@ -9,7 +9,7 @@ use super::is_carried;
 use crate::header::{Header, Ip, Options};
 
 /// First guess of the step between acknowledgment numbers: the segment size over Ethernet with timestamps
-/// (1500 octets less the headers); learnt otherwise after one or two ACKs.
+/// (1500 bytes less the headers); learnt otherwise after one or two ACKs.
 const FIRST_UNIT_V4: u32 = 1448;
 const FIRST_UNIT_V6: u32 = 1428;
 /// Segment sizes below this are taken for the odd last segment of a write, not for a step.
@@ -20,7 +20,7 @@ const SMALLEST_UNIT: u32 = 128;
 enum IdRule {
     /// One more than before, in network order.
     Next,
-    /// One more than before, octets swapped.
+    /// One more than before, bytes swapped.
     NextSwapped,
     /// Unchanged (zero, as a rule).
     Same,
@@ -44,8 +44,8 @@ impl IdRule {
 pub(super) enum Step {
     /// So many times the context's unit.
     Units(u32),
-    /// So many octets, not a multiple of the unit.
-    Octets(u32),
+    /// So many bytes, not a multiple of the unit.
+    Bytes(u32),
 }
 
 /// One SACK block beside what the context expects.
@@ -53,7 +53,7 @@ pub(super) enum Step {
 pub(super) enum BlockDelta {
     /// The expected block of this index, its end moved by so much.
     Kept { index: u8, advance: u32 },
-    /// A new block: octets from the acknowledgment number to its start, and its length.
+    /// A new block: bytes from the acknowledgment number to its start, and its length.
     New { offset: u32, length: u32 },
 }
 
@@ -109,9 +109,9 @@ pub(super) struct Rare {
 }
 
 impl Rare {
-    /// The fields of one octet and their bits in the mask, in the order of frames.
+    /// The fields of one byte and their bits in the mask, in the order of frames.
     #[inline]
-    pub fn octets(&mut self) -> [(u8, &mut u8); 4] {
+    pub fn bytes(&mut self) -> [(u8, &mut u8); 4] {
         [
             (rare::TOS, &mut self.tos),
             (rare::TTL, &mut self.ttl),
@@ -291,7 +291,7 @@ impl Context {
             step: if moved.is_multiple_of(self.unit) {
                 Step::Units(moved / self.unit)
             } else {
-                Step::Octets(moved)
+                Step::Bytes(moved)
             },
             window: header.window.wrapping_sub(last.window),
             seq: header.seq.wrapping_sub(last.seq),
@@ -359,7 +359,7 @@ impl Context {
     pub fn apply(&mut self, delta: &Delta) -> Option<&Header> {
         let ack = self.header.ack.wrapping_add(match delta.step {
             Step::Units(steps) => steps.checked_mul(self.unit)?,
-            Step::Octets(octets) => octets,
+            Step::Bytes(bytes) => bytes,
         });
         let quiet = delta.layout.is_none() && delta.sack.is_none();
         let still = delta.value == 0 && delta.echo == 0 && self.sack.as_slice().is_empty();
@@ -435,7 +435,7 @@ impl Context {
                 }
                 self.last_steps = steps;
             }
-            Step::Octets(octets) => self.learn_unit(octets),
+            Step::Bytes(bytes) => self.learn_unit(bytes),
         }
         if delta.window != 0 {
             self.window_step = delta.window;
@@ -456,15 +456,15 @@ impl Context {
     }
 
     /// The unit becomes the greatest common divisor of itself, or else of the previous odd step, and this odd step.
-    fn learn_unit(&mut self, octets: u32) {
+    fn learn_unit(&mut self, bytes: u32) {
         let candidates = [self.unit, self.odd_step];
         if let Some(unit) =
-            candidates.map(|known| gcd(known, octets)).into_iter().find(|&u| u >= SMALLEST_UNIT)
+            candidates.map(|known| gcd(known, bytes)).into_iter().find(|&u| u >= SMALLEST_UNIT)
             && unit <= u32::from(u16::MAX)
         {
             self.unit = unit;
         }
-        self.odd_step = octets;
+        self.odd_step = bytes;
     }
 
     fn take_area(&mut self, area: &Area) {
@@ -478,17 +478,17 @@ impl Context {
         }
     }
 
-    /// A number of octets as one figure: twice the units, or one more than twice the octets.
+    /// A number of bytes as one figure: twice the units, or one more than twice the bytes.
     #[inline]
-    pub fn scale(&self, octets: u32) -> u64 {
-        if octets.is_multiple_of(self.unit) {
-            u64::from(octets / self.unit) << 1
+    pub fn scale(&self, bytes: u32) -> u64 {
+        if bytes.is_multiple_of(self.unit) {
+            u64::from(bytes / self.unit) << 1
         } else {
-            u64::from(octets) << 1 | 1
+            u64::from(bytes) << 1 | 1
         }
     }
 
-    /// The octets that [`Context::scale`] made `figure` of; `None` when they do not fit 32 bits.
+    /// The bytes that [`Context::scale`] made `figure` of; `None` when they do not fit 32 bits.
     #[inline]
     pub fn unscale(&self, figure: u64) -> Option<u32> {
         let number = u32::try_from(figure >> 1).ok()?;
@@ -504,18 +504,18 @@ const fn gcd(a: u32, b: u32) -> u32 {
     a
 }
 
-/// A step as one figure, as [`Context::scale`] does for octets.
+/// A step as one figure, as [`Context::scale`] does for bytes.
 pub(super) fn step_figure(step: Step) -> u64 {
     match step {
         Step::Units(steps) => u64::from(steps) << 1,
-        Step::Octets(octets) => u64::from(octets) << 1 | 1,
+        Step::Bytes(bytes) => u64::from(bytes) << 1 | 1,
     }
 }
 
 /// The step of a figure; `None` when it does not fit 32 bits.
 pub(super) fn figure_step(figure: u64) -> Option<Step> {
     let number = u32::try_from(figure >> 1).ok()?;
-    Some(if figure & 1 == 0 { Step::Units(number) } else { Step::Octets(number) })
+    Some(if figure & 1 == 0 { Step::Units(number) } else { Step::Bytes(number) })
 }
 
 /// Signed 16-bit differences as small figures: 0, -1, 1, -2, ...

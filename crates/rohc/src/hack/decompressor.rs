@@ -3,11 +3,11 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::batch::{Model, Place};
+use super::batch::{FramePosition, Model};
+use super::bytes::Reader;
 use super::context::{Context, Delta};
 use super::flow::Flow;
 use super::frame::{Frame, Kind};
-use super::octets::Reader;
 use super::range::Decoder;
 use super::{Limits, MAX_FRAME_ACKS, native_check, per_ack, pure_ack};
 use crate::crc::CRC8;
@@ -21,7 +21,7 @@ const MSN: Lsb = Lsb::new(8, 128);
 /// Native ACKs of a flow that may begin its next incarnation.
 const CANDIDATES: usize = 4;
 
-/// What became of the frames of one LL ACK, in frames unless said otherwise.
+/// The results of the frames of one link-layer ACK. Counts are of frames unless stated otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// All that were found.
@@ -294,7 +294,7 @@ impl Decompressor {
 #[derive(Clone, Debug)]
 struct Output {
     /// Their headers one after another, up to `end`; as long as the longest frame needs.
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
     end: usize,
     /// The length of each.
     lengths: Vec<u8>,
@@ -303,7 +303,7 @@ struct Output {
 impl Output {
     fn new() -> Self {
         Self {
-            octets: vec![0; MAX_FRAME_ACKS * MAX_HEADER_LEN],
+            bytes: vec![0; MAX_FRAME_ACKS * MAX_HEADER_LEN],
             end: 0,
             lengths: Vec::with_capacity(MAX_FRAME_ACKS),
         }
@@ -315,7 +315,7 @@ impl Output {
     }
 
     fn packets(&self) -> impl Iterator<Item = &[u8]> {
-        let mut rest = self.octets.as_slice();
+        let mut rest = self.bytes.as_slice();
         self.lengths.iter().map(move |&length| {
             let (packet, behind) = rest.split_at(usize::from(length));
             rest = behind;
@@ -329,7 +329,7 @@ impl Output {
     }
 
     fn check(&self, frame: &Frame<'_>) -> Result<(), Dropped> {
-        if CRC8.check(&self.octets[..self.end]) == frame.check { Ok(()) } else { Err(Dropped::Check) }
+        if CRC8.check(&self.bytes[..self.end]) == frame.check { Ok(()) } else { Err(Dropped::Check) }
     }
 
     fn decode_batch(
@@ -341,7 +341,7 @@ impl Output {
         let mut coder = Decoder::new(frame.body);
         for index in 0..MAX_FRAME_ACKS {
             let is_last = model.last(&mut coder, index, false);
-            let place = Place { index, is_last };
+            let place = FramePosition { index, is_last };
             let delta = model.ack(&mut coder, context, place, &Delta::NONE).ok_or(Dropped::Malformed)?;
             self.push(context, &delta)?;
             if is_last {
@@ -366,7 +366,7 @@ impl Output {
             *at = mark.unwrap_or(0);
             self.push(context, &delta)?;
         }
-        // Not one by one as they are made: what was just stored octet by octet is slow to load in words.
+        // Not one by one as they are made: what was just stored byte by byte is slow to load in words.
         for (index, packet) in self.packets().enumerate().skip(1) {
             if marks[index] != per_ack::mark(frame.msn.wrapping_add(index as u8), packet) {
                 return Err(Dropped::Check);
@@ -379,7 +379,7 @@ impl Output {
     #[inline]
     fn push(&mut self, context: &mut Context, delta: &Delta) -> Result<(), Dropped> {
         let header = context.apply(delta).ok_or(Dropped::Malformed)?;
-        let room = self.octets.get_mut(self.end..).ok_or(Dropped::Malformed)?;
+        let room = self.bytes.get_mut(self.end..).ok_or(Dropped::Malformed)?;
         let length = header.emit(room).ok_or(Dropped::Malformed)?;
         self.end += length;
         self.lengths.push(length as u8);

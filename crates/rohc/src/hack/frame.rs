@@ -3,7 +3,7 @@
 //! ```text
 //!   0 1 2 3   4 5 6 7
 //! +---------+---------+
-//! | length  |  kind   |  octets behind the check; 15: a varint of (length - 15) follows the check
+//! | length  |  kind   |  bytes behind the check; 15: a varint of (length - 15) follows the check
 //! +---------+---------+
 //! |        CID        |
 //! +-------------------+
@@ -11,7 +11,7 @@
 //! +-------------------+
 //! |       CRC-8       |  over the whole headers of all its ACKs
 //! +-------------------+
-//! |  [more length]    |  1-2 octets
+//! |  [more length]    |  1-2 bytes
 //! +-------------------+
 //! | [native's CRC-16] |  kinds that begin an incarnation
 //! +-------------------+
@@ -21,21 +21,21 @@
 
 use alloc::vec::Vec;
 
-use super::octets::{Octets, Reader, Writer};
+use super::bytes::{Bytes, Reader, Writer};
 
-/// Octets of the part every frame has.
+/// Bytes of the part every frame has.
 const FIXED_LEN: usize = 4;
 /// Length nibble of a frame with more length behind the check.
 const MORE: u8 = 15;
 
-/// What the low nibble of the first octet says.
+/// What the low nibble of the first byte says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// ACK by ACK; the first one has the expected step and timestamps that rose by `pair / 3` and `pair % 3`.
     Short { pair: u8 },
-    /// ACK by ACK; the first one as the octets say.
+    /// ACK by ACK; the first one as the bytes say.
     Long,
-    /// ACK by ACK, the first of an incarnation; as the octets say.
+    /// ACK by ACK, the first of an incarnation; as the bytes say.
     LongInit,
     /// Range coded.
     Batch,
@@ -100,12 +100,12 @@ pub(super) struct Frame<'a> {
 }
 
 impl<'a> Frame<'a> {
-    /// Splits the first frame off `octets`.
+    /// Splits the first frame off `bytes`.
     ///
-    /// The frame itself is `None` when it has an unknown kind; the octets behind it are still found. Returns `None`
+    /// The frame itself is `None` when it has an unknown kind; the bytes behind it are still found. Returns `None`
     /// when they are not: the length runs past the end.
-    pub fn split(octets: &'a [u8]) -> Option<(Option<Self>, &'a [u8])> {
-        let (fixed, rest) = octets.split_first_chunk::<FIXED_LEN>()?;
+    pub fn split(bytes: &'a [u8]) -> Option<(Option<Self>, &'a [u8])> {
+        let (fixed, rest) = bytes.split_first_chunk::<FIXED_LEN>()?;
         let mut reader = Reader::new(rest);
         let mut length = usize::from(fixed[0] >> 4);
         if length == usize::from(MORE) {

@@ -4,16 +4,16 @@
 //! # Frames
 //!
 //! The unit is a *frame*: the compressed ACKs of one flow since the previous frame. A driver hands frames to its NIC
-//! as opaque octets, the NIC appends them to a link-layer ACK and repeats them until it knows that one arrived. A
+//! as opaque bytes, the NIC appends them to a link-layer ACK and repeats them until it knows that one arrived. A
 //! frame arrives whole or not at all, and perhaps again; several in a row separate themselves by their lengths.
-//! Four octets (length and kind, CID, MSN, CRC-8) precede the ACKs, two more when the frame is the first since a native
+//! Four bytes (length and kind, CID, MSN, CRC-8) precede the ACKs, two more when the frame is the first since a native
 //! ACK.
 //!
 //! # Contexts
 //!
 //! There are no IR packets. A *native* (plain) ACK is known to both ends once the link has acknowledged it, so either
 //! end derives the same context from it by one rule ([`Compressor::note_native`], [`Decompressor::note_native`]). The CID is the
-//! lowest octet of the MD5 digest of the 5-tuple; of two live flows with one CID the second stays uncompressed.
+//! lowest byte of the MD5 digest of the 5-tuple; of two live flows with one CID the second stays uncompressed.
 //!
 //! # Why nothing wrong is ever delivered
 //!
@@ -35,7 +35,7 @@
 //!   the present incarnation goes on until a first frame ends it.
 //!
 //! The CRC-8 over all reconstructed headers is therefore not what tells states apart; it is the last line
-//! behind the driver's mistakes and against stray octets, where it lets 1 of 256 pass beside an MSN that only 1 of 256
+//! behind the driver's mistakes and against stray bytes, where it lets 1 of 256 pass beside an MSN that only 1 of 256
 //! has. The LL ACK's own 32-bit FCS and the MSN stand before it. Sixteen bits would cost a quarter of a short frame.
 //! Against somebody who forges frames no CRC helps: link-layer ACKs are not encrypted.
 //!
@@ -69,11 +69,11 @@
 //! #         flags: flags::ACK, window: 500, checksum: 0, urgent: 0, options: Options::NONE, payload_len: 0,
 //! #     };
 //! #     header.checksum = header.tcp_checksum(&[]);
-//! #     let mut octets = vec![0; header.len()];
-//! #     header.emit(&mut octets);
-//! #     octets
+//! #     let mut bytes = vec![0; header.len()];
+//! #     header.emit(&mut bytes);
+//! #     bytes
 //! # };
-//! // Three pure ACKs of 40 octets; the first goes natively.
+//! // Three pure ACKs of 40 bytes; the first goes natively.
 //! let acks = [packet(1, 1), packet(2, 2897), packet(3, 5793)];
 //! let mut client = Compressor::new(Coding::Batch, Limits::default());
 //! let mut ap = Decompressor::new(Limits::default());
@@ -96,12 +96,12 @@
 
 mod area;
 mod batch;
+mod bytes;
 mod compressor;
 mod context;
 mod decompressor;
 mod flow;
 mod frame;
-mod octets;
 mod per_ack;
 mod range;
 
@@ -117,7 +117,7 @@ pub const MAX_FRAME_ACKS: usize = 64;
 /// Most ACKs a driver may have finished since a frame that it still repeats: beyond that an old frame could look new.
 pub const RETAINED_ACKS: usize = 127;
 
-/// How frames are coded. A decompressor needs not be told.
+/// The coding of frames. A decompressor recognises it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Coding {
     /// Every ACK a compressed header of its own, as in the paper.
@@ -154,7 +154,7 @@ impl Limits {
 pub enum Refusal {
     /// Not a TCP/IP header that could be restored bit for bit.
     Header(ParseError),
-    /// Octets behind the length that the IP header states.
+    /// Bytes behind the length that the IP header states.
     Trailer,
     /// Payload, or other flags than ACK, PSH and ECE.
     NotPureAck,
@@ -172,7 +172,7 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Header(error) => error.fmt(f),
-            Self::Trailer => f.write_str("octets behind the packet"),
+            Self::Trailer => f.write_str("bytes behind the packet"),
             Self::NotPureAck => f.write_str("not a pure ACK"),
             Self::Checksum => f.write_str("wrong TCP checksum"),
             Self::NoContext => f.write_str("flow without a context"),
@@ -184,10 +184,10 @@ impl fmt::Display for Refusal {
 
 impl core::error::Error for Refusal {}
 
-/// The kinds of the frames in `octets`, for statistics: `short`, `long` and `long-init` are coded ACK by ACK, `batch`
+/// The kinds of the frames in `bytes`, for statistics: `short`, `long` and `long-init` are coded ACK by ACK, `batch`
 /// and `batch-init` as one run; `-init` frames are the first since a native ACK. Ends where no frame can be found.
-pub fn frame_kinds(octets: &[u8]) -> impl Iterator<Item = &'static str> {
-    let mut rest = octets;
+pub fn frame_kinds(bytes: &[u8]) -> impl Iterator<Item = &'static str> {
+    let mut rest = bytes;
     core::iter::from_fn(move || {
         let (frame, behind) = frame::Frame::split(rest)?;
         rest = behind;
@@ -195,14 +195,14 @@ pub fn frame_kinds(octets: &[u8]) -> impl Iterator<Item = &'static str> {
     })
 }
 
-/// True if `octets` are whole frames and nothing else. Those of kinds that the codec has not, such as feedback of other
+/// True if `bytes` are whole frames and nothing else. Those of kinds that the codec has not, such as feedback of other
 /// transports, count too: their length is where all have it.
-pub fn are_frames(octets: &[u8]) -> bool {
-    let mut rest = octets;
+pub fn are_frames(bytes: &[u8]) -> bool {
+    let mut rest = bytes;
     while let Some((_, behind)) = frame::Frame::split(rest) {
         rest = behind;
     }
-    !octets.is_empty() && rest.is_empty()
+    !bytes.is_empty() && rest.is_empty()
 }
 
 /// True for a pure ACK that the codec carries. CWR has no code: it goes with new data (RFC 3168 section 6.1.2).
@@ -231,7 +231,7 @@ fn pure_ack(packet: &[u8]) -> Result<Header, Refusal> {
 
 /// The check by which a frame names the native ACK it starts from.
 fn native_check(header: &Header) -> u16 {
-    let mut octets = [0; MAX_HEADER_LEN];
-    let len = header.emit(&mut octets).unwrap_or(0);
-    crate::crc::crc16(&octets[..len])
+    let mut bytes = [0; MAX_HEADER_LEN];
+    let len = header.emit(&mut bytes).unwrap_or(0);
+    crate::crc::crc16(&bytes[..len])
 }

@@ -19,12 +19,12 @@
 
 use alloc::vec::Vec;
 
+use super::bytes::{Bytes, Reader, Writer};
 use super::context::{
     BlockDelta, Context, Delta, Layout, Rare, SackDelta, Step, figure_step, rare, step_figure, unzigzag,
     zigzag,
 };
 use super::frame::Kind;
-use super::octets::{Octets, Reader, Writer};
 use crate::crc::CRC3;
 use crate::header::Options;
 
@@ -39,7 +39,7 @@ const REST: u8 = 0x01;
 /// Beside the bits of [`rare`]: a new layout of the option area.
 const LAYOUT: u8 = 0x80;
 
-/// Layout octets that are no length of a raw area.
+/// Layout bytes that are no length of a raw area.
 const PLAIN: u8 = 0xfe;
 const PLAIN_WITH_TIMESTAMPS: u8 = 0xff;
 
@@ -63,29 +63,29 @@ pub(super) fn from_head(context: &Context, pair: u8) -> Delta {
     }
 }
 
-/// The second octet of the ACK with this number and these header octets.
-pub(super) fn mark(msn: u8, octets: &[u8]) -> u8 {
-    (msn & 0xf) << 3 | CRC3.check(octets)
+/// The second byte of the ACK with this number and these header bytes.
+pub(super) fn mark(msn: u8, bytes: &[u8]) -> u8 {
+    (msn & 0xf) << 3 | CRC3.check(bytes)
 }
 
-/// Appends an ACK; `mark`, its second octet, is `None` for the first of a frame.
+/// Appends an ACK; `mark`, its second byte, is `None` for the first of a frame.
 pub(super) fn write(out: &mut Vec<u8>, context: &Context, delta: &Delta, mark: Option<u8>) {
     let form = form_of(context, delta);
     let mut writer = Writer::new(out);
     // A writer never fails.
-    let _ = writer.octet(form);
+    let _ = writer.byte(form);
     if let Some(mark) = mark {
-        let _ = writer.octet(mark);
+        let _ = writer.byte(mark);
     }
     if form & LONG != 0 {
         let _ = fields(&mut writer, context, form, delta);
     }
 }
 
-/// Reads an ACK and its second octet, which is `None` for the first of a frame.
+/// Reads an ACK and its second byte, which is `None` for the first of a frame.
 pub(super) fn read(reader: &mut Reader<'_>, context: &Context, first: bool) -> Option<(Delta, Option<u8>)> {
-    let form = reader.octet(0)?;
-    let mark = if first { None } else { Some(reader.octet(0)?) };
+    let form = reader.byte(0)?;
+    let mark = if first { None } else { Some(reader.byte(0)?) };
     let delta = if form & LONG == 0 {
         Delta {
             step: Step::Units(u32::from(form >> 4)),
@@ -120,15 +120,15 @@ fn form_of(context: &Context, delta: &Delta) -> u8 {
 }
 
 /// The fields of a long form, in either direction.
-fn fields(io: &mut impl Octets, context: &Context, form: u8, given: &Delta) -> Option<Delta> {
+fn fields(io: &mut impl Bytes, context: &Context, form: u8, given: &Delta) -> Option<Delta> {
     let mut delta = *given;
     if form & STEP != 0 {
         delta.step = figure_step(io.varint(step_figure(given.step))?)?;
     }
     if form & TIMESTAMPS != 0 {
         let nibble = |rise: u32| rise.min(15) as u8;
-        let octet = io.octet(nibble(given.value) << 4 | nibble(given.echo))?;
-        for (rise, nibble) in [(&mut delta.value, octet >> 4), (&mut delta.echo, octet & 15)] {
+        let byte = io.byte(nibble(given.value) << 4 | nibble(given.echo))?;
+        for (rise, nibble) in [(&mut delta.value, byte >> 4), (&mut delta.echo, byte & 15)] {
             *rise = if nibble == 15 { io.varint32(*rise)? } else { u32::from(nibble) };
         }
     }
@@ -145,7 +145,7 @@ fn fields(io: &mut impl Octets, context: &Context, form: u8, given: &Delta) -> O
         delta.seq = io.varint32(given.seq)?;
     }
     if form & REST != 0 {
-        let mask = io.octet(given.rare.mask | if given.layout.is_some() { LAYOUT } else { 0 })?;
+        let mask = io.byte(given.rare.mask | if given.layout.is_some() { LAYOUT } else { 0 })?;
         if mask & LAYOUT != 0 {
             delta.layout = Some(layout(io, given.layout)?);
         }
@@ -154,13 +154,13 @@ fn fields(io: &mut impl Octets, context: &Context, form: u8, given: &Delta) -> O
     Some(delta)
 }
 
-/// SACK blocks: an octet with their number and which are new, then each.
-fn sack(io: &mut impl Octets, context: &Context, given: &SackDelta) -> Option<SackDelta> {
+/// SACK blocks: a byte with their number and which are new, then each.
+fn sack(io: &mut impl Bytes, context: &Context, given: &SackDelta) -> Option<SackDelta> {
     let new = |coded: &SackDelta| {
         let bits = coded.blocks.iter().take(usize::from(coded.len)).enumerate();
         bits.fold(0, |mask, (i, block)| mask | u8::from(matches!(block, BlockDelta::New { .. })) << i)
     };
-    let head = io.octet(given.len << 4 | new(given))?;
+    let head = io.byte(given.len << 4 | new(given))?;
     let mut sack = SackDelta { len: head >> 4, ..SackDelta::default() };
     for (i, block) in sack.blocks.get_mut(..usize::from(head >> 4))?.iter_mut().enumerate() {
         *block = if head >> i & 1 != 0 {
@@ -179,43 +179,43 @@ fn sack(io: &mut impl Octets, context: &Context, given: &SackDelta) -> Option<Sa
     Some(sack)
 }
 
-fn kept(io: &mut impl Octets, context: &Context, given: BlockDelta) -> Option<BlockDelta> {
+fn kept(io: &mut impl Bytes, context: &Context, given: BlockDelta) -> Option<BlockDelta> {
     let (index, advance) = match given {
         BlockDelta::Kept { index, advance } => (index, advance),
         BlockDelta::New { .. } => (0, 0),
     };
     let figure = context.scale(advance);
     let near = if figure & 1 == 0 && figure < u64::from(FAR) * 2 { (figure / 2) as u8 } else { FAR };
-    let octet = io.octet(index << 6 | near)?;
-    let figure = if octet & FAR == FAR { io.varint(figure)? } else { u64::from(octet & FAR) * 2 };
-    Some(BlockDelta::Kept { index: octet >> 6, advance: context.unscale(figure)? })
+    let byte = io.byte(index << 6 | near)?;
+    let figure = if byte & FAR == FAR { io.varint(figure)? } else { u64::from(byte & FAR) * 2 };
+    Some(BlockDelta::Kept { index: byte >> 6, advance: context.unscale(figure)? })
 }
 
-fn layout(io: &mut impl Octets, given: Option<Layout>) -> Option<Layout> {
-    let (head, octets) = match given {
+fn layout(io: &mut impl Bytes, given: Option<Layout>) -> Option<Layout> {
+    let (head, bytes) = match given {
         Some(Layout::Plain { timestamps: false }) | None => (PLAIN, Options::NONE),
         Some(Layout::Plain { timestamps: true }) => (PLAIN_WITH_TIMESTAMPS, Options::NONE),
         Some(Layout::Raw(options)) => (options.as_bytes().len() as u8, options),
     };
-    match io.octet(head)? {
+    match io.byte(head)? {
         PLAIN => Some(Layout::Plain { timestamps: false }),
         PLAIN_WITH_TIMESTAMPS => Some(Layout::Plain { timestamps: true }),
         len => {
             let mut area = [0; crate::header::MAX_OPTIONS_LEN];
             let area = area.get_mut(..usize::from(len))?;
-            for (i, octet) in area.iter_mut().enumerate() {
-                *octet = io.octet(octets.as_bytes().get(i).copied().unwrap_or(0))?;
+            for (i, byte) in area.iter_mut().enumerate() {
+                *byte = io.byte(bytes.as_bytes().get(i).copied().unwrap_or(0))?;
             }
             Options::new(area).map(Layout::Raw)
         }
     }
 }
 
-fn rare_fields(io: &mut impl Octets, mask: u8, given: &Rare) -> Option<Rare> {
+fn rare_fields(io: &mut impl Bytes, mask: u8, given: &Rare) -> Option<Rare> {
     let mut fields = Rare { mask, ..*given };
-    for (bit, field) in fields.octets() {
+    for (bit, field) in fields.bytes() {
         if mask & bit != 0 {
-            *field = io.octet(*field)?;
+            *field = io.byte(*field)?;
         }
     }
     if mask & rare::URGENT != 0 {

@@ -5,7 +5,7 @@
 
 use alloc::vec::Vec;
 
-/// Below this the range is widened by another octet.
+/// Below this the range is widened by another byte.
 const RENORMALISE: u32 = 1 << 24;
 
 /// Probability of a 1, 12 bits, and in the low four bits how often it was adapted.
@@ -54,14 +54,14 @@ pub(super) trait BitCoder {
 /// Appends coded bits to a buffer.
 pub(super) struct Encoder<'a> {
     out: &'a mut Vec<u8>,
-    /// Where this coder's octets begin: a carry never runs further back.
+    /// Where this coder's bytes begin: a carry never runs further back.
     start: usize,
     low: u32,
     range: u32,
 }
 
 impl<'a> Encoder<'a> {
-    /// A coder whose octets start at the end of `out`.
+    /// A coder whose bytes start at the end of `out`.
     pub fn new(out: &'a mut Vec<u8>) -> Self {
         let start = out.len();
         Self { out, start, low: 0, range: u32::MAX }
@@ -79,9 +79,9 @@ impl<'a> Encoder<'a> {
 
     #[cold]
     fn carry(&mut self) {
-        for octet in self.out[self.start..].iter_mut().rev() {
-            *octet = octet.wrapping_add(1);
-            if *octet != 0 {
+        for byte in self.out[self.start..].iter_mut().rev() {
+            *byte = byte.wrapping_add(1);
+            if *byte != 0 {
                 return;
             }
         }
@@ -96,14 +96,14 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    /// Ends the code with as few octets as tell it from every other; the decoder reads zeros behind the end.
+    /// Ends the code with as few bytes as tell it from every other; the decoder reads zeros behind the end.
     pub fn finish(mut self) {
-        for octets in 0..=4 {
-            let tail = u32::MAX.checked_shr(8 * octets).unwrap_or(0);
+        for bytes in 0..=4 {
+            let tail = u32::MAX.checked_shr(8 * bytes).unwrap_or(0);
             let padding = (self.low.wrapping_neg()) & tail;
             if padding < self.range {
                 self.add(padding);
-                self.out.extend_from_slice(&self.low.to_be_bytes()[..octets as usize]);
+                self.out.extend_from_slice(&self.low.to_be_bytes()[..bytes as usize]);
                 break;
             }
         }
@@ -141,17 +141,17 @@ impl BitCoder for Encoder<'_> {
     }
 }
 
-/// Reads coded bits; any octets at all decode to something.
+/// Reads coded bits; any bytes at all decode to something.
 pub(super) struct Decoder<'a> {
-    octets: core::slice::Iter<'a, u8>,
+    bytes: core::slice::Iter<'a, u8>,
     code: u32,
     range: u32,
 }
 
 impl<'a> Decoder<'a> {
-    /// A decoder of exactly these octets.
-    pub fn new(octets: &'a [u8]) -> Self {
-        let mut decoder = Self { octets: octets.iter(), code: 0, range: u32::MAX };
+    /// A decoder of exactly these bytes.
+    pub fn new(bytes: &'a [u8]) -> Self {
+        let mut decoder = Self { bytes: bytes.iter(), code: 0, range: u32::MAX };
         for _ in 0..4 {
             decoder.shift();
         }
@@ -160,7 +160,7 @@ impl<'a> Decoder<'a> {
 
     #[inline]
     fn shift(&mut self) {
-        self.code = self.code << 8 | u32::from(self.octets.next().copied().unwrap_or(0));
+        self.code = self.code << 8 | u32::from(self.bytes.next().copied().unwrap_or(0));
     }
 
     #[inline]

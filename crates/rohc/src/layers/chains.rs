@@ -18,76 +18,76 @@ pub(crate) fn sequence_form(references: &[u32], value: u32) -> Option<bool> {
 }
 
 /// Where the sequence number of a layer stands, if it has one.
-pub(crate) fn sequence_at(kind: Kind, octets: &[u8]) -> Option<usize> {
+pub(crate) fn sequence_at(kind: Kind, bytes: &[u8]) -> Option<usize> {
     match kind {
         Kind::Ah => Some(8),
-        Kind::Gre if octets[0] & gre::SEQUENCE != 0 => Some(octets.len() - 4),
+        Kind::Gre if bytes[0] & gre::SEQUENCE != 0 => Some(bytes.len() - 4),
         _ => None,
     }
 }
 
 /// The sequence number of a layer.
-pub(crate) fn sequence(kind: Kind, octets: &[u8]) -> Option<u32> {
-    let at = sequence_at(kind, octets)?;
-    octets[at..].first_chunk().map(|word| u32::from_be_bytes(*word))
+pub(crate) fn sequence(kind: Kind, bytes: &[u8]) -> Option<u32> {
+    let at = sequence_at(kind, bytes)?;
+    bytes[at..].first_chunk().map(|word| u32::from_be_bytes(*word))
 }
 
-fn room(octets: &mut [u8], range: core::ops::Range<usize>) -> Result<&mut [u8], Short> {
-    octets.get_mut(range).ok_or(Short)
+fn room(bytes: &mut [u8], range: core::ops::Range<usize>) -> Result<&mut [u8], Short> {
+    bytes.get_mut(range).ok_or(Short)
 }
 
-/// The static item of a layer that is no IP header, at the start of `octets`: its length in the packet. Those of IP headers
+/// The static item of a layer that is no IP header, at the start of `bytes`: its length in the packet. Those of IP headers
 /// are written and read where the innermost's are.
-pub(crate) fn static_layer(coder: &mut impl Coder, kind: Kind, octets: &mut [u8]) -> Result<usize, Short> {
+pub(crate) fn static_layer(coder: &mut impl Coder, kind: Kind, bytes: &mut [u8]) -> Result<usize, Short> {
     match kind {
         Kind::V4 | Kind::V6 => Err(Short),
         Kind::HopByHop | Kind::Destination => {
-            coder.octets(room(octets, 0..2)?)?;
-            let len = 8 + 8 * usize::from(octets[1]);
-            room(octets, 0..len).map(|_| len)
+            coder.bytes(room(bytes, 0..2)?)?;
+            let len = 8 + 8 * usize::from(bytes[1]);
+            room(bytes, 0..len).map(|_| len)
         }
         Kind::Routing => {
-            coder.octets(room(octets, 0..2)?)?;
-            let len = 8 + 8 * usize::from(octets[1]);
-            coder.octets(room(octets, 2..len)?)?;
+            coder.bytes(room(bytes, 0..2)?)?;
+            let len = 8 + 8 * usize::from(bytes[1]);
+            coder.bytes(room(bytes, 2..len)?)?;
             Ok(len)
         }
         Kind::Ah => {
-            coder.octets(room(octets, 0..2)?)?;
-            let len = ah_len(octets)?;
-            coder.octets(&mut room(octets, 0..len)?[4..8])?;
+            coder.bytes(room(bytes, 0..2)?)?;
+            let len = ah_len(bytes)?;
+            coder.bytes(&mut room(bytes, 0..len)?[4..8])?;
             Ok(len)
         }
-        Kind::Gre => static_gre(coder, octets),
+        Kind::Gre => static_gre(coder, bytes),
         Kind::Mine => {
-            coder.octets(room(octets, 0..2)?)?;
-            let len = mine_len(octets[1]);
-            coder.octets(room(octets, 4..len)?)?;
+            coder.bytes(room(bytes, 0..2)?)?;
+            let len = mine_len(bytes[1]);
+            coder.bytes(room(bytes, 4..len)?)?;
             Ok(len)
         }
     }
 }
 
-/// Octets of an AH; without a sequence number there is none (RFC 4302 section 2.2).
-fn ah_len(octets: &[u8]) -> Result<usize, Short> {
-    if octets[1] == 0 { Err(Short) } else { Ok(8 + 4 * usize::from(octets[1])) }
+/// Bytes of an AH; without a sequence number there is none (RFC 4302 section 2.2).
+fn ah_len(bytes: &[u8]) -> Result<usize, Short> {
+    if bytes[1] == 0 { Err(Short) } else { Ok(8 + 4 * usize::from(bytes[1])) }
 }
 
-fn static_gre(coder: &mut impl Coder, octets: &mut [u8]) -> Result<usize, Short> {
-    let head = room(octets, 0..4)?;
+fn static_gre(coder: &mut impl Coder, bytes: &mut [u8]) -> Result<usize, Short> {
+    let head = room(bytes, 0..4)?;
     let is_v6 = [head[2], head[3]] == ETHERTYPE_V6;
-    let mut octet = u8::from(is_v6) << 7 | head[0] >> 1 & 0x40 | head[0] & 0x30;
-    coder.u8(&mut octet)?;
-    if octet & 0xf != 0 {
+    let mut byte = u8::from(is_v6) << 7 | head[0] >> 1 & 0x40 | head[0] & 0x30;
+    coder.u8(&mut byte)?;
+    if byte & 0xf != 0 {
         return Err(Short);
     }
-    let flags = octet << 1 & gre::CHECKSUM | octet & (gre::KEY | gre::SEQUENCE);
-    let [high, low] = if octet & 0x80 != 0 { ETHERTYPE_V6 } else { ETHERTYPE_V4 };
+    let flags = byte << 1 & gre::CHECKSUM | byte & (gre::KEY | gre::SEQUENCE);
+    let [high, low] = if byte & 0x80 != 0 { ETHERTYPE_V6 } else { ETHERTYPE_V4 };
     head.copy_from_slice(&[flags, 0, high, low]);
     let len = gre::len(flags);
-    room(octets, 0..len)?;
+    room(bytes, 0..len)?;
     if flags & gre::KEY != 0 {
-        coder.octets(&mut octets[gre::key_at(flags)..][..4])?;
+        coder.bytes(&mut bytes[gre::key_at(flags)..][..4])?;
     }
     Ok(len)
 }
@@ -96,64 +96,64 @@ fn static_gre(coder: &mut impl Coder, octets: &mut [u8]) -> Result<usize, Short>
 pub(crate) fn dynamic_layer(
     coder: &mut impl Coder,
     layer: &mut Layer,
-    octets: &mut [u8],
+    bytes: &mut [u8],
 ) -> Result<(), Short> {
     match layer.kind {
         Kind::V4 => {
-            let mut first = octets[6] >> 4 & 4 | layer.behavior;
+            let mut first = bytes[6] >> 4 & 4 | layer.behavior;
             coder.u8(&mut first)?;
             // Never sequential: RFC 6846 section 6.1.2.
             if first & !4 != behavior::RANDOM as u8 && first & !4 != behavior::ZERO as u8 {
                 return Err(Short);
             }
             layer.behavior = first & 3;
-            octets[6] = (first & 4) << 4;
-            coder.octets(&mut octets[1..2])?;
-            coder.octets(&mut octets[8..9])?;
-            ip_id(coder, layer, octets)
+            bytes[6] = (first & 4) << 4;
+            coder.bytes(&mut bytes[1..2])?;
+            coder.bytes(&mut bytes[8..9])?;
+            ip_id(coder, layer, bytes)
         }
         Kind::V6 => {
-            code_traffic_class(coder, octets)?;
-            coder.octets(&mut octets[7..8])
+            code_traffic_class(coder, bytes)?;
+            coder.bytes(&mut bytes[7..8])
         }
-        Kind::HopByHop | Kind::Destination => coder.octets(&mut octets[2..]),
+        Kind::HopByHop | Kind::Destination => coder.bytes(&mut bytes[2..]),
         Kind::Ah => {
-            coder.octets(&mut octets[2..4])?;
-            coder.octets(&mut octets[8..])
+            coder.bytes(&mut bytes[2..4])?;
+            coder.bytes(&mut bytes[8..])
         }
         Kind::Gre => {
-            gre_checksum(coder, octets)?;
-            gre_sequence(coder, octets)
+            gre_checksum(coder, bytes)?;
+            gre_sequence(coder, bytes)
         }
         Kind::Routing | Kind::Mine => Ok(()),
     }
 }
 
 /// ip_id_enc_dyn and ip_id_enc_irreg of a behaviour that is random or zero.
-fn ip_id(coder: &mut impl Coder, layer: &Layer, octets: &mut [u8]) -> Result<(), Short> {
+fn ip_id(coder: &mut impl Coder, layer: &Layer, bytes: &mut [u8]) -> Result<(), Short> {
     if u32::from(layer.behavior) == behavior::ZERO {
-        octets[4..6].fill(0);
+        bytes[4..6].fill(0);
         return Ok(());
     }
-    coder.octets(&mut octets[4..6])
+    coder.bytes(&mut bytes[4..6])
 }
 
-fn code_traffic_class(coder: &mut impl Coder, octets: &mut [u8]) -> Result<(), Short> {
-    let mut class = traffic_class(octets);
+fn code_traffic_class(coder: &mut impl Coder, bytes: &mut [u8]) -> Result<(), Short> {
+    let mut class = traffic_class(bytes);
     coder.u8(&mut class)?;
-    set_traffic_class(octets, class);
+    set_traffic_class(bytes, class);
     Ok(())
 }
 
 /// optional_checksum.
-fn gre_checksum(coder: &mut impl Coder, octets: &mut [u8]) -> Result<(), Short> {
-    if octets[0] & gre::CHECKSUM != 0 { coder.octets(&mut octets[4..6]) } else { Ok(()) }
+fn gre_checksum(coder: &mut impl Coder, bytes: &mut [u8]) -> Result<(), Short> {
+    if bytes[0] & gre::CHECKSUM != 0 { coder.bytes(&mut bytes[4..6]) } else { Ok(()) }
 }
 
 /// The sequence number as it is, if there is one.
-fn gre_sequence(coder: &mut impl Coder, octets: &mut [u8]) -> Result<(), Short> {
-    match sequence_at(Kind::Gre, octets) {
-        Some(at) => coder.octets(&mut octets[at..]),
+fn gre_sequence(coder: &mut impl Coder, bytes: &mut [u8]) -> Result<(), Short> {
+    match sequence_at(Kind::Gre, bytes) {
+        Some(at) => coder.bytes(&mut bytes[at..]),
         None => Ok(()),
     }
 }
@@ -162,32 +162,32 @@ fn gre_sequence(coder: &mut impl Coder, octets: &mut [u8]) -> Result<(), Short> 
 pub(crate) fn irregular_layer(
     coder: &mut impl Coder,
     layer: &Layer,
-    octets: &mut [u8],
+    bytes: &mut [u8],
     ecn_used: bool,
     ttl: bool,
 ) -> Result<(), Short> {
     match layer.kind {
         Kind::V4 => {
-            ip_id(coder, layer, octets)?;
+            ip_id(coder, layer, bytes)?;
             if ecn_used {
-                coder.octets(&mut octets[1..2])?;
+                coder.bytes(&mut bytes[1..2])?;
             }
-            if ttl { coder.octets(&mut octets[8..9]) } else { Ok(()) }
+            if ttl { coder.bytes(&mut bytes[8..9]) } else { Ok(()) }
         }
         Kind::V6 => {
             if ecn_used {
-                code_traffic_class(coder, octets)?;
+                code_traffic_class(coder, bytes)?;
             }
-            if ttl { coder.octets(&mut octets[7..8]) } else { Ok(()) }
+            if ttl { coder.bytes(&mut bytes[7..8]) } else { Ok(()) }
         }
         Kind::Ah => {
-            lsb_7_or_31(coder, layer.short_sequence, &mut octets[8..12])?;
-            coder.octets(&mut octets[12..])
+            lsb_7_or_31(coder, layer.short_sequence, &mut bytes[8..12])?;
+            coder.bytes(&mut bytes[12..])
         }
         Kind::Gre => {
-            gre_checksum(coder, octets)?;
-            match sequence_at(Kind::Gre, octets) {
-                Some(at) => lsb_7_or_31(coder, layer.short_sequence, &mut octets[at..]),
+            gre_checksum(coder, bytes)?;
+            match sequence_at(Kind::Gre, bytes) {
+                Some(at) => lsb_7_or_31(coder, layer.short_sequence, &mut bytes[at..]),
                 None => Ok(()),
             }
         }
@@ -195,17 +195,17 @@ pub(crate) fn irregular_layer(
     }
 }
 
-/// lsb_7_or_31 of four octets, which are the reference when they are read.
-fn lsb_7_or_31(coder: &mut impl Coder, short: bool, octets: &mut [u8]) -> Result<(), Short> {
-    let word = octets.first_chunk_mut::<4>().ok_or(Short)?;
+/// lsb_7_or_31 of four bytes, which are the reference when they are read.
+fn lsb_7_or_31(coder: &mut impl Coder, short: bool, bytes: &mut [u8]) -> Result<(), Short> {
+    let word = bytes.first_chunk_mut::<4>().ok_or(Short)?;
     let reference = u32::from_be_bytes(*word);
     let mut sent =
         if short { [word[3] & 0x7f, 0, 0, 0] } else { [word[0] | 0x80, word[1], word[2], word[3]] };
-    coder.octets(&mut sent[..1])?;
+    coder.bytes(&mut sent[..1])?;
     let value = if sent[0] & 0x80 == 0 {
         SEQUENCE_SHORT.decode(reference, u32::from(sent[0]))
     } else {
-        coder.octets(&mut sent[1..])?;
+        coder.bytes(&mut sent[1..])?;
         SEQUENCE_LONG.decode(reference, SEQUENCE_LONG.encode(u32::from_be_bytes(sent)))
     };
     // Who writes has the value; beside itself it would decode to itself, too.
@@ -218,33 +218,29 @@ const REPLICATE_0: u8 = 0x00;
 const REPLICATE_1: u8 = 0x80;
 
 /// Writes the replicate item of a layer beside a base that [`replicates`] it.
-pub(crate) fn write_replicate(
-    writer: &mut Writer<'_>,
-    layer: &Layer,
-    octets: &mut [u8],
-) -> Result<(), Short> {
+pub(crate) fn write_replicate(writer: &mut Writer<'_>, layer: &Layer, bytes: &mut [u8]) -> Result<(), Short> {
     match layer.kind {
         Kind::V4 => {
-            writer.put(&[layer.behavior << 2 | 2 | octets[6] >> 6, octets[1]])?;
-            ip_id(writer, layer, octets)?;
-            writer.put(&octets[8..9])
+            writer.put(&[layer.behavior << 2 | 2 | bytes[6] >> 6, bytes[1]])?;
+            ip_id(writer, layer, bytes)?;
+            writer.put(&bytes[8..9])
         }
         Kind::V6 => {
-            writer.put(&[traffic_class(octets)])?;
-            match octets[1..4] {
+            writer.put(&[traffic_class(bytes)])?;
+            match bytes[1..4] {
                 [high, 0, 0] if high & 0xf == 0 => writer.put(&[0]),
-                _ => writer.put(&[0x10 | octets[1] & 0xf, octets[2], octets[3]]),
+                _ => writer.put(&[0x10 | bytes[1] & 0xf, bytes[2], bytes[3]]),
             }
         }
         Kind::HopByHop | Kind::Routing | Kind::Destination | Kind::Mine => writer.put(&[REPLICATE_0]),
         Kind::Gre => {
             writer.put(&[REPLICATE_0])?;
-            gre_checksum(writer, octets)?;
-            gre_sequence(writer, octets)
+            gre_checksum(writer, bytes)?;
+            gre_sequence(writer, bytes)
         }
         Kind::Ah => {
             writer.put(&[REPLICATE_0])?;
-            writer.put(&octets[8..])
+            writer.put(&bytes[8..])
         }
     }
 }
@@ -253,7 +249,7 @@ pub(crate) fn write_replicate(
 pub(crate) fn replicates(base: &Layers, layers: &Layers) -> bool {
     base.is_same_flow(layers)
         && base.all().iter().zip(layers.all()).all(|(one, other)| {
-            let (one, other, kind) = (base.octets_of(one), layers.octets_of(other), other.kind);
+            let (one, other, kind) = (base.bytes_of(one), layers.bytes_of(other), other.kind);
             match kind {
                 Kind::V6 => one[7] == other[7],
                 Kind::HopByHop | Kind::Destination => one == other,
@@ -271,8 +267,8 @@ pub(crate) fn read_replicate(
     layers: &mut Layers,
 ) -> Result<(), Short> {
     let mut behavior = layer.behavior;
-    layers.append(layer.kind, |octets| {
-        room(octets, 0..base.len())?.copy_from_slice(base);
+    layers.append(layer.kind, |bytes| {
+        room(bytes, 0..base.len())?.copy_from_slice(base);
         match layer.kind {
             Kind::V4 => {
                 let first = reader.next()?;
@@ -280,11 +276,11 @@ pub(crate) fn read_replicate(
                 if !matches!(u32::from(behavior), behavior::RANDOM | behavior::ZERO) {
                     return Err(Short);
                 }
-                octets[6] = (first & 1) << 6;
-                octets[1] = reader.next()?;
-                ip_id(reader, &Layer { behavior, ..*layer }, octets)?;
+                bytes[6] = (first & 1) << 6;
+                bytes[1] = reader.next()?;
+                ip_id(reader, &Layer { behavior, ..*layer }, bytes)?;
                 if first & 2 != 0 {
-                    octets[8] = reader.next()?;
+                    bytes[8] = reader.next()?;
                 }
                 Ok(base.len())
             }
@@ -295,11 +291,11 @@ pub(crate) fn read_replicate(
                     high @ 0x10..=0x1f => [high & 0xf, reader.next()?, reader.next()?],
                     _ => return Err(Short),
                 };
-                octets[1..4].copy_from_slice(&label);
-                set_traffic_class(octets, class);
+                bytes[1..4].copy_from_slice(&label);
+                set_traffic_class(bytes, class);
                 Ok(base.len())
             }
-            _ => replicate_other(reader, layer.kind, base.len(), octets),
+            _ => replicate_other(reader, layer.kind, base.len(), bytes),
         }
     })?;
     let last = layers.count() - 1;
@@ -307,59 +303,59 @@ pub(crate) fn read_replicate(
     Ok(())
 }
 
-/// The replicate item of a layer that is no IP header; `octets` begin with the `len` octets of the base.
+/// The replicate item of a layer that is no IP header; `bytes` begin with the `len` bytes of the base.
 fn replicate_other(
     reader: &mut Reader<'_>,
     kind: Kind,
     len: usize,
-    octets: &mut [u8],
+    bytes: &mut [u8],
 ) -> Result<usize, Short> {
     let discriminator = reader.next()?;
     match (kind, discriminator) {
         (Kind::HopByHop | Kind::Routing | Kind::Destination | Kind::Mine, REPLICATE_0) => Ok(len),
         (Kind::Gre, REPLICATE_0) => {
-            gre_checksum(reader, &mut octets[..len])?;
-            gre_sequence(reader, &mut octets[..len])?;
+            gre_checksum(reader, &mut bytes[..len])?;
+            gre_sequence(reader, &mut bytes[..len])?;
             Ok(len)
         }
         (Kind::Ah, REPLICATE_0) => {
-            reader.octets(&mut octets[8..len])?;
+            reader.bytes(&mut bytes[8..len])?;
             Ok(len)
         }
         (Kind::HopByHop | Kind::Routing | Kind::Destination, REPLICATE_1) => {
             let new = 8 + 8 * usize::from(reader.next()?);
-            let value = room(octets, 0..new)?;
+            let value = room(bytes, 0..new)?;
             value[1] = ((new - 8) / 8) as u8;
-            reader.octets(&mut value[2..])?;
-            clear(octets, new, len);
+            reader.bytes(&mut value[2..])?;
+            clear(bytes, new, len);
             Ok(new)
         }
         (Kind::Gre, 0x80..=0x87) => {
             let flags = discriminator << 5 & gre::CHECKSUM
                 | discriminator << 4 & gre::KEY
                 | discriminator << 4 & gre::SEQUENCE;
-            octets[4..len].fill(0);
-            octets[0] = flags;
-            let new = room(octets, 0..gre::len(flags))?;
+            bytes[4..len].fill(0);
+            bytes[0] = flags;
+            let new = room(bytes, 0..gre::len(flags))?;
             gre_checksum(reader, new)?;
             if flags & gre::KEY != 0 {
-                reader.octets(&mut new[gre::key_at(flags)..][..4])?;
+                reader.bytes(&mut new[gre::key_at(flags)..][..4])?;
             }
             gre_sequence(reader, new)?;
             Ok(gre::len(flags))
         }
         (Kind::Mine, REPLICATE_1) => {
-            octets[1] = reader.next()?;
-            let new = mine_len(octets[1]);
-            reader.octets(room(octets, 4..new)?)?;
-            clear(octets, new, len);
+            bytes[1] = reader.next()?;
+            let new = mine_len(bytes[1]);
+            reader.bytes(room(bytes, 4..new)?)?;
+            clear(bytes, new, len);
             Ok(new)
         }
         (Kind::Ah, REPLICATE_1) => {
-            octets[1] = reader.next()?;
-            let new = ah_len(octets)?;
-            reader.octets(room(octets, 2..new)?)?;
-            clear(octets, new, len);
+            bytes[1] = reader.next()?;
+            let new = ah_len(bytes)?;
+            reader.bytes(room(bytes, 2..new)?)?;
+            clear(bytes, new, len);
             Ok(new)
         }
         _ => Err(Short),
@@ -367,8 +363,8 @@ fn replicate_other(
 }
 
 /// Zeros where the base was longer: behind the layers there are only zeros.
-fn clear(octets: &mut [u8], new: usize, old: usize) {
+fn clear(bytes: &mut [u8], new: usize, old: usize) {
     if new < old {
-        octets[new..old].fill(0);
+        bytes[new..old].fill(0);
     }
 }

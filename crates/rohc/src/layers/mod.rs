@@ -1,7 +1,7 @@
 //! The headers around the innermost IP header and TCP: of tunnels before them, and extension headers between the two.
 //!
 //! RFC 6846 section 6.2 lists what may stand there: IPv4, IPv6, GRE, the minimal encapsulation (MINE), the
-//! Authentication Header and three kinds of IPv6 options. [`Layers`] keeps their octets with zeros where lengths and
+//! Authentication Header and three kinds of IPv6 options. [`Layers`] keeps their bytes with zeros where lengths and
 //! checksums can be inferred; a layer is one such header.
 
 pub(crate) mod chains;
@@ -13,7 +13,7 @@ use crate::wire::Short;
 
 /// Layers of a packet at most. Ours: RFC 6846 sets no limit.
 pub const MAX_LAYERS: usize = 8;
-/// Octets of all layers of a packet at most. Ours: RFC 6846 sets no limit.
+/// Bytes of all layers of a packet at most. Ours: RFC 6846 sets no limit.
 pub const MAX_LAYERS_LEN: usize = 512;
 
 /// Protocol numbers (IANA), also of IPv6 next header fields.
@@ -91,19 +91,19 @@ impl Next {
         })
     }
 
-    /// What follows a layer with these octets.
-    pub(crate) fn behind(kind: Kind, octets: &[u8], within: Version) -> Option<Self> {
+    /// What follows a layer with these bytes.
+    pub(crate) fn behind(kind: Kind, bytes: &[u8], within: Version) -> Option<Self> {
         let number = match kind {
-            Kind::V4 => octets[9],
-            Kind::V6 => octets[6],
+            Kind::V4 => bytes[9],
+            Kind::V6 => bytes[6],
             Kind::Gre => {
-                return match [octets[2], octets[3]] {
+                return match [bytes[2], bytes[3]] {
                     ETHERTYPE_V4 => Some(Self::Ip(Version::V4)),
                     ETHERTYPE_V6 => Some(Self::Ip(Version::V6)),
                     _ => None,
                 };
             }
-            _ => octets[0],
+            _ => bytes[0],
         };
         Self::of(number, within)
     }
@@ -113,13 +113,13 @@ impl Next {
 const ETHERTYPE_V4: [u8; 2] = [0x08, 0x00];
 const ETHERTYPE_V6: [u8; 2] = [0x86, 0xdd];
 
-/// The octets of GRE that are there by its flags (RFC 2890 section 2): checksum and reserved, key, sequence number.
+/// The bytes of GRE that are there by its flags (RFC 2890 section 2): checksum and reserved, key, sequence number.
 pub(crate) mod gre {
     pub(crate) const CHECKSUM: u8 = 0x80;
     pub(crate) const KEY: u8 = 0x20;
     pub(crate) const SEQUENCE: u8 = 0x10;
 
-    /// Octets of a GRE header with these flags.
+    /// Bytes of a GRE header with these flags.
     pub(crate) const fn len(flags: u8) -> usize {
         4 + 4 * (flags & (CHECKSUM | KEY | SEQUENCE)).count_ones() as usize
     }
@@ -130,7 +130,7 @@ pub(crate) mod gre {
     }
 }
 
-/// Octets of a MINE header whose second octet this is (RFC 2004 section 3.1): with the original source, or without.
+/// Bytes of a MINE header whose second byte this is (RFC 2004 section 3.1): with the original source, or without.
 pub(crate) const fn mine_len(flags: u8) -> usize {
     if flags & 0x80 != 0 { 12 } else { 8 }
 }
@@ -139,7 +139,7 @@ pub(crate) const fn mine_len(flags: u8) -> usize {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layer {
     pub(crate) kind: Kind,
-    /// Where its octets begin.
+    /// Where its bytes begin.
     at: u16,
     len: u16,
     /// ip_id_behavior_outer: random or zero (RFC 6846 section 6.1.2). Of no meaning but for IPv4.
@@ -161,7 +161,7 @@ impl Layer {
 #[derive(Clone, Debug)]
 pub struct Layers {
     /// All layers one after the other; zeros behind them.
-    octets: [u8; MAX_LAYERS_LEN],
+    bytes: [u8; MAX_LAYERS_LEN],
     layers: [Layer; MAX_LAYERS],
     count: u8,
     /// How many stand before the innermost IP header.
@@ -171,14 +171,14 @@ pub struct Layers {
 impl Layers {
     /// No layers: a packet of one IP header and TCP.
     pub(crate) const EMPTY: Self =
-        Self { octets: [0; MAX_LAYERS_LEN], layers: [Layer::NONE; MAX_LAYERS], count: 0, outer: 0 };
+        Self { bytes: [0; MAX_LAYERS_LEN], layers: [Layer::NONE; MAX_LAYERS], count: 0, outer: 0 };
 
     /// True when IP and TCP are all.
     pub const fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Octets of all layers.
+    /// Bytes of all layers.
     pub fn len(&self) -> usize {
         self.all().last().map_or(0, |layer| layer.range().end)
     }
@@ -196,24 +196,24 @@ impl Layers {
         self.count as usize
     }
 
-    pub(crate) fn octets_of(&self, layer: &Layer) -> &[u8] {
-        &self.octets[layer.range()]
+    pub(crate) fn bytes_of(&self, layer: &Layer) -> &[u8] {
+        &self.bytes[layer.range()]
     }
 
-    /// A layer and its octets, which keep their number.
+    /// A layer and its bytes, which keep their number.
     pub(crate) fn get_mut(&mut self, index: usize) -> (&mut Layer, &mut [u8]) {
         let layer = &mut self.layers[..usize::from(self.count)][index];
-        let octets = &mut self.octets[layer.range()];
-        (layer, octets)
+        let bytes = &mut self.bytes[layer.range()];
+        (layer, bytes)
     }
 
     pub(crate) fn clear(&mut self) {
         let len = self.len();
-        self.octets[..len].fill(0);
+        self.bytes[..len].fill(0);
         (self.count, self.outer) = (0, 0);
     }
 
-    /// Adds a layer behind the others. `fill` writes its octets into the room that is left and returns their number.
+    /// Adds a layer behind the others. `fill` writes its bytes into the room that is left and returns their number.
     pub(crate) fn append(
         &mut self,
         kind: Kind,
@@ -223,10 +223,10 @@ impl Layers {
         if self.count() == MAX_LAYERS {
             return Err(Short);
         }
-        let len = fill(&mut self.octets[at..]).inspect_err(|_| self.octets[at..].fill(0))?;
+        let len = fill(&mut self.bytes[at..]).inspect_err(|_| self.bytes[at..].fill(0))?;
         self.layers[self.count()] = Layer { kind, at: at as u16, len: len as u16, ..Layer::NONE };
         self.count += 1;
-        Ok(&self.octets[at..at + len])
+        Ok(&self.bytes[at..at + len])
     }
 
     /// Makes the IP header with this next protocol a layer before those from `index` on, for another one stands farther
@@ -238,8 +238,8 @@ impl Layers {
         if self.count() == MAX_LAYERS || end + len > MAX_LAYERS_LEN {
             return Err(Short);
         }
-        self.octets.copy_within(at..end, at + len);
-        packet::static_ip(ip, next, &mut self.octets[at..at + len]);
+        self.bytes.copy_within(at..end, at + len);
+        packet::static_ip(ip, next, &mut self.bytes[at..at + len]);
         self.layers.copy_within(index..usize::from(self.count), index + 1);
         let kind = Version::of(ip).kind();
         self.layers[index] = Layer { kind, at: at as u16, len: len as u16, ..Layer::NONE };
@@ -274,27 +274,27 @@ impl Layers {
     fn static_part(&self) -> Self {
         let mut part = self.clone();
         for index in 0..part.count() {
-            let (layer, octets) = part.get_mut(index);
+            let (layer, bytes) = part.get_mut(index);
             (layer.behavior, layer.short_sequence) = (0, false);
             match layer.kind {
                 Kind::V4 => {
-                    octets[1] = 0;
-                    octets[4..9].fill(0);
+                    bytes[1] = 0;
+                    bytes[4..9].fill(0);
                 }
                 Kind::V6 => {
-                    set_traffic_class(octets, 0);
-                    octets[7] = 0;
+                    set_traffic_class(bytes, 0);
+                    bytes[7] = 0;
                 }
-                Kind::HopByHop | Kind::Destination => octets[2..].fill(0),
+                Kind::HopByHop | Kind::Destination => bytes[2..].fill(0),
                 Kind::Ah => {
-                    octets[2..4].fill(0);
-                    octets[8..].fill(0);
+                    bytes[2..4].fill(0);
+                    bytes[8..].fill(0);
                 }
                 Kind::Gre => {
-                    let flags = octets[0];
-                    octets[4..gre::key_at(flags)].fill(0);
+                    let flags = bytes[0];
+                    bytes[4..gre::key_at(flags)].fill(0);
                     let key_end = gre::key_at(flags) + if flags & gre::KEY != 0 { 4 } else { 0 };
-                    octets[key_end..].fill(0);
+                    bytes[key_end..].fill(0);
                 }
                 Kind::Routing | Kind::Mine => {}
             }
@@ -307,24 +307,24 @@ impl Layers {
         let (one, other) = (self.static_part(), other.static_part());
         one.outer == other.outer
             && one.all() == other.all()
-            && one.octets[..one.len()] == other.octets[..other.len()]
+            && one.bytes[..one.len()] == other.bytes[..other.len()]
     }
 
-    /// Eight octets that tell tunnels apart (FNV-1a of the static part without flow labels). Two that share them share a
+    /// Eight bytes that tell tunnels apart (FNV-1a of the static part without flow labels). Two that share them share a
     /// context, and each change between them is sent as one.
     pub(crate) fn fingerprint(&self) -> [u8; 8] {
         let mut part = self.static_part();
         for index in 0..part.count() {
-            let (layer, octets) = part.get_mut(index);
+            let (layer, bytes) = part.get_mut(index);
             if layer.kind == Kind::V6 {
-                octets[1..4].fill(0);
+                bytes[1..4].fill(0);
             }
         }
         let ends = [part.outer, part.count];
-        let octets = part.octets[..part.len()].iter().chain(&ends);
-        octets
-            .fold(0xcbf2_9ce4_8422_2325_u64, |hash, &octet| {
-                (hash ^ u64::from(octet)).wrapping_mul(0x0100_0000_01b3)
+        let bytes = part.bytes[..part.len()].iter().chain(&ends);
+        bytes
+            .fold(0xcbf2_9ce4_8422_2325_u64, |hash, &byte| {
+                (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
             })
             .to_be_bytes()
     }
@@ -334,16 +334,16 @@ impl Layers {
     pub(crate) fn for_checksum(&self, header: &Header) -> Header {
         let mut header = *header;
         for layer in &self.all()[self.outer()..] {
-            let octets = self.octets_of(layer);
+            let bytes = self.bytes_of(layer);
             match (&mut header.ip, layer.kind) {
                 (Ip::V4 { source, destination, .. }, Kind::Mine) => {
-                    destination.copy_from_slice(&octets[4..8]);
-                    if let Some(original) = octets.get(8..12) {
+                    destination.copy_from_slice(&bytes[4..8]);
+                    if let Some(original) = bytes.get(8..12) {
                         source.copy_from_slice(original);
                     }
                 }
                 (Ip::V6 { destination, .. }, Kind::Routing) => {
-                    if let Some(address) = final_destination(octets) {
+                    if let Some(address) = final_destination(bytes) {
                         destination.copy_from_slice(address);
                     }
                 }
@@ -366,25 +366,25 @@ impl Layers {
 
 /// The last address on the way of a routing header that is not yet used up. Segment routing has it first (RFC 8754 section
 /// 2), others last (RFC 6275 section 6.4).
-fn final_destination(octets: &[u8]) -> Option<&[u8]> {
+fn final_destination(bytes: &[u8]) -> Option<&[u8]> {
     const SEGMENT_ROUTING: u8 = 4;
-    let (kind, segments_left) = (octets[2], octets[3]);
+    let (kind, segments_left) = (bytes[2], bytes[3]);
     if segments_left == 0 {
         return None;
     }
     match kind {
-        SEGMENT_ROUTING => octets.get(8..24),
-        0 | 2 => octets.get(8..)?.last_chunk::<16>().map(|address| &address[..]),
+        SEGMENT_ROUTING => bytes.get(8..24),
+        0 | 2 => bytes.get(8..)?.last_chunk::<16>().map(|address| &address[..]),
         _ => None,
     }
 }
 
 /// DSCP and ECN of an IPv6 header.
-pub(crate) const fn traffic_class(octets: &[u8]) -> u8 {
-    octets[0] << 4 | octets[1] >> 4
+pub(crate) const fn traffic_class(bytes: &[u8]) -> u8 {
+    bytes[0] << 4 | bytes[1] >> 4
 }
 
-pub(crate) const fn set_traffic_class(octets: &mut [u8], class: u8) {
-    octets[0] = octets[0] & 0xf0 | class >> 4;
-    octets[1] = octets[1] & 0x0f | class << 4;
+pub(crate) const fn set_traffic_class(bytes: &mut [u8], class: u8) {
+    bytes[0] = bytes[0] & 0xf0 | class >> 4;
+    bytes[1] = bytes[1] & 0x0f | class << 4;
 }

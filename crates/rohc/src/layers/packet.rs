@@ -2,11 +2,11 @@
 
 use super::{Kind, Layers, MAX_LAYERS, Next, Version, gre, mine_len, set_traffic_class};
 use crate::header::{
-    Header, IPV4_LEN, IPV6_LEN, Ip, ParseError, be16, check_v4, fold, read_v4, read_v6, sum_octets,
+    Header, IPV4_LEN, IPV6_LEN, Ip, ParseError, be16, check_v4, fold, read_v4, read_v6, sum_bytes,
 };
 
 /// A header in a packet: what it is, where it begins and how long it is.
-type Place = (Kind, usize, usize);
+type HeaderSpan = (Kind, usize, usize);
 
 impl Layers {
     /// Reads all headers of `packet`, which may be as plain as [`Header::parse`] wants it.
@@ -23,12 +23,12 @@ impl Layers {
         Ok((layers, header))
     }
 
-    /// Reads all headers of `packet`: TCP and the innermost IP without options, the options, and the octets of the packet
+    /// Reads all headers of `packet`: TCP and the innermost IP without options, the options, and the bytes of the packet
     /// without what follows the length that its first header states.
     pub(crate) fn read<'a>(&mut self, packet: &'a [u8]) -> Result<(Header, &'a [u8], &'a [u8]), ParseError> {
         self.clear();
         // One more than may be layers: the innermost IP header.
-        let mut places: [Place; MAX_LAYERS + 1] = [(Kind::V4, 0, 0); MAX_LAYERS + 1];
+        let mut places: [HeaderSpan; MAX_LAYERS + 1] = [(Kind::V4, 0, 0); MAX_LAYERS + 1];
         let (mut count, mut innermost) = (0, 0);
         let (mut at, mut end) = (0, packet.len());
         let mut version = match packet.first().ok_or(ParseError::Truncated)? >> 4 {
@@ -57,10 +57,10 @@ impl Layers {
                 Next::Layer(kind) => kind,
             };
             let len = layer_len(kind, &packet[at..end])?;
-            let octets = packet.get(at..at + len).filter(|_| at + len <= end).ok_or(ParseError::Length)?;
+            let bytes = packet.get(at..at + len).filter(|_| at + len <= end).ok_or(ParseError::Length)?;
             *places.get_mut(count).ok_or(ParseError::TooManyHeaders)? = (kind, at, len);
             count += 1;
-            next = Next::behind(kind, octets, version).ok_or(ParseError::NotPlainTcp)?;
+            next = Next::behind(kind, bytes, version).ok_or(ParseError::NotPlainTcp)?;
             at += len;
         }
         self.take(packet, &places[..count], innermost)?;
@@ -74,7 +74,7 @@ impl Layers {
     }
 
     /// Copies all headers but the innermost IP header, and clears what will be inferred.
-    fn take(&mut self, packet: &[u8], places: &[Place], innermost: usize) -> Result<(), ParseError> {
+    fn take(&mut self, packet: &[u8], places: &[HeaderSpan], innermost: usize) -> Result<(), ParseError> {
         for (index, &(kind, at, len)) in places.iter().enumerate() {
             if index == innermost {
                 continue;
@@ -107,8 +107,8 @@ impl Layers {
         header.emit(&mut out[outer_len..])?;
         let ip_end = outer_len + header.ip.header_len();
         out.copy_within(ip_end..outer_len + plain, ip_end + behind_len);
-        out[..outer_len].copy_from_slice(&self.octets[..outer_len]);
-        out[ip_end..ip_end + behind_len].copy_from_slice(&self.octets[outer_len..self.len()]);
+        out[..outer_len].copy_from_slice(&self.bytes[..outer_len]);
+        out[ip_end..ip_end + behind_len].copy_from_slice(&self.bytes[outer_len..self.len()]);
         let packet_len = len + usize::from(header.payload_len);
         for (index, layer) in self.all().iter().enumerate() {
             let at = layer.range().start + if index < self.outer() { 0 } else { header.ip.header_len() };
@@ -135,7 +135,7 @@ impl Layers {
         Some(len)
     }
 
-    /// True when no length field overflows before a payload of this many octets.
+    /// True when no length field overflows before a payload of this many bytes.
     pub(crate) fn has_room(&self, header: &Header, payload_len: usize) -> bool {
         // The first header counts most; an IPv6 header does not count itself.
         let first = self.all().first().filter(|_| self.outer() > 0).map(|layer| layer.kind);
@@ -147,7 +147,7 @@ impl Layers {
     }
 }
 
-/// Octets of an IP packet as its header states them.
+/// Bytes of an IP packet as its header states them.
 fn ip_len(version: Version, ip: &[u8]) -> Result<usize, ParseError> {
     match version {
         Version::V4 => {
@@ -166,34 +166,34 @@ fn ip_len(version: Version, ip: &[u8]) -> Result<usize, ParseError> {
     }
 }
 
-/// Octets of a layer by what stands at its beginning, and whether it is one that can be restored.
-fn layer_len(kind: Kind, octets: &[u8]) -> Result<usize, ParseError> {
-    let octet = |at: usize| octets.get(at).copied().ok_or(ParseError::Length);
+/// Bytes of a layer by what stands at its beginning, and whether it is one that can be restored.
+fn layer_len(kind: Kind, bytes: &[u8]) -> Result<usize, ParseError> {
+    let byte = |at: usize| bytes.get(at).copied().ok_or(ParseError::Length);
     Ok(match kind {
         Kind::V4 => IPV4_LEN,
         Kind::V6 => IPV6_LEN,
-        Kind::HopByHop | Kind::Routing | Kind::Destination => 8 + 8 * usize::from(octet(1)?),
+        Kind::HopByHop | Kind::Routing | Kind::Destination => 8 + 8 * usize::from(byte(1)?),
         // RFC 4302 section 2.2: words but for two. At least the sequence number is there.
-        Kind::Ah => match octet(1)? {
+        Kind::Ah => match byte(1)? {
             0 => return Err(ParseError::Length),
             words => 8 + 4 * usize::from(words),
         },
         Kind::Gre => {
-            let flags = octet(0)?;
+            let flags = byte(0)?;
             let len = gre::len(flags);
-            // Reserved bits, the version, and the octets behind the checksum are zero in what RFC 6846 compresses.
-            let reserved = flags & !(gre::CHECKSUM | gre::KEY | gre::SEQUENCE) != 0 || octet(1)? != 0;
-            let offset = flags & gre::CHECKSUM != 0 && [octet(6)?, octet(7)?] != [0; 2];
+            // Reserved bits, the version, and the bytes behind the checksum are zero in what RFC 6846 compresses.
+            let reserved = flags & !(gre::CHECKSUM | gre::KEY | gre::SEQUENCE) != 0 || byte(1)? != 0;
+            let offset = flags & gre::CHECKSUM != 0 && [byte(6)?, byte(7)?] != [0; 2];
             if reserved || offset {
                 return Err(ParseError::NotPlainTcp);
             }
             len
         }
         Kind::Mine => {
-            let len = mine_len(octet(1)?);
-            let header = octets.get(..len).ok_or(ParseError::Length)?;
+            let len = mine_len(byte(1)?);
+            let header = bytes.get(..len).ok_or(ParseError::Length)?;
             // As with IPv4: of the two zeros of ones' complement one can be restored.
-            if fold(sum_octets(0, header)) != 0xffff || be16(header, 2) == 0xffff {
+            if fold(sum_bytes(0, header)) != 0xffff || be16(header, 2) == 0xffff {
                 return Err(ParseError::MineChecksum);
             }
             len
@@ -210,11 +210,11 @@ fn infer_v6(ip: &mut [u8], len: usize) {
     ip[4..6].copy_from_slice(&((len - IPV6_LEN) as u16).to_be_bytes());
 }
 
-/// Writes the checksum of all octets to the place `at`.
-fn infer_checksum(octets: &mut [u8], at: usize) {
-    octets[at..at + 2].fill(0);
-    let checksum = !u16::from_be(fold(sum_octets(0, octets)));
-    octets[at..at + 2].copy_from_slice(&checksum.to_be_bytes());
+/// Writes the checksum of all bytes to the place `at`.
+fn infer_checksum(bytes: &mut [u8], at: usize) {
+    bytes[at..at + 2].fill(0);
+    let checksum = !u16::from_be(fold(sum_bytes(0, bytes)));
+    bytes[at..at + 2].copy_from_slice(&checksum.to_be_bytes());
 }
 
 /// Writes what the static chain says of an IP header, and zeros.

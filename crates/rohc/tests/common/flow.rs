@@ -33,7 +33,7 @@ fn first(v6: bool) -> Header {
     }
 }
 
-/// The packets of a script, whole and with a payload of counted octets.
+/// The packets of a script, whole and with a payload of counted bytes.
 pub fn packets(script: &Script, v6: bool) -> Vec<Vec<u8>> {
     let mut header = first(v6);
     let mut id_step = 1u16;
@@ -51,7 +51,7 @@ pub fn packets(script: &Script, v6: bool) -> Vec<Vec<u8>> {
             header.checksum = (at as u16).wrapping_mul(40503);
             let mut packet = vec![0; header.len()];
             header.emit(&mut packet).unwrap();
-            packet.extend((0..header.payload_len).map(|octet| octet as u8));
+            packet.extend((0..header.payload_len).map(|byte| byte as u8));
             packet
         })
         .collect()

@@ -3,7 +3,7 @@
 
 use tacit_rohc::header::{Header, Ip, Options, flags};
 
-/// Two octets of padding, kind and length, value and echo.
+/// Two bytes of padding, kind and length, value and echo.
 pub const TIMESTAMPS: [u8; 12] = [1, 1, 8, 10, 0, 0, 1, 0, 0, 0, 2, 0];
 
 /// A pure ACK over IPv4 with timestamps.
@@ -27,18 +27,18 @@ pub fn pure_ack() -> Header {
     }
 }
 
-/// The octets of a header alone.
+/// The bytes of a header alone.
 pub fn emit(header: &Header) -> Vec<u8> {
-    let mut octets = vec![0; header.len()];
-    header.emit(&mut octets).unwrap();
-    octets
+    let mut bytes = vec![0; header.len()];
+    header.emit(&mut bytes).unwrap();
+    bytes
 }
 
 /// The packet of a header, with a payload of zeros.
 pub fn packet(header: &Header) -> Vec<u8> {
-    let mut octets = emit(header);
-    octets.resize(header.len() + usize::from(header.payload_len), 0);
-    octets
+    let mut bytes = emit(header);
+    bytes.resize(header.len() + usize::from(header.payload_len), 0);
+    bytes
 }
 
 /// The next pure ACK of a Linux receiver. Its checksum stays as it is.

@@ -21,10 +21,10 @@ pub fn data(path: &str) -> Option<PathBuf> {
 pub const ACKS: [&str; 5] =
     ["tun_11a_25MB_v4", "tun_11n_aggr_v4", "veth_clean_v4", "veth_loss1_v4", "veth_clean_v6"];
 
-/// The captures with both directions, cut to 128 octets a packet.
+/// The captures with both directions, cut to 128 bytes a packet.
 pub const BIDIR: [&str; 3] = ["bidir_l2_v4", "bidir_4flows_v6", "bidir_gro_v4"];
 
-/// The IP packets of a classic little-endian pcap file, Ethernet or raw IP. Octets that the snap length
+/// The IP packets of a classic little-endian pcap file, Ethernet or raw IP. Bytes that the snap length
 /// cut off are replaced by zeros up to the length that the IP header states; link padding is cut.
 pub fn pcap(path: &PathBuf) -> Vec<Vec<u8>> {
     let file = std::fs::read(path).unwrap();

@@ -1,4 +1,4 @@
-//! Tunnels and extension headers around a packet, written octet by octet; the fuzz targets use them, too.
+//! Tunnels and extension headers around a packet, written byte by byte; the fuzz targets use them, too.
 #![allow(dead_code, clippy::unwrap_used)]
 
 /// A header around the innermost IP header or behind it.
@@ -33,7 +33,7 @@ pub enum Part {
         destination: [u8; 4],
         source: Option<[u8; 4]>,
     },
-    /// Protocol number 0, 43 or 60, and what follows next header and length: 6 octets, or 8 more for each.
+    /// Protocol number 0, 43 or 60, and what follows next header and length: 6 bytes, or 8 more for each.
     Options {
         number: u8,
         value: Vec<u8>,
@@ -60,61 +60,61 @@ pub fn wrap(packet: &[u8], outer: &[Part], behind: &[Part]) -> Vec<u8> {
 
 /// A header before what it carries, and its own number.
 fn before(part: &Part, next: u8, body: Vec<u8>) -> (Vec<u8>, u8) {
-    let mut octets = Vec::new();
+    let mut bytes = Vec::new();
     match part {
         Part::V4 { tos, ttl, id, dont_fragment } => {
-            octets.extend([0x45, *tos, 0, 0]);
-            octets.extend(id.to_be_bytes());
-            octets.extend([u8::from(*dont_fragment) << 6, 0, *ttl, next, 0, 0, 192, 0, 2, 1, 192, 0, 2, 2]);
-            (set_lengths(octets, body), 4)
+            bytes.extend([0x45, *tos, 0, 0]);
+            bytes.extend(id.to_be_bytes());
+            bytes.extend([u8::from(*dont_fragment) << 6, 0, *ttl, next, 0, 0, 192, 0, 2, 1, 192, 0, 2, 2]);
+            (set_lengths(bytes, body), 4)
         }
         Part::V6 { class, hop_limit, label } => {
-            octets.extend((6 << 28 | u32::from(*class) << 20 | label).to_be_bytes());
-            octets.extend([0, 0, next, *hop_limit]);
-            octets.extend([0x20; 16]);
-            octets.extend([0x21; 16]);
-            (set_lengths(octets, body), 41)
+            bytes.extend((6 << 28 | u32::from(*class) << 20 | label).to_be_bytes());
+            bytes.extend([0, 0, next, *hop_limit]);
+            bytes.extend([0x20; 16]);
+            bytes.extend([0x21; 16]);
+            (set_lengths(bytes, body), 41)
         }
         Part::Gre { flags, checksum, key, sequence } => {
             let protocol: u16 = if next == 4 { 0x0800 } else { 0x86dd };
-            octets.extend([flags & 0xb0, 0]);
-            octets.extend(protocol.to_be_bytes());
+            bytes.extend([flags & 0xb0, 0]);
+            bytes.extend(protocol.to_be_bytes());
             if flags & 0x80 != 0 {
-                octets.extend(checksum.to_be_bytes());
-                octets.extend([0, 0]);
+                bytes.extend(checksum.to_be_bytes());
+                bytes.extend([0, 0]);
             }
             if flags & 0x20 != 0 {
-                octets.extend(key.to_be_bytes());
+                bytes.extend(key.to_be_bytes());
             }
             if flags & 0x10 != 0 {
-                octets.extend(sequence.to_be_bytes());
+                bytes.extend(sequence.to_be_bytes());
             }
-            octets.extend(body);
-            (octets, 47)
+            bytes.extend(body);
+            (bytes, 47)
         }
         Part::Ah { reserved, spi, sequence, icv } => {
-            octets.extend([next, (1 + icv.len() / 4) as u8]);
-            octets.extend(reserved.to_be_bytes());
-            octets.extend(spi.to_be_bytes());
-            octets.extend(sequence.to_be_bytes());
-            octets.extend(icv);
-            octets.extend(body);
-            (octets, 51)
+            bytes.extend([next, (1 + icv.len() / 4) as u8]);
+            bytes.extend(reserved.to_be_bytes());
+            bytes.extend(spi.to_be_bytes());
+            bytes.extend(sequence.to_be_bytes());
+            bytes.extend(icv);
+            bytes.extend(body);
+            (bytes, 51)
         }
         Part::Mine { destination, source } => {
-            octets.extend([next, u8::from(source.is_some()) << 7, 0, 0]);
-            octets.extend(destination);
-            octets.extend(source.iter().flatten());
-            let sum = checksum(&octets);
-            octets[2..4].copy_from_slice(&sum.to_be_bytes());
-            octets.extend(body);
-            (octets, 55)
+            bytes.extend([next, u8::from(source.is_some()) << 7, 0, 0]);
+            bytes.extend(destination);
+            bytes.extend(source.iter().flatten());
+            let sum = checksum(&bytes);
+            bytes[2..4].copy_from_slice(&sum.to_be_bytes());
+            bytes.extend(body);
+            (bytes, 55)
         }
         Part::Options { number, value } => {
-            octets.extend([next, (value.len() / 8) as u8]);
-            octets.extend(value);
-            octets.extend(body);
-            (octets, *number)
+            bytes.extend([next, (value.len() / 8) as u8]);
+            bytes.extend(value);
+            bytes.extend(body);
+            (bytes, *number)
         }
     }
 }
@@ -135,8 +135,8 @@ fn set_lengths(mut ip: Vec<u8>, body: Vec<u8>) -> Vec<u8> {
 }
 
 /// The Internet checksum (RFC 1071).
-fn checksum(octets: &[u8]) -> u16 {
-    let mut sum: u32 = octets.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
+fn checksum(bytes: &[u8]) -> u16 {
+    let mut sum: u32 = bytes.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
     }

@@ -100,7 +100,7 @@ fn a_context_counts_what_it_did() {
     let mut compressor = Compressor::new(CompressorConfig::default());
     let mut decompressor = Decompressor::new(DecompressorConfig::default());
     let (mut rohc, mut out) = (vec![0; 2000], vec![0; 2000]);
-    let (mut good, mut refused, mut octets, mut begun) = (0, 0, [0, 0], 0);
+    let (mut good, mut refused, mut bytes, mut begun) = (0, 0, [0, 0], 0);
     for (at, packet) in packets.iter().enumerate() {
         let made = compressor.compress(packet, &mut rohc).unwrap();
         if at % 300 >= 280 {
@@ -109,7 +109,7 @@ fn a_context_counts_what_it_did() {
         match decompressor.decompress(&rohc[..made.len], &mut out) {
             Ok(done) => {
                 good += 1;
-                octets = [octets[0] + made.len as u64, octets[1] + done.len as u64];
+                bytes = [bytes[0] + made.len as u64, bytes[1] + done.len as u64];
                 begun += u64::from(matches!(made.format, FormatKind::Ir | FormatKind::IrDyn));
             }
             Err(_) => refused += 1,
@@ -117,7 +117,7 @@ fn a_context_counts_what_it_did() {
     }
     let counts = decompressor.counts(0).unwrap();
     assert_eq!((counts.packets, counts.refused), (good, refused));
-    assert_eq!(([counts.rohc_octets, counts.ip_octets], counts.initialisations), (octets, begun));
+    assert_eq!(([counts.rohc_bytes, counts.ip_bytes], counts.initialisations), (bytes, begun));
     assert!(counts.repaired >= 5, "{counts:?}");
     assert_eq!(decompressor.counts(1), None);
     // Another flow with this CID begins anew.

@@ -5,17 +5,17 @@ use std::collections::BTreeMap;
 use tacit_rohc::{CidSpace, Compressor, CompressorConfig, Decompressor, DecompressorConfig};
 
 struct Outcome {
-    octets_per_packet: f64,
+    bytes_per_packet: f64,
     formats: BTreeMap<&'static str, u32>,
 }
 
-/// Round trip of all packets; the headers' octets only.
+/// Round trip of all packets; the headers' bytes only.
 fn round_trip(name: &str, packets: &[Vec<u8>], config: CompressorConfig) -> Outcome {
     let mut compressor = Compressor::new(config);
     let mut decompressor = Decompressor::new(DecompressorConfig { cids: config.cids, ..Default::default() });
     let (mut rohc, mut back) = (vec![0; 70_000], vec![0; 70_000]);
     let mut formats = BTreeMap::new();
-    let mut octets = 0;
+    let mut bytes = 0;
     for (at, packet) in packets.iter().enumerate() {
         let made =
             compressor.compress(packet, &mut rohc).unwrap_or_else(|e| panic!("{name} packet {at}: {e}"));
@@ -24,13 +24,13 @@ fn round_trip(name: &str, packets: &[Vec<u8>], config: CompressorConfig) -> Outc
         });
         assert_eq!(&back[..done.len], packet, "{name} packet {at} as {}", made.format.name());
         let header = tacit_rohc::header::Header::parse(packet).unwrap();
-        octets += made.len - usize::from(header.payload_len);
+        bytes += made.len - usize::from(header.payload_len);
         *formats.entry(made.format.name()).or_default() += 1;
     }
-    Outcome { octets_per_packet: octets as f64 / packets.len() as f64, formats }
+    Outcome { bytes_per_packet: bytes as f64 / packets.len() as f64, formats }
 }
 
-/// Octets per packet that the default configuration must not exceed, but for its refreshes: what it took when this was
+/// Bytes per packet that the default configuration must not exceed, but for its refreshes: what it took when this was
 /// written.
 const CEILINGS: [(&str, f64); 5] = [
     ("tun_11a_25MB_v4", 7.85),
@@ -45,9 +45,9 @@ fn captures_stay_below_their_ceilings() {
     for (name, ceiling) in CEILINGS {
         let Some(packets) = common::capture(name) else { continue };
         let config = CompressorConfig { refresh_ir: 0, refresh_ir_dyn: 0, ..CompressorConfig::default() };
-        let bare = round_trip(name, &packets, config).octets_per_packet;
+        let bare = round_trip(name, &packets, config).bytes_per_packet;
         assert!(bare <= ceiling, "{name}: {bare}");
-        let refreshed = round_trip(name, &packets, CompressorConfig::default()).octets_per_packet;
+        let refreshed = round_trip(name, &packets, CompressorConfig::default()).bytes_per_packet;
         assert!(refreshed - bare <= 0.17, "{name}: {refreshed} with refreshes, {bare} without");
     }
 }
@@ -59,7 +59,7 @@ fn every_capture_returns_bit_for_bit() {
         for repeat in [1, 2, 3, 4, 8] {
             let outcome =
                 round_trip(name, &packets, CompressorConfig { repeat, ..CompressorConfig::default() });
-            println!("{name} repeat {repeat}: {:.3} {:?}", outcome.octets_per_packet, outcome.formats);
+            println!("{name} repeat {repeat}: {:.3} {:?}", outcome.bytes_per_packet, outcome.formats);
         }
         let cids = CidSpace::Large { max: 300 };
         round_trip(
@@ -70,7 +70,7 @@ fn every_capture_returns_bit_for_bit() {
     }
 }
 
-/// What two repetitions cannot save (README), answers do: octets there and back within 5 % of the best model's 10.33.
+/// What two repetitions cannot save (README), answers do: bytes there and back within 5 % of the best model's 10.33.
 #[test]
 fn feedback_saves_repetitions_on_a_flow_with_losses() {
     let Some(packets) = common::capture("veth_loss1_v4") else { return };
@@ -88,7 +88,7 @@ fn feedback_saves_repetitions_on_a_flow_with_losses() {
             answers += feedback.as_bytes().len();
         }
     }
-    let octets = |sum: usize| sum as f64 / packets.len() as f64;
-    println!("{:.3} there, {:.3} back", octets(there), octets(answers));
-    assert!(octets(there + answers) <= 10.33 * 1.05, "{} there, {} back", octets(there), octets(answers));
+    let bytes = |sum: usize| sum as f64 / packets.len() as f64;
+    println!("{:.3} there, {:.3} back", bytes(there), bytes(answers));
+    assert!(bytes(there + answers) <= 10.33 * 1.05, "{} there, {} back", bytes(there), bytes(answers));
 }

@@ -35,7 +35,7 @@ struct Outcome {
     wrong: u32,
     /// The longest run of arrivals in order that could not be decompressed.
     longest_gap: u32,
-    octets: usize,
+    bytes: usize,
 }
 
 fn run(packets: &[Vec<u8>], config: CompressorConfig, channel: Channel) -> Outcome {
@@ -54,7 +54,7 @@ fn run(packets: &[Vec<u8>], config: CompressorConfig, channel: Channel) -> Outco
     let mut held: Option<(usize, Vec<u8>)> = None;
     for (at, packet) in packets.iter().enumerate() {
         let made = compressor.compress(packet, &mut rohc).unwrap();
-        outcome.octets += made.len;
+        outcome.bytes += made.len;
         if lost == 0 && chance.next(100) < channel.loss {
             lost = channel.burst;
         }
@@ -71,9 +71,9 @@ fn run(packets: &[Vec<u8>], config: CompressorConfig, channel: Channel) -> Outco
         if chance.next(100) < channel.duplicate {
             arrivals.extend(arrivals.clone());
         }
-        for (number, octets) in arrivals {
+        for (number, bytes) in arrivals {
             outcome.arrived += 1;
-            let feedback = match decompressor.decompress(&octets, &mut out) {
+            let feedback = match decompressor.decompress(&bytes, &mut out) {
                 Ok(done) => {
                     let right = out[..done.len] == packets[number];
                     outcome.right += u32::from(right);
@@ -165,7 +165,7 @@ fn acknowledgments_shorten_the_start() {
         CompressorConfig { repeat: 8, cids: CidSpace::Large { max: 500 }, ..CompressorConfig::default() };
     let without = run(&packets, config, CLEAN);
     let with = run(&packets, config, Channel { feedback: true, ..CLEAN });
-    assert!(with.octets + 200 < without.octets, "{with:?} {without:?}");
+    assert!(with.bytes + 200 < without.bytes, "{with:?} {without:?}");
 }
 
 #[test]

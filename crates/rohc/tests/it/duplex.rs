@@ -29,7 +29,7 @@ fn udp(number: u32, len: usize) -> Vec<u8> {
 fn across(from: &mut Channel, to: &mut Channel, packet: &[u8]) -> (FormatKind, Vec<Vec<u8>>) {
     let mut frames = Vec::new();
     let sent = from.send(packet, |frame| frames.push(frame.to_vec())).unwrap();
-    assert_eq!((sent.frames, sent.octets), (frames.len(), frames.iter().map(Vec::len).sum()));
+    assert_eq!((sent.frames, sent.bytes), (frames.len(), frames.iter().map(Vec::len).sum()));
     let mut packets = Vec::new();
     for frame in &frames {
         to.receive(frame, |packet| packets.push(packet.to_vec())).unwrap();
@@ -41,12 +41,12 @@ fn across(from: &mut Channel, to: &mut Channel, packet: &[u8]) -> (FormatKind, V
 fn every_packet_gets_through_both_ways() {
     let spaces = [CidSpace::Small { max: 1 }, CidSpace::Small { max: 15 }, CidSpace::Large { max: 200 }];
     for cids in spaces {
-        for frame_octets in [usize::MAX, 100, 40] {
+        for frame_bytes in [usize::MAX, 100, 40] {
             let config = ChannelConfig {
                 cids,
-                frame_octets,
-                packet_octets: 2000,
-                reconstructed_octets: 2100,
+                frame_bytes,
+                packet_bytes: 2000,
+                reconstructed_bytes: 2100,
                 ..ChannelConfig::default()
             };
             let (mut here, mut there) = (Channel::new(config), Channel::new(config));
@@ -62,7 +62,7 @@ fn every_packet_gets_through_both_ways() {
                     let (format, packets) = across(&mut here, &mut there, &packet);
                     // The next goes the other way.
                     std::mem::swap(&mut here, &mut there);
-                    assert_eq!(packets, std::slice::from_ref(&packet), "{cids:?} {frame_octets} {number}");
+                    assert_eq!(packets, std::slice::from_ref(&packet), "{cids:?} {frame_bytes} {number}");
                     formats.push(format);
                 }
             }
@@ -82,12 +82,12 @@ fn every_packet_gets_through_both_ways() {
 
 #[test]
 fn what_cannot_be_sent_says_why() {
-    let one = ChannelConfig { cids: CidSpace::Small { max: 0 }, packet_octets: 1500, ..Default::default() };
+    let one = ChannelConfig { cids: CidSpace::Small { max: 0 }, packet_bytes: 1500, ..Default::default() };
     let mut channel = Channel::new(one);
     assert!(matches!(channel.send(&udp(1, 60), |_| {}), Err(SendError::Compress(CompressError::Header(_)))));
     assert_eq!(channel.send(&udp(1, 1501), |_| {}), Err(SendError::Packet));
     assert!(channel.send(&tcp(1, 1, 0), |_| {}).is_ok());
-    let mut short = Channel::new(ChannelConfig { frame_octets: 100, ..Default::default() });
+    let mut short = Channel::new(ChannelConfig { frame_bytes: 100, ..Default::default() });
     assert_eq!(short.send(&tcp(1, 1, 200), |_| {}), Err(SendError::Frame));
     assert_eq!(short.send(&[], |_| {}), Err(SendError::NoIp));
     assert_eq!(short.send(&[0x15, 0], |_| {}), Err(SendError::NoIp));
@@ -96,9 +96,9 @@ fn what_cannot_be_sent_says_why() {
 #[test]
 fn segments_that_are_no_whole_unit_deliver_nothing() {
     let config = ChannelConfig {
-        frame_octets: 60,
-        packet_octets: 1500,
-        reconstructed_octets: 600,
+        frame_bytes: 60,
+        packet_bytes: 1500,
+        reconstructed_bytes: 600,
         ..ChannelConfig::default()
     };
     let (mut here, mut there) = (Channel::new(config), Channel::new(config));
@@ -147,7 +147,7 @@ fn a_flow_without_room_is_rejected_and_goes_uncompressed() {
         for port in [1, 2] {
             let packet = tcp(port, number, 0);
             let mut frame = Vec::new();
-            let sent = here.send(&packet, |octets| frame = octets.to_vec()).unwrap();
+            let sent = here.send(&packet, |bytes| frame = bytes.to_vec()).unwrap();
             let result = there.receive(&frame, |back| arrived += u32::from(back == packet));
             formats.push((port, sent.format));
             if let Err(ReceiveError::Decompress(error)) = result {
@@ -168,7 +168,7 @@ fn a_flow_without_room_is_rejected_and_goes_uncompressed() {
 /// Feedback and a packet that fit a frame each, but not one together.
 #[test]
 fn feedback_that_leaves_no_room_goes_before_the_packet() {
-    let config = ChannelConfig { frame_octets: 100, ..ChannelConfig::default() };
+    let config = ChannelConfig { frame_bytes: 100, ..ChannelConfig::default() };
     let (mut here, mut there) = (Channel::new(config), Channel::new(config));
     across(&mut here, &mut there, &tcp(1, 1, 0));
     let mut frames = Vec::new();
@@ -189,7 +189,7 @@ fn feedback_rides_alone_or_on_a_packet() {
     let len = there.take_feedback(&mut alone);
     assert_eq!(split_feedback(&alone[..len]), (&alone[..len], &[][..]));
     let mut frame = Vec::new();
-    on_packet.send(&tcp(9, 1, 0), |octets| frame = octets.to_vec()).unwrap();
+    on_packet.send(&tcp(9, 1, 0), |bytes| frame = bytes.to_vec()).unwrap();
     assert_eq!(split_feedback(&frame).0, &alone[..len]);
     assert!(!on_packet.has_feedback());
     here.receive(&frame, |packet| assert_eq!(packet, tcp(9, 1, 0))).unwrap();
@@ -234,7 +234,7 @@ fn contexts_are_kept_removed_begun_anew_and_counted() {
         send(&mut compressor, 1, number).unwrap();
     }
     let counts = compressor.counts(0).unwrap();
-    assert_eq!((counts.packets, counts.ip_octets, counts.initialisations), (9, 9 * 52, 2));
+    assert_eq!((counts.packets, counts.ip_bytes, counts.initialisations), (9, 9 * 52, 2));
     assert_eq!(compressor.cid_of(&tcp(1, 5, 0)), Some(0));
     assert_eq!((compressor.cid_of(&tcp(2, 5, 0)), compressor.counts(1)), (None, None));
     // Kept while others come and go.

@@ -1,9 +1,9 @@
-//! ACKs that real receivers sent: bit-exact round trip, and the octets they come to.
+//! ACKs that real receivers sent: bit-exact round trip, and the bytes they come to.
 
 use crate::hack_support::{FrameRule, capture, round_trip};
 use tacit_rohc::hack::Coding;
 
-/// Capture, frame rule, and the most octets per ACK allowed, frame overhead included, ACK by ACK and batched.
+/// Capture, frame rule, and the most bytes per ACK allowed, frame overhead included, ACK by ACK and batched.
 const GOALS: [(&str, FrameRule, f64, f64); 5] = [
     ("tun_11a_25MB_v4", FrameRule { gap_us: 1000, acks: 21, frames: usize::MAX }, 4.49, 4.49),
     ("tun_11n_aggr_v4", FrameRule { gap_us: 1000, acks: 21, frames: usize::MAX }, 4.49, 2.24),

@@ -1,4 +1,4 @@
-//! Octets that no compressor made: nothing panics, nothing grows, and what the checks let pass is measured.
+//! Bytes that no compressor made: nothing panics, nothing grows, and what the checks let pass is measured.
 
 use crate::hack_support::packets::{Change, Receiver};
 use proptest::prelude::*;
@@ -75,7 +75,7 @@ fn turned_bits_pass_no_more_often_than_the_check_allows() {
     }
 }
 
-/// Drawn bodies behind a right CID and MSN: the worst that stray octets can do. The check lets 1 of 256 pass.
+/// Drawn bodies behind a right CID and MSN: the worst that stray bytes can do. The check lets 1 of 256 pass.
 #[test]
 fn of_drawn_bodies_one_in_256_passes_the_check() {
     for (coding, kind) in [(Coding::PerAck, 9), (Coding::Batch, 11)] {
@@ -89,9 +89,9 @@ fn of_drawn_bodies_one_in_256_passes_the_check() {
         let mut passed = 0;
         for _ in 0..tried {
             let body = draw() % 14 + 1;
-            let mut octets = vec![body << 4 | kind, frame[1], frame[2], draw()];
-            octets.extend((0..body).map(|_| draw()));
-            passed += u32::from(decompressor.clone().receive(&octets, &mut |_| ()).acks > 0);
+            let mut bytes = vec![body << 4 | kind, frame[1], frame[2], draw()];
+            bytes.extend((0..body).map(|_| draw()));
+            passed += u32::from(decompressor.clone().receive(&bytes, &mut |_| ()).acks > 0);
         }
         println!("{coding:?}: {passed} of {tried} drawn bodies passed");
         assert!(passed * 200 <= tried, "{coding:?}: {passed} of {tried}");
@@ -102,20 +102,20 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_octets_deliver_at_most_plausible_acks(
-        octets in prop::collection::vec(any::<u8>(), 0..400),
+    fn any_bytes_deliver_at_most_plausible_acks(
+        bytes in prop::collection::vec(any::<u8>(), 0..400),
         batch in any::<bool>(),
         aim in any::<bool>(),
     ) {
         let coding = if batch { Coding::Batch } else { Coding::PerAck };
         let (mut decompressor, frame, _) = in_step(coding, false, 3);
-        let mut octets = octets;
-        if aim && octets.len() > 4 {
-            octets[1] = frame[1];
-            octets[2] = frame[2];
+        let mut bytes = bytes;
+        if aim && bytes.len() > 4 {
+            bytes[1] = frame[1];
+            bytes[2] = frame[2];
         }
         let mut acks = 0;
-        let report = decompressor.receive(&octets, &mut |packet| {
+        let report = decompressor.receive(&bytes, &mut |packet| {
             acks += 1;
             assert!(packet.len() <= MAX_HEADER_LEN);
             let header = Header::parse(packet).expect("a whole packet");
@@ -124,6 +124,6 @@ proptest! {
         });
         prop_assert_eq!(acks, report.acks);
         prop_assert!(acks <= MAX_FRAME_ACKS * report.frames);
-        prop_assert!(report.frames <= octets.len());
+        prop_assert!(report.frames <= bytes.len());
     }
 }

@@ -48,7 +48,7 @@ struct Weather {
 
 /// A frame that was made, and how many ACKs had been compressed when it was.
 #[derive(Clone)]
-struct Made {
+struct SentFrame {
     bytes: Vec<u8>,
     until: usize,
 }
@@ -60,8 +60,8 @@ struct World {
     only: Option<usize>,
     compressor: Compressor,
     decompressor: Decompressor,
-    retained: Vec<Made>,
-    past: Vec<Made>,
+    retained: Vec<SentFrame>,
+    past: Vec<SentFrame>,
     compressed: usize,
     /// Every ACK compressed: how often it may still be delivered.
     owed: HashMap<Vec<u8>, usize>,
@@ -135,7 +135,7 @@ impl World {
         }
         let mut bytes = Vec::new();
         if self.compressor.finish_frame(&mut bytes) > 0 {
-            let made = Made { bytes, until: self.compressed };
+            let made = SentFrame { bytes, until: self.compressed };
             self.retained.push(made.clone());
             self.past.push(made);
         }

@@ -84,7 +84,7 @@ fn every_counter_wraps() {
 }
 
 #[test]
-fn the_commonest_ack_is_four_octets_alone_and_two_in_company() {
+fn the_commonest_ack_is_four_bytes_alone_and_two_in_company() {
     let mut receiver = Receiver::new(false, 40000, 1);
     let usual = Change::Usual { units: 2, value: 1, echo: 1, window: 0 };
     let packets: Vec<_> = (0..66)
@@ -93,13 +93,13 @@ fn the_commonest_ack_is_four_octets_alone_and_two_in_company() {
             receiver.packet()
         })
         .collect();
-    // The first frame of an incarnation: two octets of check and one for the ACK itself.
+    // The first frame of an incarnation: two bytes of check and one for the ACK itself.
     assert_eq!(check(Coding::PerAck, &packets[..2], &[1]).unwrap(), 4 + 2 + 1);
     assert_eq!(check(Coding::PerAck, &packets[..3], &[1]).unwrap(), 7 + 4);
     assert_eq!(check(Coding::PerAck, &packets[..5], &[2]).unwrap(), 9 + 6);
     assert_eq!(check(Coding::Batch, &packets[..3], &[1]).unwrap(), 8 + 4);
     let run = check(Coding::Batch, &packets[..66], &[1, 64]).unwrap();
-    assert!(run <= 8 + 4 + 16, "{run} octets for 64 ACKs all alike");
+    assert!(run <= 8 + 4 + 16, "{run} bytes for 64 ACKs all alike");
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn what_must_go_natively_is_refused() {
     assert_eq!((compressor.pending(), compressor.push(&good)), (0, Err(Refusal::NoContext)));
 }
 
-/// Forgetting one of two flows leaves the other's ACKs in the frame, and the octets they are checked by.
+/// Forgetting one of two flows leaves the other's ACKs in the frame, and the bytes they are checked by.
 #[test]
 fn a_flow_forgotten_takes_only_its_own_acks_along() {
     for coding in [Coding::PerAck, Coding::Batch] {
@@ -170,9 +170,9 @@ fn a_flow_forgotten_takes_only_its_own_acks_along() {
     }
 }
 
-/// The format, octet by octet: a first frame, the next one, and one with a SACK block.
+/// The format, byte by byte: a first frame, the next one, and one with a SACK block.
 #[test]
-fn the_octets_on_the_air_stay_what_they_are() {
+fn the_bytes_on_the_air_stay_what_they_are() {
     let golden = [
         (
             Coding::PerAck,
@@ -196,7 +196,7 @@ fn the_octets_on_the_air_stay_what_they_are() {
             }
             out.clear();
             compressor.finish_frame(&mut out);
-            all += &out.iter().map(|octet| format!("{octet:02x}")).collect::<String>();
+            all += &out.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
             all += " ";
         }
         assert_eq!(all.trim(), expected, "{coding:?}");

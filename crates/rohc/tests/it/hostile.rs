@@ -41,14 +41,14 @@ fn packets(script: &flow::Script, v6: bool, choice: u32) -> Vec<Vec<u8>> {
     wrapped.collect()
 }
 
-/// Cuts, flips or replaces octets.
-fn damage(octets: &mut Vec<u8>, how: u32) {
-    let at = (how >> 4) as usize % octets.len().max(1);
+/// Cuts, flips or replaces bytes.
+fn damage(bytes: &mut Vec<u8>, how: u32) {
+    let at = (how >> 4) as usize % bytes.len().max(1);
     match how % 4 {
-        0 => octets.truncate(at),
-        1 if !octets.is_empty() => octets[at] ^= 1 << (how >> 20 & 7),
-        2 if !octets.is_empty() => octets[at] = (how >> 20) as u8,
-        _ => octets.insert(at, (how >> 20) as u8),
+        0 => bytes.truncate(at),
+        1 if !bytes.is_empty() => bytes[at] ^= 1 << (how >> 20 & 7),
+        2 if !bytes.is_empty() => bytes[at] = (how >> 20) as u8,
+        _ => bytes.insert(at, (how >> 20) as u8),
     }
 }
 
@@ -56,7 +56,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
     #[test]
-    fn random_octets_are_survived(
+    fn random_bytes_are_survived(
         packets in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..120), 1..40),
         large: bool, room in 0usize..200,
     ) {

@@ -51,7 +51,7 @@ impl Pair {
     }
 }
 
-/// The length in bits has one octet: 32 octets of padding and more once came back as none.
+/// The length in bits has one byte: 32 bytes of padding and more once came back as none.
 #[test]
 fn padding_behind_an_eol_is_said_or_refused() {
     let (mut compressor, mut decompressor) =
@@ -85,7 +85,7 @@ fn items_without_contents_need_not_come() {
         pair.header.options = Options::new(area).unwrap();
         next(&mut pair.header);
         let (mut rohc, _) = pair.compress();
-        let head = rohc.windows(3).position(|octets| octets == with_bits).unwrap();
+        let head = rohc.windows(3).position(|bytes| bytes == with_bits).unwrap();
         rohc[head..head + 3].copy_from_slice(&without);
         assert_eq!(pair.decompress(&rohc), Ok(packet(&pair.header)));
     }
@@ -215,16 +215,16 @@ fn jumping_ip_ids_do_not_cost_a_co_common_each() {
     let mut compressor =
         Compressor::new(CompressorConfig { refresh_ir: 0, refresh_ir_dyn: 0, ..CompressorConfig::default() });
     let mut rohc = vec![0; 70_000];
-    let (mut common, mut octets) = (0, 0);
+    let (mut common, mut bytes) = (0, 0);
     for packet in &packets {
         let made = compressor.compress(packet, &mut rohc).unwrap();
         let payload = usize::from(Header::parse(packet).unwrap().payload_len);
         // The acknowledgments there need one for another reason: they advance by 260 kB, which no other format says.
         common += u32::from(made.format == FormatKind::CoCommon && payload != 0);
-        octets += made.len - payload;
+        bytes += made.len - payload;
     }
-    let each = octets as f64 / packets.len() as f64;
-    println!("{} packets, {common} co_common with payload, {each:.3} octets each", packets.len());
+    let each = bytes as f64 / packets.len() as f64;
+    println!("{} packets, {common} co_common with payload, {each:.3} bytes each", packets.len());
     assert!(common <= 20 && each < 16.5, "{common} {each}");
 }
 

@@ -95,7 +95,7 @@ fn unchanged_sack_means_equal_edges_not_equal_distances() {
         pair.send(&header);
     }
     let stable = pair.send(&header).len;
-    // The edges stand while the ACK moves: still one octet for all of them.
+    // The edges stand while the ACK moves: still one byte for all of them.
     next(&mut header);
     assert_eq!(pair.send(&header).len, stable);
     // The edges move with the ACK: the distances are equal, the edges are not.
@@ -162,7 +162,7 @@ fn padding_behind_an_eol_is_counted_in_bits() {
 }
 
 #[test]
-fn ecn_costs_an_octet_only_while_it_is_used() {
+fn ecn_costs_an_byte_only_while_it_is_used() {
     let mut header = header();
     let mut pair = Pair::settled(&mut header);
     next(&mut header);
@@ -361,7 +361,7 @@ fn segments_other_profiles_and_strange_cids_are_told_apart() {
     let mut decompressor =
         Decompressor::new(DecompressorConfig { cids: CidSpace::Small { max: 3 }, ..Default::default() });
     let mut out = [0; 100];
-    for (octets, kind) in [
+    for (bytes, kind) in [
         (&[][..], DecompressErrorKind::Empty),
         (&[0xe0, 0xe0], DecompressErrorKind::Empty),
         (&[0xf1, 0x00], DecompressErrorKind::Empty),
@@ -372,7 +372,7 @@ fn segments_other_profiles_and_strange_cids_are_told_apart() {
         (&[0xf8, 0x06, 0x00], DecompressErrorKind::NoContext),
         (&[0xfd, 0x06], DecompressErrorKind::Malformed),
     ] {
-        assert_eq!(decompressor.decompress(octets, &mut out).unwrap_err().kind, kind, "{octets:02x?}");
+        assert_eq!(decompressor.decompress(bytes, &mut out).unwrap_err().kind, kind, "{bytes:02x?}");
     }
 }
 

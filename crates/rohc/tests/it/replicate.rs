@@ -23,36 +23,36 @@ fn second(ip: Ip) -> Header {
 /// IR-CR for `header` on CID 3 with base CID 0: all fields that may be sent are.
 fn ir_cr(header: &Header, space: CidSpace, payload: &[u8]) -> Vec<u8> {
     let crc7 = CRC7.check(&emit(&Header { payload_len: payload.len() as u16, ..*header }));
-    let mut octets = match space {
+    let mut bytes = match space {
         CidSpace::Small { .. } => vec![0xe3, 0xfc, 6, 0, 0x80 | crc7, 0],
         CidSpace::Large { .. } => vec![0xfc, 3, 6, 0, 0x80 | crc7, 0],
     };
     let crc_at = 3;
     match header.ip {
         Ip::V4 { id, .. } => {
-            octets.extend([0b0000_0011, header.dscp << 2 | header.ip_ecn]);
-            octets.extend(id.to_be_bytes());
-            octets.push(header.ttl);
+            bytes.extend([0b0000_0011, header.dscp << 2 | header.ip_ecn]);
+            bytes.extend(id.to_be_bytes());
+            bytes.push(header.ttl);
         }
         Ip::V6 { flow_label, .. } => {
-            octets.extend([header.dscp << 2 | header.ip_ecn, 0x10 | (flow_label >> 16) as u8]);
-            octets.extend((flow_label as u16).to_be_bytes());
+            bytes.extend([header.dscp << 2 | header.ip_ecn, 0x10 | (flow_label >> 16) as u8]);
+            bytes.extend((flow_label as u16).to_be_bytes());
         }
     }
     // Window, list, source port as eight bits, destination port unchanged, stride; ACK and urgent pointer, flags.
-    octets.extend([0b0110_1001, 0b1001_0000]);
-    octets.extend(0xabcdu16.to_be_bytes());
-    octets.extend(header.seq.to_be_bytes());
-    octets.push(header.source_port as u8);
-    octets.extend(header.window.to_be_bytes());
-    octets.extend(header.ack.to_be_bytes());
-    octets.extend(header.checksum.to_be_bytes());
-    octets.extend(1448u16.to_be_bytes());
-    octets.extend([0x03, 0x88, 0xc0]);
-    octets.extend(&header.options.as_bytes()[4..]);
-    octets[crc_at] = CRC8.check(&octets);
-    octets.extend(payload);
-    octets
+    bytes.extend([0b0110_1001, 0b1001_0000]);
+    bytes.extend(0xabcdu16.to_be_bytes());
+    bytes.extend(header.seq.to_be_bytes());
+    bytes.push(header.source_port as u8);
+    bytes.extend(header.window.to_be_bytes());
+    bytes.extend(header.ack.to_be_bytes());
+    bytes.extend(header.checksum.to_be_bytes());
+    bytes.extend(1448u16.to_be_bytes());
+    bytes.extend([0x03, 0x88, 0xc0]);
+    bytes.extend(&header.options.as_bytes()[4..]);
+    bytes[crc_at] = CRC8.check(&bytes);
+    bytes.extend(payload);
+    bytes
 }
 
 fn established(space: CidSpace, base: &Header) -> Decompressor {
@@ -78,8 +78,8 @@ fn a_flow_is_replicated_from_another() {
             let header = second(of_second);
             let payload = [1, 2, 3];
             let mut out = [0; 200];
-            let octets = ir_cr(&header, space, &payload);
-            let done = decompressor.decompress(&octets, &mut out).unwrap();
+            let bytes = ir_cr(&header, space, &payload);
+            let done = decompressor.decompress(&bytes, &mut out).unwrap();
             assert_eq!((done.format, done.cid), (FormatKind::IrCr, 3));
             assert_eq!(done.feedback.map(|feedback| feedback.kind()), Some(FeedbackKind::Ack));
             let mut expected = emit(&Header { payload_len: 3, ..header });
@@ -100,7 +100,7 @@ fn a_replication_needs_its_base_and_both_checks() {
     for at in 3..good.len() {
         let mut bad = good.clone();
         bad[at] ^= 0x08;
-        assert!(decompressor.decompress(&bad, &mut out).is_err(), "octet {at}");
+        assert!(decompressor.decompress(&bad, &mut out).is_err(), "byte {at}");
     }
     // A right CRC-8 over a wrong CRC-7: the base differs from what the compressor had.
     let mut other = established(space, &Header { ttl: 64, dscp: 0, destination_port: 81, ..base() });
@@ -165,7 +165,7 @@ fn a_new_flow_starts_from_one_the_peer_confirmed() {
             let mut third = second(ip);
             let (kind, len) = channel.send(&emit(&third), true);
             assert_eq!(kind, FormatKind::IrCr);
-            assert!(len + saved <= ir_len + 1, "{len} octets instead of {ir_len}");
+            assert!(len + saved <= ir_len + 1, "{len} bytes instead of {ir_len}");
             third.ack = third.ack.wrapping_add(1448);
             let (kind, len) = channel.send(&emit(&third), true);
             assert!(len < 20, "{} of {len}", kind.name());

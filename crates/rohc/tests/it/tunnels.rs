@@ -86,7 +86,7 @@ fn small_packets_say_what_changed_in_outer_headers() {
         send(&mut header, &mut outer, &mut behind, 9);
     }
     let (kind, rohc) = send(&mut header, &mut outer, &mut behind, 9);
-    // seq_4 (two octets), the outer IP-ID, the seven bits and the ICV, the TCP checksum, and none for timestamps that stay.
+    // seq_4 (two bytes), the outer IP-ID, the seven bits and the ICV, the TCP checksum, and none for timestamps that stay.
     assert_eq!(kind, FormatKind::Seq4);
     assert_eq!(rohc[2..4], 509u16.to_be_bytes());
     assert_eq!((rohc[4], &rohc[5..17], &rohc[17..19]), (10, &[0xaa; 12][..], &[0x12, 0x34][..]));
@@ -95,13 +95,13 @@ fn small_packets_say_what_changed_in_outer_headers() {
     let kinds: Vec<FormatKind> =
         (0..4).map(|at| send(&mut header, &mut outer, &mut behind, if at == 0 { 0 } else { 9 }).0).collect();
     assert_eq!(kinds, [FormatKind::CoCommon, FormatKind::CoCommon, FormatKind::Seq4, FormatKind::Seq4]);
-    // DSCP and ECN turn the irregular chain's octets on.
+    // DSCP and ECN turn the irregular chain's bytes on.
     let (kind, rohc) = send(&mut header, &mut outer, &mut behind, 1);
     assert_eq!(kind, FormatKind::Seq8);
-    assert!(rohc.windows(3).any(|octets| octets[..2] == 514u16.to_be_bytes() && octets[2] == 0x16));
+    assert!(rohc.windows(3).any(|bytes| bytes[..2] == 514u16.to_be_bytes() && bytes[2] == 0x16));
     send(&mut header, &mut outer, &mut behind, 9);
     let (kind, rohc) = send(&mut header, &mut outer, &mut behind, 9);
-    assert_eq!((kind, rohc.len()), (FormatKind::Seq4, usual + 2), "an octet per IP header");
+    assert_eq!((kind, rohc.len()), (FormatKind::Seq4, usual + 2), "a byte per IP header");
     // What has no place in the irregular chain takes an IR-DYN.
     assert_eq!(send(&mut header, &mut outer, &mut behind, 3).0, FormatKind::IrDyn);
 }
@@ -154,9 +154,9 @@ fn what_could_not_be_restored_is_refused() {
         packet[at] = value;
         packet
     };
-    // Routing bit and version of GRE, reserved octets behind its checksum, another protocol, MINE's checksum.
+    // Routing bit and version of GRE, reserved bytes behind its checksum, another protocol, MINE's checksum.
     for at in [20, 21, 26] {
-        assert_eq!(error(&with(at, 0xff)), ParseError::NotPlainTcp, "octet {at}");
+        assert_eq!(error(&with(at, 0xff)), ParseError::NotPlainTcp, "byte {at}");
     }
     assert_eq!(error(&with(23, 1)), ParseError::NotPlainTcp);
     assert_eq!(error(&with(20 + 16 + 20 + 2, 9)), ParseError::MineChecksum);

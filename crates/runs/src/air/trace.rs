@@ -140,9 +140,9 @@ impl AirTrace {
             Frame::Ack { appended } => self.response(&mut ppdu, Kind::Ack, appended),
             Frame::BlockAck { start, bitmap, appended } => {
                 self.response(&mut ppdu, Kind::BlockAck, appended);
-                let last = u16::try_from(63_u32.saturating_sub(bitmap.leading_zeros())).unwrap_or(0);
+                let last = bitmap.last().unwrap_or(0);
                 ppdu.mac = Some([*start, (start + last) % 4096]);
-                ppdu.acknowledged = bitmap.count_ones();
+                ppdu.acknowledged = bitmap.count();
             }
             Frame::BlockAckReq { start } => {
                 ppdu.kind = Kind::BlockAckRequest;

@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use super::{Explanation, Setting};
-use crate::markdown::wrap;
+use crate::keys;
+use crate::markdown::{to_text, wrap};
 
 /// Longer values have lines of their own.
 const LONGEST_VALUE: usize = 40;
@@ -27,6 +28,14 @@ impl Explanation {
                 columns.table(&self.settings, Some(room), &mut text);
             }
             Some(_) => paragraphs(&self.settings, width, &mut text),
+        }
+        for (number, (key, row)) in
+            self.named.iter().filter_map(|key| Some((key, keys::find(key)?))).enumerate()
+        {
+            if number == 0 {
+                text.push('\n');
+            }
+            text.push_str(&lines(&format!("allowed for {key}: {}", to_text(&row.allowed)), "", width));
         }
         if !self.choice.is_empty() {
             text.push_str("\nlink layer to choose\n");

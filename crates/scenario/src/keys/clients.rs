@@ -17,21 +17,21 @@ pub(crate) const CLIENT: Keys<ClientOverride> = &[
     &Client {
         name: "start",
         kind: Given(ANY_TIME),
-        usual: Usual::Said("`stagger` times its place"),
+        usual: Usual::Described("`stagger` times its place"),
         meaning: "start time of its flows",
         of: |client| &mut client.start,
     },
     &Client {
         name: "stop",
         kind: Given(ANY_TIME),
-        usual: Usual::Said("none"),
+        usual: Usual::Described("none"),
         meaning: "time from which its sources offer no more data",
         of: |client| &mut client.stop,
     },
 ];
 
 pub(crate) const ACCESS_CATEGORY: Key<Choice<AccessCategory>> = Key {
-    usual: Usual::Said("as in `[traffic]`"),
+    usual: Usual::Described("as in `[traffic]`"),
     meaning: "EDCA access category of this client's packets",
     ..super::traffic::ACCESS_CATEGORY
 };
@@ -68,7 +68,7 @@ pub(crate) const WIRELESS: Keys<ClientOverride> = &[
             write: |at| format!("[\"{} m\", \"{} m\"]", at.x_m, at.y_m),
             allowed: "`[\"30 m\", \"-4 m\"]`",
         }),
-        usual: Usual::Said("none"),
+        usual: Usual::Described("none"),
         meaning: "metres east and north of the access point. It determines `distance`, unless `snr` or `distance` is \
                   given; two clients whose mutual power is below `carrier-sense` do not hear each other",
         of: |client| &mut client.position,
@@ -87,28 +87,28 @@ pub(crate) const WIRELESS: Keys<ClientOverride> = &[
     &Client {
         name: wifi::CW_MIN,
         kind: OfClient(Of::Window),
-        usual: Usual::Said("as in `[wifi]`"),
+        usual: Usual::Described("as in `[wifi]`"),
         meaning: SELFISH,
         of: |client| &mut client.edca.cw_min,
     },
     &Client {
         name: wifi::CW_MAX,
         kind: OfClient(Of::Window),
-        usual: Usual::Said("as in `[wifi]`"),
+        usual: Usual::Described("as in `[wifi]`"),
         meaning: SELFISH,
         of: |client| &mut client.edca.cw_max,
     },
     &Client {
         name: wifi::AIFSN,
         kind: OfClient(Of::Aifsn),
-        usual: Usual::Said("as in `[wifi]`"),
+        usual: Usual::Described("as in `[wifi]`"),
         meaning: SELFISH,
         of: |client| &mut client.edca.aifsn,
     },
     &Client {
         name: wifi::LINK_ACKS,
         kind: Given(wifi::LINK_ACK_CHOICE),
-        usual: Usual::Said("as in `[wifi]`"),
+        usual: Usual::Described("as in `[wifi]`"),
         meaning: "overrides `[wifi]` for this client; without link-layer ACKs in both directions it uses neither \
                   TCP/HACK nor reverse direction grants",
         of: |client| &mut client.link_acks,
@@ -116,21 +116,21 @@ pub(crate) const WIRELESS: Keys<ClientOverride> = &[
     &Client {
         name: HACK,
         kind: Given(Flag),
-        usual: Usual::Said("true, where all its data is acknowledged"),
+        usual: Usual::Described("true, where all its data is acknowledged"),
         meaning: "whether this client uses TCP/HACK where others do",
         of: |client| &mut client.hack,
     },
     &Client {
         name: "leave",
         kind: Given(ANY_TIME),
-        usual: Usual::Said("none"),
+        usual: Usual::Described("none"),
         meaning: "time at which it leaves the access point's range, without notice",
         of: |client| &mut client.leave,
     },
     &Client {
         name: "back",
         kind: Given(ANY_TIME),
-        usual: Usual::Said("the end of the run"),
+        usual: Usual::Described("the end of the run"),
         meaning: "time at which it returns, after `leave`",
         of: |client| &mut client.back,
     },

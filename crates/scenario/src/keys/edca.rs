@@ -2,7 +2,7 @@
 
 use tacit_link::wifi::{AccessCategory, PerCategory};
 
-use super::kind::{Kind, NONE};
+use super::kind::{Kind, NONE, or};
 use crate::edca::{ByRole, Numbers};
 use crate::input::{Mismatch, Tree, Value, nearest};
 
@@ -122,7 +122,11 @@ impl Kind for OfRoles {
                 Ok(ByRole { ap: one("ap", LEAST_AIFSN.ap)?, clients: one("clients", LEAST_AIFSN.clients)? })
             }
             both => {
-                let numbers = self.0.numbers(LEAST_AIFSN.clients, both)?;
+                let numbers = self.0.numbers(LEAST_AIFSN.clients, both);
+                let numbers = numbers.map_err(|mismatch| match both {
+                    Value::Table(_) => mismatch,
+                    _ => or(mismatch, "a table such as { ap = 7, clients = { vo = 3 } }"),
+                })?;
                 Ok(ByRole { ap: numbers, clients: numbers })
             }
         }

@@ -16,7 +16,7 @@ pub(crate) fn usual() -> FwpPlan {
         settle: shim.settle,
         margin: shim.margin_tenths / 10,
         holes_max: shim.most_holes,
-        hole_octets_max: shim.most_hole_octets,
+        hole_octets_max: shim.most_hole_bytes,
         patience: shim.patience,
         round_trip: shim.round_trip,
         // With six, as browsers have, repair is what limits a link of 150 Mb/s from 5 % of losses on.

@@ -5,7 +5,7 @@ use tacit_link::wired::PipeConfig;
 use tacit_proto::units::{BitRate, Duration, Instant};
 
 use super::kind::{ANY_TIME, Choice, Kind as _, Losses, Own, Rate, Share};
-use super::{Field, Key, Keys, Said, Usual};
+use super::{Field, Key, Keys, TextKey, Usual};
 use crate::input::{Mismatch, Node, Value, text};
 use crate::read::DEFAULT_QUEUE;
 
@@ -37,7 +37,7 @@ pub(crate) const RATE_SCRIPT: Key<Own<RateChanges>> = Key {
         write: |_| super::kind::NONE.to_owned(),
         allowed: "pairs of a time and a rate or `\"off\"`",
     },
-    usual: Usual::Said("none"),
+    usual: Usual::Described("none"),
     meaning: "rate from each time on: `[[\"5 s\", \"10Mbps\"], [\"7 s\", \"off\"], [\"8 s\", \"20Mbps\"]]`. A packet \
               in transmission continues at the new rate; the last entry must be a rate",
 };
@@ -49,7 +49,7 @@ const fn trace(name: &'static str) -> Key<Own<String>> {
     Key {
         name,
         kind: Own { read: text, write: String::clone, allowed: "a name or path" },
-        usual: Usual::Said("required"),
+        usual: Usual::Described("required"),
         meaning: "traces towards the clients and back: a path relative to the scenario's file, or a bundled trace, \
                   `\"lte-synthetic.down\"` or `\"lte-synthetic.up\"`. Results have the whole path followed by the file's \
                   hash, `\"/home/me/a.down blake3:…\"`; with a hash, the file must match it",
@@ -74,7 +74,7 @@ pub(crate) fn ack_filter_text(filter: AckFilter) -> String {
     ACK_FILTERS.write(&filter)
 }
 
-pub(crate) const QUEUE: Said = Said {
+pub(crate) const QUEUE: TextKey = TextKey {
     name: "queue",
     usual: Usual::Is("\"1000 packets\""),
     allowed: "a queue",
@@ -89,18 +89,18 @@ pub(crate) const DROP: Key<Choice<Discipline>> = Key {
     meaning: "packet that a full queue drops: the arriving one, or the oldest; only with a limit",
 };
 
-pub(crate) const JITTER: Said = Said {
+pub(crate) const JITTER: TextKey = TextKey {
     name: "jitter",
-    usual: Usual::Said("none"),
+    usual: Usual::Described("none"),
     allowed: "a duration, or `{ spread = \"5 ms\", distribution = \"uniform\", order = \"kept\" }`",
     meaning: "the delay varies uniformly by up to this much either way; `\"normal\"`: with this standard deviation, \
               cut at 2.9 of them; never below zero. `order = \"free\"` lets packets overtake, `\"kept\"` makes them \
               wait",
 };
 
-pub(crate) const REORDER: Said = Said {
+pub(crate) const REORDER: TextKey = TextKey {
     name: "reorder",
-    usual: Usual::Said("none"),
+    usual: Usual::Described("none"),
     allowed: "`{ chance = \"1 %\", packets = 3, delay = \"10 ms\" }`",
     meaning: "this share of packets is held back until `packets` others have passed, or for `delay` (default 100 \
               ms), whichever is first; without `packets`, for `delay`",
@@ -144,13 +144,18 @@ pub(crate) const COMMON: Keys<PipeConfig> = &[
         meaning: "share of packets delivered twice, but transmitted once",
         of: |pipe| &mut pipe.impairments.duplication,
     },
-    &Said {
+    &TextKey {
         name: "down",
-        usual: Usual::Said("none"),
+        usual: Usual::Described("none"),
         allowed: "a table with these keys",
         meaning: DIRECTION,
     },
-    &Said { name: "up", usual: Usual::Said("none"), allowed: "a table with these keys", meaning: DIRECTION },
+    &TextKey {
+        name: "up",
+        usual: Usual::Described("none"),
+        allowed: "a table with these keys",
+        meaning: DIRECTION,
+    },
 ];
 
 /// What a hop is.
@@ -164,7 +169,7 @@ pub(crate) enum HopKind {
 pub(crate) const KIND: Key<Choice<HopKind>> = Key {
     name: "kind",
     kind: Choice(&[("wired", HopKind::Wired), ("cellular", HopKind::Cellular), ("wifi", HopKind::Wifi)]),
-    usual: Usual::Said("required"),
+    usual: Usual::Described("required"),
     meaning: "type of the hop; its other keys are those of that table",
 };
 

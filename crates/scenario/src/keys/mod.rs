@@ -3,7 +3,7 @@
 //! The reader takes types, limits and messages from here, `tacit explain` and `docs/use/scenario.md` their words. A
 //! key that is one field of what the simulator is told is a [`Field`], which says where its value goes: nothing else
 //! has to know of it. One that is read together with others is a [`Key`], and `read` knows how; one that is a table,
-//! or whose type depends on others, is [`Said`].
+//! or whose type depends on others, is [`TextKey`].
 
 pub(crate) mod clients;
 pub(crate) mod edca;
@@ -34,7 +34,7 @@ pub(crate) enum Usual {
     /// This, in TOML.
     Is(&'static str),
     /// This, which is no TOML.
-    Said(&'static str),
+    Described(&'static str),
     /// Nothing.
     Nothing,
 }
@@ -62,7 +62,7 @@ pub(crate) struct Field<T, K: Kind> {
 }
 
 /// A key that only its reader can read.
-pub(crate) struct Said {
+pub(crate) struct TextKey {
     pub name: &'static str,
     pub usual: Usual,
     /// What is allowed, in Markdown.
@@ -121,7 +121,7 @@ impl Usual {
                 (value, literal)
             }
             Self::Is(toml) => (toml.to_owned(), true),
-            Self::Said(words) => (words.to_owned(), false),
+            Self::Described(words) => (words.to_owned(), false),
             Self::Nothing => (String::new(), false),
         }
     }
@@ -186,7 +186,7 @@ impl<T: Clone, K: Kind> Entry<T> for Field<T, K> {
     }
 }
 
-impl<T> Entry<T> for Said {
+impl<T> Entry<T> for TextKey {
     fn fill(&self, _: &Section<'_>, _: &mut T) -> Result<(), InputError> {
         Ok(())
     }
@@ -265,6 +265,19 @@ pub(crate) fn value(path: &str, scenario: &Scenario) -> Option<String> {
         "tack" => value_in(tack::TACK, name, &scenario.tack),
         _ => None,
     }
+}
+
+/// Tables of which a scenario may have several.
+const LISTS: [&str; 3] = ["client", "flow", "hop"];
+
+/// Whether scenarios may have a table of this name.
+pub(crate) fn is_table(name: &str) -> bool {
+    !matches!(name, "" | QUEUE_TABLE) && rows().iter().any(|row| row.table == name)
+}
+
+/// The table `name` as a scenario begins it.
+pub(crate) fn header(name: &str) -> String {
+    if LISTS.contains(&name) { format!("[[{name}]]") } else { format!("[{name}]") }
 }
 
 /// The row that describes `path`, such as `wifi.rate` or `client[2].rate`. What `[[flow]]` and `[[hop]]` do not

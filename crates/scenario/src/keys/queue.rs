@@ -22,7 +22,7 @@ pub(crate) const DISCIPLINE: Key<Choice<Discipline>> = Key {
         ("codel", Discipline::CoDel),
         ("fq-codel", Discipline::FqCoDel),
     ]),
-    usual: Usual::Said("required"),
+    usual: Usual::Described("required"),
     meaning: "`drop-tail`: FIFO; `drop-head`: FIFO that drops its oldest packets when full; `codel`: FIFO under CoDel \
               (RFC 8289); `fq-codel`: flows in turns, each under CoDel (RFC 8290), on Wi-Fi with a queue per station as \
               Linux's mac80211, on wires with the RFC's defaults",
@@ -31,7 +31,7 @@ pub(crate) const DISCIPLINE: Key<Choice<Discipline>> = Key {
 pub(crate) const LIMIT: Key<Limit> = Key {
     name: "limit",
     kind: Limit,
-    usual: Usual::Said("1000 packets; `fq-codel` 8192 packets, on wires 10240"),
+    usual: Usual::Described("1000 packets; `fq-codel` 8192 packets, on wires 10240"),
     meaning: "largest number of waiting packets or bytes; a full `fq-codel` queue drops the oldest packet of its longest flow",
 };
 
@@ -40,7 +40,7 @@ const DELAY: Span = Span::between(Duration::from_micros(1), Duration::from_secs(
 pub(crate) const TARGET: Key<Span> = Key {
     name: "target",
     kind: DELAY,
-    usual: Usual::Said("`\"5 ms\"`; `fq-codel` of Wi-Fi `\"20 ms\"`"),
+    usual: Usual::Described("`\"5 ms\"`; `fq-codel` of Wi-Fi `\"20 ms\"`"),
     meaning: "tolerated standing delay",
 };
 
@@ -61,7 +61,7 @@ pub(crate) const ECN: Key<Flag> = Key {
 pub(crate) const QUANTUM: Key<Whole> = Key {
     name: "quantum",
     kind: Whole(1, 65_535),
-    usual: Usual::Said("300; on wires 1514"),
+    usual: Usual::Described("300; on wires 1514"),
     meaning: "bytes per flow and turn (`fq-codel`)",
 };
 

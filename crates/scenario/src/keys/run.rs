@@ -3,28 +3,28 @@
 use tacit_proto::units::Duration;
 
 use super::kind::{ANY_TIME, OrNone, Own, SOME_TIME, Span, Whole};
-use super::{Field, Key, Keys, Said, Usual};
+use super::{Field, Key, Keys, TextKey, Usual};
 use crate::input::{Mismatch, Value, integer, line, title};
 use crate::{MAX_CLIENTS, MAX_SEEDS, RunPlan};
 
 pub(crate) const NAME: Key<Own<String>> = Key {
     name: "name",
     kind: Own { read: title, write: String::clone, allowed: "a string, not empty, no control characters" },
-    usual: Usual::Said("the file's name without its ending"),
+    usual: Usual::Described("the file's name without its ending"),
     meaning: "name in results",
 };
 
 pub(crate) const DESCRIPTION: Key<Own<String>> = Key {
     name: "description",
     kind: Own { read: line, write: String::clone, allowed: "a string without control characters" },
-    usual: Usual::Said("none"),
+    usual: Usual::Described("none"),
     meaning: "description in one line",
 };
 
 pub(super) const TOP: Keys<()> = &[
-    &Said {
+    &TextKey {
         name: "base",
-        usual: Usual::Said("none"),
+        usual: Usual::Described("none"),
         allowed: "a bundled name, or a file beside this one",
         meaning: "the scenario this one differs from",
     },
@@ -58,7 +58,7 @@ pub(crate) const RUN: Keys<RunPlan> = &[
     &Run {
         name: MEASURE_FROM,
         kind: ANY_TIME,
-        usual: Usual::Said("4 s, or a quarter of a shorter run"),
+        usual: Usual::Described("4 s, or a quarter of a shorter run"),
         meaning: "start of the measured window, before `duration`; a base's value is ignored if the run is made \
                   shorter",
         of: |run| &mut run.measure_from,
@@ -67,7 +67,7 @@ pub(crate) const RUN: Keys<RunPlan> = &[
         name: "start-spread",
         kind: ANY_TIME,
         usual: Usual::Field,
-        meaning: "flows start up to so much later than they would, each by a draw of its own",
+        meaning: "each flow starts later by a random time up to this one",
         of: |run| &mut run.start_spread,
     },
     &Run {
@@ -89,7 +89,7 @@ pub(crate) const RUN: Keys<RunPlan> = &[
 pub(crate) const COUNT: Key<Whole> = Key {
     name: "count",
     kind: Whole(1, MAX_CLIENTS),
-    usual: Usual::Said("as many as the `[[client]]` tables stand for, at least 1"),
+    usual: Usual::Described("as many as the `[[client]]` tables stand for, at least 1"),
     meaning: "number of clients of `tacit run` without `--clients`; a base's value is ignored in a file with more \
               `[[client]]` tables",
 };
@@ -111,7 +111,7 @@ pub(crate) const COMPARED_CLIENTS: Key<Own<Vec<u32>>> = Key {
         write: |counts| format!("{counts:?}"),
         allowed: "counts from 1 to 1000",
     },
-    usual: Usual::Said("`[1, 10]`, or the clients that `[[client]]` lists"),
+    usual: Usual::Described("`[1, 10]`, or the clients that `[[client]]` lists"),
     meaning: "client counts of `tacit compare` without `--clients`",
 };
 

@@ -46,7 +46,7 @@ pub(crate) const TACK: Keys<TackPlan> = &[
     &Tack {
         name: "every",
         kind: Given(Whole(1, 255)),
-        usual: Usual::Said("16; 2 with `\"paper\"` and `\"delayed\"`"),
+        usual: Usual::Described("16; 2 with `\"paper\"` and `\"delayed\"`"),
         meaning: "full-sized packets per ACK at low rates; with `\"delayed\"` always. Schemes change it",
         of: |tack| &mut tack.every,
     },

@@ -122,7 +122,7 @@ pub(crate) const RECEIVE_BUFFER: Key<Own<ReceiveBuffer>> = Key {
 pub(crate) const RECEIVE_BUFFER_MAX: Key<Size> = Key {
     name: "receive-buffer-max",
     kind: BUFFER,
-    usual: Usual::Said("`\"6 MiB\"` with `\"auto\"`"),
+    usual: Usual::Described("`\"6 MiB\"` with `\"auto\"`"),
     meaning: "upper bound of `auto`",
 };
 

@@ -52,7 +52,7 @@ pub(crate) const ACCESS_CATEGORY: Key<Choice<AccessCategory>> = Key {
         (AccessCategory::Video.name(), AccessCategory::Video),
         (AccessCategory::Voice.name(), AccessCategory::Voice),
     ]),
-    usual: Usual::Said("`\"be\"`, or as the client says"),
+    usual: Usual::Described("`\"be\"`, or as the client says"),
     meaning: "EDCA access category of all packets on Wi-Fi, both ways; 802.11a has `\"be\"` only",
 };
 
@@ -71,7 +71,7 @@ pub(crate) const TRAFFIC: Keys<TrafficPlan> = &[
         ]),
         usual: Usual::Field,
         meaning: "server to client, client to server, a flow each way, or client to client: through the access point, \
-                  over both hops, with `[wifi]` and two clients or more; not with FWP",
+                  over both hops, unless they have `wifi.direct-links`; with `[wifi]` and two clients or more; not with FWP",
         of: |flow| &mut flow.direction,
     },
     &Flow {
@@ -81,7 +81,7 @@ pub(crate) const TRAFFIC: Keys<TrafficPlan> = &[
             write: |peer| (peer + 1).to_string(),
             allowed: "number of a client, from 1",
         }),
-        usual: Usual::Said("the next client, the first after the last"),
+        usual: Usual::Described("the next client, the first after the last"),
         meaning: "client that receives the data of `station-to-station`; it sends none to itself",
         of: |flow| &mut flow.peer,
     },
@@ -126,7 +126,7 @@ pub(crate) const TRAFFIC: Keys<TrafficPlan> = &[
     &Flow {
         name: UDP_PAYLOAD,
         kind: Given(DATAGRAM),
-        usual: Usual::Said("what fills `tcp.mtu`"),
+        usual: Usual::Described("what fills `tcp.mtu`"),
         meaning: "bytes after the UDP header, up to what one packet holds",
         of: |flow| &mut flow.udp_payload,
     },
@@ -203,7 +203,7 @@ pub(crate) const TRAFFIC: Keys<TrafficPlan> = &[
     &Flow {
         name: "rate",
         kind: Given(Rate),
-        usual: Usual::Said("none; 4 Mbps for a video"),
+        usual: Usual::Described("none; 4 Mbps for a video"),
         meaning: "payload rate of a video, or of an on-off source while it is on; without it, an on-off source uses \
                   `udp-rate`, or the connection's rate",
         of: |flow| &mut flow.knobs.rate,
@@ -227,7 +227,7 @@ pub(crate) const TRAFFIC: Keys<TrafficPlan> = &[
 pub(crate) const NAME: Key<Own<String>> = Key {
     name: "name",
     kind: Own { read: title, write: String::clone, allowed: "as at the top" },
-    usual: Usual::Said("the application"),
+    usual: Usual::Described("the application"),
     meaning: "name in results",
 };
 
@@ -245,14 +245,14 @@ pub(crate) const CLIENT: Key<Own<Option<Vec<u32>>>> = Key {
 pub(crate) const START: Key<Span> = Key {
     name: "start",
     kind: ANY_TIME,
-    usual: Usual::Said("when its client starts"),
+    usual: Usual::Described("when its client starts"),
     meaning: "start time",
 };
 
 pub(crate) const STOP: Key<Span> = Key {
     name: "stop",
     kind: ANY_TIME,
-    usual: Usual::Said("when its client stops"),
+    usual: Usual::Described("when its client stops"),
     meaning: "time from which the source offers no more data; unfinished pages stay unfinished, videos are played to \
               their end",
 };
@@ -261,7 +261,7 @@ pub(crate) const STOP: Key<Span> = Key {
 pub(crate) const CONGESTION: Key<Choice<Algorithm>> = Key {
     name: "congestion",
     kind: Choice(&CONTROLS),
-    usual: Usual::Said("`tcp.congestion` or `tack.congestion`"),
+    usual: Usual::Described("`tcp.congestion` or `tack.congestion`"),
     meaning: "congestion control of this flow's connections, for every transport; no scheme changes it",
 };
 

@@ -1,6 +1,6 @@
 //! `[wifi]`.
 
-use tacit_link::wifi::phy::{Band, Mode, Preamble, SlotTime, Standard};
+use tacit_link::wifi::phy::{Band, GuardInterval, Mode, Preamble, SlotTime, Standard};
 use tacit_link::wifi::{
     AmsduLimit, ApScheduler, BothWays, BssConfig, Bursts, LinkAcks, Protection, StreamQueues, TxopLimits,
 };
@@ -11,7 +11,8 @@ use super::kind::{
     Choice, Distance, Flag, Kind as _, Losses, Number, OrNone, Own, Power, PowerRatio, SOME_TIME, Size, Span,
     Whole,
 };
-use super::{Field, Key, Keys, Said, Usual};
+use super::{Field, Key, Keys, TextKey, Usual};
+use crate::direct;
 use crate::input::{Mismatch, Value, byte_count, duration};
 use crate::{ApAcks, Categories, RateChoice, Wifi, WifiAckFilter};
 
@@ -29,22 +30,24 @@ pub(crate) const STANDARD: Key<Choice<Standard>> = Key {
         (Standard::G.name(), Standard::G),
         (Standard::N.name(), Standard::N),
         (Standard::Ac.name(), Standard::Ac),
+        (Standard::Ax.name(), Standard::Ax),
+        (Standard::Be.name(), Standard::Be),
     ]),
-    usual: Usual::Said("required"),
+    usual: Usual::Described("required"),
     meaning: "the amendment; 802.11b and g at 2.4 GHz, the others at 5 GHz, see `band`",
 };
 
 pub(crate) const BAND: Key<Choice<Band>> = Key {
     name: "band",
     kind: Choice(&[("2.4 GHz", Band::Ghz2_4), ("5 GHz", Band::Ghz5)]),
-    usual: Usual::Said("of the standard; `\"5 GHz\"` for 802.11n"),
-    meaning: "802.11n may be at 2.4 GHz: SIFS 10 us, 6 us of signal extension, `slot`, `preamble` and `b-stations` as \
+    usual: Usual::Described("of the standard; `\"5 GHz\"` for 802.11n, ax and be"),
+    meaning: "802.11n, ax and be may be at 2.4 GHz: SIFS 10 us, 6 us of signal extension, `slot`, `preamble` and `b-stations` as \
               802.11g",
 };
 
-pub(crate) const RATE: Said = Said {
+pub(crate) const RATE: TextKey = TextKey {
     name: "rate",
-    usual: Usual::Said("required, unless `mcs` is given"),
+    usual: Usual::Described("required, unless `mcs` is given"),
     allowed: "a rate of its table, or `\"ideal\"`",
     meaning: "rate of data frames, both ways; see [rates](#rates)",
 };
@@ -57,22 +60,30 @@ pub(crate) const MCS: Key<Whole> = Key {
               absent",
 };
 
-pub(crate) const STREAMS: Key<Whole> =
-    Key { name: "streams", kind: Whole(1, 4), usual: Usual::Nothing, meaning: "spatial streams" };
+pub(crate) const STREAMS: Key<Whole> = Key {
+    name: "streams",
+    kind: Whole(1, 8),
+    usual: Usual::Nothing,
+    meaning: "spatial streams; up to 4 before 802.11ax",
+};
 
 pub(crate) const CHANNEL_WIDTH: Key<Choice<u16>> = Key {
     name: "channel-width",
-    kind: Choice(&[("20 MHz", 20), ("40 MHz", 40), ("80 MHz", 80), ("160 MHz", 160)]),
+    kind: Choice(&[("20 MHz", 20), ("40 MHz", 40), ("80 MHz", 80), ("160 MHz", 160), ("320 MHz", 320)]),
     usual: Usual::Nothing,
     meaning: "width of the channel",
 };
 
-/// The value is true for the short one.
-pub(crate) const GUARD_INTERVAL: Key<Choice<bool>> = Key {
+pub(crate) const GUARD_INTERVAL: Key<Choice<GuardInterval>> = Key {
     name: "guard-interval",
-    kind: Choice(&[("short", true), ("long", false)]),
+    kind: Choice(&[
+        (GuardInterval::Ns400.name(), GuardInterval::Ns400),
+        (GuardInterval::Ns800.name(), GuardInterval::Ns800),
+        (GuardInterval::Ns1600.name(), GuardInterval::Ns1600),
+        (GuardInterval::Ns3200.name(), GuardInterval::Ns3200),
+    ]),
     usual: Usual::Nothing,
-    meaning: "0.4 or 0.8 us between symbols",
+    meaning: "0.4 or 0.8 us between symbols; 0.8 (`long`), 1.6 or 3.2 us from 802.11ax on",
 };
 
 pub(crate) const PREAMBLE: Key<Choice<Preamble>> = Key {
@@ -117,16 +128,16 @@ pub(crate) const RTS_THRESHOLD: Key<OrNone<Size>> = Key {
     meaning: "protects only PSDUs longer than this; alone it implies `rts-cts`",
 };
 
-pub(crate) const ACK_RATE: Said = Said {
+pub(crate) const ACK_RATE: TextKey = TextKey {
     name: "ack-rate",
     usual: Usual::Is("\"auto\""),
     allowed: "`\"auto\"`; 6, 9, 12, 18, 24, 36, 48, 54 Mbps; 1, 2, 5.5, 11 Mbps at 2.4 GHz",
     meaning: "rate of link-layer ACKs; `auto` follows the standard's rule",
 };
 
-pub(crate) const MPDU_ERROR: Said = Said {
+pub(crate) const MPDU_ERROR: TextKey = TextKey {
     name: "mpdu-error",
-    usual: Usual::Said("none"),
+    usual: Usual::Described("none"),
     allowed: "a loss, or `{ down = …, up = … }`",
     meaning: "loss process of data MPDUs, besides collisions",
 };
@@ -134,14 +145,14 @@ pub(crate) const MPDU_ERROR: Said = Said {
 pub(crate) const LINK_ACK_ERROR: Key<Losses> = Key {
     name: "link-ack-error",
     kind: Losses,
-    usual: Usual::Said("none"),
+    usual: Usual::Described("none"),
     meaning: "loss process of ACKs and Block Acks, separate for each direction",
 };
 
 pub(crate) const SNR: Key<PowerRatio> = Key {
     name: "snr",
     kind: PowerRatio(-20_000, 100_000),
-    usual: Usual::Said("no noise"),
+    usual: Usual::Described("no noise"),
     meaning: "signal-to-noise ratio in the channel of `rate`, both ways: noise destroys data, Block Ack Requests, \
               ACKs and Block Acks, by mode and length; see [wifi-model.md](../references/wifi-model.md#noise)",
 };
@@ -149,8 +160,23 @@ pub(crate) const SNR: Key<PowerRatio> = Key {
 pub(crate) const DISTANCE: Key<Distance> = Key {
     name: "distance",
     kind: Distance,
-    usual: Usual::Said("no noise"),
+    usual: Usual::Described("no noise"),
     meaning: "distance between access point and client, which determines the signal-to-noise ratio; not with `snr`",
+};
+
+pub(crate) const DIRECT_SNR: Key<PowerRatio> = Key {
+    name: "direct-snr",
+    kind: PowerRatio(-20_000, 100_000),
+    usual: Usual::Described("as `direct-distance`"),
+    meaning: "signal-to-noise ratio between the ends of every direct link, instead of `direct-distance`",
+};
+
+pub(crate) const DIRECT_DISTANCE: Key<Distance> = Key {
+    name: "direct-distance",
+    kind: Distance,
+    usual: Usual::Described("of their `position`s"),
+    meaning: "distance between the ends of every direct link; required, or `direct-snr`, where an end has an `snr` or \
+              `distance` and not both have a `position`. With the distances from the access point it must make a triangle",
 };
 
 /// The value is true where there is an exponent.
@@ -186,6 +212,8 @@ pub(crate) const NOISE_FIGURE: Key<PowerRatio> = Key {
 pub(crate) const TXOP_LIMITS: &str = "txop-limits";
 pub(crate) const TXOP_BURSTS: &str = "txop-bursts";
 pub(crate) const MPDU_START_SPACING: &str = "mpdu-start-spacing";
+pub(crate) const BLOCK_ACK_WINDOW: &str = "block-ack-window";
+pub(crate) const AMPDU_MPDUS: &str = "ampdu-mpdus";
 pub(crate) const STREAM_QUEUES: &str = "stream-queues";
 pub(crate) const AMSDU: &str = "amsdu";
 pub(crate) const ACCESS_CATEGORIES: &str = "access-categories";
@@ -227,14 +255,14 @@ pub(crate) const REVERSE_LIMIT: Key<Span> = Key {
     meaning: "length of a grant if there is no TXOP limit; otherwise it is the rest of the TXOP",
 };
 
-pub(crate) const AP_QUEUE: Said = Said {
+pub(crate) const AP_QUEUE: TextKey = TextKey {
     name: "ap-queue",
     usual: Usual::Is("\"1000 packets\""),
     allowed: "a queue",
     meaning: "queue per client at the access point",
 };
 
-pub(crate) const STATION_QUEUE: Said = Said {
+pub(crate) const STATION_QUEUE: TextKey = TextKey {
     name: "station-queue",
     usual: Usual::Is("\"1000 packets\""),
     allowed: "a queue",
@@ -288,6 +316,18 @@ pub(crate) const WIFI: Keys<Wifi> = &[
     &LINK_ACK_ERROR,
     &SNR,
     &DISTANCE,
+    &W {
+        name: "direct-links",
+        kind: Own { read: direct::pairs, write: direct::write_pairs, allowed: direct::PAIRS_ALLOWED },
+        usual: Usual::Field,
+        meaning: "clients with a direct link (TDLS): what they send each other does not go through the access point; `all`: those with \
+                  `station-to-station` traffic. Pairs with a client that the run lacks are ignored. Rate: the slower of both clients', or by \
+                  `rate-control` for the link's own signal; losses as the sender's to the access point; see \
+                  [wifi-model.md](../references/wifi-model.md#from-client-to-client)",
+        of: |wifi| &mut wifi.direct.pairs,
+    },
+    &DIRECT_SNR,
+    &DIRECT_DISTANCE,
     &PATH_LOSS,
     &PATH_LOSS_EXPONENT,
     &REFERENCE_DISTANCE,
@@ -328,17 +368,18 @@ pub(crate) const WIFI: Keys<Wifi> = &[
         of: |wifi| &mut wifi.bss.bursts,
     },
     &W {
-        name: "ampdu-mpdus",
-        kind: OrNone(Whole(1, 64)),
+        name: AMPDU_MPDUS,
+        kind: OrNone(Whole(1, 1024)),
         usual: Usual::Field,
-        meaning: "largest number of MPDUs in an A-MPDU; 1 disables aggregation",
+        meaning: "largest number of MPDUs in an A-MPDU; 1 disables aggregation; at most 64, 256 with 802.11ax, 1024 with be",
         of: |wifi| &mut wifi.bss.ampdu_mpdus,
     },
     &W {
-        name: "block-ack-window",
-        kind: Whole(2, 64),
-        usual: Usual::Field,
-        meaning: "largest number of outstanding MPDUs under a Block Ack agreement; 802.11n and ac",
+        name: BLOCK_ACK_WINDOW,
+        kind: Whole(2, 1024),
+        usual: Usual::Described("the most that the standard has: 64, 256 with 802.11ax, 1024 with be"),
+        meaning: "largest number of outstanding MPDUs under a Block Ack agreement; Block Acks have a bitmap of 64, 256, 512 \
+                  or 1024 bits by it; 802.11n and later",
         of: |wifi| &mut wifi.bss.block_ack_window,
     },
     &W {
@@ -385,7 +426,7 @@ pub(crate) const WIFI: Keys<Wifi> = &[
     &W {
         name: CW_MIN,
         kind: OfRoles(Of::Window),
-        usual: Usual::Said("of the access category"),
+        usual: Usual::Described("of the access category"),
         meaning: "smallest contention window, in slots: a backoff is drawn from 0 to this; a number alone holds for \
                   all access categories; without it, no more than a given `cw-max`; see [wifi-model.md](../references/wifi-model.md#contention)",
         of: |wifi| &mut wifi.edca.cw_min,
@@ -393,14 +434,14 @@ pub(crate) const WIFI: Keys<Wifi> = &[
     &W {
         name: CW_MAX,
         kind: OfRoles(Of::Window),
-        usual: Usual::Said("of the access category"),
+        usual: Usual::Described("of the access category"),
         meaning: "largest contention window, to which failures double it; without it, no less than `cw-min`",
         of: |wifi| &mut wifi.edca.cw_max,
     },
     &W {
         name: AIFSN,
         kind: OfRoles(Of::Aifsn),
-        usual: Usual::Said("of the access category"),
+        usual: Usual::Described("of the access category"),
         meaning: "slots after SIFS before the backoff (AIFSN); 802.11n and ac",
         of: |wifi| &mut wifi.edca.aifsn,
     },
@@ -578,8 +619,8 @@ fn beacons(value: &Value) -> Result<Option<Duration>, Mismatch> {
 }
 
 /// The key of this name for one client; what is allowed is as in `[wifi]`.
-const fn of_client(name: &'static str, meaning: &'static str) -> Said {
-    Said { name, usual: Usual::Said("as in `[wifi]`"), allowed: "as in `[wifi]`", meaning }
+const fn of_client(name: &'static str, meaning: &'static str) -> TextKey {
+    TextKey { name, usual: Usual::Described("as in `[wifi]`"), allowed: "as in `[wifi]`", meaning }
 }
 
 const NARROWS: &str = "rate of data frames to and from this client, chosen without the keys of `[wifi]`";
@@ -589,16 +630,16 @@ const FOR_THIS: &str = "overrides `[wifi]` for this client";
 pub(super) mod client {
     use super::*;
 
-    pub const RATE: Said = of_client(super::RATE.name, NARROWS);
-    pub const MCS: Said = of_client(super::MCS.name, NARROWS);
-    pub const STREAMS: Said = of_client(super::STREAMS.name, NARROWS);
-    pub const CHANNEL_WIDTH: Said = of_client(super::CHANNEL_WIDTH.name, NARROWS);
-    pub const GUARD_INTERVAL: Said = of_client(super::GUARD_INTERVAL.name, NARROWS);
-    pub const ACK_RATE: Said = of_client(super::ACK_RATE.name, FOR_THIS);
-    pub const MPDU_ERROR: Said = of_client(super::MPDU_ERROR.name, FOR_THIS);
-    pub const LINK_ACK_ERROR: Said = of_client(super::LINK_ACK_ERROR.name, FOR_THIS);
-    pub const SNR: Said = of_client(super::SNR.name, FOR_THIS);
-    pub const DISTANCE: Said = of_client(super::DISTANCE.name, FOR_THIS);
-    pub const AP_QUEUE: Said = of_client(super::AP_QUEUE.name, FOR_THIS);
-    pub const STATION_QUEUE: Said = of_client(super::STATION_QUEUE.name, FOR_THIS);
+    pub const RATE: TextKey = of_client(super::RATE.name, NARROWS);
+    pub const MCS: TextKey = of_client(super::MCS.name, NARROWS);
+    pub const STREAMS: TextKey = of_client(super::STREAMS.name, NARROWS);
+    pub const CHANNEL_WIDTH: TextKey = of_client(super::CHANNEL_WIDTH.name, NARROWS);
+    pub const GUARD_INTERVAL: TextKey = of_client(super::GUARD_INTERVAL.name, NARROWS);
+    pub const ACK_RATE: TextKey = of_client(super::ACK_RATE.name, FOR_THIS);
+    pub const MPDU_ERROR: TextKey = of_client(super::MPDU_ERROR.name, FOR_THIS);
+    pub const LINK_ACK_ERROR: TextKey = of_client(super::LINK_ACK_ERROR.name, FOR_THIS);
+    pub const SNR: TextKey = of_client(super::SNR.name, FOR_THIS);
+    pub const DISTANCE: TextKey = of_client(super::DISTANCE.name, FOR_THIS);
+    pub const AP_QUEUE: TextKey = of_client(super::AP_QUEUE.name, FOR_THIS);
+    pub const STATION_QUEUE: TextKey = of_client(super::STATION_QUEUE.name, FOR_THIS);
 }

@@ -2,7 +2,7 @@
 
 use tacit_link::wifi::Position;
 
-use super::queue::{Place, queue};
+use super::queue::{QueueHop, queue};
 use super::traffic::access_category;
 use super::wifi::{ack_mode, check_client_acks, check_edca, data_mode, mpdu_error};
 use crate::error::InputError;
@@ -65,7 +65,7 @@ fn wireless(section: &Section<'_>, wifi: &Wifi, client: &mut ClientOverride) -> 
     if client.back.is_some() && client.leave.is_none_or(|leave| client.back <= Some(leave)) {
         return Err(section.error("back", "comes back without having left").allowed("leave before back"));
     }
-    client.ap_queue = queue(section, AP_QUEUE.name, Place::Wifi)?;
-    client.station_queue = queue(section, STATION_QUEUE.name, Place::Wifi)?;
+    client.ap_queue = queue(section, AP_QUEUE.name, QueueHop::Wifi)?;
+    client.station_queue = queue(section, STATION_QUEUE.name, QueueHop::Wifi)?;
     Ok(())
 }

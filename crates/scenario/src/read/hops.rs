@@ -8,7 +8,7 @@ use tacit_link::queue::{Discipline, QueueConfig};
 use tacit_link::wired::{Distribution, Jitter, Order, PipeConfig, RateScript, Reordering, Service};
 use tacit_proto::units::{Duration, Ratio};
 
-use super::queue::{Place, queue};
+use super::queue::{QueueHop, queue};
 use crate::error::InputError;
 use crate::input::{Mismatch, Node, Section, Value, integer, one_of, ratio};
 use crate::keys::kind::{ANY_TIME, Kind as _, OrNone, Own, SOME_TIME, or};
@@ -133,7 +133,7 @@ fn common_keys(section: &Section<'_>, usual: &PipeConfig) -> Result<PipeConfig, 
 /// What waits, from `queue` and `drop`. A limit alone changes nothing of which packet a full queue drops, and replaces
 /// any other discipline.
 fn queue_of(section: &Section<'_>, usual: QueueConfig) -> Result<QueueConfig, InputError> {
-    let own = queue(section, links::QUEUE.name, Place::Wire)?;
+    let own = queue(section, links::QUEUE.name, QueueHop::Wire)?;
     let drop = links::DROP.given(section)?;
     let mut queue = own.unwrap_or(usual);
     let is_limit = !matches!(section.node(links::QUEUE.name), Some(Node { value: Value::Table(_), .. }));

@@ -17,14 +17,14 @@ const FQ_CODEL_LIMIT: QueueLimit = QueueLimit { packets: Some(10_240), bytes: No
 
 /// Where a queue stands, which decides what FQ-CoDel has by default.
 #[derive(Clone, Copy)]
-pub(super) enum Place {
+pub(super) enum QueueHop {
     /// In front of a wire or a mobile link.
     Wire,
     /// In front of a station's MAC.
     Wifi,
 }
 
-impl Place {
+impl QueueHop {
     fn fq_codel(self) -> (QueueLimit, FqCoDelConfig) {
         match self {
             Self::Wire => (FQ_CODEL_LIMIT, FqCoDelConfig::INTERNET),
@@ -37,7 +37,7 @@ impl Place {
 pub(super) fn queue(
     section: &Section<'_>,
     key: &'static str,
-    place: Place,
+    place: QueueHop,
 ) -> Result<Option<QueueConfig>, InputError> {
     let Some(node) = section.node(key) else { return Ok(None) };
     if matches!(node.value, Value::Table(_)) {
@@ -49,7 +49,7 @@ pub(super) fn queue(
     Ok(limit.map(QueueConfig::from))
 }
 
-fn table(section: Section<'_>, place: Place) -> Result<QueueConfig, InputError> {
+fn table(section: Section<'_>, place: QueueHop) -> Result<QueueConfig, InputError> {
     let kind = DISCIPLINE.required(&section)?;
     let (fq_limit, fq) = place.fq_codel();
     let (usual_limit, usual) = match kind {

@@ -2,14 +2,14 @@
 
 use tacit_link::Loss;
 use tacit_link::wifi::phy::{
-    Band, BasicRates, Mode, ModeChoice, Part, SlotTime, Standard, UnknownRate, Variant,
+    Band, BasicRates, GuardInterval, Mode, ModeChoice, Part, SlotTime, Standard, UnknownRate, Variant,
 };
 use tacit_link::wifi::{
     AccessCategory, BssConfig, LinkAcks, Protection, ReverseDirection, StreamQueues, TxopLimits,
 };
 use tacit_proto::units::{BitRate, Duration};
 
-use super::queue::{Place, queue};
+use super::queue::{QueueHop, queue};
 use crate::edca::{EdcaPlan, Numbers};
 use crate::error::InputError;
 use crate::input::{Mismatch, Node, Section, Tree, Value, bit_rate, loss};
@@ -55,7 +55,7 @@ fn mode_choice(
         mcs: keys::MCS.given(section)?.map(|mcs| mcs as u8),
         streams: keys::STREAMS.given(section)?.map(|streams| streams as u8),
         width_mhz: keys::CHANNEL_WIDTH.given(section)?,
-        short_guard_interval: keys::GUARD_INTERVAL.given(section)?,
+        guard_interval: keys::GUARD_INTERVAL.given(section)?,
     };
     if choice.rate.is_none() && choice.mcs.is_none() {
         let open = [keys::STREAMS.name, keys::CHANNEL_WIDTH.name, keys::GUARD_INTERVAL.name];
@@ -101,7 +101,7 @@ const fn key_of(part: Part) -> &'static str {
         Part::Mcs => keys::MCS.name,
         Part::Streams => keys::STREAMS.name,
         Part::WidthMhz => keys::CHANNEL_WIDTH.name,
-        Part::ShortGuardInterval => keys::GUARD_INTERVAL.name,
+        Part::GuardInterval => keys::GUARD_INTERVAL.name,
     }
 }
 
@@ -110,8 +110,10 @@ fn listed(part: Part, values: &[u16]) -> String {
     let text = |value: &u16| match (part, value) {
         (Part::Mcs | Part::Streams, value) => value.to_string(),
         (Part::WidthMhz, value) => format!("\"{value} MHz\""),
-        (Part::ShortGuardInterval, 0) => "\"long\"".to_owned(),
-        (Part::ShortGuardInterval, _) => "\"short\"".to_owned(),
+        (Part::GuardInterval, nanos) => {
+            let interval = GuardInterval::ALL.into_iter().find(|interval| interval.nanos() == *nanos);
+            format!("{:?}", interval.expect("intervals come from modes").name())
+        }
     };
     values.iter().map(text).collect::<Vec<_>>().join(", ")
 }
@@ -128,6 +130,9 @@ fn rates(unknown: &UnknownRate) -> String {
     rates.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
+/// The standards with EDCA and A-MPDUs.
+const AGGREGATING: &str = "802.11n, 802.11ac, 802.11ax, 802.11be";
+
 /// Refuses what the standard cannot do, and what cannot be had together.
 fn check(section: &Section<'_>, wifi: &Wifi) -> Result<(), InputError> {
     let (name, aggregates) = (wifi.bss.standard.name(), wifi.bss.standard.phy().aggregation.is_some());
@@ -136,29 +141,35 @@ fn check(section: &Section<'_>, wifi: &Wifi) -> Result<(), InputError> {
         let allowed = "\"used\", or a standard with EDCA";
         return refused(keys::ACCESS_CATEGORIES, format!("{name} has no EDCA here"), allowed);
     }
+    if let Some(limits) = wifi.bss.standard.phy().aggregation {
+        for (key, value) in [
+            (keys::BLOCK_ACK_WINDOW, Some(wifi.bss.block_ack_window)),
+            (keys::AMPDU_MPDUS, wifi.bss.ampdu_mpdus),
+        ] {
+            if let Some(value) = value.filter(|value| *value > limits.mpdus) {
+                return refused(key, format!("{name} has no {value}"), &format!("up to {}", limits.mpdus));
+            }
+        }
+    }
     if !aggregates && wifi.bss.txop_limits != TxopLimits::default() {
-        return refused(keys::TXOP_LIMITS, format!("{name} has no EDCA here"), "802.11n, 802.11ac");
+        return refused(keys::TXOP_LIMITS, format!("{name} has no EDCA here"), AGGREGATING);
     }
     if !aggregates && wifi.bss.mpdu_start_spacing != Duration::ZERO {
         let what = format!("{name} does not aggregate");
-        return refused(keys::MPDU_START_SPACING, what, "802.11n, 802.11ac");
+        return refused(keys::MPDU_START_SPACING, what, AGGREGATING);
     }
     if !aggregates && wifi.bss.amsdu.is_some() {
-        return refused(keys::AMSDU, format!("{name} does not aggregate"), "802.11n, 802.11ac");
+        return refused(keys::AMSDU, format!("{name} does not aggregate"), AGGREGATING);
     }
     if !aggregates && section.has(keys::TXOP_BURSTS) {
-        return refused(
-            keys::TXOP_BURSTS,
-            format!("{name} sends one frame at each access"),
-            "802.11n, 802.11ac",
-        );
+        return refused(keys::TXOP_BURSTS, format!("{name} sends one frame at each access"), AGGREGATING);
     }
     if !aggregates && wifi.bss.reverse_direction != ReverseDirection::Off {
         let what = format!("{name} has no HT Control field to grant with");
-        return refused(keys::REVERSE_DIRECTION.name, what, "802.11n, 802.11ac");
+        return refused(keys::REVERSE_DIRECTION.name, what, AGGREGATING);
     }
     if let (StreamQueues::Independent, Some(what)) = (wifi.bss.stream_queues, needs_link_acks(wifi)) {
-        let allowed = "\"joint\"; or \"independent\" with 802.11n or ac, a fixed rate and no FastACK";
+        let allowed = "\"joint\"; or \"independent\" with 802.11n or later, a fixed rate and no FastACK";
         return refused(keys::STREAM_QUEUES, format!("{what} needs one queue for all streams"), allowed);
     }
     if wifi.bss.stream_queues == StreamQueues::Independent && wifi.link_acks.down == LinkAcks::Deferred {
@@ -187,7 +198,7 @@ fn needs_link_acks(wifi: &Wifi) -> Option<&'static str> {
 /// Refuses data without link-layer ACKs, for all clients or the one that `section` is about, where `needing` needs them.
 fn check_link_acks(section: &Section<'_>, needing: Option<&str>) -> Result<(), InputError> {
     let Some(what) = needing else { return Ok(()) };
-    let allowed = "\"normal\"; or others with 802.11n or ac, a fixed rate, no grants and no FastACK";
+    let allowed = "\"normal\"; or others with 802.11n or later, a fixed rate, no grants and no FastACK";
     Err(section.error(keys::LINK_ACKS, format!("{what} needs link-layer ACKs")).allowed(allowed))
 }
 
@@ -221,7 +232,7 @@ pub(super) fn check_edca(
         let what = format!("{} has no EDCA here", standard.name());
         if edca.aifsn != Numbers::default() {
             let error = section.error(keys::AIFSN, format!("{what}, and waits for DIFS"));
-            return Err(error.allowed("802.11n, 802.11ac"));
+            return Err(error.allowed(AGGREGATING));
         }
         let by_category = [(keys::CW_MIN, edca.cw_min), (keys::CW_MAX, edca.cw_max)]
             .into_iter()
@@ -361,15 +372,16 @@ pub(super) fn wifi_section(section: Section<'_>) -> Result<Option<Wifi>, InputEr
     wifi.mpdu_error = mpdu_error(&section)?.unwrap_or_default();
     wifi.link_ack_error = keys::LINK_ACK_ERROR.or(&section, Loss::None)?;
     wifi.signal = signal::signal(&section)?;
+    wifi.direct.signal = signal::direct_signal(&section)?;
     wifi.propagation = signal::propagation(&section, wifi.propagation)?;
     wifi.bss.protection = protection(&section, variant, standard)?;
     wifi.grant = grant(&section)?;
     if keys::REVERSE_DIRECTION.or(&section, false)? {
         wifi.bss.reverse_direction = wifi.grant;
     }
-    wifi.ap_queue = queue(&section, keys::AP_QUEUE.name, Place::Wifi)?.unwrap_or(wifi.ap_queue);
+    wifi.ap_queue = queue(&section, keys::AP_QUEUE.name, QueueHop::Wifi)?.unwrap_or(wifi.ap_queue);
     wifi.station_queue =
-        queue(&section, keys::STATION_QUEUE.name, Place::Wifi)?.unwrap_or(wifi.station_queue);
+        queue(&section, keys::STATION_QUEUE.name, QueueHop::Wifi)?.unwrap_or(wifi.station_queue);
     check(&section, &wifi)?;
     section.finish()?;
     Ok(Some(wifi))

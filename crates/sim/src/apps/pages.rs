@@ -23,7 +23,7 @@ enum Exchange {
 
 /// A connection and the octets due on it so far.
 #[derive(Clone, Copy, Debug)]
-struct Line {
+struct PageConnection {
     exchange: Exchange,
     /// Octets the responder has when it has been asked everything.
     asked: u64,
@@ -48,7 +48,7 @@ pub(super) struct Pages {
     plan: RequestResponse,
     draws: Stream,
     flows: Vec<FlowId>,
-    lines: Vec<Line>,
+    lines: Vec<PageConnection>,
     user: User,
     opened: bool,
     /// Objects of the page under way, in octets.
@@ -62,7 +62,7 @@ pub(super) struct Pages {
 
 impl Pages {
     pub fn new(plan: RequestResponse, flows: Vec<FlowId>, draws: Stream, start: Instant) -> Self {
-        let idle = Line { exchange: Exchange::None, asked: 0, answered: 0 };
+        let idle = PageConnection { exchange: Exchange::None, asked: 0, answered: 0 };
         Self {
             plan,
             draws,

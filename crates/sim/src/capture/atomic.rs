@@ -21,12 +21,12 @@ const NAMES_MAX: usize = 1_000;
 #[derive(Debug)]
 pub struct AtomicFile {
     file: BufWriter<File>,
-    place: Place,
+    place: CommitTarget,
 }
 
 /// Where the octets are before the commit.
 #[derive(Debug)]
-enum Place {
+enum CommitTarget {
     /// In the destination itself.
     Destination,
     /// In a file without a name.
@@ -53,15 +53,15 @@ impl AtomicFile {
     ) -> io::Result<Self> {
         if fs::metadata(destination).is_ok_and(|there| !there.is_file()) {
             let file = OpenOptions::new().write(true).open(destination)?;
-            return Ok(Self { file: BufWriter::new(file), place: Place::Destination });
+            return Ok(Self { file: BufWriter::new(file), place: CommitTarget::Destination });
         }
         let destination = without_links(destination)?;
         let (file, place) = match open_unnamed(directory_of(&destination)) {
-            Ok(file) => (file, Place::Unnamed { destination }),
+            Ok(file) => (file, CommitTarget::Unnamed { destination }),
             // What hinders more than that, such as permissions, hinders a name too.
             Err(_) => {
                 let (file, temporary) = Temporary::create(&destination)?;
-                (file, Place::Named { temporary, destination })
+                (file, CommitTarget::Named { temporary, destination })
             }
         };
         Ok(Self { file: BufWriter::new(file), place })
@@ -75,9 +75,9 @@ impl AtomicFile {
         let Self { file, place } = self;
         let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
         match place {
-            Place::Destination => Ok(()),
-            Place::Named { temporary, destination } => temporary.rename_to(&destination),
-            Place::Unnamed { destination } => match unnamed::link(&file, &destination) {
+            CommitTarget::Destination => Ok(()),
+            CommitTarget::Named { temporary, destination } => temporary.rename_to(&destination),
+            CommitTarget::Unnamed { destination } => match unnamed::link(&file, &destination) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                     // A link replaces nothing; a new name can.
                     let link = |name: &Path| unnamed::link(&file, name);

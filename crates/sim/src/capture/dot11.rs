@@ -1,8 +1,8 @@
 //! 802.11 frames as octets (802.11-2020 clause 9.3).
 
-use tacit_link::wifi::AirFrame;
 use tacit_link::wifi::air::{Frame, Outcome, StationId};
 use tacit_link::wifi::phy::Format;
+use tacit_link::wifi::{AckBitmap, AirFrame};
 use tacit_proto::units::Duration;
 
 use super::FrameBytes;
@@ -87,8 +87,8 @@ pub(super) fn frame<P: FrameBytes>(out: &mut Vec<u8>, air: &AirFrame<P>, beacon:
             control(out, BLOCK_ACK, duration_field(air));
             out.extend(transmitter);
             out.extend(block_ack_control.to_le_bytes());
-            out.extend((start << 4).to_le_bytes());
-            out.extend(bitmap.to_le_bytes());
+            out.extend((start << 4 | bitmap_code(bitmap)).to_le_bytes());
+            out.extend(bitmap.bytes());
             out.extend_from_slice(appended);
         }
         Frame::BlockAckReq { start } => {
@@ -122,6 +122,7 @@ fn data<P: FrameBytes>(out: &mut Vec<u8>, air: &AirFrame<P>) {
     let mut flags = match (air.transmitter, air.receiver) {
         (StationId::AP, _) => FROM_DS,
         (_, Some(StationId::AP)) => TO_DS,
+        // Over a direct link.
         _ => 0,
     };
     if *retry {
@@ -163,6 +164,17 @@ fn data<P: FrameBytes>(out: &mut Vec<u8>, air: &AirFrame<P>) {
         msdu(out, payload);
         let octets = (out.len() - length - 2) as u16;
         out[length..length + 2].copy_from_slice(&octets.to_be_bytes());
+    }
+}
+
+/// The Fragment Number of a compressed Block Ack, which says how long its bitmap is (802.11ax-2021 and 802.11be clause
+/// 9.3.1.8.2).
+const fn bitmap_code(bitmap: &AckBitmap) -> u16 {
+    match bitmap.len() {
+        ..=64 => 0,
+        ..=256 => 4,
+        ..=512 => 8,
+        _ => 10,
     }
 }
 

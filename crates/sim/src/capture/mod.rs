@@ -116,7 +116,7 @@ impl<W: Write> CaptureWriter<W> {
 /// Why a capture could not be written, in a sentence's words.
 pub fn why(error: &io::Error) -> String {
     match error.kind() {
-        io::ErrorKind::BrokenPipe => "whoever read the capture stopped before its end".to_owned(),
+        io::ErrorKind::BrokenPipe => "the program that reads the capture stopped before its end".to_owned(),
         _ => error.to_string(),
     }
 }

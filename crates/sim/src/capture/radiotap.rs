@@ -3,7 +3,7 @@
 
 use tacit_link::wifi::AirFrame;
 use tacit_link::wifi::air::{AmpduPosition, Frame, Outcome};
-use tacit_link::wifi::phy::{Format, Mode};
+use tacit_link::wifi::phy::{Format, GuardInterval, Mode};
 
 const TSFT: u32 = 1 << 0;
 const FLAGS: u32 = 1 << 1;
@@ -13,6 +13,7 @@ const DBM_ANTENNA_SIGNAL: u32 = 1 << 5;
 const MCS: u32 = 1 << 19;
 const AMPDU_STATUS: u32 = 1 << 20;
 const VHT: u32 = 1 << 21;
+const HE: u32 = 1 << 23;
 
 const FLAG_SHORT_PREAMBLE: u8 = 0x02;
 const FLAG_FCS_AT_END: u8 = 0x10;
@@ -37,6 +38,20 @@ const VHT_FLAG_SHORT_GUARD_INTERVAL: u8 = 0x04;
 /// Radiotap's numbers of 20, 40, 80 and 160 MHz without side bands.
 const VHT_BANDWIDTHS: [(u16, u8); 4] = [(20, 0), (40, 1), (80, 4), (160, 11)];
 
+/// Words of the HE field: of the first
+const HE_FORMAT_EXT_SU: u16 = 1;
+const HE_MCS_KNOWN: u16 = 0x0020;
+const HE_CODING_KNOWN: u16 = 0x0080;
+const HE_BANDWIDTH_KNOWN: u16 = 0x4000;
+/// of the second
+const HE_GUARD_INTERVAL_KNOWN: u16 = 0x0002;
+/// of the third
+const HE_MCS_SHIFT: u16 = 8;
+const HE_CODING_LDPC: u16 = 0x2000;
+/// and of the fifth.
+const HE_BANDWIDTHS: [(u16, u16); 4] = [(20, 0), (40, 1), (80, 2), (160, 3)];
+const HE_GUARD_INTERVAL_SHIFT: u16 = 4;
+
 const AMPDU_LAST_KNOWN: u16 = 0x0004;
 const AMPDU_IS_LAST: u16 = 0x0008;
 /// End of frame, the bit of a delimiter whose MPDU is the only one.
@@ -54,6 +69,9 @@ pub(super) fn header<P>(out: &mut Vec<u8>, air: &AirFrame<P>, signal_dbm: Option
         Format::Dsss | Format::Ofdm | Format::ErpOfdm => RATE,
         Format::HtMixed => MCS,
         Format::Vht => VHT,
+        Format::HeSu | Format::HeErSu => HE,
+        // Its field is a TLV, which is not written: the channel alone is said.
+        Format::EhtMu => 0,
     };
     if ampdu.is_some() {
         present |= AMPDU_STATUS;
@@ -98,7 +116,8 @@ fn fields<P>(
     out.extend(signal_dbm.map(i8::cast_unsigned));
     if let Some(index) = air.mode.mcs.filter(|_| air.mode.format == Format::HtMixed) {
         let bandwidth = if air.mode.width_mhz == 40 { MCS_FLAG_40_MHZ } else { 0 };
-        let guard = if air.mode.short_guard_interval { MCS_FLAG_SHORT_GUARD_INTERVAL } else { 0 };
+        let guard =
+            if air.mode.guard_interval == GuardInterval::Ns400 { MCS_FLAG_SHORT_GUARD_INTERVAL } else { 0 };
         out.push(MCS_ALL_KNOWN);
         out.push(bandwidth | guard);
         out.push(index);
@@ -108,17 +127,24 @@ fn fields<P>(
         out.extend(position.reference.to_le_bytes());
         let last = if position.last { AMPDU_IS_LAST } else { 0 };
         let end_of_frame = match (air.mode.format, position.single) {
-            (Format::Vht, true) => AMPDU_EOF_KNOWN | AMPDU_EOF,
-            (Format::Vht, false) => AMPDU_EOF_KNOWN,
-            _ => 0,
+            (Format::HtMixed, _) => 0,
+            (_, true) => AMPDU_EOF_KNOWN | AMPDU_EOF,
+            (_, false) => AMPDU_EOF_KNOWN,
         };
         out.extend((AMPDU_LAST_KNOWN | last | end_of_frame).to_le_bytes());
         // Delimiter CRC, not known; reserved.
         out.extend([0; 2]);
     }
-    if air.mode.format == Format::Vht {
-        align(out, start, 2);
-        vht(out, &air.mode);
+    match air.mode.format {
+        Format::Vht => {
+            align(out, start, 2);
+            vht(out, &air.mode);
+        }
+        Format::HeSu | Format::HeErSu => {
+            align(out, start, 2);
+            high_efficiency(out, &air.mode);
+        }
+        _ => {}
     }
 }
 
@@ -127,11 +153,32 @@ fn fields<P>(
 fn vht(out: &mut Vec<u8>, mode: &Mode) {
     let bandwidth = VHT_BANDWIDTHS.into_iter().find(|(width, _)| *width == mode.width_mhz);
     out.extend(VHT_KNOWN.to_le_bytes());
-    out.push(if mode.short_guard_interval { VHT_FLAG_SHORT_GUARD_INTERVAL } else { 0 });
+    out.push(if mode.guard_interval == GuardInterval::Ns400 { VHT_FLAG_SHORT_GUARD_INTERVAL } else { 0 });
     out.push(bandwidth.map_or(0, |(_, number)| number));
     out.extend([mode.mcs.unwrap_or_default() << 4 | mode.streams, 0, 0, 0]);
     // Coding, group, partial AID.
     out.extend([0; 4]);
+}
+
+/// The HE field, six words: what is known, MCS and coding, width and guard interval, streams.
+fn high_efficiency(out: &mut Vec<u8>, mode: &Mode) {
+    let format = if mode.format == Format::HeErSu { HE_FORMAT_EXT_SU } else { 0 };
+    let mcs = u16::from(mode.mcs.unwrap_or_default()) << HE_MCS_SHIFT;
+    let width = HE_BANDWIDTHS.into_iter().find(|(width, _)| *width == mode.width_mhz);
+    let interval = match mode.guard_interval {
+        GuardInterval::Ns400 | GuardInterval::Ns800 => 0,
+        GuardInterval::Ns1600 => 1,
+        GuardInterval::Ns3200 => 2,
+    };
+    let words = [
+        format | HE_MCS_KNOWN | HE_CODING_KNOWN | HE_BANDWIDTH_KNOWN,
+        HE_GUARD_INTERVAL_KNOWN,
+        mcs | HE_CODING_LDPC,
+        0,
+        width.map_or(0, |(_, number)| number) | interval << HE_GUARD_INTERVAL_SHIFT,
+        u16::from(mode.streams),
+    ];
+    out.extend(words.into_iter().flat_map(u16::to_le_bytes));
 }
 
 fn align(out: &mut Vec<u8>, start: usize, to: usize) {

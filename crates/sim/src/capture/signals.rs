@@ -4,22 +4,41 @@ use tacit_link::wifi::AirFrame;
 use tacit_link::wifi::air::StationId;
 
 use crate::Setup;
+use crate::setup::BssSetup;
 
-/// What the access point and each client of each basic service set hear of each other, in dBm.
+/// What the stations of each basic service set hear of each other, in dBm.
 #[derive(Clone, Debug, Default)]
-pub struct Signals(Vec<Vec<Option<i8>>>);
+pub struct Signals(Vec<OfBss>);
+
+#[derive(Clone, Debug)]
+struct OfBss {
+    /// Between the access point and each client.
+    clients: Vec<Option<i8>>,
+    /// Over direct links: from whom to whom.
+    direct: Vec<([StationId; 2], Option<i8>)>,
+}
 
 impl Signals {
     /// Those of `setup`.
     pub fn of(setup: &Setup) -> Self {
-        let bss = setup.bss.iter();
-        Self(bss.map(|bss| bss.config.stations.iter().map(|station| station.signal_dbm).collect()).collect())
+        let of_bss = |bss: &BssSetup| OfBss {
+            clients: bss.config.stations.iter().map(|station| station.signal_dbm).collect(),
+            direct: (bss.config.direct_links.iter())
+                .map(|direct| ([direct.from, direct.to], direct.link.signal_dbm))
+                .collect(),
+        };
+        Self(setup.bss.iter().map(of_bss).collect())
     }
 
     /// At what power the addressee of `frame` hears it; what is for everybody has no such power.
     pub fn of_frame<P>(&self, bss: usize, frame: &AirFrame<P>) -> Option<i8> {
-        let client = if frame.transmitter == StationId::AP { frame.receiver? } else { frame.transmitter };
+        let OfBss { clients, direct } = self.0.get(bss)?;
+        let client = match (frame.transmitter, frame.receiver) {
+            (StationId::AP, receiver) => receiver?,
+            (transmitter, Some(StationId::AP) | None) => transmitter,
+            (from, Some(to)) => return direct.iter().find(|(ends, _)| *ends == [from, to])?.1,
+        };
         // Clients are numbered from one.
-        *self.0.get(bss)?.get(client.index().checked_sub(1)?)?
+        *clients.get(client.index().checked_sub(1)?)?
     }
 }

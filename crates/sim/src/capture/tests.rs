@@ -2,9 +2,9 @@ use std::path::Path;
 use std::process::Command;
 
 use etherparse::PacketBuilder;
-use tacit_link::wifi::AccessCategory;
 use tacit_link::wifi::air::{AmpduPosition, Frame, Outcome, StationId};
-use tacit_link::wifi::phy::{Mode, Preamble, Standard};
+use tacit_link::wifi::phy::{GuardInterval, Mode, Preamble, Standard};
+use tacit_link::wifi::{AccessCategory, AckBitmap};
 use tacit_proto::units::{BitRate, Duration, Instant};
 
 use super::*;
@@ -52,6 +52,8 @@ fn every_kind() -> Vec<AirFrame<Vec<u8>>> {
     let in_ampdu = |last| Some(AmpduPosition { reference: 5, last, single: false });
     let alone = Some(AmpduPosition { reference: 6, last: true, single: true });
     let ac = |kbps| Mode::for_rate(Standard::Ac, BitRate::from_kbps(kbps)).unwrap();
+    let he = |mcs, streams, width_mhz, interval| Mode::he(mcs, streams, width_mhz, interval).unwrap();
+    let he_extended = Mode::he_extended_range(2, GuardInterval::Ns1600).unwrap();
     let b = |preamble| Mode::dsss(BitRate::from_mbps(11), preamble).unwrap();
     let g = Mode::erp_ofdm(BitRate::from_mbps(54)).unwrap();
     let (down, up) = ((StationId::AP, Some(STATION)), (STATION, Some(StationId::AP)));
@@ -63,7 +65,12 @@ fn every_kind() -> Vec<AirFrame<Vec<u8>>> {
         (n, down, Outcome::Received, data(1, in_ampdu(false), false)),
         (n, down, Outcome::Errored, data(2, in_ampdu(false), false)),
         (n, down, Outcome::Received, data(4095, in_ampdu(true), true)),
-        (slow, up, Outcome::Received, Frame::BlockAck { start: 1, bitmap: 0b101, appended: Vec::new() }),
+        (
+            slow,
+            up,
+            Outcome::Received,
+            Frame::BlockAck { start: 1, bitmap: AckBitmap::of_64(0b101), appended: Vec::new() },
+        ),
         (slow, down, Outcome::Received, Frame::BlockAckReq { start: 2 }),
         (mode(Standard::N, 65), up, Outcome::Received, data(0, None, false)),
         (slow, down, Outcome::Received, Frame::Ack { appended: Vec::new() }),
@@ -76,6 +83,9 @@ fn every_kind() -> Vec<AirFrame<Vec<u8>>> {
         (ac(3_466_700), up, Outcome::Received, data(12, alone, false)),
         (ac(6_500), up, Outcome::Errored, data(13, alone, false)),
         (ac(200_000), up, Outcome::Received, data(14, alone, false)),
+        (he(11, 2, 160, GuardInterval::Ns800), down, Outcome::Received, data(17, in_ampdu(true), false)),
+        (he(5, 1, 40, GuardInterval::Ns3200), up, Outcome::Received, data(18, alone, false)),
+        (he_extended, up, Outcome::Received, data(19, alone, false)),
         (ac(433_300), down, Outcome::Received, amsdu(20, alone)),
         (n, down, Outcome::Received, amsdu(21, in_ampdu(false))),
         (n, down, Outcome::Received, data(22, in_ampdu(true), false)),
@@ -269,6 +279,13 @@ fn tshark_finds_nothing_wrong() {
         ),
         ("radiotap.vht.bw == 11 && radiotap.vht.nss.0 == 4 && radiotap.ampdu.flags.eof == 1", 1),
         ("radiotap.vht.bw == 0 && radiotap.vht.mcs.0 == 0 && radiotap.vht.gi == 0", 1),
+        (
+            "radiotap.he.data_1.ppdu_format == 0 && radiotap.he.data_3.data_mcs == 11 && radiotap.he.data_6.nsts == 2 && \
+             radiotap.he.data_5.data_bw_ru_allocation == 3 && wlan_radio.11ax.mcs == 11",
+            1,
+        ),
+        ("wlan_radio.11ax.gi == 2 && radiotap.he.data_5.data_bw_ru_allocation == 1", 1),
+        ("radiotap.he.data_1.ppdu_format == 1 && radiotap.he.data_5.gi == 1", 1),
         ("radiotap.vht.bw == 1 && wlan_radio.phy == 8 && wlan_radio.data_rate == 200", 1),
         ("radiotap.channel.flags.cck == 1 && radiotap.datarate == 11 && radiotap.flags.preamble == 1", 1),
         ("radiotap.channel.freq == 2437 && radiotap.datarate == 54 && wlan_radio.phy == 6", 1),

@@ -11,59 +11,63 @@ use crate::Carried;
 /// The driver of one function.
 #[derive(Debug)]
 pub(super) struct HoldDriver<P> {
-    hold: AckHold<P>,
+    /// For each peer.
+    holds: Vec<AckHold<P>>,
     function: FunctionId,
-    access_point: FunctionId,
-    /// What it let go, for the access point.
-    released: VecDeque<P>,
-    /// What it had dropped when measuring started.
+    peers: Peers,
+    /// What they let go, and for which peer.
+    released: VecDeque<(usize, P)>,
+    /// What they had dropped when measuring started.
     dropped_before: u64,
 }
 
 impl<P: Carried> HoldDriver<P> {
-    /// For a client's function, whose `peers` are the access point.
+    /// For a client's function.
     pub fn new(config: AckHoldConfig, function: FunctionId, peers: Peers) -> Self {
         Self {
-            hold: AckHold::new(config),
+            holds: peers.iter().map(|_| AckHold::new(config)).collect(),
             function,
-            access_point: peers.id(0),
+            peers,
             released: VecDeque::new(),
             dropped_before: 0,
         }
     }
 
-    /// The host sends `packet` to `to`. What goes to another client directly is not held.
+    /// The host sends `packet` to `to`.
     pub fn outgoing(&mut self, now: Instant, to: FunctionId, packet: P) -> Option<P> {
-        if to != self.access_point {
-            return Some(packet);
-        }
-        let released = &mut self.released;
-        self.hold.offer(now, packet, &mut |packet| released.push_back(packet));
+        let (peer, released) = (self.peers.index(to), &mut self.released);
+        self.holds[peer].offer(now, packet, &mut |packet| released.push_back((peer, packet)));
         None
     }
 
     /// Queues what was let go.
     pub fn act(&mut self, now: Instant, channel: &mut Bss<P>) {
-        while let Some(packet) = self.released.pop_front() {
-            channel.enqueue(now, self.function, self.access_point, packet);
+        while let Some((peer, packet)) = self.released.pop_front() {
+            channel.enqueue(now, self.function, self.peers.id(peer), packet);
         }
     }
 
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.hold.poll_timeout()
+        self.holds.iter().filter_map(AckHold::poll_timeout).min()
     }
 
     pub fn handle_timeout(&mut self, now: Instant) {
         let released = &mut self.released;
-        self.hold.handle_timeout(now, &mut |packet| released.push_back(packet));
+        for (peer, hold) in self.holds.iter_mut().enumerate() {
+            hold.handle_timeout(now, &mut |packet| released.push_back((peer, packet)));
+        }
     }
 
     pub fn start_measuring(&mut self) {
-        self.dropped_before = self.hold.dropped();
+        self.dropped_before = self.all_dropped();
     }
 
     /// ACKs that another took the place of, since measuring started.
     pub fn dropped(&self) -> u64 {
-        self.hold.dropped() - self.dropped_before
+        self.all_dropped() - self.dropped_before
+    }
+
+    fn all_dropped(&self) -> u64 {
+        self.holds.iter().map(AckHold::dropped).sum()
     }
 }

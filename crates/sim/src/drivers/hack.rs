@@ -29,8 +29,8 @@ impl<P: Carried> HackDriver<P> {
         Self {
             driver: Driver::new(config, peers.count()),
             function,
+            capable: peers.iter().map(speaks).collect(),
             peers,
-            capable: (0..peers.count()).map(|peer| speaks(peers.id(peer))).collect(),
             before: Counters::default(),
         }
     }
@@ -52,7 +52,7 @@ impl<P: Carried> HackDriver<P> {
 
     /// The NIC has something to tell.
     pub fn interrupt(&mut self, now: Instant, interrupt: &Interrupt<P>, addresses: &P::Addresses) {
-        let (driver, peers) = (&mut self.driver, self.peers);
+        let (driver, peers) = (&mut self.driver, &self.peers);
         match interrupt {
             Interrupt::Received { from, heard, more_data, response, .. } => {
                 driver.handle_received(now, peers.index(*from), *heard, *more_data, *response);

@@ -227,7 +227,8 @@ impl<P: Carried> Drivers<P> {
                 ClientDriver::Hack(config) => all.install_hack(station, config, set, channel),
                 ClientDriver::AckHold(config) => {
                     for function in functions.of_station(station) {
-                        let hold = HoldDriver::new(config, function, functions.peers(function));
+                        let peers = functions.peers(function, &set.config.direct_links);
+                        let hold = HoldDriver::new(config, function, peers);
                         all.install([function], StationDriver::AckHold(hold));
                     }
                 }
@@ -239,8 +240,9 @@ impl<P: Carried> Drivers<P> {
                 }
             }
         }
-        all.oracle =
-            Oracle::new(functions, |function| Some(set.hack_config(functions.station(function))?.turnaround));
+        all.oracle = Oracle::new(functions, &set.config.direct_links, |function| {
+            Some(set.hack_config(functions.station(function))?.turnaround)
+        });
         all
     }
 
@@ -249,7 +251,8 @@ impl<P: Carried> Drivers<P> {
         for function in functions.of_station(station) {
             let speaks = |peer| set.hack_config(functions.station(peer)).is_some();
             channel.enable_hack(function, config.appended_limit);
-            let driver = HackDriver::new(config, function, functions.peers(function), speaks);
+            let peers = functions.peers(function, &set.config.direct_links);
+            let driver = HackDriver::new(config, function, peers, speaks);
             self.install([function], StationDriver::Hack(Box::new(driver)));
         }
     }

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use tacit_link::wifi::{FunctionId, Functions, Peers};
+use tacit_link::wifi::{DirectLink, FunctionId, Functions, Peers};
 use tacit_proto::hack::{AckPacket, Rides};
 use tacit_proto::units::{Duration, Instant};
 
@@ -38,14 +38,16 @@ struct Link<P> {
 impl<P: Carried> Oracle<P> {
     /// One that has seen nothing; `None` where nobody speaks TCP/HACK. `turnaround` says how long the host of a
     /// function takes, where that speaks it.
-    pub fn new(functions: Functions, turnaround: impl Fn(FunctionId) -> Option<Duration>) -> Option<Self> {
+    pub fn new(
+        functions: Functions,
+        direct: &[DirectLink],
+        turnaround: impl Fn(FunctionId) -> Option<Duration>,
+    ) -> Option<Self> {
         let sender = |id| {
-            let (peers, turnaround_of_own) = (functions.peers(id), turnaround(id)?);
-            let link = |peer| {
-                turnaround(peers.id(peer))
-                    .map(|_| Link { given: VecDeque::new(), answered_at: Instant::ZERO })
-            };
-            let links = (0..peers.count()).map(link).collect();
+            let (peers, turnaround_of_own) = (functions.peers(id, direct), turnaround(id)?);
+            let link =
+                |peer| turnaround(peer).map(|_| Link { given: VecDeque::new(), answered_at: Instant::ZERO });
+            let links = peers.iter().map(link).collect();
             Some(Sender { peers, turnaround: turnaround_of_own, links })
         };
         let senders: Vec<_> = functions.all().map(sender).collect();
@@ -129,7 +131,7 @@ mod tests {
     /// One that saw the client give its driver ACKs 1 to 3 of two flows at 0, and its NIC answer at `answered_us`.
     fn oracle(answered_us: u64) -> Oracle<Packet> {
         let speaks = |id| (id != STOCK).then_some(TURNAROUND);
-        let mut oracle = Oracle::new(Functions::new(3, 1), speaks).unwrap();
+        let mut oracle = Oracle::new(Functions::new(3, 1), &[], speaks).unwrap();
         for (flow, number) in (1..=2).flat_map(|flow| (1..=3).map(move |number| (flow, number))) {
             oracle.given(at(0), CLIENT, AP, &ack(flow, number));
         }
@@ -158,7 +160,7 @@ mod tests {
 
     #[test]
     fn there_is_none_among_stock_stations() {
-        assert!(Oracle::<Packet>::new(Functions::new(3, 2), |_| None).is_none());
+        assert!(Oracle::<Packet>::new(Functions::new(3, 2), &[], |_| None).is_none());
     }
 
     #[test]

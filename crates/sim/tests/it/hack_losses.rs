@@ -30,9 +30,9 @@ enum Seen {
 }
 
 #[derive(Default)]
-struct Story(Vec<Seen>, Option<AirFrame<Packet>>);
+struct AirTrace(Vec<Seen>, Option<AirFrame<Packet>>);
 
-impl Observer for Story {
+impl Observer for AirTrace {
     fn on_air(&mut self, _: usize, frame: &AirFrame<Packet>) {
         let received = frame.outcome == Outcome::Received;
         let same_ppdu = self.1.as_ref().is_some_and(|last| last.at == frame.at);
@@ -82,13 +82,13 @@ fn hack_download(standard: Standard, mbps: u64) -> Setup {
 
 /// The frames of a run in which HACK must have kept every promise.
 fn watch(setup: &Setup) -> (Vec<Seen>, tacit_sim::RunOutcome) {
-    let mut story = Story::default();
-    let outcome = run_observed(setup, &mut story).unwrap();
+    let mut trace = AirTrace::default();
+    let outcome = run_observed(setup, &mut trace).unwrap();
     let sender = outcome.flows[0].sender.unwrap();
     assert_eq!(sender.timeouts, Some(0), "no held ACK ends in a retransmission timeout");
     let ap = outcome.bss[0].stations[0].driver.hack().unwrap();
     assert_eq!(ap.failed_frames, 0);
-    (story.0, outcome)
+    (trace.0, outcome)
 }
 
 /// Loses the client's acknowledgments with these numbers, counted from 0.
@@ -96,8 +96,8 @@ fn lose_acks(setup: &mut Setup, numbers: impl IntoIterator<Item = u64>) {
     setup.bss[0].config.stations[0].link_ack_loss = Loss::Scripted(numbers.into_iter().collect());
 }
 
-fn lost_ack(story: &[Seen]) -> usize {
-    story.iter().position(|seen| matches!(seen, Seen::Ack { received: false, .. })).unwrap()
+fn lost_ack(trace: &[Seen]) -> usize {
+    trace.iter().position(|seen| matches!(seen, Seen::Ack { received: false, .. })).unwrap()
 }
 
 fn appended(seen: &Seen) -> &[u8] {
@@ -111,30 +111,30 @@ fn appended(seen: &Seen) -> &[u8] {
 fn figure_5a_a_lost_block_ack_is_asked_for_and_its_acks_ride_again() {
     let mut setup = hack_download(Standard::N, 150);
     lose_acks(&mut setup, [60]);
-    let (story, _) = watch(&setup);
-    let at = lost_ack(&story);
-    assert!(!appended(&story[at]).is_empty());
-    assert_eq!(story[at + 1], Seen::Request);
+    let (trace, _) = watch(&setup);
+    let at = lost_ack(&trace);
+    assert!(!appended(&trace[at]).is_empty());
+    assert_eq!(trace[at + 1], Seen::Request);
     assert!(
-        appended(&story[at + 2]).starts_with(appended(&story[at])),
+        appended(&trace[at + 2]).starts_with(appended(&trace[at])),
         "the same ACKs, and perhaps newer ones"
     );
     // The next A-MPDU proves that they arrived: its Block Ack carries only what is new.
-    assert!(matches!(story[at + 3], Seen::Data { sync: false, .. }));
-    assert!(!appended(&story[at + 4]).starts_with(appended(&story[at])));
+    assert!(matches!(trace[at + 3], Seen::Data { sync: false, .. }));
+    assert!(!appended(&trace[at + 4]).starts_with(appended(&trace[at])));
 }
 
 #[test]
 fn figure_5b_a_lost_ack_comes_again_with_the_retransmission() {
     let mut setup = hack_download(Standard::A, 54);
     lose_acks(&mut setup, [600]);
-    let (story, _) = watch(&setup);
-    let at = lost_ack(&story);
-    assert!(matches!(story[at + 1], Seen::Data { retry: true, .. }));
-    assert!(appended(&story[at + 2]).starts_with(appended(&story[at])));
-    assert!(matches!(story[at + 3], Seen::Data { retry: false, .. }));
-    let before = appended(&story[at]);
-    assert!(before.is_empty() || !appended(&story[at + 4]).starts_with(before));
+    let (trace, _) = watch(&setup);
+    let at = lost_ack(&trace);
+    assert!(matches!(trace[at + 1], Seen::Data { retry: true, .. }));
+    assert!(appended(&trace[at + 2]).starts_with(appended(&trace[at])));
+    assert!(matches!(trace[at + 3], Seen::Data { retry: false, .. }));
+    let before = appended(&trace[at]);
+    assert!(before.is_empty() || !appended(&trace[at + 4]).starts_with(before));
 }
 
 #[test]
@@ -144,14 +144,14 @@ fn figure_6_a_request_after_a_lost_retransmission_brings_duplicates_that_are_dro
     // of the first but asks again.
     let first = 6000;
     setup.bss[0].config.stations[0].downlink_loss = Loss::Scripted((first..first + 100).collect());
-    let (story, outcome) = watch(&setup);
+    let (trace, outcome) = watch(&setup);
     let all_lost = |pair: &[Seen]| {
         matches!(&pair[0], Seen::Ack { appended, .. } if !appended.is_empty())
             && matches!(pair[1], Seen::Data { arrived: 0, .. })
     };
-    let at = 1 + story.windows(2).position(all_lost).unwrap();
-    assert_eq!(story[at + 1], Seen::Request);
-    assert!(appended(&story[at + 2]).starts_with(appended(&story[at - 1])), "nothing proved that it arrived");
+    let at = 1 + trace.windows(2).position(all_lost).unwrap();
+    assert_eq!(trace[at + 1], Seen::Request);
+    assert!(appended(&trace[at + 2]).starts_with(appended(&trace[at - 1])), "nothing proved that it arrived");
     assert!(outcome.bss[0].stations[0].driver.hack().unwrap().duplicate_frames > 0);
 }
 
@@ -170,11 +170,11 @@ fn figure_7_without_more_data_the_next_ack_goes_natively() {
     assert!(matches!(quiet[last - 1], Seen::Data { more_data: false, .. }), "{:?}", quiet[last - 1]);
     let number = quiet[..last].iter().filter(|seen| matches!(seen, Seen::Ack { .. })).count() as u64;
     lose_acks(&mut setup, [number]);
-    let (story, outcome) = watch(&setup);
-    let at = lost_ack(&story);
-    assert_eq!(appended(&story[at]), appended(&quiet[last]));
+    let (trace, outcome) = watch(&setup);
+    let at = lost_ack(&trace);
+    assert_eq!(appended(&trace[at]), appended(&quiet[last]));
     // The ACK of the last batch goes as a packet and covers the lost ones; what was retained is cleared.
-    assert!(story[at + 1..].contains(&Seen::Native), "{:?}", &story[at + 1..]);
+    assert!(trace[at + 1..].contains(&Seen::Native), "{:?}", &trace[at + 1..]);
     assert_eq!(outcome.flows[0].delivered_total, size);
     let late = outcome.flows[0].completed_at.unwrap().saturating_since(finished);
     assert!(late < Duration::from_millis(20), "{late}");
@@ -185,14 +185,14 @@ fn figure_8_sync_makes_the_client_keep_what_it_retained() {
     let mut setup = hack_download(Standard::N, 150);
     // The Block Ack and the answers to all requests.
     lose_acks(&mut setup, 60..69);
-    let (story, _) = watch(&setup);
-    let at = lost_ack(&story);
-    let requests = story[at..].iter().take_while(|seen| !matches!(seen, Seen::Data { .. }));
+    let (trace, _) = watch(&setup);
+    let at = lost_ack(&trace);
+    let requests = trace[at..].iter().take_while(|seen| !matches!(seen, Seen::Data { .. }));
     assert_eq!(requests.filter(|seen| **seen == Seen::Request).count(), 8, "one and seven retries");
-    let data = at + story[at..].iter().position(|seen| matches!(seen, Seen::Data { .. })).unwrap();
-    assert!(matches!(story[data], Seen::Data { sync: true, .. }));
-    assert!(appended(&story[data + 1]).starts_with(appended(&story[at])), "kept and appended again");
-    assert!(matches!(story[data + 2], Seen::Data { sync: false, .. }), "an acknowledged SYNC is over");
+    let data = at + trace[at..].iter().position(|seen| matches!(seen, Seen::Data { .. })).unwrap();
+    assert!(matches!(trace[data], Seen::Data { sync: true, .. }));
+    assert!(appended(&trace[data + 1]).starts_with(appended(&trace[at])), "kept and appended again");
+    assert!(matches!(trace[data + 2], Seen::Data { sync: false, .. }), "an acknowledged SYNC is over");
 }
 
 #[test]
@@ -201,8 +201,8 @@ fn stock_and_hack_stations_share_a_channel() {
     setup.duration = Duration::from_secs(3);
     speak_hack(&mut setup, hack::Config::default());
     setup.bss[0].clients[1].driver = ClientDriver::Stock;
-    let mut story = Story::default();
-    let outcome = run_observed(&setup, &mut story).unwrap();
+    let mut trace = AirTrace::default();
+    let outcome = run_observed(&setup, &mut trace).unwrap();
     let [_, speaks, stock] = &outcome.bss[0].stations[..] else { panic!("three stations") };
     assert!(speaks.counters.augmented_link_acks > 100);
     assert_eq!(stock.counters.augmented_link_acks, 0);

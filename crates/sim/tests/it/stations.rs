@@ -1,15 +1,15 @@
-//! Data from client to client: both hops go through the access point.
+//! Data from client to client: over both hops through the access point, or over one past it.
 
 use crate::common::*;
 use tacit_link::loss::Loss;
-use tacit_link::wifi::AirtimeUse;
 use tacit_link::wifi::phy::Standard;
+use tacit_link::wifi::{AirtimeUse, BssConfig, Decibels, DirectLink, RateControl, StationId};
 use tacit_proto::hack::{Config, Variant};
 use tacit_proto::packet::IpVersion;
 use tacit_proto::units::{BitRate, Bytes, Duration, Ratio};
 use tacit_proto::{fastack, tack, tcp};
-use tacit_sim::setup::{ApDriver, Setup, Traffic};
-use tacit_sim::{RunOutcome, run};
+use tacit_sim::setup::{ApDriver, FlowSetup, Setup, Traffic};
+use tacit_sim::{RunError, RunOutcome, run};
 
 /// `clients` clients, each of which sends `traffic` to the next.
 fn ring(standard: Standard, mbps: u64, clients: u32, traffic: &Traffic) -> Setup {
@@ -24,6 +24,31 @@ fn ring(standard: Standard, mbps: u64, clients: u32, traffic: &Traffic) -> Setup
 fn one_way(standard: Standard, mbps: u64, traffic: &Traffic) -> Setup {
     let mut setup = ring(standard, mbps, 2, traffic);
     setup.flows.truncate(1);
+    setup
+}
+
+/// Gives each two clients of `setup` that send each other data a direct link that is like the first client's to the access
+/// point.
+fn link_directly(setup: &mut Setup) {
+    let set = &mut setup.bss[0];
+    let link = set.config.stations[0].clone();
+    let station =
+        |host| StationId(1 + set.clients.iter().position(|client| client.host == host).unwrap() as u16);
+    for flow in &setup.flows {
+        let [a, b] = [flow.source, flow.sink].map(station);
+        for (from, to) in [(a, b), (b, a)] {
+            let links = &mut set.config.direct_links;
+            if !links.iter().any(|known| (known.from, known.to) == (from, to)) {
+                links.push(DirectLink { from, to, link: link.clone() });
+            }
+        }
+    }
+}
+
+/// [`one_way`] over a direct link.
+fn direct(standard: Standard, mbps: u64, traffic: &Traffic) -> Setup {
+    let mut setup = one_way(standard, mbps, traffic);
+    link_directly(&mut setup);
     setup
 }
 
@@ -125,4 +150,179 @@ fn tack_needs_fewer_acks_on_both_hops() {
     let acks = |outcome: &RunOutcome| outcome.flows[0].receiver.unwrap().acks_sent;
     assert!(goodput_mbps(&tack) > goodput_mbps(&stock), "{} {}", goodput_mbps(&tack), goodput_mbps(&stock));
     assert!(acks(&tack) * 10 < acks(&stock), "{} {}", acks(&tack), acks(&stock));
+}
+
+// --- Direct links ----------------------------------------------------------------------------------------------------------
+
+/// The same frames on the air as for a download, and the access point sends none but beacons.
+#[test]
+fn a_datagram_is_on_the_air_once_where_there_is_a_direct_link() {
+    let datagrams = Traffic::Udp {
+        ip: IpVersion::V4,
+        payload: Bytes(1_472),
+        rate: Some(BitRate::from_mbps(5)),
+        report_after: None,
+    };
+    for (standard, mbps) in [(Standard::A, 54), (Standard::N, 150)] {
+        let download = run(&wlan(standard, mbps, 1, &datagrams)).unwrap();
+        let direct = run(&direct(standard, mbps, &datagrams)).unwrap();
+        let used = |outcome: &RunOutcome, what| outcome.bss[0].airtime.get(what).as_secs_f64();
+        for what in [AirtimeUse::Data, AirtimeUse::LinkAck] {
+            let ratio = used(&direct, what) / used(&download, what);
+            assert!((ratio - 1.0).abs() < 0.001, "{standard:?}: {ratio} of {what:?}");
+        }
+        assert!((goodput_mbps(&direct) / goodput_mbps(&download) - 1.0).abs() < 0.001);
+        let access_point = &direct.bss[0].stations[0].counters;
+        assert_eq!((access_point.data_ppdus, access_point.link_acks), (0, 0), "{standard:?}");
+    }
+}
+
+/// One hop: what a download gets that no wire limits, twice what the way through the access point gets, and under every PHY.
+#[test]
+fn tcp_over_a_direct_link_gets_what_a_download_gets() {
+    for (standard, mbps) in
+        [(Standard::A, 54), (Standard::B, 11), (Standard::G, 54), (Standard::N, 150), (Standard::Ac, 390)]
+    {
+        let traffic = bulk(tcp::Config::default());
+        let mut download = wlan(standard, mbps, 1, &traffic);
+        // The queue that data from a client has.
+        let station = &mut download.bss[0].config.stations[0];
+        station.downlink_queue = station.uplink_queue;
+        let download = goodput_mbps(&run(&download).unwrap());
+        let relayed = goodput_mbps(&run(&one_way(standard, mbps, &traffic)).unwrap());
+        let outcome = run(&direct(standard, mbps, &traffic)).unwrap();
+        let direct = goodput_mbps(&outcome);
+        println!(
+            "{standard:?}: {download:.1} Mb/s from the server, {relayed:.1} relayed, {direct:.1} directly"
+        );
+        assert!((0.97..1.03).contains(&(direct / download)), "{standard:?}: {direct} for {download}");
+        assert!((1.7..2.4).contains(&(direct / relayed)), "{standard:?}: {direct} for {relayed}");
+        assert_eq!(
+            outcome.bss[0].stations[0].counters.data_ppdus, 0,
+            "{standard:?}: the access point relays"
+        );
+    }
+}
+
+/// Other traffic of the same stations has its queues and its way through the access point.
+#[test]
+fn what_goes_elsewhere_still_goes_through_the_access_point() {
+    let mut setup = direct(Standard::N, 150, &bulk(tcp::Config::default()));
+    let own = setup.flows[0].clone();
+    let ends = [(SERVER, client(0)), (client(1), SERVER), (client(0), client(2))];
+    setup.hosts.push("client2".into());
+    setup.bss[0].clients.push(client(2).into());
+    let station = setup.bss[0].config.stations[0].clone();
+    setup.bss[0].config.stations.push(station);
+    setup.flows.extend(ends.map(|(source, sink)| FlowSetup { source, sink, ..own.clone() }));
+    let outcome = run(&setup).unwrap();
+    for flow in &outcome.flows {
+        assert!(flow.goodput_bps(outcome.measured) > 5e6, "{} to {}", flow.source, flow.sink);
+    }
+    // Of four flows the access point has to do with three, and each packet of them is at it once.
+    let arrived = |from: usize| outcome.bss[0].stations[from].counters.arrived_bytes;
+    let direct = outcome.flows[0].delivered.0;
+    assert!(arrived(0) > 0 && arrived(1) > direct, "{} {} {direct}", arrived(0), arrived(1));
+}
+
+/// Whatever rides on link-layer ACKs of an access point rides on those of a client.
+#[test]
+fn compressed_acks_ride_on_a_direct_link() {
+    let stock = direct(Standard::N, 150, &bulk(tcp::Config::default()));
+    let mut hack = stock.clone();
+    speak_hack(&mut hack, Config::default());
+    let (stock, hack) = (run(&stock).unwrap(), run(&hack).unwrap());
+    let gain = goodput_mbps(&hack) / goodput_mbps(&stock) - 1.0;
+    println!("{:.1} to {:.1} Mb/s", goodput_mbps(&stock), goodput_mbps(&hack));
+    assert!(gain > 0.05, "{gain}");
+    let of = |station: usize| hack.bss[0].stations[station].driver.hack().unwrap();
+    let [ap, sender, receiver] = [0, 1, 2].map(of);
+    assert!(receiver.compressed_acks > 10_000 && sender.compressed_acks + ap.compressed_acks == 0);
+}
+
+#[test]
+fn losses_on_direct_links_leave_every_scheme_whole() {
+    let tenth = || Loss::Bernoulli(Ratio::from_fraction(0.1).unwrap());
+    let variants = [Variant::MoreData, Variant::Opportunistic, Variant::Timer(Duration::from_millis(5))];
+    let schemes = variants.map(|variant| Some(Config { variant, ..Config::default() }));
+    for (seed, scheme) in (1..).zip(schemes.into_iter().chain([None])) {
+        let mut setup = ring(Standard::N, 150, 3, &bulk(tcp::Config::default()));
+        link_directly(&mut setup);
+        (setup.seed, setup.duration) = (seed, Duration::from_secs(4));
+        for DirectLink { link, .. } in &mut setup.bss[0].config.direct_links {
+            (link.uplink_loss, link.link_ack_loss) = (tenth(), tenth());
+        }
+        if let Some(config) = scheme {
+            speak_hack(&mut setup, config);
+        }
+        let outcome = run(&setup).unwrap();
+        let (access_point, clients) = outcome.bss[0].stations.split_first().unwrap();
+        assert_eq!(access_point.counters.data_ppdus, 0);
+        assert!(clients.iter().all(|client| client.counters.retries > 100), "seed {seed}: nothing is lost");
+        for flow in &outcome.flows {
+            let mbps = flow.goodput_bps(outcome.measured) / 1e6;
+            assert!(mbps > 6.0, "seed {seed}, {scheme:?}: {mbps}");
+        }
+    }
+}
+
+/// The more a direct link loses, the less it carries, whoever chooses the rate; and what is lost elsewhere is nothing to it.
+#[test]
+fn a_direct_link_has_its_own_losses() {
+    for rate_control in [RateControl::Fixed, RateControl::Minstrel] {
+        let at = |direct_db: f64, access_point_db: f64| {
+            let mut setup = direct(Standard::N, 65, &bulk(tcp::Config::default()));
+            let config = &mut setup.bss[0].config;
+            config.rate_control = rate_control;
+            config
+                .direct_links
+                .iter_mut()
+                .for_each(|link| link.link.snr = Some(Decibels::from_db(direct_db)));
+            config
+                .stations
+                .iter_mut()
+                .for_each(|station| station.snr = Some(Decibels::from_db(access_point_db)));
+            goodput_mbps(&run(&setup).unwrap())
+        };
+        let falling = [40.0, 22.0, 20.0, 18.0].map(|db| at(db, 40.0));
+        println!("{rate_control:?}: {falling:?}");
+        assert!(falling.is_sorted_by(|nearer, farther| *nearer >= farther * 0.99), "{falling:?}");
+        assert!(falling[3] < falling[0] * 0.8, "{falling:?}");
+        assert!((at(40.0, 0.0) / falling[0] - 1.0).abs() < 0.01);
+    }
+}
+
+/// Direct links that nobody uses change nothing.
+#[test]
+fn a_link_without_traffic_is_none() {
+    let without = ring(Standard::N, 150, 3, &bulk(tcp::Config::default()));
+    let mut with = without.clone();
+    link_directly(&mut with);
+    let download = |mut setup: Setup| {
+        setup.flows.iter_mut().for_each(|flow| flow.source = SERVER);
+        run(&setup).unwrap()
+    };
+    let (without, with) = (download(without), download(with));
+    assert_eq!(with.digest, without.digest);
+}
+
+#[test]
+fn direct_links_join_two_clients_that_hear_each_other_both_ways() {
+    let good = direct(Standard::N, 150, &bulk(tcp::Config::default()));
+    let refused = |change: &dyn Fn(&mut BssConfig)| {
+        let mut setup = good.clone();
+        change(&mut setup.bss[0].config);
+        match run(&setup) {
+            Err(RunError::Setup(what)) => what,
+            other => panic!("{:?}", other.map(|outcome| outcome.digest)),
+        }
+    };
+    let one_way = refused(&|config| config.direct_links.truncate(1));
+    assert_eq!(one_way, "basic service set 0 has a direct link from 1 to 2, which have not one each way");
+    let to_access_point = refused(&|config| config.direct_links[0].to = StationId::AP);
+    assert!(to_access_point.ends_with("a direct link from 1 to 0, which are not two of its clients"));
+    let twice = refused(&|config| config.direct_links.push(config.direct_links[0].clone()));
+    assert!(twice.contains("one each way"), "{twice}");
+    let hidden = refused(&|config| config.hidden = vec![(StationId(2), StationId(1))]);
+    assert!(hidden.ends_with("which do not hear each other"), "{hidden}");
 }

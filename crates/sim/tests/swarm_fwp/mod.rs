@@ -18,7 +18,7 @@ fn shim(draw: &mut Stream) -> Config {
         settle: Duration::from_millis(pick(draw, &[0, 0, 2, 40])),
         margin_tenths: pick(draw, &[0, 20, 30, 50]),
         most_holes: pick(draw, &[1, 50, 1 << 16]),
-        most_hole_octets: Bytes(pick(draw, &[2_000, 200_000, 64 << 20])),
+        most_hole_bytes: Bytes(pick(draw, &[2_000, 200_000, 64 << 20])),
         patience: Duration::from_millis(pick(draw, &[100, 10_000])),
         flows: pick(draw, &[1, 3, 256]),
         round_trip: Duration::from_millis(pick(draw, &[5, 40])),

@@ -54,7 +54,7 @@ fn scattered(number: u64) -> u64 {
     (0..4).fold(0, |_, _| random.next()) >> 20
 }
 
-type Flying = Reverse<(Instant, u64, SocketAddr, SocketAddr, Vec<u8>)>;
+type InFlight = Reverse<(Instant, u64, SocketAddr, SocketAddr, Vec<u8>)>;
 
 /// A client, a server, and 5 ms between them unless a test says otherwise.
 struct Net {
@@ -63,19 +63,19 @@ struct Net {
     server: Hub,
     server_identity: Identity,
     client_at: SocketAddr,
-    flying: BinaryHeap<Flying>,
+    in_flight: BinaryHeap<InFlight>,
     order: u64,
     /// Which of the datagrams, counted from the first, are lost.
     lose: fn(u64) -> bool,
     /// When all that is sent is lost.
     lose_at: fn(Instant) -> bool,
     one_way: Duration,
-    /// What the link to the server takes for an octet, and until when it is taken.
-    per_octet: Duration,
+    /// What the link to the server takes for a byte, and until when it is taken.
+    per_byte: Duration,
     busy_until: Instant,
     /// All that was sent, and where from and to.
     seen: Vec<(SocketAddr, SocketAddr, Vec<u8>)>,
-    /// Octets sent to the attacker, and by it.
+    /// Bytes sent to the attacker, and by it.
     to_attacker: usize,
     by_attacker: usize,
 }
@@ -103,12 +103,12 @@ impl Net {
             server: server(config, &identity),
             server_identity: identity,
             client_at: client_address(),
-            flying: BinaryHeap::new(),
+            in_flight: BinaryHeap::new(),
             order: 0,
             lose: |_| false,
             lose_at: |_| false,
             one_way: Duration::from_millis(5),
-            per_octet: Duration::from_nanos(0),
+            per_byte: Duration::from_nanos(0),
             busy_until: Instant::ZERO,
             seen: Vec::new(),
             to_attacker: 0,
@@ -120,10 +120,10 @@ impl Net {
         self.order += 1;
         let mut leaves = self.now;
         if to == server_address() {
-            leaves = leaves.max(self.busy_until) + self.per_octet * bytes.len() as u64;
+            leaves = leaves.max(self.busy_until) + self.per_byte * bytes.len() as u64;
             self.busy_until = leaves;
         }
-        self.flying.push(Reverse((leaves + self.one_way, self.order, from, to, bytes)));
+        self.in_flight.push(Reverse((leaves + self.one_way, self.order, from, to, bytes)));
     }
 
     /// The attacker says something to the server, as if it came from `from`.
@@ -158,13 +158,13 @@ impl Net {
         let until = self.now + time;
         loop {
             self.drain();
-            let arrival = self.flying.peek().map(|Reverse((at, ..))| *at);
+            let arrival = self.in_flight.peek().map(|Reverse((at, ..))| *at);
             let timers = [self.client.poll_timeout(), self.server.poll_timeout()];
             let next = timers.into_iter().chain([arrival]).flatten().min().filter(|next| *next <= until);
             let Some(next) = next else { break };
             self.now = next.max(self.now);
             if arrival == Some(next)
-                && let Some(Reverse((_, _, from, to, mut bytes))) = self.flying.pop()
+                && let Some(Reverse((_, _, from, to, mut bytes))) = self.in_flight.pop()
             {
                 let hub = if to == server_address() { &mut self.server } else { &mut self.client };
                 if to == server_address() || to == self.client_at {
@@ -182,14 +182,14 @@ impl Net {
         self.client.connect(self.now, server_address(), Expect::Key(self.server_identity.public_key()))
     }
 
-    /// Opens a connection and a stream on it, and writes `len` octets.
+    /// Opens a connection and a stream on it, and writes `len` bytes.
     fn begin(&mut self, len: usize) -> (u32, StreamId) {
         let client = self.connect();
         self.run(Duration::from_secs(30));
         let session = self.client.session(client).unwrap();
         assert!(session.is_connected(), "{:?}", session.alive());
         let stream = session.open().unwrap().unwrap();
-        assert_eq!(session.write(stream, &octets(len)), Ok(Some(len)));
+        assert_eq!(session.write(stream, &payload(len)), Ok(Some(len)));
         session.end_stream(stream).unwrap();
         (client, stream)
     }
@@ -199,7 +199,7 @@ impl Net {
         let server = self.server.accept().expect("a client connected");
         let session = self.server.session(server).unwrap();
         let stream = session.next_opened().unwrap().expect("a stream was opened");
-        let receiving = &mut session.pipe(stream).unwrap().receiving;
+        let receiving = &mut session.buffers(stream).unwrap().receiving;
         let mut read = Vec::new();
         while !receiving.peek().is_empty() {
             read.extend_from_slice(receiving.peek());
@@ -217,7 +217,7 @@ impl Net {
 fn no_gap_keeps_a_stream_from_its_writer() {
     let mut net = Net::new();
     net.one_way = Duration::from_millis(40);
-    net.per_octet = Duration::from_nanos(33);
+    net.per_byte = Duration::from_nanos(33);
     let client = net.connect();
     net.run(Duration::from_secs(1));
     let stream = net.client.session(client).unwrap().open().unwrap().unwrap();
@@ -226,7 +226,7 @@ fn no_gap_keeps_a_stream_from_its_writer() {
     net.lose = |order| scattered(order).is_multiple_of(100);
     // What 25 packets take.
     net.lose_at = |now| scattered(now.as_nanos() / 1_200_000).is_multiple_of(200);
-    let chunk = octets(64 << 10);
+    let chunk = payload(64 << 10);
     let mut written = 0;
     for step in 0..700 {
         if step == 200 {
@@ -240,7 +240,7 @@ fn no_gap_keeps_a_stream_from_its_writer() {
         let session = net.server.session(server).unwrap();
         opened = opened.or_else(|| session.next_opened().unwrap());
         if let Some(stream) = opened {
-            let receiving = &mut session.pipe(stream).unwrap().receiving;
+            let receiving = &mut session.buffers(stream).unwrap().receiving;
             let mut len = 0;
             while !receiving.peek().is_empty() {
                 len += receiving.peek().len();
@@ -250,10 +250,10 @@ fn no_gap_keeps_a_stream_from_its_writer() {
         }
     }
     // Five seconds of 30 MB/s, headers and losses included.
-    assert!(written > 5 * 30_000_000 * 9 / 10, "{written} octets taken");
+    assert!(written > 5 * 30_000_000 * 9 / 10, "{written} bytes taken");
 }
 
-fn octets(len: usize) -> Vec<u8> {
+fn payload(len: usize) -> Vec<u8> {
     let mut random = Random(9);
     (0..len).map(|_| random.next() as u8).collect()
 }
@@ -277,7 +277,7 @@ fn a_connection_comes_about_whichever_datagram_is_lost() {
         net.lose = lose;
         net.begin(50_000);
         net.run(Duration::from_secs(20));
-        assert!(net.read() == (octets(50_000), true), "{number}");
+        assert!(net.read() == (payload(50_000), true), "{number}");
     }
 }
 
@@ -314,15 +314,15 @@ fn who_has_no_keys_changes_nothing_and_hears_of_no_connection() {
                 let bit = random.next() as usize % (bytes.len() * 8);
                 bytes[bit / 8] ^= 1 << (bit % 8);
             }
-            // Random octets under a head that is right.
-            _ => bytes.iter_mut().skip(9).for_each(|octet| *octet = random.next() as u8),
+            // Random bytes under a head that is right.
+            _ => bytes.iter_mut().skip(9).for_each(|byte| *byte = random.next() as u8),
         }
         let from = if step % 2 == 0 { attacker_address() } else { from };
         net.by_attacker += bytes.len();
         net.launch(from, to, bytes);
     }
     net.run(Duration::from_secs(5));
-    assert!(net.read() == (octets(100_000), true));
+    assert!(net.read() == (payload(100_000), true));
     assert!(net.client.session(client).unwrap().alive().is_ok());
     // Where a number was damaged, that nothing is known of that.
     let heard = net.seen.iter().filter(|(_, to, _)| *to == attacker_address());
@@ -335,7 +335,7 @@ fn a_recorded_connection_cannot_be_played_again() {
     let mut net = Net::new();
     net.begin(20_000);
     net.run(Duration::from_secs(5));
-    assert!(net.read() == (octets(20_000), true));
+    assert!(net.read() == (payload(20_000), true));
     let recorded: Vec<_> = net
         .seen
         .iter()
@@ -367,11 +367,11 @@ fn a_flood_of_handshakes_is_bounded_and_honest_clients_get_in() {
         net.attack(address((number / 60_000) as u8 + 100, port), bytes);
     }
     net.run(Duration::from_millis(10));
-    assert_eq!(net.server.len(), SHOW_FROM, "others were asked to show where they are");
-    assert_eq!(net.server.counters.retries_sent, 5_000 - SHOW_FROM as u64);
+    assert_eq!(net.server.len(), RETRY_FROM, "others were asked to show where they are");
+    assert_eq!(net.server.counters.retries_sent, 5_000 - RETRY_FROM as u64);
     net.begin(1_000);
     net.run(Duration::from_secs(1));
-    assert!(net.read() == (octets(1_000), true));
+    assert!(net.read() == (payload(1_000), true));
 }
 
 #[test]
@@ -404,7 +404,7 @@ fn clients_that_show_where_they_are_and_no_more_are_bounded_too() {
     assert_eq!(net.server.len(), 0);
     net.begin(1_000);
     net.run(Duration::from_secs(1));
-    assert!(net.read() == (octets(1_000), true));
+    assert!(net.read() == (payload(1_000), true));
 }
 
 #[test]
@@ -417,7 +417,7 @@ fn a_client_that_moves_keeps_its_connection() {
     let server = net.server.accept().unwrap();
     assert_eq!(net.server.session(server).unwrap().remote(), address(7, 7777));
     net.server.accepted.push_back(server);
-    assert!(net.read() == (octets(200_000), true));
+    assert!(net.read() == (payload(200_000), true));
 }
 
 #[test]
@@ -426,15 +426,18 @@ fn an_address_that_does_not_answer_is_not_sent_to() {
     net.begin(200_000);
     net.run(Duration::from_millis(3));
     // Somebody on the path sends the newest packet from a victim's address.
-    let newest =
-        net.flying.iter().map(|Reverse(flying)| flying).filter(|flying| flying.3 == server_address());
-    let bytes = newest.max_by_key(|flying| flying.1).expect("a packet is on its way").4.clone();
+    let newest = net
+        .in_flight
+        .iter()
+        .map(|Reverse(in_flight)| in_flight)
+        .filter(|in_flight| in_flight.3 == server_address());
+    let bytes = newest.max_by_key(|in_flight| in_flight.1).expect("a packet is on its way").4.clone();
     net.server.handle(net.now, attacker_address(), Ecn::NotEct, &mut bytes.clone());
     net.by_attacker += bytes.len();
     net.run(Duration::from_secs(5));
     assert!(net.to_attacker > 0, "it is asked");
     assert!(net.to_attacker <= 3 * net.by_attacker);
-    assert!(net.read() == (octets(200_000), true));
+    assert!(net.read() == (payload(200_000), true));
 }
 
 #[test]
@@ -442,7 +445,7 @@ fn a_reader_that_does_not_read_holds_its_writer() {
     let mut net = Net::new();
     let client = net.connect();
     net.run(Duration::from_secs(1));
-    let piece = octets(1 << 20);
+    let piece = payload(1 << 20);
     let stream = net.client.session(client).unwrap().open().unwrap().unwrap();
     let mut written = 0;
     for _ in 0..100 {
@@ -451,11 +454,11 @@ fn a_reader_that_does_not_read_holds_its_writer() {
         net.run(Duration::from_millis(50));
     }
     // The first window of a receiver is 256 KiB.
-    assert!(written < 3 << 20, "{written} octets were taken from the writer");
+    assert!(written < 3 << 20, "{written} bytes were taken from the writer");
     let server = net.server.accept().unwrap();
-    let waiting = net.server.session(server).unwrap().pipe(stream).unwrap().receiving.waiting();
+    let waiting = net.server.session(server).unwrap().buffers(stream).unwrap().receiving.waiting();
     // A window grows to four times what arrived in a round trip.
-    assert!((1..=1 << 20).contains(&waiting), "{waiting} octets wait for the reader");
+    assert!((1..=1 << 20).contains(&waiting), "{waiting} bytes wait for the reader");
 }
 
 #[test]

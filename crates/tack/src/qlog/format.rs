@@ -146,13 +146,13 @@ pub(super) enum Event {
     Lost {
         number: u64,
     },
-    /// A datagram of so many octets for this connection was not taken.
+    /// A datagram of so many bytes for this connection was not taken.
     NotTaken {
         number: u64,
-        octets: u64,
+        bytes: u64,
         why: Sealed,
     },
-    /// Octets of UDP payload that the path takes.
+    /// Bytes of UDP payload that the path takes.
     Mtu {
         before: Option<u32>,
         now: u32,
@@ -190,7 +190,7 @@ pub(super) fn cumulative(packet: &tack::Packet) -> Option<SeqNumber> {
     }
 }
 
-/// Of the place of a packet's octets in their stream, what the packet itself says.
+/// Of the place of a packet's bytes in their stream, what the packet itself says.
 pub(super) fn low_offset(packet: &tack::Packet) -> u64 {
     match &packet.body {
         Body::Data(data) => data.offset.0.into(),
@@ -226,10 +226,10 @@ impl Event {
                 let header = json!({ "packet_type": "1RTT", "packet_number": number });
                 vec![record("recovery:packet_lost", json!({ "header": header }))]
             }
-            Self::NotTaken { number, octets, why } => {
+            Self::NotTaken { number, bytes, why } => {
                 let data = json!({
                     "header": { "packet_type": "1RTT", "packet_number": number },
-                    "raw": { "length": octets },
+                    "raw": { "length": bytes },
                     "trigger": match why {
                         Sealed::Taken | Sealed::Strange => "invalid",
                         Sealed::Misplaced => "rejected",

@@ -98,7 +98,7 @@ pub(crate) struct Trace {
     dropped: u64,
     /// Datagrams that were not taken and may still be told of.
     not_taken: u32,
-    /// Octets that the path took last.
+    /// Bytes that the path took last.
     mtu: Option<u32>,
     /// The highest numbers so far, which those in acknowledgments are near.
     sent: u64,
@@ -161,19 +161,19 @@ impl Trace {
         Some(format::Acked { near, from: below.min(cumulative), below: cumulative })
     }
 
-    /// A datagram of so many `octets`, which says that it is the packet `number`, was not taken.
-    pub fn not_taken(&mut self, now: Instant, number: u64, octets: u64, why: Sealed) {
+    /// A datagram of so many `bytes`, which says that it is the packet `number`, was not taken.
+    pub fn not_taken(&mut self, now: Instant, number: u64, bytes: u64, why: Sealed) {
         if let Some(left) = self.not_taken.checked_sub(1) {
             self.not_taken = left;
-            self.record(now, Event::NotTaken { number, octets, why });
+            self.record(now, Event::NotTaken { number, bytes, why });
         }
     }
 
-    /// The path takes packets of `octets` of UDP payload.
-    pub fn path_takes(&mut self, now: Instant, octets: u32) {
-        if self.mtu != Some(octets) {
-            let before = self.mtu.replace(octets);
-            self.record(now, Event::Mtu { before, now: octets });
+    /// The path takes packets of `bytes` of UDP payload.
+    pub fn path_takes(&mut self, now: Instant, bytes: u32) {
+        if self.mtu != Some(bytes) {
+            let before = self.mtu.replace(bytes);
+            self.record(now, Event::Mtu { before, now: bytes });
         }
     }
 

@@ -8,7 +8,7 @@ use tacit_proto::tack::wire::{DecodeError, Prefix, decode_sealed};
 use tacit_proto::tack::{self, Body, Received};
 use tacit_proto::units::{Instant, SeqNumber};
 
-use super::{Expect, Sealed, Session, Stage, Up};
+use super::{Established, Expect, Sealed, Session, Stage};
 use crate::error::{Busy, ConnectionError};
 use crate::handshake::{Initiation, datagram, kind};
 use crate::reset::ResetToken;
@@ -43,17 +43,17 @@ impl Session {
                 self.outbox.extend(again);
             }
             (kind::RESPONSE, Stage::Initiating(_)) => self.on_response(now, body),
-            (kind::RESPONSE, Stage::Up(up)) => {
+            (kind::RESPONSE, Stage::Established(established)) => {
                 // A second answer: what we said last was lost.
-                if let Some((_, sent)) = &mut up.finish {
+                if let Some((_, sent)) = &mut established.finish {
                     *sent = None;
                 }
                 self.say_finish(now);
             }
             (kind::FINISH, Stage::Responding { .. }) => self.on_finish(body),
             (kind::BUSY, Stage::Initiating(_)) => {
-                if let Some(busy) = body.first().copied().and_then(Busy::of_octet) {
-                    self.hear(now, ConnectionError::Busy(busy));
+                if let Some(busy) = body.first().copied().and_then(Busy::of_byte) {
+                    self.on_unverified(now, ConnectionError::Busy(busy));
                 }
             }
             _ => {}
@@ -69,7 +69,7 @@ impl Session {
             Some(Expect::Key(expected)) => {
                 // Somebody on the way may be faster than the server.
                 initiator.disregard();
-                return self.hear(now, ConnectionError::WrongPeer { expected, found });
+                return self.on_unverified(now, ConnectionError::WrongPeer { expected, found });
             }
             _ => {
                 self.peer = Some(found);
@@ -77,13 +77,14 @@ impl Session {
             }
         }
         self.peer = Some(found);
-        self.doubt = None;
-        let Stage::Initiating(initiator) = std::mem::replace(&mut self.stage, Stage::Over) else { return };
+        self.unverified = None;
+        let Stage::Initiating(initiator) = std::mem::replace(&mut self.stage, Stage::Closed) else { return };
         let Some((message, keys)) = initiator.finish() else { return };
         let Body::Answer(hello) = &answer.body else { return };
         let finish = datagram(kind::FINISH, hello.own, &message);
         let finish = Some((finish, None));
-        self.stage = Stage::Up(Box::new(Up { keys, finish, reset: Some(reset), moved: None }));
+        self.stage =
+            Stage::Established(Box::new(Established { keys, finish, reset: Some(reset), moved: None }));
         self.observer.begin(now, self.remote, hello.own);
         self.observer.on_received(now, &answer, self.core.whole_number(answer.number), None);
         self.core.receive(now, &answer, Ecn::NotEct);
@@ -94,27 +95,28 @@ impl Session {
         if !responder.on_finish(body) {
             return;
         }
-        let Stage::Responding { responder, .. } = std::mem::replace(&mut self.stage, Stage::Over) else {
+        let Stage::Responding { responder, .. } = std::mem::replace(&mut self.stage, Stage::Closed) else {
             return;
         };
         if let Some(keys) = responder.keys() {
             self.peer = Some(keys.peer);
-            self.stage = Stage::Up(Box::new(Up { keys, finish: None, reset: None, moved: None }));
+            self.stage =
+                Stage::Established(Box::new(Established { keys, finish: None, reset: None, moved: None }));
         }
     }
 
-    /// The server and its number of the connection, from where it may say that it has forgotten it: of a client that has its token.
-    pub fn forgettable(&self) -> Option<(SocketAddr, u32)> {
-        let Stage::Up(up) = &self.stage else { return None };
-        up.reset.is_some().then(|| (self.remote, self.core.peer_id().0))
+    /// The server that may reset this connection, and its number of it: of a client that has the token.
+    pub fn reset_source(&self) -> Option<(SocketAddr, u32)> {
+        let Stage::Established(established) = &self.stage else { return None };
+        established.reset.is_some().then(|| (self.remote, self.core.peer_id().0))
     }
 
     /// Somebody at the server's address says that the connection is forgotten. False where it is not the server, which alone has
     /// the token.
     pub fn on_reset(&mut self, now: Instant, said: &[u8]) -> bool {
-        let Stage::Up(up) = &self.stage else { return false };
-        let is_right = up.reset.is_some_and(|token| token.is(said))
-            || up.moved.is_some_and(|moved| ResetToken::begins(&moved, said));
+        let Stage::Established(established) = &self.stage else { return false };
+        let is_right = established.reset.is_some_and(|token| token.is(said))
+            || established.moved.is_some_and(|moved| ResetToken::begins(&moved, said));
         if self.end.is_some() || !is_right {
             return false;
         }
@@ -123,7 +125,7 @@ impl Session {
         // Nobody is there to hear more of it (RFC 9000 section 10.3.1).
         self.core.abort();
         self.pump();
-        self.stage = Stage::Over;
+        self.stage = Stage::Closed;
         true
     }
 
@@ -131,9 +133,9 @@ impl Session {
     /// or that there is no way to the host, which may be true for a while. A connection that stands outlives that.
     pub fn on_unreachable(&mut self, now: Instant, refused: bool) {
         match self.stage {
-            Stage::Initiating(_) => self.hear(now, ConnectionError::Unreachable),
-            Stage::Up(_) if refused && self.doubt.is_none() => {
-                self.hear(now, ConnectionError::Unreachable);
+            Stage::Initiating(_) => self.on_unverified(now, ConnectionError::Unreachable),
+            Stage::Established(_) if refused && self.unverified.is_none() => {
+                self.on_unverified(now, ConnectionError::Unreachable);
                 // A server that is there answers.
                 self.core.ask();
             }
@@ -143,7 +145,7 @@ impl Session {
 
     /// Takes in a sealed packet. Of what was not sealed by the peer nothing is believed and nothing said.
     pub fn on_sealed(&mut self, now: Instant, from: SocketAddr, ecn: Ecn, bytes: &mut [u8]) -> Sealed {
-        let Stage::Up(up) = &mut self.stage else { return Sealed::Strange };
+        let Stage::Established(established) = &mut self.stage else { return Sealed::Strange };
         // A server has one address (RFC 9000 section 9).
         if self.expect.is_some() && from != self.remote {
             return Sealed::Misplaced;
@@ -151,11 +153,11 @@ impl Session {
         let len = bytes.len();
         let Ok(prefix) = Prefix::of(bytes) else { return Sealed::Strange };
         let number = self.core.whole_number(prefix.number);
-        let Some(key) = up.keys.opener.of(number) else { return Sealed::Repeated };
+        let Some(key) = established.keys.opener.of(number) else { return Sealed::Repeated };
         let (packet, content) = match decode_sealed(bytes, number, key) {
             Ok(opened) => opened,
             Err(DecodeError::Forged(_)) => {
-                up.keys.opener.on_forged();
+                established.keys.opener.on_forged();
                 return Sealed::Forged;
             }
             // The peer sealed what no peer says.
@@ -166,21 +168,21 @@ impl Session {
                 return Sealed::Taken;
             }
         };
-        let newest = up.keys.opener.on_opened(number);
-        up.finish = None;
-        self.doubt = None;
+        let newest = established.keys.opener.on_opened(number);
+        established.finish = None;
+        self.unverified = None;
         self.take(now, from, ecn, &packet, content, newest.then_some(len));
         Sealed::Taken
     }
 
-    /// A datagram of so many `octets`, whose number is `low` by its own words, was not taken.
-    pub fn on_not_taken(&mut self, now: Instant, low: SeqNumber, octets: usize, why: Sealed) {
+    /// A datagram of so many `bytes`, whose number is `low` by its own words, was not taken.
+    pub fn on_not_taken(&mut self, now: Instant, low: SeqNumber, bytes: usize, why: Sealed) {
         self.observer.now = now;
         let number = self.core.whole_number(low);
-        self.observer.on_not_taken(now, number, octets, why);
+        self.observer.on_not_taken(now, number, bytes, why);
     }
 
-    /// Takes in a packet that the peer sealed, with the octets it carries; `newest` are the octets of the datagram where none
+    /// Takes in a packet that the peer sealed, with the bytes it carries; `newest` are the bytes of the datagram where none
     /// with a higher number came.
     pub fn take(
         &mut self,
@@ -195,7 +197,7 @@ impl Session {
         let number = self.core.whole_number(packet.number);
         let received = self.core.receive(now, packet, ecn);
         let start = match &received {
-            Some(Received::Octets(accepted)) => Some(accepted.start - u64::from(accepted.skip)),
+            Some(Received::Bytes(accepted)) => Some(accepted.start - u64::from(accepted.skip)),
             _ => None,
         };
         self.observer.on_received(now, packet, number, start);
@@ -203,11 +205,11 @@ impl Session {
             self.observer.on_feedback(now, &mut self.core);
         }
         match received {
-            Some(Received::Octets(accepted)) => {
-                let pipe = self.pipes.entry(accepted.stream).or_default();
-                if !pipe.receiving.dropped {
-                    let octets = &content[accepted.skip as usize..][..accepted.len as usize];
-                    pipe.receiving.place(accepted.start, octets);
+            Some(Received::Bytes(accepted)) => {
+                let buffers = self.streams.entry(accepted.stream).or_default();
+                if !buffers.receiving.dropped {
+                    let bytes = &content[accepted.skip as usize..][..accepted.len as usize];
+                    buffers.receiving.place(accepted.start, bytes);
                     self.count(accepted.stream);
                 }
             }
@@ -216,12 +218,12 @@ impl Session {
                     self.datagrams_in.pop_front();
                 }
                 self.datagrams_in.push_back(Bytes::copy_from_slice(content));
-                self.bells.datagram.notify_waiters();
+                self.notifiers.datagram.notify_waiters();
             }
             Some(Received::PathChallenge(token)) => {
                 // A server that asks where this client is says with it what it would say there had it forgotten the connection.
-                if let Stage::Up(up) = &mut self.stage {
-                    up.moved = up.reset.is_some().then_some(token);
+                if let Stage::Established(established) = &mut self.stage {
+                    established.moved = established.reset.is_some().then_some(token);
                 }
                 // Elsewhere, no more than came from there.
                 let room = if from == self.remote { u32::MAX } else { packet.len() };
@@ -251,7 +253,7 @@ impl Session {
 
     /// The client's newest packet came from another address: whether it is there is asked before anything else is sent to it.
     fn try_path(&mut self, now: Instant, from: SocketAddr, len: usize) {
-        let Some((number, key)) = &self.forgets else { return };
+        let Some((number, key)) = &self.reset_key else { return };
         let token = key.token(*number, from.ip()).moved();
         let Some((token, room)) = self.path.on_packet(now, from, len, token) else { return };
         if let Some(challenge) = self.core.path_challenge(now, token, room) {

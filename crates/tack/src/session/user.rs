@@ -4,9 +4,9 @@ use bytes::Bytes;
 use tacit_proto::tack::packet::StreamId;
 
 use super::{BEYOND_LIMIT, Session};
+use crate::buffers::StreamBuffers;
 use crate::error::{ConnectionError, SendDatagramError, StreamError};
 use crate::memory::TIGHT;
-use crate::pipe::Pipe;
 
 impl Session {
     /// Ends the connection.
@@ -29,7 +29,7 @@ impl Session {
         let stream = self.core.open_stream();
         if let Some(stream) = stream {
             self.observer.streams_opened += 1;
-            self.pipes.insert(stream, Pipe::default());
+            self.streams.insert(stream, StreamBuffers::default());
         }
         Ok(stream)
     }
@@ -46,16 +46,16 @@ impl Session {
         self.end.clone().map_or(Ok(()), Err)
     }
 
-    pub fn pipe(&mut self, stream: StreamId) -> Result<&mut Pipe, StreamError> {
-        self.pipes.get_mut(&stream).ok_or(StreamError::Closed)
+    pub fn buffers(&mut self, stream: StreamId) -> Result<&mut StreamBuffers, StreamError> {
+        self.streams.get_mut(&stream).ok_or(StreamError::Closed)
     }
 
-    /// Takes octets from a writer: as many as there is room for, `None` for no room.
-    pub fn write(&mut self, stream: StreamId, octets: &[u8]) -> Result<Option<usize>, StreamError> {
+    /// Takes bytes from a writer: as many as there is room for, `None` for no room.
+    pub fn write(&mut self, stream: StreamId, bytes: &[u8]) -> Result<Option<usize>, StreamError> {
         self.alive()?;
         let (limit, peers_limit) = (self.send_limit, self.core.limit_of(stream));
         let is_tight = self.is_tight;
-        let sending = &mut self.pipe(stream)?.sending;
+        let sending = &mut self.buffers(stream)?.sending;
         if sending.no_memory {
             return Err(StreamError::OutOfMemory);
         }
@@ -69,11 +69,11 @@ impl Session {
         // One that holds nothing is told of no progress, and must not wait for it.
         let limit = if is_tight { TIGHT } else { limit + sending.behind_gap };
         let room = limit.saturating_sub(sending.held());
-        let room = room.min(taken_by_peer).min(octets.len() as u64);
-        if room == 0 && !octets.is_empty() {
+        let room = room.min(taken_by_peer).min(bytes.len() as u64);
+        if room == 0 && !bytes.is_empty() {
             return Ok(None);
         }
-        sending.write(&octets[..room as usize]);
+        sending.write(&bytes[..room as usize]);
         self.core.write_stream(stream, room);
         self.count(stream);
         Ok(Some(room as usize))
@@ -82,7 +82,7 @@ impl Session {
     /// Nothing more is written.
     pub fn end_stream(&mut self, stream: StreamId) -> Result<(), StreamError> {
         self.alive()?;
-        let sending = &mut self.pipe(stream)?.sending;
+        let sending = &mut self.buffers(stream)?.sending;
         if let Some(code) = sending.stopped {
             return Err(StreamError::Stopped(code));
         }
@@ -94,18 +94,18 @@ impl Session {
 
     /// Gives up what is sent.
     pub fn reset(&mut self, stream: StreamId, code: u32) {
-        if let Some(pipe) = self.pipes.get_mut(&stream)
-            && !pipe.sending.finished
+        if let Some(buffers) = self.streams.get_mut(&stream)
+            && !buffers.sending.finished
         {
-            pipe.sending.over = true;
-            pipe.sending.clear();
+            buffers.sending.over = true;
+            buffers.sending.clear();
             self.core.reset_stream(stream, code);
             self.count(stream);
             self.pump();
         }
     }
 
-    /// The reader has taken `len` octets.
+    /// The reader has taken `len` bytes.
     pub fn on_read(&mut self, stream: StreamId, len: usize) {
         self.core.read(stream, len as u64);
         self.count(stream);
@@ -113,10 +113,10 @@ impl Session {
 
     /// Wants no more of what the peer sends.
     pub fn stop(&mut self, stream: StreamId, code: u32) {
-        if let Some(pipe) = self.pipes.get_mut(&stream) {
-            let all_there = pipe.receiving.ended || pipe.receiving.reset.is_some();
-            let waiting = pipe.receiving.waiting();
-            pipe.receiving.clear();
+        if let Some(buffers) = self.streams.get_mut(&stream) {
+            let all_there = buffers.receiving.ended || buffers.receiving.reset.is_some();
+            let waiting = buffers.receiving.waiting();
+            buffers.receiving.clear();
             if all_there {
                 self.core.read(stream, waiting);
             } else {
@@ -129,16 +129,16 @@ impl Session {
 
     /// Gives up the stream that holds most, unless that is little: memory is full. Both of its ends hear why.
     pub fn give_up_fullest(&mut self) -> bool {
-        let fullest = self.pipes.iter().max_by_key(|(_, pipe)| pipe.counted);
-        let Some((stream, _)) = fullest.filter(|(_, pipe)| pipe.counted > TIGHT) else { return false };
+        let fullest = self.streams.iter().max_by_key(|(_, buffers)| buffers.counted);
+        let Some((stream, _)) = fullest.filter(|(_, buffers)| buffers.counted > TIGHT) else { return false };
         let stream = *stream;
         self.reset(stream, StreamError::OUT_OF_MEMORY_CODE);
         self.stop(stream, StreamError::OUT_OF_MEMORY_CODE);
-        if let Some(pipe) = self.pipes.get_mut(&stream) {
-            // One whose octets the peer has, but not their end, is over for its writer, too.
-            pipe.sending.clear();
-            (pipe.sending.no_memory, pipe.receiving.no_memory) = (true, true);
-            pipe.wake();
+        if let Some(buffers) = self.streams.get_mut(&stream) {
+            // One whose bytes the peer has, but not their end, is over for its writer, too.
+            buffers.sending.clear();
+            (buffers.sending.no_memory, buffers.receiving.no_memory) = (true, true);
+            buffers.wake();
         }
         self.count(stream);
         true
@@ -146,9 +146,9 @@ impl Session {
 
     /// The writer is gone. What it has not ended is reset, so that half a message is not taken for a whole one.
     pub fn drop_sending(&mut self, stream: StreamId) {
-        let Some(pipe) = self.pipes.get_mut(&stream) else { return };
-        pipe.sending.dropped = true;
-        if !pipe.sending.over {
+        let Some(buffers) = self.streams.get_mut(&stream) else { return };
+        buffers.sending.dropped = true;
+        if !buffers.sending.over {
             self.reset(stream, 0);
         }
         self.forget_if_over(stream);
@@ -156,19 +156,19 @@ impl Session {
 
     /// The reader is gone.
     pub fn drop_receiving(&mut self, stream: StreamId) {
-        let Some(pipe) = self.pipes.get_mut(&stream) else { return };
-        pipe.receiving.dropped = true;
+        let Some(buffers) = self.streams.get_mut(&stream) else { return };
+        buffers.receiving.dropped = true;
         self.stop(stream, 0);
         self.forget_if_over(stream);
     }
 
-    pub fn send_datagram(&mut self, octets: Bytes) -> Result<(), SendDatagramError> {
+    pub fn send_datagram(&mut self, bytes: Bytes) -> Result<(), SendDatagramError> {
         self.alive()?;
-        let len = octets.len();
+        let len = bytes.len();
         let too_long = |most: u32| SendDatagramError::TooLarge { len, max: most as usize };
         let number = u32::try_from(len).map_err(|_| too_long(self.core.max_datagram()))?;
         let number = self.core.send_datagram(number).map_err(|error| too_long(error.1))?;
-        self.datagrams_out.push_back((number, octets));
+        self.datagrams_out.push_back((number, bytes));
         let oldest = self.core.oldest_datagram();
         while self.datagrams_out.front().is_some_and(|(number, _)| *number < oldest) {
             self.datagrams_out.pop_front();
@@ -178,7 +178,7 @@ impl Session {
 
     pub fn next_datagram(&mut self) -> Result<Option<Bytes>, ConnectionError> {
         match self.datagrams_in.pop_front() {
-            Some(octets) => Ok(Some(octets)),
+            Some(bytes) => Ok(Some(bytes)),
             None => self.alive().map(|()| None),
         }
     }

@@ -1,4 +1,4 @@
-//! Transfers through a relay that loses, repeats, reorders, damages and shortens: every octet arrives, and is the one that
+//! Transfers through a relay that loses, repeats, reorders, damages and shortens: every byte arrives, and is the one that
 //! was sent, or the connection ends with a reason.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
@@ -51,7 +51,7 @@ struct Chaos {
     late: u64,
     /// One bit is turned.
     damaged: u64,
-    /// The last octets are missing.
+    /// The last bytes are missing.
     truncated: u64,
     /// After so many datagrams of a way longer ones than `mtu_then` vanish.
     mtu_falls_after: Option<u64>,
@@ -214,13 +214,13 @@ async fn connected(client: &Endpoint, relay: SocketAddr, key: PublicKey) -> Conn
     panic!("no connection in five attempts")
 }
 
-/// Moves `len` octets up and as many down at the same time, on two streams, and looks at every one.
+/// Moves `len` bytes up and as many down at the same time, on two streams, and looks at every one.
 async fn both_ways(chaos: Chaos, len: usize) {
     let (server, key) = server(chaos.families.server(), 1);
     let (address, relay) = relay(server.local_addr(), chaos, 0x1234_5678).await;
     let client = Endpoint::client(local_for(address), Identity::generate(), Config::default()).unwrap();
-    let octets = pattern(len);
-    let served = octets.clone();
+    let bytes = pattern(len);
+    let served = bytes.clone();
     let serving = tokio::spawn(async move {
         let connection = server.accept().await.unwrap();
         let (mut send, mut receive) = connection.accept_bi().await.unwrap();
@@ -230,19 +230,19 @@ async fn both_ways(chaos: Chaos, len: usize) {
             send.finished().await.unwrap();
         };
         let ((), read) = tokio::join!(down, receive.read_to_end(len));
-        assert!(read.unwrap() == served, "octets of the client changed on their way");
+        assert!(read.unwrap() == served, "bytes of the client changed on their way");
         (server, connection)
     });
     let moved = timeout(PATIENCE, async {
         let connection = connected(&client, address, key).await;
         let (mut send, mut receive) = connection.open_bi().await.unwrap();
         let up = async {
-            send.write_all(&octets).await.unwrap();
+            send.write_all(&bytes).await.unwrap();
             send.finish().unwrap();
             send.finished().await.unwrap();
         };
         let ((), read) = tokio::join!(up, receive.read_to_end(len));
-        assert!(read.unwrap() == octets, "octets of the server changed on their way");
+        assert!(read.unwrap() == bytes, "bytes of the server changed on their way");
         connection
     });
     // Who drops its connection ends it, and its last acknowledgments may be lost.
@@ -293,7 +293,7 @@ async fn damaged_and_truncated_datagrams() {
 
 /// A path that takes less all of a sudden and says nothing (RFC 8899 section 4.6.2, black hole).
 #[tokio::test]
-async fn a_path_that_falls_to_1200_octets() {
+async fn a_path_that_falls_to_1200_bytes() {
     let chaos = Chaos { mtu_falls_after: Some(300), mtu_then: 1_200, ..Chaos::default() };
     both_ways(chaos, 2_000_000).await;
 }
@@ -338,17 +338,17 @@ async fn twelve_clients_that_move_while_four_sockets_serve() {
     const CLIENTS: usize = 12;
     let (server, key) = server(loopback(), 4);
     let address = server.local_addr();
-    let octets = Arc::new(pattern(500_000));
-    let served = octets.clone();
+    let bytes = Arc::new(pattern(500_000));
+    let served = bytes.clone();
     let serving = tokio::spawn(async move {
         let mut connections = Vec::new();
         for _ in 0..CLIENTS {
-            let (connection, octets) = (server.accept().await.unwrap(), served.clone());
+            let (connection, bytes) = (server.accept().await.unwrap(), served.clone());
             connections.push(tokio::spawn(async move {
                 let (mut send, mut receive) = connection.accept_bi().await.unwrap();
-                let read = receive.read_to_end(octets.len()).await.unwrap();
-                assert!(read == *octets, "octets changed on their way");
-                send.write_all(&octets).await.unwrap();
+                let read = receive.read_to_end(bytes.len()).await.unwrap();
+                assert!(read == *bytes, "bytes changed on their way");
+                send.write_all(&bytes).await.unwrap();
                 send.finish().unwrap();
                 // The client closes once it has everything.
                 connection.closed().await;
@@ -360,17 +360,17 @@ async fn twelve_clients_that_move_while_four_sockets_serve() {
         server.metrics()
     });
     let clients = (0..CLIENTS).map(|number| {
-        let octets = octets.clone();
+        let bytes = bytes.clone();
         tokio::spawn(async move {
             let chaos = Chaos { moves_every: Some(100), ..Chaos::default() };
             let (relay, relaying) = relay(address, chaos, number as u64).await;
             let client = Endpoint::client(any(), Identity::generate(), Config::default()).unwrap();
             let connection = connected(&client, relay, key).await;
             let (mut send, mut receive) = connection.open_bi().await.unwrap();
-            send.write_all(&octets).await.unwrap();
+            send.write_all(&bytes).await.unwrap();
             send.finish().unwrap();
-            let read = receive.read_to_end(octets.len()).await.unwrap();
-            assert!(read == *octets, "octets changed on their way");
+            let read = receive.read_to_end(bytes.len()).await.unwrap();
+            assert!(read == *bytes, "bytes changed on their way");
             connection.close(0, "");
             drop((connection, send, receive));
             client.wait_idle().await;
@@ -397,15 +397,15 @@ async fn twelve_clients_that_move_while_four_sockets_serve() {
 async fn connections_of_one_client_find_four_sockets() {
     let (server, key) = server(loopback(), 4);
     let address = server.local_addr();
-    let octets = Arc::new(pattern(300_000));
-    let expected = octets.clone();
+    let bytes = Arc::new(pattern(300_000));
+    let expected = bytes.clone();
     let serving = tokio::spawn(async move {
         for _ in 0..8 {
-            let (connection, octets) = (server.accept().await.unwrap(), expected.clone());
+            let (connection, bytes) = (server.accept().await.unwrap(), expected.clone());
             tokio::spawn(async move {
                 let (mut send, mut receive) = connection.accept_bi().await.unwrap();
-                let read = receive.read_to_end(octets.len()).await.unwrap();
-                assert!(read == *octets, "octets changed on their way");
+                let read = receive.read_to_end(bytes.len()).await.unwrap();
+                assert!(read == *bytes, "bytes changed on their way");
                 send.write_all(b"all there").await.unwrap();
                 send.finish().unwrap();
                 connection.closed().await;
@@ -415,11 +415,11 @@ async fn connections_of_one_client_find_four_sockets() {
     });
     let client = Endpoint::client(any(), Identity::generate(), Config::default()).unwrap();
     let sent = (0..8).map(|_| {
-        let (client, octets) = (client.clone(), octets.clone());
+        let (client, bytes) = (client.clone(), bytes.clone());
         tokio::spawn(async move {
             let connection = client.connect(address, key).await.unwrap();
             let (mut send, mut receive) = connection.open_bi().await.unwrap();
-            send.write_all(&octets).await.unwrap();
+            send.write_all(&bytes).await.unwrap();
             send.finish().unwrap();
             let answer = receive.read_to_end(100).await.unwrap();
             assert_eq!(answer, b"all there");
@@ -530,10 +530,10 @@ async fn a_path_that_ends_is_told() {
         let connection = connected(&client, address, key).await;
         let (mut send, mut receive) = connection.open_bi().await.unwrap();
         relay.abort();
-        let octets = pattern(100_000);
+        let bytes = pattern(100_000);
         let writing = async {
             loop {
-                if let Err(error) = send.write_all(&octets).await {
+                if let Err(error) = send.write_all(&bytes).await {
                     return error;
                 }
             }

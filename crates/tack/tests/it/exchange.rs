@@ -39,10 +39,10 @@ async fn pair_with(config: &Config) -> (Endpoint, Endpoint, Connection, Connecti
 }
 
 #[tokio::test]
-async fn octets_cross_both_ways_and_streams_end() {
+async fn bytes_cross_both_ways_and_streams_end() {
     timeout(SOON, async {
         let (_server, _client, there, here) = pair().await;
-        let octets: Vec<u8> = (0..3_000_000u32).map(|place| (place * 7 / 3) as u8).collect();
+        let bytes: Vec<u8> = (0..3_000_000u32).map(|place| (place * 7 / 3) as u8).collect();
         let echo = tokio::spawn(async move {
             let (mut send, mut receive) = there.accept_bi().await.unwrap();
             let copied = tokio::io::copy(&mut receive, &mut send).await.unwrap();
@@ -52,13 +52,13 @@ async fn octets_cross_both_ways_and_streams_end() {
         });
         let (mut send, mut receive) = here.open_bi().await.unwrap();
         let writing = async {
-            send.write_all(&octets).await.unwrap();
+            send.write_all(&bytes).await.unwrap();
             send.finish().unwrap();
         };
-        let (_, read) = tokio::join!(writing, receive.read_to_end(octets.len()));
-        assert!(read.unwrap() == octets, "the octets came back changed");
+        let (_, read) = tokio::join!(writing, receive.read_to_end(bytes.len()));
+        assert!(read.unwrap() == bytes, "the bytes came back changed");
         let (there, copied) = echo.await.unwrap();
-        assert_eq!(copied, octets.len() as u64);
+        assert_eq!(copied, bytes.len() as u64);
         here.close(7, "all there");
         assert_eq!(
             there.closed().await,

@@ -17,7 +17,7 @@ const MAX: u64 = 24 << 20;
 /// Writes on so many streams, which nobody reads, until they are given up or nothing is taken any more; those that stand then, and how
 /// many were given up.
 async fn writes(connection: Connection) -> (Vec<(SendStream, RecvStream)>, usize) {
-    let octets = vec![1; 64 << 10];
+    let bytes = vec![1; 64 << 10];
     let mut streams = Vec::new();
     for _ in 0..STREAMS {
         streams.push(connection.open_bi().await.unwrap());
@@ -26,7 +26,7 @@ async fn writes(connection: Connection) -> (Vec<(SendStream, RecvStream)>, usize
     for (mut send, receive) in streams {
         let written = timeout(Duration::from_secs(2), async {
             loop {
-                if let Err(error) = send.write_all(&octets).await {
+                if let Err(error) = send.write_all(&bytes).await {
                     return error;
                 }
             }
@@ -90,7 +90,7 @@ async fn forty_clients_whose_streams_nobody_reads_fill_no_more_than_max_memory()
             let metrics = watched.metrics();
             most = most.max(metrics.bytes_held);
             // What one look of the socket at what arrived may add.
-            assert!(metrics.bytes_held <= MAX + (4 << 20), "{} octets are held", metrics.bytes_held);
+            assert!(metrics.bytes_held <= MAX + (4 << 20), "{} bytes are held", metrics.bytes_held);
             if metrics.counters.streams_given_up > 0 && most > MAX / 2 {
                 return most;
             }
@@ -115,11 +115,11 @@ async fn forty_clients_whose_streams_nobody_reads_fill_no_more_than_max_memory()
     let connection = client.connect(address, key).await.unwrap();
     for _ in 0..20 {
         let (mut send, mut receive) = connection.open_bi().await.unwrap();
-        let octets = vec![0; 10_000];
-        send.write_all(&octets).await.unwrap();
+        let bytes = vec![0; 10_000];
+        send.write_all(&bytes).await.unwrap();
         send.finish().unwrap();
-        let back = timeout(PATIENCE, receive.read_to_end(octets.len())).await.unwrap().unwrap();
-        assert_eq!(back.len(), octets.len() - 1);
+        let back = timeout(PATIENCE, receive.read_to_end(bytes.len())).await.unwrap().unwrap();
+        assert_eq!(back.len(), bytes.len() - 1);
     }
     let (mut standing, mut given_up) = (Vec::new(), 0);
     for writing in writing {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tacit_apps::copy::sender::Source;
 use tacit_apps::copy::session::{Request, Served, pull, push};
 use tacit_apps::copy::wire::{self, Entry, Kind, Message, Timestamp, Work};
-use tacit_apps::copy::{CopyError, Options, Outcome, Progress, Rights};
+use tacit_apps::copy::{CopyError, CopyReport, Options, Progress, Rights};
 use tokio::io::{
     AsyncReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, ReadHalf, WriteHalf, duplex, split,
 };
@@ -23,7 +23,7 @@ pub fn run<T>(work: impl Future<Output = T>) -> T {
         .block_on(async { tokio::time::timeout(Duration::from_secs(60), work).await.expect("no deadlock") })
 }
 
-pub fn pushed(from: &Path, to: &Path, options: Options) -> Outcome {
+pub fn pushed(from: &Path, to: &Path, options: Options) -> CopyReport {
     sent(from, to, "", options).unwrap()
 }
 
@@ -34,7 +34,12 @@ pub fn halves(stream: DuplexStream) -> (BufReader<ReadHalf<DuplexStream>>, Write
 }
 
 /// Pushes `from` to `path` of what is served at `root`.
-pub fn sent(from: impl AsRef<Path>, root: &Path, path: &str, options: Options) -> Result<Outcome, CopyError> {
+pub fn sent(
+    from: impl AsRef<Path>,
+    root: &Path,
+    path: &str,
+    options: Options,
+) -> Result<CopyReport, CopyError> {
     let source = Source::named(&[from]).unwrap();
     let (client, server) = sent_from(source, root, path, options, None);
     if let Ok(client) = &client {
@@ -50,7 +55,7 @@ pub fn sent_from(
     path: &str,
     options: Options,
     rights: Option<Rights>,
-) -> (Result<Outcome, CopyError>, Result<Outcome, CopyError>) {
+) -> (Result<CopyReport, CopyError>, Result<CopyReport, CopyError>) {
     run(async {
         let (mine, theirs) = duplex(BUFFER_OCTETS);
         let served = Served::new(root, true).unwrap();
@@ -67,15 +72,15 @@ pub fn sent_from(
     })
 }
 
-pub fn pushed_to(from: &Path, root: &Path, path: &str) -> Result<Outcome, CopyError> {
+pub fn pushed_to(from: &Path, root: &Path, path: &str) -> Result<CopyReport, CopyError> {
     sent(from, root, path, Options::default())
 }
 
-pub fn pulled(root: &Path, path: &str, to: &Path) -> Result<Outcome, CopyError> {
+pub fn pulled(root: &Path, path: &str, to: &Path) -> Result<CopyReport, CopyError> {
     fetched(root, &[path], to, Options::default())
 }
 
-pub fn fetched(root: &Path, paths: &[&str], to: &Path, options: Options) -> Result<Outcome, CopyError> {
+pub fn fetched(root: &Path, paths: &[&str], to: &Path, options: Options) -> Result<CopyReport, CopyError> {
     run(async {
         let (mine, theirs) = duplex(BUFFER_OCTETS);
         let served = Served::new(root, false).unwrap();
@@ -94,7 +99,7 @@ pub fn octets(count: usize) -> Vec<u8> {
 }
 
 /// A server that takes uploads into `to`, and a client that says `messages` and then `raw`.
-pub fn hostile(to: &Path, messages: Vec<Message>, raw: &[u8]) -> Result<Outcome, CopyError> {
+pub fn hostile(to: &Path, messages: Vec<Message>, raw: &[u8]) -> Result<CopyReport, CopyError> {
     hostile_with(to, Options::default(), messages, raw)
 }
 
@@ -104,7 +109,7 @@ pub fn hostile_with(
     options: Options,
     messages: Vec<Message>,
     raw: &[u8],
-) -> Result<Outcome, CopyError> {
+) -> Result<CopyReport, CopyError> {
     run(async {
         let (mut mine, theirs): (DuplexStream, _) = duplex(1 << 20);
         let served = Served::new(to, true).unwrap();
@@ -143,7 +148,7 @@ pub fn omitted(path: &str, reason: &str, is_failure: bool) -> Message {
 }
 
 /// Pushes `from`, and does `meanwhile` once some of its contents have left.
-pub fn sent_while(from: &Path, root: &Path, meanwhile: impl FnOnce()) -> Outcome {
+pub fn sent_while(from: &Path, root: &Path, meanwhile: impl FnOnce()) -> CopyReport {
     run(async {
         let (mine, theirs) = duplex(BUFFER_OCTETS);
         let served = Served::new(root, true).unwrap();

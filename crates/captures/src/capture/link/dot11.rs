@@ -55,8 +55,8 @@ impl<S: Sink> Walk<'_, S> {
         let (kind, flags) = (*mpdu.bytes.first()?, *mpdu.bytes.get(1)?);
         let subtype = kind >> 4;
         let is_data = kind & 0x0f == 0x08;
-        if let Some(octets) = appended(mpdu.bytes) {
-            return Some(Verdict::HackAck(octets));
+        if let Some(len) = appended(mpdu.bytes) {
+            return Some(Verdict::HackAck(len));
         }
         // Subtype bit 2: no frame body.
         if !is_data || subtype & 0x4 != 0 {
@@ -159,11 +159,11 @@ impl<S: Sink> Walk<'_, S> {
         let mut at = 8;
         // Each field: type, length, content.
         while at + 4 <= length {
-            let (kind, octets) = (little(at)?, usize::from(little(at + 2)?));
-            if kind == COMMON_802_11 && octets >= 10 {
+            let (kind, bytes) = (little(at)?, usize::from(little(at + 2)?));
+            if kind == COMMON_802_11 && bytes >= 10 {
                 flags = little(at + 4 + 8)?;
             }
-            at += 4 + octets;
+            at += 4 + bytes;
         }
         let inner = frame.skip(length)?;
         if link_type != LINK_DOT11 {
@@ -185,13 +185,13 @@ impl<S: Sink> Walk<'_, S> {
 pub(super) fn without_fcs(mpdu: Cursor<'_>) -> Cursor<'_> {
     let is_whole = mpdu.bytes.len() as u64 == u64::from(mpdu.on_link);
     match mpdu.bytes.split_last_chunk::<4>() {
-        // The FCS is the CRC-32 of everything before it, lowest octet first (clause 9.2.4.8).
+        // The FCS is the CRC-32 of everything before it, lowest byte first (clause 9.2.4.8).
         Some((before, fcs)) if is_whole && crc32(before).to_le_bytes() == *fcs => mpdu.without_tail(4),
         _ => mpdu,
     }
 }
 
-/// Octets that TCP/HACK appended to an ACK or a compressed Block Ack (802.11-2020 clauses 9.3.1.4 and 9.3.1.8): there are
+/// Bytes that TCP/HACK appended to an ACK or a compressed Block Ack (802.11-2020 clauses 9.3.1.4 and 9.3.1.8): there are
 /// some, and they are whole frames of it. Others append things of their own.
 fn appended(mpdu: &[u8]) -> Option<usize> {
     const CONTROL_WRAPPER: u8 = 0x74;
@@ -221,6 +221,6 @@ fn appended(mpdu: &[u8]) -> Option<usize> {
         }
         _ => return None,
     };
-    let octets = mpdu.get(from..).filter(|octets| !octets.is_empty())?;
-    tacit_rohc::hack::are_frames(octets).then_some(octets.len())
+    let bytes = mpdu.get(from..).filter(|bytes| !bytes.is_empty())?;
+    tacit_rohc::hack::are_frames(bytes).then_some(bytes.len())
 }

@@ -87,7 +87,7 @@ impl<S: Sink> Walk<'_, S> {
             [0xff, 0x03, ..] => rest.skip(2)?,
             _ => rest,
         };
-        // Protocol numbers end in an odd octet: one that begins with it has its leading zero compressed away.
+        // Protocol numbers end in an odd byte: one that begins with it has its leading zero compressed away.
         let (protocol, payload) = match rest.u8_at(0)? {
             compressed if compressed & 1 != 0 => (u16::from(compressed), rest.skip(1)?),
             _ => (rest.u16_at(0)?, rest.skip(2)?),

@@ -21,7 +21,7 @@ pub(crate) enum Verdict {
     BadFcs,
     /// An 802.11 retransmission of a frame that was handed out before.
     Copy,
-    /// An 802.11 ACK or Block Ack that carries compressed TCP ACKs (TCP/HACK) in so many octets.
+    /// An 802.11 ACK or Block Ack that carries compressed TCP ACKs (TCP/HACK) in so many bytes.
     HackAck(usize),
     /// Not IP: ARP, beacons, and so on.
     NotIp(Kind),
@@ -47,7 +47,7 @@ const MOST_LAYERS: u8 = 32;
 pub(crate) struct IpBytes<'a> {
     /// From the IP version on; link padding may follow the packet.
     pub bytes: &'a [u8],
-    /// Octets from the IP version to the end of the frame, captured or not.
+    /// Bytes from the IP version to the end of the frame, captured or not.
     pub on_link: u32,
     /// The interface index a cooked v2 header names.
     pub interface: Option<u32>,
@@ -63,9 +63,9 @@ struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    fn skip(self, octets: usize) -> Option<Self> {
-        let bytes = self.bytes.get(octets..)?;
-        Some(Self { bytes, on_link: self.on_link.saturating_sub(octets as u32) })
+    fn skip(self, len: usize) -> Option<Self> {
+        let bytes = self.bytes.get(len..)?;
+        Some(Self { bytes, on_link: self.on_link.saturating_sub(len as u32) })
     }
 
     fn u8_at(self, at: usize) -> Option<u8> {
@@ -82,15 +82,15 @@ impl<'a> Cursor<'a> {
         Some(u32::from_be_bytes([field[0], field[1], field[2], field[3]]))
     }
 
-    /// Drops the last octets of the frame on the link.
-    fn without_tail(self, octets: u32) -> Self {
-        let on_link = self.on_link.saturating_sub(octets);
+    /// Drops the last bytes of the frame on the link.
+    fn without_tail(self, len: u32) -> Self {
+        let on_link = self.on_link.saturating_sub(len);
         Self { bytes: &self.bytes[..self.bytes.len().min(on_link as usize)], on_link }
     }
 
-    /// The first octets of the frame on the link.
-    fn first(self, octets: u32) -> Self {
-        let on_link = self.on_link.min(octets);
+    /// The first bytes of the frame on the link.
+    fn first(self, len: u32) -> Self {
+        let on_link = self.on_link.min(len);
         Self { bytes: &self.bytes[..self.bytes.len().min(on_link as usize)], on_link }
     }
 }

@@ -86,7 +86,7 @@ fn udp(source: u16, destination: u16, payload: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn capwap_carries_802_11_in_either_order_of_octets_or_ethernet() {
+fn capwap_carries_802_11_in_either_order_of_bytes_or_ethernet() {
     let [mpdu, _] = mpdus();
     let ethernet = joined(&[&[0; 12], &[8, 0], &IP]);
     let swapped = joined(&[&[mpdu[1], mpdu[0]], &mpdu[2..]]);
@@ -192,15 +192,15 @@ fn only_whole_frames_of_hack_make_a_hack_ack() {
     let ack = joined(&[&[0xd4, 0, 0, 0], &[2; 6]]);
     let compressed = block_ack(5, 0, &[0xff; 8]);
     let wrapped = joined(&[&[0x74, 0, 0, 0], &[2; 6], &[0xd4, 0, 0, 0, 0, 0xc0]]);
-    // Short frames: one without octets behind its check, and two, the second of which has one.
+    // Short frames: one without bytes behind its check, and two, the second of which has one.
     let riding = [&[0, 7, 1, 2][..], &[0, 7, 1, 2, 0x10, 7, 2, 3, 0x33]];
     for plain in [ack, compressed, wrapped] {
         assert!(matches!(read(105, &plain).0, Verdict::NotIp(_)));
-        for octets in riding {
-            let whole = joined(&[&plain, octets]);
-            assert_eq!(read(105, &whole).0, Verdict::HackAck(octets.len()), "{plain:x?}");
+        for bytes in riding {
+            let whole = joined(&[&plain, bytes]);
+            assert_eq!(read(105, &whole).0, Verdict::HackAck(bytes.len()), "{plain:x?}");
             let with_fcs = joined(&[&whole, &crc32(&whole).to_le_bytes()]);
-            assert_eq!(read(105, &with_fcs).0, Verdict::HackAck(octets.len()), "{plain:x?}");
+            assert_eq!(read(105, &with_fcs).0, Verdict::HackAck(bytes.len()), "{plain:x?}");
             assert!(matches!(read(105, &whole[..whole.len() - 1]).0, Verdict::NotIp(_)));
         }
         // A length that runs past the end.
@@ -212,8 +212,8 @@ fn only_whole_frames_of_hack_make_a_hack_ack() {
 /// whole frames of HACK.
 #[test]
 fn longer_block_acks_are_no_hack_acks() {
-    for (control, fragment, octets) in [(1, 0, 128), (5, 4, 32), (7, 0, 44)] {
-        let stock = block_ack(control, fragment, &vec![0; octets]);
+    for (control, fragment, bytes) in [(1, 0, 128), (5, 4, 32), (7, 0, 44)] {
+        let stock = block_ack(control, fragment, &vec![0; bytes]);
         assert!(matches!(read(105, &stock).0, Verdict::NotIp(_)), "{control} {fragment}");
     }
 }

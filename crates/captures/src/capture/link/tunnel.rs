@@ -59,10 +59,10 @@ impl<S: Sink> Walk<'_, S> {
             Inside::Ppp => self.ppp(payload),
             Inside::Dot11 { swapped: false } => self.dot11(payload, false),
             Inside::Dot11 { swapped: true } => {
-                // CAPWAP senders of old put the octets of Frame Control in the other order.
+                // CAPWAP senders of old put the bytes of Frame Control in the other order.
                 let Some([second, first, rest @ ..]) = payload.bytes.get(..) else { return None };
-                let octets = [&[*first, *second], rest].concat();
-                self.dot11(Cursor { bytes: &octets, on_link: payload.on_link }, false)
+                let bytes = [&[*first, *second], rest].concat();
+                self.dot11(Cursor { bytes: &bytes, on_link: payload.on_link }, false)
             }
         }
     }
@@ -102,7 +102,7 @@ fn gre(packet: Cursor<'_>) -> Option<Entrance<'_>> {
             let own = if has_subheader { 20 } else { 12 };
             Entrance { name: "ERSPAN", inside: Inside::Ethernet, payload: payload.skip(own)? }
         }
-        // A redirect header of four octets may stand in front of the packet, whose first is an IP version.
+        // A redirect header of four bytes may stand in front of the packet, whose first is an IP version.
         WCCP => {
             let own = if matches!(payload.u8_at(0)? >> 4, 4 | 6) { 0 } else { 4 };
             Entrance { name: "GRE", inside: Inside::Ip, payload: payload.skip(own)? }
@@ -149,7 +149,7 @@ fn geneve(packet: Cursor<'_>) -> Option<Entrance<'_>> {
     Some(Entrance { name: "Geneve", inside, payload })
 }
 
-/// GTP-U (3GPP TS 29.281 clause 5): a user's packet behind eight octets, four more where any of three flags is set, and
+/// GTP-U (3GPP TS 29.281 clause 5): a user's packet behind eight bytes, four more where any of three flags is set, and
 /// extension headers.
 fn gtp_u(packet: Cursor<'_>) -> Option<Entrance<'_>> {
     const VERSION_1_AND_GTP: u8 = 0x30;
@@ -169,11 +169,11 @@ fn gtp_u(packet: Cursor<'_>) -> Option<Entrance<'_>> {
             if next == 0 {
                 break;
             }
-            let octets = 4 * usize::from(packet.u8_at(at)?);
-            if octets == 0 {
+            let bytes = 4 * usize::from(packet.u8_at(at)?);
+            if bytes == 0 {
                 return None;
             }
-            at += octets;
+            at += bytes;
             next = packet.u8_at(at - 1)?;
         }
     }
@@ -197,7 +197,7 @@ fn capwap(packet: Cursor<'_>) -> Option<Entrance<'_>> {
     }
     let payload = packet.skip(4 * header_words as usize)?;
     let inside = if word & NATIVE_FRAME != 0 {
-        // Version 0 and the type of data in the first octet, or, swapped, in the second.
+        // Version 0 and the type of data in the first byte, or, swapped, in the second.
         let swapped = payload.u8_at(0)? & 0x0f != 0x08 && payload.u8_at(1)? & 0x0f == 0x08;
         Inside::Dot11 { swapped }
     } else {

@@ -23,7 +23,7 @@ fn checks(machine: &Capabilities) -> [Check; 4] {
         |name, works, found: String, needed_for| Check { name, works, found, needed_for, required: false };
     let asked = Capabilities::REQUESTED_BUFFER;
     let short = [("wmem_max", machine.send_buffer), ("rmem_max", machine.receive_buffer)]
-        .map(|(key, octets)| (octets < asked).then(|| format!(" net.core.{key}={asked}")));
+        .map(|(key, bytes)| (bytes < asked).then(|| format!(" net.core.{key}={asked}")));
     let remedy = short.iter().flatten().map(String::as_str).collect::<String>();
     let is_large = remedy.is_empty();
     let remedy = if is_large { String::new() } else { format!("; sysctl -w{remedy}") };

@@ -9,6 +9,7 @@ use super::protection::{Handshake, Step};
 use super::rules::Rules;
 use crate::payload::Payload;
 use crate::wifi::air::{AirFrame, AmpduPosition, Frame, Outcome, StationId};
+use crate::wifi::bitmap::AckBitmap;
 use crate::wifi::category::AccessCategory;
 use crate::wifi::functions::{FunctionId, Functions};
 use crate::wifi::mac::originator::{Mpdu, Originator};
@@ -90,7 +91,7 @@ impl<P: Payload> AirLog<P> {
         exchange: &Exchange,
         mode: Mode,
         lost: bool,
-        scoreboard: Option<(u16, u64)>,
+        scoreboard: Option<(u16, AckBitmap)>,
         appended: &[u8],
     ) {
         let Some(frames) = &mut self.frames else { return };
@@ -136,7 +137,7 @@ impl<P: Payload> AirLog<P> {
             }
             // Nobody learns what it said.
             Outgoing::Ask { .. } => {
-                let frame = Frame::BlockAck { start: 0, bitmap: 0, appended: Vec::new() };
+                let frame = Frame::BlockAck { start: 0, bitmap: AckBitmap::new(0), appended: Vec::new() };
                 self.record(exchange, originator.control_mode, Outcome::Collided, frame);
             }
             Outgoing::Data { .. } => {

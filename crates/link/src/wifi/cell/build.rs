@@ -12,7 +12,7 @@ use crate::random::Stream;
 use crate::wifi::air::StationId;
 use crate::wifi::category::AccessCategory;
 use crate::wifi::config::{
-    BothWays, BssConfig, LinkAcks, RateControl, ReverseDirection, StationConfig, StreamQueues,
+    BothWays, BssConfig, DirectLink, LinkAcks, RateControl, ReverseDirection, StationConfig, StreamQueues,
 };
 use crate::wifi::functions::{FunctionId, Functions, Peers};
 use crate::wifi::mac::SEQUENCE_MODULUS;
@@ -22,9 +22,9 @@ use crate::wifi::mac::block_ack::{BlockAckRecipient, Recipient};
 use crate::wifi::mac::noise::Noise;
 use crate::wifi::mac::originator::Originator;
 use crate::wifi::mac::rate_control::{Minstrel, Rate};
-use crate::wifi::mac::repair::RepairRecipient;
+use crate::wifi::mac::repair::{MOST_REPAIRABLE, RepairRecipient};
 use crate::wifi::mac::station::{Peer, Station};
-use crate::wifi::phy::{BLOCK_ACK_LEN, HT_CONTROL_LEN, Mode, Phy};
+use crate::wifi::phy::{HT_CONTROL_LEN, Mode, Phy, block_ack_len};
 
 /// The stations of `config`, the access point first in `names`, once for each access category.
 pub(crate) fn build_stations<P: Payload>(rules: &Rules, seed: u64, bss: &str, names: &[&str]) -> Stations<P> {
@@ -50,31 +50,33 @@ fn build_function<P: Payload>(
 ) -> Station<P> {
     let Rules { phy, config, .. } = rules;
     let name_of = |function| names[numbers.station(function).index()];
-    let reach = numbers.peers(function);
-    let peers = match reach {
+    let reach = numbers.peers(function, &config.direct_links);
+    let peers = match &reach {
         Peers::Clients { .. } => (config.stations.iter().zip(reach.iter()))
             .map(|(client, id)| {
                 let link = format!("to {}", name_of(id));
                 peer(rules, (StationId::AP, category), stream, id, client, Way::down(client), &link)
             })
             .collect(),
-        Peers::AccessPoint(id) => {
-            let client = &config.stations[numbers.station(function).index() - 1];
-            let link = format!("from {}", name_of(function));
-            vec![peer(
-                rules,
-                (numbers.station(function), category),
-                stream,
-                id,
-                client,
-                Way::up(client),
-                &link,
-            )]
+        Peers::AccessPoint(_) | Peers::Linked(_) => {
+            let station = numbers.station(function);
+            let client = &config.stations[station.index() - 1];
+            let from = format!("from {}", name_of(function));
+            let up = (client, from.clone());
+            let direct = DirectLink::of(&config.direct_links, station)
+                .map(|direct| (&direct.link, format!("{from} to {}", names[direct.to.index()])));
+            [up].into_iter()
+                .chain(direct)
+                .zip(reach.iter())
+                .map(|((link, name), id)| {
+                    peer(rules, (station, category), stream, id, link, Way::up(link), &name)
+                })
+                .collect()
         }
     };
     let backoff = stream(format!("backoff {}", name_of(function)));
     let contention = Contention::new(phy, &config.edca(numbers.station(function), category), backoff);
-    let mut station = Station::new(function, reach, category, contention, peers);
+    let mut station = Station::new(function, reach, category, contention, peers, most_mpdus(rules.phy));
     station.hold_limits = rules.hold_limits(category);
     if station.is_access_point() {
         station.scheduler = config.ap_scheduler;
@@ -98,7 +100,7 @@ impl<'a> Way<'a> {
         Self { loss: &client.downlink_loss, queue: client.downlink_queue, acks: [down, up] }
     }
 
-    /// From `client` to its access point.
+    /// From `client` to its access point, or to a client that stands for that.
     fn up(client: &'a StationConfig) -> Self {
         let BothWays { down, up } = client.link_acks;
         Self { loss: &client.uplink_loss, queue: client.uplink_queue, acks: [up, down] }
@@ -128,14 +130,15 @@ fn peer<P: Payload>(
     let limits = limits(phy, config, [&client.mode, &control], (txop_limit, streams), aql_limit);
     let is_block = limits.window > 1;
     let limits = match acks {
-        LinkAcks::Normal => limits.with_window(limits.window.min(config.block_ack_window as u16)),
+        LinkAcks::Normal => limits,
         // Numbers of what is sent once more lie far behind.
-        LinkAcks::None | LinkAcks::Deferred => limits.with_window(SEQUENCE_MODULUS / 2),
+        LinkAcks::None => limits.with_window(SEQUENCE_MODULUS / 2),
+        LinkAcks::Deferred => limits.at_most(MOST_REPAIRABLE).with_window(SEQUENCE_MODULUS / 2),
     };
     let recipient = || match acks_of_peer {
         LinkAcks::None => Recipient::Unanswered { next: 0 },
         LinkAcks::Deferred => Recipient::Deferred(RepairRecipient::new(config.repair)),
-        LinkAcks::Normal if is_block => Recipient::Block(BlockAckRecipient::new()),
+        LinkAcks::Normal if is_block => Recipient::Block(BlockAckRecipient::new(config.block_ack_window)),
         LinkAcks::Normal => Recipient::Immediate { last: None },
     };
     let rates = match config.rate_control {
@@ -158,7 +161,7 @@ fn peer<P: Payload>(
         let overhead = phy.aifs()
             + phy.slot * u64::from(edca.cw_min / 2)
             + phy.sifs
-            + control.ppdu_duration(BLOCK_ACK_LEN);
+            + control.ppdu_duration(block_ack_len(config.block_ack_window));
         originator.adapt_rate(Minstrel::new(rates, overhead, stream(format!("rates {link}"))));
     }
     let losses = [("data", loss), ("link ack", &client.link_ack_loss)]
@@ -183,6 +186,11 @@ fn peer<P: Payload>(
     peer
 }
 
+/// Most MPDUs in a PPDU.
+fn most_mpdus(phy: &Phy) -> u32 {
+    phy.aggregation.map_or(1, |limits| limits.mpdus)
+}
+
 /// What fits in a PPDU whose data goes at the first of `modes` and whose response at the second, in each of `streams`
 /// aggregates side by side, at most as long as `aql_limit`.
 fn limits(
@@ -198,9 +206,16 @@ fn limits(
             (phy.mac_header_len() + HT_CONTROL_LEN, txop_limit.map(|limit| limit - limit / GRANTED_PART))
         }
     };
-    let limits = AggregationLimits::new(phy, header, modes, config.ampdu_mpdus, config.amsdu, own)
-        .of_stream(streams)
-        .spaced(modes[0], config.mpdu_start_spacing);
+    let limits = AggregationLimits::new(
+        phy,
+        header,
+        modes,
+        (config.ampdu_mpdus, config.block_ack_window),
+        config.amsdu,
+        own,
+    )
+    .of_stream(streams)
+    .spaced(modes[0], config.mpdu_start_spacing);
     match aql_limit {
         Some(limit) => limits.aggregating_within(modes[0].octets_within(limit) / streams),
         None => limits,

@@ -7,11 +7,18 @@ use super::protection::Handshake;
 use crate::payload::Payload;
 use crate::wifi::functions::FunctionId;
 use crate::wifi::mac::station::Outgoing;
-use crate::wifi::phy::{ACK_LEN, BLOCK_ACK_LEN, BLOCK_ACK_REQUEST_LEN, CONTROL_WRAPPER_LEN, Mode};
+use crate::wifi::phy::{
+    ACK_LEN, BLOCK_ACK_LEN, BLOCK_ACK_REQUEST_LEN, CONTROL_WRAPPER_LEN, Mode, block_ack_len,
+};
 
 /// Responses to a reverse direction grant say whether a PPDU follows.
 const WRAPPED_ACK_LEN: u32 = ACK_LEN + CONTROL_WRAPPER_LEN;
-const WRAPPED_BLOCK_ACK_LEN: u32 = BLOCK_ACK_LEN + CONTROL_WRAPPER_LEN;
+const WRAPPED_BLOCK_ACK_LENS: [u32; 4] = [
+    block_ack_len(64) + CONTROL_WRAPPER_LEN,
+    block_ack_len(256) + CONTROL_WRAPPER_LEN,
+    block_ack_len(512) + CONTROL_WRAPPER_LEN,
+    block_ack_len(1024) + CONTROL_WRAPPER_LEN,
+];
 
 /// Octets of a response that is not sent.
 const UNANSWERED: u32 = 0;
@@ -62,14 +69,16 @@ impl Exchange {
         let peer = &station.peers[outgoing.peer()];
         let (mode, control) = (&peer.originator.mode, &peer.originator.control_mode);
         let (duration, mut response_len) = match outgoing {
-            Outgoing::Request { .. } => (control.ppdu_duration(BLOCK_ACK_REQUEST_LEN), BLOCK_ACK_LEN),
+            Outgoing::Request { .. } => {
+                (control.ppdu_duration(BLOCK_ACK_REQUEST_LEN), peer.originator.block_ack_len())
+            }
             Outgoing::Ask { .. } => (control.ppdu_duration(peer.ask_len()), ACK_LEN),
             Outgoing::Data { .. } => {
                 let plan = peer.originator.plan();
                 let response = match plan.mpdus {
                     _ if !peer.originator.is_answered() => UNANSWERED,
                     1 => ACK_LEN,
-                    _ if peer.originator.has_agreement() => BLOCK_ACK_LEN,
+                    _ if peer.originator.has_agreement() => peer.originator.block_ack_len(),
                     // One on each stream, each acknowledged on its own.
                     _ => ACK_LEN,
                 };
@@ -151,7 +160,7 @@ impl Exchange {
     /// Whether what is sent lets its recipient send too: nothing else is answered in a Control Wrapper.
     #[inline]
     pub fn grants(&self) -> bool {
-        matches!(self.response_len, WRAPPED_ACK_LEN | WRAPPED_BLOCK_ACK_LEN)
+        self.response_len == WRAPPED_ACK_LEN || WRAPPED_BLOCK_ACK_LENS.contains(&self.response_len)
     }
 
     /// Whether a Block Ack answers it.

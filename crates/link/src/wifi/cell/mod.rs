@@ -136,7 +136,7 @@ impl<P: Payload> Cell<P> {
                 let Recipient::Block(recipient) = recipient else {
                     unreachable!("only a Block Ack agreement makes requests");
                 };
-                let pass_up = &mut self.outbox.deliver(exchange);
+                let pass_up = &mut self.outbox.deliver_counted(exchange, &mut from.counters.arrived_bytes);
                 recipient.request(exchange.end, stream.window_start(), pass_up);
             }
         }
@@ -155,7 +155,6 @@ impl<P: Payload> Cell<P> {
         let back = to.peer_index(exchange.from);
         let recipient = &mut to.peers[back].recipient;
         let sender = &mut from.peers[peer];
-        let mut pass_up = self.outbox.deliver(exchange);
         let mut heard = false;
         let plan = sender.originator.plan();
         let mut left = plan.mpdus;
@@ -171,9 +170,13 @@ impl<P: Payload> Cell<P> {
         if is_clear && !unheard && !self.air.is_kept() {
             // Nothing can happen to any of them, and nobody asks for more than what arrived.
             let mpdus = sender.originator.in_flight().map(|mpdu| (mpdu.sequence, &mpdu.msdus));
-            taken = recipient.receive_in_order(mpdus, &mut pass_up);
+            taken = recipient.receive_in_order(mpdus, &mut self.outbox.deliver(exchange));
             heard = taken > 0;
+            // Packets would have to be measured one by one.
+            let octets = sender.originator.in_flight().take(taken).map(|mpdu| u64::from(mpdu.octets));
+            from.counters.arrived_bytes += octets.sum::<u64>();
         }
+        let mut pass_up = self.outbox.deliver_counted(exchange, &mut from.counters.arrived_bytes);
         for mpdu in sender.originator.in_flight().skip(taken) {
             left -= 1;
             let noisy =
@@ -198,6 +201,7 @@ impl<P: Payload> Cell<P> {
     pub fn give_up_gaps(&mut self, at: Instant) {
         let timeout = self.rules.config.reorder_timeout;
         let delivered = &mut self.outbox.delivered;
+        let before = delivered.len();
         self.reorder_check = None;
         for station in self.stations.iter_mut() {
             let id = station.id;
@@ -214,6 +218,9 @@ impl<P: Payload> Cell<P> {
                     self.reorder_check = earliest(self.reorder_check, next);
                 }
             }
+        }
+        for Delivery { from, payload, .. } in self.outbox.delivered.iter().skip(before) {
+            self.stations[*from].counters.arrived_bytes += payload.len().0;
         }
         self.ask_for_repair(at);
     }
@@ -286,7 +293,7 @@ impl<P: Payload> Cell<P> {
                 let recipients = to.peers[back].recipient.each_stream();
                 originator.acknowledged_by_stream(recipients, retry_limit, oldest)
             }
-            Some((start, bitmap)) => originator.block_acknowledged(start, bitmap, retry_limit, oldest),
+            Some((start, bitmap)) => originator.block_acknowledged(start, &bitmap, retry_limit, oldest),
             None => originator.acknowledged(),
         };
         if let Outgoing::Data { .. } = &exchange.outgoing {

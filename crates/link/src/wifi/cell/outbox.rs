@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::exchange::Exchange;
+use crate::payload::Payload;
 use crate::wifi::functions::FunctionId;
 use crate::wifi::interrupt::Interrupt;
 
@@ -41,5 +42,17 @@ impl<P> Outbox<P> {
     pub fn deliver(&mut self, exchange: &Exchange) -> impl FnMut(P) {
         let (to, from) = (exchange.to, exchange.from);
         move |payload| self.delivered.push_back(Delivery { to, from, missing: 0, payload })
+    }
+
+    /// Takes the packets that the addressee of `exchange` passes up, and adds their length to `octets`.
+    pub fn deliver_counted(&mut self, exchange: &Exchange, octets: &mut u64) -> impl FnMut(P)
+    where
+        P: Payload,
+    {
+        let mut deliver = self.deliver(exchange);
+        move |payload: P| {
+            *octets += payload.len().0;
+            deliver(payload);
+        }
     }
 }

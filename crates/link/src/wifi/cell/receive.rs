@@ -48,13 +48,15 @@ impl<P: Payload> Cell<P> {
                 }
                 heard = true;
                 let mut missing = recipient.missing_before(mpdu.sequence);
-                let mut passed_up = 0;
-                recipient.receive(exchange.end, mpdu.sequence, &mpdu.msdus, &mut |payload| {
+                let (mut passed_up, mut octets) = (0, 0);
+                recipient.receive(exchange.end, mpdu.sequence, &mpdu.msdus, &mut |payload: P| {
                     passed_up += 1;
+                    octets += payload.len().0;
                     let missing = std::mem::take(&mut missing);
                     let (to, from) = (exchange.to, exchange.from);
                     self.outbox.delivered.push_back(Delivery { to, from, missing, payload });
                 });
+                from.counters.arrived_bytes += octets;
                 if exchange.is_unanswered() && passed_up > 0 {
                     from.counters.unacknowledged_arrived += passed_up;
                     from.counters.delivered_bytes += u64::from(mpdu.octets);

@@ -6,8 +6,8 @@ use super::plan::PpduPlan;
 use crate::payload::Payload;
 use crate::wifi::config::AmsduLimit;
 use crate::wifi::phy::{
-    ACK_LEN, BLOCK_ACK_LEN, FCS_LEN, MPDU_DELIMITER_LEN, Mode, Phy, SingleMpdu, amsdu_subframe_len, mpdu_len,
-    subframe_len,
+    ACK_LEN, FCS_LEN, MPDU_DELIMITER_LEN, Mode, Phy, SingleMpdu, amsdu_subframe_len, bitmap_bits,
+    block_ack_len, mpdu_len, subframe_len,
 };
 
 /// Limits of a data PPDU to one destination, worked out once.
@@ -15,6 +15,8 @@ use crate::wifi::phy::{
 pub(crate) struct AggregationLimits {
     /// Sequence numbers that may be outstanding: 1 without a Block Ack agreement.
     pub window: u16,
+    /// Sequence numbers that the bitmap of a Block Ack covers.
+    bitmap_bits: u16,
     max_mpdus: u32,
     max_octets: u32,
     /// Of them, what the longest PPDU leaves at the full rate.
@@ -33,18 +35,18 @@ pub(crate) struct AggregationLimits {
 }
 
 impl AggregationLimits {
-    /// Limits of `phy` at `mode` behind MAC headers of `mac_header_len` octets, at most `max_mpdus` at a time, and
-    /// with the whole exchange, response at `control` included, within `txop_limit`.
+    /// Limits of `phy` at `mode` behind MAC headers of `mac_header_len` octets, at most `max_mpdus` at a time and `window`
+    /// outstanding, and with the whole exchange, response at `control` included, within `txop_limit`.
     pub fn new(
         phy: &Phy,
         mac_header_len: u32,
         [mode, control]: [&Mode; 2],
-        max_mpdus: Option<u32>,
+        (max_mpdus, window): (Option<u32>, u32),
         amsdu: Option<AmsduLimit>,
         txop_limit: Option<Duration>,
     ) -> Self {
         let (mpdus, octets, ppdu, response) = match phy.aggregation {
-            Some(limits) => (limits.mpdus, limits.bytes.0 as u32, limits.ppdu, BLOCK_ACK_LEN),
+            Some(limits) => (limits.mpdus, limits.bytes.0 as u32, limits.ppdu, block_ack_len(window)),
             None => (1, u32::MAX, Duration::MAX, ACK_LEN),
         };
         let max_mpdus = max_mpdus.unwrap_or(mpdus).clamp(1, mpdus);
@@ -53,7 +55,8 @@ impl AggregationLimits {
         let longest = exchange.map_or(ppdu, |exchange| exchange.min(ppdu));
         let within = if longest == Duration::MAX { u32::MAX } else { mode.octets_within(longest) };
         Self {
-            window: if max_mpdus == 1 { 1 } else { super::block_ack::WINDOW },
+            window: if max_mpdus == 1 { 1 } else { window as u16 },
+            bitmap_bits: bitmap_bits(window) as u16,
             max_mpdus,
             max_octets: octets.min(within),
             max_octets_in_time: within,
@@ -69,6 +72,18 @@ impl AggregationLimits {
             min_subframe: 0,
             streams: 1,
         }
+    }
+
+    /// Sequence numbers that the recipient keeps in mind, and the bitmap of its Block Acks covers.
+    #[inline]
+    pub const fn recipient_window(&self) -> u16 {
+        self.bitmap_bits
+    }
+
+    /// Octets of a Block Ack.
+    #[inline]
+    pub const fn block_ack_len(&self) -> u32 {
+        block_ack_len(self.bitmap_bits as u32)
     }
 
     /// With at most `window` numbers outstanding.
@@ -97,9 +112,9 @@ impl AggregationLimits {
         subframe_len(len).max(self.min_subframe)
     }
 
-    /// Most octets in a PPDU of several MPDUs; no more than 2^20, which no standard here passes.
+    /// Most octets in a PPDU of several MPDUs; no more than 2^24, which no standard here passes.
     pub fn longest(&self) -> u32 {
-        self.max_octets.min(1 << 20)
+        self.max_octets.min(1 << 24)
     }
 
     /// These limits for a PPDU of at most `octets`, be it of one MPDU.
@@ -201,7 +216,8 @@ mod tests {
         let phy = Standard::N.phy();
         let mode = Mode::for_rate(Standard::N, BitRate::from_mbps(mbps)).unwrap();
         let (header, control) = (phy.mac_header_len(), phy.control_mode(&mode));
-        let limits = AggregationLimits::new(phy, header, [&mode, &control], max_mpdus, None, txop_limit);
+        let limits =
+            AggregationLimits::new(phy, header, [&mode, &control], (max_mpdus, 64), None, txop_limit);
         let mut plan = PpduPlan::default();
         while limits.admit(&mut plan, limits.mpdu_len(Bytes(1500))) {}
         plan
@@ -221,7 +237,7 @@ mod tests {
         let phy = Standard::N.phy();
         let mode = Mode::for_rate(Standard::N, BitRate::from_mbps(15)).unwrap();
         let exchange = |octets| {
-            mode.ppdu_duration(octets) + phy.sifs + phy.control_mode(&mode).ppdu_duration(BLOCK_ACK_LEN)
+            mode.ppdu_duration(octets) + phy.sifs + phy.control_mode(&mode).ppdu_duration(block_ack_len(64))
         };
         assert_eq!(plan.mpdus, 4);
         assert!(exchange(plan.octets) <= limit);
@@ -247,7 +263,7 @@ mod tests {
             let mode = Mode::for_rate(Standard::N, BitRate::from_mbps(mbps)).unwrap();
             let control = phy.control_mode(&mode);
             let limits =
-                AggregationLimits::new(phy, phy.mac_header_len(), [&mode, &control], None, None, None)
+                AggregationLimits::new(phy, phy.mac_header_len(), [&mode, &control], (None, 64), None, None)
                     .spaced(&mode, Duration::from_micros(micros));
             let mut plan = PpduPlan::default();
             (0..3).for_each(|_| assert!(limits.admit(&mut plan, limits.mpdu_len(Bytes(packet)))));

@@ -8,9 +8,7 @@ use tacit_proto::units::Instant;
 use super::amsdu::Msdus;
 use super::repair::RepairRecipient;
 use super::{SEQUENCE_MODULUS, sequence_add, sequence_distance};
-
-/// Frames a Block Ack covers.
-pub(crate) const WINDOW: u16 = 64;
+use crate::wifi::bitmap::AckBitmap;
 
 /// State a recipient keeps for one transmitter.
 #[derive(Clone, Debug)]
@@ -79,12 +77,13 @@ impl<P: Clone> Recipient<P> {
 
     /// What an acknowledgment of several MPDUs says, or of the one that came last: the number that bit 0 stands for, and
     /// which have come.
-    pub fn scoreboard(&self) -> (u16, u64) {
+    pub fn scoreboard(&self) -> (u16, AckBitmap) {
+        const NOTHING: (u16, AckBitmap) = (0, AckBitmap::new(0));
         match self {
-            Self::Immediate { last } => last.map_or((0, 0), |last| (last, 1)),
+            Self::Immediate { last } => last.map_or(NOTHING, |last| (last, AckBitmap::of_64(1))),
             Self::Block(recipient) => recipient.block_ack(),
-            Self::Unanswered { .. } | Self::Deferred(_) => (0, 0),
-            Self::Streams(streams) => streams.first().map_or((0, 0), Self::scoreboard),
+            Self::Unanswered { .. } | Self::Deferred(_) => NOTHING,
+            Self::Streams(streams) => streams.first().map_or(NOTHING, Self::scoreboard),
         }
     }
 
@@ -116,13 +115,13 @@ impl<P: Clone> Recipient<P> {
     }
 }
 
-/// Scoreboard and reorder buffer. Both windows cover 64 sequence numbers; the scoreboard follows
+/// Scoreboard and reorder buffer. Both windows cover as many numbers as the bitmap; the scoreboard follows
 /// the highest number received, the reorder buffer the lowest still missing.
 #[derive(Clone, Debug)]
 pub(crate) struct BlockAckRecipient<P> {
     /// WinStartR: the number bit 0 of `scoreboard` stands for.
     scoreboard_start: u16,
-    scoreboard: u64,
+    scoreboard: AckBitmap,
     /// WinStartB: the next number to pass up.
     next: u16,
     /// Slot i holds number `next + i`.
@@ -134,15 +133,22 @@ pub(crate) struct BlockAckRecipient<P> {
 }
 
 impl<P: Clone> BlockAckRecipient<P> {
-    pub fn new() -> Self {
+    /// Under an agreement for `window` outstanding MPDUs.
+    pub fn new(window: u32) -> Self {
         Self {
             scoreboard_start: 0,
-            scoreboard: 0,
+            scoreboard: AckBitmap::new(window),
             next: 0,
             buffer: VecDeque::new(),
             held: 0,
             gap_since: None,
         }
+    }
+
+    /// Numbers that both windows cover.
+    #[inline]
+    fn window(&self) -> u16 {
+        self.scoreboard.len()
     }
 
     /// Takes in an MPDU received at `now` and passes up what is in order.
@@ -159,9 +165,9 @@ impl<P: Clone> BlockAckRecipient<P> {
             // Older than the window: a duplicate of what was passed up or given up.
             return;
         }
-        if offset >= WINDOW {
+        if offset >= self.window() {
             // Beyond the window: the originator has given up on what leaves it.
-            self.advance_to(now, sequence_add(sequence, SEQUENCE_MODULUS - (WINDOW - 1)), pass_up);
+            self.advance_to(now, sequence_add(sequence, SEQUENCE_MODULUS - (self.window() - 1)), pass_up);
         }
         let slot = usize::from(sequence_distance(self.next, sequence));
         if self.buffer.len() <= slot {
@@ -188,7 +194,7 @@ impl<P: Clone> BlockAckRecipient<P> {
         }
         let first = self.next;
         let mut count = 0;
-        for (sequence, msdus) in mpdus.take(usize::from(WINDOW)) {
+        for (sequence, msdus) in mpdus.take(usize::from(self.window())) {
             if sequence != sequence_add(first, count) {
                 break;
             }
@@ -209,8 +215,8 @@ impl<P: Clone> BlockAckRecipient<P> {
         // The highest moves the scoreboard as far as all of them do, and marks itself.
         self.score(last);
         let offset = sequence_distance(self.scoreboard_start, first);
-        if offset < WINDOW {
-            self.scoreboard |= (u64::MAX >> (WINDOW - count)) << offset;
+        if offset < self.window() {
+            self.scoreboard.insert_run(offset, count);
         }
     }
 
@@ -239,7 +245,7 @@ impl<P: Clone> BlockAckRecipient<P> {
     }
 
     /// Starting sequence number and bitmap of the Block Ack.
-    pub fn block_ack(&self) -> (u16, u64) {
+    pub fn block_ack(&self) -> (u16, AckBitmap) {
         (self.scoreboard_start, self.scoreboard)
     }
 
@@ -249,11 +255,12 @@ impl<P: Clone> BlockAckRecipient<P> {
         if offset >= SEQUENCE_MODULUS / 2 {
             return;
         }
-        if offset >= WINDOW {
-            self.move_scoreboard(sequence_add(sequence, SEQUENCE_MODULUS - (WINDOW - 1)));
-            offset = WINDOW - 1;
+        let window = self.window();
+        if offset >= window {
+            self.move_scoreboard(sequence_add(sequence, SEQUENCE_MODULUS - (window - 1)));
+            offset = window - 1;
         }
-        self.scoreboard |= 1 << offset;
+        self.scoreboard.insert(offset);
     }
 
     fn move_scoreboard(&mut self, start: u16) {
@@ -261,7 +268,7 @@ impl<P: Clone> BlockAckRecipient<P> {
         if steps >= SEQUENCE_MODULUS / 2 {
             return;
         }
-        self.scoreboard = self.scoreboard.checked_shr(u32::from(steps)).unwrap_or(0);
+        self.scoreboard.advance(steps);
         self.scoreboard_start = start;
     }
 
@@ -317,7 +324,7 @@ mod tests {
 
     impl Harness {
         fn new() -> Self {
-            Self { recipient: BlockAckRecipient::new(), up: Vec::new() }
+            Self { recipient: BlockAckRecipient::new(64), up: Vec::new() }
         }
 
         fn receive(&mut self, sequences: impl IntoIterator<Item = u16>) {
@@ -338,7 +345,7 @@ mod tests {
         h.receive([0, 2, 3]);
         assert_eq!(h.up, [0]);
         assert!(h.recipient.gap_since().is_some());
-        assert_eq!(h.recipient.block_ack(), (0, 0b1101));
+        assert_eq!(h.recipient.block_ack(), (0, AckBitmap::of_64(0b1101)));
         h.receive([1]);
         assert_eq!(h.up, [0, 1, 2, 3]);
         assert!(h.recipient.gap_since().is_none());
@@ -349,7 +356,7 @@ mod tests {
         let mut h = Harness::new();
         h.receive([0, 1, 3, 3, 0, 1]);
         assert_eq!(h.up, [0, 1]);
-        assert_eq!(h.recipient.block_ack(), (0, 0b1011));
+        assert_eq!(h.recipient.block_ack(), (0, AckBitmap::of_64(0b1011)));
     }
 
     #[test]
@@ -360,7 +367,23 @@ mod tests {
         // Number 64 moves both windows by one: 0 is given up.
         h.receive([64]);
         assert_eq!(h.up, (1..=64).collect::<Vec<_>>());
-        assert_eq!(h.recipient.block_ack(), (1, u64::MAX));
+        assert_eq!(h.recipient.block_ack(), (1, AckBitmap::of_64(u64::MAX)));
+    }
+
+    /// With the windows of 802.11ax and be a gap holds back more, and a longer bitmap says so.
+    #[test]
+    fn longer_windows_wait_for_more() {
+        for window in [256, 512, 1024] {
+            let mut h = Harness { recipient: BlockAckRecipient::new(u32::from(window)), up: Vec::new() };
+            h.receive(1..window);
+            assert!(h.up.is_empty());
+            let (start, bitmap) = h.recipient.block_ack();
+            assert_eq!((start, bitmap.len(), bitmap.count()), (0, window, u32::from(window) - 1));
+            assert!(!bitmap.contains(0));
+            h.receive([window]);
+            assert_eq!(h.up, (1..=window).collect::<Vec<_>>());
+            assert_eq!(h.recipient.block_ack().1.count(), u32::from(window));
+        }
     }
 
     #[test]
@@ -369,7 +392,7 @@ mod tests {
         h.receive([0, 2, 4]);
         h.request(3);
         assert_eq!(h.up, [0, 2]);
-        assert_eq!(h.recipient.block_ack(), (3, 0b10));
+        assert_eq!(h.recipient.block_ack(), (3, AckBitmap::of_64(0b10)));
         h.receive([3]);
         assert_eq!(h.up, [0, 2, 3, 4]);
         h.request(2);
@@ -419,10 +442,11 @@ mod tests {
             before in proptest::collection::vec(0_u16..200, 0..100),
             start in proptest::option::of(0_u16..4096),
             offset in proptest::prop_oneof![4 => proptest::strategy::Just(0_u16), 1 => 0_u16..4096],
-            count in 0_u16..=64,
-            gap in proptest::option::of(0_u16..64),
+            count in 0_u16..=256,
+            gap in proptest::option::of(0_u16..256),
+            window in proptest::sample::select(vec![64_u32, 256, 1024]),
         ) {
-            let mut one_by_one = Harness::new();
+            let mut one_by_one = Harness { recipient: BlockAckRecipient::new(window), up: Vec::new() };
             one_by_one.receive(before);
             if let Some(start) = start {
                 one_by_one.request(start);

@@ -7,7 +7,6 @@ use tacit_proto::units::{Duration, Instant};
 
 use super::aggregation::AggregationLimits;
 use super::amsdu::Msdus;
-use super::block_ack::WINDOW;
 use super::fates::Fates;
 use super::plan::PpduPlan;
 use super::rate_control::Minstrel;
@@ -17,8 +16,9 @@ use crate::payload::{Payload, PayloadClass};
 use crate::queue::{AckFilter, Queue, QueueConfig};
 use crate::waits::Waits;
 use crate::wifi::air::{AmpduPosition, Frame};
+use crate::wifi::bitmap::AckBitmap;
 use crate::wifi::config::{LinkAcks, RepairConfig};
-use crate::wifi::phy::{BLOCK_ACK_LEN, BLOCK_ACK_REQUEST_LEN, Mode};
+use crate::wifi::phy::{BLOCK_ACK_REQUEST_LEN, Mode};
 
 /// Fate of an MPDU in the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -290,10 +290,16 @@ impl<P: Payload> Originator<P> {
         self.limits.subframe_len(len)
     }
 
+    /// Octets of a Block Ack that answers it.
+    #[inline]
+    pub const fn block_ack_len(&self) -> u32 {
+        self.limits.block_ack_len()
+    }
+
     /// How long a Block Ack Request and the answer to it last, the SIFS between them apart.
     pub fn request_duration(&self) -> Duration {
         self.control_mode.ppdu_duration(BLOCK_ACK_REQUEST_LEN)
-            + self.control_mode.ppdu_duration(BLOCK_ACK_LEN)
+            + self.control_mode.ppdu_duration(self.block_ack_len())
     }
 
     /// Class of the PPDU built last: what a Block Ack Request asks about.
@@ -328,7 +334,7 @@ impl<P: Payload> Originator<P> {
     pub fn build_within(&mut self, now: Instant, lifetime: Duration, room: Room, delays: &mut Delays<'_>) {
         let rate = self.choose_rate(now);
         let usual = self.limits;
-        let time = room.time.saturating_sub(self.control_mode.ppdu_duration(BLOCK_ACK_LEN));
+        let time = room.time.saturating_sub(self.control_mode.ppdu_duration(self.block_ack_len()));
         let octets = self.mode.octets_within(time);
         let class = self.last_class;
         if self.has_stream_queues() {
@@ -526,7 +532,7 @@ impl<P: Payload> Originator<P> {
     pub fn block_acknowledged(
         &mut self,
         start: u16,
-        bitmap: u64,
+        bitmap: &AckBitmap,
         retry_limit: u32,
         oldest: Instant,
     ) -> Settled {
@@ -536,10 +542,7 @@ impl<P: Payload> Originator<P> {
         }
         self.request_retries = 0;
         self.sync_due = false;
-        let acked = |sequence| {
-            let offset = sequence_distance(start, sequence);
-            offset < WINDOW && bitmap & (1 << offset) != 0
-        };
+        let acked = |sequence| bitmap.contains(sequence_distance(start, sequence));
         let settled = self.settle(acked, retry_limit, oldest);
         if settled.dropped > 0 {
             self.request_due = self.has_agreement();
@@ -696,7 +699,8 @@ impl<P: Payload> Originator<P> {
             self.untold = (self.limits.window > 1).then_some(mpdu.sequence);
             return false;
         }
-        self.untold = self.untold.filter(|gap| sequence_distance(*gap, mpdu.sequence) < WINDOW);
+        let window = self.limits.recipient_window();
+        self.untold = self.untold.filter(|gap| sequence_distance(*gap, mpdu.sequence) < window);
         self.untold.is_none()
     }
 

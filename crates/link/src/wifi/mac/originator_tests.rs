@@ -8,7 +8,7 @@ use super::*;
 use crate::queue::{Discipline, QueueLimit};
 use crate::random::Stream;
 use crate::wifi::config::AmsduLimit;
-use crate::wifi::phy::Standard;
+use crate::wifi::phy::{GuardInterval, Standard};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Blob {
@@ -33,7 +33,8 @@ fn originator(discipline: Discipline, max_mpdus: Option<u32>, joins: bool) -> Or
     let mode = Mode::for_rate(Standard::N, BitRate::from_mbps(15)).expect("802.11n has it");
     let control = phy.control_mode(&mode);
     let amsdu = joins.then_some(AmsduLimit::Octets3839);
-    let limits = AggregationLimits::new(phy, phy.mac_header_len(), [&mode, &control], max_mpdus, amsdu, None);
+    let limits =
+        AggregationLimits::new(phy, phy.mac_header_len(), [&mode, &control], (max_mpdus, 64), amsdu, None);
     let limit = QueueLimit { packets: Some(40), bytes: None };
     Originator::new(mode, control, limits, LinkAcks::Normal, QueueConfig { limit, discipline })
 }
@@ -118,10 +119,8 @@ fn compare(mut originator: Originator<Blob>, steps: Vec<Step>) -> u32 {
             }
             Step::Acknowledge(missing) => {
                 let start = originator.window_start();
-                let acked = |sequence| {
-                    let offset = sequence_distance(start, sequence);
-                    offset < WINDOW && !missing & (1 << offset) != 0
-                };
+                let bitmap = AckBitmap::of_64(!missing);
+                let acked = |sequence| bitmap.contains(sequence_distance(start, sequence));
                 let (mut short, mut long) = (originator.clone(), originator.clone());
                 let settled = short.settle_all(acked);
                 short_acks += u32::from(settled.is_some_and(|settled| settled.mpdus > 0));
@@ -133,7 +132,7 @@ fn compare(mut originator: Originator<Blob>, steps: Vec<Step>) -> u32 {
                     }
                     None => assert_eq!(told(&short), told(&originator)),
                 }
-                originator.block_acknowledged(start, !missing, 3, now - LIFETIME);
+                originator.block_acknowledged(start, &bitmap, 3, now - LIFETIME);
                 originator.request_due = false;
             }
             Step::AskForAll => originator.untold = None,
@@ -160,10 +159,10 @@ fn what_is_acknowledged_as_a_whole_is_settled_as_a_whole() {
 #[test]
 fn a_block_ack_is_asked_for_at_the_surest_control_rate() {
     let phy = Standard::N.phy();
-    let rates = (0..8).filter_map(|mcs| Mode::ht(mcs, 1, true, true)).map(|mode| {
+    let rates = (0..8).filter_map(|mcs| Mode::ht(mcs, 1, true, GuardInterval::Ns400)).map(|mode| {
         let control_mode = phy.control_mode(&mode);
         let limits =
-            AggregationLimits::new(phy, phy.mac_header_len(), [&mode, &control_mode], None, None, None);
+            AggregationLimits::new(phy, phy.mac_header_len(), [&mode, &control_mode], (None, 64), None, None);
         Rate { mode, control_mode, limits }
     });
     let lowest = rates.clone().next().expect("802.11n has rates");
@@ -179,14 +178,15 @@ fn a_block_ack_is_asked_for_at_the_surest_control_rate() {
         originator.build(now, LIFETIME, &mut Delays { waits: &mut waits, time: &mut time });
         let start = originator.window_start();
         if originator.mode.rate() == lowest.mode.rate() {
-            let settled = originator.block_acknowledged(start, u64::MAX, 7, now - LIFETIME);
+            let settled =
+                originator.block_acknowledged(start, &AckBitmap::of_64(u64::MAX), 7, now - LIFETIME);
             originator.report_rate(settled);
         } else {
             tried_mbps.push(originator.control_mode.rate().as_bps() / 1_000_000);
             originator.report_rate(Settled::default());
             originator.block_ack_missed();
             assert_eq!(originator.control_mode.rate(), lowest.control_mode.rate());
-            originator.block_acknowledged(start, 0, 7, now - LIFETIME);
+            originator.block_acknowledged(start, &AckBitmap::new(64), 7, now - LIFETIME);
         }
     }
     assert!(tried_mbps.contains(&12) && tried_mbps.contains(&24), "{tried_mbps:?}");

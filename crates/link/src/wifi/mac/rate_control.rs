@@ -42,7 +42,7 @@ const KEPT: [u64; 2] = [3, 4];
 const LEAST_KEPT: u64 = 3 * MPDU;
 /// nor more, so that a station that walks away is noticed in a few looks.
 const MOST_KEPT: u64 = 64 * MPDU;
-/// Most tries lost until a rate counts as tried in vain: evidence of single MPDUs does not grow beyond.
+/// Most tries lost until a rate counts as tried in vain.
 const LOST_TRIES: u32 = 4;
 /// Least number of PPDUs lost whole in a row after which the next of the chain is used. It takes so many that collisions
 /// explain them once in [`UNLIKELY`] only, and twice as many for the last of the chain.
@@ -80,6 +80,8 @@ struct Known {
     /// Evidence of earlier looks, faded: MPDUs times [`MPDU`], and of them those that got through.
     seen: u64,
     through: u64,
+    /// PPDUs lost whole, ever: evidence fades, and what faded was new again.
+    lost: u32,
 }
 
 impl Known {
@@ -90,7 +92,7 @@ impl Known {
 
     /// Nothing got through yet, in less than so many tries.
     fn is_open(&self, tries: u32) -> bool {
-        self.through == 0 && self.seen < u64::from(tries) * MPDU
+        self.through == 0 && self.lost < tries
     }
 
     /// The share that got through, and what chance may have taken from it: two standard deviations.
@@ -153,7 +155,7 @@ impl Minstrel {
     /// # Panics
     /// Without a rate, or in another order: who knows rates by their numbers would mean others.
     pub fn new(rates: impl IntoIterator<Item = Rate>, overhead: Duration, stream: Stream) -> Self {
-        let known = |rate| Known { rate, attempts: 0, successes: 0, seen: 0, through: 0 };
+        let known = |rate| Known { rate, attempts: 0, successes: 0, seen: 0, through: 0, lost: 0 };
         let rates: Vec<_> = rates.into_iter().map(known).collect();
         assert!(!rates.is_empty(), "there is a rate");
         assert!(rates.is_sorted_by_key(|known| known.rate.order()), "rates are numbered in order");
@@ -301,6 +303,8 @@ impl Minstrel {
         let counted = if successes == 0 { attempts.min(1) } else { attempts };
         let tries = self.lost_tries();
         let known = &mut self.rates[self.current];
+        let was_open = known.is_open(tries);
+        known.lost = known.lost.saturating_add(u32::from(successes == 0));
         known.attempts += u64::from(counted);
         known.successes += u64::from(successes);
         self.counted += u64::from(counted);
@@ -308,7 +312,7 @@ impl Minstrel {
         if self.trying {
             self.ppdus = 0;
             self.vain_tries = if self.got_through { 0 } else { self.vain_tries.saturating_add(1) };
-            self.is_news = known.is_open(tries);
+            self.is_news = was_open;
             // A try that failed says nothing about the rate in use.
             return;
         }

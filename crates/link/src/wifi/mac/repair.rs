@@ -9,13 +9,14 @@ use tacit_proto::units::Instant;
 use super::originator::{Mpdu, MpduState, Originator, Settled};
 use super::{SEQUENCE_MODULUS, sequence_distance};
 use crate::payload::Payload;
+use crate::wifi::bitmap::AckBitmap;
 use crate::wifi::config::RepairConfig;
-use crate::wifi::phy::BLOCK_ACK_LEN;
+use crate::wifi::phy::block_ack_len;
 
+/// MPDUs of the largest aggregate that is repaired on request.
+pub(crate) const MOST_REPAIRABLE: u32 = 64;
 /// Numbers back from the newest that are told from those to come: half the circle, less the largest aggregate.
-const MOST_BACK: u16 = SEQUENCE_MODULUS / 2 - 64;
-/// Octets of the bitmaps that Block Acks have (802.11be; the first is that of 802.11n), one bit for each number.
-const BITMAPS: [u32; 4] = [8, 32, 64, 128];
+const MOST_BACK: u16 = SEQUENCE_MODULUS / 2 - MOST_REPAIRABLE as u16;
 /// Numbers that one request covers.
 const MOST_ASKED: u16 = 1024;
 
@@ -197,23 +198,23 @@ impl RepairRecipient {
         numbers.take_while(move |number| sequence_distance(first, *number) < MOST_ASKED)
     }
 
-    /// The number that the bitmap of its request begins with, and the first 64 bits of it: what has come.
-    pub fn scoreboard(&self) -> (u16, u64) {
+    /// The number that the bitmap of its request begins with, and that bitmap: what has come.
+    pub fn scoreboard(&self) -> (u16, AckBitmap) {
         let start = self.wanted().next().unwrap_or(self.next);
-        let behind = sequence_distance(start, self.next);
-        let all = if behind >= 64 { u64::MAX } else { (1 << behind) - 1 };
-        let lacking = |bitmap: u64, number| match sequence_distance(start, number) {
-            offset @ 0..64 => bitmap & !(1 << offset),
-            _ => bitmap,
-        };
-        (start, self.wanted().fold(all, lacking))
+        let mut bitmap = AckBitmap::new(self.span());
+        bitmap.insert_run(0, sequence_distance(start, self.next));
+        self.wanted().for_each(|number| bitmap.remove(sequence_distance(start, number)));
+        (start, bitmap)
+    }
+
+    /// Numbers from the first that it asks for to the last.
+    fn span(&self) -> u32 {
+        let first = self.wanted().next().unwrap_or(self.next);
+        self.wanted().last().map_or(1, |last| u32::from(sequence_distance(first, last)) + 1)
     }
 
     /// Octets of its request: a Block Ack with the shortest bitmap that covers what it asks for.
     pub fn request_len(&self) -> u32 {
-        let first = self.wanted().next().unwrap_or(self.next);
-        let span = self.wanted().last().map_or(1, |last| u32::from(sequence_distance(first, last)) + 1);
-        let bitmap = BITMAPS.into_iter().find(|octets| octets * 8 >= span).unwrap_or(BITMAPS[3]);
-        BLOCK_ACK_LEN - BITMAPS[0] + bitmap
+        block_ack_len(self.span())
     }
 }

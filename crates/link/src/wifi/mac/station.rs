@@ -6,7 +6,7 @@ use tacit_proto::units::{Bytes, Duration, Instant};
 
 use super::access::{Contention, IdlePeriod};
 use super::ack_hook::AckHook;
-use super::block_ack::{Recipient, WINDOW};
+use super::block_ack::Recipient;
 use super::noise::Noise;
 use super::originator::{Delays, Need, Originator, Room, Settled};
 use crate::loss::LossProcess;
@@ -99,7 +99,7 @@ pub(crate) struct Station<P> {
     pub hold_limits: HoldLimits,
     /// When its present TXOP must be over, where it does.
     pub burst_until: Instant,
-    /// The clients, for the access point; the access point, for a client.
+    /// The clients, for the access point; the access point, for a client, and those it has direct links to.
     pub peers: Vec<Peer<P>>,
     /// Peers that have something to be sent, in the order of their turn.
     turns: VecDeque<usize>,
@@ -161,6 +161,7 @@ impl<P: Payload> Station<P> {
         category: AccessCategory,
         contention: Contention,
         peers: Vec<Peer<P>>,
+        max_mpdus: u32,
     ) -> Self {
         let streams = peers.iter().map(|peer| peer.originator.streams().count()).max().unwrap_or(1);
         Self {
@@ -180,7 +181,7 @@ impl<P: Payload> Station<P> {
             airtime: StationAirtime::default(),
             waits: Waits::new(),
             queueing_time: Duration::ZERO,
-            ppdu_sizes: vec![0; usize::from(WINDOW) * streams],
+            ppdu_sizes: vec![0; max_mpdus as usize * streams],
             active: false,
             transmitting: false,
         }

@@ -11,6 +11,7 @@ use super::block_ack::Recipient;
 use super::originator::{Delays, Need, Originator, Settled};
 use super::plan::PpduPlan;
 use crate::payload::Payload;
+use crate::wifi::bitmap::AckBitmap;
 
 impl<P: Payload> Originator<P> {
     /// Whether each spatial stream has an aggregate of its own.
@@ -43,8 +44,8 @@ impl<P: Payload> Originator<P> {
     ) -> Settled {
         let mut recipients = streams.iter();
         self.settle_streams(|stream| {
-            let (start, bitmap) = recipients.next().map_or((0, 0), Recipient::scoreboard);
-            stream.block_acknowledged(start, bitmap, retry_limit, oldest)
+            let (start, bitmap) = recipients.next().map_or((0, AckBitmap::new(0)), Recipient::scoreboard);
+            stream.block_acknowledged(start, &bitmap, retry_limit, oldest)
         })
     }
 
@@ -180,14 +181,14 @@ mod tests {
             let mode = Mode::for_rate(Standard::N, BitRate::from_mbps(150)).expect("802.11n has it");
             let control = phy.control_mode(&mode);
             let modes = [&mode, &control];
-            let limits = AggregationLimits::new(phy, phy.mac_header_len(), modes, Some(4), None, None)
+            let limits = AggregationLimits::new(phy, phy.mac_header_len(), modes, (Some(4), 64), None, None)
                 .of_stream(3)
                 .with_window(4);
             let one = || Originator::new(mode, control, limits, LinkAcks::Normal, QueueConfig::default());
             let mut originator = one();
             (0..2).for_each(|_| originator.add_stream(one()));
             (0..packets).for_each(|number| assert!(originator.enqueue(Instant::ZERO, Numbered(number)).0));
-            let recipients = (0..3).map(|_| Recipient::Block(BlockAckRecipient::new())).collect();
+            let recipients = (0..3).map(|_| Recipient::Block(BlockAckRecipient::new(64))).collect();
             Self { originator, recipients, waits: Waits::new() }
         }
 

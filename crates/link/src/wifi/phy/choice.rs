@@ -4,8 +4,8 @@ use core::fmt;
 
 use tacit_proto::units::BitRate;
 
-use super::mode::{Mode, Preamble};
-use super::tables::{DSSS, HT_MCS, MCS, OFDM};
+use super::mode::{GuardInterval, Mode, Preamble};
+use super::tables::{DSSS, EHT_MCS, HE_MCS, HT_MCS, OFDM, VHT_MCS};
 use super::{Standard, Variant};
 
 /// What users say of the mode they mean; of those that agree with all of it the first of
@@ -14,14 +14,14 @@ use super::{Standard, Variant};
 pub struct ModeChoice {
     /// Bits per second in the data field, exact to the 0.1 Mb/s that tables print.
     pub rate: Option<BitRate>,
-    /// Index in the standard's table: HT 0 to 31, VHT 0 to 9.
+    /// Index in the standard's table: HT 0 to 31, VHT 0 to 9, HE to 11, EHT to 13.
     pub mcs: Option<u8>,
     /// Spatial streams.
     pub streams: Option<u8>,
     /// Channel width in MHz.
     pub width_mhz: Option<u16>,
-    /// Guard interval of 400 ns, or of 800.
-    pub short_guard_interval: Option<bool>,
+    /// Guard interval.
+    pub guard_interval: Option<GuardInterval>,
 }
 
 /// A rate that the standard's table does not hold, or not with what else was said.
@@ -47,13 +47,13 @@ pub enum Part {
     Streams,
     /// Channel width, in MHz.
     WidthMhz,
-    /// Guard interval; values are 1 for the short one, 0 for the long one.
-    ShortGuardInterval,
+    /// Guard interval, in nanoseconds.
+    GuardInterval,
 }
 
 impl Part {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Mcs, Self::Streams, Self::WidthMhz, Self::ShortGuardInterval];
+    pub const ALL: [Self; 4] = [Self::Mcs, Self::Streams, Self::WidthMhz, Self::GuardInterval];
 
     /// What `mode` is in this part.
     fn of(self, mode: &Mode) -> Option<u16> {
@@ -61,7 +61,7 @@ impl Part {
             Self::Mcs => mode.mcs.map(u16::from),
             Self::Streams => Some(mode.streams.into()),
             Self::WidthMhz => Some(mode.width_mhz),
-            Self::ShortGuardInterval => Some(mode.short_guard_interval.into()),
+            Self::GuardInterval => Some(mode.guard_interval.nanos()),
         }
     }
 }
@@ -92,10 +92,7 @@ impl fmt::Display for ModeChoice {
         said.extend(self.mcs.map(|mcs| format!("MCS {mcs}")));
         said.extend(self.streams.map(|streams| format!("{streams} stream{}", plural(streams))));
         said.extend(self.width_mhz.map(|width| format!("{width} MHz")));
-        said.extend(
-            self.short_guard_interval
-                .map(|short| format!("{} guard interval", if short { "short" } else { "long" })),
-        );
+        said.extend(self.guard_interval.map(|interval| format!("{} guard interval", interval.name())));
         f.write_str(&said.join(" with "))
     }
 }
@@ -112,7 +109,7 @@ const fn printed(rate: BitRate) -> u64 {
 impl ModeChoice {
     /// That rate, whatever else.
     pub const fn rate(rate: BitRate) -> Self {
-        Self { rate: Some(rate), mcs: None, streams: None, width_mhz: None, short_guard_interval: None }
+        Self { rate: Some(rate), mcs: None, streams: None, width_mhz: None, guard_interval: None }
     }
 
     fn says(&self, part: Part) -> bool {
@@ -120,7 +117,7 @@ impl ModeChoice {
             Part::Mcs => self.mcs.is_some(),
             Part::Streams => self.streams.is_some(),
             Part::WidthMhz => self.width_mhz.is_some(),
-            Part::ShortGuardInterval => self.short_guard_interval.is_some(),
+            Part::GuardInterval => self.guard_interval.is_some(),
         }
     }
 
@@ -129,7 +126,7 @@ impl ModeChoice {
             Part::Mcs => self.mcs = None,
             Part::Streams => self.streams = None,
             Part::WidthMhz => self.width_mhz = None,
-            Part::ShortGuardInterval => self.short_guard_interval = None,
+            Part::GuardInterval => self.guard_interval = None,
         }
         self
     }
@@ -156,7 +153,7 @@ impl ModeChoice {
         self.mcs.is_none_or(|mcs| mode.mcs == Some(mcs))
             && self.streams.is_none_or(|streams| mode.streams == streams)
             && self.width_mhz.is_none_or(|width| mode.width_mhz == width)
-            && self.short_guard_interval.is_none_or(|short| mode.short_guard_interval == short)
+            && self.guard_interval.is_none_or(|interval| mode.guard_interval == interval)
     }
 }
 
@@ -178,27 +175,33 @@ impl Mode {
             Standard::N => {
                 let mut modes = Vec::new();
                 for streams in 1..=4 {
-                    for (forty, short) in [(true, true), (true, false), (false, true), (false, false)] {
-                        modes.extend((0..HT_MCS).filter_map(|mcs| Self::ht(mcs, streams, forty, short)));
+                    for forty in [true, false] {
+                        for interval in GuardInterval::OF_HT {
+                            modes.extend(
+                                (0..HT_MCS).filter_map(|mcs| Self::ht(mcs, streams, forty, interval)),
+                            );
+                        }
                     }
                 }
                 if variant.is_2_4_ghz() {
-                    modes.iter_mut().for_each(|mode| *mode = mode.ht_at_2_4_ghz());
+                    modes.iter_mut().for_each(|mode| *mode = mode.with_signal_extension());
                 }
                 modes
             }
             Standard::Ac => {
                 let mut modes = Vec::new();
                 for width_mhz in [80, 40, 20, 160] {
-                    for short in [true, false] {
+                    for interval in GuardInterval::OF_HT {
                         for streams in 1..=4 {
-                            let mcs = 0..MCS.len() as u8;
-                            modes.extend(mcs.filter_map(|mcs| Self::vht(mcs, streams, width_mhz, short)));
+                            let mcs = 0..VHT_MCS;
+                            modes.extend(mcs.filter_map(|mcs| Self::vht(mcs, streams, width_mhz, interval)));
                         }
                     }
                 }
                 modes
             }
+            Standard::Ax => of_tones(&[80, 40, 20, 160], HE_MCS, variant, Self::he),
+            Standard::Be => of_tones(&[80, 40, 20, 160, 320], EHT_MCS, variant, Self::eht),
         }
     }
 
@@ -219,7 +222,7 @@ impl Mode {
 
     /// Of [`Mode::and_lesser`] those in its format and with its guard interval: what rate control chooses between.
     pub fn and_slower(&self, standard: Standard, variant: Variant) -> Vec<Self> {
-        let kind = |mode: &Self| (mode.format, mode.short_guard_interval);
+        let kind = |mode: &Self| (mode.format, mode.guard_interval);
         let mut modes = self.and_lesser(standard, variant);
         modes.retain(|mode| kind(mode) == kind(self));
         modes
@@ -256,6 +259,27 @@ impl Mode {
         }
         Err(UnknownRate { standard, choice, allowed, instead: choice.instead(&modes) })
     }
+}
+
+/// The modes of HE or EHT: at `widths_mhz` in this order, the shortest guard interval first.
+fn of_tones(
+    widths_mhz: &[u16],
+    mcs: u8,
+    variant: Variant,
+    mode: fn(u8, u8, u16, GuardInterval) -> Option<Mode>,
+) -> Vec<Mode> {
+    let mut modes = Vec::new();
+    for width_mhz in widths_mhz {
+        for interval in GuardInterval::OF_HE {
+            for streams in 1..=8 {
+                modes.extend((0..mcs).filter_map(|mcs| mode(mcs, streams, *width_mhz, interval)));
+            }
+        }
+    }
+    if variant.is_2_4_ghz() {
+        modes.iter_mut().for_each(|mode| *mode = mode.with_signal_extension());
+    }
+    modes
 }
 
 fn ofdm_rates() -> impl Iterator<Item = BitRate> {

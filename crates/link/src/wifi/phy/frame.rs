@@ -16,6 +16,25 @@ pub const AMSDU_SUBFRAME_HEADER_LEN: u32 = 14;
 pub const ACK_LEN: u32 = 14;
 /// Compressed Block Ack frame with a 64-bit bitmap.
 pub const BLOCK_ACK_LEN: u32 = 32;
+/// What a compressed Block Ack frame has beside its bitmap.
+const BLOCK_ACK_HEAD_LEN: u32 = BLOCK_ACK_LEN - 8;
+
+/// Bits of the shortest bitmap that covers a window of `window` sequence numbers: 64, and from 802.11ax on 256, from
+/// 802.11be on 512 and 1024.
+pub const fn bitmap_bits(window: u32) -> u32 {
+    match window {
+        ..=64 => 64,
+        ..=256 => 256,
+        ..=512 => 512,
+        _ => 1024,
+    }
+}
+
+/// Compressed Block Ack frame for a window of `window` sequence numbers.
+pub const fn block_ack_len(window: u32) -> u32 {
+    BLOCK_ACK_HEAD_LEN + bitmap_bits(window) / 8
+}
+
 /// Block Ack Request frame.
 pub const BLOCK_ACK_REQUEST_LEN: u32 = 24;
 
@@ -51,7 +70,26 @@ pub const fn subframe_len(mpdu_len: u32) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use tacit_proto::units::BitRate;
+
+    use super::super::Mode;
     use super::*;
+
+    /// 802.11ax: 24 octets and the bitmap; at 24 and 6 Mb/s 20 us of preamble, 16 + 6 bits, symbols of 4 us.
+    #[test]
+    fn block_acks_grow_with_the_window() {
+        let us =
+            |mbps, octets| Mode::ofdm(BitRate::from_mbps(mbps)).unwrap().ppdu_duration(octets).as_micros();
+        let of = |window| {
+            let octets = block_ack_len(window);
+            (octets, us(24, octets), us(6, octets))
+        };
+        assert_eq!([of(2), of(64)], [(32, 32, 68); 2]);
+        assert_eq!(
+            [of(65), of(256), of(512), of(1024)],
+            [(56, 40, 100), (56, 40, 100), (88, 52, 144), (152, 72, 228)]
+        );
+    }
 
     #[test]
     fn forty_two_full_packets_fill_an_ampdu() {

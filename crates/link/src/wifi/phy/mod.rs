@@ -5,6 +5,7 @@
 
 mod choice;
 mod frame;
+mod high_efficiency;
 mod mode;
 mod tables;
 
@@ -12,9 +13,10 @@ pub use choice::{ModeChoice, Part, UnknownRate};
 pub use frame::{
     ACK_LEN, AMSDU_SUBFRAME_HEADER_LEN, BLOCK_ACK_LEN, BLOCK_ACK_REQUEST_LEN, CF_END_LEN,
     CONTROL_WRAPPER_LEN, CTS_LEN, FCS_LEN, HT_CONTROL_LEN, LLC_SNAP_LEN, MAC_HEADER_LEN, MPDU_DELIMITER_LEN,
-    QOS_MAC_HEADER_LEN, RTS_LEN, amsdu_subframe_len, mpdu_len, subframe_len,
+    QOS_MAC_HEADER_LEN, RTS_LEN, amsdu_subframe_len, bitmap_bits, block_ack_len, mpdu_len, subframe_len,
 };
-pub use mode::{Format, Mode, Preamble};
+pub use high_efficiency::{Coding, PacketExtension, TrainingField};
+pub use mode::{Format, GuardInterval, HeOptions, Mode, Preamble};
 pub use tables::Modulation;
 
 use tacit_proto::units::{BitRate, Bytes, Duration};
@@ -32,11 +34,16 @@ pub enum Standard {
     N,
     /// 802.11ac: VHT, 5 GHz (802.11-2020 clause 21).
     Ac,
+    /// 802.11ax: HE, 5 or 2.4 GHz (802.11ax-2021 clause 27).
+    Ax,
+    /// 802.11be: EHT, 5 or 2.4 GHz (802.11be clause 36). Channels of 320 MHz are at 6 GHz, where only the loss over distance
+    /// differs.
+    Be,
 }
 
 impl Standard {
     /// All of them, in the order they were published.
-    pub const ALL: [Self; 5] = [Self::A, Self::B, Self::G, Self::N, Self::Ac];
+    pub const ALL: [Self; 7] = [Self::A, Self::B, Self::G, Self::N, Self::Ac, Self::Ax, Self::Be];
 
     /// The name users write.
     pub const fn name(self) -> &'static str {
@@ -46,6 +53,8 @@ impl Standard {
             Self::G => "802.11g",
             Self::N => "802.11n",
             Self::Ac => "802.11ac",
+            Self::Ax => "802.11ax",
+            Self::Be => "802.11be",
         }
     }
 
@@ -57,8 +66,8 @@ impl Standard {
     /// Whether it is used in `band`.
     pub const fn has_band(self, band: Band) -> bool {
         match band {
-            Band::Ghz2_4 => matches!(self, Self::B | Self::G | Self::N),
-            Band::Ghz5 => matches!(self, Self::A | Self::N | Self::Ac),
+            Band::Ghz2_4 => matches!(self, Self::B | Self::G | Self::N | Self::Ax | Self::Be),
+            Band::Ghz5 => matches!(self, Self::A | Self::N | Self::Ac | Self::Ax | Self::Be),
         }
     }
 
@@ -80,6 +89,10 @@ impl Standard {
             Self::N if variant.is_2_4_ghz() => &Phy::N_2_4[of_erp],
             Self::N => &Phy::N,
             Self::Ac => &Phy::AC,
+            Self::Ax if variant.is_2_4_ghz() => &Phy::AX_2_4[of_erp],
+            Self::Ax => &Phy::AX,
+            Self::Be if variant.is_2_4_ghz() => &Phy::BE_2_4[of_erp],
+            Self::Be => &Phy::BE,
         }
     }
 }
@@ -114,7 +127,7 @@ pub enum Band {
 /// What a basic service set chooses of what its standard allows: the band, and more at 2.4 GHz.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Variant {
-    /// The band, which 802.11n alone can choose.
+    /// The band, which 802.11n, ax and be can choose.
     pub band: Band,
     /// Slot time; 802.11b has the long one only.
     pub slot: SlotTime,
@@ -134,7 +147,7 @@ impl Variant {
         };
         let band = match standard {
             Standard::B | Standard::G => Band::Ghz2_4,
-            Standard::A | Standard::N | Standard::Ac => Band::Ghz5,
+            Standard::A | Standard::N | Standard::Ac | Standard::Ax | Standard::Be => Band::Ghz5,
         };
         Self { band, slot, preamble: Preamble::Long, basic_rates }
     }
@@ -270,16 +283,20 @@ impl Phy {
     }
 
     /// 802.11n at 2.4 GHz: 802.11-2020 table 19-25 has SIFS and slots of ERP there. In the order of those of 802.11g.
-    const N_2_4: [Self; 8] = {
+    const N_2_4: [Self; 8] = Self::N.at_2_4_ghz();
+    const AX_2_4: [Self; 8] = Self::AX.at_2_4_ghz();
+    const BE_2_4: [Self; 8] = Self::BE.at_2_4_ghz();
+
+    const fn at_2_4_ghz(self) -> [Self; 8] {
         let mut all = Self::G;
         let mut at = 0;
         while at < all.len() {
             let Variant { slot, preamble, basic_rates, .. } = all[at].variant;
-            all[at] = Self::erp(Self::N, Standard::N, slot, basic_rates, preamble);
+            all[at] = Self::erp(self, self.standard, slot, basic_rates, preamble);
             at += 1;
         }
         all
-    };
+    }
 
     /// 802.11-2020 table 19-25, EDCA best effort of table 9-155, A-MPDU limit of clause 9.4.2.55.3.
     const N: Self = Self {
@@ -312,6 +329,35 @@ impl Phy {
         }),
         variant: Variant::of(Standard::Ac),
         ..Self::N
+    };
+
+    /// 802.11ax-2021 table 27-61 has the times of 802.11ac; the longest of the A-MPDUs that receivers may announce (clause
+    /// 26.6), and the largest Block Ack window.
+    const AX: Self = Self {
+        standard: Standard::Ax,
+        aggregation: Some(AmpduLimits {
+            bytes: Bytes(6_500_631),
+            mpdus: 256,
+            ppdu: Duration::from_micros(5_484),
+            single: SingleMpdu::Delimited,
+            mpdu: 11_454,
+        }),
+        variant: Variant::of(Standard::Ax),
+        ..Self::AC
+    };
+
+    /// As 802.11ax, with longer A-MPDUs and windows.
+    const BE: Self = Self {
+        standard: Standard::Be,
+        aggregation: Some(AmpduLimits {
+            bytes: Bytes(15_523_200),
+            mpdus: 1_024,
+            ppdu: Duration::from_micros(5_484),
+            single: SingleMpdu::Delimited,
+            mpdu: 11_454,
+        }),
+        variant: Variant::of(Standard::Be),
+        ..Self::AX
     };
 
     /// Idle time before backoff: DIFS or AIFS\[BE\].
@@ -422,7 +468,7 @@ mod tests {
                 mcs: Some(7),
                 streams: Some(1),
                 width_mhz: Some(width_mhz),
-                short_guard_interval: Some(false),
+                guard_interval: Some(GuardInterval::Ns800),
                 ..ModeChoice::default()
             };
             Mode::choose(Standard::N, variant, choice).unwrap()

@@ -2,9 +2,10 @@
 
 use tacit_proto::units::{BitRate, Duration};
 
+use super::high_efficiency::{Coding, DataField, PacketExtension, TrainingField};
 use super::tables::{
-    CHANNELS, DSSS, HT_MCS, LONG_TRAINING_FIELDS, MCS, Modulation, OFDM, OFDM_SUBCARRIERS, vht_encoders,
-    vht_has,
+    CHANNELS, DSSS, FULL_BAND, HE_MCS, HE_TRAINING_FIELDS, HT_MCS, LONG_TRAINING_FIELDS, MCS, Modulation,
+    OFDM, OFDM_SUBCARRIERS, VHT_MCS, vht_encoders, vht_has,
 };
 
 /// What a PPDU looks like on the air.
@@ -20,14 +21,73 @@ pub enum Format {
     HtMixed,
     /// VHT (clause 21).
     Vht,
+    /// HE for one user (802.11ax-2021 clause 27).
+    HeSu,
+    /// HE for one user far away: its SIG-A is sent twice.
+    HeErSu,
+    /// EHT, of one user here (802.11be clause 36).
+    EhtMu,
 }
 
 impl Format {
     /// Whether data of this format is QoS data in A-MPDUs under a Block Ack agreement.
     pub const fn aggregates(self) -> bool {
-        matches!(self, Self::HtMixed | Self::Vht)
+        matches!(self, Self::HtMixed | Self::Vht | Self::HeSu | Self::HeErSu | Self::EhtMu)
     }
 }
+
+/// Between symbols of OFDM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum GuardInterval {
+    /// The short one of HT and VHT.
+    Ns400,
+    /// The long one of HT and VHT, the only one before, and the shortest of HE and EHT.
+    Ns800,
+    /// Of HE and EHT.
+    Ns1600,
+    /// Of HE and EHT.
+    Ns3200,
+}
+
+impl GuardInterval {
+    /// All of them, ascending.
+    pub const ALL: [Self; 4] = [Self::Ns400, Self::Ns800, Self::Ns1600, Self::Ns3200];
+    /// Those of HT and VHT, the short one first.
+    pub const OF_HT: [Self; 2] = [Self::Ns400, Self::Ns800];
+    /// Those of HE and EHT, ascending.
+    pub const OF_HE: [Self; 3] = [Self::Ns800, Self::Ns1600, Self::Ns3200];
+
+    /// The name users write.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ns400 => "short",
+            Self::Ns800 => "long",
+            Self::Ns1600 => "1.6 us",
+            Self::Ns3200 => "3.2 us",
+        }
+    }
+
+    /// How long it is.
+    pub const fn duration(self) -> Duration {
+        Duration::from_nanos(self.nanos() as u64)
+    }
+
+    /// The same in nanoseconds.
+    pub const fn nanos(self) -> u16 {
+        match self {
+            Self::Ns400 => 400,
+            Self::Ns800 => 800,
+            Self::Ns1600 => 1_600,
+            Self::Ns3200 => 3_200,
+        }
+    }
+}
+
+/// A symbol of HE and EHT without its guard interval (802.11ax-2021 table 27-12).
+const HE_SYMBOL: Duration = Duration::from_nanos(12_800);
+
+/// A symbol of HT and VHT without its guard interval (802.11-2020 table 19-6).
+const HT_SYMBOL: Duration = Duration::from_nanos(3_200);
 
 /// aSignalExtension of ERP-OFDM and of HT at 2.4 GHz (802.11-2020 clauses 18.3.2.4 and 19.3.2).
 const SIGNAL_EXTENSION: Duration = Duration::from_micros(6);
@@ -53,9 +113,9 @@ pub struct Mode {
     pub streams: u8,
     /// Channel width in MHz.
     pub width_mhz: u16,
-    /// Guard interval of 400 ns instead of 800.
-    pub short_guard_interval: bool,
-    /// MCS index within the standard's table: HT 0 to 31, VHT 0 to 9; `None` for legacy rates.
+    /// Between symbols.
+    pub guard_interval: GuardInterval,
+    /// MCS index within the standard's table: HT 0 to 31, VHT 0 to 9, HE to 11, EHT to 13; `None` for legacy rates.
     pub mcs: Option<u8>,
     preamble: Duration,
     /// After the last symbol, for slow decoders (802.11-2020 clause 18.3.2.4); a part of the PPDU.
@@ -66,6 +126,30 @@ pub struct Mode {
     service_bits: u32,
     /// Tail bits after them: 6 for each BCC encoder.
     tail_bits: u32,
+    /// Of HE and EHT, whose last symbol is counted by quarters.
+    data_field: Option<DataField>,
+}
+
+/// What HE and EHT leave open beside MCS, streams, width and guard interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeOptions {
+    /// Symbols of training.
+    pub training: TrainingField,
+    /// The code.
+    pub coding: Coding,
+    /// What the receiver asks for.
+    pub extension: PacketExtension,
+}
+
+impl HeOptions {
+    /// What is usual with `guard_interval`: the 2x HE-LTF, and the 4x one with 3.2 us; LDPC, and 16 us of extension.
+    pub const fn usual(guard_interval: GuardInterval) -> Self {
+        let training = match guard_interval {
+            GuardInterval::Ns3200 => TrainingField::Whole,
+            _ => TrainingField::Half,
+        };
+        Self { training, coding: Coding::Ldpc, extension: PacketExtension::Us16 }
+    }
 }
 
 impl Mode {
@@ -77,7 +161,7 @@ impl Mode {
             modulation: Some(modulation),
             streams: 1,
             width_mhz: 20,
-            short_guard_interval: false,
+            guard_interval: GuardInterval::Ns800,
             mcs: None,
             // Short and long training (16 us) and SIGNAL (4 us).
             preamble: Duration::from_micros(20),
@@ -87,6 +171,7 @@ impl Mode {
                 / modulation.code_den,
             service_bits: 16,
             tail_bits: 6,
+            data_field: None,
         })
     }
 
@@ -105,7 +190,7 @@ impl Mode {
             modulation: None,
             streams: 1,
             width_mhz: 22,
-            short_guard_interval: false,
+            guard_interval: GuardInterval::Ns800,
             mcs: None,
             preamble: Duration::from_micros(match preamble {
                 Preamble::Long => 192,
@@ -116,24 +201,25 @@ impl Mode {
             bits_per_symbol: bits,
             service_bits: 0,
             tail_bits: 0,
+            data_field: None,
         })
     }
 
     /// The HT-mixed mode of `mcs` 0 to 7 on `streams` 1 to 4; `None` outside the table.
-    pub fn ht(mcs: u8, streams: u8, forty_mhz: bool, short_guard_interval: bool) -> Option<Self> {
+    pub fn ht(mcs: u8, streams: u8, forty_mhz: bool, guard_interval: GuardInterval) -> Option<Self> {
         if mcs >= HT_MCS {
             return None;
         }
         let width_mhz = if forty_mhz { 40 } else { 20 };
-        let mut mode = Self::streamed(mcs, streams, width_mhz, short_guard_interval)?;
+        let mut mode = Self::streamed(mcs, streams, width_mhz, guard_interval)?;
         mode.mcs = Some(mcs + HT_MCS * (streams - 1));
         // One encoder up to 300 Mb/s, two above (802.11-2020 clause 19.3.11.4).
         mode.tail_bits = if mode.rate() > BitRate::from_mbps(300) { 12 } else { 6 };
         Some(mode)
     }
 
-    /// This HT-mixed mode as it is at 2.4 GHz: with a signal extension.
-    pub(super) fn ht_at_2_4_ghz(self) -> Self {
+    /// This mode of HT or HE as it is at 2.4 GHz.
+    pub(super) fn with_signal_extension(self) -> Self {
         Self { signal_extension: SIGNAL_EXTENSION, ..self }
     }
 
@@ -144,11 +230,11 @@ impl Mode {
 
     /// The VHT mode of `mcs` 0 to 9 on `streams` 1 to 4 at 20, 40, 80 or 160 MHz; `None` outside the
     /// tables, which leave out some combinations (802.11-2020 clause 21.5).
-    pub fn vht(mcs: u8, streams: u8, width_mhz: u16, short_guard_interval: bool) -> Option<Self> {
-        if !vht_has(width_mhz, streams, mcs) {
+    pub fn vht(mcs: u8, streams: u8, width_mhz: u16, guard_interval: GuardInterval) -> Option<Self> {
+        if mcs >= VHT_MCS || !vht_has(width_mhz, streams, mcs) {
             return None;
         }
-        let mut mode = Self::streamed(mcs, streams, width_mhz, short_guard_interval)?;
+        let mut mode = Self::streamed(mcs, streams, width_mhz, guard_interval)?;
         mode.format = Format::Vht;
         // VHT-SIG-B more than HT.
         mode.preamble += Duration::from_micros(4);
@@ -156,8 +242,93 @@ impl Mode {
         Some(mode)
     }
 
+    /// The HE SU mode of `mcs` 0 to 11 on `streams` 1 to 8 at 20, 40, 80 or 160 MHz, with the usual options; `None` outside
+    /// the tables (802.11ax-2021 clause 27.5).
+    pub fn he(mcs: u8, streams: u8, width_mhz: u16, guard_interval: GuardInterval) -> Option<Self> {
+        let options = HeOptions::usual(guard_interval);
+        let mode = || Self::of_tones(Format::HeSu, mcs, streams, width_mhz, guard_interval, options);
+        (mcs < HE_MCS && width_mhz <= 160).then(mode).flatten()
+    }
+
+    /// The HE ER SU mode of `mcs` 0 to 2: one stream over all of 20 MHz, and SIG-A twice.
+    pub fn he_extended_range(mcs: u8, guard_interval: GuardInterval) -> Option<Self> {
+        let options = HeOptions::usual(guard_interval);
+        let mode = || Self::of_tones(Format::HeErSu, mcs, 1, 20, guard_interval, options);
+        (mcs <= 2).then(mode).flatten()
+    }
+
+    /// The EHT mode of `mcs` 0 to 13 on `streams` 1 to 8 at 20 to 320 MHz, for one user, with the usual options; `None`
+    /// outside the tables.
+    pub fn eht(mcs: u8, streams: u8, width_mhz: u16, guard_interval: GuardInterval) -> Option<Self> {
+        let options = HeOptions::usual(guard_interval);
+        Self::of_tones(Format::EhtMu, mcs, streams, width_mhz, guard_interval, options)
+    }
+
+    /// This mode of HE or EHT with `options`; `None` for others.
+    pub fn with_options(self, options: HeOptions) -> Option<Self> {
+        let Self { format, mcs, streams, width_mhz, guard_interval, signal_extension, .. } = self;
+        let mode = Self::of_tones(format, mcs?, streams, width_mhz, guard_interval, options)?;
+        Some(Self { signal_extension, ..mode })
+    }
+
+    /// What HE and EHT have in common.
+    fn of_tones(
+        format: Format,
+        mcs: u8,
+        streams: u8,
+        width_mhz: u16,
+        guard_interval: GuardInterval,
+        options: HeOptions,
+    ) -> Option<Self> {
+        let signal_us = match format {
+            Format::HeSu => 8,
+            Format::HeErSu => 16,
+            // U-SIG, and EHT-SIG of one user: 52 bits at its MCS 0.
+            Format::EhtMu => 8 + 8,
+            _ => return None,
+        };
+        if !GuardInterval::OF_HE.contains(&guard_interval) {
+            return None;
+        }
+        let modulation = *MCS.get(usize::from(mcs))?;
+        let fields = *HE_TRAINING_FIELDS.get(usize::from(streams).checked_sub(1)?)?;
+        let tones = FULL_BAND.iter().find(|tones| tones.width_mhz == width_mhz)?;
+        let coded = |subcarriers: u32| subcarriers * modulation.bits_per_subcarrier * u32::from(streams);
+        let data = |subcarriers: u32| coded(subcarriers) * modulation.code_num / modulation.code_den;
+        let symbol = HE_SYMBOL + guard_interval.duration();
+        let training = options.training.duration() + guard_interval.duration();
+        Some(Self {
+            format,
+            modulation: Some(modulation),
+            streams,
+            width_mhz,
+            guard_interval,
+            mcs: Some(mcs),
+            // L-STF, L-LTF (16), L-SIG and RL-SIG (4 each), STF (4), LTFs.
+            preamble: Duration::from_micros(16 + 4 + 4 + signal_us + 4) + training * fields,
+            signal_extension: Duration::ZERO,
+            symbol,
+            bits_per_symbol: data(tones.data),
+            service_bits: 16,
+            tail_bits: 0,
+            data_field: Some(DataField {
+                modulation,
+                coding: options.coding,
+                extension: options.extension,
+                symbol,
+                data_bits: data(tones.data),
+                data_bits_short: data(tones.data_short),
+                coded_bits: coded(tones.data),
+                coded_bits_short: coded(tones.data_short),
+            }),
+        })
+    }
+
     /// What HT and VHT have in common.
-    fn streamed(mcs: u8, streams: u8, width_mhz: u16, short_guard_interval: bool) -> Option<Self> {
+    fn streamed(mcs: u8, streams: u8, width_mhz: u16, guard_interval: GuardInterval) -> Option<Self> {
+        if !GuardInterval::OF_HT.contains(&guard_interval) {
+            return None;
+        }
         let modulation = *MCS.get(usize::from(mcs))?;
         let training = *LONG_TRAINING_FIELDS.get(usize::from(streams).checked_sub(1)?)?;
         let channel = CHANNELS.iter().find(|channel| channel.width_mhz == width_mhz)?;
@@ -167,20 +338,25 @@ impl Mode {
             modulation: Some(modulation),
             streams,
             width_mhz,
-            short_guard_interval,
+            guard_interval,
             mcs: Some(mcs),
             // L-STF, L-LTF (16), L-SIG (4), HT-SIG or VHT-SIG-A (8), STF (4), LTFs (4 each).
             preamble: Duration::from_micros(16 + 4 + 8 + 4 + 4 * training),
             signal_extension: Duration::ZERO,
-            symbol: Duration::from_nanos(if short_guard_interval { 3_600 } else { 4_000 }),
+            symbol: HT_SYMBOL + guard_interval.duration(),
             bits_per_symbol: coded * modulation.code_num / modulation.code_den,
             service_bits: 16,
             tail_bits: 6,
+            data_field: None,
         })
     }
 
-    /// Bits per second in the data field.
+    /// Bits per second in the data field. Where HE and EHT have a fraction of a bit in a symbol, it counts here, as in
+    /// their tables.
     pub const fn rate(&self) -> BitRate {
+        if let Some(field) = &self.data_field {
+            return field.rate();
+        }
         BitRate::from_bps(self.bits_per_symbol as u64 * 1_000_000_000 / self.symbol.as_nanos())
     }
 
@@ -224,7 +400,13 @@ impl Mode {
     /// 802.11-2020 clauses 16.3.4, 17.4.3, 18.5.3, 19.4.3 and 21.4.3: SERVICE bits, the octets, tail bits,
     /// rounded up to symbols, or to microseconds for DSSS; with the short guard interval the sum is
     /// rounded up to 4 us.
-    pub const fn ppdu_duration(&self, octets: u32) -> Duration {
+    ///
+    /// HE and EHT: 802.11ax-2021 clause 27.4.3, with nothing rounded behind the last symbol.
+    #[inline]
+    pub fn ppdu_duration(&self, octets: u32) -> Duration {
+        if let Some(field) = &self.data_field {
+            return self.preamble + field.duration(octets) + self.signal_extension;
+        }
         let bits = self.service_bits as u64 + 8 * octets as u64 + self.tail_bits as u64;
         let data = match self.format {
             Format::Dsss => (bits * self.symbol.as_nanos()).div_ceil(self.bits_per_symbol as u64),
@@ -241,9 +423,12 @@ impl Mode {
     }
 
     /// Most octets of PSDU whose PPDU lasts at most `limit`; zero when not even the preamble fits.
-    pub const fn octets_within(&self, limit: Duration) -> u32 {
-        let data = limit.saturating_sub(self.preamble).saturating_sub(self.signal_extension).as_nanos();
-        let data = data / self.granule_ns() * self.granule_ns();
+    pub fn octets_within(&self, limit: Duration) -> u32 {
+        let data = limit.saturating_sub(self.preamble).saturating_sub(self.signal_extension);
+        if let Some(field) = &self.data_field {
+            return field.octets_within(data);
+        }
+        let data = data.as_nanos() / self.granule_ns() * self.granule_ns();
         let bits = match self.format {
             Format::Dsss => data * self.bits_per_symbol as u64 / self.symbol.as_nanos(),
             _ => data / self.symbol.as_nanos() * self.bits_per_symbol as u64,
@@ -258,6 +443,27 @@ impl Mode {
         let same = OFDM.iter().find(|(_, legacy)| *legacy == modulation);
         // 64-QAM 5/6 and 256-QAM have no twin below HT: the table gives 54.
         BitRate::from_mbps(same.map_or(54, |(mbps, _)| *mbps))
+    }
+
+    /// LENGTH in L-SIG of an HE or EHT PPDU that carries `octets`, from which older stations learn its duration (802.11ax-2021
+    /// clause 27.3.11.5); `None` for other formats.
+    pub fn l_sig_length(&self, octets: u32) -> Option<u32> {
+        // What is left of the division by three tells the format.
+        let m = match self.format {
+            Format::HeSu => 2,
+            Format::HeErSu => 1,
+            Format::EhtMu => 0,
+            _ => return None,
+        };
+        let behind =
+            self.ppdu_duration(octets).saturating_sub(self.signal_extension + Duration::from_micros(20));
+        Some((3 * behind.as_nanos().div_ceil(4_000)) as u32 - 3 - m)
+    }
+
+    /// What the duration of its data depends on, for tests.
+    #[cfg(test)]
+    pub(super) const fn data_field(&self) -> Option<&DataField> {
+        self.data_field.as_ref()
     }
 
     /// Encoders, for tests.

@@ -22,7 +22,10 @@ fn rates_are_the_tables() {
 #[test]
 fn one_hundred_fifty_is_forty_mhz_short_guard_one_stream() {
     let mode = Mode::for_rate(Standard::N, BitRate::from_mbps(150)).unwrap();
-    assert_eq!((mode.mcs, mode.streams, mode.width_mhz, mode.short_guard_interval), (Some(7), 1, 40, true));
+    assert_eq!(
+        (mode.mcs, mode.streams, mode.width_mhz, mode.guard_interval),
+        (Some(7), 1, 40, GuardInterval::Ns400)
+    );
 }
 
 #[test]
@@ -75,14 +78,14 @@ fn vht_rates_are_the_tables() {
         Mode::vht(mcs, streams, width, short).map(|mode| (mode.rate().as_bps() + 50_000) / 100_000)
     };
     assert_eq!(
-        (1..=4).map(|streams| rate(9, streams, 80, true).unwrap()).collect::<Vec<_>>(),
+        (1..=4).map(|streams| rate(9, streams, 80, GuardInterval::Ns400).unwrap()).collect::<Vec<_>>(),
         [4_333, 8_667, 13_000, 17_333]
     );
-    assert_eq!(rate(0, 1, 20, false), Some(65));
-    assert_eq!(rate(8, 1, 20, true), Some(867));
-    assert_eq!(rate(9, 1, 40, true), Some(2_000));
-    assert_eq!(rate(9, 4, 160, true), Some(34_667));
-    assert_eq!(rate(9, 3, 20, false), Some(2_600));
+    assert_eq!(rate(0, 1, 20, GuardInterval::Ns800), Some(65));
+    assert_eq!(rate(8, 1, 20, GuardInterval::Ns400), Some(867));
+    assert_eq!(rate(9, 1, 40, GuardInterval::Ns400), Some(2_000));
+    assert_eq!(rate(9, 4, 160, GuardInterval::Ns400), Some(34_667));
+    assert_eq!(rate(9, 3, 20, GuardInterval::Ns800), Some(2_600));
 }
 
 /// The combinations that clause 21.5 leaves out, and no others.
@@ -92,7 +95,7 @@ fn vht_leaves_out_what_does_not_divide_among_encoders() {
     for width in [20, 40, 80, 160] {
         for streams in 1..=4 {
             for mcs in 0..10 {
-                match Mode::vht(mcs, streams, width, true) {
+                match Mode::vht(mcs, streams, width, GuardInterval::Ns400) {
                     None => missing.push((width, streams, mcs)),
                     // Clause 21.3.10.5.3: data bits and blocks of the puncturing pattern divide evenly.
                     Some(mode) => {
@@ -106,8 +109,14 @@ fn vht_leaves_out_what_does_not_divide_among_encoders() {
         }
     }
     assert_eq!(missing, [(20, 1, 9), (20, 2, 9), (20, 4, 9), (80, 3, 6), (160, 3, 9)]);
-    assert!(Mode::vht(10, 1, 80, true).is_none() && Mode::vht(0, 5, 80, true).is_none());
-    assert!(Mode::vht(0, 0, 80, true).is_none() && Mode::vht(0, 1, 60, true).is_none());
+    assert!(
+        Mode::vht(10, 1, 80, GuardInterval::Ns400).is_none()
+            && Mode::vht(0, 5, 80, GuardInterval::Ns400).is_none()
+    );
+    assert!(
+        Mode::vht(0, 0, 80, GuardInterval::Ns400).is_none()
+            && Mode::vht(0, 1, 60, GuardInterval::Ns400).is_none()
+    );
 }
 
 /// Worked out by hand from clause 21.4.3: 36 us of preamble and 4 for each VHT-LTF, symbols of
@@ -118,19 +127,20 @@ fn vht_durations_are_known() {
         Mode::vht(mcs, streams, width, short).unwrap().ppdu_duration(octets).as_micros()
     };
     // 16 + 8 * 1542 + 12 bits at 3120 a symbol: 4 symbols, 14.4 us, 16 on the air.
-    assert_eq!(us(9, 2, 80, true, 1_542), 36 + 8 + 16);
+    assert_eq!(us(9, 2, 80, GuardInterval::Ns400, 1_542), 36 + 8 + 16);
     // Without the short guard interval: 4 symbols of 4 us.
-    assert_eq!(us(9, 2, 80, false, 1_542), 36 + 8 + 16);
+    assert_eq!(us(9, 2, 80, GuardInterval::Ns800, 1_542), 36 + 8 + 16);
     // 64 full packets, 98,812 octets: 790,524 bits, 254 symbols, 914.4 us.
-    assert_eq!(us(9, 2, 80, true, 63 * 1_544 + 4 + 1_538), 36 + 8 + 916);
+    assert_eq!(us(9, 2, 80, GuardInterval::Ns400, 63 * 1_544 + 4 + 1_538), 36 + 8 + 916);
     // One stream: 1560 bits a symbol, one training field, one encoder: 507 symbols, 1825.2 us.
-    assert_eq!(us(9, 1, 80, true, 63 * 1_544 + 4 + 1_538), 36 + 4 + 1_828);
+    assert_eq!(us(9, 1, 80, GuardInterval::Ns400, 63 * 1_544 + 4 + 1_538), 36 + 4 + 1_828);
     // 160 MHz, four streams: 12,480 bits a symbol, 6 encoders; 64 symbols, 230.4 us.
-    assert_eq!(us(9, 4, 160, true, 63 * 1_544 + 4 + 1_538), 36 + 16 + 232);
+    assert_eq!(us(9, 4, 160, GuardInterval::Ns400, 63 * 1_544 + 4 + 1_538), 36 + 16 + 232);
     // Three streams have as many training fields as four.
-    assert_eq!(Mode::vht(0, 3, 20, false).unwrap().preamble(), Duration::from_micros(36 + 16));
+    assert_eq!(Mode::vht(0, 3, 20, GuardInterval::Ns800).unwrap().preamble(), Duration::from_micros(36 + 16));
     // Tables 21-30 and following: encoders of 866.7, 1300 and 1733.3 Mb/s, and of the odd one out.
-    let encoders = |mcs, streams, width| Mode::vht(mcs, streams, width, true).unwrap().encoders();
+    let encoders =
+        |mcs, streams, width| Mode::vht(mcs, streams, width, GuardInterval::Ns400).unwrap().encoders();
     assert_eq!(
         [encoders(9, 1, 80), encoders(9, 2, 80), encoders(9, 3, 80), encoders(9, 4, 80)],
         [1, 2, 3, 3]
@@ -170,16 +180,16 @@ fn a_rate_names_the_usual_way_to_send_it() {
     let of = |mbps: f64| {
         let rate = BitRate::from_kbps((mbps * 1e3) as u64);
         let mode = Mode::for_rate(Standard::Ac, rate).unwrap();
-        (mode.mcs.unwrap(), mode.streams, mode.width_mhz, mode.short_guard_interval)
+        (mode.mcs.unwrap(), mode.streams, mode.width_mhz, mode.guard_interval)
     };
-    assert_eq!(of(433.3), (9, 1, 80, true));
-    assert_eq!(of(866.7), (9, 2, 80, true));
-    assert_eq!(of(1_300.0), (9, 3, 80, true));
-    assert_eq!(of(1_733.3), (9, 4, 80, true));
-    assert_eq!(of(780.0), (8, 2, 80, true));
-    assert_eq!(of(200.0), (9, 1, 40, true));
-    assert_eq!(of(6.5), (0, 1, 20, false));
-    assert_eq!(of(2_340.0), (8, 3, 160, true));
+    assert_eq!(of(433.3), (9, 1, 80, GuardInterval::Ns400));
+    assert_eq!(of(866.7), (9, 2, 80, GuardInterval::Ns400));
+    assert_eq!(of(1_300.0), (9, 3, 80, GuardInterval::Ns400));
+    assert_eq!(of(1_733.3), (9, 4, 80, GuardInterval::Ns400));
+    assert_eq!(of(780.0), (8, 2, 80, GuardInterval::Ns400));
+    assert_eq!(of(200.0), (9, 1, 40, GuardInterval::Ns400));
+    assert_eq!(of(6.5), (0, 1, 20, GuardInterval::Ns800));
+    assert_eq!(of(2_340.0), (8, 3, 160, GuardInterval::Ns400));
 }
 
 #[test]
@@ -191,7 +201,10 @@ fn what_a_rate_leaves_open_can_be_said() {
     assert_eq!((mode.mcs, mode.streams, mode.width_mhz), (Some(9), 1, 160));
     let named = ModeChoice { mcs: Some(9), streams: Some(4), ..ModeChoice::default() };
     assert_eq!(choose(Standard::Ac, named).unwrap().rate().as_bps() / 100_000, 17_333);
-    let long = ModeChoice { short_guard_interval: Some(false), ..ModeChoice::rate(BitRate::from_mbps(780)) };
+    let long = ModeChoice {
+        guard_interval: Some(GuardInterval::Ns800),
+        ..ModeChoice::rate(BitRate::from_mbps(780))
+    };
     assert_eq!(choose(Standard::Ac, long).unwrap().mcs, Some(9));
     let ht = ModeChoice { streams: Some(3), ..ModeChoice::rate(BitRate::from_mbps(90)) };
     assert_eq!(choose(Standard::N, ht).unwrap().streams, 3);

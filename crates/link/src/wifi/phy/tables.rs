@@ -3,7 +3,7 @@
 /// Modulation and code rate of one spatial stream of OFDM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Modulation {
-    /// Coded bits per subcarrier: 1 BPSK, 2 QPSK, 4 16-QAM, 6 64-QAM, 8 256-QAM.
+    /// Coded bits per subcarrier: 1 BPSK, 2 QPSK, 4 16-QAM, 6 64-QAM, 8 256-QAM, 10 1024-QAM, 12 4096-QAM.
     pub bits_per_subcarrier: u32,
     /// Code rate numerator.
     pub code_num: u32,
@@ -27,9 +27,9 @@ pub(super) const OFDM: [(u64, Modulation); 8] = [
     (54, modulation(6, 3, 4)),
 ];
 
-/// 802.11-2020 tables 21-30 and following: MCS 0 to 9 of each stream count. HT has the first eight of
-/// them (tables 19-27 to 19-41).
-pub(super) const MCS: [Modulation; 10] = [
+/// MCS 0 to 13 of each stream count: EHT has all of them, HE the first twelve (802.11ax-2021 clause 27.5), VHT ten
+/// (802.11-2020 tables 21-30 and following) and HT eight (tables 19-27 to 19-41).
+pub(super) const MCS: [Modulation; 14] = [
     modulation(1, 1, 2),
     modulation(2, 1, 2),
     modulation(2, 3, 4),
@@ -40,9 +40,19 @@ pub(super) const MCS: [Modulation; 10] = [
     modulation(6, 5, 6),
     modulation(8, 3, 4),
     modulation(8, 5, 6),
+    modulation(10, 3, 4),
+    modulation(10, 5, 6),
+    modulation(12, 3, 4),
+    modulation(12, 5, 6),
 ];
 /// How many of them HT has.
 pub(super) const HT_MCS: u8 = 8;
+/// How many of them VHT has.
+pub(super) const VHT_MCS: u8 = 10;
+/// How many of them HE has.
+pub(super) const HE_MCS: u8 = 12;
+/// How many of them EHT has.
+pub(super) const EHT_MCS: u8 = 14;
 
 /// Kb/s of DSSS and HR/DSSS (802.11-2020 clauses 15.2.3.3 and 16.2.3.4), as data bits per so many us.
 pub(super) const DSSS: [(u64, u32, u64); 4] = [(1_000, 1, 1), (2_000, 2, 1), (5_500, 11, 2), (11_000, 11, 1)];
@@ -66,6 +76,29 @@ pub(super) const CHANNELS: [Channel; 4] = [
     Channel { width_mhz: 80, data_subcarriers: 234 },
     Channel { width_mhz: 160, data_subcarriers: 468 },
 ];
+
+/// The resource unit of a single user of HE or EHT (802.11ax-2021 tables 27-12 and 27-33).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Tones {
+    /// Width in MHz.
+    pub width_mhz: u16,
+    /// Data subcarriers: N_SD.
+    pub data: u32,
+    /// Data subcarriers of a quarter of a symbol: N_SD,short.
+    pub data_short: u32,
+}
+
+/// Of the whole channel: 242, 484, 996, 2x996 and (EHT only) 4x996 tones.
+pub(super) const FULL_BAND: [Tones; 5] = [
+    Tones { width_mhz: 20, data: 234, data_short: 60 },
+    Tones { width_mhz: 40, data: 468, data_short: 120 },
+    Tones { width_mhz: 80, data: 980, data_short: 240 },
+    Tones { width_mhz: 160, data: 1_960, data_short: 492 },
+    Tones { width_mhz: 320, data: 3_920, data_short: 984 },
+];
+
+/// HE-LTFs or EHT-LTFs by stream count (802.11ax-2021 clause 27.3.11.10).
+pub(super) const HE_TRAINING_FIELDS: [u64; 8] = [1, 2, 4, 4, 6, 6, 8, 8];
 
 /// HT-LTFs or VHT-LTFs by stream count (802.11-2020 tables 19-13 and 21-13).
 pub(super) const LONG_TRAINING_FIELDS: [u64; 4] = [1, 2, 4, 4];

@@ -92,7 +92,7 @@ const SMALL: f64 = 11.0;
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 /// Vertical places of one line of the picture, relative to its top.
-struct Line {
+struct RowLayout {
     /// Top of the boxes of each lane.
     lanes: Vec<i32>,
     foot: i32,
@@ -128,7 +128,7 @@ impl TimelineChart {
     }
 
     /// The notes of the first lane stand above its boxes, those of the others below.
-    fn line(&self) -> Line {
+    fn line(&self) -> RowLayout {
         let mut top = NOTE * self.notes(0) + 4;
         let mut lanes = Vec::new();
         for lane in 0..self.lanes.len() {
@@ -137,10 +137,10 @@ impl TimelineChart {
             top += BOX + below + BETWEEN;
         }
         let foot = top - BETWEEN + 10;
-        Line { lanes, foot, height: foot + FOOT }
+        RowLayout { lanes, foot, height: foot + FOOT }
     }
 
-    fn draw(&self, area: &Area<'_>, placed: &[PlacedExchange], line: &Line) -> Drawn {
+    fn draw(&self, area: &Area<'_>, placed: &[PlacedExchange], line: &RowLayout) -> Drawn {
         let lines = placed.last().map_or(0, |exchange| exchange.line + 1);
         for number in 0..lines {
             self.draw_lanes(area, MARGIN + number as i32 * line.height, line)?;
@@ -155,7 +155,7 @@ impl TimelineChart {
         self.draw_legend(area, MARGIN + lines as i32 * line.height)
     }
 
-    fn draw_lanes(&self, area: &Area<'_>, top: i32, line: &Line) -> Drawn {
+    fn draw_lanes(&self, area: &Area<'_>, top: i32, line: &RowLayout) -> Drawn {
         for (number, (name, lane)) in self.lanes.iter().zip(&line.lanes).enumerate() {
             let style = font(12.0, Ink::Text).pos(Pos::new(HPos::Left, VPos::Center));
             area.draw(&Text::new(name.clone(), (MARGIN, top + lane + BOX / 2), style))?;
@@ -221,7 +221,7 @@ fn draw_bracket(area: &Area<'_>, exchange: &Exchange, at: &PlacedExchange, top: 
     Ok(())
 }
 
-fn draw_frame(area: &Area<'_>, frame: &Frame, place: &Placed, line_top: i32, line: &Line) -> Drawn {
+fn draw_frame(area: &Area<'_>, frame: &Frame, place: &Placed, line_top: i32, line: &RowLayout) -> Drawn {
     let top = line_top + line.lanes[frame.lane];
     draw_box(area, frame, place, top)?;
     let (left, right) = (place.left as i32, place.right() as i32);

@@ -4,7 +4,7 @@ const known = JSON.parse(document.getElementById('known').textContent);
 
 /** The octets of scheme `number`. */
 async function inflated(number) {
-  const text = atob(document.getElementById(`octets-${number}`).textContent);
+  const text = atob(document.getElementById(`bytes-${number}`).textContent);
   const octets = new Uint8Array(text.length);
   for (let at = 0; at < octets.length; at++) octets[at] = text.charCodeAt(at);
   const stream = new Blob([octets]).stream().pipeThrough(new DecompressionStream('deflate'));

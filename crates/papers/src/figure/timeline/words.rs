@@ -162,7 +162,7 @@ fn sentence(ppdu: &Ppdu) -> String {
     add(ppdu.more_data, " with More Data".to_owned());
     add(ppdu.sync, " with SYNC".to_owned());
     add(ppdu.retries > 0, format!(", {} of them retried", ppdu.retries));
-    add(ppdu.appended > 0, format!(" with {} octets of compressed TCP ACKs", ppdu.appended));
+    add(ppdu.appended > 0, format!(" with {} bytes of compressed TCP ACKs", ppdu.appended));
     add(ppdu.again, ", the earlier ones again".to_owned());
     match (ppdu.lost(), ppdu.is_lost()) {
         (0, _) => {}

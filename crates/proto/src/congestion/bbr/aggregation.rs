@@ -53,7 +53,7 @@ impl Aggregation {
         self.extra[self.slot] = self.extra[self.slot].max(extra);
     }
 
-    /// Octets the window should have on top.
+    /// Bytes the window should have on top.
     pub fn allowance(&self, rate: BitRate) -> u64 {
         self.extra[0].max(self.extra[1]).min(rate.amount_in(MAX_SILENCE).0)
     }
@@ -68,10 +68,10 @@ mod tests {
 
     const MSS: u64 = 1000;
 
-    fn ack(aggregation: &mut Aggregation, micros: u64, octets: u64, round_start: bool, rate: BitRate) {
+    fn ack(aggregation: &mut Aggregation, micros: u64, bytes: u64, round_start: bool, rate: BitRate) {
         let delivery = Delivery {
             now: Instant::ZERO + Duration::from_micros(micros),
-            sample: RateSample { newly_delivered: octets, ..RateSample::default() },
+            sample: RateSample { newly_delivered: bytes, ..RateSample::default() },
             lost: 0,
             prior_in_flight: 0,
             in_flight: 0,

@@ -34,7 +34,7 @@ pub(super) fn paced(rate: BitRate, gain: u64) -> BitRate {
     BitRate::from_bps(scaled(rate, gain).as_bps() / 100 * MARGIN_PERCENT)
 }
 
-/// What startup begins with: a window of `cwnd` octets per `rtt`, and the high gain.
+/// What startup begins with: a window of `cwnd` bytes per `rtt`, and the high gain.
 pub(super) fn initial_pacing_rate(cwnd: u64, rtt: Option<Duration>) -> BitRate {
     let rtt = rtt.filter(|rtt| rtt.as_nanos() > 0).unwrap_or(NOMINAL_RTT);
     let rate = BitRate::from_amount(Bytes(cwnd), rtt).unwrap_or_default();

@@ -31,7 +31,7 @@ pub(super) struct Policer {
     since: Instant,
     delivered: u64,
     lost: u64,
-    /// Octets ever lost.
+    /// Bytes ever lost.
     total_lost: u64,
 }
 
@@ -127,7 +127,7 @@ mod tests {
     use crate::congestion::Repair;
     use crate::congestion::rate::RateSample;
 
-    /// A round of 10 ms in which `delivered` octets arrive and `lost` do not.
+    /// A round of 10 ms in which `delivered` bytes arrive and `lost` do not.
     struct Path {
         policer: Policer,
         now: Instant,
@@ -166,7 +166,7 @@ mod tests {
             assert_eq!(path.policer.rate(), None);
             path.round(10_000, 2_500);
         }
-        // 10 000 octets in 10 ms are 8 Mb/s; it takes a second interval of four rounds to believe it.
+        // 10 000 bytes in 10 ms are 8 Mb/s; it takes a second interval of four rounds to believe it.
         for _ in 0..4 {
             assert_eq!(path.policer.rate(), None);
             path.round(10_000, 2_500);

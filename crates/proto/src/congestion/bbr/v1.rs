@@ -1,5 +1,5 @@
 //! BBR version 1: draft-cardwell-iccrg-bbr-congestion-control-00, and where that is silent the
-//! behaviour of Linux `tcp_bbr.c`, in octets where Linux counts segments.
+//! behaviour of Linux `tcp_bbr.c`, in bytes where Linux counts segments.
 
 use super::super::window::Window;
 use super::super::{Delivery, Start};
@@ -180,7 +180,7 @@ impl Bbr {
         }
     }
 
-    /// Octets in a burst of the pacer.
+    /// Bytes in a burst of the pacer.
     fn burst(&self) -> u64 {
         Bursts::Segments.size(self.pacing_rate, self.window.mss)
     }
@@ -205,10 +205,10 @@ impl Bbr {
         self.with_bursts(self.product(rate, gain))
     }
 
-    fn with_bursts(&self, octets: u64) -> u64 {
+    fn with_bursts(&self, bytes: u64) -> u64 {
         let mss = self.window.mss;
         // Whole segments, and an even number: delayed ACKs come for two.
-        let even = (octets + 3 * self.burst()).div_ceil(2 * mss) * 2 * mss;
+        let even = (bytes + 3 * self.burst()).div_ceil(2 * mss) * 2 * mss;
         let probing = self.mode == Mode::ProbeBandwidth && self.phase == 0;
         even + if probing { 2 * mss } else { 0 }
     }

@@ -31,25 +31,25 @@ impl Path {
         path
     }
 
-    /// The ACK for `octets` that end a round trip in which the path carried as much, with a window's worth still
+    /// The ACK for `bytes` that end a round trip in which the path carried as much, with a window's worth still
     /// in flight after it.
-    fn delivery(&mut self, octets: u64) -> Delivery {
+    fn delivery(&mut self, bytes: u64) -> Delivery {
         let prior_delivered = self.delivered;
         self.now += RTT;
-        self.delivered += octets;
+        self.delivered += bytes;
         Delivery {
             now: self.now,
             sample: RateSample {
-                over: Some((Bytes(octets), RTT)),
+                over: Some((Bytes(bytes), RTT)),
                 prior_delivered,
                 app_limited: false,
-                newly_delivered: octets,
+                newly_delivered: bytes,
                 delivered: self.delivered,
                 rtt: Some(RTT),
             },
             lost: 0,
-            prior_in_flight: 2 * octets,
-            in_flight: octets,
+            prior_in_flight: 2 * bytes,
+            in_flight: bytes,
             advanced: true,
             repair: Repair::None,
             smoothed_rtt: Some(RTT),

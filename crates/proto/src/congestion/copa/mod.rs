@@ -45,7 +45,7 @@ pub(crate) struct Copa {
     /// The round: what must have been delivered when it ends, and the window when it began.
     next_round_delivered: u64,
     round_cwnd: u64,
-    /// Fraction of an octet not yet added to or taken from the window, in octets times cwnd.
+    /// Fraction of a byte not yet added to or taken from the window, in bytes times cwnd.
     credit: i128,
     /// 1/delta: at the default, or what competing with others who fill the queue has made of it.
     inverse_delta: u64,

@@ -57,7 +57,7 @@ impl Interval {
         Self { purpose, rate, start, end: start + length, acked: 0, lost: 0, slope: Slope::default() }
     }
 
-    /// Of data sent within it at `sent_at` `acked` octets arrived, and `lost` are held lost.
+    /// Of data sent within it at `sent_at` `acked` bytes arrived, and `lost` are held lost.
     pub fn note(&mut self, sent_at: Instant, rtt: Duration, acked: u64, lost: u64) {
         self.acked += acked;
         self.lost += lost;
@@ -104,7 +104,7 @@ mod tests {
 
     const MS: fn(u64) -> Duration = Duration::from_millis;
 
-    /// 100 packets of 1250 octets in 100 ms are 10 Mb/s; round trips grow by 0.1 ms a millisecond.
+    /// 100 packets of 1250 bytes in 100 ms are 10 Mb/s; round trips grow by 0.1 ms a millisecond.
     #[test]
     fn an_interval_reports_its_rate_losses_and_the_slope_of_its_round_trips() {
         let start = Instant::ZERO + MS(1_000);

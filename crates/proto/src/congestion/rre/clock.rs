@@ -233,12 +233,12 @@ mod tests {
         let sent_from_us = arrived_us + 25_000;
         let arrives_from_us = sent_from_us + 25_000;
         arrived_us = arrives_from_us;
-        let mut told = 0;
+        let mut tick_us = 0;
         while arrived_us < arrives_from_us + 3_000_000 {
-            told = ack(sent_from_us + (arrived_us - arrives_from_us) / 3, arrived_us);
+            tick_us = ack(sent_from_us + (arrived_us - arrives_from_us) / 3, arrived_us);
             arrived_us += 12_000;
         }
-        told
+        tick_us
     }
 
     /// A handshake that met an outage took 1.5 s; what followed takes 50 ms.

@@ -1,6 +1,6 @@
 //! The machine itself: numbers in, numbers out. `bpf/rre.h` is the same in C, number by number (`vectors/rre`).
 //!
-//! Time is in microseconds, amounts are in octets, rates in octets per second. All division is of unsigned numbers, for that
+//! Time is in microseconds, amounts are in bytes, rates in bytes per second. All division is of unsigned numbers, for that
 //! is all that eBPF has.
 
 #[path = "words.rs"]
@@ -62,9 +62,9 @@ const MAX_WINDOW: u64 = 0x7fff_ffff;
 /// What is known when data begins to flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Parameters {
-    /// Payload of a full segment in octets.
+    /// Payload of a full segment in bytes.
     pub mss: u32,
-    /// Initial window in octets.
+    /// Initial window in bytes.
     pub initial_window: u32,
     /// Round-trip time of the handshake in microseconds, 0 where it is not known.
     pub handshake_rtt_us: u32,
@@ -87,11 +87,11 @@ pub struct Ack {
     pub echo: u32,
     /// It acknowledges more in sequence than those before.
     pub advanced: bool,
-    /// Octets it newly acknowledges, in sequence or selectively.
+    /// Bytes it newly acknowledges, in sequence or selectively.
     pub delivered: u32,
-    /// Octets newly held lost.
+    /// Bytes newly held lost.
     pub lost: u32,
-    /// Octets in the network after it.
+    /// Bytes in the network after it.
     pub in_flight: u32,
     /// Round-trip time of the latest segment that it newly acknowledges, in microseconds; 0 where it measured none.
     pub rtt_us: u32,
@@ -138,7 +138,7 @@ pub struct Core {
     round_read: bool,
     round_reading: Reading,
     round_delivered: u64,
-    /// Window of the first start in octets, and the rate of a later one, and of monitoring.
+    /// Window of the first start in bytes, and the rate of a later one, and of monitoring.
     start_window: u64,
     start_rate: u64,
     restarted: bool,
@@ -291,12 +291,12 @@ impl Core {
         self.steer(now_us);
     }
 
-    /// The rate to send at, in octets per second.
+    /// The rate to send at, in bytes per second.
     pub const fn rate(&self) -> u64 {
         self.rate
     }
 
-    /// Octets that may be in flight.
+    /// Bytes that may be in flight.
     pub const fn window(&self) -> u64 {
         self.window
     }
@@ -306,7 +306,7 @@ impl Core {
         self.state
     }
 
-    /// The receive rate in octets per second, 0 while unknown.
+    /// The receive rate in bytes per second, 0 while unknown.
     pub const fn receive_rate(&self) -> u64 {
         self.estimate.rate
     }
@@ -505,15 +505,15 @@ impl Core {
             self.round_delivered = self.delivered;
             return;
         }
-        let octets = self.delivered - self.round_delivered;
+        let bytes = self.delivered - self.round_delivered;
         let received_us = reading.received_us.saturating_sub(self.round_reading.received_us);
         let sent_us = reading.sent_us.saturating_sub(self.round_reading.sent_us);
         let tick_us = u64::from(self.clock.tick_us.max(self.parameters.sender_tick_us));
         // A buffer in use is proof enough where ticks are long.
         let ticks = if self.buffer_us > self.threshold_us() { 1 } else { SAMPLE_TICKS };
-        let enough = octets >= TRAIN_PACKETS * self.mss();
+        let enough = bytes >= TRAIN_PACKETS * self.mss();
         if enough && received_us >= sent_us + sent_us / 4 + ticks * tick_us {
-            self.estimate.rate = (octets * 1_000_000 / received_us).clamp(1, MAX_RATE);
+            self.estimate.rate = (bytes * 1_000_000 / received_us).clamp(1, MAX_RATE);
             self.estimate.restart();
             self.enter(Event::Found, now_us);
         }
@@ -683,7 +683,7 @@ impl Core {
     }
 }
 
-/// The share of the threshold at `rate` octets per second, in 1024ths: one over the root of what it is above
+/// The share of the threshold at `rate` bytes per second, in 1024ths: one over the root of what it is above
 /// [`MIDDLE_RATE`], linear between powers of four.
 fn share_of(rate: u64) -> u64 {
     let halvings = log2(rate.max(MIDDLE_RATE)).saturating_sub(log2(MIDDLE_RATE)) / 2;

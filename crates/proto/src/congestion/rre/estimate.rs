@@ -12,7 +12,7 @@ pub(super) const SAMPLE_TICKS: u64 = 4;
 const FALL: u64 = 2;
 
 /// What counts of a sample without a number that overflows.
-const MOST_OCTETS: u64 = 1 << 40;
+const MOST_BYTES: u64 = 1 << 40;
 /// No further than to this part of it at once: a link that stands still for a moment must not stop the sender.
 const MOST_FALL: u64 = 2;
 
@@ -21,7 +21,7 @@ const MOST_FALL: u64 = 2;
 pub(super) struct Limits {
     /// Length of a tick in microseconds.
     pub tick_us: u64,
-    /// Octets in a packet.
+    /// Bytes in a packet.
     pub mss: u64,
     /// No rate above this is believed: nothing was sent so fast.
     pub most: u64,
@@ -31,7 +31,7 @@ pub(super) struct Limits {
     pub used: bool,
 }
 
-/// The receive rate in octets per second.
+/// The receive rate in bytes per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Estimate {
     /// 0 while unknown.
@@ -50,7 +50,7 @@ impl Estimate {
         self.marked = false;
     }
 
-    /// `delivered` octets in all had been delivered when the receiver's clock showed `received_us`. Returns true when the
+    /// `delivered` bytes in all had been delivered when the receiver's clock showed `received_us`. Returns true when the
     /// rate was updated.
     pub fn on_reading(&mut self, received_us: u64, delivered: u64, limits: &Limits) -> bool {
         let Limits { tick_us, mss, most, stall_us, used } = *limits;
@@ -59,16 +59,16 @@ impl Estimate {
             self.mark(received_us, delivered);
             return false;
         }
-        let octets = (delivered - self.mark_delivered).min(MOST_OCTETS);
+        let bytes = (delivered - self.mark_delivered).min(MOST_BYTES);
         let span_us = received_us - self.mark_us;
         if span_us < SAMPLE_TICKS * tick_us {
             return false;
         }
-        let sample = (octets * 1_000_000 / span_us).min(most).max(1);
-        let complete = octets >= SAMPLE_PACKETS * mss || (octets >= SLOW_PACKETS * mss && span_us >= SLOW_US);
+        let sample = (bytes * 1_000_000 / span_us).min(most).max(1);
+        let complete = bytes >= SAMPLE_PACKETS * mss || (bytes >= SLOW_PACKETS * mss && span_us >= SLOW_US);
         // Where the buffer is empty again the sender paused, and not the path.
         let fallen =
-            used && span_us >= stall_us && (octets + 2 * mss) * 1_000_000 / span_us < self.rate / FALL;
+            used && span_us >= stall_us && (bytes + 2 * mss) * 1_000_000 / span_us < self.rate / FALL;
         if !complete && !fallen {
             return false;
         }

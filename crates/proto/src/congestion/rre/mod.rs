@@ -37,8 +37,8 @@ pub(crate) struct Rre {
 impl Rre {
     pub fn new(window: Window, config: Config, start: Start) -> Self {
         let parameters = Parameters {
-            mss: octets(window.mss),
-            initial_window: octets(window.cwnd),
+            mss: bytes(window.mss),
+            initial_window: bytes(window.cwnd),
             handshake_rtt_us: start.rtt.map_or(0, micros),
             sender_tick_us: micros(start.tick),
             target_us: config.target.map_or(0, micros),
@@ -74,9 +74,9 @@ impl Rre {
             value: delivery.stamps.map_or(0, |stamps| stamps.receiver),
             echo: delivery.stamps.map_or(0, |stamps| stamps.sender),
             advanced: delivery.advanced,
-            delivered: octets(sample.newly_delivered),
-            lost: octets(delivery.lost),
-            in_flight: octets(delivery.in_flight),
+            delivered: bytes(sample.newly_delivered),
+            lost: bytes(delivery.lost),
+            in_flight: bytes(delivery.in_flight),
             rtt_us: sample.rtt.map_or(0, micros),
             smoothed_rtt_us: delivery.smoothed_rtt.map_or(0, micros),
             limited: sample.app_limited,
@@ -116,7 +116,7 @@ impl Rre {
 }
 
 /// What is larger than 32 bits hold is as good as the largest they do.
-fn octets(amount: u64) -> u32 {
+fn bytes(amount: u64) -> u32 {
     u32::try_from(amount).unwrap_or(u32::MAX)
 }
 

@@ -1,11 +1,11 @@
-//! The octets that are missing, in order, and who was asked for them.
+//! The bytes that are missing, in order, and who was asked for them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Range, RequestId};
 use crate::units::Instant;
 
-/// A stretch of missing octets; its start is its key.
+/// A stretch of missing bytes; its start is its key.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Part {
     pub end: u64,
@@ -45,15 +45,15 @@ impl Missing {
         self.unasked.len()
     }
 
-    /// Parts that start at `octet` or behind it.
-    pub fn from(&self, octet: u64) -> impl Iterator<Item = (u64, &Part)> {
-        self.parts.range(octet..).map(|(start, part)| (*start, part))
+    /// Parts that start at `byte` or behind it.
+    pub fn from(&self, byte: u64) -> impl Iterator<Item = (u64, &Part)> {
+        self.parts.range(byte..).map(|(start, part)| (*start, part))
     }
 
-    /// The part that has `octet`, or else the next one.
-    pub fn next(&self, octet: u64) -> Option<(u64, &Part)> {
-        let before = self.parts.range(..=octet).next_back().filter(|(_, part)| part.end > octet);
-        before.or_else(|| self.parts.range(octet..).next()).map(|(start, part)| (*start, part))
+    /// The part that has `byte`, or else the next one.
+    pub fn next(&self, byte: u64) -> Option<(u64, &Part)> {
+        let before = self.parts.range(..=byte).next_back().filter(|(_, part)| part.end > byte);
+        before.or_else(|| self.parts.range(byte..).next()).map(|(start, part)| (*start, part))
     }
 
     /// What of `range` is missing.
@@ -64,7 +64,7 @@ impl Missing {
             .map_while(move |(start, part)| Range { start: *start, end: part.end }.common(range))
     }
 
-    /// Adds what of `range` is not there yet, and says how many octets those are.
+    /// Adds what of `range` is not there yet, and says how many bytes those are.
     pub fn add(&mut self, range: Range) -> u64 {
         let known: Vec<_> = self.within(range).collect();
         let mut added = 0;
@@ -72,7 +72,7 @@ impl Missing {
         let ends = known.into_iter().chain([Range { start: range.end, end: range.end }]);
         for next in ends {
             if let Some(gap) = Range::new(at, next.start) {
-                added += gap.octets();
+                added += gap.bytes();
                 self.insert_fresh(gap);
             }
             at = next.end;
@@ -109,22 +109,22 @@ impl Missing {
         asked
     }
 
-    /// Makes two of the part that has `octet` inside.
-    fn cut(&mut self, octet: u64) -> Option<RequestId> {
-        let (_, part) = self.parts.range_mut(..octet).next_back()?;
-        if part.end <= octet {
+    /// Makes two of the part that has `byte` inside.
+    fn cut(&mut self, byte: u64) -> Option<RequestId> {
+        let (_, part) = self.parts.range_mut(..byte).next_back()?;
+        if part.end <= byte {
             return None;
         }
         let behind = *part;
-        part.end = octet;
-        self.parts.insert(octet, behind);
+        part.end = byte;
+        self.parts.insert(byte, behind);
         if behind.asked.is_none() {
-            self.unasked.insert(octet);
+            self.unasked.insert(byte);
         }
         behind.asked
     }
 
-    /// Removes `range` and says how many octets of it were missing. `changed` hears of every request whose parts became
+    /// Removes `range` and says how many bytes of it were missing. `changed` hears of every request whose parts became
     /// more or fewer.
     pub fn remove(&mut self, range: Range, mut changed: impl FnMut(RequestId, isize)) -> u64 {
         for end in [range.start, range.end] {

@@ -1,11 +1,11 @@
-//! Which octets of a body with holes are there, which to ask for again, and which to hand on: session repair of FWP
-//! (§V-D), without sockets and without octets.
+//! Which bytes of a body with holes are there, which to ask for again, and which to hand on: session repair of FWP
+//! (§V-D), without sockets and without bytes.
 //!
 //! The reader tells of what TCP delivered ([`Repair::arrived`]) and of which of it are placeholders ([`Repair::hole`],
 //! always first); it makes the requests that [`Repair::poll_request`] gives, tells how they went, and takes what may be
-//! handed on from [`Repair::poll_release`], in order and once. Positions count octets of the whole body that the server has.
+//! handed on from [`Repair::poll_release`], in order and once. Positions count bytes of the whole body that the server has.
 //!
-//! Memory is bounded: no more than [`Config::held_max`] octets lie between what was handed on and what was read
+//! Memory is bounded: no more than [`Config::held_max`] bytes lie between what was handed on and what was read
 //! ([`Repair::room`] says how many more may be read), and no more than [`Config::holes_max`] holes are open. A hole that
 //! cannot be filled ends everything ([`Repair::failure`]): the paper waits for ever and names a timeout as future work.
 
@@ -17,23 +17,23 @@ use std::ops::AddAssign;
 use crate::units::{Duration, Instant};
 use missing::{Missing, Part};
 
-/// The octets `start..end`.
+/// The bytes `start..end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Range {
-    /// First octet.
+    /// First byte.
     pub start: u64,
-    /// The octet after the last.
+    /// The byte after the last.
     pub end: u64,
 }
 
 impl Range {
-    /// The octets `start..end`; `None` where those are none.
+    /// The bytes `start..end`; `None` where those are none.
     pub const fn new(start: u64, end: u64) -> Option<Self> {
         if start < end { Some(Self { start, end }) } else { None }
     }
 
-    /// How many octets.
-    pub const fn octets(self) -> u64 {
+    /// How many bytes.
+    pub const fn bytes(self) -> u64 {
         self.end - self.start
     }
 
@@ -48,21 +48,21 @@ impl Range {
 pub struct Config {
     /// Requests at once.
     pub parallel_max: usize,
-    /// Octets of one request, unless the first hole alone is longer: that is cut.
+    /// Bytes of one request, unless the first hole alone is longer: that is cut.
     pub request_max: u64,
-    /// Holes with at most so many octets between them go into one request.
+    /// Holes with at most so many bytes between them go into one request.
     pub gap_max: u64,
     /// Likewise, while more holes wait than requests may be made.
     pub gap_busy_max: u64,
     /// From the first request for a hole on, it may take so long.
     pub deadline: Duration,
-    /// A request fails when no octet came for so long.
+    /// A request fails when no byte came for so long.
     pub answer_timeout: Duration,
-    /// Requests for the same octets that may fail, come back short or be hit by holes.
+    /// Requests for the same bytes that may fail, come back short or be hit by holes.
     pub attempts_max: u32,
     /// Wait before asking again after a failure; twice as long each further time, up to 64 times.
     pub retry_wait: Duration,
-    /// Octets between what was handed on and what was read.
+    /// Bytes between what was handed on and what was read.
     pub held_max: u64,
     /// Holes open at once.
     pub holes_max: usize,
@@ -76,7 +76,7 @@ impl Default for Config {
             request_max: 256 * 1024,
             // A request costs about so much in heads of both directions: closer holes cost less together.
             gap_max: 512,
-            // Ten segments of 1,460 octets: at a frame error rate of 10 % the holes of a burst become one.
+            // Ten segments of 1,460 bytes: at a frame error rate of 10 % the holes of a burst become one.
             gap_busy_max: 14_600,
             // Players of live video hold 8 s (§V-D): a hole must not take longer.
             deadline: Duration::from_secs(8),
@@ -95,7 +95,7 @@ impl Default for Config {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(pub u64);
 
-/// Octets to ask for.
+/// Bytes to ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
     /// Its name.
@@ -107,11 +107,11 @@ pub struct Request {
 /// Why a body cannot be made whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
-    /// The octet's hole was the lowest, and open for longer than [`Config::deadline`].
-    #[error("octet {0} did not come in time")]
+    /// The byte's hole was the lowest, and open for longer than [`Config::deadline`].
+    #[error("byte {0} did not come in time")]
     Deadline(u64),
-    /// The octet was asked for [`Config::attempts_max`] times.
-    #[error("octet {0} did not come, however often it was asked for")]
+    /// The byte was asked for [`Config::attempts_max`] times.
+    #[error("byte {0} did not come, however often it was asked for")]
     Attempts(u64),
     /// More holes than [`Config::holes_max`].
     #[error("more holes than can be kept track of")]
@@ -123,23 +123,23 @@ pub enum Failure {
 pub struct Counters {
     /// Holes told of.
     pub holes: u64,
-    /// Octets in them.
-    pub hole_octets: u64,
-    /// Octets of them whose original came after all, before an answer had them.
-    pub late_octets: u64,
+    /// Bytes in them.
+    pub hole_bytes: u64,
+    /// Bytes of them whose original came after all, before an answer had them.
+    pub late_bytes: u64,
     /// Requests made.
     pub requests: u64,
     /// Requests that failed, timed out or left a hole open.
     pub requests_short: u64,
     /// Requests that were not needed any more before they had ended.
     pub requests_cancelled: u64,
-    /// Octets of answers that filled holes.
-    pub repaired_octets: u64,
-    /// Octets of answers that were there already.
-    pub spare_octets: u64,
-    /// Most octets that were held at a time.
-    pub held_octets_max: u64,
-    /// Longest time that an open hole, or [`Repair::hold_from`], held back octets that were there.
+    /// Bytes of answers that filled holes.
+    pub repaired_bytes: u64,
+    /// Bytes of answers that were there already.
+    pub spare_bytes: u64,
+    /// Most bytes that were held at a time.
+    pub held_bytes_max: u64,
+    /// Longest time that an open hole, or [`Repair::hold_from`], held back bytes that were there.
     pub blocked_max: Duration,
     /// All such times together.
     pub blocked_total: Duration,
@@ -149,14 +149,14 @@ impl AddAssign for Counters {
     /// Counts of another part of the same body.
     fn add_assign(&mut self, other: Self) {
         self.holes += other.holes;
-        self.hole_octets += other.hole_octets;
-        self.late_octets += other.late_octets;
+        self.hole_bytes += other.hole_bytes;
+        self.late_bytes += other.late_bytes;
         self.requests += other.requests;
         self.requests_short += other.requests_short;
         self.requests_cancelled += other.requests_cancelled;
-        self.repaired_octets += other.repaired_octets;
-        self.spare_octets += other.spare_octets;
-        self.held_octets_max = self.held_octets_max.max(other.held_octets_max);
+        self.repaired_bytes += other.repaired_bytes;
+        self.spare_bytes += other.spare_bytes;
+        self.held_bytes_max = self.held_bytes_max.max(other.held_bytes_max);
         self.blocked_max = self.blocked_max.max(other.blocked_max);
         self.blocked_total += other.blocked_total;
     }
@@ -193,7 +193,7 @@ pub struct Repair {
 }
 
 impl Repair {
-    /// Repairs the octets `body`.
+    /// Repairs the bytes `body`.
     pub fn new(config: Config, body: Range) -> Self {
         Self {
             config,
@@ -213,22 +213,22 @@ impl Repair {
         }
     }
 
-    /// How many more octets may be read from TCP now. Zero: read nothing until something is released.
+    /// How many more bytes may be read from TCP now. Zero: read nothing until something is released.
     pub fn room(&self) -> u64 {
         (self.released + self.config.held_max).min(self.end).saturating_sub(self.reached)
     }
 
-    /// The first octet that was not read from TCP yet.
+    /// The first byte that was not read from TCP yet.
     pub fn reached(&self) -> u64 {
         self.reached
     }
 
-    /// The first octet that was not released yet.
+    /// The first byte that was not released yet.
     pub fn released(&self) -> u64 {
         self.released
     }
 
-    /// The octet after the last of the body.
+    /// The byte after the last of the body.
     pub fn end(&self) -> u64 {
         self.end
     }
@@ -248,9 +248,9 @@ impl Repair {
         &self.counters
     }
 
-    /// True when `octet` is missing.
-    pub fn is_missing(&self, octet: u64) -> bool {
-        self.missing.next(octet).is_some_and(|(start, _)| start <= octet)
+    /// True when `byte` is missing.
+    pub fn is_missing(&self, byte: u64) -> bool {
+        self.missing.next(byte).is_some_and(|(start, _)| start <= byte)
     }
 
     /// The parts of `range` that are missing, lowest first.
@@ -258,7 +258,7 @@ impl Repair {
         self.missing.within(range)
     }
 
-    /// The octets of `hole` are, or will be, placeholders. What was released stays; what was filled stays filled only
+    /// The bytes of `hole` are, or will be, placeholders. What was released stays; what was filled stays filled only
     /// where it is told of before it is read, so holes are told of first and once.
     pub fn hole(&mut self, now: Instant, hole: Range) {
         let Some(hole) = hole.common(Range { start: self.released, end: self.end }) else { return };
@@ -267,7 +267,7 @@ impl Repair {
             return;
         }
         self.counters.holes += 1;
-        self.counters.hole_octets += added;
+        self.counters.hole_bytes += added;
         if self.missing.len() > self.config.holes_max {
             self.failure.get_or_insert(Failure::Holes);
         }
@@ -278,23 +278,23 @@ impl Repair {
     pub fn arrived(&mut self, now: Instant, end: u64) {
         debug_assert!(end <= self.reached + self.room(), "the reader keeps to the room there is");
         self.reached = self.reached.max(end.min(self.end));
-        self.counters.held_octets_max = self.counters.held_octets_max.max(self.reached - self.released);
+        self.counters.held_bytes_max = self.counters.held_bytes_max.max(self.reached - self.released);
         self.note_blocked(now);
     }
 
-    /// The original octets of `range` came after their placeholder.
+    /// The original bytes of `range` came after their placeholder.
     pub fn late(&mut self, now: Instant, range: Range) {
-        self.counters.late_octets += self.fill(range, None);
+        self.counters.late_bytes += self.fill(range, None);
         self.note_blocked(now);
     }
 
-    /// Octets from `start` on are not to be released, though they are there; `None` where all may be.
+    /// Bytes from `start` on are not to be released, though they are there; `None` where all may be.
     pub fn hold_from(&mut self, now: Instant, start: Option<u64>) {
         self.held_from = start;
         self.note_blocked(now);
     }
 
-    /// The octets to ask for next, while there are any and requests are free.
+    /// The bytes to ask for next, while there are any and requests are free.
     pub fn poll_request(&mut self, now: Instant) -> Option<Request> {
         self.now = self.now.max(now);
         if self.failure.is_some() || self.running.len() >= self.config.parallel_max {
@@ -312,21 +312,21 @@ impl Repair {
         Some(Request { id, range })
     }
 
-    /// The octets of `range` came as (part of) the answer to `id`, which may have been given up. True while more of it is
+    /// The bytes of `range` came as (part of) the answer to `id`, which may have been given up. True while more of it is
     /// wanted.
     pub fn answered(&mut self, now: Instant, id: RequestId, range: Range) -> bool {
         let Some(running) = self.running.get_mut(&id) else {
             let filled = self.fill(range, None);
-            self.counters.repaired_octets += filled;
-            self.counters.spare_octets += range.octets() - filled;
+            self.counters.repaired_bytes += filled;
+            self.counters.spare_bytes += range.bytes() - filled;
             self.note_blocked(now);
             return false;
         };
         running.quiet_since = now;
         let Some(range) = range.common(running.range) else { return true };
         let filled = self.fill(range, Some(id));
-        self.counters.repaired_octets += filled;
-        self.counters.spare_octets += range.octets() - filled;
+        self.counters.repaired_bytes += filled;
+        self.counters.spare_bytes += range.bytes() - filled;
         self.note_blocked(now);
         self.running.contains_key(&id)
     }
@@ -346,12 +346,12 @@ impl Repair {
         }
     }
 
-    /// A request to give up: its octets are there, or it takes too long. Nothing has to be told of it any more.
+    /// A request to give up: its bytes are there, or it takes too long. Nothing has to be told of it any more.
     pub fn poll_cancel(&mut self) -> Option<RequestId> {
         self.cancelled.pop()
     }
 
-    /// Octets to hand on, at most `limit`. They are forgotten here: nothing is released twice.
+    /// Bytes to hand on, at most `limit`. They are forgotten here: nothing is released twice.
     pub fn poll_release(&mut self, now: Instant, limit: u64) -> Option<Range> {
         if self.failure.is_some() {
             return None;
@@ -420,12 +420,11 @@ impl Repair {
         self.missing.iter().next().and_then(|(start, part)| part.deadline.map(|at| (start, at)))
     }
 
-    /// Octets that are there and wait for others before them.
+    /// Bytes that are there and wait for others before them.
     pub fn held(&self) -> u64 {
         let above = Range::new(self.released, self.reached);
-        let missing: u64 =
-            above.into_iter().flat_map(|range| self.missing_in(range)).map(Range::octets).sum();
-        above.map_or(0, Range::octets) - missing
+        let missing: u64 = above.into_iter().flat_map(|range| self.missing_in(range)).map(Range::bytes).sum();
+        above.map_or(0, Range::bytes) - missing
     }
 
     fn releasable_to(&self) -> u64 {
@@ -434,7 +433,7 @@ impl Repair {
         self.held_from.map_or(there, |held| there.min(held.max(self.released)))
     }
 
-    /// Octets behind this have no place yet.
+    /// Bytes behind this have no place yet.
     fn window_end(&self) -> u64 {
         (self.released + self.config.held_max).min(self.end)
     }
@@ -479,7 +478,7 @@ impl Repair {
         });
         for id in idle {
             let Some(request) = self.running.remove(&id) else { continue };
-            // An answer that has brought its last octet ends by itself.
+            // An answer that has brought its last byte ends by itself.
             if by != Some(id) || range.end < request.range.end {
                 self.cancelled.push(id);
                 self.counters.requests_cancelled += 1;

@@ -1,4 +1,4 @@
-//! Repair by hand, and against one flag per octet.
+//! Repair by hand, and against one flag per byte.
 
 use proptest::prelude::*;
 
@@ -39,7 +39,7 @@ fn asked(repair: &mut Repair, now: Instant) -> (RequestId, Range) {
 }
 
 #[test]
-fn octets_behind_a_hole_wait_for_it() {
+fn bytes_behind_a_hole_wait_for_it() {
     let mut repair = repair();
     repair.hole(START, range(10, 20));
     repair.arrived(START, 30);
@@ -54,7 +54,7 @@ fn octets_behind_a_hole_wait_for_it() {
     assert_eq!(repair.poll_release(at(9), 100), Some(range(15, 30)));
     assert_eq!(repair.poll_cancel(), None);
     let counters = repair.counters();
-    assert_eq!((counters.holes, counters.hole_octets, counters.repaired_octets), (1, 10, 10));
+    assert_eq!((counters.holes, counters.hole_bytes, counters.repaired_bytes), (1, 10, 10));
     assert_eq!(counters.blocked_total, Duration::from_millis(9));
 }
 
@@ -141,7 +141,7 @@ fn a_hole_that_stays_open_ends_it() {
     repair.hole(START, range(10, 20));
     let (id, _) = asked(&mut repair, at(1));
     for millis in (50..1000).step_by(50) {
-        // Spare octets are a sign of life, and still no answer.
+        // Spare bytes are a sign of life, and still no answer.
         repair.answered(at(millis), id, range(20, 21));
         repair.handle_timeout(at(millis));
         assert_eq!(repair.failure(), None, "after {millis} ms");
@@ -174,9 +174,9 @@ fn a_late_original_cancels_the_request_for_it() {
     let (id, _) = asked(&mut repair, START);
     repair.late(START, range(5, 20));
     assert_eq!(repair.poll_cancel(), Some(id));
-    assert_eq!(repair.counters().late_octets, 10);
+    assert_eq!(repair.counters().late_bytes, 10);
     assert!(!repair.answered(START, id, range(10, 20)));
-    assert_eq!(repair.counters().repaired_octets, 0);
+    assert_eq!(repair.counters().repaired_bytes, 0);
     repair.arrived(START, 20);
     assert_eq!(repair.poll_release(START, 100), Some(range(0, 20)));
 }
@@ -190,7 +190,7 @@ fn a_late_piece_from_the_middle_leaves_both_sides_asked_for() {
     assert_eq!(repair.poll_cancel(), None);
     assert!(repair.answered(START, id, range(10, 13)));
     assert!(!repair.answered(START, id, range(13, 20)));
-    assert_eq!((repair.counters().repaired_octets, repair.counters().spare_octets), (8, 2));
+    assert_eq!((repair.counters().repaired_bytes, repair.counters().spare_bytes), (8, 2));
 }
 
 #[test]
@@ -209,10 +209,10 @@ fn too_many_holes_end_it() {
 /// What the world does next; numbers are taken modulo what is possible.
 #[derive(Clone, Debug)]
 enum Step {
-    Read { octets: u64, holes: Vec<(u64, u64)> },
-    Answer { which: usize, skip: u64, octets: u64, over: bool },
+    Read { bytes: u64, holes: Vec<(u64, u64)> },
+    Answer { which: usize, skip: u64, bytes: u64, over: bool },
     Fail { which: usize },
-    Late { start: u64, octets: u64 },
+    Late { start: u64, bytes: u64 },
     Release { limit: u64 },
     Wait { millis: u64 },
 }
@@ -220,17 +220,17 @@ enum Step {
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         (1..80_u64, prop::collection::vec((0..80_u64, 1..12_u64), 0..4))
-            .prop_map(|(octets, holes)| Step::Read { octets, holes }),
+            .prop_map(|(bytes, holes)| Step::Read { bytes, holes }),
         (any::<usize>(), 0..3_u64, 1..50_u64, any::<bool>())
-            .prop_map(|(which, skip, octets, over)| Step::Answer { which, skip, octets, over }),
+            .prop_map(|(which, skip, bytes, over)| Step::Answer { which, skip, bytes, over }),
         any::<usize>().prop_map(|which| Step::Fail { which }),
-        (0..2000_u64, 1..20_u64).prop_map(|(start, octets)| Step::Late { start, octets }),
+        (0..2000_u64, 1..20_u64).prop_map(|(start, bytes)| Step::Late { start, bytes }),
         (1..60_u64).prop_map(|limit| Step::Release { limit }),
         (0..120_u64).prop_map(|millis| Step::Wait { millis }),
     ]
 }
 
-/// One flag per octet, and the requests that run.
+/// One flag per byte, and the requests that run.
 struct Model {
     good: Vec<bool>,
     read: u64,
@@ -241,23 +241,23 @@ struct Model {
 
 impl Model {
     fn releasable(&self) -> u64 {
-        (self.released..self.read).take_while(|octet| self.good[*octet as usize]).count() as u64
+        (self.released..self.read).take_while(|byte| self.good[*byte as usize]).count() as u64
     }
 
     fn open(&self, range: Range) -> usize {
         self.good[range.start as usize..range.end as usize].iter().filter(|good| !**good).count()
     }
 
-    /// Octets in front of `read` that are true: those beyond were not told of, so none is missing.
-    fn told(&mut self, end: u64) {
+    /// Bytes in front of `read` that are true: those beyond were not told of, so none is missing.
+    fn announce(&mut self, end: u64) {
         self.read = self.read.max(end);
     }
 }
 
 fn take_step(repair: &mut Repair, model: &mut Model, now: &mut Instant, step: Step) {
     match step {
-        Step::Read { octets, holes } => {
-            let end = model.read + octets.min(repair.room());
+        Step::Read { bytes, holes } => {
+            let end = model.read + bytes.min(repair.room());
             for (start, len) in holes {
                 let (start, end) = ((model.read + start).min(end), (model.read + start + len).min(end));
                 if let Some(hole) = Range::new(start, end) {
@@ -266,13 +266,13 @@ fn take_step(repair: &mut Repair, model: &mut Model, now: &mut Instant, step: St
                 }
             }
             repair.arrived(*now, end);
-            model.told(end);
+            model.announce(end);
         }
-        Step::Answer { which, skip, octets, over } => {
+        Step::Answer { which, skip, bytes, over } => {
             let Some(which) = which.checked_rem(model.running.len()) else { return };
             let (id, asked, done) = model.running[which];
             let start = (done + skip).min(asked.end);
-            let end = (start + octets).min(asked.end);
+            let end = (start + bytes).min(asked.end);
             if let Some(piece) = Range::new(start, end) {
                 model.good[start as usize..end as usize].fill(true);
                 let more = repair.answered(*now, id, piece);
@@ -292,8 +292,8 @@ fn take_step(repair: &mut Repair, model: &mut Model, now: &mut Instant, step: St
             let Some(which) = which.checked_rem(model.running.len()) else { return };
             repair.failed(*now, model.running.remove(which).0);
         }
-        Step::Late { start, octets } => {
-            let end = (start + octets).min(model.read);
+        Step::Late { start, bytes } => {
+            let end = (start + bytes).min(model.read);
             let Some(late) = Range::new(start, end) else { return };
             repair.late(*now, late);
             model.good[start as usize..end as usize].fill(true);
@@ -332,7 +332,7 @@ proptest! {
     /// Whatever is answered, lost, late or slow: what is released is there, in order and once; what is asked for is
     /// missing and asked for by one request only; and nothing grows beyond its bound.
     #[test]
-    fn repair_agrees_with_a_flag_per_octet(steps in prop::collection::vec(step(), 1..200)) {
+    fn repair_agrees_with_a_flag_per_byte(steps in prop::collection::vec(step(), 1..200)) {
         let config = Config {
             attempts_max: 1000, deadline: Duration::from_secs(1000), holes_max: 1000, ..small()
         };
@@ -348,7 +348,7 @@ proptest! {
             }
             while let Some(Request { id, range }) = repair.poll_request(now) {
                 prop_assert!(model.open(range) > 0, "{range:?} is there");
-                prop_assert!(range.octets() <= config.request_max);
+                prop_assert!(range.bytes() <= config.request_max);
                 prop_assert!(range.end <= model.released + config.held_max);
                 for (_, other, _) in &model.running {
                     prop_assert!(range.common(*other).is_none_or(|both| model.open(both) == 0));
@@ -359,7 +359,7 @@ proptest! {
             prop_assert!(model.read - model.released <= config.held_max);
             prop_assert_eq!(repair.failure(), None);
             let open = Range::new(model.released, model.read).map_or(0, |held| model.open(held));
-            let missing: u64 = repair.missing_in(body).map(Range::octets).sum();
+            let missing: u64 = repair.missing_in(body).map(Range::bytes).sum();
             prop_assert_eq!(missing, open as u64);
             let starts = |(start, _): (u64, &Part)| start;
             let unasked = repair.missing.iter().filter(|(_, part)| part.asked.is_none());
@@ -417,7 +417,7 @@ proptest! {
         }
         prop_assert_eq!(delivered, body.end);
         let counters = repair.counters();
-        prop_assert_eq!(counters.repaired_octets, counters.hole_octets);
-        prop_assert!(counters.held_octets_max <= config.held_max);
+        prop_assert_eq!(counters.repaired_bytes, counters.hole_bytes);
+        prop_assert!(counters.held_bytes_max <= config.held_max);
     }
 }

@@ -1,10 +1,10 @@
-//! The face of a connection for a driver that has sockets, keys and octets: numbers and places in 64 bits, datagrams, paths.
+//! The face of a connection for a driver that has sockets, keys and bytes: numbers and places in 64 bits, datagrams, paths.
 
 use super::{Accepted, Body, Connection, Ecn, State};
 use crate::tack::packet::{self, ConnectionId, Token, padding_for};
 use crate::units::{Instant, SeqNumber};
 
-/// Octets of UDP payload that every path is to take (RFC 9000 section 14).
+/// Bytes of UDP payload that every path is to take (RFC 9000 section 14).
 const SMALLEST_PAYLOAD: u32 = 1200;
 
 /// A packet that leaves.
@@ -16,7 +16,7 @@ pub struct Transmit {
     pub ecn: Ecn,
     /// Its whole number, for the nonce.
     pub number: u64,
-    /// Which octets it carries: place of the first in the stream of [`Body::Data`], number of a [`Body::Datagram`] as
+    /// Which bytes it carries: place of the first in the stream of [`Body::Data`], number of a [`Body::Datagram`] as
     /// [`Connection::send_datagram`] gave it; 0 for others.
     pub start: u64,
 }
@@ -24,9 +24,9 @@ pub struct Transmit {
 /// What a packet that arrived has for the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Received {
-    /// Octets of a stream.
-    Octets(Accepted),
-    /// A datagram of so many octets, all that the packet carries.
+    /// Bytes of a stream.
+    Bytes(Accepted),
+    /// A datagram of so many bytes, all that the packet carries.
     Datagram(u16),
     /// The peer wants to hear this token, along the path on which it came: [`Connection::path_response`].
     PathChallenge([u8; 8]),
@@ -36,26 +36,25 @@ pub enum Received {
 
 /// A datagram does not fit a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a datagram of {0} octets where {1} fit")]
+#[error("a datagram of {0} bytes where {1} fit")]
 pub struct TooLong(pub u32, pub u32);
 
 impl Connection {
-    /// Has the peer address this end by `own`, which is not 0, and not by a number that follows from the seed: a driver with
-    /// several connections sees to it that they differ, and a peer should not learn what chance derives from. Before
-    /// anything is sent.
+    /// Sets the number by which the peer addresses this end, which must not be 0. The default follows from the seed. A driver
+    /// with several connections keeps their numbers distinct, and the peer should not learn the seed.
     pub fn set_own(&mut self, own: ConnectionId) {
         debug_assert!(own.0 != 0 && self.packets_sent == 0, "the number is 0, or known to the peer");
         self.own = own;
     }
 
-    /// Mixes `fresh`, which nobody else knows, into the chance by which numbers are left out. Of 32 bits from one seed a peer
-    /// that sees three of these numbers knows the rest; a driver who stirs between them leaves it guessing.
+    /// Mixes the secret `fresh` into the generator of skipped packet numbers. A peer that has seen three skipped numbers could
+    /// compute the 32-bit seed; fresh values between them prevent that.
     pub fn stir(&mut self, fresh: u32) {
         self.sender.stir(fresh);
     }
 
-    /// Takes in one packet that arrived at `now`, and says what of it is for the driver; as
-    /// [`handle_packet`](crate::Endpoint::handle_packet), which says nothing.
+    /// Handles a packet that arrived at `now`, and returns its part for the driver;
+    /// [`handle_packet`](crate::Endpoint::handle_packet) returns nothing.
     pub fn receive(&mut self, now: Instant, packet: &packet::Packet, ecn: Ecn) -> Option<Received> {
         self.handle(now, packet, ecn)
     }
@@ -75,13 +74,13 @@ impl Connection {
         Transmit { ecn: self.ecn(&packet), number: self.sender.latest_number(), start, packet }
     }
 
-    /// The whole number of a packet that says `number`, to open its seal before anything of it is believed.
+    /// The full 64-bit number of a packet that carries the lower bits `number`, for opening its seal.
     pub fn whole_number(&self, number: SeqNumber) -> u64 {
         self.receiver.whole(number)
     }
 
-    /// Queues a datagram of `len` octets, which is sent once, and returns its number: one more for each. Of more than wait at
-    /// once the oldest is dropped: those below [`oldest_datagram`](Self::oldest_datagram) are gone.
+    /// Queues a datagram of `len` bytes, which is sent once, and returns its number, counted by one. If too many wait, the
+    /// oldest is dropped: those below [`oldest_datagram`](Self::oldest_datagram).
     ///
     /// # Errors
     /// Where it is longer than [`max_datagram`](Self::max_datagram).
@@ -93,7 +92,7 @@ impl Connection {
         Ok(self.sender.beside.queue(len))
     }
 
-    /// Octets of the longest datagram that fits a packet now.
+    /// Bytes of the longest datagram that fits a packet now.
     pub fn max_datagram(&self) -> u32 {
         self.sender.max_datagram()
     }
@@ -103,9 +102,8 @@ impl Connection {
         self.sender.beside.oldest()
     }
 
-    /// A packet to send at once along a path that is to be tried (RFC 9000 section 8.2.1), where `room` octets of UDP payload
-    /// may be sent. The peer does not acknowledge it: who hears nothing sends another. `None` while the connection is not
-    /// established.
+    /// A path challenge to send at once along a new path (RFC 9000 section 8.2.1), of at most `room` bytes of UDP payload. The peer
+    /// does not acknowledge it: without a response, send another. `None` before the connection is established.
     pub fn path_challenge(&mut self, now: Instant, token: [u8; 8], room: u32) -> Option<Transmit> {
         self.path_packet(now, token, room, Body::PathChallenge)
     }
@@ -131,29 +129,29 @@ impl Connection {
         Some(self.transmit(packet))
     }
 
-    /// Packets take another path from now on: round-trip time, rate, length of packets and congestion are found anew
-    /// (RFC 9000 section 9.4). Nothing is held lost for it. Whether the path may be used is the driver's to find out.
+    /// Packets take another path: round-trip time, rate, packet length and congestion state start anew (RFC 9000 section 9.4).
+    /// Nothing is declared lost. The driver validates the path.
     pub fn on_path_changed(&mut self, now: Instant) {
         self.sender.on_path_changed(now, self.seed);
     }
 
-    /// Asks the peer whether it is there: something leaves that it must acknowledge.
+    /// Probes the peer with a packet that it must acknowledge.
     pub fn ask(&mut self) {
         self.confirm_due = true;
     }
 
-    /// Packets go to another port of the host where the peer is: the path is the same (RFC 9000 section 9.4), and what is on its
-    /// way to the old one does not arrive. The peer is asked at once what it has.
+    /// Packets go to another port of the peer's host. The path is the same (RFC 9000 section 9.4), and packets in flight to the
+    /// old port are lost. The peer is asked at once for its state.
     pub fn on_port_changed(&mut self) {
         self.sender.ask_again();
     }
 
-    /// Octets of UDP payload of the longest packets that the path is known to take (RFC 8899).
+    /// Bytes of UDP payload of the longest packets that the path is known to take (RFC 8899).
     pub fn path_payload(&self) -> u32 {
         self.sender.path_payload()
     }
 
-    /// How the peer wants to be addressed; 0 while it has not said.
+    /// The connection number by which the peer is addressed; 0 before it is known.
     pub fn peer_id(&self) -> ConnectionId {
         self.peer
     }
@@ -178,9 +176,9 @@ impl Connection {
         self.sender.losses.as_mut().map(core::mem::take).unwrap_or_default()
     }
 
-    /// The system sends no datagram of more than `octets` of UDP payload.
-    pub fn set_max_payload(&mut self, octets: u32) {
-        self.sender.set_max_payload(octets);
-        self.receiver.set_max_payload(octets);
+    /// The system sends no datagram of more than `bytes` of UDP payload.
+    pub fn set_max_payload(&mut self, bytes: u32) {
+        self.sender.set_max_payload(bytes);
+        self.receiver.set_max_payload(bytes);
     }
 }

@@ -19,7 +19,7 @@ impl Connection {
         Some(stream)
     }
 
-    /// What happened to streams since this was asked last. A stream is kept until all of it was told.
+    /// The next event of a stream. A stream is kept until all of its events were taken.
     pub fn poll_stream_event(&mut self) -> Option<StreamEvent> {
         if core::mem::take(&mut self.may_open) {
             return Some(StreamEvent::MayOpen);
@@ -34,25 +34,25 @@ impl Connection {
         Some(event)
     }
 
-    /// Adds `octets` to what is to be sent on `stream`. The supply saturates; after [`close`](Self::close) it is ignored,
-    /// as it is for a stream that is not open.
-    pub fn write_stream(&mut self, stream: StreamId, octets: u64) {
+    /// Adds `bytes` to the data to send on `stream`. The supply saturates. It is ignored after [`close`](Self::close), and for
+    /// a stream that is not open.
+    pub fn write_stream(&mut self, stream: StreamId, bytes: u64) {
         if self.closing {
             return;
         }
-        self.wrote |= octets > 0;
-        self.told_done &= octets == 0;
-        self.sender.streams.write(stream, octets);
+        self.wrote |= bytes > 0;
+        self.told_done &= bytes == 0;
+        self.sender.streams.write(stream, bytes);
     }
 
-    /// Ends our direction of `stream` behind what was written. The end of stream 0 says that no other stream is to come: it
-    /// waits until all of them are over.
+    /// Ends the sending direction of `stream` after everything written. The end of stream 0 states that no other stream will
+    /// come, and waits until all of them are over.
     pub fn close_stream(&mut self, stream: StreamId) {
         self.sender.streams.close(stream);
     }
 
-    /// Gives our direction of `stream` up: what the peer has not got it need not get. Nothing happens where the peer has
-    /// all of it and its end. Stream 0, whose end closes the connection, cannot be reset.
+    /// Resets the sending direction of `stream`: undelivered data is discarded. No effect if the peer has all of it and its
+    /// end. Stream 0, whose end closes the connection, cannot be reset.
     pub fn reset_stream(&mut self, stream: StreamId, code: u32) {
         if stream == StreamId(0) {
             return;
@@ -62,7 +62,7 @@ impl Connection {
         }
     }
 
-    /// Wants no more of `stream`: what arrives is dropped, and the peer is asked to send none. Not of stream 0.
+    /// Stops receiving `stream`: arriving data is dropped, and the peer is asked to stop sending. Not for stream 0.
     pub fn stop_stream(&mut self, stream: StreamId, code: u32) {
         if stream == StreamId(0) {
             return;
@@ -74,50 +74,49 @@ impl Connection {
         self.forget_if_over(stream);
     }
 
-    /// The reader of `stream` has taken `octets` of what was delivered; for
-    /// [`Reader::Explicit`](crate::tack::Reader::Explicit).
-    pub fn read(&mut self, stream: StreamId, octets: u64) {
-        self.receiver.on_read(stream, octets);
+    /// The reader of `stream` has taken `bytes` of the delivered data; for [`Reader::Explicit`](crate::tack::Reader::Explicit).
+    pub fn read(&mut self, stream: StreamId, bytes: u64) {
+        self.receiver.on_read(stream, bytes);
         self.forget_if_over(stream);
     }
 
-    /// Octets that streams hold beyond the windows that are their own.
+    /// Bytes that streams hold beyond the windows that are their own.
     pub fn borrowed(&self) -> Bytes {
         Bytes(self.receiver.incoming.borrowed())
     }
 
-    /// Octets that streams may hold beyond those.
+    /// Bytes that streams may hold beyond those.
     pub fn borrowable(&self) -> Bytes {
         Bytes(self.receiver.incoming.borrowable())
     }
 
     /// From now on streams may hold so much beyond those, in place of [`max_receive_buffer`](crate::tack::Config::max_receive_buffer):
     /// for programs that share memory over connections.
-    pub fn set_borrowable(&mut self, octets: Bytes) {
-        self.receiver.incoming.set_borrowable(octets.0);
+    pub fn set_borrowable(&mut self, bytes: Bytes) {
+        self.receiver.incoming.set_borrowable(bytes.0);
     }
 
-    /// Octets of `stream` that were delivered and the reader has not taken.
+    /// Bytes of `stream` that were delivered and the reader has not taken.
     pub fn readable(&self, stream: StreamId) -> u64 {
         self.receiver.incoming.readable(stream)
     }
 
-    /// Octets of `stream` delivered in order and once.
+    /// Bytes of `stream` delivered in order and once.
     pub fn delivered_of(&self, stream: StreamId) -> u64 {
         self.receiver.incoming.delivered_of(stream)
     }
 
-    /// Octets of `stream` that the peer has without a gap before them: they are not sent again.
+    /// Bytes of `stream` that the peer has without a gap before them: they are not sent again.
     pub fn acked_of(&self, stream: StreamId) -> u64 {
         self.sender.streams.acked_of(stream)
     }
 
-    /// Octets of `stream` up to the last that the peer has, with the gaps before it.
+    /// Bytes of `stream` up to the last that the peer has, with the gaps before it.
     pub fn reached_of(&self, stream: StreamId) -> u64 {
         self.sender.streams.reached_of(stream)
     }
 
-    /// Octets of `stream` that the peer takes as of now, counted from the first.
+    /// Bytes of `stream` that the peer takes as of now, counted from the first.
     pub fn limit_of(&self, stream: StreamId) -> u64 {
         self.sender.streams.limit_of(stream)
     }
@@ -127,7 +126,7 @@ impl Connection {
         self.receiver.incoming.ended(stream)
     }
 
-    /// Streams beside stream 0 that are not over in both directions, or of which something is to be told or read.
+    /// Streams other than stream 0 that are not over in both directions, or have events or data left.
     pub fn open_streams(&self) -> usize {
         self.receiver.incoming.open_streams()
     }
@@ -138,13 +137,13 @@ impl Connection {
         self.receiver.incoming.numbers.peers_open()
     }
 
-    /// Gives the connection up at once, for a reason of the application of which the peer hears [`Reason::MAX_TEXT`] octets.
+    /// Aborts the connection with an application's reason, of which the peer gets the first [`Reason::MAX_TEXT`] bytes.
     pub fn abort_with(&mut self, code: u32, text: &str) {
         self.reason = Some(Arc::new(Reason::new(code, text)));
         self.abort();
     }
 
-    /// Why the peer gave the connection up, where it said so.
+    /// The peer's reason for ending the connection, if it gave one.
     pub fn peer_reason(&self) -> Option<&Reason> {
         self.peer_reason.as_deref()
     }

@@ -21,8 +21,8 @@ pub(in crate::tack) struct Beside {
     controls: VecDeque<Control>,
     /// Streams that the peer may open, as it is to know and as it was told; while a packet that says so is out.
     limit: u32,
-    told: u32,
-    telling: bool,
+    advertised: u32,
+    advertising: bool,
     /// Streams that their limits hold, by when these are asked for; with the wait until then.
     held: BTreeMap<(Instant, StreamId), Duration>,
     /// Lengths of datagrams, and the number of the first.
@@ -44,7 +44,7 @@ impl Beside {
     }
 
     fn owes_limit(&self) -> bool {
-        self.limit != self.told && !self.telling
+        self.limit != self.advertised && !self.advertising
     }
 
     /// True when something does not wait for the window and the pacer.
@@ -84,7 +84,7 @@ impl Beside {
 }
 
 impl Sender {
-    /// Octets of the longest datagram that fits now.
+    /// Bytes of the longest datagram that fits now.
     pub fn max_datagram(&self) -> u32 {
         room_for_datagram(self.path_mtu.payload())
     }
@@ -96,7 +96,7 @@ impl Sender {
         }
         if self.beside.owes_limit() {
             let limit = self.beside.limit;
-            (self.beside.told, self.beside.telling) = (limit, true);
+            (self.beside.advertised, self.beside.advertising) = (limit, true);
             self.push(now, Carried::Streams, 0);
             return Some(Body::Control(Control::Streams { limit }));
         }
@@ -126,9 +126,9 @@ impl Sender {
 
     /// What the peer was told of the streams that it may open has arrived, or was lost.
     pub(super) fn on_streams_told(&mut self, arrived: bool) {
-        self.beside.telling = false;
+        self.beside.advertising = false;
         if !arrived {
-            self.beside.told = 0;
+            self.beside.advertised = 0;
         }
     }
 
@@ -171,14 +171,14 @@ impl Sender {
         self.beside.after_datagram = true;
         self.pace(now, u64::from(len));
         self.counters.data_packets += 1;
-        self.counters.data_octets += u64::from(len);
+        self.counters.data_bytes += u64::from(len);
         let number = self.push(now, Carried::Datagram(len), u64::from(len));
         let sync = self.next_sync(now, number);
         let departed = Stamp::at(now, self.clock_offset);
         Some(Body::Datagram(Datagram { payload_len: len as u16, departed, sync }))
     }
 
-    /// Octets of UDP payload of the longest packets that the path is known to take.
+    /// Bytes of UDP payload of the longest packets that the path is known to take.
     pub fn path_payload(&self) -> u32 {
         self.path_mtu.payload()
     }
@@ -203,7 +203,7 @@ impl Sender {
         self.sync = super::SyncState::default();
     }
 
-    /// A packet of more octets of UDP payload than `max` cannot leave.
+    /// A packet of more bytes of UDP payload than `max` cannot leave.
     pub fn set_max_payload(&mut self, max: u32) {
         self.path_mtu.limit(max);
         self.set_mss();

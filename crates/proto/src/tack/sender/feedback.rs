@@ -63,12 +63,12 @@ impl Sender {
         self.ce = tack.ce;
         seen.rtt = self.round_trip(now, tack);
         self.end_silence(now, &seen);
-        let told = BitRate::from_kbps(u64::from(tack.rate_kbps));
+        let reported = BitRate::from_kbps(u64::from(tack.rate_kbps));
         self.arriving.burst = Bytes(u64::from(tack.burst) * BURST_UNIT);
-        if told > BitRate::default() {
-            self.arriving.rate = told;
+        if reported > BitRate::default() {
+            self.arriving.rate = reported;
         }
-        let rate = if now < self.quiet_until { BitRate::default() } else { told };
+        let rate = if now < self.quiet_until { BitRate::default() } else { reported };
         seen.report = Some(self.report(rate, tack.loss));
         self.finish(now, prior, &seen);
         Ok(())
@@ -140,7 +140,7 @@ impl Sender {
             let place = (number - sender.base) as usize;
             let sent = &mut sender.sent[place];
             sent.flying = false;
-            let octets = match sent.carried {
+            let bytes = match sent.carried {
                 Carried::Data(chunk) => {
                     sender.streams.on_acked(chunk);
                     u64::from(chunk.len)
@@ -160,22 +160,22 @@ impl Sender {
                 }
                 Carried::Probe | Carried::Nothing => 0,
             };
-            sender.octets_acked += octets;
-            seen.acked += sender.leave_network(number, octets);
+            sender.bytes_acked += bytes;
+            seen.acked += sender.leave_network(number, bytes);
             seen.newest_acked = seen.newest_acked.max(Some(number));
-            sender.rate.on_delivered(place, octets);
+            sender.rate.on_delivered(place, bytes);
             true
         });
         self.advance();
     }
 
-    /// Octets of the packet `number` are no longer in the network. Returns how many of them were on this path.
-    fn leave_network(&mut self, number: Position, octets: u64) -> u64 {
-        self.in_flight -= octets;
+    /// Bytes of the packet `number` are no longer in the network. Returns how many of them were on this path.
+    fn leave_network(&mut self, number: Position, bytes: u64) -> u64 {
+        self.in_flight -= bytes;
         if number >= self.path_start {
-            return octets;
+            return bytes;
         }
-        self.elsewhere = self.elsewhere.saturating_sub(octets);
+        self.elsewhere = self.elsewhere.saturating_sub(bytes);
         0
     }
 
@@ -253,21 +253,21 @@ impl Sender {
         self.settled.pop_first();
     }
 
-    /// The receiver counts octets that it got, of whatever packets.
+    /// The receiver counts bytes that it got, of whatever packets.
     fn count_received(&mut self, received: SeqNumber) -> Result<(), Optimistic> {
         self.received = self.received.max(self.received.nearest(received));
         let received = self.received - START;
-        if received > self.octets_sent {
+        if received > self.bytes_sent {
             return Err(Optimistic);
         }
-        self.unreported = received.saturating_sub(self.octets_acked);
+        self.unreported = received.saturating_sub(self.bytes_acked);
         Ok(())
     }
 
     fn raise_window(&mut self, window: SeqNumber) {
         let known = START.saturating_add(self.streams.limit());
-        let told = known.nearest(window);
-        self.streams.raise_limit(told.saturating_since(START));
+        let reported = known.nearest(window);
+        self.streams.raise_limit(reported.saturating_since(START));
     }
 
     /// The round-trip time of the packet that the receiver chose.
@@ -333,8 +333,8 @@ impl Sender {
             self.congestion.on_ack(&AckSample {
                 now,
                 acked: seen.acked,
-                snd_una: START + self.octets_acked,
-                snd_nxt: START + self.octets_sent,
+                snd_una: START + self.bytes_acked,
+                snd_nxt: START + self.bytes_sent,
                 rtt: seen.rtt,
                 smoothed_rtt: self.rtt.smoothed(),
                 window_limited: core::mem::take(&mut self.window_limited),

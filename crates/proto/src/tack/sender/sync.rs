@@ -10,11 +10,11 @@ use crate::units::{Duration, Instant};
 /// holds back might never leave it.
 const STARTUP_ROUNDS: u32 = 12;
 
-/// What was told.
+/// The state last sent to the receiver.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SyncState {
-    told: Sync,
-    /// The packet that told it last, and when; `None` before the first.
+    announced: Sync,
+    /// The packet that carried it last, and when; `None` before the first.
     by: Option<(Position, Instant)>,
     /// That packet arrived.
     known: bool,
@@ -29,13 +29,13 @@ impl SyncState {
 
 impl Sender {
     /// What the packet `number`, about to leave, should tell the receiver. The papers send this where the value has
-    /// doubled or halved; on data it costs ten octets, so that an eighth is enough here, and nothing waits.
+    /// doubled or halved; on data it costs ten bytes, so that an eighth is enough here, and nothing waits.
     pub(super) fn next_sync(&mut self, now: Instant, number: Position) -> Option<Sync> {
         let current = self.current_sync();
         if !self.should_tell(now, &current) {
             return None;
         }
-        self.sync = SyncState { told: current, by: Some((number, now)), known: false };
+        self.sync = SyncState { announced: current, by: Some((number, now)), known: false };
         self.holes = 0;
         self.told_floor = self.base;
         Some(current)
@@ -44,14 +44,14 @@ impl Sender {
     /// What the receiver should know at once though no data may leave: the round-trip time has doubled or halved
     /// (successor paper section VI-C), or the start-up is over. It is told again with data.
     pub fn next_urgent_sync(&mut self, now: Instant) -> Option<Sync> {
-        let (told, current) = (self.sync.told, self.current_sync());
+        let (announced, current) = (self.sync.announced, self.current_sync());
         self.sync.by?;
-        let (old, new) = (u64::from(told.rtt_min_us), u64::from(current.rtt_min_us));
+        let (old, new) = (u64::from(announced.rtt_min_us), u64::from(current.rtt_min_us));
         let moved = new >= 2 * old || 2 * new <= old;
-        if !(moved && new > 0) && told.startup == current.startup {
+        if !(moved && new > 0) && announced.startup == current.startup {
             return None;
         }
-        self.sync = SyncState { told: current, by: Some((self.next, now)), known: false };
+        self.sync = SyncState { announced: current, by: Some((self.next, now)), known: false };
         self.told_floor = self.base;
         Some(current)
     }
@@ -62,19 +62,19 @@ impl Sender {
     }
 
     fn should_tell(&self, now: Instant, current: &Sync) -> bool {
-        let told = &self.sync.told;
+        let announced = &self.sync.announced;
         let Some((_, at)) = self.sync.by else { return true };
-        if current.startup != told.startup {
+        if current.startup != announced.startup {
             return true;
         }
         let period = self.rtt_min.get().unwrap_or_default() / 4;
         if now.saturating_since(at) < period.max(Duration::from_millis(1)) {
             return false;
         }
-        let moved = current.rtt_min_us.abs_diff(told.rtt_min_us) > told.rtt_min_us / 8;
+        let moved = current.rtt_min_us.abs_diff(announced.rtt_min_us) > announced.rtt_min_us / 8;
         // Holes that were repaired are dead weight in a list. Without any the receiver sees for itself.
-        let repaired = current.floor != told.floor && self.holes > 0;
-        !self.sync.known || moved || current.blocks != told.blocks || repaired
+        let repaired = current.floor != announced.floor && self.holes > 0;
+        !self.sync.known || moved || current.blocks != announced.blocks || repaired
     }
 
     fn current_sync(&self) -> Sync {

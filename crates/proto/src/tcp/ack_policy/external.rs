@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::rtt::ReceiverRtt;
 use super::{AckDecision, Disorder};
-use crate::brought::{Brought, Named};
+use crate::factory::{FactoryRef, Named};
 use crate::units::{Bytes, Duration, Instant};
 
 /// A policy of one receiver.
@@ -19,13 +19,13 @@ pub trait Acknowledge: Send {
     /// What [`AckDecision::At`] asked for is due.
     fn on_timer(&mut self, now: Instant) -> AckDecision;
 
-    /// An acknowledgment of everything received left, whoever wanted it: data acknowledges, too.
+    /// An acknowledgment of everything received was sent, by this policy or with data.
     fn on_ack_sent(&mut self);
 }
 
 /// Makes a policy for each receiver.
 pub trait Factory: Named + Sync {
-    /// A policy of a receiver of its own.
+    /// Makes the policy of one receiver.
     fn acknowledge(&self) -> Box<dyn Acknowledge>;
 }
 
@@ -34,11 +34,11 @@ pub trait Factory: Named + Sync {
 pub struct Arrival {
     /// When it came.
     pub now: Instant,
-    /// Octets of it that are new.
+    /// Bytes of it that are new.
     pub new: Bytes,
     /// It is neither above a gap nor fills one.
     pub in_order: bool,
-    /// Octets that wait behind gaps, after it.
+    /// Bytes that wait behind gaps, after it.
     pub waiting: Bytes,
     /// The smallest round-trip time that the receiver has seen.
     pub rtt_min: Option<Duration>,
@@ -47,23 +47,23 @@ pub struct Arrival {
 }
 
 /// A [`Factory`] as a configuration holds it.
-pub type External = Brought<dyn Factory>;
+pub type External = FactoryRef<dyn Factory>;
 
 /// One at work. What it does is kept out of the ways of the policies that ship, which are short enough to be inlined.
 #[derive(Clone)]
-pub(super) struct Seat {
+pub(super) struct ExternalPolicy {
     pub rtt: ReceiverRtt,
     /// Shared by copies of a connection, of which one is at work.
     policy: Arc<Mutex<Box<dyn Acknowledge>>>,
 }
 
-impl fmt::Debug for Seat {
+impl fmt::Debug for ExternalPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Seat").field("rtt", &self.rtt).finish_non_exhaustive()
     }
 }
 
-impl Seat {
+impl ExternalPolicy {
     pub fn new(factory: External) -> Self {
         Self { rtt: ReceiverRtt::default(), policy: Arc::new(Mutex::new(factory.0.acknowledge())) }
     }
@@ -98,14 +98,14 @@ impl Seat {
 
     #[cold]
     #[inline(never)]
-    pub fn on_in_order(&self, octets: u64, now: Instant) -> AckDecision {
-        self.on_data(now, octets, true, 0)
+    pub fn on_in_order(&self, bytes: u64, now: Instant) -> AckDecision {
+        self.on_data(now, bytes, true, 0)
     }
 
     #[cold]
     #[inline(never)]
     pub fn on_out_of_order(&self, disorder: &Disorder<'_>) -> AckDecision {
-        self.on_data(disorder.now, disorder.range.len(), false, disorder.queue.octets())
+        self.on_data(disorder.now, disorder.range.len(), false, disorder.queue.bytes())
     }
 
     #[cold]

@@ -28,10 +28,10 @@ pub(super) struct Linux {
     policy: LinuxAcks,
     sack: bool,
     pub rtt: ReceiverRtt,
-    /// Octets of the aggregate being put together, and when it is handed on.
+    /// Bytes of the aggregate being put together, and when it is handed on.
     aggregate: u64,
     flush_at: Option<Instant>,
-    /// Octets TCP has seen in order and not acknowledged.
+    /// Bytes TCP has seen in order and not acknowledged.
     unacked: u64,
     /// ACKs still to be sent without delay.
     quick: u32,
@@ -67,9 +67,9 @@ impl Linux {
     /// In order, nothing missing: the segment joins the aggregate, which ends when it is full or the
     /// segment is a short one, as GRO does.
     #[inline(never)]
-    pub fn on_in_order(&mut self, octets: u64, full_segment: u64, now: Instant) -> AckDecision {
-        self.aggregate += octets;
-        if octets < full_segment || self.aggregate + full_segment > MAX_AGGREGATE {
+    pub fn on_in_order(&mut self, bytes: u64, full_segment: u64, now: Instant) -> AckDecision {
+        self.aggregate += bytes;
+        if bytes < full_segment || self.aggregate + full_segment > MAX_AGGREGATE {
             return self.flush(full_segment, now);
         }
         if self.flush_at.is_some() {
@@ -82,8 +82,8 @@ impl Linux {
     /// The aggregate reaches TCP (`tcp_event_data_recv`, `__tcp_ack_snd_check`).
     fn flush(&mut self, full_segment: u64, now: Instant) -> AckDecision {
         self.flush_at = None;
-        let octets = core::mem::take(&mut self.aggregate);
-        self.note_arrival(octets, now);
+        let bytes = core::mem::take(&mut self.aggregate);
+        self.note_arrival(bytes, now);
         if self.must_answer(full_segment) {
             return AckDecision::Now;
         }
@@ -92,8 +92,8 @@ impl Linux {
         self.next()
     }
 
-    fn note_arrival(&mut self, octets: u64, now: Instant) {
-        self.unacked += octets;
+    fn note_arrival(&mut self, bytes: u64, now: Instant) {
+        self.unacked += bytes;
         let Some(last) = self.last_arrival.replace(now) else { return };
         let apart = now.saturating_since(last);
         let rto = self.rtt.smoothed().unwrap_or(Duration::ZERO) + RTO_MIN;
@@ -128,8 +128,8 @@ impl Linux {
         let now = disorder.now;
         if self.aggregate > 0 {
             self.flush_at = None;
-            let octets = core::mem::take(&mut self.aggregate);
-            self.note_arrival(octets, now);
+            let bytes = core::mem::take(&mut self.aggregate);
+            self.note_arrival(bytes, now);
         }
         if disorder.is_in_order() {
             self.note_arrival(disorder.range.len(), now);

@@ -43,7 +43,7 @@ pub(crate) struct Disorder<'a> {
 }
 
 impl Disorder<'_> {
-    /// The octet after the highest received.
+    /// The byte after the highest received.
     fn highest(&self) -> Position {
         self.queue.highest().unwrap_or(self.rcv_nxt)
     }
@@ -57,7 +57,7 @@ impl Disorder<'_> {
 /// Counts what was received and not yet acknowledged.
 #[derive(Clone, Debug)]
 pub(crate) struct AckScheduler {
-    unacked_octets: u64,
+    unacked_bytes: u64,
     /// Segments still to be acknowledged one by one.
     quick: u32,
     /// Size of a full segment as the peer sends them: the largest seen. The peer's path or options
@@ -71,7 +71,7 @@ enum Rule {
     Delayed(DelayedAcks),
     Linux(Box<Linux>),
     Packets(Box<Packets>),
-    External(Box<external::Seat>),
+    External(Box<external::ExternalPolicy>),
 }
 
 impl AckScheduler {
@@ -80,29 +80,31 @@ impl AckScheduler {
             AckPolicy::Delayed(delayed) => (delayed.quick_ack_segments, Rule::Delayed(delayed)),
             AckPolicy::Linux(policy) => (0, Rule::Linux(Box::new(Linux::new(policy, config.sack)))),
             AckPolicy::Packets(policy) => (0, Rule::Packets(Box::new(Packets::new(policy)))),
-            AckPolicy::External(factory) => (0, Rule::External(Box::new(external::Seat::new(factory)))),
+            AckPolicy::External(factory) => {
+                (0, Rule::External(Box::new(external::ExternalPolicy::new(factory))))
+            }
         };
-        Self { unacked_octets: 0, quick, full_segment: 1, rule }
+        Self { unacked_bytes: 0, quick, full_segment: 1, rule }
     }
 
-    /// `octets` arrived in order with no gap anywhere.
+    /// `bytes` arrived in order with no gap anywhere.
     #[inline]
-    pub fn on_in_order(&mut self, octets: u64, now: Instant) -> AckDecision {
-        self.full_segment = self.full_segment.max(octets);
-        let first = self.unacked_octets == 0;
-        self.unacked_octets += octets;
+    pub fn on_in_order(&mut self, bytes: u64, now: Instant) -> AckDecision {
+        self.full_segment = self.full_segment.max(bytes);
+        let first = self.unacked_bytes == 0;
+        self.unacked_bytes += bytes;
         let policy = match &mut self.rule {
             Rule::Delayed(policy) => policy,
-            Rule::Linux(linux) => return linux.on_in_order(octets, self.full_segment, now),
+            Rule::Linux(linux) => return linux.on_in_order(bytes, self.full_segment, now),
             Rule::Packets(packets) => return packets.on_in_order(now),
-            Rule::External(seat) => return seat.on_in_order(octets, now),
+            Rule::External(external) => return external.on_in_order(bytes, now),
         };
         if self.quick > 0 {
             self.quick -= 1;
             return AckDecision::Now;
         }
         let enough = u64::from(policy.every) * self.full_segment;
-        if policy.every <= 1 || self.unacked_octets >= enough || policy.delay == Duration::ZERO {
+        if policy.every <= 1 || self.unacked_bytes >= enough || policy.delay == Duration::ZERO {
             return AckDecision::Now;
         }
         if first { AckDecision::At(now + policy.delay) } else { AckDecision::Wait }
@@ -117,7 +119,7 @@ impl AckScheduler {
             }
             Rule::Linux(linux) => linux.on_out_of_order(disorder, self.full_segment),
             Rule::Packets(packets) => packets.on_out_of_order(disorder, self.full_segment),
-            Rule::External(seat) => seat.on_out_of_order(disorder),
+            Rule::External(external) => external.on_out_of_order(disorder),
         }
     }
 
@@ -135,19 +137,19 @@ impl AckScheduler {
         match &mut self.rule {
             Rule::Delayed(_) | Rule::Packets(_) => AckDecision::Now,
             Rule::Linux(linux) => linux.on_timer(self.full_segment, now),
-            Rule::External(seat) => seat.on_timer(now),
+            Rule::External(external) => external.on_timer(now),
         }
     }
 
     /// An acknowledgment of everything received was sent.
     #[inline]
     pub fn on_ack_sent(&mut self) {
-        self.unacked_octets = 0;
+        self.unacked_bytes = 0;
         match &mut self.rule {
             Rule::Delayed(_) => {}
             Rule::Linux(linux) => linux.on_ack_sent(),
             Rule::Packets(packets) => packets.on_ack_sent(self.full_segment),
-            Rule::External(seat) => seat.on_ack_sent(),
+            Rule::External(external) => external.on_ack_sent(),
         }
     }
 
@@ -164,9 +166,9 @@ impl AckScheduler {
         }
     }
 
-    /// Data of `octets` echoed `stamp`, which stood on an ACK sent `rtt` ago.
-    pub fn on_echo(&mut self, octets: u64, stamp: u32, rtt: Duration) {
-        let full = octets >= self.full_segment;
+    /// Data of `bytes` echoed `stamp`, which stood on an ACK sent `rtt` ago.
+    pub fn on_echo(&mut self, bytes: u64, stamp: u32, rtt: Duration) {
+        let full = bytes >= self.full_segment;
         if let Some(estimate) = self.rtt_mut().filter(|_| full) {
             estimate.sample(stamp, rtt);
         }
@@ -177,7 +179,7 @@ impl AckScheduler {
             Rule::Delayed(_) => None,
             Rule::Linux(linux) => Some(&mut linux.rtt),
             Rule::Packets(packets) => Some(&mut packets.rtt),
-            Rule::External(seat) => Some(&mut seat.rtt),
+            Rule::External(external) => Some(&mut external.rtt),
         }
     }
 }

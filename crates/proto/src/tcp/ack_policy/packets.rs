@@ -21,7 +21,7 @@ pub(super) struct Packets {
     /// Where the highest packet ends, and where the highest in the latest ACK did.
     highest: Position,
     acked: Position,
-    /// Missing octets below were reported.
+    /// Missing bytes below were reported.
     reported: Position,
     window: Window,
 }

@@ -7,7 +7,7 @@ use crate::units::Duration;
 ///
 /// [`Default`] is what RFC 5681 describes and ns-3 and many others do. The rest are what the
 /// transports of today do instead of it, under their names. Those of QUIC count packets, which here
-/// are segments with payload, and the numbers of octets in them do not matter.
+/// are segments with payload, and the numbers of bytes in them do not matter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckPolicy {
     /// One ACK for so many full-sized segments, or after a delay. Out-of-order data, and data that
@@ -21,7 +21,7 @@ pub enum AckPolicy {
     External(External),
 }
 
-/// Counting octets, by full-sized segments.
+/// Counting bytes, by full-sized segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DelayedAcks {
     /// One ACK per this many full-sized segments (`L`); 1 acknowledges each.

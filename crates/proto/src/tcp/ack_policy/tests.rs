@@ -1,8 +1,8 @@
 use super::*;
 
-/// 594.6 Mb/s in packets of 1500 octets: 49,554 a second.
+/// 594.6 Mb/s in packets of 1500 bytes: 49,554 a second.
 const PACKET_TIME: Duration = Duration::from_nanos(20_180);
-const OCTETS: u64 = 1448;
+const BYTES: u64 = 1448;
 
 /// ACKs per second for packets that come evenly spaced over a path of `rtt`, once things have settled.
 fn ack_rate(ack_policy: AckPolicy, rtt: Duration) -> u64 {
@@ -18,7 +18,7 @@ fn ack_rate(ack_policy: AckPolicy, rtt: Duration) -> u64 {
             None => {
                 let arrival = now;
                 now += PACKET_TIME;
-                (arrival, acks.on_in_order(OCTETS, arrival))
+                (arrival, acks.on_in_order(BYTES, arrival))
             }
         };
         if let AckDecision::At(later) = decision {
@@ -58,14 +58,14 @@ fn ack_rates_are_those_published() {
     assert_rates(AckPolicy::quic_ackfreq(packets, delay, reordering), [4_955; 3]);
 }
 
-/// 45 segments of 1448 octets fill 64 KiB; the rest of a burst is what the timer finds.
+/// 45 segments of 1448 bytes fill 64 KiB; the rest of a burst is what the timer finds.
 #[test]
 fn aggregates_are_answered_once() {
     let mut acks = AckScheduler::new(&Config { ack_policy: AckPolicy::linux(), ..Config::default() });
     for burst in 0..200 {
         let now = Instant::ZERO + Duration::from_millis(burst);
         for segment in 1..=84 {
-            let decision = acks.on_in_order(OCTETS, now);
+            let decision = acks.on_in_order(BYTES, now);
             match segment {
                 1 | 46 => assert_eq!(decision, AckDecision::At(now)),
                 45 => {
@@ -85,13 +85,13 @@ fn the_receivers_round_trip_is_that_of_the_first_echo() {
     const MS: fn(u64) -> Duration = Duration::from_millis;
     let mut acks = AckScheduler::new(&Config { ack_policy: AckPolicy::tack_lite(), ..Config::default() });
     // No estimate yet: every second packet.
-    assert_eq!(acks.on_in_order(OCTETS, Instant::ZERO), AckDecision::At(Instant::ZERO + MS(25)));
-    assert_eq!(acks.on_in_order(OCTETS, Instant::ZERO), AckDecision::Now);
+    assert_eq!(acks.on_in_order(BYTES, Instant::ZERO), AckDecision::At(Instant::ZERO + MS(25)));
+    assert_eq!(acks.on_in_order(BYTES, Instant::ZERO), AckDecision::Now);
     acks.on_ack_sent();
-    acks.on_echo(OCTETS, 7, MS(20));
+    acks.on_echo(BYTES, 7, MS(20));
     // A stamp that was echoed before says nothing, and a small segment may have waited for its application.
-    acks.on_echo(OCTETS, 7, MS(8));
+    acks.on_echo(BYTES, 7, MS(8));
     acks.on_echo(100, 8, MS(4));
-    assert_eq!(acks.on_in_order(OCTETS, Instant::ZERO), AckDecision::At(Instant::ZERO + MS(5)));
-    assert_eq!(acks.on_in_order(OCTETS, Instant::ZERO + MS(1)), AckDecision::Wait);
+    assert_eq!(acks.on_in_order(BYTES, Instant::ZERO), AckDecision::At(Instant::ZERO + MS(5)));
+    assert_eq!(acks.on_in_order(BYTES, Instant::ZERO + MS(1)), AckDecision::Wait);
 }

@@ -156,11 +156,10 @@ impl Connection {
         }
     }
 
-    /// Adds `octets` to what is to be sent. The supply saturates: `write(u64::MAX)` is a source that
-    /// never ends. Before the connection is established it waits; after [`close`](Self::close) it is
-    /// ignored.
-    pub fn write(&mut self, octets: u64) {
-        self.sender.write(octets);
+    /// Adds `bytes` to the data to send. The supply saturates: `write(u64::MAX)` is a source that never ends. Before the
+    /// connection is established the data waits; after [`close`](Self::close) it is ignored.
+    pub fn write(&mut self, bytes: u64) {
+        self.sender.write(bytes);
     }
 
     /// Sends FIN after everything written; what the peer sends is still taken in. Called before the
@@ -203,10 +202,10 @@ impl Connection {
         self.receiver.set_policy(policy);
     }
 
-    /// Takes up to `octets` of in-order data out of the receive buffer, under [`ReadPolicy::Manual`];
+    /// Takes up to `bytes` of in-order data out of the receive buffer, under [`ReadPolicy::Manual`];
     /// returns how many there were. May make the window reopen.
-    pub fn read(&mut self, octets: u64) -> u64 {
-        let (taken, announce) = self.receiver.read(octets, &mut self.counters);
+    pub fn read(&mut self, bytes: u64) -> u64 {
+        let (taken, announce) = self.receiver.read(bytes, &mut self.counters);
         if announce && self.can_receive() && !self.receiver.finished() {
             self.update_due = !self.ack_due;
             self.ack_due = true;
@@ -214,17 +213,17 @@ impl Connection {
         taken
     }
 
-    /// Octets in order and not yet read.
+    /// Bytes in order and not yet read.
     pub fn readable(&self) -> u64 {
         self.receiver.unread()
     }
 
-    /// Octets written and not yet sent.
+    /// Bytes written and not yet sent.
     pub fn unsent(&self) -> u64 {
         self.sender.unsent()
     }
 
-    /// Octets of it that may lie in the queue of its own host: with as many there, [`poll_transmit`](Endpoint::poll_transmit)
+    /// Bytes of it that may lie in the queue of its own host: with as many there, [`poll_transmit`](Endpoint::poll_transmit)
     /// is to be asked when some have left. `None` for any number: without
     /// [small queues](Config::small_queues), before a round trip was measured, where nothing new waits to be sent, where
     /// nothing is out (Linux `tcp_rtx_queue_empty_or_single_skb`), and while losses are repaired.
@@ -237,7 +236,7 @@ impl Connection {
         self.state
     }
 
-    /// Who talks to whom.
+    /// The flow and the two hosts of the connection.
     pub fn ends(&self) -> Ends {
         self.ends
     }
@@ -247,18 +246,18 @@ impl Connection {
         &self.config
     }
 
-    /// Payload octets of a full segment (Eff.snd.MSS); before the handshake is done, the MSS offered.
+    /// Payload bytes of a full segment (Eff.snd.MSS); before the handshake is done, the MSS offered.
     pub fn segment_payload(&self) -> u32 {
         self.sender.mss
     }
 
-    /// Payload octets handed to the application, in order and once; one field of
+    /// Payload bytes handed to the application, in order and once; one field of
     /// [`counters`](Self::counters) at the price of a load.
     pub fn delivered_bytes(&self) -> u64 {
         self.counters.delivered_bytes
     }
 
-    /// Octets that wait in the receive buffer for others before them.
+    /// Bytes that wait in the receive buffer for others before them.
     pub fn blocked_bytes(&self) -> u64 {
         self.receiver.blocked()
     }

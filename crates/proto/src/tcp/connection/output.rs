@@ -8,7 +8,7 @@ use crate::tcp::segment::{Flags, SackBlocks, Segment, TIMESTAMP_TICK, Timestamps
 use crate::tcp::sender::{Outgoing, Timer};
 use crate::units::{Duration, Instant, SeqNumber};
 
-/// Octets of options a TCP header has room for (RFC 9293 section 3.1: 60 less 20).
+/// Bytes of options a TCP header has room for (RFC 9293 section 3.1: 60 less 20).
 const OPTION_ROOM: u64 = 40;
 
 /// The Timestamps option with its padding.
@@ -123,7 +123,7 @@ impl Connection {
         self.ack_due.then_some(Outbound::Ack)
     }
 
-    /// An octet the peer has already acknowledged, and none of it: unacceptable, so it must be
+    /// A byte the peer has already acknowledged, and none of it: unacceptable, so it must be
     /// answered with the current window (RFC 9293 section 3.10.7.4), yet never part of the stream.
     /// Linux and others probe so; it serves where section 3.8.6.1 speaks of new data or a
     /// retransmission, without tearing segments apart.

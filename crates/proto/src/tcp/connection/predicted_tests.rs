@@ -29,7 +29,7 @@ struct Path {
     sent_full: u32,
 }
 
-fn told(connection: &Connection) -> String {
+fn state_of(connection: &Connection) -> String {
     format!("{connection:?}")
 }
 
@@ -62,7 +62,7 @@ impl Path {
                 self.sent_full += 1;
                 let chosen = long.sender.next(self.now, &mut long.timers, &mut long.counters);
                 assert_eq!(chosen, Some(outgoing));
-                assert_eq!(told(&short), told(&long));
+                assert_eq!(state_of(&short), state_of(&long));
             }
             let Some(packet) = self.ends[end].poll_transmit(self.now) else { break };
             self.sent += 1;
@@ -89,9 +89,9 @@ impl Path {
                 self.predicted += 1;
                 let mut long = before.clone();
                 long.arrive_in_others(self.now, &segment, packet.ip.ecn);
-                assert_eq!(told(&short), told(&long));
+                assert_eq!(state_of(&short), state_of(&long));
             } else {
-                assert_eq!(told(&short), told(before));
+                assert_eq!(state_of(&short), state_of(before));
             }
         }
         self.ends[end].handle_packet(self.now, packet);
@@ -99,8 +99,8 @@ impl Path {
     }
 
     fn run(&mut self, written: [u64; 2]) {
-        for (end, octets) in self.ends.iter_mut().zip(written) {
-            end.write(octets);
+        for (end, bytes) in self.ends.iter_mut().zip(written) {
+            end.write(bytes);
         }
         self.drain(0);
         for round in 0..20_000 {

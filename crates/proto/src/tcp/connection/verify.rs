@@ -18,7 +18,7 @@ impl Connection {
             }
             _ if !self.sender.board.is_empty() => "data",
             _ if self.sender.unsent() > 0 && !armed(Timer::Persist) && !armed(Timer::Pacing) => {
-                return Err(format!("holds {} octets back, and no timer runs", self.sender.unsent()));
+                return Err(format!("holds {} bytes back, and no timer runs", self.sender.unsent()));
             }
             _ => return Ok(()),
         };

@@ -72,7 +72,7 @@ impl Sender {
         self.congestion.pacing_rate(self.rtt.smoothed(), self.board.pipe())
     }
 
-    /// Octets that small queues of `time` let lie in the host's queue, once a rate is known; `None` where it goes on
+    /// Bytes that small queues of `time` let lie in the host's queue, once a rate is known; `None` where it goes on
     /// whatever lies there.
     pub(in crate::tcp) fn small_queue(&self, time: Duration) -> Option<Bytes> {
         if self.unsent() == 0 || self.board.is_empty() || self.phase != Phase::Open {
@@ -82,7 +82,7 @@ impl Sender {
         Some(small_queues::limit(time, rate, u64::from(self.mss), self.pacer.is_some()))
     }
 
-    /// `payload` octets leave.
+    /// `payload` bytes leave.
     pub(super) fn pace(&mut self, payload: u32, now: Instant) {
         if self.pacer.is_none() {
             return;

@@ -21,7 +21,7 @@ pub(super) struct Seen<'a> {
     pub segment: &'a Segment,
     /// SND.UNA moved.
     pub advanced: bool,
-    /// Octets newly SACKed.
+    /// Bytes newly SACKed.
     pub news: u64,
     /// It reports that a copy of ours was needless (RFC 2883).
     pub dsack: bool,
@@ -54,7 +54,7 @@ impl Sender {
     /// Where a count of all the peer is known to hold would stand: its growth is RFC 6937's
     /// DeliveredData. Without SACK, duplicates count as `inferred` says.
     pub(super) fn held_by_peer(&self) -> Position {
-        self.snd_una + self.board.sacked_octets() + self.inferred
+        self.snd_una + self.board.sacked_bytes() + self.inferred
     }
 
     /// Before anything of an ACK is taken in; returns how things stand.
@@ -126,7 +126,7 @@ impl Sender {
         self.finish_delivery(seen);
     }
 
-    /// `payload` octets were put into a segment, new or again.
+    /// `payload` bytes were put into a segment, new or again.
     #[inline(never)]
     pub(super) fn after_sending(
         &mut self,

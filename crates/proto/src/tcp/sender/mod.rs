@@ -65,12 +65,12 @@ pub(crate) enum Phase {
     Timeout(Position),
 }
 
-/// Octets of sequence space to put into a segment.
+/// Bytes of sequence space to put into a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Outgoing {
-    /// First octet.
+    /// First byte.
     pub start: Position,
-    /// Payload octets.
+    /// Payload bytes.
     pub payload: u32,
     /// A FIN follows the payload.
     pub fin: bool,
@@ -102,7 +102,7 @@ pub(crate) struct ArrivedAck {
     pub seq: Position,
     /// SEG.ACK.
     pub ack: Position,
-    /// SEG.WND in octets.
+    /// SEG.WND in bytes.
     pub window: u64,
     /// Round-trip time read off the timestamps.
     pub echoed: Option<Duration>,
@@ -158,7 +158,7 @@ pub(crate) struct Sender {
     /// Fast recovery with [`Recovery::Prr`] is under way.
     prr: Option<Prr>,
     dup_acks: u32,
-    /// Without SACK: octets that duplicate ACKs say have left the network.
+    /// Without SACK: bytes that duplicate ACKs say have left the network.
     inferred: u64,
     /// Where the last recovery ended; without SACK, duplicate ACKs below prove nothing (RFC 6582).
     recover: Position,
@@ -183,7 +183,7 @@ pub(crate) struct Sender {
 /// What the handshake came to.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Handshake {
-    /// Octets of data in a full segment.
+    /// Bytes of data in a full segment.
     pub mss: u32,
     /// SACK was agreed on.
     pub use_sack: bool,
@@ -270,10 +270,10 @@ impl Sender {
         }
     }
 
-    /// Makes `octets` more available to send.
-    pub fn write(&mut self, octets: u64) {
+    /// Makes `bytes` more available to send.
+    pub fn write(&mut self, bytes: u64) {
         if !self.closing {
-            self.data_end = self.data_end.saturating_add(octets);
+            self.data_end = self.data_end.saturating_add(bytes);
         }
     }
 
@@ -287,17 +287,17 @@ impl Sender {
         self.closing.then(|| self.data_end + 1)
     }
 
-    /// Octets written and not yet sent.
+    /// Bytes written and not yet sent.
     pub fn unsent(&self) -> u64 {
         self.data_end.saturating_since(self.snd_nxt)
     }
 
-    /// Octets sent and not acknowledged: FlightSize.
+    /// Bytes sent and not acknowledged: FlightSize.
     pub fn flight(&self) -> u64 {
         self.snd_nxt - self.snd_una
     }
 
-    /// Octets thought to be in the network.
+    /// Bytes thought to be in the network.
     pub fn pipe(&self) -> u64 {
         self.board.pipe().saturating_sub(self.inferred)
     }
@@ -474,7 +474,7 @@ impl Sender {
         self.restart_timeout(now, timers);
         AckSample {
             now,
-            acked: covered.octets,
+            acked: covered.bytes,
             snd_una: ack,
             snd_nxt: self.snd_nxt,
             rtt: covered.newest_rtt,

@@ -7,7 +7,7 @@ use crate::tcp::sack::Resend;
 use crate::units::Instant;
 
 impl Sender {
-    /// The next octets to send at `now`.
+    /// The next bytes to send at `now`.
     #[inline]
     pub fn next(&mut self, now: Instant, timers: &mut Timers, counters: &mut Counters) -> Option<Outgoing> {
         if self.pacer.is_some() && self.held_by_pacer(now, timers) {
@@ -106,14 +106,14 @@ impl Sender {
         None
     }
 
-    /// True when `octets` more fit into the congestion window.
+    /// True when `bytes` more fit into the congestion window.
     #[inline]
-    pub(super) fn has_room(&self, octets: u32) -> bool {
+    pub(super) fn has_room(&self, bytes: u32) -> bool {
         let pipe = self.pipe();
         if let Some(prr) = &self.prr {
-            return pipe == 0 || prr.allows(u64::from(octets));
+            return pipe == 0 || prr.allows(u64::from(bytes));
         }
-        pipe == 0 || pipe + u64::from(octets) <= self.congestion.cwnd()
+        pipe == 0 || pipe + u64::from(bytes) <= self.congestion.cwnd()
     }
 
     #[inline(never)]
@@ -122,7 +122,7 @@ impl Sender {
         self.outgoing_again(segment, now, counters)
     }
 
-    /// NextSeg rule (4): one segment per recovery, with the highest outstanding octet.
+    /// NextSeg rule (4): one segment per recovery, with the highest outstanding byte.
     fn rescue(&mut self, point: Position, now: Instant, counters: &mut Counters) -> Option<Outgoing> {
         if self.snd_una <= self.rescue_after {
             return None;

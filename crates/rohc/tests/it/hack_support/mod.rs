@@ -45,9 +45,9 @@ fn with_checksum(packet: &[u8]) -> Vec<u8> {
 
 /// The packet that is this header alone.
 pub fn bytes_of(header: &Header) -> Vec<u8> {
-    let mut octets = [0; MAX_HEADER_LEN];
-    let len = header.emit(&mut octets).unwrap();
-    octets[..len].to_vec()
+    let mut bytes = [0; MAX_HEADER_LEN];
+    let len = header.emit(&mut bytes).unwrap();
+    bytes[..len].to_vec()
 }
 
 /// Where a capture is cut into frames.

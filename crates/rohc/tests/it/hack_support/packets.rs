@@ -8,7 +8,7 @@ use super::bytes_of;
 /// How one ACK differs from the one before it.
 #[derive(Clone, Debug)]
 pub enum Change {
-    /// Step in units of 1448 octets, rise of both timestamps, change of the window.
+    /// Step in units of 1448 bytes, rise of both timestamps, change of the window.
     Usual {
         units: u32,
         value: u32,
@@ -26,7 +26,7 @@ pub enum Change {
     Reserved(u8),
     Urgent(u16),
     Other(u32),
-    /// SACK blocks: offset from the acknowledgment number and length, in units and odd octets.
+    /// SACK blocks: offset from the acknowledgment number and length, in units and odd bytes.
     Sack(Vec<(u16, u16, u8)>),
     NoTimestamps,
     Options(Vec<u8>),
@@ -148,7 +148,7 @@ impl Receiver {
                     .collect();
             }
             Change::NoTimestamps => self.timestamps = None,
-            Change::Options(octets) => self.raw = Options::new(&octets),
+            Change::Options(bytes) => self.raw = Options::new(&bytes),
         }
     }
 
@@ -171,21 +171,21 @@ impl Receiver {
     }
 
     fn options(&self) -> Options {
-        let mut octets = Vec::new();
+        let mut bytes = Vec::new();
         if let Some((value, echo)) = self.timestamps {
-            octets.extend_from_slice(&[1, 1, 8, 10]);
-            octets.extend_from_slice(&value.to_be_bytes());
-            octets.extend_from_slice(&echo.to_be_bytes());
+            bytes.extend_from_slice(&[1, 1, 8, 10]);
+            bytes.extend_from_slice(&value.to_be_bytes());
+            bytes.extend_from_slice(&echo.to_be_bytes());
         }
-        let room = (40 - octets.len() - 4) / 8;
+        let room = (40 - bytes.len() - 4) / 8;
         let sack = &self.sack[..self.sack.len().min(room)];
         if !sack.is_empty() {
-            octets.extend_from_slice(&[1, 1, 5, 2 + 8 * sack.len() as u8]);
+            bytes.extend_from_slice(&[1, 1, 5, 2 + 8 * sack.len() as u8]);
             for (start, end) in sack {
-                octets.extend_from_slice(&start.to_be_bytes());
-                octets.extend_from_slice(&end.to_be_bytes());
+                bytes.extend_from_slice(&start.to_be_bytes());
+                bytes.extend_from_slice(&end.to_be_bytes());
             }
         }
-        Options::new(&octets).unwrap()
+        Options::new(&bytes).unwrap()
     }
 }

@@ -43,7 +43,7 @@ const PARTS_END: u64 = 28;
 
 /// A connection that repairs.
 #[derive(Debug)]
-struct Line {
+struct RepairConnection {
     flow: FlowId,
     open: bool,
     /// Asked for, and not answered whole; in the order of both.
@@ -62,7 +62,7 @@ struct Line {
     is_given_up: bool,
 }
 
-impl Line {
+impl RepairConnection {
     fn new(flow: FlowId) -> Self {
         Self {
             flow,
@@ -125,7 +125,7 @@ impl Part {
     }
 
     fn end(&self) -> u64 {
-        self.body_at + self.body.octets()
+        self.body_at + self.body.bytes()
     }
 }
 
@@ -134,7 +134,7 @@ impl Part {
 pub(super) struct RepairedDownload {
     plan: Download,
     main: FlowId,
-    lines: Vec<Line>,
+    lines: Vec<RepairConnection>,
     start: Instant,
     opened: bool,
     /// The connection of the body is open.
@@ -174,7 +174,7 @@ impl RepairedDownload {
         let body = Range { start: 0, end: plan.size.map_or(ENDLESS, |size| size.0) };
         Self {
             main,
-            lines: others.iter().copied().map(Line::new).collect(),
+            lines: others.iter().copied().map(RepairConnection::new).collect(),
             start,
             opened: false,
             asked: false,
@@ -228,14 +228,16 @@ impl RepairedDownload {
             return;
         }
         let patience = self.plan.repair.answer_timeout;
-        let is_quiet = |line: &&mut Line| line.waits_since().is_some_and(|since| since + patience <= now);
+        let is_quiet =
+            |line: &&mut RepairConnection| line.waits_since().is_some_and(|since| since + patience <= now);
         for line in self.lines.iter_mut().filter(is_quiet) {
             line.is_given_up = true;
             for part in line.exchanges.iter().flat_map(|exchange| &exchange.parts) {
                 self.repair.failed(now, part.id);
             }
         }
-        self.give_up_at = self.lines.iter().filter_map(Line::waits_since).min().map(|since| since + patience);
+        self.give_up_at =
+            self.lines.iter().filter_map(RepairConnection::waits_since).min().map(|since| since + patience);
     }
 
     /// The source offers nothing more.
@@ -262,7 +264,7 @@ impl RepairedDownload {
             let asked = line.exchanges.iter_mut().take_while(|exchange| exchange.asked <= got);
             for exchange in asked.filter(|exchange| !exchange.answering) {
                 exchange.answering = true;
-                let body = exchange.parts.iter().map(|part| part.body.octets()).sum();
+                let body = exchange.parts.iter().map(|part| part.body.bytes()).sum();
                 self.counts.head_octets += Bytes(exchange.octets - body);
                 self.counts.answer_octets += Bytes(body);
                 sockets.write(flow, End::Source, exchange.octets);
@@ -366,7 +368,7 @@ impl RepairedDownload {
             }
             Told::Late(start, end) if flow == self.main => {
                 if let Some(range) = in_body(start, end) {
-                    self.counts.late_octets += Bytes(range.octets());
+                    self.counts.late_octets += Bytes(range.bytes());
                     self.repair.late(now, range);
                     if let Some(oracle) = &mut self.oracle {
                         oracle.late((range.start, range.end));
@@ -558,7 +560,7 @@ impl RepairedDownload {
                 p99: delays.value_at_quantile(0.99),
                 max: delays.max(),
             },
-            held_peak: Bytes(counters.held_octets_max),
+            held_peak: Bytes(counters.held_bytes_max),
             completed_at: self.completed_at,
             ..self.counts.clone()
         }

@@ -21,7 +21,7 @@ struct Busy {
 impl Busy {
     fn new(waits_us: u64) -> Self {
         let mut net = Net::new();
-        (net.one_way, net.per_octet) = (Duration::from_millis(1), Duration::from_nanos(37));
+        (net.one_way, net.per_byte) = (Duration::from_millis(1), Duration::from_nanos(37));
         let client = net.connect();
         net.run(Duration::from_secs(1));
         let stream = net.client.session(client).unwrap().open().unwrap().expect("it may be opened");
@@ -31,7 +31,7 @@ impl Busy {
             client,
             server,
             stream,
-            chunk: octets(64 << 10),
+            chunk: payload(64 << 10),
             turns: [Some(Instant::ZERO); 2],
             waits_us,
             random: Random(7),
@@ -39,22 +39,22 @@ impl Busy {
         }
     }
 
-    /// Octets that the server reads in so long.
+    /// Bytes that the server reads in so long.
     fn run(&mut self, time: Duration) -> usize {
         let until = self.net.now + time;
         let mut read = 0;
         while self.net.now < until {
-            let arrival = self.net.flying.peek().map(|Reverse((at, ..))| *at);
+            let arrival = self.net.in_flight.peek().map(|Reverse((at, ..))| *at);
             let timers = [self.net.client.poll_timeout(), self.net.server.poll_timeout()];
             // Whoever sleeps is woken by its timer.
             let timers = [0, 1].map(|whose| timers[whose].filter(|_| self.turns[whose].is_none()));
             let next =
                 self.turns.into_iter().chain(timers).chain([arrival]).flatten().min().expect("they go on");
             self.net.now = next.max(self.net.now);
-            if let Some(Reverse((at, ..))) = self.net.flying.peek()
+            if let Some(Reverse((at, ..))) = self.net.in_flight.peek()
                 && *at <= self.net.now
             {
-                let Reverse((_, _, from, to, bytes)) = self.net.flying.pop().expect("it was there");
+                let Reverse((_, _, from, to, bytes)) = self.net.in_flight.pop().expect("it was there");
                 let whose = usize::from(to == server_address());
                 self.waiting[whose].push((from, bytes));
                 self.wake(whose);
@@ -93,10 +93,10 @@ impl Busy {
         } else {
             let session = self.net.server.session(self.server).unwrap();
             while session.next_opened().unwrap().is_some() {}
-            if let Ok(pipe) = session.pipe(self.stream) {
-                while !pipe.receiving.peek().is_empty() {
-                    let len = pipe.receiving.peek().len();
-                    pipe.receiving.take(len);
+            if let Ok(buffers) = session.buffers(self.stream) {
+                while !buffers.receiving.peek().is_empty() {
+                    let len = buffers.receiving.peek().len();
+                    buffers.receiving.take(len);
                     read += len;
                 }
                 session.on_read(self.stream, read);

@@ -133,7 +133,7 @@ fn a_qlog_is_what_the_schema_says_and_counts_what_the_connection_counts() {
     net.run(Duration::from_secs(1));
     net.lose = |order| scattered(order).is_multiple_of(11);
     // No more than the peer lets wait for its reader, which comes late.
-    let content = octets(250_000);
+    let content = payload(250_000);
     let stream = net.client.session(client).unwrap().open().unwrap().unwrap();
     let mut written = 0;
     for _ in 0..1000 {
@@ -148,10 +148,10 @@ fn a_qlog_is_what_the_schema_says_and_counts_what_the_connection_counts() {
     net.client_at = address(1, 1001);
     net.run(Duration::from_secs(20));
     let (read, ended) = net.read();
-    assert!(read == content, "{} octets, {ended}", read.len());
+    assert!(read == content, "{} bytes, {ended}", read.len());
     assert!(ended);
-    let lost = |hub: &Hub, id| hub.look(id).unwrap().connection_stats().packets_lost;
-    let (client_lost, client_stats) = (lost(&net.client, client), net.client.look(client).unwrap().stats());
+    let lost = |hub: &Hub, id| hub.get(id).unwrap().connection_stats().packets_lost;
+    let (client_lost, client_stats) = (lost(&net.client, client), net.client.get(client).unwrap().stats());
     net.client.session(client).unwrap().close(7, "all \u{1b}[31mthere");
     net.run(Duration::from_secs(60));
     qlog.flush();
@@ -189,7 +189,7 @@ fn a_qlog_is_what_the_schema_says_and_counts_what_the_connection_counts() {
     let found = takes(&of_client);
     assert_eq!(found.first(), Some(&1200), "RFC 9000 section 14.1");
     assert!(found.last().is_some_and(|last| *last > 1400) && found.windows(2).all(|pair| pair[0] != pair[1]));
-    // Each octet of the stream has its place: those that are sent cover it.
+    // Each byte of the stream has its place: those that are sent cover it.
     let mut pieces: Vec<_> = frames(&of_client, "transport:packet_sent")
         .filter(stream)
         .map(|frame| (frame["offset"].as_u64().unwrap(), frame["length"].as_u64().unwrap()))
@@ -231,8 +231,8 @@ fn datagrams_that_are_not_taken_are_told_with_the_reason_and_not_without_end() {
     forged[8] ^= 0x40;
     net.attack(client_address(), again.clone());
     net.attack(attacker_address(), forged.clone());
-    let own = net.client.look(client).unwrap();
-    let number = own.forgettable().unwrap().1;
+    let own = net.client.get(client).unwrap();
+    let number = own.reset_source().unwrap().1;
     assert_eq!(again[1..5], number.to_be_bytes());
     // To the client, from where its server is not.
     let mut astray = forged.clone();
@@ -270,7 +270,7 @@ fn a_directory_that_takes_no_files_stops_no_transfer_and_is_counted() {
     drop(directory);
     net.begin(100_000);
     net.run(Duration::from_secs(20));
-    assert!(net.read() == (octets(100_000), true));
+    assert!(net.read() == (payload(100_000), true));
     qlog.flush();
     assert!(qlog.dropped() > 100, "{}", qlog.dropped());
 }

@@ -38,11 +38,11 @@ fn a_server_that_was_started_again_says_so_at_once() {
     // The next connection stands at once, and what is left of the first goes with its user.
     net.begin(1_000);
     net.run(Duration::from_secs(1));
-    assert!(net.read() == (octets(1_000), true));
-    assert_eq!(net.client.forgettable.len(), 2);
+    assert!(net.read() == (payload(1_000), true));
+    assert_eq!(net.client.reset_sources.len(), 2);
     net.client.session(client).unwrap().handles = 0;
     net.run(Duration::from_secs(1));
-    assert_eq!((net.client.len(), net.client.forgettable.len()), (1, 1));
+    assert_eq!((net.client.len(), net.client.reset_sources.len()), (1, 1));
 }
 
 /// Nothing is to be sent, so it is the next probe that hears it.
@@ -78,14 +78,14 @@ fn nobody_but_the_server_can_say_it() {
     let mut net = Net::new();
     let (client, _) = net.begin(200_000);
     net.run(Duration::from_millis(12));
-    let number = net.client.look(client).unwrap().forgettable().unwrap().1;
+    let number = net.client.get(client).unwrap().reset_source().unwrap().1;
     let tokens = |identity: &Identity, port| Resets::new(identity, port);
     let (from, of_client) = (server_address(), client_address().ip());
     let right = tokens(&net.server_identity, from.port()).token(ConnectionId(number), of_client).0;
     let mut say = |from: SocketAddr, number: u32, token: &[u8]| {
         let mut bytes = datagram(kind::RESET, ConnectionId(number), token);
         net.client.handle(net.now, from, Ecn::NotEct, &mut bytes);
-        assert!(net.client.look(client).unwrap().alive().is_ok(), "{from}, {number:x}, {token:x?}");
+        assert!(net.client.get(client).unwrap().alive().is_ok(), "{from}, {number:x}, {token:x?}");
     };
     for bit in 0..128 {
         let mut wrong = right;
@@ -111,7 +111,7 @@ fn nobody_but_the_server_can_say_it() {
         assert_eq!(net.alive(client), Ok(()));
     }
     net.run(Duration::from_secs(20));
-    assert!(net.read() == (octets(200_000), true));
+    assert!(net.read() == (payload(200_000), true));
     // It was the right one.
     let mut bytes = datagram(kind::RESET, ConnectionId(number), &right);
     net.client.handle(net.now, from, Ecn::NotEct, &mut bytes);
@@ -133,7 +133,7 @@ fn answers_are_few_and_go_to_nobody_who_answers() {
         net.to_attacker - before
     };
     let packet = |number: u32, len: usize| [&[0x30], &number.to_be_bytes()[..], &vec![7; len - 5]].concat();
-    assert_eq!(heard(&mut net, &packet(known ^ 1, 25)), 21, "25 octets are a packet and its tag");
+    assert_eq!(heard(&mut net, &packet(known ^ 1, 25)), 21, "25 bytes are a packet and its tag");
     assert_eq!(heard(&mut net, &packet(known ^ 1, 24)), 0);
     assert_eq!(heard(&mut net, &packet(known, 1200)), 0);
     assert_eq!(heard(&mut net, &packet(0, 1200)), 0);

@@ -22,10 +22,10 @@ impl Pull {
         net.run(Duration::from_millis(20));
         let server = net.server.accept().expect("a client connected");
         assert_eq!(net.server.session(server).unwrap().next_opened(), Ok(Some(stream)));
-        Self { net, client, server, stream, chunk: octets(1 << 10) }
+        Self { net, client, server, stream, chunk: payload(1 << 10) }
     }
 
-    /// Octets that the client reads in so many milliseconds, in which the server writes a few each.
+    /// Bytes that the client reads in so many milliseconds, in which the server writes a few each.
     fn run(&mut self, millis: u64) -> usize {
         let mut read = 0;
         for _ in 0..millis {
@@ -36,7 +36,7 @@ impl Pull {
             self.net.run(Duration::from_millis(1));
             self.net.seen.clear();
             let session = self.net.client.session(self.client).unwrap();
-            let receiving = &mut session.pipe(self.stream).unwrap().receiving;
+            let receiving = &mut session.buffers(self.stream).unwrap().receiving;
             let mut len = 0;
             while !receiving.peek().is_empty() {
                 len += receiving.peek().len();
@@ -70,7 +70,7 @@ fn a_pull_goes_on_wherever_the_client_is() {
             pull.net.client_at = address(if same_host { 1 } else { 10 + turn }, 2000 + u16::from(turn));
             // What was on its way to the old address, and a few round trips of silence, are less than half of the time.
             let read = pull.run(500);
-            assert!(read > 250_000, "{read} octets of 512,000 in turn {turn}");
+            assert!(read > 250_000, "{read} bytes of 512,000 in turn {turn}");
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::session::BEYOND_LIMIT;
 #[derive(Clone, Copy)]
 enum Reads {
     All,
-    /// So many octets in all, as a program that was paused when the buffers of its system were full.
+    /// So many bytes in all, as a program that was paused when the buffers of its system were full.
     Only(usize),
     /// So many each millisecond.
     Slowly(usize),
@@ -27,11 +27,11 @@ struct Carried {
 impl Carried {
     fn new() -> Self {
         let mut net = Net::new();
-        (net.one_way, net.per_octet) = (Duration::from_millis(20), Duration::from_nanos(80));
+        (net.one_way, net.per_byte) = (Duration::from_millis(20), Duration::from_nanos(80));
         let client = net.connect();
         net.run(Duration::from_secs(1));
         let server = net.server.accept().expect("a client connected");
-        Self { net, client, server, streams: BTreeMap::new(), chunk: octets(64 << 10) }
+        Self { net, client, server, streams: BTreeMap::new(), chunk: payload(64 << 10) }
     }
 
     fn open(&mut self, reads: Reads) -> StreamId {
@@ -40,7 +40,7 @@ impl Carried {
         stream
     }
 
-    /// Octets of `stream` that its reader has taken.
+    /// Bytes of `stream` that its reader has taken.
     fn taken(&self, stream: StreamId) -> usize {
         self.streams[&stream].1
     }
@@ -58,14 +58,14 @@ impl Carried {
             for (stream, (reads, taken)) in &mut self.streams {
                 let mut left = match *reads {
                     Reads::All => usize::MAX,
-                    Reads::Only(octets) => octets - *taken,
-                    Reads::Slowly(octets) => octets,
+                    Reads::Only(bytes) => bytes - *taken,
+                    Reads::Slowly(bytes) => bytes,
                 };
-                let Ok(pipe) = session.pipe(*stream) else { continue };
+                let Ok(buffers) = session.buffers(*stream) else { continue };
                 let before = left;
-                while left > 0 && !pipe.receiving.peek().is_empty() {
-                    let len = pipe.receiving.peek().len().min(left);
-                    pipe.receiving.take(len);
+                while left > 0 && !buffers.receiving.peek().is_empty() {
+                    let len = buffers.receiving.peek().len().min(left);
+                    buffers.receiving.take(len);
                     left -= len;
                 }
                 *taken += before - left;
@@ -74,19 +74,19 @@ impl Carried {
         }
     }
 
-    /// Octets that wait at the server for readers, and at the client for the server.
+    /// Bytes that wait at the server for readers, and at the client for the server.
     fn held(&mut self) -> (u64, u64) {
         let streams: Vec<_> = self.streams.keys().copied().collect();
-        let of = |session: &mut Session, held: fn(&mut crate::pipe::Pipe) -> u64| {
-            streams.iter().map(|stream| session.pipe(*stream).map_or(0, held)).sum()
+        let of = |session: &mut Session, held: fn(&mut crate::buffers::StreamBuffers) -> u64| {
+            streams.iter().map(|stream| session.buffers(*stream).map_or(0, held)).sum()
         };
-        let unread = of(self.net.server.session(self.server).unwrap(), |pipe| pipe.receiving.waiting());
-        let unsent = of(self.net.client.session(self.client).unwrap(), |pipe| pipe.sending.held());
+        let unread = of(self.net.server.session(self.server).unwrap(), |buffers| buffers.receiving.waiting());
+        let unsent = of(self.net.client.session(self.client).unwrap(), |buffers| buffers.sending.held());
         (unread, unsent)
     }
 }
 
-/// Octets that a reader takes in two seconds beside so many that stall, some while after it began.
+/// Bytes that a reader takes in two seconds beside so many that stall, some while after it began.
 fn taken_beside(stalled: usize) -> usize {
     let mut carried = Carried::new();
     for _ in 0..stalled {
@@ -96,8 +96,8 @@ fn taken_beside(stalled: usize) -> usize {
     carried.run(if stalled > 0 { 1_000 + 35 * stalled as u64 } else { 0 });
     let (unread, unsent) = carried.held();
     let floor = Config::default().transport.min_stream_buffer.0;
-    assert!(unread <= (64 << 20) + stalled as u64 * floor, "{unread} octets wait for {stalled} readers");
-    assert!(unsent <= stalled as u64 * BEYOND_LIMIT, "{unsent} octets wait for their peer");
+    assert!(unread <= (64 << 20) + stalled as u64 * floor, "{unread} bytes wait for {stalled} readers");
+    assert!(unsent <= stalled as u64 * BEYOND_LIMIT, "{unsent} bytes wait for their peer");
     let metrics = carried.net.server.metrics();
     assert!((unread..=metrics.bytes_unread_max).contains(&metrics.bytes_unread));
     let active = carried.open(Reads::All);
@@ -110,14 +110,14 @@ fn taken_beside(stalled: usize) -> usize {
 #[test]
 fn beside_readers_that_stall_another_has_the_rate_that_it_has_alone() {
     let alone = taken_beside(0);
-    assert!(alone > 20_000_000, "{alone} octets in 2 s of 12.5 MB/s");
+    assert!(alone > 20_000_000, "{alone} bytes in 2 s of 12.5 MB/s");
     for stalled in [1, 10, 200] {
         let beside = taken_beside(stalled);
-        assert!(beside >= alone / 10 * 9, "{beside} octets beside {stalled} that stall, {alone} alone");
+        assert!(beside >= alone / 10 * 9, "{beside} bytes beside {stalled} that stall, {alone} alone");
     }
 }
 
-/// How long four octets take to the server while its readers of other streams do what they do.
+/// How long four bytes take to the server while its readers of other streams do what they do.
 fn one_way_beside(others: &[Reads]) -> u64 {
     let mut carried = Carried::new();
     for reads in others {
@@ -130,7 +130,7 @@ fn one_way_beside(others: &[Reads]) -> u64 {
     for millis in 1..1_000 {
         carried.run(1);
         let session = carried.net.server.session(carried.server).unwrap();
-        if session.pipe(stream).is_ok_and(|pipe| pipe.receiving.waiting() == 4) {
+        if session.buffers(stream).is_ok_and(|buffers| buffers.receiving.waiting() == 4) {
             return millis;
         }
     }
@@ -156,5 +156,5 @@ fn a_reader_that_goes_on_after_a_while_gets_all_of_it() {
     let before = carried.taken(stream);
     carried.run(1_000);
     let taken = carried.taken(stream) - before;
-    assert!(taken > 10_000_000, "{taken} octets in a second of 12.5 MB/s");
+    assert!(taken > 10_000_000, "{taken} bytes in a second of 12.5 MB/s");
 }

@@ -7,9 +7,12 @@ impl Net {
     /// The datagrams on their way to the server.
     fn on_their_way(&mut self) -> Vec<Vec<u8>> {
         self.drain();
-        let to_server =
-            self.flying.iter().map(|Reverse(flying)| flying).filter(|flying| flying.3 == server_address());
-        to_server.map(|flying| flying.4.clone()).collect()
+        let to_server = self
+            .in_flight
+            .iter()
+            .map(|Reverse(in_flight)| in_flight)
+            .filter(|in_flight| in_flight.3 == server_address());
+        to_server.map(|in_flight| in_flight.4.clone()).collect()
     }
 
     fn say_to_client(&mut self, bytes: &[u8]) {
@@ -52,7 +55,7 @@ fn a_twin_ahead_of_the_server_keeps_nobody_from_it() {
         net.run(Duration::from_millis(3));
     }
     assert_eq!(net.state_of(client), (true, Ok(())));
-    assert_eq!(net.client.look(client).unwrap().peer(), Some(net.server_identity.public_key()));
+    assert_eq!(net.client.get(client).unwrap().peer(), Some(net.server_identity.public_key()));
     assert!(net.server.accept().is_some());
 }
 
@@ -75,7 +78,7 @@ fn forged_first_datagrams_retries_and_refusals_keep_nobody_from_the_server() {
     let first = net.on_their_way().pop().expect("a client begins");
     // From the client's address with its number, and another ephemeral key; and the client's own, twice.
     let mut forged = first.clone();
-    forged[10..42].iter_mut().for_each(|octet| *octet ^= 0x55);
+    forged[10..42].iter_mut().for_each(|byte| *byte ^= 0x55);
     for bytes in [forged, first.clone(), first] {
         net.server.handle(net.now, net.client_at, Ecn::NotEct, &mut bytes.clone());
     }

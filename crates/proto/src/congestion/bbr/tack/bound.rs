@@ -25,9 +25,9 @@ const GROWTH: u64 = UNIT / 4;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct LossBound {
-    /// Octets that may be in flight, where losses have said so.
-    pub octets: Option<u64>,
-    /// The round: octets lost and delivered, most in flight, least round-trip time.
+    /// Bytes that may be in flight, where losses have said so.
+    pub bytes: Option<u64>,
+    /// The round: bytes lost and delivered, most in flight, least round-trip time.
     lost: u64,
     delivered: u64,
     in_flight: u64,
@@ -52,7 +52,7 @@ impl LossBound {
     }
 
     /// A round is over. True when it lost too much: then no more may be in flight than the share that arrived, 0.7 at
-    /// most, of what was; but `floor` octets at least.
+    /// most, of what was; but `floor` bytes at least.
     pub fn on_round(&mut self, rtt_min: Option<Duration>, mss: u64, floor: u64, is_starting: bool) -> bool {
         let queue = self.rtt.zip(rtt_min).is_some_and(|(rtt, least)| rtt > least + least / QUEUE_PART);
         let part = match (queue, is_starting) {
@@ -67,7 +67,7 @@ impl LossBound {
             (self.is_heavy, self.clean) = (true, 0);
             let arrived = (u128::from(self.in_flight) * u128::from(self.delivered) / u128::from(sent)) as u64;
             let cut = arrived.min(self.in_flight / 10 * BETA_TENTHS).max(floor);
-            self.octets = Some(self.octets.map_or(cut, |bound| bound.min(cut).max(floor)));
+            self.bytes = Some(self.bytes.map_or(cut, |bound| bound.min(cut).max(floor)));
         }
         (self.lost, self.delivered, self.in_flight, self.rtt) = (0, 0, 0, None);
         heavy
@@ -80,7 +80,7 @@ impl LossBound {
         }
         let growth = GROWTH << self.clean.min(8);
         self.clean += 1;
-        self.octets = self.octets.map(|bound| bound + bound * growth / UNIT).filter(|bound| *bound < cap);
+        self.bytes = self.bytes.map(|bound| bound + bound * growth / UNIT).filter(|bound| *bound < cap);
     }
 }
 
@@ -120,11 +120,11 @@ mod tests {
         let mut bound = LossBound::default();
         assert!(!round(&mut bound, 1000, 20, 20), "2 %");
         assert!(!round(&mut bound, 1000, 100, 10), "10 % without a queue");
-        assert_eq!(bound.octets, None);
+        assert_eq!(bound.bytes, None);
         assert!(round(&mut bound, 1000, 30, 20), "3 % in a queue");
-        assert_eq!(bound.octets, Some(700 * MSS));
+        assert_eq!(bound.bytes, Some(700 * MSS));
         assert!(round(&mut bound, 700, 420, 10), "60 %");
-        assert_eq!(bound.octets, Some(280 * MSS));
+        assert_eq!(bound.bytes, Some(280 * MSS));
         assert!(!round(&mut bound, 20, 3, 20), "a few packets");
     }
 
@@ -132,14 +132,14 @@ mod tests {
     fn a_bound_never_lies_below_its_floor_and_grows_ever_faster_without_losses() {
         let mut bound = LossBound::default();
         assert!(round(&mut bound, 120, 60, 20));
-        assert_eq!(bound.octets, Some(100 * MSS));
+        assert_eq!(bound.bytes, Some(100 * MSS));
         bound.on_cycle(200 * MSS);
-        assert_eq!(bound.octets, Some(100 * MSS), "this cycle had losses");
+        assert_eq!(bound.bytes, Some(100 * MSS), "this cycle had losses");
         bound.on_cycle(200 * MSS);
-        assert_eq!(bound.octets, Some(125 * MSS));
+        assert_eq!(bound.bytes, Some(125 * MSS));
         bound.on_cycle(200 * MSS);
-        assert_eq!(bound.octets, Some(125 * MSS * 3 / 2));
+        assert_eq!(bound.bytes, Some(125 * MSS * 3 / 2));
         bound.on_cycle(200 * MSS);
-        assert_eq!(bound.octets, None);
+        assert_eq!(bound.bytes, None);
     }
 }

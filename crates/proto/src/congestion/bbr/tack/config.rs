@@ -3,7 +3,7 @@
 use super::super::parts::RTT_MIN_LIFETIME;
 use crate::units::Duration;
 
-/// What bounds the octets in flight beside twice the bandwidth-delay product and what arrives in a TACK interval.
+/// What bounds the bytes in flight beside twice the bandwidth-delay product and what arrives in a TACK interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bounds {
     /// Nothing else. In the first round of a recovery packets are conserved, as in version 1.
@@ -64,7 +64,7 @@ pub struct TackConfig {
     pub drains: Drains,
     /// How the round-trip time is probed; `None` for not at all.
     pub probe_rtt: Option<ProbeRtt>,
-    /// What bounds the octets in flight.
+    /// What bounds the bytes in flight.
     pub bounds: Bounds,
 }
 

@@ -56,7 +56,7 @@ pub(crate) struct TackBbr {
     intervals: Intervals,
     rates: Rates,
     /// A receiver has reported a rate: it is the one to hear of the rate from.
-    is_told: bool,
+    is_receiver_based: bool,
     rtt_min: RttMin,
     has_rtt: bool,
     rounds: Rounds,
@@ -91,7 +91,7 @@ impl TackBbr {
             config,
             intervals: Intervals::new(interval),
             rates: Rates::new(config.filter),
-            is_told: false,
+            is_receiver_based: false,
             rtt_min: RttMin::new(start.rtt),
             has_rtt: start.rtt.is_some(),
             rounds: Rounds::default(),
@@ -244,8 +244,9 @@ impl TackBbr {
             self.standing.on_round_trip(rtt, least);
         }
         let own = self.rtt_min.least.map(|least| least / USUAL_BETA);
-        let told = delivery.receiver.map(|receiver| receiver.interval);
-        let length = told.or(own.filter(|_| !self.is_told)).filter(|length| *length > Duration::ZERO);
+        let reported = delivery.receiver.map(|receiver| receiver.interval);
+        let length =
+            reported.or(own.filter(|_| !self.is_receiver_based)).filter(|length| *length > Duration::ZERO);
         self.intervals.length = length.unwrap_or(self.intervals.length);
         let passed = self.intervals.pass(delivery.now);
         self.position = self.position.saturating_add(passed);
@@ -255,9 +256,9 @@ impl TackBbr {
     /// What the receiver measures; what the sender sees only where no receiver ever said anything, for ACKs that come
     /// late and together must not pass for a rate.
     fn update_bandwidth(&mut self, delivery: &Delivery) {
-        let told = delivery.receiver.and_then(|receiver| receiver.rate);
-        self.is_told |= told.is_some();
-        let rate = if self.is_told { told } else { delivery.sample.rate() };
+        let reported = delivery.receiver.and_then(|receiver| receiver.rate);
+        self.is_receiver_based |= reported.is_some();
+        let rate = if self.is_receiver_based { reported } else { delivery.sample.rate() };
         if let Some(rate) = rate {
             let holds_back = self.holds_back() || delivery.now < self.held_back_until;
             self.rates.report(rate, delivery.sample.app_limited || holds_back);
@@ -420,7 +421,7 @@ impl TackBbr {
         (self.amount_in(share) + waits).max(MIN_SEGMENTS * self.window.mss)
     }
 
-    /// Octets that the rate brings in `gain` smallest round-trip times.
+    /// Bytes that the rate brings in `gain` smallest round-trip times.
     fn amount_in(&self, gain: u64) -> u64 {
         let Some(least) = self.rtt_min.least else { return self.initial_window * gain / UNIT };
         self.rate().amount_in(least).0.saturating_mul(gain) / UNIT
@@ -447,8 +448,8 @@ impl TackBbr {
 
     /// With room for what waits at the bottleneck on purpose, and for what is on its way to the pacer, in it and behind it
     /// (`bbr_quantization_budget`).
-    fn with_bursts(&self, octets: u64) -> u64 {
-        octets
+    fn with_bursts(&self, bytes: u64) -> u64 {
+        bytes
             + self.standing.target(self.rate())
             + 3 * Bursts::Datagrams.size(self.pacing_rate, self.window.mss)
     }
@@ -459,7 +460,7 @@ impl TackBbr {
             let cap = self.cap();
             let cwnd = self.window.cwnd;
             if self.full.reached {
-                let bound = self.bound.octets.filter(|_| self.config.bounds == Bounds::Loss);
+                let bound = self.bound.bytes.filter(|_| self.config.bounds == Bounds::Loss);
                 // What is paced need not grow with ACKs, of which there are few.
                 let grown = if self.standing.is_active() { cap } else { cwnd + acked };
                 self.window.cwnd = grown.min(cap).min(bound.unwrap_or(u64::MAX));

@@ -40,7 +40,7 @@ pub struct Pipe {
     pub now: Instant,
     pub rate: BitRate,
     pub rtt: Duration,
-    /// Octets that the queue at the bottleneck holds.
+    /// Bytes that the queue at the bottleneck holds.
     pub buffer: u64,
     /// The bottleneck sends all that came together once in this time, as Wi-Fi does.
     pub burst: Duration,
@@ -54,7 +54,7 @@ pub struct Pipe {
     pub feedback_loss: u32,
     /// Nothing gets through in either direction.
     pub is_down: bool,
-    /// Octets that arrived.
+    /// Bytes that arrived.
     pub received: u64,
     pub overflowed: u64,
     pub queued: u64,
@@ -63,7 +63,7 @@ pub struct Pipe {
     credit_at: Instant,
     served_at: Instant,
     flying: VecDeque<Packet>,
-    /// When octets came last, and the time before it with how many had by then: what comes in one instant is counted
+    /// When bytes came last, and the time before it with how many had by then: what comes in one instant is counted
     /// when the next has begun. And that as of earlier TACKs.
     latest_at: Instant,
     complete: (Instant, u64),
@@ -75,10 +75,10 @@ pub struct Pipe {
     feedback: VecDeque<Feedback>,
     pacer: Pacer,
     sent: u64,
-    /// Octets that were reported, and held lost.
+    /// Bytes that were reported, and held lost.
     delivered: u64,
     lost: u64,
-    /// The recovery lasts until so many octets are accounted for.
+    /// The recovery lasts until so many bytes are accounted for.
     recovered_at: u64,
     heard_at: Instant,
     smoothed_rtt: Option<Duration>,
@@ -213,7 +213,7 @@ impl Pipe {
 
     fn serve(&mut self) {
         self.credit += self.rate.amount_in(self.now.saturating_since(self.credit_at)).0;
-        // The rest of an octet counts too: the next step starts where this one is paid for.
+        // The rest of a byte counts too: the next step starts where this one is paid for.
         self.credit_at = self.now;
         if self.now.saturating_since(self.served_at) < self.burst_now {
             return;
@@ -262,8 +262,8 @@ impl Pipe {
         while self.marks.get(1).is_some_and(|mark| self.complete.0.saturating_since(mark.0) >= self.rtt) {
             self.marks.pop_front();
         }
-        let rate = self.marks.front().and_then(|(at, octets)| {
-            BitRate::from_amount(Bytes(self.complete.1 - octets), self.complete.0.saturating_since(*at))
+        let rate = self.marks.front().and_then(|(at, bytes)| {
+            BitRate::from_amount(Bytes(self.complete.1 - bytes), self.complete.0.saturating_since(*at))
         });
         self.marks.push_back(self.complete);
         let feedback = Feedback {

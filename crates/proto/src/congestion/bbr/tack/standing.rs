@@ -57,7 +57,7 @@ impl Standing {
         self.wait
     }
 
-    /// Octets to keep waiting at the bottleneck, which carries `rate`.
+    /// Bytes to keep waiting at the bottleneck, which carries `rate`.
     pub fn target(&self, rate: BitRate) -> u64 {
         let part = rate.amount_in(self.wait / TARGET_PART).0;
         self.burst.0.min(rate.amount_in(TARGET_MAX).0).max(part) * u64::from(self.is_active())

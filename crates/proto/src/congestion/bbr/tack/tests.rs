@@ -86,7 +86,7 @@ fn losses_by_chance_do_not_reduce_the_rate() {
             pipe.run(SECS(4));
             let used = pipe.run(SECS(20));
             assert!(used >= 95, "{rtt} ms: {used} %");
-            assert_eq!(pipe.bbr.bound.octets, None, "{rtt} ms");
+            assert_eq!(pipe.bbr.bound.bytes, None, "{rtt} ms");
         }
     }
 }
@@ -145,22 +145,22 @@ fn heavy_losses_bound_what_is_in_flight() {
         pipe.rate = BitRate::from_mbps(MBPS / 4);
         let before = pipe.overflowed;
         pipe.run(MS(12 * 40));
-        (pipe.overflowed - before, pipe.bbr.bound.octets, pipe.bbr.window.cwnd)
+        (pipe.overflowed - before, pipe.bbr.bound.bytes, pipe.bbr.window.cwnd)
     };
     let (bounded, bound, cwnd) = overflow(Bounds::Loss);
     let (unbounded, ..) = overflow(Bounds::Product);
-    assert!(bounded * 4 < unbounded * 3, "{bounded} and {unbounded} octets overflowed");
+    assert!(bounded * 4 < unbounded * 3, "{bounded} and {unbounded} bytes overflowed");
     assert!(bound.is_some_and(|bound| cwnd <= bound), "{cwnd} of {bound:?}");
 }
 
 /// A flow to which nothing but its own steps is told.
-struct Told {
+struct Reported {
     bbr: TackBbr,
     now: Instant,
     delivered: u64,
 }
 
-impl Told {
+impl Reported {
     const RTT: Duration = Duration::from_millis(40);
 
     fn new(config: TackConfig) -> Self {
@@ -171,10 +171,10 @@ impl Told {
 
     /// The TACK that ends an interval of 10 ms in which 40 Mb/s arrived; `in_flight` segments are.
     fn tack(&mut self, change: impl FnOnce(&mut Delivery)) {
-        const OCTETS: u64 = 50 * MSS;
+        const BYTES: u64 = 50 * MSS;
         self.now += MS(10);
-        let prior_delivered = self.delivered.saturating_sub(3 * OCTETS);
-        self.delivered += OCTETS;
+        let prior_delivered = self.delivered.saturating_sub(3 * BYTES);
+        self.delivered += BYTES;
         let receiver = ReceiverReport {
             rate: Some(BitRate::from_mbps(MBPS)),
             loss: 0,
@@ -188,7 +188,7 @@ impl Told {
                 over: None,
                 prior_delivered,
                 app_limited: false,
-                newly_delivered: OCTETS,
+                newly_delivered: BYTES,
                 delivered: self.delivered,
                 rtt: Some(Self::RTT),
             },
@@ -207,12 +207,12 @@ impl Told {
 
     /// One in the middle of its gain cycles.
     fn stable(config: TackConfig) -> Self {
-        let mut told = Self::new(config);
+        let mut reported = Self::new(config);
         for _ in 0..80 {
-            told.tack(|_| {});
+            reported.tack(|_| {});
         }
-        assert_eq!(told.bbr.mode, Mode::ProbeBandwidth);
-        told
+        assert_eq!(reported.bbr.mode, Mode::ProbeBandwidth);
+        reported
     }
 }
 
@@ -220,21 +220,21 @@ impl Told {
 /// arrives, or less arrives after each round.
 #[test]
 fn heavy_losses_leave_what_arrives_in_the_round_trips_of_now() {
-    let mut told = Told::new(TackConfig::USUAL);
+    let mut reported = Reported::new(TackConfig::USUAL);
     for _ in 0..200 {
-        told.tack(|_| {});
+        reported.tack(|_| {});
     }
     for _ in 0..400 {
-        let in_flight = told.bbr.window.cwnd;
-        told.tack(|delivery| {
-            delivery.sample.rtt = Some(Told::RTT * 5);
-            delivery.smoothed_rtt = Some(Told::RTT * 5);
+        let in_flight = reported.bbr.window.cwnd;
+        reported.tack(|delivery| {
+            delivery.sample.rtt = Some(Reported::RTT * 5);
+            delivery.smoothed_rtt = Some(Reported::RTT * 5);
             delivery.prior_in_flight = in_flight;
             delivery.lost = 3 * MSS;
         });
     }
-    let bound = told.bbr.bound.octets.unwrap();
-    let arrives = BitRate::from_mbps(MBPS).amount_in(Told::RTT * 5).0;
+    let bound = reported.bbr.bound.bytes.unwrap();
+    let arrives = BitRate::from_mbps(MBPS).amount_in(Reported::RTT * 5).0;
     assert!((arrives * 69 / 100..=arrives).contains(&bound), "{bound} of {arrives}");
 }
 
@@ -242,38 +242,38 @@ fn heavy_losses_leave_what_arrives_in_the_round_trips_of_now() {
 #[test]
 fn a_cycle_has_its_gains_by_the_clock() {
     for (config, length) in [(TackConfig::PAPER, 32), (TackConfig::MIRACAST, 16)] {
-        let mut told = Told::stable(config);
-        while told.bbr.position != 0 {
-            told.tack(|_| {});
+        let mut reported = Reported::stable(config);
+        while reported.bbr.position != 0 {
+            reported.tack(|_| {});
         }
         let gains: Vec<u64> = (0..2 * length)
             .map(|_| {
-                let gain = percent(told.bbr.pacing_rate(), BitRate::from_kbps(MBPS * 990));
-                told.tack(|_| {});
+                let gain = percent(reported.bbr.pacing_rate(), BitRate::from_kbps(MBPS * 990));
+                reported.tack(|_| {});
                 gain
             })
             .collect();
         let cycle = [vec![125; 4], vec![75; 4], vec![100; length - 8]].concat();
         assert_eq!(gains, [cycle.clone(), cycle].concat());
         // Of three TACKs two are lost: the gain is the clock's.
-        while told.bbr.position != 0 {
-            told.tack(|_| {});
+        while reported.bbr.position != 0 {
+            reported.tack(|_| {});
         }
         for skipped in [3, 3] {
-            told.now += MS(10 * (skipped - 1));
-            told.tack(|_| {});
+            reported.now += MS(10 * (skipped - 1));
+            reported.tack(|_| {});
         }
-        assert_eq!(percent(told.bbr.pacing_rate(), BitRate::from_kbps(MBPS * 990)), 75);
+        assert_eq!(percent(reported.bbr.pacing_rate(), BitRate::from_kbps(MBPS * 990)), 75);
     }
 }
 
-/// Two products of 200 segments, 50 of an interval, and three bursts of at most 65 535 octets: 2.25 products as the paper
+/// Two products of 200 segments, 50 of an interval, and three bursts of at most 65 535 bytes: 2.25 products as the paper
 /// has it.
 #[test]
 fn the_cap_is_two_products_and_an_interval() {
-    let told = Told::stable(TackConfig::PAPER);
-    let bursts = 3 * Bursts::Datagrams.size(told.bbr.pacing_rate(), MSS);
-    assert_eq!(told.bbr.window.cwnd, 450 * MSS + bursts);
+    let reported = Reported::stable(TackConfig::PAPER);
+    let bursts = 3 * Bursts::Datagrams.size(reported.bbr.pacing_rate(), MSS);
+    assert_eq!(reported.bbr.window.cwnd, 450 * MSS + bursts);
 }
 
 /// Each style keeps up its share for the longer of a round trip and 200 ms, once so little is in flight.
@@ -282,21 +282,21 @@ fn probing_the_round_trip_keeps_up_a_share_for_200_ms() {
     let cases = [(ProbeRtt::PAPER, 4), (ProbeRtt::USUAL, 150), (ProbeRtt::MIRACAST, 200)];
     for (probe, segments) in cases {
         let config = TackConfig { probe_rtt: Some(probe), ..TackConfig::PAPER };
-        let mut told = Told::stable(config);
-        let before = told.now;
-        while told.bbr.mode != Mode::ProbeRtt {
-            told.tack(|delivery| delivery.sample.rtt = Some(Told::RTT * 2));
-            assert!(told.now < before + probe.after + SECS(1));
+        let mut reported = Reported::stable(config);
+        let before = reported.now;
+        while reported.bbr.mode != Mode::ProbeRtt {
+            reported.tack(|delivery| delivery.sample.rtt = Some(Reported::RTT * 2));
+            assert!(reported.now < before + probe.after + SECS(1));
         }
-        assert_eq!(told.bbr.window.cwnd, segments * MSS);
-        assert!(told.bbr.holds_back());
+        assert_eq!(reported.bbr.window.cwnd, segments * MSS);
+        assert!(reported.bbr.holds_back());
         let least = (BitRate::from_kbps(MBPS * 990).as_bps() * u64::from(probe.share) / UNIT).max(800_000);
-        assert_eq!(told.bbr.pacing_rate(), BitRate::from_bps(least));
+        assert_eq!(reported.bbr.pacing_rate(), BitRate::from_bps(least));
         // The pipe is short of data from the next TACK on.
         let mut tacks = 0;
-        while told.bbr.mode == Mode::ProbeRtt {
+        while reported.bbr.mode == Mode::ProbeRtt {
             tacks += 1;
-            told.tack(|delivery| {
+            reported.tack(|delivery| {
                 delivery.in_flight = segments * MSS;
                 delivery.sample.rtt = Some(MS(44));
                 delivery.receiver = delivery
@@ -305,65 +305,65 @@ fn probing_the_round_trip_keeps_up_a_share_for_200_ms() {
             });
         }
         assert_eq!(tacks, 21);
-        assert_eq!(told.bbr.rtt_min.least, Some(MS(44)), "what was seen meanwhile");
-        assert_eq!(percent(told.bbr.rate(), BitRate::from_mbps(MBPS)), 100);
-        assert!(told.bbr.window.cwnd > 400 * MSS);
+        assert_eq!(reported.bbr.rtt_min.least, Some(MS(44)), "what was seen meanwhile");
+        assert_eq!(percent(reported.bbr.rate(), BitRate::from_mbps(MBPS)), 100);
+        assert!(reported.bbr.window.cwnd > 400 * MSS);
     }
 }
 
 #[test]
 fn a_path_that_got_longer_is_believed_without_probing_too() {
-    let mut told = Told::stable(TackConfig { probe_rtt: None, ..TackConfig::USUAL });
+    let mut reported = Reported::stable(TackConfig { probe_rtt: None, ..TackConfig::USUAL });
     for _ in 0..1_010 {
-        told.tack(|delivery| delivery.sample.rtt = Some(MS(60)));
-        assert_eq!(told.bbr.mode, Mode::ProbeBandwidth);
+        reported.tack(|delivery| delivery.sample.rtt = Some(MS(60)));
+        assert_eq!(reported.bbr.mode, Mode::ProbeBandwidth);
     }
-    assert_eq!(told.bbr.rtt_min.least, Some(MS(60)));
+    assert_eq!(reported.bbr.rtt_min.least, Some(MS(60)));
 }
 
 /// Where the receiver says nothing the sender's own view counts, but never beside the receiver's.
 #[test]
 fn the_sender_s_rate_counts_only_where_no_receiver_reports_one() {
     let over = Some((Bytes(200 * MSS), MS(20)));
-    let mut alone = Told::new(TackConfig::USUAL);
+    let mut alone = Reported::new(TackConfig::USUAL);
     alone.tack(|delivery| {
         delivery.sample.over = over;
         delivery.receiver = None;
     });
     assert_eq!(alone.bbr.rate(), BitRate::from_mbps(80));
     assert_eq!(alone.bbr.intervals.length, MS(10));
-    let mut told = Told::stable(TackConfig::USUAL);
-    told.tack(|delivery| {
+    let mut reported = Reported::stable(TackConfig::USUAL);
+    reported.tack(|delivery| {
         delivery.sample.over = over;
         delivery.receiver = None;
     });
-    assert_eq!(told.bbr.rate(), BitRate::from_mbps(40));
+    assert_eq!(reported.bbr.rate(), BitRate::from_mbps(40));
 }
 
 /// After a pause the rate is the estimate, not a probe's, and the pause is no part of a cycle.
 #[test]
 fn a_pause_is_nobody_s_time() {
-    let mut told = Told::stable(TackConfig::PAPER);
-    while told.bbr.position != 1 {
-        told.tack(|_| {});
+    let mut reported = Reported::stable(TackConfig::PAPER);
+    while reported.bbr.position != 1 {
+        reported.tack(|_| {});
     }
-    told.now += SECS(30);
-    told.bbr.on_transmit_start(told.now, true);
-    assert_eq!(told.bbr.pacing_rate(), BitRate::from_kbps(MBPS * 990));
-    told.tack(|_| {});
-    assert_eq!((told.bbr.position, told.bbr.mode), (2, Mode::ProbeBandwidth));
+    reported.now += SECS(30);
+    reported.bbr.on_transmit_start(reported.now, true);
+    assert_eq!(reported.bbr.pacing_rate(), BitRate::from_kbps(MBPS * 990));
+    reported.tack(|_| {});
+    assert_eq!((reported.bbr.position, reported.bbr.mode), (2, Mode::ProbeBandwidth));
 }
 
 /// Version 1's way, for comparison: what is delivered may go again, and the window comes back with the end of it.
 #[test]
 fn without_a_bound_by_losses_recovery_conserves_packets() {
-    let mut told = Told::stable(TackConfig::PAPER);
-    let before = told.bbr.window.cwnd;
-    told.bbr.on_loss();
-    told.tack(|delivery| {
+    let mut reported = Reported::stable(TackConfig::PAPER);
+    let before = reported.bbr.window.cwnd;
+    reported.bbr.on_loss();
+    reported.tack(|delivery| {
         (delivery.lost, delivery.in_flight, delivery.repair) = (MSS, 80 * MSS, Repair::Fast);
     });
-    assert_eq!(told.bbr.window.cwnd, 130 * MSS);
-    told.tack(|_| {});
-    assert_eq!(told.bbr.window.cwnd, before);
+    assert_eq!(reported.bbr.window.cwnd, 130 * MSS);
+    reported.tack(|_| {});
+    assert_eq!(reported.bbr.window.cwnd, before);
 }

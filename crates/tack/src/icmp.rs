@@ -14,15 +14,15 @@ use nix::libc::{self, sock_extended_err};
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, setsockopt, sockopt};
 use tokio::net::UdpSocket;
 
-/// Octets of a datagram that are looked at: its kind and the number of its connection.
+/// Bytes of a datagram that are looked at: its kind and the number of its connection.
 const BEGINS: usize = 5;
 
-/// Octets of control messages beside the one that is looked for: addresses, marks and lengths, a few dozen.
+/// Bytes of control messages beside the one that is looked for: addresses, marks and lengths, a few dozen.
 const OTHERS: usize = 512;
 
 /// A datagram that nobody took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Refusal {
+pub(crate) struct IcmpError {
     pub to: SocketAddr,
     pub begins: [u8; BEGINS],
     /// The host says that no program listens; otherwise somebody says that the host is not reached.
@@ -45,7 +45,7 @@ pub(crate) fn ask_for(socket: &UdpSocket) -> io::Result<()> {
 ///
 /// # Errors
 /// `WouldBlock` where there is no more.
-pub(crate) fn next(socket: &UdpSocket) -> io::Result<Option<Refusal>> {
+pub(crate) fn next(socket: &UdpSocket) -> io::Result<Option<IcmpError>> {
     let mut begins = [0; BEGINS];
     let mut slices = [IoSliceMut::new(&mut begins)];
     // What is said, with the address of whoever says it; before it the system puts what the socket wants to know of datagrams.
@@ -60,7 +60,7 @@ pub(crate) fn next(socket: &UdpSocket) -> io::Result<Option<Refusal>> {
         _ => None,
     });
     let len = message.bytes;
-    Ok(to.zip(said).filter(|_| len == BEGINS).map(|(to, by_host)| Refusal { to, begins, by_host }))
+    Ok(to.zip(said).filter(|_| len == BEGINS).map(|(to, by_host)| IcmpError { to, begins, by_host }))
 }
 
 /// Whether the host itself refuses; `None` for what is no refusal: what the system says itself, and packets that are too long.
@@ -96,8 +96,8 @@ mod tests {
         assert_eq!(next(&socket).unwrap_err().kind(), io::ErrorKind::WouldBlock);
         socket.send_to(b"1234567", gone).await.unwrap();
         socket.ready(Interest::ERROR).await.unwrap();
-        let refusal = Refusal { to: gone, begins: *b"12345", by_host: true };
-        assert_eq!(next(&socket).unwrap(), Some(refusal));
+        let error = IcmpError { to: gone, begins: *b"12345", by_host: true };
+        assert_eq!(next(&socket).unwrap(), Some(error));
         assert_eq!(next(&socket).unwrap_err().kind(), io::ErrorKind::WouldBlock);
     }
 }

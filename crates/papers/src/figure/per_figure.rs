@@ -7,15 +7,15 @@ use tacit_runs::RunsError;
 
 /// What a machine made for each figure that wants it, by the figure's id, or why it did not.
 #[derive(Clone, Debug)]
-pub(super) struct Made<T>(BTreeMap<String, Result<T, String>>);
+pub(super) struct PerFigure<T>(BTreeMap<String, Result<T, String>>);
 
-impl<T> Default for Made<T> {
+impl<T> Default for PerFigure<T> {
     fn default() -> Self {
         Self(BTreeMap::new())
     }
 }
 
-impl<T> Made<T> {
+impl<T> PerFigure<T> {
     /// Measures what `wanted` finds in each of `figures`; nothing where `skip_reason` says why.
     ///
     /// # Errors
@@ -29,11 +29,11 @@ impl<T> Made<T> {
         let mut all = Self::default();
         for figure in figures {
             let Some(wanted) = wanted(&figure.source) else { continue };
-            let made = match skip_reason {
+            let result = match skip_reason {
                 Some(skip_reason) => Err(skip_reason.to_owned()),
                 None => Ok(measure(wanted)?),
             };
-            all.0.insert(figure.id.clone(), made);
+            all.0.insert(figure.id.clone(), result);
         }
         Ok(all)
     }

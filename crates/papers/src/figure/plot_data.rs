@@ -6,7 +6,7 @@ use super::measure::{Cell, Curves, Measure};
 use super::variant::Dependence;
 
 /// Curves with what their axes mean.
-pub(super) struct Drawn {
+pub(super) struct PlotData {
     pub x: String,
     pub y: String,
     pub curves: Curves,
@@ -18,7 +18,7 @@ pub(super) struct Drawn {
     pub depends: Option<Dependence>,
 }
 
-impl Drawn {
+impl PlotData {
     pub fn new(x: String, y: String, curves: Curves) -> Self {
         let (variants, seeds) = (Vec::new(), Vec::new());
         Self { x, y, curves, variants, seeds, average: Average::Mean, depends: None }

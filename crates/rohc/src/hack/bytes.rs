@@ -1,4 +1,4 @@
-//! Octets in either direction: a description written against [`Octets`] serves compressor and decompressor.
+//! Bytes in either direction: a description written against [`Bytes`] serves compressor and decompressor.
 
 use alloc::vec::Vec;
 
@@ -6,8 +6,8 @@ use alloc::vec::Vec;
 const VARINT_LEN: u32 = 6;
 
 /// Writes what it is given, or ignores it and returns what it reads; `None` at the end or at what cannot be.
-pub(super) trait Octets {
-    fn octet(&mut self, octet: u8) -> Option<u8>;
+pub(super) trait Bytes {
+    fn byte(&mut self, byte: u8) -> Option<u8>;
 
     /// Little-endian groups of seven bits, the high bit set on all but the last.
     fn varint(&mut self, value: u64) -> Option<u64> {
@@ -15,9 +15,9 @@ pub(super) trait Octets {
         for group in 0..VARINT_LEN {
             let rest = value >> (7 * group);
             let more = if rest > 0x7f { 0x80 } else { 0 };
-            let octet = self.octet((rest & 0x7f) as u8 | more)?;
-            read |= u64::from(octet & 0x7f) << (7 * group);
-            if octet & 0x80 == 0 {
+            let byte = self.byte((rest & 0x7f) as u8 | more)?;
+            read |= u64::from(byte & 0x7f) << (7 * group);
+            if byte & 0x80 == 0 {
                 return Some(read);
             }
         }
@@ -26,7 +26,7 @@ pub(super) trait Octets {
 
     fn short(&mut self, value: u16) -> Option<u16> {
         let [high, low] = value.to_be_bytes();
-        Some(u16::from_be_bytes([self.octet(high)?, self.octet(low)?]))
+        Some(u16::from_be_bytes([self.byte(high)?, self.byte(low)?]))
     }
 
     /// A varint that must fit 32 bits.
@@ -44,11 +44,11 @@ impl<'a> Writer<'a> {
     }
 }
 
-impl Octets for Writer<'_> {
+impl Bytes for Writer<'_> {
     #[inline]
-    fn octet(&mut self, octet: u8) -> Option<u8> {
-        self.0.push(octet);
-        Some(octet)
+    fn byte(&mut self, byte: u8) -> Option<u8> {
+        self.0.push(byte);
+        Some(byte)
     }
 }
 
@@ -56,8 +56,8 @@ impl Octets for Writer<'_> {
 pub(super) struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
-    pub fn new(octets: &'a [u8]) -> Self {
-        Self(octets)
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self(bytes)
     }
 
     /// What was not read yet.
@@ -66,11 +66,11 @@ impl<'a> Reader<'a> {
     }
 }
 
-impl Octets for Reader<'_> {
+impl Bytes for Reader<'_> {
     #[inline]
-    fn octet(&mut self, _: u8) -> Option<u8> {
-        let (&octet, rest) = self.0.split_first()?;
+    fn byte(&mut self, _: u8) -> Option<u8> {
+        let (&byte, rest) = self.0.split_first()?;
         self.0 = rest;
-        Some(octet)
+        Some(byte)
     }
 }

@@ -1,24 +1,24 @@
-//! The octets of a stream: those that were written and the peer may lack, and those that arrived and wait for their reader.
+//! The bytes of a stream: those that were written and the peer may lack, and those that arrived and wait for their reader.
 
 use std::collections::VecDeque;
 use std::task::Waker;
 
 /// One stream, both ways.
 #[derive(Default)]
-pub(crate) struct Pipe {
-    pub sending: Sending,
-    pub receiving: Receiving,
-    /// Octets of its buffers, as they were counted last.
+pub(crate) struct StreamBuffers {
+    pub sending: SendBuffer,
+    pub receiving: RecvBuffer,
+    /// Bytes of its buffers, as they were counted last.
     pub counted: u64,
 }
 
 /// What we send.
 #[derive(Default)]
-pub(crate) struct Sending {
-    /// The place of the first octet that is held.
+pub(crate) struct SendBuffer {
+    /// The place of the first byte that is held.
     base: u64,
-    octets: VecDeque<u8>,
-    /// Octets that are held though the peer may have them, for it lacks some before.
+    bytes: VecDeque<u8>,
+    /// Bytes that are held though the peer may have them, for it lacks some before.
     pub behind_gap: u64,
     /// The user has ended it, or given it up.
     pub over: bool,
@@ -35,11 +35,11 @@ pub(crate) struct Sending {
 
 /// What arrives.
 #[derive(Default)]
-pub(crate) struct Receiving {
-    /// The place of the first octet that its reader has not taken.
+pub(crate) struct RecvBuffer {
+    /// The place of the first byte that its reader has not taken.
     taken: u64,
-    octets: VecDeque<u8>,
-    /// Octets that are in order and were not taken.
+    bytes: VecDeque<u8>,
+    /// Bytes that are in order and were not taken.
     ready: usize,
     pub ended: bool,
     /// The peer gave it up, for this reason.
@@ -50,7 +50,7 @@ pub(crate) struct Receiving {
     pub waker: Option<Waker>,
 }
 
-impl Pipe {
+impl StreamBuffers {
     /// True when nothing is left to do for it and nobody holds it.
     pub fn is_over(&self) -> bool {
         self.is_dropped() && self.sending.finished
@@ -61,9 +61,9 @@ impl Pipe {
         self.sending.dropped && self.receiving.dropped
     }
 
-    /// Octets of its buffers.
-    pub fn buffers(&self) -> u64 {
-        (self.sending.octets.capacity() + self.receiving.octets.capacity()) as u64
+    /// Bytes of its buffers.
+    pub fn buffer_capacity(&self) -> u64 {
+        (self.sending.bytes.capacity() + self.receiving.bytes.capacity()) as u64
     }
 
     /// Wakes who waits for it.
@@ -80,29 +80,29 @@ pub(crate) fn wake(waker: &mut Option<Waker>) {
     }
 }
 
-impl Sending {
-    /// Octets that are held: written, and not known to have arrived.
+impl SendBuffer {
+    /// Bytes that are held: written, and not known to have arrived.
     pub fn held(&self) -> u64 {
-        self.octets.len() as u64
+        self.bytes.len() as u64
     }
 
-    /// The place behind the last octet that was written.
+    /// The place behind the last byte that was written.
     pub fn written(&self) -> u64 {
         self.base + self.held()
     }
 
-    /// Adds octets.
-    pub fn write(&mut self, octets: &[u8]) {
-        self.octets.extend(octets);
+    /// Adds bytes.
+    pub fn write(&mut self, bytes: &[u8]) {
+        self.bytes.extend(bytes);
     }
 
-    /// Copies `len` octets from the place `start` to the end of `into`.
+    /// Copies `len` bytes from the place `start` to the end of `into`.
     ///
     /// # Panics
     /// Where they were not written, or let go.
     pub fn copy(&self, start: u64, len: usize, into: &mut Vec<u8>) {
         let from = (start - self.base) as usize;
-        let (front, back) = self.octets.as_slices();
+        let (front, back) = self.bytes.as_slices();
         let of_front = front.get(from..).unwrap_or_default();
         let first = len.min(of_front.len());
         into.extend_from_slice(&of_front[..first]);
@@ -110,44 +110,44 @@ impl Sending {
         into.extend_from_slice(&back[skipped..skipped + len - first]);
     }
 
-    /// The peer has the octets below `place`.
+    /// The peer has the bytes below `place`.
     pub fn release(&mut self, place: u64) {
         let gone = place.saturating_sub(self.base).min(self.held());
-        self.octets.drain(..gone as usize);
+        self.bytes.drain(..gone as usize);
         self.base += gone;
-        free_if_empty(&mut self.octets);
+        free_if_empty(&mut self.bytes);
     }
 
     /// Nothing of it is sent any more.
     pub fn clear(&mut self) {
         self.base += self.held();
-        self.octets = VecDeque::new();
+        self.bytes = VecDeque::new();
     }
 }
 
-impl Receiving {
-    /// Puts octets at `start` into their place. The core has bounded where that may be.
-    pub fn place(&mut self, start: u64, octets: &[u8]) {
+impl RecvBuffer {
+    /// Puts bytes at `start` into their place. The core has bounded where that may be.
+    pub fn place(&mut self, start: u64, bytes: &[u8]) {
         let from = (start - self.taken) as usize;
-        let end = from + octets.len();
-        if from == self.octets.len() {
-            self.octets.extend(octets);
+        let end = from + bytes.len();
+        if from == self.bytes.len() {
+            self.bytes.extend(bytes);
             return;
         }
-        if self.octets.len() < end {
-            self.octets.resize(end, 0);
+        if self.bytes.len() < end {
+            self.bytes.resize(end, 0);
         }
-        let (front, back) = self.octets.as_mut_slices();
+        let (front, back) = self.bytes.as_mut_slices();
         let middle = front.len();
-        let in_front = octets.len().min(middle.saturating_sub(from));
+        let in_front = bytes.len().min(middle.saturating_sub(from));
         if in_front > 0 {
-            front[from..from + in_front].copy_from_slice(&octets[..in_front]);
+            front[from..from + in_front].copy_from_slice(&bytes[..in_front]);
         }
-        let (from, rest) = ((from + in_front) - middle.min(from + in_front), &octets[in_front..]);
+        let (from, rest) = ((from + in_front) - middle.min(from + in_front), &bytes[in_front..]);
         back[from..from + rest.len()].copy_from_slice(rest);
     }
 
-    /// Octets below the place `delivered` are in order.
+    /// Bytes below the place `delivered` are in order.
     pub fn on_delivered(&mut self, delivered: u64) {
         self.ready = delivered.saturating_sub(self.taken) as usize;
         if self.ready > 0 {
@@ -155,43 +155,43 @@ impl Receiving {
         }
     }
 
-    /// Octets in order, in one piece; none where none wait.
+    /// Bytes in order, in one piece; none where none wait.
     pub fn peek(&self) -> &[u8] {
-        let front = self.octets.as_slices().0;
+        let front = self.bytes.as_slices().0;
         &front[..front.len().min(self.ready)]
     }
 
-    /// Octets that are held: those in order, and those behind a gap with the gap.
+    /// Bytes that are held: those in order, and those behind a gap with the gap.
     pub fn held(&self) -> u64 {
-        self.octets.len() as u64
+        self.bytes.len() as u64
     }
 
-    /// Octets in order that its reader has not taken.
+    /// Bytes in order that its reader has not taken.
     pub fn waiting(&self) -> u64 {
         self.ready as u64
     }
 
     /// The reader has taken `len` of what [`peek`](Self::peek) gave.
     pub fn take(&mut self, len: usize) {
-        self.octets.drain(..len);
+        self.bytes.drain(..len);
         self.ready -= len;
         self.taken += len as u64;
-        free_if_empty(&mut self.octets);
+        free_if_empty(&mut self.bytes);
     }
 
     /// Nobody reads it any more.
     pub fn clear(&mut self) {
-        self.octets = VecDeque::new();
+        self.bytes = VecDeque::new();
         self.ready = 0;
     }
 }
 
-/// Octets of room that an empty stream keeps. Ours.
+/// Bytes of room that an empty stream keeps. Ours.
 const KEPT: usize = 64 << 10;
 
-fn free_if_empty(octets: &mut VecDeque<u8>) {
-    if octets.is_empty() && octets.capacity() > KEPT {
-        *octets = VecDeque::new();
+fn free_if_empty(bytes: &mut VecDeque<u8>) {
+    if bytes.is_empty() && bytes.capacity() > KEPT {
+        *bytes = VecDeque::new();
     }
 }
 
@@ -207,15 +207,15 @@ mod tests {
             order in Just((0..50usize).collect::<Vec<_>>()).prop_shuffle(),
             takes in prop::collection::vec(1..40usize, 50),
         ) {
-            let octet = |place: usize| (place % 251) as u8;
-            let mut receiving = Receiving::default();
+            let byte = |place: usize| (place % 251) as u8;
+            let mut receiving = RecvBuffer::default();
             let (mut arrived, mut read) = ([false; 50], Vec::new());
             for (piece, take) in order.into_iter().zip(takes) {
                 let places = piece * 7..piece * 7 + 7;
-                let octets: Vec<u8> = places.clone().map(octet).collect();
+                let bytes: Vec<u8> = places.clone().map(byte).collect();
                 if places.end > read.len() {
                     let skip = read.len().saturating_sub(places.start);
-                    receiving.place((places.start + skip) as u64, &octets[skip..]);
+                    receiving.place((places.start + skip) as u64, &bytes[skip..]);
                 }
                 arrived[piece] = true;
                 let whole = arrived.iter().take_while(|arrived| **arrived).count();
@@ -228,17 +228,17 @@ mod tests {
                 read.extend_from_slice(receiving.peek());
                 receiving.take(receiving.peek().len());
             }
-            prop_assert_eq!(read, (0..350).map(octet).collect::<Vec<_>>());
+            prop_assert_eq!(read, (0..350).map(byte).collect::<Vec<_>>());
         }
 
         /// What is written is copied from any place until it is let go.
         #[test]
         fn what_is_held_is_what_was_written(steps in prop::collection::vec((1..30usize, 0..30u64), 1..60)) {
-            let (mut sending, mut written, mut released) = (Sending::default(), Vec::new(), 0);
+            let (mut sending, mut written, mut released) = (SendBuffer::default(), Vec::new(), 0);
             for (write, release) in steps {
-                let octets: Vec<u8> = (0..write).map(|place| (written.len() + place) as u8).collect();
-                sending.write(&octets);
-                written.extend(octets);
+                let bytes: Vec<u8> = (0..write).map(|place| (written.len() + place) as u8).collect();
+                sending.write(&bytes);
+                written.extend(bytes);
                 released = (released + release).min(written.len() as u64);
                 sending.release(released);
                 prop_assert_eq!(sending.held(), written.len() as u64 - released);

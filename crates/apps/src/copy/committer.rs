@@ -25,10 +25,10 @@ const OCTETS_MAX: u64 = 32 << 20;
 /// Files up to which each is brought to disk by itself, and nothing of others on the way. Ours.
 const SINGLE_MAX: usize = 4;
 /// Octets of a file that are received before the disk is told to take them. Ours: what is there when the file ends is waited for.
-const AHEAD_OCTETS: u64 = 32 << 20;
+const WRITEBACK_BYTES: u64 = 32 << 20;
 
 /// A file whose octets are all there.
-pub(super) struct Whole {
+pub(super) struct CompleteFile {
     /// Its place in the manifest.
     pub index: usize,
     /// The octets that were there before this copy.
@@ -55,7 +55,7 @@ pub(super) enum Replace {
 }
 
 /// What became of a file.
-pub(super) struct Landed {
+pub(super) struct Committed {
     /// Its place in the manifest.
     pub index: usize,
     /// The octets of it that were there before this copy.
@@ -66,28 +66,28 @@ pub(super) struct Landed {
     pub removed: Vec<Removed>,
 }
 
-impl Landed {
+impl Committed {
     fn failed(index: usize, reason: String) -> Self {
         Self { index, offset_octets: 0, outcome: Err(reason), removed: Vec::new() }
     }
 }
 
 /// Files on their way to disk.
-pub(super) struct Landing<'a> {
+pub(super) struct Committer<'a> {
     tree: Arc<Tree>,
     replace: Replace,
     files_max: usize,
-    waiting: Vec<Whole>,
+    waiting: Vec<CompleteFile>,
     waiting_octets: u64,
     /// Of a server: those of the files that wait. They go after the files.
     claims: Vec<Claim<'a>>,
-    running: Option<(JoinHandle<Vec<Landed>>, Vec<Claim<'a>>)>,
+    running: Option<(JoinHandle<Vec<Committed>>, Vec<Claim<'a>>)>,
     /// Those that were begun and did not end, by their places.
     begun: Vec<usize>,
-    landed: Vec<Landed>,
+    committed: Vec<Committed>,
 }
 
-impl<'a> Landing<'a> {
+impl<'a> Committer<'a> {
     /// Below `tree`, as one of so many copies at once.
     pub fn new(tree: &Tree, copies: usize, replace: Replace) -> io::Result<Self> {
         Ok(Self {
@@ -99,14 +99,14 @@ impl<'a> Landing<'a> {
             claims: Vec::new(),
             running: None,
             begun: Vec::new(),
-            landed: Vec::new(),
+            committed: Vec::new(),
         })
     }
 
     /// Takes a file, which may wait for others. Waits itself where the disk is slower than what comes.
-    pub async fn take(&mut self, whole: Whole, claim: Option<Claim<'a>>) {
-        self.waiting_octets += whole.size_octets;
-        self.waiting.push(whole);
+    pub async fn take(&mut self, complete: CompleteFile, claim: Option<Claim<'a>>) {
+        self.waiting_octets += complete.size_octets;
+        self.waiting.push(complete);
         self.claims.extend(claim);
         if self.waiting.len() >= self.files_max || self.waiting_octets >= OCTETS_MAX {
             self.start().await;
@@ -115,14 +115,14 @@ impl<'a> Landing<'a> {
 
     /// A file failed before it was whole.
     pub fn failed(&mut self, index: usize, reason: String) {
-        self.landed.push(Landed::failed(index, reason));
+        self.committed.push(Committed::failed(index, reason));
     }
 
     /// Brings all to disk; what became of each, in no order.
-    pub async fn finish(&mut self) -> Vec<Landed> {
+    pub async fn finish(&mut self) -> Vec<Committed> {
         self.start().await;
         self.join().await;
-        std::mem::take(&mut self.landed)
+        std::mem::take(&mut self.committed)
     }
 
     async fn start(&mut self) {
@@ -133,18 +133,18 @@ impl<'a> Landing<'a> {
         let (batch, tree, replace) =
             (std::mem::take(&mut self.waiting), self.tree.clone(), self.replace.clone());
         self.waiting_octets = 0;
-        self.begun = batch.iter().map(|whole| whole.index).collect();
-        let landing = spawn_blocking(move || land(&tree, &replace, batch));
-        self.running = Some((landing, std::mem::take(&mut self.claims)));
+        self.begun = batch.iter().map(|complete| complete.index).collect();
+        let committer = spawn_blocking(move || land(&tree, &replace, batch));
+        self.running = Some((committer, std::mem::take(&mut self.claims)));
     }
 
     async fn join(&mut self) {
         let Some((running, claims)) = self.running.take() else { return };
         match running.await {
-            Ok(landed) => self.landed.extend(landed),
+            Ok(committed) => self.committed.extend(committed),
             Err(error) => {
-                let failed = |index| Landed::failed(index, error.to_string());
-                self.landed.extend(self.begun.drain(..).map(failed));
+                let failed = |index| Committed::failed(index, error.to_string());
+                self.committed.extend(self.begun.drain(..).map(failed));
             }
         }
         drop(claims);
@@ -166,28 +166,38 @@ pub fn open_many_files() {
 }
 
 /// Gives the files of `batch` their permissions, times and names, the last when all the rest is on disk. They are locked until then.
-fn land(tree: &Tree, replace: &Replace, batch: Vec<Whole>) -> Vec<Landed> {
-    let mut landed = Vec::with_capacity(batch.len());
+fn land(tree: &Tree, replace: &Replace, batch: Vec<CompleteFile>) -> Vec<Committed> {
+    let mut committed = Vec::with_capacity(batch.len());
     let mut ready = Vec::with_capacity(batch.len());
-    for whole in batch {
-        match tree::finish(&whole.file, whole.mode, whole.mtime) {
-            Ok(()) => ready.push(whole),
-            Err(error) => landed.push(Landed::failed(whole.index, error.to_string())),
+    for complete in batch {
+        match tree::finish(&complete.file, complete.mode, complete.mtime) {
+            Ok(()) => ready.push(complete),
+            Err(error) => committed.push(Committed::failed(complete.index, error.to_string())),
         }
     }
     let synced = sync(&ready);
-    for (whole, synced) in ready.iter().zip(synced) {
+    for (complete, synced) in ready.iter().zip(synced) {
         let mut removed = Vec::new();
-        let named = synced.and_then(|()| name(tree, replace, whole, &mut removed));
+        let named = synced.and_then(|()| name(tree, replace, complete, &mut removed));
         let outcome = named.map_err(|error| error.to_string());
-        landed.push(Landed { index: whole.index, offset_octets: whole.offset_octets, outcome, removed });
+        committed.push(Committed {
+            index: complete.index,
+            offset_octets: complete.offset_octets,
+            outcome,
+            removed,
+        });
     }
-    landed
+    committed
 }
 
 /// Gives a file its name. A directory that has it goes now, not before there is something in its place.
-fn name(tree: &Tree, replace: &Replace, whole: &Whole, removed: &mut Vec<Removed>) -> io::Result<()> {
-    let (from, to) = (&whole.partial, &whole.path);
+fn name(
+    tree: &Tree,
+    replace: &Replace,
+    complete: &CompleteFile,
+    removed: &mut Vec<Removed>,
+) -> io::Result<()> {
+    let (from, to) = (&complete.partial, &complete.path);
     match tree.rename(from, to, matches!(replace, Replace::Nothing)) {
         Err(error) if error.raw_os_error() == Some(Errno::ISDIR.raw_os_error()) => {
             match replace {
@@ -207,17 +217,17 @@ fn name(tree: &Tree, replace: &Replace, whole: &Whole, removed: &mut Vec<Removed
 }
 
 /// Brings files to disk: few one by one, many with all else that their file systems have to write, which is one wait for all.
-fn sync(files: &[Whole]) -> Vec<io::Result<()>> {
+fn sync(files: &[CompleteFile]) -> Vec<io::Result<()>> {
     if files.len() <= SINGLE_MAX {
-        return files.iter().map(|whole| whole.file.sync_all()).collect();
+        return files.iter().map(|complete| complete.file.sync_all()).collect();
     }
     // A directory may be another file system's.
     let mut done: Vec<(u64, Result<(), Errno>)> = Vec::new();
-    let mut sync = |whole: &Whole| {
-        let device = rustix::fs::fstat(&whole.file)?.st_dev;
+    let mut sync = |complete: &CompleteFile| {
+        let device = rustix::fs::fstat(&complete.file)?.st_dev;
         let known = done.iter().find(|(known, _)| *known == device).map(|(_, synced)| *synced);
         let synced = known.unwrap_or_else(|| {
-            let synced = rustix::fs::syncfs(&whole.file);
+            let synced = rustix::fs::syncfs(&complete.file);
             done.push((device, synced));
             synced
         });
@@ -228,20 +238,22 @@ fn sync(files: &[Whole]) -> Vec<io::Result<()>> {
 
 /// Has the disk take what came of a file while the rest of it comes.
 #[derive(Default)]
-pub(super) struct Ahead {
+pub(super) struct Writeback {
     octets: u64,
     running: Option<JoinHandle<io::Result<()>>>,
     failure: Option<io::Error>,
 }
 
-impl Ahead {
+impl Writeback {
     /// So many octets more were written to `file`.
     ///
     /// # Errors
     /// Where the disk did not take what came before.
     pub async fn on_written(&mut self, file: &File, octets: usize) -> io::Result<()> {
         self.octets += octets as u64;
-        if self.octets < AHEAD_OCTETS || self.running.as_ref().is_some_and(|running| !running.is_finished()) {
+        if self.octets < WRITEBACK_BYTES
+            || self.running.as_ref().is_some_and(|running| !running.is_finished())
+        {
             return Ok(());
         }
         self.octets = 0;

@@ -1,0 +1,216 @@
+//! The data field of HE and EHT PPDUs: its symbols, the segments of the last one, and the packet extension behind it
+//! (802.11ax-2021 clauses 27.3.12 and 27.3.13).
+//!
+//! The last symbol is used by quarters: a transmitter pads to the end of a segment before it encodes, and the rest of the symbol
+//! gives the receiver time. How many segments are in use is the pre-FEC padding factor, `a`.
+
+use tacit_proto::units::{BitRate, Duration};
+
+use super::tables::Modulation;
+
+/// The code of a data field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Coding {
+    /// Convolutional, one encoder whatever the rate.
+    Bcc,
+    /// Low-density parity check: mandatory from 40 MHz, MCS 10 or five streams on, and used everywhere here.
+    Ldpc,
+}
+
+/// The longest time that a receiver asks for behind the last symbol (its nominal packet padding): the extension is this where
+/// `a` is 4, and 4 us less for each segment less.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PacketExtension {
+    /// None.
+    Us0,
+    /// 8 us.
+    Us8,
+    /// 16 us: MediaTek's Linux driver asks for it at every constellation.
+    Us16,
+    /// 20 us, with EHT only.
+    Us20,
+}
+
+impl PacketExtension {
+    /// All of them, ascending.
+    pub const ALL: [Self; 4] = [Self::Us0, Self::Us8, Self::Us16, Self::Us20];
+
+    /// The longest one.
+    pub const fn micros(self) -> u64 {
+        match self {
+            Self::Us0 => 0,
+            Self::Us8 => 8,
+            Self::Us16 => 16,
+            Self::Us20 => 20,
+        }
+    }
+
+    /// The one behind a last symbol of which `segments` are in use.
+    const fn behind(self, segments: u64) -> Duration {
+        Duration::from_micros(self.micros().saturating_sub(4 * (SEGMENTS - segments)))
+    }
+}
+
+/// How long a symbol of training is, as a part of a symbol of data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TrainingField {
+    /// 1x HE-LTF: a quarter, 3.2 us.
+    Quarter,
+    /// 2x HE-LTF: half, 6.4 us.
+    Half,
+    /// 4x HE-LTF: 12.8 us.
+    Whole,
+}
+
+impl TrainingField {
+    /// Without its guard interval.
+    pub const fn duration(self) -> Duration {
+        match self {
+            Self::Quarter => Duration::from_nanos(3_200),
+            Self::Half => Duration::from_nanos(6_400),
+            Self::Whole => Duration::from_nanos(12_800),
+        }
+    }
+}
+
+/// Quarters of a symbol.
+const SEGMENTS: u64 = 4;
+/// SERVICE bits before the octets.
+const SERVICE_BITS: u64 = 16;
+/// Bits that end a convolutional code.
+const TAIL_BITS: u64 = 6;
+
+/// What the duration of a data field depends on, the octets apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct DataField {
+    pub modulation: Modulation,
+    pub coding: Coding,
+    pub extension: PacketExtension,
+    /// With its guard interval.
+    pub symbol: Duration,
+    /// Data bits of a symbol: N_DBPS.
+    pub data_bits: u32,
+    /// Data bits of each of the first three segments: N_DBPS,short.
+    pub data_bits_short: u32,
+    /// Coded bits of a symbol: N_CBPS.
+    pub coded_bits: u32,
+    /// Coded bits of each of the first three segments: N_CBPS,short.
+    pub coded_bits_short: u32,
+}
+
+/// Symbols, of the last so many segments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Symbols {
+    pub count: u64,
+    pub segments: u64,
+}
+
+impl Symbols {
+    const fn next_segment(self) -> Self {
+        match self.segments {
+            SEGMENTS => Self { count: self.count + 1, segments: 1 },
+            segments => Self { segments: segments + 1, ..self },
+        }
+    }
+
+    const fn segment_before(self) -> Self {
+        match self.segments {
+            1 => Self { count: self.count - 1, segments: SEGMENTS },
+            segments => Self { segments: segments - 1, ..self },
+        }
+    }
+}
+
+impl DataField {
+    /// Bits per second.
+    pub const fn rate(&self) -> BitRate {
+        let Modulation { code_num, code_den, .. } = self.modulation;
+        let bits = self.coded_bits as u64 * code_num as u64 * 1_000_000_000;
+        BitRate::from_bps(bits / (code_den as u64 * self.symbol.as_nanos()))
+    }
+
+    const fn overhead_bits(&self) -> u64 {
+        match self.coding {
+            Coding::Bcc => SERVICE_BITS + TAIL_BITS,
+            Coding::Ldpc => SERVICE_BITS,
+        }
+    }
+
+    /// Bits that `symbols` hold, of which a whole one has `whole` and each of its first three segments `short`.
+    const fn held(symbols: Symbols, whole: u32, short: u32) -> u64 {
+        let last = if symbols.segments == SEGMENTS { whole as u64 } else { symbols.segments * short as u64 };
+        (symbols.count - 1) * whole as u64 + last
+    }
+
+    /// Symbols that `octets` of PSDU take.
+    pub fn symbols(&self, octets: u32) -> Symbols {
+        let bits = self.overhead_bits() + 8 * u64::from(octets);
+        let whole = u64::from(self.data_bits);
+        let excess = bits % whole;
+        let segments = match excess {
+            0 => SEGMENTS,
+            _ => excess.div_ceil(u64::from(self.data_bits_short)).min(SEGMENTS),
+        };
+        let symbols = Symbols { count: bits.div_ceil(whole), segments };
+        match self.coding {
+            Coding::Ldpc if self.needs_segment_more(symbols) => symbols.next_segment(),
+            _ => symbols,
+        }
+    }
+
+    /// Whether LDPC would puncture too much of its code words (802.11-2020 clause 19.3.11.7.5), payload and available bits
+    /// counted to the last segment in use.
+    fn needs_segment_more(&self, symbols: Symbols) -> bool {
+        let (num, den) = (u64::from(self.modulation.code_num), u64::from(self.modulation.code_den));
+        let payload = Self::held(symbols, self.data_bits, self.data_bits_short);
+        let available = Self::held(symbols, self.coded_bits, self.coded_bits_short);
+        let (words, length) = self.code_words(payload, available);
+        let shortened = (words * length * num / den).saturating_sub(payload);
+        let punctured = (words * length).saturating_sub(available).saturating_sub(shortened);
+        let parity = words * length * (den - num);
+        let is_much = 10 * punctured * den > parity && 10 * shortened * (den - num) < 12 * punctured * num;
+        is_much || 10 * punctured * den > 3 * parity
+    }
+
+    /// How many code words of how many bits carry `payload` in `available` bits (802.11-2020 table 19-16).
+    fn code_words(&self, payload: u64, available: u64) -> (u64, u64) {
+        let (num, den) = (u64::from(self.modulation.code_num), u64::from(self.modulation.code_den));
+        let pick = |longer: u64, room: u64, shorter: u64| {
+            if available * den >= payload * den + room * (den - num) { longer } else { shorter }
+        };
+        match available {
+            ..=648 => (1, pick(1_296, 912, 648)),
+            ..=1_296 => (1, pick(1_944, 1_464, 1_296)),
+            ..=1_944 => (1, 1_944),
+            ..=2_592 => (2, pick(1_944, 2_916, 1_296)),
+            _ => ((payload * den).div_ceil(1_944 * num), 1_944),
+        }
+    }
+
+    /// How long the data field of `octets` is, its packet extension included.
+    pub fn duration(&self, octets: u32) -> Duration {
+        let symbols = self.symbols(octets);
+        self.symbol * symbols.count + self.extension.behind(symbols.segments)
+    }
+
+    /// Most octets whose data field lasts at most `limit`.
+    pub fn octets_within(&self, limit: Duration) -> u32 {
+        let mut symbols = Symbols { count: limit.as_nanos() / self.symbol.as_nanos(), segments: SEGMENTS };
+        // What ends in one segment lasts as long, and no longer than what ends in the next.
+        while symbols.count > 0 {
+            let bits = Self::held(symbols, self.data_bits, self.data_bits_short);
+            if let Some(bits) = bits.checked_sub(self.overhead_bits()) {
+                let octets = (bits / 8) as u32;
+                if self.duration(octets) <= limit {
+                    return octets;
+                }
+            }
+            symbols = symbols.segment_before();
+        }
+        0
+    }
+}
+
+#[cfg(test)]
+#[path = "high_efficiency_tests.rs"]
+mod tests;

@@ -1,0 +1,152 @@
+//! Durations of HE and EHT, and their rates.
+
+use tacit_proto::units::Duration;
+
+use super::super::tables::HE_TRAINING_FIELDS;
+use super::super::{Format, GuardInterval, HeOptions, Mode};
+use super::*;
+use Format::{EhtMu, HeErSu, HeSu};
+use GuardInterval::{Ns800, Ns1600, Ns3200};
+use PacketExtension::{Us0, Us8, Us16, Us20};
+use TrainingField::{Half, Quarter, Whole};
+
+/// What is sent: format, MHz, streams, MCS, guard interval, training, extension and octets; then its rate in 100 kb/s, symbols
+/// and segments of the last, nanoseconds with LDPC, those of BCC without an extension, those of ns-3 3.44 (which has training
+/// fields of 8 us, no extension, and an EHT-SIG of 4 us), and LENGTH of L-SIG.
+type Known = (
+    (Format, u16, u8, u8, GuardInterval, TrainingField, PacketExtension),
+    u32,
+    (u64, (u64, u64), u64, u64, Option<u64>, u32),
+);
+
+/// From the equations of 802.11ax-2021 clause 27.3.12 by a script apart from this program. A-MPDUs are of packets of 1500
+/// octets or of TCP ACKs.
+#[rustfmt::skip]
+const KNOWN: [Known; 29] = [
+    ((HeSu, 20, 1, 0, Ns800, Half, Us0), 1_542, (86, (106, 3), 1_484_800, 1_484_800, Some(1_485_600), 1_096)),
+    ((HeSu, 20, 1, 11, Ns800, Half, Us16), 1_542, (1_434, (7, 2), 146_400, 138_400, Some(139_200), 91)),
+    ((HeSu, 20, 1, 0, Ns3200, Whole, Us0), 1_542, (73, (106, 3), 1_748_000, 1_748_000, Some(1_740_000), 1_291)),
+    ((HeSu, 40, 1, 7, Ns800, Half, Us8), 98_814, (1_721, (338, 4), 4_648_000, 4_640_000, Some(4_640_800), 3_466)),
+    ((HeSu, 40, 2, 9, Ns1600, Half, Us8), 98_814, (4_333, (127, 3), 1_884_800, 1_880_800, Some(1_880_800), 1_396)),
+    ((HeSu, 80, 1, 11, Ns800, Half, Us16), 94, (6_005, (1, 1), 60_800, 56_800, Some(57_600), 28)),
+    ((HeSu, 80, 1, 11, Ns800, Half, Us0), 94, (6_005, (1, 1), 56_800, 56_800, Some(57_600), 25)),
+    ((HeSu, 80, 1, 11, Ns800, Half, Us16), 3_070, (6_005, (4, 1), 101_600, 97_600, Some(98_400), 58)),
+    ((HeSu, 80, 1, 11, Ns800, Half, Us0), 98_814, (6_005, (97, 4), 1_362_400, 1_362_400, Some(1_363_200), 1_003)),
+    ((HeSu, 80, 1, 11, Ns800, Half, Us16), 98_814, (6_005, (97, 4), 1_378_400, 1_362_400, Some(1_363_200), 1_015)),
+    ((HeSu, 80, 1, 11, Ns1600, Half, Us16), 98_814, (5_671, (97, 4), 1_456_800, 1_440_800, Some(1_440_800), 1_075)),
+    ((HeSu, 80, 1, 11, Ns3200, Whole, Us16), 98_814, (5_104, (97, 4), 1_620_000, 1_604_000, Some(1_596_000), 1_195)),
+    ((HeSu, 80, 1, 11, Ns800, Half, Us16), 395_262, (6_005, (388, 1), 5_324_000, 5_320_000, Some(5_320_800), 3_973)),
+    ((HeSu, 80, 2, 11, Ns800, Half, Us16), 395_262, (12_010, (194, 3), 2_700_800, 2_688_800, Some(2_690_400), 2_008)),
+    ((HeSu, 80, 2, 5, Ns800, Quarter, Us16), 154_398, (5_765, (158, 3), 2_204_800, 2_192_800, Some(2_200_800), 1_636)),
+    ((HeSu, 80, 4, 8, Ns800, Whole, Us16), 395_262, (17_294, (135, 2), 1_934_400, 1_926_400, Some(1_904_000), 1_432)),
+    ((HeSu, 80, 3, 10, Ns800, Half, Us16), 197_630, (16_213, (72, 3), 1_056_000, 1_044_000, Some(1_047_200), 772)),
+    ((HeSu, 160, 1, 11, Ns800, Half, Us16), 395_262, (12_010, (194, 3), 2_693_600, 2_681_600, Some(2_682_400), 2_002)),
+    ((HeSu, 160, 2, 11, Ns800, Half, Us16), 395_262, (24_020, (97, 4), 1_385_600, 1_369_600, Some(1_371_200), 1_021)),
+    ((HeSu, 160, 2, 11, Ns1600, Half, Us16), 395_262, (22_685, (97, 4), 1_464_800, 1_448_800, Some(1_448_800), 1_081)),
+    ((HeSu, 160, 2, 0, Ns800, Half, Us0), 1_542, (1_441, (7, 2), 145_600, 145_600, Some(147_200), 91)),
+    ((HeSu, 160, 4, 11, Ns800, Half, Us16), 395_262, (48_039, (49, 2), 739_200, 731_200, Some(734_400), 535)),
+    ((HeErSu, 20, 1, 0, Ns800, Half, Us0), 1_542, (86, (106, 3), 1_492_800, 1_492_800, Some(1_493_600), 1_103)),
+    ((HeErSu, 20, 1, 2, Ns1600, Half, Us16), 1_542, (244, (36, 1), 574_400, 570_400, Some(570_400), 413)),
+    ((EhtMu, 80, 1, 13, Ns800, Half, Us16), 395_262, (7_206, (323, 3), 4_456_000, 4_444_000, Some(4_440_800), 3_324)),
+    ((EhtMu, 160, 2, 13, Ns800, Half, Us16), 790_526, (28_824, (162, 2), 2_269_600, 2_261_600, Some(2_259_200), 1_686)),
+    ((EhtMu, 320, 2, 13, Ns800, Half, Us16), 1_581_054, (57_647, (162, 2), 2_269_600, 2_261_600, None, 1_686)),
+    ((EhtMu, 320, 1, 12, Ns1600, Half, Us20), 790_526, (24_500, (180, 2), 2_656_000, 2_644_000, None, 1_974)),
+    ((EhtMu, 320, 2, 13, Ns800, Half, Us16), 94, (57_647, (1, 1), 76_000, 72_000, None, 39)),
+];
+
+fn mode(known: &Known, coding: Coding, extension: PacketExtension) -> Mode {
+    let (format, width_mhz, streams, mcs, interval, training, _) = known.0;
+    let usual = match format {
+        HeErSu => Mode::he_extended_range(mcs, interval),
+        EhtMu => Mode::eht(mcs, streams, width_mhz, interval),
+        _ => Mode::he(mcs, streams, width_mhz, interval),
+    };
+    usual.unwrap().with_options(HeOptions { training, coding, extension }).unwrap()
+}
+
+#[test]
+fn ppdus_last_as_long_as_the_equations_say() {
+    for known in &KNOWN {
+        let ((.., extension), octets, (rate, (count, segments), ldpc_ns, _, _, length)) = *known;
+        let mode = mode(known, Coding::Ldpc, extension);
+        assert_eq!((mode.rate().as_bps() + 50_000) / 100_000, rate, "{known:?}");
+        let field = mode.data_field().unwrap();
+        assert_eq!(field.symbols(octets), Symbols { count, segments }, "{known:?}");
+        assert_eq!(mode.ppdu_duration(octets).as_nanos(), ldpc_ns, "{known:?}");
+        assert_eq!(mode.l_sig_length(octets), Some(length), "{known:?}");
+    }
+}
+
+/// The same PPDUs by the convolutional code without an extension, and as ns-3 has them.
+#[test]
+fn convolutional_ppdus_last_as_long_as_in_ns3() {
+    for known in &KNOWN {
+        let ((format, _, streams, _, interval, training, _), octets, (_, _, _, bcc_ns, ns3_ns, _)) = *known;
+        let mode = mode(known, Coding::Bcc, Us0);
+        let lasts = mode.ppdu_duration(octets);
+        assert_eq!(lasts.as_nanos(), bcc_ns, "{known:?}");
+        let fields = HE_TRAINING_FIELDS[usize::from(streams) - 1];
+        let training = (training.duration() + interval.duration()) * fields;
+        let eht_sig = Duration::from_micros(if format == EhtMu { 4 } else { 0 });
+        let in_ns3 =
+            lasts.saturating_sub(training).saturating_sub(eht_sig) + Duration::from_micros(8) * fields;
+        assert!(ns3_ns.is_none_or(|ns3_ns| ns3_ns == in_ns3.as_nanos()), "{known:?}: {in_ns3}");
+    }
+}
+
+/// 802.11ax-2021 tables 27-62 and following and those of EHT: one stream, the guard interval of 0.8 us, in 100 kb/s.
+#[test]
+fn rates_are_the_tables() {
+    let tables: [(u16, [u64; 14]); 5] = [
+        (20, [86, 172, 258, 344, 516, 688, 774, 860, 1_032, 1_147, 1_290, 1_434, 1_549, 1_721]),
+        (40, [172, 344, 516, 688, 1_032, 1_376, 1_549, 1_721, 2_065, 2_294, 2_581, 2_868, 3_097, 3_441]),
+        (80, [360, 721, 1_081, 1_441, 2_162, 2_882, 3_243, 3_603, 4_324, 4_804, 5_404, 6_005, 6_485, 7_206]),
+        (
+            160,
+            [
+                721, 1_441, 2_162, 2_882, 4_324, 5_765, 6_485, 7_206, 8_647, 9_608, 10_809, 12_010, 12_971,
+                14_412,
+            ],
+        ),
+        (
+            320,
+            [
+                1_441, 2_882, 4_324, 5_765, 8_647, 11_529, 12_971, 14_412, 17_294, 19_216, 21_618, 24_020,
+                25_941, 28_824,
+            ],
+        ),
+    ];
+    let printed = |mode: Mode| (mode.rate().as_bps() + 50_000) / 100_000;
+    for (width_mhz, rates) in tables {
+        for (mcs, rate) in (0..).zip(rates) {
+            let eht = Mode::eht(mcs, 1, width_mhz, Ns800).unwrap();
+            assert_eq!(printed(eht), rate, "MCS {mcs} at {width_mhz} MHz");
+            let he = Mode::he(mcs, 1, width_mhz, Ns800);
+            assert_eq!(he.map(printed), (mcs < 12 && width_mhz < 320).then_some(rate));
+        }
+    }
+    assert_eq!(Mode::he(11, 9, 80, Ns800), None);
+    assert_eq!(Mode::he(11, 0, 80, Ns800), None);
+    assert_eq!(Mode::he(0, 1, 80, GuardInterval::Ns400), None);
+    assert_eq!(Mode::he_extended_range(3, Ns800), None);
+}
+
+/// A field that fits takes the longest PSDU that fits, in whichever segment the limit lies.
+#[test]
+fn octets_within_inverts_the_duration_at_every_nanosecond() {
+    let spare = [Us0, Us8, Us16, Us20];
+    for (mcs, width_mhz, interval) in [(0, 20, Ns800), (9, 80, Ns1600), (11, 80, Ns800), (11, 160, Ns3200)] {
+        for (coding, extension) in
+            [Coding::Bcc, Coding::Ldpc].into_iter().flat_map(|code| spare.map(|us| (code, us)))
+        {
+            let options = HeOptions { training: Half, coding, extension };
+            let mode = Mode::he(mcs, 1, width_mhz, interval).unwrap().with_options(options).unwrap();
+            for limit_ns in (40_000..150_000).step_by(97).chain([5_484_000]) {
+                let limit = Duration::from_nanos(limit_ns);
+                let octets = mode.octets_within(limit);
+                assert!(octets == 0 || mode.ppdu_duration(octets) <= limit, "{mode:?} {limit_ns}");
+                assert!(mode.ppdu_duration(octets + 1) > limit, "{mode:?} {limit_ns}: {octets}");
+            }
+        }
+    }
+}
