@@ -121,7 +121,7 @@ fn a_reader_finds_frames_by_keys_pointer_and_words() {
     browser.settle();
     assert!(browser.text("output").starts_with("1 of "), "{}", browser.text("output"));
     let told = browser.text("[aria-live]");
-    assert!(told.contains("Block Ack to ap") && told.contains("bytes of compressed ACKs"), "{told}");
+    assert!(told.contains("Block Ack to ap") && told.contains("octets of compressed ACKs"), "{told}");
     assert!(told.starts_with("hack-more-data"), "stock has none: {told}");
     browser.key("Escape");
     browser.key("n");
