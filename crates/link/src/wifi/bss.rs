@@ -165,9 +165,7 @@ impl<P: Payload> Bss<P> {
     /// The next packet passed up. Drain it to `None`.
     #[inline]
     pub fn poll_deliver(&mut self) -> Option<Delivery<P>> {
-        let delivery = self.cell.outbox.delivered.pop_front()?;
-        self.cell.stations[delivery.from].counters.arrived += 1;
-        Some(delivery)
+        self.cell.outbox.delivered.pop_front()
     }
 
     /// The next function that took packets from its queue for another. Drain it to `None`.

@@ -3,10 +3,11 @@
 
 use crate::common::{Numbered, channel};
 use tacit_link::loss::Loss;
+use tacit_link::payload::{Payload, PayloadClass};
 use tacit_link::wifi::air::{AirFrame, Frame, Outcome};
 use tacit_link::wifi::phy::{Mode, Standard};
-use tacit_link::wifi::{Bss, BssConfig, Protection, StationConfig, StationId};
-use tacit_proto::units::{BitRate, Duration, Instant};
+use tacit_link::wifi::{AmsduLimit, Bss, BssConfig, Protection, StationConfig, StationId};
+use tacit_proto::units::{BitRate, Bytes, Duration, Instant, Ratio};
 
 const AP: StationId = StationId::AP;
 const ONE: StationId = StationId(1);
@@ -270,4 +271,59 @@ fn a_cts_reserves_even_if_no_data_follows() {
         }
     }
     assert!(bystanders > 5, "{bystanders}");
+}
+
+/// A packet of some length.
+#[derive(Clone, Debug)]
+struct OfLength(u64);
+
+impl Payload for OfLength {
+    fn len(&self) -> Bytes {
+        Bytes(self.0)
+    }
+    fn class(&self) -> PayloadClass {
+        PayloadClass::Data
+    }
+}
+
+/// Packets and octets are counted where they come, whatever is lost, sent again or held back, and never twice.
+#[test]
+fn what_arrives_is_what_is_passed_up() {
+    let share = |percent: f64| Loss::Bernoulli(Ratio::from_fraction(percent / 100.0).unwrap());
+    let amsdu = Some(AmsduLimit::Octets7935);
+    for (standard, mbps, amsdu) in
+        [(Standard::A, 54, None), (Standard::N, 150, None), (Standard::N, 150, amsdu)]
+    {
+        for (data, link_acks) in [(0.0, 0.0), (20.0, 0.0), (0.0, 20.0), (30.0, 30.0), (0.0, 100.0)] {
+            let mut config = BssConfig { amsdu, ..config(standard, mbps, 2) };
+            for client in &mut config.stations {
+                (client.downlink_loss, client.link_ack_loss) = (share(data), share(link_acks));
+            }
+            let mut bss = channel(config, 1, "counts", Duration::from_secs(10));
+            let (ap, clients) = (AP.first_function(), [ONE, TWO].map(StationId::first_function));
+            let (mut packets, mut octets) = (0, 0);
+            for number in 0..600_u64 {
+                bss.enqueue(
+                    Instant::ZERO,
+                    ap,
+                    clients[number as usize % 2],
+                    OfLength(40 + number * 37 % 1_460),
+                );
+            }
+            while let Some(now) = bss.poll_timeout() {
+                bss.handle_timeout(now);
+                while let Some(delivery) = bss.poll_deliver() {
+                    packets += 1;
+                    octets += delivery.payload.0;
+                }
+            }
+            let counters = bss.counters(AP);
+            assert_eq!(
+                (counters.arrived, counters.arrived_bytes),
+                (packets, octets),
+                "{standard:?}, {data} and {link_acks} %"
+            );
+            assert!(packets > 10, "{standard:?}, {data} and {link_acks} %: {packets}");
+        }
+    }
 }

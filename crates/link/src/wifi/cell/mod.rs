@@ -115,11 +115,15 @@ impl<P: Payload> Cell<P> {
 
     /// Takes in what arrived of a PPDU that is over. True when any did.
     pub fn receive(&mut self, exchange: &Exchange) -> bool {
-        match exchange.outgoing {
+        let before = self.outbox.delivered.len();
+        let heard = match exchange.outgoing {
             Outgoing::Request { peer, .. } => self.receive_request(exchange, peer),
             Outgoing::Ask { peer } => self.receive_ask(exchange, peer),
             Outgoing::Data { peer, .. } => self.receive_data(exchange, peer),
-        }
+        };
+        let arrived = self.outbox.delivered.len() - before;
+        self.stations[exchange.from].counters.arrived += arrived as u64;
+        heard
     }
 
     fn receive_request(&mut self, exchange: &Exchange, peer: usize) -> bool {
@@ -169,14 +173,18 @@ impl<P: Payload> Cell<P> {
         let mut taken = 0;
         if is_clear && !unheard && !self.air.is_kept() {
             // Nothing can happen to any of them, and nobody asks for more than what arrived.
-            let mpdus = sender.originator.in_flight().map(|mpdu| (mpdu.sequence, &mpdu.msdus));
+            // Packets would have to be measured one by one. The last that is looked at may not be taken.
+            let (mut octets, mut last) = (0, 0);
+            let mpdus = sender.originator.in_flight().map(|mpdu| {
+                octets += u64::from(std::mem::replace(&mut last, mpdu.octets));
+                (mpdu.sequence, &mpdu.msdus)
+            });
             taken = recipient.receive_in_order(mpdus, &mut self.outbox.deliver(exchange));
+            let took_all = taken == plan.mpdus as usize;
+            from.counters.arrived_bytes += octets + if took_all { u64::from(last) } else { 0 };
             heard = taken > 0;
-            // Packets would have to be measured one by one.
-            let octets = sender.originator.in_flight().take(taken).map(|mpdu| u64::from(mpdu.octets));
-            from.counters.arrived_bytes += octets.sum::<u64>();
         }
-        let mut pass_up = self.outbox.deliver_counted(exchange, &mut from.counters.arrived_bytes);
+        let at_once = matches!(recipient, Recipient::Immediate { .. });
         for mpdu in sender.originator.in_flight().skip(taken) {
             left -= 1;
             let noisy =
@@ -188,8 +196,23 @@ impl<P: Payload> Cell<P> {
             heard |= !errored;
             let outcome = if errored { Outcome::Errored } else { Outcome::Received };
             self.air.record_mpdu(exchange, &sender.originator, mpdu, left == 0, outcome);
-            if !errored {
-                recipient.receive(exchange.end, mpdu.sequence, &mpdu.msdus, &mut pass_up);
+            if errored {
+                continue;
+            }
+            let octets = &mut from.counters.arrived_bytes;
+            if at_once {
+                // All of it, or nothing where it came before.
+                let before = self.outbox.delivered.len();
+                recipient.receive(
+                    exchange.end,
+                    mpdu.sequence,
+                    &mpdu.msdus,
+                    &mut self.outbox.deliver(exchange),
+                );
+                *octets += if self.outbox.delivered.len() > before { u64::from(mpdu.octets) } else { 0 };
+            } else {
+                let pass_up = &mut self.outbox.deliver_counted(exchange, octets);
+                recipient.receive(exchange.end, mpdu.sequence, &mpdu.msdus, pass_up);
             }
         }
         let gap_ends = recipient.gap_since().map(|since| since + self.rules.config.reorder_timeout);
@@ -220,7 +243,9 @@ impl<P: Payload> Cell<P> {
             }
         }
         for Delivery { from, payload, .. } in self.outbox.delivered.iter().skip(before) {
-            self.stations[*from].counters.arrived_bytes += payload.len().0;
+            let counters = &mut self.stations[*from].counters;
+            counters.arrived += 1;
+            counters.arrived_bytes += payload.len().0;
         }
         self.ask_for_repair(at);
     }
