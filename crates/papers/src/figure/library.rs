@@ -47,6 +47,7 @@ pub const ALL: &[Bundled] = bundled![
     "hack/aifs-split",
     "hack/upload",
     "hack/wan",
+    "hack/ax",
     "hack/live",
     "tack/fig3",
     "tack/fig5a",
