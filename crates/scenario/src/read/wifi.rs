@@ -240,7 +240,7 @@ pub(super) fn check_edca(
         if let Some((key, _)) = by_category {
             return Err(section
                 .error(key, what)
-                .allowed("a number; access categories with 802.11n, 802.11ac"));
+                .allowed(format!("a number; access categories with {AGGREGATING}")));
         }
     }
     let Some((category, least, most)) = edca.crossed(phy) else { return Ok(()) };

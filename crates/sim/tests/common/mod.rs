@@ -58,14 +58,14 @@ pub fn saturating(ip_len: u64) -> Traffic {
     Traffic::Udp { ip: IpVersion::V4, payload: Bytes(ip_len - 28), rate: None, report_after: None }
 }
 
-/// A rate of `standard`: a fast one of one stream, or of two, in whole Mb/s.
+/// A rate of `standard`: a fast one of one stream and whole Mb/s.
 pub fn usual_mbps(standard: Standard) -> u64 {
     match standard {
         Standard::A | Standard::G => 54,
         Standard::B => 11,
         Standard::N => 150,
         Standard::Ac => 390,
-        Standard::Ax | Standard::Be => 1_201,
+        Standard::Ax | Standard::Be => 129,
     }
 }
 

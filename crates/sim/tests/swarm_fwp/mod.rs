@@ -57,6 +57,7 @@ pub fn add_fwp(setup: &mut Setup, seed: u64) {
         config.variant = phy::Variant::of(config.standard);
         let modes = Mode::all(config.standard);
         config.stations.iter_mut().for_each(|station| station.mode = pick(draw, &modes));
+        config.direct_links.iter_mut().for_each(|direct| direct.link.mode = pick(draw, &modes));
     }
     let has_repair = config.stream_queues == StreamQueues::Joint && draw.up_to(1) == 0;
     let downs = if has_repair { [LinkAcks::None, LinkAcks::Deferred] } else { [LinkAcks::None; 2] };
