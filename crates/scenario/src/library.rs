@@ -35,7 +35,7 @@ pub const ALL: &[Bundled] = bundled![
     "wlan-11ac-1733",
     "wlan-11ax-1200",
     "wlan-11ax-2402",
-    "wlan-11be-5764",
+    "wlan-11be-5765",
     "hack-2014-11n-150",
     "sora-11a-54",
     "lossy-11n-150",

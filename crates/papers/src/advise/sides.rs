@@ -97,7 +97,7 @@ pub fn scenario_for(standard: Standard, rate: BitRate) -> &'static str {
             (1_733, "wlan-11ac-1733"),
         ],
         Standard::Ax => &[(1_201, "wlan-11ax-1200"), (2_402, "wlan-11ax-2402")],
-        Standard::Be => &[(5_765, "wlan-11be-5764")],
+        Standard::Be => &[(5_765, "wlan-11be-5765")],
     };
     let apart = |mbps: u64| BitRate::from_mbps(mbps).as_bps().abs_diff(rate.as_bps());
     // No standard is without a scenario.
