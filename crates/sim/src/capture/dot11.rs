@@ -171,9 +171,9 @@ fn data<P: FrameBytes>(out: &mut Vec<u8>, air: &AirFrame<P>) {
 /// 9.3.1.8.2).
 const fn bitmap_code(bitmap: &AckBitmap) -> u16 {
     match bitmap.len() {
-        ..=64 => 0,
-        ..=256 => 4,
-        ..=512 => 8,
+        0..=64 => 0,
+        65..=256 => 4,
+        257..=512 => 8,
         _ => 10,
     }
 }

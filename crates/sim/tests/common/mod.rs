@@ -65,7 +65,8 @@ pub fn usual_mbps(standard: Standard) -> u64 {
         Standard::B => 11,
         Standard::N => 150,
         Standard::Ac => 390,
-        Standard::Ax | Standard::Be => 129,
+        Standard::Ax => 129,
+        Standard::Be => 86,
     }
 }
 

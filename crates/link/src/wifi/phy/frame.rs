@@ -23,9 +23,9 @@ const BLOCK_ACK_HEAD_LEN: u32 = BLOCK_ACK_LEN - 8;
 /// 802.11be on 512 and 1024.
 pub const fn bitmap_bits(window: u32) -> u32 {
     match window {
-        ..=64 => 64,
-        ..=256 => 256,
-        ..=512 => 512,
+        0..=64 => 64,
+        65..=256 => 256,
+        257..=512 => 512,
         _ => 1024,
     }
 }
