@@ -742,8 +742,7 @@ mod tests {
         // The ranked flow's alone: what others carry beside it is no merit of its sender.
         let beside = outcome(
             "[run]\nduration = \"4 s\"\nmeasure-from = \"1 s\"\n\
-             [[flow]]\nname = \"ranked\"\ntransport = \"udp\"\nrate = \"4Mbps\"\n\
-             [[flow]]\nname = \"cross\"\ntransport = \"udp\"\nrate = \"3Mbps\"\n\
+             [clients]\ncount = 2\n[traffic]\ntransport = \"udp\"\nudp-rate = \"4Mbps\"\n\
              [wired]\nrate = \"10Mbps\"\ndelay = \"25 ms\"\nqueue = \"50 packets\"\n",
         );
         is_close(value_of("log_power", &beside), (4.0_f64 / 26.0).ln(), 0.06);

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::claim::Range;
 use super::{ClaimOutcome, Figure, FigureOutcome, MeasuredTable, Tally, Verdict};
 use tacit_scenario::InputError;
 use tacit_scenario::input::{Section, Tree, text};
@@ -183,6 +184,26 @@ impl Row {
         number.replace(',', "").parse().ok()
     }
 
+    /// What stands in brackets behind the number: a median's interval, and its place.
+    fn details(&self) -> impl Iterator<Item = &str> {
+        let measured = self.measured.split(WITHIN).next().unwrap_or_default();
+        let inside = measured.split_once(" (").and_then(|(_, inside)| inside.strip_suffix(')'));
+        inside.into_iter().flat_map(|inside| inside.split(", "))
+    }
+
+    /// The place in a grid at which it was measured.
+    fn place(&self) -> Option<f64> {
+        self.details().find_map(|detail| detail.strip_prefix("at "))?.replace(',', "").parse().ok()
+    }
+
+    /// The 95 % interval of the median.
+    fn interval(&self) -> Option<Range> {
+        let (low, high) =
+            self.details().find_map(|detail| detail.strip_prefix("95 %: "))?.split_once(" to ")?;
+        let [low, high] = [low, high].map(|bound| bound.replace(',', "").parse().ok());
+        Some(Range { low: low?, high: high? })
+    }
+
     /// Whether it is about the claim of this text, which the reason follows.
     fn is_about(&self, text: &str) -> bool {
         self.claim.strip_prefix(&cell(text)).is_some_and(|rest| rest.is_empty() || rest.starts_with("; "))
@@ -224,6 +245,7 @@ impl Page {
             let is_same = |row: &&Row| row.is_about(&claim.text) && row.said.ends_with(&cell(&claim.unit));
             let row = rows().find(is_same);
             let mut result = claim.judge(row.and_then(Row::number), None, false);
+            (result.at, result.interval) = (row.and_then(Row::place), row.and_then(Row::interval));
             if let Some(row) = row.filter(|row| row.verdict == Verdict::Skipped.word()) {
                 let reason = row.claim[cell(&claim.text).len()..].trim_start_matches("; ");
                 result.skip(reason.replace("\\|", "|"));
@@ -307,6 +329,18 @@ mod tests {
     }
 
     /// What is measured is printed with four digits: claims are judged by these here.
+    /// What another version measured stays as it was printed, its interval and place included.
+    #[test]
+    fn rows_keep_what_stands_behind_their_number() {
+        let page = "# p\n\n| f/g | text | goal >= 2  | 2,396 (95 %: 2,376 to 2,478.5, at 1,020), within 2 to 3,000 | missed |\n";
+        let row = &Page::read(page).rows[0];
+        assert_eq!((row.number(), row.place()), (Some(2396.0), Some(1020.0)));
+        assert_eq!(row.interval(), Some(Range { low: 2376.0, high: 2478.5 }));
+        let plain = "# p\n\n| f/g | text | goal >= 2  | 0.5 (at 3) | pass |\n";
+        let row = &Page::read(plain).rows[0];
+        assert_eq!((row.number(), row.place(), row.interval()), (Some(0.5), Some(3.0), None));
+    }
+
     #[test]
     fn rows_of_the_committed_page_are_the_claims_of_the_files_and_their_verdicts_follow() {
         let page = Page::read(&committed());
