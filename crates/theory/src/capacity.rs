@@ -91,8 +91,7 @@ impl Hop {
 
     /// Bytes of the link-layer ACK to a PPDU of `mpdus`.
     fn link_ack_len(&self, mpdus: u32) -> u32 {
-        let window = self.phy.aggregation.map_or(1, |limits| limits.mpdus);
-        if mpdus > 1 { block_ack_len(window) } else { ACK_LEN }
+        if mpdus > 1 { block_ack_len(self.phy.max_mpdus()) } else { ACK_LEN }
     }
 }
 

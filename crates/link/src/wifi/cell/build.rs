@@ -76,7 +76,7 @@ fn build_function<P: Payload>(
     };
     let backoff = stream(format!("backoff {}", name_of(function)));
     let contention = Contention::new(phy, &config.edca(numbers.station(function), category), backoff);
-    let mut station = Station::new(function, reach, category, contention, peers, most_mpdus(rules.phy));
+    let mut station = Station::new(function, reach, category, contention, peers, rules.phy.max_mpdus());
     station.hold_limits = rules.hold_limits(category);
     if station.is_access_point() {
         station.scheduler = config.ap_scheduler;
@@ -184,11 +184,6 @@ fn peer<P: Payload>(
     peer.answered = acks_of_peer == LinkAcks::Normal;
     peer.away = client.away;
     peer
-}
-
-/// Most MPDUs in a PPDU.
-fn most_mpdus(phy: &Phy) -> u32 {
-    phy.aggregation.map_or(1, |limits| limits.mpdus)
 }
 
 /// What fits in a PPDU whose data goes at the first of `modes` and whose response at the second, in each of `streams`

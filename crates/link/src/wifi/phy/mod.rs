@@ -360,6 +360,11 @@ impl Phy {
         ..Self::AX
     };
 
+    /// Most MPDUs in a PPDU: 1 where the standard does not aggregate.
+    pub fn max_mpdus(&self) -> u32 {
+        self.aggregation.map_or(1, |limits| limits.mpdus)
+    }
+
     /// Idle time before backoff: DIFS or AIFS\[BE\].
     pub fn aifs(&self) -> Duration {
         self.sifs + self.slot * u64::from(self.aifs_slots)
