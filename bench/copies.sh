@@ -5,26 +5,26 @@ set -euo pipefail
 
 usage() {
     cat <<'USAGE'
-usage: bench/copies.sh [--tacit PROGRAM] [--shell PROGRAM] [--rounds N] [--octets N] [--files N] [--hop "SCENARIO [KEY=VALUE]…"]… [--tool NAME]…
+usage: bench/copies.sh [--tacit PROGRAM] [--shell PROGRAM] [--rounds N] [--bytes N] [--files N] [--hop "SCENARIO [KEY=VALUE]…"]… [--tool NAME]…
 
   --tacit   the program that copies [default: target/release/tacit]
   --shell   the one that makes the hop [default: that of --tacit]
   --rounds  copies of each kind by each tool, in turns, of which the median counts [default: 3]
-  --octets  length of the large file; 0: none [default: 1000000000]
-  --files   how many small files of 1 to 8191 octets, 100 in a directory; 0: none [default: 20000]
+  --bytes  length of the large file; 0: none [default: 1000000000]
+  --files   how many small files of 1 to 8191 bytes, 100 in a directory; 0: none [default: 20000]
   --hop     a scenario and what is set in it; may be repeated [default: wlan-11n-300, wlan-11ac-866, and wlan-11n-300
             with a round trip of 80 ms and 0.1 % of the packets lost]
   --tool    tack-cp, scp or rsync; may be repeated [default: all]
 USAGE
 }
 
-tacit=target/release/tacit rounds=3 octets=1000000000 files=20000 hops=() tools=() shell=
+tacit=target/release/tacit rounds=3 bytes=1000000000 files=20000 hops=() tools=() shell=
 while [ $# -gt 0 ]; do
     case "$1" in
         --tacit) tacit=$2 ;;
         --shell) shell=$2 ;;
         --rounds) rounds=$2 ;;
-        --octets) octets=$2 ;;
+        --bytes) bytes=$2 ;;
         --files) files=$2 ;;
         --hop) hops+=("$2") ;;
         --tool) tools+=("$2") ;;
@@ -53,7 +53,7 @@ chmod 755 "$work"
 mkdir -p "$work/source" "$work/keys" /run/sshd
 
 # Contents that no compression makes shorter.
-[ "$octets" = 0 ] || head -c "$octets" /dev/urandom >"$work/source/large"
+[ "$bytes" = 0 ] || head -c "$bytes" /dev/urandom >"$work/source/large"
 if [ "$files" != 0 ]; then
     # A length of its own for each, the same in every run.
     perl -e 'my ($to, $files) = @ARGV;
@@ -133,7 +133,7 @@ copy() { # hop tool what
 
 echo ready >"$work/source/ready"
 whats=()
-[ "$octets" = 0 ] || whats+=(large)
+[ "$bytes" = 0 ] || whats+=(large)
 [ "$files" = 0 ] || whats+=(small)
 for hop in "${hops[@]}"; do
     for what in "${whats[@]}"; do
@@ -144,7 +144,7 @@ for hop in "${hops[@]}"; do
 done | tee "$work/copies"
 
 echo
-echo "medians of $rounds in seconds; large: $octets octets, small: $files files"
+echo "medians of $rounds in seconds; large: $bytes bytes, small: $files files"
 sed 's/^{"hop":"\([^"]*\)","what":"\([^"]*\)","tool":"\([^"]*\)","duration_s":\([0-9.]*\).*/\1|\2|\3|\4/' "$work/copies" |
     sort -t'|' -k1,1 -k2,2 -k3,3 -k4,4n | awk -F'|' '
         function flush() { if (count) printf "%-50s %-6s %-8s %9.2f\n", hop, what, tool, count % 2 ? all[(count + 1) / 2] : (all[count / 2] + all[count / 2 + 1]) / 2 }

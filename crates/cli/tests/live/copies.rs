@@ -18,7 +18,7 @@ fn three_programs_copy_one_file_and_many() {
         env!("CARGO_BIN_EXE_tacit"),
         "--rounds",
         "1",
-        "--octets",
+        "--bytes",
         "2000000",
         "--files",
         "30",
