@@ -30,7 +30,6 @@ struct PartMetadata {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PrefixDigest {
-    #[serde(rename = "octets")]
     bytes: u64,
     sha256: String,
 }

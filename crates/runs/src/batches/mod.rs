@@ -336,7 +336,7 @@ impl Batches {
         }))
     }
 
-    /// Runs of one place as a Parquet file, in octets.
+    /// Runs of one place as a Parquet file, in bytes.
     ///
     /// # Errors
     /// Where a run is not of this sweep.
@@ -438,7 +438,7 @@ impl Order {
         Ok(order)
     }
 
-    /// Makes the runs, and gives them as a Parquet file, in octets.
+    /// Makes the runs, and gives them as a Parquet file, in bytes.
     ///
     /// # Errors
     /// As [`Batches::make`].

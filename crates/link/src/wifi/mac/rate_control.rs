@@ -142,8 +142,8 @@ pub(crate) struct Minstrel {
     vain_tries: u32,
     /// It was the first of its rate, and is looked at right away.
     is_news: bool,
-    /// Moving average of the octets of a PPDU.
-    mean_octets: u64,
+    /// Moving average of the bytes of a PPDU.
+    mean_bytes: u64,
     /// What an exchange takes besides the PPDU.
     overhead: Duration,
     stream: Stream,
@@ -172,7 +172,7 @@ impl Minstrel {
             got_through: false,
             vain_tries: 0,
             is_news: false,
-            mean_octets: 1_500,
+            mean_bytes: 1_500,
             overhead,
             stream,
         }
@@ -298,8 +298,8 @@ impl Minstrel {
         })
     }
 
-    /// What became of the last PPDU: `successes` of `attempts` MPDUs, and its octets.
-    pub fn report(&mut self, attempts: u32, successes: u32, octets: u32) {
+    /// What became of the last PPDU: `successes` of `attempts` MPDUs, and its bytes.
+    pub fn report(&mut self, attempts: u32, successes: u32, bytes: u32) {
         let counted = if successes == 0 { attempts.min(1) } else { attempts };
         let tries = self.lost_tries();
         let known = &mut self.rates[self.current];
@@ -320,7 +320,7 @@ impl Minstrel {
         self.failures = if successes == 0 { self.failures.saturating_add(1) } else { 0 };
         let answered = if successes == 0 { 0 } else { CERTAIN };
         self.answered = ((ANSWERED_OVER - 1) * self.answered + answered) / ANSWERED_OVER;
-        self.mean_octets = (7 * self.mean_octets + u64::from(octets)) / 8;
+        self.mean_bytes = (7 * self.mean_bytes + u64::from(bytes)) / 8;
     }
 
     /// Judges the rates anew by what was counted since the last look.
@@ -349,21 +349,21 @@ impl Minstrel {
         self.chain = [best, second, probable.unwrap_or(0)];
     }
 
-    /// Octets per second that a rate carries, by what is known of it.
+    /// Bytes per second that a rate carries, by what is known of it.
     fn throughput(&self, index: usize) -> u64 {
         self.throughput_at(index, self.rates[index].chance().unwrap_or(0))
     }
 
-    /// Octets per second that a rate carries if MPDUs get through with `chance`.
+    /// Bytes per second that a rate carries if MPDUs get through with `chance`.
     fn throughput_at(&self, index: usize, chance: u64) -> u64 {
         if chance < LEAST_CHANCE {
             return 0;
         }
         let rate = &self.rates[index].rate;
-        let octets = self.mean_octets.min(u64::from(rate.limits.longest()));
-        let time = rate.mode.ppdu_duration(octets as u32) + self.overhead;
-        // At most 2^20 octets times 2^16 times 10^9 ns: 67 bits.
-        (u128::from(octets) * u128::from(chance) * 1_000_000_000
+        let bytes = self.mean_bytes.min(u64::from(rate.limits.longest()));
+        let time = rate.mode.ppdu_duration(bytes as u32) + self.overhead;
+        // At most 2^20 bytes times 2^16 times 10^9 ns: 67 bits.
+        (u128::from(bytes) * u128::from(chance) * 1_000_000_000
             / u128::from(CERTAIN)
             / u128::from(time.as_nanos())) as u64
     }

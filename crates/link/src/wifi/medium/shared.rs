@@ -539,14 +539,14 @@ impl Shared {
     }
 }
 
-/// Books a data PPDU of `class`, shared among fresh data, TCP ACKs and retransmissions by octets.
+/// Books a data PPDU of `class`, shared among fresh data, TCP ACKs and retransmissions by bytes.
 fn book_data<P: Payload>(cell: &mut Cell<P>, exchange: &Exchange, class: PayloadClass) {
     let Exchange { from, start, end, .. } = *exchange;
     let plan = cell.stations.originator(exchange).plan();
     let nanos = (end - start).as_nanos();
-    let share = |octets: u32| Duration::from_nanos(nanos * u64::from(octets) / u64::from(plan.mpdu_octets));
-    let acks_from = start + share(plan.retry_octets);
-    let data_from = acks_from + share(plan.ack_octets);
+    let share = |bytes: u32| Duration::from_nanos(nanos * u64::from(bytes) / u64::from(plan.mpdu_bytes));
+    let acks_from = start + share(plan.retry_bytes);
+    let data_from = acks_from + share(plan.ack_bytes);
     cell.charge(from, class, AirtimeUse::Retransmission, acks_from);
     cell.charge(from, class, AirtimeUse::TcpAck, data_from);
     cell.charge(from, class, AirtimeUse::Data, end);
