@@ -156,6 +156,43 @@ fn a_proxy_says_where_it_is_and_stops_when_told() {
 }
 
 #[test]
+fn https_passes_through_the_proxy_unrepaired() {
+    if Command::new("curl").arg("--version").output().is_err() {
+        eprintln!("SKIPPED: curl is not installed");
+        return;
+    }
+    let port = tls_server(b"abc").port();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tacit"));
+    let allowed = port.to_string();
+    command.args([
+        "http-proxy",
+        "--listen",
+        "127.0.0.1:0",
+        "--json",
+        "--allow-host",
+        "localhost",
+        "--allow-port",
+        &allowed,
+    ]);
+    let mut proxy = Proxy(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
+    let mut said = BufReader::new(proxy.0.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let own = said.next().unwrap().strip_prefix("tacit: http_proxy=").unwrap().to_owned();
+    assert!(said.next().unwrap().contains("https passes unrepaired"));
+    let authority = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tls/ca.pem");
+    let mut curl = Command::new("curl");
+    curl.args(["-sS", "--max-time", "20", "--cacert"])
+        .arg(authority)
+        .arg(format!("https://localhost:{port}/file"));
+    let output = curl.env("https_proxy", own).env_remove("no_proxy").output().unwrap();
+    assert_eq!(output.stdout, b"abc", "{}", String::from_utf8_lossy(&output.stderr));
+    let mut line = String::new();
+    BufReader::new(proxy.0.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    let served: Value = serde_json::from_str(&line).unwrap();
+    assert_eq!((&served["method"], &served["repaired"]), (&"CONNECT".into(), &false.into()));
+    assert!(served["bytes"].as_u64().unwrap() > 3, "TLS has more bytes than the file: {served}");
+}
+
+#[test]
 fn a_proxy_for_everybody_is_not_made_by_accident() {
     let folder = tempfile::tempdir().unwrap();
     refused(folder.path(), &["http-proxy", "--listen", "0.0.0.0:0"], 2, "--open");

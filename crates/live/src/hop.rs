@@ -1,7 +1,7 @@
 //! The hop itself: a world, two TUN devices and a clock in one thread.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use nix::errno::Errno;
@@ -24,7 +24,7 @@ use crate::error::LiveError;
 use crate::merge::{Merge, Merger};
 use crate::meter::{Direction, Meter};
 use crate::offload::Header;
-use crate::readers::NearShim;
+use crate::readers::{NearShim, ReaderSocket};
 use crate::table::AddressTable;
 use crate::tun::Tun;
 
@@ -132,7 +132,7 @@ pub fn run(
     plan: &Plan,
     block: Block,
     [near, far]: [Tun; 2],
-    readers: Option<OwnedFd>,
+    readers: Option<ReaderSocket>,
     stop: &impl AsFd,
     capture: Option<AtomicFile>,
     snapshot: &Mutex<Snapshot>,

@@ -25,6 +25,7 @@ mod report;
 mod segments;
 pub mod shell;
 pub mod signals;
+mod socket_owner;
 mod table;
 #[cfg(test)]
 mod traffic_tests;

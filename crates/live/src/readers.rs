@@ -3,6 +3,7 @@
 
 use std::fs::File;
 use std::io::{self, Read as _};
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 
 use nix::errno::Errno;
@@ -11,13 +12,14 @@ use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTime
 use nix::sys::socket::{
     AddressFamily, Backlog, MsgFlags, SockFlag, SockType, UnixAddr, accept4, bind, listen, recv, send, socket,
 };
-use nix::unistd::Pid;
+use nix::unistd::{Pid, Uid};
 use tacit_proto::FlowKey;
 use tacit_proto::fwp::control::{MAX_LATE_LEN, NONCE_LEN, Refusal, SOCKET_NAME, ToReader, ToShim, VERSION};
 use tacit_proto::fwp::{Config, Counters, Readers, Shim};
 use tacit_proto::units::{Duration, Instant};
 
 use crate::datagram::Datagram;
+use crate::socket_owner::{SocketOwners, peer_uid};
 
 /// The protocol number of TCP.
 const TCP: u8 = 6;
@@ -35,7 +37,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(1);
 pub struct NearShim {
     shim: Shim<Datagram>,
     connections: Connections,
-    listener: OwnedFd,
+    socket: ReaderSocket,
     looks_at: Instant,
     random: File,
 }
@@ -55,19 +57,27 @@ struct Connections {
     message: Vec<u8>,
 }
 
+/// What readers meet in the command's network.
+#[derive(Debug)]
+pub struct ReaderSocket {
+    listener: OwnedFd,
+    /// None where the kernel does not tell owners: then only root and the user of this process may register.
+    owners: Option<SocketOwners>,
+}
+
 /// The listening socket in the network of `process`.
 ///
 /// # Errors
 /// When the kernel does not let us in, or somebody has the name.
-pub fn listen_in(process: Pid) -> io::Result<OwnedFd> {
+pub fn listen_in(process: Pid) -> io::Result<ReaderSocket> {
     // A thread may have a network of its own, and this one takes it to its end.
-    let inside = move || -> io::Result<OwnedFd> {
+    let inside = move || -> io::Result<ReaderSocket> {
         setns(File::open(format!("/proc/{process}/ns/net"))?, CloneFlags::CLONE_NEWNET)?;
         let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
         let listener = socket(AddressFamily::Unix, SockType::SeqPacket, flags, None)?;
         bind(listener.as_raw_fd(), &UnixAddr::new_abstract(SOCKET_NAME)?)?;
         listen(&listener, Backlog::MAXCONN)?;
-        Ok(listener)
+        Ok(ReaderSocket { listener, owners: SocketOwners::new() })
     };
     let thread = std::thread::Builder::new().name("fwp-socket".to_owned()).spawn(inside)?;
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -111,15 +121,15 @@ impl NearShim {
     ///
     /// # Errors
     /// When the kernel has no randomness or no room.
-    pub fn new(config: Config, expected_ppm: u32, listener: OwnedFd) -> io::Result<Self> {
+    pub fn new(config: Config, expected_ppm: u32, socket: ReaderSocket) -> io::Result<Self> {
         let mut shim = Shim::new(config);
         shim.expect(expected_ppm);
         let ready = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
         // The first number is the listener's: connections have those from 1 on by file.
-        ready.add(&listener, EpollEvent::new(EpollFlags::EPOLLIN, 0))?;
+        ready.add(&socket.listener, EpollEvent::new(EpollFlags::EPOLLIN, 0))?;
         let connections = Connections { all: Vec::new(), ready, message: Vec::new() };
         let random = File::open("/dev/urandom")?;
-        Ok(Self { shim, connections, listener, looks_at: Instant::ZERO, random })
+        Ok(Self { shim, connections, socket, looks_at: Instant::ZERO, random })
     }
 
     /// What becomes readable when a reader says something.
@@ -198,7 +208,7 @@ impl NearShim {
 
     fn accept(&mut self) {
         let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
-        while let Ok(file) = accept4(self.listener.as_raw_fd(), flags) {
+        while let Ok(file) = accept4(self.socket.listener.as_raw_fd(), flags) {
             // SAFETY: the call made this file and nobody else has it.
             let socket = unsafe { OwnedFd::from_raw_fd(file) };
             // One too many is closed: its reader goes on without placeholders.
@@ -246,6 +256,7 @@ impl NearShim {
                     end
                 });
                 let result = match version {
+                    VERSION if !self.may_register(index, local, remote) => Err(Refusal::Foreign),
                     VERSION => self.register(index, FlowKey::live(TCP, [remote, local])),
                     _ => Err(Refusal::Version),
                 };
@@ -273,6 +284,16 @@ impl NearShim {
                 true
             }
         }
+    }
+
+    /// True for root and for the user whose socket it is: placeholders would damage what anyone else reads.
+    fn may_register(&self, index: usize, local: SocketAddr, remote: SocketAddr) -> bool {
+        let Ok(reader) = peer_uid(&self.connections.all[index].socket) else { return false };
+        reader.is_root()
+            || match &self.socket.owners {
+                Some(owners) => owners.uid(local, remote) == Ok(Some(reader)),
+                None => reader == Uid::effective(),
+            }
     }
 
     fn register(&mut self, index: usize, flow: FlowKey) -> Result<(), Refusal> {

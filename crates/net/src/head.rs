@@ -39,6 +39,9 @@ pub enum HeadError {
     /// `Transfer-Encoding` beside `Content-Length`, in HTTP/1.0, or another than `chunked`.
     #[error("a Transfer-Encoding that is not chunked alone")]
     TransferEncoding,
+    /// A body of a request that opens a tunnel.
+    #[error("a body behind CONNECT")]
+    ConnectContent,
     /// More than one `Host`, or none in HTTP/1.1.
     #[error("not one Host")]
     Host,
@@ -175,6 +178,14 @@ impl HeadReader {
             return Err(HeadError::Host);
         }
         let (length, chunked) = lengths(request.headers, version)?;
+        if request.method == Some("CONNECT") {
+            // RFC 9110 section 9.3.6: it has no content, and all that follows is the tunnel's.
+            return if length.is_none() && !chunked {
+                Ok(Framing::Close)
+            } else {
+                Err(HeadError::ConnectContent)
+            };
+        }
         Ok(if chunked { Framing::Chunked } else { Framing::Length(length.unwrap_or(0)) })
     }
 }
@@ -289,6 +300,11 @@ mod tests {
         ));
         assert_eq!(request("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"), Err(HeadError::Host));
         assert_eq!(request("GET / HTTP/1.1\r\n\r\n"), Err(HeadError::Host));
+        let connect = "CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n";
+        assert_eq!(request(&format!("{connect}\r\n")), Ok(Framing::Close));
+        for lines in ["Content-Length: 5\r\n", "Content-Length: 0\r\n", "Transfer-Encoding: chunked\r\n"] {
+            assert_eq!(request(&format!("{connect}{lines}\r\n")), Err(HeadError::ConnectContent), "{lines}");
+        }
         assert_eq!(
             request("POST / HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"),
             Err(HeadError::TransferEncoding)

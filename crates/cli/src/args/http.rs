@@ -71,10 +71,10 @@ pub struct HttpProxyArgs {
     /// Also connect to this host, by name or address, even if it is not public; repeatable
     #[arg(long = "allow-host", value_name = "HOST")]
     pub allow_hosts: Vec<String>,
-    /// Also connect to this port, besides 80, 8000, 8008, 8080 and 8888; repeatable
+    /// Also connect to this port, besides 80, 8000, 8008, 8080 and 8888, and 443 by CONNECT; repeatable
     #[arg(long = "allow-port", value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub allow_ports: Vec<u16>,
-    /// Limit of requests in progress; idle client connections do not count
+    /// Limit of requests in progress, and of tunnels; idle client connections do not count
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub connections: u32,
     /// Repair connections per body

@@ -24,6 +24,7 @@ pub fn run(args: HttpProxyArgs) -> Result<ExitCode, Failure> {
     tacit_net::block_on(async {
         let proxy = Proxy::listen(options).await?;
         note(&format!("tacit: http_proxy=http://{}", proxy.address()));
+        note("tacit: https passes unrepaired: a placeholder in TLS would end the connection");
         proxy
             .serve_until_signal(move |served| {
                 if json && let Ok(line) = serde_json::to_string(served) {

@@ -4,17 +4,21 @@
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
 use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockType, UnixAddr, connect, recv, send, socket};
 use tacit_proto::fwp::Marker;
-use tacit_proto::fwp::control::{MAX_MESSAGE_LEN, SOCKET_NAME, ToReader, ToShim, VERSION};
+use tacit_proto::fwp::control::{MAX_MESSAGE_LEN, Refusal, SOCKET_NAME, ToReader, ToShim, VERSION};
 
 use super::helper::words;
 use super::support::{machine, report, shared_machine};
 
 const PORT: u16 = 7008;
+/// A user without files or processes, `nobody` of Debian and Fedora.
+const NOBODY: u32 = 65_534;
 /// Bytes of a transfer.
 const LEN: usize = 4_000_000;
 
@@ -220,6 +224,11 @@ fn misbehave() {
     let control = Control::open();
     control.say(ToShim::Register { version: VERSION, local, remote: local });
     assert_eq!(answer(&control), "Refused(Elsewhere)");
+    // Of another user: without a right to this flow, and with no socket of its own.
+    let mut stranger = words("fwp", "register_as_stranger").into_iter();
+    let mut command = Command::new(stranger.next().unwrap());
+    command.args(stranger).env("TACIT_TEST_FLOW", format!("{local} {remote}"));
+    assert!(command.uid(NOBODY).gid(NOBODY).status().unwrap().success());
     let first = Control::open();
     first.say(ToShim::Register { version: VERSION, local, remote });
     assert!(answer(&first).starts_with("Registered"));
@@ -231,6 +240,20 @@ fn misbehave() {
     let mut stream = stream;
     stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
     assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), ErrorKind::ConnectionReset);
+}
+
+/// Registers a flow whose socket is another user's.
+#[test]
+#[ignore = "runs inside a hop"]
+fn register_as_stranger() {
+    let flow = std::env::var("TACIT_TEST_FLOW").unwrap();
+    let (local, remote) = flow.split_once(' ').unwrap();
+    let control = Control::open();
+    let (local, remote) = (local.parse().unwrap(), remote.parse().unwrap());
+    control.say(ToShim::Register { version: VERSION, local, remote });
+    let mut buffer = [0; 64];
+    let len = control.hear(&mut buffer, MsgFlags::empty()).unwrap();
+    assert!(matches!(ToReader::decode(&buffer[..len]), Ok(ToReader::Refused(Refusal::Foreign))));
 }
 
 #[test]

@@ -2,22 +2,25 @@
 
 use std::convert::Infallible;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt as _, Full};
+use http_body_util::{BodyExt as _, Empty, Full};
 use hyper::body::{Body as _, Frame, Incoming, SizeHint};
 use hyper::header::{CONTENT_TYPE, HeaderValue, IF_RANGE, RANGE};
+use hyper::upgrade::OnUpgrade;
 use hyper::{Method, Request, Response, StatusCode};
 use serde::Serialize;
+use tokio::net::TcpStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use super::headers::{is_loop, pass_on};
 use super::patience::WaitLimit;
+use super::tunnel::{self, Tunnel};
 use crate::body::{Answer, Body};
 use crate::client::{RequestedRange, get, get_part, plain};
 use crate::connection::{Connector, Outgoing, Settings};
@@ -37,9 +40,9 @@ pub struct Served {
     pub url: String,
     /// The answer's status.
     pub status: u16,
-    /// Bytes of its body that the program took.
+    /// Bytes of its body that the program took; of a tunnel, those from the server.
     pub bytes: u64,
-    /// True where the body came to its end.
+    /// True where the body came to its end, or both ends closed their tunnel.
     pub complete: bool,
     /// True where holes in it were repaired.
     pub repaired: bool,
@@ -62,11 +65,19 @@ pub struct Forwarder {
     /// and asks for nothing has none.
     pub places: Arc<Semaphore>,
     pub patience: Duration,
+    /// For tunnels, apart from those for requests: a browser keeps idle ones for minutes.
+    pub tunnels: Arc<Semaphore>,
+    pub tunnel_ports: Vec<u16>,
+    pub tunnel_idle_max: Duration,
 }
 
 impl Forwarder {
-    /// Answers a request, in any case.
-    pub async fn answer(&self, request: Request<Incoming>) -> Result<Response<Reply>, Infallible> {
+    /// Answers a request, in any case. The tunnel that it opens is left in `slot`.
+    pub async fn answer(
+        &self,
+        request: Request<Incoming>,
+        slot: &tunnel::Slot,
+    ) -> Result<Response<Reply>, Infallible> {
         let (method, url) = (request.method().to_string(), request.uri().to_string());
         let mut served = Served {
             method,
@@ -78,6 +89,23 @@ impl Forwarder {
             holes: 0,
             requests: 0,
         };
+        if request.method() == Method::CONNECT {
+            return Ok(match self.open_tunnel(request).await {
+                Ok((upgrade, server, place)) => {
+                    served.status = StatusCode::OK.as_u16();
+                    let report = tunnel::Report {
+                        served,
+                        hear: Arc::clone(&self.hear),
+                        to_program: Arc::default(),
+                        place,
+                    };
+                    let tunnel = Tunnel { upgrade, server, idle_max: self.tunnel_idle_max, report };
+                    *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(tunnel);
+                    Response::new(Empty::new().map_err(|never| match never {}).boxed_unsync())
+                }
+                Err(refusal) => self.refuse(refusal, served),
+            });
+        }
         let response = match self.forward(request).await {
             Ok((answer, place)) => {
                 served.status = answer.status.as_u16();
@@ -89,22 +117,49 @@ impl Forwarder {
                 *response.headers_mut() = answer.headers;
                 response
             }
-            Err(refusal) => {
-                served.status = refusal.0.as_u16();
-                served.complete = true;
-                (self.hear)(&served);
-                refusal.response()
-            }
+            Err(refusal) => self.refuse(refusal, served),
         };
         Ok(response)
     }
 
-    async fn forward(&self, request: Request<Incoming>) -> Result<(Answer, OwnedSemaphorePermit), Refusal> {
-        let target = self.judge(&request)?;
-        let Ok(Ok(place)) = timeout(self.patience, Arc::clone(&self.places).acquire_owned()).await else {
+    fn refuse(&self, refusal: Refusal, mut served: Served) -> Response<Reply> {
+        served.status = refusal.0.as_u16();
+        served.complete = true;
+        (self.hear)(&served);
+        refusal.response()
+    }
+
+    /// One of `places`, or a refusal once the program waited for as long as it may.
+    async fn place(&self, places: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, Refusal> {
+        let Ok(Ok(place)) = timeout(self.patience, Arc::clone(places).acquire_owned()).await else {
             let why = "as many connections are served as --connections allows".to_owned();
             return Err(Refusal(StatusCode::SERVICE_UNAVAILABLE, why));
         };
+        Ok(place)
+    }
+
+    async fn open_tunnel(
+        &self,
+        request: Request<Incoming>,
+    ) -> Result<(OnUpgrade, TcpStream, OwnedSemaphorePermit), Refusal> {
+        check_loop(&request)?;
+        let target = request.uri().authority().filter(|authority| authority.port().is_some());
+        let target = target.map(|authority| Target::parse(&format!("https://{authority}/"))).transpose()?;
+        let target = target.ok_or_else(|| {
+            Refusal(StatusCode::BAD_REQUEST, "CONNECT names HOST:PORT (RFC 9110 section 9.3.6)".to_owned())
+        })?;
+        if !self.tunnel_ports.contains(&target.port) {
+            return Err(NetError::Port(target.port).into());
+        }
+        let place = self.place(&self.tunnels).await?;
+        let connector = Connector::new(Arc::clone(&self.settings), Arc::clone(&self.reach), target);
+        let (server, _) = connector.open(false).await?;
+        Ok((hyper::upgrade::on(request), server, place))
+    }
+
+    async fn forward(&self, request: Request<Incoming>) -> Result<(Answer, OwnedSemaphorePermit), Refusal> {
+        let target = self.judge(&request)?;
+        let place = self.place(&self.places).await?;
         let (head, body) = request.into_parts();
         let mut headers = head.headers;
         pass_on(&mut headers, head.version);
@@ -130,14 +185,6 @@ impl Forwarder {
     }
 
     fn judge(&self, request: &Request<Incoming>) -> Result<Target, Refusal> {
-        if request.method() == Method::CONNECT {
-            return Err(Refusal(
-                StatusCode::FORBIDDEN,
-                "CONNECT is refused: what TLS protects cannot be repaired, and a tunnel through here would only be slower. \
-                 Leave https_proxy unset"
-                    .to_owned(),
-            ));
-        }
         if request.method() == Method::TRACE {
             return Err(Refusal(StatusCode::METHOD_NOT_ALLOWED, "TRACE is refused".to_owned()));
         }
@@ -145,9 +192,7 @@ impl Forwarder {
             let why = "this is a proxy: it is asked for http://HOST/PATH".to_owned();
             return Err(Refusal(StatusCode::BAD_REQUEST, why));
         }
-        if is_loop(request.headers()) {
-            return Err(Refusal(StatusCode::LOOP_DETECTED, "the request goes round in a circle".to_owned()));
-        }
+        check_loop(request)?;
         let target = Target::of(request.uri())?;
         if target.is_tls {
             return Err(NetError::Encrypted { url: target.to_string() }.into());
@@ -163,6 +208,13 @@ impl Forwarder {
         let patience = WaitLimit::new(self.settings.idle_timeout);
         IdleTimeout { body, patience }.map_err(Into::into).boxed_unsync()
     }
+}
+
+fn check_loop(request: &Request<Incoming>) -> Result<(), Refusal> {
+    if is_loop(request.headers()) {
+        return Err(Refusal(StatusCode::LOOP_DETECTED, "the request goes round in a circle".to_owned()));
+    }
+    Ok(())
 }
 
 /// Why there is no answer of a server.

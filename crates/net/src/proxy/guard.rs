@@ -21,8 +21,8 @@ enum Phase {
     Body {
         left: u64,
     },
-    /// Chunks: hyper knows where they end. Nothing else is read from this connection then, see [`Guarded::last`].
-    Chunks,
+    /// Chunks, whose end hyper knows, or a tunnel, which has none. Nothing else is read from this connection then, see [`Guarded::last`].
+    Unjudged,
 }
 
 /// The connection, for hyper.
@@ -50,7 +50,7 @@ impl Guarded {
     fn judge(&mut self, mut bytes: &[u8]) -> Result<(), HeadError> {
         while !bytes.is_empty() {
             match &mut self.phase {
-                Phase::Chunks => return Ok(()),
+                Phase::Unjudged => return Ok(()),
                 Phase::Body { left } => {
                     let taken = bytes.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
                     *left -= taken as u64;
@@ -68,7 +68,7 @@ impl Guarded {
                             Framing::Length(left) => Phase::Body { left },
                             Framing::Chunked | Framing::Close => {
                                 self.last.store(true, Ordering::Relaxed);
-                                Phase::Chunks
+                                Phase::Unjudged
                             }
                         };
                         self.head.clear();

@@ -1,5 +1,7 @@
 //! A forward proxy for programs that know nothing of holes: what they GET is repaired on the way.
 //!
+//! `CONNECT` opens a tunnel for TLS, in which nothing is repaired.
+//!
 //! It is no open relay. It listens for programs of this machine, reaches public servers at ports of HTTP, and others only
 //! where they are named; the address that a name has is judged at the moment of connecting. Memory is bounded per
 //! connection (two heads, hyper's buffers, what repair holds back) and so are connections.
@@ -8,6 +10,7 @@ mod forward;
 mod guard;
 mod headers;
 mod patience;
+mod tunnel;
 
 use std::io;
 use std::net::SocketAddr;
@@ -19,7 +22,7 @@ use hyper::body::Incoming;
 use hyper::header::{CONNECTION, HeaderValue};
 use hyper::server::conn::http1::Builder;
 use hyper::service::service_fn;
-use hyper::{Request, Response};
+use hyper::{Method, Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::signal::unix::{SignalKind, signal};
@@ -47,12 +50,14 @@ pub struct Options {
     pub open: bool,
     /// Servers that may be reached although their addresses are not public.
     pub hosts: Vec<String>,
-    /// Ports that may be reached beside [`PORTS`].
+    /// Ports that may be reached beside [`PORTS`], and beside 443 by tunnels.
     pub ports: Vec<u16>,
-    /// Requests of programs at once.
+    /// Requests of programs at once, and as many tunnels beside them.
     pub connections_max: usize,
     /// Time limit for a client to send a head, and to accept data.
     pub patience: Duration,
+    /// Time limit for a tunnel to carry a byte.
+    pub tunnel_idle_max: Duration,
     /// Time limit of requests in progress after the proxy is stopped.
     pub grace: Duration,
     /// How servers are talked to.
@@ -68,6 +73,7 @@ impl Default for Options {
             ports: Vec::new(),
             connections_max: 64,
             patience: Duration::from_secs(30),
+            tunnel_idle_max: tunnel::IDLE_MAX,
             grace: Duration::from_secs(3),
             settings: Settings::default(),
         }
@@ -146,9 +152,12 @@ impl Proxy {
             hear: Arc::new(hear),
             places: Arc::new(Semaphore::new(self.options.connections_max)),
             patience: self.options.patience,
+            tunnels: Arc::new(Semaphore::new(self.options.connections_max)),
+            tunnel_ports: [&[tunnel::TLS_PORT], &*self.options.ports].concat(),
+            tunnel_idle_max: self.options.tunnel_idle_max,
         });
         let (stopper, stopped) = watch::channel(());
-        let open = Arc::new(Semaphore::new(self.options.connections_max + WAITING_MAX));
+        let open = Arc::new(Semaphore::new(2 * self.options.connections_max + WAITING_MAX));
         let mut tasks = JoinSet::new();
         tokio::pin!(stop);
         loop {
@@ -188,11 +197,15 @@ async fn serve_one(
 ) {
     let _ = tcp.set_nodelay(true);
     let (guarded, last) = Guarded::new(tcp, patience);
+    let tunnels = tunnel::Slot::default();
+    let slot = Arc::clone(&tunnels);
     let service = service_fn(move |request: Request<Incoming>| {
-        let (forwarder, last) = (Arc::clone(&forwarder), Arc::clone(&last));
+        let (forwarder, last, slot) = (Arc::clone(&forwarder), Arc::clone(&last), Arc::clone(&slot));
         async move {
-            let mut response: Response<_> = forwarder.answer(request).await?;
-            if last.load(Ordering::Relaxed) {
+            let is_connect = request.method() == Method::CONNECT;
+            let mut response: Response<_> = forwarder.answer(request, &slot).await?;
+            // A tunnel's answer says nothing of a connection that is HTTP's no more.
+            if last.load(Ordering::Relaxed) && !(is_connect && response.status().is_success()) {
                 response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             }
             Ok::<_, std::convert::Infallible>(response)
@@ -202,12 +215,18 @@ async fn serve_one(
         .timer(TokioTimer::new())
         .header_read_timeout(patience)
         .max_buf_size(MAX_HEAD_LEN * 2)
-        .serve_connection(TokioIo::new(guarded), service);
+        .serve_connection(TokioIo::new(guarded), service)
+        .with_upgrades();
     tokio::pin!(connection);
     // What breaks a connection is its program's business.
     tokio::select! {
-        _ = connection.as_mut() => return,
-        _ = stopped.changed() => connection.as_mut().graceful_shutdown(),
+        _ = connection.as_mut() => (),
+        _ = stopped.changed() => {
+            connection.as_mut().graceful_shutdown();
+            let _ = connection.await;
+        }
     }
-    let _ = connection.await;
+    if let Some(tunnel) = tunnel::take(&tunnels) {
+        tunnel.run().await;
+    }
 }

@@ -303,7 +303,10 @@ fn it_is_no_open_relay() {
     refused(&proxy, &format!("GET http://0.0.0.0:{port}/"), "403", "not a public address");
     refused(&proxy, "GET http://169.254.169.254/", "403", "not a public address");
     refused(&proxy, "GET http://127.0.0.1:22/", "403", "port 22");
-    refused(&proxy, "CONNECT 127.0.0.1:443", "403", "TLS");
+    refused(&proxy, "CONNECT 127.0.0.1:443", "403", "not a public address");
+    refused(&proxy, "CONNECT 127.0.0.1:22", "403", "port 22");
+    refused(&proxy, "CONNECT 127.0.0.1:80", "403", "port 80");
+    refused(&proxy, "CONNECT 127.0.0.1", "400", "HOST:PORT");
     refused(&proxy, "GET https://127.0.0.1/", "501", "encrypted");
     refused(&proxy, "GET /", "400", "proxy");
     refused(&proxy, &format!("TRACE http://127.0.0.1:{port}/"), "405", "TRACE");
@@ -372,6 +375,112 @@ fn more_programs_than_places_wait_for_their_turn() {
         })
         .collect();
     askers.into_iter().for_each(|asker| asker.join().unwrap());
+}
+
+/// A server that sends back what it gets, and ends when its client does.
+fn echo() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            thread::spawn(move || {
+                let mut reader = stream.try_clone().unwrap();
+                let _ = std::io::copy(&mut reader, &mut stream);
+                let _ = stream.shutdown(std::net::Shutdown::Write);
+            });
+        }
+    });
+    address
+}
+
+/// A connection on which `address` was asked for, `early` in the same segment as the request, and the head of the answer.
+fn tunnel(proxy: &Running, address: SocketAddr, early: &[u8]) -> (TcpStream, String) {
+    let mut stream = TcpStream::connect(proxy.address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let request = format!("CONNECT {address} HTTP/1.1\r\nHost: {address}\r\n\r\n");
+    stream.write_all(&[request.as_bytes(), early].concat()).unwrap();
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        stream.read_exact(&mut byte).unwrap();
+        head.push(byte[0]);
+    }
+    (stream, String::from_utf8(head).unwrap())
+}
+
+/// The first report of the proxy.
+fn first_served(proxy: &Running) -> Served {
+    let began = Instant::now();
+    loop {
+        if let Some(served) = proxy.served.lock().unwrap().first() {
+            return served.clone();
+        }
+        assert!(began.elapsed() < Duration::from_secs(10), "nothing is reported");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_tunnel_carries_bytes_both_ways_as_they_are() {
+    let server = echo();
+    let proxy = Running::before(&[server], plain());
+    // What looks like a head that could be read in two ways is the tunnel's, also right behind the request.
+    let early = b"GET / HTTP/1.1\nContent-Length: 1\nContent-Length: 2\n\n";
+    let (mut stream, head) = tunnel(&proxy, server, early);
+    assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+    // RFC 9110 section 9.3.6: no framing in a successful answer.
+    for header in ["content-length", "transfer-encoding", "connection"] {
+        assert!(!head.to_ascii_lowercase().contains(header), "{head}");
+    }
+    let content = content(1_000_000);
+    let mut writer = stream.try_clone().unwrap();
+    let sent = content.clone();
+    let writing = thread::spawn(move || {
+        writer.write_all(&sent).unwrap();
+        writer.shutdown(std::net::Shutdown::Write).unwrap();
+    });
+    let mut back = Vec::new();
+    stream.read_to_end(&mut back).unwrap();
+    writing.join().unwrap();
+    assert!(back == [&early[..], &content].concat());
+    let served = first_served(&proxy);
+    assert_eq!((served.method.as_str(), served.url, served.status), ("CONNECT", server.to_string(), 200));
+    assert_eq!((served.bytes, served.complete, served.repaired), (back.len() as u64, true, false));
+}
+
+#[test]
+fn a_tunnel_in_which_nothing_moves_is_closed() {
+    let server = echo();
+    let tunnel_idle_max = Duration::from_millis(500);
+    let proxy = Running::with(Options { ports: vec![server.port()], tunnel_idle_max, ..options(plain()) });
+    let (mut stream, _) = tunnel(&proxy, server, b"");
+    // Bytes now and then keep it open beyond the limit.
+    for _ in 0..5 {
+        thread::sleep(tunnel_idle_max / 2);
+        stream.write_all(b"x").unwrap();
+        stream.read_exact(&mut [0]).unwrap();
+    }
+    assert_eq!(stream.read(&mut [0]).unwrap(), 0);
+    let served = first_served(&proxy);
+    assert!(!served.complete && served.bytes == 5, "{served:?}");
+}
+
+/// Tunnels that stay open take no place of requests, and one more than there may be hears why.
+#[test]
+fn tunnels_have_places_of_their_own() {
+    let (server, tunnelled) = (Server::of(b"hello".to_vec()), echo());
+    let ports = vec![server.address.port(), tunnelled.port()];
+    let proxy = Running::with(Options { connections_max: 2, ports, ..options(plain()) });
+    let mut open: Vec<_> = (0..2).map(|_| tunnel(&proxy, tunnelled, b"").0).collect();
+    let request = format!("GET http://{}/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", server.address);
+    assert!(proxy.ask(&request).ends_with("hello"));
+    let (_, head) = tunnel(&proxy, tunnelled, b"");
+    assert!(head.starts_with("HTTP/1.1 503"), "{head}");
+    // A closed one gives its place back.
+    drop(open.pop());
+    let (mut stream, head) = tunnel(&proxy, tunnelled, b"again");
+    assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+    stream.read_exact(&mut [0; 5]).unwrap();
 }
 
 /// Half heads take no place, and above the limit a program hears why after a while.

@@ -122,6 +122,9 @@ pub enum Refusal {
     /// The flow does not pass the shim.
     #[error("the flow does not pass the shim")]
     Elsewhere = 5,
+    /// The flow's socket is another user's, or there is none.
+    #[error("the flow is another user's")]
+    Foreign = 6,
 }
 
 /// Why bytes are no message.
@@ -240,8 +243,8 @@ impl<'a> ToReader<'a> {
 }
 
 fn refusal(byte: u8) -> Result<Refusal, Misread> {
-    use Refusal::{Elsewhere, Room, Taken, Unreadable, Version};
-    [Unreadable, Version, Room, Taken, Elsewhere]
+    use Refusal::{Elsewhere, Foreign, Room, Taken, Unreadable, Version};
+    [Unreadable, Version, Room, Taken, Elsewhere, Foreign]
         .into_iter()
         .find(|refusal| *refusal as u8 == byte)
         .ok_or(Misread::Field("reason"))
