@@ -43,7 +43,7 @@ class AckPolicy:
         return 0
 
     def on_ack_sent(self) -> None:
-        """An acknowledgment of all that was received left, whoever wanted it."""
+        """An acknowledgment of all that was received left, whatever caused it."""
 
 
 class Controller:

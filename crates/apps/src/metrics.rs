@@ -69,7 +69,7 @@ impl Page {
         self.line(name, "", value);
     }
 
-    /// A distribution, of which a value is so many `units_per_second` or per bit.
+    /// A distribution whose values are in `units_per_second` or per bit.
     fn histogram(&mut self, name: &str, help: &str, histogram: &Histogram, per_unit: f64) {
         self.family(name, "histogram", help);
         let mut below = 0;
@@ -184,7 +184,7 @@ fn name_of_bucket(name: &str) -> String {
     format!("{name}_bucket")
 }
 
-/// What became of copies, for whoever serves them.
+/// Results of copies, counted for the server's metrics.
 #[derive(Debug, Default)]
 pub struct CopyCounts {
     /// Copies that run.

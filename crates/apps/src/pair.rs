@@ -18,7 +18,7 @@ use crate::copy::wire::{read_piece, write_piece};
 
 /// Of the messages. Both ends must have the same.
 const VERSION: u32 = 1;
-/// Wrong codes that one pairing takes. Ours: of 10^9 codes so many are guessed with one in 200 million.
+/// Wrong codes that one pairing takes. Ours: of 10^9 codes this number guesses one with a probability of 1 in 200 million.
 pub const GUESSES_MAX: u32 = 5;
 /// Digits of a code.
 const CODE_DIGITS: usize = 9;

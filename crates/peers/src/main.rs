@@ -60,7 +60,7 @@ struct One {
     /// End after so long [default: when the data does]
     #[arg(long)]
     seconds: Option<u64>,
-    /// Send so many bytes [default: until the receiver has had enough]
+    /// Number of bytes to send [default: until the receiver has had enough]
     #[arg(long)]
     bytes: Option<u64>,
     /// Of the sender; TCP's is that of its route

@@ -68,7 +68,7 @@ impl Cache {
         self.directory.join("runs").join(&name[..2]).join(&name[2..])
     }
 
-    /// What there is of the run called `id`; label and scenario are those of whoever wrote it.
+    /// What there is of the run called `id`; label and scenario are its writer's.
     pub fn get(&self, id: RunId) -> Entry {
         let path = self.path(id);
         let Ok(file) = fs::File::open(&path) else { return Entry::Missing };

@@ -39,7 +39,7 @@ impl fmt::Display for Program {
 
 impl Program {
     /// This one: its bytes, whatever its sources say of themselves, and its version. `None` where it cannot
-    /// read itself. A library that said so ([`made_by_library`]) is the program, whoever loaded it.
+    /// read itself. A library that said so ([`made_by_library`]) is the program, even if another program loaded it.
     pub fn this() -> Option<Self> {
         static THIS: OnceLock<Option<Program>> = OnceLock::new();
         *THIS.get_or_init(|| {

@@ -217,7 +217,7 @@ pub struct RunSummary {
 
 /// Most characters of a scheme's name that is read.
 const MAX_SCHEME_CHARACTERS: usize = 64;
-/// Largest number that is read as a metric or a place on an axis; whoever draws can count on it.
+/// Largest number that is read as a metric or a place on an axis; charts rely on it.
 pub(crate) const MAX_VALUE: f64 = 1e18;
 
 impl RunSummary {

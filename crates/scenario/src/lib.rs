@@ -175,7 +175,7 @@ pub struct Wifi {
     pub categories: Categories,
     /// What access point and clients contend with instead of the standard's numbers.
     pub edca: EdcaPlan<ByRole<Numbers>>,
-    /// What TXOPs hold for those who answer, where they hold something.
+    /// What TXOPs hold for responders, where they hold something.
     pub grant: ReverseDirection,
     /// What becomes of pure TCP ACKs in front of it.
     pub ack_filter: WifiAckFilter,

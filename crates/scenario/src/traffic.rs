@@ -137,7 +137,7 @@ pub struct ApplicationKnobs {
 /// The objects of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ObjectsPlan {
-    /// So many.
+    /// A fixed number.
     Count(u32),
     /// These sizes.
     Sizes(Vec<Bytes>),

@@ -67,7 +67,7 @@ pub struct FlowOutcome {
     pub completed_at: Option<Instant>,
     /// When its source starts.
     pub started_at: Instant,
-    /// Whether it has an end: so many bytes and no more.
+    /// Whether it has an end: a number of bytes and no more.
     pub is_sized: bool,
     /// From its start until the sink had everything, or to the end of the run.
     pub lasted: Duration,
@@ -398,7 +398,7 @@ pub struct SeriesPoint {
     /// does not count them.
     pub blocked: Option<Bytes>,
     /// For how long packets have waited that are first in the queues of wired and cellular links on the way from source
-    /// to sink, whoever sent them.
+    /// to sink, from any sender.
     pub queueing: Duration,
     /// Rate at which the sender may send; `None` where it does not pace.
     pub pacing_rate: Option<BitRate>,

@@ -1,4 +1,4 @@
-//! Whole files get their names once they are on disk. To wait for the disk takes milliseconds per file, so many are waited for at
+//! Whole files get their names once they are on disk. Waiting for the disk takes milliseconds per file, so many files wait at
 //! once, and while others come in.
 
 use std::ffi::OsStr;
@@ -88,7 +88,7 @@ pub(super) struct Committer<'a> {
 }
 
 impl<'a> Committer<'a> {
-    /// Below `tree`, as one of so many copies at once.
+    /// Below `tree`, as one of `copies` at once.
     pub fn new(tree: &Tree, copies: usize, replace: Replace) -> io::Result<Self> {
         Ok(Self {
             replace,
@@ -151,7 +151,7 @@ impl<'a> Committer<'a> {
     }
 }
 
-/// Files that one of so many copies may bring to disk at once, so that all of them together have no more open than they may.
+/// Files that one of several copies may bring to disk at once: all copies together stay below the limit of open files.
 fn files_max(copies: usize) -> usize {
     let open = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     let each = open.saturating_sub(OTHER_FILES) / (2 * copies.max(1) as u64);
@@ -245,7 +245,7 @@ pub(super) struct Writeback {
 }
 
 impl Writeback {
-    /// So many bytes more were written to `file`.
+    /// Notes bytes that were written to `file`.
     ///
     /// # Errors
     /// Where the disk did not take what came before.

@@ -11,7 +11,7 @@ pub trait Gate {
     /// Bytes that may pass now, one at least.
     fn poll_room(&mut self, context: &mut Context<'_>) -> Poll<usize>;
 
-    /// So many passed.
+    /// Bytes that passed.
     fn on_passed(&mut self, count: usize);
 }
 

@@ -12,7 +12,7 @@ use super::gate::{Gate, Gated};
 /// Time that bytes carried at once stand for. Ours: short enough not to be felt, long enough that timers cost nothing.
 const AT_ONCE: Duration = Duration::from_millis(20);
 
-/// A gate for so many bytes per second; without a rate, for any.
+/// A gate that lets a rate of bytes through; without a rate, all.
 #[derive(Debug)]
 pub struct Limit {
     rate: Option<NonZeroU64>,

@@ -28,7 +28,7 @@ impl Lists {
 }
 
 impl ListBudget<'_> {
-    /// Takes a path with so many bytes of text.
+    /// Takes a path with this length of text in bytes.
     pub fn add(&mut self, text_bytes: usize) -> Result<(), CopyError> {
         let bytes = PATH_BYTES + 2 * text_bytes as u64;
         self.bytes += bytes;

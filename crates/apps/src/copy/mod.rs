@@ -154,7 +154,7 @@ impl Summary {
     }
 }
 
-/// How far a copy is, for whoever draws a bar.
+/// How far a copy is, for a progress bar.
 #[derive(Debug, Default)]
 pub struct Progress {
     /// Bytes of contents to move; 0 until it is known.

@@ -1,5 +1,5 @@
 //! Files below one directory. Every part of a path is opened from the directory before it and no symbolic link is
-//! followed, so that no name and no link leads out, whoever changes the tree meanwhile.
+//! followed, so that no name and no link leads out, even while others change the tree.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};

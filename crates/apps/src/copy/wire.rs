@@ -1,4 +1,4 @@
-//! Messages: a length (u32, big endian) and JSON of so many bytes. Contents go raw between them, in pieces.
+//! Messages: a length in bytes (u32, big endian) and JSON of that length. Contents go raw between them, in pieces.
 
 use serde::{Deserialize, Serialize};
 use tokio::io::{
@@ -276,7 +276,7 @@ impl Message {
 pub enum Piece<'a> {
     /// These bytes, one at least.
     Bytes(&'a [u8]),
-    /// So many zeros that take no room.
+    /// A run of zeros that takes no room.
     Hole(u64),
     /// There is no more.
     End,
@@ -359,7 +359,7 @@ impl Contents {
     }
 }
 
-/// Reads a length and so many bytes.
+/// Reads a length and that number of bytes.
 ///
 /// # Errors
 /// Where they are too many, or the stream breaks.

@@ -1,4 +1,4 @@
-//! Packets in order of arrival, whoever decides which of them is dropped.
+//! Packets in order of arrival. The caller decides which of them is dropped.
 
 use std::collections::VecDeque;
 

@@ -311,7 +311,7 @@ pub struct BssConfig {
     pub amsdu: Option<AmsduLimit>,
     /// How data whose acknowledgment is deferred is repaired.
     pub repair: RepairConfig,
-    /// What TXOPs hold for those who answer; where the standard aggregates.
+    /// What TXOPs hold for responders; where the standard aggregates.
     pub reverse_direction: ReverseDirection,
     /// Target beacon transmission time interval; `None` for no beacons (IBSS-like test beds).
     pub beacon_interval: Option<Duration>,

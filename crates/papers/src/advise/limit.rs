@@ -114,7 +114,7 @@ pub struct Queue {
     pub setting: Option<String>,
     /// Packets that it holds; null where bytes count.
     pub packets: Option<u32>,
-    /// What it holds over the bandwidth-delay product of those who share it; null where bytes count.
+    /// What it holds over the bandwidth-delay product of the flows that share it; null where bytes count.
     pub bandwidth_delay_products: Option<f64>,
 }
 

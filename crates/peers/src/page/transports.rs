@@ -17,7 +17,7 @@ const REQUESTS: u32 = 5_000;
 const CONNECTIONS: u32 = 10_000;
 const HOP_SECONDS: u32 = 6;
 const HOP_REQUESTS: u32 = 500;
-/// A try takes so many times less.
+/// A try is this much shorter.
 const QUICK: u32 = 10;
 
 /// Which versions there are.

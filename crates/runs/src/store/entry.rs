@@ -50,7 +50,7 @@ pub(crate) struct EntryLocation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     Sound(Kind),
-    /// It has no end: whoever wrote it was stopped.
+    /// It has no end: its writer was stopped.
     Torn,
     /// It does not fit its checksum.
     Damaged,

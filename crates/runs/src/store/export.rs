@@ -36,7 +36,7 @@ pub fn sheet_of(name: &str, records: &[RunRecord]) -> Option<Sheet> {
     Some(make(records))
 }
 
-/// Runs are taken into memory until their records have so many bytes: a row group of each file.
+/// Runs are taken into memory until their records have this number of bytes: a row group of each file.
 const GROUP: u64 = 64 << 20;
 
 /// Writes what `contents` lists, from `log` into `directory`, and gives the places of the entries used.

@@ -52,7 +52,7 @@ pub struct RequestResponse {
 pub enum Objects {
     /// These sizes, the document first.
     Listed(Vec<Bytes>),
-    /// So many, each with a size drawn from an exponential distribution, at least a byte.
+    /// A number of them, each with a size drawn from an exponential distribution, at least a byte.
     Drawn {
         /// How many.
         count: u32,

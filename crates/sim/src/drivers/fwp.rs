@@ -78,7 +78,7 @@ impl Readers for Notes {
 }
 
 impl ClientShim {
-    /// For `host`, behind a link that is expected to lose so many of a million frames.
+    /// For `host`, behind a link that is expected to lose `expected_ppm` of a million frames.
     pub fn new(config: Config, host: HostId, expected_ppm: u32) -> Self {
         let mut shim = Shim::new(config);
         shim.expect(expected_ppm);

@@ -146,7 +146,7 @@ pub(super) enum Event {
     Lost {
         number: u64,
     },
-    /// A datagram of so many bytes for this connection was not taken.
+    /// A datagram for this connection was not taken: its length in bytes.
     NotTaken {
         number: u64,
         bytes: u64,
@@ -167,7 +167,7 @@ pub(super) enum Event {
         to: SocketAddr,
     },
     Ended(ConnectionError),
-    /// So many records are missing.
+    /// Number of records that are missing.
     Dropped(u64),
 }
 

@@ -1,4 +1,4 @@
-//! What the stations of a channel share, whoever hears whom: what is sent and answered, what becomes of it, and the
+//! What all stations of a channel share, hidden ones included: what is sent and answered, what becomes of it, and the
 //! books. Who may send when is the [medium](super::medium)'s to say.
 
 mod accounts;

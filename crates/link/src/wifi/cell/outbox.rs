@@ -1,4 +1,4 @@
-//! What a channel has for those who drive it.
+//! What a channel hands to its driver.
 
 use std::collections::VecDeque;
 

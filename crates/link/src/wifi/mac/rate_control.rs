@@ -21,16 +21,16 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 const LOOK_ATTEMPTS: u64 = 10;
 /// After this long less is enough.
 const LONGEST_LOOK_INTERVAL: Duration = Duration::from_millis(500);
-/// One PPDU in so many tries another rate (minstrel_ht: a tenth of the frames).
+/// One PPDU in this number tries another rate (minstrel_ht: a tenth of the frames).
 const PPDUS_PER_TRY: u32 = 10;
-/// After so many tries in a row that were lost the next one waits twice as long, and so on up to [`TRIES_RARER_MAX`]
+/// After this number of lost tries in a row the next one waits twice as long, and so on up to [`TRIES_RARER_MAX`]
 /// times: where the channel stands still nothing new is to be learnt.
 const VAIN_TRIES: u32 = 4;
 const TRIES_RARER_MAX: u32 = 4;
-/// Of the rates of a width with as many streams only so many of those that could carry more are tried, the lowest: what is far
+/// Of the rates of a width and number of streams that could carry more, only the lowest of this number are tried: what is far
 /// above hardly ever works.
 const TRIED: usize = 2;
-/// A narrower channel is tried while one of so many of the slowest rates of the wider one is the best.
+/// A narrower channel is tried while the best rate is one of this number of slowest rates of the wider one.
 const SLOWEST: usize = 2;
 /// Certainty, in the unit of chances.
 const CERTAIN: u64 = 1 << 16;
@@ -44,7 +44,7 @@ const LEAST_KEPT: u64 = 3 * MPDU;
 const MOST_KEPT: u64 = 64 * MPDU;
 /// Most tries lost until a rate counts as tried in vain.
 const LOST_TRIES: u32 = 4;
-/// Least number of PPDUs lost whole in a row after which the next of the chain is used. It takes so many that collisions
+/// Least number of PPDUs lost whole in a row after which the next of the chain is used. It is large enough that collisions
 /// explain them once in [`UNLIKELY`] only, and twice as many for the last of the chain.
 const LEAST_FAILURES: u32 = 2;
 const UNLIKELY: u64 = 64;
@@ -90,7 +90,7 @@ impl Known {
         (self.seen > 0).then(|| self.through * CERTAIN / self.seen)
     }
 
-    /// Nothing got through yet, in less than so many tries.
+    /// Nothing got through yet, in less than this number of tries.
     fn is_open(&self, tries: u32) -> bool {
         self.through == 0 && self.lost < tries
     }
@@ -197,7 +197,7 @@ impl Minstrel {
         self.rates[self.chain[2]].rate
     }
 
-    /// So many PPDUs lost in a row are the rate's fault: with fifty stations that send, half of all PPDUs collide.
+    /// PPDUs lost in a row that are the rate's fault: with fifty stations that send, half of all PPDUs collide.
     fn failures_per_stage(&self) -> u32 {
         let lost = CERTAIN - self.answered.max(LEAST_ANSWERED);
         let mut odds = CERTAIN;

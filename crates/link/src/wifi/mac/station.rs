@@ -1,4 +1,4 @@
-//! A station: its contention, its destinations, and what it knows of those who send to it.
+//! A station: its contention, its destinations, and what it knows of the stations that send to it.
 
 use std::collections::VecDeque;
 

@@ -500,7 +500,7 @@ impl Shared {
     }
 
     /// The last of the colliding PPDUs is over. Those who sent time out, each from its own end;
-    /// those who heard noise wait EIFS.
+    /// stations that heard noise wait EIFS.
     fn collision_ended<P: Payload>(&mut self, cell: &mut Cell<P>, until: Instant) {
         let captured = if cell.rules.config.capture { captured(cell, &self.colliding) } else { None };
         let lost = |exchange: &&Exchange| captured.is_none_or(|captured| captured.from != exchange.from);

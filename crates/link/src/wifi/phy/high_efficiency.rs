@@ -98,7 +98,7 @@ pub(super) struct DataField {
     pub coded_bits_short: u32,
 }
 
-/// Symbols, of the last so many segments.
+/// Symbols, and the segments that are used of the last one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Symbols {
     pub count: u64,
