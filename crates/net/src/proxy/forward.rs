@@ -97,7 +97,7 @@ impl Forwarder {
                         served,
                         hear: Arc::clone(&self.hear),
                         to_program: Arc::default(),
-                        place,
+                        _place: place,
                     };
                     let tunnel = Tunnel { upgrade, server, idle_max: self.tunnel_idle_max, report };
                     *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(tunnel);

@@ -36,7 +36,7 @@ pub struct Report {
     /// Bytes from the server that the program took.
     pub to_program: Arc<AtomicU64>,
     /// Given back with the tunnel.
-    pub place: OwnedSemaphorePermit,
+    pub _place: OwnedSemaphorePermit,
 }
 
 impl Drop for Report {
