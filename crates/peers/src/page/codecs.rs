@@ -110,7 +110,7 @@ impl Part for Codecs {
             "Nanoseconds per ACK, the median of runs that are medians of nine passes each; `strict` says each change twice. \
              {librohc}"
         );
-        format!("{}\n{}\n{}\n{}", filled(&bytes), self.octets(), filled(&times), self.times())
+        format!("{}\n{}\n{}\n{}", filled(&bytes), self.bytes(), filled(&times), self.times())
     }
 }
 
