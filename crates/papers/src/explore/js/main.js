@@ -162,6 +162,8 @@ function redraw() {
 }
 const fillSoon = soon(() => fillSeen(part('seen'), part('counts')));
 function drawAll() {
+  // A page without width, as in a hidden frame, is drawn once it gets some.
+  if (scaleOf([0, 1], part('overview').clientWidth).each <= 0) return;
   drawOverview(part('overview'));
   sides.forEach((_, number) => drawLanes(part(`lanes-${number}`), number));
   for (const plot of PLOTS) {
