@@ -15,6 +15,8 @@ use super::file::{Figure, Source};
 use super::measure::{Curve, Curves, Measure};
 use super::per_figure::PerFigure;
 use crate::chart::{LineChart, Panel, stacked};
+use tacit_proto::tcp::ReceiveAutotuning;
+use tacit_proto::units::Bytes;
 use tacit_runs::RunsError;
 use tacit_scenario::input::{Section, integer, text, texts};
 use tacit_scenario::scheme::{self, Scheme};
@@ -70,6 +72,8 @@ pub struct DownloadRun {
     pub first_ms: u32,
     /// See `first_ms`.
     pub slot_ms: u32,
+    /// Size of the receiver's buffer where the scenario has one; `None` leaves it to the kernel's autotuning.
+    pub receive_buffer: Option<Bytes>,
 }
 
 /// What came of a live run.
@@ -152,7 +156,9 @@ impl Downloads {
     }
 
     /// The runs of `sender`, one for each hop. Each hop starts its downloads at other moments of the traces.
-    fn runs(&self, sender: &Scheme) -> Vec<DownloadRun> {
+    fn runs(&self, sender: &Scheme) -> Result<Vec<DownloadRun>, RunsError> {
+        let tcp = Scenario::load(&self.scenario, &self.assignments)?.tcp;
+        let receive_buffer = (tcp.receive_autotuning == ReceiveAutotuning::Off).then_some(tcp.receive_buffer);
         let slot_ms = self.slot_s * 1_000;
         let run = |hop: u32| DownloadRun {
             scenario: self.scenario.clone(),
@@ -162,13 +168,16 @@ impl Downloads {
             count: (self.count + hop) / self.hops,
             first_ms: LEAD_MS + slot_ms * hop / self.hops,
             slot_ms,
+            receive_buffer,
         };
-        (0..self.hops).map(run).filter(|run| run.count > 0).collect()
+        Ok((0..self.hops).map(run).filter(|run| run.count > 0).collect())
     }
 
     /// Makes the live runs and simulates the same.
     fn measure(&self, make: MakeDownloads<'_>) -> Result<Vec<Sample>, RunsError> {
-        let runs: Vec<Vec<DownloadRun>> = self.senders.iter().map(|sender| self.runs(sender)).collect();
+        let runs: Result<Vec<Vec<DownloadRun>>, RunsError> =
+            self.senders.iter().map(|sender| self.runs(sender)).collect();
+        let runs = runs?;
         let all = runs.concat();
         let command = || all.first().map(DownloadRun::command).unwrap_or_default();
         let failed = |said: String| RunsError::Program { command: command(), said };
@@ -227,7 +236,11 @@ impl DownloadRun {
         let get = format!(
             "get() {{ curl -s -f -m {LIMIT_S} -o /dev/null -w 'took %{{time_total}} %{{time_connect}}\\n' http://198.18.0.1:8001/file; }}; "
         );
-        format!("{get}sleep 1; {script}sleep {LIMIT_S}; kill $upload; true")
+        // Of the memory that a kernel gives a connection half is for payload (`tcp_adv_win_scale`, ip-sysctl).
+        let buffer = self.receive_buffer.map_or(String::new(), |Bytes(bytes)| {
+            format!("echo 4096 {0} {0} >/proc/sys/net/ipv4/tcp_rmem; ", 2 * bytes)
+        });
+        format!("{buffer}{get}sleep 1; {script}sleep {LIMIT_S}; kill $upload; true")
     }
 
     /// What the server's side runs, in the directory `directory` that is its own: nginx, and a server for the upload.
