@@ -497,9 +497,21 @@ tolerance = 0
     fn hops_share_the_downloads_and_start_at_other_moments() {
         let figure = Figure::parse("test/downloads", "downloads.toml", FIGURE).unwrap();
         let Source::Downloads(downloads) = &figure.source else { panic!("{figure:?}") };
-        let runs = downloads.runs(downloads.senders[0]);
+        let runs = downloads.runs(downloads.senders[0]).unwrap();
         let starts: Vec<Vec<u32>> = runs.iter().map(|run| run.starts_ms().collect()).collect();
         assert_eq!(starts, [vec![5_000, 11_000], vec![8_000, 14_000, 20_000]]);
         assert!(runs[0].client_script().contains("sleep 5.000; get & sleep 6.000; get & sleep 60"));
+        assert!(!runs[0].client_script().contains("tcp_rmem"), "the kernel tunes its buffers itself");
+    }
+
+    #[test]
+    fn live_receivers_have_the_buffer_of_the_scenario() {
+        let toml =
+            FIGURE.replace("\"lte-synthetic\"", "\"lte-synthetic\"\nset = [\"tcp.receive-buffer=1 MiB\"]");
+        let figure = Figure::parse("test/downloads", "downloads.toml", &toml).unwrap();
+        let Source::Downloads(downloads) = &figure.source else { panic!("{figure:?}") };
+        let runs = downloads.runs(downloads.senders[0]).unwrap();
+        let script = runs[0].client_script();
+        assert!(script.starts_with("echo 4096 2097152 2097152 >/proc/sys/net/ipv4/tcp_rmem; "), "{script}");
     }
 }
