@@ -16,6 +16,7 @@ use tokio::net::UdpSocket;
 
 use crate::clock::Timer;
 use crate::endpoint::Shared;
+use crate::hub::{Datagram, Turn};
 use crate::icmp;
 use crate::shard;
 
@@ -223,14 +224,12 @@ impl Driver {
             let mut hub = self.shared.hub();
             let now = self.shared.clock.now();
             let mut strangers = 0;
-            for (meta, buffer) in metas.iter().zip(&mut self.buffers).take(count) {
-                for datagram in buffer[..meta.len].chunks_mut(meta.stride.max(1)) {
-                    match self.shared.shard.other_shard(datagram) {
-                        None => hub.handle(now, meta.addr, mark(meta), datagram),
-                        Some(_) => strangers += 1,
-                    }
-                }
-            }
+            let own = datagrams(&metas[..count], &mut self.buffers).filter(|datagram| {
+                let is_own = self.shared.shard.other_shard(datagram.bytes).is_none();
+                strangers += u64::from(!is_own);
+                is_own
+            });
+            hub.handle_all(now, own);
             if strangers > 0 {
                 hub.counters.datagrams_handed_on += strangers;
                 drop(hub);
@@ -256,13 +255,11 @@ impl Driver {
 
     /// Gives others the datagrams that are theirs, while this one's hub is free: no two are held at once.
     fn hand_on(&mut self, now: Instant, metas: &[RecvMeta]) {
-        for (meta, buffer) in metas.iter().zip(&mut self.buffers) {
-            for datagram in buffer[..meta.len].chunks_mut(meta.stride.max(1)) {
-                let Some(index) = self.shared.shard.other_shard(datagram) else { continue };
-                let shard = &self.group.shards[index];
-                shard.hub().handle(now, meta.addr, mark(meta), datagram);
-                shard.work.notify_one();
-            }
+        for Datagram { from, ecn, bytes } in datagrams(metas, &mut self.buffers) {
+            let Some(index) = self.shared.shard.other_shard(bytes) else { continue };
+            let shard = &self.group.shards[index];
+            shard.hub().handle(now, from, ecn, bytes);
+            shard.work.notify_one();
         }
     }
 
@@ -306,25 +303,32 @@ impl Driver {
         if let Some((to, ecn, bytes)) = self.next.take() {
             self.batch.add(to, ecn, &bytes);
         }
+        let (batch, next, max_gso) = (&mut self.batch, &mut self.next, self.shared.max_gso);
+        let mut bytes = std::mem::take(&mut batch.bytes);
         let mut hub = self.shared.hub();
         let now = self.shared.clock.now();
-        loop {
-            let before = self.batch.bytes.len();
-            let Some((to, ecn)) = hub.poll_transmit(now, &mut self.batch.bytes) else { return };
-            let len = self.batch.bytes.len() - before;
-            if !self.batch.fits(to, ecn, len) {
-                self.next = Some((to, ecn, self.batch.bytes.split_off(before)));
-                return;
+        hub.transmit(now, &mut bytes, |bytes, before, to, ecn| {
+            let len = bytes.len() - before;
+            if !batch.fits(to, ecn, len) {
+                *next = Some((to, ecn, bytes.split_off(before)));
+                return Turn::Pauses;
             }
-            self.batch.note(to, ecn, len);
-            if len < self.batch.segment
-                || self.batch.count >= self.shared.max_gso
-                || self.batch.bytes.len() + self.batch.segment > MAX_BATCH
-            {
-                return hub.next_turn();
-            }
-        }
+            batch.note(to, ecn, len);
+            let is_full =
+                len < batch.segment || batch.count >= max_gso || bytes.len() + batch.segment > MAX_BATCH;
+            if is_full { Turn::Ends } else { Turn::Goes }
+        });
+        drop(hub);
+        batch.bytes = bytes;
     }
+}
+
+/// The datagrams in `buffers` that were received.
+fn datagrams<'a>(metas: &'a [RecvMeta], buffers: &'a mut [Vec<u8>]) -> impl Iterator<Item = Datagram<'a>> {
+    metas.iter().zip(buffers).flat_map(|(meta, buffer)| {
+        let datagrams = buffer[..meta.len].chunks_mut(meta.stride.max(1));
+        datagrams.map(|bytes| Datagram { from: meta.addr, ecn: mark(meta), bytes })
+    })
 }
 
 /// The mark of ECN that what was received has.

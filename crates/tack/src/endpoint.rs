@@ -24,12 +24,14 @@ use crate::memory::Memory;
 use crate::metrics::{Counters, Metrics};
 use crate::session::{Expect, Notifiers, Session};
 use crate::shard::Shard;
+use crate::slot::{Marks, Slot};
 use crate::stats::ConnectionStats;
 use crate::stream::{RecvStream, SendStream};
 
 /// State shared by a socket of an endpoint, its connections and their streams.
 pub(crate) struct Shared {
     hub: Mutex<Hub>,
+    marks: Marks,
     pub shard: Shard,
     pub clock: Clock,
     /// The driver has something to do.
@@ -44,10 +46,12 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// The hub, whose lock nobody holds while waiting.
+    /// The hub, whose lock nobody holds while waiting. It knows of all that users did before.
     pub fn hub(&self) -> MutexGuard<'_, Hub> {
         // A panic of another thread leaves every session as whole as each of its calls leaves it.
-        self.hub.lock().unwrap_or_else(PoisonError::into_inner)
+        let mut hub = self.hub.lock().unwrap_or_else(PoisonError::into_inner);
+        hub.take_marks(&self.marks);
+        hub
     }
 }
 
@@ -122,6 +126,7 @@ impl Endpoint {
             let hub = Hub::new(config, identity, clients.clone(), local.port(), shard, memory);
             Arc::new(Shared {
                 hub: Mutex::new(hub),
+                marks: Marks::default(),
                 shard,
                 clock,
                 work: Notify::new(),
@@ -309,19 +314,30 @@ fn most_telling(failures: Vec<ConnectionError>) -> ConnectionError {
 
 /// Keeps a session alive: dropping the last handle closes the connection.
 pub(crate) struct Handle {
-    pub shared: Arc<Shared>,
-    pub id: u32,
-    notifiers: Arc<Notifiers>,
+    shared: Arc<Shared>,
+    slot: Arc<Slot>,
+}
+
+/// Tells the driver of what a user did, when it is dropped.
+struct Mark<'a>(&'a Handle);
+
+impl Drop for Mark<'_> {
+    fn drop(&mut self) {
+        let Handle { shared, slot } = self.0;
+        if shared.marks.mark(slot) {
+            shared.work.notify_one();
+        }
+    }
 }
 
 impl Handle {
-    /// Does something to the session, which may leave it with something to send.
-    pub fn with<T>(&self, act: impl FnOnce(&mut Session) -> T) -> Option<T> {
-        let mut hub = self.shared.hub();
-        let done = hub.session(self.id).map(act);
-        drop(hub);
-        self.shared.work.notify_one();
-        done
+    /// Does something to the session, which may leave it with something to send. The driver may have passed the session by
+    /// meanwhile, so it is woken in any case.
+    pub fn with<T>(&self, act: impl FnOnce(&mut Session) -> T) -> T {
+        // Outlives the lock, also where `act` panics.
+        let _mark = Mark(self);
+        let mut session = self.slot.lock();
+        act(&mut session)
     }
 }
 
@@ -341,14 +357,12 @@ impl Drop for Handle {
 pub struct Connection {
     handle: Arc<Handle>,
     peer: Option<PublicKey>,
-    /// The peer's address when the connection was made.
-    remote: SocketAddr,
 }
 
 impl fmt::Debug for Connection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Connection")
-            .field("id", &self.handle.id)
+            .field("id", &self.handle.slot.id)
             .field("remote_address", &self.remote_address())
             .field("peer", &self.peer)
             .finish_non_exhaustive()
@@ -357,9 +371,9 @@ impl fmt::Debug for Connection {
 
 impl Connection {
     fn new(shared: &Arc<Shared>, hub: &Hub, id: u32) -> Result<Self, ConnectionError> {
-        let session = hub.get(id).ok_or(ConnectionError::LocallyClosed)?;
-        let (notifiers, peer, remote) = (session.notifiers.clone(), session.peer(), session.remote());
-        Ok(Self { handle: Arc::new(Handle { shared: shared.clone(), id, notifiers }), peer, remote })
+        let slot = hub.slot(id).ok_or(ConnectionError::LocallyClosed)?;
+        let peer = slot.lock().peer();
+        Ok(Self { handle: Arc::new(Handle { shared: shared.clone(), slot }), peer })
     }
 
     /// Waits until `ready` gives something, and asks it again whenever the bell rings.
@@ -369,13 +383,11 @@ impl Connection {
         mut ready: impl FnMut(&mut Session) -> Result<Option<T>, ConnectionError>,
     ) -> Result<T, ConnectionError> {
         loop {
-            let mut notified = pin!(notifier(&self.handle.notifiers).notified());
+            let mut notified = pin!(notifier(&self.handle.slot.notifiers).notified());
             notified.as_mut().enable();
-            match self.handle.with(&mut ready) {
-                None => return Err(ConnectionError::LocallyClosed),
-                Some(Err(error)) => return Err(error),
-                Some(Ok(Some(found))) => return Ok(found),
-                Some(Ok(None)) => notified.await,
+            match self.handle.with(&mut ready)? {
+                Some(found) => return Ok(found),
+                None => notified.await,
             }
         }
     }
@@ -410,14 +422,12 @@ impl Connection {
     /// # Errors
     /// If it does not fit a packet ([`max_datagram_size`](Self::max_datagram_size)), or the connection has ended.
     pub fn send_datagram(&self, data: Bytes) -> Result<(), SendDatagramError> {
-        self.handle
-            .with(|session| session.send_datagram(data))
-            .unwrap_or(Err(ConnectionError::LocallyClosed.into()))
+        self.handle.with(|session| session.send_datagram(data))
     }
 
     /// Size of the largest datagram that fits a packet now, in bytes. It grows when path MTU discovery succeeds.
     pub fn max_datagram_size(&self) -> usize {
-        self.handle.with(|session| session.max_datagram()).unwrap_or(0)
+        self.handle.with(|session| session.max_datagram())
     }
 
     /// Receives the next datagram. If datagrams arrive faster than they are read, the oldest of 256 is dropped.
@@ -433,13 +443,13 @@ impl Connection {
     /// # Panics
     /// Never: a connection exists only after the proof.
     pub fn peer(&self) -> PublicKey {
-        let now = || self.handle.with(|session| session.peer()).flatten();
+        let now = || self.handle.with(|session| session.peer());
         self.peer.or_else(now).expect("the peer proved its key before there was a connection")
     }
 
     /// The peer's address, which changes when a client moves to another network.
     pub fn remote_address(&self) -> SocketAddr {
-        self.handle.with(|session| session.remote()).unwrap_or(self.remote)
+        self.handle.with(|session| session.remote())
     }
 
     /// Smoothed round-trip time; `None` before the first measurement.
@@ -449,7 +459,7 @@ impl Connection {
 
     /// Counters and current readings of the connection.
     pub fn stats(&self) -> ConnectionStats {
-        self.handle.with(|session| session.connection_stats()).unwrap_or_default()
+        self.handle.with(|session| session.connection_stats())
     }
 
     /// Closes the connection at once. The peer gets `code` and the first 64 bytes of `reason`
@@ -470,6 +480,9 @@ impl Connection {
 
     /// The reason why the connection ended; `None` while it is open.
     pub fn close_reason(&self) -> Option<ConnectionError> {
-        self.handle.with(|session| session.end().cloned()).unwrap_or(Some(ConnectionError::LocallyClosed))
+        self.handle.with(|session| session.end().cloned())
     }
 }
+
+#[cfg(test)]
+mod tests;

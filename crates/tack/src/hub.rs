@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard};
 
 use rustc_hash::FxHashMap;
 use tacit_proto::packet::Ecn;
@@ -11,6 +11,7 @@ use tacit_proto::tack::wire::Prefix;
 use tacit_proto::units::Instant;
 use zeroize::Zeroizing;
 
+use crate::backlog::{Arrival, Backlog};
 use crate::config::Config;
 use crate::error::{Busy, ConnectionError};
 use crate::handshake::{Initiation, addressed, datagram, kind};
@@ -21,6 +22,7 @@ use crate::observer::{Observer, target};
 use crate::reset::Resets;
 use crate::session::{Expect, IncomingClient, Sealed, Session};
 use crate::shard::Shard;
+use crate::slot::{Marks, Slot};
 use crate::token::TokenIssuer;
 
 /// Half-open connections from which on a client has to show first that it is where it says it is. Ours.
@@ -37,18 +39,71 @@ type Attempt = (SocketAddr, u32, [u8; 32]);
 pub(crate) type Clients = Arc<dyn Fn(&PublicKey) -> bool + Send + Sync>;
 
 struct Entry {
-    session: Session,
+    slot: Arc<Slot>,
     /// In the queue of those that may have something to send.
     queued: bool,
     deadline: Option<Instant>,
+    /// What came while its user had the session locked.
+    backlog: Backlog,
     /// It counts as half open; where it came from.
     half_open: Option<Attempt>,
     /// A client's: the server that may reset it, and the server's number of the connection.
     reset_source: Option<(SocketAddr, u32)>,
     /// It was handed to who accepts, or is a client's.
     announced: bool,
-    /// What it holds of the memory.
+    /// What it holds of the memory, and the peer for whom it does. These and the next are the session's when it was looked at last.
     share: Share,
+    peer: Option<PublicKey>,
+    has_ended: bool,
+}
+
+impl Entry {
+    /// Of a session that nobody has seen yet.
+    fn new(id: u32, session: Session, half_open: Option<Attempt>) -> Self {
+        Self {
+            slot: Slot::new(id, session),
+            queued: false,
+            deadline: None,
+            backlog: Backlog::default(),
+            announced: half_open.is_none(),
+            half_open,
+            reset_source: None,
+            share: Share::default(),
+            peer: None,
+            has_ended: false,
+        }
+    }
+}
+
+/// A datagram that arrived.
+pub(crate) struct Datagram<'a> {
+    pub from: SocketAddr,
+    pub ecn: Ecn,
+    pub bytes: &'a mut [u8],
+}
+
+/// The number of the connection for which `datagram` says that it is sealed.
+fn sealed_for(datagram: &[u8]) -> Option<u32> {
+    if is_handshake(datagram) {
+        return None;
+    }
+    Prefix::of(datagram).ok().map(|prefix| prefix.connection.0)
+}
+
+/// True for a datagram of the handshake, and for a reset.
+fn is_handshake(datagram: &[u8]) -> bool {
+    datagram.first().is_some_and(|first| first & kind::MASK == kind::MASK)
+}
+
+/// What becomes of the turn of the connection that sent a datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// It may send more.
+    Goes,
+    /// No more is sent now; it goes on when it may be.
+    Pauses,
+    /// No more is sent now; then the next one goes on.
+    Ends,
 }
 
 pub(crate) struct Hub {
@@ -65,6 +120,8 @@ pub(crate) struct Hub {
     reset_sources: HashMap<(SocketAddr, u32), u32>,
     send_queue: VecDeque<u32>,
     deadlines: BTreeSet<(Instant, u32)>,
+    /// Those whose users are done, with a backlog.
+    behind: Vec<u32>,
     accepted: VecDeque<u32>,
     /// Datagrams of the hub itself.
     outbox: VecDeque<(SocketAddr, Vec<u8>)>,
@@ -113,6 +170,7 @@ impl Hub {
             reset_sources: HashMap::new(),
             send_queue: VecDeque::new(),
             deadlines: BTreeSet::new(),
+            behind: Vec::new(),
             accepted: VecDeque::new(),
             outbox: VecDeque::new(),
             counters: Counters::default(),
@@ -141,18 +199,7 @@ impl Hub {
         let mut session =
             Session::connect(now, observer, &self.identity, &self.config.transport, numbers, remote, expect);
         session.handles = 1;
-        self.insert(
-            numbers[0],
-            Entry {
-                session,
-                queued: false,
-                deadline: None,
-                half_open: None,
-                reset_source: None,
-                announced: true,
-                share: Share::default(),
-            },
-        );
+        self.insert(numbers[0], Entry::new(numbers[0], session, None));
         numbers[0]
     }
 
@@ -166,15 +213,36 @@ impl Hub {
         self.accepted.pop_front()
     }
 
+    /// The connection `id`, for a user.
+    pub fn slot(&self, id: u32) -> Option<Arc<Slot>> {
+        self.entries.get(&id).map(|entry| entry.slot.clone())
+    }
+
     /// The session `id`, for something that may leave it with something to send.
+    #[cfg(any(test, fuzzing))]
     pub fn session(&mut self, id: u32) -> Option<&mut Session> {
         self.touch(id);
-        self.entries.get_mut(&id).map(|entry| &mut entry.session)
+        self.entries.get_mut(&id).map(|entry| entry.slot.alone())
     }
 
     /// The session `id`, to read.
-    pub fn get(&self, id: u32) -> Option<&Session> {
-        self.entries.get(&id).map(|entry| &entry.session)
+    #[cfg(any(test, fuzzing))]
+    pub fn get(&self, id: u32) -> Option<MutexGuard<'_, Session>> {
+        self.entries.get(&id).map(|entry| entry.slot.lock())
+    }
+
+    /// Takes in what users marked: their connections may have something to send.
+    pub fn take_marks(&mut self, marks: &Marks) {
+        for id in marks.numbers().drain(..) {
+            let Some(entry) = self.entries.get_mut(&id) else { continue };
+            entry.slot.clear_mark();
+            if !entry.backlog.is_empty() {
+                self.behind.push(id);
+            }
+            if !std::mem::replace(&mut entry.queued, true) {
+                self.send_queue.push_back(id);
+            }
+        }
     }
 
     /// Connections there are, half-open ones too.
@@ -186,7 +254,7 @@ impl Hub {
     pub fn is_idle(&self) -> bool {
         #[expect(clippy::disallowed_methods, reason = "whether all have ended does not depend on the order")]
         let mut entries = self.entries.values();
-        !self.has_work() && entries.all(|entry| entry.session.end().is_some())
+        !self.has_work() && entries.all(|entry| entry.has_ended)
     }
 
     /// The reason why no more connections are opened or accepted.
@@ -197,22 +265,27 @@ impl Hub {
     /// Closes all connections, and takes no more.
     pub fn close(&mut self, code: u32, reason: &str) {
         self.is_closed = true;
-        #[expect(clippy::disallowed_methods, reason = "sorted below")]
-        let mut ids: Vec<u32> = self.entries.keys().copied().collect();
-        ids.sort_unstable();
-        for id in ids {
+        for id in self.ids() {
             if let Some(entry) = self.entries.get_mut(&id) {
                 entry.announced = true;
-                entry.session.close(code, reason);
+                entry.slot.lock().close(code, reason);
             }
             self.touch(id);
         }
         // Nobody will accept these, so nobody drops their handles.
         for id in std::mem::take(&mut self.accepted) {
-            if let Some(entry) = self.entries.get_mut(&id) {
-                entry.session.handles = 0;
+            if let Some(entry) = self.entries.get(&id) {
+                entry.slot.lock().handles = 0;
             }
         }
+    }
+
+    /// The numbers of all connections, in order.
+    fn ids(&self) -> Vec<u32> {
+        #[expect(clippy::disallowed_methods, reason = "sorted below")]
+        let mut ids: Vec<u32> = self.entries.keys().copied().collect();
+        ids.sort_unstable();
+        ids
     }
 
     fn touch(&mut self, id: u32) {
@@ -226,58 +299,156 @@ impl Hub {
 
     /// A datagram arrived.
     pub fn handle(&mut self, now: Instant, from: SocketAddr, ecn: Ecn, bytes: &mut [u8]) {
+        self.handle_all(now, [Datagram { from, ecn, bytes }]);
+    }
+
+    /// Datagrams arrived. Those in a row for one connection take its lock once.
+    pub fn handle_all<'a>(&mut self, now: Instant, datagrams: impl IntoIterator<Item = Datagram<'a>>) {
+        let mut datagrams = datagrams.into_iter().peekable();
+        while let Some(mut datagram) = datagrams.next() {
+            self.count_arrival(&datagram);
+            let Some((id, slot)) = self.addressee(&datagram) else {
+                self.handle_own(now, datagram);
+                continue;
+            };
+            let mut session = self.enter(now, id, &slot);
+            loop {
+                match &mut session {
+                    Some(session) => self.deliver(now, id, session, datagram),
+                    None => {
+                        let Datagram { from, ecn, bytes } = datagram;
+                        self.put_off(now, id, Arrival::Datagram { from, ecn, len: bytes.len() }, bytes);
+                    }
+                }
+                let Some(next) = datagrams.next_if(|next| sealed_for(next.bytes) == Some(id)) else { break };
+                self.count_arrival(&next);
+                datagram = next;
+            }
+            if let Some(session) = &mut session {
+                self.announce(id, session);
+            }
+            self.touch(id);
+        }
+    }
+
+    fn count_arrival(&mut self, datagram: &Datagram<'_>) {
         self.counters.datagrams_received += 1;
-        self.counters.bytes_received += bytes.len() as u64;
-        match bytes.first() {
-            Some(&kind::INITIATION) => return self.on_initiation(now, from, bytes),
-            Some(&kind::RESET) => return self.on_reset(now, from, bytes),
-            Some(first) if first & kind::MASK == kind::MASK => {
-                if let Some((kind, to, body)) = addressed(bytes)
-                    && let Some(entry) = self.entries.get_mut(&to.0)
-                {
-                    let was_half_open = entry.session.is_half_open();
-                    entry.session.on_handshake(now, kind, from, body);
-                    if entry.reset_source.is_none() {
-                        entry.reset_source = entry.session.reset_source();
-                        self.reset_sources.extend(entry.reset_source.map(|known| (known, to.0)));
-                    }
-                    if was_half_open && !entry.session.is_half_open() {
-                        self.on_proved(to.0);
-                    }
-                    return self.touch(to.0);
-                }
+        self.counters.bytes_received += datagram.bytes.len() as u64;
+    }
+
+    /// The connection that `datagram` is for; none where it is for the hub, or for nobody.
+    fn addressee(&self, datagram: &Datagram<'_>) -> Option<(u32, Arc<Slot>)> {
+        let id = if is_handshake(datagram.bytes) {
+            match addressed(datagram.bytes)? {
+                (kind::INITIATION, ..) => return None,
+                (kind::RESET, number, _) => *self.reset_sources.get(&(datagram.from, number.0))?,
+                (_, number, _) => number.0,
             }
-            _ => {
-                let prefix = Prefix::of(bytes);
-                if let Ok(prefix) = prefix
-                    && let Some(entry) = self.entries.get_mut(&prefix.connection.0)
-                {
-                    let taken = entry.session.on_sealed(now, from, ecn, bytes);
-                    if taken != Sealed::Taken {
-                        entry.session.on_not_taken(now, prefix.number, bytes.len(), taken);
-                    }
-                    match taken {
-                        Sealed::Taken => {}
-                        Sealed::Strange => self.counters.datagrams_strange += 1,
-                        Sealed::Misplaced => self.counters.datagrams_misplaced += 1,
-                        Sealed::Repeated => self.counters.datagrams_repeated += 1,
-                        Sealed::Forged => self.counters.datagrams_forged += 1,
-                    }
-                    if let Some(sample) = entry.session.take_sample() {
-                        self.distributions.add(&sample);
-                    }
-                    if !entry.announced && entry.session.is_connected() {
-                        entry.announced = true;
-                        // The handle of who accepts it, who may come late.
-                        entry.session.handles = 1;
-                        self.accepted.push_back(prefix.connection.0);
-                    }
-                    return self.touch(prefix.connection.0);
+        } else {
+            sealed_for(datagram.bytes)?
+        };
+        Some((id, self.slot(id)?))
+    }
+
+    /// The session of `id`, which is in `slot`, after all that waited for it was taken in; `None` while its user has it, whose mark
+    /// will bring the driver back.
+    fn enter<'s>(&mut self, now: Instant, id: u32, slot: &'s Slot) -> Option<MutexGuard<'s, Session>> {
+        let mut session = slot.try_lock()?;
+        let entry = self.entries.get_mut(&id)?;
+        if !entry.backlog.is_empty() {
+            let mut backlog = std::mem::take(&mut entry.backlog);
+            backlog.drain(|at, arrival, bytes| match arrival {
+                Arrival::Datagram { from, ecn, .. } => {
+                    self.deliver(at, id, &mut session, Datagram { from, ecn, bytes });
                 }
-                if let Ok(Prefix { connection, .. }) = prefix {
-                    self.on_forgotten(now, from, connection, bytes.len());
-                }
+                Arrival::Unreachable { to, refused } => session.on_unreachable(at, to, refused),
+            });
+            if std::mem::take(&mut backlog.is_due) {
+                session.handle_timeout(now);
             }
+            self.announce(id, &mut session);
+            if let Some(entry) = self.entries.get_mut(&id) {
+                entry.backlog = backlog;
+            }
+        }
+        Some(session)
+    }
+
+    /// The session of `id` takes in a datagram that arrived for it.
+    fn deliver(&mut self, at: Instant, id: u32, session: &mut Session, datagram: Datagram<'_>) {
+        let Datagram { from, ecn, bytes } = datagram;
+        if is_handshake(bytes) {
+            return self.on_handshake(at, id, session, from, bytes);
+        }
+        let taken = session.on_sealed(at, from, ecn, bytes);
+        if taken != Sealed::Taken
+            && let Ok(prefix) = Prefix::of(bytes)
+        {
+            session.on_not_taken(at, prefix.number, bytes.len(), taken);
+        }
+        match taken {
+            Sealed::Taken => {}
+            Sealed::Strange => self.counters.datagrams_strange += 1,
+            Sealed::Misplaced => self.counters.datagrams_misplaced += 1,
+            Sealed::Repeated => self.counters.datagrams_repeated += 1,
+            Sealed::Forged => self.counters.datagrams_forged += 1,
+        }
+        if let Some(sample) = session.take_sample() {
+            self.distributions.add(&sample);
+        }
+    }
+
+    /// … one of the handshake other than an initiation, or a reset: a server says that it has forgotten the connection.
+    fn on_handshake(&mut self, at: Instant, id: u32, session: &mut Session, from: SocketAddr, bytes: &[u8]) {
+        let Some((kind, _, body)) = addressed(bytes) else { return };
+        if kind == kind::RESET {
+            // From somebody else than the server, which alone has the token.
+            self.counters.datagrams_strange += u64::from(!session.on_reset(at, body));
+            return;
+        }
+        let was_half_open = session.is_half_open();
+        session.on_handshake(at, kind, from, body);
+        if let Some(entry) = self.entries.get_mut(&id)
+            && entry.reset_source.is_none()
+        {
+            entry.reset_source = session.reset_source();
+            self.reset_sources.extend(entry.reset_source.map(|known| (known, id)));
+        }
+        if was_half_open && !session.is_half_open() {
+            self.on_proved(id, session);
+        }
+    }
+
+    /// A client that has connected is handed to who accepts.
+    fn announce(&mut self, id: u32, session: &mut Session) {
+        if let Some(entry) = self.entries.get_mut(&id)
+            && !entry.announced
+            && session.is_connected()
+        {
+            entry.announced = true;
+            // The handle of who accepts it, who may come late.
+            session.handles = 1;
+            self.accepted.push_back(id);
+        }
+    }
+
+    /// The user of `id` has its session locked: what arrived waits, with the `bytes` of a datagram.
+    fn put_off(&mut self, now: Instant, id: u32, arrival: Arrival, bytes: &[u8]) {
+        if let Some(entry) = self.entries.get_mut(&id)
+            && !entry.backlog.push(now, arrival, bytes)
+        {
+            tracing::debug!(target: target::CONNECTION, connection = id, "dropped a datagram: the user is slow");
+        }
+    }
+
+    /// A datagram arrived that is for no connection of those there are.
+    fn handle_own(&mut self, now: Instant, datagram: Datagram<'_>) {
+        let Datagram { from, bytes, .. } = datagram;
+        if bytes.first() == Some(&kind::INITIATION) {
+            return self.on_initiation(now, from, bytes);
+        }
+        if let Some(number) = sealed_for(bytes) {
+            self.on_forgotten(now, from, ConnectionId(number), bytes.len());
         }
         self.counters.datagrams_strange += 1;
     }
@@ -291,10 +462,12 @@ impl Hub {
             _ => self.reset_sources.get(&(to, number.0)).copied(),
         };
         if let Some(id) = id
-            && let Some(entry) = self.entries.get_mut(&id)
-            && entry.session.remote() == to
+            && let Some(slot) = self.slot(id)
         {
-            entry.session.on_unreachable(now, refused);
+            match self.enter(now, id, &slot) {
+                Some(mut session) => session.on_unreachable(now, to, refused),
+                None => self.put_off(now, id, Arrival::Unreachable { to, refused }, &[]),
+            }
             self.touch(id);
         }
     }
@@ -310,18 +483,6 @@ impl Hub {
         }
     }
 
-    /// A server says that it has forgotten a connection.
-    fn on_reset(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
-        if let Some((_, number, said)) = addressed(bytes)
-            && let Some(id) = self.reset_sources.get(&(from, number.0)).copied()
-            && let Some(entry) = self.entries.get_mut(&id)
-            && entry.session.on_reset(now, said)
-        {
-            return self.touch(id);
-        }
-        self.counters.datagrams_strange += 1;
-    }
-
     fn on_initiation(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
         let Some(initiation) = Initiation::of(bytes).filter(|_| self.clients.is_some() && !self.is_closed)
         else {
@@ -331,8 +492,9 @@ impl Hub {
         let client = initiation.client;
         let attempt = (from, client.0, initiation.ephemeral());
         if let Some(id) = self.half_open.get(&attempt).copied() {
-            if let Some(entry) = self.entries.get_mut(&id) {
-                entry.session.on_initiation(&initiation);
+            // It has no user yet who could have it locked.
+            if let Some(mut session) = self.entries.get(&id).and_then(|entry| entry.slot.try_lock()) {
+                session.on_initiation(&initiation);
             }
             return self.touch(id);
         }
@@ -368,78 +530,111 @@ impl Hub {
         };
         self.counters.handshakes_begun += 1;
         self.half_open.insert(attempt, numbers[0]);
-        self.insert(
-            numbers[0],
-            Entry {
-                session,
-                queued: false,
-                deadline: None,
-                half_open: Some(attempt),
-                reset_source: None,
-                announced: false,
-                share: Share::default(),
-            },
-        );
+        self.insert(numbers[0], Entry::new(numbers[0], session, Some(attempt)));
     }
 
     /// A client has proved who it is.
-    fn on_proved(&mut self, id: u32) {
+    fn on_proved(&mut self, id: u32, session: &mut Session) {
         let Some(entry) = self.entries.get_mut(&id) else { return };
         if let Some(half_open) = entry.half_open.take() {
             self.half_open.remove(&half_open);
         }
-        let may =
-            entry.session.peer().is_some_and(|peer| self.clients.as_ref().is_some_and(|may| may(&peer)));
+        let may = session.peer().is_some_and(|peer| self.clients.as_ref().is_some_and(|may| may(&peer)));
         if may {
-            entry.session.begin_records();
+            session.begin_records();
         } else {
             self.counters.clients_refused += 1;
             entry.announced = true;
-            entry.session.close(0, "not allowed");
+            session.close(0, "not allowed");
         }
     }
 
-    /// Appends the next datagram to send, and says where to and how marked. Connections take turns, each as long as it has
-    /// something.
-    pub fn poll_transmit(&mut self, now: Instant, into: &mut Vec<u8>) -> Option<(SocketAddr, Ecn)> {
-        let before = into.len();
-        let sent = self.next_datagram(now, into)?;
-        self.counters.datagrams_sent += 1;
-        self.counters.bytes_sent += (into.len() - before) as u64;
-        Some(sent)
-    }
-
-    fn next_datagram(&mut self, now: Instant, into: &mut Vec<u8>) -> Option<(SocketAddr, Ecn)> {
-        if let Some((to, bytes)) = self.outbox.pop_front() {
+    /// Appends datagrams to send, one after another. `sent` gets each: the buffer, where in it the datagram begins, where to and how
+    /// marked it leaves. Connections take turns, each as long as it has something and `sent` lets it.
+    pub fn transmit(
+        &mut self,
+        now: Instant,
+        into: &mut Vec<u8>,
+        mut sent: impl FnMut(&mut Vec<u8>, usize, SocketAddr, Ecn) -> Turn,
+    ) {
+        while let Some((to, bytes)) = self.outbox.pop_front() {
+            let before = into.len();
             into.extend_from_slice(&bytes);
-            return Some((to, Ecn::NotEct));
+            self.count_sent(bytes.len());
+            if sent(into, before, to, Ecn::NotEct) != Turn::Goes {
+                return;
+            }
         }
         while let Some(id) = self.send_queue.front().copied() {
-            if let Some(entry) = self.entries.get_mut(&id) {
-                if let Some(sent) = entry.session.poll_transmit(now, into) {
-                    return Some(sent);
+            let slot = self.slot(id);
+            let mut session = slot.as_ref().and_then(|slot| self.enter(now, id, slot));
+            let turn =
+                session.as_mut().map_or(Turn::Goes, |session| self.turn(now, session, into, &mut sent));
+            match (turn, &mut session) {
+                (Turn::Pauses, _) => return,
+                (Turn::Ends, Some(session)) => {
+                    self.share_memory(id, session);
+                    self.send_queue.rotate_left(1);
                 }
-                entry.queued = false;
+                (_, session) => {
+                    self.send_queue.pop_front();
+                    if let Some(entry) = self.entries.get_mut(&id) {
+                        entry.queued = false;
+                    }
+                    // One that its user has locked comes back with the user's mark.
+                    if let Some(session) = session {
+                        self.settle(id, session);
+                    }
+                }
             }
-            self.send_queue.pop_front();
-            self.settle(id);
+            drop(session);
+            while self.memory.is_exceeded() && self.give_up_fullest() {}
+            if turn == Turn::Ends {
+                return;
+            }
         }
-        None
     }
 
-    /// The connection whose turn it is has had enough for now.
-    pub fn next_turn(&mut self) {
-        if let Some(id) = self.send_queue.front() {
-            self.share_memory(*id);
+    /// One connection sends what it has, as long as `sent` lets it.
+    fn turn(
+        &mut self,
+        now: Instant,
+        session: &mut Session,
+        into: &mut Vec<u8>,
+        mut sent: impl FnMut(&mut Vec<u8>, usize, SocketAddr, Ecn) -> Turn,
+    ) -> Turn {
+        loop {
+            let before = into.len();
+            let Some((to, ecn)) = session.poll_transmit(now, into) else { return Turn::Goes };
+            self.count_sent(into.len() - before);
+            match sent(into, before, to, ecn) {
+                Turn::Goes => {}
+                turn => return turn,
+            }
         }
-        self.send_queue.rotate_left(usize::from(self.send_queue.len() > 1));
+    }
+
+    fn count_sent(&mut self, bytes: usize) {
+        self.counters.datagrams_sent += 1;
+        self.counters.bytes_sent += bytes as u64;
+    }
+
+    /// Appends the next datagram to send, and says where to and how marked.
+    #[cfg(any(test, fuzzing))]
+    pub fn poll_transmit(&mut self, now: Instant, into: &mut Vec<u8>) -> Option<(SocketAddr, Ecn)> {
+        let mut next = None;
+        self.transmit(now, into, |_, _, to, ecn| {
+            next = Some((to, ecn));
+            Turn::Pauses
+        });
+        next
     }
 
     /// `id` has sent all it has: when it is to be asked again, or whether it is gone.
-    fn settle(&mut self, id: u32) {
-        self.share_memory(id);
+    fn settle(&mut self, id: u32, session: &mut Session) {
+        self.share_memory(id, session);
         let Some(entry) = self.entries.get_mut(&id) else { return };
-        let next = entry.session.poll_timeout();
+        let next = session.poll_timeout();
         if next != entry.deadline {
             if let Some(old) = entry.deadline.take() {
                 self.deadlines.remove(&(old, id));
@@ -449,8 +644,9 @@ impl Hub {
             }
             entry.deadline = next;
         }
-        self.connection_ended |= entry.session.end().is_some();
-        if entry.session.is_gone() {
+        entry.has_ended = session.end().is_some();
+        self.connection_ended |= entry.has_ended;
+        if session.is_gone() {
             if let Some(deadline) = entry.deadline {
                 self.deadlines.remove(&(deadline, id));
             }
@@ -462,36 +658,40 @@ impl Hub {
             }
             if let Some(entry) = self.entries.remove(&id) {
                 self.memory.change(entry.share, Share::default());
-                self.count(&entry.session);
+                self.count(session);
             }
         }
     }
 
     /// `id` may hold more of the memory than before, or less.
-    fn share_memory(&mut self, id: u32) {
+    fn share_memory(&mut self, id: u32, session: &mut Session) {
         let Some(entry) = self.entries.get_mut(&id) else { return };
-        let now = entry.session.share();
+        let now = session.share();
         self.memory.change(std::mem::replace(&mut entry.share, now), now);
-        entry.session.set_memory(self.memory.borrowable(now.borrowed), self.memory.is_tight());
-        while self.memory.is_exceeded() && self.give_up_fullest() {}
+        entry.peer = session.peer();
+        session.set_memory(self.memory.borrowable(now.borrowed), self.memory.is_tight());
     }
 
-    /// Gives up the fullest stream of the peer that holds most of those here; false where all hold little.
+    /// Gives up the fullest stream of the peer that holds most of those here; false where all hold little. It locks a session, so
+    /// its caller has none locked.
     fn give_up_fullest(&mut self) -> bool {
         let mut of_peers: BTreeMap<Option<PublicKey>, u64> = BTreeMap::new();
         #[expect(clippy::disallowed_methods, reason = "sums do not depend on the order")]
         let entries = self.entries.values();
-        entries.for_each(|entry| *of_peers.entry(entry.session.peer()).or_default() += entry.share.held);
+        entries.for_each(|entry| *of_peers.entry(entry.peer).or_default() += entry.share.held);
         let Some((peer, _)) = of_peers.iter().max_by_key(|(_, held)| **held) else { return false };
         #[expect(clippy::disallowed_methods, reason = "the order decides nothing between numbers")]
-        let fullest = self.entries.iter().filter(|(_, entry)| entry.session.peer() == *peer);
+        let fullest = self.entries.iter().filter(|(_, entry)| entry.peer == *peer);
         let Some((id, _)) = fullest.max_by_key(|(id, entry)| (entry.share.held, **id)) else { return false };
         let id = *id;
         let Some(entry) = self.entries.get_mut(&id) else { return false };
-        if !entry.session.give_up_fullest() {
+        // Its user's mark brings the driver back, which then looks at the memory again.
+        let Some(mut session) = entry.slot.try_lock() else { return false };
+        if !session.give_up_fullest() {
             return false;
         }
-        let now = entry.session.share();
+        let now = session.share();
+        drop(session);
         self.memory.change(std::mem::replace(&mut entry.share, now), now);
         self.counters.streams_given_up += 1;
         self.touch(id);
@@ -538,7 +738,7 @@ impl Hub {
         #[expect(clippy::disallowed_methods, reason = "sums do not depend on the order")]
         let entries = self.entries.values();
         entries.for_each(|entry| {
-            let session = &entry.session;
+            let session = entry.slot.lock();
             session.add_to(&mut metrics.totals);
             metrics.counters.paths_changed += session.observer.paths_changed;
             metrics.counters.keys_updated += session.observer.keys_updated;
@@ -593,14 +793,26 @@ impl Hub {
         self.deadlines.first().map(|(at, _)| *at)
     }
 
+    /// Timers, and what waited for users who are done.
     pub fn handle_timeout(&mut self, now: Instant) {
+        while let Some(id) = self.behind.pop() {
+            self.catch_up(now, id);
+        }
         while let Some((at, id)) = self.deadlines.first().copied().filter(|(at, _)| *at <= now) {
             self.deadlines.remove(&(at, id));
             if let Some(entry) = self.entries.get_mut(&id) {
                 entry.deadline = None;
-                entry.session.handle_timeout(now);
+                entry.backlog.is_due = true;
             }
+            self.catch_up(now, id);
             self.touch(id);
+        }
+    }
+
+    /// The session of `id` takes in what waited for it, unless its user has it locked.
+    fn catch_up(&mut self, now: Instant, id: u32) {
+        if let Some(slot) = self.slot(id) {
+            drop(self.enter(now, id, &slot));
         }
     }
 
@@ -608,13 +820,9 @@ impl Hub {
     pub fn fail(&mut self, why: &str) {
         let why = ConnectionError::Endpoint(why.to_owned());
         self.failed = Some(why.clone());
-        let mut ids: Vec<u32> =
-            self.deadlines.iter().map(|(_, id)| *id).chain(self.send_queue.iter().copied()).collect();
-        ids.sort_unstable();
-        ids.dedup();
-        for id in ids {
-            if let Some(entry) = self.entries.get_mut(&id) {
-                entry.session.fail(why.clone());
+        for id in self.ids() {
+            if let Some(entry) = self.entries.get(&id) {
+                entry.slot.lock().fail(why.clone());
             }
         }
     }

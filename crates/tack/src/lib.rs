@@ -53,6 +53,7 @@
 
 #![warn(missing_debug_implementations)]
 
+mod backlog;
 mod buffers;
 mod clock;
 mod config;
@@ -76,6 +77,7 @@ mod reset;
 mod seal;
 mod session;
 mod shard;
+mod slot;
 mod stats;
 mod stream;
 mod token;

@@ -11,7 +11,7 @@ use tacit_proto::tack::packet::StreamId;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::endpoint::Handle;
-use crate::error::{ConnectionError, ReadExactError, ReadToEndError, StreamError};
+use crate::error::{ReadExactError, ReadToEndError, StreamError};
 use crate::session::Session;
 
 /// The sending half of a stream.
@@ -47,10 +47,6 @@ fn keep(slot: &mut Option<Waker>, context: &Context<'_>) {
     if !slot.as_ref().is_some_and(|waker| waker.will_wake(context.waker())) {
         *slot = Some(context.waker().clone());
     }
-}
-
-fn gone<T>() -> Poll<Result<T, StreamError>> {
-    Poll::Ready(Err(ConnectionError::LocallyClosed.into()))
 }
 
 impl SendStream {
@@ -90,8 +86,7 @@ impl SendStream {
     /// # Errors
     /// If the peer stopped the stream, or the connection has ended.
     pub fn finish(&mut self) -> Result<(), StreamError> {
-        let done = self.handle.with(|session| session.end_stream(self.id));
-        done.unwrap_or(Err(ConnectionError::LocallyClosed.into()))
+        self.handle.with(|session| session.end_stream(self.id))
     }
 
     /// Aborts the stream. Data that has not arrived is lost. The peer gets [`StreamError::Reset`] with `code`.
@@ -116,10 +111,9 @@ impl SendStream {
             Ok::<_, StreamError>(taken)
         };
         match self.handle.with(poll) {
-            None => gone(),
-            Some(Ok(None)) => Poll::Pending,
-            Some(Ok(Some(len))) => Poll::Ready(Ok(len)),
-            Some(Err(error)) => Poll::Ready(Err(error)),
+            Ok(None) => Poll::Pending,
+            Ok(Some(len)) => Poll::Ready(Ok(len)),
+            Err(error) => Poll::Ready(Err(error)),
         }
     }
 
@@ -141,9 +135,8 @@ impl SendStream {
             Ok(false)
         };
         match self.handle.with(poll) {
-            None => gone(),
-            Some(Ok(false)) => Poll::Pending,
-            Some(done) => Poll::Ready(done.map(|_| ())),
+            Ok(false) => Poll::Pending,
+            done => Poll::Ready(done.map(|_| ())),
         }
     }
 }
@@ -262,9 +255,8 @@ impl RecvStream {
             Ok(false)
         };
         match self.handle.with(poll) {
-            None => gone(),
-            Some(Ok(false)) => Poll::Pending,
-            Some(done) => Poll::Ready(done.map(|_| ())),
+            Ok(false) => Poll::Pending,
+            done => Poll::Ready(done.map(|_| ())),
         }
     }
 }

@@ -9,6 +9,7 @@ use tacit_proto::units::Duration;
 use super::*;
 use crate::session::HALF_OPEN;
 
+mod busy;
 mod late;
 #[cfg(feature = "qlog")]
 mod qlog;

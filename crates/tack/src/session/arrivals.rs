@@ -129,10 +129,11 @@ impl Session {
         true
     }
 
-    /// The network says of a datagram of this client that nobody took it: that no program listens at the port where `refused`,
-    /// or that there is no way to the host, which may be true for a while. A connection that stands outlives that.
-    pub fn on_unreachable(&mut self, now: Instant, refused: bool) {
+    /// The network says of a datagram of this client to `to` that nobody took it: that no program listens at the port where
+    /// `refused`, or that there is no way to the host, which may be true for a while. A connection that stands outlives that.
+    pub fn on_unreachable(&mut self, now: Instant, to: SocketAddr, refused: bool) {
         match self.stage {
+            _ if to != self.remote => {}
             Stage::Initiating(_) => self.on_unverified(now, ConnectionError::Unreachable),
             Stage::Established(_) if refused && self.unverified.is_none() => {
                 self.on_unverified(now, ConnectionError::Unreachable);

@@ -231,8 +231,7 @@ fn datagrams_that_are_not_taken_are_told_with_the_reason_and_not_without_end() {
     forged[8] ^= 0x40;
     net.attack(client_address(), again.clone());
     net.attack(attacker_address(), forged.clone());
-    let own = net.client.get(client).unwrap();
-    let number = own.reset_source().unwrap().1;
+    let number = net.client.get(client).unwrap().reset_source().unwrap().1;
     assert_eq!(again[1..5], number.to_be_bytes());
     // To the client, from where its server is not.
     let mut astray = forged.clone();

@@ -1,0 +1,112 @@
+//! Arrivals of a session that its user has locked, until the driver gets the lock.
+
+use std::net::SocketAddr;
+
+use tacit_proto::packet::Ecn;
+use tacit_proto::units::Instant;
+
+use crate::driver::SOCKET_BUFFER;
+
+/// Bytes of one session's arrivals at most: as many as the socket holds, which drops datagrams beyond them, too.
+const MAX_BYTES: usize = SOCKET_BUFFER;
+
+/// Capacity in bytes that is kept for the next time. Ours: a batch of datagrams.
+const KEPT_BYTES: usize = 64 << 10;
+
+/// One arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arrival {
+    /// A datagram of `len` bytes.
+    Datagram { from: SocketAddr, ecn: Ecn, len: usize },
+    /// An ICMP error for a datagram sent to `to`: its port is closed where `refused`, or there is no way to its host.
+    Unreachable { to: SocketAddr, refused: bool },
+}
+
+/// Arrivals in order, and whether a deadline passed.
+#[derive(Default)]
+pub(crate) struct Backlog {
+    arrivals: Vec<(Instant, Arrival)>,
+    /// The datagrams, one behind the other.
+    bytes: Vec<u8>,
+    /// The session's deadline passed.
+    pub is_due: bool,
+}
+
+impl Backlog {
+    pub fn is_empty(&self) -> bool {
+        !self.is_due && self.arrivals.is_empty()
+    }
+
+    /// Adds what arrived at `at`, with the `bytes` of a datagram. False if there is no room, and it is dropped.
+    pub fn push(&mut self, at: Instant, arrival: Arrival, bytes: &[u8]) -> bool {
+        let held = self.bytes.len() + self.arrivals.len() * size_of::<(Instant, Arrival)>();
+        let has_room = held + bytes.len() <= MAX_BYTES;
+        if has_room {
+            self.arrivals.push((at, arrival));
+            self.bytes.extend_from_slice(bytes);
+        }
+        has_room
+    }
+
+    /// Takes all arrivals out, each with its time and the bytes of its datagram.
+    pub fn drain(&mut self, mut each: impl FnMut(Instant, Arrival, &mut [u8])) {
+        let mut rest = self.bytes.as_mut_slice();
+        for (at, arrival) in self.arrivals.drain(..) {
+            let len = match arrival {
+                Arrival::Datagram { len, .. } => len,
+                Arrival::Unreachable { .. } => 0,
+            };
+            let (bytes, behind) = std::mem::take(&mut rest).split_at_mut(len);
+            rest = behind;
+            each(at, arrival, bytes);
+        }
+        self.bytes.clear();
+        self.bytes.shrink_to(KEPT_BYTES);
+        self.arrivals.shrink_to(KEPT_BYTES / size_of::<(Instant, Arrival)>());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arrivals_come_out_in_order_with_their_bytes() {
+        let (mut backlog, from) = (Backlog::default(), ([192, 0, 2, 1], 1000).into());
+        let datagram = |len| Arrival::Datagram { from, ecn: Ecn::Ect0, len };
+        let unreachable = Arrival::Unreachable { to: from, refused: true };
+        let pushed = [
+            (1, datagram(3), &b"abc"[..]),
+            (2, unreachable, b""),
+            (2, datagram(0), b""),
+            (3, datagram(2), b"de"),
+        ];
+        let at = |ms| Instant::ZERO + tacit_proto::units::Duration::from_millis(ms);
+        for _ in 0..2 {
+            for (ms, arrival, bytes) in pushed {
+                assert!(backlog.push(at(ms), arrival, bytes));
+            }
+            let mut drained = Vec::new();
+            backlog.drain(|at, arrival, bytes| drained.push((at, arrival, bytes.to_vec())));
+            assert_eq!(drained, pushed.map(|(ms, arrival, bytes)| (at(ms), arrival, bytes.to_vec())));
+            assert!(backlog.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_backlog_is_bounded_however_short_its_datagrams_are() {
+        for len in [0, 1, 1472] {
+            let (mut backlog, bytes) = (Backlog::default(), vec![7; len]);
+            let arrival = Arrival::Datagram { from: ([192, 0, 2, 1], 1000).into(), ecn: Ecn::NotEct, len };
+            let mut taken = 0;
+            while backlog.push(Instant::ZERO, arrival, &bytes) {
+                taken += 1;
+            }
+            assert!(taken * (len + 16) <= MAX_BYTES && taken > 10_000 / (len + 1), "{taken} of {len} bytes");
+            let mut drained = 0;
+            backlog.drain(|_, _, _| drained += 1);
+            assert_eq!(drained, taken);
+            assert!(backlog.bytes.capacity() <= KEPT_BYTES, "the memory is given back");
+        }
+    }
+}

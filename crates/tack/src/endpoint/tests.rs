@@ -1,0 +1,137 @@
+//! Users of a socket's connections beside each other.
+
+use std::net::Ipv4Addr;
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+
+use tokio::time::timeout;
+
+use super::*;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Sooner than a connection at rest does anything by itself.
+const SOON: Duration = Duration::from_secs(5);
+
+/// A call of a user that lasts.
+struct LongCall {
+    thread: JoinHandle<()>,
+    end: mpsc::Sender<()>,
+}
+
+impl LongCall {
+    /// Has begun when this returns.
+    fn begin(connection: &Connection) -> Self {
+        let ((end, ended), (began, begins)) = (mpsc::channel(), mpsc::channel());
+        let handle = connection.handle.clone();
+        let thread = std::thread::spawn(move || {
+            handle.with(|_| {
+                began.send(()).unwrap();
+                // Where the test failed the sender is gone, and this ends, too.
+                let _ = ended.recv();
+            });
+        });
+        begins.recv().unwrap();
+        Self { thread, end }
+    }
+
+    fn end(self) {
+        self.end.send(()).unwrap();
+        self.thread.join().unwrap();
+    }
+}
+
+/// Sends back what comes on each stream.
+async fn echo(connection: Connection) {
+    while let Ok((mut send, mut recv)) = connection.accept_bi().await {
+        tokio::spawn(async move {
+            tokio::io::copy(&mut recv, &mut send).await.unwrap();
+            send.finish().unwrap();
+            let _ = send.finished().await;
+        });
+    }
+}
+
+async fn is_echoed(connection: &Connection, bytes: &[u8]) {
+    let (mut send, mut recv) = connection.open_bi().await.unwrap();
+    let write = async {
+        send.write_all(bytes).await.unwrap();
+        send.finish().unwrap();
+    };
+    let ((), read) = tokio::join!(write, recv.read_to_end(bytes.len()));
+    assert!(read.unwrap() == bytes, "other bytes came back");
+}
+
+/// Two connections of one client and the server's ends of them.
+async fn two() -> (Endpoint, Endpoint, PublicKey, [Connection; 2], [Connection; 2]) {
+    let identity = Identity::generate();
+    let key = identity.public_key();
+    let at = (Ipv4Addr::LOCALHOST, 0).into();
+    let server = Endpoint::server(at, identity, Config::default(), |_| true).unwrap();
+    let client = Endpoint::client(at, Identity::generate(), Config::default()).unwrap();
+    let connect = async || {
+        let (there, here) = tokio::join!(server.accept(), client.connect(server.local_addr(), key));
+        (there.unwrap(), here.unwrap())
+    };
+    let ((there, here), (other_there, other_here)) = (connect().await, connect().await);
+    (server, client, key, [here, other_here], [there, other_there])
+}
+
+/// A thread is in a call of one connection for as long as another one transfers megabytes, and a third one is made: at the server's
+/// end and then at the client's. What came for the busy connection meanwhile is all there afterwards.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_long_call_of_one_connection_holds_up_no_other() {
+    let (server, client, key, [busy, other], [busy_there, other_there]) = two().await;
+    let bytes: Vec<u8> = (0..3_000_000_u32).map(|at| (at * 7 / 3) as u8).collect();
+    tokio::spawn(echo(other_there));
+    for held in [&busy_there, &busy] {
+        let sender = if std::ptr::eq(held, &busy) { &busy_there } else { &busy };
+        let (mut send, _recv) = sender.open_bi().await.unwrap();
+        let call = LongCall::begin(held);
+        send.write_all(&bytes[..100_000]).await.unwrap();
+        send.finish().unwrap();
+        let beside = async {
+            is_echoed(&other, &bytes).await;
+            let (there, here) = tokio::join!(server.accept(), client.connect(server.local_addr(), key));
+            here.unwrap().close(0, "");
+            there.unwrap().closed().await;
+        };
+        timeout(PATIENCE, beside).await.expect("others wait for the call");
+        call.end();
+        let read = async {
+            let (_send, mut recv) = held.accept_bi().await.unwrap();
+            recv.read_to_end(bytes.len()).await.unwrap()
+        };
+        assert!(timeout(PATIENCE, read).await.expect("the busy one goes on") == bytes[..100_000]);
+    }
+}
+
+/// A reader waits while another user's call has the session, and panics: the mark of that call alone brings the driver back, which
+/// passed the datagram by.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_leaves_its_mark_when_it_ends() {
+    let (_server, _client, _, [here, _other], [there, _other_there]) = two().await;
+    let mut reading = pin!(there.read_datagram());
+    let waits = timeout(Duration::from_millis(50), &mut reading).await;
+    assert!(waits.is_err(), "nothing was sent yet");
+    let handle = there.handle.clone();
+    let (began, begins) = mpsc::channel();
+    let (end, ended) = mpsc::channel::<()>();
+    let thread = std::thread::spawn(move || {
+        handle.with(|_| {
+            began.send(()).unwrap();
+            let _ = ended.recv();
+            panic!("as the test wants it");
+        });
+    });
+    begins.recv().unwrap();
+    here.send_datagram(Bytes::from_static(b"late")).unwrap();
+    // The driver finds the session locked.
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    // No probe of the peer wakes it later.
+    let silence = LongCall::begin(&here);
+    drop(end);
+    assert!(thread.join().is_err());
+    let read = timeout(SOON, reading).await.expect("the driver came back");
+    assert_eq!(read.unwrap(), b"late"[..]);
+    silence.end();
+}
