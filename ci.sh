@@ -170,7 +170,7 @@ bpf() {
             cmp "$built/$program.bpf.o" "bpf/$program.bpf.o" ||
                 { echo "ci.sh: bpf/$program.bpf.o is not what its source gives: run bpf/build.sh" >&2 && return 1; }
         done
-        echo "eBPF programs: compiled again, the same octets"
+        echo "eBPF programs: compiled again, the same bytes"
     fi
     rm -r "$built"
 }

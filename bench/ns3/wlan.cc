@@ -45,7 +45,7 @@ struct Wanted
     Time stagger = MilliSeconds(100); // clients.stagger
     uint32_t apQueue = 126;        // packets per client, with those that are in the air
     uint32_t stationQueue = 1000;  // the same of each client
-    uint32_t payload = 1460;       // octets of data in a packet
+    uint32_t payload = 1460;       // bytes of data in a packet
     std::string wireRate = "500Mbps"; // wired.rate
     Time wireDelay = MilliSeconds(1); // wired.delay, one way
     std::string udpRate = "150Mbps";  // of all clients together
@@ -68,7 +68,7 @@ SetTcp(const Wanted& wanted)
     Config::SetDefault("ns3::TcpL4Protocol::SocketType", StringValue("ns3::TcpCubic"));
     // tcp.recovery: not the proportional rate reduction that ns-3 has by default.
     Config::SetDefault("ns3::TcpL4Protocol::RecoveryType", TypeIdValue(TcpClassicRecovery::GetTypeId()));
-    // The default is 536. ns-3 does not take options off it: with timestamps a packet has 52 octets more.
+    // The default is 536. ns-3 does not take options off it: with timestamps a packet has 52 bytes more.
     Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(wanted.payload));
     Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(4 << 20));
     Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(4 << 20));
@@ -102,7 +102,7 @@ SetWifi(const Wanted& wanted)
     // wifi.station-queue.
     Config::SetDefault("ns3::WifiMacQueue::MaxSize",
                        QueueSizeValue(QueueSize(QueueSizeUnit::PACKETS, wanted.stationQueue)));
-    // The wire carries packets of 1512 octets whole, as tcp.mtu says: 1500 would split each into two fragments.
+    // The wire carries packets of 1512 bytes whole, as tcp.mtu says: 1500 would split each into two fragments.
     Config::SetDefault("ns3::PointToPointNetDevice::Mtu", UintegerValue(2296));
     // wired.queue.
     Config::SetDefault("ns3::DropTailQueue<Packet>::MaxSize", QueueSizeValue(QueueSize("1000p")));
@@ -166,7 +166,7 @@ MakeCell(const Wanted& wanted, Ptr<Node> accessPoint, const NodeContainer& clien
     }
     WifiMacHelper mac;
     Ssid ssid("cell");
-    // wifi.amsdu = "none"; A-MPDUs up to 65535 octets, which is 42 full packets, or what HE and EHT allow; TXOP limits are 0
+    // wifi.amsdu = "none"; A-MPDUs up to 65535 bytes, which is 42 full packets, or what HE and EHT allow; TXOP limits are 0
     // for best effort, as wifi.txop-limit = "none".
     const uint32_t ampdu = wanted.standard == "11be" ? 15523200 : wanted.standard == "11ax" ? 6500631 : 65535;
     mac.SetType("ns3::StaWifiMac", "Ssid", SsidValue(ssid), "BE_MaxAmsduSize", UintegerValue(0), "BE_MaxAmpduSize",
@@ -222,7 +222,7 @@ MakeFlows(const Wanted& wanted, Ptr<Node> server, const NodeContainer& clients, 
         if (tcp)
         {
             BulkSendHelper bulk(factory, address);
-            // In pieces of whole segments; the default of 512 octets is a call for each third of one.
+            // In pieces of whole segments; the default of 512 bytes is a call for each third of one.
             bulk.SetAttribute("SendSize", UintegerValue(wanted.payload * 32));
             source = bulk.Install(from);
         }
@@ -249,12 +249,12 @@ CpuSeconds()
 uint64_t
 Received(const std::vector<Ptr<PacketSink>>& sinks)
 {
-    uint64_t octets = 0;
+    uint64_t bytes = 0;
     for (const auto& sink : sinks)
     {
-        octets += sink->GetTotalRx();
+        bytes += sink->GetTotalRx();
     }
-    return octets;
+    return bytes;
 }
 
 } // namespace
@@ -279,7 +279,7 @@ main(int argc, char* argv[])
     line.AddValue("stagger", "time between the starts of clients", wanted.stagger);
     line.AddValue("apQueue", "packets per client at the access point", wanted.apQueue);
     line.AddValue("stationQueue", "packets of each client", wanted.stationQueue);
-    line.AddValue("payload", "octets of data in a packet", wanted.payload);
+    line.AddValue("payload", "bytes of data in a packet", wanted.payload);
     line.AddValue("wireRate", "rate of the wire", wanted.wireRate);
     line.AddValue("wireDelay", "delay of the wire, one way", wanted.wireDelay);
     line.AddValue("udpRate", "datagrams of all clients together", wanted.udpRate);

@@ -1,4 +1,4 @@
-/* Nanoseconds and octets per packet of librohc's TCP profile: what tacit-peers holds tacit's codec against.
+/* Nanoseconds and bytes per packet of librohc's TCP profile: what tacit-peers holds tacit's codec against.
  *
  * Takes a classic pcap of raw IP packets (link type 101), as `tacit rohc decompress` writes it. As `tacit rohc stats` does
  * it, both ways are timed over packets in memory, with a new compressor or decompressor in each of nine passes, and the
@@ -24,7 +24,7 @@ enum { PASSES = 9, PACKET_MAX = 4096, PCAP_HEADER = 24, RECORD_HEADER = 16, RAW_
 
 struct packet {
     size_t len;
-    uint8_t octets[PACKET_MAX];
+    uint8_t bytes[PACKET_MAX];
 };
 
 struct packets {
@@ -63,7 +63,7 @@ static struct packets read_packets(const char *path)
         }
         struct packet *packet = &read.all[read.count++];
         packet->len = word(record + 8);
-        if (packet->len > PACKET_MAX || fread(packet->octets, 1, packet->len, file) != packet->len)
+        if (packet->len > PACKET_MAX || fread(packet->bytes, 1, packet->len, file) != packet->len)
             fail("a packet that is too long or cut");
     }
     fclose(file);
@@ -109,8 +109,8 @@ static double compress_all(struct packets from, struct packets to)
         fail("no compressor for TCP");
     double began = now_ns();
     for (size_t index = 0; index < from.count; index++) {
-        struct rohc_buf ip = rohc_buf_init_full(from.all[index].octets, from.all[index].len, no_time);
-        struct rohc_buf rohc = rohc_buf_init_empty(to.all[index].octets, PACKET_MAX);
+        struct rohc_buf ip = rohc_buf_init_full(from.all[index].bytes, from.all[index].len, no_time);
+        struct rohc_buf rohc = rohc_buf_init_empty(to.all[index].bytes, PACKET_MAX);
         if (rohc_compress4(comp, ip, &rohc) != ROHC_STATUS_OK)
             fail("a packet was not compressed");
         to.all[index].len = rohc.len;
@@ -128,8 +128,8 @@ static double decompress_all(struct packets from, struct packets to, size_t *fai
     *failures = 0;
     double began = now_ns();
     for (size_t index = 0; index < from.count; index++) {
-        struct rohc_buf rohc = rohc_buf_init_full(from.all[index].octets, from.all[index].len, no_time);
-        struct rohc_buf ip = rohc_buf_init_empty(to.all[index].octets, PACKET_MAX);
+        struct rohc_buf rohc = rohc_buf_init_full(from.all[index].bytes, from.all[index].len, no_time);
+        struct rohc_buf ip = rohc_buf_init_empty(to.all[index].bytes, PACKET_MAX);
         if (rohc_decompress3(decomp, rohc, &ip, NULL, NULL) != ROHC_STATUS_OK)
             ++*failures;
         to.all[index].len = ip.len;
@@ -149,19 +149,19 @@ int main(int argc, char **argv)
     if (!rohc.all || !back.all)
         fail("no memory");
     double compress[PASSES], decompress[PASSES];
-    size_t failures = 0, wrong = 0, octets = 0;
+    size_t failures = 0, wrong = 0, bytes = 0;
     for (int pass = 0; pass < PASSES; pass++)
         compress[pass] = compress_all(packets, rohc);
     for (int pass = 0; pass < PASSES; pass++)
         decompress[pass] = decompress_all(rohc, back, &failures);
     for (size_t index = 0; index < packets.count; index++) {
         const struct packet *sent = &packets.all[index], *came = &back.all[index];
-        octets += rohc.all[index].len;
-        wrong += came->len && (came->len != sent->len || memcmp(came->octets, sent->octets, sent->len) != 0);
+        bytes += rohc.all[index].len;
+        wrong += came->len && (came->len != sent->len || memcmp(came->bytes, sent->bytes, sent->len) != 0);
     }
     printf("{\"packets\":%zu,\"bytes_per_packet\":%.6f,\"compress_ns_per_packet\":%.3f,\"decompress_ns_per_packet\":%.3f,"
            "\"failures\":%zu,\"wrong\":%zu,\"version\":\"%s\"}\n",
-           packets.count, (double)octets / (double)packets.count, median(compress), median(decompress), failures, wrong,
+           packets.count, (double)bytes / (double)packets.count, median(compress), median(decompress), failures, wrong,
            rohc_version());
     return 0;
 }

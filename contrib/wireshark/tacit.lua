@@ -3,7 +3,7 @@
 --   tshark -X lua_script:contrib/wireshark/tacit.lua -r air.pcapng -Y tacit.hack
 --
 -- The layout is that of crates/rohc/src/hack/frame.rs and per_ack.rs, and for other feedback of
--- crates/proto/src/hack/codec.rs. What needs the decompressor's context stays octets.
+-- crates/proto/src/hack/codec.rs. What needs the decompressor's context stays bytes.
 
 local hack = Proto("tacit_hack", "TCP/HACK: ACKs on a link-layer ACK")
 
@@ -15,11 +15,11 @@ for pair = 0, 8 do
 end
 
 local fields = {
-    octets = ProtoField.uint32("tacit.hack.octets", "Octets appended"),
+    bytes = ProtoField.uint32("tacit.hack.bytes", "Bytes appended"),
     frames = ProtoField.uint32("tacit.hack.frames", "Frames"),
     acks = ProtoField.uint32("tacit.hack.acks", "ACKs that can be counted without a context"),
     kind = ProtoField.uint8("tacit.hack.kind", "Kind", base.DEC, KINDS, 0x0f),
-    length = ProtoField.uint32("tacit.hack.length", "Octets behind the check"),
+    length = ProtoField.uint32("tacit.hack.length", "Bytes behind the check"),
     cid = ProtoField.uint8("tacit.hack.cid", "CID"),
     msn = ProtoField.uint8("tacit.hack.msn", "MSN of the first ACK"),
     check = ProtoField.uint8("tacit.hack.check", "CRC-8 over the headers", base.HEX),
@@ -38,7 +38,7 @@ for _, field in pairs(fields) do
 end
 hack.experts = { malformed }
 
--- Octets before what may be appended: an ACK, and what a Block Ack has before its BA Control field and behind it (802.11-2020
+-- Bytes before what may be appended: an ACK, and what a Block Ack has before its BA Control field and behind it (802.11-2020
 -- clauses 9.3.1.4, 9.3.1.8).
 local ACK, BLOCK_ACK, CONTROL_WRAPPER = 0xd4, 0x94, 0x74
 local ACK_LENGTH, BEFORE_CONTROL, BLOCK_ACK_LENGTH = 10, 16, 28
@@ -54,7 +54,7 @@ local encapsulation = Field.new("frame.encap_type")
 -- Wireshark's number of 802.11 frames with nothing before them.
 local ENCAPSULATION_802_11 = 20
 
--- Where the 802.11 frame begins, and how many octets of FCS end it; nil where there is none.
+-- Where the 802.11 frame begins, and how many bytes of FCS end it; nil where there is none.
 local function mpdu_of_frame()
     local length, fcs = radiotap_length(), radiotap_fcs()
     if length then return length.value, fcs and fcs.value and FCS or 0 end
@@ -95,16 +95,16 @@ local function varint(buffer, at, stop)
     local value, scale = 0, 1
     for _ = 1, 5 do
         if at >= stop then return nil end
-        local octet = buffer(at, 1):uint()
-        value = value + (octet % 128) * scale
+        local byte = buffer(at, 1):uint()
+        value = value + (byte % 128) * scale
         at, scale = at + 1, scale * 128
-        if octet < 128 then return value, at end
+        if byte < 128 then return value, at end
     end
     return nil
 end
 
-local function has(octet, bit)
-    return octet % (2 * bit) >= bit
+local function has(byte, bit)
+    return byte % (2 * bit) >= bit
 end
 
 -- The place behind `count` varints.
@@ -145,7 +145,7 @@ local function skip_rare(buffer, at, stop)
     at = at + 1
     if has(mask, 0x80) then
         if at >= stop then return nil end
-        -- Two layouts have numbers; others are as many octets as their first one says.
+        -- Two layouts have numbers; others are as many bytes as their first one says.
         local layout = buffer(at, 1):uint()
         at = at + 1 + (layout < 0xfe and layout or 0)
     end
@@ -174,7 +174,7 @@ local function skip_fields(buffer, at, stop, form)
     return nil
 end
 
--- Octet by octet through the ACKs of a frame. Returns how many there are, and whether that is all of them.
+-- Byte by byte through the ACKs of a frame. Returns how many there are, and whether that is all of them.
 local function acks(buffer, at, stop, kind, tree)
     local count, first = 0, true
     if kind <= 8 then
@@ -253,7 +253,7 @@ function hack.dissector(buffer, packet, tree)
     if not at then return end
     local stop = at + length
     local item = tree:add(hack, buffer(at, length))
-    item:add(fields.octets, buffer(at, length), length):set_generated()
+    item:add(fields.bytes, buffer(at, length), length):set_generated()
     local frames, counted = 0, 0
     while at < stop do
         local behind, acks_here = frame(buffer, at, stop, item)
@@ -265,14 +265,14 @@ function hack.dissector(buffer, packet, tree)
     end
     item:add(fields.frames, frames):set_generated()
     item:add(fields.acks, counted):set_generated()
-    item:append_text(string.format(", %d octets, %d frames", length, frames))
-    packet.cols.info:append(string.format(" [HACK: %d octets]", length))
+    item:append_text(string.format(", %d bytes, %d frames", length, frames))
+    packet.cols.info:append(string.format(" [HACK: %d bytes]", length))
 end
 
 register_postdissector(hack)
 
 -- ROHC-TCP (RFC 6846, profile 0x0006) in the framework of RFC 5795, on Ethernet by its EtherType: `tacit rohc compress CAPTURE
--- out.pcapng` writes such files. What a packet is and what its octets say is shown; bits that only the decompressor's context
+-- out.pcapng` writes such files. What a packet is and what its bytes say is shown; bits that only the decompressor's context
 -- makes values of stay bits. Whether a CO packet is of the set for sequential or for random IP-IDs follows from what was last
 -- said of its CID.
 
@@ -290,7 +290,7 @@ local rohc_fields = {
     crc8_good = ProtoField.bool("tacit.rohc.crc8.good", "CRC-8 is right"),
     crc7 = ProtoField.uint8("tacit.rohc.crc7", "CRC-7", base.HEX),
     crc3 = ProtoField.uint8("tacit.rohc.crc3", "CRC-3", base.HEX),
-    padding = ProtoField.uint16("tacit.rohc.padding", "Octets of padding"),
+    padding = ProtoField.uint16("tacit.rohc.padding", "Bytes of padding"),
     final = ProtoField.bool("tacit.rohc.segment.final", "The last of its unit"),
     feedback = ProtoField.string("tacit.rohc.feedback", "Feedback"),
     feedback_cid = ProtoField.uint16("tacit.rohc.feedback.cid", "CID"),
@@ -304,7 +304,7 @@ local rohc_fields = {
     source_port = ProtoField.uint16("tacit.rohc.srcport", "Source port"),
     destination_port = ProtoField.uint16("tacit.rohc.dstport", "Destination port"),
     behavior = ProtoField.uint8("tacit.rohc.ip_id_behavior", "IP-ID", base.DEC,
-        { [0] = "sequential", [1] = "sequential, octets swapped", [2] = "random", [3] = "zero" }),
+        { [0] = "sequential", [1] = "sequential, bytes swapped", [2] = "random", [3] = "zero" }),
     ip_id = ProtoField.uint16("tacit.rohc.ip_id", "IP-ID", base.HEX),
     ttl = ProtoField.uint8("tacit.rohc.ttl", "TTL or hop limit"),
     flags = ProtoField.uint8("tacit.rohc.flags", "TCP flags", base.HEX),
@@ -368,14 +368,14 @@ function rohc.init()
     known, before = {}, {}
 end
 
--- What octets that are not there, or say what cannot be, raise; nothing else is raised on purpose.
+-- What bytes that are not there, or say what cannot be, raise; nothing else is raised on purpose.
 local NO_PACKET = {}
 
 local function refuse()
     error(NO_PACKET, 0)
 end
 
--- Octets of a buffer, read in order.
+-- Bytes of a buffer, read in order.
 local Reader = {}
 Reader.__index = Reader
 
@@ -387,14 +387,14 @@ function Reader:left()
     return self.stop - self.at
 end
 
--- The next octets, at least one.
+-- The next bytes, at least one.
 function Reader:take(count)
     if count > self:left() then refuse() end
     self.at = self.at + count
     return self.buffer(self.at - count, count)
 end
 
-function Reader:octet()
+function Reader:byte()
     return self:take(1):uint()
 end
 
@@ -403,8 +403,8 @@ function Reader:since(from)
     return self.buffer(from, self.at - from)
 end
 
-local function starts(octet, bits)
-    return math.floor(octet / 2 ^ (8 - #bits)) == tonumber(bits, 2)
+local function starts(byte, bits)
+    return math.floor(byte / 2 ^ (8 - #bits)) == tonumber(bits, 2)
 end
 
 local function format_of(set, first)
@@ -414,11 +414,11 @@ local function format_of(set, first)
     return nil
 end
 
--- CRC-8 of RFC 5795 section 5.3.1.1 over octets `from` to `stop`, the one at `hole` taken for zero.
+-- CRC-8 of RFC 5795 section 5.3.1.1 over bytes `from` to `stop`, the one at `hole` taken for zero.
 local function crc8(buffer, from, stop, hole)
-    local state, octets = 0xff, buffer(from, stop - from):bytes()
+    local state, bytes = 0xff, buffer(from, stop - from):bytes()
     for at = from, stop - 1 do
-        state = bit.bxor(state, at == hole and 0 or octets:get_index(at - from))
+        state = bit.bxor(state, at == hole and 0 or bytes:get_index(at - from))
         for _ = 1, 8 do
             local low = state % 2
             state = (state - low) / 2
@@ -428,13 +428,13 @@ local function crc8(buffer, from, stop, hole)
     return state
 end
 
--- One or two octets (RFC 5795 section 5.3.2.3): the CID and where it stands.
+-- One or two bytes (RFC 5795 section 5.3.2.3): the CID and where it stands.
 local function large_cid(reader)
     local from = reader.at
-    local first = reader:octet()
+    local first = reader:byte()
     if first < 0x80 then return first, reader:since(from) end
     if first >= 0xc0 then refuse() end
-    return first % 64 * 256 + reader:octet(), reader:since(from)
+    return first % 64 * 256 + reader:byte(), reader:since(from)
 end
 
 -- What is known of this CID of the channel: a copy, and what keeps it for the packets that follow.
@@ -450,14 +450,14 @@ local function context_of(packet, cid)
 end
 
 local OPTIONS = { [0] = "NOP", "EOL", "MSS", "window scale", "timestamps", "SACK permitted", "SACK" }
--- Of items that always have so many octets.
+-- Of items that always have so many bytes.
 local ITEM_LENGTHS = { [0] = 0, 1, 2, 1, 8, 0 }
 
 local function sack_item(reader)
-    local blocks = reader:octet()
+    local blocks = reader:byte()
     if blocks > 4 then refuse() end
     for _ = 1, 2 * blocks do
-        local first = reader:octet()
+        local first = reader:byte()
         if first >= 0xe0 and first < 0xff then refuse() end
         reader:take(first < 0x80 and 1 or first < 0xc0 and 2 or first < 0xe0 and 3 or 4)
     end
@@ -468,8 +468,8 @@ local function item(reader, index)
         sack_item(reader)
     elseif index > 6 then
         -- Kind, length with a flag, and the contents.
-        reader:octet()
-        local length = reader:octet() % 128
+        reader:byte()
+        local length = reader:byte() % 128
         if length < 2 then refuse() end
         if length > 2 then reader:take(length - 2) end
     elseif ITEM_LENGTHS[index] > 0 then
@@ -480,16 +480,16 @@ end
 -- A compressed list of options (RFC 6846 section 6.3): which there are, then the items of those that bring one.
 local function option_list(reader, tree)
     local from = reader.at
-    local head = reader:octet()
+    local head = reader:byte()
     local count, is_wide = head % 16, has(head, 0x10)
     if head >= 0x20 then refuse() end
     local entries = {}
     for entry = 1, count, is_wide and 1 or 2 do
-        local octet = reader:octet()
+        local byte = reader:byte()
         if is_wide then
-            entries[entry] = { octet % 16, has(octet, 0x80) }
+            entries[entry] = { byte % 16, has(byte, 0x80) }
         else
-            local high, low = math.floor(octet / 16), octet % 16
+            local high, low = math.floor(byte / 16), byte % 16
             entries[entry] = { high % 8, high >= 8 }
             if entry < count then entries[entry + 1] = { low % 8, low >= 8 } end
         end
@@ -503,12 +503,12 @@ local function option_list(reader, tree)
 end
 
 local function static_chain(reader, tree, context)
-    local head = reader:octet()
+    local head = reader:byte()
     local length, source, destination = 4, rohc_fields.v4_source, rohc_fields.v4_destination
     if head == 0 then
         context.version = 4
     elseif math.floor(head / 32) == 4 then
-        -- A flow label that is not zero takes two octets more.
+        -- A flow label that is not zero takes two bytes more.
         if has(head, 0x10) then reader:take(2) end
         context.version = 6
         length, source, destination = 16, rohc_fields.v6_source, rohc_fields.v6_destination
@@ -516,7 +516,7 @@ local function static_chain(reader, tree, context)
         refuse()
     end
     -- The protocol.
-    if reader:octet() ~= 6 then refuse() end
+    if reader:byte() ~= 6 then refuse() end
     tree:add(source, reader:take(length))
     tree:add(destination, reader:take(length))
     tree:add(rohc_fields.source_port, reader:take(2))
@@ -525,10 +525,10 @@ end
 
 local function dynamic_chain(reader, tree, context)
     if context.version == 4 then
-        local octet = reader:take(1)
-        if octet:uint() > 7 then refuse() end
-        context.behavior = octet:uint() % 4
-        tree:add(rohc_fields.behavior, octet, context.behavior)
+        local byte = reader:take(1)
+        if byte:uint() > 7 then refuse() end
+        context.behavior = byte:uint() % 4
+        tree:add(rohc_fields.behavior, byte, context.behavior)
     else
         -- IPv6 has no IP-ID: its packets are of the set for random ones.
         context.behavior = RANDOM
@@ -537,7 +537,7 @@ local function dynamic_chain(reader, tree, context)
     reader:take(1)
     tree:add(rohc_fields.ttl, reader:take(1))
     if context.version == 4 and context.behavior ~= ZERO then tree:add(rohc_fields.ip_id, reader:take(2)) end
-    local present = reader:octet()
+    local present = reader:byte()
     tree:add(rohc_fields.flags, reader:take(1))
     tree:add(rohc_fields.msn, reader:take(2))
     tree:add(rohc_fields.seq, reader:take(4))
@@ -553,21 +553,21 @@ end
 -- The replicate chain of an IR-CR (RFC 4164; RFC 6846 section 8.2).
 local function replicate_chain(reader, tree, context)
     if context.version == 4 then
-        local octet = reader:take(1)
-        if octet:uint() > 15 then refuse() end
-        context.behavior = math.floor(octet:uint() / 4)
-        tree:add(rohc_fields.behavior, octet, context.behavior)
+        local byte = reader:take(1)
+        if byte:uint() > 15 then refuse() end
+        context.behavior = math.floor(byte:uint() / 4)
+        tree:add(rohc_fields.behavior, byte, context.behavior)
         reader:take(1)
         if context.behavior ~= ZERO then tree:add(rohc_fields.ip_id, reader:take(2)) end
-        if has(octet:uint(), 2) then tree:add(rohc_fields.ttl, reader:take(1)) end
+        if has(byte:uint(), 2) then tree:add(rohc_fields.ttl, reader:take(1)) end
     else
         context.behavior = RANDOM
         reader:take(1)
-        local label = reader:octet()
+        local label = reader:byte()
         if label > 0x1f then refuse() end
         if label >= 0x10 then reader:take(2) end
     end
-    local first, second = reader:octet(), reader:octet()
+    local first, second = reader:byte(), reader:byte()
     if first >= 0x80 then refuse() end
     tree:add(rohc_fields.msn, reader:take(2))
     tree:add(rohc_fields.seq, reader:take(4))
@@ -587,7 +587,7 @@ local function replicate_chain(reader, tree, context)
     if has(first, 0x20) then option_list(reader, tree) end
 end
 
--- IR, IR-DYN and IR-CR behind their first octet and CID, in a packet that begins at `from`: its name, and whether it may be
+-- IR, IR-DYN and IR-CR behind their first byte and CID, in a packet that begins at `from`: its name, and whether it may be
 -- believed.
 local function initialised(reader, tree, first, from, packet, context)
     local profile, crc = reader:take(1), reader:take(1)
@@ -609,9 +609,9 @@ local function initialised(reader, tree, first, from, packet, context)
     context.profile = PROFILE_TCP
     if kind == "IR" then static_chain(reader, tree, context) end
     if kind == "IR-CR" then
-        local octet = reader:take(1)
-        tree:add(rohc_fields.crc7, octet, octet:uint() % 128)
-        if has(octet:uint(), 0x80) then
+        local byte = reader:take(1)
+        tree:add(rohc_fields.crc7, byte, byte:uint() % 128)
+        if has(byte:uint(), 0x80) then
             local cid, place
             if rohc.prefs.large then
                 cid, place = large_cid(reader)
@@ -631,7 +631,7 @@ local function initialised(reader, tree, first, from, packet, context)
     return kind, is_right(reader.at)
 end
 
--- The base header of a CO packet, the first octet of which stands at `first_at` and the others before a large CID: its fields.
+-- The base header of a CO packet, the first byte of which stands at `first_at` and the others before a large CID: its fields.
 local function base_header(reader, tree, format, first_at)
     local total, slots = #format[2], {}
     for name, count in format[3]:gmatch("(%S+) (%d+)") do
@@ -640,8 +640,8 @@ local function base_header(reader, tree, format, first_at)
     end
     local base_item = tree:add(rohc_fields.base, reader.buffer(first_at, 1))
     local places = { [0] = first_at }
-    for octet = 1, total / 8 - 1 do
-        places[octet] = reader.at
+    for byte = 1, total / 8 - 1 do
+        places[byte] = reader.at
         reader:take(1)
     end
     base_item:set_len(reader.at - first_at)
@@ -650,8 +650,8 @@ local function base_header(reader, tree, format, first_at)
         local name, from, count = slot[1], slot[2], slot[3]
         local value = 0
         for bit_at = from, from + count - 1 do
-            local octet = reader.buffer(places[math.floor(bit_at / 8)], 1):uint()
-            value = value * 2 + math.floor(octet / 2 ^ (7 - bit_at % 8)) % 2
+            local byte = reader.buffer(places[math.floor(bit_at / 8)], 1):uint()
+            value = value * 2 + math.floor(byte / 2 ^ (7 - bit_at % 8)) % 2
         end
         values[name] = value
         local first, last = places[math.floor(from / 8)], places[math.floor((from + count - 1) / 8)]
@@ -696,8 +696,8 @@ end
 -- A feedback element (RFC 5795 section 5.2.4.1, RFC 6846 section 8.3).
 local function feedback(reader, tree)
     local from = reader.at
-    local size = reader:octet() % 8
-    if size == 0 then size = reader:octet() end
+    local size = reader:byte() % 8
+    if size == 0 then size = reader:byte() end
     if size == 0 then refuse() end
     reader:take(size)
     local element = setmetatable({ buffer = reader.buffer, at = reader.at - size, stop = reader.at }, Reader)
@@ -750,12 +750,12 @@ end
 local function packet_of(reader, packet, tree)
     local alone = "padding"
     while reader:left() > 0 do
-        local next_octet = reader.buffer(reader.at, 1):uint()
-        if next_octet == 0xe0 then
+        local next_byte = reader.buffer(reader.at, 1):uint()
+        if next_byte == 0xe0 then
             local from = reader.at
             while reader:left() > 0 and reader.buffer(reader.at, 1):uint() == 0xe0 do reader:take(1) end
             tree:add(rohc_fields.padding, reader:since(from), reader.at - from)
-        elseif next_octet >= 0xf0 and next_octet <= 0xf7 then
+        elseif next_byte >= 0xf0 and next_byte <= 0xf7 then
             feedback(reader, tree)
             alone = "feedback"
         else
@@ -764,7 +764,7 @@ local function packet_of(reader, packet, tree)
     end
     if reader:left() == 0 then return alone end
     local from, cid, place = reader.at, 0, nil
-    local first = reader:octet()
+    local first = reader:byte()
     if first >= 0xfe then
         tree:add(rohc_fields.final, reader:since(from), first == 0xff)
         if reader:left() > 0 then tree:add(rohc_fields.rest, reader:take(reader:left())) end
@@ -772,7 +772,7 @@ local function packet_of(reader, packet, tree)
     end
     if not rohc.prefs.large and math.floor(first / 16) == 0xe then
         cid, place = first % 16, reader:since(from)
-        first = reader:octet()
+        first = reader:byte()
     end
     local first_at = reader.at - 1
     if rohc.prefs.large then cid, place = large_cid(reader) end

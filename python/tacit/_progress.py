@@ -35,13 +35,13 @@ class Progress:
             self.finish(int(what))
 
     def start(self, total: int, reused: int) -> None:
-        """There are so many runs, of which so many are there."""
+        """Number of runs, and of those that are there."""
         self._total, self._done, self._reused = total, reused, reused
         self._began = time.monotonic()
         self._tell()
 
     def finish(self, runs: int) -> None:
-        """So many more runs are there."""
+        """Further runs are there."""
         self._done += runs
         self._tell()
 

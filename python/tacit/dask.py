@@ -107,7 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"tacit: --dask {asked.address}: {error}; allowed: the address of a running scheduler", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print(f"tacit: interrupted; the same command goes on with what is missing in {asked.out}", file=sys.stderr)
+        print(f"tacit: interrupted; the same command resumes it in {asked.out}", file=sys.stderr)
         return 130
     if asked.json:
         told = {"directory": asked.out, "runs": swept.runs, "reused": swept.reused, "files": swept.files}

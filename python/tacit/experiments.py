@@ -12,7 +12,7 @@ from ._native import Acknowledged, Arrival
 
 __all__ = ["Acknowledged", "AckPolicy", "Arrival", "Controller", "Steering"]
 
-#: A window in octets, with a rate in bits per second or None; None leaves both as they are.
+#: A window in bytes, with a rate in bits per second or None; None leaves both as they are.
 Steering = Union[int, "tuple[int, Union[int, None]]", None]
 
 
@@ -43,15 +43,15 @@ class AckPolicy:
         return 0
 
     def on_ack_sent(self) -> None:
-        """An acknowledgment of all that was received left, whoever wanted it."""
+        """An acknowledgment of all that was received left, whatever caused it."""
 
 
 class Controller:
     """How much a sender may have in the network, and how fast it sends. Each connection has an object of its own.
 
-    ``mss`` is the payload of a full segment in octets, ``initial_window`` what may be sent at first.
+    ``mss`` is the payload of a full segment in bytes, ``initial_window`` what may be sent at first.
 
-    Methods return the window in octets, or ``(window, rate)`` with a rate in bits per second to pace at, or None for no change.
+    Methods return the window in bytes, or ``(window, rate)`` with a rate in bits per second to pace at, or None for no change.
     Without a rate segments are paced by the window. What is lost and what is sent again is decided by the transport.
 
     >>> class Fixed(Controller):

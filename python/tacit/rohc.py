@@ -25,7 +25,7 @@ AnyPath = Union[str, "PathLike[str]"]
 
 
 def stats(capture: AnyPath, codec: str = "strict") -> Result:
-    """Runs a capture through a codec and back, checks every octet, counts and measures.
+    """Runs a capture through a codec and back, checks every byte, counts and measures.
 
     ``codec``: ``strict`` (RFC 6846), ``hack`` (TCP/HACK, ACK by ACK) or ``hack-batch`` (the ACKs of a frame as one run).
     """

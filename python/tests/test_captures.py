@@ -62,7 +62,7 @@ def test_packets_shrink_and_come_back() -> None:
 
 
 @pytest.mark.parametrize("hostile", [b"", b"\xff" * 40, bytes(70_000), b"\xfd\x06\x00"])
-def test_hostile_octets_are_refused(hostile: bytes) -> None:
+def test_hostile_bytes_are_refused(hostile: bytes) -> None:
     with pytest.raises(tacit.TacitError):
         rohc.Decompressor().decompress(hostile)
     with pytest.raises(tacit.TacitError):

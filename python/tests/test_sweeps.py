@@ -73,7 +73,7 @@ def test_a_sweep_draws_means_over_a_key(whole: tacit.Sweep) -> None:
 def test_a_sweep_goes_on_where_it_stopped(whole: tacit.Sweep, tmp_path: Path) -> None:
     first = small(tmp_path / "again")
     before = files(first)
-    assert {name: octets for name, octets in before.items()} == files(whole)
+    assert {name: bytes for name, bytes in before.items()} == files(whole)
     lost = sorted(before)[3]
     (first.directory / lost).unlink()
     again = small(first.directory)

@@ -1,5 +1,5 @@
 //! What runs over a connection of streams: [`copy`] moves trees of files, [`proxy`] carries TCP connections, [`trust`] keeps keys,
-//! [`pair`] brings them from one machine to another, [`node`] connects, [`running`] counts what runs. All but that takes any stream of octets, so that tests need no transport.
+//! [`pair`] brings them from one machine to another, [`node`] connects, [`running`] counts what runs. All but that takes any stream of bytes, so that tests need no transport.
 
 pub mod copy;
 pub mod link;

@@ -14,7 +14,7 @@ use crate::trust::Store;
 const AGAIN_FIRST: Duration = Duration::from_millis(250);
 const AGAIN_LAST: Duration = Duration::from_secs(15);
 
-/// Where the connection is for those who use it.
+/// Where its users find the connection.
 #[derive(Clone)]
 pub struct Link(watch::Receiver<Option<Connection>>);
 

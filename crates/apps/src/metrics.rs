@@ -69,7 +69,7 @@ impl Page {
         self.line(name, "", value);
     }
 
-    /// A distribution, of which a value is so many `units_per_second` or per bit.
+    /// A distribution whose values are in `units_per_second` or per bit.
     fn histogram(&mut self, name: &str, help: &str, histogram: &Histogram, per_unit: f64) {
         self.family(name, "histogram", help);
         let mut below = 0;
@@ -136,8 +136,8 @@ impl Page {
         let rate = "Rate of acknowledged data, one value per second with acknowledgments and connection.";
         self.histogram("tack_rate_bits_per_second", rate, &metrics.rate_bps, 1.0);
         self.family("udp_buffer_bytes", "gauge", "Socket buffers of the system.");
-        for (direction, octets) in ["sent", "received"].into_iter().zip(metrics.socket_buffers) {
-            self.line("udp_buffer_bytes", &format!("{{direction=\"{direction}\"}}"), octets as u64);
+        for (direction, bytes) in ["sent", "received"].into_iter().zip(metrics.socket_buffers) {
+            self.line("udp_buffer_bytes", &format!("{{direction=\"{direction}\"}}"), bytes as u64);
         }
         let dropped = metrics.qlog_records_dropped;
         self.counter("qlog_records_dropped_total", "Dropped qlog records.", dropped);
@@ -149,8 +149,8 @@ impl Page {
         let way = "direction";
         let datagrams = both(counters.datagrams_sent, counters.datagrams_received);
         self.counters("udp_datagrams_total", "UDP datagrams.", way, &datagrams);
-        let octets = both(counters.bytes_sent, counters.bytes_received);
-        self.counters("udp_bytes_total", "UDP payload.", way, &octets);
+        let bytes = both(counters.bytes_sent, counters.bytes_received);
+        self.counters("udp_bytes_total", "UDP payload.", way, &bytes);
         let dropped = [
             ("strange", counters.datagrams_strange),
             ("forged", counters.datagrams_forged),
@@ -184,14 +184,14 @@ fn name_of_bucket(name: &str) -> String {
     format!("{name}_bucket")
 }
 
-/// What became of copies, for whoever serves them.
+/// Results of copies, counted for the server's metrics.
 #[derive(Debug, Default)]
 pub struct CopyCounts {
     /// Copies that run.
     pub running: Running,
     /// By direction and result.
     ended: [[AtomicU64; RESULTS.len()]; 2],
-    octets: [AtomicU64; 2],
+    bytes: [AtomicU64; 2],
 }
 
 const RESULTS: [&str; 4] = ["done", "partial", "refused", "broken"];
@@ -209,7 +209,7 @@ impl CopyCounts {
         };
         self.ended[place][what].fetch_add(1, Relaxed);
         if let Ok(outcome) = result {
-            self.octets[place].fetch_add(outcome.summary.received_octets, Relaxed);
+            self.bytes[place].fetch_add(outcome.summary.received_bytes, Relaxed);
         }
     }
 
@@ -223,13 +223,13 @@ impl CopyCounts {
                 page.line("copies_total", &labels, count.load(Relaxed));
             }
         }
-        let [push, pull] = &self.octets;
-        let octets = [("push", push.load(Relaxed)), ("pull", pull.load(Relaxed))];
+        let [push, pull] = &self.bytes;
+        let bytes = [("push", push.load(Relaxed)), ("pull", pull.load(Relaxed))];
         page.counters(
             "copied_bytes_total",
             "Contents of copies that reached their summary.",
             "direction",
-            &octets,
+            &bytes,
         );
     }
 }
@@ -239,8 +239,8 @@ impl CopyCounts {
 pub struct ProxyCounts {
     /// Connections that are carried.
     pub running: Running,
-    /// Octets that were carried, both ways.
-    pub octets: AtomicU64,
+    /// Bytes that were carried, both ways.
+    pub bytes: AtomicU64,
     answers: [AtomicU64; ANSWERS.len()],
     broken: AtomicU64,
     /// Times that the connection to the server's end was made.
@@ -280,7 +280,7 @@ impl ProxyCounts {
             .collect();
         page.counters("proxy_requests_total", "Requested targets.", "answer", &answers);
         page.counter("proxy_broken_total", "Connections that broke.", self.broken.load(Relaxed));
-        page.counter("proxy_bytes_total", "Carried bytes, both directions.", self.octets.load(Relaxed));
+        page.counter("proxy_bytes_total", "Carried bytes, both directions.", self.bytes.load(Relaxed));
         page.counter("proxy_links_total", "Connections to the server.", self.links.load(Relaxed));
     }
 }

@@ -18,14 +18,14 @@ use crate::copy::wire::{read_piece, write_piece};
 
 /// Of the messages. Both ends must have the same.
 const VERSION: u32 = 1;
-/// Wrong codes that one pairing takes. Ours: of 10^9 codes so many are guessed with one in 200 million.
+/// Wrong codes that one pairing takes. Ours: of 10^9 codes this number guesses one with a probability of 1 in 200 million.
 pub const GUESSES_MAX: u32 = 5;
 /// Digits of a code.
 const CODE_DIGITS: usize = 9;
 /// For one exchange, which waits for no person. Ours.
 const EXCHANGE_TIMEOUT: Duration = Duration::from_secs(20);
-/// Octets of a client's name, as of names of peers.
-const NAME_OCTETS_MAX: usize = 255;
+/// Bytes of a client's name, as of names of peers.
+const NAME_BYTES_MAX: usize = 255;
 
 /// Why two ends are not paired.
 #[derive(Debug, thiserror::Error)]
@@ -67,10 +67,10 @@ impl Code {
     /// Where the system has no randomness.
     pub fn generate() -> Result<Self, std::io::Error> {
         const CODES: u64 = 1_000_000_000;
-        let mut octets = [0; 8];
+        let mut bytes = [0; 8];
         loop {
-            getrandom::fill(&mut octets).map_err(std::io::Error::other)?;
-            let number = u64::from_ne_bytes(octets);
+            getrandom::fill(&mut bytes).map_err(std::io::Error::other)?;
+            let number = u64::from_ne_bytes(bytes);
             // All codes are as likely.
             if number < u64::MAX / CODES * CODES {
                 return Ok(Self(format!("{:0CODE_DIGITS$}", number % CODES)));
@@ -138,23 +138,23 @@ fn mac(secret: &[u8], role: &str, transcript: &[u8]) -> [u8; 32] {
 }
 
 fn transcript(name: &str, client_share: &[u8], server_share: &[u8]) -> Vec<u8> {
-    let mut octets = Vec::new();
+    let mut bytes = Vec::new();
     for part in [name.as_bytes(), client_share, server_share] {
-        octets.extend((part.len() as u64).to_be_bytes());
-        octets.extend(part);
+        bytes.extend((part.len() as u64).to_be_bytes());
+        bytes.extend(part);
     }
-    octets
+    bytes
 }
 
 async fn write(stream: &mut (impl AsyncWrite + Unpin), message: &Message) -> Result<(), PairError> {
-    let octets = serde_json::to_vec(message).map_err(std::io::Error::from)?;
-    write_piece(stream, &octets).await?;
+    let bytes = serde_json::to_vec(message).map_err(std::io::Error::from)?;
+    write_piece(stream, &bytes).await?;
     Ok(stream.flush().await?)
 }
 
 async fn read(stream: &mut (impl AsyncRead + Unpin)) -> Result<Message, PairError> {
-    let octets = read_piece(stream).await?;
-    let message = serde_json::from_slice(&octets);
+    let bytes = read_piece(stream).await?;
+    let message = serde_json::from_slice(&bytes);
     Ok(message.map_err(|error| CopyError::Protocol(format!("no message: {error}")))?)
 }
 
@@ -219,7 +219,7 @@ impl Pairing {
         let said = transcript(&name, &theirs, &ours);
         // Compared in constant time.
         let is_right = !secret.is_empty()
-            && name.len() <= NAME_OCTETS_MAX
+            && name.len() <= NAME_BYTES_MAX
             && blake3::Hash::from(mac(&secret, "client", &said)) == blake3::Hash::from(shown);
         if !is_right {
             write(writer, &Message::Refused { is_code: true }).await?;
@@ -276,8 +276,8 @@ mod tests {
     use super::*;
     use tokio::io::{duplex, split};
 
-    fn key(octet: u8) -> PublicKey {
-        [octet; 32].into()
+    fn key(byte: u8) -> PublicKey {
+        [byte; 32].into()
     }
 
     fn code(text: &str) -> Code {

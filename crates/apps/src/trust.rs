@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use tacit_tack::{Identity, IdentityError, PublicKey};
 
-/// Octets of a file of keys that are read: some ten thousand peers.
-const FILE_OCTETS_MAX: u64 = 4 << 20;
+/// Bytes of a file of keys that are read: some ten thousand peers.
+const FILE_BYTES_MAX: u64 = 4 << 20;
 /// Permissions of the directory.
 const OWNER_ONLY: u32 = 0o700;
 /// The name of the secret key's file.
@@ -312,8 +312,8 @@ impl Store {
 
 fn text_of(file: File) -> io::Result<String> {
     let mut text = String::new();
-    file.take(FILE_OCTETS_MAX + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > FILE_OCTETS_MAX {
+    file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > FILE_BYTES_MAX {
         return Err(io::Error::other("too long for a file of keys"));
     }
     Ok(text)
@@ -329,8 +329,8 @@ mod tests {
         (directory, store)
     }
 
-    fn key(octet: u8) -> PublicKey {
-        [octet; 32].into()
+    fn key(byte: u8) -> PublicKey {
+        [byte; 32].into()
     }
 
     fn peer(name: &str, key: PublicKey) -> Peer {

@@ -3,12 +3,12 @@
 use std::fs;
 
 use tacit_apps::copy::session::Served;
-use tacit_apps::copy::wire::{self, ENTRIES_MAX, Entry, Kind, Message, NAMES_OCTETS_MAX, Timestamp, Work};
+use tacit_apps::copy::wire::{self, ENTRIES_MAX, Entry, Kind, Message, NAMES_BYTES_MAX, Timestamp, Work};
 use tacit_apps::copy::{CopyError, Options};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader, BufWriter, duplex, split};
 
-/// The most memory that this process had, in octets; `None` where the system does not say.
-fn peak_octets() -> Option<u64> {
+/// The most memory that this process had, in bytes; `None` where the system does not say.
+fn peak_bytes() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     Some(line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()? * 1024)
@@ -27,7 +27,7 @@ fn a_list_as_long_as_is_taken_stays_below_1_gib() {
             let work = Work::Push { path: String::new(), is_directory: true };
             wire::write(&mut said, &Message::hello()).await?;
             wire::write(&mut said, &Message::Ask { work, options }).await?;
-            let width = NAMES_OCTETS_MAX / ENTRIES_MAX - 20;
+            let width = NAMES_BYTES_MAX / ENTRIES_MAX - 20;
             for number in 0..ENTRIES_MAX {
                 let path = format!("{number:0width$}");
                 let entry = Entry { path, kind: Kind::Directory, mtime: Timestamp::default(), mode: 0o755 };
@@ -53,7 +53,7 @@ fn a_list_as_long_as_is_taken_stays_below_1_gib() {
     });
     let outcome = outcome.unwrap();
     assert_eq!((outcome.summary.copied, outcome.summary.failed), (ENTRIES_MAX as u64, 0));
-    let Some(peak) = peak_octets() else {
+    let Some(peak) = peak_bytes() else {
         eprintln!("SKIPPED: the system does not say how much memory a process had");
         return;
     };

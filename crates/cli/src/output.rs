@@ -66,7 +66,7 @@ pub enum Failure {
     Machine(String),
 }
 
-/// Prints `text`. Whoever reads it may stop early: that is no failure.
+/// Prints `text`. A reader that stops early is no failure.
 pub fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

@@ -117,7 +117,7 @@ fn a_copy_that_was_killed_is_gone_on_with() {
     let before = killed(child, &users.path("back"));
     let report: Value =
         serde_json::from_str(&users.done("client", &["cp", "--json", &server.at("big"), "back"])).unwrap();
-    let (resumed, received) = (&report["summary"]["resumed_octets"], &report["summary"]["received_octets"]);
+    let (resumed, received) = (&report["summary"]["resumed_bytes"], &report["summary"]["received_bytes"]);
     assert_eq!((resumed, received), (&before.into(), &(300_000_000 - before).into()), "{report}");
     assert_eq!(report["paths"][0]["action"], "resumed");
     assert!(fs::read(users.path("back/big")).unwrap() == content);

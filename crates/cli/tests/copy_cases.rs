@@ -149,7 +149,7 @@ fn a_full_disk_stops_the_file_that_it_has_no_room_for_and_no_other() {
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&report["summary"]["copied"], &report["summary"]["failed"]), (&2.into(), &1.into()));
     // Not after all of it has crossed.
-    assert!(report["summary"]["received_octets"].as_u64().unwrap() < 60_000_000, "{report}");
+    assert!(report["summary"]["received_bytes"].as_u64().unwrap() < 60_000_000, "{report}");
     let listed = users.done("client", &["ls", &server.at("")]);
     assert_eq!(listed.lines().count(), 2, "what found no room is gone: {listed}");
 }
@@ -183,7 +183,7 @@ fn a_server_lists_what_it_has() {
     assert_eq!(shown(&["-r", ""]).len(), 7);
     let listed = users.done("client", &["ls", "--json", &server.at("in/a.jpg")]);
     let listed: Value = serde_json::from_str(&listed).unwrap();
-    assert_eq!((&listed[0]["kind"], &listed[0]["size_octets"]), (&"file".into(), &3.into()));
+    assert_eq!((&listed[0]["kind"], &listed[0]["size_bytes"]), (&"file".into(), &3.into()));
     users.refused("client", &["ls", &server.at("none")], 3);
     users.refused("client", &["ls", "here"], 2);
 }

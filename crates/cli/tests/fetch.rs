@@ -54,7 +54,7 @@ fn a_file_is_fetched_and_its_checksum_told() {
     // FIPS 180-2, appendix B.1.
     assert_eq!(report["sha256"], "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     assert_eq!(
-        (&report["octets"], &report["shim"], &report["file"]),
+        (&report["bytes"], &report["shim"], &report["file"]),
         (&3.into(), &"none".into(), &"file".into())
     );
     assert_eq!(fs::read(folder.path().join("file")).unwrap(), b"abc");
@@ -150,7 +150,7 @@ fn a_proxy_says_where_it_is_and_stops_when_told() {
     proxy.0.stdout.as_mut().unwrap().read_to_string(&mut told).unwrap();
     let served: Value = serde_json::from_str(&told).unwrap();
     assert_eq!(
-        (&served["status"], &served["octets"], &served["complete"]),
+        (&served["status"], &served["bytes"], &served["complete"]),
         (&200.into(), &3.into(), &true.into())
     );
 }

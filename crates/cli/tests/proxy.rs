@@ -74,8 +74,8 @@ fn a_server_that_was_killed_is_found_again_and_what_it_carried_is_reset() {
     proxy.child.stdout.take().unwrap().read_to_string(&mut said).unwrap();
     let lines: Vec<Value> = said.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines.len(), 2, "{said}");
-    assert_eq!((&lines[0]["octets"], lines[0]["error"].is_string()), (&20.into(), true), "{said}");
-    assert_eq!((&lines[1]["octets"], lines[1]["error"].is_null()), (&200_000.into(), true), "{said}");
+    assert_eq!((&lines[0]["bytes"], lines[0]["error"].is_string()), (&20.into(), true), "{said}");
+    assert_eq!((&lines[1]["bytes"], lines[1]["error"].is_null()), (&200_000.into(), true), "{said}");
     assert_eq!(lines[1]["target"], rule);
 }
 

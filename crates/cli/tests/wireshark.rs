@@ -55,7 +55,7 @@ fn what_rides_on_link_layer_acks_is_found_byte_by_byte() {
             |bss| bss.iter().flat_map(|bss| bss["stations"].as_array().unwrap().clone()).collect(),
         );
         let counted = |key: &str| stations.iter().map(|station| station[key].as_u64().unwrap()).sum::<u64>();
-        let fields = ["octets", "frames", "acks"].map(|name| format!("tacit.hack.{name}"));
+        let fields = ["bytes", "frames", "acks"].map(|name| format!("tacit.hack.{name}"));
         let mut arguments = vec!["-Y", "tacit_hack", "-T", "fields"];
         arguments.extend(fields.iter().flat_map(|field| ["-e", field]));
         let Some(lines) = tshark(directory.path(), "air.pcapng", &arguments) else { return };
@@ -63,7 +63,7 @@ fn what_rides_on_link_layer_acks_is_found_byte_by_byte() {
             lines.lines().map(|line| line.split('\t').map(|cell| cell.parse().unwrap()).collect()).collect();
         let sum = |column: usize| rows.iter().map(|row| row[column]).sum::<u64>();
         assert_eq!(rows.len() as u64, counted("augmented_link_acks"), "{scheme}");
-        assert_eq!(sum(0), counted("appended_octets"), "{scheme}");
+        assert_eq!(sum(0), counted("appended_bytes"), "{scheme}");
         assert!(sum(1) >= rows.len() as u64, "{scheme}: every one has a frame at least");
         // Those of a batch are coded together: how many there are the context says.
         let acks = sum(2);

@@ -32,7 +32,7 @@ const CONTROL_MAP: &str = "tacit_rre";
 const CONTROL_NAME: &str = "tacit_rre";
 /// TCP_CA_NAME_MAX in the kernel's include/net/tcp.h, with the end.
 const CONTROL_NAME_BYTES: usize = 16;
-/// So many may be loaded at once.
+/// Most that may be loaded at once.
 const CONTROLS_MAX: u32 = 99;
 
 /// `struct settings` in `bpf/rre.bpf.c`.

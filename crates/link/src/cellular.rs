@@ -1,7 +1,7 @@
 //! Cellular links: opportunities to deliver, as recorded on a real network.
 //!
 //! The format is mahimahi's (Netravali et al., USENIX ATC 2015; the recordings are of Winstein et al., NSDI
-//! 2013): each line is the millisecond of one opportunity for 1500 octets, and after the last one the trace
+//! 2013): each line is the millisecond of one opportunity for 1500 bytes, and after the last one the trace
 //! starts again.
 
 use std::fmt;
@@ -105,7 +105,7 @@ impl Trace {
         BitRate::from_bps(bits * 1_000 / u64::from(self.period_millis()))
     }
 
-    /// Octets of the opportunities later than `from`, up to `to`.
+    /// Bytes of the opportunities later than `from`, up to `to`.
     pub fn capacity(&self, from: Instant, to: Instant) -> Bytes {
         Bytes(self.first_after(to).saturating_sub(self.first_after(from)) * OPPORTUNITY.0)
     }
@@ -133,7 +133,7 @@ impl Trace {
 fn parse_millis(line: &str) -> Result<u32, String> {
     let digits = line.strip_suffix('\r').unwrap_or(line);
     let shown: String = digits.chars().take(MAX_SHOWN).collect();
-    if digits.is_empty() || !digits.bytes().all(|octet| octet.is_ascii_digit()) {
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(format!("{shown:?} is no millisecond; allowed: one whole number per line"));
     }
     // Longer than any number of 32 bits.
@@ -166,12 +166,12 @@ pub(crate) struct Position {
 }
 
 impl Position {
-    /// When the first octet of a packet goes that has waited since `since`.
+    /// When the first byte of a packet goes that has waited since `since`.
     pub fn next_start(&self, trace: &Trace, since: Instant) -> Instant {
         if self.may_share(since) { self.at } else { trace.at(self.unused(trace, since)) }
     }
 
-    /// Sends `len` octets that have waited since `since`; returns when the first and the last go.
+    /// Sends `len` bytes that have waited since `since`; returns when the first and the last go.
     pub fn transmit(&mut self, trace: &Trace, since: Instant, len: Bytes) -> (Instant, Instant) {
         if !self.may_share(since) {
             self.take(trace, self.unused(trace, since));

@@ -17,7 +17,7 @@ pub enum PayloadClass {
 
 /// What links carry: simulator structs or live bytes.
 pub trait Payload: Clone {
-    /// Octets of the IP packet.
+    /// Bytes of the IP packet.
     fn len(&self) -> Bytes;
 
     /// Never true for an IP packet.

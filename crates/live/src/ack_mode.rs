@@ -24,7 +24,7 @@ pub enum AckMode {
     Kernel,
     /// One per packet: `quickack` on the hop's routes.
     PerPacket,
-    /// One per so many packets: one per packet, thinned where they enter the hop.
+    /// One per this number of packets: one per packet, thinned where they enter the hop.
     OneIn(NonZeroU32),
 }
 

@@ -48,7 +48,7 @@ pub fn of_transport(bytes: &[u8], protocol: u8, range: Range<usize>) -> u16 {
     !folded(u64::from(pseudo) + sum_of(&bytes[range]))
 }
 
-/// The sum of the pseudo-header of an IP packet with so many bytes behind its own headers.
+/// The sum of the pseudo-header of an IP packet whose payload has `len` bytes.
 ///
 /// # Panics
 /// Where `bytes` is shorter than an IP header.

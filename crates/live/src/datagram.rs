@@ -338,7 +338,7 @@ impl From<Packet> for Frame {
 impl Carried for Frame {
     type Addresses = AddressTable;
 
-    fn from_octets(bytes: &[u8], addresses: &AddressTable) -> Option<Self> {
+    fn from_bytes(bytes: &[u8], addresses: &AddressTable) -> Option<Self> {
         match addresses.simulated(bytes) {
             Some(packet) => Some(Self::Simulated(packet)),
             None => Datagram::addressed(bytes, addresses).map(Self::Live),
@@ -504,11 +504,11 @@ mod tests {
         let mut bytes = Vec::new();
         AckPacket::write_to(&ack, &mut bytes);
         let mut addresses = AddressTable::new([], [HostId(5), HostId(0)], Block::first());
-        let received = Frame::from_octets(&bytes, &addresses).unwrap();
+        let received = Frame::from_bytes(&bytes, &addresses).unwrap();
         assert_eq!((&received, received.destination()), (&ack, HostId(0)), "everything else is far");
         addresses.learn([198, 18, 0, 1].into(), HostId(5));
-        assert_eq!(Frame::from_octets(&bytes, &addresses).unwrap().destination(), HostId(5));
-        assert_eq!(Frame::from_octets(b"whatever", &addresses), None);
+        assert_eq!(Frame::from_bytes(&bytes, &addresses).unwrap().destination(), HostId(5));
+        assert_eq!(Frame::from_bytes(b"whatever", &addresses), None);
     }
 
     proptest! {

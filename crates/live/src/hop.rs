@@ -90,7 +90,7 @@ impl Plan {
     }
 }
 
-/// What went on, for whoever watches.
+/// Progress, for watchers.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
     /// The medium's time.

@@ -1,4 +1,4 @@
-//! What a TUN device leaves to whoever reads it: checksums, and the cutting of large packets.
+//! What a TUN device leaves to its reader: checksums, and the cutting of large packets.
 //!
 //! A kernel hands over up to 64 KiB of a connection at once where the device says that it cuts them itself (TSO, USO),
 //! as network cards do. A radio sends what those send: packets with headers of their own.

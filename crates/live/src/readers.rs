@@ -107,7 +107,7 @@ impl Readers for Connections {
 }
 
 impl NearShim {
-    /// Behind a link that is expected to lose so many of a million frames.
+    /// Behind a link that is expected to lose `expected_ppm` of a million frames.
     ///
     /// # Errors
     /// When the kernel has no randomness or no room.

@@ -34,7 +34,7 @@ pub struct Report {
     pub scheme: String,
     /// Seed of all draws.
     pub seed: u64,
-    /// How many ACKs receivers were made to send: kernel, packet, or 1 in so many.
+    /// How many ACKs receivers were made to send: kernel, packet, or 1 in a number of packets.
     pub ack_mode: String,
     /// Whether the numbers below say something about the hop and not about the machine.
     pub valid: bool,

@@ -58,7 +58,7 @@ impl Terminal {
         Self { ours: foreground() == Some(getpgrp()) }
     }
 
-    /// Takes the terminal back from an interactive shell, which leaves it to a process group that is gone. Whoever had
+    /// Takes the terminal back from an interactive shell, which leaves it to a process group that is gone. The program that had
     /// it otherwise keeps it: the shell that started us, when we are in its background.
     pub fn take_back(self) {
         let Some(group) = foreground().filter(|_| self.ours) else { return };

@@ -152,11 +152,11 @@ impl Request {
     }
 }
 
-/// A part has at most so many bytes, where there may be more parts: any head that is whole says that an answer is the right
+/// Most bytes of a part, where there may be more parts: any head that is whole says that an answer is the right
 /// one, and what comes before the first is lost.
 const PART_MAX: u64 = 16 * 1024;
 
-/// Cuts long ranges, so that there are at most so many `more`. One alone becomes two: without a second head its answer
+/// Cuts long ranges into at most `more` additional ones. One alone becomes two: without a second head its answer
 /// would be lost with the first.
 fn split(ranges: Vec<(Option<RequestId>, Range)>, mut more: usize) -> Vec<(Option<RequestId>, Range)> {
     let is_alone = ranges.len() == 1;

@@ -1,4 +1,4 @@
-//! What a body looks like to whoever reads it, whether it is repaired or not.
+//! A body as its reader sees it, repaired or not.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};

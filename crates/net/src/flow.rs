@@ -43,7 +43,7 @@ impl ShimName {
 /// How long the shim may take to answer a registration: it is a process of this machine.
 const REGISTRATION_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Most news that may wait to be taken. The reader takes them after each read; so many fit no receive window.
+/// Most news that may wait to be taken. The reader takes them after each read; no receive window holds this number.
 const NEWS_MAX: usize = 65_536;
 
 /// What the shim said since last asked.

@@ -30,12 +30,11 @@ struct PartMetadata {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PrefixDigest {
-    #[serde(rename = "octets")]
     bytes: u64,
     sha256: String,
 }
 
-/// Bytes after which the digest of the part is noted. Ours: so many at most come again after a kill.
+/// Bytes after which the digest of the part is noted. Ours: at most this number comes again after a kill.
 const CHECKED_EVERY: u64 = 4 << 20;
 
 /// The part of an earlier attempt.

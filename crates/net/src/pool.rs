@@ -16,7 +16,7 @@ use crate::session::Entity;
 /// Connections that are open and were asked for nothing, while there may be more: a handshake takes a second where its
 /// answer is lost (RFC 6298), and that many in a row are lost once in 40 times where 40 % are.
 const SPARE: usize = 4;
-/// A body has one more for so many bytes.
+/// Bytes of a body per connection.
 const BYTES_OF_SPARE: u64 = 128 * 1024;
 /// Wait before a connection is opened after one that brought nothing; twice as long each further time.
 const REOPEN_WAIT: Duration = Duration::from_millis(50);
@@ -64,7 +64,7 @@ impl Drop for ConnectionPool {
 }
 
 impl ConnectionPool {
-    /// At most `most`, for a body of so many bytes.
+    /// At most `most`, for a body of `len` bytes.
     pub fn new(
         most: usize,
         bytes: u64,
@@ -117,7 +117,7 @@ impl ConnectionPool {
         (self.open_at > now && self.lines.len() < self.most).then_some(self.open_at)
     }
 
-    /// True where a request would go out at once, to a connection that has fewer than so many under way.
+    /// True where a request would go out at once, to a connection that has fewer than `depth` under way.
     pub fn has_room(&self, pipelined: usize) -> bool {
         self.lines.iter().any(|line| line.has_room(pipelined))
     }
@@ -156,7 +156,7 @@ impl ConnectionPool {
         self.of(id).into_iter().for_each(|line| line.open = true);
     }
 
-    /// `id` brought something, the last bytes of `ended` included, and so many whole answers.
+    /// `id` brought something, the last bytes of `ended` included, and `whole` answers.
     pub fn received(&mut self, now: Instant, id: ConnectionId, ended: &[RequestId], answered: usize) {
         if answered > 0 {
             self.failures = 0;
@@ -182,7 +182,7 @@ impl ConnectionPool {
         line.open_ids
     }
 
-    /// True where so many in a row did not open that none will.
+    /// True where enough in a row did not open to say that none will.
     pub fn cannot_open(&self) -> bool {
         self.unopened >= UNOPENED_MAX
     }

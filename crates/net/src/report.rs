@@ -40,10 +40,8 @@ pub struct Report {
     /// Where it is now; `None` is standard output.
     pub file: Option<String>,
     /// Bytes of the file.
-    #[serde(rename = "octets")]
     pub bytes: u64,
     /// Of them, there before.
-    #[serde(rename = "resumed_octets")]
     pub resumed_bytes: u64,
     /// The part of an earlier attempt had changed since, and all of the file came again.
     pub was_damaged: bool,
@@ -79,23 +77,18 @@ pub struct RepairReport {
     /// Holes in the body.
     pub holes: u64,
     /// Bytes of placeholders, those in answers to repairs included.
-    #[serde(rename = "placeholder_octets")]
     pub placeholder_bytes: u64,
     /// Bytes whose original came late.
-    #[serde(rename = "late_octets")]
     pub late_bytes: u64,
     /// Requests for holes.
     pub requests: u64,
     /// Of them, those that left a hole open.
     pub requests_short: u64,
     /// Bytes of answers that filled holes.
-    #[serde(rename = "repaired_octets")]
     pub repaired_bytes: u64,
     /// Bytes of answers between holes.
-    #[serde(rename = "spare_octets")]
     pub spare_bytes: u64,
     /// Most bytes that waited for a hole.
-    #[serde(rename = "held_octets_max")]
     pub held_bytes_max: u64,
     /// Longest time in seconds that a hole delayed data behind it.
     pub added_delay_max_s: f64,

@@ -177,7 +177,7 @@ const ENDED_BEFORE_SHAPE_MAX: u32 = 4;
 /// A request for no more holes than this goes to other idle connections too: what is left at the end waits for nothing
 /// but its luck.
 const FEW: usize = 8;
-/// To so many.
+/// To this number.
 const COPIES: usize = 2;
 /// News of connections for holes that wait to be heard.
 const NEWS_WAITING: usize = 16;
@@ -187,7 +187,7 @@ const PIECE: u64 = 64 * 1024;
 /// Holes gather for so long before they are asked for: the paper's round trip (Table I). A request for a few
 /// more costs little, and every further answer has a head that may be hit.
 const GATHER: Duration = Duration::from_millis(40);
-/// A connection for holes is given up for others after so many times what the first answer took: queues fill up behind it.
+/// A connection for holes is given up for others after this multiple of the first answer's time: queues fill up behind it.
 const ANSWER_TIMES: u32 = 8;
 /// But not before this: Linux's TCP repeats what was lost after 200 ms and more (`TCP_RTO_MIN`), and brings it then.
 const PATIENCE_MIN: Duration = Duration::from_millis(250);

@@ -1,4 +1,4 @@
-//! Bytes between TCP and whoever reads: a ring over positions of the body.
+//! Bytes between TCP and the reader: a ring over positions of the body.
 
 use bytes::Bytes;
 use tacit_proto::fwp::repair::Range;

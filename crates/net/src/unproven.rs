@@ -1,6 +1,6 @@
 //! Bytes of answers that lost the head which says of which state of a file they are.
 //!
-//! Requests are numbered as they are made. Whoever hears bytes without such a head notes the next number: an answer to
+//! Requests are numbered as they are made. A reader that gets bytes without such a head notes the next number: an answer to
 //! that request or a later one was made after those bytes were, and with the old validator in its head it says that they too
 //! are of the old state. (A file that changes and changes back in between has other bytes under the same strong
 //! validator, which RFC 9110 section 8.8.1 forbids.)

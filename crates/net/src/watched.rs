@@ -46,7 +46,7 @@ struct State {
     phase: Phase,
     head: HeadReader,
     answers_head: bool,
-    /// Whoever asked can repair the answer, if its length is known and its entity the right one.
+    /// The reader can repair the answer, if its length is known and its entity the right one.
     repairs: bool,
     body: Option<Range>,
     head_len: u64,

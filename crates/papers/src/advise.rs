@@ -76,7 +76,7 @@ pub struct Advice {
     pub answer: Answer,
     /// With queues of other kinds.
     pub other_queues: Vec<QueueAdvice>,
-    /// With the queue as it is, receivers that acknowledge so many segments.
+    /// With the queue as it is, receivers that acknowledge this number of segments.
     pub frequencies: Frequencies,
     /// Fewest and most seeds of a scheme.
     pub seeds: [u32; 2],
@@ -180,7 +180,7 @@ fn is_of_a_side(scheme: &Scheme) -> bool {
     scheme.role == Role::Baseline || SIDES.iter().any(|side| side.schemes.contains(&scheme.name))
 }
 
-/// What the runs will not show though it was asked for; tells it to whoever watches.
+/// Tells watchers what the runs will not show although it was asked for.
 fn told_warnings(
     options: &Options,
     scenario: &Arc<Scenario>,

@@ -290,7 +290,7 @@ fn make(
     Ok(FinishedRuns { provenance, records, store })
 }
 
-/// Where `records` come from, made of `scenario` under `schemes` for each of `clients` with so many seeds.
+/// Where `records` come from, made of `scenario` under `schemes` for each of `clients` with `seeds`.
 pub(crate) fn provenance(
     options: &Options,
     scenario: &Scenario,

@@ -411,7 +411,7 @@ fn channel_uses() -> Vec<Use> {
         part(
             "compressed ACKs on link-layer ACKs",
             Share::Whole(AirtimeUse::CompressedAck),
-            &["augmented_link_acks_per_s", "appended_octets_per_s"],
+            &["augmented_link_acks_per_s", "appended_bytes_per_s"],
         ),
         part("collisions", Share::Whole(AirtimeUse::Collision), &["collisions_per_s", "tcp_ack_ppdus_per_s"]),
         part("RTS and CTS", Share::Whole(AirtimeUse::Protection), &["accesses_per_s"]),

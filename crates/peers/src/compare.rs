@@ -29,9 +29,9 @@ pub struct Arguments {
     /// Rounds, of which the median counts
     #[arg(long, default_value_t = 5)]
     pub rounds: u32,
-    /// Octets of each transfer
+    /// Bytes of each transfer
     #[arg(long, default_value_t = 1_000_000_000)]
-    pub octets: u64,
+    pub bytes: u64,
     /// Requests of each round
     #[arg(long, default_value_t = 5_000)]
     pub requests: u32,
@@ -159,16 +159,16 @@ impl Arguments {
 
     /// A transfer, and requests.
     fn round(&self, stack: Stack, wire: Option<&Wire>) -> Result<Round> {
-        let (seconds, octets) = (self.seconds.to_string(), self.octets.to_string());
+        let (seconds, bytes) = (self.seconds.to_string(), self.bytes.to_string());
         let ends = match &self.through {
             Some(_) => self.through_hop(stack, ["send", "receive"], &["--seconds", &seconds])?,
-            None => locally(stack, ["send", "receive"], &["--octets", &octets], wire)?,
+            None => locally(stack, ["send", "receive"], &["--bytes", &bytes], wire)?,
         };
         let number = |key: &str| ends.client[key].as_f64().context("a line without numbers");
-        let (octets, duration_s) = (number("octets")?, number("duration_s")?);
-        let per_gb = |cpu_s: f64| cpu_s / (octets / 1e9);
+        let (bytes, duration_s) = (number("bytes")?, number("duration_s")?);
+        let per_gb = |cpu_s: f64| cpu_s / (bytes / 1e9);
         let mut round = Round {
-            mbps: octets * 8e-6 / duration_s,
+            mbps: bytes * 8e-6 / duration_s,
             cpu_s_per_gb: ends
                 .cpu_s
                 .map(|[server, client]| Cpu { sender: per_gb(server), receiver: per_gb(client) }),
@@ -322,8 +322,8 @@ mod tests {
 
     #[test]
     fn the_last_line_of_json_counts() {
-        let said = "{\"octets\":1}\nwords\n{\"octets\":2}\n{broken\n";
-        assert_eq!(line(said).unwrap()["octets"], 2);
+        let said = "{\"bytes\":1}\nwords\n{\"bytes\":2}\n{broken\n";
+        assert_eq!(line(said).unwrap()["bytes"], 2);
         assert!(line("words").is_err());
     }
 

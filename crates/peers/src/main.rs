@@ -60,9 +60,9 @@ struct One {
     /// End after so long [default: when the data does]
     #[arg(long)]
     seconds: Option<u64>,
-    /// Send so many octets [default: until the receiver has had enough]
+    /// Number of bytes to send [default: until the receiver has had enough]
     #[arg(long)]
-    octets: Option<u64>,
+    bytes: Option<u64>,
     /// Of the sender; TCP's is that of its route
     #[arg(long, default_value = "default")]
     congestion: Congestion,
@@ -107,7 +107,7 @@ async fn run(arguments: One) -> Result<()> {
     let settings = Settings {
         congestion: arguments.congestion,
         seconds: arguments.seconds,
-        octets: arguments.octets,
+        bytes: arguments.bytes,
         requests: arguments.requests,
         connections: arguments.connections,
     };

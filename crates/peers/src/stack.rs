@@ -23,7 +23,7 @@ pub enum Congestion {
 pub struct Settings {
     pub congestion: Congestion,
     pub seconds: Option<u64>,
-    pub octets: Option<u64>,
+    pub bytes: Option<u64>,
     pub requests: u32,
     pub connections: usize,
 }

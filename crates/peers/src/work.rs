@@ -12,9 +12,9 @@ use tokio::time::{sleep, timeout_at};
 use crate::stack::{Dial, Link, Listen, Packets, Pair, Settings};
 
 /// What is written and read at once.
-const PIECE_OCTETS: usize = 1 << 20;
+const PIECE_BYTES: usize = 1 << 20;
 /// Length of a request and of its answer.
-const REQUEST_OCTETS: usize = 1_000;
+const REQUEST_BYTES: usize = 1_000;
 /// Requests that do not count: buffers grow, and the congestion window.
 const WARM_UP: u32 = 100;
 
@@ -44,8 +44,8 @@ impl Job {
 /// The report of an end.
 #[derive(Debug, Default, Serialize)]
 struct EndReport {
-    /// Octets of data that were read or written.
-    octets: u64,
+    /// Bytes of data that were read or written.
+    bytes: u64,
     /// From the first attempt to connect.
     duration_s: f64,
     /// Data read in each full second.
@@ -89,12 +89,12 @@ pub async fn server<L: Listen>(job: Job, mut listener: L, settings: &Settings) -
     }
     let mut link = listener.accept().await?;
     let (began, cpu) = (now(), ProcessTime::now());
-    let octets = match job {
+    let bytes = match job {
         Job::Answer => answer(&mut link).await,
         _ => send(&mut link, settings).await?,
     };
     let (duration_s, cpu_s) = (began.elapsed().as_secs_f64(), cpu.elapsed().as_secs_f64());
-    EndReport { octets, duration_s, cpu_s, packets: link.packets(), ..EndReport::default() }.print()
+    EndReport { bytes, duration_s, cpu_s, packets: link.packets(), ..EndReport::default() }.print()
 }
 
 /// Does a client's job.
@@ -119,11 +119,11 @@ pub async fn client<D: Dial>(job: Job, mut dialer: D, settings: &Settings) -> Re
 /// Sends what was asked for, or until the client has enough.
 async fn send(link: &mut impl Link, settings: &Settings) -> Result<u64> {
     let (mut write, mut read) = link.accept().await.context("no stream came")?;
-    let piece = vec![7; PIECE_OCTETS];
+    let piece = vec![7; PIECE_BYTES];
     let mut sent = 0;
-    let all = settings.octets.unwrap_or(u64::MAX);
+    let all = settings.bytes.unwrap_or(u64::MAX);
     while sent < all {
-        let len = usize::try_from(all - sent).unwrap_or(PIECE_OCTETS).min(PIECE_OCTETS);
+        let len = usize::try_from(all - sent).unwrap_or(PIECE_BYTES).min(PIECE_BYTES);
         match write.write(&piece[..len]).await {
             Ok(len) if len > 0 => sent += len as u64,
             // The client has closed.
@@ -144,8 +144,8 @@ async fn receive(link: &mut impl Link, settings: &Settings, began: Instant) -> R
     write.write_all(&[1]).await?;
     write.flush().await?;
     let deadline = settings.seconds.map(|seconds| began + Duration::from_secs(seconds));
-    let mut buffer = vec![0; PIECE_OCTETS];
-    let (mut octets, mut mbps, mut before) = (0, Vec::new(), 0);
+    let mut buffer = vec![0; PIECE_BYTES];
+    let (mut bytes, mut mbps, mut before) = (0, Vec::new(), 0);
     loop {
         let full = began + Duration::from_secs(mbps.len() as u64 + 1);
         let wake = deadline.map_or(full, |deadline| deadline.min(full));
@@ -153,43 +153,43 @@ async fn receive(link: &mut impl Link, settings: &Settings, began: Instant) -> R
             Ok(len) => Some(len?),
             Err(_) => None,
         };
-        octets += len.unwrap_or(0) as u64;
+        bytes += len.unwrap_or(0) as u64;
         while now() >= began + Duration::from_secs(mbps.len() as u64 + 1) {
-            mbps.push((octets - before) as f64 * 8e-6);
-            before = octets;
+            mbps.push((bytes - before) as f64 * 8e-6);
+            before = bytes;
         }
         if len == Some(0) || deadline.is_some_and(|deadline| now() >= deadline) {
             let duration_s = began.elapsed().as_secs_f64();
             let _ = write.shutdown().await;
-            return Ok(EndReport { octets, duration_s, mbps, ..EndReport::default() });
+            return Ok(EndReport { bytes, duration_s, mbps, ..EndReport::default() });
         }
     }
 }
 
 /// Answers requests until the client ends.
 async fn answer(link: &mut impl Link) -> u64 {
-    let mut octets = 0;
+    let mut bytes = 0;
     while let Some((mut write, mut read)) = link.accept().await {
         // Over TCP all requests come on one stream.
         while let Ok(true) = message(&mut read).await {
-            if write.write_all(&[7; REQUEST_OCTETS]).await.is_err() || write.flush().await.is_err() {
+            if write.write_all(&[7; REQUEST_BYTES]).await.is_err() || write.flush().await.is_err() {
                 break;
             }
-            octets += REQUEST_OCTETS as u64;
+            bytes += REQUEST_BYTES as u64;
         }
         let _ = write.shutdown().await;
     }
-    octets
+    bytes
 }
 
 /// Reads a whole message; false at the end.
 async fn message(read: &mut (impl AsyncRead + Unpin + ?Sized)) -> Result<bool> {
-    let mut buffer = [0; REQUEST_OCTETS];
+    let mut buffer = [0; REQUEST_BYTES];
     let mut len = 0;
-    while len < REQUEST_OCTETS {
+    while len < REQUEST_BYTES {
         match read.read(&mut buffer[len..]).await? {
             0 if len == 0 => return Ok(false),
-            0 => bail!("a message ended after {len} octets"),
+            0 => bail!("a message ended after {len} bytes"),
             more => len += more,
         }
     }
@@ -203,7 +203,7 @@ async fn ask(link: &mut impl Link, settings: &Settings) -> Result<EndReport> {
     let mut took_us = Vec::new();
     for number in 0..settings.requests + WARM_UP {
         let asked = now();
-        write.write_all(&[1; REQUEST_OCTETS]).await?;
+        write.write_all(&[1; REQUEST_BYTES]).await?;
         write.flush().await?;
         if !message(&mut read).await? {
             bail!("no answer");
@@ -216,8 +216,8 @@ async fn ask(link: &mut impl Link, settings: &Settings) -> Result<EndReport> {
     // The nearest rank.
     let rank = |percent: usize| took_us[(took_us.len() * percent).div_ceil(100).max(1) - 1];
     let request_us = (!took_us.is_empty()).then(|| Percentiles { p50: rank(50), p99: rank(99) });
-    let octets = took_us.len() as u64 * REQUEST_OCTETS as u64;
-    Ok(EndReport { octets, duration_s: began.elapsed().as_secs_f64(), request_us, ..EndReport::default() })
+    let bytes = took_us.len() as u64 * REQUEST_BYTES as u64;
+    Ok(EndReport { bytes, duration_s: began.elapsed().as_secs_f64(), request_us, ..EndReport::default() })
 }
 
 /// Memory of this process in MB (proc_pid_status(5)).

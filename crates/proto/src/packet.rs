@@ -104,7 +104,7 @@ impl Packet {
         Bytes(u64::from(self.ip.version.header_len() + transport))
     }
 
-    /// Octets of the payload: of a stream, or of a datagram.
+    /// Bytes of the payload: of a stream, or of a datagram.
     #[inline]
     pub fn payload_len(&self) -> u64 {
         u64::from(match &self.transport {

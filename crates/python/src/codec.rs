@@ -42,8 +42,8 @@ impl Compressor {
     }
 
     /// Takes in what the decompressor says.
-    fn feedback(&self, octets: &[u8]) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).0.feedback(octets);
+    fn feedback(&self, bytes: &[u8]) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).0.feedback(bytes);
     }
 }
 

@@ -38,7 +38,7 @@ const MIN_RTT_VALID: Duration = Duration::from_secs(10);
 /// The round trip of one batch of ACKs is known with the next.
 const PROBE_RTT_BATCHES: u32 = 2;
 
-/// A probe sends so many sixteenths more; it doubles while it finds more.
+/// Sixteenths that a probe sends more; they double while it finds more.
 const PROBE_SIXTEENTHS: u64 = 1;
 const PROBE_SIXTEENTHS_MAX: u64 = 4;
 /// Rounds without a probe, so that with its two and the one that drains there are eight, as in BBR's cycle of gains.
@@ -90,7 +90,7 @@ struct Batch {
 /// Bytes of a round.
 #[derive(Clone, Copy, Debug, Default)]
 struct Round {
-    /// It ends when a packet sent after so many bytes were delivered is acknowledged.
+    /// It ends when a packet sent after this number of bytes was delivered is acknowledged.
     ends_at_bytes: u64,
     acked_bytes: u64,
     lost_bytes: u64,

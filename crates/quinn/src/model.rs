@@ -9,7 +9,7 @@ use quinn::congestion::Controller as _;
 use crate::controller::TackController;
 
 const TICK: Duration = Duration::from_micros(50);
-/// A timeout is about so many round trips (RFC 9002 section 6.2.1, with its variation).
+/// A timeout in round trips, about (RFC 9002 section 6.2.1, with its variation).
 const PROBE_ROUND_TRIPS: u32 = 2;
 pub(crate) const PACKET_BYTES: u64 = 1_452;
 
@@ -137,7 +137,7 @@ impl Model {
         std::mem::take(&mut self.seen)
     }
 
-    /// Knuth's linear congruential generator (MMIX): of a thousand, so many are true.
+    /// Knuth's linear congruential generator (MMIX): true for `thousandths` of its draws.
     fn happens(&mut self, per_mille: u64) -> bool {
         self.random =
             self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

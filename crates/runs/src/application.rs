@@ -21,11 +21,11 @@ pub struct ApplicationRecord {
     pub connections: u32,
     /// Pages finished.
     pub pages_completed: Option<u64>,
-    /// From the question for the document to the last octet: median. Null without a finished page.
+    /// From the question for the document to the last byte: median. Null without a finished page.
     pub page_load_p50_ms: Option<f64>,
-    /// From the question for the document to the last octet: 95th percentile. Null without a finished page.
+    /// From the question for the document to the last byte: 95th percentile. Null without a finished page.
     pub page_load_p95_ms: Option<f64>,
-    /// From the question for the document to the last octet: mean. Null without a finished page.
+    /// From the question for the document to the last byte: mean. Null without a finished page.
     pub page_load_mean_ms: Option<f64>,
     /// What each of them took, ascending.
     #[serde(default)]
@@ -36,7 +36,7 @@ pub struct ApplicationRecord {
     pub on_time_s: Option<f64>,
     /// Frames played.
     pub frames_played: Option<u64>,
-    /// Of them, those that lacked octets.
+    /// Of them, those that lacked bytes.
     pub frames_damaged: Option<u64>,
     /// Times the play-out buffer ran dry.
     pub rebuffers: Option<u64>,
@@ -46,27 +46,27 @@ pub struct ApplicationRecord {
     pub rebuffering_ratio: Option<f64>,
     /// From the start of the source to the first frame played.
     pub start_up_ms: Option<f64>,
-    /// Octets of a repaired download that its user got in order.
+    /// Bytes of a repaired download that its user got in order.
     pub released_bytes: Option<u64>,
     /// Holes of it, and of answers that were to repair it.
     pub holes: Option<u64>,
-    /// Octets in those holes.
+    /// Bytes in those holes.
     pub placeholder_bytes: Option<u64>,
-    /// Of them, octets whose original came after all.
+    /// Of them, bytes whose original came after all.
     pub late_bytes: Option<u64>,
-    /// Requests for octets in holes.
+    /// Requests for bytes in holes.
     pub repair_requests: Option<u64>,
     /// Of them, those whose answer left something open.
     pub repeated_repairs: Option<u64>,
-    /// From the moment that a hole was known to the release of its last octet: median.
+    /// From the moment that a hole was known to the release of its last byte: median.
     pub repair_delay_p50_ms: Option<f64>,
-    /// From the moment that a hole was known to the release of its last octet: 95th percentile.
+    /// From the moment that a hole was known to the release of its last byte: 95th percentile.
     pub repair_delay_p95_ms: Option<f64>,
     /// Requests, heads and bodies of answers over what the user got: what repair costs on the way from the server.
     pub internet_overhead: Option<f64>,
     /// Requests and heads of answers over what the user got: what repair over HTTP costs on the Wi-Fi.
     pub wireless_overhead: Option<f64>,
-    /// Most octets that waited behind holes; whole run.
+    /// Most bytes that waited behind holes; whole run.
     pub held_peak_bytes: Option<u64>,
     /// Whether it was given up.
     pub failed: Option<bool>,
@@ -137,8 +137,8 @@ impl ApplicationRecord {
             application: "download".to_owned(),
             released_bytes: Some(got.released.0),
             holes: Some(got.holes),
-            placeholder_bytes: Some(got.hole_octets.0),
-            late_bytes: Some(got.late_octets.0),
+            placeholder_bytes: Some(got.hole_bytes.0),
+            late_bytes: Some(got.late_bytes.0),
             repair_requests: Some(got.repair_requests),
             repeated_repairs: Some(got.repeated_repairs),
             repair_delay_p50_ms: delay(got.repair_delay_us.p50),
@@ -168,7 +168,7 @@ impl ApplicationRecord {
         if let (Some(holes), Some(requests)) = (self.holes, self.repair_requests) {
             return format!(
                 "{} MB in order, {holes} holes, {requests} repairs, {} ms median until repaired, {} ms 95th percentile{}",
-                number_or_dash(self.released_bytes.map(|octets| octets as f64 / 1e6), 1),
+                number_or_dash(self.released_bytes.map(|bytes| bytes as f64 / 1e6), 1),
                 number_or_dash(self.repair_delay_p50_ms, 1),
                 number_or_dash(self.repair_delay_p95_ms, 1),
                 if self.failed == Some(true) { "; given up" } else { "" },

@@ -19,7 +19,7 @@ use crate::record::RunRecord;
 use crate::store::entry::{self, Kind, State};
 use crate::store::write_whole;
 
-/// Most octets of a cache; beyond it the entries used longest ago go.
+/// Most bytes of a cache; beyond it the entries used longest ago go.
 const LIMIT: u64 = 256 << 20;
 
 /// A directory of results.
@@ -54,7 +54,7 @@ impl Cache {
         Some(Self::new(directory, LIMIT))
     }
 
-    /// A cache in `directory` of at most `limit` octets.
+    /// A cache in `directory` of at most `limit` bytes.
     pub fn at(directory: &Path, limit: u64) -> Self {
         Self::new(directory.to_owned(), limit)
     }
@@ -68,7 +68,7 @@ impl Cache {
         self.directory.join("runs").join(&name[..2]).join(&name[2..])
     }
 
-    /// What there is of the run called `id`; label and scenario are those of whoever wrote it.
+    /// What there is of the run called `id`; label and scenario are its writer's.
     pub fn get(&self, id: RunId) -> Entry {
         let path = self.path(id);
         let Ok(file) = fs::File::open(&path) else { return Entry::Missing };
@@ -141,7 +141,7 @@ fn only_run(file: &fs::File) -> Option<RunRecord> {
         return None;
     }
     let line = entry::next(&mut BufReader::new(file).take(LIMIT), 0).ok()??;
-    let whole = about.len() == line.octets;
+    let whole = about.len() == line.bytes;
     if !whole || line.state != State::Sound(Kind::Run) {
         return None;
     }

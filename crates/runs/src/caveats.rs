@@ -5,7 +5,7 @@ use tacit_scenario::table::{count, percent};
 /// What less than this of the packets in Wi-Fi queues suffer is not told.
 const TOLD_SHARE: f64 = 0.001;
 
-/// A line for each thing that keeps octets out of the goodput of a run whose metrics `value_of` knows by name; of
+/// A line for each thing that keeps bytes out of the goodput of a run whose metrics `value_of` knows by name; of
 /// several runs, from their means.
 pub fn of_metrics(value_of: impl Fn(&str) -> Option<f64>) -> Vec<String> {
     let flows = |name: &str| value_of(name).filter(|flows| *flows > 0.0).map(|flows| flows.ceil() as u64);

@@ -22,7 +22,7 @@ pub struct HopRecord {
     pub offered: u64,
     /// Packets that came out, counted where they arrive.
     pub delivered: u64,
-    /// Octets of those.
+    /// Bytes of those.
     pub delivered_bytes: u64,
     /// Packets its queue refused or threw out.
     pub dropped: u64,

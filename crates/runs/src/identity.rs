@@ -38,8 +38,8 @@ impl fmt::Display for Program {
 }
 
 impl Program {
-    /// This one: its octets, whatever its sources say of themselves, and its version. `None` where it cannot
-    /// read itself. A library that said so ([`made_by_library`]) is the program, whoever loaded it.
+    /// This one: its bytes, whatever its sources say of themselves, and its version. `None` where it cannot
+    /// read itself. A library that said so ([`made_by_library`]) is the program, even if another program loaded it.
     pub fn this() -> Option<Self> {
         static THIS: OnceLock<Option<Program>> = OnceLock::new();
         *THIS.get_or_init(|| {
@@ -49,8 +49,8 @@ impl Program {
     }
 
     /// The program of that content.
-    pub fn from_octets(octets: &[u8]) -> Self {
-        Self::of(blake3::hash(octets))
+    pub fn from_bytes(bytes: &[u8]) -> Self {
+        Self::of(blake3::hash(bytes))
     }
 
     fn of(content: blake3::Hash) -> Self {
@@ -73,7 +73,7 @@ impl Program {
 
 /// The name of the run of `spec` by this program; by its version alone where it cannot read itself.
 pub fn run_id(spec: &RunSpec) -> RunId {
-    Program::this().unwrap_or_else(|| Program::from_octets(b"")).id(spec)
+    Program::this().unwrap_or_else(|| Program::from_bytes(b"")).id(spec)
 }
 
 fn hash_of_file(path: &Path) -> Option<blake3::Hash> {
@@ -97,7 +97,7 @@ mod tests {
             let scenario = Arc::new(Scenario::load("wired-10", assignments).unwrap());
             RunSpec::new(Arc::new(Subject::new(scenario, &scheme::AS_WRITTEN)), 1, seed)
         };
-        let (program, rebuilt) = (Program::from_octets(b"a program"), Program::from_octets(b"a program!"));
+        let (program, rebuilt) = (Program::from_bytes(b"a program"), Program::from_bytes(b"a program!"));
         let ids = [
             program.id(&spec(&[], 1)),
             program.id(&spec(&[], 77)),

@@ -191,8 +191,8 @@ impl<'a> View<'a> {
         }
         // Pipes stand in pairs: one way, and back.
         let way = |first: usize| self.outcome.pipes.iter().skip(first).step_by(2);
-        let octets = |first: usize| way(first).map(|pipe| pipe.counters.delivered_bytes.0).sum::<u64>();
-        let way = way(if octets(1) > octets(0) { 1 } else { 0 });
+        let bytes = |first: usize| way(first).map(|pipe| pipe.counters.delivered_bytes.0).sum::<u64>();
+        let way = way(if bytes(1) > bytes(0) { 1 } else { 0 });
         let delay: Duration = way.clone().map(|pipe| pipe.delay).sum();
         let wait = way.map(|pipe| pipe.queueing_delay_us.p95).max()?;
         Some(delay.as_secs_f64() * 1e6 + wait as f64)
@@ -205,20 +205,18 @@ const fn metric(name: &'static str, summary: &'static str, measure: fn(&View<'_>
 
 /// All metrics: the columns of `runs.parquet` after the ones that name the run.
 pub const ALL: &[Metric] = &[
-    metric(
-        "goodput_bps",
-        "payload that arrived in the measured window, each octet once, all flows",
-        |view| Some(view.outcome.goodput_bps()),
-    ),
+    metric("goodput_bps", "payload that arrived in the measured window, each byte once, all flows", |view| {
+        Some(view.outcome.goodput_bps())
+    }),
     metric(
         "transfer_goodput_bps",
-        "payload of all flows over the time in which at least one was under way, from its start to its last octet",
+        "payload of all flows over the time in which at least one was under way, from its start to its last byte",
         |view| Some(view.outcome.transfer_goodput_bps()),
     ),
     metric("fairness", "Jain's index of the flows' goodput", |view| view.fairness()),
     metric(
         "transfer_fairness",
-        "Jain's index of what flows got while they ran: payload over the time from start to last octet",
+        "Jain's index of what flows got while they ran: payload over the time from start to last byte",
         |view| view.transfer_fairness(),
     ),
     metric("flows_completed", "flows of a fixed size that came to their end, whole run", |view| {
@@ -250,10 +248,10 @@ pub const ALL: &[Metric] = &[
     }),
     metric(
         "first_flow_transfer_goodput_bps",
-        "payload of the first flow over the time from its start to its last octet, start-up included",
+        "payload of the first flow over the time from its start to its last byte, start-up included",
         |view| Some(view.outcome.flows.first()?.transfer_goodput_bps()),
     ),
-    metric("first_flow_octets", "octets of the first flow that arrived in the measured window", |view| {
+    metric("first_flow_bytes", "bytes of the first flow that arrived in the measured window", |view| {
         Some(view.outcome.flows.first()?.delivered.0 as f64)
     }),
     metric(
@@ -358,8 +356,8 @@ pub const ALL: &[Metric] = &[
     metric("augmented_within_aifs_share", "those of them lengthened by no more than AIFS", |view| {
         view.share(|air| air.augmented_within_aifs, |air| air.augmented_link_acks)
     }),
-    metric("appended_octets_per_s", "octets of compressed TCP ACKs on link-layer ACKs", |view| {
-        view.per_second(|air| air.appended_octets)
+    metric("appended_bytes_per_s", "bytes of compressed TCP ACKs on link-layer ACKs", |view| {
+        view.per_second(|air| air.appended_bytes)
     }),
     metric("native_acks", "pure TCP ACKs that HACK drivers sent as packets", |view| {
         view.hack(|hack| hack.native_acks)
@@ -367,14 +365,12 @@ pub const ALL: &[Metric] = &[
     metric("compressed_acks", "pure TCP ACKs that rode on link-layer ACKs, each counted once", |view| {
         view.hack(|hack| hack.compressed_acks)
     }),
-    metric("compressed_octets_per_ack", "octets of each, without repetitions", |view| {
+    metric("compressed_bytes_per_ack", "bytes of each, without repetitions", |view| {
         Some(view.hack(|hack| hack.compressed_bytes)? / view.hack(|hack| hack.compressed_acks)?)
     }),
-    metric(
-        "compression_ratio",
-        "octets they would have had as IP packets, over the octets they had",
-        |view| Some(view.hack(|hack| hack.uncompressed_bytes)? / view.hack(|hack| hack.compressed_bytes)?),
-    ),
+    metric("compression_ratio", "bytes they would have had as IP packets, over the bytes they had", |view| {
+        Some(view.hack(|hack| hack.uncompressed_bytes)? / view.hack(|hack| hack.compressed_bytes)?)
+    }),
     metric("flushed_acks", "ACKs held for a link-layer ACK and then sent as packets", |view| {
         view.hack(|hack| hack.flushed_acks)
     }),
@@ -411,7 +407,7 @@ pub const ALL: &[Metric] = &[
     ),
     metric(
         "blocked_kb_p50",
-        "thousands of octets that a receiver of TACK holds back because others before them are missing: median of the \
+        "thousands of bytes that a receiver of TACK holds back because others before them are missing: median of the \
          samples",
         |view| view.blocked_kb(),
     ),
@@ -425,7 +421,7 @@ pub const ALL: &[Metric] = &[
     ),
     metric(
         "first_way_utilisation",
-        "octets that the fullest wired or cellular link on the first flow's way carried, over those it could have",
+        "bytes that the fullest wired or cellular link on the first flow's way carried, over those it could have",
         |view| {
             let share = |pipe: &PipeOutcome| pipe.counters.delivered_bytes.0 as f64 / pipe.capacity.0 as f64;
             view.first_way().map(share).reduce(f64::max)
@@ -441,7 +437,7 @@ pub const ALL: &[Metric] = &[
     ),
     metric(
         "one_way_delay_p95_us",
-        "propagation on wired and cellular links the way that most octets go, and the 95th percentile of the wait in \
+        "propagation on wired and cellular links the way that most bytes go, and the 95th percentile of the wait in \
          the busiest of their queues; without Wi-Fi",
         |view| view.one_way_delay_p95_us(),
     ),
@@ -469,14 +465,14 @@ pub const ALL: &[Metric] = &[
     metric("airtime_beacon", "airtime of beacons", |view| view.airtime(AirtimeUse::Beacon)),
     metric("airtime_idle", "time with nothing to send", |view| view.airtime(AirtimeUse::Idle)),
     metric(
-        "tcp_ack_octet_time_ms",
-        "what the octets of TCP ACKs sent as packets take at the data rate, headers and preambles apart",
-        |view| view.millis(|station| station.counters.tcp_ack_octet_time),
+        "tcp_ack_byte_time_ms",
+        "what the bytes of TCP ACKs sent as packets take at the data rate, headers and preambles apart",
+        |view| view.millis(|station| station.counters.tcp_ack_byte_time),
     ),
     metric(
-        "appended_octet_time_ms",
-        "what the octets of compressed TCP ACKs take at the control rate",
-        |view| view.millis(|station| station.counters.appended_octet_time),
+        "appended_byte_time_ms",
+        "what the bytes of compressed TCP ACKs take at the control rate",
+        |view| view.millis(|station| station.counters.appended_byte_time),
     ),
     metric(
         "tcp_ack_ppdu_time_ms",
@@ -504,7 +500,7 @@ pub const ALL: &[Metric] = &[
     metric("pages_completed", "pages finished, all users", |view| {
         Some(view.pages.as_ref()?.load_times.len() as f64)
     }),
-    metric("page_load_p50_ms", "from the question for the document to the last octet: median", |view| {
+    metric("page_load_p50_ms", "from the question for the document to the last byte: median", |view| {
         view.page_load_ms(50)
     }),
     metric("page_load_p95_ms", "page load times: 95th percentile", |view| view.page_load_ms(95)),
@@ -512,7 +508,7 @@ pub const ALL: &[Metric] = &[
     metric("frames_played", "frames of videos played, damaged ones included", |view| {
         view.watched(|video| video.frames_played as f64)
     }),
-    metric("frames_damaged_share", "those of them that lacked octets: macroblocking", |view| {
+    metric("frames_damaged_share", "those of them that lacked bytes: macroblocking", |view| {
         let damaged = view.watched(|video| video.frames_damaged as f64)?;
         Some(damaged / view.watched(|video| video.frames_played as f64)?)
     }),
@@ -535,7 +531,7 @@ pub const ALL: &[Metric] = &[
     metric("fwp_switched_off", "times FWP's shims took losses for congestion", |view| {
         view.fwp(|counters| counters.switched_off)
     }),
-    metric("repair_requests", "requests for octets behind placeholders", |view| {
+    metric("repair_requests", "requests for bytes behind placeholders", |view| {
         view.repaired(|got| got.repair_requests as f64)
     }),
     metric("repeated_repairs", "of those, the ones whose answer left something open", |view| {
@@ -543,32 +539,32 @@ pub const ALL: &[Metric] = &[
     }),
     metric(
         "repair_delay_p50_ms",
-        "from a hole to the release of its last octet, median of the slowest download",
+        "from a hole to the release of its last byte, median of the slowest download",
         |view| view.slowest_repair(|delay| delay.p50),
     ),
     metric(
         "repair_delay_p95_ms",
-        "from a hole to the release of its last octet, 95th percentile of the slowest",
+        "from a hole to the release of its last byte, 95th percentile of the slowest",
         |view| view.slowest_repair(|delay| delay.p95),
     ),
     metric(
         "internet_overhead",
-        "octets of repair over those that users got, on the way from the server",
+        "bytes of repair over those that users got, on the way from the server",
         |view| {
-            let repair = |got: &Downloaded| got.request_octets + got.head_octets + got.answer_octets;
+            let repair = |got: &Downloaded| got.request_bytes + got.head_bytes + got.answer_bytes;
             Some(view.repaired(|got| repair(got).0 as f64)? / view.repaired(|got| got.released.0 as f64)?)
         },
     ),
-    metric("wireless_overhead", "octets of requests and heads of repair over those that users got", |view| {
-        let heads = |got: &Downloaded| got.request_octets + got.head_octets;
+    metric("wireless_overhead", "bytes of requests and heads of repair over those that users got", |view| {
+        let heads = |got: &Downloaded| got.request_bytes + got.head_bytes;
         Some(view.repaired(|got| heads(got).0 as f64)? / view.repaired(|got| got.released.0 as f64)?)
     }),
     metric(
         "link_repair_overhead",
-        "octets of requests for what access points are to send again, over those that users got",
+        "bytes of requests for what access points are to send again, over those that users got",
         |view| {
-            let octets = view.on_air(|air| air.repair_request_octets)?;
-            Some(octets / view.repaired(|got| got.released.0 as f64)?)
+            let bytes = view.on_air(|air| air.repair_request_bytes)?;
+            Some(bytes / view.repaired(|got| got.released.0 as f64)?)
         },
     ),
     metric("failed_downloads", "downloads given up because a hole stayed open", |view| {
@@ -700,7 +696,7 @@ mod tests {
         assert!(value.is_some_and(|value| (value - to).abs() <= within), "{value:?}, not {to}");
     }
 
-    /// 20 ms one way and 30 ms back, behind them 5 ms; packets of 1500 octets, 1.2 ms each at 10 Mb/s.
+    /// 20 ms one way and 30 ms back, behind them 5 ms; packets of 1500 bytes, 1.2 ms each at 10 Mb/s.
     fn two_wires(kind: &str, udp_rate: &str) -> RunOutcome {
         outcome(&format!(
             "[run]\nduration = \"4 s\"\nmeasure-from = \"1 s\"\n\

@@ -132,8 +132,8 @@ mod tests {
         let scenario = Arc::new(Scenario::load("wlan-11n-150", &set).unwrap());
         let mut plan = Plan::default();
         plan.push(&scenario, &scheme::ALL[0], 100, SweepPoint::default(), 1_000_000).unwrap();
-        let octets = plan.runs.capacity() * size_of::<RunSpec>();
-        assert!(octets < 100 << 20, "{octets}");
+        let bytes = plan.runs.capacity() * size_of::<RunSpec>();
+        assert!(bytes < 100 << 20, "{bytes}");
         let shared = |run: &RunSpec| Arc::ptr_eq(&run.subject, &plan.runs[0].subject);
         assert!(plan.runs.iter().all(shared));
     }

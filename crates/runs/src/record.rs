@@ -103,9 +103,9 @@ pub struct FlowRecord {
     pub sink: u32,
     /// Payload bits per second in the measured window.
     pub goodput_bps: f64,
-    /// Payload bits per second from its start to its last octet, start-up included.
+    /// Payload bits per second from its start to its last byte, start-up included.
     pub transfer_goodput_bps: f64,
-    /// Octets delivered in the whole run.
+    /// Bytes delivered in the whole run.
     pub delivered_bytes: u64,
     /// When its source starts.
     #[serde(default)]
@@ -128,10 +128,10 @@ pub struct FlowRecord {
     pub native_acks: Option<u64>,
     /// ACKs that rode on link-layer ACKs, each counted once.
     pub compressed_acks: Option<u64>,
-    /// Octets of those.
-    pub compressed_octets: Option<u64>,
-    /// Octets they would have had as IP packets.
-    pub uncompressed_octets: Option<u64>,
+    /// Bytes of those.
+    pub compressed_bytes: Option<u64>,
+    /// Bytes they would have had as IP packets.
+    pub uncompressed_bytes: Option<u64>,
 }
 
 /// One sample of one flow.
@@ -141,9 +141,9 @@ pub struct SampleRecord {
     pub at_s: f64,
     /// Number of the flow.
     pub flow: u32,
-    /// Octets delivered since the start.
+    /// Bytes delivered since the start.
     pub delivered_bytes: u64,
-    /// Congestion window in octets; 0 for UDP.
+    /// Congestion window in bytes; 0 for UDP.
     pub congestion_window_bytes: u64,
     /// Smoothed round-trip time in microseconds; 0 for UDP.
     pub smoothed_rtt_us: u64,
@@ -217,7 +217,7 @@ pub struct RunSummary {
 
 /// Most characters of a scheme's name that is read.
 const MAX_SCHEME_CHARACTERS: usize = 64;
-/// Largest number that is read as a metric or a place on an axis; whoever draws can count on it.
+/// Largest number that is read as a metric or a place on an axis; charts rely on it.
 pub(crate) const MAX_VALUE: f64 = 1e18;
 
 impl RunSummary {
@@ -276,8 +276,8 @@ fn flow_records(setup: &Setup, outcome: &RunOutcome) -> Vec<FlowRecord> {
         acks_sent: flow.receiver.map(|end| end.acks_sent),
         native_acks: flow.hack.map(|hack| hack.native_acks),
         compressed_acks: flow.hack.map(|hack| hack.compressed_acks),
-        compressed_octets: flow.hack.map(|hack| hack.compressed_bytes),
-        uncompressed_octets: flow.hack.map(|hack| hack.uncompressed_bytes),
+        compressed_bytes: flow.hack.map(|hack| hack.compressed_bytes),
+        uncompressed_bytes: flow.hack.map(|hack| hack.uncompressed_bytes),
     };
     outcome.flows.iter().map(&mut record).collect()
 }

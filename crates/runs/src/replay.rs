@@ -30,7 +30,7 @@ struct Stored {
     intact: Option<bool>,
 }
 
-/// Longest JSON of a run that is read, in octets.
+/// Longest JSON of a run that is read, in bytes.
 const MAX_JSON: u64 = 1 << 26;
 
 /// What became of a result that was made again.
@@ -134,11 +134,11 @@ fn read(path: &Path, row: Option<usize>) -> Result<Stored, RunsError> {
 }
 
 fn read_json(path: &Path) -> Result<Stored, RunsError> {
-    let octets = bounded::read(path, MAX_JSON).map_err(RunsError::io(path))?.ok_or_else(|| {
-        let what = format!("more than {MAX_JSON} octets are no result of one run");
+    let bytes = bounded::read(path, MAX_JSON).map_err(RunsError::io(path))?.ok_or_else(|| {
+        let what = format!("more than {MAX_JSON} bytes are no result of one run");
         InputError::new(path.display(), what).allowed("what tacit run --json prints")
     })?;
-    let value: Value = serde_json::from_slice(&octets).map_err(RunsError::store(path))?;
+    let value: Value = serde_json::from_slice(&bytes).map_err(RunsError::store(path))?;
     let missing = |key: &str| {
         InputError::new(path.display(), format!("no {key:?} in it")).allowed("what tacit run --json prints")
     };
@@ -314,7 +314,7 @@ mod tests {
         let endless = directory.path().join("run.json");
         std::os::unix::fs::symlink("/dev/zero", &endless).unwrap();
         let error = replay(&endless, None).unwrap_err().to_string();
-        assert!(error.contains("octets are no result of one run"), "{error}");
+        assert!(error.contains("bytes are no result of one run"), "{error}");
         std::os::unix::fs::symlink("/dev/zero", directory.path().join(store::RECORD)).unwrap();
         let error = replay(directory.path(), None).unwrap_err().to_string();
         assert!(error.contains("no regular file"), "{error}");

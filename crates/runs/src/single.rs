@@ -75,7 +75,7 @@ pub struct Single {
     pub airtime: Option<AirtimeShares>,
     /// Every metric by name; null where it has no meaning.
     pub metrics: Metrics,
-    /// What was asked for and is not in the results, and what keeps octets out of the goodput.
+    /// What was asked for and is not in the results, and what keeps bytes out of the goodput.
     pub warnings: Vec<String>,
     /// All it takes to make the run again.
     pub provenance: RunProvenance,
@@ -502,8 +502,8 @@ mod tests {
             assert_eq!(flow.sink, client.host);
             assert_eq!(flow.native_acks, Some(counted.native_acks));
             assert_eq!(flow.compressed_acks, Some(counted.compressed_acks));
-            assert_eq!(flow.compressed_octets, Some(counted.compressed_bytes));
-            assert_eq!(flow.uncompressed_octets, Some(counted.uncompressed_bytes));
+            assert_eq!(flow.compressed_bytes, Some(counted.compressed_bytes));
+            assert_eq!(flow.uncompressed_bytes, Some(counted.uncompressed_bytes));
             // Those that still wait are neither.
             let sent = counted.native_acks + counted.compressed_acks;
             assert!((0..=126).contains(&(flow.acks_sent.unwrap() - sent)), "{flow:?} {driver:?}");

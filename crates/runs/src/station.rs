@@ -17,7 +17,7 @@ pub struct StationRecord {
     pub bss: u32,
     /// Number of the host; the access point is the first station of its channel.
     pub host: u32,
-    /// Octets of IP packets that reached others, counted where they arrive.
+    /// Bytes of IP packets that reached others, counted where they arrive.
     pub delivered_bytes: u64,
     /// PPDUs of data sent, collided ones included.
     pub data_ppdus: u64,
@@ -31,8 +31,8 @@ pub struct StationRecord {
     pub unacknowledged_arrived: u64,
     /// Requests sent for what did not (`link-acks = "deferred"`).
     pub repair_requests: u64,
-    /// Octets of them.
-    pub repair_request_octets: u64,
+    /// Bytes of them.
+    pub repair_request_bytes: u64,
     /// MPDUs that arrived because it asked.
     pub repaired: u64,
     /// MPDUs that it gave up asking for.
@@ -83,8 +83,8 @@ pub struct StationRecord {
     pub augmented_link_acks: u64,
     /// Of those, lengthened by no more than AIFS.
     pub augmented_within_aifs: u64,
-    /// Octets appended, repeated ones included.
-    pub appended_octets: u64,
+    /// Bytes appended, repeated ones included.
+    pub appended_bytes: u64,
     /// Mean number of packets in its queues.
     pub queue_mean_packets: f64,
     /// Most packets that waited at once in one queue.
@@ -113,7 +113,7 @@ pub struct DriverRecord {
     /// What it counted.
     #[serde(flatten)]
     pub counters: hack::Counters,
-    /// Octets of compressed ACKs as IP packets over those they took; null where nothing was compressed.
+    /// Bytes of compressed ACKs as IP packets over those they took; null where nothing was compressed.
     pub compression_ratio: Option<f64>,
 }
 
@@ -181,7 +181,7 @@ impl StationRecord {
             unacknowledged: counters.unacknowledged,
             unacknowledged_arrived: counters.unacknowledged_arrived,
             repair_requests: counters.repair_requests,
-            repair_request_octets: counters.repair_request_octets,
+            repair_request_bytes: counters.repair_request_bytes,
             repaired: counters.repaired,
             repair_given_up: counters.repair_given_up,
             delivered_first_try: counters.delivered_first_try,
@@ -207,7 +207,7 @@ impl StationRecord {
             link_acks: counters.link_acks,
             augmented_link_acks: counters.augmented_link_acks,
             augmented_within_aifs: counters.augmented_within_aifs,
-            appended_octets: counters.appended_octets,
+            appended_bytes: counters.appended_bytes,
             queue_mean_packets: station.queueing_time.as_secs_f64() / measured_s,
             queue_peak_packets: station.queue_peak_packets,
             queue_delay_p50_us: station.queueing_delay_us.p50,

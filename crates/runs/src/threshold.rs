@@ -126,8 +126,7 @@ impl Threshold {
             None => (None, left.trim()),
         };
         let plain = |name: &str| {
-            !name.is_empty()
-                && name.bytes().all(|octet| octet.is_ascii_alphanumeric() || b"_-".contains(&octet))
+            !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
         };
         if !plain(name) || !scheme.as_deref().is_none_or(plain) {
             return Err(wrong(format!("{:?} is no name", left.trim())));

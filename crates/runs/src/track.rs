@@ -11,7 +11,7 @@ use tacit_sim::{RunOutcome, Setup};
 pub struct TrackRecord {
     /// When, in nanoseconds of the run.
     pub at_ns: u64,
-    /// Octets delivered since its start.
+    /// Bytes delivered since its start.
     pub delivered_bytes: u64,
     /// For how long packets have waited that are first in the queues of wired and cellular links on its way.
     pub queueing_ns: u64,

@@ -6,7 +6,7 @@ use tacit_runs::identity::{Program, made_by_library};
 fn a_library_is_the_program_whoever_loaded_it() {
     let directory = tempfile::tempdir().unwrap();
     let library = directory.path().join("library.so");
-    std::fs::write(&library, "octets of a library").unwrap();
+    std::fs::write(&library, "bytes of a library").unwrap();
     made_by_library(&library);
-    assert_eq!(Program::this(), Some(Program::from_octets(b"octets of a library")));
+    assert_eq!(Program::this(), Some(Program::from_bytes(b"bytes of a library")));
 }

@@ -4,13 +4,13 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
 
-/// What the file at `path` holds; `None` where that is more than `most_octets`. A file may not say how long it is: a link to a
+/// What the file at `path` holds; `None` where that is more than `most_bytes`. A file may not say how long it is: a link to a
 /// device may have no end.
 ///
 /// # Errors
 /// Where it cannot be opened or read.
-pub fn read(path: &Path, most_octets: u64) -> io::Result<Option<Vec<u8>>> {
-    let mut octets = Vec::new();
-    File::open(path)?.take(most_octets.saturating_add(1)).read_to_end(&mut octets)?;
-    Ok((octets.len() as u64 <= most_octets).then_some(octets))
+pub fn read(path: &Path, most_bytes: u64) -> io::Result<Option<Vec<u8>>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(most_bytes.saturating_add(1)).read_to_end(&mut bytes)?;
+    Ok((bytes.len() as u64 <= most_bytes).then_some(bytes))
 }

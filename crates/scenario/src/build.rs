@@ -9,7 +9,7 @@ use tacit_sim::setup::{ApDriver, BssSetup, ClientDriver, FlowSetup, Setup, Stati
 use super::{Categories, ClientOverride, ClientPair, FwpPlan, Hop, Link, RateChoice, Scenario, Signal, Wifi};
 use crate::error::InputError;
 
-/// Octets of the IP packet that ideal rates are chosen for.
+/// Bytes of the IP packet that ideal rates are chosen for.
 pub(crate) const FULL_PACKET: u32 = 1500;
 
 /// The hosts and links of a chain, while it grows from the server towards the clients.

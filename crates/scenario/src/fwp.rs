@@ -4,7 +4,7 @@ use tacit_proto::fwp::{self, Placeholders, repair};
 use tacit_proto::units::{Bytes, Duration};
 use tacit_sim::setup::Download;
 
-/// Who has the octets that stand behind placeholders.
+/// Who has the bytes that stand behind placeholders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RepairFrom {
     /// The server, over HTTP (the paper's way).
@@ -24,25 +24,25 @@ pub struct FwpPlan {
     pub margin: u32,
     /// Most holes of a flow that nobody has repaired.
     pub holes_max: u32,
-    /// Most octets in those.
-    pub hole_octets_max: Bytes,
+    /// Most bytes in those.
+    pub hole_bytes_max: Bytes,
     /// After so long a hole no longer counts.
     pub patience: Duration,
     /// The round trip of a flow that has shown none.
     pub round_trip: Duration,
     /// Connections that repair.
     pub connections: u32,
-    /// Octets of a request.
+    /// Bytes of a request.
     pub request_size: Bytes,
-    /// Octets of the head of an answer.
+    /// Bytes of the head of an answer.
     pub head_size: Bytes,
-    /// Most octets of a range.
+    /// Most bytes of a range.
     pub range_max: Bytes,
-    /// Octets between holes that are asked for at once while requests are short.
+    /// Bytes between holes that are asked for at once while requests are short.
     pub gap_max: Bytes,
     /// How long a hole may stay open.
     pub deadline: Duration,
-    /// Octets that may wait behind holes.
+    /// Bytes that may wait behind holes.
     pub reorder_buffer: Bytes,
 }
 
@@ -53,7 +53,7 @@ impl FwpPlan {
             settle: self.settle,
             margin_tenths: 10 * self.margin,
             most_holes: self.holes_max,
-            most_hole_bytes: self.hole_octets_max,
+            most_hole_bytes: self.hole_bytes_max,
             patience: self.patience,
             round_trip: self.round_trip,
             placeholders: self.placeholders,
@@ -61,7 +61,7 @@ impl FwpPlan {
         })
     }
 
-    /// The program of a download of `size` octets, and its connections; `None` where nothing is repaired.
+    /// The program of a download of `size` bytes, and its connections; `None` where nothing is repaired.
     pub fn download(&self, size: Option<Bytes>) -> Option<(Download, u32)> {
         self.repair?;
         let usual = repair::Config::default();

@@ -68,7 +68,7 @@ pub const MAX_SEEDS: u32 = 10_000;
 const MAX_BASES: usize = 16;
 /// What messages call a scenario that is given as TOML.
 const TEXT: &str = "text";
-/// Largest scenario file in octets.
+/// Largest scenario file in bytes.
 const MAX_FILE: u64 = 1 << 20;
 
 /// A scenario, every number decided.
@@ -175,7 +175,7 @@ pub struct Wifi {
     pub categories: Categories,
     /// What access point and clients contend with instead of the standard's numbers.
     pub edca: EdcaPlan<ByRole<Numbers>>,
-    /// What TXOPs hold for those who answer, where they hold something.
+    /// What TXOPs hold for responders, where they hold something.
     pub grant: ReverseDirection,
     /// What becomes of pure TCP ACKs in front of it.
     pub ack_filter: WifiAckFilter,
@@ -321,7 +321,7 @@ pub struct HackPlan {
     pub turnaround: Duration,
     /// Longest wait, whatever the variant.
     pub hold_limit: Duration,
-    /// Most octets appended to one link-layer ACK.
+    /// Most bytes appended to one link-layer ACK.
     pub appended_limit: Option<u32>,
 }
 
@@ -636,11 +636,11 @@ fn no_such_scenario(place: &str, name: &str) -> InputError {
 }
 
 fn read_limited(path: &Path) -> Result<String, ScenarioError> {
-    let octets = bounded::read(path, MAX_FILE).map_err(ScenarioError::io(path))?.ok_or_else(|| {
-        InputError::new(path.display(), format!("more than {MAX_FILE} octets are no scenario"))
-            .allowed(format!("files up to {MAX_FILE} octets"))
+    let bytes = bounded::read(path, MAX_FILE).map_err(ScenarioError::io(path))?.ok_or_else(|| {
+        InputError::new(path.display(), format!("more than {MAX_FILE} bytes are no scenario"))
+            .allowed(format!("files up to {MAX_FILE} bytes"))
     })?;
-    String::from_utf8(octets).map_err(|error| {
+    String::from_utf8(bytes).map_err(|error| {
         let line =
             error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|b| **b == b'\n').count();
         InputError::new(format!("{}:{}", path.display(), line + 1), "not TOML: not UTF-8")

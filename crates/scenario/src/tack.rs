@@ -71,7 +71,7 @@ fn usual_every(rule: AckRule) -> u8 {
 }
 
 impl TackPlan {
-    /// The configuration of a connection over `ip` whose packets have up to `mtu` octets.
+    /// The configuration of a connection over `ip` whose packets have up to `mtu` bytes.
     pub fn config(&self, ip: IpVersion, mtu: Bytes) -> Config {
         let small = |number: u32| u8::try_from(number).unwrap_or(u8::MAX);
         let (beta, every) = (small(self.beta), self.every.map_or(usual_every(self.rule), small));

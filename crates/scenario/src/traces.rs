@@ -12,14 +12,14 @@ use crate::error::InputError;
 use crate::input::{Node, Tree, Value};
 use crate::keys::links::{DOWN_TRACE, UP_TRACE};
 
-/// Largest trace file in octets: two hours at 100 Mb/s.
+/// Largest trace file in bytes: two hours at 100 Mb/s.
 const MAX_FILE: u64 = 1 << 29;
 
 /// A trace that is computed, not recorded.
 ///
 /// The rate is drawn anew every 100 ms: it moves by up to `step_kbps` either way and stays between
 /// `least_kbps` and `most_kbps`, as mobile links wander with fading and load; one 100 ms in sixty, on
-/// average, is an outage. Octets add up millisecond by millisecond, and each 1500 of them are an opportunity.
+/// average, is an outage. Bytes add up millisecond by millisecond, and each 1500 of them are an opportunity.
 struct Synthetic {
     name: &'static str,
     seconds: u32,
@@ -44,7 +44,7 @@ impl Synthetic {
         let mut stream = Stream::new(1, self.name);
         let mut millis = Vec::new();
         let mut kbps = (self.least_kbps + self.most_kbps) / 2;
-        // A kilobit per second is an eighth of an octet per millisecond.
+        // A kilobit per second is an eighth of a byte per millisecond.
         let (mut outage, mut eighths, opportunity) = (false, 0, OPPORTUNITY.0 as u32 * 8);
         for at in 1..=self.seconds * 1_000 {
             if at % 100 == 1 {
@@ -95,22 +95,22 @@ pub(super) enum LoadError {
 pub(super) fn load(directory: &Path, said: &str) -> (PathBuf, Result<Arc<Trace>, LoadError>) {
     let (path, hash) = path_and_hash(said);
     let path = directory.join(path);
-    let trace = read(&path).map_err(|error| LoadError::File(error.to_string())).and_then(|octets| {
-        let found = blake3::hash(&octets).to_hex();
+    let trace = read(&path).map_err(|error| LoadError::File(error.to_string())).and_then(|bytes| {
+        let found = blake3::hash(&bytes).to_hex();
         // Before it is looked at: a result may come from anybody, and messages show what a file says.
         if let Some(hash) = hash.filter(|hash| *hash != found.as_str()) {
             return Err(LoadError::File(format!(
                 "not the trace that is meant: its hash is {found}, not {hash}"
             )));
         }
-        let text = String::from_utf8_lossy(&octets);
+        let text = String::from_utf8_lossy(&bytes);
         Trace::parse(&text).map(Arc::new).map_err(LoadError::Trace)
     });
     (path, trace)
 }
 
 fn read(path: &Path) -> io::Result<Vec<u8>> {
-    bounded::read(path, MAX_FILE)?.ok_or_else(|| io::Error::other(format!("longer than {MAX_FILE} octets")))
+    bounded::read(path, MAX_FILE)?.ok_or_else(|| io::Error::other(format!("longer than {MAX_FILE} bytes")))
 }
 
 /// Each trace that `tree` names.
@@ -148,10 +148,10 @@ pub(super) fn pin(tree: &mut Tree) -> Result<(), InputError> {
         let path = node.origin.directory().unwrap_or(Path::new("")).join(said);
         // What is no file, such as a pipe, can be read once only.
         if path.is_file()
-            && let (Ok(whole), Ok(octets)) = (std::path::absolute(&path), read(&path))
+            && let (Ok(whole), Ok(bytes)) = (std::path::absolute(&path), read(&path))
             && let Some(whole) = whole.to_str()
         {
-            node.value = Value::Text(format!("{whole}{HASH}{}", blake3::hash(&octets).to_hex()));
+            node.value = Value::Text(format!("{whole}{HASH}{}", blake3::hash(&bytes).to_hex()));
         }
         Ok(())
     })

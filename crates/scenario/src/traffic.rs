@@ -52,13 +52,13 @@ pub struct TrafficPlan {
     pub peer: Option<u32>,
     /// Over what.
     pub transport: Transport,
-    /// Octets per flow over a connection; `None` is bulk.
+    /// Bytes per flow over a connection; `None` is bulk.
     pub size: Option<Bytes>,
     /// Payload rate per UDP flow; `None` saturates.
     pub udp_rate: Option<BitRate>,
     /// The sink of a UDP flow reports this long after something arrived; `None` never.
     pub udp_report: Option<ReportAfter>,
-    /// Octets per datagram; `None` fills the MTU.
+    /// Bytes per datagram; `None` fills the MTU.
     pub udp_payload: Option<Bytes>,
     /// The access category of its packets, if it names one; a `[[flow]]` that does not has its client's.
     pub access_category: Option<AccessCategory>,
@@ -114,7 +114,7 @@ pub struct ApplicationKnobs {
     pub object_size: Bytes,
     /// How sizes are distributed.
     pub sizes: Law,
-    /// Octets that ask for an object, or answer one that was uploaded.
+    /// Bytes that ask for an object, or answer one that was uploaded.
     pub request_size: Bytes,
     /// Connections per client.
     pub connections: u32,
@@ -137,7 +137,7 @@ pub struct ApplicationKnobs {
 /// The objects of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ObjectsPlan {
-    /// So many.
+    /// A fixed number.
     Count(u32),
     /// These sizes.
     Sizes(Vec<Bytes>),
@@ -448,7 +448,7 @@ impl Scenario {
         }
     }
 
-    /// Octets per datagram: as given, or what fills the MTU.
+    /// Bytes per datagram: as given, or what fills the MTU.
     fn udp_payload(&self, plan: &TrafficPlan) -> Bytes {
         plan.udp_payload.unwrap_or_else(|| datagram_filling(self.tcp.mtu, self.tcp.ip))
     }

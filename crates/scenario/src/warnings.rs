@@ -126,7 +126,7 @@ fn of_links<'a>(
     for (name, link) in links {
         let mode = slowest(config, link);
         let Some(snr) = link.snr_over(&mode) else { continue };
-        let arrives = |mode: &Mode, octets| preamble_success(mode, snr) * mpdu_success(mode, snr, octets);
+        let arrives = |mode: &Mode, bytes| preamble_success(mode, snr) * mpdu_success(mode, snr, bytes);
         let control = link.control_mode.unwrap_or_else(|| config.phy().control_mode(&mode));
         let packet = mpdu_len(config.phy().mac_header_len(), FULL_PACKET);
         let (data, acks) =

@@ -14,8 +14,8 @@ pub trait Carried: Payload + AckPacket + From<Packet> + Debug {
     /// What names hosts by their addresses, beside what addresses say themselves.
     type Addresses: Debug + Default;
 
-    /// The packet that `octets` are, when they reach a host; `None` when they are none that it could pass on.
-    fn from_octets(octets: &[u8], addresses: &Self::Addresses) -> Option<Self>;
+    /// The packet that `bytes` are, when they reach a host; `None` when they are none that it could pass on.
+    fn from_bytes(bytes: &[u8], addresses: &Self::Addresses) -> Option<Self>;
 
     /// Where it goes.
     fn destination(&self) -> HostId;
@@ -39,8 +39,8 @@ impl Carried for Packet {
     /// Addresses and ports are numbers of hosts and flows: see [`wire::address`].
     type Addresses = ();
 
-    fn from_octets(octets: &[u8], (): &()) -> Option<Self> {
-        wire::decode(octets).ok()
+    fn from_bytes(bytes: &[u8], (): &()) -> Option<Self> {
+        wire::decode(bytes).ok()
     }
 
     #[inline]

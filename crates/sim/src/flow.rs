@@ -12,7 +12,7 @@ use tacit_proto::units::{Bytes, Duration, FlowId, Instant};
 use crate::record::{Reports, SeriesPoint};
 use crate::setup::{FlowSetup, Traffic};
 
-/// Octets a bulk source keeps written ahead of what its connection has sent.
+/// Bytes a bulk source keeps written ahead of what its connection has sent.
 const BULK_AHEAD: u64 = 1 << 20;
 
 /// Which end of a flow.
@@ -47,9 +47,9 @@ pub(crate) struct Flow {
     pub feeder: Feeder,
     /// When the sink had everything, for flows of a fixed size.
     pub completed_at: Option<Instant>,
-    /// Octets that had arrived when measuring started.
+    /// Bytes that had arrived when measuring started.
     pub arrived_before: u64,
-    /// Octets of payload that came to the sink, as often as they came.
+    /// Bytes of payload that came to the sink, as often as they came.
     pub carried: u64,
     /// Those that had come when measuring started.
     carried_before: u64,
@@ -68,7 +68,7 @@ pub(crate) enum Protocol {
 pub(crate) struct Connected {
     pub source: Connection,
     pub sink: Connection,
-    /// Octets written at the source and at the sink.
+    /// Bytes written at the source and at the sink.
     written: [u64; 2],
     size: Option<u64>,
 }
@@ -157,13 +157,13 @@ impl Flow {
     }
 
     /// A program writes at `end`. The datagrams this makes must be sent before it writes again.
-    pub fn write(&mut self, end: End, octets: u64) {
+    pub fn write(&mut self, end: End, bytes: u64) {
         match &mut self.transport {
             Protocol::Connection(connection) => {
-                connection.end(end).write(octets);
-                connection.written[end as usize] += octets;
+                connection.end(end).write(bytes);
+                connection.written[end as usize] += bytes;
             }
-            Protocol::Datagrams(udp) => udp.sender.supply(octets),
+            Protocol::Datagrams(udp) => udp.sender.supply(bytes),
         }
     }
 
@@ -242,7 +242,7 @@ impl Flow {
         }
     }
 
-    /// Octets of what `end` sends that may lie in its host's queue, where that is limited.
+    /// Bytes of what `end` sends that may lie in its host's queue, where that is limited.
     pub fn small_queue(&self, end: End) -> Option<Bytes> {
         match (&self.transport, end) {
             (Protocol::Connection(connection), End::Source) => connection.source.small_queue(),
@@ -284,7 +284,7 @@ impl Flow {
         }
     }
 
-    /// Octets passed to the receiving application in order.
+    /// Bytes passed to the receiving application in order.
     pub fn delivered(&self) -> u64 {
         match &self.transport {
             Protocol::Connection(connection) => connection.sink.delivered_bytes(),
@@ -292,7 +292,7 @@ impl Flow {
         }
     }
 
-    /// Octets that came to the sink, each once: those delivered, and those that wait for others before them.
+    /// Bytes that came to the sink, each once: those delivered, and those that wait for others before them.
     pub fn arrived(&self) -> u64 {
         match &self.transport {
             Protocol::Connection(connection) => self.delivered() + connection.sink.blocked_bytes(),
@@ -306,17 +306,17 @@ impl Flow {
         self.carried_before = self.carried;
     }
 
-    /// Octets of payload that came to the sink since measuring started, as often as they came.
+    /// Bytes of payload that came to the sink since measuring started, as often as they came.
     pub fn carried_since(&self) -> u64 {
         self.carried - self.carried_before
     }
 
-    /// Octets that came to the sink since measuring started, each once. A connection that is reset forgets what waited.
+    /// Bytes that came to the sink since measuring started, each once. A connection that is reset forgets what waited.
     pub fn arrived_since(&self) -> u64 {
         self.arrived().saturating_sub(self.arrived_before)
     }
 
-    /// The sink's octets wait for [`Flow::read`] from here on, where the transport lets them.
+    /// The sink's bytes wait for [`Flow::read`] from here on, where the transport lets them.
     pub fn read_by_hand(&mut self) {
         if let Protocol::Connection(connection) = &mut self.transport
             && let Connection::Tcp(tcp) = &mut connection.sink
@@ -325,18 +325,18 @@ impl Flow {
         }
     }
 
-    /// Takes at most `octets` that wait at the sink.
-    pub fn read(&mut self, octets: u64) -> u64 {
+    /// Takes at most `bytes` that wait at the sink.
+    pub fn read(&mut self, bytes: u64) -> u64 {
         match &mut self.transport {
             Protocol::Connection(connection) => match &mut connection.sink {
-                Connection::Tcp(tcp) => tcp.read(octets),
+                Connection::Tcp(tcp) => tcp.read(bytes),
                 Connection::Tack(_) => 0,
             },
             Protocol::Datagrams(_) => 0,
         }
     }
 
-    /// Octets passed to the application at `end` in order.
+    /// Bytes passed to the application at `end` in order.
     pub fn delivered_at(&self, end: End) -> u64 {
         match (&self.transport, end) {
             (Protocol::Connection(connection), End::Source) => connection.source.delivered_bytes(),
@@ -345,7 +345,7 @@ impl Flow {
         }
     }
 
-    /// Octets that the source has written and its connection not sent; none of datagrams, which do not wait.
+    /// Bytes that the source has written and its connection not sent; none of datagrams, which do not wait.
     pub fn unsent(&self) -> u64 {
         match &self.transport {
             Protocol::Connection(connection) => connection.source.unsent(),
@@ -353,7 +353,7 @@ impl Flow {
         }
     }
 
-    /// Octets a datagram carries at most; `None` for a connection.
+    /// Bytes a datagram carries at most; `None` for a connection.
     pub fn datagram_payload(&self) -> Option<u64> {
         match &self.transport {
             Protocol::Connection(_) => None,
@@ -385,7 +385,7 @@ impl Flow {
                     let delivered = self.delivered_at(to);
                     if delivered > written(from) {
                         return Err(format!(
-                            "{} delivered {delivered} octets of {} written",
+                            "{} delivered {delivered} bytes of {} written",
                             self.id,
                             written(from)
                         ));

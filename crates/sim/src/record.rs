@@ -44,8 +44,8 @@ impl RunOutcome {
             under_way += to.saturating_since(from.max(until));
             until = until.max(to);
         }
-        let octets: u64 = self.flows.iter().map(|flow| flow.delivered_total.0).sum();
-        if under_way == Duration::ZERO { 0.0 } else { octets as f64 * 8.0 / under_way.as_secs_f64() }
+        let bytes: u64 = self.flows.iter().map(|flow| flow.delivered_total.0).sum();
+        if under_way == Duration::ZERO { 0.0 } else { bytes as f64 * 8.0 / under_way.as_secs_f64() }
     }
 }
 
@@ -58,16 +58,16 @@ pub struct FlowOutcome {
     pub source: HostId,
     /// Where it was received.
     pub sink: HostId,
-    /// Payload octets that came to the receiver in the measured window, each once: of those that wait for others before
+    /// Payload bytes that came to the receiver in the measured window, each once: of those that wait for others before
     /// them too, but not of those that waited when the window began.
     pub delivered: Bytes,
-    /// Payload octets passed to the receiving application in order, over the whole run.
+    /// Payload bytes passed to the receiving application in order, over the whole run.
     pub delivered_total: Bytes,
     /// When the sink had everything, for flows of a fixed size.
     pub completed_at: Option<Instant>,
     /// When its source starts.
     pub started_at: Instant,
-    /// Whether it has an end: so many octets and no more.
+    /// Whether it has an end: a number of bytes and no more.
     pub is_sized: bool,
     /// From its start until the sink had everything, or to the end of the run.
     pub lasted: Duration,
@@ -108,7 +108,7 @@ pub enum ApplicationResult {
 /// Pages finished in the measured window.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PageLoads {
-    /// From the question for the document to the last octet of the last object, ascending. The first page
+    /// From the question for the document to the last byte of the last object, ascending. The first page
     /// of a run includes the opening of its connections.
     pub load_times: Vec<Duration>,
     /// Since when the page under way at the end of the run is.
@@ -150,7 +150,7 @@ pub struct OnOffTimes {
 pub struct VideoPlayed {
     /// Frames played, damaged ones included.
     pub frames_played: u64,
-    /// Frames played without some of their octets.
+    /// Frames played without some of their bytes.
     pub frames_damaged: u64,
     /// Times the player ran dry.
     pub rebuffers: u64,
@@ -172,29 +172,29 @@ impl VideoPlayed {
 /// What came of a download whose holes are repaired, in the measured window but for what says otherwise.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Downloaded {
-    /// Octets of the body handed to the user, in order.
+    /// Bytes of the body handed to the user, in order.
     pub released: Bytes,
     /// Since the start of the run.
     pub released_total: Bytes,
     /// Holes in the body, and in answers that were to repair it.
     pub holes: u64,
-    /// Octets in them.
-    pub hole_octets: Bytes,
-    /// Of those, octets whose original came after all.
-    pub late_octets: Bytes,
-    /// Requests for octets in holes.
+    /// Bytes in them.
+    pub hole_bytes: Bytes,
+    /// Of those, bytes whose original came after all.
+    pub late_bytes: Bytes,
+    /// Requests for bytes in holes.
     pub repair_requests: u64,
     /// Of them, those whose answer left something open.
     pub repeated_repairs: u64,
-    /// Octets of those requests.
-    pub request_octets: Bytes,
-    /// Octets of heads of answers.
-    pub head_octets: Bytes,
-    /// Octets of bodies of answers.
-    pub answer_octets: Bytes,
-    /// From the moment that a hole was known to the release of its last octet, in microseconds.
+    /// Bytes of those requests.
+    pub request_bytes: Bytes,
+    /// Bytes of heads of answers.
+    pub head_bytes: Bytes,
+    /// Bytes of bodies of answers.
+    pub answer_bytes: Bytes,
+    /// From the moment that a hole was known to the release of its last byte, in microseconds.
     pub repair_delay_us: Percentiles,
-    /// Most octets that waited behind holes; whole run.
+    /// Most bytes that waited behind holes; whole run.
     pub held_peak: Bytes,
     /// When everything was released; `None` for a body without an end.
     pub completed_at: Option<Instant>,
@@ -205,16 +205,16 @@ pub struct Downloaded {
 impl Downloaded {
     /// What repair adds to the way from the server, over what was handed on.
     pub fn internet_overhead(&self) -> Option<f64> {
-        self.over_released(self.request_octets + self.head_octets + self.answer_octets)
+        self.over_released(self.request_bytes + self.head_bytes + self.answer_bytes)
     }
 
-    /// What repair adds to the wireless hop beyond octets that any repair sends again: heads and requests.
+    /// What repair adds to the wireless hop beyond bytes that any repair sends again: heads and requests.
     pub fn wireless_overhead(&self) -> Option<f64> {
-        self.over_released(self.request_octets + self.head_octets)
+        self.over_released(self.request_bytes + self.head_bytes)
     }
 
-    fn over_released(&self, octets: Bytes) -> Option<f64> {
-        (self.released.0 > 0).then(|| octets.0 as f64 / self.released.0 as f64)
+    fn over_released(&self, bytes: Bytes) -> Option<f64> {
+        (self.released.0 > 0).then(|| bytes.0 as f64 / self.released.0 as f64)
     }
 }
 
@@ -240,7 +240,7 @@ impl FlowOutcome {
         self.completed_at.map(|at| at.saturating_since(self.started_at))
     }
 
-    /// Payload bits per second from its start to its last octet, start-up included; 0 for a flow that never
+    /// Payload bits per second from its start to its last byte, start-up included; 0 for a flow that never
     /// started.
     pub fn transfer_goodput_bps(&self) -> f64 {
         match self.lasted {
@@ -369,7 +369,7 @@ pub struct PipeOutcome {
     pub queueing_delay_us: Percentiles,
     /// Propagation delay.
     pub delay: Duration,
-    /// Octets that it could have carried in the measured window.
+    /// Bytes that it could have carried in the measured window.
     pub capacity: Bytes,
 }
 
@@ -380,13 +380,13 @@ pub struct SeriesPoint {
     pub at: Instant,
     /// Which flow.
     pub flow: FlowId,
-    /// Payload octets delivered since the start of the run.
+    /// Payload bytes delivered since the start of the run.
     pub delivered_total: Bytes,
     /// The sender's congestion window; zero where it has none.
     pub congestion_window: Bytes,
     /// The sender's smoothed round-trip time; zero for datagrams or before the first sample.
     pub smoothed_rtt: Duration,
-    /// Payload octets that the sender knows to have arrived; zero for datagrams.
+    /// Payload bytes that the sender knows to have arrived; zero for datagrams.
     pub acknowledged_total: Bytes,
     /// Packets that the sender sent, of any kind; zero for datagrams.
     pub packets_sent: u64,
@@ -394,11 +394,11 @@ pub struct SeriesPoint {
     pub packets_retransmitted: u64,
     /// The sender's retransmission timeout, backed off as it is; zero where it has none.
     pub retransmission_timeout: Duration,
-    /// Payload octets that the receiver holds back because others before them are missing; `None` where the transport
+    /// Payload bytes that the receiver holds back because others before them are missing; `None` where the transport
     /// does not count them.
     pub blocked: Option<Bytes>,
     /// For how long packets have waited that are first in the queues of wired and cellular links on the way from source
-    /// to sink, whoever sent them.
+    /// to sink, from any sender.
     pub queueing: Duration,
     /// Rate at which the sender may send; `None` where it does not pace.
     pub pacing_rate: Option<BitRate>,

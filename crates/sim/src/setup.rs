@@ -366,14 +366,14 @@ pub enum Traffic {
     Connection {
         /// Its transport, and the configuration of both ends.
         config: transport::Config,
-        /// Octets to send before closing; `None` is bulk: as much as the connection takes.
+        /// Bytes to send before closing; `None` is bulk: as much as the connection takes.
         size: Option<Bytes>,
     },
     /// UDP datagrams.
     Udp {
         /// IP version.
         ip: IpVersion,
-        /// Octets after the UDP header.
+        /// Bytes after the UDP header.
         payload: Bytes,
         /// Payload bits per second, evenly spaced; `None` keeps the first queue full.
         rate: Option<BitRate>,

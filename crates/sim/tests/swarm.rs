@@ -312,7 +312,7 @@ fn add_phys(setup: &mut Setup, seed: u64) {
         1 => Protection::CtsToSelf { above },
         _ => Protection::None,
     };
-    config.amsdu = pick(draw, &[None, None, Some(AmsduLimit::Octets3839), Some(AmsduLimit::Octets7935)]);
+    config.amsdu = pick(draw, &[None, None, Some(AmsduLimit::Bytes3839), Some(AmsduLimit::Bytes7935)]);
     config.short_retry_limit = pick(draw, &[7, 7, 3]);
 }
 

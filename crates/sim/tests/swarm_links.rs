@@ -29,7 +29,7 @@ use tacit_proto::units::{BitRate, Bytes, Duration, HostId, Instant, Ratio};
 use tacit_sim::setup::{ApDriver, ClientDriver, FlowSetup, Setup, Traffic, WiredSetup};
 use tacit_sim::{RunOutcome, run};
 
-/// Octets of each file.
+/// Bytes of each file.
 const FILE: Bytes = Bytes(150_000);
 
 fn pick<T: Clone>(draw: &mut Stream, choices: &[T]) -> T {

@@ -23,7 +23,7 @@ impl Clock {
         Self { start }
     }
 
-    /// The time of day, for those who read logs.
+    /// The time of day, for logs.
     #[cfg(feature = "qlog")]
     pub fn wall() -> std::time::SystemTime {
         #[expect(clippy::disallowed_methods, reason = "the edge, where time is read")]

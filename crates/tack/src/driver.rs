@@ -360,7 +360,7 @@ impl Batch {
     }
 }
 
-/// True for what ICMP says of datagrams that were sent, which the system tells whoever uses the socket next (RFC 1122 section
+/// True for what ICMP says of datagrams that were sent, which the system tells the next call on the socket (RFC 1122 section
 /// 4.1.3.3; Linux: `icmp_err_convert` and `icmpv6_err_convert`), and for what a signal interrupts. None of it ends a socket.
 fn is_of_the_network(error: &io::Error) -> bool {
     let said = error.raw_os_error().map(Errno::from_raw);

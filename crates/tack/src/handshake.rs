@@ -260,7 +260,7 @@ impl Initiator {
         (noise, message)
     }
 
-    /// Whoever answered is not the server: the next answer is read as if that had not come.
+    /// The answer was not the server's: the next one is read as if it had not come.
     pub fn disregard(&mut self) {
         (self.noise, _) = Self::first(self.suite, self.client, &self.identity, &self.ephemeral, &self.open);
     }

@@ -12,7 +12,7 @@ use tokio::time::sleep;
 /// How long an attempt has for itself before the next one begins beside it (RFC 8305 section 5: Connection Attempt Delay).
 const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 
-/// Most addresses of one name that are tried. Ours: what a name stands for is said by whoever runs its servers.
+/// Most addresses of one name that are tried. Ours: a name's owner may list any number.
 const ADDRESSES_MAX: usize = 8;
 
 /// The order in which addresses are tried: families take turns, the first address's first (RFC 8305 section 4, with a First

@@ -2,7 +2,7 @@
 //! listens at a port, or that there is no way to a host.
 //!
 //! Linux keeps it in a queue of the socket's own (`IP_RECVERR`), with the datagram's address and its beginning, by which the
-//! connection is found. It is a hint: whoever has seen a datagram can say such a thing of it.
+//! connection is found. It is a hint: anyone who has seen a datagram can forge it.
 
 use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::config::Config;
 
-/// Where memory is tight a stream takes so many bytes from its writer, and more once the peer has these. Ours.
+/// Bytes that a stream takes from its writer where memory is tight, and more once the peer has these. Ours.
 pub(crate) const TIGHT: u64 = 16 << 10;
 
 /// What an endpoint may hold, and holds.

@@ -229,7 +229,7 @@ impl Observer {
         }
     }
 
-    /// A datagram for this connection, of so many `bytes`, was not taken. The packet `number` is what it says.
+    /// A datagram of `bytes` for this connection was not taken. `number` is the packet number that it claims.
     #[inline]
     pub fn on_not_taken(&mut self, now: Instant, number: u64, bytes: usize, why: Sealed) {
         trace!(target: target::PACKET, connection = %Id(self.id), number, bytes, ?why, "not taken");

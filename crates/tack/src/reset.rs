@@ -2,7 +2,7 @@
 //! started again has forgotten all of them.
 //!
 //! In the handshake the client got a token, which the server makes of what it has after a restart too: its private key, its
-//! port, the number of the connection, and the client's address. Without the key nobody can make one. Whoever asks another
+//! port, the number of the connection, and the client's address. Without the key nobody can make one. A server that asks another
 //! server with this key about a number that was seen on the way gets a token for another port or for its own address
 //! (RFC 9000 section 21.11).
 

@@ -187,12 +187,12 @@ mod tests {
     }
 
     fn exchange(sealer: &mut Sealer, opener: &mut Opener, number: u64) -> bool {
-        let mut body = *b"octets";
+        let mut body = *b"bytes";
         let tag = sealer.of(number).seal(number, b"header", &mut body);
-        assert_ne!(&body, b"octets");
+        assert_ne!(&body, b"bytes");
         let Some(key) = opener.of(number) else { return false };
         let opened = key.open(number, b"header", &mut body, &tag).is_ok();
-        assert!(!opened || &body == b"octets");
+        assert!(!opened || &body == b"bytes");
         if opened {
             opener.on_opened(number);
         }
@@ -221,7 +221,7 @@ mod tests {
     fn a_bit_that_differs_is_noticed_wherever_it_is() {
         let mut sealer = Sealer::new(Suite::Aes256Gcm, &secret(), EPOCH);
         let opener = Opener::new(Suite::Aes256Gcm, &secret(), EPOCH);
-        let mut sealed = *b"octets";
+        let mut sealed = *b"bytes";
         let tag = sealer.of(9).seal(9, b"header", &mut sealed);
         let open = |number, header: &[u8], body: &mut [u8], tag: &Tag| {
             opener.of(number).unwrap().open(number, header, body, tag)

@@ -44,7 +44,7 @@ const SEND_AHEAD: u64 = 256 << 10;
 /// one that goes on is sent so much until its writer is awake. Ours.
 pub(crate) const BEYOND_LIMIT: u64 = 64 << 10;
 
-/// What the peer has behind a gap does not count, up to so many congestion windows: a packet that is lost
+/// What the peer has behind a gap does not count, up to this number of congestion windows: a packet that is lost
 /// again and again keeps as much from being let go, of a thousand one in three of which is lost. Ours.
 const BEHIND_GAP_WINDOWS: u64 = 12;
 

@@ -118,7 +118,7 @@ mod tests {
         for number in 100..140 {
             // Each from another address.
             let client = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-            let datagram = handshake::datagram(0x30, ConnectionId(number), b"octets");
+            let datagram = handshake::datagram(0x30, ConnectionId(number), b"bytes");
             client.send_to(&datagram, address).unwrap();
             let mut read = [0; 100];
             let len = shards[(number % 4) as usize].recv(&mut read).unwrap();

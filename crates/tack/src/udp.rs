@@ -88,7 +88,7 @@ struct Arrived {
     is_marked: bool,
 }
 
-/// Reads until so many bytes have come.
+/// Reads until `bytes` have come.
 fn received(state: &UdpSocketState, socket: &UdpSocket, bytes: usize) -> io::Result<Arrived> {
     // One message at a time: a socket that blocks would wait until its timeout for more of them.
     let mut buffer = vec![0; 65_535];

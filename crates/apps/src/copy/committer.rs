@@ -1,4 +1,4 @@
-//! Whole files get their names once they are on disk. To wait for the disk takes milliseconds per file, so many are waited for at
+//! Whole files get their names once they are on disk. Waiting for the disk takes milliseconds per file, so many files wait at
 //! once, and while others come in.
 
 use std::ffi::OsStr;
@@ -20,19 +20,19 @@ use super::writers::Claim;
 const FILES_MAX: usize = 1024;
 /// Files that a process may have open, of which none are for this. Ours.
 const OTHER_FILES: u64 = 256;
-/// Octets that they have together, from which on no more are waited for. Ours.
-const OCTETS_MAX: u64 = 32 << 20;
+/// Bytes that they have together, from which on no more are waited for. Ours.
+const BYTES_MAX: u64 = 32 << 20;
 /// Files up to which each is brought to disk by itself, and nothing of others on the way. Ours.
 const SINGLE_MAX: usize = 4;
-/// Octets of a file that are received before the disk is told to take them. Ours: what is there when the file ends is waited for.
+/// Bytes of a file that are received before the disk is told to take them. Ours: what is there when the file ends is waited for.
 const WRITEBACK_BYTES: u64 = 32 << 20;
 
-/// A file whose octets are all there.
+/// A file whose bytes are all there.
 pub(super) struct CompleteFile {
     /// Its place in the manifest.
     pub index: usize,
-    /// The octets that were there before this copy.
-    pub offset_octets: u64,
+    /// The bytes that were there before this copy.
+    pub offset_bytes: u64,
     pub file: File,
     /// The name that it has, and the one it is to get.
     pub partial: Relative,
@@ -40,7 +40,7 @@ pub(super) struct CompleteFile {
     pub mode: u32,
     /// `None`: none is known, and it is now.
     pub mtime: Option<Timestamp>,
-    pub size_octets: u64,
+    pub size_bytes: u64,
 }
 
 /// Which paths a file may replace when it gets its name.
@@ -58,8 +58,8 @@ pub(super) enum Replace {
 pub(super) struct Committed {
     /// Its place in the manifest.
     pub index: usize,
-    /// The octets of it that were there before this copy.
-    pub offset_octets: u64,
+    /// The bytes of it that were there before this copy.
+    pub offset_bytes: u64,
     /// Or why it has no name.
     pub outcome: Result<(), String>,
     /// Paths removed for it.
@@ -68,7 +68,7 @@ pub(super) struct Committed {
 
 impl Committed {
     fn failed(index: usize, reason: String) -> Self {
-        Self { index, offset_octets: 0, outcome: Err(reason), removed: Vec::new() }
+        Self { index, offset_bytes: 0, outcome: Err(reason), removed: Vec::new() }
     }
 }
 
@@ -78,7 +78,7 @@ pub(super) struct Committer<'a> {
     replace: Replace,
     files_max: usize,
     waiting: Vec<CompleteFile>,
-    waiting_octets: u64,
+    waiting_bytes: u64,
     /// Of a server: those of the files that wait. They go after the files.
     claims: Vec<Claim<'a>>,
     running: Option<(JoinHandle<Vec<Committed>>, Vec<Claim<'a>>)>,
@@ -88,14 +88,14 @@ pub(super) struct Committer<'a> {
 }
 
 impl<'a> Committer<'a> {
-    /// Below `tree`, as one of so many copies at once.
+    /// Below `tree`, as one of `copies` at once.
     pub fn new(tree: &Tree, copies: usize, replace: Replace) -> io::Result<Self> {
         Ok(Self {
             replace,
             files_max: files_max(copies),
             tree: Arc::new(tree.subtree(&Relative::default())?),
             waiting: Vec::new(),
-            waiting_octets: 0,
+            waiting_bytes: 0,
             claims: Vec::new(),
             running: None,
             begun: Vec::new(),
@@ -105,10 +105,10 @@ impl<'a> Committer<'a> {
 
     /// Takes a file, which may wait for others. Waits itself where the disk is slower than what comes.
     pub async fn take(&mut self, complete: CompleteFile, claim: Option<Claim<'a>>) {
-        self.waiting_octets += complete.size_octets;
+        self.waiting_bytes += complete.size_bytes;
         self.waiting.push(complete);
         self.claims.extend(claim);
-        if self.waiting.len() >= self.files_max || self.waiting_octets >= OCTETS_MAX {
+        if self.waiting.len() >= self.files_max || self.waiting_bytes >= BYTES_MAX {
             self.start().await;
         }
     }
@@ -132,7 +132,7 @@ impl<'a> Committer<'a> {
         }
         let (batch, tree, replace) =
             (std::mem::take(&mut self.waiting), self.tree.clone(), self.replace.clone());
-        self.waiting_octets = 0;
+        self.waiting_bytes = 0;
         self.begun = batch.iter().map(|complete| complete.index).collect();
         let committer = spawn_blocking(move || land(&tree, &replace, batch));
         self.running = Some((committer, std::mem::take(&mut self.claims)));
@@ -151,7 +151,7 @@ impl<'a> Committer<'a> {
     }
 }
 
-/// Files that one of so many copies may bring to disk at once, so that all of them together have no more open than they may.
+/// Files that one of several copies may bring to disk at once: all copies together stay below the limit of open files.
 fn files_max(copies: usize) -> usize {
     let open = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     let each = open.saturating_sub(OTHER_FILES) / (2 * copies.max(1) as u64);
@@ -182,7 +182,7 @@ fn land(tree: &Tree, replace: &Replace, batch: Vec<CompleteFile>) -> Vec<Committ
         let outcome = named.map_err(|error| error.to_string());
         committed.push(Committed {
             index: complete.index,
-            offset_octets: complete.offset_octets,
+            offset_bytes: complete.offset_bytes,
             outcome,
             removed,
         });
@@ -239,24 +239,23 @@ fn sync(files: &[CompleteFile]) -> Vec<io::Result<()>> {
 /// Has the disk take what came of a file while the rest of it comes.
 #[derive(Default)]
 pub(super) struct Writeback {
-    octets: u64,
+    bytes: u64,
     running: Option<JoinHandle<io::Result<()>>>,
     failure: Option<io::Error>,
 }
 
 impl Writeback {
-    /// So many octets more were written to `file`.
+    /// Notes bytes that were written to `file`.
     ///
     /// # Errors
     /// Where the disk did not take what came before.
-    pub async fn on_written(&mut self, file: &File, octets: usize) -> io::Result<()> {
-        self.octets += octets as u64;
-        if self.octets < WRITEBACK_BYTES
-            || self.running.as_ref().is_some_and(|running| !running.is_finished())
+    pub async fn on_written(&mut self, file: &File, bytes: usize) -> io::Result<()> {
+        self.bytes += bytes as u64;
+        if self.bytes < WRITEBACK_BYTES || self.running.as_ref().is_some_and(|running| !running.is_finished())
         {
             return Ok(());
         }
-        self.octets = 0;
+        self.bytes = 0;
         self.join().await;
         if let Some(failure) = self.failure.take() {
             return Err(failure);

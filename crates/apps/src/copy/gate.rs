@@ -1,4 +1,4 @@
-//! A stream with a gate that its octets pass.
+//! A stream with a gate that its bytes pass.
 
 use std::io;
 use std::pin::Pin;
@@ -6,16 +6,16 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncBufRead, AsyncRead, AsyncWrite, ReadBuf};
 
-/// What octets of a stream pass, each way if it has two.
+/// What bytes of a stream pass, each way if it has two.
 pub trait Gate {
-    /// Octets that may pass now, one at least.
+    /// Bytes that may pass now, one at least.
     fn poll_room(&mut self, context: &mut Context<'_>) -> Poll<usize>;
 
-    /// So many passed.
+    /// Bytes that passed.
     fn on_passed(&mut self, count: usize);
 }
 
-/// A stream whose octets pass a gate.
+/// A stream whose bytes pass a gate.
 #[derive(Debug)]
 pub struct Gated<S, G> {
     stream: S,
@@ -59,8 +59,8 @@ impl<S: AsyncBufRead + Unpin, G: Gate + Unpin> AsyncBufRead for Gated<S, G> {
     fn poll_fill_buf(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<&[u8]>> {
         let Self { stream, gate } = self.get_mut();
         let room = ready!(gate.poll_room(context));
-        let octets = ready!(Pin::new(stream).poll_fill_buf(context))?;
-        Poll::Ready(Ok(&octets[..octets.len().min(room)]))
+        let bytes = ready!(Pin::new(stream).poll_fill_buf(context))?;
+        Poll::Ready(Ok(&bytes[..bytes.len().min(room)]))
     }
 
     fn consume(mut self: Pin<&mut Self>, count: usize) {
@@ -73,10 +73,10 @@ impl<S: AsyncWrite + Unpin, G: Gate + Unpin> AsyncWrite for Gated<S, G> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-        octets: &[u8],
+        bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let room = ready!(self.gate.poll_room(context));
-        let polled = Pin::new(&mut self.stream).poll_write(context, &octets[..octets.len().min(room)]);
+        let polled = Pin::new(&mut self.stream).poll_write(context, &bytes[..bytes.len().min(room)]);
         if let Poll::Ready(Ok(count)) = &polled {
             self.gate.on_passed(*count);
         }

@@ -17,11 +17,11 @@ use super::gate::{Gate, Gated};
 /// some 500 GB in that time.
 pub const IDLE: Duration = Duration::from_secs(600);
 
-/// Octets that passed streams.
+/// Bytes that passed streams.
 #[derive(Clone, Debug, Default)]
 pub struct ByteCounter(Arc<AtomicU64>);
 
-/// A stream whose octets are counted.
+/// A stream whose bytes are counted.
 pub type CountedStream<S> = Gated<S, ByteCounter>;
 
 impl ByteCounter {
@@ -30,7 +30,7 @@ impl ByteCounter {
         Gated::through(stream, self.clone())
     }
 
-    /// Does `copy`, unless no octets pass for `idle`.
+    /// Does `copy`, unless no bytes pass for `idle`.
     ///
     /// # Errors
     /// Those of `copy`, and where nothing passed.

@@ -9,18 +9,18 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::gate::{Gate, Gated};
 
-/// Time that octets carried at once stand for. Ours: short enough not to be felt, long enough that timers cost nothing.
+/// Time that bytes carried at once stand for. Ours: short enough not to be felt, long enough that timers cost nothing.
 const AT_ONCE: Duration = Duration::from_millis(20);
 
-/// A gate for so many octets per second; without a rate, for any.
+/// A gate that lets a rate of bytes through; without a rate, all.
 #[derive(Debug)]
 pub struct Limit {
     rate: Option<NonZeroU64>,
-    /// When the next octets may pass.
+    /// When the next bytes may pass.
     next: Option<Pin<Box<Sleep>>>,
 }
 
-/// A stream of at most a rate of octets per second, each way if it has two.
+/// A stream of at most a rate of bytes per second, each way if it has two.
 pub type Limited<S> = Gated<S, Limit>;
 
 impl<S> Limited<S> {
@@ -36,8 +36,8 @@ impl Gate for Limit {
         if let Some(next) = &mut self.next {
             ready!(next.as_mut().poll(context));
         }
-        let octets = u128::from(rate.get()) * AT_ONCE.as_millis() / 1000;
-        Poll::Ready(usize::try_from(octets).unwrap_or(usize::MAX).max(1))
+        let bytes = u128::from(rate.get()) * AT_ONCE.as_millis() / 1000;
+        Poll::Ready(usize::try_from(bytes).unwrap_or(usize::MAX).max(1))
     }
 
     fn on_passed(&mut self, count: usize) {
@@ -70,13 +70,13 @@ mod tests {
                 let mut writer = Limited::new(theirs, rate.filter(|_| !limits_reader));
                 let begun = Instant::now();
                 let writing = async { writer.write_all(&[7; 500_000]).await };
-                let mut octets = vec![0; 500_000];
-                let (written, read) = tokio::join!(writing, reader.read_exact(&mut octets));
+                let mut bytes = vec![0; 500_000];
+                let (written, read) = tokio::join!(writing, reader.read_exact(&mut bytes));
                 written.unwrap();
                 read.unwrap();
-                assert!(octets.iter().all(|octet| *octet == 7));
+                assert!(bytes.iter().all(|byte| *byte == 7));
                 let span = begun.elapsed();
-                // The last octets stand for time that is not waited for.
+                // The last bytes stand for time that is not waited for.
                 assert!(span > Duration::from_millis(450), "{span:?}");
             }
         });

@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::CopyError;
 
-/// Octets of all lists at once: two of the longest that a copy may have. Ours.
-const ALL_OCTETS_MAX: u64 = 2 << 30;
-/// Octets that a path takes beside its name, which is held twice. Measured by tests/memory.rs, and rounded up.
-const PATH_OCTETS: u64 = 512;
+/// Bytes of all lists at once: two of the longest that a copy may have. Ours.
+const ALL_BYTES_MAX: u64 = 2 << 30;
+/// Bytes that a path takes beside its name, which is held twice. Measured by tests/memory.rs, and rounded up.
+const PATH_BYTES: u64 = 512;
 
 /// What lists take.
 #[derive(Debug, Default)]
@@ -17,24 +17,24 @@ pub(super) struct Lists(AtomicU64);
 #[derive(Debug)]
 pub(super) struct ListBudget<'a> {
     lists: &'a Lists,
-    octets: u64,
+    bytes: u64,
 }
 
 impl Lists {
     /// Room for the lists of a copy.
     pub fn list_budget(&self) -> ListBudget<'_> {
-        ListBudget { lists: self, octets: 0 }
+        ListBudget { lists: self, bytes: 0 }
     }
 }
 
 impl ListBudget<'_> {
-    /// Takes a path with so many octets of text.
-    pub fn add(&mut self, text_octets: usize) -> Result<(), CopyError> {
-        let octets = PATH_OCTETS + 2 * text_octets as u64;
-        self.octets += octets;
-        if self.lists.0.fetch_add(octets, Relaxed) + octets > ALL_OCTETS_MAX {
+    /// Takes a path with this length of text in bytes.
+    pub fn add(&mut self, text_bytes: usize) -> Result<(), CopyError> {
+        let bytes = PATH_BYTES + 2 * text_bytes as u64;
+        self.bytes += bytes;
+        if self.lists.0.fetch_add(bytes, Relaxed) + bytes > ALL_BYTES_MAX {
             let (what, max) =
-                ("octets of lists, of all copies of this server together,", ALL_OCTETS_MAX as usize);
+                ("bytes of lists, of all copies of this server together,", ALL_BYTES_MAX as usize);
             return Err(CopyError::Limit { what, max });
         }
         Ok(())
@@ -43,13 +43,13 @@ impl ListBudget<'_> {
 
 impl Drop for ListBudget<'_> {
     fn drop(&mut self) {
-        self.lists.0.fetch_sub(self.octets, Relaxed);
+        self.lists.0.fetch_sub(self.bytes, Relaxed);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::wire::{ENTRIES_MAX, NAMES_OCTETS_MAX};
+    use super::super::wire::{ENTRIES_MAX, NAMES_BYTES_MAX};
     use super::*;
 
     #[test]
@@ -58,7 +58,7 @@ mod tests {
         let longest = || {
             let mut list_budget = lists.list_budget();
             for _ in 0..ENTRIES_MAX {
-                list_budget.add(NAMES_OCTETS_MAX / ENTRIES_MAX)?;
+                list_budget.add(NAMES_BYTES_MAX / ENTRIES_MAX)?;
             }
             Ok::<_, CopyError>(list_budget)
         };

@@ -1,8 +1,8 @@
-//! Copying files and trees over one stream of octets, with two roles: `send` and
+//! Copying files and trees over one stream of bytes, with two roles: `send` and
 //! `receive`. Either end may be the client.
 //!
 //! The protocol has phases, in each of which one end talks and the other listens, so that neither waits for the other
-//! with full buffers: the sender lists what it has; the receiver says what it wants, and from which octet; the sender
+//! with full buffers: the sender lists what it has; the receiver says what it wants, and from which byte; the sender
 //! streams contents, with no round trip per file, and hears meanwhile which files the receiver cannot keep; the receiver
 //! reports.
 
@@ -127,10 +127,10 @@ pub struct Summary {
     pub skipped: u64,
     /// Not done.
     pub failed: u64,
-    /// Octets of contents that crossed the stream.
-    pub received_octets: u64,
-    /// Octets that an earlier copy had left.
-    pub resumed_octets: u64,
+    /// Bytes of contents that crossed the stream.
+    pub received_bytes: u64,
+    /// Bytes that an earlier copy had left.
+    pub resumed_bytes: u64,
 }
 
 /// Summary and what became of each path that was not there already.
@@ -154,13 +154,13 @@ impl Summary {
     }
 }
 
-/// How far a copy is, for whoever draws a bar.
+/// How far a copy is, for a progress bar.
 #[derive(Debug, Default)]
 pub struct Progress {
-    /// Octets of contents to move; 0 until it is known.
-    pub total_octets: AtomicU64,
-    /// Octets moved so far.
-    pub done_octets: AtomicU64,
+    /// Bytes of contents to move; 0 until it is known.
+    pub total_bytes: AtomicU64,
+    /// Bytes moved so far.
+    pub done_bytes: AtomicU64,
     failures: Mutex<Vec<Report>>,
 }
 

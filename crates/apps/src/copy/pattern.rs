@@ -1,8 +1,8 @@
-//! Patterns of names as shells and rsync know them: `*` is any octets of a name, `?` one character, `[…]` one of a set.
+//! Patterns of names as shells and rsync know them: `*` is any bytes of a name, `?` one character, `[…]` one of a set.
 
 use serde::{Deserialize, Serialize};
 
-use super::wire::PATH_OCTETS_MAX;
+use super::wire::PATH_BYTES_MAX;
 
 /// True where `pattern` matches `name`, which has no slash. Takes time in proportion to the product of their lengths,
 /// whatever the pattern.
@@ -78,7 +78,7 @@ impl TryFrom<String> for Exclude {
 
     fn try_from(text: String) -> Result<Self, String> {
         let names = text.trim_matches('/');
-        if names.is_empty() || text.len() > PATH_OCTETS_MAX || text.contains('\0') {
+        if names.is_empty() || text.len() > PATH_BYTES_MAX || text.contains('\0') {
             let shown: String = text.chars().take(80).collect();
             return Err(format!("{shown:?} is no pattern of a name or path"));
         }

@@ -31,7 +31,7 @@ pub(super) enum State {
 
 /// The next step for an entry.
 pub(super) enum Step {
-    Want { offset_octets: u64, blake3: String },
+    Want { offset_bytes: u64, blake3: String },
     Done,
     Unchanged,
 }
@@ -116,8 +116,8 @@ impl Receiver<'_> {
         match kind {
             Kind::Directory => self.plan_directory(&path, there.as_ref()),
             Kind::Symlink { target } => self.plan_link(&path, &target, there.as_ref()),
-            Kind::File { size_octets, blake3 } => {
-                self.plan_file(index, &path, size_octets, blake3.as_deref(), there.as_ref())
+            Kind::File { size_bytes, blake3 } => {
+                self.plan_file(index, &path, size_bytes, blake3.as_deref(), there.as_ref())
             }
             Kind::Stream => {
                 if let Some(there) = &there {
@@ -125,7 +125,7 @@ impl Receiver<'_> {
                 }
                 match self.terms.options.dry_run {
                     true => Ok(Step::Done),
-                    false => Ok(Step::Want { offset_octets: 0, blake3: String::new() }),
+                    false => Ok(Step::Want { offset_bytes: 0, blake3: String::new() }),
                 }
             }
         }
@@ -181,13 +181,13 @@ impl Receiver<'_> {
         &mut self,
         index: usize,
         path: &Relative,
-        size_octets: u64,
+        size_bytes: u64,
         blake3: Option<&str>,
         there: Option<&Stat>,
     ) -> Result<Step, String> {
         if let Some(there) = there {
             if tree::file_type(there) == FileType::RegularFile {
-                if self.is_same(index, path, size_octets, blake3, there)? {
+                if self.is_same(index, path, size_bytes, blake3, there)? {
                     return self.finish_same(index, path, there);
                 }
             } else {
@@ -200,8 +200,8 @@ impl Receiver<'_> {
             }
             return Ok(Step::Done);
         }
-        let (offset_octets, blake3) = self.left(path, size_octets)?;
-        Ok(Step::Want { offset_octets, blake3 })
+        let (offset_bytes, blake3) = self.left(path, size_bytes)?;
+        Ok(Step::Want { offset_bytes, blake3 })
     }
 
     /// Whether the file `there` has the contents that are listed, as far as that is asked for.
@@ -209,15 +209,15 @@ impl Receiver<'_> {
         &self,
         index: usize,
         path: &Relative,
-        size_octets: u64,
+        size_bytes: u64,
         blake3: Option<&str>,
         there: &Stat,
     ) -> Result<bool, String> {
-        if tree::size_of(there) != size_octets {
+        if tree::size_of(there) != size_bytes {
             return Ok(false);
         }
         if let Some(hash) = blake3 {
-            return self.has_hash(path, size_octets, hash).map_err(|error| error.to_string());
+            return self.has_hash(path, size_bytes, hash).map_err(|error| error.to_string());
         }
         let listed = self.items[index].as_ref().map(|item| item.mtime);
         let own = Some(tree::mtime_of(there));
@@ -263,23 +263,23 @@ impl Receiver<'_> {
         Ok(())
     }
 
-    fn has_hash(&self, path: &Relative, size_octets: u64, hash: &str) -> std::io::Result<bool> {
-        let hasher = tree::hash_prefix(&mut self.tree.read(path)?, size_octets)?;
+    fn has_hash(&self, path: &Relative, size_bytes: u64, hash: &str) -> std::io::Result<bool> {
+        let hasher = tree::hash_prefix(&mut self.tree.read(path)?, size_bytes)?;
         Ok(hasher.is_some_and(|hasher| hasher.finalize().to_hex().as_str() == hash))
     }
 
     /// Length and hash of the partial file of `path` that an earlier copy left.
-    fn left(&self, path: &Relative, size_octets: u64) -> Result<(u64, String), String> {
+    fn left(&self, path: &Relative, size_bytes: u64) -> Result<(u64, String), String> {
         let partial = self.partial(path)?;
         let left = self.tree.find(&partial).map_err(|error| error.to_string())?;
         let left = left.filter(|stat| tree::file_type(stat) == FileType::RegularFile);
-        let length_octets = left.map_or(0, |stat| tree::size_of(&stat));
-        if length_octets == 0 || length_octets > size_octets {
+        let length_bytes = left.map_or(0, |stat| tree::size_of(&stat));
+        if length_bytes == 0 || length_bytes > size_bytes {
             return Ok((0, String::new()));
         }
-        let hash = self.tree.read(&partial).and_then(|mut file| tree::hash_prefix(&mut file, length_octets));
+        let hash = self.tree.read(&partial).and_then(|mut file| tree::hash_prefix(&mut file, length_bytes));
         Ok(match hash {
-            Ok(Some(hasher)) => (length_octets, hasher.finalize().to_hex().to_string()),
+            Ok(Some(hasher)) => (length_bytes, hasher.finalize().to_hex().to_string()),
             _ => (0, String::new()),
         })
     }

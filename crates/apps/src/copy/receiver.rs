@@ -12,7 +12,7 @@ use super::lists::{ListBudget, Lists};
 use super::plan::{Item, NotAdmitted, State, Step, TopNames, admit};
 use super::sender::PARTIAL_SUFFIX;
 use super::tree::{self, Relative, Tree};
-use super::wire::{self, Arriving, ENTRIES_MAX, Entry, Kind, Message, NAMES_OCTETS_MAX, Piece, Timestamp};
+use super::wire::{self, Arriving, ENTRIES_MAX, Entry, Kind, Message, NAMES_BYTES_MAX, Piece, Timestamp};
 use super::writers::{Claim, Writers};
 use super::{Action, COPIES_MAX, CopyError, CopyReport, Options, Progress, Report, Rights};
 
@@ -45,14 +45,14 @@ impl Terms<'_> {
 /// What is wanted of a file.
 struct Want {
     index: usize,
-    offset_octets: u64,
+    offset_bytes: u64,
 }
 
 /// Offset, size and time of a file as the sender opened it.
 #[derive(Clone, Copy)]
 struct Opened {
-    offset_octets: u64,
-    size_octets: Option<u64>,
+    offset_bytes: u64,
+    size_bytes: Option<u64>,
     mtime: Option<Timestamp>,
 }
 
@@ -121,7 +121,7 @@ impl Receiver<'_> {
         self.outcome.paths.push(Report { path: wire::bounded(path.to_owned()), action, reason });
     }
 
-    /// Where the octets of `path` stand until they are whole. Of the name's hash, as a name has no room for an ending; where nobody
+    /// Where the bytes of `path` stand until they are whole. Of the name's hash, as a name has no room for an ending; where nobody
     /// is to learn what others left, of the user's key, too.
     pub fn partial(&self, path: &Relative) -> Result<Relative, String> {
         let (directory, name) = path.split();
@@ -138,11 +138,11 @@ impl Receiver<'_> {
     async fn manifest<R: AsyncRead + Unpin>(&mut self, reader: &mut R) -> Result<(), CopyError> {
         // Of a million paths their hashes take less than they do.
         let mut seen = BTreeSet::new();
-        let (mut paths, mut names_octets) = (0, 0);
+        let (mut paths, mut names_bytes) = (0, 0);
         loop {
             let message = wire::read(reader).await?;
             paths += 1;
-            let text_octets = match &message {
+            let text_bytes = match &message {
                 Message::Entry(Entry { path, kind: Kind::Symlink { target }, .. }) => {
                     path.len() + target.len()
                 }
@@ -150,14 +150,14 @@ impl Receiver<'_> {
                 Message::Omitted { path, reason, .. } => path.len() + reason.len(),
                 _ => 0,
             };
-            names_octets += text_octets;
+            names_bytes += text_bytes;
             if paths > ENTRIES_MAX + 1 {
                 return Err(CopyError::Limit { what: "paths", max: ENTRIES_MAX });
             }
-            if names_octets > NAMES_OCTETS_MAX {
-                return Err(CopyError::Limit { what: "octets of names", max: NAMES_OCTETS_MAX });
+            if names_bytes > NAMES_BYTES_MAX {
+                return Err(CopyError::Limit { what: "bytes of names", max: NAMES_BYTES_MAX });
             }
-            self.list_budget.add(text_octets)?;
+            self.list_budget.add(text_bytes)?;
             match message {
                 Message::Entry(entry) => self.on_entry(entry, &mut seen),
                 Message::Omitted { path, reason, is_failure } => {
@@ -207,7 +207,7 @@ impl Receiver<'_> {
         writer: &mut W,
     ) -> Result<Vec<Want>, CopyError> {
         let mut wants = Vec::new();
-        let mut total_octets = 0u64;
+        let mut total_bytes = 0u64;
         for index in 0..self.items.len() {
             if self.items[index].is_none() {
                 continue;
@@ -217,12 +217,12 @@ impl Receiver<'_> {
             let Some(item) = &mut self.items[index] else { continue };
             let path = item.path.as_str().to_owned();
             match step {
-                Ok(Step::Want { offset_octets, blake3 }) => {
-                    if let Kind::File { size_octets, .. } = item.kind {
-                        total_octets = total_octets.saturating_add(size_octets - offset_octets);
+                Ok(Step::Want { offset_bytes, blake3 }) => {
+                    if let Kind::File { size_bytes, .. } = item.kind {
+                        total_bytes = total_bytes.saturating_add(size_bytes - offset_bytes);
                     }
-                    wire::write(writer, &Message::Want { index, offset_octets, blake3 }).await?;
-                    wants.push(Want { index, offset_octets });
+                    wire::write(writer, &Message::Want { index, offset_bytes, blake3 }).await?;
+                    wants.push(Want { index, offset_bytes });
                 }
                 Ok(Step::Done) => {
                     item.state = State::Made;
@@ -242,7 +242,7 @@ impl Receiver<'_> {
                 }
             }
         }
-        progress.total_octets.store(total_octets, Relaxed);
+        progress.total_bytes.store(total_bytes, Relaxed);
         wire::write(writer, &Message::WantsEnd).await?;
         writer.flush().await?;
         Ok(wants)
@@ -265,14 +265,14 @@ impl Receiver<'_> {
     /// Tells what became of files, in their order.
     fn on_committed(&mut self, mut committed: Vec<Committed>) {
         committed.sort_unstable_by_key(|committed| committed.index);
-        for Committed { index, offset_octets, outcome, removed } in committed {
+        for Committed { index, offset_bytes, outcome, removed } in committed {
             self.on_removed(removed);
             let Some(item) = &mut self.items[index] else { continue };
             item.state = if outcome.is_ok() { State::Made } else { State::Failed };
             let path = item.path.as_str().to_owned();
             match outcome {
-                Ok(()) if offset_octets > 0 => {
-                    self.outcome.summary.resumed_octets += offset_octets;
+                Ok(()) if offset_bytes > 0 => {
+                    self.outcome.summary.resumed_bytes += offset_bytes;
                     self.report(&path, Action::Resumed, None);
                 }
                 Ok(()) => self.report(&path, Action::Copied, None),
@@ -281,7 +281,7 @@ impl Receiver<'_> {
         }
     }
 
-    /// Receives one file. Where it cannot be kept the sender is told at once, and its octets are read until it has heard so.
+    /// Receives one file. Where it cannot be kept the sender is told at once, and its bytes are read until it has heard so.
     async fn file<R: AsyncBufRead + Unpin, W: AsyncWrite + Unpin>(
         &mut self,
         want: &Want,
@@ -294,13 +294,13 @@ impl Receiver<'_> {
         // A want has an item, and the item is a file's: `plan` looked.
         let Some(item) = &self.items[index] else { return Ok(()) };
         let (path, mode) = (item.path.clone(), item.mode);
-        let offset_octets = opened.offset_octets;
-        let mut partial_file = self.open_partial(&path, offset_octets).await;
+        let offset_bytes = opened.offset_bytes;
+        let mut partial_file = self.open_partial(&path, offset_bytes).await;
         let claim = match (self.terms.writers, &partial_file) {
             (Some((writers, owner)), Ok(partial_file)) => writers.claim(owner, &partial_file.file).ok(),
             _ => None,
         };
-        let mut at_octets = offset_octets;
+        let mut at_bytes = offset_bytes;
         let mut arriving = Arriving::default();
         let mut is_told = false;
         loop {
@@ -311,19 +311,19 @@ impl Receiver<'_> {
                 writer.flush().await?;
             }
             let piece = read_unless_stopped(reader, &mut arriving, claim.as_ref()).await?;
-            let (octets, received) = match piece {
+            let (bytes, received) = match piece {
                 Piece::End => break,
-                Piece::Hole(octets) => (octets, 0),
-                Piece::Octets(octets) => (octets.len() as u64, octets.len()),
+                Piece::Hole(bytes) => (bytes, 0),
+                Piece::Bytes(bytes) => (bytes.len() as u64, bytes.len()),
             };
-            at_octets = at_octets.saturating_add(octets);
-            if opened.size_octets.is_some_and(|size_octets| at_octets > size_octets) {
+            at_bytes = at_bytes.saturating_add(bytes);
+            if opened.size_bytes.is_some_and(|size_bytes| at_bytes > size_bytes) {
                 return Err(CopyError::Protocol("a file is longer than it was when it was opened".into()));
             }
-            progress.done_octets.fetch_add(octets, Relaxed);
-            self.outcome.summary.received_octets += received as u64;
+            progress.done_bytes.fetch_add(bytes, Relaxed);
+            self.outcome.summary.received_bytes += received as u64;
             if let Ok(open) = &mut partial_file
-                && let Err(error) = open.take(piece, at_octets).await
+                && let Err(error) = open.take(piece, at_bytes).await
             {
                 self.forget_where_full(&path, &error);
                 partial_file = Err(error.to_string());
@@ -334,14 +334,14 @@ impl Receiver<'_> {
             Message::ContentsEnd { blake3, failure } => (blake3, failure),
             other => return Err(wire::unexpected(&other)),
         };
-        let size_octets = opened.size_octets.unwrap_or(at_octets);
+        let size_bytes = opened.size_bytes.unwrap_or(at_bytes);
         let complete = match (partial_file, failure) {
             (Err(reason), _) | (Ok(_), Some(reason)) => Err(reason),
             (Ok(PartialFile { file, hasher, writeback }), None) => writeback.finish().await.and_then(|()| {
-                let is_whole = at_octets == size_octets && hasher.finalize().to_hex().as_str() == blake3;
+                let is_whole = at_bytes == size_bytes && hasher.finalize().to_hex().as_str() == blake3;
                 let partial = self.complete(is_whole, &path)?;
                 let mtime = opened.mtime;
-                Ok(CompleteFile { index, offset_octets, file, partial, path, mode, mtime, size_octets })
+                Ok(CompleteFile { index, offset_bytes, file, partial, path, mode, mtime, size_bytes })
             }),
         };
         match complete {
@@ -351,14 +351,14 @@ impl Receiver<'_> {
         Ok(())
     }
 
-    /// Opens what holds `path` until it is whole, for writing from `offset_octets` on. Another copy of the same user that has it
+    /// Opens what holds `path` until it is whole, for writing from `offset_bytes` on. Another copy of the same user that has it
     /// and gets nothing is stopped.
-    async fn open_partial(&self, path: &Relative, offset_octets: u64) -> Result<PartialFile, String> {
+    async fn open_partial(&self, path: &Relative, offset_bytes: u64) -> Result<PartialFile, String> {
         let open = |partial: &Relative| -> io::Result<Option<PartialFile>> {
             let mut file = self.tree.write_alone(partial)?;
-            let Some(hasher) = tree::hash_prefix(&mut file, offset_octets)? else { return Ok(None) };
-            file.set_len(offset_octets)?;
-            file.seek(SeekFrom::Start(offset_octets))?;
+            let Some(hasher) = tree::hash_prefix(&mut file, offset_bytes)? else { return Ok(None) };
+            file.set_len(offset_bytes)?;
+            file.seek(SeekFrom::Start(offset_bytes))?;
             Ok(Some(PartialFile { file, hasher, writeback: Writeback::default() }))
         };
         let partial = self.partial(path)?;
@@ -398,12 +398,12 @@ impl Receiver<'_> {
 /// The sender's `contents` message, if it answers `want`.
 fn opened(message: Message, want: &Want) -> Result<Opened, CopyError> {
     match message {
-        Message::Contents { index, offset_octets, size_octets, mtime }
+        Message::Contents { index, offset_bytes, size_bytes, mtime }
             if index == want.index
-                && (offset_octets == 0 || offset_octets == want.offset_octets)
-                && size_octets.is_none_or(|size_octets| offset_octets <= size_octets) =>
+                && (offset_bytes == 0 || offset_bytes == want.offset_bytes)
+                && size_bytes.is_none_or(|size_bytes| offset_bytes <= size_bytes) =>
         {
-            Ok(Opened { offset_octets, size_octets, mtime })
+            Ok(Opened { offset_bytes, size_bytes, mtime })
         }
         other => Err(wire::unexpected(&other)),
     }
@@ -417,19 +417,19 @@ struct PartialFile {
 }
 
 impl PartialFile {
-    /// Takes a part of the contents, which then reach to `at_octets`.
-    async fn take(&mut self, piece: Piece<'_>, at_octets: u64) -> io::Result<()> {
+    /// Takes a part of the contents, which then reach to `at_bytes`.
+    async fn take(&mut self, piece: Piece<'_>, at_bytes: u64) -> io::Result<()> {
         match piece {
-            Piece::Hole(octets) => {
-                tree::hash_hole(&mut self.hasher, octets);
-                self.file.set_len(at_octets)?;
-                self.file.seek(SeekFrom::Start(at_octets))?;
+            Piece::Hole(bytes) => {
+                tree::hash_hole(&mut self.hasher, bytes);
+                self.file.set_len(at_bytes)?;
+                self.file.seek(SeekFrom::Start(at_bytes))?;
                 Ok(())
             }
-            Piece::Octets(octets) => {
-                self.hasher.update(octets);
-                self.file.write_all(octets)?;
-                self.writeback.on_written(&self.file, octets.len()).await
+            Piece::Bytes(bytes) => {
+                self.hasher.update(bytes);
+                self.file.write_all(bytes)?;
+                self.writeback.on_written(&self.file, bytes.len()).await
             }
             Piece::End => Ok(()),
         }
@@ -449,9 +449,9 @@ async fn read_unless_stopped<'a, R: AsyncBufRead + Unpin>(
             return Err(io::Error::other("another copy of this user continues the file").into());
         }
     };
-    claim.on_octets(match piece {
-        Piece::Hole(octets) => octets,
-        Piece::Octets(octets) => octets.len() as u64,
+    claim.on_bytes(match piece {
+        Piece::Hole(bytes) => bytes,
+        Piece::Bytes(bytes) => bytes.len() as u64,
         Piece::End => 0,
     });
     Ok(piece)

@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 use super::lists::{ListBudget, Lists};
 use super::pattern::excludes;
 use super::tree::{self, Relative, Tree, file_type, hash_hole, hash_prefix, join_os, mtime_of, size_of};
-use super::wire::{self, ASKED_MAX, ENTRIES_MAX, Entry, HOLE_OCTETS_MAX, Kind, Message, Timestamp};
+use super::wire::{self, ASKED_MAX, ENTRIES_MAX, Entry, HOLE_BYTES_MAX, Kind, Message, Timestamp};
 use super::{CopyError, CopyReport, Options, Progress};
 
 /// End of the name of what an interrupted copy leaves: no file of a source.
@@ -107,7 +107,7 @@ impl Source {
         Ok(source)
     }
 
-    /// The octets of `stream` up to its end, as a file that the destination names.
+    /// The bytes of `stream` up to its end, as a file that the destination names.
     pub fn stream(stream: Stream) -> Self {
         let stream = tokio::sync::Mutex::new(stream);
         Self { roots: Vec::new(), stream: Some(StreamRoot { stream, name: Relative::default() }) }
@@ -201,7 +201,7 @@ struct Listed {
     /// Its place among the roots; `None`: the stream.
     root: Option<usize>,
     path: Relative,
-    size_octets: u64,
+    size_bytes: u64,
 }
 
 /// What the sender remembers of its manifest, and what it heard of it.
@@ -222,12 +222,12 @@ impl Manifest<'_> {
     ) -> Result<(), CopyError> {
         self.has_room()?;
         self.list_budget.add(entry.path.len())?;
-        let size_octets = match entry.kind {
-            Kind::File { size_octets, .. } => Some(size_octets),
+        let size_bytes = match entry.kind {
+            Kind::File { size_bytes, .. } => Some(size_bytes),
             Kind::Stream => Some(0),
             Kind::Directory | Kind::Symlink { .. } => None,
         };
-        self.files.push(size_octets.map(|size_octets| Listed { root, path: path.clone(), size_octets }));
+        self.files.push(size_bytes.map(|size_bytes| Listed { root, path: path.clone(), size_bytes }));
         wire::write(writer, &Message::Entry(entry)).await
     }
 
@@ -465,15 +465,15 @@ fn entry_of(tree: &Tree, path: &Relative, name: &str, options: &Options) -> Resu
     }
     let kind = match file_type {
         FileType::RegularFile => {
-            let size_octets = size_of(&stat);
+            let size_bytes = size_of(&stat);
             let mut blake3 = None;
             if options.checksum {
                 let mut file = tree.read(path).map_err(said)?;
-                let hash = hash_prefix(&mut file, size_octets).map_err(said)?;
+                let hash = hash_prefix(&mut file, size_bytes).map_err(said)?;
                 let short = || NotListed::Failed("it shrank while it was read".into());
                 blake3 = Some(hash.ok_or_else(short)?.finalize().to_hex().to_string());
             }
-            Kind::File { size_octets, blake3 }
+            Kind::File { size_bytes, blake3 }
         }
         FileType::Directory => Kind::Directory,
         FileType::Symlink => {
@@ -497,7 +497,7 @@ fn entry_of(tree: &Tree, path: &Relative, name: &str, options: &Options) -> Resu
 
 struct Want {
     index: usize,
-    offset_octets: u64,
+    offset_bytes: u64,
     blake3: String,
 }
 
@@ -508,29 +508,29 @@ async fn wants<R: AsyncRead + Unpin>(
     reader: &mut R,
 ) -> Result<Vec<Want>, CopyError> {
     let mut wants: Vec<Want> = Vec::new();
-    let mut total_octets = 0u64;
+    let mut total_bytes = 0u64;
     loop {
         match wire::read(reader).await? {
-            Message::Want { index, offset_octets, blake3 } => {
+            Message::Want { index, offset_bytes, blake3 } => {
                 if wants.last().is_some_and(|last| last.index >= index) {
                     return Err(CopyError::Protocol("files are wanted out of order".into()));
                 }
                 let Some(Some(listed)) = manifest.files.get(index) else {
                     return Err(CopyError::Protocol("what is wanted is no file".into()));
                 };
-                if offset_octets > listed.size_octets {
+                if offset_bytes > listed.size_bytes {
                     return Err(CopyError::Protocol("a file is wanted from behind its end".into()));
                 }
-                total_octets = total_octets.saturating_add(listed.size_octets - offset_octets);
+                total_bytes = total_bytes.saturating_add(listed.size_bytes - offset_bytes);
                 manifest.list_budget.add(blake3.len())?;
-                wants.push(Want { index, offset_octets, blake3 });
+                wants.push(Want { index, offset_bytes, blake3 });
             }
             Message::Stop { index, reason } => on_stop(source, manifest, progress, index, &reason)?,
             Message::WantsEnd => break,
             other => return Err(wire::unexpected(&other)),
         }
     }
-    progress.total_octets.store(total_octets, Relaxed);
+    progress.total_bytes.store(total_bytes, Relaxed);
     Ok(wants)
 }
 
@@ -539,9 +539,9 @@ struct Opened {
     file: File,
     hasher: blake3::Hasher,
     /// Where sending begins.
-    at_octets: u64,
+    at_bytes: u64,
     /// Size when the file was opened. The next copy takes later additions.
-    size_octets: u64,
+    size_bytes: u64,
     mtime: Timestamp,
     is_sparse: bool,
 }
@@ -549,16 +549,16 @@ struct Opened {
 fn open(tree: &Tree, listed: &Listed, want: &Want) -> std::io::Result<Opened> {
     let mut file = tree.read(&listed.path)?;
     let stat = rustix::fs::fstat(&file)?;
-    let (size_octets, mtime, is_sparse) = (size_of(&stat), mtime_of(&stat), tree::is_sparse(&stat));
-    if (1..=size_octets).contains(&want.offset_octets)
-        && let Some(hasher) = hash_prefix(&mut file, want.offset_octets)?
+    let (size_bytes, mtime, is_sparse) = (size_of(&stat), mtime_of(&stat), tree::is_sparse(&stat));
+    if (1..=size_bytes).contains(&want.offset_bytes)
+        && let Some(hasher) = hash_prefix(&mut file, want.offset_bytes)?
         && hasher.finalize().to_hex().as_str() == want.blake3
     {
-        let at_octets = want.offset_octets;
-        return Ok(Opened { file, hasher, at_octets, size_octets, mtime, is_sparse });
+        let at_bytes = want.offset_bytes;
+        return Ok(Opened { file, hasher, at_bytes, size_bytes, mtime, is_sparse });
     }
     file.seek(SeekFrom::Start(0))?;
-    Ok(Opened { file, hasher: blake3::Hasher::new(), at_octets: 0, size_octets, mtime, is_sparse })
+    Ok(Opened { file, hasher: blake3::Hasher::new(), at_bytes: 0, size_bytes, mtime, is_sparse })
 }
 
 /// One file on its way.
@@ -573,7 +573,7 @@ struct Sending<'a, W> {
 enum Sent {
     /// To their end.
     All,
-    /// The file has fewer octets than when it was opened.
+    /// The file has fewer bytes than when it was opened.
     Short,
     /// The receiver cannot keep them.
     Stopped,
@@ -585,15 +585,15 @@ impl<W: AsyncWrite + Unpin> Sending<'_, W> {
         let mut opened = match open(tree, listed, want) {
             Ok(opened) => opened,
             Err(error) => {
-                self.begin(0, Some(listed.size_octets), None).await?;
+                self.begin(0, Some(listed.size_bytes), None).await?;
                 return self.end(&blake3::Hasher::new(), Some(error.to_string())).await;
             }
         };
-        self.begin(opened.at_octets, Some(opened.size_octets), Some(opened.mtime)).await?;
+        self.begin(opened.at_bytes, Some(opened.size_bytes), Some(opened.mtime)).await?;
         let failure = match self.contents(&mut opened).await? {
             Ok(Sent::All) => {
                 let stat = rustix::fs::fstat(&opened.file).map_err(std::io::Error::from)?;
-                let has_grown = size_of(&stat) > opened.size_octets;
+                let has_grown = size_of(&stat) > opened.size_bytes;
                 // An append changes the time, too: a longer file counts as unchanged up to its old end.
                 (mtime_of(&stat) != opened.mtime && !has_grown)
                     .then(|| "it changed while it was read".to_owned())
@@ -607,12 +607,12 @@ impl<W: AsyncWrite + Unpin> Sending<'_, W> {
 
     async fn begin(
         &mut self,
-        offset_octets: u64,
-        size_octets: Option<u64>,
+        offset_bytes: u64,
+        size_bytes: Option<u64>,
         mtime: Option<Timestamp>,
     ) -> Result<(), CopyError> {
         let index = self.index;
-        wire::write(self.writer, &Message::Contents { index, offset_octets, size_octets, mtime }).await
+        wire::write(self.writer, &Message::Contents { index, offset_bytes, size_bytes, mtime }).await
     }
 
     async fn end(&mut self, hasher: &blake3::Hasher, failure: Option<String>) -> Result<(), CopyError> {
@@ -623,12 +623,12 @@ impl<W: AsyncWrite + Unpin> Sending<'_, W> {
 
     /// Sends the contents of `opened`, holes as such. The outer error is the stream's, the inner one the file's.
     async fn contents(&mut self, opened: &mut Opened) -> Result<std::io::Result<Sent>, CopyError> {
-        let size_octets = opened.size_octets;
+        let size_bytes = opened.size_bytes;
         let mut buffer = wire::Contents::default();
         let mut pieces = 0;
         // Where the next hole begins.
-        let mut data_to_octets = if opened.is_sparse { opened.at_octets } else { size_octets };
-        while opened.at_octets < size_octets {
+        let mut data_to_bytes = if opened.is_sparse { opened.at_bytes } else { size_bytes };
+        while opened.at_bytes < size_bytes {
             pieces += 1;
             if pieces % PIECES_AT_ONCE == 0 {
                 // Lets `hear` run.
@@ -637,35 +637,35 @@ impl<W: AsyncWrite + Unpin> Sending<'_, W> {
             if self.stop_requests.has(self.index) {
                 return Ok(Ok(Sent::Stopped));
             }
-            if opened.at_octets >= data_to_octets {
-                let hole_octets = match next_extent(opened) {
-                    Ok((data_octets, end_octets)) => {
-                        data_to_octets = end_octets;
-                        data_octets - opened.at_octets
+            if opened.at_bytes >= data_to_bytes {
+                let hole_bytes = match next_extent(opened) {
+                    Ok((data_bytes, end_bytes)) => {
+                        data_to_bytes = end_bytes;
+                        data_bytes - opened.at_bytes
                     }
                     Err(error) => return Ok(Err(error)),
                 };
-                if hole_octets > 0 {
+                if hole_bytes > 0 {
                     // The next round looks from behind it on.
-                    let octets = hole_octets.min(HOLE_OCTETS_MAX);
-                    data_to_octets = opened.at_octets + octets;
-                    hash_hole(&mut opened.hasher, octets);
-                    wire::write_hole(self.writer, octets).await?;
-                    self.progress.done_octets.fetch_add(octets, Relaxed);
-                    opened.at_octets += octets;
+                    let bytes = hole_bytes.min(HOLE_BYTES_MAX);
+                    data_to_bytes = opened.at_bytes + bytes;
+                    hash_hole(&mut opened.hasher, bytes);
+                    wire::write_hole(self.writer, bytes).await?;
+                    self.progress.done_bytes.fetch_add(bytes, Relaxed);
+                    opened.at_bytes += bytes;
                     continue;
                 }
             }
-            let left = usize::try_from(data_to_octets - opened.at_octets).unwrap_or(usize::MAX);
+            let left = usize::try_from(data_to_bytes - opened.at_bytes).unwrap_or(usize::MAX);
             let room = buffer.room();
             let take = room.len().min(left);
             match opened.file.read(&mut room[..take]) {
                 Ok(0) => return Ok(Ok(Sent::Short)),
                 Ok(count) => {
-                    opened.hasher.update(buffer.octets(count));
+                    opened.hasher.update(buffer.bytes(count));
                     buffer.write(self.writer, count).await?;
-                    self.progress.done_octets.fetch_add(count as u64, Relaxed);
-                    opened.at_octets += count as u64;
+                    self.progress.done_bytes.fetch_add(count as u64, Relaxed);
+                    opened.at_bytes += count as u64;
                 }
                 Err(error) => return Ok(Err(error)),
             }
@@ -692,11 +692,11 @@ impl<W: AsyncWrite + Unpin> Sending<'_, W> {
             match read {
                 Ok(0) => break None,
                 Ok(count) => {
-                    hasher.update(buffer.octets(count));
+                    hasher.update(buffer.bytes(count));
                     buffer.write(self.writer, count).await?;
                     // A slow stream arrives as it comes.
                     self.writer.flush().await?;
-                    self.progress.done_octets.fetch_add(count as u64, Relaxed);
+                    self.progress.done_bytes.fetch_add(count as u64, Relaxed);
                 }
                 Err(error) => break Some(error.to_string()),
             }
@@ -705,15 +705,15 @@ impl<W: AsyncWrite + Unpin> Sending<'_, W> {
     }
 }
 
-/// From where to where the next octets that are no hole stand, both within the file as it was opened; its position is set there.
+/// From where to where the next bytes that are no hole stand, both within the file as it was opened; its position is set there.
 fn next_extent(opened: &mut Opened) -> std::io::Result<(u64, u64)> {
-    let size_octets = opened.size_octets;
-    let data_octets = tree::next_data(&opened.file, opened.at_octets)?;
-    let data_octets = data_octets.map_or(size_octets, |octets| octets.min(size_octets));
-    let end_octets = match data_octets < size_octets {
-        true => tree::next_hole(&opened.file, data_octets)?.min(size_octets),
-        false => size_octets,
+    let size_bytes = opened.size_bytes;
+    let data_bytes = tree::next_data(&opened.file, opened.at_bytes)?;
+    let data_bytes = data_bytes.map_or(size_bytes, |bytes| bytes.min(size_bytes));
+    let end_bytes = match data_bytes < size_bytes {
+        true => tree::next_hole(&opened.file, data_bytes)?.min(size_bytes),
+        false => size_bytes,
     };
-    opened.file.seek(SeekFrom::Start(data_octets))?;
-    Ok((data_octets, end_octets))
+    opened.file.seek(SeekFrom::Start(data_bytes))?;
+    Ok((data_bytes, end_bytes))
 }

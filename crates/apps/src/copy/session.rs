@@ -396,12 +396,12 @@ pub async fn pull_into<R: AsyncBufRead + Unpin, W: AsyncWrite + Unpin>(
     let options = Options::default();
     ask(Work::Pull { paths: vec![path.to_owned()], name: None }, &options, reader, writer).await?;
     one_file(path, reader).await?;
-    wire::write(writer, &Message::Want { index: 0, offset_octets: 0, blake3: String::new() }).await?;
+    wire::write(writer, &Message::Want { index: 0, offset_bytes: 0, blake3: String::new() }).await?;
     wire::write(writer, &Message::WantsEnd).await?;
     writer.flush().await?;
     match wire::read(reader).await? {
-        Message::Contents { index: 0, offset_octets: 0, size_octets, .. } => {
-            progress.total_octets.store(size_octets.unwrap_or(0), std::sync::atomic::Ordering::Relaxed);
+        Message::Contents { index: 0, offset_bytes: 0, size_bytes, .. } => {
+            progress.total_bytes.store(size_bytes.unwrap_or(0), std::sync::atomic::Ordering::Relaxed);
         }
         other => return Err(wire::unexpected(&other)),
     }
@@ -409,19 +409,19 @@ pub async fn pull_into<R: AsyncBufRead + Unpin, W: AsyncWrite + Unpin>(
     let (mut hasher, mut arriving) = (blake3::Hasher::new(), Arriving::default());
     let mut zeros = Vec::new();
     loop {
-        let (octets, received) = match arriving.next(reader).await? {
+        let (bytes, received) = match arriving.next(reader).await? {
             Piece::End => break,
-            Piece::Hole(octets) => {
+            Piece::Hole(bytes) => {
                 // It is no longer than a hole may be.
-                zeros.resize(usize::try_from(octets).unwrap_or(0), 0);
+                zeros.resize(usize::try_from(bytes).unwrap_or(0), 0);
                 (&zeros[..], 0)
             }
-            Piece::Octets(octets) => (octets, octets.len()),
+            Piece::Bytes(bytes) => (bytes, bytes.len()),
         };
-        hasher.update(octets);
-        out.write_all(octets).await?;
-        progress.done_octets.fetch_add(octets.len() as u64, std::sync::atomic::Ordering::Relaxed);
-        outcome.summary.received_octets += received as u64;
+        hasher.update(bytes);
+        out.write_all(bytes).await?;
+        progress.done_bytes.fetch_add(bytes.len() as u64, std::sync::atomic::Ordering::Relaxed);
+        outcome.summary.received_bytes += received as u64;
         arriving.take(reader, received);
     }
     out.flush().await?;

@@ -1,5 +1,5 @@
 //! Files below one directory. Every part of a path is opened from the directory before it and no symbolic link is
-//! followed, so that no name and no link leads out, whoever changes the tree meanwhile.
+//! followed, so that no name and no link leads out, even while others change the tree.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -17,7 +17,7 @@ use rustix::io::Errno;
 
 use super::pattern::{is_pattern, matches};
 use super::sender::PARTIAL_SUFFIX;
-use super::wire::{ENTRIES_MAX, LENGTH_MAX, NAME_OCTETS_MAX, PATH_OCTETS_MAX, Timestamp};
+use super::wire::{ENTRIES_MAX, LENGTH_MAX, NAME_BYTES_MAX, PATH_BYTES_MAX, Timestamp};
 
 /// A path that stays below where it starts. Empty: the start itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,7 +31,7 @@ impl Relative {
     pub fn parse(path: &str) -> Result<Self, String> {
         let wrong =
             |why: &str| Err(format!("the path {:?} {why}", path.chars().take(80).collect::<String>()));
-        if path.len() > PATH_OCTETS_MAX {
+        if path.len() > PATH_BYTES_MAX {
             return wrong("is too long");
         }
         if path.contains('\0') {
@@ -41,7 +41,7 @@ impl Relative {
             match part {
                 "" => return wrong("has an empty part or is absolute"),
                 "." | ".." => return wrong("has a part that is no name"),
-                _ if part.len() > NAME_OCTETS_MAX => return wrong("has a name that is too long"),
+                _ if part.len() > NAME_BYTES_MAX => return wrong("has a name that is too long"),
                 _ => (),
             }
         }
@@ -70,7 +70,7 @@ impl Relative {
     /// that is where the copy goes to.
     pub fn keeps_inside(&self, target: &str, is_first_the_top: bool) -> bool {
         if target.is_empty()
-            || target.len() > PATH_OCTETS_MAX
+            || target.len() > PATH_BYTES_MAX
             || target.starts_with('/')
             || target.contains('\0')
         {
@@ -128,7 +128,7 @@ impl Tree {
             return Ok(at);
         }
         let mut at = rustix::fs::openat(top, ".", DIRECTORY, Mode::empty())?;
-        for part in path.as_ref().as_bytes().split(|octet| *octet == b'/').filter(|part| !part.is_empty()) {
+        for part in path.as_ref().as_bytes().split(|byte| *byte == b'/').filter(|part| !part.is_empty()) {
             at = rustix::fs::openat(&at, part, DIRECTORY, Mode::empty())?;
         }
         Ok(at)
@@ -191,7 +191,7 @@ impl Tree {
         self.open_file(path, OFlags::RDWR | OFlags::CREATE)
     }
 
-    /// As [`Self::write`], and for nobody else: two copies that write one file would each verify its own octets only.
+    /// As [`Self::write`], and for nobody else: two copies that write one file would each verify its own bytes only.
     pub fn write_alone(&self, path: &Relative) -> io::Result<File> {
         let busy = || io::Error::new(ErrorKind::WouldBlock, "another copy is writing it");
         let file = self.write(path)?;
@@ -381,9 +381,9 @@ impl Tree {
 }
 
 fn split_os(path: &OsStr) -> (&OsStr, &OsStr) {
-    let octets = path.as_bytes();
-    match octets.iter().rposition(|octet| *octet == b'/') {
-        Some(at) => (OsStr::from_bytes(&octets[..at]), OsStr::from_bytes(&octets[at + 1..])),
+    let bytes = path.as_bytes();
+    match bytes.iter().rposition(|byte| *byte == b'/') {
+        Some(at) => (OsStr::from_bytes(&bytes[..at]), OsStr::from_bytes(&bytes[at + 1..])),
         None => (OsStr::new(""), path),
     }
 }
@@ -428,54 +428,54 @@ pub fn file_type(stat: &Stat) -> FileType {
     FileType::from_raw_mode(stat.st_mode)
 }
 
-/// Octets of a file.
+/// Bytes of a file.
 pub fn size_of(stat: &Stat) -> u64 {
     u64::try_from(stat.st_size).unwrap_or(0)
 }
 
 /// True for a file with holes.
 pub fn is_sparse(stat: &Stat) -> bool {
-    // POSIX: st_blocks counts 512 octets.
+    // POSIX: st_blocks counts 512 bytes.
     u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(512) < size_of(stat)
 }
 
-/// The first octet from `at_octets` on that is no hole; `None` where all are.
-pub fn next_data(file: &File, at_octets: u64) -> io::Result<Option<u64>> {
-    match rustix::fs::seek(file, SeekFrom::Data(at_octets)) {
-        Ok(octets) => Ok(Some(octets)),
+/// The first byte from `at_bytes` on that is no hole; `None` where all are.
+pub fn next_data(file: &File, at_bytes: u64) -> io::Result<Option<u64>> {
+    match rustix::fs::seek(file, SeekFrom::Data(at_bytes)) {
+        Ok(bytes) => Ok(Some(bytes)),
         Err(Errno::NXIO) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }
 
-/// The first octet behind `at_octets` that is a hole, or the end of the file.
-pub fn next_hole(file: &File, at_octets: u64) -> io::Result<u64> {
-    Ok(rustix::fs::seek(file, SeekFrom::Hole(at_octets))?)
+/// The first byte behind `at_bytes` that is a hole, or the end of the file.
+pub fn next_hole(file: &File, at_bytes: u64) -> io::Result<u64> {
+    Ok(rustix::fs::seek(file, SeekFrom::Hole(at_bytes))?)
 }
 
-/// Hashes `length_octets` zeros.
-pub fn hash_hole(hasher: &mut blake3::Hasher, length_octets: u64) {
+/// Hashes `length_bytes` zeros.
+pub fn hash_hole(hasher: &mut blake3::Hasher, length_bytes: u64) {
     static ZEROS: [u8; LENGTH_MAX] = [0; LENGTH_MAX];
-    let mut left_octets = length_octets;
-    while left_octets > 0 {
-        let take = ZEROS.len().min(usize::try_from(left_octets).unwrap_or(usize::MAX));
+    let mut left_bytes = length_bytes;
+    while left_bytes > 0 {
+        let take = ZEROS.len().min(usize::try_from(left_bytes).unwrap_or(usize::MAX));
         hasher.update(&ZEROS[..take]);
-        left_octets -= take as u64;
+        left_bytes -= take as u64;
     }
 }
 
-/// Hashes the next `length_octets` of `file`; `None` where there are fewer.
-pub fn hash_prefix(file: &mut File, length_octets: u64) -> io::Result<Option<blake3::Hasher>> {
+/// Hashes the next `length_bytes` of `file`; `None` where there are fewer.
+pub fn hash_prefix(file: &mut File, length_bytes: u64) -> io::Result<Option<blake3::Hasher>> {
     let mut hasher = blake3::Hasher::new();
     let mut buffer = vec![0; LENGTH_MAX];
-    let mut left_octets = length_octets;
-    while left_octets > 0 {
-        let take = buffer.len().min(usize::try_from(left_octets).unwrap_or(usize::MAX));
+    let mut left_bytes = length_bytes;
+    while left_bytes > 0 {
+        let take = buffer.len().min(usize::try_from(left_bytes).unwrap_or(usize::MAX));
         match file.read(&mut buffer[..take])? {
             0 => return Ok(None),
             count => {
                 hasher.update(&buffer[..count]);
-                left_octets -= count as u64;
+                left_bytes -= count as u64;
             }
         }
     }
@@ -505,10 +505,10 @@ mod tests {
     fn directories_deeper_than_one_path_can_name_are_found() {
         let folder = tempfile::tempdir().unwrap();
         let (mut tree, name) = (Tree::open(folder.path()).unwrap(), "x".repeat(200));
-        for _ in 0..PATH_OCTETS_MAX / 200 + 1 {
+        for _ in 0..PATH_BYTES_MAX / 200 + 1 {
             tree = tree.make_subtree(&Relative(name.clone()), false).unwrap();
         }
-        let path = vec![name; PATH_OCTETS_MAX / 200 + 1].join("/");
+        let path = vec![name; PATH_BYTES_MAX / 200 + 1].join("/");
         let found = rustix::fs::fstat(Tree::open(folder.path()).unwrap().directory(&path).unwrap()).unwrap();
         assert_eq!(found.st_ino, rustix::fs::fstat(tree.directory("").unwrap()).unwrap().st_ino);
     }

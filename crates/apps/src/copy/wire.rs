@@ -1,4 +1,4 @@
-//! Messages: a length (u32, big endian) and JSON of so many octets. Contents go raw between them, in pieces.
+//! Messages: a length in bytes (u32, big endian) and JSON of that length. Contents go raw between them, in pieces.
 
 use serde::{Deserialize, Serialize};
 use tokio::io::{
@@ -9,20 +9,20 @@ use super::{CopyError, Options, Report, Summary};
 
 /// Of the protocol. Both ends must have the same.
 pub const VERSION: u32 = 2;
-/// Of a message or a piece of contents, octets: one buffer of this size holds any.
+/// Of a message or a piece of contents, bytes: one buffer of this size holds any.
 pub const LENGTH_MAX: usize = 64 * 1024;
 /// Paths in one copy: what a receiver keeps of each stays below 1 GiB in all.
 pub const ENTRIES_MAX: usize = 1_000_000;
-/// Octets of all paths and link targets in one copy.
-pub const NAMES_OCTETS_MAX: usize = 256 << 20;
-/// Octets of a path, link target or reason: PATH_MAX of Linux.
-pub const PATH_OCTETS_MAX: usize = 4096;
-/// Octets of a name: NAME_MAX of Linux.
-pub const NAME_OCTETS_MAX: usize = 255;
+/// Bytes of all paths and link targets in one copy.
+pub const NAMES_BYTES_MAX: usize = 256 << 20;
+/// Bytes of a path, link target or reason: PATH_MAX of Linux.
+pub const PATH_BYTES_MAX: usize = 4096;
+/// Bytes of a name: NAME_MAX of Linux.
+pub const NAME_BYTES_MAX: usize = 255;
 /// Set in a piece's length: the piece is a hole, and the other bits are its length.
 const HOLE: u32 = 1 << 31;
-/// Octets of a hole in one piece. Ours: a receiver hashes them, so that four octets on the wire cost it some milliseconds at most.
-pub const HOLE_OCTETS_MAX: u64 = 16 << 20;
+/// Bytes of a hole in one piece. Ours: a receiver hashes them, so that four bytes on the wire cost it some milliseconds at most.
+pub const HOLE_BYTES_MAX: u64 = 16 << 20;
 /// Paths that a client may ask for, and patterns that it may leave out, in one copy: all fit in one message. Ours.
 pub const ASKED_MAX: usize = 4096;
 
@@ -43,7 +43,7 @@ pub enum Kind {
     /// A file.
     File {
         /// Its length.
-        size_octets: u64,
+        size_bytes: u64,
         /// Hash of its contents, where contents are to be compared.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         blake3: Option<String>,
@@ -226,7 +226,7 @@ pub enum Message {
         /// Its place in the manifest.
         index: usize,
         /// So much is there already.
-        offset_octets: u64,
+        offset_bytes: u64,
         /// Hash of what is there.
         blake3: String,
     },
@@ -237,9 +237,9 @@ pub enum Message {
         /// Place in the manifest.
         index: usize,
         /// From here on: what was wanted, or 0 where the prefix is another file's.
-        offset_octets: u64,
+        offset_bytes: u64,
         /// Of the whole file when it was opened; `None` of a stream.
-        size_octets: Option<u64>,
+        size_bytes: Option<u64>,
         /// Its last change when it was opened; `None` of a stream.
         mtime: Option<Timestamp>,
     },
@@ -274,9 +274,9 @@ impl Message {
 /// A part of a file's contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Piece<'a> {
-    /// These octets, one at least.
-    Octets(&'a [u8]),
-    /// So many zeros that take no room.
+    /// These bytes, one at least.
+    Bytes(&'a [u8]),
+    /// A run of zeros that takes no room.
     Hole(u64),
     /// There is no more.
     End,
@@ -284,7 +284,7 @@ pub enum Piece<'a> {
 
 /// Text with its end cut off where it would not fit in a message.
 pub fn bounded(mut text: String) -> String {
-    let mut end = text.len().min(PATH_OCTETS_MAX);
+    let mut end = text.len().min(PATH_BYTES_MAX);
     while !text.is_char_boundary(end) {
         end -= 1;
     }
@@ -297,8 +297,8 @@ pub fn bounded(mut text: String) -> String {
 /// # Errors
 /// Where it is too long or the stream breaks.
 pub async fn write(stream: &mut (impl AsyncWrite + Unpin), message: &Message) -> Result<(), CopyError> {
-    let octets = serde_json::to_vec(message).map_err(std::io::Error::from)?;
-    write_piece(stream, &octets).await
+    let bytes = serde_json::to_vec(message).map_err(std::io::Error::from)?;
+    write_piece(stream, &bytes).await
 }
 
 /// Reads one message.
@@ -306,22 +306,22 @@ pub async fn write(stream: &mut (impl AsyncWrite + Unpin), message: &Message) ->
 /// # Errors
 /// Where it is none, or the stream breaks.
 pub async fn read(stream: &mut (impl AsyncRead + Unpin)) -> Result<Message, CopyError> {
-    let octets = read_piece(stream).await?;
-    serde_json::from_slice(&octets).map_err(|error| CopyError::Protocol(format!("no message: {error}")))
+    let bytes = read_piece(stream).await?;
+    serde_json::from_slice(&bytes).map_err(|error| CopyError::Protocol(format!("no message: {error}")))
 }
 
-/// Writes a length and `octets`.
+/// Writes a length and `bytes`.
 ///
 /// # Errors
 /// Where they are too many, or the stream breaks.
-pub async fn write_piece(stream: &mut (impl AsyncWrite + Unpin), octets: &[u8]) -> Result<(), CopyError> {
-    let length = u32::try_from(octets.len()).ok().filter(|_| octets.len() <= LENGTH_MAX);
-    let length = length.ok_or(CopyError::Limit { what: "octets in a message", max: LENGTH_MAX })?;
+pub async fn write_piece(stream: &mut (impl AsyncWrite + Unpin), bytes: &[u8]) -> Result<(), CopyError> {
+    let length = u32::try_from(bytes.len()).ok().filter(|_| bytes.len() <= LENGTH_MAX);
+    let length = length.ok_or(CopyError::Limit { what: "bytes in a message", max: LENGTH_MAX })?;
     stream.write_all(&length.to_be_bytes()).await?;
-    Ok(stream.write_all(octets).await?)
+    Ok(stream.write_all(bytes).await?)
 }
 
-/// Octets of a file on their way, behind room for their length: both leave in one write.
+/// Bytes of a file on their way, behind room for their length: both leave in one write.
 #[derive(Debug)]
 pub struct Contents(Vec<u8>);
 
@@ -333,17 +333,17 @@ impl Default for Contents {
 }
 
 impl Contents {
-    /// Where the octets of the next piece go.
+    /// Where the bytes of the next piece go.
     pub fn room(&mut self) -> &mut [u8] {
         &mut self.0[size_of::<u32>()..]
     }
 
-    /// The first `count` octets.
-    pub fn octets(&self, count: usize) -> &[u8] {
+    /// The first `count` bytes.
+    pub fn bytes(&self, count: usize) -> &[u8] {
         &self.0[size_of::<u32>()..][..count]
     }
 
-    /// Writes the first `count` octets as a piece.
+    /// Writes the first `count` bytes as a piece.
     ///
     /// # Errors
     /// Where the stream breaks.
@@ -359,36 +359,36 @@ impl Contents {
     }
 }
 
-/// Reads a length and so many octets.
+/// Reads a length and that number of bytes.
 ///
 /// # Errors
 /// Where they are too many, or the stream breaks.
 pub async fn read_piece(stream: &mut (impl AsyncRead + Unpin)) -> Result<Vec<u8>, CopyError> {
-    let mut octets = vec![0; checked(stream.read_u32().await?)?];
-    stream.read_exact(&mut octets).await?;
-    Ok(octets)
+    let mut bytes = vec![0; checked(stream.read_u32().await?)?];
+    stream.read_exact(&mut bytes).await?;
+    Ok(bytes)
 }
 
-/// Writes a hole of at most [`HOLE_OCTETS_MAX`].
+/// Writes a hole of at most [`HOLE_BYTES_MAX`].
 ///
 /// # Errors
 /// Where it is longer, or the stream breaks.
-pub async fn write_hole(stream: &mut (impl AsyncWrite + Unpin), length_octets: u64) -> Result<(), CopyError> {
-    let length = u32::try_from(length_octets).ok().filter(|_| (1..=HOLE_OCTETS_MAX).contains(&length_octets));
-    let max = HOLE_OCTETS_MAX as usize;
-    let length = length.ok_or(CopyError::Limit { what: "octets in a hole", max })?;
+pub async fn write_hole(stream: &mut (impl AsyncWrite + Unpin), length_bytes: u64) -> Result<(), CopyError> {
+    let length = u32::try_from(length_bytes).ok().filter(|_| (1..=HOLE_BYTES_MAX).contains(&length_bytes));
+    let max = HOLE_BYTES_MAX as usize;
+    let length = length.ok_or(CopyError::Limit { what: "bytes in a hole", max })?;
     Ok(stream.write_all(&(HOLE | length).to_be_bytes()).await?)
 }
 
-/// Contents of a file on their way in. Octets are lent by the stream's own buffer.
+/// Contents of a file on their way in. Bytes are lent by the stream's own buffer.
 #[derive(Debug, Default)]
 pub struct Arriving {
-    /// Octets of a piece that were not taken.
+    /// Bytes of a piece that were not taken.
     left: usize,
 }
 
 impl Arriving {
-    /// Waits for the next part. Octets come again until they are [taken](Self::take).
+    /// Waits for the next part. Bytes come again until they are [taken](Self::take).
     ///
     /// # Errors
     /// Where it is too long, or the stream breaks.
@@ -403,14 +403,14 @@ impl Arriving {
                 length => self.left = checked(length)?,
             }
         }
-        let octets = stream.fill_buf().await?;
-        if octets.is_empty() {
+        let bytes = stream.fill_buf().await?;
+        if bytes.is_empty() {
             return Err(std::io::Error::from(std::io::ErrorKind::UnexpectedEof).into());
         }
-        Ok(Piece::Octets(&octets[..octets.len().min(self.left)]))
+        Ok(Piece::Bytes(&bytes[..bytes.len().min(self.left)]))
     }
 
-    /// `count` octets of those that came last are done with.
+    /// `count` bytes of those that came last are done with.
     pub fn take(&mut self, stream: &mut (impl AsyncBufRead + Unpin), count: usize) {
         stream.consume(count);
         self.left -= count;
@@ -419,8 +419,8 @@ impl Arriving {
 
 fn hole_of<'a>(length: u32) -> Result<Piece<'a>, CopyError> {
     match u64::from(length) {
-        octets @ 1..=HOLE_OCTETS_MAX => Ok(Piece::Hole(octets)),
-        _ => Err(CopyError::Limit { what: "octets in a hole", max: HOLE_OCTETS_MAX as usize }),
+        bytes @ 1..=HOLE_BYTES_MAX => Ok(Piece::Hole(bytes)),
+        _ => Err(CopyError::Limit { what: "bytes in a hole", max: HOLE_BYTES_MAX as usize }),
     }
 }
 
@@ -428,7 +428,7 @@ fn hole_of<'a>(length: u32) -> Result<Piece<'a>, CopyError> {
 fn checked(length: u32) -> Result<usize, CopyError> {
     match length as usize {
         length @ 0..=LENGTH_MAX => Ok(length),
-        _ => Err(CopyError::Limit { what: "octets in a message", max: LENGTH_MAX }),
+        _ => Err(CopyError::Limit { what: "bytes in a message", max: LENGTH_MAX }),
     }
 }
 

@@ -13,7 +13,7 @@ use tokio::time::sleep;
 
 /// A copy that has got nothing for so long is taken for gone when its user copies the file again. Ours.
 const SILENCE: Duration = Duration::from_secs(2);
-/// For a copy to fall silent: octets of a client that has gone may still be on the way, or in buffers, and the disk may be slow. Ours;
+/// For a copy to fall silent: bytes of a client that has gone may still be on the way, or in buffers, and the disk may be slow. Ours;
 /// shorter than a connection stands in silence.
 const FALLS_SILENT: Duration = Duration::from_secs(20);
 /// A copy that gets more is no copy of a client that has gone: what fits in the largest window of a connection, and a stream's own.
@@ -33,7 +33,7 @@ pub(super) struct Writers(Mutex<BTreeMap<FileId, Arc<Writing>>>);
 #[derive(Debug)]
 struct Writing {
     owner: String,
-    octets: AtomicU64,
+    bytes: AtomicU64,
     stop: Notify,
 }
 
@@ -54,7 +54,7 @@ impl Writers {
         let stat = rustix::fs::fstat(file)?;
         let file = (stat.st_dev, stat.st_ino);
         let writing =
-            Arc::new(Writing { owner: owner.to_owned(), octets: AtomicU64::new(0), stop: Notify::new() });
+            Arc::new(Writing { owner: owner.to_owned(), bytes: AtomicU64::new(0), stop: Notify::new() });
         self.all().insert(file, writing.clone());
         Ok(Claim { writers: self, file, writing })
     }
@@ -64,14 +64,14 @@ impl Writers {
         let Some(writing) = self.all().get(&file).filter(|writing| writing.owner == owner).cloned() else {
             return false;
         };
-        let begun = writing.octets.load(Relaxed);
+        let begun = writing.bytes.load(Relaxed);
         let (mut before, mut silent, mut waited) = (begun, Duration::ZERO, Duration::ZERO);
         while silent < SILENCE {
             if waited >= FALLS_SILENT || before - begun > OF_GONE_MAX {
                 return false;
             }
             sleep(LOOK_EVERY).await;
-            let now = writing.octets.load(Relaxed);
+            let now = writing.bytes.load(Relaxed);
             silent = if now == before { silent + LOOK_EVERY } else { Duration::ZERO };
             (before, waited) = (now, waited + LOOK_EVERY);
         }
@@ -89,8 +89,8 @@ impl Writers {
 }
 
 impl Claim<'_> {
-    pub fn on_octets(&self, count: u64) {
-        self.writing.octets.fetch_add(count, Relaxed);
+    pub fn on_bytes(&self, count: u64) {
+        self.writing.bytes.fetch_add(count, Relaxed);
     }
 
     /// Waits until another copy takes the file over.

@@ -1,8 +1,8 @@
 //! TCP connections over streams: one stream each. The client's end takes them by SOCKS5 or for one target; the server's
 //! end connects, to what its list allows.
 //!
-//! A stream begins with the target (a length, u16 big endian, and `host:port`). One octet answers, a reply code of
-//! SOCKS5. Octets follow both ways, each way until its end.
+//! A stream begins with the target (a length, u16 big endian, and `host:port`). One byte answers, a reply code of
+//! SOCKS5. Bytes follow both ways, each way until its end.
 
 pub mod allow;
 pub mod dial;
@@ -14,7 +14,7 @@ use std::io;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
-use target::{TARGET_OCTETS_MAX, Target};
+use target::{TARGET_BYTES_MAX, Target};
 
 /// Why a connection is not made.
 #[derive(Debug, thiserror::Error)]
@@ -58,10 +58,10 @@ pub enum ReplyCode {
 }
 
 impl ReplyCode {
-    fn of_octet(octet: u8) -> Self {
+    fn of_byte(byte: u8) -> Self {
         [Self::Connected, Self::NotAllowed, Self::Unreachable, Self::Refused, Self::Busy]
             .into_iter()
-            .find(|answer| *answer as u8 == octet)
+            .find(|answer| *answer as u8 == byte)
             .unwrap_or(Self::Failed)
     }
 }
@@ -81,7 +81,7 @@ pub async fn ask<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     writer.write_all(&length.to_be_bytes()).await?;
     writer.write_all(text.as_bytes()).await?;
     writer.flush().await?;
-    match ReplyCode::of_octet(reader.read_u8().await?) {
+    match ReplyCode::of_byte(reader.read_u8().await?) {
         ReplyCode::Connected => Ok(()),
         answer => Err(ProxyError::ReplyCode(answer)),
     }
@@ -93,12 +93,12 @@ pub async fn ask<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
 /// Where it is no target, or the stream breaks.
 pub async fn asked<R: AsyncRead + Unpin>(reader: &mut R) -> Result<Target, ProxyError> {
     let length = usize::from(reader.read_u16().await?);
-    if length > TARGET_OCTETS_MAX {
+    if length > TARGET_BYTES_MAX {
         return Err(ProxyError::Protocol("the target is too long".into()));
     }
-    let mut octets = vec![0; length];
-    reader.read_exact(&mut octets).await?;
+    let mut bytes = vec![0; length];
+    reader.read_exact(&mut bytes).await?;
     let text =
-        std::str::from_utf8(&octets).map_err(|_| ProxyError::Protocol("the target is no text".into()))?;
+        std::str::from_utf8(&bytes).map_err(|_| ProxyError::Protocol("the target is no text".into()))?;
     text.parse().map_err(ProxyError::Protocol)
 }

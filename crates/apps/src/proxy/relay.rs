@@ -1,4 +1,4 @@
-//! Octets both ways, and the server's end of a stream.
+//! Bytes both ways, and the server's end of a stream.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -14,8 +14,8 @@ use super::target::Target;
 use super::{ProxyError, ReplyCode, asked};
 use crate::metrics::ProxyCounts;
 
-/// Octets that are read at once.
-const BUFFER_OCTETS: usize = 16 * 1024;
+/// Bytes that are read at once.
+const BUFFER_BYTES: usize = 16 * 1024;
 
 /// For a place to come free where as many connections are carried as may be. Ours: programs wait for it.
 pub const PLACE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -49,33 +49,33 @@ pub struct RelayReport {
     pub target: Option<Target>,
     /// What the server's end said of it.
     pub answer: Option<ReplyCode>,
-    /// Octets that were moved, both ways.
-    pub octets: u64,
+    /// Bytes that were moved, both ways.
+    pub bytes: u64,
     /// Why it was not made, or broke.
     pub error: Option<ProxyError>,
 }
 
 impl RelayReport {
-    /// One that ended before octets were moved.
+    /// One that ended before bytes were moved.
     pub fn failed(target: Option<Target>, error: ProxyError) -> Self {
         let answer = if let ProxyError::ReplyCode(answer) = &error { Some(*answer) } else { None };
-        Self { target, answer, octets: 0, error: Some(error) }
+        Self { target, answer, bytes: 0, error: Some(error) }
     }
 }
 
-/// Octets of one connection, and of all.
+/// Bytes of one connection, and of all.
 struct RelayedBytes<'a> {
     own: AtomicU64,
     all: &'a AtomicU64,
 }
 
-/// Moves octets of one way, and hands on their end.
+/// Moves bytes of one way, and hands on their end.
 async fn pump<R, W>(mut reader: R, mut writer: W, moved: &RelayedBytes<'_>) -> io::Result<()>
 where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
 {
-    let mut buffer = vec![0; BUFFER_OCTETS];
+    let mut buffer = vec![0; BUFFER_BYTES];
     loop {
         let count = reader.read(&mut buffer).await?;
         if count == 0 {
@@ -88,7 +88,7 @@ where
     }
 }
 
-/// Moves octets between `tcp` and a stream until both ways have ended, and gives their number; `all` counts them as they go.
+/// Moves bytes between `tcp` and a stream until both ways have ended, and gives their number; `all` counts them as they go.
 /// Where one end breaks, or this program ends before, `tcp` is reset, so that half of something is not taken for all of it;
 /// whoever owns the stream resets it when this fails.
 pub async fn relay<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
@@ -155,6 +155,6 @@ pub async fn serve<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
         (Err(error), _) => return RelayReport::failed(Some(target), error.into()),
         (_, Err(answer)) => return RelayReport::failed(Some(target), ProxyError::ReplyCode(answer)),
     };
-    let (octets, result) = relay(tcp, reader, writer, limits.idle, &counts.octets).await;
-    RelayReport { target: Some(target), answer: Some(answer), octets, error: result.err() }
+    let (bytes, result) = relay(tcp, reader, writer, limits.idle, &counts.bytes).await;
+    RelayReport { target: Some(target), answer: Some(answer), bytes, error: result.err() }
 }

@@ -4,10 +4,10 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
-/// Of a name, octets (RFC 1035, §2.3.4).
-const NAME_OCTETS_MAX: usize = 253;
+/// Of a name, bytes (RFC 1035, §2.3.4).
+const NAME_BYTES_MAX: usize = 253;
 /// Of a target as text: a name, a colon and a port.
-pub const TARGET_OCTETS_MAX: usize = NAME_OCTETS_MAX + 6;
+pub const TARGET_BYTES_MAX: usize = NAME_BYTES_MAX + 6;
 
 /// A name or an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,13 +26,13 @@ impl FromStr for Host {
             return Ok(Self::Address(address.to_canonical()));
         }
         let name = text.strip_suffix('.').unwrap_or(text).to_ascii_lowercase();
-        let is_name = |octet: u8| octet.is_ascii_alphanumeric() || b"-._".contains(&octet);
-        if name.is_empty() || name.len() > NAME_OCTETS_MAX || !name.bytes().all(is_name) {
+        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+        if name.is_empty() || name.len() > NAME_BYTES_MAX || !name.bytes().all(is_name) {
             return Err("not the name of a host".into());
         }
         // Resolvers read 127.1 and 2130706433 as addresses: what looks like one and is none is refused.
         let last = name.rsplit('.').next().unwrap_or_default();
-        if last.starts_with("0x") || last.bytes().all(|octet| octet.is_ascii_digit()) {
+        if last.starts_with("0x") || last.bytes().all(|byte| byte.is_ascii_digit()) {
             return Err("neither a name nor an address".into());
         }
         Ok(Self::Name(name))
@@ -61,7 +61,7 @@ impl FromStr for Target {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        if text.len() > TARGET_OCTETS_MAX {
+        if text.len() > TARGET_BYTES_MAX {
             return Err("the target is too long".into());
         }
         let (host, port) = text.rsplit_once(':').ok_or("a target is HOST:PORT")?;

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
 use crate::ends::{
-    END, FILE, entry, fetched, halves, hostile, octets, opened, pulled, pushed, pushed_to, run, sent,
+    END, FILE, bytes, entry, fetched, halves, hostile, opened, pulled, pushed, pushed_to, run, sent,
     sent_from,
 };
 use tacit_apps::copy::sender::Source;
@@ -21,7 +21,7 @@ fn folders() -> (tempfile::TempDir, tempfile::TempDir) {
     let tree = from.path().join("tree");
     fs::create_dir_all(tree.join("in/ner")).unwrap();
     fs::write(tree.join("empty"), b"").unwrap();
-    fs::write(tree.join("in/big"), octets(300_000)).unwrap();
+    fs::write(tree.join("in/big"), bytes(300_000)).unwrap();
     fs::write(tree.join("in/ner/small"), b"small").unwrap();
     fs::set_permissions(tree.join("in/ner/small"), fs::Permissions::from_mode(0o4751)).unwrap();
     symlink("../empty", tree.join("in/link")).unwrap();
@@ -39,7 +39,7 @@ fn a_tree_arrives_with_contents_links_permissions_and_times_and_then_nothing_is_
     let outcome = pushed(&tree, to.path(), Options::default());
     assert_eq!((outcome.summary.copied, outcome.summary.failed), (7, 0), "{outcome:?}");
     let there = to.path().join("tree");
-    assert_eq!(fs::read(there.join("in/big")).unwrap(), octets(300_000));
+    assert_eq!(fs::read(there.join("in/big")).unwrap(), bytes(300_000));
     assert_eq!(fs::read_link(there.join("in/link")).unwrap(), Path::new("../empty"));
     assert_eq!(fs::metadata(there.join("in/ner/small")).unwrap().permissions().mode() & 0o7777, 0o751);
     for path in ["in/big", "in/ner", "in"] {
@@ -47,7 +47,7 @@ fn a_tree_arrives_with_contents_links_permissions_and_times_and_then_nothing_is_
         assert_eq!(time(&tree), time(&there), "{path}");
     }
     let again = pushed(&tree, to.path(), Options { delete: true, ..Options::default() });
-    assert_eq!((again.summary.unchanged, again.summary.received_octets), (7, 0));
+    assert_eq!((again.summary.unchanged, again.summary.received_bytes), (7, 0));
     assert_eq!(again.paths, []);
 }
 
@@ -85,7 +85,7 @@ fn a_served_tree_is_fetched_in_part_and_nothing_outside_it_is() {
     }
     let one = from.path().join("tree/in/big");
     assert!(pulled(&one, "link", to.path()).is_err(), "it stands beside the file that is served");
-    assert_eq!(pulled(&one, "", to.path()).unwrap().summary.received_octets, 300_000);
+    assert_eq!(pulled(&one, "", to.path()).unwrap().summary.received_bytes, 300_000);
 }
 
 /// The name that what is left of `name` has.
@@ -94,17 +94,17 @@ fn partial_name(name: &str) -> String {
 }
 
 #[test]
-fn a_copy_goes_on_where_an_earlier_one_stopped_unless_that_left_other_octets() {
+fn a_copy_goes_on_where_an_earlier_one_stopped_unless_that_left_other_bytes() {
     for (is_ours, received) in [(true, 100_000), (false, 300_000)] {
         let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        fs::write(from.path().join("big"), octets(300_000)).unwrap();
-        let mut left = octets(200_000);
+        fs::write(from.path().join("big"), bytes(300_000)).unwrap();
+        let mut left = bytes(200_000);
         left[77] ^= u8::from(!is_ours);
         fs::write(to.path().join(partial_name("big")), left).unwrap();
         let outcome = pushed(&from.path().join("big"), to.path(), Options::default());
-        assert_eq!(outcome.summary.received_octets, received);
+        assert_eq!(outcome.summary.received_bytes, received);
         assert_eq!(outcome.paths[0].action, if is_ours { Action::Resumed } else { Action::Copied });
-        assert_eq!(fs::read(to.path().join("big")).unwrap(), octets(300_000));
+        assert_eq!(fs::read(to.path().join("big")).unwrap(), bytes(300_000));
         assert_eq!(fs::read_dir(to.path()).unwrap().count(), 1, "nothing is left");
     }
 }
@@ -171,11 +171,11 @@ fn names_and_links_that_lead_out_are_refused_one_by_one() {
     assert!(outside.path().exists());
 }
 
-fn contents(octets: &[u8], blake3: &str) -> Vec<u8> {
+fn contents(bytes: &[u8], blake3: &str) -> Vec<u8> {
     run(async {
         let mut raw = Vec::new();
         wire::write(&mut raw, &opened(3)).await.unwrap();
-        wire::write_piece(&mut raw, octets).await.unwrap();
+        wire::write_piece(&mut raw, bytes).await.unwrap();
         wire::write_piece(&mut raw, &[]).await.unwrap();
         let end = Message::ContentsEnd { blake3: blake3.into(), failure: None };
         wire::write(&mut raw, &end).await.unwrap();
@@ -186,9 +186,9 @@ fn contents(octets: &[u8], blake3: &str) -> Vec<u8> {
 #[test]
 fn contents_that_are_too_long_too_short_or_altered_make_no_file() {
     let to = tempfile::tempdir().unwrap();
-    let hash = |octets: &[u8]| blake3::hash(octets).to_hex().to_string();
+    let hash = |bytes: &[u8]| blake3::hash(bytes).to_hex().to_string();
     let copy =
-        |octets: &[u8], hash: &str| hostile(to.path(), vec![entry("f", FILE), END], &contents(octets, hash));
+        |bytes: &[u8], hash: &str| hostile(to.path(), vec![entry("f", FILE), END], &contents(bytes, hash));
     assert!(matches!(copy(b"four", &hash(b"four")), Err(CopyError::Protocol(_))));
     assert_eq!(copy(b"12", &hash(b"12")).unwrap().summary.failed, 1);
     assert_eq!(copy(b"123", &hash(b"124")).unwrap().summary.failed, 1);
@@ -229,19 +229,19 @@ fn a_message_that_is_too_long_or_unknown_ends_the_copy() {
 #[test]
 fn a_copy_that_broke_in_the_middle_of_a_file_leaves_what_the_next_one_goes_on_with() {
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    fs::write(from.path().join("big"), octets(300_000)).unwrap();
+    fs::write(from.path().join("big"), bytes(300_000)).unwrap();
     let raw = run(async {
         let mut raw = Vec::new();
         wire::write(&mut raw, &opened(300_000)).await.unwrap();
-        wire::write_piece(&mut raw, &octets(60_000)).await.unwrap();
+        wire::write_piece(&mut raw, &bytes(60_000)).await.unwrap();
         raw
     });
-    let big = entry("big", Kind::File { size_octets: 300_000, blake3: None });
+    let big = entry("big", Kind::File { size_bytes: 300_000, blake3: None });
     assert!(matches!(hostile(to.path(), vec![big, END], &raw), Err(CopyError::Io(_))));
     assert!(!to.path().join("big").exists(), "it is not whole");
     let outcome = pushed(&from.path().join("big"), to.path(), Options::default());
-    assert_eq!((outcome.summary.resumed_octets, outcome.summary.received_octets), (60_000, 240_000));
-    assert_eq!(fs::read(to.path().join("big")).unwrap(), octets(300_000));
+    assert_eq!((outcome.summary.resumed_bytes, outcome.summary.received_bytes), (60_000, 240_000));
+    assert_eq!(fs::read(to.path().join("big")).unwrap(), bytes(300_000));
 }
 
 #[test]
@@ -261,7 +261,7 @@ fn what_is_copied_to_a_name_that_is_not_there_gets_it() {
     let (from, to) = folders();
     let tree = from.path().join("tree");
     pushed_to(&tree.join("in/big"), to.path(), "new").unwrap();
-    assert_eq!(fs::read(to.path().join("new")).unwrap(), octets(300_000));
+    assert_eq!(fs::read(to.path().join("new")).unwrap(), bytes(300_000));
     pushed_to(&tree.join("empty"), to.path(), "new").unwrap();
     assert_eq!(fs::read(to.path().join("new")).unwrap(), b"", "a file that is there is replaced");
     pushed_to(&tree, to.path(), "other").unwrap();
@@ -285,7 +285,7 @@ fn a_file_that_cannot_be_kept_stops_at_once_and_others_go_on() {
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let contents = format!("{}/", from.path().display());
     for name in ["a", "big", "z"] {
-        fs::write(from.path().join(name), octets(if name == "big" { 20_000_000 } else { 1000 })).unwrap();
+        fs::write(from.path().join(name), bytes(if name == "big" { 20_000_000 } else { 1000 })).unwrap();
     }
     let other = fs::File::create(to.path().join(partial_name("big"))).unwrap();
     rustix::fs::flock(&other, rustix::fs::FlockOperation::LockExclusive).unwrap();
@@ -299,7 +299,7 @@ fn a_file_that_cannot_be_kept_stops_at_once_and_others_go_on() {
         assert_eq!((failed.len(), &*failed[0].path), (1, "big"), "{outcome:?}");
         assert_eq!(failed[0].reason.as_deref(), Some("another copy is writing it"));
         // The buffers between the ends, and what is sent before the sender looks again.
-        assert!(outcome.summary.received_octets < 3_000_000, "{outcome:?}");
+        assert!(outcome.summary.received_bytes < 3_000_000, "{outcome:?}");
         assert_eq!(outcome.summary.copied, 2);
         for name in ["a", "z"] {
             fs::remove_file(to.path().join(name)).unwrap();
@@ -314,7 +314,7 @@ fn a_file_that_has_no_place_is_told_before_contents_come() {
     for path in ["none/f", "file/f"] {
         // Were it wanted, the copy would break: no contents come.
         let outcome = hostile(to.path(), vec![entry(path, FILE), END], &[]).unwrap();
-        assert_eq!((outcome.summary.failed, outcome.summary.received_octets), (1, 0), "{outcome:?}");
+        assert_eq!((outcome.summary.failed, outcome.summary.received_bytes), (1, 0), "{outcome:?}");
     }
 }
 
@@ -421,20 +421,20 @@ fn a_drop_box_takes_what_is_new_and_shows_nothing() {
     assert_eq!(fs::read(to.path().join("dir/theirs")).unwrap(), b"theirs");
     assert_eq!(fs::metadata(to.path().join("dir")).unwrap().permissions().mode() & 0o777, 0o700);
     // What a file of this name has left by another user is neither told nor gone on with.
-    fs::write(from.path().join("big"), octets(300_000)).unwrap();
-    fs::write(to.path().join(partial_name("big")), octets(200_000)).unwrap();
-    assert_eq!(drop_in(&from.path().join("big")).summary.received_octets, 300_000);
+    fs::write(from.path().join("big"), bytes(300_000)).unwrap();
+    fs::write(to.path().join(partial_name("big")), bytes(200_000)).unwrap();
+    assert_eq!(drop_in(&from.path().join("big")).summary.received_bytes, 300_000);
 }
 
 #[test]
 fn a_stream_arrives_under_the_name_that_is_given_and_goes_out_again() {
     let to = tempfile::tempdir().unwrap();
-    let stream = |octets: Vec<u8>| Source::stream(Box::new(std::io::Cursor::new(octets)));
+    let stream = |bytes: Vec<u8>| Source::stream(Box::new(std::io::Cursor::new(bytes)));
     for count in [0, 5, 300_000] {
         let (client, server) =
-            sent_from(stream(octets(count)), to.path(), "in/archive", Options::default(), None);
+            sent_from(stream(bytes(count)), to.path(), "in/archive", Options::default(), None);
         assert_eq!(client.unwrap(), server.unwrap());
-        assert_eq!(fs::read(to.path().join("in/archive")).unwrap(), octets(count));
+        assert_eq!(fs::read(to.path().join("in/archive")).unwrap(), bytes(count));
         let mut out = Vec::new();
         let outcome = run(async {
             let (mine, theirs) = tokio::io::duplex(64);
@@ -445,9 +445,9 @@ fn a_stream_arrives_under_the_name_that_is_given_and_goes_out_again() {
             tokio::join!(getting, served.serve(&mut their_reader, &mut their_writer)).0.unwrap()
         });
         assert_eq!((outcome.summary.copied, outcome.summary.failed), (1, 0));
-        assert!(out == octets(count));
+        assert!(out == bytes(count));
     }
-    let (client, _) = sent_from(stream(octets(5)), to.path(), "in", Options::default(), None);
+    let (client, _) = sent_from(stream(bytes(5)), to.path(), "in", Options::default(), None);
     assert!(matches!(client, Err(CopyError::Argument(_))), "a directory is no name");
 }
 

@@ -8,7 +8,7 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::ends::{self, fetched, octets, sent};
+use crate::ends::{self, bytes, fetched, sent};
 use tacit_apps::copy::{Action, CopyReport, Options};
 
 const MIRROR: Options = Options { checksum: false, delete: true, dry_run: false, exclude: Vec::new() };
@@ -194,16 +194,16 @@ fn a_directory_that_cannot_be_listed_keeps_what_it_has_there_and_others_do_not()
 fn permissions_and_times_that_changed_alone_are_carried_without_contents() {
     let (source, root) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let file = source.path().join("file");
-    fs::write(&file, octets(100_000)).unwrap();
+    fs::write(&file, bytes(100_000)).unwrap();
     sent(&file, root.path(), "", Options::default()).unwrap();
     fs::set_permissions(&file, Permissions::from_mode(0o751)).unwrap();
     let outcome = sent(&file, root.path(), "", Options::default()).unwrap();
-    assert_eq!((outcome.summary.copied, outcome.summary.received_octets), (1, 0), "{outcome:?}");
+    assert_eq!((outcome.summary.copied, outcome.summary.received_bytes), (1, 0), "{outcome:?}");
     assert_eq!(fs::metadata(root.path().join("file")).unwrap().mode() & 0o7777, 0o751);
     File::open(&file).unwrap().set_modified(UNIX_EPOCH).unwrap();
     let options = Options { checksum: true, ..Options::default() };
     let outcome = sent(&file, root.path(), "", options.clone()).unwrap();
-    assert_eq!((outcome.summary.copied, outcome.summary.received_octets), (1, 0), "{outcome:?}");
+    assert_eq!((outcome.summary.copied, outcome.summary.received_bytes), (1, 0), "{outcome:?}");
     assert_eq!(fs::metadata(root.path().join("file")).unwrap().modified().unwrap(), UNIX_EPOCH);
     assert_eq!(sent(&file, root.path(), "", options).unwrap().summary.unchanged, 1);
 }
@@ -238,7 +238,7 @@ fn times_out_of_the_ordinary_arrive_and_are_not_copied_again() {
 fn a_file_that_grows_arrives_as_it_was_when_it_was_opened() {
     let (source, root) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let path = source.path().join("log");
-    fs::write(&path, octets(1_000_000)).unwrap();
+    fs::write(&path, bytes(1_000_000)).unwrap();
     let mut log = File::options().append(true).open(&path).unwrap();
     // It grows each time that the sender is about to read.
     let outcome = ends::sent_while(&path, root.path(), || log.write_all(b"one more line\n").unwrap());
@@ -256,7 +256,7 @@ fn a_file_that_shrinks_or_is_written_over_meanwhile_is_no_copy() {
     for shrinks in [true, false] {
         let (source, root) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let path = source.path().join("file");
-        fs::write(&path, octets(1_000_000)).unwrap();
+        fs::write(&path, bytes(1_000_000)).unwrap();
         let file = File::options().write(true).open(&path).unwrap();
         let outcome = ends::sent_while(&path, root.path(), || match shrinks {
             true => file.set_len(10).unwrap(),
@@ -277,8 +277,8 @@ fn holes_stay_holes_and_do_not_cross_the_stream() {
     let (source, root) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let path = source.path().join("sparse");
     let file = File::create(&path).unwrap();
-    std::os::unix::fs::FileExt::write_all_at(&file, &octets(10_000), 40 << 20).unwrap();
-    std::os::unix::fs::FileExt::write_all_at(&file, &octets(10_000), 90 << 20).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&file, &bytes(10_000), 40 << 20).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&file, &bytes(10_000), 90 << 20).unwrap();
     file.set_len(200 << 20).unwrap();
     if file.metadata().unwrap().blocks() * 512 > 1 << 20 {
         eprintln!("SKIPPED: this file system has no holes");
@@ -286,7 +286,7 @@ fn holes_stay_holes_and_do_not_cross_the_stream() {
     }
     let outcome = sent(&path, root.path(), "", Options::default()).unwrap();
     assert_eq!((outcome.summary.copied, outcome.summary.failed), (1, 0), "{outcome:?}");
-    assert!(outcome.summary.received_octets < 1 << 20, "{outcome:?}");
+    assert!(outcome.summary.received_bytes < 1 << 20, "{outcome:?}");
     let there = fs::metadata(root.path().join("sparse")).unwrap();
     assert_eq!(there.len(), 200 << 20);
     assert!(there.blocks() * 512 < 1 << 20, "{} blocks", there.blocks());

@@ -44,7 +44,7 @@ async fn echoed(rule: &str, port: u16, limits: Limits) -> (Result<Vec<u8>, Proxy
 }
 
 #[test]
-fn octets_go_both_ways_after_one_way_has_ended() {
+fn bytes_go_both_ways_after_one_way_has_ended() {
     run(async {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -57,7 +57,7 @@ fn octets_go_both_ways_after_one_way_has_ended() {
         };
         let ((client, relayed), ()) = tokio::join!(echoed("127.0.0.1:*", port, Limits::default()), server);
         assert_eq!(client.unwrap(), b"olleh");
-        assert_eq!((relayed.octets, relayed.error.is_none()), (10, true));
+        assert_eq!((relayed.bytes, relayed.error.is_none()), (10, true));
     });
 }
 
@@ -156,7 +156,7 @@ fn socks_takes_names_and_addresses_and_says_no_to_the_rest() {
 
 proptest! {
     #[test]
-    fn no_octets_make_parsers_panic_and_targets_survive_being_written(said: Vec<u8>, tail: Vec<u8>) {
+    fn no_bytes_make_parsers_panic_and_targets_survive_being_written(said: Vec<u8>, tail: Vec<u8>) {
         let _ = socks_of(&said);
         let _ = socks_of(&[&[5, 1, 0, 5, 1, 0, 3], &tail[..]].concat());
         if let Ok(target) = run(asked(&mut &said[..])) {

@@ -164,7 +164,7 @@ impl<R: Read> Container<R> {
         Ok(Self { reader, format, packets: 0, late_fractions: None, earlier_interfaces: 0 })
     }
 
-    /// Keeps so many bytes of a packet from here on, instead of the 16 KiB in which every header fits.
+    /// Keeps this number of bytes of each packet from here on, instead of the 16 KiB in which every header fits.
     pub fn keep(&mut self, bytes: usize) {
         self.reader.keep = bytes;
     }

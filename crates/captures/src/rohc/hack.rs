@@ -12,14 +12,14 @@ use super::stats::{Counts, Pair};
 
 /// A longer gap ends a frame.
 const GAP_NANOS: i128 = 1_000_000;
-/// So many ACKs end a frame.
+/// A frame ends after this number of ACKs.
 const FRAME_ACKS: usize = 21;
 /// Every CID there is.
 const LIMITS: Limits = Limits { contexts: 256, frame_acks: MAX_FRAME_ACKS };
 
 /// What went to the other end, in order.
 enum Sent {
-    /// An ACK as it is, so many bytes long.
+    /// An ACK as it is: its length in bytes.
     Native(usize),
     /// A frame: its bytes, and its ACKs among [`HackPair::acks`].
     Frame { bytes: (usize, usize), acks: (usize, usize) },

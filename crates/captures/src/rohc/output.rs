@@ -76,7 +76,7 @@ impl RohcFile {
         }
     }
 
-    /// Appends a packet of no more bytes than [`longest`](Self::longest) that was captured at so many nanoseconds since
+    /// Appends a packet of no more bytes than [`longest`](Self::longest) that was captured at this number of nanoseconds since
     /// 1970; captures know no time before that, nor beyond 2554.
     pub fn write(&mut self, rohc: &[u8], at_nanos: Option<i128>) -> io::Result<()> {
         let at = u64::try_from(at_nanos.unwrap_or(0).max(0)).unwrap_or(u64::MAX);

@@ -238,7 +238,7 @@ impl Run<'_> {
     }
 }
 
-/// Flows beyond so many are not counted.
+/// Most flows that are counted.
 const MOST_FLOWS: usize = 65_536;
 
 fn note_flows(flows: &mut BTreeSet<Vec<u8>>, chunk: &Chunk) {

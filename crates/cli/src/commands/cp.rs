@@ -122,7 +122,7 @@ pub fn run(args: &CpArgs) -> Result<ExitCode, Failure> {
     }
     client.runtime.shutdown_background();
     let duration_s = begun.elapsed().as_secs_f64();
-    let throughput_bps = all.summary.received_octets as f64 * 8.0 / duration_s.max(1e-9);
+    let throughput_bps = all.summary.received_bytes as f64 * 8.0 / duration_s.max(1e-9);
     if args.json {
         let (dry_run, server, outcome) = (args.dry_run, servers.join(" "), &all);
         let report = Report { direction, server, dry_run, duration_s, throughput_bps, outcome };
@@ -146,7 +146,7 @@ fn ended(how: Result<(), Failure>, progress: &Progress) -> Result<ExitCode, Fail
         return Ok(ExitCode::from(INTERRUPTED));
     };
     let is_io = matches!(failure, Failure::Network(NetworkFailure::Copy(CopyError::Io(_))));
-    if is_io && progress.done_octets.load(Relaxed) > 0 {
+    if is_io && progress.done_bytes.load(Relaxed) > 0 {
         note(&format!("tacit: {resumes}"));
     }
     Err(failure)
@@ -321,8 +321,8 @@ impl Client {
 
 /// Draws the bar, and says which files failed since the last time.
 fn draw(bar: &ByteBar, progress: &Progress, reported: &mut BTreeSet<(String, Option<String>)>) {
-    let total_octets = Some(progress.total_octets.load(Relaxed)).filter(|bytes| *bytes > 0);
-    bar.draw(progress.done_octets.load(Relaxed), total_octets);
+    let total_bytes = Some(progress.total_bytes.load(Relaxed)).filter(|bytes| *bytes > 0);
+    bar.draw(progress.done_bytes.load(Relaxed), total_bytes);
     for copy::Report { path, reason, .. } in progress.take_failures() {
         bar.note(&failed(&path, reason.as_deref()));
         reported.insert((path, reason));
@@ -401,8 +401,8 @@ fn add(all: &mut CopyReport, one: CopyReport) {
     sum.deleted += summary.deleted;
     sum.skipped += summary.skipped;
     sum.failed += summary.failed;
-    sum.received_octets += summary.received_octets;
-    sum.resumed_octets += summary.resumed_octets;
+    sum.received_bytes += summary.received_bytes;
+    sum.resumed_bytes += summary.resumed_bytes;
     all.paths.extend(one.paths);
 }
 
@@ -415,9 +415,9 @@ pub fn said(summary: &Summary) -> String {
             text.push_str(&format!(", {number} {what}"));
         }
     }
-    text.push_str(&format!("; {}", HumanBytes(summary.received_octets)));
-    if summary.resumed_octets > 0 {
-        text.push_str(&format!(", {} were there", HumanBytes(summary.resumed_octets)));
+    text.push_str(&format!("; {}", HumanBytes(summary.received_bytes)));
+    if summary.resumed_bytes > 0 {
+        text.push_str(&format!(", {} were there", HumanBytes(summary.resumed_bytes)));
     }
     text
 }
@@ -451,7 +451,7 @@ fn say(
         return Ok(());
     }
     let would = if args.dry_run { "would be: " } else { "" };
-    let rate = match outcome.summary.received_octets {
+    let rate = match outcome.summary.received_bytes {
         0 => String::new(),
         _ => format!(" in {} s, {} Mb/s", significant(duration_s), significant(throughput_bps / 1e6)),
     };

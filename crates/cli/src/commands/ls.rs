@@ -18,8 +18,7 @@ use crate::output::{FAILED, Failure, note, print, print_json, printable};
 struct Listed {
     path: String,
     kind: &'static str,
-    #[serde(rename = "size_octets")]
-    size_octets: Option<u64>,
+    size_bytes: Option<u64>,
     target: Option<String>,
     mode: String,
     modified: String,
@@ -27,19 +26,19 @@ struct Listed {
 
 impl From<Entry> for Listed {
     fn from(Entry { path, kind, mtime, mode }: Entry) -> Self {
-        let (kind, size_octets, target) = match kind {
-            Kind::File { size_octets, .. } => ("file", Some(size_octets), None),
+        let (kind, size_bytes, target) = match kind {
+            Kind::File { size_bytes, .. } => ("file", Some(size_bytes), None),
             Kind::Stream => ("file", None, None),
             Kind::Directory => ("directory", None, None),
             Kind::Symlink { target } => ("symlink", None, Some(target)),
         };
-        Self { path, kind, size_octets, target, mode: format!("{mode:04o}"), modified: utc(mtime) }
+        Self { path, kind, size_bytes, target, mode: format!("{mode:04o}"), modified: utc(mtime) }
     }
 }
 
 impl Listed {
     fn to_line(&self) -> String {
-        let size = self.size_octets.map(|bytes| bytes.to_string()).unwrap_or_default();
+        let size = self.size_bytes.map(|bytes| bytes.to_string()).unwrap_or_default();
         let end = match (&self.target, self.kind) {
             (Some(target), _) => format!(" -> {target}"),
             (None, "directory") => "/".to_owned(),

@@ -102,7 +102,6 @@ struct Proxy {
 struct ConnectionLogLine<'a> {
     client: Option<&'a str>,
     target: Option<String>,
-    #[serde(rename = "octets")]
     bytes: u64,
     duration_s: f64,
     error: Option<String>,
@@ -128,7 +127,7 @@ impl Proxy {
         let carried = work.await;
         drop(running);
         self.counts.on_end(carried.error.as_ref());
-        let (duration_s, bytes) = (begun.elapsed().as_secs_f64(), carried.octets);
+        let (duration_s, bytes) = (begun.elapsed().as_secs_f64(), carried.bytes);
         let target = carried.target.as_ref().map(ToString::to_string);
         let error = carried.error.as_ref().map(ToString::to_string);
         tracing::info!(target: "tacit::proxy", ?client, to = ?target, bytes, duration_s, ?error, "carried");
@@ -388,8 +387,8 @@ async fn carry(
         return RelayReport::failed(Some(target), ProxyError::ReplyCode(answer));
     };
     let (bytes, result) =
-        relay::relay(tcp, &mut reader, &mut writer, Limits::default().idle, &proxy.counts.octets).await;
-    RelayReport { target: Some(target), answer: Some(answer), octets: bytes, error: result.err() }
+        relay::relay(tcp, &mut reader, &mut writer, Limits::default().idle, &proxy.counts.bytes).await;
+    RelayReport { target: Some(target), answer: Some(answer), bytes, error: result.err() }
 }
 
 /// Asks the server's end for `target`, and gives its answer with the stream. Where there is no connection, one is waited for.

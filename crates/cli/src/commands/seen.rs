@@ -15,7 +15,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use crate::args::{LogArgs, LogFormat, MemoryArgs, MetricsArgs};
 use crate::output::{Failure, note};
 
-/// Octets of the longest IP packets that are tried on a path. Ours: Ethernet's jumbo frames have 9,000, loopback takes more, and
+/// Bytes of the longest IP packets that are tried on a path. Ours: Ethernet's jumbo frames have 9,000, loopback takes more, and
 /// longer packets than these save nothing.
 const MTU_MAX: u16 = 16 << 10;
 

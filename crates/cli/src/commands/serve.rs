@@ -287,7 +287,7 @@ fn log(client: &str, direction: Option<Direction>, result: &Result<CopyReport, C
     match result {
         Ok(outcome) => {
             let summary = &outcome.summary;
-            let (bytes, failed) = (summary.received_octets, summary.failed);
+            let (bytes, failed) = (summary.received_bytes, summary.failed);
             tracing::info!(target: "tacit::copy", ?client, ?direction, bytes, failed, "a copy is done");
         }
         Err(error) => {

@@ -203,7 +203,6 @@ pub fn is_program(program: &Path) -> bool {
 /// The object that a client writes, on a line or on several. Names are those of `tacit fetch --json`.
 #[derive(Deserialize)]
 struct ClientReport {
-    #[serde(rename = "octets")]
     bytes: u64,
     duration_s: f64,
     /// Of each full second.
@@ -311,7 +310,7 @@ mod tests {
 
     #[test]
     fn the_client_says_what_arrived_and_the_hop_how() {
-        let line = "noise\n{\"octets\":5000,\"duration_s\":1.5,\"mbps\":[1.0,2.0],\"more\":1}\ntrailing";
+        let line = "noise\n{\"bytes\":5000,\"duration_s\":1.5,\"mbps\":[1.0,2.0],\"more\":1}\ntrailing";
         let client = report(&run(), &output(REPORT, line)).unwrap();
         let expected = TransferReport {
             mbps: vec![1.0, 2.0],
@@ -331,7 +330,7 @@ mod tests {
 
     #[test]
     fn json_over_several_lines_is_read() {
-        let said = "{\"octets\":1,\"duration_s\":1}\n{\n  \"octets\": 5000,\n  \"duration_s\": 1.5,\n  \"repair\": {\n  }\n}\n{no";
+        let said = "{\"bytes\":1,\"duration_s\":1}\n{\n  \"bytes\": 5000,\n  \"duration_s\": 1.5,\n  \"repair\": {\n  }\n}\n{no";
         let output = report(&run(), &output(REPORT, said)).unwrap();
         assert_eq!(output.file, Some((5_000, 1.5)));
     }

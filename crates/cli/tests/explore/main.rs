@@ -60,7 +60,7 @@ fn stretch(browser: &mut Browser) -> String {
 fn json_says_what_was_written_and_the_digest_is_that_of_the_run() {
     let directory = tempfile::tempdir().unwrap();
     let (path, said) = page(directory.path());
-    assert_eq!(said["octets"], std::fs::metadata(&path).unwrap().len());
+    assert_eq!(said["bytes"], std::fs::metadata(&path).unwrap().len());
     for (scheme, name) in said["schemes"].as_array().unwrap().iter().zip(["stock", "hack-more-data"]) {
         assert_eq!(scheme["scheme"], name);
         assert!(scheme["frames"].as_u64().unwrap() > 500, "{scheme}");
@@ -121,7 +121,7 @@ fn a_reader_finds_frames_by_keys_pointer_and_words() {
     browser.settle();
     assert!(browser.text("output").starts_with("1 of "), "{}", browser.text("output"));
     let told = browser.text("[aria-live]");
-    assert!(told.contains("Block Ack to ap") && told.contains("octets of compressed ACKs"), "{told}");
+    assert!(told.contains("Block Ack to ap") && told.contains("bytes of compressed ACKs"), "{told}");
     assert!(told.starts_with("hack-more-data"), "stock has none: {told}");
     browser.key("Escape");
     browser.key("n");

@@ -103,7 +103,7 @@ fn play() {
         assert!(same, "behind byte {}", player.got);
         player.take(len);
     }
-    let played = json!({ "octets": player.got, "stood_still_s": player.stood_still.as_secs_f64(), "stalls": player.stalls });
+    let played = json!({ "bytes": player.got, "stood_still_s": player.stood_still.as_secs_f64(), "stalls": player.stalls });
     std::fs::write("played.json", played.to_string()).unwrap();
 }
 
@@ -117,7 +117,7 @@ fn said_in(folder: &Path, bytes: usize) -> Value {
     let played = std::fs::read(folder.join("played.json")).unwrap();
     let played: Value = serde_json::from_slice(&played).unwrap();
     println!("{played}");
-    assert_eq!(played["octets"], bytes, "{played}");
+    assert_eq!(played["bytes"], bytes, "{played}");
     played
 }
 

@@ -146,7 +146,7 @@ fn a_server_that_always_breaks_ends_it_with_one_error_and_what_came_is_kept() {
         assert!(kept.len() > 100_000 && content().starts_with(&kept), "{way}: {} bytes", kept.len());
         let (code, said, report) = fetch(folder.path(), way, 0);
         assert_eq!(code, 0, "{way}: {said}");
-        assert_eq!(report["resumed_octets"], kept.len(), "{way}: {report}");
+        assert_eq!(report["resumed_bytes"], kept.len(), "{way}: {report}");
         assert!(fs::read(folder.path().join("got")).unwrap() == content(), "{way}: the file is another one");
     }
 }

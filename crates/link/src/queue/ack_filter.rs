@@ -193,7 +193,7 @@ mod tests {
 
     /// Timestamps that go back would be lost on the sender, and a packet of another length on the books.
     #[test]
-    fn a_place_is_taken_only_by_what_says_no_less_in_as_many_octets() {
+    fn a_place_is_taken_only_by_what_says_no_less_in_as_many_bytes() {
         let stamped = |number, value| {
             let timestamps = Some(Timestamps { value, echo_reply: value });
             segment(1, Segment { timestamps, ..tcp(&ack(1, number)) })
@@ -230,7 +230,7 @@ mod tests {
                 if place == 0 && block.start.before(segment.ack) {
                     duplicates.push(*block);
                 }
-                (block.start.0..block.end.0).for_each(|octet| sacked[octet as usize] = true);
+                (block.start.0..block.end.0).for_each(|byte| sacked[byte as usize] = true);
             }
         }
         sacked[..ack.0 as usize].fill(true);

@@ -14,7 +14,7 @@ const MAX_FLOWS: usize = 1_024;
 /// How long ACKs are held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AckHoldConfig {
-    /// One in so many goes on.
+    /// One in this number goes on.
     pub ratio: u32,
     /// And none waits longer.
     pub delay: Duration,

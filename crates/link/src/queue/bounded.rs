@@ -44,7 +44,7 @@ impl<P: Payload> Bounded<P> {
         true
     }
 
-    /// Drops what has waited longest until `len` octets fit, if this is a queue that does so.
+    /// Drops what has waited longest until `len` bytes fit, if this is a queue that does so.
     #[inline(never)]
     fn make_room(&mut self, len: Bytes, dropped: &mut impl FnMut(P)) -> bool {
         if self.overflow == Overflow::DropTail {
@@ -57,7 +57,7 @@ impl<P: Payload> Bounded<P> {
         true
     }
 
-    /// True when a packet of `len` octets would be taken without loss.
+    /// True when a packet of `len` bytes would be taken without loss.
     #[inline]
     pub fn has_room(&self, len: Bytes) -> bool {
         self.limit.admits(self.len(), self.fifo.bytes(), len)
@@ -148,7 +148,7 @@ mod tests {
             queue.push(Instant::ZERO, Blob(len), &mut |_| unreachable!("it waits"))
         };
         assert!(push(&mut queue, 1_500));
-        assert!(!push(&mut queue, 600), "2100 octets would pass 2000");
+        assert!(!push(&mut queue, 600), "2100 bytes would pass 2000");
         assert!(push(&mut queue, 500));
         assert!(!push(&mut queue, 1), "a third packet");
         assert_eq!(queue.pop().unwrap().payload.0, 1_500);

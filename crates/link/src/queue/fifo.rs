@@ -1,4 +1,4 @@
-//! Packets in order of arrival, whoever decides which of them is dropped.
+//! Packets in order of arrival. The caller decides which of them is dropped.
 
 use std::collections::VecDeque;
 
@@ -7,7 +7,7 @@ use tacit_proto::units::Bytes;
 use super::Queued;
 use crate::payload::Payload;
 
-/// Packets in order of arrival, and their octets.
+/// Packets in order of arrival, and their bytes.
 #[derive(Clone, Debug)]
 pub(super) struct Fifo<P> {
     packets: VecDeque<Queued<P>>,
@@ -36,8 +36,8 @@ impl<P: Payload> Fifo<P> {
     /// Forgets the `count` packets that came first, of which there are as many.
     #[inline]
     pub(super) fn discard(&mut self, count: usize) {
-        let octets: Bytes = self.packets.drain(..count).map(|queued| queued.len).sum();
-        self.bytes -= octets;
+        let bytes: Bytes = self.packets.drain(..count).map(|queued| queued.len).sum();
+        self.bytes -= bytes;
     }
 
     #[inline]
@@ -55,7 +55,7 @@ impl<P: Payload> Fifo<P> {
         self.packets.iter_mut().for_each(|queued| see(&mut queued.payload));
     }
 
-    /// Takes out what `unwanted` says, and tells `gone` the octets of each.
+    /// Takes out what `unwanted` says, and tells `gone` the bytes of each.
     pub(super) fn retract(&mut self, unwanted: &mut impl FnMut(&P) -> bool, gone: &mut impl FnMut(Bytes)) {
         let bytes = &mut self.bytes;
         self.packets.retain(|queued| {

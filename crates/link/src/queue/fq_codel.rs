@@ -1,4 +1,4 @@
-//! FQ-CoDel: flows take turns by octets, those that just began before those that have a queue, and CoDel
+//! FQ-CoDel: flows take turns by bytes, those that just began before those that have a queue, and CoDel
 //! works on each (RFC 8290).
 
 use std::collections::VecDeque;
@@ -19,7 +19,7 @@ const UNUSED: u16 = u16::MAX;
 struct Flow<P> {
     fifo: Fifo<P>,
     control: Control,
-    /// Octets it may still send in this turn; below zero it has borrowed.
+    /// Bytes it may still send in this turn; below zero it has borrowed.
     credit: i64,
     /// Among the new or the old flows.
     listed: bool,
@@ -112,7 +112,7 @@ impl<P: Payload> FqCoDel<P> {
         *bucket
     }
 
-    /// Drops the oldest packet of the flow that has most octets waiting; false where nothing waits
+    /// Drops the oldest packet of the flow that has most bytes waiting; false where nothing waits
     /// (RFC 8290 section 4.1; one packet at a time, as mac80211 does).
     fn drop_from_longest(&mut self, dropped: &mut impl FnMut(P)) -> bool {
         let longest = self.flows.iter_mut().max_by_key(|flow| flow.fifo.bytes());

@@ -7,12 +7,12 @@ use tacit_proto::units::{Duration, FlowId, HostId};
 struct Of {
     flow: u64,
     number: u32,
-    octets: u64,
+    bytes: u64,
 }
 
 impl Payload for Of {
     fn len(&self) -> Bytes {
-        Bytes(self.octets)
+        Bytes(self.bytes)
     }
     fn class(&self) -> PayloadClass {
         PayloadClass::Data
@@ -31,10 +31,10 @@ fn queue(packets: Option<u32>, quantum: u32) -> FqCoDel<Of> {
     FqCoDel::new(QueueLimit { packets, bytes: None }, config)
 }
 
-fn push(queue: &mut FqCoDel<Of>, flow: u64, numbers: core::ops::Range<u32>, octets: u64) -> Vec<Of> {
+fn push(queue: &mut FqCoDel<Of>, flow: u64, numbers: core::ops::Range<u32>, bytes: u64) -> Vec<Of> {
     let mut dropped = Vec::new();
     for number in numbers {
-        assert!(queue.push(at(0), Of { flow, number, octets }, &mut |payload| dropped.push(payload)));
+        assert!(queue.push(at(0), Of { flow, number, bytes }, &mut |payload| dropped.push(payload)));
     }
     dropped
 }
@@ -58,7 +58,7 @@ fn flows_take_turns() {
 }
 
 #[test]
-fn turns_are_counted_in_octets() {
+fn turns_are_counted_in_bytes() {
     let mut queue = queue(None, 1_500);
     push(&mut queue, 1, 0..4, 1_500);
     push(&mut queue, 2, 0..40, 150);
@@ -113,9 +113,9 @@ fn one_packet_too_many_costs_one() {
     assert_eq!(queue.len(), 10);
 }
 
-/// The longest has most octets, not most packets: a download pays, not the ACKs of an upload.
+/// The longest has most bytes, not most packets: a download pays, not the ACKs of an upload.
 #[test]
-fn the_longest_flow_is_that_with_most_octets() {
+fn the_longest_flow_is_that_with_most_bytes() {
     let mut queue = queue(Some(10), 1_500);
     push(&mut queue, 1, 0..8, 52);
     push(&mut queue, 2, 0..2, 1_500);
@@ -130,7 +130,7 @@ fn codel_works_on_each_flow_by_itself() {
     let mut number = 0;
     let mut arrive = |queue: &mut FqCoDel<Of>, ms, flow, count| {
         for _ in 0..count {
-            queue.push(at(ms), Of { flow, number, octets: 1_500 }, &mut |_| panic!("there is room"));
+            queue.push(at(ms), Of { flow, number, bytes: 1_500 }, &mut |_| panic!("there is room"));
             number += 1;
         }
     };
@@ -155,7 +155,7 @@ proptest::proptest! {
         let mut queue = queue(Some(20), 300);
         let (mut pushed, mut gone) = (0_u32, 0_usize);
         let mut last = [None; 5];
-        for (ms, (flow, action, octets)) in (0_u64..).zip(steps) {
+        for (ms, (flow, action, bytes)) in (0_u64..).zip(steps) {
             let now = at(ms * 7);
             let mut dropped = 0;
             let mut count = |_| dropped += 1;
@@ -168,7 +168,7 @@ proptest::proptest! {
                     *last = Some(payload.number);
                 }
             } else {
-                queue.push(now, Of { flow, number: pushed, octets }, &mut count);
+                queue.push(now, Of { flow, number: pushed, bytes }, &mut count);
                 pushed += 1;
             }
             gone += dropped;

@@ -22,12 +22,12 @@ use crate::payload::Payload;
 pub struct QueueLimit {
     /// Most packets.
     pub packets: Option<u32>,
-    /// Most octets.
+    /// Most bytes.
     pub bytes: Option<Bytes>,
 }
 
 impl QueueLimit {
-    /// Whether a queue of `packets` and `bytes` takes `more` octets in one packet.
+    /// Whether a queue of `packets` and `bytes` takes `more` bytes in one packet.
     #[inline]
     pub fn admits(&self, packets: usize, bytes: Bytes, more: Bytes) -> bool {
         self.packets.is_none_or(|limit| packets < limit as usize)
@@ -42,7 +42,7 @@ pub struct Queued<P> {
     pub payload: P,
     /// When it was queued.
     pub at: Instant,
-    /// Its octets: to ask the packet costs more than to keep them.
+    /// Its bytes: to ask the packet costs more than to keep them.
     pub len: Bytes,
 }
 
@@ -73,7 +73,7 @@ impl CoDelConfig {
 pub struct FqCoDelConfig {
     /// What works on each flow's queue.
     pub codel: CoDelConfig,
-    /// Octets a flow may send in its turn.
+    /// Bytes a flow may send in its turn.
     pub quantum: u32,
     /// Queues that flows are hashed into.
     pub flows: u16,
@@ -83,7 +83,7 @@ impl FqCoDelConfig {
     /// RFC 8290 sections 5.2.1 to 5.2.4: a quantum of one Ethernet frame.
     pub const INTERNET: Self = Self { codel: CoDelConfig::INTERNET, quantum: 1_514, flows: 1_024 };
 
-    /// What Linux's mac80211 takes (`fq_init`): a quantum of 300 octets, so that flows of small packets,
+    /// What Linux's mac80211 takes (`fq_init`): a quantum of 300 bytes, so that flows of small packets,
     /// TCP ACKs among them, are served before a full packet of another; the number of queues is that of
     /// RFC 8290 section 5.2.3, each station having its own here.
     pub const MAC80211: Self = Self { codel: CoDelConfig::MAC80211, quantum: 300, flows: 1_024 };
@@ -156,7 +156,7 @@ impl<P: Payload> Queue<P> {
         }
     }
 
-    /// True when a packet of `len` octets would be taken without loss.
+    /// True when a packet of `len` bytes would be taken without loss.
     #[inline]
     pub fn has_room(&self, len: Bytes) -> bool {
         match self {

@@ -89,7 +89,7 @@ impl Airtime {
 /// A station is charged for its PPDUs and for what they bring about: RTS and CTS before them, the link-layer
 /// ACKs that answer them,
 /// and the idle time somebody waited (AIFS or EIFS, slots of backoff, timeouts) since the access before
-/// its own, whoever else was counting down in it, and whether a beacon came between. So a station that
+/// its own, even if others counted down in it or a beacon came between. So a station that
 /// counts down while others win is not charged for it, and no idle time counts twice. Stations that collide
 /// share the wait and the collision evenly. A Block Ack Request counts as the PPDU it asks about. What is
 /// appended to a link-layer ACK is charged to the station that appends it.

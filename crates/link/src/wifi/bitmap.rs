@@ -116,9 +116,9 @@ mod tests {
 
     #[test]
     fn it_is_as_long_as_the_window_needs() {
-        let octets =
+        let bytes =
             [2, 64, 65, 256, 257, 512, 513, 1024].map(|window| AckBitmap::new(window).bytes().count());
-        assert_eq!(octets, [8, 8, 32, 32, 64, 64, 128, 128]);
+        assert_eq!(bytes, [8, 8, 32, 32, 64, 64, 128, 128]);
     }
 
     proptest::proptest! {

@@ -119,7 +119,7 @@ impl<P: Payload> Bss<P> {
         Offered::Contends
     }
 
-    /// True when `from` would take a packet of `len` octets for `to`.
+    /// True when `from` would take a packet of `len` bytes for `to`.
     pub fn has_room(&self, from: FunctionId, to: FunctionId, len: Bytes) -> bool {
         let station = &self.cell.stations[from];
         station.peers[station.peer_index(to)].originator.queue().has_room(len)
@@ -131,7 +131,7 @@ impl<P: Payload> Bss<P> {
         station.peers[station.peer_index(to)].originator.queue().len()
     }
 
-    /// Octets of the packets at `from` for `to` that `counts` and that are not settled: queued, on the air, or to be sent
+    /// Bytes of the packets at `from` for `to` that `counts` and that are not settled: queued, on the air, or to be sent
     /// again. Takes as long as there are packets.
     pub fn unsettled(&self, from: FunctionId, to: FunctionId, counts: impl Fn(&P) -> bool) -> Bytes {
         let station = &self.cell.stations[from];
@@ -174,12 +174,12 @@ impl<P: Payload> Bss<P> {
     }
 
     /// Gives `function` a NIC that lets frames of compressed ACKs ride on its acknowledgments, and
-    /// reports to [`Bss::poll_interrupt`]; each carries at most `appended_limit` octets, if given.
+    /// reports to [`Bss::poll_interrupt`]; each carries at most `appended_limit` bytes, if given.
     pub fn enable_hack(&mut self, function: FunctionId, appended_limit: Option<u32>) {
         let station = &mut self.cell.stations[function];
         let mut nic = Nic::new(station.peers.len());
-        if let Some(octets) = appended_limit {
-            nic.limit_appended(octets as usize);
+        if let Some(bytes) = appended_limit {
+            nic.limit_appended(bytes as usize);
         }
         station.hook = AckHook::Hack(nic);
         for peer in &mut station.peers {

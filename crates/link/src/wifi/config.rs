@@ -101,12 +101,12 @@ pub enum Protection {
     /// Nothing.
     #[default]
     None,
-    /// A CTS to the sender itself, before PSDUs longer than `above` octets.
+    /// A CTS to the sender itself, before PSDUs longer than `above` bytes.
     CtsToSelf {
         /// 0 is before all.
         above: u32,
     },
-    /// RTS and CTS, before PSDUs longer than `above` octets (dot11RTSThreshold).
+    /// RTS and CTS, before PSDUs longer than `above` bytes (dot11RTSThreshold).
     RtsCts {
         /// 0 is before all.
         above: u32,
@@ -181,7 +181,7 @@ pub enum LinkAcks {
 /// How data under [`LinkAcks::Deferred`] is repaired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RepairConfig {
-    /// Octets of packets that a transmitter keeps for each recipient.
+    /// Bytes of packets that a transmitter keeps for each recipient.
     pub buffer: Bytes,
     /// How long it keeps them, and the recipient asks for them.
     pub age: Duration,
@@ -231,18 +231,18 @@ pub enum StreamQueues {
 /// The longest A-MSDU that receivers take (802.11-2020 clause 9.4.2.55.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AmsduLimit {
-    /// 3839 octets.
-    Octets3839,
-    /// 7935 octets; within an A-MPDU of 802.11n an MPDU ends at 4095.
-    Octets7935,
+    /// 3839 bytes.
+    Bytes3839,
+    /// 7935 bytes; within an A-MPDU of 802.11n an MPDU ends at 4095.
+    Bytes7935,
 }
 
 impl AmsduLimit {
-    /// In octets.
-    pub const fn octets(self) -> u32 {
+    /// In bytes.
+    pub const fn bytes(self) -> u32 {
         match self {
-            Self::Octets3839 => 3_839,
-            Self::Octets7935 => 7_935,
+            Self::Bytes3839 => 3_839,
+            Self::Bytes7935 => 7_935,
         }
     }
 }
@@ -306,12 +306,12 @@ pub struct BssConfig {
     pub block_ack_window: u32,
     /// What the spatial streams of a client are to its queue.
     pub stream_queues: StreamQueues,
-    /// How many octets of packets share an MPDU as an A-MSDU where the standard aggregates; `None` for one
+    /// How many bytes of packets share an MPDU as an A-MSDU where the standard aggregates; `None` for one
     /// packet each.
     pub amsdu: Option<AmsduLimit>,
     /// How data whose acknowledgment is deferred is repaired.
     pub repair: RepairConfig,
-    /// What TXOPs hold for those who answer; where the standard aggregates.
+    /// What TXOPs hold for responders; where the standard aggregates.
     pub reverse_direction: ReverseDirection,
     /// Target beacon transmission time interval; `None` for no beacons (IBSS-like test beds).
     pub beacon_interval: Option<Duration>,

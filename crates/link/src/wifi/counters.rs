@@ -21,8 +21,8 @@ tacit_proto::counters! {
         unacknowledged_arrived: u64,
         /// Requests for data that did not arrive, sent at an access of their own.
         repair_requests: u64,
-        /// Octets of them.
-        repair_request_octets: u64,
+        /// Bytes of them.
+        repair_request_bytes: u64,
         /// MPDUs that arrived because they were asked for.
         repaired: u64,
         /// MPDUs that were too old to ask for any longer.
@@ -75,11 +75,11 @@ tacit_proto::counters! {
         tcp_ack_ppdu_mpdus: u64,
         /// Pure TCP ACKs in those; others go beside data.
         tcp_ack_ppdu_acks: u64,
-        /// Octets of pure TCP ACKs as IP packets, each packet counted on its first transmission.
-        tcp_ack_octets: u64,
-        /// What those octets take at the data rate alone, without preamble, MAC header and padding: the column
+        /// Bytes of pure TCP ACKs as IP packets, each packet counted on its first transmission.
+        tcp_ack_bytes: u64,
+        /// What those bytes take at the data rate alone, without preamble, MAC header and padding: the column
         /// "TCP ACK" of the HACK paper's table 3.
-        tcp_ack_octet_time: Duration,
+        tcp_ack_byte_time: Duration,
         /// ACKs and Block Acks sent with something appended.
         augmented_link_acks: u64,
         /// Of them, those lengthened by no more than AIFS.
@@ -89,17 +89,17 @@ tacit_proto::counters! {
         /// and the column "Acquire channel" of the HACK paper's table 3 have it. What it did cost is in
         /// [`StationAirtime`](super::StationAirtime).
         tcp_ack_backoff: Duration,
-        /// Octets appended to ACKs and Block Acks, repeated ones included.
-        appended_octets: u64,
-        /// What those octets take at the control rate alone: the column "ROHC" of the same table. On the air
+        /// Bytes appended to ACKs and Block Acks, repeated ones included.
+        appended_bytes: u64,
+        /// What those bytes take at the control rate alone: the column "ROHC" of the same table. On the air
         /// they may cost less, where they fit into the padding of the last symbol.
-        appended_octet_time: Duration,
-        /// Octets of IP packets delivered, unacknowledged ones included.
+        appended_byte_time: Duration,
+        /// Bytes of IP packets delivered, unacknowledged ones included.
         delivered_bytes: u64,
         /// Packets of this station that their receivers passed up, whether or not this station was told: where no
         /// link-layer ACK comes back it takes them for lost.
         arrived: u64,
-        /// Octets of those.
+        /// Bytes of those.
         arrived_bytes: u64,
     }
 }

@@ -182,10 +182,10 @@ fn all_right(bit_error: f64, bits: f64) -> f64 {
     libm::exp(bits * libm::log1p(-bit_error))
 }
 
-/// Chance that an MPDU of `octets` sent in `mode` arrives whole where the SNR over the channel is
+/// Chance that an MPDU of `bytes` sent in `mode` arrives whole where the SNR over the channel is
 /// `snr`, the preamble having been understood.
-pub fn mpdu_success(mode: &Mode, snr: Decibels, octets: u32) -> f64 {
-    all_right(bit_error(mode, snr), f64::from(octets) * 8.0)
+pub fn mpdu_success(mode: &Mode, snr: Decibels, bytes: u32) -> f64 {
+    all_right(bit_error(mode, snr), f64::from(bytes) * 8.0)
 }
 
 /// Chance that a receiver understands the header before the data of a PPDU sent in `mode`: SIGNAL,
@@ -219,7 +219,7 @@ pub fn preamble_success(mode: &Mode, snr: Decibels) -> f64 {
 pub(crate) struct ErrorTable {
     bit_error: f64,
     preamble: Ratio,
-    by_octets: Vec<Option<Ratio>>,
+    by_bytes: Vec<Option<Ratio>>,
 }
 
 impl ErrorTable {
@@ -227,7 +227,7 @@ impl ErrorTable {
         Self {
             bit_error: bit_error(mode, snr),
             preamble: loss(preamble_success(mode, snr)),
-            by_octets: Vec::new(),
+            by_bytes: Vec::new(),
         }
     }
 
@@ -237,23 +237,23 @@ impl ErrorTable {
         self.preamble
     }
 
-    /// Share of MPDUs of `octets` that do not arrive whole.
+    /// Share of MPDUs of `bytes` that do not arrive whole.
     #[inline]
-    pub fn mpdu(&mut self, octets: u32) -> Ratio {
-        match self.by_octets.get(octets as usize) {
+    pub fn mpdu(&mut self, bytes: u32) -> Ratio {
+        match self.by_bytes.get(bytes as usize) {
             Some(Some(known)) => *known,
-            _ => self.learn(octets),
+            _ => self.learn(bytes),
         }
     }
 
     #[cold]
-    fn learn(&mut self, octets: u32) -> Ratio {
-        let index = octets as usize;
-        if self.by_octets.len() <= index {
-            self.by_octets.resize(index + 1, None);
+    fn learn(&mut self, bytes: u32) -> Ratio {
+        let index = bytes as usize;
+        if self.by_bytes.len() <= index {
+            self.by_bytes.resize(index + 1, None);
         }
-        let ratio = loss(all_right(self.bit_error, f64::from(octets) * 8.0));
-        self.by_octets[index] = Some(ratio);
+        let ratio = loss(all_right(self.bit_error, f64::from(bytes) * 8.0));
+        self.by_bytes[index] = Some(ratio);
         ratio
     }
 }

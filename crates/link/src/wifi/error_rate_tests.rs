@@ -7,14 +7,14 @@ fn mode(standard: Standard, mbps: u64) -> Mode {
     Mode::for_rate(standard, BitRate::from_mbps(mbps)).unwrap()
 }
 
-/// SNR over the channel at which `octets` are lost with 10 %.
-fn snr_of_10_percent(mode: &Mode, octets: u32) -> f64 {
-    let lost = |snr| 1.0 - mpdu_success(mode, Decibels::from_millis(snr), octets);
+/// SNR over the channel at which `bytes` are lost with 10 %.
+fn snr_of_10_percent(mode: &Mode, bytes: u32) -> f64 {
+    let lost = |snr| 1.0 - mpdu_success(mode, Decibels::from_millis(snr), bytes);
     let first = (-10_000..60_000).find(|snr| lost(*snr) <= 0.1);
     Decibels::from_millis(first.expect("some SNR is enough")).as_db()
 }
 
-/// 802.11-2020 table 17-18 states the input level at which at most 10 % of 1000-octet PSDUs are lost,
+/// 802.11-2020 table 17-18 states the input level at which at most 10 % of 1000-byte PSDUs are lost,
 /// for a noise figure of 10 dB and 5 dB of implementation margin (clause 17.3.10.2). Thermal noise in
 /// 20 MHz is -101 dBm, so the SNR behind a level L is L + 101 - 15.
 #[test]
@@ -36,7 +36,7 @@ fn sensitivity_of_802_11a_is_met_within_about_a_decibel() {
     }
 }
 
-/// 802.11-2020 table 19-23, the same for 4096 octets; 40 MHz has 3 dB more of noise and of level.
+/// 802.11-2020 table 19-23, the same for 4096 bytes; 40 MHz has 3 dB more of noise and of level.
 #[test]
 fn sensitivity_of_802_11n_is_met_within_less_than_two_decibels() {
     let levels_dbm = [-79.0, -76.0, -74.0, -71.0, -67.0, -63.0, -62.0, -61.0];
@@ -47,7 +47,7 @@ fn sensitivity_of_802_11n_is_met_within_less_than_two_decibels() {
     }
 }
 
-/// 802.11-2020 table 21-25, the same for 4096 octets at 80 MHz.
+/// 802.11-2020 table 21-25, the same for 4096 bytes at 80 MHz.
 #[test]
 fn sensitivity_of_802_11ac_is_met_within_less_than_two_decibels() {
     let levels_dbm = [-76.0, -73.0, -71.0, -68.0, -64.0, -60.0, -59.0, -58.0, -53.0, -51.0];
@@ -107,7 +107,7 @@ fn told_apart(standard: Standard) -> Vec<Mode> {
 fn success_grows_with_snr_and_falls_with_length_and_rate() {
     for standard in Standard::ALL {
         for mode in told_apart(standard) {
-            let at = |snr, octets| mpdu_success(&mode, Decibels::from_millis(snr), octets);
+            let at = |snr, bytes| mpdu_success(&mode, Decibels::from_millis(snr), bytes);
             for snr in (-5_000..40_000).step_by(100) {
                 assert!((0.0..=1.0).contains(&at(snr, 1538)));
                 assert!(at(snr, 1538) <= at(snr + 100, 1538), "{mode:?} {snr}");
@@ -138,9 +138,9 @@ fn tables_hold_what_the_formula_gives() {
     let mode = mode(Standard::N, 150);
     let snr = Decibels::from_db(22.0);
     let mut table = ErrorTable::new(&mode, snr);
-    for octets in [1542, 94, 1542, 32, 5000] {
-        let expected = Ratio::from_fraction(1.0 - mpdu_success(&mode, snr, octets)).unwrap();
-        assert_eq!(table.mpdu(octets), expected);
+    for bytes in [1542, 94, 1542, 32, 5000] {
+        let expected = Ratio::from_fraction(1.0 - mpdu_success(&mode, snr, bytes)).unwrap();
+        assert_eq!(table.mpdu(bytes), expected);
     }
     assert_eq!(ErrorTable::new(&mode, Decibels::from_db(60.0)).mpdu(1538), Ratio::ZERO);
 }

@@ -33,7 +33,7 @@ pub struct Functions {
 }
 
 impl Functions {
-    /// Those of so many stations, the access point included, in so many categories.
+    /// Those of `stations`, the access point included, in `categories` each.
     pub const fn new(stations: u16, categories: u16) -> Self {
         Self { stations, categories }
     }

@@ -1,6 +1,6 @@
 //! The mode in which TCP gets most over a station's retry rules: the best that rate control could do.
 //!
-//! Not the mode that carries most octets. One that loses every third MPDU may carry more than the next slower one, but some
+//! Not the mode that carries most bytes. One that loses every third MPDU may carry more than the next slower one, but some
 //! of its MPDUs are lost beyond the last retry, and TCP shrinks its window for each of these.
 
 use tacit_proto::units::Duration;
@@ -14,7 +14,7 @@ use super::phy::{
     ACK_LEN, BLOCK_ACK_REQUEST_LEN, MPDU_DELIMITER_LEN, Mode, block_ack_len, mpdu_len, subframe_len,
 };
 
-/// Octets of an IP packet with a pure ACK and timestamps.
+/// Bytes of an IP packet with a pure ACK and timestamps.
 const ACK_PACKET: u32 = 52;
 /// MPDUs that are played, and least exchanges: the mean of the third digit is right.
 const MPDUS: u32 = 25_600;
@@ -25,7 +25,7 @@ const LEAST_EXCHANGES: u32 = 400;
 pub struct TcpOver<'a> {
     /// Limits of aggregation and retries.
     pub config: &'a BssConfig,
-    /// Octets of IP packets with data.
+    /// Bytes of IP packets with data.
     pub packet: u32,
     /// Round-trip time of the path without queues.
     pub round_trip: Duration,
@@ -57,8 +57,8 @@ impl TcpOver<'_> {
     }
 
     fn success(&self, mode: &Mode, snr: Decibels) -> f64 {
-        let octets = mpdu_len(self.config.phy_at(mode).mac_header_len(), self.packet);
-        preamble_success(mode, snr) * mpdu_success(mode, snr, octets)
+        let bytes = mpdu_len(self.config.phy_at(mode).mac_header_len(), self.packet);
+        preamble_success(mode, snr) * mpdu_success(mode, snr, bytes)
     }
 
     /// Goodput of TCP in bits per second, IP headers counted as goodput: the lesser of what the link carries and of what
@@ -94,8 +94,8 @@ impl TcpOver<'_> {
     /// Plays exchanges of A-MPDUs under a Block Ack window with fixed draws.
     fn play(&self, mode: &Mode, snr: Decibels) -> Played {
         let config = self.config;
-        let octets = mpdu_len(config.phy_at(mode).mac_header_len(), self.packet);
-        let (header, body) = (preamble_success(mode, snr), mpdu_success(mode, snr, octets));
+        let bytes = mpdu_len(config.phy_at(mode).mac_header_len(), self.packet);
+        let (header, body) = (preamble_success(mode, snr), mpdu_success(mode, snr, bytes));
         let most = self.mpdus(mode);
         if most == 1 {
             return self.single(mode, header * body);
@@ -144,8 +144,8 @@ impl TcpOver<'_> {
         let response =
             phy.sifs + phy.control_mode(mode).ppdu_duration(block_ack_len(self.config.window_at(mode)));
         let in_txop = self.config.txop_limit.map_or(limits.ppdu, |limit| limit.saturating_sub(response));
-        let octets = mode.octets_within(in_txop.min(limits.ppdu)).min(limits.bytes.0 as u32);
-        (octets / subframe).clamp(1, most.max(1))
+        let bytes = mode.bytes_within(in_txop.min(limits.ppdu)).min(limits.bytes.0 as u32);
+        (bytes / subframe).clamp(1, most.max(1))
     }
 
     /// Seconds that an exchange of `sent` MPDUs takes, its backoff included, and its part of what answers it: TCP ACKs of what
@@ -166,8 +166,8 @@ impl TcpOver<'_> {
             _ => mpdus * subframe_len(mpdu_len(header_len, packet)) + MPDU_DELIMITER_LEN,
         };
         let response = |mpdus: u32| {
-            let octets = if mpdus > 1 { block_ack_len(self.config.window_at(mode)) } else { ACK_LEN };
-            phy.sifs + control.ppdu_duration(octets)
+            let bytes = if mpdus > 1 { block_ack_len(self.config.window_at(mode)) } else { ACK_LEN };
+            phy.sifs + control.ppdu_duration(bytes)
         };
         let on_air = mode.ppdu_duration(psdu(sent, self.packet)) + response(sent);
         let data = (aifs + backoff(failed_before) + on_air).as_secs_f64();

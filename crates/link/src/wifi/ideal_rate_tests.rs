@@ -27,7 +27,7 @@ fn the_ideal_rate_follows_the_envelope() {
     assert_eq!(over(&config).ideal_mode([], |_| Decibels::from_db(10.0)), None);
 }
 
-/// A mode that loses two MPDUs of five carries more octets than the next slower one, and starves TCP.
+/// A mode that loses two MPDUs of five carries more bytes than the next slower one, and starves TCP.
 #[test]
 fn what_starves_tcp_is_not_ideal() {
     let config = BssConfig::new(Standard::Ac, Vec::new());

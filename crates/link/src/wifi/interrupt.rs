@@ -20,14 +20,14 @@ pub enum Interrupt<P> {
         /// What the NIC did.
         response: Response,
     },
-    /// The acknowledgment that `function` got from `from` carried these octets.
+    /// The acknowledgment that `function` got from `from` carried these bytes.
     Appended {
         /// Whose transmission completed.
         function: FunctionId,
         /// Who acknowledged it.
         from: FunctionId,
         /// What rode along.
-        octets: Vec<u8>,
+        bytes: Vec<u8>,
     },
     /// A pure TCP ACK that `function` sent to `to` as a packet has left the window, in order.
     Settled {

@@ -14,12 +14,12 @@ const THERMAL_NOISE_DBM_HZ: f64 = -173.975;
 pub struct Decibels(i32);
 
 impl Decibels {
-    /// So many thousandths.
+    /// From thousandths.
     pub const fn from_millis(thousandths: i32) -> Self {
         Self(thousandths)
     }
 
-    /// So many, rounded to a thousandth.
+    /// From a number, rounded to a thousandth.
     pub fn from_db(db: f64) -> Self {
         // Saturates, and takes NaN for zero: both are refused where users could cause them.
         Self(libm::round(db * 1_000.0) as i32)

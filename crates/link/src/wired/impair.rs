@@ -56,7 +56,7 @@ pub enum Order {
 pub struct Reordering {
     /// How many, each drawn on its own.
     pub chance: Ratio,
-    /// Until so many others have overtaken them; `None` for the whole of `delay`.
+    /// Until this number of others have overtaken them; `None` for the whole of `delay`.
     pub packets: Option<u32>,
     /// Longest they stay behind.
     pub delay: Duration,

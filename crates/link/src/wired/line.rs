@@ -22,7 +22,7 @@ pub(super) struct DropTailTransmitter {
     free_at: Instant,
     /// Those whose turn has not come, in order.
     waiting: VecDeque<Waiting>,
-    /// Octets of those.
+    /// Bytes of those.
     bytes: Bytes,
     /// When the first of them begins to be transmitted; [`NEVER`] where none waits.
     next_start: Instant,
@@ -64,7 +64,7 @@ impl DropTailTransmitter {
         }
     }
 
-    /// Takes a packet of `len` octets at `now`, up to which it has [advanced](Self::advance); returns when its
+    /// Takes a packet of `len` bytes at `now`, up to which it has [advanced](Self::advance); returns when its
     /// transmission ends, `None` where there is no room.
     #[inline]
     pub fn take(&mut self, now: Instant, len: Bytes, waits: &mut Waits) -> Option<Instant> {
@@ -90,7 +90,7 @@ impl DropTailTransmitter {
         self.waiting.push_back(waiting);
     }
 
-    /// True when a packet of `len` octets would be taken.
+    /// True when a packet of `len` bytes would be taken.
     #[inline]
     pub fn has_room(&self, len: Bytes) -> bool {
         self.limit.admits(self.waiting.len(), self.bytes, len)

@@ -61,7 +61,7 @@ tacit_proto::counters! {
         offered: u64,
         /// Packets that came out.
         delivered: u64,
-        /// Octets of those.
+        /// Bytes of those.
         delivered_bytes: Bytes,
         /// Packets the queue refused, or dropped after it took them.
         dropped: u64,
@@ -174,7 +174,7 @@ impl<P: Payload> Pipe<P> {
         Some((staged, beside))
     }
 
-    /// True when a packet of `len` octets would be taken at `now`, without another being dropped for it.
+    /// True when a packet of `len` bytes would be taken at `now`, without another being dropped for it.
     pub fn has_room(&mut self, now: Instant, len: Bytes) -> bool {
         self.advance(now);
         match &self.entry {
@@ -333,7 +333,7 @@ mod tests {
         }
     }
 
-    /// 12 Mb/s: 1500 octets last 1 ms.
+    /// 12 Mb/s: 1500 bytes last 1 ms.
     fn config(queue_packets: u32) -> PipeConfig {
         let queue = QueueLimit { packets: Some(queue_packets), bytes: None };
         PipeConfig::new(BitRate::from_mbps(12), Duration::from_millis(5), queue.into())
@@ -348,7 +348,7 @@ mod tests {
         let mut pipe = pipe(10, Loss::None);
         assert!(pipe.enqueue(Instant::ZERO, packet(0)));
         assert!(pipe.enqueue(Instant::ZERO, packet(1)));
-        // 1500 octets at 12 Mb/s last 1 ms.
+        // 1500 bytes at 12 Mb/s last 1 ms.
         let first = Instant::ZERO + Duration::from_millis(6);
         assert_eq!(pipe.poll_timeout(), Some(first));
         assert_eq!(pipe.poll_deliver(first - Duration::from_nanos(1)), None);

@@ -18,7 +18,7 @@ pub enum Service {
 }
 
 impl Service {
-    /// Octets that it can transmit from `from` to `to`, headers included.
+    /// Bytes that it can transmit from `from` to `to`, headers included.
     pub fn capacity(&self, from: Instant, to: Instant) -> Bytes {
         match self {
             Self::Rate(rate) => rate.amount_in(to.saturating_since(from)),
@@ -71,16 +71,16 @@ impl RateScript {
         (changed.checked_sub(1).map_or(Some(self.first), |last| self.changes[last].1), changed)
     }
 
-    /// Octets from `from` to `to`.
+    /// Bytes from `from` to `to`.
     fn capacity(&self, from: Instant, to: Instant) -> Bytes {
-        let (mut at, mut octets) = (from, Bytes(0));
+        let (mut at, mut bytes) = (from, Bytes(0));
         while at < to {
             let (rate, changed) = self.rate_at(at);
             let next = self.changes.get(changed).map_or(to, |(at, _)| (*at).min(to));
-            octets += rate.map_or(Bytes(0), |rate| rate.amount_in(next - at));
+            bytes += rate.map_or(Bytes(0), |rate| rate.amount_in(next - at));
             at = next;
         }
-        octets
+        bytes
     }
 
     /// When there is a rate, not before `now`.
@@ -92,7 +92,7 @@ impl RateScript {
         }
     }
 
-    /// When `len` octets are out that begin at `start`; what a change finds half sent goes on at the new rate.
+    /// When `len` bytes are out that begin at `start`; what a change finds half sent goes on at the new rate.
     fn end_of(&self, start: Instant, len: Bytes) -> Instant {
         let mut rest_nanobits = u128::from(len.0) * 8_000_000_000;
         let mut from = start;
@@ -177,7 +177,7 @@ mod tests {
         let service = Service::Script(RateScript::new(BitRate::from_mbps(12), changes).unwrap());
         let mut progress = Progress::default();
         let mut send = |since, len| progress.transmit(&service, at(since), Bytes(len));
-        // 1500 octets at 12 Mb/s last 1 ms, at 6 Mb/s 2 ms.
+        // 1500 bytes at 12 Mb/s last 1 ms, at 6 Mb/s 2 ms.
         assert_eq!(send(0, 1_500), (at(0), at(1)));
         assert_eq!(
             send(0, 1_500),
@@ -191,7 +191,7 @@ mod tests {
     fn capacity_is_what_can_be_sent() {
         let changes = vec![(at(10), None), (at(15), Some(BitRate::from_mbps(24)))];
         let service = Service::Script(RateScript::new(BitRate::from_mbps(12), changes).unwrap());
-        // 12 Mb/s are 1500 octets per millisecond.
+        // 12 Mb/s are 1500 bytes per millisecond.
         assert_eq!(service.capacity(at(4), at(12)), Bytes(6 * 1_500));
         assert_eq!(service.capacity(at(0), at(20)), Bytes((10 + 5 * 2) * 1_500));
         assert_eq!(service.rate_at(at(12)), BitRate::default());

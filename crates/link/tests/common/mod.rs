@@ -7,7 +7,7 @@ use tacit_link::queue::{QueueConfig, QueueLimit};
 use tacit_link::wifi::{Bss, BssConfig};
 use tacit_proto::units::{Bytes, Duration, Instant};
 
-/// Octets of a [`Blob`].
+/// Bytes of a [`Blob`].
 pub const BLOB: u64 = 1500;
 
 /// A full packet of data that nobody tells from another.

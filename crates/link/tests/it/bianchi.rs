@@ -145,7 +145,7 @@ fn a_station_alone_waits_for_aifs_and_half_of_its_window() {
     for (aifs_slots, cw_min) in [(1, 0), (2, 3), (3, 15), (9, 127), (15, 1023)] {
         let edca = EdcaParameters { aifs_slots, cw_min, cw_max: 1023 };
         let simulated = simulate(Standard::N, edca, 1, Duration::from_secs(20));
-        // 1538 octets at 150 Mb/s last 120 us, an ACK at 24 Mb/s 28.
+        // 1538 bytes at 150 Mb/s last 120 us, an ACK at 24 Mb/s 28.
         let slots_us = 9.0 * (f64::from(aifs_slots) + f64::from(cw_min) / 2.0);
         let expected = (BLOB * 8) as f64 / (16.0 + slots_us + 120.0 + 16.0 + 28.0) * 1e6;
         assert!((simulated / expected - 1.0).abs() < 0.01, "{edca:?}: {simulated} {expected}");

@@ -145,12 +145,12 @@ fn whole_aggregates_that_are_missing_are_counted() {
     assert_eq!(delivered[31..34], [(32, 0), (97, 64), (98, 0)]);
 }
 
-/// 5 subframes of 14 octets, LLC/SNAP and 1500, padded to 4, are 7618 octets of the 7935 there is room for; with MAC
+/// 5 subframes of 14 bytes, LLC/SNAP and 1500, padded to 4, are 7618 bytes of the 7935 there is room for; with MAC
 /// header and FCS they are one MPDU, which an ACK answers, and which is lost and sent again whole.
 #[test]
 fn an_amsdu_alone_is_one_mpdu_under_an_ack() {
     let mut config = config(4, 1);
-    (config.ampdu_mpdus, config.amsdu) = (Some(1), Some(AmsduLimit::Octets7935));
+    (config.ampdu_mpdus, config.amsdu) = (Some(1), Some(AmsduLimit::Bytes7935));
     config.stations[0].downlink_loss = Loss::Scripted(vec![0]);
     let mut bss = channel(config, 1, "A-MSDU", Duration::from_secs(1));
     bss.record_air();
@@ -209,7 +209,7 @@ fn download(config: BssConfig, span: Duration, label: &str) -> (StationCounters,
     (bss.counters(AP), delivered, bss)
 }
 
-/// 32 subframes of 1544 octets, the last 1542, on each of 4 streams at 150 Mb/s: as many symbols as 4 times that at
+/// 32 subframes of 1544 bytes, the last 1542, on each of 4 streams at 150 Mb/s: as many symbols as 4 times that at
 /// 600 Mb/s, (16 + 8 * 197,624 + 12) / 2160 bits = 732 of 3.6 us, 2636 us in steps of 4; and a preamble of 48.
 #[test]
 fn aggregates_side_by_side_last_as_long_as_one() {
@@ -259,7 +259,7 @@ fn one_stream_of_its_own_is_all_streams_jointly() {
 fn odd_streams_keep_their_books() {
     for streams in 1..=4 {
         for mpdus in [None, Some(1), Some(5)] {
-            for amsdu in [None, Some(AmsduLimit::Octets7935)] {
+            for amsdu in [None, Some(AmsduLimit::Bytes7935)] {
                 for acks in [BothWays::default(), NO_ACK] {
                     let mut config = config(streams, 2);
                     (config.ampdu_mpdus, config.amsdu) = (mpdus, amsdu);

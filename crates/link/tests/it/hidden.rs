@@ -189,7 +189,7 @@ fn capture_saves_the_nearer_of_a_hidden_pair() {
     let ((without, [near, far]), (with, [near_captured, far_captured])) =
         (near_and_far(false), near_and_far(true));
     println!(
-        "packets/s: {without}, {with} with capture; octets {near}, {far}, and {near_captured}, {far_captured}"
+        "packets/s: {without}, {with} with capture; bytes {near}, {far}, and {near_captured}, {far_captured}"
     );
     assert!(with > 1.5 * without);
     assert!(near_captured > 2 * near && near_captured > 2 * far_captured);

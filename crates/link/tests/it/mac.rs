@@ -156,13 +156,13 @@ fn one_frame_takes_the_standards_time() {
     h.send(1);
     h.run();
     assert_eq!(h.story(), "D1 A");
-    // Idle for long: no backoff, no wait. 1536 octets at 54 Mb/s last 248 us, SIFS 16, ACK 28.
+    // Idle for long: no backoff, no wait. 1536 bytes at 54 Mb/s last 248 us, SIFS 16, ACK 28.
     assert_eq!(h.frames[0].at, Instant::ZERO + Duration::from_millis(1));
     assert_eq!(h.frames[1].at - h.frames[0].at, Duration::from_micros(248 + 16));
     assert_eq!(h.frames[1].duration, Duration::from_micros(28));
 }
 
-/// One MPDU of 1538 octets at 65 Mb/s of 802.11n at 2.4 GHz: 36 us of preamble, 48 symbols of 4 us, 6 us of signal extension;
+/// One MPDU of 1538 bytes at 65 Mb/s of 802.11n at 2.4 GHz: 36 us of preamble, 48 symbols of 4 us, 6 us of signal extension;
 /// SIFS 10; an ACK of ERP-OFDM at 24 Mb/s, 28 us and 6.
 #[test]
 fn an_exchange_at_2_4_ghz_takes_the_times_of_erp() {
@@ -456,7 +456,7 @@ fn an_rts_asks_and_a_cts_allows() {
     let h = protected(Standard::A, 54, Protection::RtsCts { above: 0 }, 1);
     assert_eq!(h.story(), "rts cts D1 A");
     let us = |duration: Duration| duration.as_micros();
-    // At 24 Mb/s 20 octets last 28 us, 14 octets 28 us; SIFS 16, data 248, ACK 28.
+    // At 24 Mb/s 20 bytes last 28 us, 14 bytes 28 us; SIFS 16, data 248, ACK 28.
     let at: Vec<u64> = h.frames.iter().map(|frame| us(frame.at - h.frames[0].at)).collect();
     assert_eq!(at, [0, 28 + 16, 2 * (28 + 16), 2 * (28 + 16) + 248 + 16]);
     // The Duration field of each reserves to the end of the ACK.
@@ -471,8 +471,8 @@ fn an_rts_asks_and_a_cts_allows() {
 }
 
 #[test]
-fn the_threshold_decides_by_the_octets_of_the_ppdu() {
-    // A single MPDU has 1538 octets.
+fn the_threshold_decides_by_the_bytes_of_the_ppdu() {
+    // A single MPDU has 1538 bytes.
     let h = protected(Standard::N, 150, Protection::RtsCts { above: 1_538 }, 1);
     assert_eq!(h.story(), "D1 A");
     let h = protected(Standard::N, 150, Protection::RtsCts { above: 1_537 }, 1);
@@ -495,7 +495,7 @@ fn a_cts_to_self_is_at_a_rate_that_802_11b_understands() {
     let [cts, data, ack] = &h.frames[..] else { panic!("three frames") };
     assert_eq!((cts.mode.format, cts.mode.rate()), (Format::Dsss, BitRate::from_mbps(11)));
     assert_eq!((cts.transmitter, cts.receiver), (AP, Some(AP)));
-    // 14 octets at 11 Mb/s: 192 + 11 us, SIFS 10; data 20 + 228 + 6, SIFS, ACK 34.
+    // 14 bytes at 11 Mb/s: 192 + 11 us, SIFS 10; data 20 + 228 + 6, SIFS, ACK 34.
     assert_eq!((data.at - cts.at).as_micros(), 203 + 10);
     assert_eq!((ack.at - data.at).as_micros(), 254 + 10);
     assert_eq!(cts.reserves.as_micros(), 10 + 254 + 10 + 34);
@@ -597,19 +597,19 @@ fn packets_share_an_mpdu_up_to_the_limit() {
         assert!(h.all_delivered(count), "{:?}", h.delivered);
         (msdus(&h), h)
     };
-    // Subframes of 14 + 8 + 1500 octets, padded to 1524: two make 3046, five 7618.
-    assert_eq!(with(Standard::N, 150, AmsduLimit::Octets3839, None, 5).0, [2, 2, 1]);
-    assert_eq!(with(Standard::N, 150, AmsduLimit::Octets7935, Some(1), 7).0, [5, 2]);
-    // In an A-MPDU of HT no MPDU is longer than 4095 octets; VHT takes 7991.
-    assert_eq!(with(Standard::N, 150, AmsduLimit::Octets7935, None, 5).0, [2, 2, 1]);
-    assert_eq!(with(Standard::Ac, 390, AmsduLimit::Octets7935, None, 12).0, [5, 5, 2]);
-    // 26 + 3046 + 4 octets, behind a delimiter in VHT.
-    let (_, h) = with(Standard::N, 150, AmsduLimit::Octets3839, None, 2);
+    // Subframes of 14 + 8 + 1500 bytes, padded to 1524: two make 3046, five 7618.
+    assert_eq!(with(Standard::N, 150, AmsduLimit::Bytes3839, None, 5).0, [2, 2, 1]);
+    assert_eq!(with(Standard::N, 150, AmsduLimit::Bytes7935, Some(1), 7).0, [5, 2]);
+    // In an A-MPDU of HT no MPDU is longer than 4095 bytes; VHT takes 7991.
+    assert_eq!(with(Standard::N, 150, AmsduLimit::Bytes7935, None, 5).0, [2, 2, 1]);
+    assert_eq!(with(Standard::Ac, 390, AmsduLimit::Bytes7935, None, 12).0, [5, 5, 2]);
+    // 26 + 3046 + 4 bytes, behind a delimiter in VHT.
+    let (_, h) = with(Standard::N, 150, AmsduLimit::Bytes3839, None, 2);
     assert_eq!(h.frames[0].duration, h.frames[0].mode.ppdu_duration(3_076));
-    let (_, h) = with(Standard::Ac, 390, AmsduLimit::Octets3839, None, 2);
+    let (_, h) = with(Standard::Ac, 390, AmsduLimit::Bytes3839, None, 2);
     assert_eq!(h.frames[0].duration, h.frames[0].mode.ppdu_duration(4 + 3_076));
-    // An A-MPDU of 65,535 octets holds 21 such subframes of 3080, and a packet or two where they fit.
-    let (sizes, h) = with(Standard::N, 150, AmsduLimit::Octets3839, None, 100);
+    // An A-MPDU of 65,535 bytes holds 21 such subframes of 3080, and a packet or two where they fit.
+    let (sizes, h) = with(Standard::N, 150, AmsduLimit::Bytes3839, None, 100);
     assert_eq!(sizes[..21], [2; 21]);
     assert!(h.story().starts_with("D21 B"), "{}", h.story());
 }
@@ -617,7 +617,7 @@ fn packets_share_an_mpdu_up_to_the_limit() {
 #[test]
 fn one_lost_mpdu_loses_all_of_its_packets_and_nothing_else() {
     let mut c = config(Standard::N, 150);
-    c.amsdu = Some(AmsduLimit::Octets3839);
+    c.amsdu = Some(AmsduLimit::Bytes3839);
     // Of MPDUs with packets 0 and 1, 2 and 3, 4 and 5 the second is lost.
     c.stations[0].downlink_loss = scripted([1]);
     let mut h = Harness::new(c);
@@ -634,7 +634,7 @@ fn one_lost_mpdu_loses_all_of_its_packets_and_nothing_else() {
 #[test]
 fn an_mpdu_that_is_given_up_takes_its_packets_along() {
     let mut c = config(Standard::N, 150);
-    (c.amsdu, c.retry_limit) = (Some(AmsduLimit::Octets3839), 0);
+    (c.amsdu, c.retry_limit) = (Some(AmsduLimit::Bytes3839), 0);
     c.stations[0].downlink_loss = scripted([1]);
     let mut h = Harness::new(c);
     h.send(6);
@@ -652,7 +652,7 @@ proptest::proptest! {
         count in 1_u32..200,
         ampdu_mpdus in proptest::option::of(1_u32..10),
         standard in proptest::sample::select(vec![(Standard::N, 150), (Standard::Ac, 390)]),
-        amsdu in proptest::sample::select(vec![AmsduLimit::Octets3839, AmsduLimit::Octets7935]),
+        amsdu in proptest::sample::select(vec![AmsduLimit::Bytes3839, AmsduLimit::Bytes7935]),
     ) {
         let mut c = config(standard.0, standard.1);
         c.retry_limit = 100;

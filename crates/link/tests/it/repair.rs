@@ -80,7 +80,7 @@ fn what_is_missing_is_asked_for_and_comes_late() {
     assert_eq!((sender.unacknowledged, sender.unacknowledged_arrived, sender.retries), (100, 100, 2));
     assert_eq!((recipient.repaired, recipient.repair_given_up), (2, 0));
     assert_eq!(u64::from(asked.len() as u32), recipient.repair_requests);
-    assert_eq!(recipient.repair_request_octets, 32 * recipient.repair_requests);
+    assert_eq!(recipient.repair_request_bytes, 32 * recipient.repair_requests);
 }
 
 /// Requests are a period apart, however much is missing, and a copy that is lost is asked for again.

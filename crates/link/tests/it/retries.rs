@@ -286,11 +286,11 @@ impl Payload for OfLength {
     }
 }
 
-/// Packets and octets are counted where they come, whatever is lost, sent again or held back, and never twice.
+/// Packets and bytes are counted where they come, whatever is lost, sent again or held back, and never twice.
 #[test]
 fn what_arrives_is_what_is_passed_up() {
     let share = |percent: f64| Loss::Bernoulli(Ratio::from_fraction(percent / 100.0).unwrap());
-    let amsdu = Some(AmsduLimit::Octets7935);
+    let amsdu = Some(AmsduLimit::Bytes7935);
     for (standard, mbps, amsdu) in
         [(Standard::A, 54, None), (Standard::N, 150, None), (Standard::N, 150, amsdu)]
     {
@@ -301,7 +301,7 @@ fn what_arrives_is_what_is_passed_up() {
             }
             let mut bss = channel(config, 1, "counts", Duration::from_secs(10));
             let (ap, clients) = (AP.first_function(), [ONE, TWO].map(StationId::first_function));
-            let (mut packets, mut octets) = (0, 0);
+            let (mut packets, mut bytes) = (0, 0);
             for number in 0..600_u64 {
                 bss.enqueue(
                     Instant::ZERO,
@@ -314,13 +314,13 @@ fn what_arrives_is_what_is_passed_up() {
                 bss.handle_timeout(now);
                 while let Some(delivery) = bss.poll_deliver() {
                     packets += 1;
-                    octets += delivery.payload.0;
+                    bytes += delivery.payload.0;
                 }
             }
             let counters = bss.counters(AP);
             assert_eq!(
                 (counters.arrived, counters.arrived_bytes),
-                (packets, octets),
+                (packets, bytes),
                 "{standard:?}, {data} and {link_acks} %"
             );
             assert!(packets > 10, "{standard:?}, {data} and {link_acks} %: {packets}");

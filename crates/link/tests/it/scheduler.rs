@@ -110,7 +110,7 @@ fn a_slow_client_gets_as_much_time_and_not_as_many_packets() {
         let share = time.as_secs_f64() / all;
         assert!((share - 1.0 / 3.0).abs() < 0.003, "{airtime:?}");
     }
-    // PPDUs of 1536 octets: 20 us and 57, 129 or 514 symbols of 4 us.
+    // PPDUs of 1536 bytes: 20 us and 57, 129 or 514 symbols of 4 us.
     let lasts_us = [248.0, 536.0, 2_076.0];
     let ratio = by_airtime[0] / by_airtime[2];
     assert!((ratio / (lasts_us[2] / lasts_us[0]) - 1.0).abs() < 0.01, "{ratio}");
@@ -151,7 +151,7 @@ fn a_limit_of_airtime_bounds_the_aggregates_of_slow_clients() {
         common::saturate(&mut bss, SPAN, |bss, now| while bss.enqueue(now, ap, client, Blob) {});
         bss.ppdu_sizes(StationId::AP).iter().rposition(|ppdus| *ppdus > 0).unwrap() + 1
     };
-    // 1540 octets and a delimiter: 32 at 150 Mb/s take 2.6 ms.
+    // 1540 bytes and a delimiter: 32 at 150 Mb/s take 2.6 ms.
     let limit = Some(Duration::from_millis(2));
     assert!(longest(limit, 150) < longest(None, 150));
     assert_eq!(longest(limit, 15), 2);

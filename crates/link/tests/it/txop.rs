@@ -19,7 +19,7 @@ const fn granted(turnaround: Duration) -> ReverseDirection {
     ReverseDirection::Granted { turnaround, limit: ReverseDirection::USUAL_LIMIT }
 }
 
-/// A packet with a number; those of 52 octets are pure ACKs.
+/// A packet with a number; those of 52 bytes are pure ACKs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Numbered(u32, u64);
 
@@ -70,15 +70,15 @@ impl Harness {
         Self { bss, now, frames: Vec::new(), delivered: Vec::new() }
     }
 
-    /// `from` gets `count` packets of `octets` for the other side, numbered on.
-    fn send(&mut self, from: StationId, to: StationId, count: u32, octets: u64) {
+    /// `from` gets `count` packets of `bytes` for the other side, numbered on.
+    fn send(&mut self, from: StationId, to: StationId, count: u32, bytes: u64) {
         let first = self.bss.counters(from).accepted as u32;
         for number in first..first + count {
             assert!(self.bss.enqueue(
                 self.now,
                 from.first_function(),
                 to.first_function(),
-                Numbered(number, octets)
+                Numbered(number, bytes)
             ));
         }
     }
@@ -180,7 +180,7 @@ fn who_answers_a_grant_sends_one_sifs_after_its_block_ack() {
     let mode = h.frames[0].mode;
     assert_eq!(ppdus[0].duration, mode.ppdu_duration(2 * 1548 + 1546));
     assert_eq!(ppdus[2].duration, mode.ppdu_duration(100 + 98));
-    // 32 octets of Block Ack at 24 Mb/s last 32 us, 38 in a Control Wrapper 36; a CF-End of 20 28.
+    // 32 bytes of Block Ack at 24 Mb/s last 32 us, 38 in a Control Wrapper 36; a CF-End of 20 28.
     assert_eq!(
         ppdus.iter().skip(1).step_by(2).map(|frame| frame.duration).collect::<Vec<_>>(),
         [us(36), us(32)]
@@ -446,11 +446,11 @@ fn bursting(category: AccessCategory) -> BssConfig {
 }
 
 impl Harness {
-    /// The access point gets `count` packets of `octets` for `to` in `category`.
-    fn send_in(&mut self, category: AccessCategory, to: StationId, count: u32, octets: u64) {
+    /// The access point gets `count` packets of `bytes` for `to` in `category`.
+    fn send_in(&mut self, category: AccessCategory, to: StationId, count: u32, bytes: u64) {
         let [ap, to] = [AP, to].map(|station| self.bss.function(station, category));
         for number in 0..count {
-            assert!(self.bss.enqueue(self.now, ap, to, Numbered(number, octets)));
+            assert!(self.bss.enqueue(self.now, ap, to, Numbered(number, bytes)));
         }
     }
 
@@ -519,7 +519,7 @@ fn no_burst_is_longer_than_its_limit() {
         let lasted = end(&h.frames[frames - 1]) - h.frames[0].at;
         let one_more = us(16 + 4) + (end(&h.frames[3]) - h.frames[2].at);
         let whole = us(1_504);
-        assert!(lasted <= whole && lasted + one_more > whole, "{lasted} of {first} and {others} octets");
+        assert!(lasted <= whole && lasted + one_more > whole, "{lasted} of {first} and {others} bytes");
     }
 }
 

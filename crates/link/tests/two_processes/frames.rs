@@ -1,4 +1,4 @@
-//! What travels between the two processes: PPDUs as octets, and nothing else.
+//! What travels between the two processes: PPDUs as bytes, and nothing else.
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
@@ -32,7 +32,7 @@ pub struct Mpdu {
     pub packet: Vec<u8>,
 }
 
-/// First octets of PPDUs.
+/// First bytes of PPDUs.
 const AMPDU: u8 = 1;
 const BLOCK_ACK_REQ: u8 = 2;
 const BLOCK_ACK: u8 = 3;
@@ -43,36 +43,36 @@ const RETRY: u8 = 1;
 const MORE_DATA: u8 = 2;
 
 impl Ppdu {
-    fn to_octets(&self) -> Vec<u8> {
-        let mut octets = Vec::new();
+    fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
         match self {
             Self::Ampdu(mpdus) => {
-                octets.push(AMPDU);
+                bytes.push(AMPDU);
                 for mpdu in mpdus {
                     let flags = (u8::from(mpdu.retry) * RETRY) | (u8::from(mpdu.more_data) * MORE_DATA);
-                    octets.extend((mpdu.packet.len() as u16).to_be_bytes());
-                    octets.extend(mpdu.sequence.to_be_bytes());
-                    octets.push(flags);
-                    octets.extend(&mpdu.packet);
+                    bytes.extend((mpdu.packet.len() as u16).to_be_bytes());
+                    bytes.extend(mpdu.sequence.to_be_bytes());
+                    bytes.push(flags);
+                    bytes.extend(&mpdu.packet);
                 }
             }
             Self::BlockAckReq { start } => {
-                octets.push(BLOCK_ACK_REQ);
-                octets.extend(start.to_be_bytes());
+                bytes.push(BLOCK_ACK_REQ);
+                bytes.extend(start.to_be_bytes());
             }
             Self::BlockAck { start, bitmap, appended } => {
-                octets.push(BLOCK_ACK);
-                octets.extend(start.to_be_bytes());
-                octets.extend(bitmap.to_be_bytes());
-                octets.extend(appended);
+                bytes.push(BLOCK_ACK);
+                bytes.extend(start.to_be_bytes());
+                bytes.extend(bitmap.to_be_bytes());
+                bytes.extend(appended);
             }
-            Self::CfEnd => octets.push(CF_END),
+            Self::CfEnd => bytes.push(CF_END),
         }
-        octets
+        bytes
     }
 
-    fn from_octets(octets: &[u8]) -> Option<Self> {
-        let (kind, mut rest) = octets.split_first()?;
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (kind, mut rest) = bytes.split_first()?;
         Some(match *kind {
             AMPDU => {
                 let mut mpdus = Vec::new();
@@ -102,7 +102,7 @@ impl Ppdu {
 
     /// How long it is on the air: a preamble, then data at 150 Mb/s or all else at 24 Mb/s.
     pub fn airtime(&self) -> Duration {
-        let bits = self.to_octets().len() as u64 * 8;
+        let bits = self.to_bytes().len() as u64 * 8;
         let nanos_per_thousand_bits = if matches!(self, Self::Ampdu(_)) { 6_667 } else { 41_667 };
         Duration::from_micros(40) + Duration::from_nanos(bits * nanos_per_thousand_bits / 1_000)
     }
@@ -114,8 +114,8 @@ pub struct Medium(pub UnixStream);
 impl Medium {
     /// Sends a PPDU, its length in front of it.
     pub fn send(&mut self, ppdu: &Ppdu) {
-        let octets = ppdu.to_octets();
-        let framed = [&(octets.len() as u32).to_be_bytes(), &octets[..]].concat();
+        let bytes = ppdu.to_bytes();
+        let framed = [&(bytes.len() as u32).to_be_bytes(), &bytes[..]].concat();
         // Where the other has gone, the next thing to be heard is silence.
         let _ = self.0.write_all(&framed);
     }
@@ -124,8 +124,8 @@ impl Medium {
     pub fn receive(&mut self) -> Option<Ppdu> {
         let mut len = [0; 4];
         self.0.read_exact(&mut len).ok()?;
-        let mut octets = vec![0; u32::from_be_bytes(len) as usize];
-        self.0.read_exact(&mut octets).ok()?;
-        Some(Ppdu::from_octets(&octets).expect("the other end sends frames"))
+        let mut bytes = vec![0; u32::from_be_bytes(len) as usize];
+        self.0.read_exact(&mut bytes).ok()?;
+        Some(Ppdu::from_bytes(&bytes).expect("the other end sends frames"))
     }
 }

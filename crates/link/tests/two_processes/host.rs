@@ -1,4 +1,4 @@
-//! A host: TCP over IP packets as octets, and a file that it sends or receives.
+//! A host: TCP over IP packets as bytes, and a file that it sends or receives.
 
 use tacit_proto::FlowKey;
 use tacit_proto::congestion::Algorithm;
@@ -10,7 +10,7 @@ use tacit_proto::tcp::{Config, Connection, Flags, Segment, State};
 use tacit_proto::units::{Bytes, FlowId, HostId, Instant, SeqNumber};
 use tacit_proto::{Endpoint as _, wire};
 
-/// An IP packet: its octets are all that is known of it.
+/// An IP packet: its bytes are all that is known of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IpPacket(pub Vec<u8>);
 
@@ -78,8 +78,8 @@ impl Host {
     }
 
     /// A packet arrived.
-    pub fn receive(&mut self, now: Instant, octets: &[u8]) {
-        let (packet, content) = wire::decode_foreign(octets).expect("what arrives is sound");
+    pub fn receive(&mut self, now: Instant, bytes: &[u8]) {
+        let (packet, content) = wire::decode_foreign(bytes).expect("what arrives is sound");
         assert_eq!(packet.destination, self.here, "it is for the other host");
         let Transport::Tcp(segment) = packet.transport else { panic!("there is only TCP") };
         if segment.flags.contains(Flags::SYN) {
@@ -93,7 +93,7 @@ impl Host {
         }
     }
 
-    /// Octets go where their sequence number says; how far there is no gap TCP knows.
+    /// Bytes go where their sequence number says; how far there is no gap TCP knows.
     fn keep(&mut self, segment: &Segment, content: &[u8]) {
         let Some(first) = self.first.filter(|_| !content.is_empty()) else { return };
         let place = (segment.seq - first) as usize;
@@ -112,9 +112,9 @@ impl Host {
                 &self.file[place..place + len]
             }
         };
-        let mut octets = Vec::new();
-        wire::encode_foreign(&packet, content, &mut octets).expect("segments have a form");
-        Some(IpPacket(octets))
+        let mut bytes = Vec::new();
+        wire::encode_foreign(&packet, content, &mut bytes).expect("segments have a form");
+        Some(IpPacket(bytes))
     }
 
     pub fn poll_timeout(&self) -> Option<Instant> {

@@ -1,6 +1,6 @@
 //! Access point and client of a link with TCP/HACK as two processes that share nothing but the air: a socket pair that
 //! carries frames. NIC, driver, codec, TCP and the form of packets are the ones that runs use. A file crosses whole
-//! while a tenth of it is lost; so an ACK that comes out must have come out of its octets.
+//! while a tenth of it is lost; so an ACK that comes out must have come out of its bytes.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
@@ -34,9 +34,9 @@ fn file(len: usize) -> Vec<u8> {
     (0..len.div_ceil(4)).flat_map(|_| draws.draw().to_be_bytes()).take(len).collect()
 }
 
-fn hash(octets: &[u8]) -> u64 {
+fn hash(bytes: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
-    hasher.write(octets);
+    hasher.write(bytes);
     hasher.finish()
 }
 
@@ -65,7 +65,7 @@ fn station() {
         ("requests", counts.requests),
         ("native", driver.native_acks),
         ("compressed", driver.compressed_acks),
-        ("octets", driver.compressed_bytes),
+        ("bytes", driver.compressed_bytes),
         ("reconstituted", driver.reconstituted_acks),
         ("duplicates", driver.duplicate_frames),
         ("failed", driver.failed_frames),

@@ -213,7 +213,7 @@ impl Station {
                     Action::Descriptor(peer, frame) => self.nic.add(peer, &frame),
                     Action::ClearFresh(peer) => self.nic.clear_fresh(peer),
                     Action::ClearRetained(peer) => self.nic.clear_retained(peer),
-                    Action::Deliver(_, IpPacket(octets)) => self.host.receive(self.now, &octets),
+                    Action::Deliver(_, IpPacket(bytes)) => self.host.receive(self.now, &bytes),
                     Action::Retract(..) => unreachable!("nothing is queued that rides too"),
                 }
             } else if let Some(packet) = self.host.poll_transmit(self.now) {
@@ -258,7 +258,7 @@ impl Station {
     fn answered(&mut self, answer: Ppdu) {
         let Ppdu::BlockAck { start, bitmap, appended } = answer else { return };
         let (driver, now) = (&mut self.driver, self.now);
-        driver.handle_appended(PEER, &appended, |octets| Some(IpPacket(octets.to_vec())));
+        driver.handle_appended(PEER, &appended, |bytes| Some(IpPacket(bytes.to_vec())));
         self.originator.acknowledged(start, bitmap, |packet| {
             if packet.rides() != Rides::Never {
                 driver.handle_settled(now, PEER, &packet, true);
@@ -312,8 +312,8 @@ impl Station {
         let block_ack = self.recipient.block_ack(appended);
         self.medium.send(&block_ack);
         self.driver.handle_received(self.now, PEER, heard, more_data, response);
-        for octets in up {
-            let packet = IpPacket(octets);
+        for bytes in up {
+            let packet = IpPacket(bytes);
             self.driver.handle_incoming(self.now, PEER, &packet);
             self.host.receive(self.now, &packet.0);
             self.settle();

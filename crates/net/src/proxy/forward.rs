@@ -38,7 +38,6 @@ pub struct Served {
     /// The answer's status.
     pub status: u16,
     /// Bytes of its body that the program took.
-    #[serde(rename = "octets")]
     pub bytes: u64,
     /// True where the body came to its end.
     pub complete: bool,

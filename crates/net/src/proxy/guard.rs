@@ -1,5 +1,5 @@
-//! A program's connection to the proxy, below hyper: heads that could be read in two ways go no further, and whoever takes
-//! no bytes for long is let go.
+//! A program's connection to the proxy, below hyper: heads that could be read in two ways go no further, and a
+//! program that takes no bytes for long is let go.
 
 use std::io;
 use std::pin::Pin;

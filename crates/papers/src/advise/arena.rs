@@ -85,7 +85,7 @@ impl Arena {
     }
 }
 
-/// A scheme that is to have run with so many seeds in the arena with this number.
+/// A scheme and the number of seeds it is to run with in an arena.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SeedRequest {
     pub arena: usize,
@@ -93,7 +93,7 @@ pub(super) struct SeedRequest {
     pub seeds: u32,
 }
 
-/// What makes runs, round after round, as one sweep to those who watch.
+/// What makes runs, round after round, as one sweep to watchers.
 pub(super) struct Rounds<'a> {
     control: Control<'a>,
     /// Keeps what runs in the first arena.

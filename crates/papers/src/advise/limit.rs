@@ -114,7 +114,7 @@ pub struct Queue {
     pub setting: Option<String>,
     /// Packets that it holds; null where bytes count.
     pub packets: Option<u32>,
-    /// What it holds over the bandwidth-delay product of those who share it; null where bytes count.
+    /// What it holds over the bandwidth-delay product of the flows that share it; null where bytes count.
     pub bandwidth_delay_products: Option<f64>,
 }
 
@@ -225,7 +225,7 @@ impl BottleneckQueue {
                 bandwidth_delay_products: None,
             },
         ];
-        // Where octets count, no number of packets is the same.
+        // Where bytes count, no number of packets is the same.
         let is_own = |queue: &Queue| {
             queue.kind == self.own.kind || queue.packets.is_some() && queue.packets == self.own.packets
         };
@@ -279,7 +279,7 @@ mod tests {
         assert_eq!(kinds(&["wifi.ap-queue=1000 packets"]), [Short, FqCodel]);
         assert_eq!(kinds(&["wifi.ap-queue=2 packets"]), [Ample, FqCodel]);
         assert_eq!(kinds(&["wifi.ap-queue={ discipline = \"fq-codel\" }"]), [Short, Ample]);
-        // Octets are no number of packets, and neither is what FQ-CoDel holds.
+        // Bytes are no number of packets, and neither is what FQ-CoDel holds.
         assert_eq!(kinds(&["wifi.ap-queue=1 MB"]), [Short, FqCodel]);
         assert_eq!(kinds(&["wifi.ap-queue=unlimited"]), [Short, FqCodel]);
     }

@@ -284,7 +284,7 @@ fn queues(advice: &Advice) -> String {
     )
 }
 
-/// Receivers that acknowledge so many segments.
+/// Receivers that acknowledge a number of segments at once.
 fn frequencies(frequencies: &Frequencies) -> String {
     let Some(first) = frequencies.rows.first() else { return String::new() };
     let heads = [&[["segments", "per ACK"], ["", "scheme"]][..], &measured_heads(&first.row)];

@@ -47,7 +47,7 @@ const AXIS: u32 = 46;
 /// Pixels per character of names and labels, generously.
 const CHARACTER: u32 = 7;
 
-/// The axis may be so many times as long as the longest bar before its grid gets coarser.
+/// The axis may be this multiple of the longest bar before its grid gets coarser.
 const MAX_AXIS_OF_BARS: f64 = 100.0;
 /// Most digits behind the point of what stands at them.
 const MAX_DECIMALS: f64 = 12.0;

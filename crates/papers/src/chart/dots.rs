@@ -44,7 +44,7 @@ const TOP: u32 = 24;
 const AXIS: u32 = 46;
 /// Pixels per character of names and labels, generously.
 const CHARACTER: u32 = 7;
-/// Intervals reach so many times as far as the dots before they are cut: one seed gone wrong hides nobody.
+/// Intervals reach this multiple of the dots' span before they are cut: one seed gone wrong hides nobody.
 const MAX_REACH: f64 = 2.0;
 
 /// From where to where the axis goes, and the distance of its grid lines.

@@ -1,4 +1,4 @@
-//! A table as a picture, for those who keep pictures.
+//! A table as a picture, for reports that keep pictures.
 
 use plotters::coord::Shift;
 use plotters::prelude::*;

@@ -275,7 +275,7 @@ fn of_ppdus(ppdus: &[&Ppdu], rates: &[Rate]) -> Vec<Column> {
         plain("lost", &|ppdu| ppdu.lost() as u64),
         plain("retries", &|ppdu| ppdu.retries as u64),
         plain("appended", &|ppdu| ppdu.appended as u64),
-        plain("octets", &|ppdu| u64::from(ppdu.octets)),
+        plain("bytes", &|ppdu| u64::from(ppdu.bytes)),
         plain("acked", &|ppdu| u64::from(ppdu.acknowledged)),
         column("mac", Coding::StepBy("from"), &|ppdu| ppdu.mac.map_or(0, |[first, _]| u64::from(first))),
         plain("mac_count", &mac_count),

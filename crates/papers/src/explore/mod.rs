@@ -65,7 +65,6 @@ pub struct WrittenPage {
     /// Where.
     pub path: PathBuf,
     /// Its size.
-    #[serde(rename = "octets")]
     pub bytes: u64,
     /// Name of the scenario.
     pub scenario: String,

@@ -1,7 +1,7 @@
 //! Live hops: what TCP/HACK gives Linux's own TCP.
 //!
 //! This room makes no live runs: it says which it wants ([`LiveRun`]) and is given what came of them
-//! ([`LiveReport`]). Whoever asks for figures brings the hand that makes them ([`MakeLive`]).
+//! ([`LiveReport`]). The caller brings the program that makes them ([`MakeLive`]).
 
 use super::arms::Points;
 use super::file::{Axis, Figure, Source, read_axis};

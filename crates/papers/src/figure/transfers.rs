@@ -139,7 +139,6 @@ pub struct TransferReport {
     /// Packets that the client sent.
     pub ack_packets: Option<u64>,
     /// Bytes that crossed, for what they cost.
-    #[serde(rename = "octets")]
     pub bytes: Option<u64>,
     /// Processor seconds of the programs of both sides.
     pub cpu_s: Option<f64>,
@@ -449,10 +448,10 @@ impl Variant {
 }
 
 impl TransferRun {
-    /// `words` with their places filled in: `{peer}`, `{seconds}` and `{octets}`, and what `own` names.
+    /// `words` with their places filled in: `{peer}`, `{seconds}` and `{bytes}`, and what `own` names.
     pub fn filled(&self, words: &[String], own: &[(&str, &str)]) -> Vec<String> {
         let (seconds, bytes) = (self.seconds.to_string(), self.bytes.to_string());
-        let known = [("{peer}", "198.18.0.1"), ("{seconds}", &*seconds), ("{octets}", &*bytes)];
+        let known = [("{peer}", "198.18.0.1"), ("{seconds}", &*seconds), ("{bytes}", &*bytes)];
         let fill = |word: &String| {
             let places = known.iter().chain(own);
             places.fold(word.clone(), |word, (place, with)| word.replace(place, with))

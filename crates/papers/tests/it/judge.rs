@@ -162,5 +162,5 @@ fn damaged_results_are_named() {
     content[middle] ^= 1;
     fs::write(&path, content).unwrap();
     let error = judged(&figures(), directory.path(), directory.path()).unwrap_err().to_string();
-    assert!(error.contains("test-timeline/runs.jsonl: record 1 (at octet 0) does not fit"), "{error}");
+    assert!(error.contains("test-timeline/runs.jsonl: record 1 (at byte 0) does not fit"), "{error}");
 }

@@ -1,4 +1,4 @@
-//! The header compression beside librohc: octets and time per ACK.
+//! The header compression beside librohc: bytes and time per ACK.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -42,7 +42,7 @@ struct Compared {
     wrong: u64,
 }
 
-/// Octets per packet beside those that librohc once made of the same capture.
+/// Bytes per packet beside those that librohc once made of the same capture.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Recorded {
     librohc: f64,
@@ -102,20 +102,20 @@ impl Part for Codecs {
         } else {
             "**There are no recorded packets of librohc on this machine.**"
         };
-        let octets = format!(
-            "Octets per ACK. {captures} {recorded} `hack` and `hack-batch` are what TCP/HACK appends to link-layer ACKs, coded \
+        let bytes = format!(
+            "Bytes per ACK. {captures} {recorded} `hack` and `hack-batch` are what TCP/HACK appends to link-layer ACKs, coded \
              ACK by ACK and as runs ([rohc](../use/rohc.md))."
         );
         let times = format!(
             "Nanoseconds per ACK, the median of runs that are medians of nine passes each; `strict` says each change twice. \
              {librohc}"
         );
-        format!("{}\n{}\n{}\n{}", filled(&octets), self.octets(), filled(&times), self.times())
+        format!("{}\n{}\n{}\n{}", filled(&bytes), self.bytes(), filled(&times), self.times())
     }
 }
 
 impl Codecs {
-    fn octets(&self) -> String {
+    fn bytes(&self) -> String {
         let mut table = Table::new(&[
             "",
             "ACKs",
@@ -126,7 +126,7 @@ impl Codecs {
             "`hack-batch`",
         ]);
         for row in &self.rows {
-            let octets = |of: &[Stats]| middle(Spread::of(of.iter().map(|stats| stats.bytes_per_packet)), 2);
+            let bytes = |of: &[Stats]| middle(Spread::of(of.iter().map(|stats| stats.bytes_per_packet)), 2);
             let recorded =
                 |value: fn(&Recorded) -> f64| middle(Spread::of(row.recorded.as_ref().map(value)), 2);
             table.push(&[
@@ -134,9 +134,9 @@ impl Codecs {
                 middle(Spread::of(row.hack.iter().map(|stats| stats.packets as f64)), 0),
                 recorded(|recorded| recorded.librohc),
                 recorded(|recorded| recorded.ours_alike),
-                octets(&row.strict),
-                octets(&row.hack),
-                octets(&row.hack_batch),
+                bytes(&row.strict),
+                bytes(&row.hack),
+                bytes(&row.hack_batch),
             ]);
         }
         table.text()
@@ -213,7 +213,7 @@ fn recorded(capture: &Path, golden: &Path) -> Result<Recorded> {
                 said.wrong
             );
         }
-        Ok([said.rohc_bytes, said.other_bytes].map(|octets| octets as f64 / said.packets as f64))
+        Ok([said.rohc_bytes, said.other_bytes].map(|bytes| bytes as f64 / said.packets as f64))
     };
     let [ours_alike, librohc] = compared(THEIR_REPEAT)?;
     let [ours, _] = compared(OUR_REPEAT)?;

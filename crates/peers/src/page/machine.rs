@@ -64,7 +64,7 @@ fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.lines().find_map(value)
 }
 
-/// `MemTotal` (proc_meminfo(5): in units of 1024 octets).
+/// `MemTotal` (proc_meminfo(5): in units of 1024 bytes).
 fn memory_mb(meminfo: &str) -> u64 {
     let kib =
         field(meminfo, "MemTotal").and_then(|value| value.split_whitespace().next()?.parse::<u64>().ok());

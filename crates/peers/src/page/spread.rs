@@ -19,7 +19,7 @@ impl Spread {
         Some(Self { median: median(values)?, least, largest })
     }
 
-    /// With so many digits behind the point.
+    /// With `digits` behind the point.
     pub fn text(self, decimals: usize) -> String {
         let Self { median, least, largest } = self;
         format!("{median:.decimals$} ({least:.decimals$} to {largest:.decimals$})")

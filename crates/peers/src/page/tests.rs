@@ -24,10 +24,10 @@ const SIMULATORS: &str = r#"{ "measured": { "ns3_version": "3.37", "rows": [
       "tacit": [{ "goodput_bps": 95e6, "simulated_s": 10, "cpu_s": 0.03 }, { "goodput_bps": 96e6, "simulated_s": 10, "cpu_s": 0.03 }] }
 ] } }"#;
 
-/// What a codec says, with so many octets and nanoseconds.
-fn stats(octets: f64, ns: [f64; 2]) -> String {
+/// What a codec says, with so many bytes and nanoseconds.
+fn stats(bytes: f64, ns: [f64; 2]) -> String {
     format!(
-        r#"{{ "packets": 100, "bytes_per_packet": {octets}, "compress_ns_per_packet": {}, "decompress_ns_per_packet": {},
+        r#"{{ "packets": 100, "bytes_per_packet": {bytes}, "compress_ns_per_packet": {}, "decompress_ns_per_packet": {},
              "failures": 0, "wrong": 0, "version": "2.3.1" }}"#,
         ns[0], ns[1]
     )

@@ -12,12 +12,12 @@ use crate::compare::{self, Cpu, Round, Row};
 use crate::wire::Wire;
 
 const SCENARIO: &str = "wlan-11n-300";
-const OCTETS: u64 = 10_000_000_000;
+const BYTES: u64 = 10_000_000_000;
 const REQUESTS: u32 = 5_000;
 const CONNECTIONS: u32 = 10_000;
 const HOP_SECONDS: u32 = 6;
 const HOP_REQUESTS: u32 = 500;
-/// A try takes so many times less.
+/// A try is this much shorter.
 const QUICK: u32 = 10;
 
 /// Which versions there are.
@@ -40,7 +40,7 @@ impl Part for Transports {
         let less = if plan.quick() { QUICK } else { 1 };
         let over_loopback = compare::Arguments {
             rounds: plan.pairs,
-            octets: OCTETS / u64::from(less),
+            bytes: BYTES / u64::from(less),
             requests: REQUESTS / less,
             connections: CONNECTIONS / less,
             through: None,
@@ -80,7 +80,7 @@ impl Part for Transports {
             "{} MB, then {REQUESTS} requests; memory is that of a server with {CONNECTIONS} connections at rest. The kernel \
              takes up to 64 datagrams in one call and carries them over loopback in one piece: TACK hands it 44, quinn 10, \
              and that is most of what differs here. No network does so.",
-            OCTETS / 1_000_000
+            BYTES / 1_000_000
         );
         let wire = match &self.veth {
             Measurement::Skipped(why) => format!("**Skipped: {why}.**\n"),

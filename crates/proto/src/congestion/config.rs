@@ -27,7 +27,7 @@ pub enum Algorithm {
     Vivace,
     /// TCP-RRE (Leong et al., ICNP 2013): paces at the rate at which the receiver receives, read off timestamps.
     Rre(rre::Config),
-    /// One that whoever uses this crate brings.
+    /// A user's own.
     External(External),
     /// See [`Alarm`](super::alarm::Alarm).
     #[cfg(test)]

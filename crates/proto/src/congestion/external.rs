@@ -1,4 +1,4 @@
-//! A controller that whoever uses this crate brings: for experiments, and for other languages.
+//! A user's own controller: for experiments, and for other languages.
 //!
 //! It is told of every ACK, of losses and of timeouts, and sets window and rate itself, as BBR does. It may be slow: it is
 //! called through a lock and a table of functions. What it answers is kept within what a sender can do.

@@ -288,7 +288,7 @@ impl Controller {
         }
     }
 
-    /// When the controller wants [`Self::handle_timeout`] next though no ACK came. Whoever owns it asks after each
+    /// When the controller wants [`Self::handle_timeout`] next though no ACK came. Its owner asks after each
     /// call, and heeds it while data is in flight or waits: to a sender at rest no ACK is due.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Instant> {

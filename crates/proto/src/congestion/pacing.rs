@@ -82,7 +82,7 @@ impl Pacer {
     }
 
     /// The driver came so much later than it was told to: others had the processor. With one burst for each turn the rate would fall to
-    /// that of its turns, and whoever measures that rate would pace by it, in smaller bursts, so that it falls on.
+    /// that of its turns, and a controller that measures that rate would pace by it, in smaller bursts, so that it falls on.
     pub fn on_late(&mut self, lateness: Duration) {
         self.lateness = self.lateness.max(lateness.min(LATENESS_MAX));
     }

@@ -79,7 +79,7 @@ pub(crate) struct ReceiverReport {
     pub burst: Bytes,
 }
 
-/// The clocks an ACK carries, in ticks of whoever's clock it is; each wraps.
+/// The clocks an ACK carries, in ticks of the clock's owner; each wraps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stamps {
     /// The receiver's clock when it made the ACK.

@@ -2,7 +2,7 @@
 //! keeps packets apart (`SOCK_SEQPACKET`), one connection per flow.
 //!
 //! A flow has placeholders only from [`ToReader::Registered`] on, and only while its connection lives. Every hole is
-//! announced before its placeholder reaches TCP: whoever reads bytes from TCP and then all messages knows which bytes
+//! announced before its placeholder reaches TCP: a reader that reads bytes from TCP and then all messages knows which bytes
 //! are true.
 //!
 //! A message is a byte that names it, then its fields with the most significant byte first. Positions count bytes of

@@ -85,7 +85,7 @@ pub(super) struct Handshake<P> {
     pub key: FlowKey,
     /// The greatest is the newest.
     age: u64,
-    /// The host has everything before. Whoever looks at a number of 32 bits beyond 2 GiB must know the place nearby.
+    /// The host has everything before. To extend a number of 32 bits beyond 2 GiB one must know a place nearby.
     pub reached: Position,
     /// The number of the first byte that comes down, and the SYN before it.
     pub down: Option<(SeqNumber, P)>,

@@ -28,7 +28,7 @@ pub enum AckClock {
         /// Full-sized packets per ACK, at least 1: L.
         every: u8,
     },
-    /// One per so many packets, or after `delay`: TCP's delayed ACK (equation 5).
+    /// One per `every` packets, or after `delay`: TCP's delayed ACK (equation 5).
     Delayed {
         /// Packets per ACK.
         every: u8,
@@ -38,7 +38,7 @@ pub enum AckClock {
 }
 
 impl AckClock {
-    /// beta = 4 as in the paper (section 4.3). L = 16: Ethernet cards and Wi-Fi drivers hand up about so many packets at
+    /// beta = 4 as in the paper (section 4.3). L = 16: Ethernet cards and Wi-Fi drivers hand up about this number of packets at
     /// once. 25 ms: QUIC's default `max_ack_delay` (RFC 9000 section 18.2), which senders bear on any path.
     pub const USUAL: Self = Self::Tack { beta: 4, every: 16, min_interval: Duration::from_millis(25) };
     /// beta = 4, L = 2 (TACK paper section 4.3).

@@ -37,7 +37,7 @@ enum State {
     /// Has answered one, and heard nothing since.
     Accepted,
     Established,
-    /// All is done, as was said so many times; the peer is to say so too.
+    /// All is done; the number of times the peer was told. The peer is to say so too.
     Closing {
         said: u32,
         again_at: Instant,

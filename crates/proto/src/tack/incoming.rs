@@ -33,7 +33,7 @@ pub struct Accepted {
 /// What became of a packet's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Taken {
-    /// All of them, of which so many had not arrived before, and those that the user is to have.
+    /// All of them, the number that had not arrived before, and those for the user.
     New(u64, Option<Accepted>),
     /// Nothing: there is no room to remember them. They count as not arrived.
     NoRoom,

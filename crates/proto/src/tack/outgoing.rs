@@ -462,7 +462,7 @@ impl Outgoing {
     }
 }
 
-/// Bytes of stream `id` in a packet with room for so many of stream 0, which goes without its number.
+/// Bytes of stream `id` in a packet with room for `room` of stream 0, which goes without its number.
 pub(super) fn room_for(id: StreamId, room: u32) -> u32 {
     if id == StreamId(0) { room } else { room.saturating_sub(id.width()).max(1) }
 }

@@ -108,7 +108,7 @@ impl PathMtu {
         arrived
     }
 
-    /// Nothing was acknowledged for so many probe timeouts; true when packets get shorter for it.
+    /// Nothing was acknowledged for a number of probe timeouts; true when packets get shorter for it.
     pub fn on_timeouts(&mut self, now: Instant, timeouts: u32) -> bool {
         let shrinks = timeouts >= BLACK_HOLE_TIMEOUTS && self.passes > self.base;
         if shrinks {

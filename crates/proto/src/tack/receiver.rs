@@ -197,7 +197,7 @@ impl Receiver {
         true
     }
 
-    /// What follows from `bytes` that arrived, whoever they are for.
+    /// What follows from `bytes` that arrived for any stream.
     fn on_bytes(
         &mut self,
         now: Instant,

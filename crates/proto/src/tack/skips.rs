@@ -1,6 +1,6 @@
 //! Packet numbers that are left out on purpose: a receiver that acknowledges one of them guesses (RFC 9000 section 21.4).
 //!
-//! Each costs an IACK, so they are as rare as they may be. The next is due when both so many packets and so much time
+//! Each costs an IACK, so they are as rare as they may be. The next is due when both a number of packets and a time
 //! have passed, each drawn evenly from nothing up, so that no packet is safe to guess. A guesser gains only as it raises
 //! the rate: once that has doubled, time does not count.
 

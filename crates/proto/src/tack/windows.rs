@@ -9,7 +9,7 @@
 use super::config::{Config, Reader};
 use crate::units::{Duration, Instant};
 
-/// A window is so many times what its reader takes, or what arrives, in a round-trip time, where `loss` 65,536ths of what is sent are
+/// A window is a multiple of what its reader takes, or what arrives, in a round-trip time, where `loss` 65,536ths of what is sent are
 /// lost: neither a start-up, which doubles, nor a repair, which takes a round trip, is to be held by it. Where much is lost some
 /// packet of a round trip is lost again and again: of a thousand, one in three of which is lost, six times. While it is out a sender
 /// that is held learns of its losses by timeouts alone.
@@ -25,7 +25,7 @@ pub(super) fn round_trips(loss: u16) -> u64 {
 const EIGHTH: u16 = 1 << 13;
 const QUARTER: u16 = 1 << 14;
 
-/// Where others have borrowed more than half of the pool a window doubles only after its reader has taken so many of it. A
+/// Where others have borrowed more than half of the pool a window doubles only after its reader has taken this multiple of it. A
 /// program that stops reading has first filled the buffers of its system, and must not look like one that reads: with the
 /// default floor these are 4 MiB, the most that Linux holds of what one socket sends (net.ipv4.tcp_wmem). Ours.
 const EARNED_WINDOWS: u64 = 16;
@@ -101,7 +101,7 @@ impl Pool {
         self.size
     }
 
-    /// From now on so many bytes may be borrowed. Windows that hold more shrink as they are read.
+    /// From now on `bytes` may be borrowed. Windows that hold more shrink as they are read.
     pub fn resize(&mut self, size: u64) {
         self.size = size;
     }

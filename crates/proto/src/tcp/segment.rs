@@ -39,7 +39,7 @@ impl Flags {
     }
 
     /// True for the flags of a segment that only acknowledges. The rule is the codec's that compresses such segments
-    /// ([`tacit_rohc::header::flags::only_acknowledge`]): whoever asks, asks it.
+    /// ([`tacit_rohc::header::flags::only_acknowledge`]): callers ask it.
     #[inline]
     pub const fn only_acknowledge(self) -> bool {
         tacit_rohc::header::flags::only_acknowledge(self.0)

@@ -188,7 +188,7 @@ pub struct Decompressor {
     quiet: u32,
 }
 
-/// At most one negative feedback in so many failures of a context, or without one (RFC 6846 section 5.3.2 asks for a
+/// At most one negative feedback in this number of failures of a context, or without one (RFC 6846 section 5.3.2 asks for a
 /// limit).
 const QUIET_PACKETS: u32 = 8;
 /// Failures of a damaged context after which its negative feedback becomes a STATIC-NACK.

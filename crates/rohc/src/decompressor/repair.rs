@@ -1,4 +1,4 @@
-//! Decoding again after a check failed: perhaps so many packets were lost that a number of a few bits went round.
+//! Decoding again after a check failed: perhaps enough packets were lost for a number of a few bits to wrap.
 //!
 //! RFC 3095 section 5.3.2.2.4 describes such repairs for the sequence number of RTP, RFC 6846 section 5.3.1.1 allows them.
 //! Here the reference of the MSN is moved on by multiples of 16, and that of the number that the packet carries by

@@ -42,9 +42,9 @@ impl IdRule {
 /// How far the acknowledgment number moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// So many times the context's unit.
+    /// A multiple of the context's unit.
     Units(u32),
-    /// So many bytes, not a multiple of the unit.
+    /// Bytes, not a multiple of the unit.
     Bytes(u32),
 }
 

@@ -206,7 +206,7 @@ impl BitCoder for Decoder<'_> {
 
 /// Longest number in bits: a 32-bit value and the marks beside it.
 const NUMBER_BITS: usize = 35;
-/// Numbers of up to so many bits are learnt whole.
+/// Numbers up to this length in bits are learnt whole.
 const LEARNT_BITS: u32 = 5;
 
 /// Estimates for a number whose size varies widely: its length in bits by unary decisions, then what is below its

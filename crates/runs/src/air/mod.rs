@@ -43,7 +43,7 @@ pub struct PpduRecord {
     /// HACK's SYNC bit was set.
     #[serde(default, skip_serializing_if = "is_false")]
     pub sync: bool,
-    /// Octets of compressed TCP ACKs on it.
+    /// Bytes of compressed TCP ACKs on it.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub appended: u32,
     /// They began with what its sender appended before.
@@ -76,9 +76,9 @@ pub struct PpduRecord {
     /// MPDUs that a Block Ack acknowledges.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub acknowledged: u32,
-    /// Octets of IP packets in it.
+    /// Bytes of IP packets in it.
     #[serde(default, skip_serializing_if = "is_zero")]
-    pub octets: u32,
+    pub bytes: u32,
     /// Number of the flow of its first packet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flow: Option<u32>,

@@ -20,9 +20,9 @@ pub(super) struct PacketPositions {
 /// Positions in streams, of which headers carry the low 32 bits, and TCP's not from 0 on.
 #[derive(Clone, Debug, Default)]
 pub struct Positions {
-    /// The last of each flow and who sends its octets, of data and of acknowledgments.
+    /// The last of each flow and who sends its bytes, of data and of acknowledgments.
     last: BTreeMap<(FlowId, HostId, bool), u64>,
-    /// The sequence number of the first octet of each flow and who sends it; 0 where there is none.
+    /// The sequence number of the first byte of each flow and who sends it; 0 where there is none.
     first: BTreeMap<(FlowId, HostId), SeqNumber>,
 }
 
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn positions_count_from_the_first_octet_for_data_and_for_its_acknowledgments() {
+    fn positions_count_from_the_first_byte_for_data_and_for_its_acknowledgments() {
         let mut positions = Positions::default();
         let isn = SeqNumber(u32::MAX);
         let syn = Segment { seq: isn, flags: Flags::SYN, ..Segment::default() };

@@ -99,7 +99,7 @@ pub struct Ppdu {
     pub more_data: bool,
     /// HACK's SYNC bit was set.
     pub sync: bool,
-    /// Octets of compressed TCP ACKs on it.
+    /// Bytes of compressed TCP ACKs on it.
     pub appended: usize,
     /// They begin with what its sender appended before.
     pub again: bool,
@@ -115,8 +115,8 @@ pub struct Ppdu {
     pub mac: Option<[u16; 2]>,
     /// MPDUs that a Block Ack acknowledges.
     pub acknowledged: u32,
-    /// Octets of IP packets in it.
-    pub octets: u32,
+    /// Bytes of IP packets in it.
+    pub bytes: u32,
     /// The flow of its first packet.
     pub flow: Option<FlowId>,
     /// It carries packets of other flows too.
@@ -175,7 +175,7 @@ impl Ppdu {
             width_mhz: self.rate.width_mhz,
             mac: self.mac,
             acknowledged: self.acknowledged,
-            octets: self.octets,
+            bytes: self.bytes,
             flow: self.flow.map(|flow| flow.0),
             mixed: self.mixed,
             sequence: self.sequence,
@@ -215,7 +215,7 @@ impl Ppdu {
             },
             mac: record.mac,
             acknowledged: record.acknowledged,
-            octets: record.octets,
+            bytes: record.bytes,
             flow: record.flow.map(FlowId),
             mixed: record.mixed,
             sequence: record.sequence,

@@ -120,7 +120,7 @@ impl AirTrace {
             rate: Rate::from(&frame.mode),
             mac: None,
             acknowledged: 0,
-            octets: 0,
+            bytes: 0,
             flow: None,
             mixed: false,
             sequence: None,
@@ -165,7 +165,7 @@ impl AirTrace {
 
 impl Ppdu {
     fn take_packet(&mut self, packet: &Packet, positions: PacketPositions) {
-        self.octets += u32::try_from(packet.len().0).unwrap_or(u32::MAX);
+        self.bytes += u32::try_from(packet.len().0).unwrap_or(u32::MAX);
         match self.flow {
             None => self.flow = Some(packet.flow),
             Some(flow) if flow != packet.flow => {
@@ -196,7 +196,7 @@ impl Ppdu {
         if let (Some(own), Some(other)) = (&mut self.mac, mpdu.mac) {
             own[1] = other[1];
         }
-        self.octets += mpdu.octets;
+        self.bytes += mpdu.bytes;
         if self.flow == mpdu.flow {
             self.mixed |= mpdu.mixed;
             self.take_positions(PacketPositions { sequence: mpdu.sequence, acknowledges: mpdu.acknowledges });

@@ -20,7 +20,7 @@ use crate::sweep::{Control, Progress};
 const SWEEP: &str = "sweep.json";
 /// The batches.
 const RUNS: &str = "runs";
-/// Largest sweep in octets: ten thousand places of scenarios of some kilobytes.
+/// Largest sweep in bytes: ten thousand places of scenarios of some kilobytes.
 const MAX_SWEEP: u64 = 256 << 20;
 
 /// A directory that holds the batches of one sweep.

@@ -23,7 +23,7 @@ use crate::sweep::{self, Control};
 
 pub use directory::{Directory, Swept};
 
-/// Most runs of a batch. A lost worker loses what it has made of one; a file of so many runs is mostly runs. Ours.
+/// Most runs of a batch. A lost worker loses what it has made of one; a file of this number is mostly runs. Ours.
 const BATCH: usize = 64;
 /// Most runs of one sweep.
 const MAX_RUNS: usize = 100_000_000;
@@ -159,7 +159,7 @@ impl Batches {
         match runs {
             Some(1..=MAX_RUNS) => Ok(Self { written, schemes, last: Mutex::default() }),
             _ => {
-                let what = "no places, schemes or clients, or too many of them with so many seeds";
+                let what = "no places, schemes or clients, or too many of them times seeds";
                 Err(InputError::new("sweep", what).allowed(format!("1 to {MAX_RUNS} runs")).into())
             }
         }
@@ -175,7 +175,7 @@ impl Batches {
         self.written.places.len() * self.runs_of_place()
     }
 
-    /// Runs of a place are neighbours: so many.
+    /// Runs of a place, which are neighbours.
     fn runs_of_place(&self) -> usize {
         self.schemes.len() * self.runs_of_subject()
     }
@@ -205,7 +205,7 @@ impl Batches {
         Ok(Order { sweep: written, runs: range.start - first..range.end - first })
     }
 
-    /// Runs that differ in clients and seed alone are neighbours: so many.
+    /// Runs that differ in clients and seed alone, which are neighbours.
     fn runs_of_subject(&self) -> usize {
         self.written.clients.len() * self.written.seeds as usize
     }
@@ -336,7 +336,7 @@ impl Batches {
         }))
     }
 
-    /// Runs of one place as a Parquet file, in octets.
+    /// Runs of one place as a Parquet file, in bytes.
     ///
     /// # Errors
     /// Where a run is not of this sweep.
@@ -438,7 +438,7 @@ impl Order {
         Ok(order)
     }
 
-    /// Makes the runs, and gives them as a Parquet file, in octets.
+    /// Makes the runs, and gives them as a Parquet file, in bytes.
     ///
     /// # Errors
     /// As [`Batches::make`].

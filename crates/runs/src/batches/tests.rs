@@ -146,14 +146,14 @@ fn a_sweep_that_was_stopped_goes_on_with_what_is_missing() {
     // Whoever opens it again has the batch; what came twice is there once.
     let directory = Directory::open(&path, &sweep).unwrap();
     let first = directory.file(&sweep, &(0..6)).unwrap();
-    let octets = fs::read(&first).unwrap();
-    directory.keep(&sweep, &(0..6), &octets).unwrap();
+    let bytes = fs::read(&first).unwrap();
+    directory.keep(&sweep, &(0..6), &bytes).unwrap();
     let swept = directory.complete(&sweep, Control::unattended()).unwrap();
     assert_eq!((swept.runs, swept.reused, swept.files), (24, 6, 4));
     assert_eq!(directory.missing(&sweep).unwrap(), (Vec::new(), 24));
     let folders = fs::read_dir(directory.runs()).unwrap().count();
     assert_eq!(folders, 4, "a folder for each place and scheme");
-    assert_eq!(fs::read(&first).unwrap(), octets);
+    assert_eq!(fs::read(&first).unwrap(), bytes);
 }
 
 #[test]

@@ -58,8 +58,8 @@ impl<'a> View<'a> {
         Some((own, (self.outcome.goodput_bps() - own) / others))
     }
 
-    /// Of the octets that transports delivered from one sample to the next, in percent those at the host that reads the
-    /// first flow, in order: connections that repair and octets of placeholders included, for they crossed the path.
+    /// Of the bytes that transports delivered from one sample to the next, in percent those at the host that reads the
+    /// first flow, in order: connections that repair and bytes of placeholders included, for they crossed the path.
     pub fn first_host_shares(&self) -> Option<Vec<f64>> {
         let (flows, series) = (&self.outcome.flows, &self.outcome.series);
         let first = flows.first()?.sink;

@@ -15,9 +15,9 @@ use serde::{Deserialize, Serialize};
 
 const OPEN: &[u8] = b"{\"blake3\":\"";
 const CLOSE: &[u8] = b"\",";
-/// Octets before those that the checksum is of.
+/// Bytes before those that the checksum is of.
 const HEAD: usize = OPEN.len() + 2 * blake3::OUT_LEN + CLOSE.len();
-/// Octets after them that tell what kind of entry it is.
+/// Bytes after them that tell what kind of entry it is.
 const KIND: usize = 8;
 
 /// What an entry tells of; `R` and `S` are as much of it as is wanted.
@@ -43,14 +43,14 @@ pub(crate) enum Kind {
 pub(crate) struct EntryLocation {
     pub offset: u64,
     /// With the end of the line, if it has one.
-    pub octets: u64,
+    pub bytes: u64,
     pub state: State,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     Sound(Kind),
-    /// It has no end: whoever wrote it was stopped.
+    /// It has no end: its writer was stopped.
     Torn,
     /// It does not fit its checksum.
     Damaged,
@@ -74,13 +74,13 @@ pub(crate) fn line<R: Serialize, S: Serialize>(entry: &Entry<R, S>) -> serde_jso
 pub(crate) fn next(from: &mut impl BufRead, offset: u64) -> io::Result<Option<EntryLocation>> {
     let mut head = Vec::with_capacity(HEAD + KIND);
     let mut hash = blake3::Hasher::new();
-    let mut octets = 0;
+    let mut bytes = 0;
     let ended = loop {
         let piece = from.fill_buf()?;
         if piece.is_empty() {
             break false;
         }
-        let end = piece.iter().position(|octet| *octet == b'\n');
+        let end = piece.iter().position(|byte| *byte == b'\n');
         let mut rest = &piece[..end.unwrap_or(piece.len())];
         if head.len() < HEAD + KIND {
             let (taken, after) = rest.split_at(rest.len().min(HEAD + KIND - head.len()));
@@ -92,13 +92,13 @@ pub(crate) fn next(from: &mut impl BufRead, offset: u64) -> io::Result<Option<En
         }
         hash.update(rest);
         let used = end.map_or(piece.len(), |end| end + 1);
-        octets += used as u64;
+        bytes += used as u64;
         from.consume(used);
         if end.is_some() {
             break true;
         }
     };
-    if octets == 0 {
+    if bytes == 0 {
         return Ok(None);
     }
     let state = match ended {
@@ -106,7 +106,7 @@ pub(crate) fn next(from: &mut impl BufRead, offset: u64) -> io::Result<Option<En
         true => State::Damaged,
         false => State::Torn,
     };
-    Ok(Some(EntryLocation { offset, octets, state }))
+    Ok(Some(EntryLocation { offset, bytes, state }))
 }
 
 /// No entry is as short as its head.
@@ -134,6 +134,6 @@ pub(crate) fn read<R: DeserializeOwned, S: DeserializeOwned>(
 ) -> serde_json::Result<Entry<R, S>> {
     let mut file = file;
     file.seek(SeekFrom::Start(line.offset + HEAD as u64)).map_err(serde_json::Error::io)?;
-    let body = file.take(line.octets - HEAD as u64);
+    let body = file.take(line.bytes - HEAD as u64);
     serde_json::from_reader(BufReader::new((&b"{"[..]).chain(body)))
 }

@@ -36,7 +36,7 @@ pub fn sheet_of(name: &str, records: &[RunRecord]) -> Option<Sheet> {
     Some(make(records))
 }
 
-/// Runs are taken into memory until their records have so many octets: a row group of each file.
+/// Runs are taken into memory until their records have this number of bytes: a row group of each file.
 const GROUP: u64 = 64 << 20;
 
 /// Writes what `contents` lists, from `log` into `directory`, and gives the places of the entries used.
@@ -48,7 +48,7 @@ fn export_in_groups(
     log: &Log,
     contents: &Contents,
     directory: &Path,
-    group_octets: u64,
+    group_bytes: u64,
 ) -> Result<BTreeSet<u64>, RunsError> {
     let wanted: BTreeSet<&str> = contents.rows.iter().map(|row| row.id.as_str()).collect();
     let mut lines = BTreeMap::new();
@@ -62,7 +62,7 @@ fn export_in_groups(
         let path = directory.join(name);
         files.push((SheetWriter::create(&path, &sheet(&[]), &contents.provenance)?, sheet));
     }
-    let (mut group, mut octets) = (Vec::new(), 0);
+    let (mut group, mut bytes) = (Vec::new(), 0);
     let mut told = BTreeSet::new();
     for (number, row) in contents.rows.iter().enumerate() {
         let line = lines.get(&row.id).ok_or_else(|| {
@@ -75,10 +75,10 @@ fn export_in_groups(
             run = run.without_parts();
         }
         group.push(run);
-        octets += line.octets;
-        if octets >= group_octets && number + 1 < contents.rows.len() {
+        bytes += line.bytes;
+        if bytes >= group_bytes && number + 1 < contents.rows.len() {
             write_group(&mut files, &group)?;
-            (group, octets) = (Vec::new(), 0);
+            (group, bytes) = (Vec::new(), 0);
         }
     }
     // One group at least, or a file without rows would say nothing of its columns to some readers.

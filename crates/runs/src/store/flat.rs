@@ -62,8 +62,8 @@ impl Part for FlowRecord {
             acks_sent: Some(0),
             native_acks: Some(0),
             compressed_acks: Some(0),
-            compressed_octets: Some(0),
-            uncompressed_octets: Some(0),
+            compressed_bytes: Some(0),
+            uncompressed_bytes: Some(0),
             ..Self::default()
         }
     }

@@ -43,7 +43,7 @@ struct Damaged {
 
 impl fmt::Display for Damaged {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "record {} (at octet {})", self.number, self.offset)?;
+        write!(f, "record {} (at byte {})", self.number, self.offset)?;
         if self.others > 0 { write!(f, ", like {} more,", self.others) } else { Ok(()) }
     }
 }
@@ -60,7 +60,7 @@ impl Log {
         let (mut number, mut offset) = (0, 0);
         while let Some(line) = entry::next(&mut reader, offset).map_err(RunsError::io(path))? {
             number += 1;
-            offset += line.octets;
+            offset += line.bytes;
             match (line.state, &mut damaged) {
                 (State::Sound(kind), _) => lines.push((kind, line)),
                 (State::Torn, _) => torn = true,
@@ -132,7 +132,7 @@ impl Log {
             let mut file = &self.file;
             for (_, line) in self.lines.iter().filter(|(_, line)| wanted(line)) {
                 file.seek(SeekFrom::Start(line.offset))?;
-                io::copy(&mut file.take(line.octets), &mut out)?;
+                io::copy(&mut file.take(line.bytes), &mut out)?;
             }
             out.commit()
         };
@@ -145,7 +145,7 @@ impl Log {
         let wanted = |line: &EntryLocation| needed.contains(&line.offset) || Some(line.offset) == last;
         let (mut used, mut left_over) = (0, 0);
         for (_, line) in &self.lines {
-            *if wanted(line) { &mut used } else { &mut left_over } += line.octets;
+            *if wanted(line) { &mut used } else { &mut left_over } += line.bytes;
         }
         if left_over > used.max(LEFT_OVER) { self.keep_only(wanted) } else { Ok(()) }
     }

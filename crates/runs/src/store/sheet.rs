@@ -57,7 +57,7 @@ impl Sheet {
     }
 }
 
-/// `sheet` as a Parquet file of one row group, in octets.
+/// `sheet` as a Parquet file of one row group, in bytes.
 pub(crate) fn parquet(sheet: &Sheet, provenance: &Provenance) -> Result<Vec<u8>, ParquetError> {
     let mut writer = open(Vec::new(), sheet, provenance)?;
     write_group(&mut writer, sheet)?;

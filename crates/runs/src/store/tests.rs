@@ -131,18 +131,18 @@ fn a_damaged_record_is_named_and_made_again() {
     let (store, whole) = finished(directory.path(), &plan);
     let path = directory.path().join(RECORD);
     let mut content = fs::read(&path).unwrap();
-    let second = content.iter().position(|octet| *octet == b'\n').unwrap() + 1;
+    let second = content.iter().position(|byte| *byte == b'\n').unwrap() + 1;
     // A digit of a result, which is as good JSON as before.
     let digit = second + 300 + content[second + 300..].iter().position(u8::is_ascii_digit).unwrap();
     content[digit] ^= 1;
     fs::write(&path, content).unwrap();
     let error = store.read().unwrap_err().to_string();
-    let expected = format!("{RECORD}: record 2 (at octet {second}) does not fit its checksum");
+    let expected = format!("{RECORD}: record 2 (at byte {second}) does not fit its checksum");
     assert!(error.contains(&expected), "{error}");
     assert!(store.select(&plan).is_err());
     let (again, made, said) = resumed(&plan, &store);
     assert_eq!((again, made), (whole.clone(), 1));
-    assert!(said.len() == 1 && said[0].contains("record 2 (at octet"), "{said:?}");
+    assert!(said.len() == 1 && said[0].contains("record 2 (at byte"), "{said:?}");
     assert_eq!(store.read().unwrap().1, whole);
 }
 
@@ -269,7 +269,7 @@ fn sound_entries_of_strangers_are_refused_or_left_alone() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
-    /// Flipped, cut, doubled and strange octets: what is read is what was written, or one line says what is wrong.
+    /// Flipped, cut, doubled and strange bytes: what is read is what was written, or one line says what is wrong.
     #[test]
     fn a_damaged_directory_is_read_or_refused_in_one_line(
         places in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0_u8..4), 1..4),
@@ -279,12 +279,12 @@ proptest! {
         let written = store.read().unwrap();
         let path = directory.path().join(RECORD);
         let mut content = fs::read(&path).unwrap();
-        for (place, octet, how) in places {
+        for (place, byte, how) in places {
             let place = place.index(content.len().max(1));
             match how {
-                0 if !content.is_empty() => content[place] = octet,
+                0 if !content.is_empty() => content[place] = byte,
                 1 => content.truncate(place),
-                2 => drop(content.splice(place..place, std::iter::repeat_n(octet, 1_000))),
+                2 => drop(content.splice(place..place, std::iter::repeat_n(byte, 1_000))),
                 _ => content.extend_from_within(place..),
             }
         }

@@ -11,7 +11,7 @@ const FWP: &str = "fwp";
 const MILLION: u64 = 1_000_000;
 /// From this share on a station with FWP's MAC had 1.5 times the throughput of one with a stalling window (figure fwp/fig7).
 const MANY_LOSSES_PPM: u64 = 50_000;
-/// MPDUs of an aggregate of full packets: 65,535 octets hold 42 (802.11n).
+/// MPDUs of an aggregate of full packets: 65,535 bytes hold 42 (802.11n).
 const FULL_AGGREGATE: u32 = 42;
 
 /// A line for each thing to weigh; none where FWP is no choice because nothing is aggregated.

@@ -174,10 +174,10 @@ pub fn metres(value: &Value) -> Result<f64, Mismatch> {
     quantity(value, "a distance", "12 m", &LENGTHS).map(|millis| millis as f64 / 1e3)
 }
 
-/// A queue limit: packets, octets, both with a comma between, or `"unlimited"`.
+/// A queue limit: packets, bytes, both with a comma between, or `"unlimited"`.
 ///
 /// # Errors
-/// Unless one of these, and at least one packet or octet.
+/// Unless one of these, and at least one packet or byte.
 pub fn queue_limit(value: &Value) -> Result<QueueLimit, Mismatch> {
     let allowed = "\"126 packets\", \"64 KiB\", \"126 packets, 64 KiB\" or \"unlimited\"";
     let wrong = || Mismatch::new(format!("{value} is not a queue limit"), allowed);

@@ -331,7 +331,7 @@ fn one_by_one(tables: Vec<Node>) -> Vec<Node> {
     tables.into_iter().flat_map(several).collect()
 }
 
-/// Line numbers from octet offsets.
+/// Line numbers from byte offsets.
 struct LineIndex {
     starts: Vec<usize>,
 }

@@ -19,7 +19,7 @@ pub(crate) enum Of {
 /// Most of four bits.
 const MOST_AIFSN: u32 = 15;
 const MOST_WINDOW: u32 = (1 << 15) - 1;
-/// SIFS and so many slots: a client that waited less would send in the access point's PIFS.
+/// SIFS and this number of slots: a client that waited less would send in the access point's PIFS.
 const LEAST_AIFSN: ByRole<u32> = ByRole { ap: 1, clients: 2 };
 
 impl Of {

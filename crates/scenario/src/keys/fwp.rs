@@ -16,7 +16,7 @@ pub(crate) fn usual() -> FwpPlan {
         settle: shim.settle,
         margin: shim.margin_tenths / 10,
         holes_max: shim.most_holes,
-        hole_octets_max: shim.most_hole_bytes,
+        hole_bytes_max: shim.most_hole_bytes,
         patience: shim.patience,
         round_trip: shim.round_trip,
         // With six, as browsers have, repair is what limits a link of 150 Mb/s from 5 % of losses on.
@@ -33,7 +33,7 @@ pub(crate) fn usual() -> FwpPlan {
     }
 }
 
-/// Octets of a head: as much as common servers take.
+/// Bytes of a head: as much as common servers take.
 const HEAD: Size = Size(1, 16 << 10);
 
 type Fwp<K> = Field<FwpPlan, K>;
@@ -80,11 +80,11 @@ pub(crate) const FWP: Keys<FwpPlan> = &[
         of: |fwp| &mut fwp.holes_max,
     },
     &Fwp {
-        name: "hole-octets-max",
+        name: "hole-bytes-max",
         kind: Size(1, 1 << 40),
         usual: Usual::Field,
         meaning: "largest number of bytes in unrepaired holes per flow",
-        of: |fwp| &mut fwp.hole_octets_max,
+        of: |fwp| &mut fwp.hole_bytes_max,
     },
     &Fwp {
         name: "patience",

@@ -77,8 +77,8 @@ pub(crate) const HACK: Keys<HackPlan> = &[
     &Hack {
         name: "appended-limit",
         kind: OrNone(Own {
-            read: octets,
-            write: |octets| format!("\"{octets} B\""),
+            read: bytes,
+            write: |bytes| format!("\"{bytes} B\""),
             allowed: "16 B to 65535 B",
         }),
         usual: Usual::Field,
@@ -87,7 +87,7 @@ pub(crate) const HACK: Keys<HackPlan> = &[
     },
 ];
 
-/// A small number of octets.
-fn octets(value: &Value) -> Result<u32, Mismatch> {
+/// A small number of bytes.
+fn bytes(value: &Value) -> Result<u32, Mismatch> {
     within(Bytes(16)..=Bytes(65_535), byte_count)(value).map(|bytes| bytes.0 as u32)
 }

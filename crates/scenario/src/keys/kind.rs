@@ -79,7 +79,7 @@ impl Kind for Span {
     }
 }
 
-/// A number of octets.
+/// A number of bytes.
 pub(crate) struct Size(pub u64, pub u64);
 
 impl Kind for Size {

@@ -73,7 +73,7 @@ fn markdown(table: &str) -> String {
 
 /// What can be written as it stands is code, but for plain numbers.
 fn default_cell(row: &Row) -> String {
-    let is_number = row.default.bytes().all(|octet| octet.is_ascii_digit());
+    let is_number = row.default.bytes().all(|byte| byte.is_ascii_digit());
     if row.literal && !is_number { format!("`{}`", row.default) } else { row.default.clone() }
 }
 

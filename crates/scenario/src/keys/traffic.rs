@@ -17,7 +17,7 @@ use crate::traffic::{ApplicationKind, ApplicationKnobs, Direction, ObjectsPlan, 
 const MAX_DATAGRAMS_PER_REPORT: u32 = 1_000_000;
 /// An amount of data in one piece, up to 1 TiB.
 const PIECE: Size = Size(1, 1 << 40);
-/// Octets that number a datagram, and the most there are room for.
+/// Bytes that number a datagram, and the most there are room for.
 pub(crate) const UDP_PAYLOAD: &str = "udp-payload";
 const DATAGRAM: Size = Size(8, 65_535);
 

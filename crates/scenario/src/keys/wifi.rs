@@ -451,7 +451,7 @@ pub(crate) const WIFI: Keys<Wifi> = &[
         name: AMSDU,
         kind: OrNone(Own {
             read: amsdu_limit,
-            write: |limit| format!("\"{} B\"", limit.octets()),
+            write: |limit| format!("\"{} B\"", limit.bytes()),
             allowed: "`\"3839 B\"`, `\"7935 B\"`",
         }),
         usual: Usual::Field,
@@ -641,9 +641,9 @@ fn mpdu_start_spacing(value: &Value) -> Result<Duration, Mismatch> {
 /// Limits that the standard knows.
 fn amsdu_limit(value: &Value) -> Result<AmsduLimit, Mismatch> {
     let bytes = byte_count(value)?;
-    [AmsduLimit::Octets3839, AmsduLimit::Octets7935]
+    [AmsduLimit::Bytes3839, AmsduLimit::Bytes7935]
         .into_iter()
-        .find(|limit| Bytes(limit.octets().into()) == bytes)
+        .find(|limit| Bytes(limit.bytes().into()) == bytes)
         .ok_or_else(|| Mismatch::new(format!("{value} is not an A-MSDU limit"), "\"3839 B\", \"7935 B\""))
 }
 

@@ -27,7 +27,7 @@ use crate::error::InputError;
 use crate::input::{Log, Section, Tree};
 use crate::keys::{fill, run};
 
-/// Largest IP packet an 802.11 MSDU without A-MSDU takes: 2304 octets less LLC/SNAP
+/// Largest IP packet an 802.11 MSDU without A-MSDU takes: 2304 bytes less LLC/SNAP
 /// (802.11-2020 clause 9.2.4.7).
 const MAX_WIFI_PACKET: Bytes = Bytes(2_296);
 /// Linux's default interface queue length.

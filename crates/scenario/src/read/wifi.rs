@@ -377,11 +377,11 @@ fn he_choice(section: &Section<'_>, standard: Standard) -> Result<HeChoice, Inpu
 fn protection(section: &Section<'_>, variant: Variant, standard: Standard) -> Result<Protection, InputError> {
     let mixed = standard != Standard::B && variant.basic_rates == BasicRates::Dsss;
     let above = keys::RTS_THRESHOLD.given(section)?;
-    let octets = above.flatten().map_or(0, |bytes| bytes.0 as u32);
+    let bytes = above.flatten().map_or(0, |bytes| bytes.0 as u32);
     let said = keys::PROTECTION.given(section)?.map(|kind| match kind {
         Protection::None => Protection::None,
-        Protection::CtsToSelf { .. } => Protection::CtsToSelf { above: octets },
-        Protection::RtsCts { .. } => Protection::RtsCts { above: octets },
+        Protection::CtsToSelf { .. } => Protection::CtsToSelf { above: bytes },
+        Protection::RtsCts { .. } => Protection::RtsCts { above: bytes },
     });
     if above.flatten().is_some() && said == Some(Protection::None) {
         return Err(section
@@ -390,7 +390,7 @@ fn protection(section: &Section<'_>, variant: Variant, standard: Standard) -> Re
     }
     Ok(match (said, above.flatten()) {
         (Some(protection), _) => protection,
-        (None, Some(_)) => Protection::RtsCts { above: octets },
+        (None, Some(_)) => Protection::RtsCts { above: bytes },
         (None, None) if mixed => Protection::CtsToSelf { above: 0 },
         (None, None) => Protection::None,
     })

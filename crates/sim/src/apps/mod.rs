@@ -48,14 +48,14 @@ impl<'a> Sockets<'a> {
         self.asks.push((flow, ask));
     }
 
-    /// Octets at the sink are taken out by [`Sockets::read`] from here on; before any arrived.
+    /// Bytes at the sink are taken out by [`Sockets::read`] from here on; before any arrived.
     fn read_by_hand(&mut self, flow: FlowId) {
         self.flows[flow.0 as usize].read_by_hand();
     }
 
-    /// Takes at most `octets` that arrived at the sink in order.
-    fn read(&mut self, flow: FlowId, octets: u64) -> u64 {
-        let read = self.flows[flow.0 as usize].read(octets);
+    /// Takes at most `bytes` that arrived at the sink in order.
+    fn read(&mut self, flow: FlowId, bytes: u64) -> u64 {
+        let read = self.flows[flow.0 as usize].read(bytes);
         if read > 0 {
             self.written.push((flow, End::Sink));
         }
@@ -67,12 +67,12 @@ impl<'a> Sockets<'a> {
         self.written.push((flow, end));
     }
 
-    fn write(&mut self, flow: FlowId, end: End, octets: u64) {
-        self.flows[flow.0 as usize].write(end, octets);
+    fn write(&mut self, flow: FlowId, end: End, bytes: u64) {
+        self.flows[flow.0 as usize].write(end, bytes);
         self.written.push((flow, end));
     }
 
-    /// Octets that arrived at `end` in order.
+    /// Bytes that arrived at `end` in order.
     fn delivered(&self, flow: FlowId, end: End) -> u64 {
         self.flows[flow.0 as usize].delivered_at(end)
     }
@@ -82,12 +82,12 @@ impl<'a> Sockets<'a> {
         self.flows[flow.0 as usize].is_reset(End::Source)
     }
 
-    /// Octets that the source has written and TCP not sent.
+    /// Bytes that the source has written and TCP not sent.
     fn unsent(&self, flow: FlowId) -> u64 {
         self.flows[flow.0 as usize].unsent()
     }
 
-    /// Octets a datagram carries at most; `None` over TCP.
+    /// Bytes a datagram carries at most; `None` over TCP.
     fn datagram_payload(&self, flow: FlowId) -> Option<u64> {
         self.flows[flow.0 as usize].datagram_payload()
     }
@@ -212,7 +212,7 @@ impl App {
         }
     }
 
-    /// What came to the user over `flow`: octets that arrived since measuring started, octets handed on since the start,
+    /// What came to the user over `flow`: bytes that arrived since measuring started, bytes handed on since the start,
     /// and when that was everything.
     /// `None` for a program whose users get what TCP delivers.
     pub fn user_got(&self, flow: FlowId) -> Option<(u64, u64, Option<Instant>)> {

@@ -13,7 +13,7 @@ use crate::setup::{Objects, RequestResponse};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Exchange {
     None,
-    /// The question is on its way; this many octets will answer it.
+    /// The question is on its way; this many bytes will answer it.
     Asking {
         answer: u64,
     },
@@ -21,13 +21,13 @@ enum Exchange {
     Answering,
 }
 
-/// A connection and the octets due on it so far.
+/// A connection and the bytes due on it so far.
 #[derive(Clone, Copy, Debug)]
 struct PageConnection {
     exchange: Exchange,
-    /// Octets the responder has when it has been asked everything.
+    /// Bytes the responder has when it has been asked everything.
     asked: u64,
-    /// Octets the requester has when everything was answered.
+    /// Bytes the requester has when everything was answered.
     answered: u64,
 }
 
@@ -51,7 +51,7 @@ pub(super) struct Pages {
     lines: Vec<PageConnection>,
     user: User,
     opened: bool,
-    /// Objects of the page under way, in octets.
+    /// Objects of the page under way, in bytes.
     objects: Vec<u64>,
     /// How many of them were asked for, and how many have arrived.
     asked: usize,

@@ -41,7 +41,7 @@ pub struct RequestResponse {
     pub requester: End,
     /// What a page is made of.
     pub objects: Objects,
-    /// Octets of what travels against the objects, one per object.
+    /// Bytes of what travels against the objects, one per object.
     pub request: Bytes,
     /// From the end of a page to the start of the next.
     pub think: Span,
@@ -52,7 +52,7 @@ pub struct RequestResponse {
 pub enum Objects {
     /// These sizes, the document first.
     Listed(Vec<Bytes>),
-    /// So many, each with a size drawn from an exponential distribution, at least an octet.
+    /// A number of them, each with a size drawn from an exponential distribution, at least a byte.
     Drawn {
         /// How many.
         count: u32,
@@ -89,14 +89,14 @@ pub struct OnOff {
     pub off: Span,
     /// Payload rate while it sends; `None` is what TCP takes.
     pub rate: Option<BitRate>,
-    /// Octets written at once under a rate: one datagram, over UDP.
+    /// Bytes written at once under a rate: one datagram, over UDP.
     pub chunk: Bytes,
 }
 
 /// A video of constant bit rate, a frame at a time.
 ///
 /// Over TCP a frame can be played when all before it have arrived. Over UDP nothing is sent again: a frame is
-/// played when its time has come and something of a later one has arrived, damaged where octets are missing.
+/// played when its time has come and something of a later one has arrived, damaged where bytes are missing.
 /// Either way the player waits when it has nothing to play.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Streaming {
@@ -112,11 +112,11 @@ pub struct Streaming {
 /// start and kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Download {
-    /// Octets of the body; `None` for one without an end.
+    /// Bytes of the body; `None` for one without an end.
     pub size: Option<Bytes>,
-    /// Octets of a request.
+    /// Bytes of a request.
     pub request: Bytes,
-    /// Octets of the head of an answer.
+    /// Bytes of the head of an answer.
     pub head: Bytes,
     /// How holes are asked for.
     pub repair: repair::Config,
@@ -162,7 +162,7 @@ impl ApplicationSetup {
                     return refuse("it needs TCP");
                 }
                 if empty || pages.request == Bytes(0) {
-                    return refuse("objects and requests have octets");
+                    return refuse("objects and requests have bytes");
                 }
             }
             Application::Download(download) => {
@@ -170,7 +170,7 @@ impl ApplicationSetup {
                     return refuse("it needs TCP, and two connections or more");
                 }
                 if [Some(download.request), Some(download.head), download.size].contains(&Some(Bytes(0))) {
-                    return refuse("bodies, heads and requests have octets");
+                    return refuse("bodies, heads and requests have bytes");
                 }
             }
             _ if self.flows.len() > 1 => return refuse("it feeds one flow"),
@@ -187,8 +187,8 @@ impl ApplicationSetup {
             }
             Application::Streaming(video) => {
                 let frame = video.rate.as_bps().checked_div(8 * u64::from(video.frame_rate));
-                if frame.is_none_or(|octets| octets == 0) {
-                    return refuse("frames without octets");
+                if frame.is_none_or(|bytes| bytes == 0) {
+                    return refuse("frames without bytes");
                 }
             }
         }

@@ -55,8 +55,8 @@ impl VideoStream {
         }
     }
 
-    /// Octets of the first `frames` frames, rounded down.
-    fn octets(&self, frames: u64) -> u64 {
+    /// Bytes of the first `frames` frames, rounded down.
+    fn bytes(&self, frames: u64) -> u64 {
         let per_second = 8 * u128::from(self.plan.frame_rate);
         (u128::from(frames) * u128::from(self.plan.rate.as_bps()) / per_second) as u64
     }
@@ -79,14 +79,14 @@ impl VideoStream {
     }
 
     fn send_frame(&mut self, sockets: &mut Sockets<'_>) {
-        let octets = self.octets(self.sent + 1) - self.octets(self.sent);
+        let bytes = self.bytes(self.sent + 1) - self.bytes(self.sent);
         self.sent += 1;
         if let Some(payload) = sockets.datagram_payload(self.flow) {
-            let datagrams = octets.div_ceil(payload);
+            let datagrams = bytes.div_ceil(payload);
             self.unplayed.push_back(SentFrame { first: self.next_datagram, datagrams, arrived: 0 });
             self.next_datagram += datagrams;
         }
-        sockets.write(self.flow, End::Source, octets);
+        sockets.write(self.flow, End::Source, bytes);
     }
 
     fn play(&mut self, now: Instant, over_udp: bool) {
@@ -123,11 +123,11 @@ impl VideoStream {
         }
     }
 
-    /// Frames in the first `octets` of the video.
-    fn whole_frames(&self, octets: u64) -> u64 {
+    /// Frames in the first `bytes` of the video.
+    fn whole_frames(&self, bytes: u64) -> u64 {
         let per_second = 8 * u128::from(self.plan.frame_rate);
-        // The first whole number of frames with more octets than these, less one.
-        let frames = ((u128::from(octets) + 1) * per_second).div_ceil(u128::from(self.plan.rate.as_bps()));
+        // The first whole number of frames with more bytes than these, less one.
+        let frames = ((u128::from(bytes) + 1) * per_second).div_ceil(u128::from(self.plan.rate.as_bps()));
         frames as u64 - 1
     }
 
@@ -177,14 +177,14 @@ mod tests {
 
     #[test]
     fn frames_add_up_to_the_rate_and_are_counted_back() {
-        // 4 Mb/s at 30 frames a second: 16666.67 octets each.
+        // 4 Mb/s at 30 frames a second: 16666.67 bytes each.
         let plan = Streaming { rate: BitRate::from_mbps(4), frame_rate: 30, buffer: Duration::ZERO };
         let stream = VideoStream::new(plan, FlowId(0), Instant::ZERO);
-        assert_eq!([1, 2, 3, 30].map(|frames| stream.octets(frames)), [16_666, 33_333, 50_000, 500_000]);
+        assert_eq!([1, 2, 3, 30].map(|frames| stream.bytes(frames)), [16_666, 33_333, 50_000, 500_000]);
         for frames in 1..100 {
-            let octets = stream.octets(frames);
-            assert_eq!(stream.whole_frames(octets), frames);
-            assert_eq!(stream.whole_frames(octets - 1), frames - 1);
+            let bytes = stream.bytes(frames);
+            assert_eq!(stream.whole_frames(bytes), frames);
+            assert_eq!(stream.whole_frames(bytes - 1), frames - 1);
         }
         assert_eq!(stream.whole_frames(0), 0);
     }

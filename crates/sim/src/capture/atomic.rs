@@ -24,7 +24,7 @@ pub struct AtomicFile {
     place: CommitTarget,
 }
 
-/// Where the octets are before the commit.
+/// Where the bytes are before the commit.
 #[derive(Debug)]
 enum CommitTarget {
     /// In the destination itself.

@@ -1,4 +1,4 @@
-//! 802.11 frames as octets (802.11-2020 clause 9.3).
+//! 802.11 frames as bytes (802.11-2020 clause 9.3).
 
 use tacit_link::wifi::air::{Frame, Outcome, StationId};
 use tacit_link::wifi::phy::Format;
@@ -7,7 +7,7 @@ use tacit_proto::units::Duration;
 
 use super::FrameBytes;
 
-// First octet of frame control: version 0, type, subtype.
+// First byte of frame control: version 0, type, subtype.
 const DATA: u8 = 0x08;
 const QOS_DATA: u8 = 0x88;
 const BEACON: u8 = 0x80;
@@ -20,7 +20,7 @@ const RTS: u8 = 0xb4;
 const CTS: u8 = 0xc4;
 const ACK: u8 = 0xd4;
 
-// Second octet.
+// Second byte.
 const TO_DS: u8 = 0x01;
 const FROM_DS: u8 = 0x02;
 const RETRY: u8 = 0x08;
@@ -35,9 +35,9 @@ const MORE_PPDU: u32 = 1 << 31;
 /// It is that of VHT.
 const VHT_VARIANT: u32 = 1;
 
-/// The Ack Policy in the QoS control field's first octet that asks for no acknowledgment (802.11-2020 table 9-13).
+/// The Ack Policy in the QoS control field's first byte that asks for no acknowledgment (802.11-2020 table 9-13).
 const NO_ACK: u8 = 0x20;
-/// The bit of the QoS control field's first octet that says an A-MSDU follows (802.11-2020 clause 9.2.4.5).
+/// The bit of the QoS control field's first byte that says an A-MSDU follows (802.11-2020 clause 9.2.4.5).
 const AMSDU_PRESENT: u8 = 0x80;
 /// BA and BAR control: compressed bitmap.
 const COMPRESSED: u16 = 0x0004;
@@ -162,8 +162,8 @@ fn data<P: FrameBytes>(out: &mut Vec<u8>, air: &AirFrame<P>) {
         let length = out.len();
         out.extend([0; 2]);
         msdu(out, payload);
-        let octets = (out.len() - length - 2) as u16;
-        out[length..length + 2].copy_from_slice(&octets.to_be_bytes());
+        let bytes = (out.len() - length - 2) as u16;
+        out[length..length + 2].copy_from_slice(&bytes.to_be_bytes());
     }
 }
 

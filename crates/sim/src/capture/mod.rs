@@ -25,12 +25,12 @@ use tacit_proto::{Packet, wire};
 const LINK_TYPE_RADIOTAP: u16 = 127;
 
 /// Longest time from the beginning of a frame to the end of all that began before it: frames are told when they end, and
-/// those of stations that do not hear each other overlap. The longest frame is one of 2346 octets at 1 Mb/s, 19 ms.
+/// those of stations that do not hear each other overlap. The longest frame is one of 2346 bytes at 1 Mb/s, 19 ms.
 const OVERLAP_MAX: Duration = Duration::from_millis(50);
 
 /// A payload that can be written as the IP packet it stands for.
 pub trait FrameBytes {
-    /// Appends the octets of the IP packet, from the IP header on.
+    /// Appends the bytes of the IP packet, from the IP header on.
     fn write_to(&self, out: &mut Vec<u8>);
 }
 

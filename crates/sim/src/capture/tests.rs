@@ -138,7 +138,7 @@ fn written(frames: &[AirFrame<Vec<u8>>]) -> Vec<u8> {
     writer.finish().unwrap()
 }
 
-/// Octets of the MPDU of `frame`, FCS included.
+/// Bytes of the MPDU of `frame`, FCS included.
 fn mpdu(frame: &AirFrame<Vec<u8>>) -> Vec<u8> {
     let mut out = Vec::new();
     dot11::frame(&mut out, frame, 0);

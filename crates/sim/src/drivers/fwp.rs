@@ -14,10 +14,10 @@ use tacit_proto::units::{FlowId, HostId, Instant, Ratio};
 use super::Wish;
 use crate::Carried;
 
-/// Octets of the IP packets that losses are expected of.
+/// Bytes of the IP packets that losses are expected of.
 const FULL_PACKET: u32 = 1500;
 
-/// What a reader wants of the shim (`proto::fwp::control` without octets).
+/// What a reader wants of the shim (`proto::fwp::control` without bytes).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ask {
     Register,
@@ -78,7 +78,7 @@ impl Readers for Notes {
 }
 
 impl ClientShim {
-    /// For `host`, behind a link that is expected to lose so many of a million frames.
+    /// For `host`, behind a link that is expected to lose `expected_ppm` of a million frames.
     pub fn new(config: Config, host: HostId, expected_ppm: u32) -> Self {
         let mut shim = Shim::new(config);
         shim.expect(expected_ppm);
@@ -90,7 +90,7 @@ impl ClientShim {
         let key = FlowKey::simulated(flow, source);
         match ask {
             Ask::Register => {
-                // Simulated octets have no content that a nonce could tell.
+                // Simulated bytes have no content that a nonce could tell.
                 if self.shim.register(key, [0; 16]).is_ok() {
                     self.notes.flows.push((key, flow));
                 }
@@ -156,8 +156,8 @@ pub(crate) fn expected_ppm(config: &BssConfig, station: &StationConfig) -> u32 {
         Loss::Bernoulli(ratio) => ratio.as_fraction(),
         Loss::GilbertElliott(channel) => channel.mean_loss(),
     };
-    let octets = mpdu_len(config.standard.phy().mac_header_len(), FULL_PACKET) + MPDU_DELIMITER_LEN;
-    let arrives = station.snr.map_or(1.0, |snr| mpdu_success(&station.mode, snr, octets));
+    let bytes = mpdu_len(config.standard.phy().mac_header_len(), FULL_PACKET) + MPDU_DELIMITER_LEN;
+    let arrives = station.snr.map_or(1.0, |snr| mpdu_success(&station.mode, snr, bytes));
     let once = 1.0 - (1.0 - scripted) * arrives;
     let lost = if station.link_acks.down == LinkAcks::Deferred { once * once } else { once };
     // Decisions are made in integers.

@@ -57,9 +57,9 @@ impl<P: Carried> HackDriver<P> {
             Interrupt::Received { from, heard, more_data, response, .. } => {
                 driver.handle_received(now, peers.index(*from), *heard, *more_data, *response);
             }
-            Interrupt::Appended { from, octets, .. } => {
-                let read = |octets: &[u8]| P::from_octets(octets, addresses);
-                driver.handle_appended(peers.index(*from), octets, read);
+            Interrupt::Appended { from, bytes, .. } => {
+                let read = |bytes: &[u8]| P::from_bytes(bytes, addresses);
+                driver.handle_appended(peers.index(*from), bytes, read);
             }
             Interrupt::Settled { to, payload, delivered, .. } => {
                 driver.handle_settled(now, peers.index(*to), payload, *delivered);

@@ -53,7 +53,7 @@ impl<P: Carried> World<'_, P> {
         }
     }
 
-    /// A packet that came as octets on a link-layer ACK goes where these say.
+    /// A packet that came as bytes on a link-layer ACK goes where these say.
     fn deliver_reconstituted(&mut self, index: usize, function: FunctionId, packet: &P) {
         let joins = |flow: FlowId| {
             let flow = self.flows.get(flow.0 as usize)?;

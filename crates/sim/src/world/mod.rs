@@ -223,7 +223,7 @@ impl<'o, P: Carried> World<'o, P> {
         self
     }
 
-    /// What names the hosts of packets that come as octets; whoever injects packets says what is to be known.
+    /// What names the hosts of packets that come as bytes; the caller that injects packets says what is to be known.
     pub fn addresses_mut(&mut self) -> &mut P::Addresses {
         &mut self.addresses
     }

@@ -9,10 +9,10 @@ use crate::record::{BssOutcome, FlowOutcome, Percentiles, PipeOutcome, RunOutcom
 use crate::setup::Traffic;
 
 impl<P: Carried> World<'_, P> {
-    /// Octets for the user of `flow` that arrived since measuring started, each once, those that the user got in order
+    /// Bytes for the user of `flow` that arrived since measuring started, each once, those that the user got in order
     /// since the start, and when that was everything: of TCP, unless a program hands on something else.
     ///
-    /// Octets count when they arrive. If they counted when a gap before them is filled, a window that begins with a gap
+    /// Bytes count when they arrive. If they counted when a gap before them is filled, a window that begins with a gap
     /// would have more than its channel carried in it.
     fn user_got(&self, flow: &Flow) -> (u64, u64, Option<Instant>) {
         let program = match flow.feeder {
@@ -22,7 +22,7 @@ impl<P: Carried> World<'_, P> {
         program.unwrap_or_else(|| (flow.arrived_since(), flow.delivered(), flow.completed_at))
     }
 
-    /// No flow has more goodput than octets came to its sink in the measured window. All together have no more than came to
+    /// No flow has more goodput than bytes came to its sink in the measured window. All together have no more than came to
     /// them since the start: a program hands on later what waited for its repair.
     pub(super) fn check_goodput(&self) -> Result<(), String> {
         let (mut got_by_all, mut carried_by_all) = (0, 0);
@@ -32,11 +32,11 @@ impl<P: Carried> World<'_, P> {
             carried_by_all += flow.carried;
             let carried = flow.carried_since();
             if flow.feeder == Feeder::Own && got > carried {
-                return Err(format!("{} has {got} octets of the {carried} that came to it", flow.id));
+                return Err(format!("{} has {got} bytes of the {carried} that came to it", flow.id));
             }
         }
         if got_by_all > carried_by_all {
-            return Err(format!("flows have {got_by_all} octets of the {carried_by_all} that came to them"));
+            return Err(format!("flows have {got_by_all} bytes of the {carried_by_all} that came to them"));
         }
         Ok(())
     }

@@ -55,7 +55,7 @@ impl<P: Carried> World<'_, P> {
         }
     }
 
-    /// Octets of what `end` of flow `index` sends that lie in the queue of its station; `None` where its host has no radio,
+    /// Bytes of what `end` of flow `index` sends that lie in the queue of its station; `None` where its host has no radio,
     /// or nothing ever limits them.
     fn lying(&self, index: usize, end: End) -> Option<u64> {
         let flow = &self.flows[index];

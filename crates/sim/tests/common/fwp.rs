@@ -21,7 +21,7 @@ pub fn speak_fwp(setup: &mut Setup, index: usize, config: Config) {
     setup.bss[0].clients[index].driver = ClientDriver::Fwp(config);
 }
 
-/// A download of `size` octets as schemes have it, but for more room.
+/// A download of `size` bytes as schemes have it, but for more room.
 pub fn usual_download(size: Option<u64>) -> Download {
     Download {
         size: size.map(Bytes),

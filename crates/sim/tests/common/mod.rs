@@ -53,7 +53,7 @@ pub fn be_stock(setup: &mut Setup) {
     setup.bss[0].set_drivers(ApDriver::Stock, ClientDriver::Stock);
 }
 
-/// UDP as fast as it goes, in packets of `ip_len` octets.
+/// UDP as fast as it goes, in packets of `ip_len` bytes.
 pub fn saturating(ip_len: u64) -> Traffic {
     Traffic::Udp { ip: IpVersion::V4, payload: Bytes(ip_len - 28), rate: None, report_after: None }
 }

@@ -12,7 +12,7 @@ use tacit_sim::setup::{
 };
 use tacit_sim::{RunOutcome, run};
 
-/// Payload of a full segment: 1500 octets less IP, TCP and timestamps.
+/// Payload of a full segment: 1500 bytes less IP, TCP and timestamps.
 const SEGMENT: u64 = 1448;
 const DELAY: Duration = Duration::from_millis(10);
 
@@ -70,10 +70,10 @@ fn on_off(outcome: &RunOutcome) -> OnOffTimes {
 }
 
 #[test]
-fn a_page_of_one_object_takes_its_round_trips_and_its_octets() {
+fn a_page_of_one_object_takes_its_round_trips_and_its_bytes() {
     let rate = BitRate::from_mbps(10);
-    let wire = |octets| rate.time_for(Bytes(octets));
-    // SYN and SYN-ACK of 60 octets; the question in a segment of 400 that acknowledges the SYN; ten
+    let wire = |bytes| rate.time_for(Bytes(bytes));
+    // SYN and SYN-ACK of 60 bytes; the question in a segment of 400 that acknowledges the SYN; ten
     // segments, which is the initial window.
     let (handshake, question, objects) =
         (wire(60) * 2 + DELAY * 2, wire(452) + DELAY, wire(1500) * 10 + DELAY);
@@ -92,7 +92,7 @@ fn a_page_of_one_object_takes_its_round_trips_and_its_octets() {
 #[test]
 fn an_upload_sends_its_object_with_the_question() {
     let rate = BitRate::from_mbps(10);
-    let wire = |octets| rate.time_for(Bytes(octets));
+    let wire = |bytes| rate.time_for(Bytes(bytes));
     let up = pages(End::Source, &[10 * SEGMENT], ms(20_000));
     let outcome = run(&over_wire(rate, up, &bulk(tcp::Config::default()), 1)).unwrap();
     let expected = wire(60) * 2 + wire(1500) * 10 + wire(452) + DELAY * 4;
@@ -110,7 +110,7 @@ fn what_a_document_names_is_fetched_side_by_side() {
         page_loads(&outcome).load_times[0].as_millis() / 20
     };
     // A round trip of 20 ms for the handshake, one for the document, and one for each round of objects; what
-    // the octets add is less than one.
+    // the bytes add is less than one.
     assert_eq!([1, 2, 3, 6, 20].map(load), [8, 5, 4, 3, 3]);
 }
 
@@ -188,7 +188,7 @@ fn a_video_that_stops_is_played_to_its_end() {
 
 #[test]
 fn a_source_is_on_and_off_by_the_clock() {
-    // 1250 octets each 10 ms; a second on, a second off.
+    // 1250 bytes each 10 ms; a second on, a second off.
     let source = OnOff {
         on: fixed(ms(1_000)),
         off: fixed(ms(1_000)),
@@ -239,8 +239,8 @@ fn a_flow_beside_it_does_not_move_a_programs_draws() {
     beside.flows[4].stop = Some(Instant::ZERO + Duration::from_nanos(1));
     let delivered = |setup: &Setup| {
         let outcome = run(setup).unwrap();
-        let octets: u64 = outcome.flows[..4].iter().map(|flow| flow.delivered_total.0).sum();
-        (octets, page_loads(&outcome).load_times.len())
+        let bytes: u64 = outcome.flows[..4].iter().map(|flow| flow.delivered_total.0).sum();
+        (bytes, page_loads(&outcome).load_times.len())
     };
     assert_eq!(delivered(&alone), delivered(&beside));
 }

@@ -26,7 +26,7 @@ fn agent(outcome: &RunOutcome) -> Counters {
     outcome.bss[0].stations[0].driver.fastack().unwrap()
 }
 
-/// Octets handed on in order, over the whole run.
+/// Bytes handed on in order, over the whole run.
 fn delivered(outcome: &RunOutcome) -> u64 {
     outcome.flows.iter().map(|flow| flow.delivered_total.0).sum()
 }
@@ -68,7 +68,7 @@ fn a_short_queue_runs_dry_less_often() {
     setup.bss[0].config.stations[0].downlink_queue = packets(32).into();
     let stock = run(&setup).unwrap();
     let fast = run(&with(setup)).unwrap();
-    println!("{} -> {} octets", delivered(&stock), delivered(&fast));
+    println!("{} -> {} bytes", delivered(&stock), delivered(&fast));
     assert!(delivered(&fast) * 100 > delivered(&stock) * 115);
 }
 
@@ -87,7 +87,7 @@ fn losses_in_the_air_are_repaired_by_the_link_or_the_sender() {
         let resent = |flow: &FlowOutcome| flow.sender.unwrap().packets_retransmitted;
         let all = |outcome: &RunOutcome| outcome.flows.iter().map(resent).sum::<u64>();
         println!(
-            "retry limit {retry_limit}, {loss} %: {} -> {} octets, {} -> {} sent again, {:?}",
+            "retry limit {retry_limit}, {loss} %: {} -> {} bytes, {} -> {} sent again, {:?}",
             delivered(&stock),
             delivered(&fast),
             all(&stock),
@@ -148,7 +148,7 @@ fn small_windows_of_clients_are_never_overrun() {
         let stock = run(&wlan(Standard::N, 150, 1, &bulk(config))).unwrap();
         let fast = run(&with(wlan(Standard::N, 150, 1, &bulk(config)))).unwrap();
         let refused = fast.flows[0].receiver.unwrap().dropped_bytes;
-        println!("{receive_buffer}: {} -> {} octets", delivered(&stock), delivered(&fast));
+        println!("{receive_buffer}: {} -> {} bytes", delivered(&stock), delivered(&fast));
         assert_eq!(refused, 0, "with a buffer of {receive_buffer}");
         assert!(delivered(&fast) * 100 > delivered(&stock) * 97);
     }

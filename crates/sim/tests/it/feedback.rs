@@ -1,5 +1,5 @@
 //! Feedback of another transport than TCP rides on link-layer ACKs: through the same NIC, which knows
-//! octets only, and the same driver. Here it is the reports of a UDP sink; anything cumulative can do the
+//! bytes only, and the same driver. Here it is the reports of a UDP sink; anything cumulative can do the
 //! same.
 
 use crate::common::*;
@@ -93,7 +93,7 @@ fn reports_arrive_though_none_is_sent_as_a_packet() {
 fn a_report_on_a_lost_block_ack_rides_again_and_counts_once() {
     let mut setup = hack_wlan(Standard::N, 150, &reporting());
     let (quiet, ..) = watch(&setup);
-    let number = quiet.appended.iter().position(|(octets, _)| !octets.is_empty()).unwrap();
+    let number = quiet.appended.iter().position(|(bytes, _)| !bytes.is_empty()).unwrap();
     setup.bss[0].config.stations[0].link_ack_loss = Loss::Scripted([number as u64].into());
     let (heard, reports, outcome) = watch(&setup);
     let (lost, received) = &heard.appended[number];

@@ -25,7 +25,7 @@ fn slow_uplink(filter: AckFilter) -> RunOutcome {
 #[test]
 fn a_filter_at_a_slow_uplink_frees_the_downlink() {
     let plain = slow_uplink(AckFilter::Off);
-    // An ACK of 52 octets for two segments of 1448: 55.7 times the uplink.
+    // An ACK of 52 bytes for two segments of 1448: 55.7 times the uplink.
     let bound = 50e3 / (52.0 * 8.0) * 2.0 * 1_448.0 * 8.0;
     assert!((0.9..1.01).contains(&(plain.goodput_bps() / bound)), "{} of {bound}", plain.goodput_bps());
     for filter in [AckFilter::Cake, AckFilter::CakeAggressive] {

@@ -179,7 +179,7 @@ fn a_download_that_fails_is_reset() {
     let ends = |duration: u64| {
         let mut setup = with_shim(plain(20.0, None), Config::USUAL);
         let Application::Download(download) = &mut setup.applications[0].application else { panic!() };
-        // Hit twice by losses: an octet in 25.
+        // Hit twice by losses: a byte in 25.
         download.repair.attempts_max = 2;
         setup.duration = Duration::from_secs(duration);
         setup.measure_from = Instant::ZERO;

@@ -57,7 +57,7 @@ fn rates(lost: f64, seed: u64) -> [f64; 3] {
     let got = downloaded(&outcome);
     assert_eq!(got.failure, None, "{lost} %");
     let span = (setup.duration - WARM_UP).as_secs_f64();
-    let mbps = |octets: Bytes| octets.0 as f64 * 8.0 / 1e6 / span;
+    let mbps = |bytes: Bytes| bytes.0 as f64 * 8.0 / 1e6 / span;
     let stock: f64 = outcome.flows[1..=STOCK as usize].iter().map(|flow| mbps(flow.delivered)).sum();
     let shim = outcome.bss[0].stations[1].driver.fwp().unwrap();
     let arrived = mbps(Bytes(shim.segments * 1448));
@@ -65,7 +65,7 @@ fn rates(lost: f64, seed: u64) -> [f64; 3] {
     println!(
         "{lost} %, seed {seed}: {rates:.1?}, ratio {:.2}, answers {:.1}, {} of {} requests short, 95 % of repairs in {} ms",
         rates[0] / rates[1],
-        mbps(got.answer_octets),
+        mbps(got.answer_bytes),
         got.repeated_repairs,
         got.repair_requests,
         got.repair_delay_us.p95 / 1000,

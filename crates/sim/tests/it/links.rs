@@ -104,7 +104,7 @@ fn a_chain_is_as_fast_as_its_slowest_link_and_as_long_as_all_of_them() {
     let mut setup = chain(&pipes, bulk(tcp::Config::default()));
     setup.sample_interval = Some(Duration::from_millis(10));
     let outcome = run(&setup).unwrap();
-    // 1448 of 1500 octets.
+    // 1448 of 1500 bytes.
     let bound = 20e6 * 1448.0 / 1500.0;
     let segment_bps = 1_448.0 * 8.0 / 8.0;
     let got = outcome.goodput_bps();

@@ -61,7 +61,7 @@ fn hack_works_beside_clients_without_acknowledgments() {
 #[test]
 fn twenty_mixed_clients_all_get_something() {
     for (ampdu_mpdus, amsdu) in
-        [(None, None), (Some(32), None), (Some(1), Some(AmsduLimit::Octets7935)), (Some(1), None)]
+        [(None, None), (Some(32), None), (Some(1), Some(AmsduLimit::Bytes7935)), (Some(1), None)]
     {
         for stream_queues in [StreamQueues::Joint, StreamQueues::Independent] {
             let mut setup = twenty();

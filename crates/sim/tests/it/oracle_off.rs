@@ -1,4 +1,4 @@
-//! A reconstituted ACK is delivered by its octets alone: without the oracle, which remembers what was sent, every run
+//! A reconstituted ACK is delivered by its bytes alone: without the oracle, which remembers what was sent, every run
 //! is the same run. (With it, an ACK that nobody sent ends the run.)
 
 use crate::common::*;
@@ -56,7 +56,7 @@ fn rode(outcome: &RunOutcome) -> u64 {
 }
 
 #[test]
-fn every_scheme_delivers_by_octets_alone_for_one_ten_and_twenty_clients_with_losses_and_without() {
+fn every_scheme_delivers_by_bytes_alone_for_one_ten_and_twenty_clients_with_losses_and_without() {
     for scheme in SCHEMES {
         let mut of_scheme = 0;
         for (clients, standard) in [(1, Standard::N), (10, Standard::A), (20, Standard::N)] {
@@ -97,7 +97,7 @@ fn categories_and_directions_make_no_difference() {
     }
 }
 
-/// What is not TCP's rides as the octets it has.
+/// What is not TCP's rides as the bytes it has.
 #[test]
 fn reports_of_a_sink_need_none_either() {
     let reporting = Traffic::Udp {

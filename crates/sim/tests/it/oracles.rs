@@ -12,7 +12,7 @@ use tacit_sim::record::StationOutcome;
 use tacit_sim::setup::Traffic;
 use tacit_sim::{Setup, run};
 
-/// Payload of a full segment: 1500 octets less IPv4, TCP and timestamps.
+/// Payload of a full segment: 1500 bytes less IPv4, TCP and timestamps.
 const MSS: f64 = 1448.0;
 
 #[track_caller]
@@ -146,10 +146,10 @@ fn what_stations_spend_adds_up_to_what_the_channel_spent() {
     }
 }
 
-/// One ACK per pair of segments of 1500 octets at 54 Mb/s and nobody else on the air: each costs what a
+/// One ACK per pair of segments of 1500 bytes at 54 Mb/s and nobody else on the air: each costs what a
 /// calculation with a pencil gives.
 #[test]
-fn an_ack_costs_its_octets_a_backoff_and_a_link_layer_ack() {
+fn an_ack_costs_its_bytes_a_backoff_and_a_link_layer_ack() {
     let mut setup = wlan(Standard::A, 54, 1, &bulk(tcp::Config::default()));
     setup.bss[0].config.beacon_interval = None;
     // So slow a wire that no data waits at the access point while an ACK does.
@@ -158,8 +158,8 @@ fn an_ack_costs_its_octets_a_backoff_and_a_link_layer_ack() {
     let client = &run(&setup).unwrap().bss[0].stations[1];
     let acks = client.counters.tcp_ack_ppdus;
     assert!(acks > 500, "{acks}");
-    assert_eq!(client.counters.tcp_ack_octets, acks * 52, "IPv4, TCP and timestamps");
-    assert_eq!(client.counters.tcp_ack_octet_time.as_nanos() / acks, (52_u64 * 8 * 1_000).div_ceil(54));
+    assert_eq!(client.counters.tcp_ack_bytes, acks * 52, "IPv4, TCP and timestamps");
+    assert_eq!(client.counters.tcp_ack_byte_time.as_nanos() / acks, (52_u64 * 8 * 1_000).div_ceil(54));
     let airtime = client.airtime.of(PayloadClass::Ack);
     // 16 + 8 * 88 + 6 bits in four symbols of 216; SIFS and an ACK of 28 us.
     assert_eq!(airtime.get(AirtimeUse::TcpAck), Duration::from_micros(36) * acks);

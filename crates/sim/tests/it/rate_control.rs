@@ -13,7 +13,7 @@ use tacit_sim::{Setup, run};
 
 const RATE: BitRate = BitRate::from_mbps(20);
 const RTT: Duration = Duration::from_millis(40);
-/// Bandwidth-delay product in octets.
+/// Bandwidth-delay product in bytes.
 const BDP: u64 = 100_000;
 /// Payload in an IP packet of full size.
 const PAYLOAD_SHARE: f64 = 1448.0 / 1500.0;
@@ -23,7 +23,7 @@ fn secs(secs: u64) -> Duration {
 }
 
 /// One bulk flow per control, the first at time zero and the others a second apart, into a buffer of
-/// `buffer` octets.
+/// `buffer` bytes.
 fn bottleneck(controls: &[Algorithm], buffer: u64, duration: Duration, measure_from: Duration) -> Setup {
     let config =
         |congestion: Algorithm| tcp::Config { congestion: congestion.into(), ..tcp::Config::default() };

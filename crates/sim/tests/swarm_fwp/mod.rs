@@ -108,9 +108,9 @@ pub fn check_downloads(setup: &Setup, outcome: &RunOutcome, seed: u64, tally: &m
             (got.released_total, got.completed_at),
             "seed {seed}"
         );
-        // Goodput counts octets when they arrive, what is handed on when the gaps before it are filled: in between they are held.
+        // Goodput counts bytes when they arrive, what is handed on when the gaps before it are filled: in between they are held.
         let held = flow.delivered.0.abs_diff(got.released.0);
-        assert!(held <= plan.repair.held_max, "seed {seed}: {held} octets");
+        assert!(held <= plan.repair.held_max, "seed {seed}: {held} bytes");
         tally.downloads += 1;
         tally.holes += got.holes;
         tally.whole += u64::from(got.completed_at.is_some());

@@ -146,7 +146,7 @@ pub(super) enum Event {
     Lost {
         number: u64,
     },
-    /// A datagram of so many bytes for this connection was not taken.
+    /// A datagram for this connection was not taken: its length in bytes.
     NotTaken {
         number: u64,
         bytes: u64,
@@ -167,7 +167,7 @@ pub(super) enum Event {
         to: SocketAddr,
     },
     Ended(ConnectionError),
-    /// So many records are missing.
+    /// Number of records that are missing.
     Dropped(u64),
 }
 
@@ -407,8 +407,8 @@ fn own(packet: &tack::Packet) -> Option<(&'static str, Value)> {
                 "delay_us": Some(tack.delay_us).filter(|delay| *delay != u32::MAX),
                 "rate_kbps": tack.rate_kbps,
                 "loss_65536ths": tack.loss,
-                "received_octets": tack.received.0,
-                "window_octets": tack.window.0,
+                "received_bytes": tack.received.0,
+                "window_bytes": tack.window.0,
                 "ce_packets": tack.ce,
                 "cumulative": tack.cumulative.0,
                 "acked": blocks(&tack.acked),
@@ -425,7 +425,7 @@ fn own(packet: &tack::Packet) -> Option<(&'static str, Value)> {
                 "second": instant.second.0,
                 "since": instant.since.0,
                 "cumulative": instant.cumulative.0,
-                "window_octets": instant.window.0,
+                "window_bytes": instant.window.0,
             }),
         )),
         Body::Sync(sync) => Some(("tacit:sync", sync_data(sync))),

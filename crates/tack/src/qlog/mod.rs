@@ -161,7 +161,7 @@ impl Trace {
         Some(format::Acked { near, from: below.min(cumulative), below: cumulative })
     }
 
-    /// A datagram of so many `bytes`, which says that it is the packet `number`, was not taken.
+    /// A datagram of `bytes`, which claims the packet `number`, was not taken.
     pub fn not_taken(&mut self, now: Instant, number: u64, bytes: u64, why: Sealed) {
         if let Some(left) = self.not_taken.checked_sub(1) {
             self.not_taken = left;

@@ -175,7 +175,7 @@ impl Session {
         Sealed::Taken
     }
 
-    /// A datagram of so many `bytes`, whose number is `low` by its own words, was not taken.
+    /// A datagram of `bytes`, which claims the number `low`, was not taken.
     pub fn on_not_taken(&mut self, now: Instant, low: SeqNumber, bytes: usize, why: Sealed) {
         self.observer.now = now;
         let number = self.core.whole_number(low);

@@ -15,7 +15,7 @@ use tokio::io::{
 };
 
 /// Smaller than most messages, so that an end that waits for a full buffer would wait for good.
-const BUFFER_OCTETS: usize = 64;
+const BUFFER_BYTES: usize = 64;
 
 pub fn run<T>(work: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -57,7 +57,7 @@ pub fn sent_from(
     rights: Option<Rights>,
 ) -> (Result<CopyReport, CopyError>, Result<CopyReport, CopyError>) {
     run(async {
-        let (mine, theirs) = duplex(BUFFER_OCTETS);
+        let (mine, theirs) = duplex(BUFFER_BYTES);
         let served = Served::new(root, true).unwrap();
         let (mut reader, mut writer) = halves(mine);
         let (mut their_reader, mut their_writer) = halves(theirs);
@@ -82,7 +82,7 @@ pub fn pulled(root: &Path, path: &str, to: &Path) -> Result<CopyReport, CopyErro
 
 pub fn fetched(root: &Path, paths: &[&str], to: &Path, options: Options) -> Result<CopyReport, CopyError> {
     run(async {
-        let (mine, theirs) = duplex(BUFFER_OCTETS);
+        let (mine, theirs) = duplex(BUFFER_BYTES);
         let served = Served::new(root, false).unwrap();
         let (mut reader, mut writer) = halves(mine);
         let (mut their_reader, mut their_writer) = halves(theirs);
@@ -94,7 +94,7 @@ pub fn fetched(root: &Path, paths: &[&str], to: &Path, options: Options) -> Resu
     })
 }
 
-pub fn octets(count: usize) -> Vec<u8> {
+pub fn bytes(count: usize) -> Vec<u8> {
     (0..count).map(|at| (at * at / 7) as u8).collect()
 }
 
@@ -133,13 +133,13 @@ pub fn entry(path: &str, kind: Kind) -> Message {
     Message::Entry(Entry { path: path.into(), kind, mtime: Timestamp::default(), mode: 0o644 })
 }
 
-pub const FILE: Kind = Kind::File { size_octets: 3, blake3: None };
+pub const FILE: Kind = Kind::File { size_bytes: 3, blake3: None };
 pub const END: Message = Message::EntriesEnd { is_top_listed: false };
 
 /// What begins the contents of the first file.
-pub fn opened(size_octets: u64) -> Message {
-    let (size_octets, mtime) = (Some(size_octets), Some(Timestamp::default()));
-    Message::Contents { index: 0, offset_octets: 0, size_octets, mtime }
+pub fn opened(size_bytes: u64) -> Message {
+    let (size_bytes, mtime) = (Some(size_bytes), Some(Timestamp::default()));
+    Message::Contents { index: 0, offset_bytes: 0, size_bytes, mtime }
 }
 
 /// A path that the sender has and does not send.
@@ -150,7 +150,7 @@ pub fn omitted(path: &str, reason: &str, is_failure: bool) -> Message {
 /// Pushes `from`, and does `meanwhile` once some of its contents have left.
 pub fn sent_while(from: &Path, root: &Path, meanwhile: impl FnOnce()) -> CopyReport {
     run(async {
-        let (mine, theirs) = duplex(BUFFER_OCTETS);
+        let (mine, theirs) = duplex(BUFFER_BYTES);
         let served = Served::new(root, true).unwrap();
         let (mut reader, mut writer) = halves(mine);
         let (mut their_reader, mut their_writer) = halves(theirs);
@@ -159,7 +159,7 @@ pub fn sent_while(from: &Path, root: &Path, meanwhile: impl FnOnce()) -> CopyRep
         let client = push(source, "", &options, &progress, &mut reader, &mut writer);
         let serving = served.serve(&mut their_reader, &mut their_writer);
         let changing = async {
-            while progress.done_octets.load(Relaxed) == 0 {
+            while progress.done_bytes.load(Relaxed) == 0 {
                 tokio::task::yield_now().await;
             }
             meanwhile();

@@ -24,7 +24,7 @@ pub(crate) enum Verdict {
     BadFcs,
     /// An 802.11 retransmission of a frame that was handed out before.
     Copy,
-    /// An 802.11 ACK or Block Ack that carries compressed TCP ACKs (TCP/HACK) in so many bytes.
+    /// An 802.11 ACK or Block Ack that carries compressed TCP ACKs (TCP/HACK): their length in bytes.
     HackAck(usize),
     /// Not IP: ARP, beacons, and so on.
     NotIp(Kind),

@@ -63,7 +63,7 @@ impl Accounts {
         }
     }
 
-    /// The wait is over: those who have the channel now are charged for it.
+    /// The wait is over: the stations that have the channel now are charged for it.
     pub fn charge_wait<P>(&mut self, stations: &mut Stations<P>, winners: &[(FunctionId, Outgoing)]) {
         if winners.is_empty() {
             return;

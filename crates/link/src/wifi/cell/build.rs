@@ -213,7 +213,7 @@ fn limits(
     .of_stream(streams)
     .spaced(modes[0], config.mpdu_start_spacing);
     match aql_limit {
-        Some(limit) => limits.aggregating_within(modes[0].octets_within(limit) / streams),
+        Some(limit) => limits.aggregating_within(modes[0].bytes_within(limit) / streams),
         None => limits,
     }
 }

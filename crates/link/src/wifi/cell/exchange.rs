@@ -20,7 +20,7 @@ const WRAPPED_BLOCK_ACK_LENS: [u32; 4] = [
     block_ack_len(1024) + CONTROL_WRAPPER_LEN,
 ];
 
-/// Octets of a response that is not sent.
+/// Bytes of a response that is not sent.
 const UNANSWERED: u32 = 0;
 
 /// A transmission and the response to it.
@@ -82,7 +82,7 @@ impl Exchange {
                     // One on each stream, each acknowledged on its own.
                     _ => ACK_LEN,
                 };
-                (mode.ppdu_duration(plan.octets), response)
+                (mode.ppdu_duration(plan.bytes), response)
             }
         };
         let handshake =
@@ -191,13 +191,13 @@ impl Exchange {
         at >= self.clear_from
     }
 
-    /// Octets of the response, `appended` of them beyond those of the standard.
+    /// Bytes of the response, `appended` of them beyond those of the standard.
     #[inline]
     pub fn response_len(&self, appended: u32) -> u32 {
         self.response_len + appended
     }
 
-    /// Lengthens the response, sent in mode `control`, by `appended` octets; returns by how much it ends later.
+    /// Lengthens the response, sent in mode `control`, by `appended` bytes; returns by how much it ends later.
     pub fn append(&mut self, appended: u32, control: &Mode) -> Duration {
         let plain_end = self.response_end;
         self.response_end = self.response_at + control.ppdu_duration(self.response_len(appended));

@@ -1,4 +1,4 @@
-//! What the stations of a channel share, whoever hears whom: what is sent and answered, what becomes of it, and the
+//! What all stations of a channel share, hidden ones included: what is sent and answered, what becomes of it, and the
 //! books. Who may send when is the [medium](super::medium)'s to say.
 
 mod accounts;
@@ -37,7 +37,7 @@ use super::mac::station::{Outgoing, Peer, Station};
 use super::phy::{BLOCK_ACK_REQUEST_LEN, CF_END_LEN, CTS_LEN, Mode};
 use crate::payload::{Payload, PayloadClass};
 
-/// Octets of a beacon: header 24, fixed fields 12, a short SSID, rates and the usual elements, FCS.
+/// Bytes of a beacon: header 24, fixed fields 12, a short SSID, rates and the usual elements, FCS.
 const BEACON_LEN: u32 = 110;
 
 /// What the stations of a channel share.
@@ -162,7 +162,7 @@ impl<P: Payload> Cell<P> {
         let mut heard = false;
         let plan = sender.originator.plan();
         let mut left = plan.mpdus;
-        let mut octets_before = 0;
+        let mut bytes_before = 0;
         let delimited = sender.originator.is_delimited();
         if let Some(noise) = &mut sender.noise {
             noise.use_rate(plan.rate);
@@ -174,14 +174,14 @@ impl<P: Payload> Cell<P> {
         if is_clear && !unheard && !self.air.is_kept() {
             // Nothing can happen to any of them, and nobody asks for more than what arrived.
             // Packets would have to be measured one by one. The last that is looked at may not be taken.
-            let (mut octets, mut last) = (0, 0);
+            let (mut bytes, mut last) = (0, 0);
             let mpdus = sender.originator.in_flight().map(|mpdu| {
-                octets += u64::from(std::mem::replace(&mut last, mpdu.octets));
+                bytes += u64::from(std::mem::replace(&mut last, mpdu.bytes));
                 (mpdu.sequence, &mpdu.msdus)
             });
             taken = recipient.receive_in_order(mpdus, &mut self.outbox.deliver(exchange));
             let took_all = taken == plan.mpdus as usize;
-            from.counters.arrived_bytes += octets + if took_all { u64::from(last) } else { 0 };
+            from.counters.arrived_bytes += bytes + if took_all { u64::from(last) } else { 0 };
             heard = taken > 0;
         }
         let at_once = matches!(recipient, Recipient::Immediate { .. });
@@ -190,8 +190,8 @@ impl<P: Payload> Cell<P> {
             let noisy =
                 unheard || sender.noise.as_mut().is_some_and(|noise| noise.breaks_mpdu(mpdu.len, delimited));
             let lost = sender.data_loss.takes() || noisy;
-            let starts_at = exchange.start + sender.originator.mode.time_before(octets_before);
-            octets_before += sender.originator.subframe_len(mpdu.len);
+            let starts_at = exchange.start + sender.originator.mode.time_before(bytes_before);
+            bytes_before += sender.originator.subframe_len(mpdu.len);
             let errored = lost || !exchange.is_clear(starts_at);
             heard |= !errored;
             let outcome = if errored { Outcome::Errored } else { Outcome::Received };
@@ -199,7 +199,7 @@ impl<P: Payload> Cell<P> {
             if errored {
                 continue;
             }
-            let octets = &mut from.counters.arrived_bytes;
+            let bytes = &mut from.counters.arrived_bytes;
             if at_once {
                 // All of it, or nothing where it came before.
                 let before = self.outbox.delivered.len();
@@ -209,9 +209,9 @@ impl<P: Payload> Cell<P> {
                     &mpdu.msdus,
                     &mut self.outbox.deliver(exchange),
                 );
-                *octets += if self.outbox.delivered.len() > before { u64::from(mpdu.octets) } else { 0 };
+                *bytes += if self.outbox.delivered.len() > before { u64::from(mpdu.bytes) } else { 0 };
             } else {
-                let pass_up = &mut self.outbox.deliver_counted(exchange, octets);
+                let pass_up = &mut self.outbox.deliver_counted(exchange, bytes);
                 recipient.receive(exchange.end, mpdu.sequence, &mpdu.msdus, pass_up);
             }
         }
@@ -272,19 +272,19 @@ impl<P: Payload> Cell<P> {
                 response,
             });
         }
-        let octets = self.appended.len() as u32;
-        if octets > 0 {
-            let longer = exchange.append(octets, control);
+        let bytes = self.appended.len() as u32;
+        if bytes > 0 {
+            let longer = exchange.append(bytes, control);
             to.counters.augmented_link_acks += 1;
-            to.counters.appended_octets += u64::from(octets);
-            to.counters.appended_octet_time += control.rate().time_for(Bytes(u64::from(octets)));
+            to.counters.appended_bytes += u64::from(bytes);
+            to.counters.appended_byte_time += control.rate().time_for(Bytes(u64::from(bytes)));
             to.counters.augmented_within_aifs += u64::from(longer <= self.rules.phy.aifs());
         }
         let peer = &mut to.peers[back];
         if let (Some(noise), Outgoing::Data { .. }) = (&mut peer.noise, &exchange.outgoing) {
             noise.use_rate(sender.originator.plan().rate);
         }
-        let len = exchange.response_len(octets);
+        let len = exchange.response_len(bytes);
         let noisy = peer.noise.as_mut().is_some_and(|noise| noise.takes_control(len));
         let lost = peer.link_ack_loss.takes() || noisy || peer.is_away(exchange.response_at);
         (exchange, lost)
@@ -333,8 +333,8 @@ impl<P: Payload> Cell<P> {
         from.finish(exchange.peer(), exchange.handshake);
         if !self.appended.is_empty() {
             let (function, from) = (exchange.from, exchange.to);
-            let octets = std::mem::take(&mut self.appended);
-            self.outbox.interrupts.push_back(Interrupt::Appended { function, from, octets });
+            let bytes = std::mem::take(&mut self.appended);
+            self.outbox.interrupts.push_back(Interrupt::Appended { function, from, bytes });
         }
         self.report_settled(exchange);
     }

@@ -1,4 +1,4 @@
-//! What a channel has for those who drive it.
+//! What a channel hands to its driver.
 
 use std::collections::VecDeque;
 
@@ -44,14 +44,14 @@ impl<P> Outbox<P> {
         move |payload| self.delivered.push_back(Delivery { to, from, missing: 0, payload })
     }
 
-    /// Takes the packets that the addressee of `exchange` passes up, and adds their length to `octets`.
-    pub fn deliver_counted(&mut self, exchange: &Exchange, octets: &mut u64) -> impl FnMut(P)
+    /// Takes the packets that the addressee of `exchange` passes up, and adds their length to `bytes`.
+    pub fn deliver_counted(&mut self, exchange: &Exchange, bytes: &mut u64) -> impl FnMut(P)
     where
         P: Payload,
     {
         let mut deliver = self.deliver(exchange);
         move |payload: P| {
-            *octets += payload.len().0;
+            *bytes += payload.len().0;
             deliver(payload);
         }
     }

@@ -54,8 +54,8 @@ impl Protection {
         let (mode, plan) = (&originator.mode, originator.plan());
         match self {
             // Stations of 802.11b need no warning of what they understand themselves.
-            Self::CtsToSelf { above } if plan.octets > above && mode.format != Format::Dsss => self.kind(),
-            Self::RtsCts { above } if plan.octets > above => self.kind(),
+            Self::CtsToSelf { above } if plan.bytes > above && mode.format != Format::Dsss => self.kind(),
+            Self::RtsCts { above } if plan.bytes > above => self.kind(),
             Self::None | Self::RtsCts { .. } | Self::CtsToSelf { .. } => Handshake::None,
         }
     }

@@ -31,15 +31,15 @@ impl<P: Payload> Cell<P> {
         let mut left = plan.mpdus;
         let mut heard = false;
         for ((stream, loss), recipient) in originator.streams().zip(losses).zip(recipient.each_stream()) {
-            let mut octets_before = 0;
+            let mut bytes_before = 0;
             for mpdu in stream.in_flight() {
                 left -= 1;
                 let noisy =
                     unheard || noise.as_mut().is_some_and(|noise| noise.breaks_mpdu(mpdu.len, delimited));
                 let lost = loss.takes() || noisy;
-                // An octet of one stream takes as long as one of each stream.
-                let starts_at = exchange.start + originator.mode.time_before(octets_before * count);
-                octets_before += stream.subframe_len(mpdu.len);
+                // A byte of one stream takes as long as one of each stream.
+                let starts_at = exchange.start + originator.mode.time_before(bytes_before * count);
+                bytes_before += stream.subframe_len(mpdu.len);
                 let errored = lost || !exchange.is_clear(starts_at);
                 let outcome = if errored { Outcome::Errored } else { Outcome::Received };
                 self.air.record_mpdu(exchange, originator, mpdu, left == 0, outcome);
@@ -48,18 +48,18 @@ impl<P: Payload> Cell<P> {
                 }
                 heard = true;
                 let mut missing = recipient.missing_before(mpdu.sequence);
-                let (mut passed_up, mut octets) = (0, 0);
+                let (mut passed_up, mut bytes) = (0, 0);
                 recipient.receive(exchange.end, mpdu.sequence, &mpdu.msdus, &mut |payload: P| {
                     passed_up += 1;
-                    octets += payload.len().0;
+                    bytes += payload.len().0;
                     let missing = std::mem::take(&mut missing);
                     let (to, from) = (exchange.to, exchange.from);
                     self.outbox.delivered.push_back(Delivery { to, from, missing, payload });
                 });
-                from.counters.arrived_bytes += octets;
+                from.counters.arrived_bytes += bytes;
                 if exchange.is_unanswered() && passed_up > 0 {
                     from.counters.unacknowledged_arrived += passed_up;
-                    from.counters.delivered_bytes += u64::from(mpdu.octets);
+                    from.counters.delivered_bytes += u64::from(mpdu.bytes);
                     to.counters.repaired += u64::from(mpdu.retries > 0);
                 }
             }

@@ -4,10 +4,10 @@
 //! E.4.1): DBPSK and DQPSK behind a Barker sequence of 11 chips, and the union bound over the distances
 //! between code words for CCK. A test counts those distances again.
 
-/// Distances of CCK at 5.5 Mb/s: of the 15 wrong code words so many, and the multiple of the chip SNR
+/// Distances of CCK at 5.5 Mb/s: the number of the 15 wrong code words, and the multiple of the chip SNR
 /// that counts for them.
 const CCK_5_5: [(f64, f64); 2] = [(14.0, 8.0), (1.0, 16.0)];
-/// Distances of CCK at 11 Mb/s: of the 255 wrong code words so many, and the multiple of the chip SNR that counts for
+/// Distances of CCK at 11 Mb/s: the number of the 255 wrong code words, and the multiple of the chip SNR that counts for
 /// them.
 const CCK_11: [(f64, f64); 6] =
     [(24.0, 4.0), (16.0, 6.0), (174.0, 8.0), (16.0, 10.0), (24.0, 12.0), (1.0, 16.0)];

@@ -18,24 +18,24 @@ pub(crate) struct AggregationLimits {
     /// Sequence numbers that the bitmap of a Block Ack covers.
     bitmap_bits: u16,
     max_mpdus: u32,
-    max_octets: u32,
+    max_bytes: u32,
     /// Of them, what the longest PPDU leaves at the full rate.
-    max_octets_in_time: u32,
+    max_bytes_in_time: u32,
     mac_header_len: u32,
-    /// Octets past which not even a PPDU of one MPDU is sent.
+    /// Bytes past which not even a PPDU of one MPDU is sent.
     most: u32,
-    /// Octets before the MPDU in a PPDU of one.
+    /// Bytes before the MPDU in a PPDU of one.
     single_overhead: u32,
-    /// Octets of the longest A-MSDU; `None` for one packet per MPDU.
+    /// Bytes of the longest A-MSDU; `None` for one packet per MPDU.
     max_amsdu: Option<u32>,
-    /// Least octets from one MPDU to the next.
+    /// Least bytes from one MPDU to the next.
     min_subframe: u32,
     /// Aggregates side by side, each at its share of the rate.
     streams: u32,
 }
 
 impl AggregationLimits {
-    /// Limits of `phy` at `mode` behind MAC headers of `mac_header_len` octets, at most `max_mpdus` at a time and `window`
+    /// Limits of `phy` at `mode` behind MAC headers of `mac_header_len` bytes, at most `max_mpdus` at a time and `window`
     /// outstanding, and with the whole exchange, response at `control` included, within `txop_limit`.
     pub fn new(
         phy: &Phy,
@@ -45,7 +45,7 @@ impl AggregationLimits {
         amsdu: Option<AmsduLimit>,
         txop_limit: Option<Duration>,
     ) -> Self {
-        let (mpdus, octets, ppdu, response) = match phy.aggregation {
+        let (mpdus, bytes, ppdu, response) = match phy.aggregation {
             Some(limits) => (limits.mpdus, limits.bytes.0 as u32, limits.ppdu, block_ack_len(window)),
             None => (1, u32::MAX, Duration::MAX, ACK_LEN),
         };
@@ -53,20 +53,20 @@ impl AggregationLimits {
         let exchange =
             txop_limit.map(|limit| limit.saturating_sub(phy.sifs + control.ppdu_duration(response)));
         let longest = exchange.map_or(ppdu, |exchange| exchange.min(ppdu));
-        let within = if longest == Duration::MAX { u32::MAX } else { mode.octets_within(longest) };
+        let within = if longest == Duration::MAX { u32::MAX } else { mode.bytes_within(longest) };
         Self {
             window: if max_mpdus == 1 { 1 } else { window as u16 },
             bitmap_bits: bitmap_bits(window) as u16,
             max_mpdus,
-            max_octets: octets.min(within),
-            max_octets_in_time: within,
+            max_bytes: bytes.min(within),
+            max_bytes_in_time: within,
             mac_header_len,
             most: u32::MAX,
             max_amsdu: amsdu.zip(phy.aggregation).map(|(amsdu, limits)| {
                 let within_ampdu = limits.mpdu - mac_header_len - FCS_LEN;
                 let always_ampdu = limits.single == SingleMpdu::Delimited;
                 let alone = max_mpdus == 1 && !always_ampdu;
-                if alone { amsdu.octets() } else { amsdu.octets().min(within_ampdu) }
+                if alone { amsdu.bytes() } else { amsdu.bytes().min(within_ampdu) }
             }),
             single_overhead: phy.aggregation.map_or(0, |limits| limits.single.overhead()),
             min_subframe: 0,
@@ -80,7 +80,7 @@ impl AggregationLimits {
         self.bitmap_bits
     }
 
-    /// Octets of a Block Ack.
+    /// Bytes of a Block Ack.
     #[inline]
     pub const fn block_ack_len(&self) -> u32 {
         block_ack_len(self.bitmap_bits as u32)
@@ -93,38 +93,38 @@ impl AggregationLimits {
 
     /// For one of `streams` aggregates that are sent side by side, each at its share of the rate.
     pub fn of_stream(self, streams: u32) -> Self {
-        Self { max_octets: self.max_octets.min(self.max_octets_in_time / streams), streams, ..self }
+        Self { max_bytes: self.max_bytes.min(self.max_bytes_in_time / streams), streams, ..self }
     }
 
     /// With MPDUs in mode `mode` that start no less than `spacing` apart: behind shorter ones go delimiters of nothing,
-    /// 4 octets each, until there are `spacing` times the rate (the Minimum MPDU Start Spacing of 802.11-2020 clauses
+    /// 4 bytes each, until there are `spacing` times the rate (the Minimum MPDU Start Spacing of 802.11-2020 clauses
     /// 9.4.2.55.3 and 10.12).
     pub fn spaced(self, mode: &Mode, spacing: Duration) -> Self {
         let nanobits =
             u128::from(spacing.as_nanos()) * u128::from(mode.rate().as_bps()) / u128::from(self.streams);
-        let octets = nanobits.div_ceil(8_000_000_000) as u32;
-        Self { min_subframe: octets.next_multiple_of(MPDU_DELIMITER_LEN), ..self }
+        let bytes = nanobits.div_ceil(8_000_000_000) as u32;
+        Self { min_subframe: bytes.next_multiple_of(MPDU_DELIMITER_LEN), ..self }
     }
 
-    /// Octets from the delimiter of an MPDU of `len` octets to the next MPDU's.
+    /// Bytes from the delimiter of an MPDU of `len` bytes to the next MPDU's.
     #[inline]
     pub fn subframe_len(&self, len: u32) -> u32 {
         subframe_len(len).max(self.min_subframe)
     }
 
-    /// Most octets in a PPDU of several MPDUs; no more than 2^24, which no standard here passes.
+    /// Most bytes in a PPDU of several MPDUs; no more than 2^24, which no standard here passes.
     pub fn longest(&self) -> u32 {
-        self.max_octets.min(1 << 24)
+        self.max_bytes.min(1 << 24)
     }
 
-    /// These limits for a PPDU of at most `octets`, be it of one MPDU.
-    pub fn within(&self, octets: u32) -> Self {
-        Self { max_octets: self.max_octets.min(octets), most: octets, ..*self }
+    /// These limits for a PPDU of at most `bytes`, be it of one MPDU.
+    pub fn within(&self, bytes: u32) -> Self {
+        Self { max_bytes: self.max_bytes.min(bytes), most: bytes, ..*self }
     }
 
-    /// These limits with at most `octets` in a PPDU of several MPDUs.
-    pub fn aggregating_within(self, octets: u32) -> Self {
-        Self { max_octets: self.max_octets.min(octets), ..self }
+    /// These limits with at most `bytes` in a PPDU of several MPDUs.
+    pub fn aggregating_within(self, bytes: u32) -> Self {
+        Self { max_bytes: self.max_bytes.min(bytes), ..self }
     }
 
     /// These limits for a PPDU of at most `mpdus`, one at least.
@@ -142,7 +142,7 @@ impl AggregationLimits {
         self.single_overhead > 0
     }
 
-    /// Octets of the MPDU that carries an IP packet of `payload`.
+    /// Bytes of the MPDU that carries an IP packet of `payload`.
     pub fn mpdu_len(&self, payload: Bytes) -> u32 {
         mpdu_len(self.mac_header_len, payload.0 as u32)
     }
@@ -167,40 +167,40 @@ impl AggregationLimits {
         let subframe = |payload: &P| amsdu_subframe_len(payload.len().0 as u32);
         let amsdu = msdus.map(|payload| subframe(payload).next_multiple_of(4)).sum::<u32>() + subframe(next);
         let longer = self.mac_header_len + amsdu + FCS_LEN;
-        let before = plan.padded_octets - self.subframe_len(*len);
-        let octets = match plan.mpdus {
+        let before = plan.padded_bytes - self.subframe_len(*len);
+        let bytes = match plan.mpdus {
             1 => self.single_overhead + longer,
             _ => before + MPDU_DELIMITER_LEN + longer,
         };
-        if amsdu > max_amsdu || octets > self.max_octets {
+        if amsdu > max_amsdu || bytes > self.max_bytes {
             return false;
         }
-        plan.octets = octets;
-        plan.padded_octets = before + self.subframe_len(longer);
+        plan.bytes = bytes;
+        plan.padded_bytes = before + self.subframe_len(longer);
         *len = longer;
         true
     }
 
-    /// Adds an MPDU of `len` octets to `plan` if it fits. The first one does unless time runs out: it cannot be
+    /// Adds an MPDU of `len` bytes to `plan` if it fits. The first one does unless time runs out: it cannot be
     /// sent in a smaller PPDU.
     #[inline]
     pub fn admit(&self, plan: &mut PpduPlan, len: u32) -> bool {
         if plan.mpdus == 0 {
-            let octets = self.single_overhead + len;
-            if octets > self.most {
+            let bytes = self.single_overhead + len;
+            if bytes > self.most {
                 return false;
             }
-            plan.octets = octets;
+            plan.bytes = bytes;
         } else {
             // The subframes before this one are padded, the last is not.
-            let octets = plan.padded_octets + MPDU_DELIMITER_LEN + len;
-            if plan.mpdus >= self.max_mpdus || octets > self.max_octets {
+            let bytes = plan.padded_bytes + MPDU_DELIMITER_LEN + len;
+            if plan.mpdus >= self.max_mpdus || bytes > self.max_bytes {
                 return false;
             }
-            plan.octets = octets;
+            plan.bytes = bytes;
         }
         plan.mpdus += 1;
-        plan.padded_octets += self.subframe_len(len);
+        plan.padded_bytes += self.subframe_len(len);
         true
     }
 }
@@ -227,7 +227,7 @@ mod tests {
     fn batches_of_forty_two() {
         let plan = fill(150, None, None);
         assert_eq!(plan.mpdus, 42);
-        assert_eq!(plan.octets, 41 * 1544 + 4 + 1538);
+        assert_eq!(plan.bytes, 41 * 1544 + 4 + 1538);
     }
 
     #[test]
@@ -236,29 +236,29 @@ mod tests {
         let plan = fill(15, None, Some(limit));
         let phy = Standard::N.phy();
         let mode = Mode::for_rate(Standard::N, BitRate::from_mbps(15)).unwrap();
-        let exchange = |octets| {
-            mode.ppdu_duration(octets) + phy.sifs + phy.control_mode(&mode).ppdu_duration(block_ack_len(64))
+        let exchange = |bytes| {
+            mode.ppdu_duration(bytes) + phy.sifs + phy.control_mode(&mode).ppdu_duration(block_ack_len(64))
         };
         assert_eq!(plan.mpdus, 4);
-        assert!(exchange(plan.octets) <= limit);
-        assert!(exchange(plan.octets + 1544) > limit);
+        assert!(exchange(plan.bytes) <= limit);
+        assert!(exchange(plan.bytes + 1544) > limit);
     }
 
-    /// aPPDUMaxTime of HT is 5.484 ms (802.11-2020 table 19-25); the limit of octets comes first only at high rates.
+    /// aPPDUMaxTime of HT is 5.484 ms (802.11-2020 table 19-25); the limit of bytes comes first only at high rates.
     #[test]
     fn no_ppdu_is_longer_than_the_standard_lets_it_be() {
         let plan = fill(15, None, None);
         let mode = Mode::for_rate(Standard::N, BitRate::from_mbps(15)).unwrap();
         let longest = Duration::from_micros(5_484);
         assert_eq!(plan.mpdus, 6);
-        assert!(mode.ppdu_duration(plan.octets) <= longest);
-        assert!(mode.ppdu_duration(plan.octets + 1544) > longest);
+        assert!(mode.ppdu_duration(plan.bytes) <= longest);
+        assert!(mode.ppdu_duration(plan.bytes + 1544) > longest);
     }
 
-    /// 8 us at 150 Mb/s are 150 octets, which delimiters make 152; at 65 Mb/s they are 65, less than a TCP ACK takes.
+    /// 8 us at 150 Mb/s are 150 bytes, which delimiters make 152; at 65 Mb/s they are 65, less than a TCP ACK takes.
     #[test]
     fn short_mpdus_keep_their_distance() {
-        let octets_of = |mbps: u64, packet: u64, micros: u64| {
+        let bytes_of = |mbps: u64, packet: u64, micros: u64| {
             let phy = Standard::N.phy();
             let mode = Mode::for_rate(Standard::N, BitRate::from_mbps(mbps)).unwrap();
             let control = phy.control_mode(&mode);
@@ -267,20 +267,20 @@ mod tests {
                     .spaced(&mode, Duration::from_micros(micros));
             let mut plan = PpduPlan::default();
             (0..3).for_each(|_| assert!(limits.admit(&mut plan, limits.mpdu_len(Bytes(packet)))));
-            plan.octets
+            plan.bytes
         };
-        // MAC header, LLC/SNAP and FCS are 38 octets, a delimiter 4.
+        // MAC header, LLC/SNAP and FCS are 38 bytes, a delimiter 4.
         let (ack, subframe) = (52 + 38 + 4, 96);
-        assert_eq!(octets_of(150, 52, 0), 2 * subframe + ack);
-        assert_eq!(octets_of(150, 52, 4), 2 * subframe + ack, "76 octets");
-        assert_eq!(octets_of(150, 52, 8), 2 * 152 + ack, "the last one keeps no distance to anything");
-        assert_eq!(octets_of(65, 52, 8), 2 * subframe + ack);
-        assert_eq!(octets_of(150, 1_500, 8), 2 * 1_544 + 1_542, "full packets are longer anyway");
+        assert_eq!(bytes_of(150, 52, 0), 2 * subframe + ack);
+        assert_eq!(bytes_of(150, 52, 4), 2 * subframe + ack, "76 bytes");
+        assert_eq!(bytes_of(150, 52, 8), 2 * 152 + ack, "the last one keeps no distance to anything");
+        assert_eq!(bytes_of(65, 52, 8), 2 * subframe + ack);
+        assert_eq!(bytes_of(150, 1_500, 8), 2 * 1_544 + 1_542, "full packets are longer anyway");
     }
 
     #[test]
     fn one_mpdu_goes_without_delimiter() {
         let plan = fill(150, Some(1), None);
-        assert_eq!((plan.mpdus, plan.octets), (1, 1538));
+        assert_eq!((plan.mpdus, plan.bytes), (1, 1538));
     }
 }

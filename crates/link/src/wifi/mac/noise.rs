@@ -68,7 +68,7 @@ impl Noise {
         self.stream.hit(self.data.preamble())
     }
 
-    /// True when an MPDU of `len` octets is not understood in a PPDU whose header is; in an A-MPDU it
+    /// True when an MPDU of `len` bytes is not understood in a PPDU whose header is; in an A-MPDU it
     /// goes with its delimiter.
     #[inline]
     pub fn breaks_mpdu(&mut self, len: u32, aggregated: bool) -> bool {
@@ -76,7 +76,7 @@ impl Noise {
         self.stream.hit(chance)
     }
 
-    /// True when a control frame of `len` octets is not understood, header or frame.
+    /// True when a control frame of `len` bytes is not understood, header or frame.
     #[inline]
     pub fn takes_control(&mut self, len: u32) -> bool {
         let preamble: Ratio = self.control.preamble();

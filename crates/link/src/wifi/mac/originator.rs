@@ -38,9 +38,9 @@ pub(crate) enum MpduState {
 pub(crate) struct Mpdu<P> {
     pub msdus: Msdus<P>,
     pub sequence: u16,
-    /// Octets of the packets: to ask each costs more than to keep them.
-    pub octets: u32,
-    /// Octets of the MPDU, FCS included.
+    /// Bytes of the packets: to ask each costs more than to keep them.
+    pub bytes: u32,
+    /// Bytes of the MPDU, FCS included.
     pub len: u32,
     pub retries: u32,
     pub state: MpduState,
@@ -284,13 +284,13 @@ impl<P: Payload> Originator<P> {
         self.plan.mpdus > 1 || self.limits.delimits_single()
     }
 
-    /// Octets that an MPDU of `len` takes in it, with its delimiter and the padding behind it.
+    /// Bytes that an MPDU of `len` takes in it, with its delimiter and the padding behind it.
     #[inline]
     pub fn subframe_len(&self, len: u32) -> u32 {
         self.limits.subframe_len(len)
     }
 
-    /// Octets of a Block Ack that answers it.
+    /// Bytes of a Block Ack that answers it.
     #[inline]
     pub const fn block_ack_len(&self) -> u32 {
         self.limits.block_ack_len()
@@ -335,12 +335,12 @@ impl<P: Payload> Originator<P> {
         let rate = self.choose_rate(now);
         let usual = self.limits;
         let time = room.time.saturating_sub(self.control_mode.ppdu_duration(self.block_ack_len()));
-        let octets = self.mode.octets_within(time);
+        let bytes = self.mode.bytes_within(time);
         let class = self.last_class;
         if self.has_stream_queues() {
-            self.assemble_streams(now, (room.queued_by, lifetime), Some(octets), delays);
+            self.assemble_streams(now, (room.queued_by, lifetime), Some(bytes), delays);
         } else {
-            self.limits = usual.within(octets);
+            self.limits = usual.within(bytes);
             self.assemble(now, (room.queued_by, lifetime), rate, delays);
             self.limits = usual;
         }
@@ -417,7 +417,7 @@ impl<P: Payload> Originator<P> {
             self.window.push_back(Mpdu {
                 // From one place to the other at once, which taking it out first would not be.
                 msdus: Msdus::new(queued.payload.clone(), Vec::new()),
-                octets: queued.len.0 as u32,
+                bytes: queued.len.0 as u32,
                 sequence: sequence_add(self.next_sequence, count),
                 len,
                 retries: 0,
@@ -464,7 +464,7 @@ impl<P: Payload> Originator<P> {
             let buffer = if joins { self.spare.pop().unwrap_or_default() } else { Vec::new() };
             let mpdu = Mpdu {
                 msdus: Msdus::new(queued.payload, buffer),
-                octets: queued.len.0 as u32,
+                bytes: queued.len.0 as u32,
                 sequence: self.next_sequence,
                 len,
                 retries: 0,
@@ -503,7 +503,7 @@ impl<P: Payload> Originator<P> {
             }
             let Some(queued) = self.queue.pop() else { break };
             delays.record(now - queued.at);
-            mpdu.octets += queued.len.0 as u32;
+            mpdu.bytes += queued.len.0 as u32;
             mpdu.msdus.push(queued.payload);
         }
         plan.discarded += losses.count;
@@ -516,7 +516,7 @@ impl<P: Payload> Originator<P> {
     pub fn report_rate(&mut self, settled: Settled) {
         let plan = &self.plan;
         if let Some(control) = &mut self.rate_control {
-            control.report(plan.mpdus, settled.mpdus, plan.octets);
+            control.report(plan.mpdus, settled.mpdus, plan.bytes);
         }
     }
 
@@ -632,7 +632,7 @@ impl<P: Payload> Originator<P> {
             if mpdu.state != MpduState::InFlight || !acked(mpdu.sequence) {
                 return None;
             }
-            settled.bytes += u64::from(mpdu.octets);
+            settled.bytes += u64::from(mpdu.bytes);
             settled.after_retry += u32::from(mpdu.retries > 0);
         }
         settled.first_try = settled.mpdus - settled.after_retry;
@@ -655,7 +655,7 @@ impl<P: Payload> Originator<P> {
                 } else {
                     settled.after_retry += msdus;
                 }
-                settled.bytes += u64::from(mpdu.octets);
+                settled.bytes += u64::from(mpdu.bytes);
                 self.fates.note(&mpdu.msdus, true);
                 MpduState::Delivered
             } else if mpdu.retries >= retry_limit || mpdu.queued_at < oldest {

@@ -32,7 +32,7 @@ fn originator(discipline: Discipline, max_mpdus: Option<u32>, joins: bool) -> Or
     let phy = Standard::N.phy();
     let mode = Mode::for_rate(Standard::N, BitRate::from_mbps(15)).expect("802.11n has it");
     let control = phy.control_mode(&mode);
-    let amsdu = joins.then_some(AmsduLimit::Octets3839);
+    let amsdu = joins.then_some(AmsduLimit::Bytes3839);
     let limits =
         AggregationLimits::new(phy, phy.mac_header_len(), [&mode, &control], (max_mpdus, 64), amsdu, None);
     let limit = QueueLimit { packets: Some(40), bytes: None };

@@ -12,18 +12,18 @@ pub(crate) struct PpduPlan {
     pub mpdus: u32,
     /// Packets in them.
     pub msdus: u32,
-    /// Octets of the PSDU.
-    pub octets: u32,
-    /// Octets of the PSDU if the last subframe were padded too.
-    pub padded_octets: u32,
-    /// Octets of the MPDUs alone.
-    pub mpdu_octets: u32,
-    /// Of them, octets of MPDUs sent before.
-    pub retry_octets: u32,
-    /// Of them, octets of pure TCP ACKs on their first transmission.
-    pub ack_octets: u32,
-    /// Octets of the packets in those.
-    pub ack_packet_octets: u32,
+    /// Bytes of the PSDU.
+    pub bytes: u32,
+    /// Bytes of the PSDU if the last subframe were padded too.
+    pub padded_bytes: u32,
+    /// Bytes of the MPDUs alone.
+    pub mpdu_bytes: u32,
+    /// Of them, bytes of MPDUs sent before.
+    pub retry_bytes: u32,
+    /// Of them, bytes of pure TCP ACKs on their first transmission.
+    pub ack_bytes: u32,
+    /// Bytes of the packets in those.
+    pub ack_packet_bytes: u32,
     pub retries: u32,
     pub tcp_acks: u32,
     /// Number of the rate, where it adapts.
@@ -44,9 +44,9 @@ impl PpduPlan {
         if self.tcp_acks == self.msdus { PayloadClass::Ack } else { PayloadClass::Data }
     }
 
-    /// What most of its octets are for.
+    /// What most of its bytes are for.
     pub fn main_use(&self) -> AirtimeUse {
-        if 2 * self.retry_octets > self.mpdu_octets {
+        if 2 * self.retry_bytes > self.mpdu_bytes {
             AirtimeUse::Retransmission
         } else if self.class() == PayloadClass::Ack {
             AirtimeUse::TcpAck
@@ -55,16 +55,16 @@ impl PpduPlan {
         }
     }
 
-    /// [`count`](Self::count) for an MPDU of `len` octets on its first transmission that carries one packet, of `octets`
+    /// [`count`](Self::count) for an MPDU of `len` bytes on its first transmission that carries one packet, of `bytes`
     /// and `class`.
     #[inline]
-    pub fn count_fresh(&mut self, len: u32, octets: Bytes, class: PayloadClass) {
+    pub fn count_fresh(&mut self, len: u32, bytes: Bytes, class: PayloadClass) {
         self.msdus += 1;
-        self.mpdu_octets += len;
+        self.mpdu_bytes += len;
         if class == PayloadClass::Ack {
             self.tcp_acks += 1;
-            self.ack_octets += len;
-            self.ack_packet_octets += octets.0 as u32;
+            self.ack_bytes += len;
+            self.ack_packet_bytes += bytes.0 as u32;
         }
     }
 
@@ -74,13 +74,13 @@ impl PpduPlan {
         let (msdus, acks) = (mpdu.msdus.count(), mpdu.msdus.acks());
         self.msdus += msdus;
         self.tcp_acks += acks;
-        self.mpdu_octets += mpdu.len;
+        self.mpdu_bytes += mpdu.len;
         if mpdu.retries > 0 {
             self.retries += 1;
-            self.retry_octets += mpdu.len;
+            self.retry_bytes += mpdu.len;
         } else if acks == msdus {
-            self.ack_octets += mpdu.len;
-            self.ack_packet_octets += mpdu.octets;
+            self.ack_bytes += mpdu.len;
+            self.ack_packet_bytes += mpdu.bytes;
         }
     }
 }

@@ -21,16 +21,16 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 const LOOK_ATTEMPTS: u64 = 10;
 /// After this long less is enough.
 const LONGEST_LOOK_INTERVAL: Duration = Duration::from_millis(500);
-/// One PPDU in so many tries another rate (minstrel_ht: a tenth of the frames).
+/// One PPDU in this number tries another rate (minstrel_ht: a tenth of the frames).
 const PPDUS_PER_TRY: u32 = 10;
-/// After so many tries in a row that were lost the next one waits twice as long, and so on up to [`TRIES_RARER_MAX`]
+/// After this number of lost tries in a row the next one waits twice as long, and so on up to [`TRIES_RARER_MAX`]
 /// times: where the channel stands still nothing new is to be learnt.
 const VAIN_TRIES: u32 = 4;
 const TRIES_RARER_MAX: u32 = 4;
-/// Of the rates of a width with as many streams only so many of those that could carry more are tried, the lowest: what is far
+/// Of the rates of a width and number of streams that could carry more, only the lowest of this number are tried: what is far
 /// above hardly ever works.
 const TRIED: usize = 2;
-/// A narrower channel is tried while one of so many of the slowest rates of the wider one is the best.
+/// A narrower channel is tried while the best rate is one of this number of slowest rates of the wider one.
 const SLOWEST: usize = 2;
 /// Certainty, in the unit of chances.
 const CERTAIN: u64 = 1 << 16;
@@ -44,7 +44,7 @@ const LEAST_KEPT: u64 = 3 * MPDU;
 const MOST_KEPT: u64 = 64 * MPDU;
 /// Most tries lost until a rate counts as tried in vain.
 const LOST_TRIES: u32 = 4;
-/// Least number of PPDUs lost whole in a row after which the next of the chain is used. It takes so many that collisions
+/// Least number of PPDUs lost whole in a row after which the next of the chain is used. It is large enough that collisions
 /// explain them once in [`UNLIKELY`] only, and twice as many for the last of the chain.
 const LEAST_FAILURES: u32 = 2;
 const UNLIKELY: u64 = 64;
@@ -90,7 +90,7 @@ impl Known {
         (self.seen > 0).then(|| self.through * CERTAIN / self.seen)
     }
 
-    /// Nothing got through yet, in less than so many tries.
+    /// Nothing got through yet, in less than this number of tries.
     fn is_open(&self, tries: u32) -> bool {
         self.through == 0 && self.lost < tries
     }
@@ -142,8 +142,8 @@ pub(crate) struct Minstrel {
     vain_tries: u32,
     /// It was the first of its rate, and is looked at right away.
     is_news: bool,
-    /// Moving average of the octets of a PPDU.
-    mean_octets: u64,
+    /// Moving average of the bytes of a PPDU.
+    mean_bytes: u64,
     /// What an exchange takes besides the PPDU.
     overhead: Duration,
     stream: Stream,
@@ -172,7 +172,7 @@ impl Minstrel {
             got_through: false,
             vain_tries: 0,
             is_news: false,
-            mean_octets: 1_500,
+            mean_bytes: 1_500,
             overhead,
             stream,
         }
@@ -197,7 +197,7 @@ impl Minstrel {
         self.rates[self.chain[2]].rate
     }
 
-    /// So many PPDUs lost in a row are the rate's fault: with fifty stations that send, half of all PPDUs collide.
+    /// PPDUs lost in a row that are the rate's fault: with fifty stations that send, half of all PPDUs collide.
     fn failures_per_stage(&self) -> u32 {
         let lost = CERTAIN - self.answered.max(LEAST_ANSWERED);
         let mut odds = CERTAIN;
@@ -298,8 +298,8 @@ impl Minstrel {
         })
     }
 
-    /// What became of the last PPDU: `successes` of `attempts` MPDUs, and its octets.
-    pub fn report(&mut self, attempts: u32, successes: u32, octets: u32) {
+    /// What became of the last PPDU: `successes` of `attempts` MPDUs, and its bytes.
+    pub fn report(&mut self, attempts: u32, successes: u32, bytes: u32) {
         let counted = if successes == 0 { attempts.min(1) } else { attempts };
         let tries = self.lost_tries();
         let known = &mut self.rates[self.current];
@@ -320,7 +320,7 @@ impl Minstrel {
         self.failures = if successes == 0 { self.failures.saturating_add(1) } else { 0 };
         let answered = if successes == 0 { 0 } else { CERTAIN };
         self.answered = ((ANSWERED_OVER - 1) * self.answered + answered) / ANSWERED_OVER;
-        self.mean_octets = (7 * self.mean_octets + u64::from(octets)) / 8;
+        self.mean_bytes = (7 * self.mean_bytes + u64::from(bytes)) / 8;
     }
 
     /// Judges the rates anew by what was counted since the last look.
@@ -349,21 +349,21 @@ impl Minstrel {
         self.chain = [best, second, probable.unwrap_or(0)];
     }
 
-    /// Octets per second that a rate carries, by what is known of it.
+    /// Bytes per second that a rate carries, by what is known of it.
     fn throughput(&self, index: usize) -> u64 {
         self.throughput_at(index, self.rates[index].chance().unwrap_or(0))
     }
 
-    /// Octets per second that a rate carries if MPDUs get through with `chance`.
+    /// Bytes per second that a rate carries if MPDUs get through with `chance`.
     fn throughput_at(&self, index: usize, chance: u64) -> u64 {
         if chance < LEAST_CHANCE {
             return 0;
         }
         let rate = &self.rates[index].rate;
-        let octets = self.mean_octets.min(u64::from(rate.limits.longest()));
-        let time = rate.mode.ppdu_duration(octets as u32) + self.overhead;
-        // At most 2^20 octets times 2^16 times 10^9 ns: 67 bits.
-        (u128::from(octets) * u128::from(chance) * 1_000_000_000
+        let bytes = self.mean_bytes.min(u64::from(rate.limits.longest()));
+        let time = rate.mode.ppdu_duration(bytes as u32) + self.overhead;
+        // At most 2^20 bytes times 2^16 times 10^9 ns: 67 bits.
+        (u128::from(bytes) * u128::from(chance) * 1_000_000_000
             / u128::from(CERTAIN)
             / u128::from(time.as_nanos())) as u64
     }

@@ -6,7 +6,7 @@ use crate::wifi::phy::{GuardInterval, Standard, Variant};
 use crate::wifi::propagation::Decibels;
 
 const OVERHEAD: Duration = Duration::from_micros(160);
-/// Octets.
+/// Bytes.
 const FULL: u32 = 1_544;
 
 fn rate(standard: Standard, mode: Mode) -> Rate {
@@ -39,7 +39,7 @@ struct Link {
     now: Instant,
     noise: Stream,
     /// What single-MPDU tries cost is counted too.
-    delivered_octets: u64,
+    delivered_bytes: u64,
     /// MPDUs that wait at each access, at most.
     waiting: u32,
 }
@@ -55,17 +55,17 @@ impl Link {
             rates,
             now: Instant::ZERO,
             noise: Stream::new(seed, "noise"),
-            delivered_octets: 0,
+            delivered_bytes: 0,
             waiting: 42,
         }
     }
 
-    /// Octets per second at the best rate there is, known beforehand.
+    /// Bytes per second at the best rate there is, known beforehand.
     fn ideal(&self, snr_db: f64) -> f64 {
         let carried = |rate: &Rate| {
-            let octets = (rate.limits.longest() / FULL).min(self.waiting) * FULL;
-            let time = rate.mode.ppdu_duration(octets) + OVERHEAD;
-            f64::from(octets) * self.success(&rate.mode, snr_db) / time.as_secs_f64()
+            let bytes = (rate.limits.longest() / FULL).min(self.waiting) * FULL;
+            let time = rate.mode.ppdu_duration(bytes) + OVERHEAD;
+            f64::from(bytes) * self.success(&rate.mode, snr_db) / time.as_secs_f64()
         };
         self.rates.iter().map(carried).fold(0.0, f64::max)
     }
@@ -77,19 +77,19 @@ impl Link {
         mpdu_success(mode, Decibels::from_db(snr_db + gained_db), FULL)
     }
 
-    /// Octets per second over `span` at `snr_db`.
+    /// Bytes per second over `span` at `snr_db`.
     fn run(&mut self, span: Duration, snr_db: f64) -> f64 {
-        let (until, before) = (self.now + span, self.delivered_octets);
+        let (until, before) = (self.now + span, self.delivered_bytes);
         while self.now < until {
             let (rate, _, sample) = self.control.choose(self.now);
             let mpdus = if sample { 1 } else { (rate.limits.longest() / FULL).min(self.waiting) };
             let chance = Ratio::from_fraction(self.success(&rate.mode, snr_db)).unwrap();
             let through = (0..mpdus).filter(|_| self.noise.hit(chance)).count() as u32;
             self.control.report(mpdus, through, mpdus * FULL);
-            self.delivered_octets += u64::from(through * FULL);
+            self.delivered_bytes += u64::from(through * FULL);
             self.now += rate.mode.ppdu_duration(mpdus * FULL) + OVERHEAD;
         }
-        (self.delivered_octets - before) as f64 / span.as_secs_f64()
+        (self.delivered_bytes - before) as f64 / span.as_secs_f64()
     }
 }
 
@@ -156,7 +156,7 @@ fn widths_are_tried_from_their_slowest_rates_and_only_where_they_can_help() {
     let width = |control: &Minstrel, index: usize| control.rates[index].rate.mode.width_mhz;
     let slowest = (0..control.rates.len()).find(|index| width(&control, *index) == 160).unwrap();
     assert_eq!(control.never_tried(), Some(slowest), "160 MHz first, by its slowest");
-    control.mean_octets = 60_000;
+    control.mean_bytes = 60_000;
     let know = |control: &mut Minstrel, index: usize, successes| {
         let known = &mut control.rates[index];
         (known.attempts, known.successes) = (100, successes);
@@ -185,7 +185,7 @@ fn it_follows_a_client_that_walks_away_and_comes_back() {
 /// A control that knows of some rates, by number, how many of a hundred MPDUs got through, and sends long PPDUs.
 fn knowing(shares: &[(usize, u64)]) -> Minstrel {
     let mut control = Minstrel::new(rates(), OVERHEAD, Stream::new(1, "rates"));
-    control.mean_octets = 60_000;
+    control.mean_bytes = 60_000;
     for (rate, successes) in shares {
         let known = &mut control.rates[*rate];
         (known.attempts, known.successes) = (100, *successes);

@@ -25,18 +25,18 @@ const MOST_ASKED: u16 = 1024;
 pub(crate) struct SentBuffer<P> {
     /// When each was sent first, in the order of their numbers.
     kept: VecDeque<(Instant, Mpdu<P>)>,
-    octets: u64,
+    bytes: u64,
     limits: RepairConfig,
 }
 
 impl<P: Payload> SentBuffer<P> {
     pub fn new(limits: RepairConfig) -> Self {
-        Self { kept: VecDeque::new(), octets: 0, limits }
+        Self { kept: VecDeque::new(), bytes: 0, limits }
     }
 
     fn keep(&mut self, now: Instant, mpdu: Mpdu<P>) {
         let newest = mpdu.sequence;
-        self.octets += u64::from(mpdu.octets);
+        self.bytes += u64::from(mpdu.bytes);
         self.kept.push_back((now, mpdu));
         self.expire(now, newest);
     }
@@ -46,10 +46,10 @@ impl<P: Payload> SentBuffer<P> {
         while let Some((at, mpdu)) = self.kept.front() {
             let is_old = now.saturating_since(*at) > self.limits.age
                 || sequence_distance(mpdu.sequence, newest) > MOST_BACK;
-            if !is_old && self.octets <= self.limits.buffer.0 {
+            if !is_old && self.bytes <= self.limits.buffer.0 {
                 break;
             }
-            self.octets -= u64::from(mpdu.octets);
+            self.bytes -= u64::from(mpdu.bytes);
             self.kept.pop_front();
         }
     }
@@ -213,7 +213,7 @@ impl RepairRecipient {
         self.wanted().last().map_or(1, |last| u32::from(sequence_distance(first, last)) + 1)
     }
 
-    /// Octets of its request: a Block Ack with the shortest bitmap that covers what it asks for.
+    /// Bytes of its request: a Block Ack with the shortest bitmap that covers what it asks for.
     pub fn request_len(&self) -> u32 {
         block_ack_len(self.span())
     }

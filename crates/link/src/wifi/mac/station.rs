@@ -1,4 +1,4 @@
-//! A station: its contention, its destinations, and what it knows of those who send to it.
+//! A station: its contention, its destinations, and what it knows of the stations that send to it.
 
 use std::collections::VecDeque;
 
@@ -68,7 +68,7 @@ impl<P> Peer<P> {
         }
     }
 
-    /// Octets of what asks it for what did not arrive.
+    /// Bytes of what asks it for what did not arrive.
     pub fn ask_len(&self) -> u32 {
         if let Recipient::Deferred(recipient) = &self.recipient { recipient.request_len() } else { 0 }
     }
@@ -549,7 +549,7 @@ impl<P: Payload> Station<P> {
             Outgoing::Request { .. } => self.counters.block_ack_requests += 1,
             Outgoing::Ask { peer } => {
                 self.counters.repair_requests += 1;
-                self.counters.repair_request_octets += u64::from(self.peers[*peer].ask_len());
+                self.counters.repair_request_bytes += u64::from(self.peers[*peer].ask_len());
             }
             Outgoing::Data { peer, class } => {
                 let originator = &self.peers[*peer].originator;
@@ -565,9 +565,9 @@ impl<P: Payload> Station<P> {
                     self.counters.tcp_ack_ppdu_acks += u64::from(plan.tcp_acks);
                     self.counters.tcp_ack_backoff += backoff(&self.contention);
                 }
-                let octets = Bytes(u64::from(plan.ack_packet_octets));
-                self.counters.tcp_ack_octets += octets.0;
-                self.counters.tcp_ack_octet_time += originator.mode.rate().time_for(octets);
+                let bytes = Bytes(u64::from(plan.ack_packet_bytes));
+                self.counters.tcp_ack_bytes += bytes.0;
+                self.counters.tcp_ack_byte_time += originator.mode.rate().time_for(bytes);
             }
         }
     }

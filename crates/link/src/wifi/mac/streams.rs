@@ -61,18 +61,18 @@ impl<P: Payload> Originator<P> {
         }
     }
 
-    /// Puts a PPDU together of an aggregate for each stream, within `octets` of one PPDU if there is such a limit. It lasts
+    /// Puts a PPDU together of an aggregate for each stream, within `bytes` of one PPDU if there is such a limit. It lasts
     /// as long as the longest of them.
     pub(super) fn assemble_streams(
         &mut self,
         now: Instant,
         ages: (Instant, Duration),
-        octets: Option<u32>,
+        bytes: Option<u32>,
         delays: &mut Delays<'_>,
     ) {
         let mut others = std::mem::take(&mut self.others);
         let count = others.len() as u32 + 1;
-        let most = octets.map(|octets| octets / count);
+        let most = bytes.map(|bytes| bytes / count);
         self.assemble_part(now, ages, (count, most), delays);
         let mut plan = self.plan;
         for (stream, left) in others.iter_mut().zip((1..count).rev()) {
@@ -82,15 +82,15 @@ impl<P: Payload> Originator<P> {
             plan.put_beside(&stream.plan);
         }
         self.others = others;
-        // An octet of one stream takes as long as one of each stream.
-        plan.octets *= count;
+        // A byte of one stream takes as long as one of each stream.
+        plan.bytes *= count;
         plan.more_data = !self.queue.is_empty() || self.streams().any(|stream| stream.waiting > 0);
         plan.sync = self.streams().any(|stream| stream.sync_due);
         self.last_class = plan.class();
         self.plan = plan;
     }
 
-    /// Puts an aggregate of at most `most` octets together from what this stream has to send again, and from its part of
+    /// Puts an aggregate of at most `most` bytes together from what this stream has to send again, and from its part of
     /// the queue, where `left` streams have not had theirs.
     fn assemble_part(
         &mut self,
@@ -130,12 +130,12 @@ impl PpduPlan {
     fn put_beside(&mut self, other: &Self) {
         self.mpdus += other.mpdus;
         self.msdus += other.msdus;
-        self.octets = self.octets.max(other.octets);
-        self.padded_octets = self.padded_octets.max(other.padded_octets);
-        self.mpdu_octets += other.mpdu_octets;
-        self.retry_octets += other.retry_octets;
-        self.ack_octets += other.ack_octets;
-        self.ack_packet_octets += other.ack_packet_octets;
+        self.bytes = self.bytes.max(other.bytes);
+        self.padded_bytes = self.padded_bytes.max(other.padded_bytes);
+        self.mpdu_bytes += other.mpdu_bytes;
+        self.retry_bytes += other.retry_bytes;
+        self.ack_bytes += other.ack_bytes;
+        self.ack_packet_bytes += other.ack_packet_bytes;
         self.retries += other.retries;
         self.tcp_acks += other.tcp_acks;
         self.expired += other.expired;
@@ -249,7 +249,7 @@ mod tests {
         assert_eq!(carried, [vec![0, 1], vec![2], vec![3]]);
         assert_eq!(up, [0, 1, 2, 3]);
         let [mpdu, subframe] = [1_038, 1_044];
-        assert_eq!(h.originator.plan().octets, 3 * (subframe + 4 + mpdu));
+        assert_eq!(h.originator.plan().bytes, 3 * (subframe + 4 + mpdu));
         assert_eq!(h.originator.need(), Need::Nothing);
         let (carried, _) = h.exchange(&[]);
         assert_eq!(carried, [[0_u32; 0]; 3]);

@@ -8,7 +8,7 @@ use crate::wifi::propagation::Decibels;
 
 /// One, as a ratio of powers: the noise, in which powers are counted.
 const ONE: u64 = 1 << 16;
-/// What a frame must do at the SNR that its mode needs: nine of ten MPDUs of 1000 octets arrive, at which receivers are
+/// What a frame must do at the SNR that its mode needs: nine of ten MPDUs of 1000 bytes arrive, at which receivers are
 /// rated (802.11-2020 clause 17.3.10.2).
 const RATED: (u32, f64) = (1_000, 0.9);
 /// Where to look for that SNR, in tenths of a decibel.
@@ -46,8 +46,8 @@ impl Capture {
             return *need;
         }
         let arrives = |tenths: i32| {
-            let (octets, share) = RATED;
-            mpdu_success(mode, Decibels::from_millis(tenths * 100), octets) >= share
+            let (bytes, share) = RATED;
+            mpdu_success(mode, Decibels::from_millis(tenths * 100), bytes) >= share
         };
         let (mut too_low, mut enough) = (SEARCHED.start, SEARCHED.end);
         while enough - too_low > 1 {

@@ -500,7 +500,7 @@ impl Shared {
     }
 
     /// The last of the colliding PPDUs is over. Those who sent time out, each from its own end;
-    /// those who heard noise wait EIFS.
+    /// stations that heard noise wait EIFS.
     fn collision_ended<P: Payload>(&mut self, cell: &mut Cell<P>, until: Instant) {
         let captured = if cell.rules.config.capture { captured(cell, &self.colliding) } else { None };
         let lost = |exchange: &&Exchange| captured.is_none_or(|captured| captured.from != exchange.from);
@@ -539,14 +539,14 @@ impl Shared {
     }
 }
 
-/// Books a data PPDU of `class`, shared among fresh data, TCP ACKs and retransmissions by octets.
+/// Books a data PPDU of `class`, shared among fresh data, TCP ACKs and retransmissions by bytes.
 fn book_data<P: Payload>(cell: &mut Cell<P>, exchange: &Exchange, class: PayloadClass) {
     let Exchange { from, start, end, .. } = *exchange;
     let plan = cell.stations.originator(exchange).plan();
     let nanos = (end - start).as_nanos();
-    let share = |octets: u32| Duration::from_nanos(nanos * u64::from(octets) / u64::from(plan.mpdu_octets));
-    let acks_from = start + share(plan.retry_octets);
-    let data_from = acks_from + share(plan.ack_octets);
+    let share = |bytes: u32| Duration::from_nanos(nanos * u64::from(bytes) / u64::from(plan.mpdu_bytes));
+    let acks_from = start + share(plan.retry_bytes);
+    let data_from = acks_from + share(plan.ack_bytes);
     cell.charge(from, class, AirtimeUse::Retransmission, acks_from);
     cell.charge(from, class, AirtimeUse::TcpAck, data_from);
     cell.charge(from, class, AirtimeUse::Data, end);

@@ -1,4 +1,4 @@
-//! Lengths of frames in octets.
+//! Lengths of frames in bytes.
 
 /// MAC header of a non-QoS data frame, three addresses (802.11-2020 clause 9.3.2.1).
 pub const MAC_HEADER_LEN: u32 = 24;
@@ -51,18 +51,18 @@ pub const RTS_LEN: u32 = 20;
 /// Clear to send.
 pub const CTS_LEN: u32 = 14;
 
-/// Octets of the MPDU that carries `payload_len` octets of IP packet behind `mac_header_len`.
+/// Bytes of the MPDU that carries `payload_len` bytes of IP packet behind `mac_header_len`.
 pub const fn mpdu_len(mac_header_len: u32, payload_len: u32) -> u32 {
     mac_header_len + LLC_SNAP_LEN + payload_len + FCS_LEN
 }
 
-/// Octets of an A-MSDU subframe that carries `payload_len` octets of IP packet: header, LLC/SNAP, packet; each but
+/// Bytes of an A-MSDU subframe that carries `payload_len` bytes of IP packet: header, LLC/SNAP, packet; each but
 /// the last is padded to 4 (802.11-2020 clause 9.3.2.2.2).
 pub const fn amsdu_subframe_len(payload_len: u32) -> u32 {
     AMSDU_SUBFRAME_HEADER_LEN + LLC_SNAP_LEN + payload_len
 }
 
-/// Octets an MPDU takes in an A-MPDU: delimiter, MPDU, padding to 4.
+/// Bytes an MPDU takes in an A-MPDU: delimiter, MPDU, padding to 4.
 /// The last subframe of an A-MPDU is not padded (802.11-2020 clause 9.7.1); callers subtract that.
 pub const fn subframe_len(mpdu_len: u32) -> u32 {
     MPDU_DELIMITER_LEN + mpdu_len.next_multiple_of(4)
@@ -75,14 +75,13 @@ mod tests {
     use super::super::Mode;
     use super::*;
 
-    /// 802.11ax: 24 octets and the bitmap; at 24 and 6 Mb/s 20 us of preamble, 16 + 6 bits, symbols of 4 us.
+    /// 802.11ax: 24 bytes and the bitmap; at 24 and 6 Mb/s 20 us of preamble, 16 + 6 bits, symbols of 4 us.
     #[test]
     fn block_acks_grow_with_the_window() {
-        let us =
-            |mbps, octets| Mode::ofdm(BitRate::from_mbps(mbps)).unwrap().ppdu_duration(octets).as_micros();
+        let us = |mbps, bytes| Mode::ofdm(BitRate::from_mbps(mbps)).unwrap().ppdu_duration(bytes).as_micros();
         let of = |window| {
-            let octets = block_ack_len(window);
-            (octets, us(24, octets), us(6, octets))
+            let bytes = block_ack_len(window);
+            (bytes, us(24, bytes), us(6, bytes))
         };
         assert_eq!([of(2), of(64)], [(32, 32, 68); 2]);
         assert_eq!(

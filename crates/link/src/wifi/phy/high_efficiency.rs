@@ -106,7 +106,7 @@ impl TrainingField {
 
 /// Quarters of a symbol.
 const SEGMENTS: u64 = 4;
-/// SERVICE bits before the octets.
+/// SERVICE bits before the bytes.
 const SERVICE_BITS: u64 = 16;
 /// Bits that end a convolutional code.
 const TAIL_BITS: u64 = 6;
@@ -162,7 +162,7 @@ impl HeChoice {
     }
 }
 
-/// What the duration of a data field depends on, the octets apart.
+/// What the duration of a data field depends on, the bytes apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct DataField {
     pub modulation: Modulation,
@@ -180,7 +180,7 @@ pub(super) struct DataField {
     pub coded_bits_short: u32,
 }
 
-/// Symbols, of the last so many segments.
+/// Symbols, and the segments that are used of the last one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Symbols {
     pub count: u64,
@@ -224,9 +224,9 @@ impl DataField {
         (symbols.count - 1) * whole as u64 + last
     }
 
-    /// Symbols that `octets` of PSDU take.
-    pub fn symbols(&self, octets: u32) -> Symbols {
-        let bits = self.overhead_bits() + 8 * u64::from(octets);
+    /// Symbols that `bytes` of PSDU take.
+    pub fn symbols(&self, bytes: u32) -> Symbols {
+        let bits = self.overhead_bits() + 8 * u64::from(bytes);
         let whole = u64::from(self.data_bits);
         let excess = bits % whole;
         let segments = match excess {
@@ -269,22 +269,22 @@ impl DataField {
         }
     }
 
-    /// How long the data field of `octets` is, its packet extension included.
-    pub fn duration(&self, octets: u32) -> Duration {
-        let symbols = self.symbols(octets);
+    /// How long the data field of `bytes` is, its packet extension included.
+    pub fn duration(&self, bytes: u32) -> Duration {
+        let symbols = self.symbols(bytes);
         self.symbol * symbols.count + self.options.extension.behind(symbols.segments)
     }
 
-    /// Most octets whose data field lasts at most `limit`.
-    pub fn octets_within(&self, limit: Duration) -> u32 {
+    /// Most bytes whose data field lasts at most `limit`.
+    pub fn bytes_within(&self, limit: Duration) -> u32 {
         let mut symbols = Symbols { count: limit.as_nanos() / self.symbol.as_nanos(), segments: SEGMENTS };
         // What ends in one segment lasts as long, and no longer than what ends in the next.
         while symbols.count > 0 {
             let bits = Self::held(symbols, self.data_bits, self.data_bits_short);
             if let Some(bits) = bits.checked_sub(self.overhead_bits()) {
-                let octets = (bits / 8) as u32;
-                if self.duration(octets) <= limit {
-                    return octets;
+                let bytes = (bits / 8) as u32;
+                if self.duration(bytes) <= limit {
+                    return bytes;
                 }
             }
             symbols = symbols.segment_before();

@@ -10,7 +10,7 @@ use GuardInterval::{Ns800, Ns1600, Ns3200};
 use PacketExtension::{Us0, Us8, Us16, Us20};
 use TrainingField::{Half, Quarter, Whole};
 
-/// What is sent: format, MHz, streams, MCS, guard interval, training, extension and octets; then its rate in 100 kb/s, symbols
+/// What is sent: format, MHz, streams, MCS, guard interval, training, extension and bytes; then its rate in 100 kb/s, symbols
 /// and segments of the last, nanoseconds with LDPC, those of BCC without an extension, those of ns-3 3.44 (which has training
 /// fields of 8 us, no extension, and an EHT-SIG of 4 us), and LENGTH of L-SIG.
 type Known = (
@@ -20,7 +20,7 @@ type Known = (
 );
 
 /// From the equations of 802.11ax-2021 clause 27.3.12 by a script apart from this program. A-MPDUs are of packets of 1500
-/// octets or of TCP ACKs.
+/// bytes or of TCP ACKs.
 #[rustfmt::skip]
 const KNOWN: [Known; 29] = [
     ((HeSu, 20, 1, 0, Ns800, Half, Us0), 1_542, (86, (106, 3), 1_484_800, 1_484_800, Some(1_485_600), 1_096)),
@@ -67,13 +67,13 @@ fn mode(known: &Known, coding: Coding, extension: PacketExtension) -> Mode {
 #[test]
 fn ppdus_last_as_long_as_the_equations_say() {
     for known in &KNOWN {
-        let ((.., extension), octets, (rate, (count, segments), ldpc_ns, _, _, length)) = *known;
+        let ((.., extension), bytes, (rate, (count, segments), ldpc_ns, _, _, length)) = *known;
         let mode = mode(known, Coding::Ldpc, extension);
         assert_eq!((mode.rate().as_bps() + 50_000) / 100_000, rate, "{known:?}");
         let field = mode.data_field().unwrap();
-        assert_eq!(field.symbols(octets), Symbols { count, segments }, "{known:?}");
-        assert_eq!(mode.ppdu_duration(octets).as_nanos(), ldpc_ns, "{known:?}");
-        assert_eq!(mode.l_sig_length(octets), Some(length), "{known:?}");
+        assert_eq!(field.symbols(bytes), Symbols { count, segments }, "{known:?}");
+        assert_eq!(mode.ppdu_duration(bytes).as_nanos(), ldpc_ns, "{known:?}");
+        assert_eq!(mode.l_sig_length(bytes), Some(length), "{known:?}");
     }
 }
 
@@ -81,9 +81,9 @@ fn ppdus_last_as_long_as_the_equations_say() {
 #[test]
 fn convolutional_ppdus_last_as_long_as_in_ns3() {
     for known in &KNOWN {
-        let ((format, _, streams, _, interval, training, _), octets, (_, _, _, bcc_ns, ns3_ns, _)) = *known;
+        let ((format, _, streams, _, interval, training, _), bytes, (_, _, _, bcc_ns, ns3_ns, _)) = *known;
         let mode = mode(known, Coding::Bcc, Us0);
-        let lasts = mode.ppdu_duration(octets);
+        let lasts = mode.ppdu_duration(bytes);
         assert_eq!(lasts.as_nanos(), bcc_ns, "{known:?}");
         let fields = HE_TRAINING_FIELDS[usize::from(streams) - 1];
         let training = (training.duration() + interval.duration()) * fields;
@@ -133,7 +133,7 @@ fn rates_are_the_tables() {
 
 /// A field that fits takes the longest PSDU that fits, in whichever segment the limit lies.
 #[test]
-fn octets_within_inverts_the_duration_at_every_nanosecond() {
+fn bytes_within_inverts_the_duration_at_every_nanosecond() {
     let spare = [Us0, Us8, Us16, Us20];
     for (mcs, width_mhz, interval) in [(0, 20, Ns800), (9, 80, Ns1600), (11, 80, Ns800), (11, 160, Ns3200)] {
         for (coding, extension) in
@@ -143,9 +143,9 @@ fn octets_within_inverts_the_duration_at_every_nanosecond() {
             let mode = Mode::he(mcs, 1, width_mhz, interval).unwrap().with_options(options).unwrap();
             for limit_ns in (40_000..150_000).step_by(97).chain([5_484_000]) {
                 let limit = Duration::from_nanos(limit_ns);
-                let octets = mode.octets_within(limit);
-                assert!(octets == 0 || mode.ppdu_duration(octets) <= limit, "{mode:?} {limit_ns}");
-                assert!(mode.ppdu_duration(octets + 1) > limit, "{mode:?} {limit_ns}: {octets}");
+                let bytes = mode.bytes_within(limit);
+                assert!(bytes == 0 || mode.ppdu_duration(bytes) <= limit, "{mode:?} {limit_ns}");
+                assert!(mode.ppdu_duration(bytes + 1) > limit, "{mode:?} {limit_ns}: {bytes}");
             }
         }
     }

@@ -230,7 +230,7 @@ pub struct Phy {
 /// What an A-MPDU may hold at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AmpduLimits {
-    /// Octets of the whole A-MPDU.
+    /// Bytes of the whole A-MPDU.
     pub bytes: Bytes,
     /// MPDUs: the Block Ack window (802.11-2020 clause 10.25.6).
     pub mpdus: u32,
@@ -238,7 +238,7 @@ pub struct AmpduLimits {
     pub ppdu: Duration,
     /// What a PPDU of one MPDU looks like.
     pub single: SingleMpdu,
-    /// Octets of an MPDU within it.
+    /// Bytes of an MPDU within it.
     pub mpdu: u32,
 }
 
@@ -253,7 +253,7 @@ pub enum SingleMpdu {
 }
 
 impl SingleMpdu {
-    /// Octets before the MPDU.
+    /// Bytes before the MPDU.
     pub const fn overhead(self) -> u32 {
         match self {
             Self::Plain => 0,
@@ -426,7 +426,7 @@ impl Phy {
         self.sifs + self.slot + control.rx_start_delay()
     }
 
-    /// Header octets of a data MPDU before LLC/SNAP: QoS data where the standard aggregates.
+    /// Header bytes of a data MPDU before LLC/SNAP: QoS data where the standard aggregates.
     pub const fn mac_header_len(&self) -> u32 {
         if self.aggregation.is_some() { QOS_MAC_HEADER_LEN } else { MAC_HEADER_LEN }
     }
@@ -527,7 +527,7 @@ mod tests {
         assert_eq!(data.rate(), BitRate::from_mbps(65));
         assert_eq!(data.ppdu_duration(1538).as_micros(), 36 + 48 * 4 + 6);
         assert_eq!(mode(40).ppdu_duration(1538).as_micros(), 36 + 23 * 4 + 6);
-        assert_eq!(data.octets_within(Duration::from_micros(36 + 48 * 4 + 6)), (48 * 260 - 22) / 8);
+        assert_eq!(data.bytes_within(Duration::from_micros(36 + 48 * 4 + 6)), (48 * 260 - 22) / 8);
         let control = phy.control_mode(&data);
         assert_eq!((control.format, control.rate()), (Format::ErpOfdm, BitRate::from_mbps(24)));
         assert_eq!(control.ppdu_duration(BLOCK_ACK_LEN).as_micros(), 32 + 6);
@@ -548,7 +548,7 @@ mod tests {
         );
     }
 
-    /// SIFS, an ACK of 14 octets at the lowest mandatory rate (44 us at 6 Mb/s, 192 + 112 at 1 Mb/s with
+    /// SIFS, an ACK of 14 bytes at the lowest mandatory rate (44 us at 6 Mb/s, 192 + 112 at 1 Mb/s with
     /// the long preamble), DIFS or AIFS.
     #[test]
     fn eifs_is_what_the_standard_says_of_each_phy() {

@@ -150,7 +150,7 @@ pub struct Mode {
     signal_extension: Duration,
     symbol: Duration,
     bits_per_symbol: u32,
-    /// SERVICE bits before the octets.
+    /// SERVICE bits before the bytes.
     service_bits: u32,
     /// Tail bits after them: 6 for each BCC encoder.
     tail_bits: u32,
@@ -405,19 +405,19 @@ impl Mode {
         }
     }
 
-    /// Duration of a PPDU that carries `octets` of PSDU, preamble and signal extension included.
+    /// Duration of a PPDU that carries `bytes` of PSDU, preamble and signal extension included.
     ///
-    /// 802.11-2020 clauses 16.3.4, 17.4.3, 18.5.3, 19.4.3 and 21.4.3: SERVICE bits, the octets, tail bits,
+    /// 802.11-2020 clauses 16.3.4, 17.4.3, 18.5.3, 19.4.3 and 21.4.3: SERVICE bits, the bytes, tail bits,
     /// rounded up to symbols, or to microseconds for DSSS; with the short guard interval the sum is
     /// rounded up to 4 us.
     ///
     /// HE and EHT: 802.11ax-2021 clause 27.4.3, with nothing rounded behind the last symbol.
     #[inline]
-    pub fn ppdu_duration(&self, octets: u32) -> Duration {
+    pub fn ppdu_duration(&self, bytes: u32) -> Duration {
         if let Some(field) = &self.data_field {
-            return self.preamble + field.duration(octets) + self.signal_extension;
+            return self.preamble + field.duration(bytes) + self.signal_extension;
         }
-        let bits = self.service_bits as u64 + 8 * octets as u64 + self.tail_bits as u64;
+        let bits = self.service_bits as u64 + 8 * bytes as u64 + self.tail_bits as u64;
         let data = match self.format {
             Format::Dsss => (bits * self.symbol.as_nanos()).div_ceil(self.bits_per_symbol as u64),
             _ => bits.div_ceil(self.bits_per_symbol as u64) * self.symbol.as_nanos(),
@@ -426,17 +426,17 @@ impl Mode {
         Duration::from_nanos(self.preamble.as_nanos() + data + self.signal_extension.as_nanos())
     }
 
-    /// Time from the start of a PPDU to the octet after the first `octets` of its PSDU.
-    pub const fn time_before(&self, octets: u32) -> Duration {
-        let symbols = (self.service_bits as u64 + 8 * octets as u64) / self.bits_per_symbol as u64;
+    /// Time from the start of a PPDU to the byte after the first `bytes` of its PSDU.
+    pub const fn time_before(&self, bytes: u32) -> Duration {
+        let symbols = (self.service_bits as u64 + 8 * bytes as u64) / self.bits_per_symbol as u64;
         Duration::from_nanos(self.preamble.as_nanos() + symbols * self.symbol.as_nanos())
     }
 
-    /// Most octets of PSDU whose PPDU lasts at most `limit`; zero when not even the preamble fits.
-    pub fn octets_within(&self, limit: Duration) -> u32 {
+    /// Most bytes of PSDU whose PPDU lasts at most `limit`; zero when not even the preamble fits.
+    pub fn bytes_within(&self, limit: Duration) -> u32 {
         let data = limit.saturating_sub(self.preamble).saturating_sub(self.signal_extension);
         if let Some(field) = &self.data_field {
-            return field.octets_within(data);
+            return field.bytes_within(data);
         }
         let data = data.as_nanos() / self.granule_ns() * self.granule_ns();
         let bits = match self.format {
@@ -455,9 +455,9 @@ impl Mode {
         BitRate::from_mbps(same.map_or(54, |(mbps, _)| *mbps))
     }
 
-    /// LENGTH in L-SIG of an HE or EHT PPDU that carries `octets`, from which older stations learn its duration (802.11ax-2021
+    /// LENGTH in L-SIG of an HE or EHT PPDU that carries `bytes`, from which older stations learn its duration (802.11ax-2021
     /// clause 27.3.11.5); `None` for other formats.
-    pub fn l_sig_length(&self, octets: u32) -> Option<u32> {
+    pub fn l_sig_length(&self, bytes: u32) -> Option<u32> {
         // What is left of the division by three tells the format.
         let m = match self.format {
             Format::HeSu => 2,
@@ -466,7 +466,7 @@ impl Mode {
             _ => return None,
         };
         let behind =
-            self.ppdu_duration(octets).saturating_sub(self.signal_extension + Duration::from_micros(20));
+            self.ppdu_duration(bytes).saturating_sub(self.signal_extension + Duration::from_micros(20));
         Some((3 * behind.as_nanos().div_ceil(4_000)) as u32 - 3 - m)
     }
 

@@ -31,13 +31,13 @@ fn one_hundred_fifty_is_forty_mhz_short_guard_one_stream() {
 #[test]
 fn durations_known_from_the_standard() {
     let at = |standard, mbps| Mode::for_rate(standard, BitRate::from_mbps(mbps)).unwrap();
-    let us = |mode: Mode, octets| mode.ppdu_duration(octets).as_micros();
+    let us = |mode: Mode, bytes| mode.ppdu_duration(bytes).as_micros();
     // 802.11a: 20 us, then 4 us per 4 * rate bits.
     assert_eq!(us(at(Standard::A, 54), 1536), 248);
     assert_eq!(us(at(Standard::A, 24), 14), 28);
     assert_eq!(us(at(Standard::A, 24), 32), 32);
     assert_eq!(us(at(Standard::A, 6), 14), 44);
-    // 1500 octets at 150 Mb/s: 80 us of data field (HACK paper section 1), 36 of preamble, 4-us rounding.
+    // 1500 bytes at 150 Mb/s: 80 us of data field (HACK paper section 1), 36 of preamble, 4-us rounding.
     let n150 = at(Standard::N, 150);
     assert_eq!(n150.rate().time_for(tacit_proto::units::Bytes(1500)).as_micros(), 80);
     assert_eq!(us(n150, 1500), 36 + 84);
@@ -48,14 +48,14 @@ fn durations_known_from_the_standard() {
 }
 
 #[test]
-fn octets_within_inverts_the_duration() {
+fn bytes_within_inverts_the_duration() {
     for standard in Standard::ALL {
         for mode in Mode::all(standard) {
             for limit_us in [100, 1_000, 4_000] {
                 let limit = Duration::from_micros(limit_us);
-                let octets = mode.octets_within(limit);
-                assert!(octets == 0 || mode.ppdu_duration(octets) <= limit, "{mode:?}");
-                assert!(mode.ppdu_duration(octets + 1) > limit, "{mode:?} {octets}");
+                let bytes = mode.bytes_within(limit);
+                assert!(bytes == 0 || mode.ppdu_duration(bytes) <= limit, "{mode:?}");
+                assert!(mode.ppdu_duration(bytes + 1) > limit, "{mode:?} {bytes}");
             }
         }
     }
@@ -123,14 +123,14 @@ fn vht_leaves_out_what_does_not_divide_among_encoders() {
 /// 3.6 us, the sum of those rounded up to 4 us.
 #[test]
 fn vht_durations_are_known() {
-    let us = |mcs, streams, width, short, octets| {
-        Mode::vht(mcs, streams, width, short).unwrap().ppdu_duration(octets).as_micros()
+    let us = |mcs, streams, width, short, bytes| {
+        Mode::vht(mcs, streams, width, short).unwrap().ppdu_duration(bytes).as_micros()
     };
     // 16 + 8 * 1542 + 12 bits at 3120 a symbol: 4 symbols, 14.4 us, 16 on the air.
     assert_eq!(us(9, 2, 80, GuardInterval::Ns400, 1_542), 36 + 8 + 16);
     // Without the short guard interval: 4 symbols of 4 us.
     assert_eq!(us(9, 2, 80, GuardInterval::Ns800, 1_542), 36 + 8 + 16);
-    // 64 full packets, 98,812 octets: 790,524 bits, 254 symbols, 914.4 us.
+    // 64 full packets, 98,812 bytes: 790,524 bits, 254 symbols, 914.4 us.
     assert_eq!(us(9, 2, 80, GuardInterval::Ns400, 63 * 1_544 + 4 + 1_538), 36 + 8 + 916);
     // One stream: 1560 bits a symbol, one training field, one encoder: 507 symbols, 1825.2 us.
     assert_eq!(us(9, 1, 80, GuardInterval::Ns400, 63 * 1_544 + 4 + 1_538), 36 + 4 + 1_828);
@@ -150,8 +150,8 @@ fn vht_durations_are_known() {
 
 #[test]
 fn dsss_durations_are_known() {
-    let us = |kbps, preamble, octets| {
-        Mode::dsss(BitRate::from_kbps(kbps), preamble).unwrap().ppdu_duration(octets).as_micros()
+    let us = |kbps, preamble, bytes| {
+        Mode::dsss(BitRate::from_kbps(kbps), preamble).unwrap().ppdu_duration(bytes).as_micros()
     };
     // 8200 bits at 11 Mb/s are 745.45 us, rounded up.
     assert_eq!(us(11_000, Preamble::Long, 1_025), 192 + 746);
@@ -169,8 +169,8 @@ fn erp_ofdm_is_six_microseconds_longer() {
     for mbps in [6, 9, 12, 18, 24, 36, 48, 54] {
         let rate = BitRate::from_mbps(mbps);
         let [a, g] = [Mode::ofdm(rate).unwrap(), Mode::erp_ofdm(rate).unwrap()];
-        for octets in [14, 32, 1_536] {
-            assert_eq!(g.ppdu_duration(octets), a.ppdu_duration(octets) + Duration::from_micros(6));
+        for bytes in [14, 32, 1_536] {
+            assert_eq!(g.ppdu_duration(bytes), a.ppdu_duration(bytes) + Duration::from_micros(6));
         }
     }
 }

@@ -54,7 +54,7 @@ pub(super) const HE_MCS: u8 = 12;
 /// How many of them EHT has.
 pub(super) const EHT_MCS: u8 = 14;
 
-/// Kb/s of DSSS and HR/DSSS (802.11-2020 clauses 15.2.3.3 and 16.2.3.4), as data bits per so many us.
+/// Kb/s of DSSS and HR/DSSS (802.11-2020 clauses 15.2.3.3 and 16.2.3.4), as data bits and the us they take.
 pub(super) const DSSS: [(u64, u32, u64); 4] = [(1_000, 1, 1), (2_000, 2, 1), (5_500, 11, 2), (11_000, 11, 1)];
 
 /// Data subcarriers of 802.11a and ERP-OFDM.

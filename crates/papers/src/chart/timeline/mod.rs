@@ -1,4 +1,4 @@
-//! Frames on the air: a lane per station, a box per PPDU, an arrow to whoever should hear it.
+//! Frames on the air: a lane per station, a box per PPDU, an arrow to its receiver.
 
 mod place;
 

@@ -2,17 +2,17 @@
 
 const known = JSON.parse(document.getElementById('known').textContent);
 
-/** The octets of scheme `number`. */
+/** The bytes of scheme `number`. */
 async function inflated(number) {
   const text = atob(document.getElementById(`bytes-${number}`).textContent);
-  const octets = new Uint8Array(text.length);
-  for (let at = 0; at < octets.length; at++) octets[at] = text.charCodeAt(at);
-  const stream = new Blob([octets]).stream().pipeThrough(new DecompressionStream('deflate'));
+  const bytes = new Uint8Array(text.length);
+  for (let at = 0; at < bytes.length; at++) bytes[at] = text.charCodeAt(at);
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate'));
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-/** The columns that `layouts` find in `octets`: planes of octets, lowest first, and steps from row to row. */
-function columnsOf(layouts, octets) {
+/** The columns that `layouts` find in `bytes`: planes of bytes, lowest first, and steps from row to row. */
+function columnsOf(layouts, bytes) {
   const columns = {};
   let from = 0;
   for (const { name, rows, width, steps, by } of layouts) {
@@ -20,7 +20,7 @@ function columnsOf(layouts, octets) {
     const values = wide ? new Float64Array(rows) : width > 2 ? new Uint32Array(rows) :
       width > 1 ? new Uint16Array(rows) : new Uint8Array(rows);
     for (let plane = 0, weight = 1; plane < width; plane++, weight *= 256) {
-      for (let row = 0; row < rows; row++) values[row] += octets[from + row] * weight;
+      for (let row = 0; row < rows; row++) values[row] += bytes[from + row] * weight;
       from += rows;
     }
     if (steps) {
@@ -66,8 +66,8 @@ const COUNTS = {
   'frames that collided': (side, i) => +side.has(i, 'collided'),
   'ACKs and Block Acks': (side, i) => +(side.kindOf(i) === 'ack' || side.kindOf(i) === 'block-ack'),
   'of them lost': (side, i) => +(side.answers(i) && side.lost[i] > 0),
-  'of them with HACK octets': (side, i) => +(side.appended[i] > 0),
-  'HACK octets': (side, i) => side.appended[i],
+  'of them with HACK bytes': (side, i) => +(side.appended[i] > 0),
+  'HACK bytes': (side, i) => side.appended[i],
 };
 
 /** How many stretches of equal length the air is summed up in, for views of very many frames. */
@@ -77,8 +77,8 @@ const MAX_LANES = 48;
 
 /** A scheme: what is known of its run, and a column per property of its frames. */
 class Side {
-  constructor(number, about, octets) {
-    Object.assign(this, about, columnsOf(about.columns, octets));
+  constructor(number, about, bytes) {
+    Object.assign(this, about, columnsOf(about.columns, bytes));
     this.number = number;
     this.count = this.at.length;
     this.bits = Object.fromEntries(this.flags_names().map((name, bit) => [name, 1 << bit]));

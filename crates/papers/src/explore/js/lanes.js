@@ -17,7 +17,7 @@ function readTheme() {
   ink = Object.fromEntries(['ground', 'text', 'muted', 'grid', 'found', 'lost'].map((name) => [name, css(`--${name}`)]));
   ink.of = CLASSES.map(({ name }) => css(`--air-${name.replace('_', '-')}`));
   ink.on = ink.of.map(readable);
-  // As four octets in memory: red, green, blue, opacity.
+  // As four bytes in memory: red, green, blue, opacity.
   ink.words = ink.of.map((hex) => new Uint32Array(Uint8Array.of(...[1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)), 255).buffer)[0]);
   overviews.clear();
   ink.sides = sides.map((side) => css(side.ink.slice(4, -1)));
@@ -291,8 +291,8 @@ function nameFrame(pen, side, i, { x, y, w, h, hack, what }) {
   const crossed = side.lost[i] > 0 && what !== COLLISION && w / many >= 3 && many > 1;
   if (!crossed) label(pen, words, from, Math.min(y + h / 2, y + 12) + 1, room, colour);
   if (hack > 14) {
-    const octets = side.appended[i];
-    label(pen, [`${octets} octets of HACK`, `HACK ${octets}`, `+${octets}`], x + w - hack + 4, y + h / 2 + 1, hack - 8, ink.on[HACK]);
+    const bytes = side.appended[i];
+    label(pen, [`${bytes} bytes of HACK`, `HACK ${bytes}`, `+${bytes}`], x + w - hack + 4, y + h / 2 + 1, hack - 8, ink.on[HACK]);
   }
 }
 function scaleLeft() { return gutter(); }

@@ -115,7 +115,7 @@ function build(app) {
       make('figcaption', {}, make('span', {}, `${plot.title}, ${plot.unit}`), make('span', { name: `read-${plot.id}`, class: 'read' })),
       make('canvas', { name: `plot-${plot.id}`, role: 'img', 'aria-label': `${plot.title} over time` })));
   }
-  plots.append(make('p', { class: 'note' }, 'Of sequence: strokes are data on the air, first to last octet, in the colour of losses where some of it was lost or sent again; rings are pure ACKs on the air; the line is what the sender knows to have arrived.'));
+  plots.append(make('p', { class: 'note' }, 'Of sequence: strokes are data on the air, first to last byte, in the colour of losses where some of it was lost or sent again; rings are pure ACKs on the air; the line is what the sender knows to have arrived.'));
   app.append(stage, plots, sharesSection(), sharesCurves(), keysDialog(), make('div', { name: 'tip', class: 'tip', hidden: true, 'aria-hidden': 'true' }));
 }
 

@@ -61,7 +61,7 @@ function sumOf(keys, times, values, is) {
   return { times: Float64Array.from(at), values: Float64Array.from(sums) };
 }
 
-/** Megabits per second from octets delivered so far, over a tenth of a second or the time between samples. */
+/** Megabits per second from bytes delivered so far, over a tenth of a second or the time between samples. */
 function rateOf({ times, values }) {
   const between = times.length > 1 ? times[1] - times[0] : 1e9;
   const back = Math.max(1, Math.round(1e8 / between));

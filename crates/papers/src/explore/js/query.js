@@ -26,10 +26,10 @@ const HAS = {
   },
   flow: (value) => { const flow = whole(value); return (side, i) => side.flow[i] === flow; },
   seq: (value) => {
-    const octet = whole(value);
-    return (side, i) => side.sequence[i] <= octet && octet < side.sequence[i] + side.sequence_count[i];
+    const byte = whole(value);
+    return (side, i) => side.sequence[i] <= byte && byte < side.sequence[i] + side.sequence_count[i];
   },
-  ack: (value) => { const octet = whole(value); return (side, i) => side.has(i, 'acknowledges') && side.acknowledges[i] === octet; },
+  ack: (value) => { const byte = whole(value); return (side, i) => side.has(i, 'acknowledges') && side.acknowledges[i] === byte; },
   mac: (value) => {
     const number = whole(value);
     return (side, i) => side.mac_count[i] > 0 && (number - side.mac[i] + 4096) % 4096 < side.mac_count[i];
@@ -39,7 +39,7 @@ const HAS = {
 const IS_MORE = {
   mpdus: [(side, i) => side.mpdus[i], whole],
   losses: [(side, i) => side.lost[i], whole],
-  octets: [(side, i) => side.octets[i], whole],
+  bytes: [(side, i) => side.bytes[i], whole],
   appended: [(side, i) => side.appended[i], whole],
   duration: [(side, i) => side.duration[i], time],
   idle: [(side, i) => side.idle[i], time],

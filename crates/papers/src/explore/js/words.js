@@ -69,7 +69,7 @@ function fields(side, i) {
   const how = mcs === null ? '' : `, MCS ${mcs}, ${plural(streams, 'stream')}, ${width_mhz} MHz`;
   add('rate', `${bits(bps)}${how}`);
   if (side.sends(i)) {
-    add('MPDUs', `${side.mpdus[i]}, ${grouped(side.octets[i])} octets of packets`);
+    add('MPDUs', `${side.mpdus[i]}, ${grouped(side.bytes[i])} bytes of packets`);
     add('sent again', side.retries[i] ? plural(side.retries[i], 'MPDU') : '');
   }
   if (side.kindOf(i) === 'block-ack' && side.mac_count[i]) {
@@ -87,7 +87,7 @@ function fields(side, i) {
   add('ACK number', side.has(i, 'acknowledges') ? grouped(side.acknowledges[i]) : '');
   if (side.appended[i]) {
     const again = side.has(i, 'again') ? ', begins as before' : '';
-    add('HACK', `${plural(side.appended[i], 'octet')} of compressed ACKs, ${span(side.hack[i])}${again}`);
+    add('HACK', `${plural(side.appended[i], 'byte')} of compressed ACKs, ${span(side.hack[i])}${again}`);
   }
   const bit = [side.has(i, 'moreData') && 'More Data', side.has(i, 'sync') && 'SYNC'].filter(Boolean);
   add('bits', bit.join(', '));
@@ -100,7 +100,7 @@ function fields(side, i) {
 
 /** A frame in a sentence, for those who hear it. */
 function sentence(side, i) {
-  const hack = side.appended[i] ? `, with ${plural(side.appended[i], 'octet')} of compressed ACKs` : '';
+  const hack = side.appended[i] ? `, with ${plural(side.appended[i], 'byte')} of compressed ACKs` : '';
   const mpdus = side.sends(i) ? `, ${plural(side.mpdus[i], 'MPDU')}` : '';
   return `${side.scheme}, frame ${grouped(i + 1)} of ${grouped(side.count)}: ${station(side, side.from[i])} sends ` +
     `${KIND_WORDS[side.kindOf(i)]} to ${receiver(side, i)}${mpdus}${hack}, at ${moment(side.at[i])}, for ` +

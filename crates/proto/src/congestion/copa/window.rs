@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::units::{Duration, Instant};
 
-/// A window is remembered in so many parts: a sample may live longer than the window by one of them.
+/// Number of parts in which a window is remembered: a sample may live longer than the window by one of them.
 const PARTS: u64 = 16;
 
 /// The extreme of the samples in a sliding window: those that may still become it, best first.

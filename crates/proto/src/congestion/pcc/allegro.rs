@@ -5,7 +5,7 @@ use super::fixed::{ONE, exp2};
 use super::interval::{Purpose, Report};
 use crate::units::BitRate;
 
-/// epsilon: trials are so many hundredths higher and lower, one at least and five at most (section 3.2).
+/// epsilon in hundredths: trials are higher and lower by it, one at least and five at most (section 3.2).
 const STEP_MIN: u64 = 1;
 const STEP_MAX: u64 = 5;
 /// Trials of a decision: two pairs in random order (section 3.2).

@@ -54,7 +54,7 @@ enum Learner {
 enum Phase {
     /// Rates double each interval until utility falls.
     Start,
-    /// So many trials of this round have begun.
+    /// Trials of this round that have begun.
     Trials(u8),
     /// A rate that was moved to has to be tried.
     Move,

@@ -35,14 +35,14 @@ const MAX_BOOST: u32 = 3;
 /// How long the smallest relative delay is believed in unseen: clocks drift 3 to 6 ms a minute [DERIVED: 10 to 30 s].
 const DELAY_LIFETIME_US: u64 = 10_000_000;
 const DELAY_PERIODS: usize = 3;
-/// Draining for longer than so many smoothed round-trip times means that the path has changed [F].
+/// Draining for longer than this number of smoothed round-trip times means that the path has changed [F].
 const LONG_ROUNDS: u64 = 4;
 /// The least time without an ACK that is silence [DERIVED].
 const SILENCE_US: u64 = 1_000_000;
 /// What may be outstanding beyond the rate times the longest round-trip time, and the longest that counts [DERIVED].
 const SPARE_WINDOW: u64 = 65_536;
 const MAX_DELAY_US: u64 = 5_000_000;
-/// The receive rate is first found from so many packets at least; the first train has ten [S].
+/// The receive rate is first found from this number of packets at least; the first train has ten [S].
 const TRAIN_PACKETS: u64 = 8;
 /// A window is sent in half a round-trip time at the start, which is taken to be between these: the first train measures
 /// what it meets only when it is faster than that.

@@ -1,11 +1,11 @@
 //! The receive rate: what was newly delivered between two ACKs, over the difference of the receiver's clock (slide 8).
 
-/// A sample is of so many packets at least [F].
+/// Least number of packets of a sample [F].
 const SAMPLE_PACKETS: u64 = 30;
 /// On slow paths of so few, when they took so long [DERIVED].
 const SLOW_PACKETS: u64 = 4;
 const SLOW_US: u64 = 250_000;
-/// And of so many ticks, each of which was read at its beginning [DERIVED; ten where any ACK is read].
+/// And least number of ticks, each of which was read at its beginning [DERIVED; ten where any ACK is read].
 pub(super) const SAMPLE_TICKS: u64 = 4;
 /// A rate this far below the estimate, as a divisor, is believed before the sample is complete: packets that have not come
 /// are no sample [DERIVED].

@@ -50,7 +50,7 @@ pub struct Config {
     pub parallel_max: usize,
     /// Bytes of one request, unless the first hole alone is longer: that is cut.
     pub request_max: u64,
-    /// Holes with at most so many bytes between them go into one request.
+    /// Most bytes between holes that go into one request.
     pub gap_max: u64,
     /// Likewise, while more holes wait than requests may be made.
     pub gap_busy_max: u64,

@@ -26,7 +26,7 @@ pub struct Transmit {
 pub enum Received {
     /// Bytes of a stream.
     Bytes(Accepted),
-    /// A datagram of so many bytes, all that the packet carries.
+    /// A datagram, all that the packet carries: its length in bytes.
     Datagram(u16),
     /// The peer wants to hear this token, along the path on which it came: [`Connection::path_response`].
     PathChallenge([u8; 8]),

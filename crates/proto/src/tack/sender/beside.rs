@@ -38,7 +38,7 @@ impl Beside {
         self.controls.push_back(control);
     }
 
-    /// The peer may open so many streams.
+    /// Number of streams that the peer may open.
     pub fn allow(&mut self, limit: u32) {
         self.limit = limit;
     }

@@ -1,4 +1,4 @@
-//! An ACK policy that whoever uses this crate brings: for experiments, and for other languages.
+//! A user's own ACK policy: for experiments, and for other languages.
 //!
 //! It hears of every segment with new data, and says when to acknowledge. It may be slow: it is called through a lock and
 //! a table of functions.

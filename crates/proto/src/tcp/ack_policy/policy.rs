@@ -10,14 +10,14 @@ use crate::units::Duration;
 /// are segments with payload, and the numbers of bytes in them do not matter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckPolicy {
-    /// One ACK for so many full-sized segments, or after a delay. Out-of-order data, and data that
+    /// One ACK for a number of full-sized segments, or after a delay. Out-of-order data, and data that
     /// fills a gap, are acknowledged at once (RFC 5681 section 4.2).
     Delayed(DelayedAcks),
     /// What Linux does: aggregates, an adaptive delay, compressed SACKs.
     Linux(LinuxAcks),
-    /// One ACK for so many packets, or after a delay, as QUIC does.
+    /// One ACK for a number of packets, or after a delay, as QUIC does.
     Packets(PacketAcks),
-    /// One that whoever uses this crate brings.
+    /// A user's own.
     External(External),
 }
 
@@ -57,7 +57,7 @@ pub struct PacketAcks {
 /// How many packets an ACK may wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketLimit {
-    /// So many.
+    /// A fixed number.
     Every(u32),
     /// Any number: only the delay counts.
     Unbounded,

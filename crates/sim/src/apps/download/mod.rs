@@ -17,7 +17,7 @@ use crate::flow::End;
 use crate::record::{Downloaded, Percentiles};
 use crate::setup::Download;
 
-/// Octets that a server keeps written ahead of what TCP has sent.
+/// Bytes that a server keeps written ahead of what TCP has sent.
 const AHEAD: u64 = 1 << 20;
 /// A body without an end: no run gets there.
 const ENDLESS: u64 = 1 << 50;
@@ -34,9 +34,9 @@ const PARTS_MAX: usize = 64;
 const PIPELINE: usize = 2;
 /// Requests end with their connections: who has none that breaks waits for its lines instead.
 const NEVER: Duration = Duration::from_secs(1 << 30);
-/// Octets of a range in a request, `123456789-123459999,`.
+/// Bytes of a range in a request, `123456789-123459999,`.
 const RANGE_LEN: u64 = 20;
-/// Octets before each part of a multipart answer as nginx writes it: boundary, type and Content-Range.
+/// Bytes before each part of a multipart answer as nginx writes it: boundary, type and Content-Range.
 const PART_HEAD: u64 = 121;
 /// The closing boundary.
 const PARTS_END: u64 = 28;
@@ -48,15 +48,15 @@ struct RepairConnection {
     open: bool,
     /// Asked for, and not answered whole; in the order of both.
     exchanges: VecDeque<Exchange>,
-    /// Octets that the server has when it has been asked everything.
+    /// Bytes that the server has when it has been asked everything.
     asked: u64,
-    /// Octets that the client has when everything was answered.
+    /// Bytes that the client has when everything was answered.
     answered: u64,
-    /// Octets that the client has looked at.
+    /// Bytes that the client has looked at.
     consumed: u64,
     /// Placeholders in its stream, beyond those.
     holes: VecDeque<(u64, u64)>,
-    /// The last octet came, or the first was asked for.
+    /// The last byte came, or the first was asked for.
     quiet_since: Instant,
     /// Quiet for so long that others were asked; what it brings yet is taken.
     is_given_up: bool,
@@ -93,9 +93,9 @@ impl RepairConnection {
 #[derive(Clone, Debug)]
 struct Exchange {
     parts: VecDeque<Part>,
-    /// Octets that the server has when it has this request.
+    /// Bytes that the server has when it has this request.
     asked: u64,
-    octets: u64,
+    bytes: u64,
     end: u64,
     /// The server has it.
     answering: bool,
@@ -265,9 +265,9 @@ impl RepairedDownload {
             for exchange in asked.filter(|exchange| !exchange.answering) {
                 exchange.answering = true;
                 let body = exchange.parts.iter().map(|part| part.body.bytes()).sum();
-                self.counts.head_octets += Bytes(exchange.octets - body);
-                self.counts.answer_octets += Bytes(body);
-                sockets.write(flow, End::Source, exchange.octets);
+                self.counts.head_bytes += Bytes(exchange.bytes - body);
+                self.counts.answer_bytes += Bytes(body);
+                sockets.write(flow, End::Source, exchange.bytes);
             }
             return;
         }
@@ -368,7 +368,7 @@ impl RepairedDownload {
             }
             Told::Late(start, end) if flow == self.main => {
                 if let Some(range) = in_body(start, end) {
-                    self.counts.late_octets += Bytes(range.bytes());
+                    self.counts.late_bytes += Bytes(range.bytes());
                     self.repair.late(now, range);
                     if let Some(oracle) = &mut self.oracle {
                         oracle.late((range.start, range.end));
@@ -383,7 +383,7 @@ impl RepairedDownload {
 
     fn count_hole(&mut self, start: u64, end: u64) {
         self.counts.holes += 1;
-        self.counts.hole_octets += Bytes(end - start);
+        self.counts.hole_bytes += Bytes(end - start);
     }
 
     /// Reads, hands on and asks for as much as there is.
@@ -480,11 +480,11 @@ impl RepairedDownload {
                 }
                 let request = self.plan.request.0 + RANGE_LEN * (parts.len() as u64 - 1);
                 line.asked += request;
-                let octets = end - line.answered;
+                let bytes = end - line.answered;
                 line.exchanges.push_back(Exchange {
                     parts,
                     asked: line.asked,
-                    octets,
+                    bytes,
                     end,
                     answering: false,
                     head: (line.answered, start),
@@ -493,7 +493,7 @@ impl RepairedDownload {
                     is_known: false,
                 });
                 line.answered = end;
-                self.counts.request_octets += Bytes(request);
+                self.counts.request_bytes += Bytes(request);
                 sockets.write(line.flow, End::Sink, request);
             }
         }
@@ -531,12 +531,12 @@ impl RepairedDownload {
         self.delays_us.reset();
     }
 
-    /// Octets of the body that are there, those included that wait for others before them.
+    /// Bytes of the body that are there, those included that wait for others before them.
     fn there(&self) -> u64 {
         self.released + self.repair.held()
     }
 
-    /// Octets that arrived since measuring started, each once, those handed to the user since the start, and when that
+    /// Bytes that arrived since measuring started, each once, those handed to the user since the start, and when that
     /// was everything: all of it over the first flow.
     pub fn user_got(&self, flow: FlowId) -> (u64, u64, Option<Instant>) {
         if flow == self.main {
@@ -567,7 +567,7 @@ impl RepairedDownload {
     }
 }
 
-/// Octets `from..to` of the stream arrived, of `part`; what lies between `holes` is true.
+/// Bytes `from..to` of the stream arrived, of `part`; what lies between `holes` is true.
 fn part_arrived(
     repair: &mut Repair,
     now: Instant,

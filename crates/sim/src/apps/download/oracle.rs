@@ -57,7 +57,7 @@ impl Spans {
 #[derive(Debug)]
 struct Watched {
     flow: FlowId,
-    /// The number of the first octet.
+    /// The number of the first byte.
     first: Option<SeqNumber>,
     /// The end of what came.
     top: u64,
@@ -70,7 +70,7 @@ struct Watched {
 pub(super) struct Oracle {
     /// That of the body first.
     flows: Vec<Watched>,
-    /// Octets before the body.
+    /// Bytes before the body.
     head: u64,
     /// What of the body came truly by another way, and was not handed on yet.
     brought: Spans,
@@ -113,7 +113,7 @@ impl Oracle {
         watched.top = watched.top.max(text.1);
     }
 
-    /// Octets `text` of the stream of `flow` are those of the body from `place` on, as far as they are true.
+    /// Bytes `text` of the stream of `flow` are those of the body from `place` on, as far as they are true.
     pub fn answered(&mut self, flow: FlowId, text: Span, place: u64) {
         let Some(watched) = self.flow(flow) else { return };
         let parts = watched.placed.parts(text, false);
@@ -123,7 +123,7 @@ impl Oracle {
         }
     }
 
-    /// The true octets of `body` came after all, and went no further than the shim: its word is taken for it.
+    /// The true bytes of `body` came after all, and went no further than the shim: its word is taken for it.
     pub fn late(&mut self, body: Span) {
         self.brought.insert(body);
     }
@@ -140,7 +140,7 @@ impl Oracle {
         for (start, end) in placed {
             let part = (start - self.head, end - self.head);
             if let Some(false_part) = self.brought.parts(part, false).first() {
-                return Err(format!("octets {false_part:?} of a body are a placeholder and were handed on"));
+                return Err(format!("bytes {false_part:?} of a body are a placeholder and were handed on"));
             }
         }
         self.brought.remove((0, body.1));
@@ -166,7 +166,7 @@ mod tests {
         oracle
     }
 
-    /// A host takes in `len` octets from `offset` on; the SYN where that is before the first.
+    /// A host takes in `len` bytes from `offset` on; the SYN where that is before the first.
     fn takes(oracle: &mut Oracle, flow: u32, offset: u64, len: u32, placeholder: bool) {
         let seq = SeqNumber(u32::MAX - 50) + offset as u32;
         let flags = if offset == u64::MAX { Flags::SYN } else { Flags::ACK };
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn placeholders_may_not_be_handed_on_unless_something_brought_their_octets() {
+    fn placeholders_may_not_be_handed_on_unless_something_brought_their_bytes() {
         let mut oracle = oracle();
         takes(&mut oracle, 0, 0, 300, false);
         takes(&mut oracle, 0, 300, 100, true);

@@ -13,7 +13,7 @@ const LOSS_PART: u64 = 50;
 const LOSS_PART_ALONE: u64 = 6;
 /// In startup, before it is known how much the path loses, up to one in two: where the rate grows no more it ends anyway. Ours.
 const LOSS_PART_STARTING: u64 = 6;
-/// And so many packets more: chance must not do it in a short round.
+/// And this number of packets more: chance must not do it in a short round.
 const ALLOWANCE_SEGMENTS: u64 = 4;
 /// A queue stood all through a round whose least round-trip time was this part above the smallest.
 const QUEUE_PART: u64 = 4;
@@ -94,7 +94,7 @@ mod tests {
     const MSS: u64 = 1000;
     const RTT_MIN: Duration = Duration::from_millis(10);
 
-    /// A round of `packets`, of which so many were lost.
+    /// A round of `packets`, of which `lost` were lost.
     fn round(bound: &mut LossBound, packets: u64, lost: u64, rtt_ms: u64) -> bool {
         bound.update(&Delivery {
             now: Instant::ZERO,

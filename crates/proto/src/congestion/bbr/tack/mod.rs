@@ -42,7 +42,7 @@ const FIRST_INTERVAL: Duration = Duration::from_millis(1);
 const SUCCESS_PART: u64 = 8;
 /// Startup ends only after rounds that had so much of a product in flight.
 const FULL_TRIED: u64 = UNIT * 3 / 2;
-/// "A few TACK intervals" of draining: at most so many, as long as it takes to drain all that startup may have queued
+/// "A few TACK intervals" of draining: the most, as long as it takes to drain all that startup may have queued
 /// (1.9 products at 0.65 of the rate). Without a limit a queue that others keep up would hold a flow there.
 const MOST_DRAINING: u64 = 16;
 

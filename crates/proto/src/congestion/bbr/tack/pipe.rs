@@ -78,7 +78,7 @@ pub struct Pipe {
     /// Bytes that were reported, and held lost.
     delivered: u64,
     lost: u64,
-    /// The recovery lasts until so many bytes are accounted for.
+    /// The recovery lasts until this number of bytes is accounted for.
     recovered_at: u64,
     heard_at: Instant,
     smoothed_rtt: Option<Duration>,

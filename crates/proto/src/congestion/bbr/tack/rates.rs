@@ -64,7 +64,7 @@ impl Rates {
         }
     }
 
-    /// So many intervals have ended.
+    /// Intervals that have ended.
     pub fn pass(&mut self, intervals: u64) {
         if intervals == 0 || self.count == 0 {
             return;
