@@ -1,7 +1,7 @@
 // One Wi-Fi cell behind a wire, in ns-3: the set-ups that tacit-peers holds tacit's simulator against.
 //
-// A server, a wire, an access point and clients that download: over TCP as much as goes, or datagrams at a rate that the
-// air cannot carry. Times, lengths of queues and rates come as arguments, so that the program that compares says them
+// A server, a wire, an access point and clients that download (or upload): over TCP as much as goes, or datagrams at a rate
+// that the air cannot carry. Times, lengths of queues and rates come as arguments, so that the program that compares says them
 // once for both simulators. What stands here is what ns-3 has to be told besides, with the key of tacit's scenario that
 // it answers to. Prints one line of JSON; processor time is that of Simulator::Run alone, without setting up.
 
@@ -30,14 +30,21 @@ namespace
 // What is compared.
 struct Wanted
 {
-    std::string standard = "11n";  // 11n: 40 MHz, one stream, MCS 7, short guard interval, 150 Mb/s; 11a: 54 Mb/s
+    std::string standard = "11n";  // 11n: 40 MHz, one stream, MCS 7, short guard interval, 150 Mb/s; 11a: 54 Mb/s; 11ax; 11be
+    uint32_t width = 80;           // wifi.channel-width in MHz, of 11ax and 11be
+    uint32_t streams = 1;          // wifi.streams, the same
+    uint32_t mcs = 11;             // wifi.mcs, the same
+    uint32_t guard = 800;          // wifi.guard-interval in nanoseconds, the same
+    uint32_t window = 256;         // wifi.block-ack-window, the same
     std::string transport = "tcp"; // tcp or udp
+    std::string direction = "down"; // traffic.direction: down or up
     uint32_t clients = 1;
     uint32_t seed = 1;
     Time duration = Seconds(14);   // run.duration
     Time measureFrom = Seconds(4); // run.measure-from
     Time stagger = MilliSeconds(100); // clients.stagger
     uint32_t apQueue = 126;        // packets per client, with those that are in the air
+    uint32_t stationQueue = 1000;  // the same of each client
     uint32_t payload = 1460;       // bytes of data in a packet
     std::string wireRate = "500Mbps"; // wired.rate
     Time wireDelay = MilliSeconds(1); // wired.delay, one way
@@ -47,6 +54,12 @@ struct Wanted
 // Clients join before the first flow starts; tacit's are there from the beginning.
 const Time JOINING = MilliSeconds(300);
 const uint16_t PORT = 5001;
+
+bool
+IsHighEfficiency(const Wanted& wanted)
+{
+    return wanted.standard == "11ax" || wanted.standard == "11be";
+}
 
 // tcp.*: the set-up has `profile = "classic"`, congestion control CUBIC, and buffers of 4 MiB.
 void
@@ -78,16 +91,29 @@ SetWifi(const Wanted& wanted)
     Config::SetDefault("ns3::WifiRemoteStationManager::FragmentationThreshold", UintegerValue(65535));
     // wifi.retry-limit = 7 retries. ns-3 counts so for frames outside of A-MPDUs; an MPDU of an A-MPDU is sent until it
     // is too old.
-    Config::SetDefault("ns3::WifiRemoteStationManager::MaxSlrc", UintegerValue(7));
-    Config::SetDefault("ns3::WifiRemoteStationManager::MaxSsrc", UintegerValue(7));
+    // From 3.43 on there is one limit, of attempts, for all.
+    if (!Config::SetDefaultFailSafe("ns3::WifiMac::FrameRetryLimit", UintegerValue(8)))
+    {
+        Config::SetDefault("ns3::WifiRemoteStationManager::MaxSlrc", UintegerValue(7));
+        Config::SetDefault("ns3::WifiRemoteStationManager::MaxSsrc", UintegerValue(7));
+    }
     // What is too old: wifi.lifetime.
     Config::SetDefault("ns3::WifiMacQueue::MaxDelay", TimeValue(MilliSeconds(500)));
     // wifi.station-queue.
-    Config::SetDefault("ns3::WifiMacQueue::MaxSize", QueueSizeValue(QueueSize("1000p")));
+    Config::SetDefault("ns3::WifiMacQueue::MaxSize",
+                       QueueSizeValue(QueueSize(QueueSizeUnit::PACKETS, wanted.stationQueue)));
     // The wire carries packets of 1512 bytes whole, as tcp.mtu says: 1500 would split each into two fragments.
     Config::SetDefault("ns3::PointToPointNetDevice::Mtu", UintegerValue(2296));
     // wired.queue.
     Config::SetDefault("ns3::DropTailQueue<Packet>::MaxSize", QueueSizeValue(QueueSize("1000p")));
+    if (IsHighEfficiency(wanted))
+    {
+        // Moved from the one to the other with 3.41.
+        if (!Config::SetDefaultFailSafe("ns3::WifiMac::MpduBufferSize", UintegerValue(wanted.window)))
+        {
+            Config::SetDefault("ns3::HeConfiguration::MpduBufferSize", UintegerValue(wanted.window));
+        }
+    }
     RngSeedManager::SetSeed(1);
     RngSeedManager::SetRun(wanted.seed);
 }
@@ -100,7 +126,8 @@ MakeCell(const Wanted& wanted, Ptr<Node> accessPoint, const NodeContainer& clien
     // nothing survives, which is wifi.capture = false.
     Ptr<YansWifiChannel> channel = CreateObject<YansWifiChannel>();
     Ptr<FixedRssLossModel> loss = CreateObject<FixedRssLossModel>();
-    loss->SetRss(-45);
+    // 4096-QAM over 160 MHz needs more than -45 dBm.
+    loss->SetRss(IsHighEfficiency(wanted) ? -20 : -45);
     channel->SetPropagationLossModel(loss);
     channel->SetPropagationDelayModel(CreateObject<ConstantSpeedPropagationDelayModel>());
     YansWifiPhyHelper phy;
@@ -118,6 +145,19 @@ MakeCell(const Wanted& wanted, Ptr<Node> accessPoint, const NodeContainer& clien
         wifi.SetRemoteStationManager("ns3::ConstantRateWifiManager", "DataMode", StringValue("HtMcs7"),
                                      "ControlMode", StringValue("OfdmRate24Mbps"));
     }
+    else if (IsHighEfficiency(wanted))
+    {
+        const bool eht = wanted.standard == "11be";
+        wifi.SetStandard(eht ? WIFI_STANDARD_80211be : WIFI_STANDARD_80211ax);
+        phy.Set("ChannelSettings", StringValue("{0, " + std::to_string(wanted.width) + ", BAND_5GHZ, 0}"));
+        phy.Set("Antennas", UintegerValue(wanted.streams));
+        phy.Set("MaxSupportedTxSpatialStreams", UintegerValue(wanted.streams));
+        phy.Set("MaxSupportedRxSpatialStreams", UintegerValue(wanted.streams));
+        wifi.ConfigHeOptions("GuardInterval", TimeValue(NanoSeconds(wanted.guard)));
+        const std::string mode = (eht ? "EhtMcs" : "HeMcs") + std::to_string(wanted.mcs);
+        wifi.SetRemoteStationManager("ns3::ConstantRateWifiManager", "DataMode", StringValue(mode), "ControlMode",
+                                     StringValue("OfdmRate24Mbps"));
+    }
     else
     {
         wifi.SetStandard(WIFI_STANDARD_80211a);
@@ -126,20 +166,21 @@ MakeCell(const Wanted& wanted, Ptr<Node> accessPoint, const NodeContainer& clien
     }
     WifiMacHelper mac;
     Ssid ssid("cell");
-    // wifi.amsdu = "none"; A-MPDUs up to 65535 bytes, which is 42 full packets; TXOP limits are 0 for best effort, as
-    // wifi.txop-limit = "none".
+    // wifi.amsdu = "none"; A-MPDUs up to 65535 bytes, which is 42 full packets, or what HE and EHT allow; TXOP limits are 0
+    // for best effort, as wifi.txop-limit = "none".
+    const uint32_t ampdu = wanted.standard == "11be" ? 15523200 : wanted.standard == "11ax" ? 6500631 : 65535;
     mac.SetType("ns3::StaWifiMac", "Ssid", SsidValue(ssid), "BE_MaxAmsduSize", UintegerValue(0), "BE_MaxAmpduSize",
-                UintegerValue(65535));
+                UintegerValue(ampdu));
     NetDeviceContainer devices;
     NetDeviceContainer stations = wifi.Install(phy, mac, clients);
     mac.SetType("ns3::ApWifiMac", "Ssid", SsidValue(ssid), "BE_MaxAmsduSize", UintegerValue(0), "BE_MaxAmpduSize",
-                UintegerValue(65535), "BeaconInterval", TimeValue(MicroSeconds(102400)));
+                UintegerValue(ampdu), "BeaconInterval", TimeValue(MicroSeconds(102400)));
     devices.Add(wifi.Install(phy, mac, accessPoint));
     devices.Add(stations);
     // One queue for all clients, served in the order of arrival: wifi.ap-scheduler = "fcfs".
     Ptr<WifiMac> apMac = DynamicCast<WifiNetDevice>(devices.Get(0))->GetMac();
     Ptr<WifiMacQueue> queue =
-        wanted.standard == "11n" ? apMac->GetTxopQueue(AC_BE) : apMac->GetTxopQueue(AC_BE_NQOS);
+        wanted.standard == "11a" ? apMac->GetTxopQueue(AC_BE_NQOS) : apMac->GetTxopQueue(AC_BE);
     queue->SetMaxSize(QueueSize(QueueSizeUnit::PACKETS, wanted.apQueue * wanted.clients));
     return devices;
 }
@@ -161,16 +202,21 @@ Place(const NodeContainer& nodes)
 
 // Sinks, in the order of clients.
 std::vector<Ptr<PacketSink>>
-MakeFlows(const Wanted& wanted, Ptr<Node> server, const NodeContainer& clients, const Ipv4InterfaceContainer& cell)
+MakeFlows(const Wanted& wanted, Ptr<Node> server, const NodeContainer& clients, const Ipv4InterfaceContainer& cell,
+          Ipv4Address serverAddress)
 {
+    const bool up = wanted.direction == "up";
     const bool tcp = wanted.transport == "tcp";
     const std::string factory = tcp ? "ns3::TcpSocketFactory" : "ns3::UdpSocketFactory";
     std::vector<Ptr<PacketSink>> sinks;
     for (uint32_t index = 0; index < wanted.clients; index++)
     {
-        const Address address = InetSocketAddress(cell.GetAddress(index + 1), PORT);
-        PacketSinkHelper sink(factory, InetSocketAddress(Ipv4Address::GetAny(), PORT));
-        ApplicationContainer sinkApps = sink.Install(clients.Get(index));
+        // Uploads end at a port each.
+        const uint16_t port = PORT + (up ? index : 0);
+        const Address address = InetSocketAddress(up ? serverAddress : cell.GetAddress(index + 1), port);
+        Ptr<Node> from = up ? clients.Get(index) : server;
+        PacketSinkHelper sink(factory, InetSocketAddress(Ipv4Address::GetAny(), port));
+        ApplicationContainer sinkApps = sink.Install(up ? server : clients.Get(index));
         sinks.push_back(DynamicCast<PacketSink>(sinkApps.Get(0)));
         ApplicationContainer source;
         if (tcp)
@@ -178,14 +224,14 @@ MakeFlows(const Wanted& wanted, Ptr<Node> server, const NodeContainer& clients, 
             BulkSendHelper bulk(factory, address);
             // In pieces of whole segments; the default of 512 bytes is a call for each third of one.
             bulk.SetAttribute("SendSize", UintegerValue(wanted.payload * 32));
-            source = bulk.Install(server);
+            source = bulk.Install(from);
         }
         else
         {
             OnOffHelper steady(factory, address);
             const uint64_t each = DataRate(wanted.udpRate).GetBitRate() / wanted.clients;
             steady.SetConstantRate(DataRate(each), wanted.payload);
-            source = steady.Install(server);
+            source = steady.Install(from);
         }
         source.Start(JOINING + wanted.stagger * index);
     }
@@ -218,14 +264,21 @@ main(int argc, char* argv[])
 {
     Wanted wanted;
     CommandLine line(__FILE__);
-    line.AddValue("standard", "11n or 11a", wanted.standard);
+    line.AddValue("standard", "11n, 11a, 11ax or 11be", wanted.standard);
+    line.AddValue("width", "of 11ax and 11be: MHz", wanted.width);
+    line.AddValue("streams", "of 11ax and 11be", wanted.streams);
+    line.AddValue("mcs", "of 11ax and 11be", wanted.mcs);
+    line.AddValue("guard", "of 11ax and 11be: guard interval in nanoseconds", wanted.guard);
+    line.AddValue("window", "of 11ax and 11be: MPDUs under a Block Ack agreement", wanted.window);
     line.AddValue("transport", "tcp or udp", wanted.transport);
-    line.AddValue("clients", "how many download", wanted.clients);
+    line.AddValue("direction", "down or up", wanted.direction);
+    line.AddValue("clients", "how many", wanted.clients);
     line.AddValue("seed", "run number of the random streams", wanted.seed);
     line.AddValue("duration", "simulated time", wanted.duration);
     line.AddValue("measureFrom", "when goodput begins to count", wanted.measureFrom);
     line.AddValue("stagger", "time between the starts of clients", wanted.stagger);
     line.AddValue("apQueue", "packets per client at the access point", wanted.apQueue);
+    line.AddValue("stationQueue", "packets of each client", wanted.stationQueue);
     line.AddValue("payload", "bytes of data in a packet", wanted.payload);
     line.AddValue("wireRate", "rate of the wire", wanted.wireRate);
     line.AddValue("wireDelay", "delay of the wire, one way", wanted.wireDelay);
@@ -251,7 +304,7 @@ main(int argc, char* argv[])
     internet.InstallAll();
     Ipv4AddressHelper addresses;
     addresses.SetBase("10.1.0.0", "255.255.255.0");
-    addresses.Assign(wireDevices);
+    Ipv4InterfaceContainer wired = addresses.Assign(wireDevices);
     addresses.SetBase("10.2.0.0", "255.255.252.0");
     Ipv4InterfaceContainer cell = addresses.Assign(cellDevices);
     // Giving addresses puts FQ-CoDel before every device: tacit's queues drop at the tail, and there is one for each hop.
@@ -259,7 +312,7 @@ main(int argc, char* argv[])
     TrafficControlHelper::Default().Uninstall(cellDevices);
     Ipv4GlobalRoutingHelper::PopulateRoutingTables();
 
-    std::vector<Ptr<PacketSink>> sinks = MakeFlows(wanted, server, clients, cell);
+    std::vector<Ptr<PacketSink>> sinks = MakeFlows(wanted, server, clients, cell, wired.GetAddress(0));
     uint64_t before = 0;
     Simulator::Schedule(wanted.measureFrom, [&] { before = Received(sinks); });
     Simulator::Stop(wanted.duration);

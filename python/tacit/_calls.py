@@ -250,10 +250,12 @@ def theory(phy: str = "802.11n", rate: str = "150Mbps") -> Result:
     return Result(_native.theory(phy, rate))
 
 
-def audit(capture: AnyPath, *, phy: str = "802.11n", rate: str = "150Mbps", rtt: str = "20ms") -> Result:
+def audit(capture: AnyPath, *, phy: str | None = None, rate: str | None = None, rtt: str = "20ms") -> Result:
     """Computes the cost of the acknowledgments in a capture (pcap, pcapng) on a hop, and predicts it for each scheme.
 
-    Table ``flows`` has a row for each connection, table ``schemes`` one for each scheme.
+    Without ``phy`` and ``rate`` the hop is the one of most data in the capture, where frames have radiotap headers, else
+    802.11n at 150 Mb/s. Table ``flows`` has a row for each connection, table ``schemes`` one for each scheme, table ``sent_as``
+    one for each way in which 802.11 frames were sent.
     """
     return Result(_native.audit(fspath(capture), phy, rate, rtt), "flows")
 

@@ -470,6 +470,48 @@ fn an_interrupted_comparison_resumes() {
 }
 
 /// tshark comes with `./ci.sh setup`; without it the test says so and is skipped.
+/// A client of 802.11ac and one of ax at one access point: each gets PPDUs of its own format, and tshark reads both.
+#[test]
+fn a_capture_of_a_mixed_cell_has_both_formats() {
+    let directory = empty();
+    let scenario =
+        "base = \"wlan-11ax-1200\"\n[[client]]\nstandard = \"802.11ac\"\nrate = \"866.7Mbps\"\n[[client]]\n";
+    fs::write(directory.path().join("mixed.toml"), scenario).unwrap();
+    let mut arguments = vec!["run", "mixed.toml", "--clients", "2", "--pcap", "air.pcapng"];
+    arguments.extend(["--set", "run.duration=400ms", "--set", "run.measure-from=200ms"]);
+    tacit(directory.path(), &arguments).assert().success();
+    let audit = json(&mut tacit(directory.path(), &["audit", "air.pcapng", "--json"]));
+    let sent_as = audit["sent_as"].as_array().unwrap();
+    let mut formats: Vec<_> = sent_as.iter().map(|sent| sent["format"].as_str().unwrap()).collect();
+    formats.sort_unstable();
+    assert_eq!(formats, ["HE SU", "VHT"]);
+    assert_eq!(
+        audit["prediction"]["phy"],
+        if sent_as[0]["format"] == "VHT" { "802.11ac" } else { "802.11ax" }
+    );
+    let tshark = |filter: &str| {
+        let mut command = std::process::Command::new("tshark");
+        let output = command.args(["-r", "air.pcapng", "-Y", filter]).current_dir(directory.path()).output();
+        match output {
+            Ok(output) => Some(String::from_utf8_lossy(&output.stdout).lines().count()),
+            Err(error) => {
+                eprintln!("skipped: tshark: {error}");
+                None
+            }
+        }
+    };
+    let Some(wrong) = tshark("(_ws.malformed || _ws.expert.severity >= error) && radiotap.flags.badfcs == 0")
+    else {
+        return;
+    };
+    assert_eq!(wrong, 0);
+    let of = |address: u8| format!("wlan.addr == 02:00:00:00:00:0{address}");
+    assert!(tshark(&format!("radiotap.vht.bw == 4 && {}", of(1))).unwrap() > 100);
+    assert!(tshark(&format!("radiotap.he.data_6.nsts == 2 && {}", of(2))).unwrap() > 100);
+    assert_eq!(tshark(&format!("radiotap.vht.bw == 4 && {}", of(2))), Some(0));
+    assert_eq!(tshark(&format!("radiotap.he.data_6.nsts == 2 && {}", of(1))), Some(0));
+}
+
 #[test]
 fn what_was_on_the_air_opens_in_tshark() {
     let directory = empty();

@@ -8,7 +8,7 @@ use serde_json::Value;
 use tacit_captures::audit::{Report, audit_file};
 use tacit_captures::rohc::{Channel, Codec, compare, compress, decompress, stats};
 use tacit_runs::store::objects;
-use tacit_theory::hop::{parse, parse_rtt};
+use tacit_theory::hop::{self, parse_rtt};
 
 use crate::answer::{Answer, Told};
 use crate::error::{Failure, Outcome};
@@ -19,17 +19,25 @@ fn told(py: Python<'_>, work: impl FnOnce() -> Outcome<Told> + Send) -> PyResult
 
 /// Says what the acknowledgments in a capture cost, and what each scheme would make of them.
 #[pyfunction]
-pub fn audit(py: Python<'_>, capture: PathBuf, phy: &str, rate: &str, rtt: &str) -> PyResult<Answer> {
+pub fn audit(
+    py: Python<'_>,
+    capture: PathBuf,
+    phy: Option<&str>,
+    rate: Option<&str>,
+    rtt: &str,
+) -> PyResult<Answer> {
     told(py, || {
-        let hop = parse(phy, rate)?;
+        let hop = hop::said(phy, rate)?;
         let rtt = parse_rtt(rtt)?;
         let audit = audit_file(&capture)?;
-        let prediction = audit.predict(&hop, rtt);
+        let prediction = audit.predict(&hop.unwrap_or_else(|| audit.hop()), rtt);
         let report = Report { audit, prediction };
         let value = serde_json::to_value(&report).map_err(|error| Failure::Other(error.to_string()))?;
         let list = |value: &Value| value.as_array().map(|rows| objects(rows)).unwrap_or_default();
         let (flows, schemes) = (list(&value["flows"]), list(&value["prediction"]["schemes"]));
-        Ok(Told::new(&value, report.to_text())?.with("flows", flows).with("schemes", schemes))
+        let sent_as = list(&value["sent_as"]);
+        let told = Told::new(&value, report.to_text())?;
+        Ok(told.with("flows", flows).with("schemes", schemes).with("sent_as", sent_as))
     })
 }
 

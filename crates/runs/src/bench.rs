@@ -34,6 +34,24 @@ pub const ROWS: &[Row] = &[
     Row { name: "11a-54-tcp-2", scenario: "wlan-11a-54", clients: 2, assignments: &TEN_SECONDS_CLASSIC },
     Row { name: "11ac-866-tcp-1", scenario: "wlan-11ac-866", clients: 1, assignments: &TEN_SECONDS_CLASSIC },
     Row {
+        name: "11ax-1200-tcp-1",
+        scenario: "wlan-11ax-1200",
+        clients: 1,
+        assignments: &TEN_SECONDS_CLASSIC,
+    },
+    Row {
+        name: "11ax-2402-tcp-1",
+        scenario: "wlan-11ax-2402",
+        clients: 1,
+        assignments: &TEN_SECONDS_CLASSIC,
+    },
+    Row {
+        name: "11ax-2402-tcp-10",
+        scenario: "wlan-11ax-2402",
+        clients: 10,
+        assignments: &TEN_SECONDS_CLASSIC,
+    },
+    Row {
         name: "11n-150-udp-20",
         scenario: "wlan-11n-150",
         clients: 20,

@@ -103,4 +103,7 @@ macro_rules! of_each_phy {
     )*};
 }
 
-of_each_phy! { a: "wlan-11a-54", b: "wlan-11b-11", g: "wlan-11g-54", n: "wlan-11n-600", ac: "wlan-11ac-1733" }
+of_each_phy! {
+    a: "wlan-11a-54", b: "wlan-11b-11", g: "wlan-11g-54", n: "wlan-11n-600", ac: "wlan-11ac-1733", ax: "wlan-11ax-2402",
+    be: "wlan-11be-5765"
+}

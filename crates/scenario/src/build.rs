@@ -313,7 +313,7 @@ impl Wifi {
         let modes = match (self.ideal, own) {
             (Some(choice), None) => Mode::fitting(self.bss.standard, self.bss.variant, choice),
             _ if self.rate_control == RateChoice::Ideal => {
-                said.and_lesser(self.bss.standard, self.bss.variant)
+                said.and_lesser(self.bss.standard_at(&said), self.bss.variant)
             }
             _ => return said,
         };
@@ -340,6 +340,7 @@ impl Wifi {
 #[cfg(test)]
 mod tests {
     use tacit_link::Loss;
+    use tacit_link::wifi::phy::{Band, PacketExtension, Standard};
     use tacit_link::wired::{Order, PipeConfig, Service};
     use tacit_proto::units::{BitRate, Ratio};
 
@@ -374,6 +375,26 @@ mod tests {
             .collect();
         let uplink = [none, normal];
         assert_eq!(acks, [[normal; 2], uplink, uplink, uplink, [none; 2], [none; 2]]);
+    }
+
+    #[test]
+    fn clients_may_be_of_an_older_standard() {
+        let text = "base = \"wlan-11be-5765\"\n[wifi]\nband = \"5 GHz\"\nrate = \"2882.4Mbps\"\n\
+                    packet-extension = \"20 us\"\n[[client]]\nstandard = \"802.11ac\"\n\
+                    rate = \"866.7Mbps\"\n[[client]]\nstandard = \"802.11ax\"\nmcs = 11\nstreams = 1\n[[client]]\n";
+        let setup = Scenario::parse("mixed.toml", text, &[]).unwrap().setup(3, 1).unwrap();
+        let config = &setup.bss[0].config;
+        let modes: Vec<Mode> = config.stations.iter().map(|station| station.mode).collect();
+        let of = |mode: &Mode| {
+            (config.standard_at(mode), config.window_at(mode), mode.rate().as_bps() / 1_000_000)
+        };
+        assert_eq!(of(&modes[0]), (Standard::Ac, 64, 866));
+        assert_eq!(of(&modes[1]), (Standard::Ax, 256, 600));
+        assert_eq!(of(&modes[2]), (Standard::Be, 1_024, 2_882));
+        // 802.11ax has no longer one.
+        let extension = |mode: &Mode| mode.he_options().map(|options| options.extension);
+        assert_eq!(extension(&modes[1]), Some(PacketExtension::Us16));
+        assert_eq!(extension(&modes[2]), Some(PacketExtension::Us20));
     }
 
     #[test]
@@ -624,6 +645,25 @@ mod tests {
         let nearer = snr("wifi.band=2.4 GHz") - snr("wifi.band=5 GHz");
         // 20 log (5180 / 2437).
         assert!((nearer - 6.55).abs() < 0.01, "{nearer}");
+    }
+
+    /// Times are those of 5 GHz; channels are wider, and power falls by 20 log (6135 / 5180) more.
+    #[test]
+    fn extremely_high_throughput_is_at_6_ghz_where_channels_are_wide() {
+        let config = |set: &[&str]| {
+            let set: Vec<String> = set.iter().map(|&text| text.to_owned()).collect();
+            Scenario::load("wlan-11be-5765", &set)
+                .map(|scenario| scenario.setup(1, 1).unwrap().bss[0].config.clone())
+        };
+        let six = config(&["wifi.distance=20 m"]).unwrap();
+        assert_eq!((six.variant.band, six.stations[0].mode.width_mhz), (Band::Ghz6, 320));
+        assert!(config(&["wifi.band=5 GHz", "wifi.channel-width=320 MHz"]).is_err(), "no room");
+        let narrow = ["wifi.distance=20 m", "wifi.rate=2882.4Mbps"];
+        let at = |band: &str| config(&[narrow[0], narrow[1], band]).unwrap();
+        let (six, five) = (at("wifi.band=6 GHz"), at("wifi.band=5 GHz"));
+        assert_eq!(six.phy(), five.phy());
+        let snr = |config: &BssConfig| config.stations[0].snr.unwrap().as_db();
+        assert!((snr(&five) - snr(&six) - 1.47).abs() < 0.01, "{}", snr(&five) - snr(&six));
     }
 
     #[test]

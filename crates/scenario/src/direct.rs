@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use tacit_link::wifi::phy::Mode;
 use tacit_link::wifi::{BothWays, DirectLink, StationConfig, StationId};
 use tacit_proto::units::Duration;
 
@@ -177,9 +176,11 @@ impl Scenario {
     ) -> [DirectLink; 2] {
         let clients = pair.map(|index| self.client_override(index));
         let [a, b] = &clients;
-        // Both ends have the mode that each has; ideal ones follow the signal unless a client says its own.
+        // Both ends have the mode that each has, of the older standard first; ideal ones follow the signal unless a client says
+        // its own.
         let said = |client: &ClientOverride| client.mode.or(wifi.ideal.is_none().then_some(wifi.mode));
-        let own = [a, b].into_iter().filter_map(said).min_by_key(Mode::rate);
+        let own =
+            [a, b].into_iter().filter_map(said).min_by_key(|mode| (wifi.bss.standard_at(mode), mode.rate()));
         // Nothing wired lies between them.
         let mode = wifi.mode_at(own, signal, Duration::ZERO);
         let acks_of = |client: &ClientOverride| client.link_acks.unwrap_or(wifi.link_acks).up;

@@ -1,6 +1,6 @@
 //! What the settings come to that a scheme may change, or whose default depends on others.
 
-use tacit_link::wifi::phy::{Mode, Standard};
+use tacit_link::wifi::phy::{HeOptions, Mode, Standard};
 use tacit_link::wifi::{PathLoss, Protection, ReverseDirection};
 use tacit_proto::congestion::{Algorithm, bbr};
 use tacit_proto::tcp::{AckPolicy, ReceiveAutotuning};
@@ -155,6 +155,16 @@ const WIFI: &[Effective] = &[
         let wifi = scenario.wifi.as_ref().filter(has_choice);
         written(&wifi::PREAMBLE, wifi.map(|wifi| &wifi.bss.variant.preamble))
     }),
+    // Unsaid, it follows the guard interval of each mode.
+    of_standard("wifi.ltf", |scenario| {
+        written(&wifi::LTF, scenario.wifi.as_ref().and_then(|wifi| wifi.bss.variant.he.training.as_ref()))
+    }),
+    of_standard("wifi.packet-extension", |scenario| {
+        of_he(scenario, |options| written(&wifi::PACKET_EXTENSION, Some(&options.extension)))
+    }),
+    of_standard("wifi.coding", |scenario| {
+        of_he(scenario, |options| written(&wifi::CODING, Some(&options.coding)))
+    }),
     Effective {
         key: "wifi.protection",
         value: |scenario| {
@@ -201,6 +211,11 @@ const WIFI: &[Effective] = &[
 /// Whether there are two slot times.
 fn has_slots(wifi: &&Wifi) -> bool {
     wifi.bss.variant.is_2_4_ghz() && wifi.bss.standard != Standard::B
+}
+
+/// Of the options of HE and EHT PPDUs.
+fn of_he(scenario: &Scenario, value: impl FnOnce(&HeOptions) -> String) -> String {
+    of_wifi(scenario, |wifi| wifi.mode.he_options().as_ref().map(value))
 }
 
 fn of_wifi(scenario: &Scenario, value: impl FnOnce(&Wifi) -> Option<String>) -> String {

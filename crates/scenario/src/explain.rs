@@ -295,12 +295,13 @@ mod tests {
     }
 
     /// Scenarios in which defaults depend on other settings, beside those that come with the program.
-    const DEPENDENT: [&str; 8] = [
+    const DEPENDENT: [&str; 9] = [
         "[wifi]\nstandard = \"802.11b\"\nrate = \"11Mbps\"\n",
         "[wifi]\nstandard = \"802.11g\"\nrate = \"54Mbps\"\nb-stations = true\n",
         "[wifi]\nstandard = \"802.11g\"\nrate = \"54Mbps\"\nrts-threshold = \"500 B\"\n",
         "[wifi]\nstandard = \"802.11n\"\nmcs = 9\nguard-interval = \"long\"\npath-loss = \"friis\"\n",
         "[wifi]\nstandard = \"802.11ac\"\nrate = \"ideal\"\nsnr = \"20 dB\"\nbeacons = false\n",
+        "[wifi]\nstandard = \"802.11ax\"\nrate = \"ideal\"\nsnr = \"20 dB\"\nltf = \"4x\"\n",
         "[run]\nduration = \"2 s\"\n[[client]]\n[[client]]\n[tcp]\nreceive-buffer = \"auto\"\n",
         "[cellular]\ndown-trace = \"lte-synthetic.down\"\nup-trace = \"lte-synthetic.up\"\n",
         "[[hop]]\nkind = \"wired\"\n[tcp]\nip = \"v6\"\nack-policy = \"linux\"\n",

@@ -69,6 +69,35 @@ const MISTAKES: &[(&str, &str, &[&str])] = &[
         &[],
     ),
     ("802.11ac at 2.4 GHz", "base = \"wlan-11ac-866\"\n[wifi]\nband = \"2.4 GHz\"\n", &[]),
+    ("802.11n at 6 GHz", "base = \"wlan-11n-150\"\n[wifi]\nband = \"6 GHz\"\n", &[]),
+    (
+        "320 MHz at 5 GHz",
+        "base = \"wlan-11be-5765\"\n[wifi]\nband = \"5 GHz\"\nchannel-width = \"320 MHz\"\n",
+        &[],
+    ),
+    (
+        "802.11ac at 6 GHz",
+        "base = \"wlan-11be-5765\"\n[[client]]\nstandard = \"802.11ac\"\nrate = \"866.7Mbps\"\n",
+        &[],
+    ),
+    (
+        "a client newer than its access point",
+        "base = \"wlan-11ac-866\"\n[[client]]\nstandard = \"802.11ax\"\n",
+        &[],
+    ),
+    (
+        "an older client without a rate",
+        "base = \"wlan-11ax-1200\"\n[[client]]\nstandard = \"802.11ac\"\n",
+        &[],
+    ),
+    ("an HE-LTF of 802.11ac", "base = \"wlan-11ac-866\"\n[wifi]\nltf = \"2x\"\n", &[]),
+    (
+        "an HE-LTF for another guard interval",
+        "base = \"wlan-11ax-1200\"\n[wifi]\nltf = \"1x\"\n",
+        &["wifi.guard-interval=1.6 us", "wifi.rate=1134.3 Mbps"],
+    ),
+    ("the 1x HE-LTF of 802.11be", "base = \"wlan-11be-5765\"\n[wifi]\nltf = \"1x\"\n", &[]),
+    ("a packet extension of EHT", "base = \"wlan-11ax-1200\"\n[wifi]\npacket-extension = \"20 us\"\n", &[]),
     ("A-MSDU of another length", "base = \"wlan-11n-150\"\n[wifi]\namsdu = \"4 kB\"\n", &[]),
     ("A-MSDU of 802.11a", "base = \"wlan-11a-54\"\n[wifi]\namsdu = \"3839 B\"\n", &[]),
     (

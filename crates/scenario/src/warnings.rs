@@ -130,7 +130,7 @@ fn of_links<'a>(
         let control = link.control_mode.unwrap_or_else(|| config.phy().control_mode(&mode));
         let packet = mpdu_len(config.phy().mac_header_len(), FULL_PACKET);
         let (data, acks) =
-            (arrives(&mode, packet), arrives(&control, block_ack_len(config.block_ack_window)));
+            (arrives(&mode, packet), arrives(&control, block_ack_len(config.window_at(&mode))));
         if data < IN_REACH {
             far.add(name, (data, snr, mode));
         } else if acks < DECODABLE {
@@ -159,7 +159,8 @@ fn slowest(config: &BssConfig, station: &StationConfig) -> Mode {
     match config.rate_control {
         RateControl::Fixed => station.mode,
         RateControl::Minstrel => {
-            let modes = station.mode.and_slower(config.standard, config.variant).into_iter();
+            let modes =
+                station.mode.and_slower(config.standard_at(&station.mode), config.variant).into_iter();
             modes.min_by_key(Mode::rate).unwrap_or(station.mode)
         }
     }

@@ -206,6 +206,19 @@ impl BssSetup {
                 config.block_ack_window
             ));
         }
+        let is_foreign = |station: &StationConfig| {
+            let standard = config.standard_at(&station.mode);
+            !config.standard.serves(standard) || !standard.has_band(config.variant.band)
+        };
+        if let Some(client) = config.stations.iter().position(is_foreign) {
+            return refuse(format!(
+                "client {} of basic service set {index} is of {}, which an access point of {} at {} does not serve",
+                client + 1,
+                config.standard_at(&config.stations[client].mode).name(),
+                config.standard.name(),
+                config.variant.band.name()
+            ));
+        }
         if categories.is_empty() || !has_edca && *categories != [AccessCategory::BestEffort] {
             return refuse(format!(
                 "basic service set {index} needs an access category, and best effort alone without EDCA"

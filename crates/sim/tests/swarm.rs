@@ -15,7 +15,9 @@ use tacit_link::loss::{GilbertElliott, Loss};
 use tacit_link::queue::{CoDelConfig, Discipline, FqCoDelConfig, QueueConfig};
 use tacit_link::random::Stream;
 use tacit_link::wifi::error_rate::{mpdu_success, preamble_success};
-use tacit_link::wifi::phy::{self, BasicRates, Mode, Preamble, SlotTime, Standard};
+use tacit_link::wifi::phy::{
+    self, Band, BasicRates, GuardInterval, HeChoice, Mode, Preamble, SlotTime, Standard,
+};
 use tacit_link::wifi::{
     AccessCategory, AmsduLimit, ApScheduler, BothWays, Bursts, Decibels, DirectLink, LinkAcks, Protection,
     RateControl, ReverseDirection, StationConfig, StationCounters, StationId, StreamQueues,
@@ -174,7 +176,42 @@ fn random_setup(seed: u64) -> Setup {
     add_queues(&mut setup, seed);
     add_relayed(&mut setup, seed);
     add_direct_links(&mut setup, seed);
+    add_high_efficiency(&mut setup, seed);
     setup
+}
+
+/// A third of the worlds whose stations aggregate have an access point of 802.11ax or be, with windows of every length; some of
+/// their clients stay what they were. Draws of its own.
+fn add_high_efficiency(setup: &mut Setup, seed: u64) {
+    let draw = &mut Stream::new(seed, "swarm high efficiency");
+    let config = &mut setup.bss[0].config;
+    if config.standard.phy().aggregation.is_none() || draw.up_to(2) > 0 {
+        return;
+    }
+    config.standard = pick(draw, &[Standard::Ax, Standard::Be]);
+    let extension = pick(draw, &phy::PacketExtension::ALL);
+    let coding = pick(draw, &[phy::Coding::Ldpc, phy::Coding::Ldpc, phy::Coding::Bcc]);
+    config.variant = phy::Variant {
+        band: Band::Ghz5,
+        he: HeChoice { training: None, coding, extension },
+        ..phy::Variant::of(config.standard)
+    };
+    let mut modes = Mode::all_of(config.standard, config.variant);
+    modes.extend(Mode::he_extended_range(draw.up_to(2) as u8, GuardInterval::Ns1600));
+    let largest = config.standard.phy().max_mpdus();
+    config.block_ack_window = pick(draw, &[largest, largest, 300.min(largest), 256, 65, 64, 5]);
+    config.ampdu_mpdus = pick(draw, &[None, None, Some(200), Some(1)]);
+    for number in 0..config.stations.len() {
+        if draw.up_to(3) == 0 {
+            continue;
+        }
+        let mode = pick(draw, &modes);
+        config.stations[number].mode = mode;
+        let station = StationId(number as u16 + 1);
+        for direct in config.direct_links.iter_mut().filter(|direct| direct.from == station) {
+            direct.link.mode = mode;
+        }
+    }
 }
 
 /// Turns by airtime, limits of what lies in the access point's MAC, TCP small queues: each in some worlds. Draws of its own.

@@ -21,6 +21,12 @@ fn pick<T: Clone>(draw: &mut Stream, from: &[T]) -> T {
 fn world(seed: u64) -> Setup {
     let draw = &mut Stream::new(seed, "swarm shares");
     let standard = pick(draw, &[Standard::A, Standard::N, Standard::N, Standard::N, Standard::Ac]);
+    // Of those of 802.11ac two thirds are of later ones. Draws of its own.
+    let standard = match (standard, Stream::new(seed, "swarm shares standards").up_to(2)) {
+        (Standard::Ac, 1) => Standard::Ax,
+        (Standard::Ac, 2) => Standard::Be,
+        (drawn, _) => drawn,
+    };
     let clients = pick(draw, &[2, 2, 3, 4, 5, 10, 20]);
     let traffic = saturating(pick(draw, &[300, 1_000, 1_500]));
     let mut setup = wlan(standard, usual_mbps(standard), clients, &traffic);

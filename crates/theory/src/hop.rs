@@ -9,6 +9,11 @@ use tacit_scenario::InputError;
 use tacit_scenario::input::{MAX_DURATION, Mismatch, Value, bit_rate, duration, one_of, within};
 use tacit_scenario::table::{TextTable, count, number, percent, signed_percent};
 
+/// The standard of a hop unless somebody says otherwise.
+pub const USUAL_PHY: &str = "802.11n";
+/// Its rate: that of the HACK paper's measurements.
+pub const USUAL_RATE: &str = "150Mbps";
+
 /// The hop of `phy` (such as `802.11n`) at `rate` (such as `150Mbps`).
 ///
 /// # Errors
@@ -22,6 +27,20 @@ pub fn parse(phy: &str, rate: &str) -> Result<Hop, InputError> {
         InputError::new("--rate", unknown.what()).allowed(rates)
     })?;
     Ok(Hop::new(standard, mode))
+}
+
+/// The hop of `phy` and `rate` where either is said, the other as usual; `None` where neither is.
+///
+/// # Errors
+/// As [`parse`].
+pub fn said(phy: Option<&str>, rate: Option<&str>) -> Result<Option<Hop>, InputError> {
+    let is_said = phy.is_some() || rate.is_some();
+    is_said.then(|| parse(phy.unwrap_or(USUAL_PHY), rate.unwrap_or(USUAL_RATE))).transpose()
+}
+
+/// The hop unless somebody says otherwise.
+pub fn usual() -> Hop {
+    parse(USUAL_PHY, USUAL_RATE).expect("802.11n has 150 Mb/s")
 }
 
 /// A round-trip time of up to an hour.

@@ -84,6 +84,7 @@ fn equal_acks_without_numbers_are_copies_only_across_interfaces() {
         on_link: ack.len() as u32 - 14,
         interface: None,
         tunnel: None,
+        mode: None,
     });
     let mut tcp = tcp.unwrap();
     let mut count =

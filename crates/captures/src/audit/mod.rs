@@ -6,12 +6,14 @@
 
 mod copies;
 mod flow;
+mod modes;
 mod observed;
 mod predict;
 mod summary;
 mod tcp;
 mod text;
 
+pub use modes::SentAs;
 pub use observed::Observed;
 pub use predict::{Prediction, RatioSource, Scheme};
 pub use summary::{FlowSummary, Summary};
@@ -26,6 +28,7 @@ use crate::capture::container::{Container, Fault, Record};
 use crate::capture::link::{Heard, IpBytes, Kind, Kinds, Sink, Verdict, ip_packets, kind_of};
 use crate::capture::{CaptureError, open, open_reader};
 use flow::FlowTable;
+use modes::Modes;
 use tcp::{NotTcp, Tcp};
 
 /// A capture, counted.
@@ -45,6 +48,8 @@ pub struct Audit {
     pub not_tcp: Vec<Counted>,
     /// TCP packets counted out of tunnels, by the innermost tunnel; most frequent first.
     pub tunnels: Vec<Counted>,
+    /// How 802.11 frames with TCP in them were sent, where their radiotap headers say it; those of most data first.
+    pub sent_as: Vec<SentAs>,
     /// What a reader of the numbers should know.
     pub warnings: Vec<String>,
     /// All connections together.
@@ -198,6 +203,7 @@ struct Counting {
     skipped: Skipped,
     not_tcp: Kinds,
     tunnels: Kinds,
+    modes: Modes,
     unknown_link_type: Option<u16>,
     stopped: Option<String>,
     /// Link-layer ACKs with compressed TCP ACKs behind them, and the bytes of these.
@@ -224,6 +230,9 @@ impl Sink for Packets<'_> {
                 }
                 if let Some(tunnel) = ip.tunnel {
                     counting.tunnels.count(Kind::Named(tunnel));
+                }
+                if let Some(mode) = &ip.mode {
+                    counting.modes.count(mode, tcp.payload_len > 0);
                 }
                 counting.progress.tcp_packets += 1;
                 counting.progress.data_packets += u64::from(tcp.payload_len > 0);
@@ -301,6 +310,7 @@ impl Counting {
             skipped: self.skipped,
             not_tcp: counted(&self.not_tcp),
             tunnels: counted(&self.tunnels),
+            sent_as: self.modes.finish(),
             warnings,
             total: finished.total,
             flows: finished.flows,

@@ -127,7 +127,7 @@ mod tests {
     use etherparse::{PacketBuilder, TcpOptionElement};
 
     fn parse(bytes: &[u8], on_link: usize) -> Result<Tcp, NotTcp> {
-        Tcp::parse(&IpBytes { bytes, on_link: on_link as u32, interface: None, tunnel: None })
+        Tcp::parse(&IpBytes { bytes, on_link: on_link as u32, interface: None, tunnel: None, mode: None })
     }
 
     fn packet(v6: bool) -> Vec<u8> {

@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use etherparse::{PacketBuilder, TcpOptionElement};
 use proptest::prelude::*;
-use tacit_link::wifi::phy::{Mode, Standard};
+use tacit_link::wifi::phy::{Band, Mode, Standard};
 use tacit_proto::units::{BitRate, Duration};
 
 use super::*;
@@ -243,7 +243,13 @@ fn flows_are_bounded() {
     let mut packet = ethernet(true, 1, 1, 1, false, 10)[14..].to_vec();
     for i in 0..flow::MOST_FLOWS as u32 + 10 {
         packet[12..16].copy_from_slice(&i.to_be_bytes());
-        let ip = IpBytes { bytes: &packet, on_link: packet.len() as u32, interface: None, tunnel: None };
+        let ip = IpBytes {
+            bytes: &packet,
+            on_link: packet.len() as u32,
+            interface: None,
+            tunnel: None,
+            mode: None,
+        };
         table.count(&Tcp::parse(&ip).unwrap(), (0, None), None);
     }
     let finished = table.finish();
@@ -278,13 +284,11 @@ fn schemes_come_out_in_the_known_order() {
     assert!((goodput("as captured") / 123.0 - 1.0).abs() < 0.02);
 }
 
-/// What the simulator writes, the audit reads; what did not arrive counts as not captured.
-#[test]
-fn a_simulated_channel_reads_back() {
+/// A simulated channel on which everything is sent in `mode`, and no frame's first copy arrives.
+fn on_the_air(mode: Mode) -> Vec<u8> {
     use tacit_link::wifi::air::{Frame, Outcome, StationId};
     use tacit_proto::units::{Duration, Instant};
 
-    let mode = Mode::for_rate(Standard::N, BitRate::from_mbps(150)).unwrap();
     let mut writer = tacit_sim::capture::CaptureWriter::new(Vec::new()).unwrap();
     let mut write = |i: usize, transmitter, receiver, outcome, frame| {
         let at = Instant::from_nanos(i as u64 * 1_000_000);
@@ -302,7 +306,8 @@ fn a_simulated_channel_reads_back() {
             more_ppdu: None,
             frame,
         };
-        writer.write(&frame, None).unwrap();
+        let band = if mode.is_2_4_ghz() { Band::Ghz2_4 } else { Band::Ghz5 };
+        writer.write(&frame, band, None).unwrap();
     };
     for (i, packet) in conversation().into_iter().enumerate() {
         let (from, to) = if is_from_client(&packet) {
@@ -325,10 +330,73 @@ fn a_simulated_channel_reads_back() {
         write(i, from, Some(to), Outcome::Received, frame(true));
         write(i, to, Some(from), Outcome::Received, Frame::Ack { appended: Vec::new() });
     }
-    let audit = audit_reader(&writer.finish().unwrap()[..], "air").unwrap();
+    writer.finish().unwrap()
+}
+
+/// What the simulator writes, the audit reads; what did not arrive counts as not captured.
+#[test]
+fn a_simulated_channel_reads_back() {
+    let mode = Mode::for_rate(Standard::N, BitRate::from_mbps(150)).unwrap();
+    let audit = audit_reader(&on_the_air(mode)[..], "air").unwrap();
     assert_eq!((audit.tcp_packets, audit.skipped.bad_fcs, audit.skipped.not_ip), (15, 15, 15));
     assert_eq!(audit.skipped.wifi_copies, 15);
     assert_eq!((audit.total.ack_ratio, audit.total.duration_s), (Some(0.4), Some(0.014)));
+}
+
+/// Of every generation the mode that frames were sent in is the one that their radiotap headers say, and the one of the
+/// prediction.
+#[test]
+fn every_mode_that_is_written_is_read() {
+    use tacit_link::wifi::phy::{Format, GuardInterval::*, Preamble};
+    let modes = [
+        Mode::dsss(BitRate::from_mbps(11), Preamble::Short),
+        Mode::ofdm(BitRate::from_mbps(54)),
+        Mode::erp_ofdm(BitRate::from_mbps(6)),
+        Mode::ht(7, 4, true, Ns400),
+        Mode::ht(0, 1, false, Ns800),
+        Mode::vht(9, 3, 160, Ns400).or_else(|| Mode::vht(8, 3, 160, Ns400)),
+        Mode::vht(0, 1, 20, Ns800),
+        Mode::he(11, 8, 160, Ns800),
+        Mode::he(0, 1, 40, Ns3200),
+        Mode::he_extended_range(1, Ns1600),
+        Mode::eht(13, 8, 320, Ns800),
+        Mode::eht(5, 2, 80, Ns1600),
+        Mode::eht(0, 1, 20, Ns3200),
+    ];
+    for mode in modes {
+        let mode = mode.unwrap();
+        let audit = audit_reader(&on_the_air(mode)[..], "air").unwrap();
+        let [sent] = &audit.sent_as[..] else { panic!("{:?}", audit.sent_as) };
+        assert_eq!((sent.data_packets, sent.packets), (10, 15), "{mode:?}");
+        assert_eq!((sent.format, sent.mcs, sent.streams), (mode.format.name(), mode.mcs, mode.streams));
+        assert_eq!(
+            (sent.width_mhz, sent.guard_interval_ns),
+            (mode.width_mhz, mode.guard_interval.nanos()),
+            "{mode:?}"
+        );
+        let prediction = audit.predict(&audit.hop(), Duration::from_millis(20)).unwrap();
+        let text = to_text(&audit, Some(&prediction));
+        assert!(text.contains(&format!(
+            "on {} at {} Mb/s",
+            mode.format.standard().name(),
+            mode.rate().as_mbps_f64()
+        )));
+        if mode.format == Format::EhtMu && mode.streams == 8 {
+            assert!(
+                text.contains("EHT MU      13       8  320    0.8  23058.8           10          5"),
+                "{text}"
+            );
+        }
+    }
+}
+
+/// Without radio headers there is nothing to tell, and the prediction is for the usual hop.
+#[test]
+fn captures_of_wires_have_no_modes() {
+    let audit = audit_reader(&pcap(false, false, 1, 100, &conversation())[..], "test").unwrap();
+    assert!(audit.sent_as.is_empty());
+    assert_eq!(audit.hop(), n150());
+    assert!(!to_text(&audit, None).contains("sent as"));
 }
 
 fn n150() -> Hop {
@@ -381,7 +449,7 @@ proptest! {
     /// Whatever a damaged capture holds, the audit ends, and its numbers hang together.
     #[test]
     fn damaged_captures_do_no_harm(
-        kind in 0..4,
+        kind in 0..5,
         edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..20),
         cut in any::<prop::sample::Index>(),
     ) {
@@ -390,6 +458,7 @@ proptest! {
             0 => pcap(false, false, 1, 100, &packets),
             1 => pcap(true, true, 1, 262_144, &packets),
             2 => pcapng(false, &packets),
+            3 => on_the_air(Mode::eht(13, 2, 160, tacit_link::wifi::phy::GuardInterval::Ns800).unwrap()),
             _ => match real("bidir_gro_v4.pcap") {
                 Some(bytes) => bytes[..20_000].to_vec(),
                 None => pcapng(true, &packets),

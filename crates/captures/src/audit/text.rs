@@ -7,6 +7,8 @@ use tacit_scenario::table::{count, number};
 
 /// Kinds of other packets shown; the JSON form has them all.
 const KINDS_SHOWN: usize = 8;
+/// Modes shown; the JSON form has them all.
+const MODES_SHOWN: usize = 8;
 /// Connections shown; the JSON form has them all.
 const FLOWS_SHOWN: usize = 10;
 
@@ -29,6 +31,7 @@ const LABELS: [&str; 12] = [
 pub fn to_text(audit: &Audit, prediction: Option<&Prediction>) -> String {
     let mut out = String::new();
     head(&mut out, audit);
+    sent_as(&mut out, audit);
     section(&mut out, "all connections", &audit.total);
     for flow in audit.flows.iter().take(FLOWS_SHOWN) {
         let rtt = flow.handshake_rtt_ms.map_or(String::new(), |ms| format!(", handshake {ms:.3} ms"));
@@ -78,6 +81,35 @@ fn head(out: &mut String, audit: &Audit) {
     }
     for warning in &audit.warnings {
         let _ = writeln!(out, "warning: {warning}");
+    }
+}
+
+fn sent_as(out: &mut String, audit: &Audit) {
+    if audit.sent_as.is_empty() {
+        return;
+    }
+    let _ = writeln!(
+        out,
+        "\n  {:<10} {:>3} {:>7} {:>4} {:>6} {:>8} {:>12} {:>10}",
+        "sent as", "MCS", "streams", "MHz", "GI us", "Mb/s", "data packets", "others"
+    );
+    for sent in audit.sent_as.iter().take(MODES_SHOWN) {
+        let _ = writeln!(
+            out,
+            "  {:<10} {:>3} {:>7} {:>4} {:>6.1} {:>8.1} {:>12} {:>10}",
+            sent.format,
+            sent.mcs.map_or("-".into(), |mcs| mcs.to_string()),
+            sent.streams,
+            sent.width_mhz,
+            f64::from(sent.guard_interval_ns) / 1e3,
+            sent.rate_mbps,
+            sent.data_packets,
+            sent.packets - sent.data_packets
+        );
+    }
+    let more = audit.sent_as.len().saturating_sub(MODES_SHOWN);
+    if more > 0 {
+        let _ = writeln!(out, "  ... and {}", count(more as u64, "more mode"));
     }
 }
 

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use tacit_theory::hop::{USUAL_PHY, USUAL_RATE};
 
 /// Arguments of `audit`.
 #[derive(Debug, Args)]
@@ -10,8 +11,13 @@ pub struct AuditArgs {
     /// A pcap or pcapng file, or - for standard input: Ethernet, raw IP, PPP, Linux cooked, or 802.11 with or without a
     /// radio header
     pub capture: PathBuf,
-    #[command(flatten)]
-    pub hop: HopArgs,
+    /// The 802.11 amendment of the prediction; by default, with --rate, that of most data in the capture, where frames have
+    /// radiotap headers, else 802.11n
+    #[arg(long, value_name = "PHY")]
+    pub phy: Option<String>,
+    /// The rate of data frames in the prediction; by default as --phy, else 150Mbps
+    #[arg(long, value_name = "RATE")]
+    pub rate: Option<String>,
     /// Minimum round-trip time, for TACK's row
     #[arg(long, value_name = "TIME", default_value = "20ms")]
     pub rtt: String,
@@ -94,9 +100,9 @@ pub enum RohcCommand {
 #[derive(Debug, Args)]
 pub struct HopArgs {
     /// The 802.11 amendment
-    #[arg(long, value_name = "PHY", default_value = "802.11n")]
+    #[arg(long, value_name = "PHY", default_value = USUAL_PHY)]
     pub phy: String,
     /// The rate of data frames
-    #[arg(long, value_name = "RATE", default_value = "150Mbps")]
+    #[arg(long, value_name = "RATE", default_value = USUAL_RATE)]
     pub rate: String,
 }

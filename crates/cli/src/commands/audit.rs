@@ -4,21 +4,21 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use tacit_captures::audit::{Report, audit_file, audit_live};
-use tacit_theory::hop::{parse, parse_rtt};
+use tacit_theory::hop::{self, parse_rtt};
 
 use crate::args::AuditArgs;
 use crate::output::{Failure, print, print_json};
 use crate::progress::counted_live;
 
 pub fn run(args: &AuditArgs) -> Result<ExitCode, Failure> {
-    let hop = parse(&args.hop.phy, &args.hop.rate)?;
+    let hop = hop::said(args.phy.as_deref(), args.rate.as_deref())?;
     let rtt = parse_rtt(&args.rtt)?;
     let audit = if args.capture == Path::new("-") {
         counted_live(|progress| audit_live(std::io::stdin().lock(), "standard input", progress))?
     } else {
         audit_file(&args.capture)?
     };
-    let prediction = audit.predict(&hop, rtt);
+    let prediction = audit.predict(&hop.unwrap_or_else(|| audit.hop()), rtt);
     let report = Report { audit, prediction };
     if args.json {
         print_json(&report)?;

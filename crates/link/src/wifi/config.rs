@@ -272,9 +272,9 @@ impl ApScheduler {
 /// A basic service set: an access point, its clients and the rules they share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BssConfig {
-    /// The amendment everyone speaks.
+    /// The amendment of the access point, and of its clients but those whose mode is of an older one.
     pub standard: Standard,
-    /// What they choose of what it allows; makes a difference at 2.4 GHz only.
+    /// What they choose of what it allows; makes a difference at 2.4 GHz, and with HE and EHT.
     pub variant: Variant,
     /// The clients; station `i + 1` is entry `i`, the access point is station 0.
     pub stations: Vec<StationConfig>,
@@ -302,7 +302,7 @@ pub struct BssConfig {
     pub mpdu_start_spacing: Duration,
     /// MPDUs that may be outstanding under a Block Ack agreement, from 2 to what the standard
     /// has, 64, 256 or 1024: what the recipient says it has room for
-    /// (Buffer Size, 802.11-2020 clause 9.4.1.13).
+    /// (Buffer Size, 802.11-2020 clause 9.4.1.13). No more than a client's own standard has.
     pub block_ack_window: u32,
     /// What the spatial streams of a client are to its queue.
     pub stream_queues: StreamQueues,
@@ -401,6 +401,23 @@ impl BssConfig {
     /// Timing and limits.
     pub const fn phy(&self) -> &'static Phy {
         self.standard.phy_as(self.variant)
+    }
+
+    /// The standard of a client whose data has `mode`: that of the mode where it has QoS, else that of the set.
+    pub const fn standard_at(&self, mode: &Mode) -> Standard {
+        if mode.format.aggregates() { mode.format.standard() } else { self.standard }
+    }
+
+    /// Timing and limits of a client whose data has `mode`.
+    pub const fn phy_at(&self, mode: &Mode) -> &'static Phy {
+        self.standard_at(mode).phy_as(self.variant)
+    }
+
+    /// MPDUs that may be outstanding in `mode`: the window, or what the mode's standard has.
+    pub fn window_at(&self, mode: &Mode) -> u32 {
+        self.phy_at(mode)
+            .aggregation
+            .map_or(self.block_ack_window, |limits| limits.mpdus.min(self.block_ack_window))
     }
 
     /// What `station` contends with in `category`.

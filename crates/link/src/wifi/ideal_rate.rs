@@ -57,7 +57,7 @@ impl TcpOver<'_> {
     }
 
     fn success(&self, mode: &Mode, snr: Decibels) -> f64 {
-        let bytes = mpdu_len(self.config.phy().mac_header_len(), self.packet);
+        let bytes = mpdu_len(self.config.phy_at(mode).mac_header_len(), self.packet);
         preamble_success(mode, snr) * mpdu_success(mode, snr, bytes)
     }
 
@@ -94,13 +94,13 @@ impl TcpOver<'_> {
     /// Plays exchanges of A-MPDUs under a Block Ack window with fixed draws.
     fn play(&self, mode: &Mode, snr: Decibels) -> Played {
         let config = self.config;
-        let bytes = mpdu_len(config.phy().mac_header_len(), self.packet);
+        let bytes = mpdu_len(config.phy_at(mode).mac_header_len(), self.packet);
         let (header, body) = (preamble_success(mode, snr), mpdu_success(mode, snr, bytes));
         let most = self.mpdus(mode);
         if most == 1 {
             return self.single(mode, header * body);
         }
-        let window = config.block_ack_window as usize;
+        let window = config.window_at(mode) as usize;
         // Of each MPDU in the window the attempts, or none left to make.
         let mut outstanding: std::collections::VecDeque<Option<u32>> = std::collections::VecDeque::new();
         let mut draws = Draws(0x9e37_79b9_7f4a_7c15);
@@ -137,12 +137,12 @@ impl TcpOver<'_> {
 
     /// Most MPDUs of full packets in a PPDU.
     fn mpdus(&self, mode: &Mode) -> u32 {
-        let phy = self.config.phy();
+        let phy = self.config.phy_at(mode);
         let Some(limits) = phy.aggregation else { return 1 };
         let most = self.config.ampdu_mpdus.unwrap_or(limits.mpdus).min(limits.mpdus);
         let subframe = subframe_len(mpdu_len(phy.mac_header_len(), self.packet));
         let response =
-            phy.sifs + phy.control_mode(mode).ppdu_duration(block_ack_len(self.config.block_ack_window));
+            phy.sifs + phy.control_mode(mode).ppdu_duration(block_ack_len(self.config.window_at(mode)));
         let in_txop = self.config.txop_limit.map_or(limits.ppdu, |limit| limit.saturating_sub(response));
         let bytes = mode.bytes_within(in_txop.min(limits.ppdu)).min(limits.bytes.0 as u32);
         (bytes / subframe).clamp(1, most.max(1))
@@ -151,7 +151,7 @@ impl TcpOver<'_> {
     /// Seconds that an exchange of `sent` MPDUs takes, its backoff included, and its part of what answers it: TCP ACKs of what
     /// `arrived`, and their collisions with data.
     fn exchange(&self, mode: &Mode, sent: u32, arrived: u64, failed_before: u32) -> f64 {
-        let phy = self.config.phy();
+        let phy = self.config.phy_at(mode);
         let control = phy.control_mode(mode);
         let header_len = phy.mac_header_len();
         // Of the access point, for data and for what answers it.
@@ -166,7 +166,7 @@ impl TcpOver<'_> {
             _ => mpdus * subframe_len(mpdu_len(header_len, packet)) + MPDU_DELIMITER_LEN,
         };
         let response = |mpdus: u32| {
-            let bytes = if mpdus > 1 { block_ack_len(self.config.block_ack_window) } else { ACK_LEN };
+            let bytes = if mpdus > 1 { block_ack_len(self.config.window_at(mode)) } else { ACK_LEN };
             phy.sifs + control.ppdu_duration(bytes)
         };
         let on_air = mode.ppdu_duration(psdu(sent, self.packet)) + response(sent);

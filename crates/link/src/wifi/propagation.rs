@@ -93,17 +93,15 @@ impl Default for Propagation {
             path_loss: PathLoss::LogDistance { exponent: 3.0, reference_m: 1.0 },
             tx_power_dbm: 16.0,
             noise_figure_db: 7.0,
-            frequency_mhz: 5_180.0,
+            frequency_mhz: Band::Ghz5.frequency_mhz().into(),
         }
     }
 }
 
 impl Propagation {
-    /// The default in `band`: channel 6 at 2.4 GHz.
+    /// The default in `band`: channel 6, 36 or 37.
     pub fn at(band: Band) -> Self {
-        let usual = Self::default();
-        let frequency_mhz = if band == Band::Ghz2_4 { 2_437.0 } else { usual.frequency_mhz };
-        Self { frequency_mhz, ..usual }
+        Self { frequency_mhz: band.frequency_mhz().into(), ..Self::default() }
     }
 
     /// Loss over `distance_m`; none is below that of the shortest distance there is an answer for, a

@@ -104,6 +104,7 @@ pub const ALL: &[Bundled] = bundled![
     "validation/ns3-11a",
     "validation/ns3-11n",
     "validation/ns3-11n-queue",
+    "validation/ns3-11ax",
     "validation/minstrel",
 ];
 

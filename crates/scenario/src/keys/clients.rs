@@ -48,6 +48,7 @@ const SELFISH: &str =
 
 /// What a client behind Wi-Fi may say.
 pub(crate) const WIRELESS: Keys<ClientOverride> = &[
+    &wifi::client::STANDARD,
     &wifi::client::RATE,
     &wifi::client::MCS,
     &wifi::client::STREAMS,

@@ -1,6 +1,8 @@
 //! `[wifi]`.
 
-use tacit_link::wifi::phy::{Band, GuardInterval, Mode, Preamble, SlotTime, Standard};
+use tacit_link::wifi::phy::{
+    Band, Coding, GuardInterval, Mode, PacketExtension, Preamble, SlotTime, Standard, TrainingField,
+};
 use tacit_link::wifi::{
     AmsduLimit, ApScheduler, BothWays, BssConfig, Bursts, LinkAcks, Protection, StreamQueues, TxopLimits,
 };
@@ -34,15 +36,20 @@ pub(crate) const STANDARD: Key<Choice<Standard>> = Key {
         (Standard::Be.name(), Standard::Be),
     ]),
     usual: Usual::Described("required"),
-    meaning: "the amendment; 802.11b and g at 2.4 GHz, the others at 5 GHz, see `band`",
+    meaning: "the amendment; 802.11b and g at 2.4 GHz, be at 6 GHz, the others at 5 GHz, see `band`",
 };
 
 pub(crate) const BAND: Key<Choice<Band>> = Key {
     name: "band",
-    kind: Choice(&[("2.4 GHz", Band::Ghz2_4), ("5 GHz", Band::Ghz5)]),
-    usual: Usual::Described("of the standard; `\"5 GHz\"` for 802.11n, ax and be"),
+    kind: Choice(&[
+        (Band::Ghz2_4.name(), Band::Ghz2_4),
+        (Band::Ghz5.name(), Band::Ghz5),
+        (Band::Ghz6.name(), Band::Ghz6),
+    ]),
+    usual: Usual::Described("of the standard; `\"5 GHz\"` for 802.11n and ax, `\"6 GHz\"` for be"),
     meaning: "802.11n, ax and be may be at 2.4 GHz: SIFS 10 us, 6 us of signal extension, `slot`, `preamble` and `b-stations` as \
-              802.11g",
+              802.11g, channels up to 40 MHz; ax and be at 6 GHz, which has times and basic rates of 5 GHz, no older clients, and channels \
+              of 320 MHz",
 };
 
 pub(crate) const RATE: TextKey = TextKey {
@@ -84,6 +91,39 @@ pub(crate) const GUARD_INTERVAL: Key<Choice<GuardInterval>> = Key {
     ]),
     usual: Usual::Nothing,
     meaning: "0.4 or 0.8 us between symbols; 0.8 (`long`), 1.6 or 3.2 us from 802.11ax on",
+};
+
+pub(crate) const LTF: Key<Choice<TrainingField>> = Key {
+    name: "ltf",
+    kind: Choice(&[
+        (TrainingField::Quarter.name(), TrainingField::Quarter),
+        (TrainingField::Half.name(), TrainingField::Half),
+        (TrainingField::Whole.name(), TrainingField::Whole),
+    ]),
+    usual: Usual::Described("`\"2x\"`; `\"4x\"` with `guard-interval = \"3.2 us\"`"),
+    meaning: "long training field (HE-LTF, EHT-LTF) of each stream: 3.2, 6.4 or 12.8 us and a guard interval; `1x` goes with 0.8 us and \
+              not with EHT, `2x` with 0.8 and 1.6, `4x` with 0.8 and 3.2; 802.11ax and be",
+};
+
+pub(crate) const PACKET_EXTENSION: Key<Choice<PacketExtension>> = Key {
+    name: "packet-extension",
+    kind: Choice(&[
+        ("0 us", PacketExtension::Us0),
+        ("8 us", PacketExtension::Us8),
+        ("16 us", PacketExtension::Us16),
+        ("20 us", PacketExtension::Us20),
+    ]),
+    usual: Usual::Described("`\"16 us\"` with 802.11ax and be"),
+    meaning: "nominal packet padding: a PPDU whose last symbol is full ends with a packet extension of this length, others with up to 12 us \
+              less; 20 us with 802.11be only",
+};
+
+pub(crate) const CODING: Key<Choice<Coding>> = Key {
+    name: "coding",
+    kind: Choice(&[("ldpc", Coding::Ldpc), ("bcc", Coding::Bcc)]),
+    usual: Usual::Described("`\"ldpc\"` with 802.11ax and be"),
+    meaning: "code of the data field; `bcc` has 6 tail bits and no extra segment, and is not for use (the standard has it up to 20 MHz, MCS 9 \
+              and 4 streams) but for comparison with simulators that know no LDPC; 802.11ax and be",
 };
 
 pub(crate) const PREAMBLE: Key<Choice<Preamble>> = Key {
@@ -279,6 +319,9 @@ pub(crate) const WIFI: Keys<Wifi> = &[
     &STREAMS,
     &CHANNEL_WIDTH,
     &GUARD_INTERVAL,
+    &LTF,
+    &PACKET_EXTENSION,
+    &CODING,
     &PREAMBLE,
     &SLOT,
     &B_STATIONS,
@@ -627,9 +670,15 @@ const NARROWS: &str = "rate of data frames to and from this client, chosen witho
 const FOR_THIS: &str = "overrides `[wifi]` for this client";
 
 /// What `[[client]]` may say otherwise.
-pub(super) mod client {
+pub(crate) mod client {
     use super::*;
 
+    pub const STANDARD: Key<Choice<Standard>> = Key {
+        usual: Usual::Described("as in `[wifi]`"),
+        meaning: "amendment of this client, 802.11n or later and no later than that of `[wifi]`, in the same band; with a `rate` or `mcs` \
+                  of its own",
+        ..super::STANDARD
+    };
     pub const RATE: TextKey = of_client(super::RATE.name, NARROWS);
     pub const MCS: TextKey = of_client(super::MCS.name, NARROWS);
     pub const STREAMS: TextKey = of_client(super::STREAMS.name, NARROWS);

@@ -4,7 +4,7 @@ use tacit_link::wifi::Position;
 
 use super::queue::{QueueHop, queue};
 use super::traffic::access_category;
-use super::wifi::{ack_mode, check_client_acks, check_edca, data_mode, mpdu_error};
+use super::wifi::{ack_mode, check_client_acks, check_edca, client_mode, mpdu_error};
 use crate::error::InputError;
 use crate::input::Section;
 use crate::keys::wifi::{ACK_RATE, AP_QUEUE, LINK_ACK_ERROR, STATION_QUEUE};
@@ -51,7 +51,7 @@ pub(super) fn client_overrides(
 fn wireless(section: &Section<'_>, wifi: &Wifi, client: &mut ClientOverride) -> Result<(), InputError> {
     fill(keys::WIRELESS, section, client)?;
     let (standard, variant) = (wifi.bss.standard, wifi.bss.variant);
-    client.mode = data_mode(section, standard, variant)?;
+    client.mode = client_mode(section, wifi)?;
     client.ack_mode = section.or(ACK_RATE.name, None, ack_mode(standard, variant))?;
     client.mpdu_error = mpdu_error(section)?;
     client.link_ack_error = LINK_ACK_ERROR.given(section)?;

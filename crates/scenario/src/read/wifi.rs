@@ -2,7 +2,8 @@
 
 use tacit_link::Loss;
 use tacit_link::wifi::phy::{
-    Band, BasicRates, GuardInterval, Mode, ModeChoice, Part, SlotTime, Standard, UnknownRate, Variant,
+    Band, BasicRates, GuardInterval, HeChoice, Mode, ModeChoice, PacketExtension, Part, SlotTime, Standard,
+    TrainingField, UnknownRate, Variant,
 };
 use tacit_link::wifi::{
     AccessCategory, BssConfig, LinkAcks, Protection, ReverseDirection, StreamQueues, TxopLimits,
@@ -17,8 +18,28 @@ use crate::keys::kind::or;
 use crate::keys::{fill, wifi as keys};
 use crate::{ApAcks, Categories, ClientOverride, MpduError, RateChoice, Wifi, signal};
 
+/// The mode of a client, of its own standard where it says one; `None` where it says nothing.
+pub(super) fn client_mode(section: &Section<'_>, wifi: &Wifi) -> Result<Option<Mode>, InputError> {
+    let (serving, variant) = (wifi.bss.standard, wifi.bss.variant);
+    let own = keys::client::STANDARD.given(section)?;
+    let standard = own.unwrap_or(serving);
+    if !serving.serves(standard) || !standard.has_band(variant.band) {
+        let served = |other: &Standard| serving.serves(*other) && other.has_band(variant.band);
+        let allowed: Vec<&str> = Standard::ALL.into_iter().filter(served).map(Standard::name).collect();
+        let (serving, band) = (serving.name(), variant.band.name());
+        let what = format!("an access point of {serving} at {band} does not serve {}", standard.name());
+        return Err(section.error(keys::STANDARD.name, what).allowed(allowed.join(", ")));
+    }
+    let mode = data_mode(section, standard, variant)?;
+    if mode.is_none() && standard != serving {
+        let what = format!("the rate of [wifi] is one of {}", serving.name());
+        return Err(section.error(keys::STANDARD.name, what).allowed("with rate or mcs"));
+    }
+    Ok(mode)
+}
+
 /// `rate`, and the keys that say what a rate leaves open; `None` where none of them stands.
-pub(super) fn data_mode(
+fn data_mode(
     section: &Section<'_>,
     standard: Standard,
     variant: Variant,
@@ -74,6 +95,9 @@ fn choose(
     choice: ModeChoice,
 ) -> Result<Mode, InputError> {
     Mode::choose(standard, variant, choice).map_err(|unknown| {
+        if let Some(error) = training_apart(section, standard, variant, choice) {
+            return error;
+        }
         let instead: Vec<(&str, String)> =
             unknown.instead.iter().map(|(part, values)| (key_of(*part), listed(*part, values))).collect();
         let rates = rates(&unknown);
@@ -94,6 +118,27 @@ fn choose(
             }
         }
     })
+}
+
+/// The error where only the training field that is asked for stands between `choice` and its mode.
+fn training_apart(
+    section: &Section<'_>,
+    standard: Standard,
+    variant: Variant,
+    choice: ModeChoice,
+) -> Option<InputError> {
+    let training = variant.he.training?;
+    let usual = Variant { he: HeChoice { training: None, ..variant.he }, ..variant };
+    let mode = Mode::choose(standard, usual, choice).ok()?;
+    let what = format!(
+        "{} us do not go with wifi.{} = \"{}\"",
+        f64::from(mode.guard_interval.nanos()) / 1e3,
+        keys::LTF.name,
+        training.name()
+    );
+    let fitting = GuardInterval::OF_HE.into_iter().filter(|interval| training.goes_with(*interval));
+    let allowed: Vec<String> = fitting.map(|interval| format!("{:?}", interval.name())).collect();
+    Some(section.error(keys::GUARD_INTERVAL.name, what).allowed(allowed.join(", ")))
 }
 
 const fn key_of(part: Part) -> &'static str {
@@ -263,8 +308,10 @@ fn variant(section: &Section<'_>, standard: Standard) -> Result<Variant, InputEr
     let usual = Variant::of(standard);
     let (name, band) = (standard.name(), keys::BAND.or(section, usual.band)?);
     if !standard.has_band(band) {
-        let other = if band == Band::Ghz5 { "\"2.4 GHz\"" } else { "\"5 GHz\"" };
-        return Err(section.error(keys::BAND.name, format!("{name} is in the other band")).allowed(other));
+        let bands = Band::ALL.into_iter().filter(|band| standard.has_band(*band));
+        let allowed: Vec<String> = bands.map(|band| format!("{:?}", band.name())).collect();
+        let what = format!("{name} is not at {}", band.name());
+        return Err(section.error(keys::BAND.name, what).allowed(allowed.join(", ")));
     }
     let usual = Variant { band, ..usual };
     let slot = keys::SLOT.given(section)?;
@@ -291,7 +338,39 @@ fn variant(section: &Section<'_>, standard: Standard) -> Result<Variant, InputEr
     } else {
         usual
     };
-    Ok(Variant { slot: slot.unwrap_or(usual.slot), preamble: preamble.unwrap_or(usual.preamble), ..usual })
+    Ok(Variant {
+        slot: slot.unwrap_or(usual.slot),
+        preamble: preamble.unwrap_or(usual.preamble),
+        he: he_choice(section, standard)?,
+        ..usual
+    })
+}
+
+/// How HE and EHT PPDUs begin and end.
+fn he_choice(section: &Section<'_>, standard: Standard) -> Result<HeChoice, InputError> {
+    let name = standard.name();
+    let refused =
+        |key, what: &str, allowed| Err(section.error(key, format!("{name} {what}")).allowed(allowed));
+    let keys = [keys::LTF.name, keys::PACKET_EXTENSION.name, keys::CODING.name];
+    if let Some(key) = keys.into_iter().find(|key| section.has(key))
+        && !matches!(standard, Standard::Ax | Standard::Be)
+    {
+        return refused(key, "has neither HE nor EHT PPDUs", "802.11ax, 802.11be");
+    }
+    let HeChoice { coding, extension, .. } = HeChoice::USUAL;
+    let choice = HeChoice {
+        training: keys::LTF.given(section)?,
+        coding: keys::CODING.or(section, coding)?,
+        extension: keys::PACKET_EXTENSION.or(section, extension)?,
+    };
+    if standard == Standard::Be && choice.training == Some(TrainingField::Quarter) {
+        return refused(keys::LTF.name, "has no such EHT-LTF", "\"2x\", \"4x\"");
+    }
+    if standard == Standard::Ax && choice.extension == PacketExtension::Us20 {
+        let allowed = "\"0 us\", \"8 us\", \"16 us\"; \"20 us\" with 802.11be";
+        return refused(keys::PACKET_EXTENSION.name, "has no such packet extension", allowed);
+    }
+    Ok(choice)
 }
 
 /// What goes before data: where nothing is said, what stations of 802.11b need.

@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use tacit_link::wifi::AirFrame;
+use tacit_link::wifi::phy::Band;
 use tacit_proto::units::{Duration, Instant};
 use tacit_proto::{Packet, wire};
 
@@ -76,13 +77,18 @@ impl<W: Write> CaptureWriter<W> {
         Ok(Self { out, beacons: 0, frame: Vec::new(), waiting, told: 0, spare })
     }
 
-    /// Takes one frame, when it has ended, and the power at which it was heard, if that is known.
+    /// Takes one frame in `band`, when it has ended, and the power at which it was heard, if that is known.
     ///
     /// # Errors
     /// When the underlying writer fails; the file then ends inside a block.
-    pub fn write<P: FrameBytes>(&mut self, frame: &AirFrame<P>, signal_dbm: Option<i8>) -> io::Result<()> {
+    pub fn write<P: FrameBytes>(
+        &mut self,
+        frame: &AirFrame<P>,
+        band: Band,
+        signal_dbm: Option<i8>,
+    ) -> io::Result<()> {
         self.frame.clear();
-        radiotap::header(&mut self.frame, frame, signal_dbm);
+        radiotap::header(&mut self.frame, frame, band, signal_dbm);
         if dot11::frame(&mut self.frame, frame, self.beacons) == dot11::Numbered::Beacon {
             self.beacons = self.beacons.wrapping_add(1);
         }

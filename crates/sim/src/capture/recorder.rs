@@ -3,6 +3,7 @@
 use std::io;
 
 use tacit_link::wifi::AirFrame;
+use tacit_link::wifi::phy::Band;
 
 use super::{AtomicFile, CaptureWriter, FrameBytes, Signals};
 use crate::Observer;
@@ -12,6 +13,8 @@ use crate::setup::Setup;
 pub struct Recorder {
     writer: CaptureWriter<AtomicFile>,
     signals: Signals,
+    /// Of each basic service set.
+    bands: Vec<Band>,
     failed: Option<io::Error>,
 }
 
@@ -21,7 +24,8 @@ impl Recorder {
     /// # Errors
     /// When `file` cannot be written.
     pub fn new(file: AtomicFile, setup: &Setup) -> io::Result<Self> {
-        Ok(Self { writer: CaptureWriter::new(file)?, signals: Signals::of(setup), failed: None })
+        let bands = setup.bss.iter().map(|bss| bss.config.variant.band).collect();
+        Ok(Self { writer: CaptureWriter::new(file)?, signals: Signals::of(setup), bands, failed: None })
     }
 
     /// Gives the file its name, now that all of it is there.
@@ -37,7 +41,8 @@ impl Recorder {
 impl<P: FrameBytes> Observer<P> for Recorder {
     fn on_air(&mut self, bss: usize, frame: &AirFrame<P>) {
         if self.failed.is_none() {
-            self.failed = self.writer.write(frame, self.signals.of_frame(bss, frame)).err();
+            let signal_dbm = self.signals.of_frame(bss, frame);
+            self.failed = self.writer.write(frame, self.bands[bss], signal_dbm).err();
         }
     }
 }

@@ -3,7 +3,7 @@ use std::process::Command;
 
 use etherparse::PacketBuilder;
 use tacit_link::wifi::air::{AmpduPosition, Frame, Outcome, StationId};
-use tacit_link::wifi::phy::{GuardInterval, Mode, Preamble, Standard};
+use tacit_link::wifi::phy::{Format, GuardInterval, Mode, Preamble, Standard};
 use tacit_link::wifi::{AccessCategory, AckBitmap};
 use tacit_proto::units::{BitRate, Duration, Instant};
 
@@ -53,6 +53,7 @@ fn every_kind() -> Vec<AirFrame<Vec<u8>>> {
     let alone = Some(AmpduPosition { reference: 6, last: true, single: true });
     let ac = |kbps| Mode::for_rate(Standard::Ac, BitRate::from_kbps(kbps)).unwrap();
     let he = |mcs, streams, width_mhz, interval| Mode::he(mcs, streams, width_mhz, interval).unwrap();
+    let eht = |mcs, streams, width_mhz, interval| Mode::eht(mcs, streams, width_mhz, interval).unwrap();
     let he_extended = Mode::he_extended_range(2, GuardInterval::Ns1600).unwrap();
     let b = |preamble| Mode::dsss(BitRate::from_mbps(11), preamble).unwrap();
     let g = Mode::erp_ofdm(BitRate::from_mbps(54)).unwrap();
@@ -86,6 +87,8 @@ fn every_kind() -> Vec<AirFrame<Vec<u8>>> {
         (he(11, 2, 160, GuardInterval::Ns800), down, Outcome::Received, data(17, in_ampdu(true), false)),
         (he(5, 1, 40, GuardInterval::Ns3200), up, Outcome::Received, data(18, alone, false)),
         (he_extended, up, Outcome::Received, data(19, alone, false)),
+        (eht(13, 8, 320, GuardInterval::Ns800), down, Outcome::Received, data(23, in_ampdu(true), false)),
+        (eht(0, 1, 20, GuardInterval::Ns3200), up, Outcome::Received, data(24, alone, false)),
         (ac(433_300), down, Outcome::Received, amsdu(20, alone)),
         (n, down, Outcome::Received, amsdu(21, in_ampdu(false))),
         (n, down, Outcome::Received, data(22, in_ampdu(true), false)),
@@ -118,10 +121,19 @@ fn every_kind() -> Vec<AirFrame<Vec<u8>>> {
     frames.collect()
 }
 
+/// EHT at 6 GHz, else that of the mode.
+fn band(frame: &AirFrame<Vec<u8>>) -> Band {
+    match frame.mode.format {
+        Format::EhtMu => Band::Ghz6,
+        _ if frame.mode.is_2_4_ghz() => Band::Ghz2_4,
+        _ => Band::Ghz5,
+    }
+}
+
 fn written(frames: &[AirFrame<Vec<u8>>]) -> Vec<u8> {
     let mut writer = CaptureWriter::new(Vec::new()).unwrap();
     for frame in frames {
-        writer.write(frame, None).unwrap();
+        writer.write(frame, band(frame), None).unwrap();
     }
     writer.finish().unwrap()
 }
@@ -164,6 +176,31 @@ fn frames_have_the_lengths_of_the_phy_tables() {
     assert_eq!(lens[4] as u32, phy::BLOCK_ACK_LEN);
     assert_eq!(lens[5] as u32, phy::BLOCK_ACK_REQUEST_LEN);
     assert_eq!(lens[7] as u32, phy::ACK_LEN);
+}
+
+/// The words that the Linux kernel's definitions of these fields give, read by hand: U-SIG is TLV 33 and EHT TLV 34.
+#[test]
+fn eht_stands_in_tlvs() {
+    let frames = every_kind();
+    let of = |sequence: u16| {
+        let is_it =
+            |air: &&AirFrame<Vec<u8>>| matches!(air.frame, Frame::Data { sequence: s, .. } if s == sequence);
+        let mut out = Vec::new();
+        radiotap::header(&mut out, frames.iter().find(is_it).unwrap(), Band::Ghz6, None);
+        let words: Vec<u32> =
+            out.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect();
+        assert_eq!(words[1] & 1 << 28, 1 << 28);
+        words[words.len() - (4 + 12)..].to_vec()
+    };
+    // From the access point, 320 MHz, MCS 13, 8 streams, GI 0.8 and 2x.
+    let (down, user) = (of(23), 0x0008_0096 | 13 << 20 | 7 << 24);
+    assert_eq!(down[..4], [33 | 12 << 16, 0b111 | 4 << 15, 1 << 6, 0b11 << 6]);
+    assert_eq!(down[4..7], [34 | 44 << 16, 4, 2 << 9]);
+    assert_eq!((&down[7..15], down[15]), (&[0; 8][..], user));
+    // From a client, 20 MHz, MCS 0, one stream, GI 3.2 and 4x.
+    let up = of(24);
+    assert_eq!(up[1], 0b111 | 1 << 18);
+    assert_eq!((up[6], up[15]), (2 << 7 | 3 << 9, 0x0008_0096));
 }
 
 #[test]
@@ -286,10 +323,15 @@ fn tshark_finds_nothing_wrong() {
         ),
         ("radiotap.he.data_5.gi == 2 && radiotap.he.data_5.data_bw_ru_allocation == 1", 1),
         ("radiotap.he.data_1.ppdu_format == 1 && radiotap.he.data_5.gi == 1", 1),
+        // The 2x HE-LTF is 2, the 4x one 3.
+        ("radiotap.he.data_5.ltf_symbol_size == 2", 2),
+        ("radiotap.he.data_5.ltf_symbol_size == 3", 1),
+        // Versions before 4.2 know no U-SIG and EHT, and pass over them.
+        ("radiotap.channel.freq == 6135 && radiotap.channel.flags.5ghz == 1 && radiotap.present.tlv == 1", 2),
         ("radiotap.vht.bw == 1 && wlan_radio.phy == 8 && wlan_radio.data_rate == 200", 1),
         ("radiotap.channel.flags.cck == 1 && radiotap.datarate == 11 && radiotap.flags.preamble == 1", 1),
         ("radiotap.channel.freq == 2437 && radiotap.datarate == 54 && wlan_radio.phy == 6", 1),
-        ("wlan.duration == 48", 14 + 2 + 3 + 3),
+        ("wlan.duration == 48", 14 + 2 + 3 + 3 + 2),
         ("wlan.qos.amsdupresent == 1 && wlan_aggregate.a_mdsu.length == 148", 2),
         ("wlan.fc.type_subtype == 0x1b && wlan.ta == 02:00:00:00:01:02", 1),
         ("wlan.fc.type_subtype == 0x1c && wlan.ra == 02:00:00:00:01:02", 1),

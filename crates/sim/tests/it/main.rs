@@ -16,6 +16,7 @@ mod hack_losses;
 mod hack_matrix;
 mod links;
 mod mixed_acks;
+mod mixed_standards;
 mod noise;
 mod oracle_off;
 mod oracles;

@@ -2,6 +2,7 @@
 
 use crc32fast::hash as crc32;
 
+use super::radiotap::Radiotap;
 use super::{Cursor, Kind, Sink, Verdict, Walk};
 
 const MANAGEMENT: Kind = Kind::Named("802.11 management");
@@ -13,41 +14,18 @@ const LATER_FRAGMENT: Kind = Kind::Named("802.11 fragments after the first");
 const AVS_MAGIC: u32 = 0x8021_1000;
 
 impl<S: Sink> Walk<'_, S> {
-    /// Radiotap: version, pad, length, then present words; the flags field tells of FCS and padding.
+    /// A radiotap header and the MPDU behind it.
     pub(super) fn radiotap(&mut self, frame: Cursor<'_>) -> Option<Verdict> {
-        const PRESENT_TSFT: u32 = 1;
-        const PRESENT_FLAGS: u32 = 1 << 1;
-        const PRESENT_MORE: u32 = 1 << 31;
-        const FLAG_FCS: u8 = 0x10;
-        const FLAG_DATA_PAD: u8 = 0x20;
-        const FLAG_BAD_FCS: u8 = 0x40;
-
-        let header_len = usize::from(u16::from_le_bytes([*frame.bytes.get(2)?, *frame.bytes.get(3)?]));
-        let header = frame.bytes.get(..header_len)?;
-        let word = |at: usize| {
-            let word = header.get(at..at + 4)?;
-            Some(u32::from_le_bytes([word[0], word[1], word[2], word[3]]))
-        };
-        let first = word(4)?;
-        let mut fields = 8;
-        let mut present = first;
-        while present & PRESENT_MORE != 0 {
-            present = word(fields)?;
-            fields += 4;
-        }
-        let mut flags = 0;
-        if first & PRESENT_FLAGS != 0 {
-            let at = if first & PRESENT_TSFT != 0 { fields.next_multiple_of(8) + 8 } else { fields };
-            flags = *header.get(at)?;
-        }
-        if flags & FLAG_BAD_FCS != 0 {
+        let header = Radiotap::parse(frame.bytes)?;
+        if header.has_bad_fcs() {
             return Some(Verdict::BadFcs);
         }
-        let mut mpdu = frame.skip(header_len)?;
-        if flags & FLAG_FCS != 0 {
+        self.mode = header.mode;
+        let mut mpdu = frame.skip(header.len)?;
+        if header.has_fcs() {
             mpdu = mpdu.without_tail(4);
         }
-        self.dot11(mpdu, flags & FLAG_DATA_PAD != 0)
+        self.dot11(mpdu, header.is_padded())
     }
 
     /// An MPDU (802.11-2020 clause 9.2): only data frames that carry something are of interest.
@@ -202,8 +180,6 @@ fn appended(mpdu: &[u8]) -> Option<usize> {
     /// BA Type in the BA Control field, and its value for a compressed bitmap.
     const TYPE_MASK: u8 = 0x1e;
     const TYPE_COMPRESSED: u8 = 0x04;
-    /// Bits of the Fragment Number that say how long that bitmap is: with 0 it is for 64 MPDUs.
-    const BITMAP_LENGTH_MASK: u8 = 0x0e;
     let (kind, wrapper) = match *mpdu.first()? {
         CONTROL_WRAPPER => (*mpdu.get(10)?, WRAPPED_LEN),
         kind => (kind, 0),
@@ -212,15 +188,25 @@ fn appended(mpdu: &[u8]) -> Option<usize> {
         0xd4 => ACK_LEN + wrapper,
         // Transmitter, BA Control, Starting Sequence Control and the bitmap follow.
         0x94 => {
-            let is_known = mpdu.get(16 + wrapper)? & TYPE_MASK == TYPE_COMPRESSED
-                && mpdu.get(18 + wrapper)? & BITMAP_LENGTH_MASK == 0;
-            if !is_known {
+            if mpdu.get(16 + wrapper)? & TYPE_MASK != TYPE_COMPRESSED {
                 return None;
             }
-            28 + wrapper
+            20 + wrapper + compressed_bitmap_len(*mpdu.get(18 + wrapper)? & 0x0f)?
         }
         _ => return None,
     };
     let bytes = mpdu.get(from..).filter(|bytes| !bytes.is_empty())?;
     tacit_rohc::hack::are_frames(bytes).then_some(bytes.len())
+}
+
+/// Bytes of the bitmap of a compressed Block Ack, which its Fragment Number tells (802.11ax-2021 and 802.11be clause
+/// 9.3.1.8.2).
+const fn compressed_bitmap_len(fragment_number: u8) -> Option<usize> {
+    match fragment_number {
+        0 => Some(8),
+        4 => Some(32),
+        8 => Some(64),
+        10 => Some(128),
+        _ => None,
+    }
 }

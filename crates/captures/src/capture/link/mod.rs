@@ -3,9 +3,12 @@
 mod dot11;
 mod ethernet;
 mod kind;
+mod radiotap;
 mod tunnel;
 
 use std::collections::HashMap;
+
+use tacit_link::wifi::phy::Mode;
 
 pub(crate) use kind::{Kind, Kinds};
 pub(crate) use tunnel::kind_of;
@@ -53,6 +56,8 @@ pub(crate) struct IpBytes<'a> {
     pub interface: Option<u32>,
     /// The innermost tunnel that it came through.
     pub tunnel: Option<&'static str>,
+    /// How the 802.11 frame was sent, where a radio header says it.
+    pub mode: Option<Mode>,
 }
 
 /// A frame being walked, always in step with its length on the link.
@@ -144,7 +149,7 @@ pub(crate) fn ip_packets(
     sink: &mut impl Sink,
 ) -> Verdict {
     let cursor = Cursor { bytes: frame, on_link: original_len };
-    let mut walk = Walk { heard, sink, interface: None, tunnel: None, layers: 0 };
+    let mut walk = Walk { heard, sink, interface: None, tunnel: None, mode: None, layers: 0 };
     walk.link(link_type, cursor).unwrap_or(Verdict::Short)
 }
 
@@ -154,6 +159,7 @@ struct Walk<'w, S> {
     sink: &'w mut S,
     interface: Option<u32>,
     tunnel: Option<&'static str>,
+    mode: Option<Mode>,
     layers: u8,
 }
 
@@ -195,8 +201,8 @@ impl<S: Sink> Walk<'_, S> {
         if !matches!(ip.u8_at(0)? >> 4, 4 | 6) {
             return Some(Verdict::NotIp(Kind::NO_IP_VERSION));
         }
-        let (interface, tunnel) = (self.interface, self.tunnel);
-        let packet = IpBytes { bytes: ip.bytes, on_link: ip.on_link, interface, tunnel };
+        let (interface, tunnel, mode) = (self.interface, self.tunnel, self.mode);
+        let packet = IpBytes { bytes: ip.bytes, on_link: ip.on_link, interface, tunnel, mode };
         if let Some(entrance) = tunnel::Entrance::of(ip)
             && !self.sink.takes_tunnel(packet)
         {

@@ -191,10 +191,12 @@ fn block_ack(control: u8, fragment: u8, bitmap: &[u8]) -> Vec<u8> {
 fn only_whole_frames_of_hack_make_a_hack_ack() {
     let ack = joined(&[&[0xd4, 0, 0, 0], &[2; 6]]);
     let compressed = block_ack(5, 0, &[0xff; 8]);
+    // Of 256, 512 and 1024 MPDUs.
+    let longer = [(4, 32), (8, 64), (10, 128)].map(|(code, bytes)| block_ack(5, code, &vec![0xff; bytes]));
     let wrapped = joined(&[&[0x74, 0, 0, 0], &[2; 6], &[0xd4, 0, 0, 0, 0, 0xc0]]);
     // Short frames: one without bytes behind its check, and two, the second of which has one.
     let riding = [&[0, 7, 1, 2][..], &[0, 7, 1, 2, 0x10, 7, 2, 3, 0x33]];
-    for plain in [ack, compressed, wrapped] {
+    for plain in [ack, compressed, wrapped].into_iter().chain(longer) {
         assert!(matches!(read(105, &plain).0, Verdict::NotIp(_)));
         for bytes in riding {
             let whole = joined(&[&plain, bytes]);
@@ -208,11 +210,13 @@ fn only_whole_frames_of_hack_make_a_hack_ack() {
     }
 }
 
-/// A basic bitmap, one of 256 MPDUs and a Block Ack of several TIDs are longer than a compressed one of 64, and zeros are
-/// whole frames of HACK.
+/// A basic bitmap, one of more than 64 MPDUs, one of a length to come and a Block Ack of several TIDs are longer than a
+/// compressed one of 64, and zeros are whole frames of HACK.
 #[test]
 fn longer_block_acks_are_no_hack_acks() {
-    for (control, fragment, bytes) in [(1, 0, 128), (5, 4, 32), (7, 0, 44)] {
+    for (control, fragment, bytes) in
+        [(1, 0, 128), (5, 4, 32), (5, 8, 64), (5, 10, 128), (5, 2, 200), (7, 0, 44)]
+    {
         let stock = block_ack(control, fragment, &vec![0; bytes]);
         assert!(matches!(read(105, &stock).0, Verdict::NotIp(_)), "{control} {fragment}");
     }

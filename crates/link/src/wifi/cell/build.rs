@@ -117,7 +117,8 @@ fn peer<P: Payload>(
     way: Way<'_>,
     link: &str,
 ) -> Peer<P> {
-    let Rules { phy, config, .. } = rules;
+    let config = &rules.config;
+    let (phy, window) = (config.phy_at(&client.mode), config.window_at(&client.mode));
     let control = client.control_mode.unwrap_or_else(|| phy.control_mode(&client.mode));
     let guard = config.protection.longest(phy, &client.mode, &control);
     let txop_limit = rules.hold_limits(category).exchange.map(|limit| limit.saturating_sub(guard));
@@ -138,7 +139,7 @@ fn peer<P: Payload>(
     let recipient = || match acks_of_peer {
         LinkAcks::None => Recipient::Unanswered { next: 0 },
         LinkAcks::Deferred => Recipient::Deferred(RepairRecipient::new(config.repair)),
-        LinkAcks::Normal if is_block => Recipient::Block(BlockAckRecipient::new(config.block_ack_window)),
+        LinkAcks::Normal if is_block => Recipient::Block(BlockAckRecipient::new(window)),
         LinkAcks::Normal => Recipient::Immediate { last: None },
     };
     let rates = match config.rate_control {
@@ -161,7 +162,7 @@ fn peer<P: Payload>(
         let overhead = phy.aifs()
             + phy.slot * u64::from(edca.cw_min / 2)
             + phy.sifs
-            + control.ppdu_duration(block_ack_len(config.block_ack_window));
+            + control.ppdu_duration(block_ack_len(window));
         originator.adapt_rate(Minstrel::new(rates, overhead, stream(format!("rates {link}"))));
     }
     let losses = [("data", loss), ("link ack", &client.link_ack_loss)]
@@ -205,7 +206,7 @@ fn limits(
         phy,
         header,
         modes,
-        (config.ampdu_mpdus, config.block_ack_window),
+        (config.ampdu_mpdus, config.window_at(modes[0])),
         config.amsdu,
         own,
     )
@@ -230,7 +231,7 @@ fn rates(
         Rate { mode, control_mode, limits }
     };
     let mut rates: Vec<Rate> =
-        client.mode.and_slower(config.standard, config.variant).into_iter().map(rate).collect();
+        client.mode.and_slower(phy.standard, config.variant).into_iter().map(rate).collect();
     rates.sort_by_key(Rate::order);
     rates
 }

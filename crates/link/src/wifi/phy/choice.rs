@@ -200,7 +200,10 @@ impl Mode {
                 }
                 modes
             }
-            Standard::Ax => of_tones(&[80, 40, 20, 160], HE_MCS, variant, Self::he),
+            Standard::Ax => {
+                let variant = Variant { he: variant.he.before_eht(), ..variant };
+                of_tones(&[80, 40, 20, 160], HE_MCS, variant, Self::he)
+            }
             Standard::Be => of_tones(&[80, 40, 20, 160, 320], EHT_MCS, variant, Self::eht),
         }
     }
@@ -261,7 +264,8 @@ impl Mode {
     }
 }
 
-/// The modes of HE or EHT: at `widths_mhz` in this order, the shortest guard interval first.
+/// The modes of HE or EHT: one and two streams first, which is what phones and laptops have, then three and four; at `widths_mhz` in this order, those that the band has, the shortest guard interval first, of those
+/// that go with the training that `variant` chooses.
 fn of_tones(
     widths_mhz: &[u16],
     mcs: u8,
@@ -269,10 +273,14 @@ fn of_tones(
     mode: fn(u8, u8, u16, GuardInterval) -> Option<Mode>,
 ) -> Vec<Mode> {
     let mut modes = Vec::new();
-    for width_mhz in widths_mhz {
-        for interval in GuardInterval::OF_HE {
-            for streams in 1..=8 {
-                modes.extend((0..mcs).filter_map(|mcs| mode(mcs, streams, *width_mhz, interval)));
+    for streams in [1..=2, 3..=4, 5..=8] {
+        for width_mhz in widths_mhz.iter().filter(|width_mhz| **width_mhz <= variant.band.widest_mhz()) {
+            for interval in GuardInterval::OF_HE {
+                let Some(options) = variant.he.options(interval) else { continue };
+                for streams in streams.clone() {
+                    let mode = |mcs| mode(mcs, streams, *width_mhz, interval)?.with_options(options);
+                    modes.extend((0..mcs).filter_map(mode));
+                }
             }
         }
     }

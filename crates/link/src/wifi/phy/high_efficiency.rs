@@ -6,6 +6,7 @@
 
 use tacit_proto::units::{BitRate, Duration};
 
+use super::GuardInterval;
 use super::tables::Modulation;
 
 /// The code of a data field.
@@ -35,7 +36,7 @@ impl PacketExtension {
     /// All of them, ascending.
     pub const ALL: [Self; 4] = [Self::Us0, Self::Us8, Self::Us16, Self::Us20];
 
-    /// The longest one.
+    /// The longest one, in microseconds.
     pub const fn micros(self) -> u64 {
         match self {
             Self::Us0 => 0,
@@ -63,6 +64,36 @@ pub enum TrainingField {
 }
 
 impl TrainingField {
+    /// All of them, ascending.
+    pub const ALL: [Self; 3] = [Self::Quarter, Self::Half, Self::Whole];
+
+    /// The name that the standard gives it, without what it trains.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Quarter => "1x",
+            Self::Half => "2x",
+            Self::Whole => "4x",
+        }
+    }
+
+    /// The one that is mandatory with `guard_interval`, and the longer of two: 2x, and 4x with 3.2 us.
+    const fn usual(guard_interval: GuardInterval) -> Self {
+        match guard_interval {
+            GuardInterval::Ns3200 => Self::Whole,
+            _ => Self::Half,
+        }
+    }
+
+    /// Whether an HE SU PPDU has it with `guard_interval` (802.11ax-2021 clause 27.3.11.10): 1x with 0.8 us, 2x with 0.8 and 1.6
+    /// us, 4x with 3.2 us, and, where receivers can, with 0.8 us.
+    pub const fn goes_with(self, guard_interval: GuardInterval) -> bool {
+        match self {
+            Self::Quarter => matches!(guard_interval, GuardInterval::Ns800),
+            Self::Half => matches!(guard_interval, GuardInterval::Ns800 | GuardInterval::Ns1600),
+            Self::Whole => matches!(guard_interval, GuardInterval::Ns800 | GuardInterval::Ns3200),
+        }
+    }
+
     /// Without its guard interval.
     pub const fn duration(self) -> Duration {
         match self {
@@ -80,12 +111,63 @@ const SERVICE_BITS: u64 = 16;
 /// Bits that end a convolutional code.
 const TAIL_BITS: u64 = 6;
 
+/// What HE and EHT leave open beside MCS, streams, width and guard interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeOptions {
+    /// Symbols of training.
+    pub training: TrainingField,
+    /// The code.
+    pub coding: Coding,
+    /// What the receiver asks for.
+    pub extension: PacketExtension,
+}
+
+impl HeOptions {
+    /// What is usual with `guard_interval`: the 2x HE-LTF, and the 4x one with 3.2 us; LDPC, and 16 us of extension.
+    pub const fn usual(guard_interval: GuardInterval) -> Self {
+        let HeChoice { coding, extension, .. } = HeChoice::USUAL;
+        Self { training: TrainingField::usual(guard_interval), coding, extension }
+    }
+}
+
+/// What a basic service set chooses of [`HeOptions`], whatever the guard interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeChoice {
+    /// Symbols of training; `None` for the usual ones of each guard interval.
+    pub training: Option<TrainingField>,
+    /// The code.
+    pub coding: Coding,
+    /// What receivers ask for.
+    pub extension: PacketExtension,
+}
+
+impl HeChoice {
+    /// The usual training, LDPC, and 16 us of packet extension.
+    pub const USUAL: Self = Self { training: None, coding: Coding::Ldpc, extension: PacketExtension::Us16 };
+
+    /// What of it HE has: a packet extension of 20 us is EHT's.
+    pub const fn before_eht(self) -> Self {
+        let extension = match self.extension {
+            PacketExtension::Us20 => PacketExtension::Us16,
+            extension => extension,
+        };
+        Self { extension, ..self }
+    }
+
+    /// The options of PPDUs with `guard_interval`; `None` where the training does not go with that.
+    pub fn options(self, guard_interval: GuardInterval) -> Option<HeOptions> {
+        let training = self.training.unwrap_or(TrainingField::usual(guard_interval));
+        let Self { coding, extension, .. } = self;
+        training.goes_with(guard_interval).then_some(HeOptions { training, coding, extension })
+    }
+}
+
 /// What the duration of a data field depends on, the bytes apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct DataField {
     pub modulation: Modulation,
-    pub coding: Coding,
-    pub extension: PacketExtension,
+    /// Its training field is before the data.
+    pub options: HeOptions,
     /// With its guard interval.
     pub symbol: Duration,
     /// Data bits of a symbol: N_DBPS.
@@ -130,7 +212,7 @@ impl DataField {
     }
 
     const fn overhead_bits(&self) -> u64 {
-        match self.coding {
+        match self.options.coding {
             Coding::Bcc => SERVICE_BITS + TAIL_BITS,
             Coding::Ldpc => SERVICE_BITS,
         }
@@ -152,7 +234,7 @@ impl DataField {
             _ => excess.div_ceil(u64::from(self.data_bits_short)).min(SEGMENTS),
         };
         let symbols = Symbols { count: bits.div_ceil(whole), segments };
-        match self.coding {
+        match self.options.coding {
             Coding::Ldpc if self.needs_segment_more(symbols) => symbols.next_segment(),
             _ => symbols,
         }
@@ -190,7 +272,7 @@ impl DataField {
     /// How long the data field of `bytes` is, its packet extension included.
     pub fn duration(&self, bytes: u32) -> Duration {
         let symbols = self.symbols(bytes);
-        self.symbol * symbols.count + self.extension.behind(symbols.segments)
+        self.symbol * symbols.count + self.options.extension.behind(symbols.segments)
     }
 
     /// Most bytes whose data field lasts at most `limit`.

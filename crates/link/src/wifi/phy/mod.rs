@@ -15,14 +15,14 @@ pub use frame::{
     CONTROL_WRAPPER_LEN, CTS_LEN, FCS_LEN, HT_CONTROL_LEN, LLC_SNAP_LEN, MAC_HEADER_LEN, MPDU_DELIMITER_LEN,
     QOS_MAC_HEADER_LEN, RTS_LEN, amsdu_subframe_len, bitmap_bits, block_ack_len, mpdu_len, subframe_len,
 };
-pub use high_efficiency::{Coding, PacketExtension, TrainingField};
-pub use mode::{Format, GuardInterval, HeOptions, Mode, Preamble};
+pub use high_efficiency::{Coding, HeChoice, HeOptions, PacketExtension, TrainingField};
+pub use mode::{Format, GuardInterval, Mode, Preamble};
 pub use tables::Modulation;
 
 use tacit_proto::units::{BitRate, Bytes, Duration};
 
-/// An 802.11 amendment this model knows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// An 802.11 amendment this model knows, in the order they were published.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Standard {
     /// 802.11a: OFDM, 5 GHz, 20 MHz (802.11-2020 clause 17).
     A,
@@ -34,10 +34,9 @@ pub enum Standard {
     N,
     /// 802.11ac: VHT, 5 GHz (802.11-2020 clause 21).
     Ac,
-    /// 802.11ax: HE, 5 or 2.4 GHz (802.11ax-2021 clause 27).
+    /// 802.11ax: HE, 5, 2.4 or 6 GHz (802.11ax-2021 clause 27).
     Ax,
-    /// 802.11be: EHT, 5 or 2.4 GHz (802.11be clause 36). Channels of 320 MHz are at 6 GHz, where only the loss over distance
-    /// differs.
+    /// 802.11be: EHT, 6, 5 or 2.4 GHz (802.11be clause 36).
     Be,
 }
 
@@ -68,7 +67,15 @@ impl Standard {
         match band {
             Band::Ghz2_4 => matches!(self, Self::B | Self::G | Self::N | Self::Ax | Self::Be),
             Band::Ghz5 => matches!(self, Self::A | Self::N | Self::Ac | Self::Ax | Self::Be),
+            Band::Ghz6 => matches!(self, Self::Ax | Self::Be),
         }
+    }
+
+    /// Whether an access point of this standard serves clients of `other`: its own, and from 802.11n on older ones with QoS, whose
+    /// times and access are the same in one band. What is older has a contention of its own, which is not mixed here.
+    pub const fn serves(self, other: Self) -> bool {
+        let have_qos = self.phy().aggregation.is_some() && other.phy().aggregation.is_some();
+        self as u8 == other as u8 || have_qos && (other as u8) < self as u8
     }
 
     /// Its timing and limits, in its usual variant.
@@ -76,7 +83,7 @@ impl Standard {
         self.phy_as(Variant::of(self))
     }
 
-    /// Its timing and limits in `variant`, which makes a difference at 2.4 GHz only.
+    /// Its timing and limits in `variant`, which makes a difference to these at 2.4 GHz only.
     pub const fn phy_as(self, variant: Variant) -> &'static Phy {
         let preamble = matches!(variant.preamble, Preamble::Short) as usize;
         let slot = matches!(variant.slot, SlotTime::Short) as usize;
@@ -122,9 +129,44 @@ pub enum Band {
     Ghz2_4,
     /// 5 GHz.
     Ghz5,
+    /// 6 GHz: without DSSS, HT and VHT, and without stations older than 802.11ax. Times and basic rates are those of 5 GHz.
+    Ghz6,
 }
 
-/// What a basic service set chooses of what its standard allows: the band, and more at 2.4 GHz.
+impl Band {
+    /// All of them, ascending.
+    pub const ALL: [Self; 3] = [Self::Ghz2_4, Self::Ghz5, Self::Ghz6];
+
+    /// The name users write.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ghz2_4 => "2.4 GHz",
+            Self::Ghz5 => "5 GHz",
+            Self::Ghz6 => "6 GHz",
+        }
+    }
+
+    /// The widest channel there is room for, in MHz.
+    pub const fn widest_mhz(self) -> u16 {
+        match self {
+            Self::Ghz2_4 => 40,
+            Self::Ghz5 => 160,
+            Self::Ghz6 => 320,
+        }
+    }
+
+    /// Centre of the primary channel that captures and path loss take, in MHz: channel 6, 36 or 37.
+    pub const fn frequency_mhz(self) -> u16 {
+        match self {
+            Self::Ghz2_4 => 2_437,
+            Self::Ghz5 => 5_180,
+            Self::Ghz6 => 6_135,
+        }
+    }
+}
+
+/// What a basic service set chooses of what its standard allows: the band, more at 2.4 GHz, and how HE and EHT PPDUs begin and
+/// end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Variant {
     /// The band, which 802.11n, ax and be can choose.
@@ -135,6 +177,8 @@ pub struct Variant {
     pub preamble: Preamble,
     /// Basic rates; 802.11b has its own only.
     pub basic_rates: BasicRates,
+    /// What HE and EHT PPDUs look like.
+    pub he: HeChoice,
 }
 
 impl Variant {
@@ -147,9 +191,10 @@ impl Variant {
         };
         let band = match standard {
             Standard::B | Standard::G => Band::Ghz2_4,
-            Standard::A | Standard::N | Standard::Ac | Standard::Ax | Standard::Be => Band::Ghz5,
+            Standard::A | Standard::N | Standard::Ac | Standard::Ax => Band::Ghz5,
+            Standard::Be => Band::Ghz6,
         };
-        Self { band, slot, preamble: Preamble::Long, basic_rates }
+        Self { band, slot, preamble: Preamble::Long, basic_rates, he: HeChoice::USUAL }
     }
 
     /// Whether it is at 2.4 GHz, where there is more to choose.
@@ -277,7 +322,7 @@ impl Phy {
                 SlotTime::Long => 20,
             }),
             sifs: Duration::from_micros(10),
-            variant: Variant { band: Band::Ghz2_4, slot, preamble, basic_rates },
+            variant: Variant { band: Band::Ghz2_4, slot, preamble, basic_rates, he: HeChoice::USUAL },
             ..phy
         }
     }

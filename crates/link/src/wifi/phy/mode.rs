@@ -2,7 +2,8 @@
 
 use tacit_proto::units::{BitRate, Duration};
 
-use super::high_efficiency::{Coding, DataField, PacketExtension, TrainingField};
+use super::Standard;
+use super::high_efficiency::{DataField, HeOptions};
 use super::tables::{
     CHANNELS, DSSS, FULL_BAND, HE_MCS, HE_TRAINING_FIELDS, HT_MCS, LONG_TRAINING_FIELDS, MCS, Modulation,
     OFDM, OFDM_SUBCARRIERS, VHT_MCS, vht_encoders, vht_has,
@@ -30,6 +31,33 @@ pub enum Format {
 }
 
 impl Format {
+    /// The name that the standard gives its PPDUs.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Dsss => "DSSS",
+            Self::Ofdm => "OFDM",
+            Self::ErpOfdm => "ERP-OFDM",
+            Self::HtMixed => "HT-mixed",
+            Self::Vht => "VHT",
+            Self::HeSu => "HE SU",
+            Self::HeErSu => "HE ER SU",
+            Self::EhtMu => "EHT MU",
+        }
+    }
+
+    /// The amendment that brought it.
+    pub const fn standard(self) -> Standard {
+        match self {
+            Self::Dsss => Standard::B,
+            Self::Ofdm => Standard::A,
+            Self::ErpOfdm => Standard::G,
+            Self::HtMixed => Standard::N,
+            Self::Vht => Standard::Ac,
+            Self::HeSu | Self::HeErSu => Standard::Ax,
+            Self::EhtMu => Standard::Be,
+        }
+    }
+
     /// Whether data of this format is QoS data in A-MPDUs under a Block Ack agreement.
     pub const fn aggregates(self) -> bool {
         matches!(self, Self::HtMixed | Self::Vht | Self::HeSu | Self::HeErSu | Self::EhtMu)
@@ -128,28 +156,6 @@ pub struct Mode {
     tail_bits: u32,
     /// Of HE and EHT, whose last symbol is counted by quarters.
     data_field: Option<DataField>,
-}
-
-/// What HE and EHT leave open beside MCS, streams, width and guard interval.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HeOptions {
-    /// Symbols of training.
-    pub training: TrainingField,
-    /// The code.
-    pub coding: Coding,
-    /// What the receiver asks for.
-    pub extension: PacketExtension,
-}
-
-impl HeOptions {
-    /// What is usual with `guard_interval`: the 2x HE-LTF, and the 4x one with 3.2 us; LDPC, and 16 us of extension.
-    pub const fn usual(guard_interval: GuardInterval) -> Self {
-        let training = match guard_interval {
-            GuardInterval::Ns3200 => TrainingField::Whole,
-            _ => TrainingField::Half,
-        };
-        Self { training, coding: Coding::Ldpc, extension: PacketExtension::Us16 }
-    }
 }
 
 impl Mode {
@@ -271,6 +277,11 @@ impl Mode {
         Some(Self { signal_extension, ..mode })
     }
 
+    /// The options of a mode of HE or EHT; `None` for others.
+    pub fn he_options(&self) -> Option<HeOptions> {
+        self.data_field.as_ref().map(|field| field.options)
+    }
+
     /// What HE and EHT have in common.
     fn of_tones(
         format: Format,
@@ -313,8 +324,7 @@ impl Mode {
             tail_bits: 0,
             data_field: Some(DataField {
                 modulation,
-                coding: options.coding,
-                extension: options.extension,
+                options,
                 symbol,
                 data_bits: data(tones.data),
                 data_bits_short: data(tones.data_short),

@@ -215,3 +215,54 @@ fn what_a_rate_leaves_open_can_be_said() {
     let error = choose(Standard::Ac, ModeChoice { streams: Some(1), ..ModeChoice::rate(rate) });
     assert_eq!(error.unwrap().width_mhz, 160);
 }
+
+/// Of several modes with a rate the one of two streams that clients have: 2402 Mb/s are four streams at 80 MHz, too, and 5764.7
+/// Mb/s eight.
+#[test]
+fn rates_of_high_efficiency_mean_one_or_two_streams() {
+    let of = |standard, kbps| {
+        let mode = Mode::for_rate(standard, BitRate::from_kbps(kbps)).unwrap();
+        (mode.mcs.unwrap(), mode.streams, mode.width_mhz, mode.guard_interval)
+    };
+    assert_eq!(of(Standard::Ax, 600_500), (11, 1, 80, GuardInterval::Ns800));
+    assert_eq!(of(Standard::Ax, 1_201_000), (11, 2, 80, GuardInterval::Ns800));
+    assert_eq!(of(Standard::Ax, 2_402_000), (11, 2, 160, GuardInterval::Ns800));
+    assert_eq!(of(Standard::Ax, 4_803_900), (11, 4, 160, GuardInterval::Ns800));
+    assert_eq!(of(Standard::Be, 5_764_700), (13, 2, 320, GuardInterval::Ns800));
+}
+
+/// Of a basic service set that chooses, all modes have its choice, and none whose guard interval does not go with it.
+#[test]
+fn training_and_packet_extension_are_chosen_for_all_modes() {
+    use super::super::{HeChoice, PacketExtension, TrainingField};
+    let of = |standard, training, extension| {
+        let he = HeChoice { training, extension, ..HeChoice::USUAL };
+        Mode::all_of(standard, Variant { he, ..Variant::of(standard) })
+    };
+    let all = |training, extension| of(Standard::Ax, training, extension);
+    let usual = Mode::all(Standard::Ax);
+    assert_eq!(all(None, PacketExtension::Us16), usual);
+    let short = all(Some(TrainingField::Quarter), PacketExtension::Us16);
+    assert_eq!(3 * short.len(), usual.len());
+    assert!(short.iter().all(|mode| mode.guard_interval == GuardInterval::Ns800));
+    let of_half = all(Some(TrainingField::Half), PacketExtension::Us8);
+    assert!(of_half.iter().all(|mode| mode.guard_interval != GuardInterval::Ns3200));
+    // 256 packets at 1201 Mb/s fill three of four segments of their last symbol.
+    let duration = |modes: &[Mode]| {
+        let is_it = |mode: &&Mode| {
+            (mode.mcs, mode.streams, mode.width_mhz, mode.guard_interval)
+                == (Some(11), 2, 80, GuardInterval::Ns800)
+        };
+        modes.iter().find(is_it).unwrap().ppdu_duration(395_262)
+    };
+    assert_eq!(duration(&usual), Duration::from_nanos(2_700_800));
+    // Of each of two streams a training field of 3.2 instead of 6.4 us.
+    assert_eq!(duration(&short), Duration::from_nanos(2_700_800 - 2 * 3_200));
+    assert_eq!(duration(&of_half), Duration::from_nanos(2_700_800 - 8_000));
+    let none = duration(&of(Standard::Be, None, PacketExtension::Us0));
+    for (extension, us) in
+        [(PacketExtension::Us8, 4), (PacketExtension::Us16, 12), (PacketExtension::Us20, 16)]
+    {
+        assert_eq!(duration(&of(Standard::Be, None, extension)) - none, Duration::from_micros(us));
+    }
+}
