@@ -40,7 +40,7 @@ pub struct Served {
     pub url: String,
     /// The answer's status.
     pub status: u16,
-    /// Bytes of its body that the program took.
+    /// Bytes of its body that the program took; of a tunnel, those from the server.
     pub bytes: u64,
     /// True where the body came to its end, or both ends closed their tunnel.
     pub complete: bool,
