@@ -2,7 +2,7 @@
 
 use tacit_proto::FlowKey;
 use tacit_proto::Packet;
-use tacit_proto::packet::{Ecn, Transport};
+use tacit_proto::packet::Ecn;
 use tacit_proto::tcp::AckInfo;
 use tacit_proto::units::Bytes;
 
@@ -65,10 +65,7 @@ impl Payload for Packet {
 
     #[inline]
     fn ack_info(&self) -> Option<AckInfo> {
-        match &self.transport {
-            Transport::Tcp(segment) => AckInfo::of(segment),
-            Transport::Udp(_) | Transport::Tack(_) => None,
-        }
+        Packet::ack_info(self)
     }
 
     fn mark_congestion(&mut self) -> bool {

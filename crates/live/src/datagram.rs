@@ -318,6 +318,10 @@ impl AckPacket for Frame {
         Payload::flow_key(self)
     }
 
+    fn ack_info(&self) -> Option<AckInfo> {
+        Payload::ack_info(self)
+    }
+
     fn timestamps(&self) -> Option<FlowTimestamps> {
         match self {
             Self::Simulated(packet) => packet.timestamps(),
@@ -456,7 +460,7 @@ mod tests {
     #[test]
     fn filters_read_of_bytes_what_they_read_of_packets() {
         use etherparse::TcpOptionElement::{Noop, SelectiveAcknowledgement, Timestamp, WindowScale};
-        let info = |frame: &Frame| frame.ack_info();
+        let info = |frame: &Frame| Payload::ack_info(frame);
         let sacking =
             [Noop, Noop, Timestamp(5, 4), Noop, Noop, SelectiveAcknowledgement((20, 30), [None; 3])];
         let ack = info(&frame(|tcp| tcp.ack(9).options(&sacking).unwrap(), b"")).unwrap();

@@ -445,7 +445,7 @@ impl Sum {
 impl HackReport {
     fn write(&self, text: &mut String) {
         let counters = &self.counters;
-        let acks = counters.native_acks + counters.compressed_acks;
+        let acks = counters.native_acks + counters.compressed_acks + counters.thinned_acks;
         if acks == 0 {
             return;
         }
@@ -461,6 +461,12 @@ impl HackReport {
                 ", {:.2} B each",
                 counters.compressed_bytes as f64 / counters.compressed_acks as f64
             );
+        }
+        if counters.thinned_acks > 0 {
+            let _ = write!(text, "; {} gave way to those", counters.thinned_acks);
+        }
+        if counters.cheaper_acks > 0 {
+            let _ = write!(text, "; {} were cheaper as packets", counters.cheaper_acks);
         }
         text.push('\n');
     }

@@ -81,6 +81,36 @@ pub struct Side {
     pub goodput_bps_ci95: Option<f64>,
     /// Share of the resource's time in which it had something to carry.
     pub busy: f64,
+    /// What became of its ACKs under TCP/HACK; null elsewhere.
+    pub hack: Option<AckWays>,
+}
+
+/// The ways that ACKs took under TCP/HACK, means over the seeds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct AckWays {
+    /// ACKs that rode on link-layer ACKs.
+    pub compressed_acks: f64,
+    /// ACKs that gave way to a later one before that.
+    pub thinned_acks: f64,
+    /// ACKs that went as packets.
+    pub native_acks: f64,
+    /// Of those, ACKs that waited and take less airtime so.
+    pub cheaper_acks: f64,
+    /// Share of the time that what rode took.
+    pub airtime_share: f64,
+}
+
+impl AckWays {
+    /// Of a group; `None` where no station speaks it.
+    fn of(group: &Group<'_>) -> Option<Self> {
+        Some(Self {
+            compressed_acks: mean(group, "compressed_acks")?,
+            thinned_acks: mean(group, "thinned_acks")?,
+            native_acks: mean(group, "native_acks")?,
+            cheaper_acks: mean(group, "cheaper_acks")?,
+            airtime_share: mean(group, &airtime_name(AirtimeUse::CompressedAck))?,
+        })
+    }
 }
 
 /// What has a second per second.
@@ -279,6 +309,7 @@ fn account(winner: &Group<'_>, other: &Group<'_>) -> Option<Account> {
             goodput_bps: mean.mean,
             goodput_bps_ci95: mean.ci95,
             busy: busy(group)?,
+            hack: AckWays::of(group),
         })
     };
     let differs = gain > ci95.unwrap_or(0.0);

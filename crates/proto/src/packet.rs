@@ -4,7 +4,7 @@
 
 use crate::FlowKey;
 use crate::tack;
-use crate::tcp::Segment;
+use crate::tcp::{AckInfo, Segment};
 use crate::udp::Datagram;
 use crate::units::{Bytes, FlowId, HostId};
 
@@ -123,6 +123,15 @@ impl Packet {
     #[inline]
     pub fn is_pure_ack(&self) -> bool {
         matches!(&self.transport, Transport::Tcp(segment) if segment.is_pure_ack())
+    }
+
+    /// What a pure TCP ACK without other options than timestamps and SACK says; `None` of anything else.
+    #[inline]
+    pub fn ack_info(&self) -> Option<AckInfo> {
+        match &self.transport {
+            Transport::Tcp(segment) => AckInfo::of(segment),
+            Transport::Udp(_) | Transport::Tack(_) => None,
+        }
     }
 
     /// The key of its flow and direction.

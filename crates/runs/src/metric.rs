@@ -374,6 +374,12 @@ pub const ALL: &[Metric] = &[
     metric("flushed_acks", "ACKs held for a link-layer ACK and then sent as packets", |view| {
         view.hack(|hack| hack.flushed_acks)
     }),
+    metric("thinned_acks", "ACKs that gave way to a later one before they rode", |view| {
+        view.hack(|hack| hack.thinned_acks)
+    }),
+    metric("cheaper_acks", "ACKs held and then sent as packets because that takes less airtime", |view| {
+        view.hack(|hack| hack.cheaper_acks)
+    }),
     metric("duplicate_frames", "frames of compressed ACKs dropped as duplicates", |view| {
         view.hack(|hack| hack.duplicate_frames)
     }),

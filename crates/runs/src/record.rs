@@ -123,12 +123,14 @@ pub struct FlowRecord {
     pub data_segments_sent: Option<u64>,
     /// Packets the sink sent that only acknowledge, for connections.
     pub acks_sent: Option<u64>,
-    /// ACKs that TCP/HACK drivers sent as packets; null where there are none. Like the next three of the
+    /// ACKs that TCP/HACK drivers sent as packets; null where there are none. Like the next four of the
     /// whole run, both directions.
     pub native_acks: Option<u64>,
     /// ACKs that rode on link-layer ACKs, each counted once.
     pub compressed_acks: Option<u64>,
-    /// Bytes of those.
+    /// ACKs that gave way to a later one before they rode.
+    pub thinned_acks: Option<u64>,
+    /// Bytes of those that rode.
     pub compressed_bytes: Option<u64>,
     /// Bytes they would have had as IP packets.
     pub uncompressed_bytes: Option<u64>,
@@ -276,6 +278,7 @@ fn flow_records(setup: &Setup, outcome: &RunOutcome) -> Vec<FlowRecord> {
         acks_sent: flow.receiver.map(|end| end.acks_sent),
         native_acks: flow.hack.map(|hack| hack.native_acks),
         compressed_acks: flow.hack.map(|hack| hack.compressed_acks),
+        thinned_acks: flow.hack.map(|hack| hack.thinned_acks),
         compressed_bytes: flow.hack.map(|hack| hack.compressed_bytes),
         uncompressed_bytes: flow.hack.map(|hack| hack.uncompressed_bytes),
     };

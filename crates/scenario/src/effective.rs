@@ -23,7 +23,7 @@ pub(super) struct Effective {
 
 /// Those that are no fields of what the keys fill, or whose default depends on others.
 fn all() -> impl Iterator<Item = &'static Effective> {
-    [RUN, TCP, LINKS, WIFI].into_iter().flatten()
+    [RUN, TCP, LINKS, WIFI, HACK].into_iter().flatten()
 }
 
 /// What `scenario` has for `key`, and where that comes from if it is not given and not the default; `None` for what is
@@ -239,3 +239,12 @@ fn of_log_distance(scenario: &Scenario, value: impl FnOnce(f64, f64) -> String) 
         PathLoss::Friis => None,
     })
 }
+
+const HACK: &[Effective] = &[
+    of_standard("hack.rule", |scenario| keys::value("hack.rule", scenario).unwrap_or_default()),
+    Effective {
+        key: "hack.coding",
+        value: |scenario| keys::value("hack.coding", scenario).unwrap_or_default(),
+        from: |_| "hack.rule",
+    },
+];

@@ -4,6 +4,7 @@
 
 mod choice;
 mod text;
+mod ways;
 
 use serde::Serialize;
 
@@ -49,6 +50,9 @@ pub struct Explanation {
     pub named: Vec<String>,
     /// Whether FWP, plain Block Ack or TCP/HACK suits the scenario, and why; empty where only some settings were asked for.
     pub choice: Vec<String>,
+    /// Which of its ACKs ride under TCP/HACK, and what their ways cost; empty where its clients do not speak it, and where
+    /// settings of other tables were asked for.
+    pub acks: Vec<String>,
 }
 
 /// Explains a scenario, under a scheme if one is named; only `keys` and what is below them, if there are any.
@@ -70,6 +74,9 @@ pub fn explain(
     if let Some(scheme) = scheme {
         apply_scheme(scheme, &scenario, &mut settings);
     }
+    let tells_of_acks = keys.is_empty() || keys.iter().any(|key| key == "hack" || key.starts_with("hack."));
+    let applied = scheme.map_or_else(|| scenario.clone(), |scheme| scheme.applied_to(&scenario));
+    let acks = if tells_of_acks { ways::of(&applied) } else { Vec::new() };
     Ok(Explanation {
         scenario: scenario.name,
         description: scenario.description,
@@ -77,6 +84,7 @@ pub fn explain(
         named: keys.iter().filter(|key| keys::find(key).is_some()).cloned().collect(),
         settings: only(keys, settings)?,
         choice,
+        acks,
     })
 }
 

@@ -34,7 +34,7 @@ pub mod warnings;
 use std::path::Path;
 
 use tacit_link::queue::{AckFilter, AckHoldConfig};
-use tacit_link::wifi::phy::{Mode, ModeChoice};
+use tacit_link::wifi::phy::{Mode, ModeChoice, Standard};
 use tacit_link::wifi::{
     AccessCategory, BothWays, BssConfig, LinkAcks, Position, Propagation, ReverseDirection,
 };
@@ -315,6 +315,10 @@ pub struct HackPlan {
     pub variant: Option<HackVariant>,
     /// How long the timer variant waits.
     pub timer: Duration,
+    /// Which of the waiting ACKs ride.
+    pub rule: HackRule,
+    /// Of ACKs that say the same, one in how many rides by [`HackRule::Airtime`].
+    pub one_in: u32,
     /// How the ACKs of a frame are coded.
     pub coding: hack::Coding,
     /// From the reception of data to compressed ACKs in the NIC.
@@ -338,6 +342,34 @@ pub enum HackVariant {
     Timer,
 }
 
+/// Which of the waiting ACKs ride.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HackRule {
+    /// Every one, as in the paper.
+    Every,
+    /// Those by which airtime is saved.
+    Airtime,
+}
+
+impl HackRule {
+    /// Where nobody says one: the paper's rule up to 802.11ac. On faster physical layers the control response rate is what
+    /// ACKs wait for.
+    pub fn usual_of(standard: Standard) -> Self {
+        match standard {
+            Standard::A | Standard::B | Standard::G | Standard::N | Standard::Ac => Self::Every,
+            Standard::Ax | Standard::Be => Self::Airtime,
+        }
+    }
+
+    /// Where nobody says a coding: the paper's, or the one of fewer bytes.
+    pub fn usual_coding(self) -> hack::Coding {
+        match self {
+            Self::Every => hack::Coding::PerAck,
+            Self::Airtime => hack::Coding::Batch,
+        }
+    }
+}
+
 impl HackPlan {
     /// The drivers' configuration; `None` for stock ones.
     pub fn config(&self) -> Option<hack::Config> {
@@ -349,6 +381,10 @@ impl HackPlan {
         };
         Some(hack::Config {
             variant,
+            rule: match self.rule {
+                HackRule::Every => hack::Rule::Every,
+                HackRule::Airtime => hack::Rule::Airtime { one_in: self.one_in },
+            },
             coding: self.coding,
             turnaround: self.turnaround,
             hold_limit: self.hold_limit,

@@ -74,7 +74,7 @@ pub const ALL: &[Scheme] = &[
         listing: Listing::Default,
         apply: |scenario| {
             stock_acks(scenario);
-            hack(scenario, HackVariant::MoreData, Coding::PerAck);
+            hack(scenario, HackVariant::MoreData, Some(Coding::PerAck));
         },
     },
     Scheme {
@@ -84,7 +84,7 @@ pub const ALL: &[Scheme] = &[
         listing: Listing::Default,
         apply: |scenario| {
             stock_acks(scenario);
-            hack(scenario, HackVariant::MoreData, Coding::Batch);
+            hack(scenario, HackVariant::MoreData, Some(Coding::Batch));
         },
     },
     Scheme {
@@ -94,7 +94,7 @@ pub const ALL: &[Scheme] = &[
         listing: Listing::ByName,
         apply: |scenario| {
             stock_acks(scenario);
-            hack(scenario, HackVariant::TimestampEcho, Coding::PerAck);
+            hack(scenario, HackVariant::TimestampEcho, None);
         },
     },
     Scheme {
@@ -104,7 +104,7 @@ pub const ALL: &[Scheme] = &[
         listing: Listing::Default,
         apply: |scenario| {
             stock_acks(scenario);
-            hack(scenario, HackVariant::Opportunistic, Coding::PerAck);
+            hack(scenario, HackVariant::Opportunistic, None);
         },
     },
     Scheme {
@@ -114,7 +114,7 @@ pub const ALL: &[Scheme] = &[
         listing: Listing::Default,
         apply: |scenario| {
             stock_acks(scenario);
-            hack(scenario, HackVariant::Timer, Coding::PerAck);
+            hack(scenario, HackVariant::Timer, None);
         },
     },
     Scheme {
@@ -376,7 +376,7 @@ pub const ALL: &[Scheme] = &[
         listing: Listing::ByName,
         apply: |scenario| {
             tack(scenario);
-            hack(scenario, HackVariant::MoreData, Coding::PerAck);
+            hack(scenario, HackVariant::MoreData, None);
         },
     },
     Scheme {
@@ -405,15 +405,16 @@ pub static AS_WRITTEN: Scheme = Scheme {
     apply: |_| {},
 };
 
-/// What only acknowledges rides on link-layer ACKs, whatever its transport.
-fn hack(scenario: &mut Scenario, variant: HackVariant, coding: Coding) {
+/// What only acknowledges rides on link-layer ACKs, whatever its transport: by `variant` and the scenario's rule, in
+/// this coding or the rule's own.
+fn hack(scenario: &mut Scenario, variant: HackVariant, coding: Option<Coding>) {
     // An ACK rides, is filtered, or was given before; what is in the way of the driver goes.
     if let Some(hop) = &mut scenario.wifi {
         (hop.ack_filter, hop.ap_acks) = (WifiAckFilter::Off, ApAcks::None);
         (hop.link_acks, hop.bss.stream_queues) = (BothWays::default(), StreamQueues::Joint);
     }
     scenario.hack.variant = Some(variant);
-    scenario.hack.coding = coding;
+    scenario.hack.coding = coding.unwrap_or(scenario.hack.rule.usual_coding());
     scenario.fwp.repair = None;
 }
 

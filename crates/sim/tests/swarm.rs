@@ -25,7 +25,7 @@ use tacit_link::wifi::{
 use tacit_link::wired::Service;
 use tacit_proto::congestion::Algorithm;
 use tacit_proto::fastack;
-use tacit_proto::hack::{self, Coding, Variant};
+use tacit_proto::hack::{self, Coding, Rule, Variant};
 use tacit_proto::packet::{IpVersion, Packet};
 use tacit_proto::tcp::{self, AckPolicy};
 use tacit_proto::transport;
@@ -177,6 +177,7 @@ fn random_setup(seed: u64) -> Setup {
     add_relayed(&mut setup, seed);
     add_direct_links(&mut setup, seed);
     add_high_efficiency(&mut setup, seed);
+    add_rules(&mut setup, seed);
     setup
 }
 
@@ -523,6 +524,31 @@ fn timeouts_where_acks_were_held(outcome: &RunOutcome) -> u64 {
     flows.filter_map(|flow| flow.sender?.timeouts).sum()
 }
 
+/// Lets some drivers of TCP/HACK choose by airtime which ACKs ride. Draws of its own: older seeds keep their worlds.
+fn add_rules(setup: &mut Setup, seed: u64) {
+    let draw = &mut Stream::new(seed, "swarm rules");
+    let set = &mut setup.bss[0];
+    let of_clients = set.clients.iter_mut().filter_map(|client| match &mut client.driver {
+        ClientDriver::Hack(config) => Some(config),
+        _ => None,
+    });
+    let of_ap = match &mut set.access_point.driver {
+        ApDriver::Hack(config) => Some(config),
+        _ => None,
+    };
+    for config in of_ap.into_iter().chain(of_clients) {
+        config.rule = pick(
+            draw,
+            &[
+                Rule::Every,
+                Rule::Airtime { one_in: 1 },
+                Rule::Airtime { one_in: 8 },
+                Rule::Airtime { one_in: 100 },
+            ],
+        );
+    }
+}
+
 /// Gives some stations an SNR, from useless to perfect. Draws of its own: older seeds keep their worlds.
 fn add_noise(setup: &mut Setup, seed: u64) {
     let draw = &mut Stream::new(seed, "swarm noise");
@@ -644,6 +670,7 @@ fn lossless_setup(seed: u64) -> Setup {
     set.config.stream_queues = StreamQueues::Joint;
     if !matches!(set.access_point.driver, ApDriver::Hack(_)) {
         speak_hack(&mut setup, hack::Config::default());
+        add_rules(&mut setup, seed);
     }
     for flow in &mut setup.flows {
         match &mut flow.traffic {

@@ -84,8 +84,7 @@ fn replace<P: Payload>(queue: &mut Queue<P>, newest: P) -> Option<P> {
     let (mut place, mut last) = (0_usize, None);
     queue.each(&mut |packet| {
         if packet.flow_key() == flow {
-            let older = packet.ack_info().filter(AckInfo::is_plain);
-            let yields = older.is_some_and(|older| new.ack.after(older.ack) && new.covers(&older));
+            let yields = packet.ack_info().is_some_and(|older| new.replaces(&older));
             last = Some((place, yields && packet.len() == newest.len()));
         }
         place += 1;

@@ -13,6 +13,7 @@ use super::counters::StationCounters;
 use super::functions::{FunctionId, Functions};
 use super::interrupt::Interrupt;
 use super::mac::ack_hook::AckHook;
+use super::mac::ack_times::AckTimes;
 use super::mac::station::Station;
 use super::medium::Medium;
 use crate::payload::Payload;
@@ -185,6 +186,13 @@ impl<P: Payload> Bss<P> {
         for peer in &mut station.peers {
             peer.originator.report_acks();
         }
+    }
+
+    /// What ACKs of `function` to `peer` cost on the air.
+    pub fn ack_times(&self, function: FunctionId, peer: FunctionId) -> AckTimes {
+        let (rules, station) = (&self.cell.rules, &self.cell.stations[function]);
+        let edca = rules.config.edca(self.station(function), station.category);
+        AckTimes::new(rules, &edca, &station.peers[station.peer_index(peer)].originator)
     }
 
     /// Reports to [`Bss::poll_interrupt`] what becomes of each packet that `function` sends.

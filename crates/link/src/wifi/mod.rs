@@ -30,4 +30,5 @@ pub use config::{
 pub use counters::StationCounters;
 pub use functions::{FunctionId, Functions, Peers};
 pub use interrupt::Interrupt;
+pub use mac::ack_times::AckTimes;
 pub use propagation::{Decibels, PathLoss, Position, Propagation};

@@ -48,6 +48,8 @@ pub const ALL: &[Bundled] = bundled![
     "hack/upload",
     "hack/wan",
     "hack/ax",
+    "hack/rule",
+    "hack/ax-clients",
     "hack/live",
     "tack/fig3",
     "tack/fig5a",

@@ -3,7 +3,7 @@
 use tacit_runs::metric;
 use tacit_scenario::table::{TextTable, count, number, significant};
 
-use super::{Account, BUSY, Evidence, LONGER_BACK, Part, Resource, Side, Why};
+use super::{Account, AckWays, BUSY, Evidence, LONGER_BACK, Part, Resource, Side, Why};
 
 /// Share of the difference that a contribution needs to be told in words. Ours.
 const WORTH_WORDS: f64 = 0.05;
@@ -23,6 +23,9 @@ impl Why {
 impl Account {
     fn to_text(&self) -> String {
         let mut text = format!("{}\n{}\n", self.headline(), self.limit());
+        for side in [&self.winner, &self.other] {
+            text.extend(side.hack.map(|ways| format!("{}\n", ways_of_acks(&side.scheme, &ways))));
+        }
         if !self.differs {
             return text;
         }
@@ -183,6 +186,19 @@ impl Account {
         }
         said
     }
+}
+
+/// What became of the ACKs of `scheme`.
+fn ways_of_acks(scheme: &str, ways: &AckWays) -> String {
+    format!(
+        "ACKs of {scheme}: {} rode on link-layer ACKs in {} % of the time, {} gave way to those, {} went as packets, \
+         {} of them because that takes less airtime.",
+        number(ways.compressed_acks, 0),
+        number(ways.airtime_share * 100.0, 2),
+        number(ways.thinned_acks, 0),
+        number(ways.native_acks, 0),
+        number(ways.cheaper_acks, 0)
+    )
 }
 
 /// With its sign, unless it rounds to nothing.

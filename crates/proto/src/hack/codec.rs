@@ -104,6 +104,18 @@ impl Encoder {
         }
     }
 
+    /// Whether [`Encoder::push`] would take it, were there room.
+    ///
+    /// # Errors
+    /// A [`Refusal`] where it has to go as a packet.
+    pub fn accepts(&self, rides: Rides, bytes: &[u8]) -> Result<(), Refusal> {
+        match rides {
+            Rides::Compressed => self.acks.accepts(bytes),
+            Rides::AsIs => Ok(()),
+            Rides::Never => Err(Refusal::NotPureAck),
+        }
+    }
+
     /// Ends the frame being built and appends it to `out`; returns how many packets it holds.
     pub fn finish_frame(&mut self, out: &mut Vec<u8>) -> usize {
         let acks = self.acks.finish_frame(out);

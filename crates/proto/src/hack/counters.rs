@@ -18,6 +18,10 @@ crate::counters! {
         flushed_acks: u64,
         /// Pure ACKs the codec refused.
         refused_acks: u64,
+        /// ACKs that gave way, before they rode, to a later one that says as much.
+        thinned_acks: u64,
+        /// ACKs held and then queued as packets because that takes less airtime.
+        cheaper_acks: u64,
         /// Times an ACK had waited for the hold limit, or the timer.
         hold_limits: u64,
         /// Reconstituted ACKs passed up.
@@ -36,6 +40,8 @@ crate::counters! {
         native_acks: u64,
         /// Pure ACKs that rode on a link-layer ACK, each counted once.
         compressed_acks: u64,
+        /// Pure ACKs that gave way, before they rode, to a later one that says as much.
+        thinned_acks: u64,
         /// Their share of the bytes of the frames they were in, by number where flows share a frame.
         compressed_bytes: u64,
         /// Bytes they would have had as IP packets.

@@ -7,11 +7,12 @@ use std::collections::VecDeque;
 
 use tacit_rohc::hack::{Coding, RETAINED_ACKS, Refusal};
 
+use super::airtime::AckAirtime;
 use super::counters::{Counters, FlowCounters};
 use super::nic::{Heard, Response};
-use super::peer::{Finished, Fresh, POSTPONED_ACKS, Peer};
+use super::peer::{Finished, Fresh, POSTPONED_ACKS, Peer, Waiting};
 use crate::FlowKey;
-use crate::tcp::Timestamps;
+use crate::tcp::{AckInfo, Timestamps};
 use crate::units::{Duration, Instant};
 
 /// How a packet may ride on a link-layer ACK.
@@ -35,6 +36,8 @@ pub trait AckPacket: Clone + PartialEq {
     fn rides(&self) -> Rides;
     /// The key of its flow and direction.
     fn flow_key(&self) -> FlowKey;
+    /// What a pure TCP ACK without other options than timestamps and SACK says; `None` for anything else.
+    fn ack_info(&self) -> Option<AckInfo>;
     /// The Timestamps option of a TCP segment; `None` for anything else.
     fn timestamps(&self) -> Option<FlowTimestamps>;
 }
@@ -63,11 +66,30 @@ pub enum Variant {
     TimestampEcho,
 }
 
+/// Which ACKs ride, of those that [wait](Variant) for a link-layer ACK.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Rule {
+    /// Every one, as in the paper.
+    #[default]
+    Every,
+    /// Those that something is to be gained by. Of ACKs that come together and of which the last says it all, the first
+    /// rides, one in so many, and the last. All that wait go as packets where that takes less
+    /// [airtime](Driver::compare_airtime), unless [`Config::appended_limit`] says how many may ride.
+    ///
+    /// Not with [`Variant::Opportunistic`], whose ACKs are packets too.
+    Airtime {
+        /// 1 thins nothing.
+        one_in: u32,
+    },
+}
+
 /// Configuration of a driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
     /// When an ACK waits.
     pub variant: Variant,
+    /// Which ACKs ride.
+    pub rule: Rule,
     /// How the ACKs of a frame are coded.
     pub coding: Coding,
     /// From the reception of data to the moment the compressed ACKs for it lie in the NIC: interrupt,
@@ -85,6 +107,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             variant: Variant::MoreData,
+            rule: Rule::default(),
             coding: Coding::PerAck,
             turnaround: Duration::from_micros(100),
             // Below the smallest retransmission timeout in use, Linux's 200 ms.
@@ -134,6 +157,11 @@ impl<P: AckPacket> Driver<P> {
         }
     }
 
+    /// Tells what the ways of ACKs to `peer` cost, for [`Rule::Airtime`]; without it none goes as a packet to save any.
+    pub fn compare_airtime(&mut self, peer: usize, airtime: Box<dyn AckAirtime>) {
+        self.peers[peer].airtime = Some(airtime);
+    }
+
     /// Counters since the start.
     pub fn counters(&self) -> Counters {
         self.counters
@@ -167,12 +195,15 @@ impl<P: AckPacket> Driver<P> {
             Variant::Opportunistic => state.all_natives() as usize == state.held(),
             variant => state.will_send(variant, now),
         };
-        let comes_later = self.config.variant != Variant::Opportunistic && state.has_no_room_for(&packet);
+        let comes_later = match self.config.variant {
+            Variant::Opportunistic => false,
+            _ => self.thins().is_some() || state.has_no_room_for(&packet),
+        };
         let taken = may_wait
             && if comes_later {
                 self.postpone(now, peer, &packet)
             } else {
-                self.hold(now, now, peer, &packet)
+                self.hold(now + self.config.turnaround, now, peer, &packet)
             };
         if taken && self.config.variant != Variant::Opportunistic {
             return;
@@ -208,7 +239,7 @@ impl<P: AckPacket> Driver<P> {
             // Nothing will come to carry what waits: the race of section 3.3.1, or the end of a burst.
             self.flush(peer);
         } else if response.proven {
-            self.release(now, peer);
+            self.unblock(now, peer);
         }
     }
 
@@ -292,7 +323,7 @@ impl<P: AckPacket> Driver<P> {
             state.encoder.invalidate(&self.bytes);
         }
         if state.natives_of(packet.flow_key()) == 0 {
-            self.release(now, peer);
+            self.unblock(now, peer);
         }
     }
 
@@ -326,37 +357,88 @@ impl<P: AckPacket> Driver<P> {
         }
     }
 
+    /// One ACK in how many rides where ACKs are gathered before they are compressed; `None` where each is compressed as it
+    /// comes.
+    fn thins(&self) -> Option<u32> {
+        match (self.config.rule, self.config.variant) {
+            (Rule::Every, _) | (_, Variant::Opportunistic) => None,
+            (Rule::Airtime { one_in }, _) => Some(one_in),
+        }
+    }
+
     /// Lets an ACK wait until it may enter a frame. As a packet it would be no faster behind packets of its flow, and
-    /// beyond the unproven ones it would take all of those with it. False when too many wait.
+    /// beyond the unproven ones it would take all of those with it. False when too many wait, or no frame would take it.
     fn postpone(&mut self, now: Instant, peer: usize, packet: &P) -> bool {
-        let hold_until = now + self.longest_hold(peer);
+        let (thins, hold_until) = (self.thins(), now + self.longest_hold(peer));
         let state = &mut self.peers[peer];
         if state.postponed.len() >= POSTPONED_ACKS {
             return false;
         }
-        state.postponed.push_back((now, packet.clone()));
+        let mut ready_at = None;
+        if thins.is_some() && !state.has_no_room_for(packet) {
+            self.bytes.clear();
+            packet.write_to(&mut self.bytes);
+            if state.encoder.accepts(packet.rides(), &self.bytes).is_err() {
+                self.counters.refused_acks += 1;
+                return false;
+            }
+            let at = now + self.config.turnaround;
+            ready_at = Some(at);
+            state.job_at = Some(state.job_at.map_or(at, |job| job.min(at)));
+        }
+        let flow = packet.flow_key();
+        let info = thins.and_then(|_| packet.ack_info());
+        let packet = packet.clone();
+        // Whether its number is new shows beside the ACK before it.
+        let waiting = Waiting { packet, flow, info, since: now, advances: false, stands_for: 1, ready_at };
+        if state.gather(waiting, thins.unwrap_or(1)) {
+            self.counters.thinned_acks += 1;
+            counters_of(&mut state.flows, flow).thinned_acks += 1;
+        }
         state.hold_until.get_or_insert(hold_until);
         true
     }
 
-    /// Compresses of the postponed ACKs those that may be, in order.
-    fn release(&mut self, now: Instant, peer: usize) {
+    /// Some of what no frame could take may enter one now.
+    fn unblock(&mut self, now: Instant, peer: usize) {
+        let at = now + self.config.turnaround;
+        if self.thins().is_none() {
+            self.compress_postponed(at, peer, |_| true);
+            return;
+        }
+        let state = &mut self.peers[peer];
+        state.unblock(at);
+        state.job_at = state.next_job();
+    }
+
+    /// Compresses of the postponed ACKs that are `due` those that may be, in order, into frames that will be in the NIC at
+    /// `ready_at`; false when all that waits went as packets instead.
+    fn compress_postponed(
+        &mut self,
+        ready_at: Instant,
+        peer: usize,
+        due: impl Fn(&Waiting<P>) -> bool,
+    ) -> bool {
         let mut kept = 0;
         for _ in 0..self.peers[peer].postponed.len() {
             let state = &mut self.peers[peer];
-            let Some((since, packet)) = state.postponed.pop_front() else { break };
+            let Some(mut waiting) = state.postponed.pop_front() else { break };
+            let is_due = due(&waiting);
             // Room does not come back on the way, nor do packets arrive: of one flow all are kept from one on.
-            if state.in_frames() >= RETAINED_ACKS || state.natives_of(packet.flow_key()) > 0 {
-                state.postponed.push_back((since, packet));
+            let is_blocked = state.in_frames() >= RETAINED_ACKS || state.natives_of(waiting.flow) > 0;
+            if is_blocked || !is_due {
+                waiting.ready_at = waiting.ready_at.filter(|_| !is_due);
+                state.postponed.push_back(waiting);
                 kept += 1;
-            } else if !self.hold(now, since, peer, &packet) {
+            } else if !self.hold(ready_at, waiting.since, peer, &waiting.packet) {
                 let state = &mut self.peers[peer];
-                state.postponed.push_front((since, packet));
+                state.postponed.push_front(waiting);
                 state.postponed.rotate_right(kept);
                 self.flush(peer);
-                return;
+                return false;
             }
         }
+        true
     }
 
     fn longest_hold(&self, peer: usize) -> Duration {
@@ -369,46 +451,67 @@ impl<P: AckPacket> Driver<P> {
         }
     }
 
-    /// Adds an ACK that came at `since` to the frame being built; false when the codec refuses it.
-    fn hold(&mut self, now: Instant, since: Instant, peer: usize, packet: &P) -> bool {
+    /// Adds an ACK that came at `since` to the frame that will be in the NIC at `ready_at`; false when the codec refuses it.
+    fn hold(&mut self, ready_at: Instant, since: Instant, peer: usize, packet: &P) -> bool {
         self.bytes.clear();
         packet.write_to(&mut self.bytes);
-        let (turnaround, hold_until) = (self.config.turnaround, since + self.longest_hold(peer));
-        if self.peers[peer].building_since != now {
-            self.peers[peer].finish_frame(turnaround);
+        let hold_until = since + self.longest_hold(peer);
+        let state = &mut self.peers[peer];
+        if state.building_ready_at != ready_at {
+            state.finish_frame();
         }
         let mut taken = Err(Refusal::FrameFull);
-        if self.peers[peer].in_frames() < RETAINED_ACKS {
-            taken = self.peers[peer].encoder.push(packet.rides(), &self.bytes);
+        if state.in_frames() < RETAINED_ACKS {
+            taken = state.encoder.push(packet.rides(), &self.bytes);
             if taken == Err(Refusal::FrameFull) {
-                self.peers[peer].finish_frame(turnaround);
-                taken = self.peers[peer].encoder.push(packet.rides(), &self.bytes);
+                state.finish_frame();
+                taken = state.encoder.push(packet.rides(), &self.bytes);
             }
         }
         if taken.is_err() {
             self.counters.refused_acks += 1;
             return false;
         }
-        let state = &mut self.peers[peer];
         let oldest = if state.building.is_empty() { since } else { state.building_oldest.min(since) };
         state.building.push(packet.clone());
-        (state.building_since, state.building_oldest) = (now, oldest);
-        state.job_at.get_or_insert(now + turnaround);
+        (state.building_ready_at, state.building_oldest) = (ready_at, oldest);
+        state.building_bytes += self.bytes.len() as u32;
+        state.job_at.get_or_insert(ready_at);
         state.hold_until.get_or_insert(hold_until);
         true
     }
 
     /// Compression and DMA are done: the frames whose time has come lie in the NIC.
     fn hand_over(&mut self, now: Instant, peer: usize) {
+        let gathers = self.thins().is_some();
+        let is_ready = |waiting: &Waiting<P>| waiting.ready_at.is_some_and(|at| at <= now);
+        if gathers && !self.compress_postponed(now, peer, is_ready) {
+            return;
+        }
+        self.peers[peer].finish_frame();
+        if gathers && self.packets_are_cheaper(peer) {
+            self.counters.cheaper_acks += self.peers[peer].held() as u64;
+            self.flush(peer);
+            return;
+        }
         let state = &mut self.peers[peer];
-        state.finish_frame(self.config.turnaround);
         while state.finished.front().is_some_and(|next| next.ready_at <= now) {
-            let Some(Finished { packets, frame, oldest, .. }) = state.finished.pop_front() else { break };
-            state.fresh.push_back(Fresh { packets, bytes: frame.len(), oldest });
+            let Some(Finished { packets, frame, oldest, packet_bytes, .. }) = state.finished.pop_front()
+            else {
+                break;
+            };
+            state.fresh.push_back(Fresh { packets, bytes: frame.len(), oldest, packet_bytes });
             self.counters.frames += 1;
             self.actions.push_back(Action::Descriptor(peer, frame));
         }
-        state.job_at = state.finished.front().map(|next| next.ready_at);
+        state.job_at = state.next_job();
+    }
+
+    /// True where all that waits takes less airtime as packets.
+    fn packets_are_cheaper(&self, peer: usize) -> bool {
+        let state = &self.peers[peer];
+        let airtime = state.airtime.as_deref().filter(|_| self.config.appended_limit.is_none());
+        airtime.is_some_and(|airtime| state.load().goes_cheaper_as_packets(airtime))
     }
 
     /// Sends what waits as packets, in order.
@@ -433,7 +536,8 @@ impl<P: AckPacket> Driver<P> {
         let mut waiting: Vec<P> = state.fresh.drain(..).flat_map(|fresh| fresh.packets).collect();
         waiting.extend(state.finished.drain(..).flat_map(|finished| finished.packets));
         waiting.append(&mut state.building);
-        waiting.extend(state.postponed.drain(..).map(|(_, packet)| packet));
+        state.building_bytes = 0;
+        waiting.extend(state.postponed.drain(..).map(|waiting| waiting.packet));
         if waiting.is_empty() {
             return waiting;
         }
@@ -465,7 +569,7 @@ impl<P: AckPacket> Driver<P> {
         let state = &self.peers[peer];
         let in_nic = state.fresh.iter().flat_map(|fresh| &fresh.packets);
         let on_their_way = state.finished.iter().flat_map(|finished| &finished.packets);
-        let postponed = state.postponed.iter().map(|(_, packet)| packet);
+        let postponed = state.postponed.iter().map(|waiting| &waiting.packet);
         let mut waiting = in_nic.chain(on_their_way).chain(&state.building).chain(postponed);
         if waiting.any(|packet| packet.flow_key() == flow) {
             self.flush(peer);

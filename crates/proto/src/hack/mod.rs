@@ -3,6 +3,7 @@
 //! As in the paper (section 3.3.1), the [`Nic`] handles opaque bytes within SIFS, and the [`Driver`] knows TCP and has no
 //! such deadline.
 
+mod airtime;
 mod codec;
 mod counters;
 mod driver;
@@ -11,7 +12,8 @@ mod nic;
 mod packet;
 mod peer;
 
+pub use airtime::AckAirtime;
 pub use counters::{Counters, FlowCounters};
-pub use driver::{AckPacket, Action, Config, Driver, FlowTimestamps, Rides, Variant};
+pub use driver::{AckPacket, Action, Config, Driver, FlowTimestamps, Rides, Rule, Variant};
 pub use nic::{Heard, Nic, Response};
 pub use tacit_rohc::hack::Coding;

@@ -3,6 +3,7 @@
 use super::driver::{AckPacket, FlowTimestamps, Rides};
 use crate::FlowKey;
 use crate::packet::{Packet, Transport};
+use crate::tcp::AckInfo;
 use crate::wire;
 
 impl AckPacket for Packet {
@@ -23,6 +24,10 @@ impl AckPacket for Packet {
 
     fn flow_key(&self) -> FlowKey {
         Packet::flow_key(self)
+    }
+
+    fn ack_info(&self) -> Option<AckInfo> {
+        Packet::ack_info(self)
     }
 
     fn timestamps(&self) -> Option<FlowTimestamps> {

@@ -4,12 +4,14 @@ use std::collections::VecDeque;
 
 use tacit_rohc::hack::RETAINED_ACKS;
 
+use super::airtime::{AckAirtime, Load};
 use super::codec::{Decoder, Encoder};
 use super::counters::FlowCounters;
 use super::driver::{AckPacket, Config, Variant};
 use super::echoes::Echoes;
 use crate::FlowKey;
-use crate::units::{Duration, Instant};
+use crate::tcp::AckInfo;
+use crate::units::Instant;
 
 /// State for one peer.
 #[derive(Debug)]
@@ -20,14 +22,19 @@ pub(super) struct Peer<P> {
     pub more_data: bool,
     /// Which ACKs the peer's hosts have not echoed; of the timestamp variant alone.
     pub echoes: Echoes,
-    /// Behind packets of their flow that are queued or in the air, to be compressed once those arrived; or beyond what
-    /// may be unproven, once some of that is proven. In the order they came, with the time.
-    pub postponed: VecDeque<(Instant, P)>,
+    /// What the ways of its ACKs cost, where somebody compares that.
+    pub airtime: Option<Box<dyn AckAirtime>>,
+    /// In no frame yet, in the order they came: behind packets of their flow that are queued or in the air, to be
+    /// compressed once those arrived; beyond what may be unproven, once some of that is proven; or gathered to be thinned.
+    pub postponed: VecDeque<Waiting<P>>,
     /// In the frame being built: all of one instant, so that each has its whole turnaround.
     pub building: Vec<P>,
-    pub building_since: Instant,
+    /// When that frame will be in the NIC.
+    pub building_ready_at: Instant,
     /// Since when the oldest of them waits.
     pub building_oldest: Instant,
+    /// Bytes that they have as IP packets.
+    pub building_bytes: u32,
     /// Frames on their way to the NIC, in order.
     pub finished: VecDeque<Finished<P>>,
     /// In the NIC, not sent.
@@ -45,6 +52,24 @@ pub(super) struct Peer<P> {
     pub flows: Vec<(FlowKey, FlowCounters)>,
 }
 
+/// An ACK that is in no frame.
+#[derive(Debug)]
+pub(super) struct Waiting<P> {
+    pub packet: P,
+    pub flow: FlowKey,
+    /// What it says, where a later one may take its place.
+    pub info: Option<AckInfo>,
+    /// Since when it waits, or the first of those whose place it took.
+    pub since: Instant,
+    /// Its number is higher than that of the one before it of its flow, which waits or waited with it: it is no duplicate
+    /// and no window update.
+    pub advances: bool,
+    /// How many ACKs it stands for, itself among them.
+    pub stands_for: u32,
+    /// When it will be in the NIC; `None` as long as no frame may take it.
+    pub ready_at: Option<Instant>,
+}
+
 /// A frame that is made and reaches the NIC at `ready_at`; the oldest of its packets came at `oldest`.
 #[derive(Debug)]
 pub(super) struct Finished<P> {
@@ -52,6 +77,8 @@ pub(super) struct Finished<P> {
     pub frame: Vec<u8>,
     pub ready_at: Instant,
     pub oldest: Instant,
+    /// Bytes that its packets have outside of it.
+    pub packet_bytes: u32,
 }
 
 /// A frame that lies in the NIC.
@@ -60,6 +87,8 @@ pub(super) struct Fresh<P> {
     pub packets: Vec<P>,
     pub bytes: usize,
     pub oldest: Instant,
+    /// Bytes that its packets have outside of it.
+    pub packet_bytes: u32,
 }
 
 /// Most ACKs that wait before any frame holds them: about what a station's queue would take.
@@ -72,10 +101,12 @@ impl<P: AckPacket> Peer<P> {
             decoder: Decoder::new(),
             more_data: false,
             echoes: Echoes::default(),
+            airtime: None,
             postponed: VecDeque::new(),
             building: Vec::new(),
-            building_since: Instant::ZERO,
+            building_ready_at: Instant::ZERO,
             building_oldest: Instant::ZERO,
+            building_bytes: 0,
             finished: VecDeque::new(),
             fresh: VecDeque::new(),
             job_at: None,
@@ -99,9 +130,56 @@ impl<P: AckPacket> Peer<P> {
     /// True where no frame may take `packet` yet.
     pub fn has_no_room_for(&self, packet: &P) -> bool {
         let flow = packet.flow_key();
+        let gathered = self.postponed.iter().filter(|waiting| waiting.ready_at.is_some()).count();
         self.natives_of(flow) > 0
-            || self.in_frames() >= RETAINED_ACKS
-            || self.postponed.iter().any(|(_, before)| before.flow_key() == flow)
+            || self.in_frames() + gathered >= RETAINED_ACKS
+            || self.postponed.iter().any(|before| before.ready_at.is_none() && before.flow == flow)
+    }
+
+    /// Puts `newest` behind the ACKs that wait for a frame, or in the place of the last of its flow, where that may go with
+    /// it, says nothing that this one does not, and stands for fewer than `one_in`; true in the latter case.
+    pub fn gather(&mut self, mut newest: Waiting<P>, one_in: u32) -> bool {
+        let last = self.postponed.iter_mut().rev().find(|waiting| waiting.flow == newest.flow);
+        let infos = last.as_ref().and_then(|last| newest.info.zip(last.info));
+        newest.advances = infos.is_some_and(|(new, old)| new.ack.after(old.ack));
+        let says_as_much = infos.is_some_and(|(new, old)| new.stands_for(&old));
+        let redundant = last.filter(|last| {
+            says_as_much && last.advances && last.stands_for < one_in && last.ready_at == newest.ready_at
+        });
+        let Some(last) = redundant else {
+            self.postponed.push_back(newest);
+            return false;
+        };
+        *last = Waiting { since: last.since, stands_for: last.stands_for + 1, ..newest };
+        true
+    }
+
+    /// What was in nobody's frame because packets of its flow, or too many unproven ACKs, were before it will be in the NIC
+    /// at `at`, unless that is so still.
+    pub fn unblock(&mut self, at: Instant) {
+        let mut follows_one = false;
+        for waiting in &mut self.postponed {
+            let has_natives = self.natives.iter().any(|(flow, _)| *flow == waiting.flow);
+            follows_one |= waiting.ready_at.is_none();
+            // Nothing overtakes one of its flow.
+            if !has_natives && follows_one {
+                waiting.ready_at = waiting.ready_at.max(Some(at));
+            }
+        }
+    }
+
+    /// What waits, as the airtime of it counts.
+    pub fn load(&self) -> Load {
+        let in_nic = self.fresh.iter().map(|fresh| (fresh.packets.len(), fresh.bytes, fresh.packet_bytes));
+        let finished =
+            self.finished.iter().map(|next| (next.packets.len(), next.frame.len(), next.packet_bytes));
+        let none = Load { framed: 0, frame_bytes: 0, packet_bytes: 0, all: self.held() as u32 };
+        in_nic.chain(finished).fold(none, |sum, (packets, bytes, packet_bytes)| Load {
+            framed: sum.framed + packets as u32,
+            frame_bytes: sum.frame_bytes + bytes as u32,
+            packet_bytes: sum.packet_bytes + packet_bytes,
+            ..sum
+        })
     }
 
     /// ACKs given to the codec that the peer is not known to have.
@@ -121,20 +199,27 @@ impl<P: AckPacket> Peer<P> {
         let in_nic = self.fresh.iter().map(|fresh| fresh.oldest);
         let on_their_way = self.finished.iter().map(|finished| finished.oldest);
         let building = (!self.building.is_empty()).then_some(self.building_oldest);
-        let postponed = self.postponed.front().map(|(since, _)| *since);
+        let postponed = self.postponed.front().map(|waiting| waiting.since);
         in_nic.chain(on_their_way).chain(building).chain(postponed).min()
     }
 
-    /// Ends the frame being built; it reaches the NIC a turnaround after its packets came.
-    pub fn finish_frame(&mut self, turnaround: Duration) {
+    /// When the next ACK will be in the NIC, of those in finished frames and those that are gathered.
+    pub fn next_job(&self) -> Option<Instant> {
+        let gathered = self.postponed.iter().filter_map(|waiting| waiting.ready_at);
+        self.finished.front().map(|next| next.ready_at).into_iter().chain(gathered).min()
+    }
+
+    /// Ends the frame being built.
+    pub fn finish_frame(&mut self) {
         if self.building.is_empty() {
             return;
         }
         let mut frame = Vec::new();
         if self.encoder.finish_frame(&mut frame) > 0 {
             let packets = std::mem::take(&mut self.building);
-            let (ready_at, oldest) = (self.building_since + turnaround, self.building_oldest);
-            self.finished.push_back(Finished { packets, frame, ready_at, oldest });
+            let packet_bytes = std::mem::take(&mut self.building_bytes);
+            let (ready_at, oldest) = (self.building_ready_at, self.building_oldest);
+            self.finished.push_back(Finished { packets, frame, ready_at, oldest, packet_bytes });
         }
     }
 

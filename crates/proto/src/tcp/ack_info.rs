@@ -47,6 +47,19 @@ impl AckInfo {
             && self.sacks_all_of(older)
     }
 
+    /// True when this may stand in the place of `older`: neither says anything but a number, and this one
+    /// [covers](Self::covers) it by a higher one.
+    pub fn replaces(&self, older: &Self) -> bool {
+        self.is_plain() && older.is_plain() && self.ack.after(older.ack) && self.covers(older)
+    }
+
+    /// True when a sender that gets both at once misses nothing without `older`: this one [replaces](Self::replaces) it,
+    /// and both echo one timestamp, so that either gives the same sample of the round trip (RFC 7323 section 4).
+    pub fn stands_for(&self, older: &Self) -> bool {
+        let echo = |info: &Self| info.timestamps.map(|timestamps| timestamps.echo_reply);
+        self.replaces(older) && echo(self) == echo(older)
+    }
+
     /// True when each block of `other` is acknowledged or within a block of this one.
     fn sacks_all_of(&self, other: &Self) -> bool {
         let within = |block: &SackRange, outer: &SackRange| {

@@ -6,6 +6,7 @@ mod fastack_property;
 mod fwp;
 mod fwp_property;
 mod hack;
+mod hack_rule;
 mod layers;
 mod tack_wire;
 mod wire;

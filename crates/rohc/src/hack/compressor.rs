@@ -106,6 +106,26 @@ impl Compressor {
             .is_ok_and(|header| self.find(&Flow::of(&header)).is_some_and(|at| self.slots[at].live))
     }
 
+    /// Whether [`Compressor::push`] would take `packet`, were there room in the frame; changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// What has to go natively; see [`Refusal`].
+    pub fn accepts(&self, packet: &[u8]) -> Result<(), Refusal> {
+        self.slot_of(&pure_ack(packet)?).map(drop)
+    }
+
+    /// The place of the context of this ACK's flow.
+    #[inline(always)]
+    fn slot_of(&self, header: &Header) -> Result<usize, Refusal> {
+        let flow = Flow::of(header);
+        self.find(&flow).filter(|&at| self.slots[at].live).ok_or_else(|| {
+            let cid = flow.cid();
+            let taken = self.slots.iter().any(|slot| slot.cid == cid && slot.live && slot.flow != flow);
+            if taken { Refusal::CidTaken } else { Refusal::NoContext }
+        })
+    }
+
     /// Adds a pure ACK, a whole IP packet, to the frame being built.
     ///
     /// # Errors
@@ -113,12 +133,7 @@ impl Compressor {
     /// What has to go natively is refused and changes nothing; see [`Refusal`].
     pub fn push(&mut self, packet: &[u8]) -> Result<(), Refusal> {
         let header = pure_ack(packet)?;
-        let flow = Flow::of(&header);
-        let Some(at) = self.find(&flow).filter(|&at| self.slots[at].live) else {
-            let cid = flow.cid();
-            let taken = self.slots.iter().any(|slot| slot.cid == cid && slot.live && slot.flow != flow);
-            return Err(if taken { Refusal::CidTaken } else { Refusal::NoContext });
-        };
+        let at = self.slot_of(&header)?;
         if self.pending.len() >= self.limits.frame_acks {
             return Err(Refusal::FrameFull);
         }

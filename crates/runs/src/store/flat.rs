@@ -62,6 +62,7 @@ impl Part for FlowRecord {
             acks_sent: Some(0),
             native_acks: Some(0),
             compressed_acks: Some(0),
+            thinned_acks: Some(0),
             compressed_bytes: Some(0),
             uncompressed_bytes: Some(0),
             ..Self::default()

@@ -43,6 +43,12 @@ impl Explanation {
         for reason in &self.choice {
             text.push_str(&lines(reason, INDENT, width));
         }
+        if !self.acks.is_empty() {
+            text.push_str("\nACKs that ride on link-layer ACKs\n");
+        }
+        for line in &self.acks {
+            text.push_str(&lines(line, INDENT, width));
+        }
         text
     }
 }

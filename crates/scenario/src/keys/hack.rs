@@ -3,10 +3,10 @@
 use tacit_proto::hack::{self, Coding};
 use tacit_proto::units::Duration;
 
-use super::kind::{Choice, OrNone, Own, Span};
+use super::kind::{Choice, OrNone, Own, Span, Whole};
 use super::{Field, Keys, Usual};
 use crate::input::{Mismatch, Value, byte_count, within};
-use crate::{HackPlan, HackVariant};
+use crate::{HackPlan, HackRule, HackVariant};
 use tacit_proto::units::Bytes;
 
 const VARIANTS: &[(&str, Option<HackVariant>)] = &[
@@ -19,12 +19,20 @@ const VARIANTS: &[(&str, Option<HackVariant>)] = &[
 
 /// Of a scenario that says nothing.
 pub(crate) fn usual() -> HackPlan {
+    usual_of(HackRule::Every)
+}
+
+/// Of one that says nothing but the rule.
+pub(crate) fn usual_of(rule: HackRule) -> HackPlan {
     let usual = hack::Config::default();
     HackPlan {
         variant: None,
+        rule,
+        // Fewer than a host of today needs: its own receive offload leaves less.
+        one_in: 8,
         // The paper finds no good value (section 3.2); this is a few full A-MPDUs at 150 Mb/s.
         timer: Duration::from_millis(20),
-        coding: usual.coding,
+        coding: rule.usual_coding(),
         turnaround: usual.turnaround,
         hold_limit: usual.hold_limit,
         appended_limit: usual.appended_limit,
@@ -35,6 +43,17 @@ pub(crate) fn usual() -> HackPlan {
 pub(super) const HOST_TIME: Span = Span::between(Duration::from_micros(1), Duration::from_secs(1));
 
 type Hack<K> = Field<HackPlan, K>;
+
+/// What the default of the coding depends on.
+pub(crate) const RULE: Hack<Choice<HackRule>> = Hack {
+    name: "rule",
+    kind: Choice(&[("every", HackRule::Every), ("airtime", HackRule::Airtime)]),
+    usual: Usual::Described("`\"every\"`; `\"airtime\"` for 802.11ax and 802.11be"),
+    meaning: "which of the waiting ACKs ride: every one, as in the paper; or of those that say the same one in `one-in`, and \
+              none where packets take less airtime. ACKs of `variant = \"opportunistic\"` are packets too: of those every \
+              one rides",
+    of: |hack| &mut hack.rule,
+};
 
 pub(crate) const HACK: Keys<HackPlan> = &[
     &Hack {
@@ -53,10 +72,19 @@ pub(crate) const HACK: Keys<HackPlan> = &[
         meaning: "waiting time of the `timer` variant",
         of: |hack| &mut hack.timer,
     },
+    &RULE,
+    &Hack {
+        name: "one-in",
+        kind: Whole(1, 1_000),
+        usual: Usual::Field,
+        meaning: "with `rule = \"airtime\"`: of ACKs that come together and differ in their number alone, one in so many \
+                  rides after the first, and the last; 1 thins nothing. A sender with `tcp.byte-counting-limit` grows by less per ACK",
+        of: |hack| &mut hack.one_in,
+    },
     &Hack {
         name: "coding",
         kind: Choice(&[("per-ack", Coding::PerAck), ("batch", Coding::Batch)]),
-        usual: Usual::Field,
+        usual: Usual::Described("`\"per-ack\"`; `\"batch\"` with `rule = \"airtime\"`"),
         meaning: "each ACK coded by itself, or the ACKs of a frame together",
         of: |hack| &mut hack.coding,
     },
@@ -82,7 +110,8 @@ pub(crate) const HACK: Keys<HackPlan> = &[
             allowed: "16 B to 65535 B",
         }),
         usual: Usual::Field,
-        meaning: "most bytes appended to one link-layer ACK; the rest goes to the next",
+        meaning: "most bytes appended to one link-layer ACK; the rest goes to the next. Where it is given, no ACK goes as a \
+                  packet to save airtime",
         of: |hack| &mut hack.appended_limit,
     },
 ];

@@ -65,7 +65,7 @@ fn from_root(name: String, root: Section<'_>, tree: &Tree) -> Result<Scenario, I
         text: tree.to_toml(),
         invocation: String::new(),
         run: run_section(root.section("run")?)?,
-        hack: hack_section(root.section("hack")?, wifi.is_some())?,
+        hack: hack_section(root.section("hack")?, wifi.as_ref().map(|wifi| wifi.bss.standard))?,
         fwp: fwp_section(root.section("fwp")?, wifi.as_ref())?,
         hops: chain(&root, wifi.is_some())?,
         clients: count,

@@ -24,10 +24,15 @@ impl<P: Carried> HackDriver<P> {
         config: Config,
         function: FunctionId,
         peers: Peers,
+        channel: &Bss<P>,
         speaks: impl Fn(FunctionId) -> bool,
     ) -> Self {
+        let mut driver = Driver::new(config, peers.count());
+        for (number, peer) in peers.iter().enumerate() {
+            driver.compare_airtime(number, Box::new(channel.ack_times(function, peer)));
+        }
         Self {
-            driver: Driver::new(config, peers.count()),
+            driver,
             function,
             capable: peers.iter().map(speaks).collect(),
             peers,

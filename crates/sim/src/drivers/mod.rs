@@ -252,7 +252,7 @@ impl<P: Carried> Drivers<P> {
             let speaks = |peer| set.hack_config(functions.station(peer)).is_some();
             channel.enable_hack(function, config.appended_limit);
             let peers = functions.peers(function, &set.config.direct_links);
-            let driver = HackDriver::new(config, function, peers, speaks);
+            let driver = HackDriver::new(config, function, peers, channel, speaks);
             self.install([function], StationDriver::Hack(Box::new(driver)));
         }
     }

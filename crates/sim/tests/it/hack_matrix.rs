@@ -7,7 +7,7 @@ use tacit_link::wifi::StationId;
 use tacit_link::wifi::air::Frame;
 use tacit_link::wifi::phy::Standard;
 use tacit_proto::congestion::Algorithm;
-use tacit_proto::hack::{self, Coding, Variant};
+use tacit_proto::hack::{self, Coding, Rule, Variant};
 use tacit_proto::packet::{IpVersion, Packet, Transport};
 use tacit_proto::tcp;
 use tacit_proto::units::{Bytes, Duration, Instant};
@@ -79,6 +79,32 @@ fn without_losses_no_variant_times_out_under_any_ip_congestion_control_or_coding
                 }
             }
         }
+    }
+}
+
+/// By airtime too, and the sender does not notice that most of its ACKs are gone: nothing is repeated, and as much
+/// arrives as by the paper's rule, with the growth of a window that Linux has.
+#[test]
+fn thinned_acks_are_not_missed_on_any_standard() {
+    for standard in Standard::ALL {
+        let mut config = tcp_config();
+        config.congestion.byte_counting_limit = u32::MAX;
+        let delivered_by = |rule| {
+            let driver = hack::Config { rule, ..hack::Config::default() };
+            let outcome = run(&lossless(standard, 2, 1, config, driver)).unwrap();
+            keeps_its_promises(&outcome, &format!("{standard:?} {rule:?}"));
+            let thinned = drivers(&outcome).iter().map(|driver| driver.thinned_acks).sum::<u64>();
+            let rode = drivers(&outcome).iter().map(|driver| driver.compressed_acks).sum::<u64>();
+            let delivered: u64 = outcome.flows.iter().map(|flow| flow.delivered_total.0).sum();
+            (thinned, rode, delivered)
+        };
+        let (none, _, delivered) = delivered_by(Rule::Every);
+        let (thinned, rode, thinly) = delivered_by(Rule::Airtime { one_in: 8 });
+        assert_eq!(none, 0, "{standard:?}");
+        // One MPDU at a time brings one ACK at a time.
+        let aggregates = standard.phy().aggregation.is_some();
+        assert!(rode > 50 && (thinned > rode || !aggregates), "{standard:?}: {thinned} gave way to {rode}");
+        assert!(thinly * 100 > delivered * 98, "{standard:?}: {thinly} bytes, not {delivered}");
     }
 }
 

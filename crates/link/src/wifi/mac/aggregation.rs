@@ -142,6 +142,36 @@ impl AggregationLimits {
         self.single_overhead > 0
     }
 
+    /// Bytes of a PPDU of `before` MPDUs of `len` bytes each and one of `last` bytes.
+    pub fn psdu_len(&self, before: u32, len: u32, last: u32) -> u32 {
+        match before {
+            0 => self.single_overhead + last,
+            _ => before * self.subframe_len(len) + MPDU_DELIMITER_LEN + last,
+        }
+    }
+
+    /// Most MPDUs of `len` bytes each that one PPDU takes; one at least.
+    pub fn most_mpdus(&self, len: u32) -> u32 {
+        let within = self.max_bytes.saturating_sub(MPDU_DELIMITER_LEN + len) / self.subframe_len(len) + 1;
+        within.min(self.max_mpdus).min(self.window.into())
+    }
+
+    /// Packets of `bytes` bytes each that share an MPDU.
+    pub fn packets_per_mpdu(&self, bytes: u32) -> u32 {
+        let padded = amsdu_subframe_len(bytes).next_multiple_of(4);
+        let further = self.max_amsdu.map(|most| most.saturating_sub(amsdu_subframe_len(bytes)) / padded);
+        1 + further.unwrap_or(0)
+    }
+
+    /// Bytes of the MPDU that `packets` of `bytes` bytes each share.
+    pub fn shared_mpdu_len(&self, packets: u32, bytes: u32) -> u32 {
+        let subframe = amsdu_subframe_len(bytes);
+        match packets {
+            0 | 1 => mpdu_len(self.mac_header_len, bytes),
+            _ => self.mac_header_len + (packets - 1) * subframe.next_multiple_of(4) + subframe + FCS_LEN,
+        }
+    }
+
     /// Bytes of the MPDU that carries an IP packet of `payload`.
     pub fn mpdu_len(&self, payload: Bytes) -> u32 {
         mpdu_len(self.mac_header_len, payload.0 as u32)

@@ -2,6 +2,7 @@
 
 pub(crate) mod access;
 pub(crate) mod ack_hook;
+pub(crate) mod ack_times;
 pub(crate) mod aggregation;
 pub(crate) mod amsdu;
 pub(crate) mod block_ack;

@@ -193,6 +193,11 @@ impl<P: Payload> Originator<P> {
         self.acks == LinkAcks::Normal
     }
 
+    /// What fits in a PPDU.
+    pub fn limits(&self) -> AggregationLimits {
+        self.limits
+    }
+
     /// Whether a Block Ack agreement says how what is sent is answered.
     #[inline]
     pub fn has_agreement(&self) -> bool {
