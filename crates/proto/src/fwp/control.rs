@@ -369,7 +369,7 @@ mod tests {
     fn every_refusal_is_read_as_it_was_written() {
         let reasons =
             (0..=u8::MAX).filter_map(|byte| ToReader::decode(&[kind::REFUSED, byte]).ok().map(|_| byte));
-        assert_eq!(reasons.collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
+        assert_eq!(reasons.collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6]);
     }
 
     #[test]
