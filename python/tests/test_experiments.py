@@ -66,11 +66,11 @@ def test_policies_ride_on_hack_too() -> None:
 class Window(Controller):
     """Never anything but this."""
 
-    bytes = 20 * 1448
+    size_bytes = 20 * 1448
 
     def on_ack(self, ack: Acknowledged) -> Steering:
-        assert ack.in_flight_bytes <= self.bytes + self.mss
-        return self.bytes
+        assert ack.in_flight_bytes <= self.size_bytes + self.mss
+        return self.size_bytes
 
 
 @pytest.mark.parametrize(("transport", "least"), [("tcp", 0.95), ("tack", 0.75)])
@@ -81,7 +81,7 @@ def test_a_window_brings_a_window_a_round_trip(transport: str, least: float) -> 
         settings["tack.ack-clock"] = "paper"
     run = tacit.run("wlan-11n-150", settings, controller=Window)
     # A round trip is 100 ms and what the Wi-Fi takes; an ACK of TACK waits for a quarter of it.
-    most = Window.bytes * 8 / 0.1
+    most = Window.size_bytes * 8 / 0.1
     assert least * most < run.goodput_bps <= most
 
 

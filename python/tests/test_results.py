@@ -46,7 +46,7 @@ def test_samples_are_a_frame() -> None:
     times = run.series["at_s"]
     assert len(times) >= 19 and times == sorted(t for t in times if isinstance(t, float))
     [whole] = run.flows["delivered_bytes"]
-    delivered = [bytes for bytes in run.series["delivered_bytes"] if isinstance(bytes, int)]
+    delivered = [count for count in run.series["delivered_bytes"] if isinstance(count, int)]
     assert isinstance(whole, int) and delivered == sorted(delivered) and 0.8 * whole < delivered[-1] <= whole
 
 

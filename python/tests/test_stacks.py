@@ -22,10 +22,10 @@ STACKS = 10_000
 def tcp(draw: random.Random, number: int) -> tuple[scapy.Packet, bool]:
     """A segment of a flow of its own, and whether it has data."""
     has_data = draw.random() < 0.5
-    bytes = b"x" * draw.randrange(2, 400) if has_data else b""
+    payload = b"x" * draw.randrange(2, 400) if has_data else b""
     ports = {"sport": 1024 + number % 60_000, "dport": 1 + number // 60_000}
     options = draw.choice([[], [("NOP", None), ("NOP", None), ("Timestamp", (number, 1))]])
-    return scapy.TCP(flags="A", seq=1, ack=1, options=options, **ports) / bytes, has_data
+    return scapy.TCP(flags="A", seq=1, ack=1, options=options, **ports) / payload, has_data
 
 
 def ip(draw: random.Random, inside: scapy.Packet) -> scapy.Packet:
@@ -86,8 +86,8 @@ def test_every_stack_is_read_to_its_innermost_segment(tmp_path: Path) -> None:
     path = tmp_path / "stacks.pcap"
     with scapy.RawPcapWriter(str(path), linktype=1) as writer:
         writer.write_header(None)
-        for number, bytes in enumerate(frames):
-            writer.write_packet(bytes, sec=number // 100, usec=number % 100 * 10_000)
+        for number, frame in enumerate(frames):
+            writer.write_packet(frame, sec=number // 100, usec=number % 100 * 10_000)
     audit = tacit.audit(path, phy="802.11n", rate="150Mbps").data
     told = {"skipped": audit["skipped"], "not_tcp": audit["not_tcp"], "tunnels": audit["tunnels"]}
     assert (audit["packets"], audit["tcp_packets"]) == (STACKS, STACKS), told
