@@ -113,6 +113,18 @@ fn a_server_that_breaks_at_one_place_each_time_is_given_up() {
 /// A proxy that is killed where the test fails.
 struct Proxy(Child);
 
+impl Proxy {
+    /// One that may reach `host` at `port`, and the lines that it says.
+    fn before(host: &str, port: u16) -> (Self, impl Iterator<Item = String>) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tacit"));
+        command.args(["http-proxy", "--listen", "127.0.0.1:0", "--json", "--allow-host", host]);
+        command.arg("--allow-port").arg(port.to_string());
+        let mut proxy = Self(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
+        let said = BufReader::new(proxy.0.stderr.take().unwrap());
+        (proxy, said.lines().map_while(Result::ok))
+    }
+}
+
 impl Drop for Proxy {
     fn drop(&mut self) {
         let _ = self.0.kill();
@@ -122,22 +134,9 @@ impl Drop for Proxy {
 #[test]
 fn a_proxy_says_where_it_is_and_stops_when_told() {
     let address = server(b"abc");
-    let port = address.port().to_string();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tacit"));
-    command.args([
-        "http-proxy",
-        "--listen",
-        "127.0.0.1:0",
-        "--json",
-        "--allow-host",
-        "127.0.0.1",
-        "--allow-port",
-        &port,
-    ]);
-    let mut proxy = Proxy(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
-    let mut line = String::new();
-    BufReader::new(proxy.0.stderr.as_mut().unwrap()).read_line(&mut line).unwrap();
-    let own = line.trim().strip_prefix("tacit: http_proxy=http://").unwrap();
+    let (mut proxy, mut said) = Proxy::before("127.0.0.1", address.port());
+    let line = said.next().unwrap();
+    let own = line.strip_prefix("tacit: http_proxy=http://").unwrap();
     let mut stream = std::net::TcpStream::connect(own).unwrap();
     write!(stream, "GET http://{address}/file HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
     let mut answer = String::new();
@@ -162,20 +161,7 @@ fn https_passes_through_the_proxy_unrepaired() {
         return;
     }
     let port = tls_server(b"abc").port();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tacit"));
-    let allowed = port.to_string();
-    command.args([
-        "http-proxy",
-        "--listen",
-        "127.0.0.1:0",
-        "--json",
-        "--allow-host",
-        "localhost",
-        "--allow-port",
-        &allowed,
-    ]);
-    let mut proxy = Proxy(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
-    let mut said = BufReader::new(proxy.0.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let (mut proxy, mut said) = Proxy::before("localhost", port);
     let own = said.next().unwrap().strip_prefix("tacit: http_proxy=").unwrap().to_owned();
     assert!(said.next().unwrap().contains("https passes unrepaired"));
     let authority = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tls/ca.pem");
