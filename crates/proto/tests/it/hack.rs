@@ -6,14 +6,14 @@ use tacit_proto::packet::{IpHeader, Packet, Transport};
 use tacit_proto::tcp::{Flags, Segment, Timestamps};
 use tacit_proto::units::{Duration, FlowId, HostId, Instant, SeqNumber};
 
-const TURNAROUND: Duration = Duration::from_micros(100);
+pub const TURNAROUND: Duration = Duration::from_micros(100);
 
-fn at(us: u64) -> Instant {
+pub fn at(us: u64) -> Instant {
     Instant::ZERO + Duration::from_micros(us)
 }
 
 /// The pure ACK with this number, of one download.
-fn ack(number: u32) -> Packet {
+pub fn ack(number: u32) -> Packet {
     let segment = Segment {
         seq: SeqNumber(1),
         ack: SeqNumber(1 + 2896 * number),

@@ -2,40 +2,24 @@
 
 use proptest::prelude::*;
 use tacit_proto::hack::{AckAirtime, Action, Coding, Config, Driver, Heard, Nic, Rule, Variant};
-use tacit_proto::packet::{IpHeader, Packet, Transport};
+use tacit_proto::packet::{Packet, Transport};
 use tacit_proto::tcp::{Flags, SackRange, Segment, Timestamps};
-use tacit_proto::units::{Duration, FlowId, HostId, Instant, SeqNumber};
+use tacit_proto::units::{Duration, FlowId, Instant, SeqNumber};
 use tacit_proto::wire;
 
-const TURNAROUND: Duration = Duration::from_micros(100);
-const PEER: usize = 0;
+use crate::hack::{self, TURNAROUND, at};
 
-fn at(us: u64) -> Instant {
-    Instant::ZERO + Duration::from_micros(us)
-}
+const PEER: usize = 0;
 
 /// The pure ACK of a download with this number; all echo one timestamp.
 fn ack(number: u32) -> Packet {
-    let segment = Segment {
-        seq: SeqNumber(1),
-        ack: SeqNumber(1 + 2_896 * number),
-        window: 500,
-        flags: Flags::ACK,
-        timestamps: Some(Timestamps { value: 70, echo_reply: 30 }),
-        ..Segment::default()
-    };
-    Packet {
-        flow: FlowId(1),
-        source: HostId(2),
-        destination: HostId(0),
-        ip: IpHeader { identification: number as u16, ..IpHeader::default() },
-        transport: Transport::Tcp(segment),
-    }
+    changed(number, |_| {})
 }
 
 fn changed(number: u32, change: impl FnOnce(&mut Segment)) -> Packet {
-    let mut packet = ack(number);
+    let mut packet = hack::ack(number);
     let Transport::Tcp(segment) = &mut packet.transport else { unreachable!("a segment") };
+    segment.timestamps = Some(Timestamps { value: 70, echo_reply: 30 });
     change(segment);
     packet
 }
