@@ -1,10 +1,10 @@
-//! What the ways of an ACK cost on the air, and which is the shorter.
+//! Airtime of both ways of an ACK, riding and as a packet, and which is shorter.
 
 use std::fmt::Debug;
 
 use crate::units::Duration;
 
-/// Airtime of ACKs to one peer. The driver has it from who knows the physical layer.
+/// Airtime of ACKs to one peer. Code that knows the physical layer gives it to the driver.
 pub trait AckAirtime: Debug + Send {
     /// By how much `bytes` behind it lengthen a link-layer ACK to the peer, which goes at the control response rate.
     fn appended(&self, bytes: u32) -> Duration;

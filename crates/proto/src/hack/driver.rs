@@ -72,8 +72,8 @@ pub enum Rule {
     /// Every one, as in the paper.
     #[default]
     Every,
-    /// Those that something is to be gained by. Of ACKs that come together and of which the last says it all, the first
-    /// rides, one in so many, and the last. All that wait go as packets where that takes less
+    /// Those that save airtime. Of ACKs that come together and of which the last says it all, the first rides, one in
+    /// `one_in`, and the last. All that wait go as packets where that takes less
     /// [airtime](Driver::compare_airtime), unless [`Config::appended_limit`] says how many may ride.
     ///
     /// Not with [`Variant::Opportunistic`], whose ACKs are packets too.
@@ -157,7 +157,7 @@ impl<P: AckPacket> Driver<P> {
         }
     }
 
-    /// Tells what the ways of ACKs to `peer` cost, for [`Rule::Airtime`]; without it none goes as a packet to save any.
+    /// Gives the airtime of ACKs to `peer`, for [`Rule::Airtime`]; without it none goes as a packet to save any.
     pub fn compare_airtime(&mut self, peer: usize, airtime: Box<dyn AckAirtime>) {
         self.peers[peer].airtime = Some(airtime);
     }

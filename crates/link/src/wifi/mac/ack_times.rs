@@ -1,4 +1,4 @@
-//! What ACKs cost on the air, for drivers that compare the ways of theirs.
+//! Airtime of ACKs, for drivers that compare riding with packets.
 
 use tacit_proto::hack::AckAirtime;
 use tacit_proto::units::Duration;
