@@ -375,10 +375,9 @@ impl Sender {
             return Some(control);
         }
         if !self.streams.has_lost() && !self.streams.has_new() && !self.beside.has_datagrams() {
-            if self.streams.unsent() == 0 {
-                self.rate.limit_by_application(self.in_flight());
-                self.pacer.iter_mut().for_each(Pacer::forget_lateness);
-            }
+            // Nothing is left, or the peer's windows hold it: neither says how much the path carries.
+            self.rate.limit_by_application(self.in_flight());
+            self.pacer.iter_mut().for_each(Pacer::forget_lateness);
             return None;
         }
         let in_flight = self.in_flight();
