@@ -42,6 +42,8 @@ const FIRST_INTERVAL: Duration = Duration::from_millis(1);
 const SUCCESS_PART: u64 = 8;
 /// Startup ends only after rounds that had so much of a product in flight.
 const FULL_TRIED: u64 = UNIT * 3 / 2;
+/// Initial windows up to which startup paces by the window: more would overflow short queues at five times their rate.
+const SLOW_START_WINDOWS: u64 = 8;
 /// Rounds of startup without growth after which losses may end it. Where ACKs are lost, too, a round without growth is chance.
 const STALLED_ROUNDS: u32 = 2;
 /// "A few TACK intervals" of draining: the most, as long as it takes to drain all that startup may have queued
@@ -217,9 +219,19 @@ impl TackBbr {
         // Less than arrives drains any queue, and shows which losses are the path's: a share of losses that was overrated would
         // prove itself true if draining rates rose with it.
         let of = if self.is_draining() { self.arrives() } else { self.rate() };
-        let rate = paced(of, gain).max(least);
+        let rate = paced(of, gain).max(least).max(self.slow_start_rate());
         if self.full.reached || rate > self.pacing_rate {
             self.pacing_rate = rate;
+        }
+    }
+
+    /// What the receiver reports is of a round trip before. In the first three the window and the high gain say what is sent, as
+    /// [`initial_pacing_rate`] does for the first. Nothing later.
+    fn slow_start_rate(&self) -> BitRate {
+        if self.mode == Mode::Startup && self.window.cwnd < SLOW_START_WINDOWS * self.initial_window {
+            initial_pacing_rate(self.window.cwnd, self.rtt_min.least)
+        } else {
+            BitRate::default()
         }
     }
 
@@ -479,7 +491,7 @@ impl TackBbr {
                 // What is paced need not grow with ACKs, of which there are few.
                 let grown = if self.standing.is_active() { cap } else { cwnd + acked };
                 self.window.cwnd = grown.min(cap).min(bound.unwrap_or(u64::MAX));
-            } else if cwnd < cap || delivery.sample.delivered < self.initial_window {
+            } else if cwnd < cap || self.arrives().as_bps() == 0 {
                 self.window.cwnd = cwnd + acked;
             }
             self.window.cwnd = self.window.cwnd.max(MIN_SEGMENTS * self.window.mss);
