@@ -50,6 +50,8 @@ pub(super) struct Receiver {
     blocks: u8,
     /// A TACK has said what is missing below, and so what arrived.
     reported_end: Position,
+    /// The next TACK repeats holes from here on.
+    repeat_from: Position,
     instants: VecDeque<InstantAck>,
     last_instant: Option<Instant>,
     /// When holes that no IACK reported are due.
@@ -79,6 +81,7 @@ impl Receiver {
             ce: 0,
             blocks: LEAST_BLOCKS,
             reported_end: START,
+            repeat_from: START,
             instants: VecDeque::new(),
             last_instant: None,
             holes_due: None,
@@ -381,46 +384,61 @@ impl Receiver {
     }
 
     /// What is new since the last, and beyond it as many blocks as the sender asked for: of the acked list the highest,
-    /// of the unacked list the lowest, so that the oldest are repeated (TACK paper section 5.1). A sender that asks gets
-    /// all. False where holes are left that no acknowledgment has reported.
+    /// of the unacked list the lowest, so that the oldest are repeated (TACK paper section 5.1). By our law successive TACKs
+    /// repeat successive holes instead: until the sender's floor moves, a round trip later, each would repeat the same. A
+    /// sender that asks gets all. False where holes are left that no acknowledgment has reported.
     fn fill_lists(&mut self, tack: &mut Tack) -> bool {
         let room = room_for_blocks(self.max_payload, limits_len(&tack.streams)) as usize;
-        let reported_end = if self.asked { START } else { self.reported_end };
+        let (reported_end, from) =
+            if self.asked { (START, START) } else { (self.reported_end, self.repeat_from) };
         let (least, news) = match self.lists {
             // A sender that asks has heard nothing for long.
             Lists::Poor => (1, self.asked),
             Lists::Rich => (usize::from(self.blocks), true),
         };
-        // Whatever the sender asks for, a quarter of the room is for what it has not heard.
-        let least = least.min((room * 3 / 4).max(1));
+        // Whatever the sender asks for of each list, a quarter of the room is for what it has not heard.
+        let least = least.min((room * 3 / 8).max(1));
         let block = |range: Range| Block { first: range.start.wire(), last: (range.end - 1).wire() };
         tack.unacked.clear();
         tack.repeated = 0;
         let (mut left, mut passed, mut untold) = (None, None, false);
-        for (place, hole) in self.arrivals.holes().enumerate() {
-            let oldest = place < least;
-            if !oldest && !news {
+        let (mut again, mut repeat_from) = (0, START);
+        for hole in self.arrivals.holes() {
+            let is_news = hole.end > reported_end;
+            if hole.end <= from && !is_news {
+                continue;
+            }
+            let repeats = again < least;
+            if !repeats && !news {
                 break;
             }
-            if !(oldest || hole.end > reported_end) {
+            if !(repeats || is_news) {
+                if again == least && passed.is_none() {
+                    repeat_from = hole.start;
+                }
                 untold |= passed.replace(hole).is_some();
                 continue;
             }
             // The last one before the news goes with them: what arrived after it is news too.
-            let anchor = passed.take().filter(|_| !oldest);
+            let anchor = passed.take().filter(|_| !repeats);
             if tack.unacked.len() + usize::from(anchor.is_some()) + least >= room {
                 left = Some(hole.start);
                 break;
             }
+            again += usize::from(repeats);
             for hole in anchor.into_iter().chain([hole]) {
                 tack.unacked.push(block(hole));
-                // Those behind the oldest are of one piece with them where none was passed over.
-                tack.repeated += u8::from(oldest || !untold);
+                // Those behind the repeated ones are of one piece with them where none was passed over.
+                tack.repeated += u8::from(repeats || !untold);
             }
+        }
+        if self.lists == Lists::Rich && self.clock.is_tack() {
+            self.repeat_from = repeat_from;
         }
         tack.acked.clear();
         tack.acked.extend(self.arrivals.blocks().take(least).map(block));
-        self.reported_end = self.reported_end.max(left.unwrap_or(self.arrivals.settled_end()));
+        // After one that was asked for, of whose lists the sender may have heard nothing, others go on where it ends.
+        self.reported_end = reported_end.max(left.unwrap_or(self.arrivals.settled_end()));
         left.is_none() || !news
     }
 }

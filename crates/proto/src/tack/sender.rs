@@ -375,10 +375,9 @@ impl Sender {
             return Some(control);
         }
         if !self.streams.has_lost() && !self.streams.has_new() && !self.beside.has_datagrams() {
-            if self.streams.unsent() == 0 {
-                self.rate.limit_by_application(self.in_flight());
-                self.pacer.iter_mut().for_each(Pacer::forget_lateness);
-            }
+            // Nothing is left, or the peer's windows hold it: neither says how much the path carries.
+            self.rate.limit_by_application(self.in_flight());
+            self.pacer.iter_mut().for_each(Pacer::forget_lateness);
             return None;
         }
         let in_flight = self.in_flight();
@@ -423,11 +422,16 @@ impl Sender {
         self.mss - if shorter { Sync::WIDTH.min(self.mss - 1) } else { 0 }
     }
 
+    /// The first initial window of a connection leaves at once (RFC 9002 section 7.7); Linux does not pace it either
+    /// (`tcp_update_skb_after_send`).
     fn pace(&mut self, now: Instant, bytes: u64) {
         let in_flight = self.in_flight();
         let Some(pacer) = &mut self.pacer else { return };
         let rate = self.congestion.pacing_rate(self.rtt.smoothed(), in_flight);
-        pacer.on_sent(bytes, now, rate, u64::from(self.mss));
+        let initial = self.config.congestion.initial_window_bytes(self.mss);
+        if self.bytes_sent + bytes >= initial {
+            pacer.on_sent(bytes, now, rate, u64::from(self.mss));
+        }
         let rate = rate.unwrap_or_default();
         if now.saturating_since(self.fastest_since) > self.rtt.smoothed().unwrap_or_default() {
             self.fastest = [BitRate::default(), self.fastest[0], self.fastest[1]];

@@ -11,17 +11,19 @@ use crate::units::{Duration, Instant};
 
 /// A window is a multiple of what its reader takes, or what arrives, in a round-trip time, where `loss` 65,536ths of what is sent are
 /// lost: neither a start-up, which doubles, nor a repair, which takes a round trip, is to be held by it. Where much is lost some
-/// packet of a round trip is lost again and again: of a thousand, one in three of which is lost, six times. While it is out a sender
-/// that is held learns of its losses by timeouts alone.
+/// packet of a round trip is lost again and again: of a thousand, one in three of which is lost, six times; of two thousand, one
+/// in twenty of which is lost, three times. While it is out a sender that is held learns of its losses by timeouts alone.
 pub(super) fn round_trips(loss: u16) -> u64 {
     match loss {
-        0..EIGHTH => 4,
+        0..SIXTY_FOURTH => 4,
+        SIXTY_FOURTH..EIGHTH => 6,
         EIGHTH..QUARTER => 8,
         QUARTER.. => 12,
     }
 }
 
 /// Shares of what is sent, in 65,536ths.
+const SIXTY_FOURTH: u16 = 1 << 10;
 const EIGHTH: u16 = 1 << 13;
 const QUARTER: u16 = 1 << 14;
 

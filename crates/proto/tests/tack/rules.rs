@@ -155,6 +155,64 @@ fn the_oldest_holes_are_repeated_until_the_sender_has_dealt_with_them() {
     assert_eq!(tack.unacked[0], block(9, 9));
 }
 
+/// A receiver by today's law with 40 holes, all told once: 3, 5, 7, … 81.
+fn receiver_with_old_holes(config: Config) -> Script {
+    let mut script = Script::established(config);
+    script.data(at_ms(20), 2, 0, steady(80));
+    for step in 0..40 {
+        script.data(at_ms(41), 4 + 2 * step, 2 + 2 * step, None);
+    }
+    assert_eq!(only_tack(&script.takes(at_ms(42))).unacked.len(), 40);
+    script
+}
+
+/// The sender's answer takes a round trip: until then each TACK would repeat the same four of 40.
+#[test]
+fn successive_tacks_repeat_successive_holes() {
+    let mut script = receiver_with_old_holes(Config::default());
+    let mut told = Vec::new();
+    for turn in 0..11 {
+        let now = 100 + 500 * turn;
+        script.data(at_ms(now), 83 + turn as u32, 81 + turn as u32, None);
+        let tack = only_tack(&script.takes(at_ms(now + 400)));
+        // The last hole goes with what is new behind it where it is the only one that was passed over.
+        assert!(tack.unacked.len() <= 5, "{tack:?}");
+        told.extend(tack.unacked.iter().map(|hole| hole.first.0));
+    }
+    told.truncate(44);
+    let all = (0..40).map(|step| 3 + 2 * step).chain([3, 5, 7, 9]).collect::<Vec<_>>();
+    assert_eq!(told, all);
+}
+
+/// More holes than one TACK has room for: after one that was asked for the others follow by themselves, for the sender may have
+/// heard of none.
+#[test]
+fn what_one_answer_has_no_room_for_follows() {
+    const HOLES: u32 = 600;
+    let mut script = Script::established(Config { receive_buffer: Bytes(1 << 24), ..Config::default() });
+    script.data(at_ms(20), 2, 0, steady(80));
+    let lists = |script: &mut Script, from: u64| {
+        let mut holes = Vec::new();
+        for now in from..from + 100 {
+            for body in script.takes(at_ms(now)) {
+                if let Body::Tack(tack) = body {
+                    holes.extend(tack.unacked.iter().map(|hole| hole.first.0));
+                }
+            }
+        }
+        holes.sort_unstable();
+        holes.dedup();
+        holes.len()
+    };
+    for step in 0..HOLES {
+        script.data(at_ms(41), 4 + 2 * step, 2 + 2 * step, None);
+    }
+    assert_eq!(lists(&mut script, 42), HOLES as usize);
+    let next = 4 + 2 * HOLES;
+    script.give_number(at_ms(200), next - 1, Body::Probe { padding: 0 });
+    assert_eq!(lists(&mut script, 200), HOLES as usize);
+}
+
 /// Section 5.2: the packet of least one-way delay stands for the round trip, with the time since it came.
 #[test]
 fn a_tack_names_the_packet_of_least_delay() {

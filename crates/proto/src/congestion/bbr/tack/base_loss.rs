@@ -16,6 +16,8 @@ const MOST: u64 = 128;
 pub(super) struct BaseLoss {
     lost: u64,
     sent: u64,
+    /// As measured, and as believed, in 256ths.
+    measured: u64,
     share: u64,
 }
 
@@ -25,13 +27,18 @@ impl BaseLoss {
         self.lost += lost;
         self.sent += lost + delivered;
         if self.sent >= LEAST_SEGMENTS * mss {
-            let share = (self.lost * 256 / self.sent).min(MOST);
-            self.share = if share < LEAST { 0 } else { share };
+            self.measured = (self.lost * 256 / self.sent).min(MOST);
+            self.share = if self.measured < LEAST { 0 } else { self.measured };
         }
         if self.sent >= MOST_SEGMENTS * mss {
             self.lost /= 2;
             self.sent /= 2;
         }
+    }
+
+    /// The share that was lost and for which nothing more is sent, in 256ths.
+    pub fn uncompensated(&self) -> u64 {
+        if self.share == 0 { self.measured } else { 0 }
     }
 
     /// What is expected to be lost of `sent`, with a quarter for chance.
@@ -68,8 +75,12 @@ mod tests {
     fn little_loss_says_nothing_and_of_much_half_is_believed() {
         let mut base = BaseLoss::default();
         (0..20).for_each(|_| base.update(12 * MSS, 88 * MSS, MSS));
-        assert_eq!(base.sent_for(700), 700);
+        assert_eq!(
+            (base.sent_for(700), base.uncompensated()),
+            (700, 30),
+            "30 of 256: a probe asks for so much more"
+        );
         (0..20).for_each(|_| base.update(80 * MSS, 20 * MSS, MSS));
-        assert_eq!(base.sent_for(700), 1400);
+        assert_eq!((base.sent_for(700), base.uncompensated()), (1400, 0));
     }
 }

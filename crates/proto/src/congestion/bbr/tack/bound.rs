@@ -11,8 +11,10 @@ const LOSS_PART: u64 = 50;
 /// Without a queue losses are the path's, up to one in six: the satellite paths of the successor paper's appendix C
 /// lose 10 %, a policer's or a shallow buffer's overflow is more.
 const LOSS_PART_ALONE: u64 = 6;
-/// In startup, before it is known how much the path loses, up to one in two: where the rate grows no more it ends anyway. Ours.
-const LOSS_PART_STARTING: u64 = 6;
+/// While the rate of startup still grows, up to one in two: a pipe that overflows carries no more than before. Ours.
+const LOSS_PART_GROWING: u64 = 2;
+/// In so few packets half are lost by chance.
+const SEGMENTS_GROWING: u64 = 64;
 /// And this number of packets more: chance must not do it in a short round.
 const ALLOWANCE_SEGMENTS: u64 = 4;
 /// A queue stood all through a round whose least round-trip time was this part above the smallest.
@@ -32,6 +34,8 @@ pub(super) struct LossBound {
     delivered: u64,
     in_flight: u64,
     rtt: Option<Duration>,
+    /// Of `delivered`, bytes that were sent while the application or the receiver set the pace.
+    limited: u64,
     /// A round of the current cycle lost too much.
     is_heavy: bool,
     /// Cycles since that did not.
@@ -45,6 +49,7 @@ impl LossBound {
     pub fn update(&mut self, delivery: &Delivery) {
         self.lost += delivery.lost;
         self.delivered += delivery.sample.newly_delivered;
+        self.limited += if delivery.sample.app_limited { delivery.sample.newly_delivered } else { 0 };
         self.in_flight = self.in_flight.max(delivery.prior_in_flight);
         if let Some(rtt) = delivery.sample.rtt {
             self.rtt = Some(self.rtt.map_or(rtt, |least| least.min(rtt)));
@@ -53,23 +58,27 @@ impl LossBound {
 
     /// A round is over. True when it lost too much: then no more may be in flight than the share that arrived, 0.7 at
     /// most, of what was; but `floor` bytes at least.
-    pub fn on_round(&mut self, rtt_min: Option<Duration>, mss: u64, floor: u64, is_starting: bool) -> bool {
+    pub fn on_round(&mut self, rtt_min: Option<Duration>, mss: u64, floor: u64, is_growing: bool) -> bool {
         let queue = self.rtt.zip(rtt_min).is_some_and(|(rtt, least)| rtt > least + least / QUEUE_PART);
-        let part = match (queue, is_starting) {
+        let part = match (queue, is_growing) {
             (true, _) => LOSS_PART,
-            (false, true) => LOSS_PART_STARTING,
+            (false, true) => LOSS_PART_GROWING,
             (false, false) => LOSS_PART_ALONE,
         };
         let sent = self.lost + self.delivered;
         let allowed = sent / part + self.base.expected(sent) + ALLOWANCE_SEGMENTS * mss;
-        let heavy = self.lost > allowed;
+        let few = is_growing && sent < SEGMENTS_GROWING * mss;
+        // Where data or room at the receiver lacked, what was in flight is no measure of the path (draft-ietf-ccwg-bbr: samples with
+        // `is_app_limited` set no `BBR.inflight_longterm`).
+        let limited = self.limited > self.delivered / 2;
+        let heavy = self.lost > allowed && !few && !limited;
         if heavy {
             (self.is_heavy, self.clean) = (true, 0);
             let arrived = (u128::from(self.in_flight) * u128::from(self.delivered) / u128::from(sent)) as u64;
             let cut = arrived.min(self.in_flight / 10 * BETA_TENTHS).max(floor);
             self.bytes = Some(self.bytes.map_or(cut, |bound| bound.min(cut).max(floor)));
         }
-        (self.lost, self.delivered, self.in_flight, self.rtt) = (0, 0, 0, None);
+        (self.lost, self.delivered, self.in_flight, self.rtt, self.limited) = (0, 0, 0, None, 0);
         heavy
     }
 
@@ -96,11 +105,17 @@ mod tests {
 
     /// A round of `packets`, of which `lost` were lost.
     fn round(bound: &mut LossBound, packets: u64, lost: u64, rtt_ms: u64) -> bool {
+        send(bound, packets, lost, rtt_ms, false);
+        bound.on_round(Some(RTT_MIN), MSS, 100 * MSS, false)
+    }
+
+    fn send(bound: &mut LossBound, packets: u64, lost: u64, rtt_ms: u64, app_limited: bool) {
         bound.update(&Delivery {
             now: Instant::ZERO,
             sample: RateSample {
                 newly_delivered: (packets - lost) * MSS,
                 rtt: Some(Duration::from_millis(rtt_ms)),
+                app_limited,
                 ..RateSample::default()
             },
             lost: lost * MSS,
@@ -112,7 +127,36 @@ mod tests {
             stamps: None,
             receiver: None,
         });
-        bound.on_round(Some(RTT_MIN), MSS, 100 * MSS, false)
+    }
+
+    /// A sender that waits for the receiver's window has little in flight, most of which may be what was lost before.
+    #[test]
+    fn a_round_in_which_the_path_was_not_asked_for_more_bounds_nothing() {
+        let mut bound = LossBound::default();
+        send(&mut bound, 200, 90, 10, true);
+        assert!(!bound.on_round(Some(RTT_MIN), MSS, 10 * MSS, false));
+        send(&mut bound, 120, 40, 10, false);
+        send(&mut bound, 80, 50, 10, true);
+        assert!(bound.on_round(Some(RTT_MIN), MSS, 10 * MSS, false), "less than half of it");
+    }
+
+    #[test]
+    fn a_rate_that_grows_bears_the_loss_of_half_and_few_packets_of_more() {
+        for (packets, lost, growing, heavy) in [
+            (400, 190, true, false),
+            (400, 240, true, true),
+            (400, 190, false, true),
+            (60, 50, true, false),
+            (60, 50, false, true),
+        ] {
+            let mut bound = LossBound::default();
+            send(&mut bound, packets, lost, 10, false);
+            assert_eq!(
+                bound.on_round(Some(RTT_MIN), MSS, MSS, growing),
+                heavy,
+                "{lost} of {packets}, {growing}"
+            );
+        }
     }
 
     #[test]

@@ -24,7 +24,7 @@ use crate::units::{BitRate, Bytes, Duration, Instant};
 use bound::LossBound;
 use rates::{Intervals, Rates};
 use rtt_min::RttMin;
-use standing::Standing;
+use standing::{STEP_MAX, Standing};
 
 pub use config::{Bounds, Drains, ProbeRtt, Probes, TackConfig};
 
@@ -42,6 +42,10 @@ const FIRST_INTERVAL: Duration = Duration::from_millis(1);
 const SUCCESS_PART: u64 = 8;
 /// Startup ends only after rounds that had so much of a product in flight.
 const FULL_TRIED: u64 = UNIT * 3 / 2;
+/// Initial windows up to which startup paces by the window: more would overflow short queues at five times their rate.
+const SLOW_START_WINDOWS: u64 = 8;
+/// Rounds of startup without growth after which losses may end it. Where ACKs are lost, too, a round without growth is chance.
+const STALLED_ROUNDS: u32 = 2;
 /// "A few TACK intervals" of draining: the most, as long as it takes to drain all that startup may have queued
 /// (1.9 products at 0.65 of the rate). Without a limit a queue that others keep up would hold a flow there.
 const MOST_DRAINING: u64 = 16;
@@ -190,13 +194,17 @@ impl TackBbr {
         self.set_cwnd(delivery);
     }
 
-    /// BWmax.
+    /// BWmax of what arrives.
+    fn arrives(&self) -> BitRate {
+        self.rates.largest(!self.full.reached)
+    }
+
+    /// BWmax: what has to be sent for that to arrive.
     fn rate(&self) -> BitRate {
-        let arrives = self.rates.largest(!self.full.reached);
         match self.config.bounds {
-            Bounds::Product => arrives,
+            Bounds::Product => self.arrives(),
             // What the path loses at any rate is to be sent too.
-            Bounds::Loss => BitRate::from_bps(self.bound.base.sent_for(arrives.as_bps())),
+            Bounds::Loss => BitRate::from_bps(self.bound.base.sent_for(self.arrives().as_bps())),
         }
     }
 
@@ -208,10 +216,28 @@ impl TackBbr {
     /// a TACK would have nothing to report: MSS per interval at least.
     fn set_pacing_rate(&mut self, gain: u64) {
         let least = BitRate::from_amount(Bytes(self.window.mss), self.intervals.length).unwrap_or_default();
-        let rate = paced(self.rate(), gain).max(least);
+        // Less than arrives drains any queue, and shows which losses are the path's: a share of losses that was overrated would
+        // prove itself true if draining rates rose with it.
+        let of = if self.is_draining() { self.arrives() } else { self.rate() };
+        let rate = paced(of, gain).max(least).max(self.slow_start_rate());
         if self.full.reached || rate > self.pacing_rate {
             self.pacing_rate = rate;
         }
+    }
+
+    /// What the receiver reports is of a round trip before. In the first three the window and the high gain say what is sent, as
+    /// [`initial_pacing_rate`] does for the first. Nothing later.
+    fn slow_start_rate(&self) -> BitRate {
+        if self.mode == Mode::Startup && self.window.cwnd < SLOW_START_WINDOWS * self.initial_window {
+            initial_pacing_rate(self.window.cwnd, self.rtt_min.least)
+        } else {
+            BitRate::default()
+        }
+    }
+
+    /// The cycle drains what its probe queued.
+    fn is_draining(&self) -> bool {
+        self.mode == Mode::ProbeBandwidth && (PROBING..DRAINED).contains(&self.position)
     }
 
     fn pacing_gain(&self) -> u64 {
@@ -226,7 +252,8 @@ impl TackBbr {
     fn cycle_gain(&self) -> u64 {
         let (cruising, step) = (self.standing.cruising_gain(self.rate()), self.standing.step());
         match (self.position, self.standing.is_active()) {
-            (..PROBING, true) => cruising.max(UNIT + step),
+            // What the path loses of a small step leaves nothing to find.
+            (..PROBING, true) => cruising.max(UNIT + (step + self.bound.base.uncompensated()).min(STEP_MAX)),
             (..PROBING, false) => PROBING_GAIN,
             (..DRAINED, true) => UNIT - step,
             (..DRAINED, false) => DRAINING_GAIN,
@@ -292,12 +319,12 @@ impl TackBbr {
         // are many times the smallest, and what that needs would be less than arrives.
         let trip = self.rtt_min.least.unwrap_or_default() + self.longest_silence();
         let usual = delivery.smoothed_rtt.unwrap_or_default();
-        let is_starting = !self.full.reached;
+        let is_growing = !self.full.reached && self.full.rounds < STALLED_ROUNDS;
         let arrives = self.rates.average().amount_in(trip.max(usual)).0;
         let floor = if self.standing.is_active() { self.with_bursts(arrives) } else { arrives };
         let usual_queue = self.standing.target_time(self.rate());
         let unqueued = self.rtt_min.least.map(|least| least + usual_queue);
-        let heavy = self.bound.on_round(unqueued, self.window.mss, floor, is_starting);
+        let heavy = self.bound.on_round(unqueued, self.window.mss, floor, is_growing);
         if heavy && self.config.bounds == Bounds::Loss {
             // Whatever was asked for, it is more than there is.
             self.full.reached = true;
@@ -464,7 +491,7 @@ impl TackBbr {
                 // What is paced need not grow with ACKs, of which there are few.
                 let grown = if self.standing.is_active() { cap } else { cwnd + acked };
                 self.window.cwnd = grown.min(cap).min(bound.unwrap_or(u64::MAX));
-            } else if cwnd < cap || delivery.sample.delivered < self.initial_window {
+            } else if cwnd < cap || self.arrives().as_bps() == 0 {
                 self.window.cwnd = cwnd + acked;
             }
             self.window.cwnd = self.window.cwnd.max(MIN_SEGMENTS * self.window.mss);

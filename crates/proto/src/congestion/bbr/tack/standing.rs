@@ -17,7 +17,7 @@ const TARGET_PART: u64 = 16;
 const LIFT_MAX: u64 = UNIT / 4;
 /// A probe asks for this much more at first, twice as much each time that the last found something, and a quarter at most.
 const STEP: u64 = UNIT / 16;
-const STEP_MAX: u64 = UNIT / 4;
+pub(super) const STEP_MAX: u64 = UNIT / 4;
 
 #[derive(Clone, Debug)]
 pub(super) struct Standing {

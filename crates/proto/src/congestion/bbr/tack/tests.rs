@@ -138,19 +138,21 @@ fn an_outage_does_not_end_what_is_known_of_the_path() {
 /// one, losses bound what is in flight.
 #[test]
 fn heavy_losses_bound_what_is_in_flight() {
-    let overflow = |bounds| {
+    let overflow = |bounds, phase| {
         let mut pipe = Pipe::new(TackConfig { bounds, ..TackConfig::USUAL }, MBPS, MS(40));
         pipe.buffer = 20 * MSS;
-        pipe.run(SECS(3));
+        pipe.run(SECS(3) + MS(10) * phase);
         pipe.rate = BitRate::from_mbps(MBPS / 4);
         let before = pipe.overflowed;
         pipe.run(MS(12 * 40));
-        (pipe.overflowed - before, pipe.bbr.bound.bytes, pipe.bbr.window.cwnd)
+        let (bound, cwnd) = (pipe.bbr.bound.bytes, pipe.bbr.window.cwnd);
+        assert!(bounds == Bounds::Product || bound.is_some_and(|bound| cwnd <= bound), "{cwnd} of {bound:?}");
+        pipe.overflowed - before
     };
-    let (bounded, bound, cwnd) = overflow(Bounds::Loss);
-    let (unbounded, ..) = overflow(Bounds::Product);
-    assert!(bounded * 4 < unbounded * 3, "{bounded} and {unbounded} bytes overflowed");
-    assert!(bound.is_some_and(|bound| cwnd <= bound), "{cwnd} of {bound:?}");
+    // The rate falls in any phase of two cycles.
+    let sum = |bounds| (0..72).map(|phase| overflow(bounds, phase)).sum::<u64>();
+    let (bounded, unbounded) = (sum(Bounds::Loss), sum(Bounds::Product));
+    assert!(bounded * 5 < unbounded * 4, "{bounded} and {unbounded} bytes overflowed");
 }
 
 /// A flow to which nothing but its own steps is told.
