@@ -85,13 +85,15 @@ fn check(scenario: &str, metres: impl IntoIterator<Item = u32>, seeds: u64) {
     assert!(wrong.is_empty(), "{scenario}\n{}", wrong.join("\n"));
 }
 
-/// One scenario of each PHY, with the widest modes and most streams.
+/// One scenario of each PHY, with the widest modes and most streams, and places where Minstrel had less than 85 % or just as much,
+/// because it held to a mode that loses many MPDUs.
 macro_rules! of_each_phy {
-    ($($module:ident: $scenario:literal),*) => {$(
+    ($($module:ident: $scenario:literal $lossy:expr),*) => {$(
         mod $module {
             #[test]
             fn ideal_rates_are_the_best_fixed_ones_and_minstrel_is_near_them() {
-                super::check($scenario, [1, 21, 34, 50, 75, 90], 2);
+                let metres = [1, 21, 34, 50, 75, 90].into_iter().chain($lossy);
+                super::check($scenario, metres.collect::<std::collections::BTreeSet<u32>>(), 2);
             }
 
             #[test]
@@ -104,6 +106,6 @@ macro_rules! of_each_phy {
 }
 
 of_each_phy! {
-    a: "wlan-11a-54", b: "wlan-11b-11", g: "wlan-11g-54", n: "wlan-11n-600", ac: "wlan-11ac-1733", ax: "wlan-11ax-2402",
-    be: "wlan-11be-5765"
+    a: "wlan-11a-54" [], b: "wlan-11b-11" [], g: "wlan-11g-54" [], n: "wlan-11n-600" [64], ac: "wlan-11ac-1733" [13],
+    ax: "wlan-11ax-2402" [39], be: "wlan-11be-5765" [22, 35, 44]
 }
