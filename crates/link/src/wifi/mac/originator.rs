@@ -357,6 +357,11 @@ impl<P: Payload> Originator<P> {
     /// Changes the mode where the rate adapts; returns the number of the rate.
     #[inline]
     fn choose_rate(&mut self, now: Instant) -> usize {
+        if self.rate_control.is_some() { self.choose_adapted(now) } else { 0 }
+    }
+
+    #[inline(never)]
+    fn choose_adapted(&mut self, now: Instant) -> usize {
         let Some(control) = &mut self.rate_control else { return 0 };
         let waiting = self.window.iter().filter(|mpdu| mpdu.state == MpduState::Waiting);
         let retries = waiting.map(|mpdu| mpdu.retries).max().unwrap_or(0);
