@@ -70,7 +70,7 @@ pub fn explain(
     let scenario = read::logged_scenario(loaded.name, &loaded.source, &loaded.tree, log.clone())?;
     let scheme = scheme.map(|name| scheme::find("--scheme", name)).transpose()?;
     let choice = if keys.is_empty() { choice::of(&scenario) } else { Vec::new() };
-    let mut settings: Vec<Setting> = settings_of(&log.borrow(), &scenario);
+    let mut settings = only(keys, &log.borrow(), &scenario)?;
     if let Some(scheme) = scheme {
         apply_scheme(scheme, &scenario, &mut settings);
     }
@@ -82,15 +82,16 @@ pub fn explain(
         description: scenario.description,
         scheme: scheme.map(|scheme| scheme.name.to_owned()),
         named: keys.iter().filter(|key| keys::find(key).is_some()).cloned().collect(),
-        settings: only(keys, settings)?,
+        settings,
         choice,
         acks,
     })
 }
 
-fn settings_of(log: &[Asked], scenario: &Scenario) -> Vec<Setting> {
+/// Those of which `is_wanted` says so of the key.
+fn settings_of(log: &[Asked], scenario: &Scenario, is_wanted: impl Fn(&str) -> bool) -> Vec<Setting> {
     let mut settings: Vec<Setting> = Vec::new();
-    for asked in log {
+    for asked in log.iter().filter(|asked| is_wanted(&asked.path)) {
         if is_structure(asked, log) || settings.iter().any(|setting| setting.key == asked.path) {
             continue;
         }
@@ -193,19 +194,18 @@ fn apply_scheme(scheme: &Scheme, scenario: &Scenario, settings: &mut [Setting]) 
     }
 }
 
-/// Of `settings` those that `keys` name.
-fn only(keys: &[String], settings: Vec<Setting>) -> Result<Vec<Setting>, InputError> {
-    if keys.is_empty() {
-        return Ok(settings);
-    }
-    let below = |setting: &Setting, key: &str| {
-        let rest = setting.key.strip_prefix(key);
+/// The settings that `keys` name; all where there are none.
+fn only(keys: &[String], log: &[Asked], scenario: &Scenario) -> Result<Vec<Setting>, InputError> {
+    let below = |setting: &str, key: &String| {
+        let rest = setting.strip_prefix(key.as_str());
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
     };
-    if let Some(key) = keys.iter().find(|key| !settings.iter().any(|setting| below(setting, key))) {
-        return Err(without(key, &settings));
+    let is_named = |setting: &str| keys.is_empty() || keys.iter().any(|key| below(setting, key));
+    let settings = settings_of(log, scenario, is_named);
+    if let Some(key) = keys.iter().find(|key| !settings.iter().any(|setting| below(&setting.key, key))) {
+        return Err(without(key, &settings_of(log, scenario, |_| true)));
     }
-    Ok(settings.into_iter().filter(|setting| keys.iter().any(|key| below(setting, key))).collect())
+    Ok(settings)
 }
 
 /// What is wrong with asking for `key`, which is none of `settings` nor above one.

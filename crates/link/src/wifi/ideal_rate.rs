@@ -78,6 +78,14 @@ impl TcpOver<'_> {
         played.carried / libm::pow(1.0 + fourth(most), 0.25)
     }
 
+    /// Bits per second, IP headers included, that no transport exceeds at `mode`: as if each PPDU were as long as may be and the
+    /// air had to carry nothing else. Not for A-MSDUs, nor for several PPDUs in a TXOP.
+    pub fn bound(&self, mode: &Mode, snr: Decibels) -> f64 {
+        let mpdus = self.mpdus(mode);
+        let carried = f64::from(mpdus * self.packet * 8) * self.success(mode, snr);
+        carried / self.exchange(mode, mpdus, 0, 0)
+    }
+
     /// What single MPDUs carry, each of which is sent until it arrives or its retries are used up.
     fn single(&self, mode: &Mode, success: f64) -> Played {
         let (mut reached, mut seconds, mut exchanges, mut delivered) = (1.0, 0.0, 0.0, 0.0);

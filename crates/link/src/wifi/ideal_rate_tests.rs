@@ -27,6 +27,27 @@ fn the_ideal_rate_follows_the_envelope() {
     assert_eq!(over(&config).ideal_mode([], |_| Decibels::from_db(10.0)), None);
 }
 
+/// So a mode whose bound is less than what another carries need not be looked at. Where much is lost the draws of 400 exchanges are
+/// off by more.
+#[test]
+fn nothing_carries_more_than_its_bound_and_without_losses_nearly_all_of_it_but_the_answers() {
+    for standard in [Standard::A, Standard::N, Standard::Ac, Standard::Be] {
+        let config = BssConfig::new(standard, Vec::new());
+        let over = over(&config);
+        for snr in (0..45_000).step_by(3_000).map(Decibels::from_millis) {
+            let one_stream = Mode::all(standard).into_iter().filter(|mode| mode.streams == 1);
+            for mode in one_stream.filter(|mode| over.success(mode, snr) > 0.9) {
+                let (goodput, bound) = (over.goodput(&mode, snr), over.bound(&mode, snr));
+                assert!(goodput < bound * 1.05, "{goodput} of {bound}: {mode:?} at {snr}");
+            }
+        }
+        let fastest = Mode::all(standard).into_iter().max_by_key(|mode| mode.rate()).unwrap();
+        let clear = Decibels::from_db(60.0);
+        let share = over.goodput(&fastest, clear) / over.bound(&fastest, clear);
+        assert!(share > 0.5, "{standard:?}: {share}");
+    }
+}
+
 /// A mode that loses two MPDUs of five carries more bytes than the next slower one, and starves TCP.
 #[test]
 fn what_starves_tcp_is_not_ideal() {

@@ -163,7 +163,12 @@ fn peer<P: Payload>(
             + phy.slot * u64::from(edca.cw_min / 2)
             + phy.sifs
             + control.ppdu_duration(block_ack_len(window));
-        originator.adapt_rate(Minstrel::new(rates, overhead, stream(format!("rates {link}"))));
+        originator.adapt_rate(Minstrel::new(
+            rates,
+            overhead,
+            config.retry_limit,
+            stream(format!("rates {link}")),
+        ));
     }
     let losses = [("data", loss), ("link ack", &client.link_ack_loss)]
         .map(|(what, loss)| LossProcess::new(loss.clone(), stream(format!("{what} loss {link}"))));

@@ -140,8 +140,9 @@ impl<P: Payload> Cell<P> {
                 let Recipient::Block(recipient) = recipient else {
                     unreachable!("only a Block Ack agreement makes requests");
                 };
-                let pass_up = &mut self.outbox.deliver_counted(exchange, &mut from.counters.arrived_bytes);
-                recipient.request(exchange.end, stream.window_start(), pass_up);
+                let before = self.outbox.delivered.len();
+                recipient.request(exchange.end, stream.window_start(), &mut self.outbox.deliver(exchange));
+                from.counters.arrived_bytes += self.outbox.bytes_since(before);
             }
         }
         let outcome = if arrived { Outcome::Received } else { Outcome::Errored };
@@ -171,7 +172,7 @@ impl<P: Payload> Cell<P> {
         let is_clear =
             exchange.is_clear(exchange.start) && sender.noise.is_none() && sender.data_loss.is_none();
         let mut taken = 0;
-        if is_clear && !unheard && !self.air.is_kept() {
+        if matches!(recipient, Recipient::Block(_)) && is_clear && !unheard && !self.air.is_kept() {
             // Nothing can happen to any of them, and nobody asks for more than what arrived.
             // Packets would have to be measured one by one. The last that is looked at may not be taken.
             let (mut bytes, mut last) = (0, 0);
@@ -184,7 +185,7 @@ impl<P: Payload> Cell<P> {
             from.counters.arrived_bytes += bytes + if took_all { u64::from(last) } else { 0 };
             heard = taken > 0;
         }
-        let at_once = matches!(recipient, Recipient::Immediate { .. });
+        let (before, mut arrived_bytes) = (self.outbox.delivered.len(), 0);
         for mpdu in sender.originator.in_flight().skip(taken) {
             left -= 1;
             let noisy =
@@ -196,25 +197,18 @@ impl<P: Payload> Cell<P> {
             heard |= !errored;
             let outcome = if errored { Outcome::Errored } else { Outcome::Received };
             self.air.record_mpdu(exchange, &sender.originator, mpdu, left == 0, outcome);
-            if errored {
-                continue;
-            }
-            let bytes = &mut from.counters.arrived_bytes;
-            if at_once {
-                // All of it, or nothing where it came before.
-                let before = self.outbox.delivered.len();
-                recipient.receive(
-                    exchange.end,
-                    mpdu.sequence,
-                    &mpdu.msdus,
-                    &mut self.outbox.deliver(exchange),
-                );
-                *bytes += if self.outbox.delivered.len() > before { u64::from(mpdu.bytes) } else { 0 };
-            } else {
-                let pass_up = &mut self.outbox.deliver_counted(exchange, bytes);
+            if !errored {
+                arrived_bytes += u64::from(mpdu.bytes);
+                let pass_up = &mut self.outbox.deliver(exchange);
                 recipient.receive(exchange.end, mpdu.sequence, &mpdu.msdus, pass_up);
             }
         }
+        from.counters.arrived_bytes += match recipient {
+            // All of it, or nothing where it came before.
+            Recipient::Immediate { .. } if self.outbox.delivered.len() == before => 0,
+            Recipient::Immediate { .. } => arrived_bytes,
+            _ => self.outbox.bytes_since(before),
+        };
         let gap_ends = recipient.gap_since().map(|since| since + self.rules.config.reorder_timeout);
         self.reorder_check = earliest(self.reorder_check, gap_ends);
         heard
@@ -242,7 +236,7 @@ impl<P: Payload> Cell<P> {
                 }
             }
         }
-        for Delivery { from, payload, .. } in self.outbox.delivered.iter().skip(before) {
+        for Delivery { from, payload, .. } in self.outbox.delivered.range(before..) {
             let counters = &mut self.stations[*from].counters;
             counters.arrived += 1;
             counters.arrived_bytes += payload.len().0;
@@ -307,7 +301,7 @@ impl<P: Payload> Cell<P> {
         };
         let originator = &mut from.peers[exchange.peer()].originator;
         self.air.record_response(exchange, originator.control_mode, lost, block_ack, &self.appended);
-        to.spend_airtime(back, exchange.data_time());
+        to.spend_airtime(back, exchange);
         if lost {
             self.fail(exchange, at, next_idle);
             return;
@@ -325,7 +319,7 @@ impl<P: Payload> Cell<P> {
             originator.report_rate(settled);
         }
         from.count_settled(settled);
-        from.spend_airtime(exchange.peer(), exchange.data_time());
+        from.spend_airtime(exchange.peer(), exchange);
         // A response burst is no access of its own.
         if exchange.handshake != Handshake::Granted {
             from.contention.succeeded();
@@ -346,7 +340,7 @@ impl<P: Payload> Cell<P> {
         let station = &mut self.stations[exchange.from];
         let sent = station.peers[peer].originator.sent_unanswered(exchange.end);
         station.counters.unacknowledged += u64::from(sent);
-        station.spend_airtime(peer, exchange.data_time());
+        station.spend_airtime(peer, exchange);
         station.contention.succeeded();
         station.finish(peer, exchange.handshake);
     }
@@ -362,7 +356,7 @@ impl<P: Payload> Cell<P> {
         let retry_limit = self.rules.config.retry_limit;
         let station = &mut self.stations[exchange.from];
         station.counters.missed_link_acks += 1;
-        station.spend_airtime(exchange.peer(), exchange.data_time());
+        station.spend_airtime(exchange.peer(), exchange);
         let peer = &mut station.peers[exchange.peer()];
         if let Outgoing::Data { .. } = &exchange.outgoing {
             peer.originator.report_rate(Settled::default());

@@ -44,15 +44,11 @@ impl<P> Outbox<P> {
         move |payload| self.delivered.push_back(Delivery { to, from, missing: 0, payload })
     }
 
-    /// Takes the packets that the addressee of `exchange` passes up, and adds their length to `bytes`.
-    pub fn deliver_counted(&mut self, exchange: &Exchange, bytes: &mut u64) -> impl FnMut(P)
+    /// Bytes of the packets passed up after the first `before` that wait.
+    pub fn bytes_since(&self, before: usize) -> u64
     where
         P: Payload,
     {
-        let mut deliver = self.deliver(exchange);
-        move |payload: P| {
-            *bytes += payload.len().0;
-            deliver(payload);
-        }
+        self.delivered.range(before..).map(|delivery| delivery.payload.len().0).sum()
     }
 }

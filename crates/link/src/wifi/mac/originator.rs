@@ -357,8 +357,15 @@ impl<P: Payload> Originator<P> {
     /// Changes the mode where the rate adapts; returns the number of the rate.
     #[inline]
     fn choose_rate(&mut self, now: Instant) -> usize {
+        if self.rate_control.is_some() { self.choose_adapted(now) } else { 0 }
+    }
+
+    #[inline(never)]
+    fn choose_adapted(&mut self, now: Instant) -> usize {
         let Some(control) = &mut self.rate_control else { return 0 };
-        let (rate, number, sample) = control.choose(now);
+        let waiting = self.window.iter().filter(|mpdu| mpdu.state == MpduState::Waiting);
+        let retries = waiting.map(|mpdu| mpdu.retries).max().unwrap_or(0);
+        let (rate, number, sample) = control.choose(now, retries);
         (self.mode, self.control_mode) = (rate.mode, rate.control_mode);
         self.limits = if sample { rate.limits.single() } else { rate.limits };
         number
@@ -521,7 +528,7 @@ impl<P: Payload> Originator<P> {
     pub fn report_rate(&mut self, settled: Settled) {
         let plan = &self.plan;
         if let Some(control) = &mut self.rate_control {
-            control.report(plan.mpdus, settled.mpdus, plan.bytes);
+            control.report(plan.mpdus, settled.mpdus, plan.bytes, plan.more_data);
         }
     }
 

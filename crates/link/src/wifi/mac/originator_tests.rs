@@ -168,7 +168,7 @@ fn a_block_ack_is_asked_for_at_the_surest_control_rate() {
     let lowest = rates.clone().next().expect("802.11n has rates");
     let mut originator = originator(Discipline::DropTail, None, false);
     let overhead = Duration::from_micros(160);
-    originator.adapt_rate(Minstrel::new(rates, overhead, Stream::new(1, "rates")));
+    originator.adapt_rate(Minstrel::new(rates, overhead, 7, Stream::new(1, "rates")));
     let (mut waits, mut time) = (Waits::new(), Duration::ZERO);
     let mut now = Instant::ZERO + LIFETIME;
     let mut tried_mbps = Vec::new();

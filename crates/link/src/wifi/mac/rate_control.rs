@@ -48,6 +48,9 @@ const LOST_TRIES: u32 = 4;
 /// explain them once in [`UNLIKELY`] only, and twice as many for the last of the chain.
 const LEAST_FAILURES: u32 = 2;
 const UNLIKELY: u64 = 64;
+/// Last attempts of an MPDU, which go at the most probable rate, as the last of Linux's retry chain do: a rate that loses two of
+/// five MPDUs may carry most bytes, but of every 1,500 MPDUs it loses one to the last of seven retries, and TCP starves.
+const SURE_ATTEMPTS: u32 = 2;
 /// PPDUs over which the share of those not lost whole is averaged.
 const ANSWERED_OVER: u64 = 64;
 /// That share is not taken for less.
@@ -80,6 +83,8 @@ struct Known {
     /// Evidence of earlier looks, faded: MPDUs times [`MPDU`], and of them those that got through.
     seen: u64,
     through: u64,
+    /// The share that gets through, cautiously.
+    surely: u64,
     /// PPDUs lost whole, ever: evidence fades, and what faded was new again.
     lost: u32,
 }
@@ -101,9 +106,9 @@ impl Known {
         (chance + 2 * (chance * (CERTAIN - chance) * MPDU / self.seen).isqrt()).min(CERTAIN)
     }
 
-    /// The share that got through if two more had not: little evidence makes no rate sure.
-    fn chance_at_worst(&self) -> u64 {
-        self.through * CERTAIN / (self.seen + 2 * MPDU)
+    /// The share that got through if two more had by a chance of `expected`: little evidence makes no rate sure.
+    fn chance_at_worst(&self, expected: u64) -> u64 {
+        (self.through * CERTAIN + 2 * MPDU * expected) / (self.seen + 2 * MPDU)
     }
 
     /// Adds what was counted to what remains of earlier evidence.
@@ -142,10 +147,13 @@ pub(crate) struct Minstrel {
     vain_tries: u32,
     /// It was the first of its rate, and is looked at right away.
     is_news: bool,
-    /// Moving average of the bytes of a PPDU.
-    mean_bytes: u64,
+    /// Moving averages of MPDUs that wait for a PPDU, times [`MPDU`], and of their bytes.
+    waiting: u64,
+    mpdu_bytes: u64,
     /// What an exchange takes besides the PPDU.
     overhead: Duration,
+    /// Most retries of an MPDU.
+    retry_limit: u32,
     stream: Stream,
 }
 
@@ -154,8 +162,13 @@ impl Minstrel {
     ///
     /// # Panics
     /// Without a rate, or in another order: who knows rates by their numbers would mean others.
-    pub fn new(rates: impl IntoIterator<Item = Rate>, overhead: Duration, stream: Stream) -> Self {
-        let known = |rate| Known { rate, attempts: 0, successes: 0, seen: 0, through: 0, lost: 0 };
+    pub fn new(
+        rates: impl IntoIterator<Item = Rate>,
+        overhead: Duration,
+        retry_limit: u32,
+        stream: Stream,
+    ) -> Self {
+        let known = |rate| Known { rate, attempts: 0, successes: 0, seen: 0, through: 0, surely: 0, lost: 0 };
         let rates: Vec<_> = rates.into_iter().map(known).collect();
         assert!(!rates.is_empty(), "there is a rate");
         assert!(rates.is_sorted_by_key(|known| known.rate.order()), "rates are numbered in order");
@@ -172,21 +185,28 @@ impl Minstrel {
             got_through: false,
             vain_tries: 0,
             is_news: false,
-            mean_bytes: 1_500,
+            waiting: MPDU,
+            mpdu_bytes: 1_500,
             overhead,
+            retry_limit,
             stream,
         }
     }
 
-    /// The rate of the PPDU that is put together at `now`, its number, and whether it only tries the rate:
-    /// then one MPDU is enough.
-    pub fn choose(&mut self, now: Instant) -> (Rate, usize, bool) {
+    /// The rate of the PPDU that is put together at `now`, its number, and whether it only tries the rate: then one MPDU is
+    /// enough. Of the MPDUs that wait one had as many as `retries`.
+    pub fn choose(&mut self, now: Instant, retries: u32) -> (Rate, usize, bool) {
         if self.is_look_due(now) {
             self.look(now);
         }
-        let stage = (self.failures / self.failures_per_stage()).min(2) as usize;
+        // PPDUs lost whole may have collided: they alone do not make it the last chance.
+        let is_last_chance = retries > self.failures.max(self.retry_limit.saturating_sub(SURE_ATTEMPTS));
+        let stage = match self.failures / self.failures_per_stage() {
+            _ if is_last_chance => 2,
+            stage => stage.min(2) as usize,
+        };
         // While the rate in use fails there is enough to learn from it.
-        let tried = if self.failures == 0 { self.next_try() } else { None };
+        let tried = if self.failures == 0 && !is_last_chance { self.next_try() } else { None };
         self.trying = tried.is_some();
         self.current = tried.unwrap_or(self.chain[stage]);
         (self.rates[self.current].rate, self.current, self.trying)
@@ -298,8 +318,8 @@ impl Minstrel {
         })
     }
 
-    /// What became of the last PPDU: `successes` of `attempts` MPDUs, and its bytes.
-    pub fn report(&mut self, attempts: u32, successes: u32, bytes: u32) {
+    /// What became of the last PPDU: `successes` of `attempts` MPDUs, its bytes, and whether `more` packets waited.
+    pub fn report(&mut self, attempts: u32, successes: u32, bytes: u32, more: bool) {
         let counted = if successes == 0 { attempts.min(1) } else { attempts };
         let tries = self.lost_tries();
         let known = &mut self.rates[self.current];
@@ -320,7 +340,12 @@ impl Minstrel {
         self.failures = if successes == 0 { self.failures.saturating_add(1) } else { 0 };
         let answered = if successes == 0 { 0 } else { CERTAIN };
         self.answered = ((ANSWERED_OVER - 1) * self.answered + answered) / ANSWERED_OVER;
-        self.mean_bytes = (7 * self.mean_bytes + u64::from(bytes)) / 8;
+        let mpdu_bytes = bytes / attempts.max(1);
+        self.mpdu_bytes = (7 * self.mpdu_bytes + u64::from(mpdu_bytes)) / 8;
+        // The rate or the Block Ack window kept them back: as many wait as the fastest rate takes.
+        let most = self.rates.last().map_or(1, |known| known.rate.limits.most_mpdus(mpdu_bytes));
+        let waiting = if more { attempts.max(most) } else { attempts };
+        self.waiting = (7 * self.waiting + u64::from(waiting) * MPDU) / 8;
     }
 
     /// Judges the rates anew by what was counted since the last look.
@@ -340,13 +365,38 @@ impl Minstrel {
         let at_best = self.throughput_at(used, self.rates[used].chance_at_best());
         let best = if self.throughput(better) > at_best { better } else { used };
         let second = best_of(Some(best));
+        self.weigh_slower(best);
         // The fastest of those that get nearly as much through as the surest.
-        let chance = |index: usize| self.rates[index].chance_at_worst();
-        let surest = (0..self.rates.len()).map(chance).max().unwrap_or(0);
-        let is_sure = |index: &usize| chance(*index) >= surest - surest / 8;
-        let probable =
-            (0..self.rates.len()).rev().filter(is_sure).max_by_key(|index| self.throughput(*index));
+        let surest = self.rates.iter().map(|known| known.surely).max().unwrap_or(0);
+        let is_sure = |index: &usize| self.rates[*index].surely >= surest - surest / 8;
+        let carried = |index: &usize| self.throughput_at(*index, self.rates[*index].surely);
+        let probable = (0..self.rates.len()).rev().filter(is_sure).max_by_key(carried);
         self.chain = [best, second, probable.unwrap_or(0)];
+    }
+
+    /// Says how sure each rate is. Rates slower than `best` are hardly ever used, and little is known of them: each is expected
+    /// to lose half of what the next faster one loses. (minstrel_ht takes a rate that it never sent at for as probable as the
+    /// next faster one of its group.)
+    fn weigh_slower(&mut self, best: usize) {
+        self.rates.iter_mut().for_each(|known| known.surely = known.chance_at_worst(0));
+        let mut faster = best;
+        while let Some(slower) = self.next_slower(faster) {
+            let expected = CERTAIN - (CERTAIN - self.rates[faster].surely) / 2;
+            self.rates[slower].surely = self.rates[slower].chance_at_worst(expected);
+            faster = slower;
+        }
+    }
+
+    /// The next slower rate of the same width, or the slowest of the next narrower one, with as many streams.
+    fn next_slower(&self, index: usize) -> Option<usize> {
+        let group = self.group_of(index);
+        if index > group.start {
+            return Some(index - 1);
+        }
+        let streams = self.rates[index].rate.mode.streams;
+        let narrower =
+            (0..group.start).rev().find(|index| self.rates[*index].rate.mode.streams == streams)?;
+        Some(self.group_of(narrower).start)
     }
 
     /// Bytes per second that a rate carries, by what is known of it.
@@ -360,13 +410,28 @@ impl Minstrel {
             return 0;
         }
         let rate = &self.rates[index].rate;
-        let bytes = self.mean_bytes.min(u64::from(rate.limits.longest()));
+        let open = open_window(rate.limits.window.into(), chance);
+        let bytes =
+            (self.waiting.min(open).max(MPDU) * self.mpdu_bytes / MPDU).min(rate.limits.longest().into());
         let time = rate.mode.ppdu_duration(bytes as u32) + self.overhead;
         // At most 2^20 bytes times 2^16 times 10^9 ns: 67 bits.
         (u128::from(bytes) * u128::from(chance) * 1_000_000_000
             / u128::from(CERTAIN)
             / u128::from(time.as_nanos())) as u64
     }
+}
+
+/// MPDUs, times [`MPDU`], in the mean PPDU of a sender that always has more and that nothing but its Block Ack window of
+/// `window` MPDUs limits, where each gets through with `chance`: the window moves on when the first MPDU in it has arrived.
+fn open_window(window: u64, chance: u64) -> u64 {
+    /// In percent of the window, where of a whole window an eighth of an MPDU is lost, a quarter, a half and so on: played.
+    const OPEN: [u64; 12] = [95, 90, 84, 75, 66, 59, 53, 47, 40, 35, 30, 26];
+    let eighths = 8 * window * (CERTAIN - chance) / CERTAIN;
+    let Some(index) = eighths.checked_ilog2() else { return window * MPDU };
+    let at = |index: u32| OPEN[(index as usize).min(OPEN.len() - 1)];
+    // Between two of them in proportion.
+    let beyond = (at(index) - at(index + 1)) * MPDU * (eighths - (1 << index)) >> index;
+    window * (at(index) * MPDU - beyond) / 100
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use crate::queue::AckFilter;
 use crate::waits::Waits;
 use crate::wifi::airtime::StationAirtime;
 use crate::wifi::category::AccessCategory;
-use crate::wifi::cell::{Handshake, HoldLimits, Rules, Step};
+use crate::wifi::cell::{Exchange, Handshake, HoldLimits, Rules, Step};
 use crate::wifi::config::ApScheduler;
 use crate::wifi::counters::StationCounters;
 use crate::wifi::functions::{FunctionId, Peers};
@@ -324,9 +324,11 @@ impl<P: Payload> Station<P> {
         }
     }
 
-    /// Data to or from `peer` took so much of the channel.
-    pub fn spend_airtime(&mut self, peer: usize, airtime: Duration) {
+    /// The data of `exchange`, to or from `peer`, took some of the channel.
+    #[inline]
+    pub fn spend_airtime(&mut self, peer: usize, exchange: &Exchange) {
         if self.scheduler == ApScheduler::Airtime {
+            let airtime = exchange.data_time();
             let most_owed = -(ApScheduler::AIRTIME_DEBT.as_nanos() as i64);
             let deficit = &mut self.peers[peer].deficit_ns;
             *deficit = (*deficit - airtime.as_nanos() as i64).max(most_owed);
