@@ -274,7 +274,8 @@ impl DataField {
 
     /// Most bytes whose data field lasts at most `limit`.
     pub fn bytes_within(&self, symbol: Symbol, limit: Duration) -> u32 {
-        let mut symbols = Symbols { count: limit.as_nanos() / symbol.duration.as_nanos(), segments: SEGMENTS };
+        let mut symbols =
+            Symbols { count: limit.as_nanos() / symbol.duration.as_nanos(), segments: SEGMENTS };
         // What ends in one segment lasts as long, and no longer than what ends in the next.
         while symbols.count > 0 {
             let bits = Self::held(symbols, symbol.bits, self.data_bits_short);

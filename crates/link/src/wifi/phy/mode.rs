@@ -338,10 +338,7 @@ impl Mode {
             // L-STF, L-LTF (16), L-SIG and RL-SIG (4 each), STF (4), LTFs.
             preamble: Duration::from_micros(16 + 4 + 4 + signal_us + 4) + training * fields,
             signal_extension: Duration::ZERO,
-            symbol: Symbol {
-                duration: HE_SYMBOL + guard_interval.duration(),
-                bits: data(tones.data),
-            },
+            symbol: Symbol { duration: HE_SYMBOL + guard_interval.duration(), bits: data(tones.data) },
             service_bits: 16,
             tail_bits: 0,
         })
