@@ -4,6 +4,7 @@
 
 mod atomic;
 mod dot11;
+pub mod fields;
 pub mod pcapng;
 mod radiotap;
 mod recorder;

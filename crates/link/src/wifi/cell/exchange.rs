@@ -7,18 +7,7 @@ use super::protection::Handshake;
 use crate::payload::Payload;
 use crate::wifi::functions::FunctionId;
 use crate::wifi::mac::station::Outgoing;
-use crate::wifi::phy::{
-    ACK_LEN, BLOCK_ACK_LEN, BLOCK_ACK_REQUEST_LEN, CONTROL_WRAPPER_LEN, Mode, block_ack_len,
-};
-
-/// Responses to a reverse direction grant say whether a PPDU follows.
-const WRAPPED_ACK_LEN: u32 = ACK_LEN + CONTROL_WRAPPER_LEN;
-const WRAPPED_BLOCK_ACK_LENS: [u32; 4] = [
-    block_ack_len(64) + CONTROL_WRAPPER_LEN,
-    block_ack_len(256) + CONTROL_WRAPPER_LEN,
-    block_ack_len(512) + CONTROL_WRAPPER_LEN,
-    block_ack_len(1024) + CONTROL_WRAPPER_LEN,
-];
+use crate::wifi::phy::{ACK_LEN, BLOCK_ACK_LEN, BLOCK_ACK_REQUEST_LEN, CONTROL_WRAPPER_LEN, Mode};
 
 /// Bytes of a response that is not sent.
 const UNANSWERED: u32 = 0;
@@ -41,6 +30,7 @@ pub(crate) struct Exchange {
     pub end: Instant,
     pub response_at: Instant,
     response_len: u32,
+    grants: bool,
     /// When the response ends; stock length until the response starts.
     pub response_end: Instant,
     /// What its Duration field says: SIFS and a stock response, or what is left of the TXOP.
@@ -89,6 +79,7 @@ impl Exchange {
             handshake.unwrap_or_else(|| rules.config.protection.handshake(&outgoing, &peer.originator));
         let grant = rules.grant(handshake, &outgoing).filter(|_| peer.may_be_granted());
         if grant.is_some() {
+            // Which says whether a PPDU follows.
             response_len += CONTROL_WRAPPER_LEN;
         }
         let (first_end, start) = if handshake == Handshake::None {
@@ -122,6 +113,7 @@ impl Exchange {
             end,
             response_at,
             response_len,
+            grants: grant.is_some(),
             response_end,
             reserves,
         }
@@ -157,10 +149,10 @@ impl Exchange {
         if self.handshake == Handshake::Granted { self.to } else { self.from }
     }
 
-    /// Whether what is sent lets its recipient send too: nothing else is answered in a Control Wrapper.
+    /// Whether what is sent lets its recipient send too, in a burst behind its response: that comes in a Control Wrapper.
     #[inline]
     pub fn grants(&self) -> bool {
-        self.response_len == WRAPPED_ACK_LEN || WRAPPED_BLOCK_ACK_LENS.contains(&self.response_len)
+        self.grants
     }
 
     /// Whether a Block Ack answers it.

@@ -7,6 +7,7 @@
 use tacit_proto::units::{BitRate, Duration};
 
 use super::GuardInterval;
+use super::mode::Symbol;
 use super::tables::Modulation;
 
 /// The code of a data field.
@@ -162,16 +163,12 @@ impl HeChoice {
     }
 }
 
-/// What the duration of a data field depends on, the bytes apart.
+/// How a data field fills the last of its symbols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct DataField {
     pub modulation: Modulation,
     /// Its training field is before the data.
     pub options: HeOptions,
-    /// With its guard interval.
-    pub symbol: Duration,
-    /// Data bits of a symbol: N_DBPS.
-    pub data_bits: u32,
     /// Data bits of each of the first three segments: N_DBPS,short.
     pub data_bits_short: u32,
     /// Coded bits of a symbol: N_CBPS.
@@ -204,11 +201,11 @@ impl Symbols {
 }
 
 impl DataField {
-    /// Bits per second.
-    pub const fn rate(&self) -> BitRate {
+    /// Bits per second in symbols of `symbol`.
+    pub const fn rate(&self, symbol: Duration) -> BitRate {
         let Modulation { code_num, code_den, .. } = self.modulation;
         let bits = self.coded_bits as u64 * code_num as u64 * 1_000_000_000;
-        BitRate::from_bps(bits / (code_den as u64 * self.symbol.as_nanos()))
+        BitRate::from_bps(bits / (code_den as u64 * symbol.as_nanos()))
     }
 
     const fn overhead_bits(&self) -> u64 {
@@ -224,10 +221,10 @@ impl DataField {
         (symbols.count - 1) * whole as u64 + last
     }
 
-    /// Symbols that `bytes` of PSDU take.
-    pub fn symbols(&self, bytes: u32) -> Symbols {
+    /// Symbols of `data_bits` that `bytes` of PSDU take.
+    pub fn symbols(&self, data_bits: u32, bytes: u32) -> Symbols {
         let bits = self.overhead_bits() + 8 * u64::from(bytes);
-        let whole = u64::from(self.data_bits);
+        let whole = u64::from(data_bits);
         let excess = bits % whole;
         let segments = match excess {
             0 => SEGMENTS,
@@ -235,16 +232,16 @@ impl DataField {
         };
         let symbols = Symbols { count: bits.div_ceil(whole), segments };
         match self.options.coding {
-            Coding::Ldpc if self.needs_segment_more(symbols) => symbols.next_segment(),
+            Coding::Ldpc if self.needs_segment_more(data_bits, symbols) => symbols.next_segment(),
             _ => symbols,
         }
     }
 
     /// Whether LDPC would puncture too much of its code words (802.11-2020 clause 19.3.11.7.5), payload and available bits
     /// counted to the last segment in use.
-    fn needs_segment_more(&self, symbols: Symbols) -> bool {
+    fn needs_segment_more(&self, data_bits: u32, symbols: Symbols) -> bool {
         let (num, den) = (u64::from(self.modulation.code_num), u64::from(self.modulation.code_den));
-        let payload = Self::held(symbols, self.data_bits, self.data_bits_short);
+        let payload = Self::held(symbols, data_bits, self.data_bits_short);
         let available = Self::held(symbols, self.coded_bits, self.coded_bits_short);
         let (words, length) = self.code_words(payload, available);
         let shortened = (words * length * num / den).saturating_sub(payload);
@@ -269,21 +266,22 @@ impl DataField {
         }
     }
 
-    /// How long the data field of `bytes` is, its packet extension included.
-    pub fn duration(&self, bytes: u32) -> Duration {
-        let symbols = self.symbols(bytes);
-        self.symbol * symbols.count + self.options.extension.behind(symbols.segments)
+    /// How long the data field of `bytes` is in symbols like `symbol`, its packet extension included.
+    pub fn duration(&self, symbol: Symbol, bytes: u32) -> Duration {
+        let symbols = self.symbols(symbol.bits, bytes);
+        symbol.duration * symbols.count + self.options.extension.behind(symbols.segments)
     }
 
     /// Most bytes whose data field lasts at most `limit`.
-    pub fn bytes_within(&self, limit: Duration) -> u32 {
-        let mut symbols = Symbols { count: limit.as_nanos() / self.symbol.as_nanos(), segments: SEGMENTS };
+    pub fn bytes_within(&self, symbol: Symbol, limit: Duration) -> u32 {
+        let mut symbols =
+            Symbols { count: limit.as_nanos() / symbol.duration.as_nanos(), segments: SEGMENTS };
         // What ends in one segment lasts as long, and no longer than what ends in the next.
         while symbols.count > 0 {
-            let bits = Self::held(symbols, self.data_bits, self.data_bits_short);
+            let bits = Self::held(symbols, symbol.bits, self.data_bits_short);
             if let Some(bits) = bits.checked_sub(self.overhead_bits()) {
                 let bytes = (bits / 8) as u32;
-                if self.duration(bytes) <= limit {
+                if self.duration(symbol, bytes) <= limit {
                     return bytes;
                 }
             }

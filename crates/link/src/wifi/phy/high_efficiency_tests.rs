@@ -71,7 +71,7 @@ fn ppdus_last_as_long_as_the_equations_say() {
         let mode = mode(known, Coding::Ldpc, extension);
         assert_eq!((mode.rate().as_bps() + 50_000) / 100_000, rate, "{known:?}");
         let field = mode.data_field().unwrap();
-        assert_eq!(field.symbols(bytes), Symbols { count, segments }, "{known:?}");
+        assert_eq!(field.symbols(mode.bits_per_symbol(), bytes), Symbols { count, segments }, "{known:?}");
         assert_eq!(mode.ppdu_duration(bytes).as_nanos(), ldpc_ns, "{known:?}");
         assert_eq!(mode.l_sig_length(bytes), Some(length), "{known:?}");
     }

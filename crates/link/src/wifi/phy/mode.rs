@@ -130,13 +130,32 @@ pub enum Preamble {
     Short,
 }
 
+/// A symbol of the data field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Symbol {
+    /// With its guard interval.
+    pub duration: Duration,
+    /// Data bits: N_DBPS.
+    pub bits: u32,
+}
+
+/// How the data field is coded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Coded {
+    /// DSSS and CCK.
+    Dsss,
+    /// OFDM to VHT.
+    Ofdm(Modulation),
+    /// HE and EHT, whose last symbol is counted by quarters.
+    Segmented(DataField),
+}
+
 /// One way to send a PPDU: everything its duration depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mode {
     /// What the PPDU looks like.
     pub format: Format,
-    /// `None` for DSSS and CCK.
-    modulation: Option<Modulation>,
+    coded: Coded,
     /// Spatial streams.
     pub streams: u8,
     /// Channel width in MHz.
@@ -148,14 +167,11 @@ pub struct Mode {
     preamble: Duration,
     /// After the last symbol, for slow decoders (802.11-2020 clause 18.3.2.4); a part of the PPDU.
     signal_extension: Duration,
-    symbol: Duration,
-    bits_per_symbol: u32,
+    symbol: Symbol,
     /// SERVICE bits before the bytes.
     service_bits: u32,
     /// Tail bits after them: 6 for each BCC encoder.
     tail_bits: u32,
-    /// Of HE and EHT, whose last symbol is counted by quarters.
-    data_field: Option<DataField>,
 }
 
 impl Mode {
@@ -164,7 +180,7 @@ impl Mode {
         let (_, modulation) = *OFDM.iter().find(|(mbps, _)| BitRate::from_mbps(*mbps) == rate)?;
         Some(Self {
             format: Format::Ofdm,
-            modulation: Some(modulation),
+            coded: Coded::Ofdm(modulation),
             streams: 1,
             width_mhz: 20,
             guard_interval: GuardInterval::Ns800,
@@ -172,12 +188,13 @@ impl Mode {
             // Short and long training (16 us) and SIGNAL (4 us).
             preamble: Duration::from_micros(20),
             signal_extension: Duration::ZERO,
-            symbol: Duration::from_micros(4),
-            bits_per_symbol: OFDM_SUBCARRIERS * modulation.bits_per_subcarrier * modulation.code_num
-                / modulation.code_den,
+            symbol: Symbol {
+                duration: Duration::from_micros(4),
+                bits: OFDM_SUBCARRIERS * modulation.bits_per_subcarrier * modulation.code_num
+                    / modulation.code_den,
+            },
             service_bits: 16,
             tail_bits: 6,
-            data_field: None,
         })
     }
 
@@ -193,7 +210,7 @@ impl Mode {
         let preamble = if kbps == 1_000 { Preamble::Long } else { preamble };
         Some(Self {
             format: Format::Dsss,
-            modulation: None,
+            coded: Coded::Dsss,
             streams: 1,
             width_mhz: 22,
             guard_interval: GuardInterval::Ns800,
@@ -203,11 +220,9 @@ impl Mode {
                 Preamble::Short => 96,
             }),
             signal_extension: Duration::ZERO,
-            symbol: Duration::from_micros(per_us),
-            bits_per_symbol: bits,
+            symbol: Symbol { duration: Duration::from_micros(per_us), bits },
             service_bits: 0,
             tail_bits: 0,
-            data_field: None,
         })
     }
 
@@ -244,7 +259,7 @@ impl Mode {
         mode.format = Format::Vht;
         // VHT-SIG-B more than HT.
         mode.preamble += Duration::from_micros(4);
-        mode.tail_bits = 6 * vht_encoders(width_mhz, streams, mcs, mode.bits_per_symbol);
+        mode.tail_bits = 6 * vht_encoders(width_mhz, streams, mcs, mode.symbol.bits);
         Some(mode)
     }
 
@@ -279,7 +294,7 @@ impl Mode {
 
     /// The options of a mode of HE or EHT; `None` for others.
     pub fn he_options(&self) -> Option<HeOptions> {
-        self.data_field.as_ref().map(|field| field.options)
+        self.data_field().map(|field| field.options)
     }
 
     /// What HE and EHT have in common.
@@ -306,11 +321,16 @@ impl Mode {
         let tones = FULL_BAND.iter().find(|tones| tones.width_mhz == width_mhz)?;
         let coded = |subcarriers: u32| subcarriers * modulation.bits_per_subcarrier * u32::from(streams);
         let data = |subcarriers: u32| coded(subcarriers) * modulation.code_num / modulation.code_den;
-        let symbol = HE_SYMBOL + guard_interval.duration();
         let training = options.training.duration() + guard_interval.duration();
         Some(Self {
             format,
-            modulation: Some(modulation),
+            coded: Coded::Segmented(DataField {
+                modulation,
+                options,
+                data_bits_short: data(tones.data_short),
+                coded_bits: coded(tones.data),
+                coded_bits_short: coded(tones.data_short),
+            }),
             streams,
             width_mhz,
             guard_interval,
@@ -318,19 +338,9 @@ impl Mode {
             // L-STF, L-LTF (16), L-SIG and RL-SIG (4 each), STF (4), LTFs.
             preamble: Duration::from_micros(16 + 4 + 4 + signal_us + 4) + training * fields,
             signal_extension: Duration::ZERO,
-            symbol,
-            bits_per_symbol: data(tones.data),
+            symbol: Symbol { duration: HE_SYMBOL + guard_interval.duration(), bits: data(tones.data) },
             service_bits: 16,
             tail_bits: 0,
-            data_field: Some(DataField {
-                modulation,
-                options,
-                symbol,
-                data_bits: data(tones.data),
-                data_bits_short: data(tones.data_short),
-                coded_bits: coded(tones.data),
-                coded_bits_short: coded(tones.data_short),
-            }),
         })
     }
 
@@ -345,7 +355,7 @@ impl Mode {
         let coded = channel.data_subcarriers * modulation.bits_per_subcarrier * u32::from(streams);
         Some(Self {
             format: Format::HtMixed,
-            modulation: Some(modulation),
+            coded: Coded::Ofdm(modulation),
             streams,
             width_mhz,
             guard_interval,
@@ -353,26 +363,32 @@ impl Mode {
             // L-STF, L-LTF (16), L-SIG (4), HT-SIG or VHT-SIG-A (8), STF (4), LTFs (4 each).
             preamble: Duration::from_micros(16 + 4 + 8 + 4 + 4 * training),
             signal_extension: Duration::ZERO,
-            symbol: HT_SYMBOL + guard_interval.duration(),
-            bits_per_symbol: coded * modulation.code_num / modulation.code_den,
+            symbol: Symbol {
+                duration: HT_SYMBOL + guard_interval.duration(),
+                bits: coded * modulation.code_num / modulation.code_den,
+            },
             service_bits: 16,
             tail_bits: 6,
-            data_field: None,
         })
     }
 
     /// Bits per second in the data field. Where HE and EHT have a fraction of a bit in a symbol, it counts here, as in
     /// their tables.
     pub const fn rate(&self) -> BitRate {
-        if let Some(field) = &self.data_field {
-            return field.rate();
+        let Symbol { duration, bits } = self.symbol;
+        match &self.coded {
+            Coded::Segmented(field) => field.rate(duration),
+            _ => BitRate::from_bps(bits as u64 * 1_000_000_000 / duration.as_nanos()),
         }
-        BitRate::from_bps(self.bits_per_symbol as u64 * 1_000_000_000 / self.symbol.as_nanos())
     }
 
     /// Modulation and coding of OFDM; `None` for DSSS and CCK.
     pub const fn modulation(&self) -> Option<Modulation> {
-        self.modulation
+        match &self.coded {
+            Coded::Dsss => None,
+            Coded::Ofdm(modulation) => Some(*modulation),
+            Coded::Segmented(field) => Some(field.modulation),
+        }
     }
 
     /// PHY preamble and header: everything before the data field.
@@ -414,13 +430,13 @@ impl Mode {
     /// HE and EHT: 802.11ax-2021 clause 27.4.3, with nothing rounded behind the last symbol.
     #[inline]
     pub fn ppdu_duration(&self, bytes: u32) -> Duration {
-        if let Some(field) = &self.data_field {
-            return self.preamble + field.duration(bytes) + self.signal_extension;
+        if let Coded::Segmented(field) = &self.coded {
+            return self.preamble + field.duration(self.symbol, bytes) + self.signal_extension;
         }
         let bits = self.service_bits as u64 + 8 * bytes as u64 + self.tail_bits as u64;
         let data = match self.format {
-            Format::Dsss => (bits * self.symbol.as_nanos()).div_ceil(self.bits_per_symbol as u64),
-            _ => bits.div_ceil(self.bits_per_symbol as u64) * self.symbol.as_nanos(),
+            Format::Dsss => (bits * self.symbol.duration.as_nanos()).div_ceil(self.symbol.bits as u64),
+            _ => bits.div_ceil(self.symbol.bits as u64) * self.symbol.duration.as_nanos(),
         };
         let data = data.next_multiple_of(self.granule_ns());
         Duration::from_nanos(self.preamble.as_nanos() + data + self.signal_extension.as_nanos())
@@ -428,20 +444,20 @@ impl Mode {
 
     /// Time from the start of a PPDU to the byte after the first `bytes` of its PSDU.
     pub const fn time_before(&self, bytes: u32) -> Duration {
-        let symbols = (self.service_bits as u64 + 8 * bytes as u64) / self.bits_per_symbol as u64;
-        Duration::from_nanos(self.preamble.as_nanos() + symbols * self.symbol.as_nanos())
+        let symbols = (self.service_bits as u64 + 8 * bytes as u64) / self.symbol.bits as u64;
+        Duration::from_nanos(self.preamble.as_nanos() + symbols * self.symbol.duration.as_nanos())
     }
 
     /// Most bytes of PSDU whose PPDU lasts at most `limit`; zero when not even the preamble fits.
     pub fn bytes_within(&self, limit: Duration) -> u32 {
         let data = limit.saturating_sub(self.preamble).saturating_sub(self.signal_extension);
-        if let Some(field) = &self.data_field {
-            return field.bytes_within(data);
+        if let Coded::Segmented(field) = &self.coded {
+            return field.bytes_within(self.symbol, data);
         }
         let data = data.as_nanos() / self.granule_ns() * self.granule_ns();
         let bits = match self.format {
-            Format::Dsss => data * self.bits_per_symbol as u64 / self.symbol.as_nanos(),
-            _ => data / self.symbol.as_nanos() * self.bits_per_symbol as u64,
+            Format::Dsss => data * self.symbol.bits as u64 / self.symbol.duration.as_nanos(),
+            _ => data / self.symbol.duration.as_nanos() * self.symbol.bits as u64,
         };
         (bits.saturating_sub(self.service_bits as u64 + self.tail_bits as u64) / 8) as u32
     }
@@ -449,7 +465,7 @@ impl Mode {
     /// Rate of the legacy mode with the same modulation (802.11-2020 table 10-10); its own for legacy
     /// modes.
     pub fn non_ht_reference_rate(&self) -> BitRate {
-        let Some(modulation) = self.modulation else { return self.rate() };
+        let Some(modulation) = self.modulation() else { return self.rate() };
         let same = OFDM.iter().find(|(_, legacy)| *legacy == modulation);
         // 64-QAM 5/6 and 256-QAM have no twin below HT: the table gives 54.
         BitRate::from_mbps(same.map_or(54, |(mbps, _)| *mbps))
@@ -470,10 +486,12 @@ impl Mode {
         Some((3 * behind.as_nanos().div_ceil(4_000)) as u32 - 3 - m)
     }
 
-    /// What the duration of its data depends on, for tests.
-    #[cfg(test)]
+    /// How it fills its last symbol, of HE and EHT.
     pub(super) const fn data_field(&self) -> Option<&DataField> {
-        self.data_field.as_ref()
+        match &self.coded {
+            Coded::Segmented(field) => Some(field),
+            _ => None,
+        }
     }
 
     /// Encoders, for tests.
@@ -485,7 +503,7 @@ impl Mode {
     /// Data bits per symbol, for tests.
     #[cfg(test)]
     pub(super) const fn bits_per_symbol(&self) -> u32 {
-        self.bits_per_symbol
+        self.symbol.bits
     }
 }
 

@@ -1,0 +1,254 @@
+//! Fields of radiotap headers (radiotap.org): what those who write and those who read them have in common.
+//!
+//! Numbers are little-endian, and each field is aligned from the start of the header. Modules are named after fields, and hold
+//! their bits.
+
+use tacit_link::wifi::phy::GuardInterval;
+
+/// Bits of a present word.
+pub mod bit {
+    /// When the frame began, in microseconds.
+    pub const TSFT: u32 = 0;
+    /// See [`flags`](super::flags).
+    pub const FLAGS: u32 = 1;
+    /// In units of 500 kb/s: rates before HT.
+    pub const RATE: u32 = 2;
+    /// Frequency in MHz and [`channel`](super::channel).
+    pub const CHANNEL: u32 = 3;
+    /// Power in dBm.
+    pub const DBM_ANTENNA_SIGNAL: u32 = 5;
+    /// See [`mcs`](super::mcs).
+    pub const MCS: u32 = 19;
+    /// See [`ampdu`](super::ampdu).
+    pub const AMPDU_STATUS: u32 = 20;
+    /// See [`vht`](super::vht).
+    pub const VHT: u32 = 21;
+    /// See [`he`](super::he).
+    pub const HE: u32 = 23;
+    /// Behind the other fields come some that say their own type and length.
+    pub const TLVS: u32 = 28;
+    /// The next word is of radiotap again.
+    pub const RADIOTAP_NAMESPACE: u32 = 29;
+    /// The next word is a vendor's.
+    pub const VENDOR_NAMESPACE: u32 = 30;
+    /// Another word follows.
+    pub const MORE: u32 = 31;
+}
+
+/// Alignment of fields that say their own type and length.
+pub const TLV_ALIGN: usize = 4;
+
+/// Their types.
+pub mod tlv {
+    /// See [`u_sig`](super::u_sig).
+    pub const U_SIG: u16 = 33;
+    /// See [`eht`](super::eht).
+    pub const EHT: u16 = 34;
+}
+
+/// Bytes and alignment of the fields of bits 0 to 27.
+pub const FIELDS: [(usize, usize); 28] = [
+    (8, 8),  // TSFT
+    (1, 1),  // flags
+    (1, 1),  // rate
+    (4, 2),  // channel
+    (2, 2),  // FHSS
+    (1, 1),  // signal in dBm
+    (1, 1),  // noise in dBm
+    (2, 2),  // lock quality
+    (2, 2),  // TX attenuation
+    (2, 2),  // TX attenuation in dB
+    (1, 1),  // TX power in dBm
+    (1, 1),  // antenna
+    (1, 1),  // signal in dB
+    (1, 1),  // noise in dB
+    (2, 2),  // RX flags
+    (2, 2),  // TX flags
+    (1, 1),  // RTS retries
+    (1, 1),  // data retries
+    (8, 4),  // extended channel
+    (3, 1),  // MCS
+    (8, 4),  // A-MPDU status
+    (12, 2), // VHT
+    (12, 8), // timestamp
+    (12, 2), // HE
+    (12, 2), // HE-MU
+    (6, 2),  // HE-MU of other users
+    (1, 1),  // PSDU of no length
+    (4, 2),  // L-SIG
+];
+
+/// Flags of a frame.
+pub mod flags {
+    /// It has the short preamble of DSSS.
+    pub const SHORT_PREAMBLE: u8 = 0x02;
+    /// An FCS ends it.
+    pub const FCS_AT_END: u8 = 0x10;
+    /// Its MAC header is padded to a multiple of 4.
+    pub const DATA_PAD: u8 = 0x20;
+    /// Its FCS did not agree.
+    pub const BAD_FCS: u8 = 0x40;
+}
+
+/// Flags of a channel.
+pub mod channel {
+    /// DSSS and CCK.
+    pub const CCK: u16 = 0x0020;
+    /// OFDM.
+    pub const OFDM: u16 = 0x0040;
+    /// At 2.4 GHz.
+    pub const GHZ_2_4: u16 = 0x0080;
+    /// At 5 GHz, and at 6 GHz, as the Linux kernel has it.
+    pub const GHZ_5: u16 = 0x0100;
+}
+
+/// HT: a byte each of what is known, of flags, and the index.
+pub mod mcs {
+    /// Known: the width.
+    pub const BANDWIDTH_KNOWN: u8 = 0x01;
+    /// Known: the index.
+    pub const INDEX_KNOWN: u8 = 0x02;
+    /// Known: the guard interval.
+    pub const GUARD_INTERVAL_KNOWN: u8 = 0x04;
+    /// Known: format (0 is HT-mixed), FEC (0 is BCC), STBC, extension streams.
+    pub const OTHERS_KNOWN: u8 = 0x08 | 0x10 | 0x20 | 0x40;
+    /// Flags: which bits say the width.
+    pub const BANDWIDTH_MASK: u8 = 0x03;
+    /// Flags: 40 MHz.
+    pub const MHZ_40: u8 = 0x01;
+    /// Flags: the short guard interval.
+    pub const SHORT_GUARD_INTERVAL: u8 = 0x04;
+}
+
+/// A-MPDUs: a reference, then these flags.
+pub mod ampdu {
+    /// Known: whether it is the last MPDU.
+    pub const LAST_KNOWN: u16 = 0x0004;
+    /// The last MPDU.
+    pub const IS_LAST: u16 = 0x0008;
+    /// End of frame, the bit of a delimiter whose MPDU is the only one.
+    pub const EOF: u16 = 0x0040;
+    /// Known: end of frame.
+    pub const EOF_KNOWN: u16 = 0x0080;
+}
+
+/// VHT: two bytes of what is known, flags, width, and MCS and streams of four users.
+pub mod vht {
+    /// Known: STBC.
+    pub const STBC_KNOWN: u16 = 0x0001;
+    /// Known: the guard interval.
+    pub const GUARD_INTERVAL_KNOWN: u16 = 0x0004;
+    /// Known: beamforming.
+    pub const BEAMFORMED_KNOWN: u16 = 0x0020;
+    /// Known: the width.
+    pub const BANDWIDTH_KNOWN: u16 = 0x0040;
+    /// Flags: the short guard interval.
+    pub const SHORT_GUARD_INTERVAL: u8 = 0x04;
+    /// Which bits say the width.
+    pub const BANDWIDTH_MASK: u8 = 0x1f;
+    /// MHz without side bands, and their numbers.
+    pub const BANDWIDTHS: [(u16, u8); 4] = [(20, 0), (40, 1), (80, 4), (160, 11)];
+    /// Of a user: where the MCS begins, above the streams.
+    pub const MCS_SHIFT: u8 = 4;
+}
+
+/// HE: six words.
+pub mod he {
+    /// Of the first: the bits of the format,
+    pub const FORMAT_MASK: u16 = 0x0003;
+    /// for one user,
+    pub const FORMAT_SU: u16 = 0;
+    /// and for one far away.
+    pub const FORMAT_EXT_SU: u16 = 1;
+    /// Known: the MCS.
+    pub const MCS_KNOWN: u16 = 0x0020;
+    /// Known: the code.
+    pub const CODING_KNOWN: u16 = 0x0080;
+    /// Known: the width.
+    pub const BANDWIDTH_KNOWN: u16 = 0x4000;
+    /// Of the second. Known: the guard interval.
+    pub const GUARD_INTERVAL_KNOWN: u16 = 0x0002;
+    /// Of the third: where the MCS begins,
+    pub const MCS_SHIFT: u16 = 8;
+    /// its bits,
+    pub const MCS_MASK: u16 = 0x0f;
+    /// and LDPC.
+    pub const CODING_LDPC: u16 = 0x2000;
+    /// Of the fifth: the bits of the width,
+    pub const BANDWIDTH_MASK: u16 = 0x0f;
+    /// MHz and their numbers; others are parts of a channel.
+    pub const BANDWIDTHS: [(u16, u16); 4] = [(20, 0), (40, 1), (80, 2), (160, 3)];
+    /// Where the number of the guard interval begins, see [`GUARD_INTERVALS`](super::GUARD_INTERVALS),
+    pub const GUARD_INTERVAL_SHIFT: u16 = 4;
+    /// and that of the training.
+    pub const TRAINING_SHIFT: u16 = 6;
+    /// Of the sixth: the bits of the streams.
+    pub const STREAMS_MASK: u16 = 0x0f;
+}
+
+/// U-SIG: a common part, and one that depends on the version, of which a third word says what is known.
+pub mod u_sig {
+    /// Known: the version, of which 0 is EHT.
+    pub const VERSION_KNOWN: u32 = 0x0000_0001;
+    /// Known: the width.
+    pub const BANDWIDTH_KNOWN: u32 = 0x0000_0002;
+    /// Known: the direction.
+    pub const UPLINK_KNOWN: u32 = 0x0000_0004;
+    /// Where the width begins,
+    pub const BANDWIDTH_SHIFT: u32 = 15;
+    /// its bits,
+    pub const BANDWIDTH_MASK: u32 = 0x07;
+    /// and MHz with their numbers: the first of 320 MHz is that of channels 31, 95 and 159 (320 MHz-1).
+    pub const BANDWIDTHS: [(u16, u32); 6] = [(20, 0), (40, 1), (80, 2), (160, 3), (320, 4), (320, 5)];
+    /// To the access point.
+    pub const UPLINK: u32 = 0x0004_0000;
+    /// Of the second word, the bits of PPDU Type And Compression Mode,
+    pub const TYPE_MASK: u32 = 0x0000_00c0;
+    /// and that of a single user.
+    pub const TYPE_SINGLE_USER: u32 = 0x0000_0040;
+}
+
+/// EHT: a word of what is known, nine of data, and one for each user.
+pub mod eht {
+    /// Known: the guard interval.
+    pub const GUARD_INTERVAL_KNOWN: u32 = 0x0000_0004;
+    /// Words of data.
+    pub const DATA_WORDS: usize = 9;
+    /// Of the first: where the number of the guard interval begins, see [`GUARD_INTERVALS`](super::GUARD_INTERVALS),
+    pub const GUARD_INTERVAL_SHIFT: u32 = 7;
+    /// and that of the training.
+    pub const TRAINING_SHIFT: u32 = 9;
+    /// Of a user. Known: the MCS,
+    pub const MCS_KNOWN: u32 = 0x0000_0002;
+    /// the code,
+    pub const CODING_KNOWN: u32 = 0x0000_0004;
+    /// and streams, which are counted from 0.
+    pub const STREAMS_KNOWN: u32 = 0x0000_0010;
+    /// The frame is this user's.
+    pub const DATA_FOR_USER: u32 = 0x0000_0080;
+    /// LDPC.
+    pub const CODING_LDPC: u32 = 0x0008_0000;
+    /// Where the MCS begins,
+    pub const MCS_SHIFT: u32 = 20;
+    /// its bits,
+    pub const MCS_MASK: u32 = 0x0f;
+    /// where streams begin,
+    pub const STREAMS_SHIFT: u32 = 24;
+    /// and their bits.
+    pub const STREAMS_MASK: u32 = 0x0f;
+}
+
+/// Guard intervals of HE and EHT in the order of their numbers.
+pub const GUARD_INTERVALS: [GuardInterval; 3] = GuardInterval::OF_HE;
+/// Which bits say the number.
+pub const GUARD_INTERVAL_MASK: u16 = 0x03;
+
+/// The number that stands for `what`, of a table of both; the first of several.
+pub fn number_of<T: PartialEq, N: Copy>(table: &[(T, N)], what: &T) -> Option<N> {
+    table.iter().find(|(known, _)| known == what).map(|(_, number)| *number)
+}
+
+/// What `number` stands for, the other way round.
+pub fn named<T: Copy, N: PartialEq>(table: &[(T, N)], number: &N) -> Option<T> {
+    table.iter().find(|(_, known)| known == number).map(|(what, _)| *what)
+}
