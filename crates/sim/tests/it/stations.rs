@@ -284,7 +284,8 @@ fn a_direct_link_has_its_own_losses() {
                 .for_each(|station| station.snr = Some(Decibels::from_db(access_point_db)));
             goodput_mbps(&run(&setup).unwrap())
         };
-        let falling = [40.0, 22.0, 20.0, 18.0].map(|db| at(db, 40.0));
+        // Between 20.5 and 18 dB Minstrel has one rate, which loses nothing there.
+        let falling = [40.0, 22.0, 20.0, 16.0].map(|db| at(db, 40.0));
         println!("{rate_control:?}: {falling:?}");
         assert!(falling.is_sorted_by(|nearer, farther| *nearer >= farther * 0.99), "{falling:?}");
         assert!(falling[3] < falling[0] * 0.8, "{falling:?}");
