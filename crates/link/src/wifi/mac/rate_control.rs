@@ -430,7 +430,7 @@ fn open_window(window: u64, chance: u64) -> u64 {
     let Some(index) = eighths.checked_ilog2() else { return window * MPDU };
     let at = |index: u32| OPEN[(index as usize).min(OPEN.len() - 1)];
     // Between two of them in proportion.
-    let beyond = (at(index) - at(index + 1)) * MPDU * (eighths - (1 << index)) >> index;
+    let beyond = ((at(index) - at(index + 1)) * MPDU * (eighths - (1 << index))) >> index;
     window * (at(index) * MPDU - beyond) / 100
 }
 

@@ -312,15 +312,15 @@ fn where_the_best_rate_loses_much_a_slower_one_is_surer_before_it_was_used() {
 fn losses_close_the_window_of_who_has_much_to_send() {
     let mut control = Minstrel::new(rates_of_every_width(), OVERHEAD, RETRIES, Stream::new(1, "rates"));
     control.mpdu_bytes = FULL.into();
-    let throughput = |control: &Minstrel, mbps: f64, percent: u64| {
-        let is_meant = |known: &Known| known.rate.mode.rate().as_mbps_f64() == mbps;
+    let throughput = |control: &Minstrel, mbps: u64, percent: u64| {
+        let is_meant = |known: &Known| known.rate.mode.rate() == BitRate::from_mbps(mbps);
         let index = control.rates.iter().position(is_meant).unwrap();
         control.throughput_at(index, percent * CERTAIN / 100)
     };
     control.waiting = 64 * MPDU;
-    assert!(throughput(&control, 1_560.0, 92) < throughput(&control, 1_170.0, 100));
+    assert!(throughput(&control, 1_560, 92) < throughput(&control, 1_170, 100));
     control.waiting = 20 * MPDU;
-    assert!(throughput(&control, 1_560.0, 92) > throughput(&control, 1_170.0, 100));
+    assert!(throughput(&control, 1_560, 92) > throughput(&control, 1_170, 100));
 }
 
 /// Against windows that are played: the share of each PPDU that is new, and lost, and sent again.
