@@ -131,7 +131,7 @@ fn a_qlog_is_what_the_schema_says_and_counts_what_the_connection_counts() {
     let mut net = Net::with(&config);
     let client = net.connect();
     net.run(Duration::from_secs(1));
-    net.lose = |order| scattered(order).is_multiple_of(11);
+    net.lose = |order| scattered(order).is_multiple_of(10);
     // No more than the peer lets wait for its reader, which comes late.
     let content = payload(250_000);
     let stream = net.client.session(client).unwrap().open().unwrap().unwrap();
