@@ -413,7 +413,7 @@ impl Receiver {
                 break;
             }
             if !(repeats || is_news) {
-                if again == least && passed.is_none() {
+                if passed.is_none() {
                     repeat_from = hole.start;
                 }
                 untold |= passed.replace(hole).is_some();

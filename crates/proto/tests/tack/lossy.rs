@@ -1,24 +1,29 @@
 //! Paths that lose much, whatever is sent.
 
-use tacit_proto::tack::Config;
+use tacit_proto::tack::{Config, Connection};
 use tacit_proto::units::{BitRate, Bytes, Duration};
 
-use crate::joined::Link;
+use crate::joined::{Link, Pipe};
 use crate::ms;
 
 const BYTES: u64 = 20_000_000;
+
+/// Two ends that have shaken hands. The loss of a packet of the handshake, which costs a second, is another matter.
+fn connected(config: Config, up: Link, down: Link) -> Pipe<Connection> {
+    let mut pipe = crate::between(config, config, up, down);
+    pipe.wire = false;
+    while pipe.client.rtt_min().is_none() {
+        pipe.run_for(ms(100));
+    }
+    pipe
+}
 
 /// How long a transfer takes over 100 Mb/s and 20 ms, of which one packet in `lose_one_in` is lost each way by chance, and each
 /// `lose_every`th with data as well.
 fn duration(lose_one_in: u64, lose_every: u64) -> Duration {
     let mut link = Link::new(Some(BitRate::from_mbps(100)), ms(10));
     (link.lose_one_in, link.lose_every, link.queue) = (lose_one_in, lose_every, ms(40));
-    let mut pipe = crate::between(Config::default(), Config::default(), link.clone(), link);
-    pipe.wire = false;
-    // The handshake, of which the loss of a packet costs a second, is another matter.
-    while pipe.client.rtt_min().is_none() {
-        pipe.run_for(ms(100));
-    }
+    let mut pipe = connected(Config::default(), link.clone(), link);
     let began = pipe.now;
     pipe.client.write(BYTES);
     for _ in 0..10_000 {
@@ -62,11 +67,7 @@ fn where_acknowledgments_are_lost_too_no_second_is_idle() {
     up.lose_one_in = 5;
     let config =
         Config { max_receive_buffer: Bytes(64 << 20), stream_buffer: Bytes(64 << 20), ..Config::default() };
-    let mut pipe = crate::between(config, config, down, up);
-    pipe.wire = false;
-    while pipe.client.rtt_min().is_none() {
-        pipe.run_for(ms(100));
-    }
+    let mut pipe = connected(config, down, up);
     pipe.client.write(1 << 30);
     pipe.run_for(ms(4000));
     let mut before = pipe.server.delivered_bytes();

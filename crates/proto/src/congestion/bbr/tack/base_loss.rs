@@ -16,9 +16,8 @@ const MOST: u64 = 128;
 pub(super) struct BaseLoss {
     lost: u64,
     sent: u64,
-    /// As measured, and as believed, in 256ths.
+    /// The share of them that was lost, in 256ths.
     measured: u64,
-    share: u64,
 }
 
 impl BaseLoss {
@@ -28,7 +27,6 @@ impl BaseLoss {
         self.sent += lost + delivered;
         if self.sent >= LEAST_SEGMENTS * mss {
             self.measured = (self.lost * 256 / self.sent).min(MOST);
-            self.share = if self.measured < LEAST { 0 } else { self.measured };
         }
         if self.sent >= MOST_SEGMENTS * mss {
             self.lost /= 2;
@@ -36,19 +34,24 @@ impl BaseLoss {
         }
     }
 
+    /// The share that is believed, in 256ths.
+    fn share(&self) -> u64 {
+        if self.measured < LEAST { 0 } else { self.measured }
+    }
+
     /// The share that was lost and for which nothing more is sent, in 256ths.
     pub fn uncompensated(&self) -> u64 {
-        if self.share == 0 { self.measured } else { 0 }
+        self.measured - self.share()
     }
 
     /// What is expected to be lost of `sent`, with a quarter for chance.
     pub fn expected(&self, sent: u64) -> u64 {
-        sent / 256 * self.share * 5 / 4
+        sent / 256 * self.share() * 5 / 4
     }
 
     /// What has to be sent for `arrives` to arrive.
     pub fn sent_for(&self, arrives: u64) -> u64 {
-        (u128::from(arrives) * 256 / u128::from(256 - self.share)) as u64
+        (u128::from(arrives) * 256 / u128::from(256 - self.share())) as u64
     }
 }
 
