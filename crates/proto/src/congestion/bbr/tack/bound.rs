@@ -29,13 +29,7 @@ const GROWTH: u64 = UNIT / 4;
 pub(super) struct LossBound {
     /// Bytes that may be in flight, where losses have said so.
     pub bytes: Option<u64>,
-    /// The round: bytes lost and delivered, most in flight, least round-trip time.
-    lost: u64,
-    delivered: u64,
-    in_flight: u64,
-    rtt: Option<Duration>,
-    /// Of `delivered`, bytes that were sent while the application or the receiver set the pace.
-    limited: u64,
+    round: Round,
     /// A round of the current cycle lost too much.
     is_heavy: bool,
     /// Cycles since that did not.
@@ -44,41 +38,57 @@ pub(super) struct LossBound {
     pub base: BaseLoss,
 }
 
+/// What a round brought so far.
+#[derive(Clone, Debug, Default)]
+struct Round {
+    /// Bytes lost and delivered.
+    lost: u64,
+    delivered: u64,
+    /// Of `delivered`, bytes that were sent while the application or the receiver set the pace.
+    limited: u64,
+    /// Most bytes in flight.
+    in_flight: u64,
+    /// The least round-trip time.
+    rtt: Option<Duration>,
+}
+
 impl LossBound {
     /// Takes in what a delivery tells.
     pub fn update(&mut self, delivery: &Delivery) {
-        self.lost += delivery.lost;
-        self.delivered += delivery.sample.newly_delivered;
-        self.limited += if delivery.sample.app_limited { delivery.sample.newly_delivered } else { 0 };
-        self.in_flight = self.in_flight.max(delivery.prior_in_flight);
+        let round = &mut self.round;
+        round.lost += delivery.lost;
+        round.delivered += delivery.sample.newly_delivered;
+        round.limited += if delivery.sample.app_limited { delivery.sample.newly_delivered } else { 0 };
+        round.in_flight = round.in_flight.max(delivery.prior_in_flight);
         if let Some(rtt) = delivery.sample.rtt {
-            self.rtt = Some(self.rtt.map_or(rtt, |least| least.min(rtt)));
+            round.rtt = Some(round.rtt.map_or(rtt, |least| least.min(rtt)));
         }
     }
 
     /// A round is over. True when it lost too much: then no more may be in flight than the share that arrived, 0.7 at
     /// most, of what was; but `floor` bytes at least.
     pub fn on_round(&mut self, rtt_min: Option<Duration>, mss: u64, floor: u64, is_growing: bool) -> bool {
-        let queue = self.rtt.zip(rtt_min).is_some_and(|(rtt, least)| rtt > least + least / QUEUE_PART);
+        let round = core::mem::take(&mut self.round);
+        let queue = round.rtt.zip(rtt_min).is_some_and(|(rtt, least)| rtt > least + least / QUEUE_PART);
         let part = match (queue, is_growing) {
             (true, _) => LOSS_PART,
             (false, true) => LOSS_PART_GROWING,
             (false, false) => LOSS_PART_ALONE,
         };
-        let sent = self.lost + self.delivered;
+        let sent = round.lost + round.delivered;
         let allowed = sent / part + self.base.expected(sent) + ALLOWANCE_SEGMENTS * mss;
         let few = is_growing && sent < SEGMENTS_GROWING * mss;
         // Where data or room at the receiver lacked, what was in flight is no measure of the path (draft-ietf-ccwg-bbr: samples with
         // `is_app_limited` set no `BBR.inflight_longterm`).
-        let limited = self.limited > self.delivered / 2;
-        let heavy = self.lost > allowed && !few && !limited;
+        let limited = round.limited > round.delivered / 2;
+        let heavy = round.lost > allowed && !few && !limited;
         if heavy {
             (self.is_heavy, self.clean) = (true, 0);
-            let arrived = (u128::from(self.in_flight) * u128::from(self.delivered) / u128::from(sent)) as u64;
-            let cut = arrived.min(self.in_flight / 10 * BETA_TENTHS).max(floor);
+            let arrived =
+                (u128::from(round.in_flight) * u128::from(round.delivered) / u128::from(sent)) as u64;
+            let cut = arrived.min(round.in_flight / 10 * BETA_TENTHS).max(floor);
             self.bytes = Some(self.bytes.map_or(cut, |bound| bound.min(cut).max(floor)));
         }
-        (self.lost, self.delivered, self.in_flight, self.rtt, self.limited) = (0, 0, 0, None, 0);
         heavy
     }
 
