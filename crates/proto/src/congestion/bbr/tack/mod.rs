@@ -125,6 +125,11 @@ impl TackBbr {
         !self.full.reached
     }
 
+    /// Bytes that leave while reports are `late`.
+    pub fn amount_reported_late(&self, late: Duration) -> u64 {
+        self.rate().amount_in(late).0
+    }
+
     /// What it is doing.
     pub fn state(&self) -> &'static str {
         self.mode.name()
