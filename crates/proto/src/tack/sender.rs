@@ -394,8 +394,11 @@ impl Sender {
             return Some(control);
         }
         if !self.streams.has_lost() && !self.streams.has_new() && !self.beside.has_datagrams() {
-            // Nothing is left, or the peer's windows hold it: neither says how much the path carries.
-            self.rate.limit_by_application(self.in_flight());
+            // Nothing is left, or the peer's windows hold it: neither says how much the path carries, unless most of what
+            // the congestion window allows is in flight.
+            if !self.streams.is_held() || self.in_flight() < self.cwnd() / 4 * 3 {
+                self.rate.limit_by_application(self.in_flight());
+            }
             self.pacer.iter_mut().for_each(Pacer::forget_lateness);
             return None;
         }
