@@ -297,9 +297,9 @@ impl TackBbr {
 
     fn update_rounds(&mut self, delivery: &Delivery) {
         self.bound.update(delivery);
-        // What was sent while the cycle drained is heard of a round trip later.
+        // What was sent while the cycle drained is heard of a round trip later. A queue that stands even so may be what overflows.
         let drained = (DRAINED..DRAINED + PROBING).contains(&self.position)
-            && !self.standing.is_long(self.rate(), self.rtt_min.least.unwrap_or_default());
+            && self.standing.is_short(self.rate(), self.rtt_min.least.unwrap_or_default());
         if self.mode == Mode::ProbeBandwidth && drained {
             self.bound.base.update(delivery.lost, delivery.sample.newly_delivered, self.window.mss);
         }
