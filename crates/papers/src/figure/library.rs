@@ -69,6 +69,7 @@ pub const ALL: &[Bundled] = bundled![
     "tack/fig15",
     "tack/buffer",
     "tack/queue",
+    "tack/slow-uplink",
     "tack/sharing",
     "tack/today",
     "tack/controllers",

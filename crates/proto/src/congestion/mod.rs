@@ -261,6 +261,14 @@ impl Controller {
         }
     }
 
+    /// Bytes that leave while reports are `late`, for a controller that sends at the rate that a receiver reports.
+    pub fn amount_reported_late(&self, late: Duration) -> u64 {
+        match self {
+            Self::TackBbr(bbr) => bbr.amount_reported_late(late),
+            _ => 0,
+        }
+    }
+
     /// True until the controller has first found how much the path takes.
     pub fn in_start_up(&self) -> bool {
         match self {

@@ -13,6 +13,10 @@ pub(super) const TAIL_MAX: Duration = Duration::from_millis(25);
 /// rate: sixteen times a round trip it is as good as with every packet (docs/experiments/tack.md).
 const STARTUP_PER_RTT: u64 = 16;
 
+/// Full-sized packets per ACK of a start-up under [`AckClock::Tack`], as TCP's receivers have (RFC 5681 section 4.2): the first
+/// windows are of few packets, and a slow way back is known to be one only after the first ACKs.
+const STARTUP_EVERY: u8 = 2;
+
 /// Least time between ACKs of a start-up under [`AckClock::Tack`]: on a short path a sixteenth of a round trip is the time of
 /// a few packets.
 const STARTUP_INTERVAL_MIN: Duration = Duration::from_millis(1);
@@ -52,13 +56,15 @@ pub struct Arriving {
     pub packet: Bytes,
     /// The most that arrives at once.
     pub burst: Bytes,
+    /// The least time between ACKs that the way back carries.
+    pub ack_path: Duration,
 }
 
 impl AckClock {
     /// The time from one ACK to the next: 1/f. [`Paper`](Self::Paper) and [`Delayed`](Self::Delayed) are TACK paper equations 3
     /// and 5. A rate of zero waits for the path alone.
     pub fn interval(self, arriving: &Arriving) -> Duration {
-        let &Arriving { rate, rtt_min, queueing, packet, burst } = arriving;
+        let &Arriving { rate, rtt_min, queueing, packet, burst, ack_path } = arriving;
         let time_of = |bytes: u64| match rate.as_bps() {
             0 => Duration::ZERO,
             _ => rate.time_for(Bytes(bytes)),
@@ -69,10 +75,10 @@ impl AckClock {
                 let part = (rtt_min + queueing) / u64::from(beta.max(1));
                 // A window that waits for ACKs slows the flow down, and that would make ACKs rarer again.
                 if min_interval == Duration::ZERO {
-                    return part;
+                    return part.max(ack_path);
                 }
                 let counted = time_of(counting(every).max(BURSTS_PER_ACK * burst.0)).min(COUNTED_MAX);
-                counted.max(part).max(min_interval)
+                counted.max(part).max(min_interval).max(ack_path)
             }
             // The smaller frequency is the longer time.
             Self::Paper { beta, every } => time_of(counting(every)).max(rtt_min / u64::from(beta.max(1))),
@@ -111,6 +117,8 @@ pub(super) struct Clock {
     start_up: StartUp,
     /// It does.
     starting: bool,
+    /// The least time between ACKs that the way back carries, as the sender told it.
+    ack_path: Duration,
     /// Bytes and packets that no ACK reports, and when the first of them came.
     pending: u64,
     pending_packets: u32,
@@ -132,6 +140,7 @@ impl Clock {
             rtt_min: None,
             start_up,
             starting: true,
+            ack_path: Duration::ZERO,
             pending: 0,
             pending_packets: 0,
             pending_since: Instant::ZERO,
@@ -144,9 +153,10 @@ impl Clock {
         }
     }
 
-    /// The sender says how long the path is, and whether it is still looking for its rate.
-    pub fn synchronise(&mut self, rtt_min: Option<Duration>, starting: bool) {
+    /// The sender says how long the path is, how many ACKs it carries, and whether it is still looking for its rate.
+    pub fn synchronise(&mut self, rtt_min: Option<Duration>, ack_path: Duration, starting: bool) {
         self.rtt_min = rtt_min.or(self.rtt_min);
+        self.ack_path = ack_path;
         self.starting = starting;
         self.update_interval();
     }
@@ -174,6 +184,7 @@ impl Clock {
             queueing: self.queueing.smoothed(),
             packet: Bytes(self.full),
             burst: self.burst(),
+            ack_path: self.ack_path,
         };
         (self.interval, self.least) = match self.rule {
             AckClock::Tack { .. } => {
@@ -234,7 +245,8 @@ impl Clock {
         let rtt_min = self.rtt_min.unwrap_or_default();
         if self.is_tack() {
             let rtt = rtt_min + self.queueing.smoothed();
-            (rtt / HOLE_REPORTS_PER_RTT).clamp(*HOLE_INTERVAL.start(), *HOLE_INTERVAL.end())
+            let often = (rtt / HOLE_REPORTS_PER_RTT).clamp(*HOLE_INTERVAL.start(), *HOLE_INTERVAL.end());
+            often.max(self.ack_path)
         } else {
             rtt_min / INSTANTS_PER_RTT
         }
@@ -257,6 +269,10 @@ impl Clock {
 
     fn earliest_due(&self) -> Instant {
         if self.starting && self.start_up != StartUp::AsAlways {
+            if self.start_up == StartUp::Often && self.is_tack() {
+                let interval = self.startup_interval();
+                return self.counted(STARTUP_EVERY, interval, tail(interval)).max(self.pending_since);
+            }
             let often = self.last.filter(|_| self.start_up == StartUp::Often);
             let earliest = often.map(|last| last + self.startup_interval());
             return earliest.unwrap_or_default().max(self.pending_since);
@@ -302,7 +318,7 @@ impl Clock {
     /// The sender's start-up: ACKs come often, for its rate doubles in a round trip.
     fn startup_interval(&self) -> Duration {
         let often = self.rtt_min.unwrap_or_default() / STARTUP_PER_RTT;
-        if self.is_tack() { often.max(STARTUP_INTERVAL_MIN) } else { often }
+        if self.is_tack() { often.max(STARTUP_INTERVAL_MIN).max(self.ack_path) } else { often }
     }
 }
 
@@ -337,7 +353,7 @@ mod tests {
 
     fn clock(rtt_min: u64) -> Clock {
         let mut clock = Clock::new(AckClock::PAPER, StartUp::Often, FULL);
-        clock.synchronise(Some(MS(rtt_min)), false);
+        clock.synchronise(Some(MS(rtt_min)), Duration::ZERO, false);
         clock
     }
 
@@ -412,6 +428,7 @@ mod tests {
             queueing: MS(6),
             packet: Bytes(1500),
             burst: Bytes(42 * 1500),
+            ack_path: Duration::ZERO,
         };
         let interval = |change: fn(&mut Arriving)| {
             let mut arriving = arriving;
@@ -432,6 +449,7 @@ mod tests {
             MS(100),
             "a quarter of a round trip that queues have made long"
         );
+        assert_eq!(interval(|now| now.ack_path = MS(114)), MS(114), "the way back carries no more");
         let window = AckClock::Tack { beta: 4, every: 16, min_interval: Duration::ZERO };
         assert_eq!(
             window.interval(&Arriving { burst: Bytes(1500), ..arriving }),
@@ -442,7 +460,7 @@ mod tests {
 
     fn tack_clock() -> Clock {
         let mut clock = Clock::new(AckClock::USUAL, StartUp::Often, FULL);
-        clock.synchronise(Some(MS(2)), false);
+        clock.synchronise(Some(MS(2)), Duration::ZERO, false);
         clock
     }
 

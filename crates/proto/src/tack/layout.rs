@@ -127,9 +127,10 @@ fields!(Datagram { departed: Stamp } elsewhere { payload_len, sync });
 
 fields!(Token { token: [u8; 8] } elsewhere { padding });
 
-fields!(Sync { rtt_min_us: u32, floor: SeqNumber, blocks: u8, startup: bool });
+fields!(Sync { rtt_min_us: u32, floor: SeqNumber, blocks: u8, startup: bool, ack_interval_ms: u16 });
 
 fields!(Tack {
+    left: Stamp,
     departed: Stamp,
     delay_us: u32,
     rate_kbps: u32,

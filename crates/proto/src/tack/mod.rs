@@ -2,6 +2,7 @@
 //! Acknowledgments", SIGCOMM 2020; its successor in IEEE/ACM Transactions on Networking 29(6), 2021).
 
 mod ack_clock;
+mod ack_path;
 mod arrivals;
 mod config;
 mod connection;

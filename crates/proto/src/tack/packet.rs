@@ -216,6 +216,8 @@ pub struct Sync {
     pub blocks: u8,
     /// The sender is in start-up, and requests more frequent feedback.
     pub startup: bool,
+    /// Least milliseconds between acknowledgments: more would queue on their way.
+    pub ack_interval_ms: u16,
 }
 
 /// Packet numbers `first ..= last`.
@@ -233,6 +235,8 @@ pub const BURST_UNIT: u64 = 16;
 /// A TACK (TACK paper section 5; its fields after the successor paper's figure 10).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tack {
+    /// When it left, by its sender's clock.
+    pub left: Stamp,
     /// When the packet left whose one-way delay was the least since the last TACK: t0*.
     pub departed: Stamp,
     /// Microseconds since that packet arrived: Δt*; [`u32::MAX`] where none has arrived since the last TACK.
@@ -439,7 +443,7 @@ mod tests {
 
     #[test]
     fn a_tack_holds_the_blocks_there_is_room_for_and_no_more() {
-        for max_payload in 59..9_000 {
+        for max_payload in 63..9_000 {
             for streams in [0, 1, 7].into_iter().filter(|streams| tack(0, *streams) <= max_payload) {
                 let room = room_for_blocks(max_payload, 6 * streams as u32) as usize;
                 assert!(tack(room, streams) <= max_payload);

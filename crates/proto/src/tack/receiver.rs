@@ -233,7 +233,8 @@ impl Receiver {
     /// The sender tells what it knows.
     pub fn synchronise(&mut self, sync: &Sync) {
         let rtt_min = Duration::from_micros(u64::from(sync.rtt_min_us));
-        self.clock.synchronise((sync.rtt_min_us > 0).then_some(rtt_min), sync.startup);
+        let ack_path = Duration::from_millis(sync.ack_interval_ms.into());
+        self.clock.synchronise((sync.rtt_min_us > 0).then_some(rtt_min), ack_path, sync.startup);
         self.blocks = sync.blocks.max(LEAST_BLOCKS);
         let floor = self.arrivals.end().nearest(sync.floor);
         self.arrivals.forget_below(floor);
@@ -361,6 +362,7 @@ impl Receiver {
         let least = self.reference.take(now);
         let rate = self.clock.rtt_min().and_then(|span| self.meter.take(now, span));
         self.clock.on_tack(now, rate, least.map(|least| least.delay_us));
+        tack.left = Stamp::at(now, self.clock_offset);
         tack.departed = least.map_or(Stamp::default(), |least| least.departed);
         tack.delay_us = least.map_or(u32::MAX, |least| least.waited_us);
         tack.burst = u16::try_from(self.clock.burst().0 / BURST_UNIT).unwrap_or(u16::MAX);

@@ -7,6 +7,7 @@ mod sync;
 use std::collections::VecDeque;
 
 use super::ack_clock::{self, Arriving};
+use super::ack_path::AckPath;
 use super::config::{AckClock, Config};
 use super::incoming::START;
 use super::layout::Layout;
@@ -103,6 +104,7 @@ pub(super) struct Sender {
     rate: RateSampler,
     pub rtt: RttEstimator,
     rtt_min: WindowedMin,
+    ack_path: AckPath,
     pacer: Option<Pacer>,
     paced_until: Option<Instant>,
     /// The window, not the application or the receiver, held the sender since the last feedback.
@@ -171,6 +173,7 @@ impl Sender {
             rate: RateSampler::default(),
             rtt: RttEstimator::new(PTO_VARIANCE_MIN),
             rtt_min: WindowedMin::default(),
+            ack_path: AckPath::default(),
             paced_until: None,
             window_limited: false,
             recovery: None,
@@ -243,9 +246,23 @@ impl Sender {
     /// Congestion window in bytes, with room for what has arrived and is not reported yet, where the controller does not
     /// count that itself.
     pub fn cwnd(&self) -> u64 {
-        let wait = if self.config.paces_by_reports() { Duration::ZERO } else { self.ack_wait() };
-        let unreported = self.arriving.rate.amount_in(wait).0;
+        let unreported = if self.config.paces_by_reports() {
+            // A start-up doubles in a round trip as it is.
+            let gain = 1 + u64::from(self.congestion.in_start_up());
+            self.reported_late(self.ack_path.smoothed()) * gain
+        } else {
+            self.arriving.rate.amount_in(self.ack_wait()).0
+        };
         (self.congestion.cwnd() + unreported).min(self.config.send_buffer.0)
+    }
+
+    /// Bytes that leave while reports queue for `late`. Where data queues, too, the window need not be larger: each half of a
+    /// queue on a shared channel would let the other grow.
+    fn reported_late(&self, late: Duration) -> u64 {
+        let rtt_min = self.rtt_min.get().unwrap_or_default();
+        let queueing = self.rtt.smoothed().unwrap_or_default().saturating_sub(rtt_min);
+        let of_data = queueing.saturating_sub(self.ack_path.smoothed());
+        self.congestion.amount_reported_late(late.saturating_sub(of_data * 2))
     }
 
     /// The rate at which it paces now; `None` where it does not.
@@ -279,7 +296,9 @@ impl Sender {
     fn arriving(&self) -> Arriving {
         let rtt_min = self.rtt_min.get().unwrap_or_default();
         let queueing = self.rtt.smoothed().unwrap_or_default().saturating_sub(rtt_min);
-        Arriving { rtt_min, queueing, packet: Bytes(u64::from(self.mss)), ..self.arriving }
+        let ack_path = self.sync.ack_interval();
+        let packet = Bytes(u64::from(self.mss));
+        Arriving { rtt_min, queueing, packet, ack_path, ..self.arriving }
     }
 
     /// How long the receiver may keep an ACK beside the round trip, where that is not a small part of one; zero while it
@@ -375,8 +394,11 @@ impl Sender {
             return Some(control);
         }
         if !self.streams.has_lost() && !self.streams.has_new() && !self.beside.has_datagrams() {
-            // Nothing is left, or the peer's windows hold it: neither says how much the path carries.
-            self.rate.limit_by_application(self.in_flight());
+            // Nothing is left, or the peer's windows hold it: neither says how much the path carries, unless most of what
+            // the congestion window allows is in flight.
+            if !self.streams.is_held() || self.in_flight() < self.cwnd() / 4 * 3 {
+                self.rate.limit_by_application(self.in_flight());
+            }
             self.pacer.iter_mut().for_each(Pacer::forget_lateness);
             return None;
         }

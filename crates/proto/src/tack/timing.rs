@@ -86,21 +86,34 @@ pub(super) struct Least {
 /// A queue of more than a second counts as one of a second: a clock that was set would keep ACKs away.
 const QUEUEING_MAX: Duration = Duration::from_secs(1);
 
-/// What queues add to the one-way delay: the least of each interval, so a queue that stands, above the least of ten seconds.
+/// A one-way delay by two clocks, above the least of ten seconds.
 #[derive(Clone, Debug, Default)]
-pub(super) struct QueueingDelay {
+pub(super) struct RelativeDelay {
     /// Half a circle below the first delay: later ones are above it.
     origin: Option<u32>,
     least: WindowedMin,
+}
+
+impl RelativeDelay {
+    /// The delay of what arrived at `now`, above the least.
+    pub fn update(&mut self, now: Instant, delay_us: u32) -> Duration {
+        let origin = *self.origin.get_or_insert(delay_us.wrapping_sub(1 << 31));
+        let delay = Duration::from_micros(delay_us.wrapping_sub(origin).into());
+        delay.saturating_sub(self.least.update(now, delay))
+    }
+}
+
+/// What queues add to the one-way delay of data: the least of each interval, so a queue that stands.
+#[derive(Clone, Debug, Default)]
+pub(super) struct QueueingDelay {
+    relative: RelativeDelay,
     smoothed: Duration,
 }
 
 impl QueueingDelay {
     /// The least delay of an interval that ends at `now`. An eighth of the news counts (as in RFC 6298).
     pub fn update(&mut self, now: Instant, delay_us: u32) {
-        let origin = *self.origin.get_or_insert(delay_us.wrapping_sub(1 << 31));
-        let delay = Duration::from_micros(delay_us.wrapping_sub(origin).into());
-        let queueing = delay.saturating_sub(self.least.update(now, delay)).min(QUEUEING_MAX);
+        let queueing = self.relative.update(now, delay_us).min(QUEUEING_MAX);
         self.smoothed = (self.smoothed * 7 + queueing) / 8;
     }
 

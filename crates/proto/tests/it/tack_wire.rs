@@ -47,7 +47,13 @@ fn data() -> Data {
 }
 
 fn sync() -> Sync {
-    Sync { rtt_min_us: 80_000, floor: SeqNumber(0x0102_0000), blocks: 16, startup: true }
+    Sync {
+        rtt_min_us: 80_000,
+        floor: SeqNumber(0x0102_0000),
+        blocks: 16,
+        startup: true,
+        ack_interval_ms: 0x0102,
+    }
 }
 
 fn block(first: u32, last: u32) -> Block {
@@ -57,6 +63,7 @@ fn block(first: u32, last: u32) -> Block {
 /// The receiver has all below 12, and 15, 16 and 20; what is between is lost.
 fn tack() -> Tack {
     Tack {
+        left: Stamp(0x2000_0001),
         departed: Stamp(0x1000_0003),
         delay_us: 250,
         rate_kbps: 190_000,
@@ -107,21 +114,21 @@ fn samples() -> Vec<(&'static str, Packet, Vec<usize>)> {
         ("open", packet(Body::Open(hello())), hello_fields.clone()),
         ("answer", packet(Body::Answer(answer)), hello_fields),
         ("data", packet(Body::Data(data())), vec![4, 4, 3]),
-        ("data-full", packet(Body::Data(full)), vec![4, 4, 2, 4, 4, 1, 1, 3]),
+        ("data-full", packet(Body::Data(full)), vec![4, 4, 2, 4, 4, 1, 1, 2, 3]),
         ("data-long", packet(Body::Data(long)), vec![4, 4, 4, 3]),
         (
             "tack",
             packet(Body::Tack(Arc::new(tack()))),
-            vec![4, 4, 4, 2, 4, 4, 2, 2, 4, 1, 1, 1, 1, 8, 8, 8, 8, 2, 4],
+            vec![4, 4, 4, 4, 2, 4, 4, 2, 2, 4, 1, 1, 1, 1, 8, 8, 8, 8, 2, 4],
         ),
-        ("tack-bare", packet(Body::Tack(Arc::default())), vec![4, 4, 4, 2, 4, 4, 2, 2, 4, 1, 1, 1, 1]),
+        ("tack-bare", packet(Body::Tack(Arc::default())), vec![4, 4, 4, 4, 2, 4, 4, 2, 2, 4, 1, 1, 1, 1]),
         ("iack-loss", packet(Body::Instant(instant())), vec![1, 4, 4, 4, 4, 4]),
         (
             "iack-window",
             packet(Body::Instant(InstantAck { cause: Cause::Window, ..instant() })),
             vec![1, 4, 4, 4, 4, 4],
         ),
-        ("sync", packet(Body::Sync(sync())), vec![4, 4, 1, 1]),
+        ("sync", packet(Body::Sync(sync())), vec![4, 4, 1, 1, 2]),
         ("probe", packet(Body::Probe { padding: 6 }), vec![6]),
         ("close", packet(Body::Close(CloseCode::Done)), vec![1]),
         ("close-reason", packet(Body::CloseWith(Arc::new(reason()))), vec![1, 4, 4]),
@@ -133,7 +140,7 @@ fn samples() -> Vec<(&'static str, Packet, Vec<usize>)> {
         (
             "datagram-full",
             packet(Body::Datagram(Datagram { sync: Some(sync()), ..datagram() })),
-            vec![4, 4, 4, 1, 1, 3],
+            vec![4, 4, 4, 1, 1, 2, 3],
         ),
         ("challenge", packet(Body::PathChallenge(token(3))), vec![8, 3]),
         ("response", packet(Body::PathResponse(token(0))), vec![8]),
@@ -174,13 +181,13 @@ fn packets_look_as_documented() {
     open: 18 00000000 01020304 0002 a0a1a2a3 10000001 00000000 00100000 00010000 05c0 04 02 19
     answer: 28 c0c1c2c3 01020304 0002 b0b1b2b3 10000001 10000001 00100000 00010000 05c0 04 02 19
     data: 30 c0c1c2c3 01020304 00002000 10000002 d0d1d2
-    data-full: 3f c0c1c2c3 01020304 00002000 10000002 0007 00013880 01020000 10 01 d0d1d2
+    data-full: 3f c0c1c2c3 01020304 00002000 10000002 0007 00013880 01020000 10 01 0102 d0d1d2
     data-long: 34 c0c1c2c3 01020304 00002000 10000002 80010007 d0d1d2
-    tack: 40 c0c1c2c3 01020304 10000003 000000fa 0002e630 0290 00003000 00103000 0001 0040 0000000c 02 02 02 01 0000001400000014 0000000f00000010 0000000c0000000e 0000001100000013 0007 00004000
-    tack-bare: 40 c0c1c2c3 01020304 00000000 00000000 00000000 0000 00000000 00000000 0000 0000 00000000 00 00 00 00
+    tack: 40 c0c1c2c3 01020304 20000001 10000003 000000fa 0002e630 0290 00003000 00103000 0001 0040 0000000c 02 02 02 01 0000001400000014 0000000f00000010 0000000c0000000e 0000001100000013 0007 00004000
+    tack-bare: 40 c0c1c2c3 01020304 00000000 00000000 00000000 00000000 0000 00000000 00000000 0000 0000 00000000 00 00 00 00
     iack-loss: 50 c0c1c2c3 01020304 01 00000005 00000003 00000002 00000002 00005000
     iack-window: 50 c0c1c2c3 01020304 02 00000005 00000003 00000002 00000002 00005000
-    sync: 60 c0c1c2c3 01020304 00013880 01020000 10 01
+    sync: 60 c0c1c2c3 01020304 00013880 01020000 10 01 0102
     probe: 70 c0c1c2c3 01020304 000000000000
     close: 80 c0c1c2c3 01020304 01
     close-reason: 80 c0c1c2c3 01020304 05 00000107 66756c6c
@@ -189,7 +196,7 @@ fn packets_look_as_documented() {
     streams: 90 c0c1c2c3 01020304 03 0000012c
     held: 90 c0c1c2c3 01020304 04 0007
     datagram: a0 c0c1c2c3 01020304 10000004 d0d1d2
-    datagram-full: a8 c0c1c2c3 01020304 10000004 00013880 01020000 10 01 d0d1d2
+    datagram-full: a8 c0c1c2c3 01020304 10000004 00013880 01020000 10 01 0102 d0d1d2
     challenge: b0 c0c1c2c3 01020304 e0e1e2e3e4e5e6e7 000000
     response: c0 c0c1c2c3 01020304 e0e1e2e3e4e5e6e7
     ");
@@ -345,8 +352,8 @@ fn lists_are_in_order_and_apart() {
     refused(|tack| tack.streams.resize(MAX_LIST + 1, tack.streams[0]), Unsound::LongList);
     // The last byte of the list's last block.
     let late = packet(Body::Tack(Arc::new(tack())));
-    assert_eq!(damaged(&late, 34 + 31, 20), Err(DecodeError::Unsound(Unsound::Both)));
-    assert_eq!(damaged(&late, 34 + 31, 16), Err(DecodeError::Unsound(Unsound::Blocks)));
+    assert_eq!(damaged(&late, 38 + 31, 20), Err(DecodeError::Unsound(Unsound::Both)));
+    assert_eq!(damaged(&late, 38 + 31, 16), Err(DecodeError::Unsound(Unsound::Blocks)));
 }
 
 #[test]
@@ -610,11 +617,8 @@ fn any_hello() -> impl Strategy<Value = Hello> {
 }
 
 fn any_sync() -> impl Strategy<Value = Sync> {
-    any::<(u32, u32, u8, bool)>().prop_map(|(rtt_min_us, floor, blocks, startup)| Sync {
-        rtt_min_us,
-        floor: SeqNumber(floor),
-        blocks,
-        startup,
+    any::<(u32, u32, u8, bool, u16)>().prop_map(|(rtt_min_us, floor, blocks, startup, ack_interval_ms)| {
+        Sync { rtt_min_us, floor: SeqNumber(floor), blocks, startup, ack_interval_ms }
     })
 }
 
@@ -642,8 +646,8 @@ fn any_tack() -> impl Strategy<Value = Tack> {
     let blocks = prop::collection::vec((0u32..2_000_000, 0u32..2_000_000, any::<bool>()), 0..400);
     let streams = prop::collection::vec((any_stream(), any::<u32>()), 0..=MAX_LIST);
     let small = (any::<[u16; 3]>(), any::<prop::sample::Index>());
-    (any::<[u32; 6]>(), small, blocks, streams).prop_map(|(numbers, (short, repeated), blocks, streams)| {
-        let [departed, delay_us, rate_kbps, received, window, cumulative] = numbers;
+    (any::<[u32; 7]>(), small, blocks, streams).prop_map(|(numbers, (short, repeated), blocks, streams)| {
+        let [left, departed, delay_us, rate_kbps, received, window, cumulative] = numbers;
         let [loss, ce, burst] = short;
         let mut next = SeqNumber(cumulative);
         let (mut acked, mut unacked) = (Vec::new(), Vec::new());
@@ -656,6 +660,7 @@ fn any_tack() -> impl Strategy<Value = Tack> {
         acked.reverse();
         unacked.truncate(MAX_LIST);
         Tack {
+            left: Stamp(left),
             departed: Stamp(departed),
             delay_us,
             rate_kbps,

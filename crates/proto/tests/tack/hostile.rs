@@ -185,9 +185,11 @@ fn a_peer_that_opens_and_resets_costs_no_memory() {
                     allowed = *limit;
                 }
             }
-            if let Some((last, _)) = sent.last() {
-                let cumulative = SeqNumber(last + 1);
-                script.give(now, tack(Tack { cumulative, delay_us: u32::MAX, ..Tack::default() }));
+            // Each by its number, for some are left out on purpose.
+            let numbers = sent.iter().rev().map(|(number, _)| SeqNumber(*number));
+            let acked: Vec<Block> = numbers.map(|number| Block { first: number, last: number }).collect();
+            if !acked.is_empty() {
+                script.give(now, tack(Tack { acked, delay_us: u32::MAX, ..Tack::default() }));
             }
             while script.end.poll_stream_event().is_some() {}
         }
@@ -214,6 +216,7 @@ fn any_body() -> impl Strategy<Value = Body> {
     let tack = (number.clone(), blocks.clone(), blocks, any::<u32>(), any::<u8>(), number.clone()).prop_map(
         |(cumulative, acked, unacked, wild, repeated, received)| {
             tack(Tack {
+                left: Stamp(wild.rotate_left(7)),
                 departed: Stamp(wild),
                 delay_us: wild / 3,
                 rate_kbps: wild,
@@ -230,8 +233,15 @@ fn any_body() -> impl Strategy<Value = Body> {
             })
         },
     );
-    let sync = (any::<u32>(), number.clone(), any::<u8>(), any::<bool>())
-        .prop_map(|(rtt_min_us, floor, blocks, startup)| Sync { rtt_min_us, floor, blocks, startup });
+    let sync = (any::<u32>(), number.clone(), any::<u8>(), any::<bool>(), any::<u16>()).prop_map(
+        |(rtt_min_us, floor, blocks, startup, ack_interval_ms)| Sync {
+            rtt_min_us,
+            floor,
+            blocks,
+            startup,
+            ack_interval_ms,
+        },
+    );
     let data =
         (any::<u32>(), number.clone(), any::<u16>(), any::<(bool, bool)>(), prop::option::of(sync.clone()))
             .prop_map(|(stream, offset, payload_len, (fin, ask), sync)| {

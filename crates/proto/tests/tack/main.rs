@@ -13,6 +13,7 @@ mod paths;
 mod rules;
 mod script;
 mod sender;
+mod slow_uplink;
 mod streams;
 
 use joined::{Link, Pipe, ends};

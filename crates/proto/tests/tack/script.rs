@@ -137,7 +137,7 @@ impl Script {
 
 /// A steady path of `rtt_ms`, past its start-up.
 pub fn steady(rtt_ms: u32) -> Option<Sync> {
-    Some(Sync { rtt_min_us: rtt_ms * 1000, floor: SeqNumber(0), blocks: 4, startup: false })
+    Some(Sync { rtt_min_us: rtt_ms * 1000, floor: SeqNumber(0), blocks: 4, ..Sync::default() })
 }
 
 /// The only TACK among `bodies`.

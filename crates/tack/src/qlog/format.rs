@@ -395,6 +395,7 @@ fn sync_data(sync: &Sync) -> Value {
         "floor": sync.floor.0,
         "blocks": sync.blocks,
         "startup": sync.startup,
+        "ack_interval_ms": sync.ack_interval_ms,
     })
 }
 

@@ -6,6 +6,7 @@ use super::{Carried, PTO_VARIANCE_MIN, Sender};
 use crate::congestion::pacing::Bursts;
 use crate::congestion::rtt::RttEstimator;
 use crate::congestion::{Controller, Start};
+use crate::tack::ack_path::AckPath;
 use crate::tack::packet::{Body, Control, Datagram, Stamp, StreamId, room_for_datagram};
 use crate::tack::timing::WindowedMin;
 use crate::units::{BitRate, Duration, Instant};
@@ -189,6 +190,7 @@ impl Sender {
         (self.path_start, self.path_since, self.elsewhere) = (self.next, now, self.in_flight);
         self.rtt = RttEstimator::new(PTO_VARIANCE_MIN);
         self.rtt_min = WindowedMin::default();
+        self.ack_path = AckPath::default();
         self.path_mtu.restart();
         self.set_mss();
         self.congestion =

@@ -62,6 +62,11 @@ impl Sender {
         seen.marked = tack.ce != self.ce;
         self.ce = tack.ce;
         seen.rtt = self.round_trip(now, tack);
+        if let AckClock::Tack { .. } = self.clock {
+            let rtt = seen.rtt.or(self.rtt.smoothed()).unwrap_or_default();
+            let rtt_min = self.rtt_min.get().unwrap_or_default();
+            self.ack_path.on_ack(now, Stamp::at(now, self.clock_offset), tack.left, rtt, rtt_min);
+        }
         self.end_silence(now, &seen);
         let reported = BitRate::from_kbps(u64::from(tack.rate_kbps));
         self.arriving.burst = Bytes(u64::from(tack.burst) * BURST_UNIT);
@@ -347,12 +352,14 @@ impl Sender {
                 (false, Some(_)) => Repair::Fast,
                 (false, None) => Repair::None,
             };
+            // What arrived while the report queued.
+            let late = self.reported_late(self.ack_path.queueing());
             self.congestion.on_delivery(&Delivery {
                 now,
                 sample,
                 lost: seen.lost,
-                prior_in_flight,
-                in_flight: self.in_flight(),
+                prior_in_flight: prior_in_flight.saturating_sub(late),
+                in_flight: self.in_flight().saturating_sub(late),
                 advanced: true,
                 repair,
                 smoothed_rtt: self.rtt.smoothed(),

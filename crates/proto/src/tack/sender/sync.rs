@@ -2,7 +2,7 @@
 
 use super::Sender;
 use crate::congestion::position::Position;
-use crate::tack::config::Lists;
+use crate::tack::config::{AckClock, Lists};
 use crate::tack::packet::Sync;
 use crate::units::{Duration, Instant};
 
@@ -21,6 +21,11 @@ pub(super) struct SyncState {
 }
 
 impl SyncState {
+    /// The least time between ACKs, as the receiver was told.
+    pub fn ack_interval(&self) -> Duration {
+        Duration::from_millis(self.announced.ack_interval_ms.into())
+    }
+
     /// The packets `start .. end` arrived.
     pub fn on_acked(&mut self, start: Position, end: Position) {
         self.known |= self.by.is_some_and(|(by, _)| start <= by && by < end);
@@ -71,10 +76,21 @@ impl Sender {
         if now.saturating_since(at) < period.max(Duration::from_millis(1)) {
             return false;
         }
-        let moved = current.rtt_min_us.abs_diff(announced.rtt_min_us) > announced.rtt_min_us / 8;
+        let moved = current.rtt_min_us.abs_diff(announced.rtt_min_us) > announced.rtt_min_us / 8
+            || current.ack_interval_ms.abs_diff(announced.ack_interval_ms) > announced.ack_interval_ms / 16;
         // Holes that were repaired are dead weight in a list. Without any the receiver sees for itself.
         let repaired = current.floor != announced.floor && self.holes > 0;
         !self.sync.known || moved || current.blocks != announced.blocks || repaired
+    }
+
+    /// What the receiver does not keep anyway, which in a start-up is little.
+    fn ack_interval_ms(&self) -> u16 {
+        let AckClock::Tack { beta, min_interval, .. } = self.clock else { return 0 };
+        let interval = self.ack_path.interval(beta);
+        if !self.startup && interval <= min_interval {
+            return 0;
+        }
+        u16::try_from(interval.as_millis()).unwrap_or(u16::MAX)
     }
 
     fn current_sync(&self) -> Sync {
@@ -84,6 +100,7 @@ impl Sender {
             floor: self.base.wire(),
             blocks: self.blocks(),
             startup: self.startup,
+            ack_interval_ms: self.ack_interval_ms(),
         }
     }
 

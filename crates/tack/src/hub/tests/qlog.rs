@@ -43,7 +43,15 @@ enum Own {
         packet_number: u64,
     },
     #[serde(rename = "tacit:sync")]
-    Sync { rtt_min_us: u32, floor: u32, blocks: u8, startup: bool, direction: Direction, packet_number: u64 },
+    Sync {
+        rtt_min_us: u32,
+        floor: u32,
+        blocks: u8,
+        startup: bool,
+        ack_interval_ms: u16,
+        direction: Direction,
+        packet_number: u64,
+    },
     #[serde(rename = "tacit:path_updated")]
     Path { old: SocketAddr, new: SocketAddr },
 }

@@ -11,8 +11,9 @@ const LOSS_PART: u64 = 50;
 /// Without a queue losses are the path's, up to one in six: the satellite paths of the successor paper's appendix C
 /// lose 10 %, a policer's or a shallow buffer's overflow is more.
 const LOSS_PART_ALONE: u64 = 6;
-/// While the rate of startup still grows, up to one in two: a pipe that overflows carries no more than before. Ours.
-const LOSS_PART_GROWING: u64 = 2;
+/// While the rate of startup still grows, up to one in two: a pipe that overflows carries no more than before. After a round
+/// without growth up to one in three. Ours.
+const LOSS_PARTS_GROWING: [u64; 2] = [2, 3];
 /// In so few packets half are lost by chance.
 const SEGMENTS_GROWING: u64 = 64;
 /// And this number of packets more: chance must not do it in a short round.
@@ -66,30 +67,33 @@ impl LossBound {
     }
 
     /// A round is over. True when it lost too much: then no more may be in flight than the share that arrived, 0.7 at
-    /// most, of what was; but `floor` bytes at least.
-    pub fn on_round(&mut self, rtt_min: Option<Duration>, mss: u64, floor: u64, is_growing: bool) -> bool {
+    /// most, of what was; but `floor` bytes at least. In startup `stalled` rounds went by without growth.
+    pub fn on_round(
+        &mut self,
+        rtt_min: Option<Duration>,
+        mss: u64,
+        floor: u64,
+        stalled: Option<u32>,
+    ) -> bool {
         let round = core::mem::take(&mut self.round);
         let queue = round.rtt.zip(rtt_min).is_some_and(|(rtt, least)| rtt > least + least / QUEUE_PART);
-        let part = match (queue, is_growing) {
-            (true, _) => LOSS_PART,
-            (false, true) => LOSS_PART_GROWING,
-            (false, false) => LOSS_PART_ALONE,
-        };
+        let growing = stalled.and_then(|rounds| LOSS_PARTS_GROWING.get(rounds as usize));
+        let part = if queue { LOSS_PART } else { growing.copied().unwrap_or(LOSS_PART_ALONE) };
         let sent = round.lost + round.delivered;
         let allowed = sent / part + self.base.expected(sent) + ALLOWANCE_SEGMENTS * mss;
-        let few = is_growing && sent < SEGMENTS_GROWING * mss;
+        let few = growing.is_some() && sent < SEGMENTS_GROWING * mss;
         // Where data or room at the receiver lacked, what was in flight is no measure of the path (draft-ietf-ccwg-bbr: samples with
         // `is_app_limited` set no `BBR.inflight_longterm`).
         let limited = round.limited > round.delivered / 2;
-        let heavy = round.lost > allowed && !few && !limited;
-        if heavy {
+        let heavy = round.lost > allowed && !few;
+        if heavy && !limited {
             (self.is_heavy, self.clean) = (true, 0);
             let arrived =
                 (u128::from(round.in_flight) * u128::from(round.delivered) / u128::from(sent)) as u64;
             let cut = arrived.min(round.in_flight / 10 * BETA_TENTHS).max(floor);
             self.bytes = Some(self.bytes.map_or(cut, |bound| bound.min(cut).max(floor)));
         }
-        heavy
+        heavy && (!limited || queue && round.lost > sent / LOSS_PART_ALONE)
     }
 
     /// A cycle is over. Without heavy loss in it the bound grows; one above `cap` bounds nothing.
@@ -116,7 +120,7 @@ mod tests {
     /// A round of `packets`, of which `lost` were lost.
     fn round(bound: &mut LossBound, packets: u64, lost: u64, rtt_ms: u64) -> bool {
         send(bound, packets, lost, rtt_ms, false);
-        bound.on_round(Some(RTT_MIN), MSS, 100 * MSS, false)
+        bound.on_round(Some(RTT_MIN), MSS, 100 * MSS, None)
     }
 
     fn send(bound: &mut LossBound, packets: u64, lost: u64, rtt_ms: u64, app_limited: bool) {
@@ -144,27 +148,30 @@ mod tests {
     fn a_round_in_which_the_path_was_not_asked_for_more_bounds_nothing() {
         let mut bound = LossBound::default();
         send(&mut bound, 200, 90, 10, true);
-        assert!(!bound.on_round(Some(RTT_MIN), MSS, 10 * MSS, false));
+        assert!(!bound.on_round(Some(RTT_MIN), MSS, 10 * MSS, None));
         send(&mut bound, 120, 40, 10, false);
         send(&mut bound, 80, 50, 10, true);
-        assert!(bound.on_round(Some(RTT_MIN), MSS, 10 * MSS, false), "less than half of it");
+        assert!(bound.on_round(Some(RTT_MIN), MSS, 10 * MSS, None), "less than half of it");
     }
 
     #[test]
     fn a_rate_that_grows_bears_the_loss_of_half_and_few_packets_of_more() {
-        for (packets, lost, growing, heavy) in [
-            (400, 190, true, false),
-            (400, 240, true, true),
-            (400, 190, false, true),
-            (60, 50, true, false),
-            (60, 50, false, true),
+        for (packets, lost, stalled, heavy) in [
+            (400, 190, Some(0), false),
+            (400, 240, Some(0), true),
+            (400, 190, Some(1), true),
+            (400, 120, Some(1), false),
+            (400, 90, Some(2), true),
+            (400, 90, None, true),
+            (60, 50, Some(1), false),
+            (60, 50, None, true),
         ] {
             let mut bound = LossBound::default();
             send(&mut bound, packets, lost, 10, false);
             assert_eq!(
-                bound.on_round(Some(RTT_MIN), MSS, MSS, growing),
+                bound.on_round(Some(RTT_MIN), MSS, MSS, stalled),
                 heavy,
-                "{lost} of {packets}, {growing}"
+                "{lost} of {packets}, {stalled:?}"
             );
         }
     }

@@ -44,8 +44,6 @@ const SUCCESS_PART: u64 = 8;
 const FULL_TRIED: u64 = UNIT * 3 / 2;
 /// Initial windows up to which startup paces by the window: more would overflow short queues at five times their rate.
 const SLOW_START_WINDOWS: u64 = 8;
-/// Rounds of startup without growth after which losses may end it. Where ACKs are lost, too, a round without growth is chance.
-const STALLED_ROUNDS: u32 = 2;
 /// "A few TACK intervals" of draining: the most, as long as it takes to drain all that startup may have queued
 /// (1.9 products at 0.65 of the rate). Without a limit a queue that others keep up would hold a flow there.
 const MOST_DRAINING: u64 = 16;
@@ -123,6 +121,11 @@ impl TackBbr {
     /// The pipe has not been full yet.
     pub fn in_start_up(&self) -> bool {
         !self.full.reached
+    }
+
+    /// Bytes that leave while reports are `late`.
+    pub fn amount_reported_late(&self, late: Duration) -> u64 {
+        self.rate().amount_in(late).0
     }
 
     /// What it is doing.
@@ -294,9 +297,9 @@ impl TackBbr {
 
     fn update_rounds(&mut self, delivery: &Delivery) {
         self.bound.update(delivery);
-        // What was sent while the cycle drained is heard of a round trip later.
+        // What was sent while the cycle drained is heard of a round trip later. A queue that stands even so may be what overflows.
         let drained = (DRAINED..DRAINED + PROBING).contains(&self.position)
-            && !self.standing.is_long(self.rate(), self.rtt_min.least.unwrap_or_default());
+            && self.standing.is_short(self.rate(), self.rtt_min.least.unwrap_or_default());
         if self.mode == Mode::ProbeBandwidth && drained {
             self.bound.base.update(delivery.lost, delivery.sample.newly_delivered, self.window.mss);
         }
@@ -319,12 +322,12 @@ impl TackBbr {
         // are many times the smallest, and what that needs would be less than arrives.
         let trip = self.rtt_min.least.unwrap_or_default() + self.longest_silence();
         let usual = delivery.smoothed_rtt.unwrap_or_default();
-        let is_growing = !self.full.reached && self.full.rounds < STALLED_ROUNDS;
+        let stalled = (!self.full.reached).then_some(self.full.rounds);
         let arrives = self.rates.average().amount_in(trip.max(usual)).0;
         let floor = if self.standing.is_active() { self.with_bursts(arrives) } else { arrives };
         let usual_queue = self.standing.target_time(self.rate());
         let unqueued = self.rtt_min.least.map(|least| least + usual_queue);
-        let heavy = self.bound.on_round(unqueued, self.window.mss, floor, is_growing);
+        let heavy = self.bound.on_round(unqueued, self.window.mss, floor, stalled);
         if heavy && self.config.bounds == Bounds::Loss {
             // Whatever was asked for, it is more than there is.
             self.full.reached = true;

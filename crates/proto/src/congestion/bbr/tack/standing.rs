@@ -83,6 +83,11 @@ impl Standing {
         self.queue > self.target_time(rate) * 2 + least / 4
     }
 
+    /// No more waits at the bottleneck than this flow keeps there: a queue of 126 packets is an eighth of a long round trip.
+    pub fn is_short(&self, rate: BitRate, least: Duration) -> bool {
+        self.queue <= self.target_time(rate) + least / 32
+    }
+
     /// What a probe asks for beyond the rate, and gives up after it, in 256ths.
     pub fn step(&self) -> u64 {
         self.step

@@ -1,0 +1,39 @@
+//! A way back that carries few ACKs: the case of TCP-RRE's slides, for TACK.
+
+use tacit_proto::tack::Config;
+use tacit_proto::units::{BitRate, Duration};
+
+use crate::joined::Link;
+use crate::ms;
+
+/// How long a megabyte takes over 8 Mb/s and 25 ms, whose ACKs cross `uplink`, with queues of seconds both ways.
+fn duration(uplink: BitRate) -> Duration {
+    const BYTES: u64 = 1_000_000;
+    let link = |rate| {
+        let mut link = Link::new(Some(rate), ms(25));
+        link.queue = ms(10_000);
+        link
+    };
+    let mut pipe =
+        crate::between(Config::default(), Config::default(), link(BitRate::from_mbps(8)), link(uplink));
+    pipe.wire = false;
+    pipe.client.write(BYTES);
+    let began = pipe.now;
+    for _ in 0..1_000 {
+        pipe.run_for(ms(20));
+        if pipe.server.delivered_bytes() == BYTES {
+            return pipe.now.saturating_since(began);
+        }
+    }
+    panic!("{} bytes in 20 s", pipe.server.delivered_bytes());
+}
+
+/// A second is what 8 Mb/s take. The handshake and the start-up need ACKs, of which 8 kb/s carry eleven a second.
+#[test]
+fn a_slow_uplink_does_not_slow_the_download() {
+    for (kbps, most) in [(8, 2_800), (20, 1_900), (50, 1_500), (200, 1_300)] {
+        let took = duration(BitRate::from_kbps(kbps));
+        println!("{kbps} kb/s: {} ms", took.as_millis());
+        assert!(took <= ms(most), "{kbps} kb/s: {} ms", took.as_millis());
+    }
+}
