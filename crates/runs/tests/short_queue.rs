@@ -1,7 +1,5 @@
 //! TACK behind an access point with a queue of an eighth of a round trip.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
 use tacit_runs::single::{Options, prepare_changed};
 
 /// A queue of 126 packets holds 12 ms of 80: what it loses while it stands full is no loss of the path, for which more has to
