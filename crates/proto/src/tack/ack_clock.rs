@@ -268,14 +268,17 @@ impl Clock {
     }
 
     fn earliest_due(&self) -> Instant {
-        if self.starting && self.start_up != StartUp::AsAlways {
-            if self.start_up == StartUp::Often && self.is_tack() {
+        match self.start_up {
+            StartUp::PerPacket if self.starting => return self.pending_since,
+            StartUp::Often if self.starting && self.is_tack() => {
                 let interval = self.startup_interval();
                 return self.counted(STARTUP_EVERY, interval, tail(interval)).max(self.pending_since);
             }
-            let often = self.last.filter(|_| self.start_up == StartUp::Often);
-            let earliest = often.map(|last| last + self.startup_interval());
-            return earliest.unwrap_or_default().max(self.pending_since);
+            StartUp::Often if self.starting => {
+                let earliest = self.last.map(|last| last + self.startup_interval());
+                return earliest.unwrap_or_default().max(self.pending_since);
+            }
+            _ => {}
         }
         match self.rule {
             AckClock::Tack { every, .. } => {

@@ -262,7 +262,10 @@ impl Sender {
         let rtt_min = self.rtt_min.get().unwrap_or_default();
         let queueing = self.rtt.smoothed().unwrap_or_default().saturating_sub(rtt_min);
         let of_data = queueing.saturating_sub(self.ack_path.smoothed());
-        self.congestion.amount_reported_late(late.saturating_sub(of_data * 2))
+        match late.saturating_sub(of_data * 2) {
+            Duration::ZERO => 0,
+            late => self.congestion.amount_reported_late(late),
+        }
     }
 
     /// The rate at which it paces now; `None` where it does not.

@@ -4,7 +4,7 @@ use tacit_proto::tack::{Config, Connection};
 use tacit_proto::units::{BitRate, Bytes, Duration};
 
 use crate::joined::{Link, Pipe};
-use crate::ms;
+use crate::{ms, transfer_time};
 
 const BYTES: u64 = 20_000_000;
 
@@ -24,15 +24,7 @@ fn duration(lose_one_in: u64, lose_every: u64) -> Duration {
     let mut link = Link::new(Some(BitRate::from_mbps(100)), ms(10));
     (link.lose_one_in, link.lose_every, link.queue) = (lose_one_in, lose_every, ms(40));
     let mut pipe = connected(Config::default(), link.clone(), link);
-    let began = pipe.now;
-    pipe.client.write(BYTES);
-    for _ in 0..10_000 {
-        pipe.run_for(ms(20));
-        if pipe.server.delivered_bytes() == BYTES {
-            return pipe.now.saturating_since(began);
-        }
-    }
-    panic!("{} bytes in 200 s where one in {lose_one_in} is lost", pipe.server.delivered_bytes());
+    transfer_time(&mut pipe, BYTES)
 }
 
 /// A lost packet costs its own time again, and a tenth of all that beside at most.

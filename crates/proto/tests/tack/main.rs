@@ -33,6 +33,19 @@ fn between(client: Config, server: Config, up: Link, down: Link) -> Pipe<Connect
     pipe
 }
 
+/// How long the client takes to bring `bytes` across.
+fn transfer_time(pipe: &mut Pipe<Connection>, bytes: u64) -> Duration {
+    pipe.client.write(bytes);
+    let began = pipe.now;
+    for _ in 0..10_000 {
+        pipe.run_for(ms(20));
+        if pipe.server.delivered_bytes() == bytes {
+            return pipe.now.saturating_since(began);
+        }
+    }
+    panic!("{} of {bytes} bytes in 200 s", pipe.server.delivered_bytes());
+}
+
 /// Two ends of one configuration, `rate` and half of `rtt` each way.
 fn pipe(config: Config, rate: BitRate, rtt: Duration) -> Pipe<Connection> {
     let link = || Link::new(Some(rate), rtt / 2);

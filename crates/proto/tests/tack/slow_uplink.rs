@@ -4,11 +4,10 @@ use tacit_proto::tack::Config;
 use tacit_proto::units::{BitRate, Duration};
 
 use crate::joined::Link;
-use crate::ms;
+use crate::{ms, transfer_time};
 
 /// How long a megabyte takes over 8 Mb/s and 25 ms, whose ACKs cross `uplink`, with queues of seconds both ways.
 fn duration(uplink: BitRate) -> Duration {
-    const BYTES: u64 = 1_000_000;
     let link = |rate| {
         let mut link = Link::new(Some(rate), ms(25));
         link.queue = ms(10_000);
@@ -17,15 +16,7 @@ fn duration(uplink: BitRate) -> Duration {
     let mut pipe =
         crate::between(Config::default(), Config::default(), link(BitRate::from_mbps(8)), link(uplink));
     pipe.wire = false;
-    pipe.client.write(BYTES);
-    let began = pipe.now;
-    for _ in 0..1_000 {
-        pipe.run_for(ms(20));
-        if pipe.server.delivered_bytes() == BYTES {
-            return pipe.now.saturating_since(began);
-        }
-    }
-    panic!("{} bytes in 20 s", pipe.server.delivered_bytes());
+    transfer_time(&mut pipe, 1_000_000)
 }
 
 /// A second is what 8 Mb/s take. The handshake and the start-up need ACKs, of which 8 kb/s carry eleven a second.
