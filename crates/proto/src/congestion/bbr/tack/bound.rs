@@ -85,15 +85,15 @@ impl LossBound {
         // Where data or room at the receiver lacked, what was in flight is no measure of the path (draft-ietf-ccwg-bbr: samples with
         // `is_app_limited` set no `BBR.inflight_longterm`).
         let limited = round.limited > round.delivered / 2;
-        let heavy = round.lost > allowed && !few;
-        if heavy && !limited {
+        let heavy = round.lost > allowed && !few && !limited;
+        if heavy {
             (self.is_heavy, self.clean) = (true, 0);
             let arrived =
                 (u128::from(round.in_flight) * u128::from(round.delivered) / u128::from(sent)) as u64;
             let cut = arrived.min(round.in_flight / 10 * BETA_TENTHS).max(floor);
             self.bytes = Some(self.bytes.map_or(cut, |bound| bound.min(cut).max(floor)));
         }
-        heavy && (!limited || queue && round.lost > sent / LOSS_PART_ALONE)
+        heavy
     }
 
     /// A cycle is over. Without heavy loss in it the bound grows; one above `cap` bounds nothing.
