@@ -5,12 +5,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::spread::Spread;
-use super::table::{Table, filled, middle, whole};
+use super::table::{Table, dash, filled, middle, whole};
 use super::tools::{json, said, tacit};
 use super::{Measurement, Name, Part, Plan};
 use crate::compare::reasons;
 
-const SCENARIOS: [&str; 3] = ["wlan-11n-150", "wlan-11n-300", "wlan-11ac-866"];
+const SCENARIOS: [&str; 4] = ["wlan-11n-150", "wlan-11n-300", "wlan-11ac-866", "wlan-11ax-2402"];
 const SECONDS: &str = "5";
 const QUICK_SECONDS: &str = "1";
 
@@ -33,6 +33,8 @@ pub struct Sample {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Row {
     scenario: String,
+    /// Goodput of the same download in the simulator.
+    simulated_mbps: f64,
     samples: Vec<Sample>,
     /// Runs that were made once more because the machine was too slow for them.
     again: usize,
@@ -54,8 +56,9 @@ impl Part for Lateness {
         }
         let seconds = if plan.quick() { QUICK_SECONDS } else { SECONDS };
         let mut rows = SCENARIOS
-            .map(|scenario| Row { scenario: scenario.to_owned(), samples: Vec::new(), again: 0 })
-            .to_vec();
+            .map(|scenario| Row::simulate(scenario, seconds))
+            .into_iter()
+            .collect::<Result<Vec<_>>>()?;
         for _ in 0..plan.pairs {
             for row in &mut rows {
                 row.samples.push(Sample::measure(&row.scenario, seconds)?);
@@ -74,6 +77,7 @@ impl Part for Lateness {
         let mut table = Table::new(&[
             "",
             "down, Mb/s",
+            "over the simulator's, %",
             "p50, us",
             "p99, us",
             "p99.9, us",
@@ -84,11 +88,14 @@ impl Part for Lateness {
         ]);
         for row in &self.rows {
             let column = |value: fn(&Sample) -> f64| Spread::of(row.samples.iter().map(value));
+            let beside =
+                row.samples.iter().filter_map(|sample| Some(sample.mbps? / row.simulated_mbps - 1.0));
             let valid = row.samples.iter().filter(|sample| sample.not_valid.is_empty()).count();
             let again = if row.again > 0 { format!(", {} made again", row.again) } else { String::new() };
             table.push(&[
                 format!("`{}`", row.scenario),
                 middle(Spread::of(row.samples.iter().filter_map(|sample| sample.mbps)), 0),
+                Spread::of(beside).map_or_else(dash, Spread::percent),
                 whole(column(|sample| sample.p50_us), 0),
                 whole(column(|sample| sample.p99_us), 0),
                 whole(column(|sample| sample.p99_9_us), 0),
@@ -99,7 +106,7 @@ impl Part for Lateness {
             ]);
         }
         let how = format!(
-            "`tacit shell` with `iperf3 -R` for {SECONDS} s: how long after its time an event of the medium happened, how often \
+            "`tacit shell` with `iperf3 -R` for {SECONDS} s: goodput, beside that of a TCP download as long in the simulator; how long after its time an event of the medium happened, how often \
              and for how long the medium stood still (more than 2 ms late), and the hop's share of one processor. A run that \
              is not valid, because the machine was too busy, is made once more at the end \
              ([shell](../use/shell.md#the-report))."
@@ -117,6 +124,22 @@ impl Lateness {
         });
         let lines: String = not_valid.collect();
         if lines.is_empty() { lines } else { format!("\n**Not valid, twice:**\n\n{lines}") }
+    }
+}
+
+impl Row {
+    /// Of no live runs yet.
+    fn simulate(scenario: &str, seconds: &str) -> Result<Self> {
+        let mut run = tacit()?;
+        run.args(["run", scenario, "--json", "--set", &format!("run.duration={seconds} s")]);
+        let report: Value = json(run.args(["--set", "run.measure-from=0 s"]))?;
+        let goodput_bps = report["goodput_bps"].as_f64().with_context(|| format!("{scenario}: {report}"))?;
+        Ok(Self {
+            scenario: scenario.to_owned(),
+            simulated_mbps: goodput_bps / 1e6,
+            samples: Vec::new(),
+            again: 0,
+        })
     }
 }
 

@@ -40,7 +40,8 @@ pub fn whole(spread: Option<Spread>, decimals: usize) -> String {
     spread.map_or_else(dash, |spread| spread.text(decimals))
 }
 
-fn dash() -> String {
+/// Where there is no value.
+pub fn dash() -> String {
     "–".to_owned()
 }
 

@@ -70,7 +70,7 @@ fn transports() -> String {
     )
 }
 
-const LATENESS: &str = r#"{ "measured": { "rows": [ { "scenario": "wlan-11n-150", "again": 1, "samples": [
+const LATENESS: &str = r#"{ "measured": { "rows": [ { "scenario": "wlan-11n-150", "simulated_mbps": 125, "again": 1, "samples": [
     { "mbps": 120, "p50_us": 6, "p99_us": 80, "p99_9_us": 400, "stalls": 0, "stalled_ms": 0, "processor": 0.25, "not_valid": "" },
     { "mbps": null, "p50_us": 8, "p99_us": 90, "p99_9_us": 2000, "stalls": 9, "stalled_ms": 60, "processor": 0.5, "not_valid": "it was late" }
 ] } ] } }"#;
