@@ -55,6 +55,7 @@ RRE u64 rre_less(u64 a, u64 b)
 
 #include "rre_clock.h"
 #include "rre_estimate.h"
+#include "rre_compete.h"
 #include "rre_core.h"
 
 #endif

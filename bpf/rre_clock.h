@@ -158,12 +158,17 @@ RRE u32 rre_clock_begin_anew(struct rre_clock *clock, u64 now_us, u64 latest_us)
 }
 
 /* 0 where the ACK is not the first of a tick. */
-RRE u32 rre_clock_read(struct rre_clock *clock, struct rre_reading *reading)
+RRE u32 rre_clock_read(struct rre_clock *clock, u64 latest_us, struct rre_reading *reading)
 {
+	s64 sent_us;
+
 	if (clock->trust != RRE_TRUSTED || !clock->seen || clock->ticks == clock->edge_ticks)
 		return 0;
 	clock->edge_ticks = clock->ticks;
 	reading->received_us = RRE_SLACK_US + clock->ticks * clock->tick_us;
-	reading->sent_us = clock->sent_us + RRE_SLACK_US;
+	sent_us = clock->sent_us;
+	if (latest_us > 0 && clock->lead_known && (s64)latest_us - clock->lead_us > sent_us)
+		sent_us = (s64)latest_us - clock->lead_us;
+	reading->sent_us = sent_us + RRE_SLACK_US;
 	return 1;
 }

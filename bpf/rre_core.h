@@ -6,21 +6,28 @@
 #define RRE_MIDDLE_RATE 31250
 #define RRE_MAX_HALVINGS 4
 #define RRE_ONE 1024
-#define RRE_MIN_GAIN 51
+#define RRE_MIN_GAIN 10
 #define RRE_MAX_GAIN 256
 #define RRE_TOP_GAIN 512
-#define RRE_MAX_BOOST 3
+#define RRE_MAX_BOOST 5
 #define RRE_DELAY_LIFETIME_US 10000000
 #define RRE_DELAY_PERIODS 3
 #define RRE_LONG_ROUNDS 4
+#define RRE_VAIN_US 6000000
+#define RRE_VAIN_LIFETIME_US 60000000
+#define RRE_GIVE_WAY 6
+#define RRE_LOOK_US 2000000
+#define RRE_COMPETE_US 30000000
 #define RRE_SILENCE_US 1000000
 #define RRE_MAX_SILENCES 16
 #define RRE_SPARE_WINDOW 65536
+#define RRE_MAX_HELD_US 60000000
 #define RRE_MAX_DELAY_US 5000000
 #define RRE_TRAIN_PACKETS 8
 #define RRE_MIN_TRAIN_US 5000
 #define RRE_MAX_TRAIN_US 20000
 #define RRE_UNKNOWN_RTT_US 1000000
+#define RRE_MIN_TOP_US 1000000
 #define RRE_TOP_US 30000000
 #define RRE_MAX_MSS 65535
 #define RRE_MAX_TICK_US 1000000
@@ -30,7 +37,7 @@
 #define RRE_NO_DELAY_US 0x7fffffffffffffffLL
 #define RRE_NEVER_US 0xffffffffffffffffULL
 
-enum rre_state { RRE_START, RRE_FILL, RRE_DRAIN, RRE_REFRESH, RRE_MONITOR };
+enum rre_state { RRE_START, RRE_FILL, RRE_DRAIN, RRE_REFRESH, RRE_MONITOR, RRE_COMPETE };
 
 enum rre_event {
 	RRE_FOUND,
@@ -43,6 +50,7 @@ enum rre_event {
 	RRE_REPAIRED,
 	RRE_TIMEOUT,
 	RRE_SILENCE,
+	RRE_REFILLED,
 };
 
 struct rre_parameters {
@@ -80,6 +88,7 @@ struct rre {
 	s64 delay_min_us;
 	s64 delay_mins_us[RRE_DELAY_PERIODS];
 	u64 delay_seen_us;
+	u64 lowered_us;
 	s64 fresh_min_us;
 	u64 fresh_at_us;
 	u64 adopt_us;
@@ -89,12 +98,20 @@ struct rre {
 	u64 round_end;
 	struct rre_reading round_reading;
 	u64 round_delivered;
+	u64 round_at_us;
+	u64 round_lost;
 	u64 start_window;
 	u64 start_rate;
 	u64 boosted_us;
 	u64 hold_us;
 	u64 loss_us;
 	u64 loss_threshold_us;
+	u64 drained_rate;
+	u64 vain_buffer_us;
+	s64 vain_delay_us;
+	u64 vain_at_us;
+	struct rre_cubic cubic;
+	u64 competed_us;
 	u64 emptied_us;
 	u64 smoothed_rtt_us;
 	u64 latest_rtt_us;
@@ -115,23 +132,30 @@ struct rre {
 	u32 silences;
 	u32 collapsed;
 	u32 lower;
+	u32 competing;
+	u32 spare;
 };
 
 RRE u32 rre_next(u32 state, u32 event)
 {
-	if ((state == RRE_START && event == RRE_FOUND) || (state == RRE_DRAIN && event == RRE_BELOW) ||
-	    (state == RRE_REFRESH && event == RRE_EMPTIED))
+	u32 fills = state == RRE_FILL, drains = state == RRE_DRAIN, refreshes = state == RRE_REFRESH;
+	u32 starts = state == RRE_START, monitors = state == RRE_MONITOR, competes = state == RRE_COMPETE;
+
+	if ((starts && event == RRE_FOUND) || ((drains || competes) && event == RRE_BELOW) ||
+	    (refreshes && event == RRE_EMPTIED))
 		return RRE_FILL;
-	if (((state == RRE_START || state == RRE_FILL) && (event == RRE_ABOVE || event == RRE_LOSS)) ||
-	    ((state == RRE_FILL || state == RRE_REFRESH) && event == RRE_TIMEOUT))
+	if (((starts || fills) && (event == RRE_ABOVE || event == RRE_LOSS)) ||
+	    ((fills || refreshes || competes) && event == RRE_TIMEOUT))
 		return RRE_DRAIN;
-	if ((state == RRE_FILL || state == RRE_DRAIN) && event == RRE_STALE)
+	if ((fills || drains || competes) && event == RRE_STALE)
 		return RRE_REFRESH;
-	if ((state == RRE_DRAIN && event == RRE_LONG) ||
-	    ((state == RRE_FILL || state == RRE_DRAIN || state == RRE_REFRESH) && event == RRE_SILENCE) ||
-	    (state == RRE_START && event == RRE_TIMEOUT))
+	if ((drains && event == RRE_LONG) ||
+	    ((fills || drains || refreshes || competes) && event == RRE_SILENCE) ||
+	    (starts && event == RRE_TIMEOUT))
 		return RRE_MONITOR;
-	if (state == RRE_MONITOR && event == RRE_REPAIRED)
+	if ((monitors || refreshes) && event == RRE_REFILLED)
+		return RRE_COMPETE;
+	if (monitors && event == RRE_REPAIRED)
 		return RRE_START;
 	return state;
 }
@@ -220,6 +244,7 @@ RRE void rre_forget_delays(struct rre *rre, u64 now_us)
 	rre->fresh_known = 0;
 	rre->adopt_us = 0;
 	rre->buffer_us = 0;
+	rre->vain_at_us = 0;
 	rre->round_read = 0;
 }
 
@@ -231,6 +256,8 @@ RRE void rre_end_period(struct rre *rre, u64 now_us)
 	rre->delay_seen_us = now_us;
 	if (!rre->fresh_known)
 		return;
+	if (now_us >= rre->loss_us + RRE_DELAY_LIFETIME_US)
+		rre->loss_threshold_us = rre_min(rre->loss_threshold_us * 3 / 2, RRE_MAX_DELAY_US);
 	rre->delay_seen_us = rre->fresh_at_us;
 	rre->delay_mins_us[2] = rre->delay_mins_us[1];
 	rre->delay_mins_us[1] = rre->delay_mins_us[0];
@@ -248,6 +275,24 @@ RRE void rre_no_delays(struct rre *rre)
 	rre->delay_mins_us[0] = RRE_NO_DELAY_US;
 	rre->delay_mins_us[1] = RRE_NO_DELAY_US;
 	rre->delay_mins_us[2] = RRE_NO_DELAY_US;
+}
+
+RRE_STEP u32 rre_compete(struct rre *rre, u64 now_us)
+{
+	u64 known, smoothed_us, peak;
+
+	RRE_GIVEN(rre);
+	rre->competed_us = 0;
+	if (rre->competing)
+		return 0;
+	rre->competing = 1;
+	known = rre->estimate.rate;
+	smoothed_us = rre_smoothed_us(rre);
+	peak = rre_max(rre->drained_rate, known) * smoothed_us / 1000000;
+	rre_cubic_new(&rre->cubic, now_us, known * smoothed_us / 1000000, peak, rre->parameters.mss);
+	rre->delay_min_us = rre->vain_delay_us;
+	rre->delay_mins_us[0] = rre->vain_delay_us;
+	return 0;
 }
 
 RRE_STEP u32 rre_enter(struct rre *rre, u32 event, u64 now_us)
@@ -277,30 +322,45 @@ RRE_STEP u32 rre_enter(struct rre *rre, u32 event, u64 now_us)
 		rre->adopt_us = rre->emptied_us + 2 * rre_feedback_us(rre);
 	} else if (next == RRE_MONITOR) {
 		rre->start_rate = event == RRE_SILENCE ? rre->rate : rre_max(rre->rate / 2, 1);
+		rre->vain_buffer_us = event == RRE_LONG ? rre->buffer_us : 0;
+		rre->competing = 0;
 		rre->fresh_known = 0;
 		rre->adopt_us = 0;
+	} else if (next == RRE_COMPETE) {
+		rre_compete(rre, now_us);
+	} else {
+		if (next == RRE_DRAIN && rre->vain_at_us == 0)
+			rre->drained_rate = rre->estimate.rate;
+		rre->competing = 0;
 	}
 	return 0;
 }
 
-RRE u64 rre_rate_of_state(const struct rre *rre)
+RRE u64 rre_rate_of_state(const struct rre *rre, u64 now_us)
 {
 	u64 known = rre->estimate.rate, threshold_us = rre_threshold_us(rre);
-	u64 gain = rre_gain(rre, threshold_us), excess, train_us;
+	u64 gain = rre_gain(rre, threshold_us), excess, train_us, window;
 
 	switch (rre->state) {
 	case RRE_START:
 		if (rre->restarted)
 			return rre->start_rate;
 		train_us = rre_clamp(rre->parameters.handshake_rtt_us / 2, RRE_MIN_TRAIN_US, RRE_MAX_TRAIN_US);
+		if (rre->start_window <= rre->parameters.initial_window)
+			train_us = RRE_MIN_TRAIN_US;
 		return rre->start_window * 1000000 / train_us;
 	case RRE_FILL:
+		if (now_us < rre->lowered_us + rre_feedback_us(rre))
+			return known + known * RRE_MIN_GAIN / RRE_ONE;
 		return known + known * rre_min(gain << (rre->boost & 31), RRE_TOP_GAIN) / RRE_ONE;
 	case RRE_DRAIN:
 		excess = gain * rre_min(rre->buffer_us, RRE_MAX_DELAY_US) / rre_max(threshold_us, 1);
 		return known - known * rre_clamp(excess, gain, RRE_TOP_GAIN) / RRE_ONE;
 	case RRE_REFRESH:
 		return known / 2;
+	case RRE_COMPETE:
+		window = rre_min(rre_cubic_window(&rre->cubic, now_us, rre->parameters.mss), RRE_MAX_WINDOW);
+		return rre_min(window * 1000000 / rre_smoothed_us(rre), 2 * known);
 	default:
 		return known > 0 ? rre_min(rre->start_rate, 2 * known) : rre->start_rate;
 	}
@@ -313,17 +373,19 @@ RRE_STEP u32 rre_steer(struct rre *rre, u64 now_us)
 	RRE_GIVEN(rre);
 	mss = rre->parameters.mss;
 	least = 2 * mss * 1000000 / rre_max(rre_feedback_us(rre), RRE_MAX_THRESHOLD_US);
-	rre->rate = rre_clamp(rre_rate_of_state(rre) >> (rre->silences & 63), least, RRE_MAX_RATE);
-	held_us = rre_clamp(rre->longest_rtt_us, rre_feedback_us(rre), RRE_MAX_DELAY_US);
+	rre->rate = rre_clamp(rre_rate_of_state(rre, now_us) >> (rre->silences & 63), least, RRE_MAX_RATE);
+	held_us = rre_clamp(rre->longest_rtt_us, rre_feedback_us(rre), RRE_MAX_HELD_US);
 	if (rre->state == RRE_START && !rre->restarted)
 		window = rre->start_window;
 	else
 		window = rre_max(rre->rate, rre->estimate.rate) * held_us / 1000000 + RRE_SPARE_WINDOW;
+	if (rre->estimate.provisional && !rre->restarted)
+		window = rre_min(window, rre->start_window);
 	rre->window = rre->collapsed ? mss : rre_clamp(window, 2 * mss, RRE_MAX_WINDOW);
 	if (now_us >= rre->top_until_us) {
 		rre->last_top_rate = rre->top_rate;
 		rre->top_rate = 0;
-		rre->top_until_us = now_us + RRE_TOP_US;
+		rre->top_until_us = now_us + rre_clamp(4 * rre_smoothed_us(rre), RRE_MIN_TOP_US, RRE_TOP_US);
 	}
 	rre->top_rate = rre_max(rre->top_rate, rre->rate);
 	return 0;
@@ -339,6 +401,7 @@ RRE void rre_start(struct rre *rre, const struct rre_parameters *parameters, u64
 	rre->state = RRE_START;
 	rre->entered_us = now_us;
 	rre->delay_seen_us = now_us;
+	rre->lowered_us = now_us;
 	rre->start_window = rre_max(parameters->initial_window, rre->parameters.mss);
 	rre->boosted_us = now_us;
 	rre->smoothed_rtt_us = parameters->handshake_rtt_us;
@@ -402,7 +465,7 @@ RRE_STEP u32 rre_read(struct rre *rre, const struct rre_ack *ack, struct rre_rea
 		reading->sent_us = sent_us;
 		return ack->rtt_us > 0;
 	}
-	return rre_clock_read(&rre->clock, reading);
+	return rre_clock_read(&rre->clock, sent_us, reading);
 }
 
 RRE void rre_use_buffer(struct rre *rre, u64 now_us, u64 buffer_us, u32 repairing)
@@ -450,11 +513,15 @@ RRE_STEP u32 rre_measure(struct rre *rre, u64 now_us, const struct rre_reading *
 		rre->emptied_us = rre_max(rre->emptied_us, now_us + 4 * threshold_us);
 		rre->adopt_us = rre->emptied_us + 2 * rre_feedback_us(rre);
 	}
+	if (delay_us < rre->delay_min_us)
+		rre->lowered_us = now_us;
 	if (delay_us <= rre->delay_min_us) {
 		rre->delay_min_us = delay_us;
 		rre->delay_mins_us[0] = delay_us;
 		rre->delay_seen_us = now_us;
 	}
+	if (delay_us - rre->vain_delay_us < (s64)threshold_us || now_us >= rre->vain_at_us + RRE_VAIN_LIFETIME_US)
+		rre->vain_at_us = 0;
 	rre_use_buffer(rre, now_us, delay_us - rre->delay_min_us, repairing);
 	return 0;
 }
@@ -476,10 +543,14 @@ RRE_STEP u32 rre_estimate_rate(struct rre *rre, u64 now_us, const struct rre_rea
 	}
 	most = rre_max(rre->top_rate, rre->last_top_rate);
 	threshold_us = rre_threshold_us(rre);
-	if (!rre_estimate_on_reading(&rre->estimate, reading->received_us, rre->delivered, rre_longer_tick_us(rre),
+	if (!rre_estimate_on_reading(&rre->estimate, reading, rre->delivered, rre_longer_tick_us(rre),
 				     rre->parameters.mss, most, 2 * threshold_us,
 				     rre->buffer_us > threshold_us / 2))
 		return 0;
+	if (rre->estimate.lossy) {
+		rre->hold_us = now_us + rre_feedback_us(rre);
+		rre_enter(rre, RRE_LOSS, now_us);
+	}
 	if (rre->state != RRE_FILL || rre->buffer_us >= rre_threshold_us(rre) / 4) {
 		rre->boost = 0;
 		rre->boosted_us = now_us;
@@ -490,45 +561,73 @@ RRE_STEP u32 rre_estimate_rate(struct rre *rre, u64 now_us, const struct rre_rea
 	return 0;
 }
 
+RRE_STEP u32 rre_is_found(struct rre *rre, u64 now_us, const struct rre_reading *reading)
+{
+	u64 octets, received_us, sent_us, tick_us, slower_us;
+	u32 lossy;
+
+	RRE_GIVEN(rre);
+	RRE_GIVEN(reading);
+	octets = rre->delivered - rre->round_delivered;
+	received_us = rre_less(reading->received_us, rre->round_reading.received_us);
+	sent_us = rre_less(reading->sent_us, rre->round_reading.sent_us);
+	tick_us = rre_longer_tick_us(rre);
+	slower_us = tick_us;
+	if (rre->buffer_us <= rre_threshold_us(rre))
+		slower_us = sent_us / 4 + RRE_SAMPLE_TICKS * tick_us;
+	lossy = rre->round_lost > octets / RRE_MUCH_LOST && received_us >= RRE_SAMPLE_TICKS * tick_us;
+	if (octets < (u64)RRE_TRAIN_PACKETS * rre->parameters.mss || (received_us < sent_us + slower_us && !lossy))
+		return 0;
+	rre->estimate.rate = rre_clamp(octets * 1000000 / received_us, 1, RRE_MAX_RATE);
+	rre->estimate.provisional = 1;
+	if (rre_less(now_us, rre->round_at_us) > 2 * received_us + tick_us)
+		rre->start_window = RRE_MAX_WINDOW;
+	return 1;
+}
+
 RRE_STEP u32 rre_seek(struct rre *rre, u64 now_us, const struct rre_reading *reading, const struct rre_ack *ack)
 {
 	u32 new_round;
-	u64 octets, received_us, sent_us, ticks;
 
 	RRE_GIVEN(rre);
 	RRE_GIVEN(reading);
 	RRE_GIVEN(ack);
-	new_round = rre->delivered >= rre->round_end;
+	if (rre->round_read && rre_is_found(rre, now_us, reading)) {
+		rre->estimate.marked = 0;
+		rre_enter(rre, RRE_FOUND, now_us);
+		return 0;
+	}
+	new_round = rre->delivered > rre->round_end;
+	if (new_round) {
+		rre->round_end = rre->delivered + ack->in_flight;
+		if (!rre->restarted && !ack->limited)
+			rre->start_window = rre_min(3 * rre->start_window, RRE_MAX_WINDOW);
+	}
 	if (new_round || !rre->round_read) {
-		if (new_round)
-			rre->round_end = rre->delivered + ack->in_flight;
 		rre->round_read = 1;
 		rre->round_reading = *reading;
 		rre->round_delivered = rre->delivered;
-		return 0;
-	}
-	octets = rre->delivered - rre->round_delivered;
-	received_us = rre_less(reading->received_us, rre->round_reading.received_us);
-	sent_us = rre_less(reading->sent_us, rre->round_reading.sent_us);
-	ticks = rre->buffer_us > rre_threshold_us(rre) ? 1 : RRE_SAMPLE_TICKS;
-	if (octets >= (u64)RRE_TRAIN_PACKETS * rre->parameters.mss &&
-	    received_us >= sent_us + sent_us / 4 + ticks * rre_longer_tick_us(rre)) {
-		rre->estimate.rate = rre_clamp(octets * 1000000 / received_us, 1, RRE_MAX_RATE);
-		rre->estimate.marked = 0;
-		rre_enter(rre, RRE_FOUND, now_us);
+		rre->round_at_us = now_us;
+		rre->round_lost = 0;
 	}
 	return 0;
 }
 
-RRE_STEP u32 rre_on_lost(struct rre *rre, u64 now_us)
+RRE_STEP u32 rre_on_lost(struct rre *rre, u64 now_us, u32 lost)
 {
 	u64 feedback_us;
 
 	RRE_GIVEN(rre);
+	rre->estimate.lost = rre_min(rre->estimate.lost + lost, RRE_MOST_OCTETS);
+	rre->round_lost += lost;
 	feedback_us = rre_feedback_us(rre);
 	if (rre->buffer_us < RRE_MIN_LOSS_THRESHOLD_US || now_us < rre->loss_us + feedback_us)
 		return 0;
 	rre->loss_us = now_us;
+	if (rre->state == RRE_COMPETE) {
+		rre_cubic_on_lost(&rre->cubic, now_us, rre->parameters.mss);
+		return 0;
+	}
 	rre->hold_us = now_us + (rre->lost_before ? feedback_us * 3 / 4 : feedback_us);
 	rre->lost_before = 1;
 	if (rre->buffer_us * 3 / 4 < rre_threshold_us(rre))
@@ -539,10 +638,45 @@ RRE_STEP u32 rre_on_lost(struct rre *rre, u64 now_us)
 	return 0;
 }
 
+RRE_STEP u32 rre_is_refilled(struct rre *rre, u64 now_us)
+{
+	u32 again;
+	s64 path_us;
+
+	RRE_GIVEN(rre);
+	if (rre->vain_buffer_us == 0 || !rre->fresh_known || !rre->delay_known)
+		return 0;
+	again = rre->vain_at_us != 0;
+	path_us = rre->delay_min_us;
+	if (again && rre->vain_delay_us < path_us)
+		path_us = rre->vain_delay_us;
+	if (rre->fresh_min_us - path_us <= (s64)rre_threshold_us(rre)) {
+		rre->vain_at_us = 0;
+		return 0;
+	}
+	rre->vain_delay_us = path_us;
+	if (!again)
+		rre->vain_at_us = now_us;
+	return again && now_us >= rre->vain_at_us + RRE_VAIN_US;
+}
+
+RRE u32 rre_is_stale(struct rre *rre, u64 now_us)
+{
+	u32 give_way;
+
+	if (rre->state != RRE_COMPETE)
+		return now_us >= rre->delay_seen_us + RRE_DELAY_LIFETIME_US;
+	rre->competed_us = rre_max(rre->competed_us, rre->buffer_us);
+	give_way = rre->buffer_us < rre->competed_us - rre->competed_us / RRE_GIVE_WAY;
+	if (give_way)
+		rre->competed_us = rre->buffer_us;
+	return now_us >= rre->entered_us + (give_way ? RRE_LOOK_US : RRE_COMPETE_US);
+}
+
 RRE_STEP u32 rre_decide(struct rre *rre, const struct rre_ack *ack)
 {
-	u64 now_us, feedback_us, per_delay, threshold_us;
-	u32 repairs;
+	u64 now_us, feedback_us, per_delay, emptied_us, threshold_us;
+	u32 repairs, stands, stale;
 
 	RRE_GIVEN(rre);
 	RRE_GIVEN(ack);
@@ -552,15 +686,18 @@ RRE_STEP u32 rre_decide(struct rre *rre, const struct rre_ack *ack)
 	repairs = rre->state == RRE_MONITOR && rre->estimate.rate > 0 &&
 		  rre->buffer_us < rre_threshold_us(rre) / 2;
 	if ((rre->state == RRE_START || repairs) && !ack->limited) {
-		rre->start_window = rre_min(rre->start_window + (u64)2 * ack->delivered, RRE_MAX_WINDOW);
 		per_delay = (u64)ack->delivered * 1000000 / feedback_us;
 		rre->start_rate = rre_clamp(rre_min(rre->start_rate + per_delay, 2 * rre->estimate.rate), 1,
 					    RRE_MAX_RATE);
 	}
-	if (rre->state == RRE_MONITOR && !ack->repairing && now_us >= rre->entered_us + feedback_us)
-		rre_enter(rre, RRE_REPAIRED, now_us);
-	if (rre->state == RRE_REFRESH && now_us >= rre->emptied_us)
-		rre_enter(rre, RRE_EMPTIED, now_us);
+	emptied_us = rre->entered_us +
+		     rre_max(feedback_us, 2 * rre_min(rre->vain_buffer_us, feedback_us));
+	if (rre->state == RRE_MONITOR && !ack->repairing && now_us >= emptied_us)
+		rre_enter(rre, rre_is_refilled(rre, now_us) ? RRE_REFILLED : RRE_REPAIRED, now_us);
+	if (rre->state == RRE_REFRESH && now_us >= rre->emptied_us) {
+		stands = rre->competing && rre->buffer_us > rre_threshold_us(rre);
+		rre_enter(rre, stands ? RRE_REFILLED : RRE_EMPTIED, now_us);
+	}
 	if (rre->state == RRE_DRAIN && rre->buffer_us > rre_threshold_us(rre) &&
 	    now_us >= rre->entered_us + RRE_LONG_ROUNDS * rre_smoothed_us(rre))
 		rre_enter(rre, RRE_LONG, now_us);
@@ -571,7 +708,8 @@ RRE_STEP u32 rre_decide(struct rre *rre, const struct rre_ack *ack)
 		rre_enter(rre, RRE_ABOVE, now_us);
 	else if (rre->buffer_us < threshold_us / 2 + rre_packet_us(rre) && now_us >= rre->hold_us)
 		rre_enter(rre, RRE_BELOW, now_us);
-	if (rre->adopt_us == 0 && (now_us >= rre->delay_seen_us + RRE_DELAY_LIFETIME_US || rre->lower))
+	stale = rre_is_stale(rre, now_us);
+	if (rre->adopt_us == 0 && (stale || rre->lower))
 		rre_enter(rre, RRE_STALE, now_us);
 	return 0;
 }
@@ -591,7 +729,7 @@ RRE void rre_on_ack(struct rre *rre, const struct rre_ack *ack)
 			rre_seek(rre, ack->now_us, &reading, ack);
 	}
 	if (ack->lost > 0)
-		rre_on_lost(rre, ack->now_us);
+		rre_on_lost(rre, ack->now_us, ack->lost);
 	rre_decide(rre, ack);
 	rre_steer(rre, ack->now_us);
 }

@@ -54,7 +54,7 @@ fn as_text<S: Serializer>(address: &SocketAddr, to: S) -> Result<S::Ok, S::Error
 
 /// Names of the states in `bpf/rre_core.h` and of what is thought of clocks in `bpf/rre_clock.h`, by their number.
 #[cfg(any(feature = "load", test))]
-const STATES: [&str; 5] = ["start", "fill", "drain", "refresh", "monitor"];
+const STATES: [&str; 6] = ["start", "fill", "drain", "refresh", "monitor", "compete"];
 #[cfg(any(feature = "load", test))]
 const CLOCKS: [&str; 3] = ["unknown", "trusted", "refused"];
 

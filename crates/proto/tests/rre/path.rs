@@ -7,6 +7,8 @@ use tacit_proto::congestion::rre::{Ack, Core, Parameters};
 use crate::event::Event;
 
 pub const MSS: u64 = 1_448;
+/// A packet of others.
+const OTHERS: usize = usize::MAX;
 /// A segment with its headers.
 const PACKET: u64 = 1_500;
 const SECOND_US: u64 = 1_000_000;
@@ -26,8 +28,12 @@ pub struct Path {
     /// From each time on a rate in bytes per second; 0 is an outage.
     pub rates: Vec<(u64, u64)>,
     pub queue: u64,
+    /// What others keep waiting in the queue, in bytes.
+    pub others: fn(u64) -> u64,
     /// Each way.
     pub delay_us: u64,
+    /// How much longer the way there is.
+    pub more_delay_us: fn(u64) -> u64,
     /// What waits on the way of the ACKs.
     pub ack_queue_us: fn(u64) -> u64,
     /// The receiver sends an ACK for so many packets.
@@ -52,7 +58,9 @@ impl Path {
             duration_us: 5 * SECOND_US,
             rates: vec![(0, rate)],
             queue: 1 << 20,
+            others: |_| 0,
             delay_us: 20_000,
+            more_delay_us: |_| 0,
             ack_queue_us: |_| 0,
             packets_per_ack: 2,
             ack_turn_us: 0,
@@ -423,8 +431,14 @@ impl World {
                 if packet.at_us > self.now_us {
                     return;
                 }
-                self.flying.push_back(Flying { at_us: packet.at_us + self.path.delay_us, ..packet });
+                if packet.index != OTHERS {
+                    let delay_us = self.path.delay_us + (self.path.more_delay_us)(self.since_us());
+                    self.flying.push_back(Flying { at_us: packet.at_us + delay_us, ..packet });
+                }
                 self.serving = None;
+            }
+            while (self.waiting.len() as u64) * PACKET < (self.path.others)(self.since_us()) {
+                self.waiting.push_back(Flying { at_us: self.now_us, index: OTHERS, order: 0, stamp: 0 });
             }
             let rate = self.rate();
             if rate == 0 {

@@ -82,6 +82,7 @@ fn vectors() -> Vec<Vector> {
     let mut vectors = starting();
     vectors.extend(changing());
     vectors.extend(losing());
+    vectors.extend(crowded());
     vectors.extend(deceiving());
     vectors
 }
@@ -275,6 +276,55 @@ fn losing() -> Vec<Vector> {
             holds: |run| {
                 let used = share(run, mbps(1.0), 6 * SECOND_US, 8 * SECOND_US);
                 assert!(used > 0.85, "{used} used after 6 s");
+            },
+        },
+    ]
+}
+
+fn crowded() -> Vec<Vector> {
+    vec![
+        Vector {
+            name: "others-fill",
+            about: "From 2 s to 20 s others keep 30 to 45 packets waiting, in a saw of 5 s, at 2 Mb/s: the sender competes, and stops.",
+            path: Path {
+                duration_us: 30 * SECOND_US,
+                queue: 60 * 1_500,
+                others: |since_us| match since_us / SECOND_US {
+                    2..20 => 45_000 + since_us % (5 * SECOND_US) * 22_500 / (5 * SECOND_US),
+                    _ => 0,
+                },
+                ..Path::new(mbps(2.0))
+            },
+            holds: |run| {
+                let state_at = |at_us: u64| {
+                    let step = run.steps.iter().take_while(|step| step.at_us - BEGIN_US < at_us).last();
+                    step.expect("it has begun").core.state()
+                };
+                assert!(states(run).contains("compete"));
+                assert!(matches!(state_at(19 * SECOND_US), State::Compete | State::Refresh));
+                // Others take whatever room there is.
+                let kept = share(run, mbps(2.0), 14 * SECOND_US, 20 * SECOND_US);
+                assert!(kept > 0.2, "{kept} kept");
+                assert!(!matches!(state_at(29 * SECOND_US), State::Compete));
+                let (used, waits_us) = (
+                    share(run, mbps(2.0), 24 * SECOND_US, 30 * SECOND_US),
+                    queue_p95_us(run, 24 * SECOND_US),
+                );
+                assert!(used > 0.9 && waits_us < 100_000, "{used} used, {waits_us} us of queue");
+            },
+        },
+        Vector {
+            name: "path-longer",
+            about: "From 3 s on the path is 100 ms longer, at 2 Mb/s: that is no queue, and nobody competes.",
+            path: Path {
+                duration_us: 40 * SECOND_US,
+                more_delay_us: |since_us| if since_us < 3 * SECOND_US { 0 } else { 100_000 },
+                ..Path::new(mbps(2.0))
+            },
+            holds: |run| {
+                let used = share(run, mbps(2.0), 30 * SECOND_US, 40 * SECOND_US);
+                assert!(used > 0.85, "{used} used");
+                assert!(queue_p95_us(run, 30 * SECOND_US) < 150_000);
             },
         },
     ]

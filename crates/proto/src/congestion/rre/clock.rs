@@ -184,16 +184,19 @@ impl Clock {
     }
 
     /// What the latest ACK says, if it is the first of a tick: then the receiver's clock is known as closely as ACKs
-    /// follow each other, whatever the length of its ticks [DERIVED].
-    pub fn read(&mut self) -> Option<Reading> {
+    /// follow each other, whatever the length of its ticks [DERIVED]. `latest_us` is as for [`Self::begin_anew`]: an ACK of
+    /// several segments is made when the last of them arrives, and echoes the first (RFC 7323 section 4.3) [DERIVED].
+    pub fn read(&mut self, latest_us: u64) -> Option<Reading> {
         if self.trust != Trust::Trusted || !self.seen || self.ticks == self.edge_ticks {
             return None;
         }
         self.edge_ticks = self.ticks;
+        let is_known = latest_us > 0 && self.lead_known;
+        let latest_sent_us = if is_known { latest_us as i64 - self.lead_us } else { self.sent_us };
         Some(Reading {
             received_us: SLACK_US + self.ticks * u64::from(self.tick_us),
             // What the first ACK answers need not have been sent first.
-            sent_us: self.sent_us.wrapping_add(SLACK_US as i64) as u64,
+            sent_us: self.sent_us.max(latest_sent_us).wrapping_add(SLACK_US as i64) as u64,
         })
     }
 }

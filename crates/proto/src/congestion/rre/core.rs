@@ -9,7 +9,8 @@ mod words;
 pub use words::WORDS;
 
 use super::clock::{Clock, Reading, Trust};
-use super::estimate::{Estimate, Limits, SAMPLE_TICKS};
+use super::compete::Competition;
+use super::estimate::{Estimate, Limits, MUCH_LOST, SAMPLE_TICKS};
 use super::states::{Event, State};
 
 /// The threshold at low rates, and the most it is on slow links. [F] takes the smallest round-trip time; flows that came while
@@ -26,12 +27,12 @@ const MAX_HALVINGS: u64 = 4;
 /// In 1024ths, as gains are.
 const ONE: u64 = 1_024;
 /// Bounds of the gain k = T / (2 x feedback delay): 0.05 and 0.25 [DERIVED].
-const MIN_GAIN: u64 = 51;
+const MIN_GAIN: u64 = 10;
 const MAX_GAIN: u64 = 256;
 /// Most that the rate is raised or lowered by at once, of the receive rate: never above twice of it.
 const TOP_GAIN: u64 = 512;
 /// While the buffer stays empty the gain doubles each feedback delay, so often at most.
-const MAX_BOOST: u32 = 3;
+const MAX_BOOST: u32 = 5;
 /// How long the smallest relative delay is believed in unseen: clocks drift 3 to 6 ms a minute [DERIVED: 10 to 30 s].
 const DELAY_LIFETIME_US: u64 = 10_000_000;
 const DELAY_PERIODS: usize = 3;
@@ -39,8 +40,11 @@ const DELAY_PERIODS: usize = 3;
 const LONG_ROUNDS: u64 = 4;
 /// The least time without an ACK that is silence [DERIVED].
 const SILENCE_US: u64 = 1_000_000;
-/// What may be outstanding beyond the rate times the longest round-trip time, and the longest that counts [DERIVED].
+/// What may be outstanding beyond the rate times the longest round-trip time, and the longest that counts: a thousand ACKs
+/// wait 52 s for an uplink of 8 kb/s [DERIVED].
 const SPARE_WINDOW: u64 = 65_536;
+const MAX_HELD_US: u64 = 60_000_000;
+/// The longest delay that steers the rate [DERIVED].
 const MAX_DELAY_US: u64 = 5_000_000;
 /// The receive rate is first found from this number of packets at least; the first train has ten [S].
 const TRAIN_PACKETS: u64 = 8;
@@ -53,7 +57,9 @@ const UNKNOWN_RTT_US: u64 = 1_000_000;
 /// The largest MSS (RFC 9293 section 3.7.1), and the longest tick (RFC 7323 section 5.4).
 const MAX_MSS: u32 = 65_535;
 const MAX_TICK_US: u32 = 1_000_000;
-/// What was sent within this time and twice of it may still arrive, and no rate above it is believed.
+/// What was sent within four round-trip times and twice of that may still arrive, and no rate above it is believed. They are
+/// taken to be between these.
+const MIN_TOP_US: u64 = 1_000_000;
 const TOP_US: u64 = 30_000_000;
 /// No rate or window is larger: a hundred Gb/s, and what fits 32 bits.
 const MAX_RATE: u64 = 12_500_000_000;
@@ -118,6 +124,8 @@ pub struct Core {
     delay_known: bool,
     delay_min_us: i64,
     delay_seen_us: u64,
+    /// When it fell last.
+    lowered_us: u64,
     /// The smallest of each of the latest periods, the newest first; a refresh ends a period.
     delay_mins_us: [i64; DELAY_PERIODS],
     /// The smallest since the latest refresh or monitoring began, and when that was seen.
@@ -138,6 +146,8 @@ pub struct Core {
     round_read: bool,
     round_reading: Reading,
     round_delivered: u64,
+    round_at_us: u64,
+    round_lost: u64,
     /// Window of the first start in bytes, and the rate of a later one, and of monitoring.
     start_window: u64,
     start_rate: u64,
@@ -151,6 +161,8 @@ pub struct Core {
     lost_before: bool,
     /// The threshold that losses allow, 0 where none speak.
     loss_threshold_us: u64,
+    /// Others at the bottleneck.
+    competition: Competition,
     /// When the buffer should be empty.
     emptied_us: u64,
     smoothed_rtt_us: u64,
@@ -191,6 +203,7 @@ impl Core {
             delay_min_us: 0,
             delay_mins_us: [0; DELAY_PERIODS],
             delay_seen_us: now_us,
+            lowered_us: now_us,
             fresh_known: false,
             fresh_min_us: 0,
             fresh_at_us: 0,
@@ -203,6 +216,8 @@ impl Core {
             round_read: false,
             round_reading: Reading::default(),
             round_delivered: 0,
+            round_at_us: 0,
+            round_lost: 0,
             start_window: u64::from(parameters.initial_window.max(parameters.mss)),
             start_rate: 0,
             restarted: false,
@@ -212,6 +227,7 @@ impl Core {
             loss_us: 0,
             lost_before: false,
             loss_threshold_us: 0,
+            competition: Competition::default(),
             emptied_us: 0,
             smoothed_rtt_us: u64::from(parameters.handshake_rtt_us),
             latest_rtt_us: 0,
@@ -386,7 +402,7 @@ impl Core {
         if self.clock.trust == Trust::Refused {
             return (ack.rtt_us > 0).then_some(Reading { received_us: ack.now_us, sent_us });
         }
-        self.clock.read()
+        self.clock.read(sent_us)
     }
 
     /// Times are read off another clock from now on.
@@ -397,6 +413,7 @@ impl Core {
         self.fresh_known = false;
         self.adopt_us = 0;
         self.buffer_us = 0;
+        self.competition.vain_at_us = 0;
         self.round_read = false;
     }
 
@@ -428,11 +445,15 @@ impl Core {
             self.emptied_us = self.emptied_us.max(now_us + 4 * threshold_us);
             self.adopt_us = self.emptied_us + 2 * self.feedback_us();
         }
+        if delay_us < self.delay_min_us {
+            self.lowered_us = now_us;
+        }
         if delay_us <= self.delay_min_us {
             self.delay_min_us = delay_us;
             self.delay_mins_us[0] = delay_us;
             self.delay_seen_us = now_us;
         }
+        self.competition.on_delay(now_us, delay_us, threshold_us);
         let buffer_us = (delay_us - self.delay_min_us) as u64;
         if !repairing {
             self.buffer_us = buffer_us;
@@ -455,6 +476,10 @@ impl Core {
         self.delay_seen_us = now_us;
         if !self.fresh_known {
             return;
+        }
+        // Losses of others' starts made it shorter than the buffer is.
+        if now_us >= self.loss_us + DELAY_LIFETIME_US {
+            self.loss_threshold_us = (self.loss_threshold_us * 3 / 2).min(MAX_DELAY_US);
         }
         // Flows that saw the same buffer empty shall empty it together the next time too.
         self.delay_seen_us = self.fresh_at_us;
@@ -479,8 +504,13 @@ impl Core {
             stall_us: 2 * threshold_us,
             used: self.buffer_us > threshold_us / 2,
         };
-        if !self.estimate.on_reading(reading.received_us, self.delivered, &limits) {
+        if !self.estimate.on_reading(reading, self.delivered, &limits) {
             return;
+        }
+        // The buffer was full all the time, and what seems the path's delay has the buffer's in it.
+        if self.estimate.lossy {
+            self.hold_us = now_us + self.feedback_us();
+            self.enter(Event::Loss, now_us);
         }
         // More was asked for than before, and the buffer is still empty: there is more to be had.
         let empty = self.buffer_us < self.threshold_us() / 4;
@@ -495,38 +525,67 @@ impl Core {
 
     /// Start: did packets of this round leave faster than they arrived?
     fn seek(&mut self, now_us: u64, reading: Reading, ack: &Ack) {
-        let new_round = self.delivered >= self.round_end;
-        if new_round || !self.round_read {
-            if new_round {
-                self.round_end = self.delivered + u64::from(ack.in_flight);
+        // The last packets of a round count: the first train has no more than it takes.
+        if self.round_read && self.is_found(now_us, reading) {
+            self.estimate.restart();
+            self.enter(Event::Found, now_us);
+            return;
+        }
+        let new_round = self.delivered > self.round_end;
+        if new_round {
+            self.round_end = self.delivered + u64::from(ack.in_flight);
+            // At once: what leaves as ACKs arrive is no train where those are slow.
+            if !self.restarted && !ack.limited {
+                self.start_window = (3 * self.start_window).min(MAX_WINDOW);
             }
+        }
+        if new_round || !self.round_read {
             self.round_read = true;
             self.round_reading = reading;
             self.round_delivered = self.delivered;
-            return;
+            self.round_at_us = now_us;
+            self.round_lost = 0;
         }
+    }
+
+    /// Takes the rate since the round's first reading where that is the path's.
+    fn is_found(&mut self, now_us: u64, reading: Reading) -> bool {
         let bytes = self.delivered - self.round_delivered;
         let received_us = reading.received_us.saturating_sub(self.round_reading.received_us);
         let sent_us = reading.sent_us.saturating_sub(self.round_reading.sent_us);
         let tick_us = u64::from(self.clock.tick_us.max(self.parameters.sender_tick_us));
-        // A buffer in use is proof enough where ticks are long.
-        let ticks = if self.buffer_us > self.threshold_us() { 1 } else { SAMPLE_TICKS };
-        let enough = bytes >= TRAIN_PACKETS * self.mss();
-        if enough && received_us >= sent_us + sent_us / 4 + ticks * tick_us {
-            self.estimate.rate = (bytes * 1_000_000 / received_us).clamp(1, MAX_RATE);
-            self.estimate.restart();
-            self.enter(Event::Found, now_us);
+        // ACKs that queue hold a sender to little more than the path carries: then a buffer in use is proof enough.
+        let slower_us =
+            if self.buffer_us > self.threshold_us() { tick_us } else { sent_us / 4 + SAMPLE_TICKS * tick_us };
+        // A buffer that was full from the first packet on looks empty.
+        let is_lossy = self.round_lost > bytes / MUCH_LOST && received_us >= SAMPLE_TICKS * tick_us;
+        if bytes < TRAIN_PACKETS * self.mss() || (received_us < sent_us + slower_us && !is_lossy) {
+            return false;
         }
+        self.estimate.rate = (bytes * 1_000_000 / received_us).clamp(1, MAX_RATE);
+        self.estimate.provisional = true;
+        // Until a sample says more the window bounds it, for a train that meets the packets of others arrives at more than its
+        // share. Where ACKs queue it says nothing for long.
+        if now_us.saturating_sub(self.round_at_us) > 2 * received_us + tick_us {
+            self.start_window = MAX_WINDOW;
+        }
+        true
     }
 
     /// Losses force draining where a buffer is in use; where none is they are the link's, not congestion's [DERIVED].
     fn on_lost(&mut self, ack: &Ack) {
         let now_us = ack.now_us;
+        self.estimate.on_lost(ack.lost);
+        self.round_lost = self.round_lost.saturating_add(ack.lost.into());
         let again = now_us >= self.loss_us + self.feedback_us();
         if self.buffer_us < MIN_LOSS_THRESHOLD_US || !again {
             return;
         }
         self.loss_us = now_us;
+        if self.state == State::Compete {
+            self.competition.cubic.on_lost(now_us, self.parameters.mss.into());
+            return;
+        }
         let hold_us = self.feedback_us();
         self.hold_us = now_us + if self.lost_before { hold_us * 3 / 4 } else { hold_us };
         self.lost_before = true;
@@ -553,15 +612,20 @@ impl Core {
             && self.estimate.rate > 0
             && self.buffer_us < self.threshold_us() / 2;
         if (self.state == State::Start || repairs) && !ack.limited {
-            self.start_window = (self.start_window + 2 * u64::from(ack.delivered)).min(MAX_WINDOW);
             let per_delay = u64::from(ack.delivered) * 1_000_000 / self.feedback_us();
             self.start_rate = (self.start_rate + per_delay).min(2 * self.estimate.rate).clamp(1, MAX_RATE);
         }
-        if self.state == State::Monitor && !ack.repairing && now_us >= self.entered_us + self.feedback_us() {
-            self.enter(Event::Repaired, now_us);
+        // At half of what arrives a buffer that nobody else fills is empty in twice its delay, which the round trip has in it.
+        let feedback_us = self.feedback_us();
+        let buffer_us = self.competition.vain_buffer_us.min(feedback_us);
+        let emptied_us = self.entered_us + feedback_us.max(2 * buffer_us);
+        if self.state == State::Monitor && !ack.repairing && now_us >= emptied_us {
+            let refilled = self.is_refilled(now_us);
+            self.enter(if refilled { Event::Refilled } else { Event::Repaired }, now_us);
         }
         if self.state == State::Refresh && now_us >= self.emptied_us {
-            self.enter(Event::Emptied, now_us);
+            let stands = self.competition.competing && self.buffer_us > self.threshold_us();
+            self.enter(if stands { Event::Refilled } else { Event::Emptied }, now_us);
         }
         let draining = self.state == State::Drain && self.buffer_us > self.threshold_us();
         if draining && now_us >= self.entered_us + LONG_ROUNDS * self.smoothed_us() {
@@ -577,10 +641,20 @@ impl Core {
             // What a feedback delay drains further reaches the smallest delay, which is measured anew each time.
             self.enter(Event::Below, now_us);
         }
-        let stale = now_us >= self.delay_seen_us + DELAY_LIFETIME_US;
+        let stale = match self.state {
+            State::Compete => self.competition.is_time_to_look(now_us, self.entered_us, self.buffer_us),
+            _ => now_us >= self.delay_seen_us + DELAY_LIFETIME_US,
+        };
         if self.adopt_us == 0 && (stale || self.lower) {
             self.enter(Event::Stale, now_us);
         }
+    }
+
+    /// Whether others fill the buffer, now that it should be empty.
+    fn is_refilled(&mut self, now_us: u64) -> bool {
+        let threshold_us = self.threshold_us();
+        let known = self.competition.vain_buffer_us > 0 && self.fresh_known && self.delay_known;
+        known && self.competition.is_refilled(now_us, self.fresh_min_us, self.delay_min_us, threshold_us)
     }
 
     fn enter(&mut self, event: Event, now_us: u64) {
@@ -593,6 +667,15 @@ impl Core {
         self.boost = 0;
         self.boosted_us = now_us;
         match next {
+            State::Compete => {
+                self.competition.competed_us = 0;
+                if !self.competition.competing {
+                    let (rtt_us, mss) = (self.smoothed_us(), self.mss());
+                    self.competition.begin(now_us, self.estimate.rate, rtt_us, mss);
+                    self.delay_min_us = self.competition.vain_delay_us;
+                    self.delay_mins_us[0] = self.delay_min_us;
+                }
+            }
             State::Start => {
                 // "Forget": the rate is sought anew from what is sent now [F].
                 self.restarted = true;
@@ -613,10 +696,16 @@ impl Core {
             State::Monitor => {
                 // Silence halves the rate by itself.
                 self.start_rate = if event == Event::Silence { self.rate } else { (self.rate / 2).max(1) };
+                self.competition.vain_buffer_us = if event == Event::Long { self.buffer_us } else { 0 };
+                self.competition.competing = false;
                 self.fresh_known = false;
                 self.adopt_us = 0;
             }
-            State::Fill | State::Drain => {}
+            State::Fill => self.competition.competing = false,
+            State::Drain => {
+                self.competition.drain_from(self.estimate.rate);
+                self.competition.competing = false;
+            }
         }
     }
 
@@ -651,10 +740,14 @@ impl Core {
         let rate = match self.state {
             State::Start if self.restarted => self.start_rate,
             State::Start => {
+                let half_us = u64::from(self.parameters.handshake_rtt_us) / 2;
+                let is_first = self.start_window <= u64::from(self.parameters.initial_window);
                 let train_us =
-                    (u64::from(self.parameters.handshake_rtt_us) / 2).clamp(MIN_TRAIN_US, MAX_TRAIN_US);
+                    if is_first { MIN_TRAIN_US } else { half_us.clamp(MIN_TRAIN_US, MAX_TRAIN_US) };
                 self.start_window * 1_000_000 / train_us
             }
+            // Nobody knows what is empty while the smallest delay falls.
+            State::Fill if now_us < self.lowered_us + self.feedback_us() => known + known * MIN_GAIN / ONE,
             State::Fill => known + known * (gain << self.boost).min(TOP_GAIN) / ONE,
             State::Drain => {
                 let excess = gain * self.buffer_us.min(MAX_DELAY_US) / threshold_us.max(1);
@@ -664,20 +757,25 @@ impl Core {
             // What is found meanwhile may be less than was thought.
             State::Monitor if known > 0 => self.start_rate.min(2 * known),
             State::Monitor => self.start_rate,
+            State::Compete => {
+                let window = self.competition.cubic.window(now_us, self.mss());
+                (window.min(MAX_WINDOW) * 1_000_000 / self.smoothed_us()).min(2 * known)
+            }
         };
         let least = 2 * self.mss() * 1_000_000 / self.feedback_us().max(MAX_THRESHOLD_US);
         self.rate = (rate >> self.silences).clamp(least, MAX_RATE);
-        let held_us = self.longest_rtt_us.clamp(self.feedback_us(), MAX_DELAY_US);
+        let held_us = self.longest_rtt_us.clamp(self.feedback_us(), MAX_HELD_US);
         let product = self.rate.max(known) * held_us / 1_000_000 + SPARE_WINDOW;
         let window = match self.state {
             State::Start if !self.restarted => self.start_window,
+            _ if self.estimate.provisional && !self.restarted => product.min(self.start_window),
             _ => product,
         };
         self.window = if self.collapsed { self.mss() } else { window.clamp(2 * self.mss(), MAX_WINDOW) };
         if now_us >= self.top_until_us {
             self.last_top_rate = self.top_rate;
             self.top_rate = 0;
-            self.top_until_us = now_us + TOP_US;
+            self.top_until_us = now_us + (4 * self.smoothed_us()).clamp(MIN_TOP_US, TOP_US);
         }
         self.top_rate = self.top_rate.max(self.rate);
     }

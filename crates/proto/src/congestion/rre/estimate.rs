@@ -1,5 +1,7 @@
 //! The receive rate: what was newly delivered between two ACKs, over the difference of the receiver's clock (slide 8).
 
+use super::clock::Reading;
+
 /// Least number of packets of a sample [F].
 const SAMPLE_PACKETS: u64 = 30;
 /// On slow paths of so few, when they took so long [DERIVED].
@@ -11,6 +13,8 @@ pub(super) const SAMPLE_TICKS: u64 = 4;
 /// are no sample [DERIVED].
 const FALL: u64 = 2;
 
+/// More than this part of what arrives is not lost at random [DERIVED].
+pub(super) const MUCH_LOST: u64 = 8;
 /// What counts of a sample without a number that overflows.
 const MOST_BYTES: u64 = 1 << 40;
 /// No further than to this part of it at once: a link that stands still for a moment must not stop the sender.
@@ -36,12 +40,19 @@ pub(super) struct Limits {
 pub(super) struct Estimate {
     /// 0 while unknown.
     pub rate: u64,
-    /// The checkpoint: the receiver's time, and what was delivered by then.
+    /// It is that of a train: the first sample takes its place.
+    pub(super) provisional: bool,
+    /// The checkpoint: the receiver's time, that of what it had then, by ours, and what was delivered by then.
     pub(super) marked: bool,
     pub(super) mark_us: u64,
+    pub(super) mark_sent_us: u64,
     pub(super) mark_delivered: u64,
-    /// Since the checkpoint the buffer was in use: the path was the limit, not the sender.
-    pub(super) used: bool,
+    /// Since the checkpoint the buffer was in use once, and all the time.
+    pub(super) used_once: bool,
+    pub(super) used_throughout: bool,
+    /// Bytes that were lost since the checkpoint, and whether they were many in the sample before it.
+    pub(super) lost: u64,
+    pub(super) lossy: bool,
 }
 
 impl Estimate {
@@ -50,17 +61,23 @@ impl Estimate {
         self.marked = false;
     }
 
-    /// `delivered` bytes in all had been delivered when the receiver's clock showed `received_us`. Returns true when the
+    /// `bytes` were lost.
+    pub fn on_lost(&mut self, bytes: u32) {
+        self.lost = (self.lost + u64::from(bytes)).min(MOST_BYTES);
+    }
+
+    /// `delivered` bytes in all had been delivered when the receiver's clock showed what `reading` says. Returns true when the
     /// rate was updated.
-    pub fn on_reading(&mut self, received_us: u64, delivered: u64, limits: &Limits) -> bool {
+    pub fn on_reading(&mut self, reading: Reading, delivered: u64, limits: &Limits) -> bool {
         let Limits { tick_us, mss, most, stall_us, used } = *limits;
-        self.used |= used;
-        if !self.marked || received_us < self.mark_us {
-            self.mark(received_us, delivered);
+        self.used_once |= used;
+        self.used_throughout &= used;
+        if !self.marked || reading.received_us < self.mark_us {
+            self.mark(reading, delivered);
             return false;
         }
         let bytes = (delivered - self.mark_delivered).min(MOST_BYTES);
-        let span_us = received_us - self.mark_us;
+        let span_us = reading.received_us - self.mark_us;
         if span_us < SAMPLE_TICKS * tick_us {
             return false;
         }
@@ -72,12 +89,15 @@ impl Estimate {
         if !complete && !fallen {
             return false;
         }
-        let used = self.used;
-        self.mark(received_us, delivered);
-        if !used && sample < self.rate {
+        let Self { provisional, .. } = *self;
+        let is_path_limited = self.is_path_limited(reading, span_us, bytes);
+        self.lossy = self.is_lossy(bytes);
+        self.mark(reading, delivered);
+        self.provisional = false;
+        if sample < self.rate && !is_path_limited {
             return false;
         }
-        self.rate = if self.rate == 0 {
+        self.rate = if self.rate == 0 || provisional {
             sample
         } else if fallen {
             sample.max(self.rate / MOST_FALL)
@@ -87,10 +107,27 @@ impl Estimate {
         true
     }
 
-    fn mark(&mut self, received_us: u64, delivered: u64) {
+    /// The path was the limit of the `bytes` that arrived in `span_us`, not a sender that paused: the buffer was never empty, or
+    /// what filled it left faster than it arrived, or was lost. So much may be lost that it looks empty: then it was full from
+    /// the first packet on.
+    fn is_path_limited(&self, reading: Reading, span_us: u64, bytes: u64) -> bool {
+        let sent_us = reading.sent_us.saturating_sub(self.mark_sent_us);
+        let left_faster = span_us > sent_us + sent_us / 8;
+        let filled = self.used_once && (left_faster || self.lost > 0);
+        self.used_throughout || filled || self.is_lossy(bytes)
+    }
+
+    fn is_lossy(&self, bytes: u64) -> bool {
+        self.lost > bytes / MUCH_LOST
+    }
+
+    fn mark(&mut self, reading: Reading, delivered: u64) {
         self.marked = true;
-        self.mark_us = received_us;
+        self.mark_us = reading.received_us;
+        self.mark_sent_us = reading.sent_us;
         self.mark_delivered = delivered;
-        self.used = false;
+        self.used_once = false;
+        self.used_throughout = true;
+        self.lost = 0;
     }
 }

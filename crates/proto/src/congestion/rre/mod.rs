@@ -8,6 +8,7 @@
 //! [`Core`] knows nothing of this crate: numbers go in and come out, so that a kernel can do the same in C.
 
 mod clock;
+mod compete;
 mod core;
 mod estimate;
 mod states;

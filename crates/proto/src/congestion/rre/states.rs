@@ -15,6 +15,8 @@ pub enum State {
     Refresh,
     /// Keeps back and waits for the path to be repaired, to begin anew.
     Monitor,
+    /// Others keep the buffer full whatever this sender does: takes the window that CUBIC would [DERIVED].
+    Compete,
 }
 
 /// What happened.
@@ -41,11 +43,14 @@ pub enum Event {
     Timeout,
     /// No ACK came for a second, or for two smoothed round-trip times where that is longer.
     Silence,
+    /// Half the rate emptied nothing: others fill the buffer.
+    Refilled,
 }
 
 impl State {
     /// Each state, in order.
-    pub const ALL: [Self; 5] = [Self::Start, Self::Fill, Self::Drain, Self::Refresh, Self::Monitor];
+    pub const ALL: [Self; 6] =
+        [Self::Start, Self::Fill, Self::Drain, Self::Refresh, Self::Monitor, Self::Compete];
 
     /// What it is called in pictures.
     pub const fn name(self) -> &'static str {
@@ -55,6 +60,7 @@ impl State {
             Self::Drain => "drain",
             Self::Refresh => "refresh",
             Self::Monitor => "monitor",
+            Self::Compete => "compete",
         }
     }
 
@@ -62,12 +68,16 @@ impl State {
     #[must_use]
     pub const fn next(self, event: Event) -> Self {
         use Event as E;
-        use State::{Drain, Fill, Monitor, Refresh, Start};
+        use State::{Compete, Drain, Fill, Monitor, Refresh, Start};
         match (self, event) {
-            (Start, E::Found) | (Drain, E::Below) | (Refresh, E::Emptied) => Fill,
-            (Start | Fill, E::Above) | (Start | Fill, E::Loss) | (Fill | Refresh, E::Timeout) => Drain,
-            (Fill | Drain, E::Stale) => Refresh,
-            (Drain, E::Long) | (Fill | Drain | Refresh, E::Silence) | (Start, E::Timeout) => Monitor,
+            (Start, E::Found) | (Drain | Compete, E::Below) | (Refresh, E::Emptied) => Fill,
+            (Start | Fill, E::Above) | (Start | Fill, E::Loss) => Drain,
+            (Fill | Refresh | Compete, E::Timeout) => Drain,
+            (Fill | Drain | Compete, E::Stale) => Refresh,
+            (Drain, E::Long) | (Fill | Drain | Refresh | Compete, E::Silence) | (Start, E::Timeout) => {
+                Monitor
+            }
+            (Monitor | Refresh, E::Refilled) => Compete,
             (Monitor, E::Repaired) => Start,
             (state, _) => state,
         }
@@ -76,7 +86,7 @@ impl State {
 
 impl Event {
     /// Each event, in order.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Found,
         Self::Below,
         Self::Above,
@@ -87,5 +97,6 @@ impl Event {
         Self::Repaired,
         Self::Timeout,
         Self::Silence,
+        Self::Refilled,
     ];
 }

@@ -1,11 +1,12 @@
 //! All that the machine remembers as numbers, to be compared with what it remembers in C.
 
 use super::super::clock::{Clock, Reading};
+use super::super::compete::{Competition, Cubic};
 use super::super::estimate::Estimate;
 use super::{Core, Parameters};
 
 /// How many numbers.
-pub const WORDS: usize = 66;
+pub const WORDS: usize = 82;
 
 impl Core {
     /// The whole state, in the order of the fields. A field that is added here is missed in C by the tests.
@@ -15,12 +16,25 @@ impl Core {
             state,
             entered_us,
             clock,
-            estimate: Estimate { rate: estimated, marked, mark_us, mark_delivered, used },
+            estimate:
+                Estimate {
+                    rate: estimated,
+                    marked,
+                    mark_us,
+                    mark_delivered,
+                    mark_sent_us,
+                    used_once,
+                    lost,
+                    lossy,
+                    used_throughout,
+                    provisional,
+                },
             delivered,
             delay_known,
             delay_min_us,
             delay_mins_us,
             delay_seen_us,
+            lowered_us,
             fresh_known,
             fresh_min_us,
             fresh_at_us,
@@ -33,6 +47,8 @@ impl Core {
             round_read,
             round_reading: Reading { received_us, sent_us },
             round_delivered,
+            round_at_us,
+            round_lost,
             start_window,
             start_rate,
             restarted,
@@ -42,6 +58,16 @@ impl Core {
             loss_us,
             lost_before,
             loss_threshold_us,
+            competition:
+                Competition {
+                    drained_rate,
+                    vain_buffer_us,
+                    vain_delay_us,
+                    vain_at_us,
+                    cubic: Cubic { peak, plateau_us },
+                    competing,
+                    competed_us,
+                },
             emptied_us,
             smoothed_rtt_us,
             latest_rtt_us,
@@ -78,10 +104,15 @@ impl Core {
             clock[11],
             clock[12],
             estimated,
+            provisional.into(),
             marked.into(),
             mark_us,
+            mark_sent_us,
             mark_delivered,
-            used.into(),
+            used_once.into(),
+            used_throughout.into(),
+            lost,
+            lossy.into(),
             delivered,
             delay_known.into(),
             delay_min_us as u64,
@@ -89,6 +120,7 @@ impl Core {
             delay_mins_us[1] as u64,
             delay_mins_us[2] as u64,
             delay_seen_us,
+            lowered_us,
             fresh_known.into(),
             fresh_min_us as u64,
             fresh_at_us,
@@ -102,6 +134,8 @@ impl Core {
             received_us,
             sent_us,
             round_delivered,
+            round_at_us,
+            round_lost,
             start_window,
             start_rate,
             restarted.into(),
@@ -111,6 +145,14 @@ impl Core {
             loss_us,
             lost_before.into(),
             loss_threshold_us,
+            drained_rate,
+            vain_buffer_us,
+            vain_delay_us as u64,
+            vain_at_us,
+            peak,
+            plateau_us,
+            competing.into(),
+            competed_us,
             emptied_us,
             smoothed_rtt_us,
             latest_rtt_us,
