@@ -44,6 +44,9 @@ const SUCCESS_PART: u64 = 8;
 const FULL_TRIED: u64 = UNIT * 3 / 2;
 /// Initial windows up to which startup paces by the window: more would overflow short queues at five times their rate.
 const SLOW_START_WINDOWS: u64 = 8;
+/// Initial windows up to which it does so in less than a tenth of a round trip, as a sender without a pacer would.
+const BURST_WINDOWS: u64 = 4;
+const BURST_GAIN: u64 = 4;
 /// "A few TACK intervals" of draining: the most, as long as it takes to drain all that startup may have queued
 /// (1.9 products at 0.65 of the rate). Without a limit a queue that others keep up would hold a flow there.
 const MOST_DRAINING: u64 = 16;
@@ -228,14 +231,16 @@ impl TackBbr {
         }
     }
 
-    /// What the receiver reports is of a round trip before. In the first three the window and the high gain say what is sent, as
-    /// [`initial_pacing_rate`] does for the first. Nothing later.
+    /// What the receiver reports is of a round trip before. In the first three the window says what is sent: at once where it is
+    /// short, and then with the high gain, as [`initial_pacing_rate`] does for the first. Nothing later.
     fn slow_start_rate(&self) -> BitRate {
-        if self.mode == Mode::Startup && self.window.cwnd < SLOW_START_WINDOWS * self.initial_window {
-            initial_pacing_rate(self.window.cwnd, self.rtt_min.least)
-        } else {
-            BitRate::default()
-        }
+        let gain = match self.window.cwnd / self.initial_window.max(1) {
+            _ if self.mode != Mode::Startup => return BitRate::default(),
+            ..BURST_WINDOWS => BURST_GAIN,
+            ..SLOW_START_WINDOWS => 1,
+            _ => return BitRate::default(),
+        };
+        initial_pacing_rate(gain * self.window.cwnd, self.rtt_min.least)
     }
 
     /// The cycle drains what its probe queued.
