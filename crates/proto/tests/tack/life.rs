@@ -193,3 +193,11 @@ fn a_reader_that_stops_holds_the_sender_and_one_that_goes_on_frees_it() {
     assert_eq!(pipe.server.delivered_bytes(), 500_000);
     assert!(pipe.server.has_ended(StreamId(0)));
 }
+
+/// Slow start sends 10, 20 and 40 packets at once each: 100 kB arrive 3.5 round trips after the first packet of the handshake.
+#[test]
+fn a_short_transfer_takes_as_long_as_by_slow_start() {
+    let mut pipe = pipe(Config::default(), RATE, ms(200));
+    let took = crate::transfer_time(&mut pipe, 100_000);
+    assert!(took <= ms(760), "{} ms", took.as_millis());
+}

@@ -234,12 +234,11 @@ impl TackBbr {
     /// What the receiver reports is of a round trip before. In the first three the window says what is sent: at once where it is
     /// short, and then with the high gain, as [`initial_pacing_rate`] does for the first. Nothing later.
     fn slow_start_rate(&self) -> BitRate {
-        let gain = match self.window.cwnd / self.initial_window.max(1) {
-            _ if self.mode != Mode::Startup => return BitRate::default(),
-            ..BURST_WINDOWS => BURST_GAIN,
-            ..SLOW_START_WINDOWS => 1,
-            _ => return BitRate::default(),
-        };
+        let windows = self.window.cwnd / self.initial_window.max(1);
+        if self.mode != Mode::Startup || windows >= SLOW_START_WINDOWS {
+            return BitRate::default();
+        }
+        let gain = if windows < BURST_WINDOWS { BURST_GAIN } else { 1 };
         initial_pacing_rate(gain * self.window.cwnd, self.rtt_min.least)
     }
 
