@@ -60,6 +60,8 @@ pub(crate) struct Delivery {
     pub smoothed_rtt: Option<Duration>,
     /// The clocks it carries, where the transport has them (TCP-RRE lives on these).
     pub stamps: Option<Stamps>,
+    /// The peer's windows, not the application, kept the sender from sending more at some time since the last.
+    pub receiver_limited: bool,
     /// What the receiver measured itself, where it does.
     pub receiver: Option<ReceiverReport>,
 }

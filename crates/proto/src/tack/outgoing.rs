@@ -333,6 +333,11 @@ impl Outgoing {
         self.sent < self.limit && stream.next < stream.limit
     }
 
+    /// Something waits and none of it may leave: limits of the peer hold it all, of whatever stream.
+    pub fn is_receiver_limited(&self) -> bool {
+        self.again.is_empty() && self.unsent > 0 && !self.has_new()
+    }
+
     /// True when the limit of all streams, or that of stream 0, is all that holds what waits. Limits of other streams are
     /// asked for by name.
     pub fn is_held(&self) -> bool {

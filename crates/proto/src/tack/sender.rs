@@ -109,6 +109,8 @@ pub(super) struct Sender {
     paced_until: Option<Instant>,
     /// The window, not the application or the receiver, held the sender since the last feedback.
     window_limited: bool,
+    /// The peer's windows did.
+    receiver_limited: bool,
     /// Recovery ends when what was sent before it began is acknowledged or lost.
     recovery: Option<Position>,
     after_timeout: bool,
@@ -176,6 +178,7 @@ impl Sender {
             ack_path: AckPath::default(),
             paced_until: None,
             window_limited: false,
+            receiver_limited: false,
             recovery: None,
             after_timeout: false,
             quiet_until: Instant::ZERO,
@@ -399,7 +402,9 @@ impl Sender {
         if !self.streams.has_lost() && !self.streams.has_new() && !self.beside.has_datagrams() {
             // Nothing is left, or the peer's windows hold it: neither says how much the path carries, unless most of what
             // the congestion window allows is in flight.
-            if !self.streams.is_held() || self.in_flight() < self.cwnd() / 4 * 3 {
+            let is_receiver_limited = self.streams.is_receiver_limited();
+            self.receiver_limited |= is_receiver_limited;
+            if !is_receiver_limited || self.in_flight() < self.cwnd() / 4 * 3 {
                 self.rate.limit_by_application(self.in_flight());
             }
             self.pacer.iter_mut().for_each(Pacer::forget_lateness);

@@ -46,6 +46,6 @@ fn stream_0_alone_sends_what_it_always_sent() {
     fd445a622d4b682f
     895b8a957d67130b
     50832b348857f2a8
-    76755fb47652e28e
+    6a8fec40faff0c68
     ");
 }

@@ -201,3 +201,27 @@ fn a_short_transfer_takes_as_long_as_by_slow_start() {
     let took = crate::transfer_time(&mut pipe, 100_000);
     assert!(took <= ms(760), "{} ms", took.as_millis());
 }
+
+/// 650 Mb/s and 200 ms hold 16 MB, and the queue 6. Windows of 20 to 32 MiB hold a start-up, which sends at thrice the rate until
+/// it ends, again and again.
+#[test]
+fn a_receivers_window_does_not_keep_the_start_up_from_ending() {
+    for window in [20, 24, 32].map(|mib| Bytes(mib << 20)) {
+        let config = Config { stream_buffer: window, max_receive_buffer: window, ..Config::default() };
+        let link = || crate::joined::Link::new(Some(BitRate::from_mbps(650)), ms(100));
+        let mut down = link();
+        down.queue = ms(80);
+        let mut pipe = crate::between(config, config, down, link());
+        pipe.wire = false;
+        pipe.client.write(u64::MAX >> 8);
+        pipe.run_for(ms(5_000));
+        let (before, sent_again) = (pipe.server.delivered_bytes(), pipe.client.stats().packets_retransmitted);
+        pipe.run_for(ms(2_000));
+        let mbps = (pipe.server.delivered_bytes() - before) / 250_000;
+        let stats = pipe.client.stats();
+        println!("{window:?}: {mbps} Mb/s, {sent_again} packets again");
+        assert_eq!(stats.congestion_state, Some("probe bandwidth"));
+        assert!(mbps > 540, "{window:?}: {mbps} Mb/s");
+        assert!(stats.packets_retransmitted < sent_again + 1_000, "{window:?}: losses go on");
+    }
+}

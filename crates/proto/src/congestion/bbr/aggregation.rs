@@ -79,6 +79,7 @@ mod tests {
             repair: Repair::None,
             smoothed_rtt: None,
             stamps: None,
+            receiver_limited: false,
             receiver: None,
         };
         aggregation.update(&delivery, round_start, rate, 1_000_000, MSS);

@@ -153,6 +153,7 @@ mod tests {
                 repair: Repair::None,
                 smoothed_rtt: None,
                 stamps: None,
+                receiver_limited: false,
                 receiver: None,
             };
             self.policer.update(&delivery, true, true)

@@ -54,6 +54,7 @@ impl Path {
             repair: Repair::None,
             smoothed_rtt: Some(RTT),
             stamps: None,
+            receiver_limited: false,
             receiver: None,
         }
     }

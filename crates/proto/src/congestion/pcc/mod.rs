@@ -296,6 +296,7 @@ mod tests {
                 repair: super::super::Repair::None,
                 smoothed_rtt: Some(RTT),
                 stamps: None,
+                receiver_limited: false,
                 receiver: None,
             });
             if step > 20_000 {

@@ -364,6 +364,7 @@ impl Sender {
                 repair,
                 smoothed_rtt: self.rtt.smoothed(),
                 stamps: None,
+                receiver_limited: core::mem::take(&mut self.receiver_limited),
                 receiver: seen.report.filter(|_| self.config.paces_by_reports()),
             });
         }

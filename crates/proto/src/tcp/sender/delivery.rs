@@ -48,6 +48,7 @@ impl Sender {
             },
             smoothed_rtt: self.rtt.smoothed(),
             stamps: seen.segment.timestamps.map(Stamps::from),
+            receiver_limited: false,
             receiver: None,
         });
         if self.congestion.holds_back()

@@ -139,6 +139,7 @@ mod tests {
             repair: Repair::None,
             smoothed_rtt: None,
             stamps: None,
+            receiver_limited: false,
             receiver: None,
         });
     }

@@ -51,6 +51,15 @@ const BURST_GAIN: u64 = 4;
 /// (1.9 products at 0.65 of the rate). Without a limit a queue that others keep up would hold a flow there.
 const MOST_DRAINING: u64 = 16;
 
+/// How much of the path a round has tried.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tried {
+    /// The most bytes in flight.
+    in_flight: u64,
+    /// The peer's windows kept the sender from sending more.
+    receiver_limited: bool,
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct TackBbr {
     pub(in super::super) window: Window,
@@ -77,6 +86,7 @@ pub(crate) struct TackBbr {
     drains: bool,
     /// When the round-trip time has been probed enough, once the pipe is short of data.
     probe_rtt_done_at: Option<Instant>,
+    tried: Tried,
     /// Rates reported until then tell of a sender that held back.
     held_back_until: Instant,
     idle_restart: bool,
@@ -109,6 +119,7 @@ impl TackBbr {
             rate_before: BitRate::default(),
             drains: false,
             probe_rtt_done_at: None,
+            tried: Tried::default(),
             held_back_until: Instant::ZERO,
             idle_restart: false,
             is_silent: false,
@@ -312,14 +323,21 @@ impl TackBbr {
             return;
         }
         self.rounds.update(delivery);
+        self.tried.in_flight = self.tried.in_flight.max(delivery.prior_in_flight);
+        self.tried.receiver_limited |= delivery.receiver_limited;
         if !self.rounds.started {
             return;
         }
         self.recovery.conserves = false;
+        let tried = core::mem::take(&mut self.tried);
         // A round in which the window kept the pipe from filling says nothing: early rates, measured over a round trip
-        // of bursts and pauses, do not grow steadily.
-        let is_tried = delivery.prior_in_flight >= self.amount_in(FULL_TRIED);
-        if !delivery.sample.app_limited && is_tried {
+        // of bursts and pauses, do not grow steadily. A receiver's window makes such bursts for ever, but it is all there is.
+        let is_full = match (tried.receiver_limited, delivery.sample.app_limited) {
+            (true, _) => tried.in_flight >= self.amount_in(UNIT),
+            (false, true) => false,
+            (false, false) => tried.in_flight >= self.amount_in(FULL_TRIED),
+        };
+        if is_full {
             self.full.on_round(self.rate());
         }
         // What arrives is what the path carries now; BWmax may be of before. Where others take the channel, round trips

@@ -321,6 +321,7 @@ impl Pipe {
             repair,
             smoothed_rtt: self.smoothed_rtt,
             stamps: None,
+            receiver_limited: false,
             receiver: Some(ReceiverReport {
                 rate: feedback.rate,
                 loss: 0,

@@ -201,6 +201,7 @@ impl Reported {
             repair: Repair::None,
             smoothed_rtt: Some(Self::RTT),
             stamps: None,
+            receiver_limited: false,
             receiver: Some(receiver),
         };
         change(&mut delivery);
