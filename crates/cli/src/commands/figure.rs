@@ -5,9 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use serde::Serialize;
-use tacit_papers::figure::{
-    DownloadRuns, Figure, FigureOutcome, LiveRuns, Options, Tally, TransferRuns, all, find,
-};
+use tacit_figures::{DownloadRuns, Figure, FigureOutcome, LiveRuns, Options, Tally, TransferRuns, all, find};
 use tacit_runs::RunsError;
 use tacit_runs::store::write_whole;
 use tacit_scenario::{InputError, bounded};
@@ -47,9 +45,8 @@ pub fn run(args: FigureArgs) -> Result<ExitCode, Failure> {
     };
     let options =
         Options { quick: args.quick, directory, from: args.from, all: args.all, live, downloads, transfers };
-    let outcomes = watched(cache(args.no_cache).as_ref(), |control| {
-        tacit_papers::figure::run(&figures, &options, control)
-    })?;
+    let outcomes =
+        watched(cache(args.no_cache).as_ref(), |control| tacit_figures::run(&figures, &options, control))?;
     match outcomes.as_slice() {
         [one] if args.json && !args.all => print_json(one)?,
         several if args.json => print_json(&several)?,
@@ -61,7 +58,7 @@ pub fn run(args: FigureArgs) -> Result<ExitCode, Failure> {
         }
     }
     if let Some(file) = &args.summary {
-        let page = tacit_papers::figure::summary(&figures, &outcomes, before(file)?.as_deref());
+        let page = tacit_figures::summary(&figures, &outcomes, before(file)?.as_deref());
         let page = page.map_err(RunsError::from)?;
         write_whole(file, page.as_bytes())?;
         note(&format!("summary: {}", file.display()));

@@ -4,12 +4,12 @@ use std::io::{self, IsTerminal as _};
 use std::process::{Command, Output, Stdio};
 
 use anyhow::Context as _;
-use tacit_live::shell;
-use tacit_live::{Oracle, Report, Wait, apart, doctor};
-use tacit_papers::figure::{
+use tacit_figures::{
     Download, DownloadReport, DownloadRun, DownloadRuns, Figure, LiveReport, LiveRun, LiveRuns,
     needs_downloads, needs_live,
 };
+use tacit_live::shell;
+use tacit_live::{Oracle, Report, Wait, apart, doctor};
 use tacit_runs::RunsError;
 use tacit_runs::bound::bind;
 use tacit_runs::single;

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
-use tacit_papers::figure::{
+use tacit_figures::{
     Figure, GoodputSource, MakeTransfers, TransferReport, TransferRun, TransferRuns, needs_transfers,
     nginx_config,
 };

@@ -531,8 +531,8 @@ mod tests {
     use std::cell::RefCell;
     use std::path::Path;
 
-    use super::super::{FigureOutcome, Options, run};
     use super::*;
+    use crate::{FigureOutcome, Options, run};
     use tacit_runs::sweep::Control;
 
     const FIGURE: &str = "\

@@ -9,7 +9,7 @@ use super::measure::{Curve, Curves};
 use super::plot_data::PlotData;
 use super::results::Results;
 use super::run::{file_name, slug};
-use crate::chart::{Line, LineChart, Panel, Strip, StripChart, stacked};
+use tacit_analysis::chart::{Line, LineChart, Panel, Strip, StripChart, stacked};
 use tacit_runs::identity::run_id;
 use tacit_runs::plan::{self, Plan};
 use tacit_runs::record::{Label, RunRecord, RunSummary};
@@ -325,7 +325,7 @@ fn panels(value: &Value) -> Result<Vec<String>, Mismatch> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::figure::{Options, run};
+    use crate::{Options, run};
     use tacit_runs::sweep::Control;
 
     /// 12 Mb/s that fall to 6 after two seconds.

@@ -5,7 +5,7 @@ use std::path::Path;
 use maud::{Markup, PreEscaped, html};
 
 use super::{ClaimOutcome, Dependence, FigureOutcome, MeasuredTable, Tally, run, value};
-use crate::report::page::document;
+use tacit_analysis::report::page::document;
 use tacit_runs::RunsError;
 use tacit_runs::store::write_whole;
 use tacit_scenario::table::count;

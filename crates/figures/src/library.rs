@@ -16,7 +16,7 @@ macro_rules! bundled {
         &[$(Bundled {
             id: $id,
             path: concat!("figures/", $id, ".toml"),
-            text: include_str!(concat!("../../../../figures/", $id, ".toml")),
+            text: include_str!(concat!("../../../figures/", $id, ".toml")),
         }),*]
     };
 }
@@ -137,6 +137,6 @@ mod tests {
         let mut listed: Vec<&str> = ALL.iter().map(|bundled| bundled.id).collect();
         listed.sort_unstable();
         assert_eq!(files, listed);
-        assert_eq!(crate::figure::all().unwrap().len(), ALL.len());
+        assert_eq!(crate::all().unwrap().len(), ALL.len());
     }
 }

@@ -1,6 +1,6 @@
 //! Comparisons and sweeps as one HTML file that needs nothing else: no script, no font, no network.
 
-pub(crate) mod page;
+pub mod page;
 mod style;
 mod sweep;
 

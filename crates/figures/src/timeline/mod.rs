@@ -9,8 +9,8 @@ use tacit_sim::run_observed;
 
 use super::Figure;
 use super::results::Results;
-use crate::chart::timeline::TimelineChart;
 use select::Selector;
+use tacit_analysis::chart::timeline::TimelineChart;
 use tacit_runs::air::{AirTrace, Ppdu};
 use tacit_runs::identity::run_id;
 use tacit_runs::plan::{self, Plan};
@@ -177,12 +177,12 @@ impl Shown {
 
 #[cfg(test)]
 mod tests {
-    use crate::figure::{Figure, Options, all, run};
+    use crate::{Figure, Options, all, run};
     use tacit_runs::sweep::Control;
 
     #[test]
     fn every_time_line_that_comes_with_the_program_holds() {
-        let is_timeline = |figure: &Figure| matches!(figure.source, super::super::file::Source::Timeline(_));
+        let is_timeline = |figure: &Figure| matches!(figure.source, crate::file::Source::Timeline(_));
         let figures: Vec<Figure> = all().unwrap().into_iter().filter(is_timeline).collect();
         assert!(figures.len() >= 5);
         let directory = tempfile::tempdir().unwrap();

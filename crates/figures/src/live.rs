@@ -246,8 +246,8 @@ pub(super) fn simulated_name(acks: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{FigureOutcome, Options, run};
     use super::*;
+    use crate::{FigureOutcome, Options, run};
     use tacit_runs::sweep::Control;
 
     /// A run with one segment in two acknowledged, at a steady rate.

@@ -1,4 +1,4 @@
-//! What people look at: advice, comparisons and why they come out so, figures with the claims of papers, charts and reports.
+//! What runs say: comparisons and why they come out so, advice, charts, reports, and pages of frames on the air.
 //!
 //! Everything here reads results of runs; a report is redrawn from its files without a run.
 
@@ -6,6 +6,5 @@ pub mod advise;
 pub mod chart;
 pub mod compare;
 pub mod explore;
-pub mod figure;
 pub mod report;
 pub mod why;

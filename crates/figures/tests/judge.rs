@@ -5,13 +5,13 @@
 use std::fs;
 use std::path::Path;
 
-use tacit_papers::figure::{ClaimOutcome, Figure, FigureOutcome, Options, run};
+use tacit_figures::{ClaimOutcome, Figure, FigureOutcome, Options, run};
 use tacit_runs::RunsError;
 use tacit_runs::record::RunRecord;
 use tacit_runs::store::Store;
 use tacit_runs::sweep::{Control, Progress};
 
-const SWEEP: &str = include_str!("../figures/sweep.toml");
+const SWEEP: &str = include_str!("sweep.toml");
 
 const TIMELINE: &str = "\
 title = \"t\"

@@ -21,7 +21,7 @@ use super::transferred::Transferred;
 use super::transfers::{TransferRuns, Transfers};
 use super::variant::Dependence;
 use super::{ClaimOutcome, FigureOutcome, page, value};
-use crate::chart::{standalone, table_picture};
+use tacit_analysis::chart::{standalone, table_picture};
 use tacit_runs::RunsError;
 use tacit_runs::aggregate::{Column, Group};
 use tacit_runs::plan::{self, Plan, SweepPoint};
@@ -538,10 +538,10 @@ pub(super) fn page_path(directory: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Verdict;
     use super::*;
+    use crate::Verdict;
 
-    const SWEEP: &str = include_str!("../../tests/figures/sweep.toml");
+    const SWEEP: &str = include_str!("../tests/sweep.toml");
 
     #[test]
     fn a_sweep_is_run_measured_and_drawn() {

@@ -1,6 +1,6 @@
 //! Rows of a stored comparison, made again.
 
-use tacit_papers::compare::{self, compare};
+use tacit_analysis::compare::{self, compare};
 use tacit_runs::replay::{Replay, replay};
 use tacit_runs::sweep::Control;
 

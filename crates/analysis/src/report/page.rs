@@ -6,7 +6,7 @@ use super::style;
 use crate::chart::STYLE;
 
 /// A page called `title`, with what stands at its top and what it is about.
-pub(crate) fn document(title: &str, header: &Markup, main: &Markup) -> Markup {
+pub fn document(title: &str, header: &Markup, main: &Markup) -> Markup {
     html! {
         (DOCTYPE)
         html lang="en" {

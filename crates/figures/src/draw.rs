@@ -4,7 +4,7 @@ use super::claim::Reference;
 use super::file::{Claim, Figure, Gain, Measure};
 use super::measure::{Curve, Curves, same};
 use super::plot_data::PlotData;
-use crate::chart::{DotChart, Line, LineChart, Mark, Panel, stacked};
+use tacit_analysis::chart::{DotChart, Line, LineChart, Mark, Panel, stacked};
 use tacit_runs::aggregate;
 
 /// The figure as SVG: the curves, then the gain, then variants.

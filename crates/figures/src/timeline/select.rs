@@ -17,7 +17,7 @@ enum Lost {
 
 /// What a PPDU must be; what is not said may be anything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::figure) struct Selector {
+pub(crate) struct Selector {
     kind: Option<Kind>,
     from_ap: Option<bool>,
     lost: Option<Lost>,

@@ -8,7 +8,7 @@ use tacit_scenario::InputError;
 use tacit_scenario::input::{Section, Tree, text};
 
 /// The figures that have no file yet.
-const LATER: &str = include_str!("../../../../figures/later.toml");
+const LATER: &str = include_str!("../../../figures/later.toml");
 const LATER_PATH: &str = "figures/later.toml";
 
 /// Headings by what ids begin with, in the order of the page.
@@ -301,8 +301,8 @@ fn later() -> Result<Vec<PlannedFigure>, InputError> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Bound, all};
     use super::*;
+    use crate::{Bound, all};
 
     fn committed() -> String {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/validation/papers.md");
@@ -416,9 +416,9 @@ cells = [{ paper = 30.2, measure = { value = \"UDP\", x = 54 } }, {}]
 
     fn made() -> (Figure, FigureOutcome) {
         let figure = Figure::parse("hack/test", "test.toml", FIGURE).unwrap();
-        let outcomes = super::super::run(
+        let outcomes = crate::run(
             std::slice::from_ref(&figure),
-            &super::super::Options::default(),
+            &crate::Options::default(),
             tacit_runs::sweep::Control::unattended(),
         );
         (figure, outcomes.unwrap().remove(0))

@@ -14,7 +14,7 @@ use super::draw::{distribution, distribution_chart};
 use super::file::{Figure, Source};
 use super::measure::{Curve, Curves, Measure};
 use super::per_figure::PerFigure;
-use crate::chart::{LineChart, Panel, stacked};
+use tacit_analysis::chart::{LineChart, Panel, stacked};
 use tacit_proto::tcp::ReceiveAutotuning;
 use tacit_proto::units::Bytes;
 use tacit_runs::RunsError;
@@ -416,8 +416,8 @@ fn simulated_name(sender: &Scheme) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{FigureOutcome, Options, run};
     use super::*;
+    use crate::{FigureOutcome, Options, run};
     use tacit_runs::sweep::Control;
 
     const FIGURE: &str = "\

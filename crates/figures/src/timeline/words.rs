@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use tacit_link::wifi::StationId;
 
-use crate::chart::Ink;
-use crate::chart::timeline::{Exchange, Frame, LOST, Note, Part};
+use tacit_analysis::chart::Ink;
+use tacit_analysis::chart::timeline::{Exchange, Frame, LOST, Note, Part};
 use tacit_runs::air::{Kind, Ppdu};
 use tacit_scenario::table::count;
 
