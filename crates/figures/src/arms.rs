@@ -2,13 +2,9 @@
 //! it gives when its hosts take as long as the machine's programs did.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{BufReader, Read as _};
-use std::path::Path;
 use std::thread;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::live::{Live, LiveReport, Pair, live_name, simulated_name};
 use super::measure::{Curve, Curves, Measure};
@@ -34,7 +30,8 @@ struct Measured {
 }
 
 /// A figure's curves, and what says whether they may be judged.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(from = "SavedPoints", into = "SavedPoints")]
 pub(super) struct Points {
     pub curves: Curves,
     /// The curves as they would be if simulated hosts took as long as the programs did.
@@ -46,15 +43,12 @@ pub(super) struct Points {
 }
 
 /// What there is to say of a place of two curves.
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Annotation {
     curves: [String; 2],
     x: f64,
     pub said: String,
 }
-
-/// Longest file of points that is read.
-const MAX_POINTS_BYTES: u64 = 16 << 20;
 
 /// Points as they are kept: each with `x` and every column, the curves as in [`Points`].
 #[derive(Serialize, Deserialize)]
@@ -102,30 +96,17 @@ fn all_columns(curves: Vec<Curve>) -> Curves {
     Curves { columns: COLUMNS.map(str::to_owned).to_vec(), curves }
 }
 
-impl Points {
-    /// The points as figure `id` keeps them.
-    pub fn to_json(&self, id: &str) -> Value {
-        let (curves, slowed) = (SavedCurve::of(&self.curves), SavedCurve::of(&self.slowed));
-        serde_json::json!({
-            "figure": id,
-            "version": tacit_runs::VERSION,
-            "curves": curves,
-            "slowed": slowed,
-            "disturbed": self.disturbed,
-            "waits": self.waits,
-        })
-    }
-
-    /// The points that were kept in the file at `path`.
-    ///
-    /// # Errors
-    /// Where there are none, or they are damaged.
-    pub fn read(path: &Path) -> Result<Self, RunsError> {
-        let file = File::open(path).map_err(RunsError::io(path))?;
-        let kept: SavedPoints = serde_json::from_reader(BufReader::new(file.take(MAX_POINTS_BYTES)))
-            .map_err(|error| RunsError::Store { path: path.to_owned(), what: error.to_string() })?;
+impl From<SavedPoints> for Points {
+    fn from(kept: SavedPoints) -> Self {
         let (curves, slowed) = (SavedCurve::read(kept.curves), SavedCurve::read(kept.slowed));
-        Ok(Self { curves, slowed, disturbed: kept.disturbed, waits: kept.waits })
+        Self { curves, slowed, disturbed: kept.disturbed, waits: kept.waits }
+    }
+}
+
+impl From<Points> for SavedPoints {
+    fn from(points: Points) -> Self {
+        let (curves, slowed) = (SavedCurve::of(&points.curves), SavedCurve::of(&points.slowed));
+        Self { curves, slowed, disturbed: points.disturbed, waits: points.waits }
     }
 }
 
@@ -268,6 +249,7 @@ fn bracket(ack_ratio: f64) -> (u32, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::saved;
 
     #[test]
     fn points_are_written_with_the_names_of_their_columns() {
@@ -283,7 +265,7 @@ mod tests {
             disturbed: vec![noted],
             waits: Vec::new(),
         };
-        let json = points.to_json("hack/live");
+        let json = saved::to_json("hack/live", &points).unwrap();
         let point = serde_json::json!({
             "x": 150.0, "gain_percent": 7.5, "ack_ratio": null, "stock_mbps": 1.0, "hack_mbps": null
         });
@@ -292,7 +274,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("points.json");
         std::fs::write(&path, json.to_string()).unwrap();
-        assert_eq!(Points::read(&path).unwrap(), points);
+        assert_eq!(saved::read::<Points>(&path).unwrap(), points);
     }
 
     #[test]

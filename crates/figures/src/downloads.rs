@@ -3,23 +3,26 @@
 //! As in [`live`](super::live) this room makes no live runs: it says which it wants ([`DownloadRun`]) and is given what
 //! came of them.
 
-use std::fs::File;
-use std::io::{BufReader, Read as _};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::draw::{distribution, distribution_chart};
-use super::file::{Figure, Source};
-use super::measure::{Curve, Curves, Measure};
+use super::file::Figure;
+use super::kind::{Claim, Findings, Kind, check_metric};
+use super::measure::{Curve, Curves};
 use super::per_figure::PerFigure;
+use super::plot_data::PlotData;
+use super::results::RunContext;
+use super::run::Options;
+use super::saved;
+use super::schemes::selected;
 use tacit_analysis::chart::{LineChart, Panel, stacked};
 use tacit_proto::tcp::ReceiveAutotuning;
 use tacit_proto::units::Bytes;
 use tacit_runs::RunsError;
 use tacit_scenario::input::{Section, integer, text, texts};
-use tacit_scenario::scheme::{self, Scheme};
+use tacit_scenario::scheme::Scheme;
 use tacit_scenario::{InputError, Scenario, quoted};
 
 /// The upload has so long before the first download.
@@ -32,8 +35,6 @@ const MAX_HOPS: u32 = 16;
 /// Shares of the downloads that curves have points for, in per cent.
 const SHARES: std::ops::RangeInclusive<u32> = 1..=20;
 const SHARE_PERCENT: u32 = 5;
-/// Longest file of results that is read.
-const MAX_SAVED_BYTES: u64 = 16 << 20;
 
 /// Columns of every curve, in seconds in which that share of the downloads ended; the first is drawn. `transfer_s` is without
 /// the client's handshake: in the simulator it is the sender that opens a connection.
@@ -111,18 +112,9 @@ pub(super) struct Sample {
     disturbed: Option<String>,
 }
 
-/// Samples as they are kept.
-#[derive(Deserialize)]
-struct SavedSamples {
-    samples: Vec<Sample>,
-}
-
 impl Downloads {
     pub fn read(section: Section<'_>) -> Result<Self, InputError> {
-        let names = section.required("senders", texts)?;
-        let senders = scheme::select("", &names).map_err(|error| {
-            section.error("senders", error.what).allowed(error.allowed.unwrap_or_default())
-        })?;
+        let senders = selected(&section, "senders", &section.required("senders", texts)?)?;
         let quick = section.section("quick")?;
         let count = integer(1..=MAX_DOWNLOADS);
         let downloads = Self {
@@ -144,15 +136,6 @@ impl Downloads {
     fn shortened(&self, quick: bool) -> Self {
         let count = if quick { self.quick_count } else { self.count };
         Self { count, ..self.clone() }
-    }
-
-    /// Names of the curves that claims may speak of.
-    pub fn curve_names(&self) -> Vec<String> {
-        self.senders.iter().flat_map(|sender| [live_name(sender), simulated_name(sender)]).collect()
-    }
-
-    pub fn has_column(name: &str) -> bool {
-        COLUMNS.contains(&name)
     }
 
     /// The runs of `sender`, one for each hop. Each hop starts its downloads at other moments of the traces.
@@ -322,51 +305,57 @@ impl DownloadRuns {
         skip_reason: Option<&str>,
         make: MakeDownloads<'_>,
     ) -> Result<Self, RunsError> {
-        let per_figure = PerFigure::of(
-            figures,
-            skip_reason,
-            |source| if let Source::Downloads(downloads) = source { Some(&**downloads) } else { None },
-            |downloads| downloads.shortened(quick).measure(make),
-        );
-        Ok(Self(per_figure?))
+        let measure = |downloads: &Downloads| downloads.shortened(quick).measure(make);
+        Ok(Self(PerFigure::of(figures, skip_reason, measure)?))
     }
 
     /// Why figure `id` has none.
-    pub(super) fn skip_reason(&self, id: &str) -> Option<String> {
+    fn skip_reason(&self, id: &str) -> Option<String> {
         self.0.skip_reason(id)
     }
 
-    pub(super) fn samples(&self, id: &str) -> Samples {
-        Samples(self.0.get(id).cloned().unwrap_or_default())
+    fn samples(&self, id: &str) -> Samples {
+        Samples { samples: self.0.get(id).cloned().unwrap_or_default() }
     }
 }
 
 /// Whether any of `figures` needs downloads.
 pub fn needs_downloads(figures: &[Figure]) -> bool {
-    figures.iter().any(|figure| matches!(figure.source, Source::Downloads(_)))
+    figures.iter().any(|figure| figure.kind_as::<Downloads>().is_some())
+}
+
+impl Kind for Downloads {
+    fn curve_names(&self) -> Option<Vec<String>> {
+        Some(self.senders.iter().flat_map(|sender| [live_name(sender), simulated_name(sender)]).collect())
+    }
+
+    fn check_column(&self, name: &str, root: &Section<'_>) -> Result<(), InputError> {
+        if COLUMNS.contains(&name) { Ok(()) } else { check_metric(name, root) }
+    }
+
+    fn skip_reason(&self, id: &str, options: &Options) -> Option<String> {
+        options.downloads.skip_reason(id)
+    }
+
+    fn is_stored(&self, figure: &Figure, directory: &Path) -> bool {
+        saved::is_there(&figure.id, directory)
+    }
+
+    fn results(&self, figure: &Figure, making: RunContext<'_>) -> Result<Box<dyn Findings>, RunsError> {
+        let made = || Ok(making.options.downloads.samples(&figure.id));
+        let samples: Samples = saved::read_or_made(&figure.id, making, made)?;
+        let drawn = PlotData::new(String::new(), String::new(), samples.curves());
+        Ok(Box::new(DownloadFindings { drawn, samples }))
+    }
 }
 
 /// The samples of a figure.
-#[derive(Debug, PartialEq)]
-pub(super) struct Samples(Vec<Sample>);
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Samples {
+    samples: Vec<Sample>,
+}
 
 impl Samples {
-    /// As figure `id` keeps them.
-    pub fn to_json(&self, id: &str) -> Value {
-        serde_json::json!({ "figure": id, "version": tacit_runs::VERSION, "samples": self.0 })
-    }
-
-    /// Those that were kept in the file at `path`.
-    ///
-    /// # Errors
-    /// Where there are none, or they are damaged.
-    pub fn read(path: &Path) -> Result<Self, RunsError> {
-        let file = File::open(path).map_err(RunsError::io(path))?;
-        let kept: SavedSamples = serde_json::from_reader(BufReader::new(file.take(MAX_SAVED_BYTES)))
-            .map_err(|error| RunsError::Store { path: path.to_owned(), what: error.to_string() })?;
-        Ok(Self(kept.samples))
-    }
-
     /// For claims: the time in which each share of the downloads ended, the share in per cent being x.
     pub fn curves(&self) -> Curves {
         let curve = |sample: &Sample| {
@@ -381,28 +370,44 @@ impl Samples {
             };
             Curve { name: sample.name.clone(), points: SHARES.map(at).collect(), ..Curve::default() }
         };
-        Curves { columns: COLUMNS.map(str::to_owned).to_vec(), curves: self.0.iter().map(curve).collect() }
+        Curves {
+            columns: COLUMNS.map(str::to_owned).to_vec(),
+            curves: self.samples.iter().map(curve).collect(),
+        }
+    }
+}
+
+/// The samples, and the curves of their shares.
+struct DownloadFindings {
+    drawn: PlotData,
+    samples: Samples,
+}
+
+impl Findings for DownloadFindings {
+    fn curves(&self) -> Option<&PlotData> {
+        Some(&self.drawn)
     }
 
-    /// Why nothing can be claimed of what `measure` takes.
-    pub fn disturbance(&self, measure: &Measure) -> Option<&str> {
-        let concerned = |sample: &&Sample| measure.curves().any(|curve| curve == sample.name);
-        self.0.iter().filter(concerned).find_map(|sample| sample.disturbed.as_deref())
+    fn disturbance(&self, claim: &Claim, _measured: Option<f64>) -> Option<String> {
+        let measure = claim.measure.of_curves()?;
+        let mut samples = self.samples.samples.iter();
+        samples.find_map(|sample| {
+            let is_concerned = measure.curves().any(|curve| curve == sample.name);
+            sample.disturbed.clone().filter(|_| is_concerned)
+        })
     }
 
     /// The distributions.
-    pub fn picture(&self, figure: &Figure) -> String {
+    fn picture(&self, figure: &Figure) -> Option<String> {
+        let samples = self.samples.samples.iter();
+        let lines = samples.map(|sample| distribution(&sample.name, sample.seconds[0].clone()));
         let chart = LineChart {
             x: "seconds".to_owned(),
             y: "downloads that took no longer (%)".to_owned(),
-            lines: self
-                .0
-                .iter()
-                .map(|sample| distribution(&sample.name, sample.seconds[0].clone()))
-                .collect(),
+            lines: lines.collect(),
             ..distribution_chart(figure)
         };
-        stacked(&format!("{}: {}", figure.id, figure.title), &[Panel::Lines(&chart)])
+        Some(stacked(&format!("{}: {}", figure.id, figure.title), &[Panel::Lines(&chart)]))
     }
 }
 
@@ -496,7 +501,7 @@ tolerance = 0
     #[test]
     fn hops_share_the_downloads_and_start_at_other_moments() {
         let figure = Figure::parse("test/downloads", "downloads.toml", FIGURE).unwrap();
-        let Source::Downloads(downloads) = &figure.source else { panic!("{figure:?}") };
+        let downloads = figure.kind_as::<Downloads>().unwrap();
         let runs = downloads.runs(downloads.senders[0]).unwrap();
         let starts: Vec<Vec<u32>> = runs.iter().map(|run| run.starts_ms().collect()).collect();
         assert_eq!(starts, [vec![5_000, 11_000], vec![8_000, 14_000, 20_000]]);
@@ -509,7 +514,7 @@ tolerance = 0
         let toml =
             FIGURE.replace("\"lte-synthetic\"", "\"lte-synthetic\"\nset = [\"tcp.receive-buffer=1 MiB\"]");
         let figure = Figure::parse("test/downloads", "downloads.toml", &toml).unwrap();
-        let Source::Downloads(downloads) = &figure.source else { panic!("{figure:?}") };
+        let downloads = figure.kind_as::<Downloads>().unwrap();
         let runs = downloads.runs(downloads.senders[0]).unwrap();
         let script = runs[0].client_script();
         assert!(script.starts_with("echo 4096 2097152 2097152 >/proc/sys/net/ipv4/tcp_rmem; "), "{script}");

@@ -1,8 +1,9 @@
 //! Pictures of curves: with what the claims say of them as marks, and a panel of gains.
 
 use super::claim::Reference;
-use super::file::{Claim, Figure, Gain, Measure};
-use super::measure::{Curve, Curves, same};
+use super::file::{Figure, Gain};
+use super::kind::Claim;
+use super::measure::{Curve, Curves, Measure, same};
 use super::plot_data::PlotData;
 use tacit_analysis::chart::{DotChart, Line, LineChart, Mark, Panel, stacked};
 use tacit_runs::aggregate;
@@ -109,16 +110,13 @@ fn line(curve: &Curve) -> Line {
 /// The curves that the panel of gains and the claims name.
 pub(super) fn concerned(figure: &Figure) -> Vec<String> {
     let gain = figure.plot.gain.iter().flat_map(|gain| [gain.of.as_str(), &gain.over]);
-    let measures = figure.claims.iter().filter_map(|claim| match &claim.measure {
-        Measure::Curves(measure) => Some(measure.curves()),
-        Measure::Timeline(_) => None,
-    });
-    gain.chain(measures.flatten()).map(str::to_owned).collect()
+    let measures = figure.claims.iter().filter_map(|claim| claim.measure.of_curves());
+    gain.chain(measures.flat_map(Measure::curves)).map(str::to_owned).collect()
 }
 
 /// The panel of gains has a claimed gain to itself.
 fn in_panel(figure: &Figure, claim: &Claim) -> bool {
-    let Measure::Curves(measure) = &claim.measure else { return false };
+    let Some(measure) = claim.measure.of_curves() else { return false };
     let panel = figure.plot.gain.as_ref().map(|gain| (gain.of.as_str(), gain.over.as_str()));
     panel.is_some() && measure.gain() == panel && measure.plotted().is_some()
 }
@@ -129,7 +127,7 @@ type LabelledMark<'a> = (Mark, &'a str);
 /// What claims say of the curves drawn: values as such, gains over the curves they are over.
 fn marks<'a>(figure: &'a Figure, curves: &Curves) -> Vec<LabelledMark<'a>> {
     let mark = |claim: &'a Claim| {
-        let Measure::Curves(measure) = &claim.measure else { return None };
+        let measure = claim.measure.of_curves()?;
         let (name, (from, to)) = measure.plotted()?;
         let line = curves.curves.iter().position(|curve| curve.name == name)?;
         let (from, to) = ends(curves.curves[line].points.iter().map(|(x, _)| *x), from, to)?;
@@ -180,7 +178,7 @@ fn gain_panel(figure: &Figure, drawn: &PlotData, gain: &Gain) -> LineChart {
     };
     let points: Vec<(f64, f64)> = of.points.iter().filter_map(gained).collect();
     let mark = |claim: &Claim, said: &Reference| {
-        let Measure::Curves(measure) = &claim.measure else { return None };
+        let measure = claim.measure.of_curves()?;
         let (_, (from, to)) = measure.plotted()?;
         let (from, to) = ends(points.iter().map(|(x, _)| *x), from, to)?;
         let (low, high) = said.ends();

@@ -1,13 +1,15 @@
 //! The papers' figures: one small TOML file each, with the papers' claims about it.
 //!
-//! `docs/use/figure.md` describes the files. Each is a closed form, a sweep with its variants, a time line, or a set of
-//! live runs; curves, tables and frames come out of it, and claims are numbers taken from those.
+//! `docs/use/figure.md` describes the files. Each is of a kind: a closed form, a sweep with its variants, a time line, a
+//! series, or a set of live runs. Curves, tables and frames come out of it, and claims are numbers taken from those.
 
 mod arms;
+mod axis;
 mod claim;
 mod downloads;
 mod draw;
 mod file;
+mod kind;
 mod library;
 mod live;
 mod measure;
@@ -16,9 +18,14 @@ mod per_figure;
 mod plot_data;
 mod results;
 mod run;
+mod saved;
+mod schemes;
 mod series;
 mod summary;
+mod sweep;
+mod swept;
 mod table;
+mod theory_and_sweep;
 mod timeline;
 mod transferred;
 mod transfers;
@@ -35,9 +42,8 @@ pub use downloads::{
     Download, DownloadReport, DownloadRun, DownloadRuns, MakeDownloads, needs_downloads, nginx_config,
 };
 pub use file::Figure;
-pub use live::{LiveReport, LiveRun, LiveRuns, MakeLive, needs_live};
+pub use live::{LiveReport, LiveRun, LiveRuns, MACHINE_SHARE_MAX, MakeLive, needs_live};
 pub use measure::{Curve, Measure};
-pub use run::MACHINE_SHARE_MAX;
 pub use run::{Options, run};
 pub use summary::summary;
 pub use table::{MeasuredCell, MeasuredRow, MeasuredTable};

@@ -3,13 +3,26 @@
 //! This room makes no live runs: it says which it wants ([`LiveRun`]) and is given what came of them
 //! ([`LiveReport`]). The caller brings the program that makes them ([`MakeLive`]).
 
-use super::arms::Points;
-use super::file::{Axis, Figure, Source, read_axis};
+use std::path::Path;
+
+use super::arms::{self, Annotation, Points};
+use super::axis::Axis;
+use super::file::Figure;
+use super::kind::{Claim, Findings, Kind, check_metric};
+use super::measure::Curves;
 use super::per_figure::PerFigure;
+use super::plot_data::PlotData;
+use super::results::RunContext;
+use super::run::Options;
+use super::schemes::scheme_of_table;
+use super::{saved, value};
 use tacit_runs::RunsError;
 use tacit_scenario::input::{Section, integer, numbers, text, texts};
-use tacit_scenario::scheme::{self, Scheme};
+use tacit_scenario::scheme::Scheme;
 use tacit_scenario::{InputError, quoted};
+
+/// Of a claim's tolerance, what the machine's own delays may be worth: beyond that, what is missing can be theirs.
+pub const MACHINE_SHARE_MAX: f64 = 0.5;
 
 /// Longest live run.
 const MAX_SECONDS: u32 = 600;
@@ -24,7 +37,7 @@ pub(super) struct Live {
     pub(super) acks: Vec<String>,
     congestion: String,
     axis: Axis,
-    pub x_label: String,
+    x_label: String,
     seconds: u32,
     quick: Quick,
 }
@@ -93,15 +106,9 @@ pub(super) struct Pair {
 
 impl Live {
     pub fn read(section: Section<'_>) -> Result<Self, InputError> {
-        let scheme = |name: &str| {
-            let found = scheme::select("", &[name.to_owned()]);
-            // One name selects one scheme.
-            found
-                .map(|found| found[0])
-                .map_err(|error| section.error("hack", error.what).allowed(error.allowed.unwrap_or_default()))
-        };
+        let scheme = |name: &str| scheme_of_table(&section, "hack", name);
         let x = section.section("x")?;
-        let axis = read_axis(&x, x.required("key", text)?)?;
+        let axis = Axis::read(&x, x.required("key", text)?)?;
         x.finish()?;
         let quick = section.section("quick")?;
         let seconds = integer(4..=MAX_SECONDS);
@@ -123,7 +130,7 @@ impl Live {
     }
 
     /// The runs as they are made, `quick` or in full.
-    pub fn shortened(&self, quick: bool) -> Self {
+    fn shortened(&self, quick: bool) -> Self {
         let mut shortened = self.clone();
         if !quick {
             return shortened;
@@ -133,11 +140,6 @@ impl Live {
         }
         shortened.seconds = self.quick.seconds.unwrap_or(self.seconds);
         shortened
-    }
-
-    /// Names of the curves that claims may speak of.
-    pub fn curve_names(&self) -> Vec<String> {
-        self.acks.iter().flat_map(|acks| [live_name(acks), simulated_name(acks)]).collect()
     }
 
     /// Makes the runs, stock and HACK after one another at each place.
@@ -170,6 +172,68 @@ impl Live {
     /// What is changed in the scenario at `x`.
     pub(super) fn assignments_at(&self, x: f64) -> Vec<String> {
         self.assignments.iter().cloned().chain([self.axis.assignment(x)]).collect()
+    }
+}
+
+impl Kind for Live {
+    fn curve_names(&self) -> Option<Vec<String>> {
+        Some(self.acks.iter().flat_map(|acks| [live_name(acks), simulated_name(acks)]).collect())
+    }
+
+    fn check_column(&self, name: &str, root: &Section<'_>) -> Result<(), InputError> {
+        if arms::COLUMNS.contains(&name) { Ok(()) } else { check_metric(name, root) }
+    }
+
+    fn skip_reason(&self, id: &str, options: &Options) -> Option<String> {
+        options.live.skip_reason(id)
+    }
+
+    fn is_stored(&self, figure: &Figure, directory: &Path) -> bool {
+        saved::is_there(&figure.id, directory)
+    }
+
+    fn results(&self, figure: &Figure, making: RunContext<'_>) -> Result<Box<dyn Findings>, RunsError> {
+        let made = || making.options.live.points(&figure.id, self);
+        let Points { curves, slowed, disturbed, waits } = saved::read_or_made(&figure.id, making, made)?;
+        let drawn = PlotData::new(self.x_label.clone(), "HACK's gain over stock (%)".to_owned(), curves);
+        Ok(Box::new(LiveFindings { drawn, slowed, disturbed, waits }))
+    }
+}
+
+/// The points of a figure, as curves to draw.
+struct LiveFindings {
+    drawn: PlotData,
+    slowed: Curves,
+    disturbed: Vec<Annotation>,
+    waits: Vec<Annotation>,
+}
+
+impl Findings for LiveFindings {
+    fn curves(&self) -> Option<&PlotData> {
+        Some(&self.drawn)
+    }
+
+    fn disturbance(&self, claim: &Claim, measured: Option<f64>) -> Option<String> {
+        let measure = claim.measure.of_curves()?;
+        let said = |places: &[Annotation]| {
+            let about = places.iter().filter(|place| place.concerns(measure));
+            about.map(|place| place.said.as_str()).collect::<Vec<_>>().join("; ")
+        };
+        let disturbed = said(&self.disturbed);
+        if !disturbed.is_empty() {
+            return Some(disturbed);
+        }
+        let worth = (measure.of(&self.slowed)? - measured?).abs();
+        let most = claim.leeway() * MACHINE_SHARE_MAX;
+        (worth > most).then(|| {
+            format!(
+                "programs waited for a processor ({}), which is worth {} {} in the simulator; at most {} is judged",
+                said(&self.waits),
+                value(worth),
+                claim.unit,
+                value(most),
+            )
+        })
     }
 }
 
@@ -211,29 +275,24 @@ impl LiveRuns {
         skip_reason: Option<&str>,
         make: MakeLive<'_>,
     ) -> Result<Self, RunsError> {
-        let per_figure = PerFigure::of(
-            figures,
-            skip_reason,
-            |source| if let Source::Live(live) = source { Some(&**live) } else { None },
-            |live| live.shortened(quick).measure(make),
-        );
-        Ok(Self(per_figure?))
+        let measure = |live: &Live| live.shortened(quick).measure(make);
+        Ok(Self(PerFigure::of(figures, skip_reason, measure)?))
     }
 
     /// Why figure `id` has none.
-    pub(super) fn skip_reason(&self, id: &str) -> Option<String> {
+    fn skip_reason(&self, id: &str) -> Option<String> {
         self.0.skip_reason(id)
     }
 
     /// What those of figure `id` come to; nothing of what was not made.
-    pub(super) fn points(&self, id: &str, live: &Live) -> Result<Points, RunsError> {
+    fn points(&self, id: &str, live: &Live) -> Result<Points, RunsError> {
         live.points(self.0.get(id).map(Vec::as_slice).unwrap_or_default())
     }
 }
 
 /// Whether any of `figures` needs live runs.
 pub fn needs_live(figures: &[Figure]) -> bool {
-    figures.iter().any(|figure| matches!(figure.source, Source::Live(_)))
+    figures.iter().any(|figure| figure.kind_as::<Live>().is_some())
 }
 
 pub(super) fn live_name(acks: &str) -> String {

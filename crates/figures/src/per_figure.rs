@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::file::{Figure, Source};
+use super::file::Figure;
+use super::kind::Kind;
 use tacit_runs::RunsError;
 
 /// What a machine made for each figure that wants it, by the figure's id, or why it did not.
@@ -16,22 +17,21 @@ impl<T> Default for PerFigure<T> {
 }
 
 impl<T> PerFigure<T> {
-    /// Measures what `wanted` finds in each of `figures`; nothing where `skip_reason` says why.
+    /// Measures what each of `figures` that is of kind `K` says; nothing where `skip_reason` says why.
     ///
     /// # Errors
     /// Those of `measure`.
-    pub fn of<S>(
+    pub fn of<K: Kind>(
         figures: &[Figure],
         skip_reason: Option<&str>,
-        wanted: impl Fn(&Source) -> Option<&S>,
-        mut measure: impl FnMut(&S) -> Result<T, RunsError>,
+        mut measure: impl FnMut(&K) -> Result<T, RunsError>,
     ) -> Result<Self, RunsError> {
         let mut all = Self::default();
         for figure in figures {
-            let Some(wanted) = wanted(&figure.source) else { continue };
+            let Some(kind) = figure.kind_as::<K>() else { continue };
             let result = match skip_reason {
                 Some(skip_reason) => Err(skip_reason.to_owned()),
-                None => Ok(measure(wanted)?),
+                None => Ok(measure(kind)?),
             };
             all.0.insert(figure.id.clone(), result);
         }

@@ -1,9 +1,20 @@
 //! The curves of a figure, and of its seeds and variants: what claims are held against.
 
 use super::claim::Range;
-use super::file::Average;
 use super::measure::{Cell, Curves, Measure};
+use super::sweep::Average;
 use super::variant::Dependence;
+
+/// What a claim measures, measured.
+#[derive(Default)]
+pub(super) struct Measurement {
+    /// `None` where there is nothing to measure.
+    pub number: Option<f64>,
+    /// The least and the largest over single seeds, where there are several.
+    pub over_seeds: Option<Range>,
+    /// The one cell of which it is the median.
+    pub cell: Option<Cell>,
+}
 
 /// Curves with what their axes mean.
 pub(super) struct PlotData {
@@ -49,8 +60,14 @@ impl PlotData {
         Some(self.measured_at(measure)?.0)
     }
 
-    /// The same, and of the median of one cell which one that is. The least or largest of a grid is always a median.
-    pub fn measured_at(&self, measure: &Measure) -> Option<(f64, Option<Cell>)> {
+    /// The same with what is known of it.
+    pub fn measurement(&self, measure: &Measure) -> Measurement {
+        let (number, cell) = self.measured_at(measure).unzip();
+        Measurement { number, over_seeds: self.over_seeds(measure), cell: cell.flatten() }
+    }
+
+    /// The number, and of the median of one cell which one that is. The least or largest of a grid is always a median.
+    fn measured_at(&self, measure: &Measure) -> Option<(f64, Option<Cell>)> {
         let is_median = self.average == Average::Median || measure.is_extreme();
         if self.seeds.is_empty() || !is_median {
             let (own, other) = self.of_variants(measure)?;
@@ -61,7 +78,7 @@ impl PlotData {
     }
 
     /// From the least to the largest that it takes from the curves of a single seed.
-    pub fn over_seeds(&self, measure: &Measure) -> Option<Range> {
+    fn over_seeds(&self, measure: &Measure) -> Option<Range> {
         Range::of(self.seeds.iter().filter_map(|seed| seed.measured(measure)))
     }
 }

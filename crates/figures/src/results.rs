@@ -4,8 +4,6 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
-
 use super::run::Options;
 use tacit_runs::RunsError;
 use tacit_runs::identity::run_id;
@@ -13,7 +11,7 @@ use tacit_runs::plan::Plan;
 use tacit_runs::record::{RunRecord, RunSummary};
 use tacit_runs::store::{Provenance, Store};
 use tacit_runs::sweep::{self, Control, Progress};
-use tacit_scenario::{InputError, bounded, quoted};
+use tacit_scenario::{InputError, quoted};
 
 /// How a figure is made, and by what its results were.
 #[derive(Clone, Copy)]
@@ -25,20 +23,11 @@ pub(super) struct RunContext<'a> {
 }
 
 impl RunContext<'_> {
-    /// Remembers which version made the live results that are kept in the file at `path`; one without a version stays unnamed.
-    pub fn note_saved_version(&self, path: &Path) {
-        #[derive(Deserialize)]
-        struct SavedResults {
-            version: String,
-        }
-        let kept = bounded::read(path, MAX_SAVED_BYTES).ok().flatten();
-        let kept = kept.and_then(|bytes| serde_json::from_slice::<SavedResults>(&bytes).ok());
-        self.versions.borrow_mut().extend(kept.map(|kept| kept.version));
+    /// Remembers which versions made runs.
+    pub fn made_by(&self, versions: impl IntoIterator<Item = impl Into<String>>) {
+        self.versions.borrow_mut().extend(versions.into_iter().map(Into::into));
     }
 }
-
-/// Longest file of live results that is read.
-const MAX_SAVED_BYTES: u64 = 64 << 20;
 
 /// The results of one set of runs.
 pub(super) struct Results<'a> {
@@ -84,7 +73,7 @@ impl<'a> Results<'a> {
     ) -> Result<Vec<RunSummary>, RunsError> {
         if self.stored {
             let runs = self.read(plan)?.1;
-            self.made_by(runs.iter().map(|run| run.version.as_ref()));
+            self.making.made_by(runs.iter().map(|run| &*run.version));
             return Ok(runs);
         }
         let store = self.directory.as_deref().map(Store::open).transpose()?;
@@ -92,7 +81,7 @@ impl<'a> Results<'a> {
         if let Some(store) = &store {
             store.finish(&provenance(&runs), &runs)?;
         }
-        self.made_by(runs.iter().map(|run| run.version.as_ref()));
+        self.making.made_by(runs.iter().map(|run| &*run.version));
         Ok(runs)
     }
 
@@ -107,7 +96,7 @@ impl<'a> Results<'a> {
         provenance: impl FnOnce(&[RunSummary]) -> Provenance,
     ) -> Result<RunRecord, RunsError> {
         let Some(directory) = &self.directory else {
-            self.made_by([tacit_runs::VERSION]);
+            self.making.made_by([tacit_runs::VERSION]);
             return make();
         };
         if !self.stored {
@@ -124,12 +113,7 @@ impl<'a> Results<'a> {
         let [run] = &runs[..] else {
             return Err(InputError::new(&self.command, format!("{} runs instead of one", runs.len())).into());
         };
-        self.made_by([run.version.as_ref()]);
+        self.making.made_by([&*run.version]);
         store.record(&run.id)
-    }
-
-    /// Remembers which versions made runs.
-    fn made_by<'v>(&self, versions: impl IntoIterator<Item = &'v str>) {
-        self.making.versions.borrow_mut().extend(versions.into_iter().map(str::to_owned));
     }
 }

@@ -1,19 +1,21 @@
 //! How a flow fares over time: a run for each curve, sampled.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use super::Figure;
 use super::draw::{concerned, marks_of};
-use super::file::read_scheme;
+use super::kind::{Findings, Kind};
 use super::measure::{Curve, Curves};
 use super::plot_data::PlotData;
-use super::results::Results;
+use super::results::{Results, RunContext};
 use super::run::{file_name, slug};
+use super::schemes::read_scheme;
 use tacit_analysis::chart::{Line, LineChart, Panel, Strip, StripChart, stacked};
 use tacit_runs::identity::run_id;
 use tacit_runs::plan::{self, Plan};
 use tacit_runs::record::{Label, RunRecord, RunSummary};
-use tacit_runs::store::Provenance;
+use tacit_runs::store::{Provenance, Store};
 use tacit_runs::track::{TrackRecord, track};
 use tacit_runs::{RunsError, VERSION};
 use tacit_scenario::input::{Mismatch, Section, Value, integer, text, texts};
@@ -104,25 +106,11 @@ impl Series {
         Ok(series)
     }
 
-    pub fn curve_names(&self) -> Vec<String> {
-        self.curves.iter().map(|run| run.name.clone()).chain([LINK.to_owned()]).collect()
-    }
-
-    /// Whether claims may speak of `name`.
-    pub fn has_column(name: &str) -> bool {
-        name.starts_with(IN_STATE) || COLUMNS.iter().any(|column| column.name == name)
-    }
-
-    /// The directory of the first of its runs.
-    pub fn first_directory(&self, figure: &Figure) -> String {
-        self.curves.first().map_or_else(String::new, |run| run.directory(figure))
-    }
-
     /// Its runs, as `results` gives them for a directory each.
     ///
     /// # Errors
     /// Where a scenario cannot be run, or its results are missing.
-    pub fn tracks<'a>(
+    fn tracks<'a>(
         &self,
         figure: &Figure,
         results: impl Fn(&str) -> Results<'a>,
@@ -160,7 +148,7 @@ impl Series {
     }
 
     /// The curves of `tracks` over time in seconds: the panels' columns, and those that claims ask for.
-    pub fn drawn(&self, figure: &Figure, tracks: &[Vec<TrackRecord>]) -> PlotData {
+    fn drawn(&self, figure: &Figure, tracks: &[Vec<TrackRecord>]) -> PlotData {
         let mut columns: Vec<String> = self.panels.iter().filter(|panel| *panel != STATE).cloned().collect();
         for column in figure.columns() {
             if !columns.iter().any(|known| known == column) {
@@ -192,7 +180,7 @@ impl Series {
     }
 
     /// The picture: a panel below the other.
-    pub fn picture(&self, figure: &Figure, drawn: &PlotData, tracks: &[Vec<TrackRecord>]) -> String {
+    fn picture(&self, figure: &Figure, drawn: &PlotData, tracks: &[Vec<TrackRecord>]) -> String {
         let last = self.panels.len() - 1;
         let x = |panel: usize| if panel == last { drawn.x.clone() } else { String::new() };
         let mut columns = 0;
@@ -232,6 +220,47 @@ impl Series {
         let end = tracks.iter().filter_map(|track| track.last()).map(seconds).fold(0.0, f64::max);
         // Curves leave as much room on the right.
         StripChart { x, end: end * 1.05, strips: self.curves.iter().zip(tracks).map(strip).collect() }
+    }
+}
+
+/// The curves, and the picture of all panels.
+struct SeriesFindings {
+    drawn: PlotData,
+    picture: String,
+}
+
+impl Findings for SeriesFindings {
+    fn curves(&self) -> Option<&PlotData> {
+        Some(&self.drawn)
+    }
+
+    fn picture(&self, _figure: &Figure) -> Option<String> {
+        Some(self.picture.clone())
+    }
+}
+
+impl Kind for Series {
+    fn curve_names(&self) -> Option<Vec<String>> {
+        Some(self.curves.iter().map(|run| run.name.clone()).chain([LINK.to_owned()]).collect())
+    }
+
+    fn check_column(&self, name: &str, root: &Section<'_>) -> Result<(), InputError> {
+        if name.starts_with(IN_STATE) || COLUMNS.iter().any(|column| column.name == name) {
+            return Ok(());
+        }
+        Err(root.error("claim", format!("{name:?} is no column of a series")))
+    }
+
+    fn is_stored(&self, figure: &Figure, directory: &Path) -> bool {
+        let first = self.curves.first().map_or_else(String::new, |run| run.directory(figure));
+        !Store::existing(&directory.join(first)).is_empty()
+    }
+
+    fn results(&self, figure: &Figure, making: RunContext<'_>) -> Result<Box<dyn Findings>, RunsError> {
+        let tracks = self.tracks(figure, |directory| Results::new(making, &figure.id, directory))?;
+        let drawn = self.drawn(figure, &tracks);
+        let picture = self.picture(figure, &drawn, &tracks);
+        Ok(Box::new(SeriesFindings { drawn, picture }))
     }
 }
 

@@ -156,3 +156,33 @@ impl MeasuredCell {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{Figure, Options, run};
+    use tacit_runs::sweep::Control;
+
+    const TABLE: &str = "\
+title = \"t\"
+paper = \"p\"
+[theory]
+figure = \"hack/fig1a\"
+[table]
+columns = [\"measured here\", \"printed only\"]
+[[table.row]]
+name = \"54 Mb/s\"
+cells = [{ paper = 30.2, measure = { value = \"UDP\", x = 54 } }, { paper = 1 }]
+";
+
+    #[test]
+    fn a_table_shows_what_is_measured_beside_what_is_printed() {
+        let figure = Figure::parse("test/table", "table.toml", TABLE).unwrap();
+        let outcome = &run(&[figure], &Options::default(), Control::unattended()).unwrap()[0];
+        let cells = &outcome.table.as_ref().unwrap().rows[0].cells;
+        assert!((cells[0].measured.unwrap() - 29.93).abs() < 0.01 && cells[1].measured.is_none());
+        assert!(outcome.to_text().contains("29.93 (30.2)"), "{}", outcome.to_text());
+        let error =
+            Figure::parse("x", "x.toml", &TABLE.replace(", { paper = 1 }", "")).unwrap_err().to_string();
+        assert!(error.contains("1 cells under 2 columns"), "{error}");
+    }
+}

@@ -1,15 +1,13 @@
 //! What transfers came to: the median of the runs of each place, live and simulated, and which the machine disturbed.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{BufReader, Read as _};
-use std::path::Path;
 use std::sync::Arc as Shared;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
+use super::kind::{Claim, Findings};
 use super::measure::{Curve, Curves, Measure};
+use super::plot_data::PlotData;
 use super::transfers::{Arm, MAX_ATTEMPTS, TransferPoint, TransferReport, Transfers};
 use tacit_runs::RunsError;
 use tacit_runs::aggregate::{Mean, median};
@@ -18,9 +16,6 @@ use tacit_runs::record::RunSummary;
 use tacit_runs::sweep::{self, Control};
 use tacit_scenario::Scenario;
 use tacit_scenario::scheme::Scheme;
-
-/// Longest file of results that is read.
-const MAX_SAVED_BYTES: u64 = 16 << 20;
 
 /// Columns of every curve; the first is drawn. What the simulator does not know is not there: packets of one flow among
 /// several, processors.
@@ -77,23 +72,8 @@ impl Transferred {
         Ok(Self { points })
     }
 
-    /// As figure `id` keeps them.
-    pub fn to_json(&self, id: &str) -> Value {
-        serde_json::json!({ "figure": id, "version": tacit_runs::VERSION, "points": self.points })
-    }
-
-    /// Those that were kept in the file at `path`.
-    ///
-    /// # Errors
-    /// Where there are none, or they are damaged.
-    pub fn read(path: &Path) -> Result<Self, RunsError> {
-        let file = File::open(path).map_err(RunsError::io(path))?;
-        serde_json::from_reader(BufReader::new(file.take(MAX_SAVED_BYTES)))
-            .map_err(|error| RunsError::Store { path: path.to_owned(), what: error.to_string() })
-    }
-
     /// The curves of a part: medians.
-    pub fn curves(&self, transfers: &Transfers, variant: Option<&str>) -> Curves {
+    fn curves(&self, transfers: &Transfers, variant: Option<&str>) -> Curves {
         let of_part = |point: &&Point| point.variant.as_deref() == variant;
         let curve = |name: String| {
             let own = self.points.iter().filter(of_part).filter(|point| point.curve == name);
@@ -101,12 +81,12 @@ impl Transferred {
             points.sort_by(|(a, _), (b, _)| a.total_cmp(b));
             Curve { name, points, ..Curve::default() }
         };
-        let curves = transfers.curve_names().into_iter().map(curve).collect();
+        let curves = transfers.names_of_curves().into_iter().map(curve).collect();
         Curves { columns: COLUMNS.map(str::to_owned).to_vec(), curves }
     }
 
     /// Why nothing can be claimed of what `measure` takes.
-    pub fn disturbance(&self, measure: &Measure) -> Option<String> {
+    fn disturbance(&self, measure: &Measure) -> Option<String> {
         let concerned = |point: &&Point| {
             point.variant.as_deref() == measure.variant()
                 && measure.reads(std::slice::from_ref(&point.curve), point.x)
@@ -121,7 +101,7 @@ impl Transferred {
     }
 
     /// A line for each point: what a reader of text sees of the picture.
-    pub fn measurements(&self) -> Vec<String> {
+    fn measurements(&self) -> Vec<String> {
         let line = |point: &Point| {
             let medians = point.medians();
             let measurements = COLUMNS.iter().zip(medians);
@@ -134,6 +114,36 @@ impl Transferred {
             format!("{} at {}{variant}: {}{disturbed}", point.curve, point.x, measurements.join(", "))
         };
         self.points.iter().map(line).collect()
+    }
+}
+
+/// The results, and their curves.
+pub(super) struct TransferFindings {
+    drawn: PlotData,
+    results: Transferred,
+}
+
+impl TransferFindings {
+    pub fn new(transfers: &Transfers, results: Transferred) -> Self {
+        let curves = |variant| results.curves(transfers, variant);
+        let mut drawn = PlotData::new(transfers.x_label.clone(), "goodput (Mb/s)".to_owned(), curves(None));
+        drawn.variants =
+            transfers.variant_names().map(|name| (name.to_owned(), curves(Some(name)))).collect();
+        Self { drawn, results }
+    }
+}
+
+impl Findings for TransferFindings {
+    fn curves(&self) -> Option<&PlotData> {
+        Some(&self.drawn)
+    }
+
+    fn disturbance(&self, claim: &Claim, _measured: Option<f64>) -> Option<String> {
+        self.results.disturbance(claim.measure.of_curves()?)
+    }
+
+    fn measurements(&self) -> Vec<String> {
+        self.results.measurements()
     }
 }
 

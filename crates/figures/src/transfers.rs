@@ -4,11 +4,20 @@
 //! As in [`live`](super::live) this room makes no live runs: it says which it wants ([`TransferRun`]) and is given what
 //! came of them ([`TransferReport`]).
 
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 
-use super::file::{Axis, Figure, Source, read_axis, read_scheme};
+use super::axis::Axis;
+use super::file::Figure;
+use super::kind::{Findings, Kind, VariantNames, check_metric};
 use super::measure::{Measure, same};
 use super::per_figure::PerFigure;
+use super::results::RunContext;
+use super::run::Options;
+use super::saved;
+use super::schemes::{read_scheme, scheme_named};
+use super::transferred::{COLUMNS, TransferFindings, Transferred};
 use tacit_runs::RunsError;
 use tacit_scenario::input::{Section, integer, numbers, one_of, text, texts};
 use tacit_scenario::scheme::Scheme;
@@ -174,7 +183,7 @@ pub(super) struct TransferPoint {
 impl Transfers {
     pub fn read(section: Section<'_>) -> Result<Self, InputError> {
         let x = section.section("x")?;
-        let axis = read_axis(&x, x.required("key", text)?)?;
+        let axis = Axis::read(&x, x.required("key", text)?)?;
         x.finish()?;
         let arms = section.sections("arm")?.into_iter().map(Arm::read).collect::<Result<Vec<_>, _>>()?;
         let variants =
@@ -277,7 +286,7 @@ impl Transfers {
     }
 
     /// Names of the curves that claims may speak of.
-    pub fn curve_names(&self) -> Vec<String> {
+    pub fn names_of_curves(&self) -> Vec<String> {
         self.arms.iter().flat_map(Arm::curve_names).collect()
     }
 
@@ -286,12 +295,12 @@ impl Transfers {
     }
 
     /// Whether these transfers, as they are made, have all that `measure` takes.
-    pub fn makes(&self, measure: &Measure) -> bool {
+    fn makes(&self, measure: &Measure) -> bool {
         let variant = measure.variant();
         if variant.is_some_and(|name| !self.variant_names().any(|known| known == name)) {
             return false;
         }
-        let curves = self.curve_names();
+        let curves = self.names_of_curves();
         let places = self.values(variant);
         measure.is_within(&places) && measure.curves().all(|curve| curves.iter().any(|name| name == curve))
     }
@@ -364,6 +373,40 @@ impl Transfers {
     }
 }
 
+impl Kind for Transfers {
+    fn curve_names(&self) -> Option<Vec<String>> {
+        Some(self.names_of_curves())
+    }
+
+    fn variants(&self) -> Vec<VariantNames<'_>> {
+        self.variant_names().map(|name| VariantNames { name, curves: None }).collect()
+    }
+
+    fn check_column(&self, name: &str, root: &Section<'_>) -> Result<(), InputError> {
+        if COLUMNS.contains(&name) { Ok(()) } else { check_metric(name, root) }
+    }
+
+    fn makes_in_short(&self, measure: &Measure) -> bool {
+        self.shortened(true).makes(measure)
+    }
+
+    fn skip_reason(&self, id: &str, options: &Options) -> Option<String> {
+        options.transfers.skip_reason(id)
+    }
+
+    fn is_stored(&self, figure: &Figure, directory: &Path) -> bool {
+        saved::is_there(&figure.id, directory)
+    }
+
+    fn results(&self, figure: &Figure, making: RunContext<'_>) -> Result<Box<dyn Findings>, RunsError> {
+        let transfers = self.shortened(making.options.quick);
+        let places = making.options.transfers.places(&figure.id);
+        let made = || Transferred::new(&transfers, places, making.control);
+        let results = saved::read_or_made(&figure.id, making, made)?;
+        Ok(Box::new(TransferFindings::new(&transfers, results)))
+    }
+}
+
 /// The run, again where the machine disturbed it, a few times at most.
 fn made_well(run: &TransferRun, make: &mut dyn MakeTransfers) -> Result<TransferReport, RunsError> {
     let mut attempts = 1;
@@ -387,12 +430,8 @@ impl Length {
 impl Arm {
     fn read(section: Section<'_>) -> Result<Self, InputError> {
         let programs = if section.has("client") { Some(Programs::read(&section)?) } else { None };
-        let simulated = match section.optional("simulated", text)? {
-            Some(name) => Some(tacit_scenario::scheme::named("", &name).map_err(|error| {
-                section.error("simulated", error.what).allowed(error.allowed.unwrap_or_default())
-            })?),
-            None => None,
-        };
+        let simulated = section.optional("simulated", text)?;
+        let simulated = simulated.map(|name| scheme_named(&section, "simulated", &name)).transpose()?;
         let arm = Self {
             name: section.required("name", text)?,
             assignments: section.or("set", Vec::new(), texts)?,
@@ -501,35 +540,29 @@ impl TransferRuns {
         skip_reason: Option<&str>,
         make: &mut dyn MakeTransfers,
     ) -> Result<Self, RunsError> {
-        let per_figure = PerFigure::of(
-            figures,
-            skip_reason,
-            |source| if let Source::Transfers(transfers) = source { Some(&**transfers) } else { None },
-            |transfers| transfers.shortened(quick).measure(make),
-        );
-        Ok(Self(per_figure?))
+        let measure = |transfers: &Transfers| transfers.shortened(quick).measure(make);
+        Ok(Self(PerFigure::of(figures, skip_reason, measure)?))
     }
 
     /// Why figure `id` has none.
-    pub(super) fn skip_reason(&self, id: &str) -> Option<String> {
+    fn skip_reason(&self, id: &str) -> Option<String> {
         self.0.skip_reason(id)
     }
 
     /// Those of figure `id`.
-    pub(super) fn places(&self, id: &str) -> &[TransferPoint] {
+    fn places(&self, id: &str) -> &[TransferPoint] {
         self.0.get(id).map(Vec::as_slice).unwrap_or_default()
     }
 }
 
 /// Whether any of `figures` needs transfers.
 pub fn needs_transfers(figures: &[Figure]) -> bool {
-    figures.iter().any(|figure| matches!(figure.source, Source::Transfers(_)))
+    figures.iter().any(|figure| figure.kind_as::<Transfers>().is_some())
 }
 
 #[cfg(test)]
 mod tests {
     use std::cell::RefCell;
-    use std::path::Path;
 
     use super::*;
     use crate::{FigureOutcome, Options, run};
@@ -728,7 +761,7 @@ tolerance = 0.001
     #[test]
     fn a_command_says_what_was_run() {
         let figure = figure();
-        let Source::Transfers(transfers) = &figure.source else { panic!("{figure:?}") };
+        let transfers = figure.kind_as::<Transfers>().unwrap();
         let run = transfers.run(&transfers.arms[1], Some("slow"), 5.0, 3).unwrap();
         assert_eq!(
             run.command(),

@@ -2,8 +2,10 @@
 
 use serde::Serialize;
 
-use super::file::{Axis, Sweep, read_also, read_schemes};
+use super::axis::{Axis, read_also};
 use super::measure::same;
+use super::schemes::read_schemes;
+use super::sweep::Sweep;
 use super::value;
 use tacit_runs::aggregate::{Column, Group};
 use tacit_runs::record::RunSummary;

@@ -3,22 +3,27 @@
 mod select;
 mod words;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use tacit_sim::run_observed;
 
 use super::Figure;
-use super::results::Results;
+use super::kind::{self, Findings, Kind, known_metric};
+use super::plot_data::{Measurement, PlotData};
+use super::results::{Results, RunContext};
+use super::run::file_name;
+use super::schemes::scheme_of_table;
 use select::Selector;
 use tacit_analysis::chart::timeline::TimelineChart;
 use tacit_runs::air::{AirTrace, Ppdu};
 use tacit_runs::identity::run_id;
 use tacit_runs::plan::{self, Plan};
 use tacit_runs::record::{Label, RunRecord, RunSummary};
-use tacit_runs::store::Provenance;
-use tacit_runs::{RunsError, VERSION, metric};
-use tacit_scenario::input::{Mismatch, Section, integer, text, texts};
-use tacit_scenario::scheme::{self, Scheme};
+use tacit_runs::store::{Provenance, Store};
+use tacit_runs::{RunsError, VERSION};
+use tacit_scenario::input::{Section, integer, text, texts};
+use tacit_scenario::scheme::Scheme;
 use tacit_scenario::{InputError, MAX_CLIENTS, RunSpec, Scenario, Subject};
 
 /// Most PPDUs in a picture.
@@ -59,17 +64,13 @@ pub(super) struct Shown {
 
 impl Timeline {
     pub fn read(section: Section<'_>) -> Result<Self, InputError> {
-        let name = section.required("scheme", text)?;
-        let schemes = scheme::select("", &[name]).map_err(|error| {
-            section.error("scheme", error.what).allowed(error.allowed.unwrap_or_default())
-        })?;
+        let scheme = scheme_of_table(&section, "scheme", &section.required("scheme", text)?)?;
         let at = section.section("at")?;
         let frames = section.required("frames", integer(1..=MAX_FRAMES))?;
         let timeline = Self {
             scenario: section.required("scenario", text)?,
             assignments: section.or("set", Vec::new(), texts)?,
-            // One name selects one scheme.
-            scheme: schemes[0],
+            scheme,
             seed: section.or("seed", 1, integer(1..=MAX_SEED))?,
             clients: section.or("clients", 1, integer(1..=MAX_CLIENTS))?,
             at: Selector::read(&at, "frame")?,
@@ -85,7 +86,7 @@ impl Timeline {
     ///
     /// # Errors
     /// Where the scenario cannot be run, its results are missing, or nothing matches the selector.
-    pub fn shown(&self, figure: &Figure, results: &Results<'_>) -> Result<Shown, RunsError> {
+    fn shown(&self, figure: &Figure, results: &Results<'_>) -> Result<Shown, RunsError> {
         let scenario = Arc::new(Scenario::load(&self.scenario, &self.assignments)?);
         let subject = Arc::new(Subject::new(scenario.clone(), self.scheme));
         subject.check(self.clients)?;
@@ -115,6 +116,25 @@ impl Timeline {
     }
 }
 
+impl Kind for Timeline {
+    fn curve_names(&self) -> Option<Vec<String>> {
+        None
+    }
+
+    fn read_measure(&self, section: Section<'_>) -> Result<kind::Measure, InputError> {
+        Measure::read(section).map(kind::Measure::Timeline)
+    }
+
+    fn is_stored(&self, figure: &Figure, directory: &Path) -> bool {
+        !Store::existing(&directory.join(file_name(&figure.id, ""))).is_empty()
+    }
+
+    fn results(&self, figure: &Figure, making: RunContext<'_>) -> Result<Box<dyn Findings>, RunsError> {
+        let results = Results::new(making, &figure.id, &file_name(&figure.id, ""));
+        Ok(Box::new(self.shown(figure, &results)?))
+    }
+}
+
 /// Makes the run of `spec` with what was on the air.
 fn made(spec: &RunSpec, id: &str, command: String) -> Result<RunRecord, RunsError> {
     let setup = spec.setup()?;
@@ -131,7 +151,7 @@ fn made(spec: &RunSpec, id: &str, command: String) -> Result<RunRecord, RunsErro
 
 impl Measure {
     pub fn read(section: Section<'_>) -> Result<Self, InputError> {
-        let measure = match section.optional("metric", known_metric)? {
+        let measure = match section.optional("metric", |name| known_metric(&text(name)?))? {
             Some((metric, factor)) => Self::Metric(metric, factor),
             None => {
                 if section.node("count").is_none() {
@@ -154,24 +174,27 @@ impl Measure {
     }
 }
 
-fn known_metric(value: &tacit_scenario::input::Value) -> Result<(usize, f64), Mismatch> {
-    let name = text(value)?;
-    metric::resolve_column(&name).ok_or_else(|| {
-        let known = metric::ALL.iter().map(|metric| metric.name).collect::<Vec<_>>().join(", ");
-        Mismatch::new(format!("{name:?} is no metric"), known)
-    })
-}
+impl Findings for Shown {
+    fn curves(&self) -> Option<&PlotData> {
+        None
+    }
 
-impl Shown {
-    /// The picture; `title` opens its description.
-    pub fn picture(&self, title: &str) -> String {
-        TimelineChart {
-            alt: format!("{title}. {}", words::tell(&self.ppdus)),
+    fn measured(&self, measure: &kind::Measure) -> Measurement {
+        let number = match measure {
+            kind::Measure::Timeline(measure) => measure.of(self),
+            kind::Measure::Curves(_) => None,
+        };
+        Measurement { number, ..Measurement::default() }
+    }
+
+    fn picture(&self, figure: &Figure) -> Option<String> {
+        let chart = TimelineChart {
+            alt: format!("{}: {}. {}", figure.id, figure.title, words::tell(&self.ppdus)),
             lanes: words::lanes(&self.ppdus),
             exchanges: words::exchanges(&self.ppdus),
             legend: words::legend(&self.ppdus),
-        }
-        .to_svg()
+        };
+        Some(chart.to_svg())
     }
 }
 
@@ -182,7 +205,7 @@ mod tests {
 
     #[test]
     fn every_time_line_that_comes_with_the_program_holds() {
-        let is_timeline = |figure: &Figure| matches!(figure.source, crate::file::Source::Timeline(_));
+        let is_timeline = |figure: &Figure| figure.kind_as::<super::Timeline>().is_some();
         let figures: Vec<Figure> = all().unwrap().into_iter().filter(is_timeline).collect();
         assert!(figures.len() >= 5);
         let directory = tempfile::tempdir().unwrap();
