@@ -1,22 +1,16 @@
 //! Downloads of a file through live hops beside an upload, by the sender's congestion control: how long they take.
-//!
-//! As in [`live`](super::live) this room makes no live runs: it says which it wants ([`DownloadRun`]) and is given what
-//! came of them.
-
-use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use super::draw::{distribution, distribution_chart};
 use super::file::Figure;
-use super::kind::{Claim, Findings, Kind, check_metric};
+use super::kind::{Claim, Findings};
+use super::live_kind::{LiveKind, LiveRuns, LiveSort, MakeLive, PerFigure};
 use super::measure::{Curve, Curves};
-use super::per_figure::PerFigure;
 use super::plot_data::PlotData;
 use super::results::RunContext;
-use super::run::Options;
-use super::saved;
 use super::schemes::selected;
+use super::shell_hop::ShellHop;
 use tacit_analysis::chart::{LineChart, Panel, stacked};
 use tacit_proto::tcp::ReceiveAutotuning;
 use tacit_proto::units::Bytes;
@@ -59,10 +53,8 @@ pub(super) struct Downloads {
 /// A live run that a figure wants: downloads beside an upload, one started after the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DownloadRun {
-    /// A scenario that comes with the program.
-    pub scenario: String,
-    /// What is changed in it.
-    pub assignments: Vec<String>,
+    /// The hop, with the congestion control of both sides' routes; `rre` comes by [`Self::server_script`].
+    pub hop: ShellHop,
     /// Congestion control of the server: one of the kernel's, or `rre`.
     pub sender: &'static str,
     /// Length of the file in bytes.
@@ -95,16 +87,17 @@ pub struct Download {
     pub connected_s: f64,
 }
 
-/// Makes live runs, all of them at the same time; the error is one line.
-pub type MakeDownloads<'m> = &'m mut dyn FnMut(&[DownloadRun]) -> Result<Vec<DownloadReport>, String>;
-
-/// What the downloads of figures gave, or why there are none.
-#[derive(Clone, Debug, Default)]
-pub struct DownloadRuns(PerFigure<Vec<Sample>>);
+/// The live downloads of a sender.
+#[derive(Clone, Debug)]
+pub(super) struct SenderDownloads {
+    downloads: Vec<Download>,
+    /// Why nothing is claimed of them.
+    disturbed: Option<String>,
+}
 
 /// The downloads of one curve.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Sample {
+#[derive(Debug, Serialize, Deserialize)]
+struct Sample {
     name: String,
     /// In the order of [`COLUMNS`], each ascending.
     seconds: [Vec<f64>; 2],
@@ -132,55 +125,25 @@ impl Downloads {
         Ok(downloads)
     }
 
-    /// The runs as they are made, `quick` or in full.
-    fn shortened(&self, quick: bool) -> Self {
-        let count = if quick { self.quick_count } else { self.count };
-        Self { count, ..self.clone() }
-    }
-
     /// The runs of `sender`, one for each hop. Each hop starts its downloads at other moments of the traces.
     fn runs(&self, sender: &Scheme) -> Result<Vec<DownloadRun>, RunsError> {
         let tcp = Scenario::load(&self.scenario, &self.assignments)?.tcp;
         let receive_buffer = (tcp.receive_autotuning == ReceiveAutotuning::Off).then_some(tcp.receive_buffer);
         let slot_ms = self.slot_s * 1_000;
-        let run = |hop: u32| DownloadRun {
-            scenario: self.scenario.clone(),
-            assignments: self.assignments.clone(),
+        let congestion = if sender.name == "rre" { "cubic" } else { sender.name };
+        let run = |number: u32| DownloadRun {
+            hop: ShellHop {
+                congestion: Some(congestion.to_owned()),
+                ..ShellHop::new(&self.scenario, self.assignments.clone())
+            },
             sender: sender.name,
             bytes: self.megabytes * 1_000_000,
-            count: (self.count + hop) / self.hops,
-            first_ms: LEAD_MS + slot_ms * hop / self.hops,
+            count: (self.count + number) / self.hops,
+            first_ms: LEAD_MS + slot_ms * number / self.hops,
             slot_ms,
             receive_buffer,
         };
         Ok((0..self.hops).map(run).filter(|run| run.count > 0).collect())
-    }
-
-    /// Makes the live runs and simulates the same.
-    fn measure(&self, make: MakeDownloads<'_>) -> Result<Vec<Sample>, RunsError> {
-        let runs: Result<Vec<Vec<DownloadRun>>, RunsError> =
-            self.senders.iter().map(|sender| self.runs(sender)).collect();
-        let runs = runs?;
-        let all = runs.concat();
-        let command = || all.first().map(DownloadRun::command).unwrap_or_default();
-        let failed = |said: String| RunsError::Program { command: command(), said };
-        let mut reports = make(&all).map_err(failed)?.into_iter();
-        let mut samples = Vec::new();
-        for (sender, runs) in self.senders.iter().zip(&runs) {
-            let reports: Vec<DownloadReport> = reports.by_ref().take(runs.len()).collect();
-            if reports.len() < runs.len() {
-                return Err(failed("gave fewer reports than runs".to_owned()));
-            }
-            let disturbed = reports.iter().find_map(|report| report.invalid.clone());
-            let downloads = reports.into_iter().flat_map(|report| report.downloads).collect();
-            samples.push(self.sample(live_name(sender), downloads, disturbed));
-            let mut downloads = Vec::new();
-            for run in runs {
-                downloads.extend(run.simulated(sender)?);
-            }
-            samples.push(self.sample(simulated_name(sender), downloads, None));
-        }
-        Ok(samples)
     }
 
     fn sample(&self, name: String, mut downloads: Vec<Download>, disturbed: Option<String>) -> Sample {
@@ -239,17 +202,9 @@ impl DownloadRun {
         )
     }
 
-    /// Congestion control of both sides' routes; `rre` comes by [`Self::server_script`].
-    pub fn congestion(&self) -> &'static str {
-        if self.sender == "rre" { "cubic" } else { self.sender }
-    }
-
     /// The command that makes it, without the scripts.
     pub fn command(&self) -> String {
-        let mut words = vec!["tacit shell".to_owned(), self.scenario.clone()];
-        words.extend(self.assignments.iter().map(|assignment| format!("--set {}", quoted(assignment))));
-        words.push(format!("--congestion {} -- … --server -- …", self.congestion()));
-        words.join(" ")
+        self.hop.command("…", "…")
     }
 
     /// The downloads in the simulator; those that do not end are not there.
@@ -264,14 +219,14 @@ impl DownloadRun {
             .collect();
         flows.push("{name=\"upload\",kind=\"upload\",congestion=\"cubic\"}".to_owned());
         let end_s = (self.first_ms + self.count * self.slot_ms) / 1_000 + LIMIT_S;
-        let assignments: Vec<String> = (self.assignments.iter().cloned())
+        let assignments: Vec<String> = (self.hop.assignments.iter().cloned())
             .chain([
                 format!("run.duration={end_s} s"),
                 "run.measure-from=0 s".to_owned(),
                 format!("flow=[{}]", flows.join(",")),
             ])
             .collect();
-        let scenario = sender.applied_to(&Scenario::load(&self.scenario, &assignments)?);
+        let scenario = sender.applied_to(&Scenario::load(&self.hop.scenario, &assignments)?);
         let outcome = tacit_sim::run(&scenario.setup(1, 1)?).map_err(|source| RunsError::Run {
             run: scenario.name.clone(),
             command: scenario.run_command(Some(sender.name), scenario.clients, 1),
@@ -294,64 +249,68 @@ pub fn nginx_config(directory: &str) -> String {
     )
 }
 
-impl DownloadRuns {
-    /// Makes the downloads of `figures`; there are none where `skip_reason` says why.
-    ///
-    /// # Errors
-    /// Where a run cannot be made.
-    pub fn make(
-        figures: &[Figure],
-        quick: bool,
-        skip_reason: Option<&str>,
-        make: MakeDownloads<'_>,
-    ) -> Result<Self, RunsError> {
-        let measure = |downloads: &Downloads| downloads.shortened(quick).measure(make);
-        Ok(Self(PerFigure::of(figures, skip_reason, measure)?))
+impl LiveKind for Downloads {
+    const SORT: LiveSort = LiveSort::Downloads;
+    const COLUMNS: &'static [&'static str] = &COLUMNS;
+    type Run = SenderDownloads;
+    type Results = Samples;
+
+    fn names_of_curves(&self) -> Vec<String> {
+        self.senders.iter().flat_map(|sender| [live_name(sender), simulated_name(sender)]).collect()
     }
 
-    /// Why figure `id` has none.
-    fn skip_reason(&self, id: &str) -> Option<String> {
-        self.0.skip_reason(id)
+    fn shortened(&self, quick: bool) -> Self {
+        let count = if quick { self.quick_count } else { self.count };
+        Self { count, ..self.clone() }
     }
 
-    fn samples(&self, id: &str) -> Samples {
-        Samples { samples: self.0.get(id).cloned().unwrap_or_default() }
-    }
-}
-
-/// Whether any of `figures` needs downloads.
-pub fn needs_downloads(figures: &[Figure]) -> bool {
-    figures.iter().any(|figure| figure.kind_as::<Downloads>().is_some())
-}
-
-impl Kind for Downloads {
-    fn curve_names(&self) -> Option<Vec<String>> {
-        Some(self.senders.iter().flat_map(|sender| [live_name(sender), simulated_name(sender)]).collect())
-    }
-
-    fn check_column(&self, name: &str, root: &Section<'_>) -> Result<(), InputError> {
-        if COLUMNS.contains(&name) { Ok(()) } else { check_metric(name, root) }
-    }
-
-    fn skip_reason(&self, id: &str, options: &Options) -> Option<String> {
-        options.downloads.skip_reason(id)
+    /// All senders at the same time, so that each meets the same moments of the traces.
+    fn measure(&self, make: &mut dyn MakeLive) -> Result<Vec<SenderDownloads>, RunsError> {
+        let runs: Result<Vec<Vec<DownloadRun>>, RunsError> =
+            self.senders.iter().map(|sender| self.runs(sender)).collect();
+        let runs = runs?;
+        let all = runs.concat();
+        let command = || all.first().map(DownloadRun::command).unwrap_or_default();
+        let failed = |said: String| RunsError::Program { command: command(), said };
+        let mut reports = make.downloads(&all).map_err(failed)?.into_iter();
+        let of_sender = |runs: &Vec<DownloadRun>| {
+            let reports: Vec<DownloadReport> = reports.by_ref().take(runs.len()).collect();
+            if reports.len() < runs.len() {
+                return Err(failed("gave fewer reports than runs".to_owned()));
+            }
+            let disturbed = reports.iter().find_map(|report| report.invalid.clone());
+            let downloads = reports.into_iter().flat_map(|report| report.downloads).collect();
+            Ok(SenderDownloads { downloads, disturbed })
+        };
+        runs.iter().map(of_sender).collect()
     }
 
-    fn is_stored(&self, figure: &Figure, directory: &Path) -> bool {
-        saved::is_there(&figure.id, directory)
+    fn given(all: &LiveRuns) -> &PerFigure<SenderDownloads> {
+        &all.downloads
     }
 
-    fn results(&self, figure: &Figure, making: RunContext<'_>) -> Result<Box<dyn Findings>, RunsError> {
-        let made = || Ok(making.options.downloads.samples(&figure.id));
-        let samples: Samples = saved::read_or_made(&figure.id, making, made)?;
+    fn compared(&self, live: &[SenderDownloads], _making: RunContext<'_>) -> Result<Samples, RunsError> {
+        let mut samples = Vec::new();
+        for (sender, live) in self.senders.iter().zip(live) {
+            samples.push(self.sample(live_name(sender), live.downloads.clone(), live.disturbed.clone()));
+            let mut downloads = Vec::new();
+            for run in self.runs(sender)? {
+                downloads.extend(run.simulated(sender)?);
+            }
+            samples.push(self.sample(simulated_name(sender), downloads, None));
+        }
+        Ok(Samples { samples })
+    }
+
+    fn findings(&self, samples: Samples) -> Box<dyn Findings> {
         let drawn = PlotData::new(String::new(), String::new(), samples.curves());
-        Ok(Box::new(DownloadFindings { drawn, samples }))
+        Box::new(DownloadFindings { drawn, samples })
     }
 }
 
 /// The samples of a figure.
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
-struct Samples {
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Samples {
     samples: Vec<Sample>,
 }
 
@@ -421,9 +380,19 @@ fn simulated_name(sender: &Scheme) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
     use crate::{FigureOutcome, Options, run};
     use tacit_runs::sweep::Control;
+
+    struct Machine<F>(F);
+
+    impl<F: Fn(&DownloadRun) -> DownloadReport> MakeLive for Machine<F> {
+        fn downloads(&mut self, runs: &[DownloadRun]) -> Result<Vec<DownloadReport>, String> {
+            Ok(runs.iter().map(&self.0).collect())
+        }
+    }
 
     const FIGURE: &str = "\
 title = \"t\"
@@ -451,10 +420,9 @@ tolerance = 0
 
     fn result(directory: Option<&Path>, give: impl Fn(&DownloadRun) -> DownloadReport) -> FigureOutcome {
         let figures = [Figure::parse("test/downloads", "downloads.toml", FIGURE).unwrap()];
-        let mut make = |runs: &[DownloadRun]| Ok(runs.iter().map(&give).collect());
-        let downloads = DownloadRuns::make(&figures, false, None, &mut make).unwrap();
+        let live = LiveRuns::make(&figures, false, &mut Machine(give)).unwrap();
         let directory = directory.map(Path::to_owned);
-        let options = Options { downloads, directory: directory.clone(), ..Options::default() };
+        let options = Options { live, directory: directory.clone(), ..Options::default() };
         let outcome = run(&figures, &options, Control::unattended()).unwrap().remove(0);
         if directory.is_some() {
             let options = Options { from: directory, ..Options::default() };

@@ -12,15 +12,16 @@ mod file;
 mod kind;
 mod library;
 mod live;
+mod live_kind;
 mod measure;
 mod page;
-mod per_figure;
 mod plot_data;
 mod results;
 mod run;
 mod saved;
 mod schemes;
 mod series;
+mod shell_hop;
 mod summary;
 mod sweep;
 mod swept;
@@ -38,18 +39,16 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 pub use claim::{Bound, ClaimOutcome, Range, Verdict};
-pub use downloads::{
-    Download, DownloadReport, DownloadRun, DownloadRuns, MakeDownloads, needs_downloads, nginx_config,
-};
+pub use downloads::{Download, DownloadReport, DownloadRun, nginx_config};
 pub use file::Figure;
-pub use live::{LiveReport, LiveRun, LiveRuns, MACHINE_SHARE_MAX, MakeLive, needs_live};
+pub use live::{LiveReport, LiveRun, MACHINE_SHARE_MAX};
+pub use live_kind::{LiveRuns, LiveSort, MakeLive};
 pub use measure::{Curve, Measure};
 pub use run::{Options, run};
+pub use shell_hop::ShellHop;
 pub use summary::summary;
 pub use table::{MeasuredCell, MeasuredRow, MeasuredTable};
-pub use transfers::{
-    GoodputSource, MakeTransfers, TransferReport, TransferRun, TransferRuns, needs_transfers,
-};
+pub use transfers::{GoodputSource, TransferReport, TransferRun};
 pub use variant::{Dependence, DependenceCell, DependenceRow};
 
 use tacit_runs::RunsError;

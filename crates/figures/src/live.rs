@@ -1,25 +1,19 @@
 //! Live hops: what TCP/HACK gives Linux's own TCP.
-//!
-//! This room makes no live runs: it says which it wants ([`LiveRun`]) and is given what came of them
-//! ([`LiveReport`]). The caller brings the program that makes them ([`MakeLive`]).
-
-use std::path::Path;
 
 use super::arms::{self, Annotation, Points};
 use super::axis::Axis;
-use super::file::Figure;
-use super::kind::{Claim, Findings, Kind, check_metric};
+use super::kind::{Claim, Findings};
+use super::live_kind::{LiveKind, LiveRuns, LiveSort, MakeLive, PerFigure};
 use super::measure::Curves;
-use super::per_figure::PerFigure;
 use super::plot_data::PlotData;
 use super::results::RunContext;
-use super::run::Options;
 use super::schemes::scheme_of_table;
-use super::{saved, value};
+use super::shell_hop::ShellHop;
+use super::value;
 use tacit_runs::RunsError;
+use tacit_scenario::InputError;
 use tacit_scenario::input::{Section, integer, numbers, text, texts};
 use tacit_scenario::scheme::Scheme;
-use tacit_scenario::{InputError, quoted};
 
 /// Of a claim's tolerance, what the machine's own delays may be worth: beyond that, what is missing can be theirs.
 pub const MACHINE_SHARE_MAX: f64 = 0.5;
@@ -52,16 +46,8 @@ struct Quick {
 /// A live run that a figure wants: iperf3 downloads through a hop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LiveRun {
-    /// A scenario that comes with the program.
-    pub scenario: String,
-    /// What is changed in it.
-    pub assignments: Vec<String>,
-    /// Name of the scheme.
-    pub scheme: &'static str,
-    /// How many ACKs receivers send, as `tacit shell --acks` takes it.
-    pub acks: String,
-    /// Congestion control on both sides.
-    pub congestion: String,
+    /// The hop; its scheme is one of the table.
+    pub hop: ShellHop,
     /// How long iperf3 downloads.
     pub seconds: u32,
 }
@@ -87,13 +73,6 @@ impl LiveReport {
         self.invalid.as_deref().or(unknown)
     }
 }
-
-/// Makes a live run; the error is one line.
-pub type MakeLive<'m> = &'m mut dyn FnMut(&LiveRun) -> Result<LiveReport, String>;
-
-/// What the live runs of figures gave, or why there are none.
-#[derive(Clone, Debug, Default)]
-pub struct LiveRuns(PerFigure<Vec<Pair>>);
 
 /// Stock and HACK at one place of a figure.
 #[derive(Clone, Debug)]
@@ -129,7 +108,32 @@ impl Live {
         Ok(live)
     }
 
-    /// The runs as they are made, `quick` or in full.
+    fn live_run(&self, scheme: &Scheme, acks: &str, x: f64) -> LiveRun {
+        let hop = ShellHop {
+            scheme: scheme.name,
+            acks: Some(acks.to_owned()),
+            congestion: Some(self.congestion.clone()),
+            ..ShellHop::new(&self.scenario, self.assignments_at(x))
+        };
+        LiveRun { hop, seconds: self.seconds }
+    }
+
+    /// What is changed in the scenario at `x`.
+    pub(super) fn assignments_at(&self, x: f64) -> Vec<String> {
+        self.assignments.iter().cloned().chain([self.axis.assignment(x)]).collect()
+    }
+}
+
+impl LiveKind for Live {
+    const SORT: LiveSort = LiveSort::Iperf;
+    const COLUMNS: &'static [&'static str] = &arms::COLUMNS;
+    type Run = Pair;
+    type Results = Points;
+
+    fn names_of_curves(&self) -> Vec<String> {
+        self.acks.iter().flat_map(|acks| [live_name(acks), simulated_name(acks)]).collect()
+    }
+
     fn shortened(&self, quick: bool) -> Self {
         let mut shortened = self.clone();
         if !quick {
@@ -142,14 +146,14 @@ impl Live {
         shortened
     }
 
-    /// Makes the runs, stock and HACK after one another at each place.
-    fn measure(&self, make: MakeLive<'_>) -> Result<Vec<Pair>, RunsError> {
+    /// Stock and HACK after one another at each place.
+    fn measure(&self, make: &mut dyn MakeLive) -> Result<Vec<Pair>, RunsError> {
         let mut pairs = Vec::new();
         for acks in &self.acks {
             for x in &self.axis.values {
                 let mut of = |scheme: &Scheme| {
                     let run = self.live_run(scheme, acks, *x);
-                    make(&run).map_err(|said| RunsError::Program { command: run.command(), said })
+                    make.iperf(&run).map_err(|said| RunsError::Program { command: run.command(), said })
                 };
                 let (stock, hack) = (of(self.stock)?, of(self.hack)?);
                 pairs.push(Pair { acks: acks.clone(), x: *x, stock, hack });
@@ -158,45 +162,18 @@ impl Live {
         Ok(pairs)
     }
 
-    fn live_run(&self, scheme: &Scheme, acks: &str, x: f64) -> LiveRun {
-        LiveRun {
-            scenario: self.scenario.clone(),
-            assignments: self.assignments_at(x),
-            scheme: scheme.name,
-            acks: acks.to_owned(),
-            congestion: self.congestion.clone(),
-            seconds: self.seconds,
-        }
+    fn given(all: &LiveRuns) -> &PerFigure<Pair> {
+        &all.pairs
     }
 
-    /// What is changed in the scenario at `x`.
-    pub(super) fn assignments_at(&self, x: f64) -> Vec<String> {
-        self.assignments.iter().cloned().chain([self.axis.assignment(x)]).collect()
-    }
-}
-
-impl Kind for Live {
-    fn curve_names(&self) -> Option<Vec<String>> {
-        Some(self.acks.iter().flat_map(|acks| [live_name(acks), simulated_name(acks)]).collect())
+    fn compared(&self, live: &[Pair], _making: RunContext<'_>) -> Result<Points, RunsError> {
+        self.points(live)
     }
 
-    fn check_column(&self, name: &str, root: &Section<'_>) -> Result<(), InputError> {
-        if arms::COLUMNS.contains(&name) { Ok(()) } else { check_metric(name, root) }
-    }
-
-    fn skip_reason(&self, id: &str, options: &Options) -> Option<String> {
-        options.live.skip_reason(id)
-    }
-
-    fn is_stored(&self, figure: &Figure, directory: &Path) -> bool {
-        saved::is_there(&figure.id, directory)
-    }
-
-    fn results(&self, figure: &Figure, making: RunContext<'_>) -> Result<Box<dyn Findings>, RunsError> {
-        let made = || making.options.live.points(&figure.id, self);
-        let Points { curves, slowed, disturbed, waits } = saved::read_or_made(&figure.id, making, made)?;
+    fn findings(&self, results: Points) -> Box<dyn Findings> {
+        let Points { curves, slowed, disturbed, waits } = results;
         let drawn = PlotData::new(self.x_label.clone(), "HACK's gain over stock (%)".to_owned(), curves);
-        Ok(Box::new(LiveFindings { drawn, slowed, disturbed, waits }))
+        Box::new(LiveFindings { drawn, slowed, disturbed, waits })
     }
 }
 
@@ -251,48 +228,8 @@ impl LiveRun {
 
     /// The command that makes it.
     pub fn command(&self) -> String {
-        let mut words = vec!["tacit shell".to_owned(), self.scenario.clone()];
-        words.extend(self.assignments.iter().map(|assignment| format!("--set {}", quoted(assignment))));
-        words.push(format!(
-            "--scheme {} --acks {} --congestion {} --",
-            self.scheme, self.acks, self.congestion
-        ));
-        words.extend(self.client_words());
-        words.push("--server --".to_owned());
-        words.extend(self.server_words());
-        words.join(" ")
+        self.hop.command(&self.client_words().join(" "), &self.server_words().join(" "))
     }
-}
-
-impl LiveRuns {
-    /// Makes the live runs of `figures`; there are none where `skip_reason` says why.
-    ///
-    /// # Errors
-    /// Where a run cannot be made.
-    pub fn make(
-        figures: &[Figure],
-        quick: bool,
-        skip_reason: Option<&str>,
-        make: MakeLive<'_>,
-    ) -> Result<Self, RunsError> {
-        let measure = |live: &Live| live.shortened(quick).measure(make);
-        Ok(Self(PerFigure::of(figures, skip_reason, measure)?))
-    }
-
-    /// Why figure `id` has none.
-    fn skip_reason(&self, id: &str) -> Option<String> {
-        self.0.skip_reason(id)
-    }
-
-    /// What those of figure `id` come to; nothing of what was not made.
-    fn points(&self, id: &str, live: &Live) -> Result<Points, RunsError> {
-        live.points(self.0.get(id).map(Vec::as_slice).unwrap_or_default())
-    }
-}
-
-/// Whether any of `figures` needs live runs.
-pub fn needs_live(figures: &[Figure]) -> bool {
-    figures.iter().any(|figure| figure.kind_as::<Live>().is_some())
 }
 
 pub(super) fn live_name(acks: &str) -> String {
@@ -306,8 +243,22 @@ pub(super) fn simulated_name(acks: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{FigureOutcome, Options, run};
+    use crate::{Figure, FigureOutcome, Options, run};
     use tacit_runs::sweep::Control;
+
+    /// Makes runs of iperf3, unless it says why not.
+    struct Iperf<F>(Result<F, &'static str>);
+
+    impl<F: Fn(&LiveRun) -> Result<LiveReport, String>> MakeLive for Iperf<F> {
+        fn skip_reason(&mut self, sort: LiveSort) -> Result<Option<String>, RunsError> {
+            assert_eq!(sort, LiveSort::Iperf);
+            Ok(self.0.as_ref().err().map(|reason| (*reason).to_owned()))
+        }
+
+        fn iperf(&mut self, run: &LiveRun) -> Result<LiveReport, String> {
+            self.0.as_ref().map_err(|reason| (*reason).to_owned())?(run)
+        }
+    }
 
     /// A run with one segment in two acknowledged, at a steady rate.
     fn report(mbps: f64) -> LiveReport {
@@ -346,15 +297,15 @@ tolerance = 5
     /// The figure's outcome where a machine gives these numbers.
     fn result(quick: bool, give: impl Fn(&LiveRun) -> LiveReport) -> FigureOutcome {
         let figures = [Figure::parse("test/live", "live.toml", FIGURE).unwrap()];
-        let live = LiveRuns::make(&figures, quick, None, &mut |run| Ok(give(run))).unwrap();
+        let live = LiveRuns::make(&figures, quick, &mut Iperf(Ok(|run: &LiveRun| Ok(give(run))))).unwrap();
         let options = Options { quick, live, ..Options::default() };
         run(&figures, &options, Control::unattended()).unwrap().remove(0)
     }
 
     /// What the simulator gives, about.
     fn right(run: &LiveRun) -> LiveReport {
-        let at_150 = run.assignments.iter().any(|assignment| assignment == "wifi.rate=150Mbps");
-        report(match (at_150, run.scheme) {
+        let at_150 = run.hop.assignments.iter().any(|assignment| assignment == "wifi.rate=150Mbps");
+        report(match (at_150, run.hop.scheme) {
             (true, "stock") => 118.0,
             (true, _) => 132.0,
             (false, "stock") => 51.0,
@@ -375,7 +326,7 @@ tolerance = 5
 
     #[test]
     fn a_wrong_result_of_an_idle_machine_fails() {
-        let slow_hack = |run: &LiveRun| if run.scheme == "stock" { right(run) } else { report(118.0) };
+        let slow_hack = |run: &LiveRun| if run.hop.scheme == "stock" { right(run) } else { report(118.0) };
         let outcome = result(true, slow_hack);
         assert_eq!(verdicts(&outcome), ["FAIL", "FAIL"], "{outcome:?}");
         assert!(outcome.fails());
@@ -414,7 +365,7 @@ tolerance = 5
         // What the simulator does not mind is no excuse.
         let wrong = |run: &LiveRun| LiveReport {
             waited_us: Some([200.0; 2]),
-            ..report(if run.scheme == "stock" { 118.0 } else { 110.0 })
+            ..report(if run.hop.scheme == "stock" { 118.0 } else { 110.0 })
         };
         assert_eq!(verdicts(&result(true, wrong)), ["FAIL", "FAIL"]);
     }
@@ -427,7 +378,7 @@ tolerance = 5
 
     #[test]
     fn a_claim_is_skipped_for_what_it_is_about_only() {
-        let busy_at_60 = |run: &LiveRun| match run.assignments.last().map(String::as_str) {
+        let busy_at_60 = |run: &LiveRun| match run.hop.assignments.last().map(String::as_str) {
             Some("wifi.rate=60Mbps") => {
                 LiveReport { invalid: Some("stood still".into()), ..LiveReport::default() }
             }
@@ -440,11 +391,11 @@ tolerance = 5
     fn what_was_kept_is_judged_as_it_was() {
         let directory = tempfile::tempdir().unwrap();
         let figures = [Figure::parse("test/live", "live.toml", FIGURE).unwrap()];
-        let give = |run: &LiveRun| match run.assignments.last().map(String::as_str) {
+        let give = |run: &LiveRun| match run.hop.assignments.last().map(String::as_str) {
             Some("wifi.rate=60Mbps") => LiveReport { waited_us: Some([30_000.0; 2]), ..right(run) },
             _ => right(run),
         };
-        let live = LiveRuns::make(&figures, false, None, &mut |run| Ok(give(run))).unwrap();
+        let live = LiveRuns::make(&figures, false, &mut Iperf(Ok(|run: &LiveRun| Ok(give(run))))).unwrap();
         let at = || Some(directory.path().to_owned());
         let options = Options { live, directory: at(), ..Options::default() };
         let outcomes = run(&figures, &options, Control::unattended()).unwrap();
@@ -457,7 +408,7 @@ tolerance = 5
     fn each_run_is_made_once_whatever_comes_of_it() {
         let made = std::cell::RefCell::new(Vec::new());
         result(true, |run| {
-            made.borrow_mut().push(run.scheme);
+            made.borrow_mut().push(run.hop.scheme);
             LiveReport { invalid: Some("busy".into()), ..LiveReport::default() }
         });
         assert_eq!(*made.borrow(), ["stock", "hack-more-data"]);
@@ -466,8 +417,8 @@ tolerance = 5
     #[test]
     fn without_live_hops_a_figure_says_why() {
         let figures = [Figure::parse("test/live", "live.toml", FIGURE).unwrap()];
-        let mut never = |_: &LiveRun| panic!("there is nothing to make it with");
-        let live = LiveRuns::make(&figures, true, Some("no root"), &mut never).unwrap();
+        let mut never = Iperf::<fn(&LiveRun) -> Result<LiveReport, String>>(Err("no root"));
+        let live = LiveRuns::make(&figures, true, &mut never).unwrap();
         let options = Options { quick: true, live, ..Options::default() };
         let outcome = run(&figures, &options, Control::unattended()).unwrap().remove(0);
         assert_eq!((outcome.skipped.as_deref(), outcome.claims.len()), (Some("no root"), 0));
@@ -476,7 +427,8 @@ tolerance = 5
     #[test]
     fn a_run_that_cannot_be_made_says_how_to_make_it() {
         let figures = [Figure::parse("test/live", "live.toml", FIGURE).unwrap()];
-        let error = LiveRuns::make(&figures, true, None, &mut |_| Err("no device".into())).unwrap_err();
+        let error = LiveRuns::make(&figures, true, &mut Iperf(Ok(|_: &LiveRun| Err("no device".into()))))
+            .unwrap_err();
         let said = error.to_string();
         assert!(said.starts_with("tacit shell wlan-11n-150 --set 'run.duration=2 s'"), "{said}");
         assert!(said.ends_with("-R -t 4 --server -- iperf3 -s -1: no device"), "{said}");

@@ -4,14 +4,12 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::downloads::DownloadRuns;
 use super::draw::picture;
 use super::file::Figure;
 use super::kind::{Claim, Findings};
-use super::live::LiveRuns;
+use super::live_kind::LiveRuns;
 use super::results::RunContext;
 use super::table::MeasuredTable;
-use super::transfers::TransferRuns;
 use super::{ClaimOutcome, FigureOutcome, page};
 use tacit_analysis::chart::{standalone, table_picture};
 use tacit_runs::RunsError;
@@ -29,12 +27,8 @@ pub struct Options {
     pub from: Option<PathBuf>,
     /// Every figure was asked for: those without results in `from` are skipped.
     pub all: bool,
-    /// What figures of live hops are made of; see [`LiveRuns::make`].
+    /// What figures of live hops are made of.
     pub live: LiveRuns,
-    /// What figures of downloads through live hops are made of; see [`DownloadRuns::make`].
-    pub downloads: DownloadRuns,
-    /// What figures of transfers through live hops are made of; see [`TransferRuns::make`].
-    pub transfers: TransferRuns,
 }
 
 /// Runs `figures`, and draws them and a page of all of them where a directory is given.

@@ -6,6 +6,7 @@ use std::sync::Arc as Shared;
 use serde::{Deserialize, Serialize};
 
 use super::kind::{Claim, Findings};
+use super::live_kind::LiveKind as _;
 use super::measure::{Curve, Curves, Measure};
 use super::plot_data::PlotData;
 use super::transfers::{Arm, MAX_ATTEMPTS, TransferPoint, TransferReport, Transfers};

@@ -1,27 +1,20 @@
 //! Transfers through live hops by several programs, and the same simulated: what each carries, with how many packets
 //! back, at what price.
-//!
-//! As in [`live`](super::live) this room makes no live runs: it says which it wants ([`TransferRun`]) and is given what
-//! came of them ([`TransferReport`]).
-
-use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use super::axis::Axis;
-use super::file::Figure;
-use super::kind::{Findings, Kind, VariantNames, check_metric};
+use super::kind::Findings;
+use super::live_kind::{LiveKind, LiveRuns, LiveSort, MakeLive, PerFigure};
 use super::measure::{Measure, same};
-use super::per_figure::PerFigure;
 use super::results::RunContext;
-use super::run::Options;
-use super::saved;
 use super::schemes::{read_scheme, scheme_named};
-use super::transferred::{COLUMNS, TransferFindings, Transferred};
+use super::shell_hop::ShellHop;
+use super::transferred::{self, TransferFindings, Transferred};
 use tacit_runs::RunsError;
 use tacit_scenario::input::{Section, integer, numbers, one_of, text, texts};
 use tacit_scenario::scheme::Scheme;
-use tacit_scenario::{InputError, MAX_CLIENTS, MAX_SEEDS, quoted};
+use tacit_scenario::{InputError, MAX_CLIENTS, MAX_SEEDS};
 
 /// Longest live run.
 const MAX_SECONDS: u32 = 600;
@@ -110,20 +103,8 @@ struct Quick {
 /// A live run that a figure wants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransferRun {
-    /// A scenario that comes with the program.
-    pub scenario: String,
-    /// What is changed in it.
-    pub assignments: Vec<String>,
-    /// Name of the scheme of the hop.
-    pub scheme: &'static str,
-    /// How many ACKs the kernel's receivers send, as `tacit shell --acks` takes it.
-    pub acks: String,
-    /// Congestion control of both kernels; theirs where there is none.
-    pub congestion: Option<String>,
-    /// Simulated stations beside.
-    pub background: u32,
-    /// Seed of all draws of the hop.
-    pub seed: u64,
+    /// The hop.
+    pub hop: ShellHop,
     /// What runs on the server's side, with places for [`Self::filled`].
     pub server: Vec<String>,
     /// What runs on the client's.
@@ -154,21 +135,6 @@ pub struct TransferReport {
     /// Why the run is not valid: what the machine did to it.
     pub invalid: Option<String>,
 }
-
-/// Who makes live runs.
-pub trait MakeTransfers {
-    /// Why runs like this one cannot be made here: a program is not there.
-    fn skip_reason(&mut self, run: &TransferRun) -> Option<String>;
-    /// Makes it; the error is one line.
-    ///
-    /// # Errors
-    /// Where it cannot be made.
-    fn make(&mut self, run: &TransferRun) -> Result<TransferReport, String>;
-}
-
-/// What the transfers of figures gave, or why there are none.
-#[derive(Clone, Debug, Default)]
-pub struct TransferRuns(PerFigure<Vec<TransferPoint>>);
 
 /// The live runs of an arm at one place, or why there are none.
 #[derive(Clone, Debug)]
@@ -262,47 +228,8 @@ impl Transfers {
         Ok(())
     }
 
-    /// The transfers as they are made, `quick` or in full.
-    pub fn shortened(&self, quick: bool) -> Self {
-        let mut shortened = self.clone();
-        if !quick {
-            return shortened;
-        }
-        if let Some(x) = &self.quick.x {
-            shortened.axis.values.clone_from(x);
-            // Of its own places a variant keeps those that are there.
-            shortened
-                .variants
-                .iter_mut()
-                .for_each(|variant| variant.values.retain(|own| x.iter().any(|other| same(*own, *other))));
-        }
-        if let Some(names) = &self.quick.variants {
-            shortened.variants.retain(|variant| names.contains(&variant.name));
-        }
-        shortened.seeds = self.quick.seeds.unwrap_or(self.seeds);
-        shortened.length.seconds = self.quick.seconds.unwrap_or(self.length.seconds);
-        shortened.length.megabytes = self.quick.megabytes.or(self.length.megabytes);
-        shortened
-    }
-
-    /// Names of the curves that claims may speak of.
-    pub fn names_of_curves(&self) -> Vec<String> {
-        self.arms.iter().flat_map(Arm::curve_names).collect()
-    }
-
     pub fn variant_names(&self) -> impl Iterator<Item = &str> {
         self.variants.iter().map(|variant| variant.name.as_str())
-    }
-
-    /// Whether these transfers, as they are made, have all that `measure` takes.
-    fn makes(&self, measure: &Measure) -> bool {
-        let variant = measure.variant();
-        if variant.is_some_and(|name| !self.variant_names().any(|known| known == name)) {
-            return false;
-        }
-        let curves = self.names_of_curves();
-        let places = self.values(variant);
-        measure.is_within(&places) && measure.curves().all(|curve| curves.iter().any(|name| name == curve))
     }
 
     /// The transfers as drawn, then each variant.
@@ -330,16 +257,83 @@ impl Transfers {
         all.chain(self.axis.also(x)).chain(&arm.assignments).cloned().collect()
     }
 
-    /// Makes the runs: at each place all arms after one another under one seed, then under the next, so that what the
-    /// machine does meanwhile meets all of them alike.
-    fn measure(&self, make: &mut dyn MakeTransfers) -> Result<Vec<TransferPoint>, RunsError> {
+    fn run(&self, arm: &Arm, variant: Option<&str>, x: f64, seed: u64) -> Option<TransferRun> {
+        let programs = arm.programs.as_ref()?;
+        Some(TransferRun {
+            hop: ShellHop {
+                scenario: self.scenario.clone(),
+                assignments: self.assignments_at(arm, variant, x),
+                scheme: programs.scheme.name,
+                acks: Some(programs.acks.clone()),
+                congestion: programs.congestion.clone(),
+                background: self.background,
+                seed: Some(seed),
+            },
+            server: programs.server.clone(),
+            client: programs.client.clone(),
+            seconds: self.length.seconds,
+            bytes: self.length.bytes(),
+            goodput_source: programs.goodput_source,
+        })
+    }
+}
+
+impl LiveKind for Transfers {
+    const SORT: LiveSort = LiveSort::Transfers;
+    const COLUMNS: &'static [&'static str] = &transferred::COLUMNS;
+    type Run = TransferPoint;
+    type Results = Transferred;
+
+    fn names_of_curves(&self) -> Vec<String> {
+        self.arms.iter().flat_map(Arm::curve_names).collect()
+    }
+
+    fn names_of_variants(&self) -> Vec<&str> {
+        self.variant_names().collect()
+    }
+
+    fn makes(&self, measure: &Measure) -> bool {
+        let variant = measure.variant();
+        if variant.is_some_and(|name| !self.variant_names().any(|known| known == name)) {
+            return false;
+        }
+        let curves = self.names_of_curves();
+        let places = self.values(variant);
+        measure.is_within(&places) && measure.curves().all(|curve| curves.iter().any(|name| name == curve))
+    }
+
+    fn shortened(&self, quick: bool) -> Self {
+        let mut shortened = self.clone();
+        if !quick {
+            return shortened;
+        }
+        if let Some(x) = &self.quick.x {
+            shortened.axis.values.clone_from(x);
+            // Of its own places a variant keeps those that are there.
+            shortened
+                .variants
+                .iter_mut()
+                .for_each(|variant| variant.values.retain(|own| x.iter().any(|other| same(*own, *other))));
+        }
+        if let Some(names) = &self.quick.variants {
+            shortened.variants.retain(|variant| names.contains(&variant.name));
+        }
+        shortened.seeds = self.quick.seeds.unwrap_or(self.seeds);
+        shortened.length.seconds = self.quick.seconds.unwrap_or(self.length.seconds);
+        shortened.length.megabytes = self.quick.megabytes.or(self.length.megabytes);
+        shortened
+    }
+
+    /// At each place all arms after one another under one seed, then under the next, so that what the machine does meanwhile
+    /// meets all of them alike.
+    fn measure(&self, make: &mut dyn MakeLive) -> Result<Vec<TransferPoint>, RunsError> {
         let mut places = Vec::new();
         for variant in self.parts() {
             for x in self.values(variant) {
                 let first = places.len();
                 for (number, arm) in self.arms.iter().enumerate() {
                     let Some(run) = self.run(arm, variant, x, 1) else { continue };
-                    let runs = make.skip_reason(&run).map_or_else(|| Ok(Vec::new()), Err);
+                    let runs = make.missing(&run).map_or_else(|| Ok(Vec::new()), Err);
                     places.push(TransferPoint { arm: number, variant: variant.map(str::to_owned), x, runs });
                 }
                 for seed in 1..=u64::from(self.seeds) {
@@ -354,65 +348,25 @@ impl Transfers {
         Ok(places)
     }
 
-    fn run(&self, arm: &Arm, variant: Option<&str>, x: f64, seed: u64) -> Option<TransferRun> {
-        let programs = arm.programs.as_ref()?;
-        Some(TransferRun {
-            scenario: self.scenario.clone(),
-            assignments: self.assignments_at(arm, variant, x),
-            scheme: programs.scheme.name,
-            acks: programs.acks.clone(),
-            congestion: programs.congestion.clone(),
-            background: self.background,
-            seed,
-            server: programs.server.clone(),
-            client: programs.client.clone(),
-            seconds: self.length.seconds,
-            bytes: self.length.bytes(),
-            goodput_source: programs.goodput_source,
-        })
-    }
-}
-
-impl Kind for Transfers {
-    fn curve_names(&self) -> Option<Vec<String>> {
-        Some(self.names_of_curves())
+    fn given(all: &LiveRuns) -> &PerFigure<TransferPoint> {
+        &all.transfers
     }
 
-    fn variants(&self) -> Vec<VariantNames<'_>> {
-        self.variant_names().map(|name| VariantNames { name, curves: None }).collect()
+    fn compared(&self, live: &[TransferPoint], making: RunContext<'_>) -> Result<Transferred, RunsError> {
+        Transferred::new(self, live, making.control)
     }
 
-    fn check_column(&self, name: &str, root: &Section<'_>) -> Result<(), InputError> {
-        if COLUMNS.contains(&name) { Ok(()) } else { check_metric(name, root) }
-    }
-
-    fn makes_in_short(&self, measure: &Measure) -> bool {
-        self.shortened(true).makes(measure)
-    }
-
-    fn skip_reason(&self, id: &str, options: &Options) -> Option<String> {
-        options.transfers.skip_reason(id)
-    }
-
-    fn is_stored(&self, figure: &Figure, directory: &Path) -> bool {
-        saved::is_there(&figure.id, directory)
-    }
-
-    fn results(&self, figure: &Figure, making: RunContext<'_>) -> Result<Box<dyn Findings>, RunsError> {
-        let transfers = self.shortened(making.options.quick);
-        let places = making.options.transfers.places(&figure.id);
-        let made = || Transferred::new(&transfers, places, making.control);
-        let results = saved::read_or_made(&figure.id, making, made)?;
-        Ok(Box::new(TransferFindings::new(&transfers, results)))
+    fn findings(&self, results: Transferred) -> Box<dyn Findings> {
+        Box::new(TransferFindings::new(self, results))
     }
 }
 
 /// The run, again where the machine disturbed it, a few times at most.
-fn made_well(run: &TransferRun, make: &mut dyn MakeTransfers) -> Result<TransferReport, RunsError> {
+fn made_well(run: &TransferRun, make: &mut dyn MakeLive) -> Result<TransferReport, RunsError> {
     let mut attempts = 1;
     loop {
         let failed = |said| RunsError::Program { command: run.command(), said };
-        let report = make.make(run).map_err(failed)?;
+        let report = make.transfer(run).map_err(failed)?;
         if report.invalid.is_none() || attempts == MAX_ATTEMPTS {
             return Ok(report);
         }
@@ -498,74 +452,20 @@ impl TransferRun {
         words.iter().map(fill).collect()
     }
 
-    /// Arguments of `tacit shell` before its words for the two sides.
-    pub fn shell_words(&self) -> Vec<String> {
-        let mut words = vec![self.scenario.clone()];
-        words.extend(self.assignments.iter().flat_map(|assignment| ["--set".to_owned(), assignment.clone()]));
-        let mut option = |name: &str, value: &str| words.extend([name.to_owned(), value.to_owned()]);
-        if self.scheme != tacit_scenario::scheme::AS_WRITTEN.name {
-            option("--scheme", self.scheme);
-        }
-        option("--acks", &self.acks);
-        if let Some(congestion) = &self.congestion {
-            option("--congestion", congestion);
-        }
-        if self.background > 0 {
-            option("--background", &self.background.to_string());
-        }
-        option("--seed", &self.seed.to_string());
-        words
-    }
-
     /// The command that makes it.
     pub fn command(&self) -> String {
-        let joined = |words: Vec<String>| words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
-        format!(
-            "tacit shell {} -- {} --server -- {}",
-            joined(self.shell_words()),
-            self.filled(&self.client, &[]).join(" "),
-            self.filled(&self.server, &[]).join(" ")
-        )
+        let words = |words: &[String]| self.filled(words, &[]).join(" ");
+        self.hop.command(&words(&self.client), &words(&self.server))
     }
-}
-
-impl TransferRuns {
-    /// Makes the transfers of `figures`; there are none where `skip_reason` says why.
-    ///
-    /// # Errors
-    /// Where a run cannot be made.
-    pub fn make(
-        figures: &[Figure],
-        quick: bool,
-        skip_reason: Option<&str>,
-        make: &mut dyn MakeTransfers,
-    ) -> Result<Self, RunsError> {
-        let measure = |transfers: &Transfers| transfers.shortened(quick).measure(make);
-        Ok(Self(PerFigure::of(figures, skip_reason, measure)?))
-    }
-
-    /// Why figure `id` has none.
-    fn skip_reason(&self, id: &str) -> Option<String> {
-        self.0.skip_reason(id)
-    }
-
-    /// Those of figure `id`.
-    fn places(&self, id: &str) -> &[TransferPoint] {
-        self.0.get(id).map(Vec::as_slice).unwrap_or_default()
-    }
-}
-
-/// Whether any of `figures` needs transfers.
-pub fn needs_transfers(figures: &[Figure]) -> bool {
-    figures.iter().any(|figure| figure.kind_as::<Transfers>().is_some())
 }
 
 #[cfg(test)]
 mod tests {
     use std::cell::RefCell;
+    use std::path::Path;
 
     use super::*;
-    use crate::{FigureOutcome, Options, run};
+    use crate::{Figure, FigureOutcome, Options, run};
     use tacit_runs::sweep::Control;
 
     const FIGURE: &str = "\
@@ -627,14 +527,14 @@ tolerance = 0.001
         missing: Option<&'static str>,
     }
 
-    impl<F: Fn(&TransferRun, usize) -> TransferReport> MakeTransfers for Machine<F> {
-        fn skip_reason(&mut self, run: &TransferRun) -> Option<String> {
+    impl<F: Fn(&TransferRun, usize) -> TransferReport> MakeLive for Machine<F> {
+        fn missing(&mut self, run: &TransferRun) -> Option<String> {
             self.missing.filter(|program| run.client[0] == *program).map(|program| format!("no {program}"))
         }
 
-        fn make(&mut self, run: &TransferRun) -> Result<TransferReport, String> {
+        fn transfer(&mut self, run: &TransferRun) -> Result<TransferReport, String> {
             let mut asked = self.asked.borrow_mut();
-            asked.push((run.client[0].clone(), run.seed));
+            asked.push((run.client[0].clone(), run.hop.seed.unwrap()));
             Ok((self.of)(run, asked.len()))
         }
     }
@@ -646,8 +546,8 @@ tolerance = 0.001
     /// 125 Mb/s by few packets back and 110 by many, an outlier under the second seed.
     fn right(run: &TransferRun, _: usize) -> TransferReport {
         let few = run.client[0] == "few";
-        let mbps = match run.seed {
-            2 => 1.0,
+        let mbps = match run.hop.seed {
+            Some(2) => 1.0,
             _ if few => 125.0,
             _ => 110.0,
         };
@@ -665,11 +565,11 @@ tolerance = 0.001
         Figure::parse("test/transfers", "transfers.toml", FIGURE).unwrap()
     }
 
-    fn result(quick: bool, make: &mut dyn MakeTransfers, directory: Option<&Path>) -> FigureOutcome {
+    fn result(quick: bool, make: &mut dyn MakeLive, directory: Option<&Path>) -> FigureOutcome {
         let figures = [figure()];
-        let transfers = TransferRuns::make(&figures, quick, None, make).unwrap();
+        let live = LiveRuns::make(&figures, quick, make).unwrap();
         let directory = directory.map(Path::to_owned);
-        let options = Options { quick, transfers, directory: directory.clone(), ..Options::default() };
+        let options = Options { quick, live, directory: directory.clone(), ..Options::default() };
         let outcome = run(&figures, &options, Control::unattended()).unwrap().remove(0);
         if directory.is_some() {
             let options = Options { quick, from: directory, ..Options::default() };
@@ -782,11 +682,11 @@ tolerance = 0.001
             .replace("column = \"cpu_s_per_gb\"", "column = \"file_s\"");
         let figures = [Figure::parse("test/files", "files.toml", &text).unwrap()];
         let mut machine = machine(|run: &TransferRun, _: usize| {
-            assert_eq!((run.bytes, run.background), (2_000_000, 1));
+            assert_eq!((run.bytes, run.hop.background), (2_000_000, 1));
             TransferReport { file: Some((run.bytes, 2.0)), ..right(run, 0) }
         });
-        let transfers = TransferRuns::make(&figures, true, None, &mut machine).unwrap();
-        let options = Options { quick: true, transfers, ..Options::default() };
+        let live = LiveRuns::make(&figures, true, &mut machine).unwrap();
+        let options = Options { quick: true, live, ..Options::default() };
         let outcome = run(&figures, &options, Control::unattended()).unwrap().remove(0);
         // 2 MB in 2 s are 8 Mb/s; half of the air is about 58.
         let measured = |at: usize| outcome.claims[at].measured.unwrap();
