@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
-use tacit_papers::figure::{FigureOutcome, Options, all, find, run};
+use tacit_figures::{FigureOutcome, Options, all, find, run};
 use tacit_runs::store::Sheet;
 use tacit_runs::sweep::Control;
 use tacit_theory::hop::{bounds, parse};

@@ -31,7 +31,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
         tacit_runs::identity::made_by_library(Path::new(&file.to_string()));
     }
     module.add("VERSION", tacit_runs::VERSION)?;
-    module.add("DEFAULT_SCENARIO", tacit_papers::compare::DEFAULT_SCENARIO)?;
+    module.add("DEFAULT_SCENARIO", tacit_analysis::compare::DEFAULT_SCENARIO)?;
     error::register(module)?;
     module.add_class::<answer::Answer>()?;
     module.add_class::<table::Table>()?;

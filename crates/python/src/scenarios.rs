@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use tacit_papers::chart::Look;
-use tacit_papers::report;
+use tacit_analysis::chart::Look;
+use tacit_analysis::report;
 use tacit_runs::metric;
 use tacit_runs::store::Sheet;
 use tacit_scenario::explain::explain as explanation;

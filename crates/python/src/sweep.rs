@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use rayon::ThreadPoolBuilder;
-use tacit_papers::compare::grid as places_of;
+use tacit_analysis::compare::grid as places_of;
 use tacit_runs::batches::{Batches, Directory, Order};
 
 use crate::answer::{Answer, Told};

@@ -1,7 +1,7 @@
 //! Runs: a [`plan`] of them, made in a [`sweep`] or one by one ([`single`]), and what is kept of each
 //! ([`record`], [`store`]).
 //!
-//! Nothing here draws or judges: see `tacit-papers`.
+//! Nothing here draws or judges: see `tacit-analysis`.
 
 pub mod aggregate;
 pub mod air;

@@ -37,7 +37,7 @@ on this machine, with the reason; 2 bad input.";
 #[derive(Debug, Args)]
 pub struct ShellArgs {
     /// A bundled scenario by name, or a TOML file by path; its first client is real
-    #[arg(default_value = tacit_papers::compare::DEFAULT_SCENARIO)]
+    #[arg(default_value = tacit_analysis::compare::DEFAULT_SCENARIO)]
     pub scenario: String,
     /// Override a setting, such as wifi.rate=65Mbps; repeatable
     #[arg(long = "set", value_name = "KEY=VALUE")]

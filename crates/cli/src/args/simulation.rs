@@ -11,7 +11,7 @@ use crate::gate::GateArgs;
 #[derive(Debug, Args)]
 pub struct CompareArgs {
     /// Bundled scenarios by name, or TOML files by path
-    #[arg(value_name = "SCENARIO", default_value = tacit_papers::compare::DEFAULT_SCENARIO)]
+    #[arg(value_name = "SCENARIO", default_value = tacit_analysis::compare::DEFAULT_SCENARIO)]
     pub scenarios: Vec<String>,
     /// Numbers of clients, separated by commas [default: the scenario's, else 1,10]
     #[arg(long, value_delimiter = ',', value_name = "N,…")]
@@ -51,7 +51,7 @@ pub struct CompareArgs {
 #[derive(Debug, Args)]
 pub struct SweepArgs {
     /// A bundled scenario by name, or a TOML file by path
-    #[arg(default_value = tacit_papers::compare::DEFAULT_SCENARIO)]
+    #[arg(default_value = tacit_analysis::compare::DEFAULT_SCENARIO)]
     pub scenario: String,
     /// Run at each of these values, such as 'wifi.distance=5 m,20 m'; repeatable, for a grid
     #[arg(long = "sweep", value_name = "KEY=VALUE,…")]
@@ -198,7 +198,7 @@ pub struct RunArgs {
 #[derive(Debug, Args)]
 pub struct ExploreArgs {
     /// A bundled scenario by name, or a TOML file by path
-    #[arg(value_name = "SCENARIO", default_value = tacit_papers::compare::DEFAULT_SCENARIO)]
+    #[arg(value_name = "SCENARIO", default_value = tacit_analysis::compare::DEFAULT_SCENARIO)]
     pub scenario: String,
     /// One scheme, or two to show side by side, separated by a comma [default: stock,hack-more-data; stock with --against]
     #[arg(long, value_delimiter = ',', value_name = "A,B")]
@@ -228,7 +228,7 @@ pub struct ExploreArgs {
     #[arg(long)]
     pub json: bool,
     /// File to write
-    #[arg(short, long, value_name = "FILE", default_value = tacit_papers::explore::FILE)]
+    #[arg(short, long, value_name = "FILE", default_value = tacit_analysis::explore::FILE)]
     pub output: PathBuf,
 }
 

@@ -3,9 +3,9 @@
 use std::process::ExitCode;
 
 use serde::Serialize;
+use tacit_analysis::advise::{Advice, Question, advise, scenario_of};
+use tacit_analysis::report;
 use tacit_captures::audit::{Observed, audit_file};
-use tacit_papers::advise::{Advice, Question, advise, scenario_of};
-use tacit_papers::report;
 use tacit_scenario::MAX_CLIENTS;
 use tacit_scenario::table::count;
 use tacit_theory::hop::parse_rtt;

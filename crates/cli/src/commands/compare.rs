@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use tacit_papers::compare::{Options, Row, compare, grid, overview};
-use tacit_papers::report::{self, Report};
+use tacit_analysis::compare::{Options, Row, compare, grid, overview};
+use tacit_analysis::report::{self, Report};
 use tacit_scenario::Scenario;
 use tacit_scenario::table::count;
 

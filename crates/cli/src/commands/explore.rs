@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-use tacit_papers::explore::{Options, WrittenPage, prepare};
+use tacit_analysis::explore::{Options, WrittenPage, prepare};
 use tacit_scenario::table::{count, number};
 
 use crate::args::ExploreArgs;

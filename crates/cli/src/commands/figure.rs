@@ -5,15 +5,12 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use serde::Serialize;
-use tacit_papers::figure::{
-    DownloadRuns, Figure, FigureOutcome, LiveRuns, Options, Tally, TransferRuns, all, find,
-};
+use tacit_figures::{Figure, FigureOutcome, LiveRuns, Options, Tally, all, find};
 use tacit_runs::RunsError;
 use tacit_runs::store::write_whole;
 use tacit_scenario::{InputError, bounded};
 
 use super::live;
-use super::transfers;
 use crate::args::FigureArgs;
 use crate::output::{FAILED, Failure, note, print, print_json};
 use crate::progress::{cache, watched};
@@ -37,19 +34,13 @@ pub fn run(args: FigureArgs) -> Result<ExitCode, Failure> {
     let report = args.report.or_else(|| args.from.clone()).unwrap_or_else(|| DEFAULT_DIRECTORY.into());
     let directory = (!args.no_report).then_some(report);
     // Before anything starts a thread.
-    let (live, downloads, transfers) = match args.from {
-        None => (
-            live::measured(&figures, args.quick)?,
-            live::downloaded(&figures, args.quick)?,
-            transfers::transferred(&figures, args.quick, directory.as_deref())?,
-        ),
-        Some(_) => (LiveRuns::default(), DownloadRuns::default(), TransferRuns::default()),
+    let live = match args.from {
+        None => live::made(&figures, args.quick, directory.as_deref())?,
+        Some(_) => LiveRuns::default(),
     };
-    let options =
-        Options { quick: args.quick, directory, from: args.from, all: args.all, live, downloads, transfers };
-    let outcomes = watched(cache(args.no_cache).as_ref(), |control| {
-        tacit_papers::figure::run(&figures, &options, control)
-    })?;
+    let options = Options { quick: args.quick, directory, from: args.from, all: args.all, live };
+    let outcomes =
+        watched(cache(args.no_cache).as_ref(), |control| tacit_figures::run(&figures, &options, control))?;
     match outcomes.as_slice() {
         [one] if args.json && !args.all => print_json(one)?,
         several if args.json => print_json(&several)?,
@@ -61,7 +52,7 @@ pub fn run(args: FigureArgs) -> Result<ExitCode, Failure> {
         }
     }
     if let Some(file) = &args.summary {
-        let page = tacit_papers::figure::summary(&figures, &outcomes, before(file)?.as_deref());
+        let page = tacit_figures::summary(&figures, &outcomes, before(file)?.as_deref());
         let page = page.map_err(RunsError::from)?;
         write_whole(file, page.as_bytes())?;
         note(&format!("summary: {}", file.display()));

@@ -1,20 +1,22 @@
 //! Live runs for figures.
 
 use std::io::{self, IsTerminal as _};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use anyhow::Context as _;
-use tacit_live::shell;
-use tacit_live::{Oracle, Report, Wait, apart, doctor};
-use tacit_papers::figure::{
-    Download, DownloadReport, DownloadRun, DownloadRuns, Figure, LiveReport, LiveRun, LiveRuns,
-    needs_downloads, needs_live,
+use tacit_figures::{
+    Download, DownloadReport, DownloadRun, Figure, LiveReport, LiveRun, LiveRuns, LiveSort, MakeLive,
+    TransferReport, TransferRun,
 };
+use tacit_live::shell;
+use tacit_live::{AckMode, Oracle, Report, Wait, apart, doctor};
 use tacit_runs::RunsError;
 use tacit_runs::bound::bind;
 use tacit_runs::single;
 
 use super::shell::through;
+use super::transfers::TransferRunner;
 use crate::output::note;
 
 /// The program that moves the data.
@@ -22,35 +24,38 @@ const IPERF: &str = "iperf3";
 /// Those that downloads need besides, and how each is asked whether it is there.
 const FOR_DOWNLOADS: [[&str; 2]; 2] = [["nginx", "-v"], ["curl", "--version"]];
 
-/// Makes the live runs of `figures`, where there are any and this machine can. Must happen before there is a
-/// second thread.
-pub fn measured(figures: &[Figure], quick: bool) -> Result<LiveRuns, RunsError> {
-    if !needs_live(figures) {
-        return Ok(LiveRuns::default());
+/// Makes the live runs of `figures`, those that this machine can. Must happen before there is a second thread. Valid transfers
+/// are kept in `directory`, and those that are there already are not made again.
+pub fn made(figures: &[Figure], quick: bool, directory: Option<&Path>) -> Result<LiveRuns, RunsError> {
+    LiveRuns::make(figures, quick, &mut LiveRunner { transfers: TransferRunner::default(), directory })
+}
+
+/// Makes live runs on this machine.
+struct LiveRunner<'d> {
+    transfers: TransferRunner,
+    directory: Option<&'d Path>,
+}
+
+impl MakeLive for LiveRunner<'_> {
+    fn skip_reason(&mut self, sort: LiveSort) -> Result<Option<String>, RunsError> {
+        Ok(match sort {
+            LiveSort::Iperf => no_iperf(),
+            LiveSort::Downloads => no_iperf().or_else(no_downloads),
+            LiveSort::Transfers => {
+                self.transfers.keep_in(self.directory)?;
+                no_hops()
+            }
+        })
     }
-    LiveRuns::make(figures, quick, skip_reason().as_deref(), &mut |run| {
+
+    fn iperf(&mut self, run: &LiveRun) -> Result<LiveReport, String> {
         if io::stderr().is_terminal() {
             note(&format!("tacit: {}", run.command()));
         }
         make(run)
-    })
-}
-
-/// Makes the downloads of `figures`, where there are any and this machine can.
-pub fn downloaded(figures: &[Figure], quick: bool) -> Result<DownloadRuns, RunsError> {
-    if !needs_downloads(figures) {
-        return Ok(DownloadRuns::default());
     }
-    let skip_reason = skip_reason().or_else(|| {
-        let missing = FOR_DOWNLOADS.into_iter().find(|[program, ask]| !is_there(program, ask));
-        let rre = tacit_kernel::doctor();
-        match missing {
-            Some([program, _]) => Some(format!("{program} is not installed")),
-            None if !rre.works => Some(format!("tacit rre does not work here: {}", rre.found)),
-            None => None,
-        }
-    });
-    DownloadRuns::make(figures, quick, skip_reason.as_deref(), &mut |runs| {
+
+    fn downloads(&mut self, runs: &[DownloadRun]) -> Result<Vec<DownloadReport>, String> {
         if io::stderr().is_terminal() {
             let count: u32 = runs.iter().map(|run| run.count).sum();
             note(&format!(
@@ -60,11 +65,30 @@ pub fn downloaded(figures: &[Figure], quick: bool) -> Result<DownloadRuns, RunsE
             ));
         }
         download(runs).map_err(|error| format!("{error:#}"))
-    })
+    }
+
+    fn missing(&mut self, run: &TransferRun) -> Option<String> {
+        self.transfers.missing(run)
+    }
+
+    fn transfer(&mut self, run: &TransferRun) -> Result<TransferReport, String> {
+        self.transfers.make(run)
+    }
 }
 
-/// Why there are no live runs here.
-fn skip_reason() -> Option<String> {
+/// Why there are no downloads here, besides iperf3.
+fn no_downloads() -> Option<String> {
+    let missing = FOR_DOWNLOADS.into_iter().find(|[program, ask]| !is_there(program, ask));
+    let rre = tacit_kernel::doctor();
+    match missing {
+        Some([program, _]) => Some(format!("{program} is not installed")),
+        None if !rre.works => Some(format!("tacit rre does not work here: {}", rre.found)),
+        None => None,
+    }
+}
+
+/// Why there are no runs of iperf3 here.
+fn no_iperf() -> Option<String> {
     no_hops().or_else(|| (!is_there(IPERF, "--version")).then(|| format!("{IPERF} is not installed")))
 }
 
@@ -91,9 +115,7 @@ fn download(runs: &[DownloadRun]) -> anyhow::Result<Vec<DownloadReport>> {
         std::fs::create_dir(&own).context("a directory for a server")?;
         let server = run.server_script(tacit, &own.to_string_lossy());
         let mut shell = Command::new(tacit);
-        shell.args(["shell", &run.scenario, "--json", "--congestion", run.congestion()]);
-        shell.args(run.assignments.iter().flat_map(|assignment| ["--set", assignment]));
-        shell.arg("--server-log").arg(own.join("log"));
+        shell.args(["shell", "--json"]).args(run.hop.words()).arg("--server-log").arg(own.join("log"));
         shell.args(["--", "sh", "-c", &run.client_script(), "--server", "--", "sh", "-c", &server]);
         watched(&mut shell).spawn().context("tacit shell")
     };
@@ -143,21 +165,22 @@ impl ShellOutput {
 fn make(run: &LiveRun) -> Result<LiveReport, String> {
     let bound = bind(
         &single::Options {
-            scenario: run.scenario.clone(),
-            assignments: run.assignments.clone(),
-            scheme: Some(run.scheme.to_owned()),
+            scenario: run.hop.scenario.clone(),
+            assignments: run.hop.assignments.clone(),
+            scheme: Some(run.hop.scheme.to_owned()),
             seed: 1,
             ..single::Options::default()
         },
         0,
     );
     let bound = bound.map_err(|error| error.to_string())?;
+    let ack_mode = run.hop.acks.as_deref().map_or(Ok(AckMode::Kernel), str::parse)?;
     let words = |words: Vec<String>| words.into_iter().map(Into::into).collect();
     let report = apart::run(shell::Options {
         server: Some(words(run.server_words())),
-        congestion: Some(run.congestion.clone()),
+        congestion: run.hop.congestion.clone(),
         output: shell::Output::Dropped,
-        ..through(bound, run.acks.parse()?, Oracle::Watch, words(run.client_words()))
+        ..through(bound, ack_mode, Oracle::Watch, words(run.client_words()))
     });
     let report = report.map_err(|error| error.to_string())?;
     match report.exit_status {

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use tacit_papers::report::{redraw, write_all};
+use tacit_analysis::report::{redraw, write_all};
 
 use super::compare::show;
 use crate::args::ReportArgs;

@@ -4,7 +4,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 
-use tacit_papers::compare::grid;
+use tacit_analysis::compare::grid;
 use tacit_runs::batches::{Batches, Directory};
 use tacit_scenario::InputError;
 

@@ -8,13 +8,10 @@ use std::process::Command;
 
 use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
-use tacit_papers::figure::{
-    Figure, GoodputSource, MakeTransfers, TransferReport, TransferRun, TransferRuns, needs_transfers,
-    nginx_config,
-};
+use tacit_figures::{GoodputSource, TransferReport, TransferRun, nginx_config};
 use tacit_runs::RunsError;
 
-use super::live::{ShellOutput, no_hops, watched};
+use super::live::{ShellOutput, watched};
 use crate::output::note;
 
 /// The program that other transports are driven by.
@@ -25,23 +22,9 @@ const PEERS_MADE_BY: &str = "cargo build --release -p tacit-peers";
 /// Longest file of results that is read.
 const MAX_LOG_BYTES: u64 = 64 << 20;
 
-/// Makes the transfers of `figures`, where there are any and this machine can. Valid runs are kept in `directory`, and those
-/// that are there already are not made again.
-pub fn transferred(
-    figures: &[Figure],
-    quick: bool,
-    directory: Option<&Path>,
-) -> Result<TransferRuns, RunsError> {
-    if !needs_transfers(figures) {
-        return Ok(TransferRuns::default());
-    }
-    let mut runner =
-        TransferRunner { run_log: directory.map(RunLog::open).transpose()?, reported: Vec::new() };
-    TransferRuns::make(figures, quick, no_hops().as_deref(), &mut runner)
-}
-
 /// Runs transfers in processes of this program.
-struct TransferRunner {
+#[derive(Default)]
+pub struct TransferRunner {
     run_log: Option<RunLog>,
     /// Reasons reported already: each is reported once.
     reported: Vec<String>,
@@ -127,8 +110,15 @@ impl Programs {
     }
 }
 
-impl MakeTransfers for TransferRunner {
-    fn skip_reason(&mut self, run: &TransferRun) -> Option<String> {
+impl TransferRunner {
+    /// Keeps valid runs in `directory`, and makes none that is there already.
+    pub fn keep_in(&mut self, directory: Option<&Path>) -> Result<(), RunsError> {
+        self.run_log = directory.map(RunLog::open).transpose()?;
+        Ok(())
+    }
+
+    /// Why a run like this one cannot be made, reported too.
+    pub fn missing(&mut self, run: &TransferRun) -> Option<String> {
         let said = skip_reason(run)?;
         if !self.reported.contains(&said) {
             note(&format!("tacit: SKIPPED: {said}"));
@@ -137,7 +127,8 @@ impl MakeTransfers for TransferRunner {
         Some(said)
     }
 
-    fn make(&mut self, run: &TransferRun) -> Result<TransferReport, String> {
+    /// Makes a run, unless it was kept.
+    pub fn make(&mut self, run: &TransferRun) -> Result<TransferReport, String> {
         if let Some(report) = self.run_log.as_ref().and_then(|run_log| run_log.known.get(&run.command())) {
             return Ok(report.clone());
         }
@@ -165,7 +156,7 @@ fn skip_reason(run: &TransferRun) -> Option<String> {
         Ok(programs) => programs,
         Err(error) => return Some(format!("{error:#}")),
     };
-    let congestion = run.congestion.as_deref().map(tacit_live::congestion::find);
+    let congestion = run.hop.congestion.as_deref().map(tacit_live::congestion::find);
     if let Some(Err(error)) = congestion {
         return Some(error.to_string());
     }
@@ -233,7 +224,7 @@ fn make(run: &TransferRun) -> anyhow::Result<TransferReport> {
         file.set_len(run.bytes).context("the file")?;
     }
     let mut shell = Command::new(&programs.tacit);
-    shell.args(["shell", "--json"]).args(run.shell_words()).arg("--server-log").arg(own.join("log"));
+    shell.args(["shell", "--json"]).args(run.hop.words()).arg("--server-log").arg(own.join("log"));
     shell.arg("--").args(programs.fill(run, &run.client, own));
     shell.args(["--server", "--"]).args(programs.fill(run, &run.server, own));
     let output = ShellOutput::of(&watched(&mut shell).output().context("tacit shell")?)?;
@@ -280,22 +271,27 @@ fn report(run: &TransferRun, output: &ShellOutput) -> anyhow::Result<TransferRep
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tacit_figures::ShellHop;
 
     fn run() -> TransferRun {
         TransferRun {
-            scenario: "wlan-11n-150".into(),
-            assignments: Vec::new(),
-            scheme: "stock",
-            acks: "kernel".into(),
-            congestion: None,
-            background: 0,
-            seed: 1,
+            hop: ShellHop {
+                scheme: "stock",
+                acks: Some("kernel".into()),
+                seed: Some(1),
+                ..ShellHop::new("wlan-11n-150", Vec::new())
+            },
             server: vec!["sh".into(), "-c".into(), "exec {peers} tcp send".into()],
             client: vec!["sh".into()],
             seconds: 3,
             bytes: 0,
             goodput_source: GoodputSource::Client,
         }
+    }
+
+    fn seeded(seed: u64) -> TransferRun {
+        let run = run();
+        TransferRun { hop: ShellHop { seed: Some(seed), ..run.hop }, ..run }
     }
 
     fn output(report: &str, said: &str) -> ShellOutput {
@@ -349,11 +345,11 @@ mod tests {
         let mut run_log = RunLog::open(directory.path()).unwrap();
         assert_eq!(run_log.known.get(&run().command()), Some(&made));
         run_log.file.write_all(b"{\"version\":").unwrap();
-        run_log.keep(&TransferRun { seed: 2, ..run() }, &made).unwrap();
+        run_log.keep(&seeded(2), &made).unwrap();
         assert_eq!(RunLog::open(directory.path()).unwrap().known.len(), 2);
         // What another tacit-peers drove is made again.
         run_log.peers = Some("another".into());
-        run_log.keep(&TransferRun { seed: 3, ..run() }, &made).unwrap();
+        run_log.keep(&seeded(3), &made).unwrap();
         assert_eq!(RunLog::open(directory.path()).unwrap().known.len(), 2);
     }
 

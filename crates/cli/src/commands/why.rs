@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use tacit_papers::compare::Options;
-use tacit_papers::why::{of_directory, of_scenario};
+use tacit_analysis::compare::Options;
+use tacit_analysis::why::{of_directory, of_scenario};
 use tacit_scenario::InputError;
 
 use crate::args::WhyArgs;

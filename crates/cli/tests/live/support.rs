@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use serde_json::Value;
-use tacit_papers::figure::MACHINE_SHARE_MAX;
+use tacit_figures::MACHINE_SHARE_MAX;
 
 /// Hops that measure time, or what a hop leaves on a machine, have it to themselves; others share it.
 static MACHINE: RwLock<()> = RwLock::new(());

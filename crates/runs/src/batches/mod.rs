@@ -96,7 +96,7 @@ pub struct BatchRun {
 }
 
 impl Batches {
-    /// The sweep of a scenario, by name, path or text, over `places` (see `tacit_papers::compare::grid`). No scheme means the
+    /// The sweep of a scenario, by name, path or text, over `places` (see `tacit_analysis::compare::grid`). No scheme means the
     /// scenario as written, no count of clients the scenario's own, no seeds the scenario's.
     ///
     /// # Errors

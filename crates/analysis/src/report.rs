@@ -1,0 +1,634 @@
+//! Comparisons and sweeps as one HTML file that needs nothing else: no script, no font, no network.
+
+pub mod page;
+mod style;
+mod sweep;
+
+use std::path::{Path, PathBuf};
+
+use maud::{Markup, PreEscaped, html};
+use serde::Serialize;
+use tacit_link::wifi::AirtimeUse;
+
+pub use sweep::{Sweep, SweepRow};
+
+use crate::chart::{Bar, BarChart, Dot, DotChart, Ink, Line, LineChart, Part};
+use crate::compare::{Comparison, CompletionTimes, Row, airtime_label, beside, gain, goodput};
+use crate::explore;
+use tacit_runs::RunsError;
+use tacit_runs::store::{Provenance, Store, write_whole};
+use tacit_scenario::scheme::{self, Role, Scheme};
+use tacit_scenario::table::{count, number, number_or_dash, percent};
+
+/// The report's file in a directory of results.
+pub const FILE: &str = "index.html";
+
+/// What a directory of results is a report of.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Report {
+    /// Schemes at client counts.
+    Comparison(Box<Comparison>),
+    /// Schemes along an axis.
+    Sweep(Box<Sweep>),
+}
+
+/// Writes the report of `comparison` into `directory`; returns where.
+///
+/// # Errors
+/// Where it cannot be written.
+pub fn write(comparison: &Comparison, directory: &Path) -> Result<PathBuf, RunsError> {
+    write_page(&Report::Comparison(Box::new(comparison.clone())), directory)
+}
+
+/// Draws the report of the results in `directory` again, without running anything.
+///
+/// # Errors
+/// Where there are no results, or the report cannot be written.
+pub fn redraw(directory: &Path) -> Result<(Report, PathBuf), RunsError> {
+    let (provenance, records) = Store::existing(directory).read()?;
+    let report = match records.iter().any(|record| record.label.x.is_some()) {
+        true => Report::Sweep(Box::new(Sweep::from_records(provenance, &records))),
+        false => {
+            let mut comparison = Comparison::from_records(provenance, &records);
+            comparison.take_completions(&Store::existing(directory), &records)?;
+            Report::Comparison(Box::new(comparison))
+        }
+    };
+    let path = write_page(&report, directory)?;
+    Ok((report, path))
+}
+
+/// Writes one page for several reports into `directory`: an index, then a part for each. Returns where.
+///
+/// # Errors
+/// Where it cannot be written.
+pub fn write_all(reports: &[Report], directory: &Path) -> Result<PathBuf, RunsError> {
+    let path = directory.join(FILE);
+    write_whole(&path, index(reports).into_string().as_bytes())?;
+    Ok(path)
+}
+
+fn write_page(report: &Report, directory: &Path) -> Result<PathBuf, RunsError> {
+    let path = directory.join(FILE);
+    let title = format!("{}: acknowledgment schemes compared", report.heading());
+    let header = html! { p.kicker { "tacit compare" } h1 { (report.heading()) } (report.lead()) };
+    write_whole(&path, page::document(&title, &header, &report.sections()).into_string().as_bytes())?;
+    Ok(path)
+}
+
+fn index(reports: &[Report]) -> Markup {
+    let what = count(reports.len() as u64, "scenario");
+    let header = html! {
+        p.kicker { "tacit report" }
+        h1 { "Acknowledgment schemes compared in " (what) }
+        ol { @for (report, number) in reports.iter().zip(1..) {
+            li { a href=(format!("#part-{number}")) { (report.heading()) } ": " (report.provenance().description) }
+        } }
+    };
+    let main = html! {
+        @for (report, number) in reports.iter().zip(1..) {
+            article id=(format!("part-{number}")) {
+                h1 { (report.heading()) }
+                (report.lead())
+                (report.sections())
+            }
+        }
+    };
+    page::document(&format!("tacit: {what}"), &header, &main)
+}
+
+impl Report {
+    fn heading(&self) -> &str {
+        match self {
+            Self::Comparison(comparison) => &comparison.scenario,
+            Self::Sweep(sweep) => &sweep.scenario,
+        }
+    }
+
+    fn provenance(&self) -> &Provenance {
+        match self {
+            Self::Comparison(comparison) => &comparison.provenance,
+            Self::Sweep(sweep) => &sweep.provenance,
+        }
+    }
+
+    /// What stands under the heading.
+    fn lead(&self) -> Markup {
+        html! {
+            p.lead { (self.provenance().description) }
+            @if let Self::Comparison(comparison) = self {
+                p.note { (setting(comparison)) }
+                @if !comparison.conditions.is_empty() {
+                    p.note { "With " code { (comparison.conditions.join(", ")) } "." }
+                }
+                @for warning in &comparison.warnings { p.note { strong { "Warning: " } (warning) } }
+            }
+        }
+    }
+
+    fn sections(&self) -> Markup {
+        html! {
+            @match self {
+                Self::Comparison(comparison) => {
+                    (goodput_section(comparison))
+                    @if comparison.rows.iter().any(|row| row.airtime.is_some()) {
+                        (airtime_section(comparison)) (delay_section(comparison))
+                    }
+                    @if !comparison.completions.is_empty() { (completion_section(comparison)) }
+                    (table_section(comparison))
+                    (schemes_section(comparison))
+                }
+                Self::Sweep(sweep) => { (sweep.sections()) }
+            }
+            (provenance_section(self.provenance()))
+        }
+    }
+
+    /// As text.
+    pub fn to_text(&self) -> String {
+        match self {
+            Self::Comparison(comparison) => comparison.to_text(),
+            Self::Sweep(sweep) => sweep.to_text(),
+        }
+    }
+}
+
+fn setting(comparison: &Comparison) -> String {
+    let seeds = comparison.rows.iter().map(|row| row.seeds).max().unwrap_or(0);
+    format!(
+        "{}, {} s measured in each, the same draws for every scheme. ± and whiskers: 95 % confidence interval.",
+        count(seeds as u64, "seed"),
+        number(comparison.measured_s, if comparison.measured_s < 10.0 { 1 } else { 0 })
+    )
+}
+
+/// One chart per client count, side by side where there is room.
+fn panels(comparison: &Comparison, chart: impl Fn(&[&Row]) -> String) -> Markup {
+    html! {
+        div.panels {
+            @for clients in comparison.client_counts() {
+                @let rows: Vec<&Row> = comparison.rows_of(clients).collect();
+                figure {
+                    figcaption { (count(clients.into(), "client")) }
+                    (PreEscaped(chart(&rows)))
+                }
+            }
+        }
+    }
+}
+
+fn goodput_section(comparison: &Comparison) -> Markup {
+    // One axis for all panels, or they would not compare.
+    let also: Vec<f64> = comparison.rows.iter().map(|row| row.goodput_bps_mean / 1e6).collect();
+    let chart = |rows: &[&Row]| {
+        let dot = |row: &&Row| Dot {
+            name: row.scheme.clone(),
+            label: goodput(row),
+            value: row.goodput_bps_mean / 1e6,
+            interval: row.goodput_bps_ci95.map(|ci| ci / 1e6),
+            said: None,
+        };
+        let chart = DotChart {
+            alt: "Goodput per scheme, the largest on top".to_owned(),
+            axis: "goodput, Mb/s".to_owned(),
+            also: also.clone(),
+            dots: rows.iter().map(dot).collect(),
+            baseline: Some(Scheme::of_role(Role::Baseline).name.to_owned()),
+            ..DotChart::default()
+        };
+        chart.to_svg()
+    };
+    html! {
+        section {
+            h2 { "Goodput" }
+            p { "Payload that reached the receiving applications in order, all flows together. "
+                "The axis need not begin at zero." }
+            (panels(comparison, chart))
+            @for clients in comparison.client_counts() {
+                @if let Some(line) = beside(comparison, clients) {
+                    p.note { (count(clients.into(), "client")) " " (line) }
+                }
+            }
+        }
+    }
+}
+
+/// Colours of the uses of airtime, in the order of `AirtimeUse::ALL`.
+const AIRTIME_INKS: [Ink; AirtimeUse::ALL.len()] = [
+    Ink::Series(0),
+    Ink::Series(1),
+    Ink::Series(2),
+    Ink::Series(3),
+    Ink::Series(9),
+    Ink::Series(8),
+    Ink::Series(4),
+    Ink::Series(5),
+    Ink::Series(6),
+    Ink::Series(7),
+];
+
+/// What reports call the uses of airtime, and their colours on light ground; in the order of [`AirtimeUse::ALL`].
+pub fn airtime_looks() -> impl Iterator<Item = (AirtimeUse, &'static str, &'static str)> {
+    AirtimeUse::ALL.into_iter().zip(AIRTIME_INKS).map(|(what, ink)| (what, airtime_label(what), ink.light()))
+}
+
+fn airtime_section(comparison: &Comparison) -> Markup {
+    let chart = |rows: &[&Row]| {
+        let bar = |row: &&Row| {
+            let shares = row.airtime.map_or([0.0; AirtimeUse::ALL.len()], |airtime| airtime.0);
+            let part = |(share, ink): (f64, Ink)| Part { length: share * 100.0, ink };
+            Bar {
+                name: row.scheme.clone(),
+                parts: shares.into_iter().zip(AIRTIME_INKS).map(part).collect(),
+                ..Bar::default()
+            }
+        };
+        let chart = BarChart {
+            alt: "Airtime by use, per scheme".to_owned(),
+            axis: "% of the time".to_owned(),
+            axis_end: Some(100.0),
+            bars: rows.iter().map(bar).collect(),
+        };
+        chart.to_svg()
+    };
+    html! {
+        section {
+            h2 { "Where the time goes" }
+            p { "Every moment of the channel, booked once." }
+            ul.legend {
+                @for (what, ink) in AirtimeUse::ALL.into_iter().zip(AIRTIME_INKS) {
+                    li { span.swatch style=(format!("background:{}", ink.css())) {} (airtime_label(what)) }
+                }
+            }
+            (panels(comparison, chart))
+        }
+    }
+}
+
+fn delay_section(comparison: &Comparison) -> Markup {
+    let chart = |rows: &[&Row]| {
+        let bar = |row: &&Row| {
+            let (p50, p95) =
+                (row.queue_delay_p50_us.unwrap_or(0.0) / 1e3, row.queue_delay_p95_us.unwrap_or(0.0) / 1e3);
+            Bar {
+                name: row.scheme.clone(),
+                label: format!("{} / {}", number(p50, 1), number(p95, 1)),
+                parts: vec![
+                    Part { length: p50, ink: Ink::Series(0) },
+                    Part { length: p95 - p50, ink: Ink::Series(4) },
+                ],
+            }
+        };
+        let chart = BarChart {
+            alt: "Queueing delay per scheme".to_owned(),
+            axis: "wait before the first transmission, ms".to_owned(),
+            bars: rows.iter().map(bar).collect(),
+            ..BarChart::default()
+        };
+        chart.to_svg()
+    };
+    html! {
+        section {
+            h2 { "Queueing delay" }
+            p { "In the queue of the station that sends most: the access point, for downloads." }
+            ul.legend {
+                li { span.swatch style=(format!("background:{}", Ink::Series(0).css())) {} "median" }
+                li { span.swatch style=(format!("background:{}", Ink::Series(4).css())) {} "up to the 95th percentile" }
+            }
+            (panels(comparison, chart))
+        }
+    }
+}
+
+/// Flow completion times as cumulative shares, a chart per client count.
+fn completion_section(comparison: &Comparison) -> Markup {
+    let line = |times: &CompletionTimes| {
+        let points = times.steps.iter().map(|(seconds, share)| (*seconds, share * 100.0)).collect();
+        Line { name: times.scheme.clone(), points, ..Line::default() }
+    };
+    let mut counts: Vec<u32> = comparison.completions.iter().map(|times| times.clients).collect();
+    counts.dedup();
+    let chart = |clients: u32| LineChart {
+        alt: "Flow completion times per scheme, cumulative".to_owned(),
+        x: "flow completion time, s".to_owned(),
+        y: "flows that took no longer, %".to_owned(),
+        lines: comparison.completions.iter().filter(|times| times.clients == clients).map(line).collect(),
+        dense: true,
+        steps: true,
+        ..LineChart::default()
+    };
+    html! {
+        section {
+            h2 { "Flow completion times" }
+            p {
+                "Each from the flow's own start until its receiver had everything; the flows of all seeds that came to "
+                "their end."
+            }
+            div.panels {
+                @for clients in counts {
+                    figure {
+                        figcaption { (count(clients.into(), "client")) }
+                        (PreEscaped(chart(clients).to_svg()))
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn table_section(comparison: &Comparison) -> Markup {
+    html! {
+        section {
+            h2 { "Numbers" }
+            div.scroll { (table(comparison)) }
+        }
+    }
+}
+
+/// The report's table of numbers alone, for pages of others.
+pub fn table_html(comparison: &Comparison) -> String {
+    table(comparison).into_string()
+}
+
+fn table(comparison: &Comparison) -> Markup {
+    html! {
+        table {
+            thead {
+                tr {
+                    th scope="col" { "clients" }
+                    th.name scope="col" { "scheme" }
+                    th scope="col" { "goodput" br; small { "Mb/s" } }
+                    th scope="col" { "gain" br; small { "over stock" } }
+                    th scope="col" { "share" br; small { "of UDP bound" } }
+                    th scope="col" { "ACKs" br; small { "on air/s" } }
+                    th scope="col" { "collisions" br; small { "/s" } }
+                    th scope="col" { "retries" br; small { "of MPDUs" } }
+                    th scope="col" { "A-MPDU" br; small { "MPDUs" } }
+                    th scope="col" { "delay p50 / p95" br; small { "ms" } }
+                    th scope="col" { "sent again" br; small { "data packets" } }
+                    th scope="col" { "fairness" br; small { "Jain" } }
+                }
+            }
+            tbody { @for row in &comparison.rows { (table_row(row)) } }
+        }
+    }
+}
+
+fn table_row(row: &Row) -> Markup {
+    let ms = |us: Option<f64>| number_or_dash(us.map(|us| us / 1e3), 1);
+    html! {
+        tr {
+            td { (row.clients) }
+            th.name scope="row" { (row.scheme) }
+            td { (goodput(row)) }
+            td { (gain(row)) }
+            td { (percent(row.share_of_udp, 1)) }
+            td { (number_or_dash(row.tcp_acks_on_air_per_s, 0)) }
+            td { (number_or_dash(row.collisions_per_s, 1)) }
+            td { (percent(row.retry_share, 1)) }
+            td { (number_or_dash(row.ampdu_mean, 1)) }
+            td { (ms(row.queue_delay_p50_us)) " / " (ms(row.queue_delay_p95_us)) }
+            td { (percent(row.tcp_retransmitted_share, 2)) }
+            td { (number_or_dash(row.fairness, 3)) }
+        }
+    }
+}
+
+fn schemes_section(comparison: &Comparison) -> Markup {
+    let shown = |scheme: &&Scheme| comparison.rows.iter().any(|row| row.scheme == scheme.name);
+    html! {
+        section {
+            h2 { "Schemes" }
+            dl {
+                @for scheme in scheme::ALL.iter().filter(shown) {
+                    dt { (scheme.name) }
+                    dd { (scheme.summary) }
+                }
+            }
+        }
+    }
+}
+
+fn provenance_section(provenance: &Provenance) -> Markup {
+    html! {
+        section {
+            h2 { "The same again" }
+            pre { (provenance.command) }
+            @if let Some(command) = explore::beside(&provenance.command) {
+                p { "What was on the air in one of these runs, frame by frame:" }
+                pre { (command) }
+            }
+            dl {
+                dt { "version" } dd { "tacit " (provenance.version) }
+                dt { "seeds" } dd { (provenance.seeds) }
+                dt { "digest" } dd { code { (provenance.digest) } }
+            }
+            p.note {
+                "To cite it: " (tacit_runs::citation(&provenance.version)) " Cite the papers of the schemes that you use "
+                "with it; the table of schemes names them."
+            }
+            p.note {
+                "Equal versions, scenarios and seeds give equal digests. The numbers of every run, flow and sample "
+                "are beside this file in runs.parquet, flows.parquet and series.parquet."
+            }
+            details {
+                summary { "The whole scenario" }
+                pre { (provenance.scenario_text.trim()) }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tacit_runs::record::{Label, RunRecord, RunSummary};
+
+    use super::*;
+    use crate::compare::{DEFAULT_SCENARIO, Options, compare};
+    use tacit_runs::sweep::Control;
+
+    #[test]
+    fn the_report_is_whole_and_redrawn_from_its_files() {
+        let directory = tempfile::tempdir().unwrap();
+        let options = Options {
+            scenario: DEFAULT_SCENARIO.into(),
+            assignments: vec!["run.duration=300ms".into(), "run.measure-from=100ms".into()],
+            clients: vec![1, 2],
+            seeds: Some(2),
+            directory: Some(directory.path().to_owned()),
+            ..Options::default()
+        };
+        let comparison = compare(&options, Control::unattended()).unwrap();
+        let path = write(&comparison, directory.path()).unwrap();
+        let drawn = std::fs::read_to_string(&path).unwrap();
+        for scheme in scheme::by_default() {
+            assert!(drawn.contains(scheme.name) && drawn.contains(scheme.summary), "{}", scheme.name);
+        }
+        assert!(drawn.contains("ap-queue = &quot;126 packets&quot;"));
+        assert!(drawn.contains(&comparison.provenance.digest));
+        let explore = "tacit explore wlan-11n-150 --schemes stock,hack-more-data --clients 2 \
+                       --set run.duration=300ms --set run.measure-from=100ms";
+        assert!(drawn.contains(explore), "the command that shows its frames");
+        // Self-contained: nothing is fetched.
+        for fetched in ["<script", "<link", "src=", "url(", "@import"] {
+            assert!(!drawn.contains(fetched), "{fetched}");
+        }
+        std::fs::remove_file(&path).unwrap();
+        let (again, path) = redraw(directory.path()).unwrap();
+        assert_eq!(again, Report::Comparison(Box::new(comparison)));
+        assert_eq!(std::fs::read_to_string(path).unwrap(), drawn);
+    }
+
+    #[test]
+    fn completion_times_of_flows_with_an_end_are_drawn_and_redrawn() {
+        let directory = tempfile::tempdir().unwrap();
+        let options = Options {
+            scenario: "wired-10".into(),
+            assignments: vec![
+                "traffic.size=100 kB".into(),
+                "run.duration=2s".into(),
+                "run.measure-from=0s".into(),
+            ],
+            clients: vec![2],
+            schemes: vec!["stock".into(), "tcp-l4".into()],
+            seeds: Some(2),
+            directory: Some(directory.path().to_owned()),
+            ..Options::default()
+        };
+        let comparison = compare(&options, Control::unattended()).unwrap();
+        let of: Vec<&str> = comparison.completions.iter().map(|times| times.scheme.as_str()).collect();
+        assert_eq!(of, ["stock", "tcp-l4"]);
+        for times in &comparison.completions {
+            assert_eq!(times.steps.len(), 1 + 2 * 2, "two clients, two seeds: {:?}", times.steps);
+            let rows = comparison.rows.iter().find(|row| row.scheme == times.scheme).unwrap();
+            let (least, largest) = (times.steps[0].0, times.steps[4].0);
+            assert!((least..=largest).contains(&rows.flow_completion_p50_s.unwrap()), "{times:?}");
+        }
+        let json = serde_json::to_value(&comparison).unwrap();
+        let least = json["flow_completion_cdfs"][1]["steps"][0].as_array().unwrap();
+        assert_eq!(
+            (least[0].as_f64(), least[1].as_f64()),
+            (Some(comparison.completions[1].steps[0].0), Some(0.0))
+        );
+        let path = write(&comparison, directory.path()).unwrap();
+        let drawn = std::fs::read_to_string(&path).unwrap();
+        assert!(drawn.contains("<h2>Flow completion times</h2>"));
+        assert_eq!(redraw(directory.path()).unwrap().0, Report::Comparison(Box::new(comparison)));
+        assert_eq!(std::fs::read_to_string(path).unwrap(), drawn);
+    }
+
+    #[test]
+    fn several_reports_make_one_page_with_an_index() {
+        let directory = tempfile::tempdir().unwrap();
+        let reports: Vec<Report> = ["wlan-11n-150", "wired-10"]
+            .map(|scenario| {
+                let directory = directory.path().join(scenario);
+                let options = Options {
+                    scenario: scenario.into(),
+                    assignments: vec!["run.duration=300ms".into(), "run.measure-from=100ms".into()],
+                    clients: vec![1],
+                    schemes: vec!["tcp-l4".into()],
+                    seeds: Some(1),
+                    directory: Some(directory.clone()),
+                    ..Options::default()
+                };
+                compare(&options, Control::unattended()).unwrap();
+                redraw(&directory).unwrap().0
+            })
+            .into();
+        let drawn = std::fs::read_to_string(write_all(&reports, directory.path()).unwrap()).unwrap();
+        for (number, scenario) in [(1, "wlan-11n-150"), (2, "wired-10")] {
+            assert!(drawn.contains(&format!("<a href=\"#part-{number}\">{scenario}</a>")), "{scenario}");
+            assert!(drawn.contains(&format!("<article id=\"part-{number}\">")), "{scenario}");
+        }
+        assert_eq!(drawn.matches("<h2>Goodput</h2>").count(), 2);
+        assert_eq!(drawn.matches("<h2>Where the time goes</h2>").count(), 1, "a wire has no airtime");
+    }
+
+    /// A directory with a finished sweep of `runs`, whatever they say.
+    fn recorded(runs: Vec<RunRecord>, provenance: &Provenance) -> tempfile::TempDir {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(directory.path()).unwrap();
+        let (mut writer, _) = store.resume(&|text| panic!("{text}")).unwrap();
+        let mut summaries = Vec::new();
+        for run in runs {
+            writer.append(&run).unwrap();
+            let label = run.label.clone();
+            summaries.push(RunSummary::of(run, label, "".into()));
+        }
+        store.finish(provenance, &summaries).unwrap();
+        directory
+    }
+
+    #[test]
+    fn the_strangest_numbers_that_are_read_are_drawn() {
+        let numbers = [0.0, -1.0, 1e-300, 1e18, -1e18, 5e6];
+        let names = ["stock".to_owned(), "udp".to_owned(), "x".repeat(64), "\u{0}<b>&\"".to_owned()];
+        for (round, x) in numbers.iter().flat_map(|x| [None, Some(*x)]).enumerate() {
+            let run = |index: usize| RunRecord {
+                id: format!("{index:032x}"),
+                label: Label {
+                    scheme: names[(index + round) % names.len()].clone(),
+                    clients: 1,
+                    x,
+                    seed: index as u64 % 2,
+                    ..Label::default()
+                },
+                metrics: vec![
+                    Some(numbers[(index * 3 + round) % numbers.len()]);
+                    tacit_runs::metric::ALL.len()
+                ],
+                ..RunRecord::default()
+            };
+            let schemes = names.join(",");
+            let provenance = Provenance { schemes, x_label: "x".repeat(5_000), ..Provenance::default() };
+            for runs in [(0..8).map(run).collect(), vec![run(round)]] {
+                let directory = recorded(runs, &provenance);
+                redraw(directory.path()).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn a_sweep_is_drawn_as_curves_of_the_best_at_each_place() {
+        let record = |scheme: &str, x, best_of, goodput: f64| {
+            let label = Label {
+                scenario: "s".into(),
+                scheme: scheme.into(),
+                clients: 1,
+                x: Some(x),
+                best_of,
+                seed: 1,
+            };
+            let mut metrics = vec![None; tacit_runs::metric::ALL.len()];
+            metrics[tacit_runs::metric::position("goodput_bps").unwrap()] = Some(goodput);
+            let id = format!("{scheme} {x} {best_of:?}");
+            RunRecord { id, label, metrics, ..RunRecord::default() }
+        };
+        let records = [
+            record("udp", 2.0, None, 9e6),
+            record("stock", 2.0, Some(54.0), 5e6),
+            record("stock", 2.0, Some(24.0), 6e6),
+            record("stock", 1.0, Some(54.0), 7e6),
+        ];
+        let provenance = Provenance {
+            description: "over distance".into(),
+            x_label: "distance (m)".into(),
+            ..Provenance::default()
+        };
+        let directory = recorded(records.into(), &provenance);
+        let (report, path) = redraw(directory.path()).unwrap();
+        let Report::Sweep(sweep) = report else { panic!("a sweep") };
+        let rows: Vec<_> = sweep.rows.iter().map(|row| (row.scheme.as_str(), row.x, row.best_of)).collect();
+        assert_eq!(rows, [("stock", 1.0, Some(54.0)), ("stock", 2.0, Some(24.0)), ("udp", 2.0, None)]);
+        let text = sweep.to_text();
+        let [head, units] = [2, 3].map(|line| text.lines().nth(line).unwrap().split_whitespace());
+        assert_eq!(head.collect::<Vec<_>>(), ["scheme", "distance", "goodput", "±", "seeds"]);
+        assert_eq!(units.collect::<Vec<_>>(), ["m", "Mb/s", "Mb/s"]);
+        let drawn = std::fs::read_to_string(path).unwrap();
+        for expected in ["over distance", "distance (m)", "goodput (Mb/s)", "<svg"] {
+            assert!(drawn.contains(expected), "{expected}");
+        }
+    }
+}

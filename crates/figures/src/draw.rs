@@ -1,0 +1,200 @@
+//! Pictures of curves: with what the claims say of them as marks, and a panel of gains.
+
+use super::claim::Reference;
+use super::file::{Figure, Gain};
+use super::kind::Claim;
+use super::measure::{Curve, Curves, Measure, same};
+use super::plot_data::PlotData;
+use tacit_analysis::chart::{DotChart, Line, LineChart, Mark, Panel, stacked};
+use tacit_runs::aggregate;
+
+/// The figure as SVG: the curves, then the gain, then variants.
+pub(super) fn picture(figure: &Figure, drawn: &PlotData) -> String {
+    let alt = format!("{}: {}", figure.id, figure.title);
+    if figure.plot.cdf {
+        let charts = distributions(figure, drawn);
+        return stacked(&alt, &charts.iter().map(Panel::Lines).collect::<Vec<_>>());
+    }
+    let (marks, marks_name) = marks_of(figure, &drawn.curves);
+    let curves = LineChart { marks, marks_name, ..curves_chart(figure, drawn, &drawn.curves) };
+    let gain = figure.plot.gain.as_ref().map(|gain| gain_panel(figure, drawn, gain));
+    let variants = figure.plot.panels.iter().filter_map(|name| {
+        let (_, curves) = drawn.variants.iter().find(|(known, _)| known == name)?;
+        // What is drawn is the first panel's; a panel is too low for both.
+        Some(LineChart { y: name.clone(), ..curves_chart(figure, drawn, curves) })
+    });
+    let mut charts: Vec<LineChart> = [curves].into_iter().chain(gain).chain(variants).collect();
+    // The x axis is named once, below all.
+    let above = charts.len() - 1;
+    charts.iter_mut().take(above).for_each(|chart| chart.x = String::new());
+    let ranked: Vec<Option<Vec<DotChart>>> =
+        charts.iter().map(|chart| LineChart { x: drawn.x.clone(), ..chart.clone() }.ranked()).collect();
+    let panels = charts.iter().zip(&ranked).flat_map(|(chart, ranked)| match ranked {
+        Some(dots) => dots.iter().map(Panel::Dots).collect(),
+        None => vec![Panel::Lines(chart)],
+    });
+    let panels: Vec<Panel<'_>> = panels.collect();
+    stacked(&alt, &panels)
+}
+
+/// Distributions of the plotted column over the seeds: of the sweep as it is, then of the variants with panels.
+fn distributions(figure: &Figure, drawn: &PlotData) -> Vec<LineChart> {
+    let panels = figure.plot.panels.iter().map(|name| Some(name.as_str()));
+    let names: Vec<Option<&str>> = [None].into_iter().chain(panels).collect();
+    let last = names.len() - 1;
+    let chart = |(index, variant): (usize, Option<&str>)| {
+        let curves = drawn.curves.curves.iter();
+        let line = |curve: &Curve| {
+            let values = drawn.of_each_seed(variant).filter_map(|curves| curves.named(&curve.name));
+            let values = values.filter_map(|curve| line(curve).points.first().map(|(_, value)| *value));
+            distribution(&curve.name, values.collect())
+        };
+        LineChart {
+            x: if index == last { drawn.y.clone() } else { String::new() },
+            y: variant.unwrap_or("runs with no more (%)").to_owned(),
+            lines: curves.map(line).collect(),
+            ..distribution_chart(figure)
+        }
+    };
+    names.into_iter().enumerate().map(chart).collect()
+}
+
+/// A chart of cumulative shares, without its lines.
+pub(super) fn distribution_chart(figure: &Figure) -> LineChart {
+    LineChart {
+        log_x: figure.plot.log_x,
+        dense: true,
+        steps: true,
+        concerned: concerned(figure),
+        ..LineChart::default()
+    }
+}
+
+/// For each of `values` which share is no larger, in percent.
+pub(super) fn distribution(name: &str, mut values: Vec<f64>) -> Line {
+    values.sort_unstable_by(f64::total_cmp);
+    let count = values.len() as f64;
+    let points =
+        values.into_iter().zip(1_u32..).map(|(value, rank)| (value, f64::from(rank) / count * 100.0));
+    Line { name: name.to_owned(), points: points.collect(), ..Line::default() }
+}
+
+fn curves_chart(figure: &Figure, drawn: &PlotData, curves: &Curves) -> LineChart {
+    LineChart {
+        x: drawn.x.clone(),
+        y: drawn.y.clone(),
+        log_x: figure.plot.log_x,
+        log_y: figure.plot.log_y,
+        lines: curves.curves.iter().map(line).collect(),
+        concerned: concerned(figure),
+        ..LineChart::default()
+    }
+}
+
+/// What claims say of the plotted curves, and who says it.
+pub(super) fn marks_of(figure: &Figure, curves: &Curves) -> (Vec<Mark>, String) {
+    named(marks(figure, curves))
+}
+
+fn line(curve: &Curve) -> Line {
+    let plotted = |(x, columns): &(f64, Vec<Option<f64>>)| Some((*x, columns.first().copied().flatten()?));
+    let is_plotted = |index: &usize| curve.points.get(*index).and_then(plotted).is_some();
+    let ci95 = curve.ci95.iter().copied().enumerate().filter(|(index, _)| is_plotted(index));
+    Line {
+        name: curve.name.clone(),
+        points: curve.points.iter().filter_map(plotted).collect(),
+        ci95: ci95.map(|(_, ci)| ci).collect(),
+    }
+}
+
+/// The curves that the panel of gains and the claims name.
+pub(super) fn concerned(figure: &Figure) -> Vec<String> {
+    let gain = figure.plot.gain.iter().flat_map(|gain| [gain.of.as_str(), &gain.over]);
+    let measures = figure.claims.iter().filter_map(|claim| claim.measure.of_curves());
+    gain.chain(measures.flat_map(Measure::curves)).map(str::to_owned).collect()
+}
+
+/// The panel of gains has a claimed gain to itself.
+fn in_panel(figure: &Figure, claim: &Claim) -> bool {
+    let Some(measure) = claim.measure.of_curves() else { return false };
+    let panel = figure.plot.gain.as_ref().map(|gain| (gain.of.as_str(), gain.over.as_str()));
+    panel.is_some() && measure.gain() == panel && measure.plotted().is_some()
+}
+
+/// A mark and who says so.
+type LabelledMark<'a> = (Mark, &'a str);
+
+/// What claims say of the curves drawn: values as such, gains over the curves they are over.
+fn marks<'a>(figure: &'a Figure, curves: &Curves) -> Vec<LabelledMark<'a>> {
+    let mark = |claim: &'a Claim| {
+        let measure = claim.measure.of_curves()?;
+        let (name, (from, to)) = measure.plotted()?;
+        let line = curves.curves.iter().position(|curve| curve.name == name)?;
+        let (from, to) = ends(curves.curves[line].points.iter().map(|(x, _)| *x), from, to)?;
+        // The mean of gains over several places is no place in this picture.
+        if !same(from, to) && measure.curves().count() > 1 {
+            return None;
+        }
+        let at = |value: f64| measure.implied(curves, from, value);
+        let said = claim.reference()?;
+        let (low, high) = said.ends();
+        let mark = Mark { line, from, to, y: at(said.value)?, low: at(low)?, high: at(high)? };
+        Some((mark, said.source.as_str()))
+    };
+    figure.claims.iter().filter(|claim| !in_panel(figure, claim)).filter_map(mark).collect()
+}
+
+/// The first and the last place within a range.
+fn ends(places: impl Iterator<Item = f64>, from: f64, to: f64) -> Option<(f64, f64)> {
+    let mut inside = places.filter(|x| (from..=to).contains(x));
+    let first = inside.next()?;
+    Some((first, inside.last().unwrap_or(first)))
+}
+
+/// The marks, of each curve and place the first, and the names of who says them.
+fn named(said: Vec<LabelledMark<'_>>) -> (Vec<Mark>, String) {
+    let mut marks: Vec<Mark> = Vec::new();
+    let mut names: Vec<&str> = Vec::new();
+    for (mark, source) in said {
+        let there =
+            |other: &Mark| other.line == mark.line && same(other.from, mark.from) && same(other.to, mark.to);
+        if marks.iter().any(there) {
+            continue;
+        }
+        marks.push(mark);
+        if !names.contains(&source) {
+            names.push(source);
+        }
+    }
+    (marks, names.join(", "))
+}
+
+fn gain_panel(figure: &Figure, drawn: &PlotData, gain: &Gain) -> LineChart {
+    let curve = |name: &str| drawn.curves.named(name).map(line);
+    let (of, over) = (curve(&gain.of).unwrap_or_default(), curve(&gain.over).unwrap_or_default());
+    let gained = |(x, value): &(f64, f64)| {
+        let (_, base) = over.points.iter().find(|(other, base)| same(*x, *other) && *base > 0.0)?;
+        Some((*x, aggregate::gain(*value, *base) * 100.0))
+    };
+    let points: Vec<(f64, f64)> = of.points.iter().filter_map(gained).collect();
+    let mark = |claim: &Claim, said: &Reference| {
+        let measure = claim.measure.of_curves()?;
+        let (_, (from, to)) = measure.plotted()?;
+        let (from, to) = ends(points.iter().map(|(x, _)| *x), from, to)?;
+        let (low, high) = said.ends();
+        Some(Mark { line: 0, from, to, y: said.value, low, high })
+    };
+    let claims = figure.claims.iter().filter(|claim| in_panel(figure, claim));
+    let said = claims.filter_map(|claim| Some((claim, claim.reference()?)));
+    let (marks, marks_name) =
+        named(said.filter_map(|(claim, said)| Some((mark(claim, said)?, said.source.as_str()))).collect());
+    LineChart {
+        x: drawn.x.clone(),
+        y: "gain (%)".to_owned(),
+        log_x: figure.plot.log_x,
+        lines: vec![Line { name: format!("{} over {}", gain.of, gain.over), points, ..Line::default() }],
+        marks,
+        marks_name,
+        ..LineChart::default()
+    }
+}

@@ -1,0 +1,234 @@
+//! A figure file, read.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use super::downloads::Downloads;
+use super::kind::{Claim, Kind, VariantNames};
+use super::live::Live;
+use super::measure;
+use super::series::Series;
+use super::table::Table;
+use super::theory_and_sweep::TheoryAndSweep;
+use super::timeline::Timeline;
+use super::transfers::Transfers;
+use super::variant::Depends;
+use tacit_scenario::InputError;
+use tacit_scenario::input::{Section, Tree, flag, text, texts};
+
+/// A figure: what to compute or run, how to draw it, and what is claimed of it.
+#[derive(Clone, Debug)]
+pub struct Figure {
+    /// Paper and figure.
+    pub id: String,
+    /// What it shows.
+    pub title: String,
+    /// Where it comes from.
+    pub paper: String,
+    /// What a reader has to know to judge it: what it assumes, why it comes out so.
+    pub note: Option<String>,
+    pub(super) kind: Arc<dyn Kind>,
+    pub(super) plot: Plot,
+    pub(super) table: Option<Table>,
+    pub(super) claims: Vec<Claim>,
+}
+
+/// `[plot]`: how curves are drawn.
+#[derive(Clone, Debug)]
+pub(super) struct Plot {
+    pub log_x: bool,
+    pub log_y: bool,
+    /// A panel below the curves: the gain of one over another.
+    pub gain: Option<Gain>,
+    /// Variants with a panel each below the curves.
+    pub panels: Vec<String>,
+    /// Cumulative distributions over the seeds in place of curves over x; of a sweep at a single x.
+    pub cdf: bool,
+}
+
+/// The gain of the first curve over the second.
+#[derive(Clone, Debug)]
+pub(super) struct Gain {
+    pub of: String,
+    pub over: String,
+}
+
+type ReadKind = fn(&Section<'_>) -> Result<Arc<dyn Kind>, InputError>;
+
+macro_rules! kind {
+    ($($key:literal)and+ => $read:path) => {
+        (&[$($key),+], |root| Ok(Arc::new($read($(root.section($key)?),+)?)))
+    };
+}
+
+/// The sections that make a figure one of a kind: it has those of one row.
+const KINDS: [(&[&str], ReadKind); 6] = [
+    kind!("theory" and "sweep" => TheoryAndSweep::read),
+    kind!("timeline" => Timeline::read),
+    kind!("series" => Series::read),
+    kind!("live" => Live::read),
+    kind!("downloads" => Downloads::read),
+    kind!("transfers" => Transfers::read),
+];
+
+impl Figure {
+    /// Reads a figure file; `source` names it in messages.
+    ///
+    /// # Errors
+    /// Where the text is not TOML, or says something that is not allowed.
+    pub fn parse(id: &str, source: &str, toml: &str) -> Result<Self, InputError> {
+        let tree = Tree::parse(source, toml)?;
+        let root = Section::root(source, &tree);
+        let kind = read_kind(&root)?;
+        let source = root.or("source", "paper".to_owned(), text)?;
+        let read = |claim| Claim::read(claim, &source, |measure| kind.read_measure(measure));
+        let claims: Vec<Claim> = root.sections("claim")?.into_iter().map(read).collect::<Result<_, _>>()?;
+        let twice = |at: &usize| claims[..*at].iter().any(|before| before.text == claims[*at].text);
+        if let Some(at) = (0..claims.len()).find(twice) {
+            return Err(root.error("claim", format!("{:?} stands there twice", claims[at].text)));
+        }
+        let figure = Self {
+            id: id.to_owned(),
+            title: root.required("title", text)?,
+            paper: root.required("paper", text)?,
+            note: root.optional("note", text)?,
+            plot: Plot::read(root.section("plot")?)?,
+            table: Table::read(root.section("table")?)?,
+            kind,
+            claims,
+        };
+        figure.check_names(&root)?;
+        root.finish()?;
+        Ok(figure)
+    }
+
+    /// What its file says of its kind, where that is `K`.
+    pub(super) fn kind_as<K: Kind>(&self) -> Option<&K> {
+        let kind: &dyn Any = &*self.kind;
+        kind.downcast_ref()
+    }
+
+    /// What is measured of curves: by the claims, and by the cells of the table.
+    pub(super) fn measures(&self) -> impl Iterator<Item = &measure::Measure> {
+        let claims = self.claims.iter().filter_map(|claim| claim.measure.of_curves());
+        claims.chain(self.table.iter().flat_map(Table::measures))
+    }
+
+    /// Columns that are measured beside the plotted one.
+    pub(super) fn columns(&self) -> impl Iterator<Item = &str> {
+        self.measures().filter_map(measure::Measure::column)
+    }
+
+    /// Claims, tables and panels may only speak of curves and columns that the figure has.
+    fn check_names(&self, root: &Section<'_>) -> Result<(), InputError> {
+        let Some(names) = self.kind.curve_names() else { return Ok(()) };
+        let swept = |name: &str| {
+            let known = names.iter().any(|known| known == name);
+            if known {
+                Ok(())
+            } else {
+                Err(root.error("claim", format!("{name:?} is measured, but not swept")))
+            }
+        };
+        let variants = self.kind.variants();
+        let unknown = |name: &str| {
+            let known: Vec<&str> = variants.iter().map(|variant| variant.name).collect();
+            root.error("claim", format!("no variant {name:?}")).allowed(known.join(", "))
+        };
+        let in_variant = |variant: &VariantNames<'_>, measure: &measure::Measure| {
+            let Some(own) = &variant.curves else { return measure.curves().try_for_each(swept) };
+            match measure.curves().find(|curve| !own.iter().any(|known| known == curve)) {
+                Some(curve) => {
+                    let what = format!("{curve:?} is not swept in variant {:?}", variant.name);
+                    Err(root.error("claim", what))
+                }
+                None => Ok(()),
+            }
+        };
+        for measure in self.measures() {
+            if let Some(name) = measure.over_variant() {
+                let mut comparable = variants.iter().filter(|variant| variant.curves.is_some());
+                let over = comparable.find(|variant| variant.name == name);
+                in_variant(over.ok_or_else(|| unknown(name))?, measure)?;
+            }
+            match measure.variant() {
+                Some(name) => {
+                    let own = variants.iter().find(|variant| variant.name == name);
+                    in_variant(own.ok_or_else(|| unknown(name))?, measure)?;
+                }
+                None => measure.curves().try_for_each(swept)?,
+            }
+        }
+        if let Some(gain) = &self.plot.gain {
+            [&gain.of, &gain.over].into_iter().try_for_each(|name| swept(name))?;
+        }
+        let is_unknown = |name: &&String| !variants.iter().any(|variant| variant.name == **name);
+        if let Some(name) = self.plot.panels.iter().find(is_unknown) {
+            return Err(root.error("plot", format!("panels: no variant {name:?}")));
+        }
+        if self.plot.cdf && !self.kind.is_at_one_x() {
+            return Err(root
+                .error("plot", "cdf: not the seeds of a single x")
+                .allowed("a [sweep] with one value of x"));
+        }
+        let depends = self.kind.depends();
+        depends.into_iter().flat_map(Depends::curves).try_for_each(swept)?;
+        let mut columns = self.columns().chain(depends.and_then(Depends::column));
+        columns.try_for_each(|name| self.kind.check_column(name, root))
+    }
+}
+
+impl Plot {
+    fn read(section: Section<'_>) -> Result<Self, InputError> {
+        let gain = section.section("gain")?;
+        let plot = Self {
+            log_x: section.or("log-x", false, flag)?,
+            log_y: section.or("log-y", false, flag)?,
+            panels: section.or("panels", Vec::new(), texts)?,
+            cdf: section.or("cdf", false, flag)?,
+            gain: match gain.is_present() {
+                true => Some(Gain { of: gain.required("of", text)?, over: gain.required("over", text)? }),
+                false => None,
+            },
+        };
+        gain.finish()?;
+        section.finish()?;
+        Ok(plot)
+    }
+}
+
+/// Reads the sections of the one kind that is there.
+fn read_kind(root: &Section<'_>) -> Result<Arc<dyn Kind>, InputError> {
+    let mut present = Vec::new();
+    for (keys, read) in KINDS {
+        let sections = keys.iter().map(|key| root.section(key)).collect::<Result<Vec<_>, _>>()?;
+        if sections.iter().any(Section::is_present) {
+            present.push(read);
+        }
+    }
+    let [read] = present[..] else {
+        let needed = "[theory] or [sweep] or both are needed, or [timeline], [series], [live], [downloads] or \
+                      [transfers] alone";
+        return Err(root.error("theory", needed));
+    };
+    read(root)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SWEEP: &str = include_str!("../tests/sweep.toml");
+
+    #[test]
+    fn claims_that_stand_there_twice_or_are_about_what_is_not_there_are_refused() {
+        let text = SWEEP.replace("over = \"stock\"", "over = \"tcp-l8\"");
+        let error = Figure::parse("x", "x.toml", &text).unwrap_err().to_string();
+        assert!(error.contains("\"tcp-l8\" is measured, but not swept"), "{error}");
+        let text = SWEEP.replace("UDP has no ACKs", "UDP is faster");
+        let error = Figure::parse("x", "x.toml", &text).unwrap_err().to_string();
+        assert!(error.contains("\"UDP is faster\" stands there twice"), "{error}");
+        let text = SWEEP.replace("tcp_acks_on_air_per_s", "tcp_acks");
+        assert!(Figure::parse("x", "x.toml", &text).unwrap_err().to_string().contains("is no metric"));
+    }
+}

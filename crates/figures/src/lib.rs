@@ -1,0 +1,238 @@
+//! The papers' figures: one small TOML file each, with the papers' claims about it.
+//!
+//! `docs/use/figure.md` describes the files. Each is of a kind: a closed form, a sweep with its variants, a time line, a
+//! series, or a set of live runs. Curves, tables and frames come out of it, and claims are numbers taken from those.
+
+mod arms;
+mod axis;
+mod claim;
+mod downloads;
+mod draw;
+mod file;
+mod kind;
+mod library;
+mod live;
+mod live_kind;
+mod measure;
+mod page;
+mod plot_data;
+mod results;
+mod run;
+mod saved;
+mod schemes;
+mod series;
+mod shell_hop;
+mod summary;
+mod sweep;
+mod swept;
+mod table;
+mod theory_and_sweep;
+mod timeline;
+mod transferred;
+mod transfers;
+mod variant;
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+pub use claim::{Bound, ClaimOutcome, Range, Verdict};
+pub use downloads::{Download, DownloadReport, DownloadRun, nginx_config};
+pub use file::Figure;
+pub use live::{LiveReport, LiveRun, MACHINE_SHARE_MAX};
+pub use live_kind::{LiveRuns, LiveSort, MakeLive};
+pub use measure::{Curve, Measure};
+pub use run::{Options, run};
+pub use shell_hop::ShellHop;
+pub use summary::summary;
+pub use table::{MeasuredCell, MeasuredRow, MeasuredTable};
+pub use transfers::{GoodputSource, TransferReport, TransferRun};
+pub use variant::{Dependence, DependenceCell, DependenceRow};
+
+use tacit_runs::RunsError;
+use tacit_scenario::input::nearest;
+use tacit_scenario::table::{count, number};
+use tacit_scenario::{InputError, bounded};
+
+/// What became of a figure.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FigureOutcome {
+    /// Paper and figure.
+    pub id: String,
+    /// What it shows.
+    pub title: String,
+    /// Where it comes from.
+    pub paper: String,
+    /// What a reader has to know to judge it.
+    pub note: Option<String>,
+    /// The paper's table with its cells measured, where it is one.
+    pub table: Option<MeasuredTable>,
+    /// What its result depends on, where it has variants.
+    pub depends: Option<Dependence>,
+    /// The claims, in the order of the file.
+    pub claims: Vec<ClaimOutcome>,
+    /// How many claims more are judged in whole runs only: the quick form does not make what they measure.
+    pub in_full_only: usize,
+    /// What was measured where, a line for each place of a curve, of transfers.
+    #[serde(rename = "told")]
+    pub measurements: Vec<String>,
+    /// The versions of tacit that made its runs; nothing where results do not name it.
+    pub made_by: Vec<String>,
+    /// Its picture.
+    pub svg: Option<PathBuf>,
+    /// Why it was not made: this machine cannot. It claims nothing then.
+    pub skipped: Option<String>,
+}
+
+impl FigureOutcome {
+    /// Some claim is missed without a reason.
+    pub fn fails(&self) -> bool {
+        self.claims.iter().any(ClaimOutcome::fails)
+    }
+
+    /// It was not made, or some claim was not judged: this machine cannot.
+    pub fn is_skipped(&self) -> bool {
+        self.skipped.is_some() || self.claims.iter().any(|claim| claim.skipped.is_some())
+    }
+
+    /// As text: a line per claim.
+    pub fn to_text(&self) -> String {
+        let mut text = format!("{}: {} ({})\n", self.id, self.title, self.paper);
+        if let Some(reason) = &self.skipped {
+            text.push_str(&format!("  SKIPPED    {reason}\n"));
+        }
+        if let Some(note) = &self.note {
+            text.push_str(&format!("  {note}\n"));
+        }
+        if let Some(table) = &self.table {
+            text.push_str(&table.to_text());
+        }
+        let widest = self.claims.iter().map(|claim| claim.text.chars().count()).max().unwrap_or(0);
+        for claim in &self.claims {
+            text.push_str(&format!(
+                "  {:<9}  {:<widest$}  {} {}, measured {} {}\n",
+                claim.verdict.word(),
+                claim.text,
+                claim.source,
+                claim.said,
+                claim.measured_words(),
+                claim.unit,
+            ));
+            if let Some(reason) = claim.reason() {
+                text.push_str(&format!("  {:<9}  {reason}\n", ""));
+            }
+        }
+        if self.in_full_only > 0 {
+            let claims = count(self.in_full_only as u64, "claim");
+            text.push_str(&format!("  {claims} more in whole runs, without --quick\n"));
+        }
+        if let Some(depends) = &self.depends {
+            text.push_str(&depends.to_text());
+        }
+        self.measurements.iter().for_each(|line| text.push_str(&format!("  {line}\n")));
+        text
+    }
+}
+
+/// How many claims of several figures came out how.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    passed: usize,
+    missed: usize,
+    kept: usize,
+    skipped: usize,
+    failed: usize,
+    /// Rows of tables, which have no verdict.
+    rows: usize,
+    /// Claims that the quick form does not judge.
+    in_full_only: usize,
+    /// Figures that were not made, whose claims nobody looked at.
+    figures_skipped: usize,
+}
+
+impl Tally {
+    /// Counts the claims of `outcomes`.
+    pub fn of(outcomes: &[FigureOutcome]) -> Self {
+        let claims = || outcomes.iter().flat_map(|outcome| &outcome.claims);
+        let count = |verdict: Verdict| claims().filter(|claim| claim.verdict == verdict).count();
+        let tables = outcomes.iter().filter_map(|outcome| outcome.table.as_ref());
+        Self {
+            passed: count(Verdict::Pass),
+            missed: count(Verdict::Missed),
+            kept: count(Verdict::Kept),
+            skipped: count(Verdict::Skipped),
+            failed: count(Verdict::Fail),
+            rows: tables.map(|table| table.rows.len()).sum(),
+            in_full_only: outcomes.iter().map(|outcome| outcome.in_full_only).sum(),
+            figures_skipped: outcomes.iter().filter(|outcome| outcome.skipped.is_some()).count(),
+        }
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { passed, missed, kept, skipped, failed, rows, in_full_only, figures_skipped } = self;
+        write!(
+            f,
+            "claims: {passed} passed, {missed} missed for a reason given, {skipped} SKIPPED on this machine, {failed} failed; \
+             {kept} regression bounds kept; {rows} rows of tables without a verdict"
+        )?;
+        if *in_full_only > 0 {
+            write!(f, "; {} in whole runs only", count(*in_full_only as u64, "claim"))?;
+        }
+        if *figures_skipped > 0 {
+            write!(f, "; {} SKIPPED", count(*figures_skipped as u64, "figure"))?;
+        }
+        Ok(())
+    }
+}
+
+/// Four significant digits, at most four after the point.
+fn value(number_to_show: f64) -> String {
+    let magnitude = number_to_show.abs().max(1e-4).log10().floor();
+    let decimals = (3.0 - magnitude).clamp(0.0, 4.0) as usize;
+    let text = number(number_to_show, decimals);
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+/// Every figure there is.
+///
+/// # Errors
+/// Where a file says something that is not allowed.
+pub fn all() -> Result<Vec<Figure>, RunsError> {
+    library::ALL.iter().map(|bundled| Ok(Figure::parse(bundled.id, bundled.path, bundled.text)?)).collect()
+}
+
+/// The figure called `id`, or the one in the file of that path where it ends in `.toml`.
+///
+/// # Errors
+/// Where there is none, or its file says something that is not allowed.
+pub fn find(id: &str) -> Result<Figure, RunsError> {
+    if let Some(stem) = Path::new(id).file_name().and_then(|name| name.to_str()?.strip_suffix(".toml")) {
+        return own(id, stem);
+    }
+    let ids = || library::ALL.iter().map(|bundled| bundled.id);
+    let Some(bundled) = library::ALL.iter().find(|bundled| bundled.id == id) else {
+        let hint = nearest(id, ids()).map_or(String::new(), |near| format!(", did you mean {near:?}?"));
+        return Err(InputError::new("figure", format!("no figure {id:?}{hint}"))
+            .allowed(ids().collect::<Vec<_>>().join(", "))
+            .into());
+    };
+    Ok(Figure::parse(bundled.id, bundled.path, bundled.text)?)
+}
+
+/// The figure in the file at `path`, called `stem`.
+fn own(path: &str, stem: &str) -> Result<Figure, RunsError> {
+    /// Longest file of a figure, in bytes.
+    const MAX_FILE: u64 = 1 << 20;
+    let file = Path::new(path);
+    let bytes = bounded::read(file, MAX_FILE).map_err(RunsError::io(file))?.ok_or_else(|| {
+        InputError::new(path, format!("more than {MAX_FILE} bytes are no figure"))
+            .allowed(format!("files up to {MAX_FILE} bytes"))
+    })?;
+    let text = String::from_utf8(bytes)
+        .map_err(|error| RunsError::io(file)(io::Error::new(io::ErrorKind::InvalidData, error)))?;
+    Ok(Figure::parse(stem, path, &text)?)
+}

@@ -1,0 +1,142 @@
+//! The figure files that come with the program, embedded so that an installed binary has them.
+
+/// A figure file.
+#[derive(Clone, Copy, Debug)]
+pub struct Bundled {
+    /// What users write: paper and figure.
+    pub id: &'static str,
+    /// Its file in the source tree, for messages.
+    pub path: &'static str,
+    /// The TOML.
+    pub text: &'static str,
+}
+
+macro_rules! bundled {
+    ($($id:literal),* $(,)?) => {
+        &[$(Bundled {
+            id: $id,
+            path: concat!("figures/", $id, ".toml"),
+            text: include_str!(concat!("../../../figures/", $id, ".toml")),
+        }),*]
+    };
+}
+
+/// All of them, in the order they are shown.
+pub const ALL: &[Bundled] = bundled![
+    "hack/fig1a",
+    "hack/fig1b",
+    "hack/slides-utilization",
+    "hack/fig5a",
+    "hack/fig5b",
+    "hack/fig6",
+    "hack/fig7",
+    "hack/fig8",
+    "hack/fig9",
+    "hack/fig9-two-clients",
+    "hack/table1",
+    "hack/table2",
+    "hack/table3",
+    "hack/crosscheck",
+    "hack/lateness",
+    "hack/fig10",
+    "hack/fig11",
+    "hack/fig12",
+    "hack/txop",
+    "hack/echo",
+    "hack/aifs",
+    "hack/aifs-split",
+    "hack/upload",
+    "hack/wan",
+    "hack/ax",
+    "hack/rule",
+    "hack/ax-clients",
+    "hack/live",
+    "tack/fig3",
+    "tack/fig5a",
+    "tack/fig5b",
+    "tack/fig6a",
+    "tack/fig7",
+    "tack/fig7-variants",
+    "tack/fig8",
+    "tack/fig8b",
+    "tack/fig9a",
+    "tack/fig9b",
+    "tack/fig10a",
+    "tack/fig10b",
+    "tack/fig11",
+    "tack/fig13",
+    "tack/fig14",
+    "tack/fig15",
+    "tack/buffer",
+    "tack/queue",
+    "tack/slow-uplink",
+    "tack/sharing",
+    "tack/today",
+    "tack/controllers",
+    "tack/live",
+    "tack/live-11ac",
+    "tack/live-mobile",
+    "tack/baselines",
+    "tack/baselines-11ac",
+    "rre/slow-uplink",
+    "rre/utilisation",
+    "rre/normal",
+    "rre/concurrent-upload",
+    "rre/fluctuation",
+    "rre/oscillation",
+    "rre/friendliness",
+    "rre/rsfc",
+    "rre/places",
+    "rre/traces",
+    "rre/target",
+    "rre/wifi",
+    "rre/live",
+    "fwp/fig7",
+    "fwp/fig8",
+    "fwp/fig9",
+    "fwp/fig10",
+    "fwp/fig11",
+    "fwp/repair",
+    "fwp/live",
+    "baselines/11n",
+    "baselines/11ac",
+    "baselines/fastack",
+    "validation/model-11a",
+    "validation/model-11ac",
+    "validation/model-11n",
+    "validation/ns3-11a",
+    "validation/ns3-11n",
+    "validation/ns3-11n-queue",
+    "validation/ns3-11ax",
+    "validation/minstrel",
+];
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn every_file_is_listed_and_says_what_is_allowed() {
+        let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../figures");
+        let mut files = Vec::new();
+        for paper in fs::read_dir(directory).unwrap().map(|entry| entry.unwrap()) {
+            let name = paper.file_name().into_string().unwrap();
+            // Beside the papers' folders stands the list of what has no file yet.
+            if paper.path().is_file() {
+                assert_eq!(name, "later.toml");
+                continue;
+            }
+            for file in fs::read_dir(paper.path()).unwrap() {
+                let file = file.unwrap().file_name().into_string().unwrap();
+                files.push(format!("{name}/{}", file.trim_end_matches(".toml")));
+            }
+        }
+        files.sort_unstable();
+        let mut listed: Vec<&str> = ALL.iter().map(|bundled| bundled.id).collect();
+        listed.sort_unstable();
+        assert_eq!(files, listed);
+        assert_eq!(crate::all().unwrap().len(), ALL.len());
+    }
+}

@@ -1,0 +1,113 @@
+//! All figures of a run on one page.
+
+use std::path::Path;
+
+use maud::{Markup, PreEscaped, html};
+
+use super::{ClaimOutcome, Dependence, FigureOutcome, MeasuredTable, Tally, run, value};
+use tacit_analysis::report::page::document;
+use tacit_runs::RunsError;
+use tacit_runs::store::write_whole;
+use tacit_scenario::table::count;
+
+/// Writes the page; `pictures` are the outcomes' SVG.
+pub(super) fn write(
+    directory: &Path,
+    outcomes: &[FigureOutcome],
+    pictures: &[String],
+) -> Result<(), RunsError> {
+    let summary = format!("{}; {}.", count(outcomes.len() as u64, "figure"), Tally::of(outcomes));
+    let header = html! {
+        p.kicker { "tacit figure" }
+        h1 { "The papers' figures" }
+        p.lead { (summary) }
+        p.note { "tacit " (tacit_runs::VERSION) }
+    };
+    let main = html! {
+                    @for (outcome, picture) in outcomes.iter().zip(pictures) {
+                        section {
+                            h2 { (outcome.title) }
+                            p.note { (outcome.paper) " – " code { "tacit figure " (outcome.id) } }
+                            @if let Some(reason) = &outcome.skipped { p { "Not made: " (reason) } }
+                            @if let Some(note) = &outcome.note { p { (note) } }
+                            @match &outcome.table {
+                                Some(table) => (measured(table)),
+                                None => (PreEscaped(picture)),
+                            }
+                            @if !outcome.claims.is_empty() { (claims_table(outcome)) }
+                            @if let Some(depends) = &outcome.depends { (dependence(depends)) }
+                        }
+                    }
+    };
+    let page = document("The papers' figures", &header, &main);
+    write_whole(&run::page_path(directory), page.into_string().as_bytes())
+}
+
+fn claims_table(outcome: &FigureOutcome) -> Markup {
+    html! {
+        div.scroll { table {
+            thead { tr {
+                th.name scope="col" { "claim" }
+                th scope="col" { "claimed by" }
+                th scope="col" { "value" }
+                th scope="col" { "measured" }
+                th scope="col" { "" }
+            } }
+            tbody { @for claim in &outcome.claims { (row(claim)) } }
+        } }
+    }
+}
+
+/// A table of the paper.
+fn measured(table: &MeasuredTable) -> Markup {
+    html! {
+        div.scroll { table {
+            caption { "Measured; in brackets the paper's number." }
+            thead { tr {
+                th.name scope="col" {}
+                @for column in &table.columns { th scope="col" { (column) } }
+            } }
+            tbody { @for (name, cells) in table.texts() { tr {
+                th.name scope="row" { (name) }
+                @for cell in cells { td { (cell) } }
+            } } }
+        } }
+    }
+}
+
+fn dependence(depends: &Dependence) -> Markup {
+    html! {
+        div.scroll { table {
+            caption { (depends.caption()) }
+            thead { tr {
+                th.name scope="col" {}
+                @for x in &depends.x { th scope="col" { (value(*x)) } }
+            } }
+            tbody { @for row in &depends.rows { tr {
+                th.name scope="row" { (row.name) }
+                @for cell in &row.cells { td { @match cell {
+                    None => "–",
+                    Some(cell) => {
+                        (cell.number())
+                        @if let Some(ends) = cell.ends() { br; small { (ends) } }
+                    }
+                } } }
+            } } }
+        } }
+    }
+}
+
+fn row(claim: &ClaimOutcome) -> Markup {
+    html! {
+        tr {
+            th.name scope="row" {
+                (claim.text)
+                @if let Some(reason) = claim.reason() { br; small { (reason) } }
+            }
+            td { (claim.source) }
+            td { (claim.said) " " (claim.unit) }
+            td { (claim.measured.map_or_else(|| "–".to_owned(), value)) " " (claim.unit) }
+            td { (claim.verdict.word()) }
+        }
+    }
+}

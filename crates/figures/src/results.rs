@@ -1,0 +1,119 @@
+//! Where the runs of a figure come from: they are made and kept, or read from what was kept.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use super::run::Options;
+use tacit_runs::RunsError;
+use tacit_runs::identity::run_id;
+use tacit_runs::plan::Plan;
+use tacit_runs::record::{RunRecord, RunSummary};
+use tacit_runs::store::{Provenance, Store};
+use tacit_runs::sweep::{self, Control, Progress};
+use tacit_scenario::{InputError, quoted};
+
+/// How a figure is made, and by what its results were.
+#[derive(Clone, Copy)]
+pub(super) struct RunContext<'a> {
+    pub options: &'a Options,
+    pub control: Control<'a>,
+    /// The versions of tacit that made the runs.
+    pub versions: &'a RefCell<BTreeSet<String>>,
+}
+
+impl RunContext<'_> {
+    /// Remembers which versions made runs.
+    pub fn made_by(&self, versions: impl IntoIterator<Item = impl Into<String>>) {
+        self.versions.borrow_mut().extend(versions.into_iter().map(Into::into));
+    }
+}
+
+/// The results of one set of runs.
+pub(super) struct Results<'a> {
+    directory: Option<PathBuf>,
+    stored: bool,
+    command: String,
+    making: RunContext<'a>,
+}
+
+impl<'a> Results<'a> {
+    /// Those in the directory that figure `id` has under `name`.
+    pub fn new(making: RunContext<'a>, id: &str, name: &str) -> Self {
+        let options = making.options;
+        let directory = options.from.as_deref().or(options.directory.as_deref());
+        let quick = if options.quick { " --quick" } else { "" };
+        Self {
+            directory: directory.map(|directory| directory.join(name)),
+            stored: options.from.is_some(),
+            command: format!("tacit figure {}{quick}", quoted(id)),
+            making,
+        }
+    }
+
+    /// The command that makes them.
+    pub fn command(&self) -> String {
+        self.command.clone()
+    }
+
+    fn read(&self, plan: &Plan) -> Result<(Store, Vec<RunSummary>), RunsError> {
+        let store = Store::existing(self.directory.as_deref().unwrap_or(Path::new("")));
+        let runs = sweep::stored(plan, &store, &self.command, self.making.control)?;
+        Ok((store, runs))
+    }
+
+    /// The runs of `plan`.
+    ///
+    /// # Errors
+    /// Where a run fails, cannot be kept, or was to be read and is missing.
+    pub fn runs(
+        &self,
+        plan: &Plan,
+        provenance: impl FnOnce(&[RunSummary]) -> Provenance,
+    ) -> Result<Vec<RunSummary>, RunsError> {
+        if self.stored {
+            let runs = self.read(plan)?.1;
+            self.making.made_by(runs.iter().map(|run| &*run.version));
+            return Ok(runs);
+        }
+        let store = self.directory.as_deref().map(Store::open).transpose()?;
+        let runs = sweep::run(plan, store.as_ref(), self.making.control)?;
+        if let Some(store) = &store {
+            store.finish(&provenance(&runs), &runs)?;
+        }
+        self.making.made_by(runs.iter().map(|run| &*run.version));
+        Ok(runs)
+    }
+
+    /// The one run of `plan` with what was on the air, which `make` makes where it is not there.
+    ///
+    /// # Errors
+    /// Where the run fails, cannot be kept, or was to be read and is missing.
+    pub fn observed(
+        &self,
+        plan: &Plan,
+        make: impl FnOnce() -> Result<RunRecord, RunsError>,
+        provenance: impl FnOnce(&[RunSummary]) -> Provenance,
+    ) -> Result<RunRecord, RunsError> {
+        let Some(directory) = &self.directory else {
+            self.making.made_by([tacit_runs::VERSION]);
+            return make();
+        };
+        if !self.stored {
+            let store = Store::open(directory)?;
+            let warn = |text: &str| (self.making.control.progress)(Progress::Warning(text));
+            let (mut writer, known) = store.resume(&warn)?;
+            if !plan.runs.iter().all(|run| known.contains_key(&run_id(run).to_string())) {
+                writer.append(&make()?)?;
+            }
+            let runs = sweep::stored(plan, &store, &self.command, self.making.control)?;
+            store.finish(&provenance(&runs), &runs)?;
+        }
+        let (store, runs) = self.read(plan)?;
+        let [run] = &runs[..] else {
+            return Err(InputError::new(&self.command, format!("{} runs instead of one", runs.len())).into());
+        };
+        self.making.made_by([&*run.version]);
+        store.record(&run.id)
+    }
+}

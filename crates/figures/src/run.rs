@@ -1,0 +1,155 @@
+//! Makes figures or reads their results, holds the claims against them, draws.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use super::draw::picture;
+use super::file::Figure;
+use super::kind::{Claim, Findings};
+use super::live_kind::LiveRuns;
+use super::results::RunContext;
+use super::table::MeasuredTable;
+use super::{ClaimOutcome, FigureOutcome, page};
+use tacit_analysis::chart::{standalone, table_picture};
+use tacit_runs::RunsError;
+use tacit_runs::store::write_whole;
+use tacit_runs::sweep::Control;
+
+/// How to run figures.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Fewer and shorter runs, as the files say.
+    pub quick: bool,
+    /// Where pictures and results go; `None` keeps nothing.
+    pub directory: Option<PathBuf>,
+    /// Where results are read instead of made: nothing is run.
+    pub from: Option<PathBuf>,
+    /// Every figure was asked for: those without results in `from` are skipped.
+    pub all: bool,
+    /// What figures of live hops are made of.
+    pub live: LiveRuns,
+}
+
+/// Runs `figures`, and draws them and a page of all of them where a directory is given.
+///
+/// # Errors
+/// As a sweep: on a failed run, an interruption, or a directory that cannot be written. A claim that
+/// fails is no error.
+pub fn run(
+    figures: &[Figure],
+    options: &Options,
+    control: Control<'_>,
+) -> Result<Vec<FigureOutcome>, RunsError> {
+    let mut outcomes = Vec::new();
+    let mut pictures = Vec::new();
+    for figure in figures {
+        let (outcome, picture) = outcome(figure, options, control)?;
+        outcomes.push(outcome);
+        pictures.push(picture);
+    }
+    if let Some(directory) = &options.directory {
+        page::write(directory, &outcomes, &pictures)?;
+    }
+    Ok(outcomes)
+}
+
+/// What becomes of a figure, and its picture, which is empty where it is not made.
+fn outcome(
+    figure: &Figure,
+    options: &Options,
+    control: Control<'_>,
+) -> Result<(FigureOutcome, String), RunsError> {
+    let versions = RefCell::new(BTreeSet::new());
+    let making = RunContext { options, control, versions: &versions };
+    if options.from.is_none() {
+        making.made_by([tacit_runs::VERSION]);
+    }
+    let mut outcome = FigureOutcome {
+        id: figure.id.clone(),
+        title: figure.title.clone(),
+        paper: figure.paper.clone(),
+        note: figure.note.clone(),
+        table: None,
+        depends: None,
+        claims: Vec::new(),
+        in_full_only: 0,
+        measurements: Vec::new(),
+        made_by: Vec::new(),
+        svg: None,
+        skipped: skip_reason(figure, options),
+    };
+    let mut svg = String::new();
+    if outcome.skipped.is_none() {
+        let findings = figure.kind.results(figure, making)?;
+        let curves = findings.curves();
+        let table = figure.table.as_ref().zip(curves);
+        outcome.table = table.map(|(table, curves)| table.measured(|measure| curves.measured(measure)));
+        outcome.depends = curves.and_then(|curves| curves.depends.clone());
+        outcome.measurements = findings.measurements();
+        outcome.claims = judged(figure, &*findings, options.quick);
+        outcome.in_full_only = figure.claims.len() - outcome.claims.len();
+        svg = drawn(figure, &*findings, outcome.table.as_ref());
+        if let Some(directory) = &options.directory {
+            let path = directory.join(file_name(&figure.id, ".svg"));
+            write_whole(&path, standalone(&svg).as_bytes())?;
+            outcome.svg = Some(path);
+        }
+    }
+    outcome.made_by = versions.into_inner().into_iter().collect();
+    Ok((outcome, svg))
+}
+
+/// Why a figure is not made: this machine cannot, or there is nothing to read.
+fn skip_reason(figure: &Figure, options: &Options) -> Option<String> {
+    let Some(from) = &options.from else { return figure.kind.skip_reason(&figure.id, options) };
+    (options.all && !figure.kind.is_stored(figure, from))
+        .then(|| format!("no results in {}; tacit figure {} makes them", from.display(), figure.id))
+}
+
+/// The claims judged, without those that quick runs do not judge: those that say so, and those about what is not made.
+fn judged(figure: &Figure, findings: &dyn Findings, quick: bool) -> Vec<ClaimOutcome> {
+    let makes = |claim: &Claim| {
+        let measure = claim.measure.of_curves();
+        !claim.is_left_out() && measure.is_none_or(|measure| figure.kind.makes_in_short(measure))
+    };
+    let outcome = |claim: &Claim| {
+        let measured = findings.measured(&claim.measure);
+        let mut outcome = claim.judge(measured.number, measured.over_seeds, quick);
+        if let Some(cell) = measured.cell {
+            (outcome.at, outcome.interval) = (Some(cell.x), cell.interval);
+        }
+        if let Some(reason) = findings.disturbance(claim, outcome.measured) {
+            outcome.skip(reason);
+        }
+        outcome
+    };
+    figure.claims.iter().filter(|claim| !quick || makes(claim)).map(outcome).collect()
+}
+
+/// The picture, as SVG.
+fn drawn(figure: &Figure, findings: &dyn Findings, table: Option<&MeasuredTable>) -> String {
+    if let Some(own) = findings.picture(figure) {
+        return own;
+    }
+    match table {
+        Some(table) => table_picture(&format!("{}: {}", figure.id, figure.title), &table.grid()),
+        None => findings.curves().map_or_else(String::new, |curves| picture(figure, curves)),
+    }
+}
+
+/// What a figure's files are called.
+pub(super) fn file_name(id: &str, end: &str) -> String {
+    format!("{}{end}", id.replace('/', "-"))
+}
+
+/// A name as part of a file's: letters and digits, one hyphen between words.
+pub(super) fn slug(name: &str) -> String {
+    let words = name.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    words.collect::<Vec<_>>().join("-").to_lowercase()
+}
+
+/// Where [`run`] writes its page.
+pub(super) fn page_path(directory: &Path) -> PathBuf {
+    directory.join("index.html")
+}

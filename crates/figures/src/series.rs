@@ -1,0 +1,446 @@
+//! How a flow fares over time: a run for each curve, sampled.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::Figure;
+use super::draw::{concerned, marks_of};
+use super::kind::{Findings, Kind};
+use super::measure::{Curve, Curves};
+use super::plot_data::PlotData;
+use super::results::{Results, RunContext};
+use super::run::{file_name, slug};
+use super::schemes::read_scheme;
+use tacit_analysis::chart::{Line, LineChart, Panel, Strip, StripChart, stacked};
+use tacit_runs::identity::run_id;
+use tacit_runs::plan::{self, Plan};
+use tacit_runs::record::{Label, RunRecord, RunSummary};
+use tacit_runs::store::{Provenance, Store};
+use tacit_runs::track::{TrackRecord, track};
+use tacit_runs::{RunsError, VERSION};
+use tacit_scenario::input::{Mismatch, Section, Value, integer, text, texts};
+use tacit_scenario::scheme::Scheme;
+use tacit_scenario::{InputError, MAX_CLIENTS, RunSpec, Scenario, Subject};
+
+/// Largest seed; a figure needs one that works, not many.
+const MAX_SEED: u32 = 10_000;
+
+/// The curve that the links on the way are.
+const LINK: &str = "link";
+/// The panel that shows states instead of curves.
+const STATE: &str = "state";
+/// A column that is 1 in the state whose name follows, and else 0.
+const IN_STATE: &str = "in ";
+
+/// A number of each sample.
+struct Column {
+    name: &'static str,
+    label: &'static str,
+    /// Of the sample at this place; those before it say how much came since.
+    of: fn(&[TrackRecord], usize) -> Option<f64>,
+}
+
+const COLUMNS: [Column; 5] = [
+    Column { name: "goodput_mbps", label: "goodput (Mb/s)", of: goodput_mbps },
+    Column {
+        name: "queueing_ms",
+        label: "queueing (ms)",
+        of: |all, at| Some(all[at].queueing_ns as f64 / 1e6),
+    },
+    Column {
+        name: "pacing_mbps",
+        label: "pacing (Mb/s)",
+        of: |all, at| Some(all[at].pacing_bps? as f64 / 1e6),
+    },
+    Column { name: "window_kb", label: "window (kB)", of: |all, at| Some(all[at].window_bytes as f64 / 1e3) },
+    Column {
+        name: "rtt_ms",
+        label: "smoothed RTT (ms)",
+        of: |all, at| Some(all[at].smoothed_rtt_ns as f64 / 1e6),
+    },
+];
+
+/// `[series]`: which runs, and what is drawn of them.
+#[derive(Clone, Debug)]
+pub(super) struct Series {
+    scenario: String,
+    assignments: Vec<String>,
+    every: String,
+    /// Place of the flow among those of the run.
+    flow: usize,
+    seed: u32,
+    clients: u32,
+    curves: Vec<Run>,
+    /// Names of columns, and [`STATE`].
+    panels: Vec<String>,
+}
+
+/// `[[series.curve]]`: one of the runs.
+#[derive(Clone, Debug)]
+struct Run {
+    name: String,
+    assignments: Vec<String>,
+    scheme: &'static Scheme,
+    /// Place of another flow than the others show.
+    flow: Option<usize>,
+}
+
+impl Series {
+    pub fn read(section: Section<'_>) -> Result<Self, InputError> {
+        let curves = section.sections("curve")?.into_iter().map(Run::read).collect::<Result<Vec<_>, _>>()?;
+        if curves.is_empty() {
+            return Err(section.error("curve", "there is none").allowed("a [[series.curve]] for each run"));
+        }
+        let panels = section.or("panels", vec!["goodput_mbps".to_owned()], panels)?;
+        let series = Self {
+            scenario: section.required("scenario", text)?,
+            assignments: section.or("set", Vec::new(), texts)?,
+            every: section.or("every", "100 ms".to_owned(), text)?,
+            flow: section.or("flow", 1, integer(1..=u32::MAX))? as usize - 1,
+            seed: section.or("seed", 1, integer(1..=MAX_SEED))?,
+            clients: section.or("clients", 1, integer(1..=MAX_CLIENTS))?,
+            curves,
+            panels,
+        };
+        section.finish()?;
+        Ok(series)
+    }
+
+    /// Its runs, as `results` gives them for a directory each.
+    ///
+    /// # Errors
+    /// Where a scenario cannot be run, or its results are missing.
+    fn tracks<'a>(
+        &self,
+        figure: &Figure,
+        results: impl Fn(&str) -> Results<'a>,
+    ) -> Result<Vec<Vec<TrackRecord>>, RunsError> {
+        let track = |run: &Run| {
+            let results = results(&run.directory(figure));
+            let mut assignments = self.assignments.clone();
+            assignments.extend(run.assignments.iter().cloned());
+            assignments.push(format!("run.sample-interval={}", self.every));
+            let scenario = Arc::new(Scenario::load(&self.scenario, &assignments)?);
+            let subject = Arc::new(Subject::new(scenario.clone(), run.scheme));
+            subject.check(self.clients)?;
+            let spec = RunSpec::new(subject, self.clients, u64::from(self.seed));
+            let flow = run.flow.unwrap_or(self.flow);
+            let make = || made(&spec, &figure.id, results.command(), flow);
+            let provenance = |runs: &[RunSummary]| Provenance {
+                scenario: scenario.name.clone(),
+                description: format!("{}: {}", figure.title, run.name),
+                scenario_text: scenario.text.clone(),
+                seeds: self.seed.to_string(),
+                version: VERSION.to_owned(),
+                command: results.command(),
+                schemes: run.scheme.name.to_owned(),
+                digest: plan::combined_digest(runs),
+                ..Provenance::default()
+            };
+            let record = results.observed(&Plan { runs: vec![spec.clone()] }, make, provenance)?;
+            if record.track.is_empty() {
+                let what = format!("run {:?} has no flow {}", run.name, flow + 1);
+                return Err(InputError::new(&figure.id, what).into());
+            }
+            Ok(record.track)
+        };
+        self.curves.iter().map(track).collect()
+    }
+
+    /// The curves of `tracks` over time in seconds: the panels' columns, and those that claims ask for.
+    fn drawn(&self, figure: &Figure, tracks: &[Vec<TrackRecord>]) -> PlotData {
+        let mut columns: Vec<String> = self.panels.iter().filter(|panel| *panel != STATE).cloned().collect();
+        for column in figure.columns() {
+            if !columns.iter().any(|known| known == column) {
+                columns.push(column.to_owned());
+            }
+        }
+        let curve = |name: &str, track: &[TrackRecord], of: &dyn Fn(&str, usize) -> Option<f64>| Curve {
+            name: name.to_owned(),
+            points: (0..track.len())
+                .map(|at| (seconds(&track[at]), columns.iter().map(|column| of(column, at)).collect()))
+                .collect(),
+            ..Curve::default()
+        };
+        let mut curves: Vec<Curve> = self
+            .curves
+            .iter()
+            .zip(tracks)
+            .map(|(run, track)| curve(&run.name, track, &|column, at| value(track, column, at)))
+            .collect();
+        if let Some(track) = tracks.first() {
+            let link = |column: &str, at: usize| {
+                let is_rate = column == "goodput_mbps" || column == "pacing_mbps";
+                track[at].link_bps.filter(|_| is_rate).map(|bps| bps as f64 / 1e6)
+            };
+            curves.push(curve(LINK, track, &link));
+        }
+        let label = columns.first().map_or("", |column| label(column));
+        PlotData::new("time (s)".to_owned(), label.to_owned(), Curves { columns, curves })
+    }
+
+    /// The picture: a panel below the other.
+    fn picture(&self, figure: &Figure, drawn: &PlotData, tracks: &[Vec<TrackRecord>]) -> String {
+        let last = self.panels.len() - 1;
+        let x = |panel: usize| if panel == last { drawn.x.clone() } else { String::new() };
+        let mut columns = 0;
+        let mut lines = Vec::new();
+        let mut strips = Vec::new();
+        for (place, panel) in self.panels.iter().enumerate() {
+            if panel == STATE {
+                lines.push(None);
+                strips.push(self.strips(x(place), tracks));
+            } else {
+                lines.push(Some(chart(figure, drawn, columns, x(place))));
+                columns += 1;
+            }
+        }
+        let mut strips = strips.iter();
+        let panels: Vec<Panel<'_>> = lines
+            .iter()
+            .filter_map(|chart| match chart {
+                Some(chart) => Some(Panel::Lines(chart)),
+                None => strips.next().map(Panel::Strips),
+            })
+            .collect();
+        stacked(&format!("{}: {}", figure.id, figure.title), &panels)
+    }
+
+    fn strips(&self, x: String, tracks: &[Vec<TrackRecord>]) -> StripChart {
+        let strip = |(run, track): (&Run, &Vec<TrackRecord>)| {
+            let mut states: Vec<(f64, String)> = Vec::new();
+            for sample in track {
+                let state = sample.state.as_deref().unwrap_or("none");
+                if states.last().is_none_or(|(_, last)| last != state) {
+                    states.push((seconds(sample), state.to_owned()));
+                }
+            }
+            Strip { name: run.name.clone(), states }
+        };
+        let end = tracks.iter().filter_map(|track| track.last()).map(seconds).fold(0.0, f64::max);
+        // Curves leave as much room on the right.
+        StripChart { x, end: end * 1.05, strips: self.curves.iter().zip(tracks).map(strip).collect() }
+    }
+}
+
+/// The curves, and the picture of all panels.
+struct SeriesFindings {
+    drawn: PlotData,
+    picture: String,
+}
+
+impl Findings for SeriesFindings {
+    fn curves(&self) -> Option<&PlotData> {
+        Some(&self.drawn)
+    }
+
+    fn picture(&self, _figure: &Figure) -> Option<String> {
+        Some(self.picture.clone())
+    }
+}
+
+impl Kind for Series {
+    fn curve_names(&self) -> Option<Vec<String>> {
+        Some(self.curves.iter().map(|run| run.name.clone()).chain([LINK.to_owned()]).collect())
+    }
+
+    fn check_column(&self, name: &str, root: &Section<'_>) -> Result<(), InputError> {
+        if name.starts_with(IN_STATE) || COLUMNS.iter().any(|column| column.name == name) {
+            return Ok(());
+        }
+        Err(root.error("claim", format!("{name:?} is no column of a series")))
+    }
+
+    fn is_stored(&self, figure: &Figure, directory: &Path) -> bool {
+        let first = self.curves.first().map_or_else(String::new, |run| run.directory(figure));
+        !Store::existing(&directory.join(first)).is_empty()
+    }
+
+    fn results(&self, figure: &Figure, making: RunContext<'_>) -> Result<Box<dyn Findings>, RunsError> {
+        let tracks = self.tracks(figure, |directory| Results::new(making, &figure.id, directory))?;
+        let drawn = self.drawn(figure, &tracks);
+        let picture = self.picture(figure, &drawn, &tracks);
+        Ok(Box::new(SeriesFindings { drawn, picture }))
+    }
+}
+
+impl Run {
+    fn read(section: Section<'_>) -> Result<Self, InputError> {
+        let run = Self {
+            name: section.required("name", text)?,
+            assignments: section.or("set", Vec::new(), texts)?,
+            scheme: read_scheme(&section)?,
+            flow: section.optional("flow", integer(1..=u32::MAX))?.map(|number| number as usize - 1),
+        };
+        section.finish()?;
+        Ok(run)
+    }
+
+    fn directory(&self, figure: &Figure) -> String {
+        file_name(&figure.id, &format!("-{}", slug(&self.name)))
+    }
+}
+
+/// Makes the run of `spec` and keeps how `flow` fared.
+fn made(spec: &RunSpec, id: &str, command: String, flow: usize) -> Result<RunRecord, RunsError> {
+    let setup = spec.setup()?;
+    let outcome = tacit_sim::run(&setup).map_err(|source| RunsError::Run {
+        run: format!("figure {id}, seed {}", spec.seed),
+        command,
+        source,
+    })?;
+    let text = spec.subject.scenario().text.clone();
+    let track = track(&setup, &outcome, flow);
+    Ok(RunRecord { track, ..RunRecord::new(run_id(spec), Label::of(spec), text, &setup, &outcome) })
+}
+
+fn seconds(sample: &TrackRecord) -> f64 {
+    sample.at_ns as f64 / 1e9
+}
+
+/// Since the sample before, or since the start.
+fn goodput_mbps(all: &[TrackRecord], at: usize) -> Option<f64> {
+    let before = at.checked_sub(1).map_or((0, 0), |before| (all[before].at_ns, all[before].delivered_bytes));
+    let nanos = all[at].at_ns.checked_sub(before.0).filter(|nanos| *nanos > 0)?;
+    Some((all[at].delivered_bytes - before.1) as f64 * 8e3 / nanos as f64)
+}
+
+fn value(track: &[TrackRecord], column: &str, at: usize) -> Option<f64> {
+    if let Some(state) = column.strip_prefix(IN_STATE) {
+        return Some(f64::from(u8::from(track[at].state.as_deref() == Some(state))));
+    }
+    COLUMNS.iter().find(|known| known.name == column).and_then(|known| (known.of)(track, at))
+}
+
+fn label(column: &str) -> &str {
+    COLUMNS.iter().find(|known| known.name == column).map_or(column, |known| known.label)
+}
+
+/// The panel of the column at place `column`; claims' marks belong to the first.
+fn chart(figure: &Figure, drawn: &PlotData, column: usize, x: String) -> LineChart {
+    let line = |curve: &Curve| Line {
+        name: curve.name.clone(),
+        points: curve.points.iter().filter_map(|(x, columns)| Some((*x, columns[column]?))).collect(),
+        ..Line::default()
+    };
+    let (marks, marks_name) =
+        if column == 0 { marks_of(figure, &drawn.curves) } else { (Vec::new(), String::new()) };
+    LineChart {
+        x,
+        y: label(&drawn.curves.columns[column]).to_owned(),
+        lines: drawn.curves.curves.iter().map(line).collect(),
+        dense: true,
+        concerned: concerned(figure),
+        marks,
+        marks_name,
+        ..LineChart::default()
+    }
+}
+
+fn panels(value: &Value) -> Result<Vec<String>, Mismatch> {
+    let panels = texts(value)?;
+    let is_column = |name: &String| COLUMNS.iter().any(|column| column.name == name);
+    match panels.iter().find(|name| !is_column(name) && *name != STATE) {
+        None if panels.first().is_some_and(is_column) => Ok(panels),
+        wrong => {
+            let known: Vec<&str> = COLUMNS.iter().map(|column| column.name).chain([STATE]).collect();
+            let what = wrong
+                .map_or("the first panel has no curves".to_owned(), |name| format!("{name:?} is no panel"));
+            Err(Mismatch::new(what, known.join(", ")))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Options, run};
+    use tacit_runs::sweep::Control;
+
+    /// 12 Mb/s that fall to 6 after two seconds.
+    const SERIES: &str = "\
+title = \"t\"
+paper = \"p\"
+[series]
+scenario = \"wired-10\"
+set = [\"run.duration=4s\", \"run.measure-from=0s\", \"wired.queue=100 packets\", \"tcp.slow-start=hystart\",
+       \"wired.down.rate=12Mbps\", \"wired.down.rate-script=[[\\\"2 s\\\", \\\"6Mbps\\\"]]\"]
+panels = [\"goodput_mbps\", \"queueing_ms\", \"pacing_mbps\", \"state\"]
+[[series.curve]]
+name = \"CUBIC\"
+[[series.curve]]
+name = \"BBR\"
+scheme = \"bbr\"
+[[claim]]
+text = \"the link's rate, before and after\"
+paper = 6
+measure = { value = \"link\", x-from = 2.05 }
+tolerance = 0
+[[claim]]
+text = \"what arrives is no more than that\"
+paper = 12
+measure = { value = \"CUBIC\", take = \"most\" }
+bound = \"at-most\"
+tolerance = 0
+[[claim]]
+text = \"nor much less\"
+paper = 5.5
+measure = { value = \"CUBIC\", x-from = 3 }
+bound = \"at-least\"
+tolerance = 0
+[[claim]]
+text = \"CUBIC keeps the queue of 200 ms standing\"
+paper = 100
+measure = { value = \"CUBIC\", column = \"queueing_ms\", x-from = 3, take = \"least\" }
+bound = \"at-least\"
+tolerance = 0
+[[claim]]
+text = \"and starts slowly\"
+paper = 1
+measure = { value = \"CUBIC\", column = \"in slow start\", x = 0.1 }
+tolerance = 0
+[[claim]]
+text = \"BBR paces near the rate\"
+paper = 6
+measure = { value = \"BBR\", column = \"pacing_mbps\", x-from = 3.5 }
+tolerance = 3
+";
+
+    #[test]
+    fn a_series_shows_how_flows_fare_over_time() {
+        let directory = tempfile::tempdir().unwrap();
+        let figure = || Figure::parse("test/series", "series.toml", SERIES).unwrap();
+        let options = Options { directory: Some(directory.path().to_owned()), ..Options::default() };
+        let outcome = &run(&[figure()], &options, Control::unattended()).unwrap()[0];
+        assert!(outcome.claims.iter().all(|claim| claim.pass), "{}", outcome.to_text());
+        let svg = std::fs::read_to_string(outcome.svg.as_ref().unwrap()).unwrap();
+        for shown in ["queueing (ms)", "slow start", "startup", "probe bandwidth", "link"] {
+            assert!(svg.contains(shown), "{shown}");
+        }
+        // Judged again from what was kept.
+        let options = Options { from: options.directory, ..Options::default() };
+        let again = &run(&[figure()], &options, Control::unattended()).unwrap()[0];
+        assert_eq!(again.claims, outcome.claims);
+    }
+
+    #[test]
+    fn what_a_series_cannot_show_is_refused() {
+        for (from, to, said) in [
+            ("\"queueing_ms\", \"pacing_mbps\"", "\"queuing_ms\"", "\"queuing_ms\" is no panel"),
+            ("panels = [\"goodput_mbps\", ", "panels = [\"state\", ", "the first panel has no curves"),
+            (
+                "column = \"queueing_ms\"",
+                "column = \"wired_drops\"",
+                "\"wired_drops\" is no column of a series",
+            ),
+            ("value = \"BBR\"", "value = \"Reno\"", "\"Reno\" is measured, but not swept"),
+            ("scheme = \"bbr\"", "scheme = \"bbq\"", "unknown scheme \"bbq\""),
+        ] {
+            let error = Figure::parse("x", "x.toml", &SERIES.replacen(from, to, 1)).unwrap_err().to_string();
+            assert!(error.contains(said), "{said}: {error}");
+        }
+        let figure = Figure::parse("x", "x.toml", &SERIES.replace("panels =", "flow = 2\npanels =")).unwrap();
+        let error = run(&[figure], &Options::default(), Control::unattended()).unwrap_err().to_string();
+        assert!(error.contains("has no flow 2"), "{error}");
+    }
+}

@@ -1,0 +1,212 @@
+//! `[sweep]`: simulations over an axis, as the file says.
+
+use super::axis::{Axis, CLIENTS};
+use super::kind::metric_column;
+use super::measure::Measure;
+use super::schemes::{read_schemes, selected};
+use super::variant::{self, Depends, Variant};
+use tacit_runs::aggregate::{Column, Group};
+use tacit_scenario::input::{Section, integer, numbers, one_of, text, texts};
+use tacit_scenario::scheme::Scheme;
+use tacit_scenario::{InputError, MAX_CLIENTS, MAX_SEEDS};
+
+/// Simulations: one curve per scheme over one axis.
+#[derive(Clone, Debug)]
+pub(super) struct Sweep {
+    pub scenario: String,
+    pub assignments: Vec<String>,
+    pub schemes: Vec<&'static Scheme>,
+    pub axis: Axis,
+    /// A second axis: at each x the value that gives most of `column` counts.
+    pub best_of: Option<BestOf>,
+    pub column: String,
+    pub x_label: String,
+    pub y_label: String,
+    pub seeds: Option<u32>,
+    /// How the seeds of a place become one number.
+    pub average: Average,
+    /// Its runs with something changed, beside those as they are.
+    pub variants: Vec<Variant>,
+    /// What is shown of the variants.
+    pub depends: Option<Depends>,
+    quick: Quick,
+}
+
+/// How the runs of a place, which differ in their seeds, become one number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Average {
+    Mean,
+    /// Of gains and ratios the median of those of equal seeds.
+    Median,
+}
+
+/// What `--quick` changes.
+#[derive(Clone, Debug)]
+struct Quick {
+    seeds: Option<u32>,
+    assignments: Vec<String>,
+    x: Option<Vec<f64>>,
+    best_of: Option<Vec<f64>>,
+}
+
+/// The axis that is searched for the best at each x.
+#[derive(Clone, Debug)]
+pub(super) struct BestOf {
+    pub axis: Axis,
+    /// Of these schemes each value is a curve of its own, beside the best.
+    pub curves: Vec<&'static Scheme>,
+}
+
+impl BestOf {
+    /// Name of the curve of a scheme at one value.
+    pub fn curve_name(&self, scheme: &Scheme, value: f64) -> String {
+        format!("{} {value}{}", scheme.name, self.axis.unit)
+    }
+}
+
+impl Sweep {
+    pub fn read(section: Section<'_>) -> Result<Self, InputError> {
+        let schemes = read_schemes(&section)?;
+        let x = section.section("x")?;
+        let axis = Axis::read(&x, x.or("key", CLIENTS.to_owned(), text)?)?;
+        let counts_clients = axis.key == CLIENTS;
+        check_places(counts_clients, &x, &axis.values)?;
+        x.finish()?;
+        let quick = section.section("quick")?;
+        let seeds = integer(1..=MAX_SEEDS);
+        let averages = [("mean", Average::Mean), ("median", Average::Median)];
+        let best_of = read_best_of(section.section("best-of")?)?;
+        if let Some(scheme) = best_of
+            .iter()
+            .flat_map(|best_of| &best_of.curves)
+            .find(|scheme| !schemes.iter().any(|swept| swept.name == scheme.name))
+        {
+            return Err(section.error("best-of", format!("curves of {:?}, which is not swept", scheme.name)));
+        }
+        let variants = variant::read_all(&section, |x, values| check_places(counts_clients, x, values))?;
+        if !variants.is_empty() && best_of.is_some() {
+            return Err(section.error("variant", "a sweep with best-of has no variants"));
+        }
+        let sweep = Self {
+            depends: Depends::read(section.section("depends")?)?,
+            variants,
+            scenario: section.required("scenario", text)?,
+            assignments: section.or("set", Vec::new(), texts)?,
+            schemes,
+            x_label: section.or("x-label", axis.key.clone(), text)?,
+            axis,
+            best_of,
+            column: section.or("column", "goodput_mbps".to_owned(), metric_column)?,
+            y_label: section.or("y-label", "goodput (Mb/s)".to_owned(), text)?,
+            seeds: section.optional("seeds", &seeds)?,
+            average: section.or("average", Average::Mean, one_of(&averages))?,
+            quick: Quick {
+                seeds: quick.optional("seeds", &seeds)?,
+                assignments: quick.or("set", Vec::new(), texts)?,
+                x: quick.optional("x", numbers)?,
+                best_of: quick.optional("best-of", numbers)?,
+            },
+        };
+        quick.finish()?;
+        section.finish()?;
+        Ok(sweep)
+    }
+
+    /// The sweep as `--quick` runs it.
+    pub fn quick(&self) -> Self {
+        let mut quick = self.clone();
+        quick.seeds = self.quick.seeds.or(self.seeds);
+        quick.assignments.extend(self.quick.assignments.iter().cloned());
+        if let Some(x) = &self.quick.x {
+            quick.axis.values.clone_from(x);
+            quick.variants.iter_mut().for_each(|variant| variant.restrict(x));
+        }
+        if let (Some(values), Some(best_of)) = (&self.quick.best_of, &mut quick.best_of) {
+            best_of.axis.values.clone_from(values);
+        }
+        quick
+    }
+
+    /// Whether these runs, some of those of `whole`, have all that `measure` takes.
+    pub fn makes(&self, whole: &Self, measure: &Measure) -> bool {
+        let made = |variant: Option<&str>| {
+            let variant = self.variants.iter().find(|known| Some(known.name.as_str()) == variant);
+            measure.is_within(&variant.map_or(self.axis.clone(), |variant| variant.of(self).axis).values)
+        };
+        // Each value of a second axis is a curve; what theory says is always there.
+        let (own, all) = (self.curve_names(), whole.curve_names());
+        let is_left_out =
+            |curve: &str| all.iter().any(|name| name == curve) && !own.iter().any(|name| name == curve);
+        let variants = [measure.variant(), measure.over_variant().or(measure.variant())];
+        variants.into_iter().all(made) && !measure.curves().any(is_left_out)
+    }
+
+    /// One number of the runs of a place, and half the width of its 95 % confidence interval.
+    pub fn middle(&self, runs: &Group<'_>, column: Column) -> Option<(f64, Option<f64>)> {
+        Some(match self.average {
+            Average::Mean => {
+                let mean = runs.mean(column)?;
+                (mean.mean, mean.ci95)
+            }
+            Average::Median => {
+                let median = runs.median(column)?;
+                (median.median, median.ci95())
+            }
+        })
+    }
+
+    /// The gain of the runs of a place over others, as a fraction, likewise.
+    pub fn gain(&self, runs: &Group<'_>, over: &Group<'_>, column: Column) -> Option<(f64, Option<f64>)> {
+        Some(match self.average {
+            Average::Mean => {
+                let gain = runs.gain_over(over, column)?;
+                (gain.of_means, gain.ci95)
+            }
+            Average::Median => {
+                let median = runs.median_gain_over(over, column)?;
+                (median.median, median.ci95())
+            }
+        })
+    }
+
+    /// What a column is called: the plotted one has a label.
+    pub fn y_label_of(&self, column: &str) -> String {
+        if column == self.column { self.y_label.clone() } else { column.to_owned() }
+    }
+
+    pub fn curve_names(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.schemes.iter().map(|scheme| scheme.name.to_owned()).collect();
+        if let Some(best_of) = &self.best_of {
+            for scheme in &best_of.curves {
+                names.extend(best_of.axis.values.iter().map(|value| best_of.curve_name(scheme, *value)));
+            }
+        }
+        names
+    }
+}
+
+fn read_best_of(section: Section<'_>) -> Result<Option<BestOf>, InputError> {
+    if !section.is_present() {
+        return Ok(None);
+    }
+    let axis = Axis::read(&section, section.required("key", text)?)?;
+    if axis.values.is_empty() || axis.key == CLIENTS {
+        return Err(section.error("values", "the best of nothing").allowed("values of a scenario key"));
+    }
+    let names = section.or("curves", Vec::new(), texts)?;
+    let curves = if names.is_empty() { Vec::new() } else { selected(&section, "curves", &names)? };
+    section.finish()?;
+    Ok(Some(BestOf { axis, curves }))
+}
+
+/// Values of the axis; where it counts clients they are such counts.
+fn check_places(counts_clients: bool, x: &Section<'_>, values: &[f64]) -> Result<(), InputError> {
+    let whole =
+        |value: &f64| value.fract().abs() < f64::EPSILON && (1.0..=f64::from(MAX_CLIENTS)).contains(value);
+    if counts_clients && !values.iter().all(whole) {
+        return Err(x
+            .error("values", "there are no such client counts")
+            .allowed(format!("1 to {MAX_CLIENTS}")));
+    }
+    Ok(())
+}

@@ -1,0 +1,255 @@
+//! Time lines: the frames around an event of one run, drawn and counted.
+
+mod select;
+mod words;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use tacit_sim::run_observed;
+
+use super::Figure;
+use super::kind::{self, Findings, Kind, known_metric};
+use super::plot_data::{Measurement, PlotData};
+use super::results::{Results, RunContext};
+use super::run::file_name;
+use super::schemes::scheme_of_table;
+use select::Selector;
+use tacit_analysis::chart::timeline::TimelineChart;
+use tacit_runs::air::{AirTrace, Ppdu};
+use tacit_runs::identity::run_id;
+use tacit_runs::plan::{self, Plan};
+use tacit_runs::record::{Label, RunRecord, RunSummary};
+use tacit_runs::store::{Provenance, Store};
+use tacit_runs::{RunsError, VERSION};
+use tacit_scenario::input::{Section, integer, text, texts};
+use tacit_scenario::scheme::Scheme;
+use tacit_scenario::{InputError, MAX_CLIENTS, RunSpec, Scenario, Subject};
+
+/// Most PPDUs in a picture.
+const MAX_FRAMES: u32 = 200;
+/// Largest seed; a figure needs one that works, not many.
+const MAX_SEED: u32 = 10_000;
+
+/// `[timeline]`: one run, and which of its frames are shown.
+#[derive(Clone, Debug)]
+pub(super) struct Timeline {
+    scenario: String,
+    assignments: Vec<String>,
+    scheme: &'static Scheme,
+    seed: u32,
+    clients: u32,
+    /// The event.
+    at: Selector,
+    /// PPDUs shown before it.
+    before: usize,
+    /// PPDUs shown in all.
+    frames: usize,
+}
+
+/// What a claim over a time line measures.
+#[derive(Clone, Debug)]
+pub(super) enum Measure {
+    /// How many of the PPDUs shown are such.
+    Count(Selector),
+    /// A metric of the run: its place in the table, and its factor.
+    Metric(usize, f64),
+}
+
+/// The frames shown and the run they come from.
+pub(super) struct Shown {
+    ppdus: Vec<Ppdu>,
+    metrics: Vec<Option<f64>>,
+}
+
+impl Timeline {
+    pub fn read(section: Section<'_>) -> Result<Self, InputError> {
+        let scheme = scheme_of_table(&section, "scheme", &section.required("scheme", text)?)?;
+        let at = section.section("at")?;
+        let frames = section.required("frames", integer(1..=MAX_FRAMES))?;
+        let timeline = Self {
+            scenario: section.required("scenario", text)?,
+            assignments: section.or("set", Vec::new(), texts)?,
+            scheme,
+            seed: section.or("seed", 1, integer(1..=MAX_SEED))?,
+            clients: section.or("clients", 1, integer(1..=MAX_CLIENTS))?,
+            at: Selector::read(&at, "frame")?,
+            before: section.or("before", 0, integer(0..=frames - 1))? as usize,
+            frames: frames as usize,
+        };
+        at.finish()?;
+        section.finish()?;
+        Ok(timeline)
+    }
+
+    /// What is shown of its run, as `results` give it.
+    ///
+    /// # Errors
+    /// Where the scenario cannot be run, its results are missing, or nothing matches the selector.
+    fn shown(&self, figure: &Figure, results: &Results<'_>) -> Result<Shown, RunsError> {
+        let scenario = Arc::new(Scenario::load(&self.scenario, &self.assignments)?);
+        let subject = Arc::new(Subject::new(scenario.clone(), self.scheme));
+        subject.check(self.clients)?;
+        let spec = RunSpec::new(subject, self.clients, u64::from(self.seed));
+        let make = || made(&spec, &figure.id, results.command());
+        let provenance = |runs: &[RunSummary]| Provenance {
+            scenario: scenario.name.clone(),
+            description: figure.title.clone(),
+            scenario_text: scenario.text.clone(),
+            seeds: self.seed.to_string(),
+            version: VERSION.to_owned(),
+            command: results.command(),
+            schemes: self.scheme.name.to_owned(),
+            digest: plan::combined_digest(runs),
+            ..Provenance::default()
+        };
+        let record = results.observed(&Plan { runs: vec![spec.clone()] }, make, provenance)?;
+        let ppdus: Vec<Ppdu> = record.ppdus.iter().filter_map(Ppdu::from_record).collect();
+        let found = ppdus.iter().position(|ppdu| self.at.matches(ppdu));
+        let at = found.ok_or_else(|| {
+            let heard = ppdus.len();
+            InputError::new(&figure.id, format!("none of {heard} PPDUs is what timeline.at describes"))
+        })?;
+        let from = at.saturating_sub(self.before);
+        let ppdus = ppdus.into_iter().skip(from).take(self.frames).collect();
+        Ok(Shown { ppdus, metrics: record.metrics })
+    }
+}
+
+impl Kind for Timeline {
+    fn curve_names(&self) -> Option<Vec<String>> {
+        None
+    }
+
+    fn read_measure(&self, section: Section<'_>) -> Result<kind::Measure, InputError> {
+        Measure::read(section).map(kind::Measure::Timeline)
+    }
+
+    fn is_stored(&self, figure: &Figure, directory: &Path) -> bool {
+        !Store::existing(&directory.join(file_name(&figure.id, ""))).is_empty()
+    }
+
+    fn results(&self, figure: &Figure, making: RunContext<'_>) -> Result<Box<dyn Findings>, RunsError> {
+        let results = Results::new(making, &figure.id, &file_name(&figure.id, ""));
+        Ok(Box::new(self.shown(figure, &results)?))
+    }
+}
+
+/// Makes the run of `spec` with what was on the air.
+fn made(spec: &RunSpec, id: &str, command: String) -> Result<RunRecord, RunsError> {
+    let setup = spec.setup()?;
+    let mut trace = AirTrace::default();
+    let outcome = run_observed(&setup, &mut trace).map_err(|source| RunsError::Run {
+        run: format!("figure {id}, seed {}", spec.seed),
+        command,
+        source,
+    })?;
+    let text = spec.subject.scenario().text.clone();
+    let record = RunRecord::new(run_id(spec), Label::of(spec), text, &setup, &outcome);
+    Ok(RunRecord { ppdus: trace.ppdus.iter().map(Ppdu::to_record).collect(), ..record })
+}
+
+impl Measure {
+    pub fn read(section: Section<'_>) -> Result<Self, InputError> {
+        let measure = match section.optional("metric", |name| known_metric(&text(name)?))? {
+            Some((metric, factor)) => Self::Metric(metric, factor),
+            None => {
+                if section.node("count").is_none() {
+                    return Err(section.error("count", "one of count and metric is needed"));
+                }
+                Self::Count(Selector::read(&section, "count")?)
+            }
+        };
+        section.finish()?;
+        Ok(measure)
+    }
+
+    pub fn of(&self, shown: &Shown) -> Option<f64> {
+        match self {
+            Self::Count(selector) => {
+                Some(shown.ppdus.iter().filter(|ppdu| selector.matches(ppdu)).count() as f64)
+            }
+            Self::Metric(metric, factor) => Some(shown.metrics.get(*metric).copied().flatten()? * factor),
+        }
+    }
+}
+
+impl Findings for Shown {
+    fn curves(&self) -> Option<&PlotData> {
+        None
+    }
+
+    fn measured(&self, measure: &kind::Measure) -> Measurement {
+        let number = match measure {
+            kind::Measure::Timeline(measure) => measure.of(self),
+            kind::Measure::Curves(_) => None,
+        };
+        Measurement { number, ..Measurement::default() }
+    }
+
+    fn picture(&self, figure: &Figure) -> Option<String> {
+        let chart = TimelineChart {
+            alt: format!("{}: {}. {}", figure.id, figure.title, words::tell(&self.ppdus)),
+            lanes: words::lanes(&self.ppdus),
+            exchanges: words::exchanges(&self.ppdus),
+            legend: words::legend(&self.ppdus),
+        };
+        Some(chart.to_svg())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Figure, Options, all, run};
+    use tacit_runs::sweep::Control;
+
+    #[test]
+    fn every_time_line_that_comes_with_the_program_holds() {
+        let is_timeline = |figure: &Figure| figure.kind_as::<super::Timeline>().is_some();
+        let figures: Vec<Figure> = all().unwrap().into_iter().filter(is_timeline).collect();
+        assert!(figures.len() >= 5);
+        let directory = tempfile::tempdir().unwrap();
+        let options =
+            Options { quick: true, directory: Some(directory.path().to_owned()), ..Options::default() };
+        for outcome in run(&figures, &options, Control::unattended()).unwrap() {
+            assert!(outcome.claims.len() >= 4, "{}", outcome.id);
+            assert!(outcome.claims.iter().all(|claim| claim.pass), "{}", outcome.to_text());
+            let svg = std::fs::read_to_string(outcome.svg.unwrap()).unwrap();
+            assert!(svg.contains("client 1 sends a"), "told in words too");
+        }
+    }
+
+    const TIMELINE: &str = "\
+title = \"t\"
+paper = \"p\"
+[timeline]
+scenario = \"wlan-11n-150\"
+scheme = \"stock\"
+set = [\"run.duration=50ms\", \"run.measure-from=0ms\"]
+at = { frame = \"data\" }
+frames = 5
+";
+
+    #[test]
+    fn a_selector_that_nothing_matches_is_an_error() {
+        let text = TIMELINE.replace("\"data\"", "\"data\", sync = true");
+        let figure = Figure::parse("t/none", "none.toml", &text).unwrap();
+        let error = run(&[figure], &Options::default(), Control::unattended()).unwrap_err().to_string();
+        assert!(error.contains("is what timeline.at describes"), "{error}");
+    }
+
+    #[test]
+    fn claims_about_curves_do_not_fit_time_lines() {
+        for (measure, expected) in [
+            ("value = \"stock\"", "one of count and metric"),
+            ("count = \"dta\"", "did you mean \"data\""),
+            ("metric = \"luck\"", "is no metric"),
+            ("metric = \"tcp_rtos\", sync = true", "sync"),
+        ] {
+            let claim =
+                format!("[[claim]]\ntext = \"c\"\npaper = 1\ntolerance = 0\nmeasure = {{ {measure} }}\n");
+            let error = Figure::parse("t", "t.toml", &format!("{TIMELINE}{claim}")).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+}

@@ -1,0 +1,720 @@
+//! Transfers through live hops by several programs, and the same simulated: what each carries, with how many packets
+//! back, at what price.
+
+use serde::{Deserialize, Serialize};
+
+use super::axis::Axis;
+use super::kind::Findings;
+use super::live_kind::{LiveKind, LiveRuns, LiveSort, MakeLive, PerFigure};
+use super::measure::{Measure, same};
+use super::results::RunContext;
+use super::schemes::{read_scheme, scheme_named};
+use super::shell_hop::ShellHop;
+use super::transferred::{self, TransferFindings, Transferred};
+use tacit_runs::RunsError;
+use tacit_scenario::input::{Section, integer, numbers, one_of, text, texts};
+use tacit_scenario::scheme::Scheme;
+use tacit_scenario::{InputError, MAX_CLIENTS, MAX_SEEDS};
+
+/// Longest live run.
+const MAX_SECONDS: u32 = 600;
+/// Largest file that is transferred.
+const MAX_MEGABYTES: u32 = 4_000;
+/// A run that the machine disturbed is made so often at most; what the last one gave is told as disturbed.
+pub(super) const MAX_ATTEMPTS: u32 = 3;
+
+/// `[transfers]`: the same transfer by several arms, over an axis.
+#[derive(Clone, Debug)]
+pub(super) struct Transfers {
+    pub scenario: String,
+    pub assignments: Vec<String>,
+    pub arms: Vec<Arm>,
+    pub axis: Axis,
+    pub x_label: String,
+    /// The same with something else set, beside the transfers as they are.
+    pub variants: Vec<Variant>,
+    pub length: Length,
+    pub seeds: u32,
+    pub background: u32,
+    quick: Quick,
+}
+
+/// How much is transferred.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Length {
+    /// How long each run lasts, at most.
+    pub seconds: u32,
+    /// Of those the first do not count. Zero with `megabytes`, of which all counts.
+    pub from_s: u32,
+    /// The file, where it is one; otherwise data flows for `seconds`.
+    pub megabytes: Option<u32>,
+}
+
+/// `[[transfers.arm]]`: who transfers.
+#[derive(Clone, Debug)]
+pub(super) struct Arm {
+    pub name: String,
+    /// None of an arm that is simulated only.
+    programs: Option<Programs>,
+    assignments: Vec<String>,
+    /// None of an arm that is live only.
+    pub simulated: Option<&'static Scheme>,
+}
+
+/// The live part of an arm.
+#[derive(Clone, Debug)]
+struct Programs {
+    server: Vec<String>,
+    client: Vec<String>,
+    scheme: &'static Scheme,
+    acks: String,
+    congestion: Option<String>,
+    goodput_source: GoodputSource,
+}
+
+/// Who says what a live run carried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GoodputSource {
+    /// The program on the client's side, in a line of JSON.
+    Client,
+    /// The hop, of TCP: what its receiver acknowledged.
+    Hop,
+}
+
+/// `[[transfers.variant]]`: what else is set.
+#[derive(Clone, Debug)]
+pub(super) struct Variant {
+    pub name: String,
+    assignments: Vec<String>,
+    /// Its own places; empty for those of the transfers.
+    values: Vec<f64>,
+}
+
+/// What `--quick` changes.
+#[derive(Clone, Debug)]
+struct Quick {
+    x: Option<Vec<f64>>,
+    seconds: Option<u32>,
+    megabytes: Option<u32>,
+    seeds: Option<u32>,
+    variants: Option<Vec<String>>,
+}
+
+/// A live run that a figure wants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TransferRun {
+    /// The hop.
+    pub hop: ShellHop,
+    /// What runs on the server's side, with places for [`Self::filled`].
+    pub server: Vec<String>,
+    /// What runs on the client's.
+    pub client: Vec<String>,
+    /// How long the run lasts, at most.
+    pub seconds: u32,
+    /// Length of the file that is there, in bytes; zero where there is none.
+    pub bytes: u64,
+    /// Whose numbers count.
+    pub goodput_source: GoodputSource,
+}
+
+/// What came of a live run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TransferReport {
+    /// Goodput of each full second in Mb/s.
+    pub mbps: Vec<f64>,
+    /// Bytes of a file and the seconds it took.
+    pub file: Option<(u64, f64)>,
+    /// Packets with data that reached the client.
+    pub data_packets: Option<u64>,
+    /// Packets that the client sent.
+    pub ack_packets: Option<u64>,
+    /// Bytes that crossed, for what they cost.
+    pub bytes: Option<u64>,
+    /// Processor seconds of the programs of both sides.
+    pub cpu_s: Option<f64>,
+    /// Why the run is not valid: what the machine did to it.
+    pub invalid: Option<String>,
+}
+
+/// The live runs of an arm at one place, or why there are none.
+#[derive(Clone, Debug)]
+pub(super) struct TransferPoint {
+    /// Place of the arm in the file.
+    pub arm: usize,
+    pub variant: Option<String>,
+    pub x: f64,
+    pub runs: Result<Vec<TransferReport>, String>,
+}
+
+impl Transfers {
+    pub fn read(section: Section<'_>) -> Result<Self, InputError> {
+        let x = section.section("x")?;
+        let axis = Axis::read(&x, x.required("key", text)?)?;
+        x.finish()?;
+        let arms = section.sections("arm")?.into_iter().map(Arm::read).collect::<Result<Vec<_>, _>>()?;
+        let variants =
+            section.sections("variant")?.into_iter().map(Variant::read).collect::<Result<Vec<_>, _>>()?;
+        let seconds = integer(1..=MAX_SECONDS);
+        let megabytes = integer(1..=MAX_MEGABYTES);
+        let quick = section.section("quick")?;
+        let transfers = Self {
+            scenario: section.required("scenario", text)?,
+            assignments: section.or("set", Vec::new(), texts)?,
+            x_label: section.or("x-label", axis.key.clone(), text)?,
+            axis,
+            length: Length {
+                seconds: section.required("seconds", &seconds)?,
+                from_s: section.or("from-s", 0, integer(0..=MAX_SECONDS))?,
+                megabytes: section.optional("megabytes", &megabytes)?,
+            },
+            seeds: section.required("medians", integer(1..=MAX_SEEDS))?,
+            background: section.or("background", 0, integer(0..=MAX_CLIENTS - 1))?,
+            quick: Quick {
+                x: quick.optional("x", numbers)?,
+                seconds: quick.optional("seconds", &seconds)?,
+                megabytes: quick.optional("megabytes", &megabytes)?,
+                seeds: quick.optional("medians", integer(1..=MAX_SEEDS))?,
+                variants: quick.optional("variants", texts)?,
+            },
+            arms,
+            variants,
+        };
+        quick.finish()?;
+        transfers.check(&section)?;
+        section.finish()?;
+        Ok(transfers)
+    }
+
+    /// Names are told apart, medians are of odd numbers, and something is left to measure.
+    fn check(&self, section: &Section<'_>) -> Result<(), InputError> {
+        let twice = |names: &[&str]| {
+            let found = (0..names.len()).find(|index| names[..*index].contains(&names[*index]));
+            found.map(|index| format!("{:?} stands there twice", names[index]))
+        };
+        let arms: Vec<&str> = self.arms.iter().map(|arm| arm.name.as_str()).collect();
+        let variants: Vec<&str> = self.variant_names().collect();
+        if arms.is_empty() {
+            return Err(section.error("arm", "a figure of transfers needs arms"));
+        }
+        for (key, names) in [("arm", &arms), ("variant", &variants)] {
+            if let Some(what) = twice(names) {
+                return Err(section.error(key, what));
+            }
+        }
+        let unknown = self.quick.variants.iter().flatten().find(|name| !variants.contains(&name.as_str()));
+        if let Some(name) = unknown {
+            return Err(section
+                .error("quick", format!("variants: no {name:?}"))
+                .allowed(variants.join(", ")));
+        }
+        // A median of few runs is the run of an outlier.
+        if self.seeds < 5 || self.seeds.is_multiple_of(2) {
+            return Err(section
+                .error("medians", format!("{} runs", self.seeds))
+                .allowed("an odd number from 5; fewer in the quick form only"));
+        }
+        for form in [self.length, self.shortened(true).length] {
+            let counted = form.seconds.saturating_sub(form.from_s);
+            match form.megabytes {
+                None if counted == 0 => {
+                    return Err(section.error("from-s", "leaves nothing of the run"));
+                }
+                Some(_) if form.from_s > 0 => {
+                    return Err(section.error("from-s", "a file counts as a whole: without megabytes only"));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    pub fn variant_names(&self) -> impl Iterator<Item = &str> {
+        self.variants.iter().map(|variant| variant.name.as_str())
+    }
+
+    /// The transfers as drawn, then each variant.
+    pub fn parts(&self) -> impl Iterator<Item = Option<&str>> {
+        std::iter::once(None).chain(self.variant_names().map(Some))
+    }
+
+    fn variant(&self, name: Option<&str>) -> Option<&Variant> {
+        self.variants.iter().find(|variant| Some(variant.name.as_str()) == name)
+    }
+
+    /// Places on the axis.
+    pub fn values(&self, variant: Option<&str>) -> Vec<f64> {
+        match self.variant(variant) {
+            Some(variant) if !variant.values.is_empty() => variant.values.clone(),
+            _ => self.axis.values.clone(),
+        }
+    }
+
+    /// What is changed in the scenario at `x`, of `arm`.
+    pub fn assignments_at(&self, arm: &Arm, variant: Option<&str>, x: f64) -> Vec<String> {
+        let varied = self.variant(variant).map_or(&[][..], |variant| &variant.assignments);
+        let place = [self.axis.assignment(x)];
+        let all = self.assignments.iter().chain(varied).chain(&place);
+        all.chain(self.axis.also(x)).chain(&arm.assignments).cloned().collect()
+    }
+
+    fn run(&self, arm: &Arm, variant: Option<&str>, x: f64, seed: u64) -> Option<TransferRun> {
+        let programs = arm.programs.as_ref()?;
+        Some(TransferRun {
+            hop: ShellHop {
+                scenario: self.scenario.clone(),
+                assignments: self.assignments_at(arm, variant, x),
+                scheme: programs.scheme.name,
+                acks: Some(programs.acks.clone()),
+                congestion: programs.congestion.clone(),
+                background: self.background,
+                seed: Some(seed),
+            },
+            server: programs.server.clone(),
+            client: programs.client.clone(),
+            seconds: self.length.seconds,
+            bytes: self.length.bytes(),
+            goodput_source: programs.goodput_source,
+        })
+    }
+}
+
+impl LiveKind for Transfers {
+    const SORT: LiveSort = LiveSort::Transfers;
+    const COLUMNS: &'static [&'static str] = &transferred::COLUMNS;
+    type Run = TransferPoint;
+    type Results = Transferred;
+
+    fn names_of_curves(&self) -> Vec<String> {
+        self.arms.iter().flat_map(Arm::curve_names).collect()
+    }
+
+    fn names_of_variants(&self) -> Vec<&str> {
+        self.variant_names().collect()
+    }
+
+    fn makes(&self, measure: &Measure) -> bool {
+        let variant = measure.variant();
+        if variant.is_some_and(|name| !self.variant_names().any(|known| known == name)) {
+            return false;
+        }
+        let curves = self.names_of_curves();
+        let places = self.values(variant);
+        measure.is_within(&places) && measure.curves().all(|curve| curves.iter().any(|name| name == curve))
+    }
+
+    fn shortened(&self, quick: bool) -> Self {
+        let mut shortened = self.clone();
+        if !quick {
+            return shortened;
+        }
+        if let Some(x) = &self.quick.x {
+            shortened.axis.values.clone_from(x);
+            // Of its own places a variant keeps those that are there.
+            shortened
+                .variants
+                .iter_mut()
+                .for_each(|variant| variant.values.retain(|own| x.iter().any(|other| same(*own, *other))));
+        }
+        if let Some(names) = &self.quick.variants {
+            shortened.variants.retain(|variant| names.contains(&variant.name));
+        }
+        shortened.seeds = self.quick.seeds.unwrap_or(self.seeds);
+        shortened.length.seconds = self.quick.seconds.unwrap_or(self.length.seconds);
+        shortened.length.megabytes = self.quick.megabytes.or(self.length.megabytes);
+        shortened
+    }
+
+    /// At each place all arms after one another under one seed, then under the next, so that what the machine does meanwhile
+    /// meets all of them alike.
+    fn measure(&self, make: &mut dyn MakeLive) -> Result<Vec<TransferPoint>, RunsError> {
+        let mut places = Vec::new();
+        for variant in self.parts() {
+            for x in self.values(variant) {
+                let first = places.len();
+                for (number, arm) in self.arms.iter().enumerate() {
+                    let Some(run) = self.run(arm, variant, x, 1) else { continue };
+                    let runs = make.missing(&run).map_or_else(|| Ok(Vec::new()), Err);
+                    places.push(TransferPoint { arm: number, variant: variant.map(str::to_owned), x, runs });
+                }
+                for seed in 1..=u64::from(self.seeds) {
+                    for place in &mut places[first..] {
+                        let Ok(runs) = &mut place.runs else { continue };
+                        let Some(run) = self.run(&self.arms[place.arm], variant, x, seed) else { continue };
+                        runs.push(made_well(&run, make)?);
+                    }
+                }
+            }
+        }
+        Ok(places)
+    }
+
+    fn given(all: &LiveRuns) -> &PerFigure<TransferPoint> {
+        &all.transfers
+    }
+
+    fn compared(&self, live: &[TransferPoint], making: RunContext<'_>) -> Result<Transferred, RunsError> {
+        Transferred::new(self, live, making.control)
+    }
+
+    fn findings(&self, results: Transferred) -> Box<dyn Findings> {
+        Box::new(TransferFindings::new(self, results))
+    }
+}
+
+/// The run, again where the machine disturbed it, a few times at most.
+fn made_well(run: &TransferRun, make: &mut dyn MakeLive) -> Result<TransferReport, RunsError> {
+    let mut attempts = 1;
+    loop {
+        let failed = |said| RunsError::Program { command: run.command(), said };
+        let report = make.transfer(run).map_err(failed)?;
+        if report.invalid.is_none() || attempts == MAX_ATTEMPTS {
+            return Ok(report);
+        }
+        attempts += 1;
+    }
+}
+
+impl Length {
+    /// Of the file; zero without one.
+    pub fn bytes(self) -> u64 {
+        u64::from(self.megabytes.unwrap_or(0)) * 1_000_000
+    }
+}
+
+impl Arm {
+    fn read(section: Section<'_>) -> Result<Self, InputError> {
+        let programs = if section.has("client") { Some(Programs::read(&section)?) } else { None };
+        let simulated = section.optional("simulated", text)?;
+        let simulated = simulated.map(|name| scheme_named(&section, "simulated", &name)).transpose()?;
+        let arm = Self {
+            name: section.required("name", text)?,
+            assignments: section.or("set", Vec::new(), texts)?,
+            programs,
+            simulated,
+        };
+        if arm.programs.is_none() && arm.simulated.is_none() {
+            return Err(section.error("client", "an arm is live, simulated or both"));
+        }
+        section.finish()?;
+        Ok(arm)
+    }
+
+    fn curve_names(&self) -> Vec<String> {
+        let live = self.programs.is_some().then(|| self.live_name());
+        let simulated = self.simulated.map(|_| self.simulated_name());
+        live.into_iter().chain(simulated).collect()
+    }
+
+    pub fn live_name(&self) -> String {
+        format!("live {}", self.name)
+    }
+
+    pub fn simulated_name(&self) -> String {
+        format!("simulated {}", self.name)
+    }
+}
+
+impl Programs {
+    fn read(section: &Section<'_>) -> Result<Self, InputError> {
+        let sources = [("client", GoodputSource::Client), ("hop", GoodputSource::Hop)];
+        Ok(Self {
+            server: section.required("server", texts)?,
+            client: section.required("client", texts)?,
+            scheme: read_scheme(section)?,
+            acks: section.or("acks", "kernel".to_owned(), text)?,
+            congestion: section.optional("congestion", text)?,
+            goodput_source: section.or("told-by", GoodputSource::Client, one_of(&sources))?,
+        })
+    }
+}
+
+impl Variant {
+    fn read(section: Section<'_>) -> Result<Self, InputError> {
+        let variant = Self {
+            name: section.required("name", text)?,
+            assignments: section.required("set", texts)?,
+            values: section.or("x", Vec::new(), numbers)?,
+        };
+        section.finish()?;
+        Ok(variant)
+    }
+}
+
+impl TransferRun {
+    /// `words` with their places filled in: `{peer}`, `{seconds}` and `{bytes}`, and what `own` names.
+    pub fn filled(&self, words: &[String], own: &[(&str, &str)]) -> Vec<String> {
+        let (seconds, bytes) = (self.seconds.to_string(), self.bytes.to_string());
+        let known = [("{peer}", "198.18.0.1"), ("{seconds}", &*seconds), ("{bytes}", &*bytes)];
+        let fill = |word: &String| {
+            let places = known.iter().chain(own);
+            places.fold(word.clone(), |word, (place, with)| word.replace(place, with))
+        };
+        words.iter().map(fill).collect()
+    }
+
+    /// The command that makes it.
+    pub fn command(&self) -> String {
+        let words = |words: &[String]| self.filled(words, &[]).join(" ");
+        self.hop.command(&words(&self.client), &words(&self.server))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::path::Path;
+
+    use super::*;
+    use crate::{Figure, FigureOutcome, Options, run};
+    use tacit_runs::sweep::Control;
+
+    const FIGURE: &str = "\
+title = \"t\"
+paper = \"p\"
+[transfers]
+scenario = \"wlan-11n-150\"
+set = [\"tcp.receive-buffer=4 MiB\"]
+x = { key = \"wired.delay\", unit = \" ms\", values = [1, 5] }
+seconds = 2
+from-s = 1
+medians = 5
+quick = { medians = 1, x = [5], variants = [] }
+[[transfers.arm]]
+name = \"few\"
+server = [\"few\", \"send\"]
+client = [\"few\", \"receive\", \"{peer}\", \"{seconds}\"]
+simulated = \"tack\"
+[[transfers.arm]]
+name = \"many\"
+server = [\"many\", \"send\"]
+client = [\"many\", \"receive\"]
+congestion = \"cubic\"
+set = [\"wifi.ap-queue=200 packets\"]
+[[transfers.variant]]
+name = \"slow\"
+set = [\"wifi.rate=60Mbps\"]
+x = [5]
+[plot]
+panels = [\"slow\"]
+[[claim]]
+text = \"few packets back cost less\"
+paper = 1.1
+measure = { ratio = \"live few\", over = \"live many\", take = \"least\" }
+bound = \"at-least\"
+tolerance = 0
+[[claim]]
+text = \"the simulator says so\"
+paper = 1
+measure = { ratio = \"live few\", over = \"simulated few\", x = 5 }
+tolerance = 0.2
+[[claim]]
+text = \"also when it is slow\"
+paper = 0.02
+measure = { value = \"live few\", column = \"ack_ratio\", variant = \"slow\", x = 5 }
+bound = \"at-most\"
+tolerance = 0
+[[claim]]
+text = \"processors\"
+paper = 2
+measure = { value = \"live few\", column = \"cpu_s_per_gb\", x = 5 }
+tolerance = 0.001
+";
+
+    /// A machine that gives what `of` says, and remembers what it was asked for.
+    struct Machine<F> {
+        of: F,
+        asked: RefCell<Vec<(String, u64)>>,
+        missing: Option<&'static str>,
+    }
+
+    impl<F: Fn(&TransferRun, usize) -> TransferReport> MakeLive for Machine<F> {
+        fn missing(&mut self, run: &TransferRun) -> Option<String> {
+            self.missing.filter(|program| run.client[0] == *program).map(|program| format!("no {program}"))
+        }
+
+        fn transfer(&mut self, run: &TransferRun) -> Result<TransferReport, String> {
+            let mut asked = self.asked.borrow_mut();
+            asked.push((run.client[0].clone(), run.hop.seed.unwrap()));
+            Ok((self.of)(run, asked.len()))
+        }
+    }
+
+    fn machine<F: Fn(&TransferRun, usize) -> TransferReport>(of: F) -> Machine<F> {
+        Machine { of, asked: RefCell::default(), missing: None }
+    }
+
+    /// 125 Mb/s by few packets back and 110 by many, an outlier under the second seed.
+    fn right(run: &TransferRun, _: usize) -> TransferReport {
+        let few = run.client[0] == "few";
+        let mbps = match run.hop.seed {
+            Some(2) => 1.0,
+            _ if few => 125.0,
+            _ => 110.0,
+        };
+        TransferReport {
+            mbps: vec![3.0, mbps],
+            data_packets: Some(10_000),
+            ack_packets: Some(if few { 100 } else { 5_000 }),
+            bytes: Some(500_000_000),
+            cpu_s: Some(1.0),
+            ..TransferReport::default()
+        }
+    }
+
+    fn figure() -> Figure {
+        Figure::parse("test/transfers", "transfers.toml", FIGURE).unwrap()
+    }
+
+    fn result(quick: bool, make: &mut dyn MakeLive, directory: Option<&Path>) -> FigureOutcome {
+        let figures = [figure()];
+        let live = LiveRuns::make(&figures, quick, make).unwrap();
+        let directory = directory.map(Path::to_owned);
+        let options = Options { quick, live, directory: directory.clone(), ..Options::default() };
+        let outcome = run(&figures, &options, Control::unattended()).unwrap().remove(0);
+        if directory.is_some() {
+            let options = Options { quick, from: directory, ..Options::default() };
+            let again = run(&figures, &options, Control::unattended()).unwrap().remove(0);
+            assert_eq!(
+                (again.claims, again.measurements),
+                (outcome.claims.clone(), outcome.measurements.clone())
+            );
+        }
+        outcome
+    }
+
+    fn verdicts(outcome: &FigureOutcome) -> Vec<&str> {
+        outcome.claims.iter().map(|claim| claim.verdict.word()).collect()
+    }
+
+    #[test]
+    fn medians_are_judged_and_kept() {
+        let directory = tempfile::tempdir().unwrap();
+        let outcome = result(false, &mut machine(right), Some(directory.path()));
+        assert_eq!(verdicts(&outcome), ["pass"; 4], "{outcome:?}");
+        let measurements = outcome.measurements.iter().any(|line| {
+            line.starts_with("live few at 5, slow: goodput_mbps 125, ack_ratio 0.01, data_packets 10,000")
+        });
+        assert!(measurements, "{:?}", outcome.measurements);
+    }
+
+    #[test]
+    fn what_is_wrong_fails() {
+        let slow = |run: &TransferRun, _: usize| TransferReport { mbps: vec![3.0, 60.0], ..right(run, 0) };
+        assert_eq!(verdicts(&result(false, &mut machine(slow), None)), ["FAIL", "FAIL", "pass", "pass"]);
+    }
+
+    #[test]
+    fn arms_take_turns_under_each_seed() {
+        let mut machine = machine(right);
+        result(true, &mut machine, None);
+        let once = [("few".to_owned(), 1), ("many".to_owned(), 1)];
+        assert_eq!(*machine.asked.borrow(), once);
+        result(false, &mut machine, None);
+        let asked = machine.asked.borrow();
+        let seeds: Vec<u64> = asked[2..12].iter().map(|(_, seed)| *seed).collect();
+        assert_eq!(seeds, [1, 1, 2, 2, 3, 3, 4, 4, 5, 5]);
+        // Two places as drawn, and one of the variant.
+        assert_eq!(asked.len() - 2, 3 * 2 * 5);
+    }
+
+    #[test]
+    fn the_quick_form_is_silent_about_what_it_does_not_make() {
+        let outcome = result(true, &mut machine(right), None);
+        let texts: Vec<&str> = outcome.claims.iter().map(|claim| claim.text.as_str()).collect();
+        assert_eq!(texts, ["few packets back cost less", "the simulator says so", "processors"]);
+    }
+
+    #[test]
+    fn a_disturbed_run_is_made_again_and_in_the_end_told() {
+        let disturbed = |run: &TransferRun, nth: usize| TransferReport {
+            invalid: (nth == 1).then(|| "stood still".to_owned()),
+            ..right(run, nth)
+        };
+        let mut once = machine(disturbed);
+        let outcome = result(true, &mut once, None);
+        assert_eq!((verdicts(&outcome), once.asked.borrow().len()), (vec!["pass"; 3], 3), "{outcome:?}");
+        let always = |run: &TransferRun, _: usize| TransferReport {
+            invalid: (run.client[0] == "many").then(|| "stood still".to_owned()),
+            ..right(run, 0)
+        };
+        let mut always = machine(always);
+        let outcome = result(true, &mut always, None);
+        // What is not about the disturbed arm is judged.
+        assert_eq!(verdicts(&outcome), ["skipped", "pass", "pass"], "{outcome:?}");
+        assert_eq!(always.asked.borrow().len(), 1 + MAX_ATTEMPTS as usize);
+        let text = outcome.to_text();
+        assert!(
+            text.contains("live many at 5: 1 of 1 runs not valid after 3 attempts: stood still"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn an_arm_without_its_program_is_skipped_and_no_other() {
+        let mut machine = machine(right);
+        machine.missing = Some("many");
+        let outcome = result(true, &mut machine, None);
+        assert_eq!(verdicts(&outcome), ["skipped", "pass", "pass"], "{outcome:?}");
+        assert!(outcome.claims[0].skipped.as_deref().is_some_and(|why| why.contains("no many")));
+    }
+
+    #[test]
+    fn a_command_says_what_was_run() {
+        let figure = figure();
+        let transfers = figure.kind_as::<Transfers>().unwrap();
+        let run = transfers.run(&transfers.arms[1], Some("slow"), 5.0, 3).unwrap();
+        assert_eq!(
+            run.command(),
+            "tacit shell wlan-11n-150 --set 'tcp.receive-buffer=4 MiB' --set wifi.rate=60Mbps \
+             --set 'wired.delay=5 ms' --set 'wifi.ap-queue=200 packets' --acks kernel --congestion cubic --seed 3 \
+             -- many receive --server -- many send"
+        );
+        let run = transfers.run(&transfers.arms[0], None, 1.0, 1).unwrap();
+        assert_eq!(run.filled(&run.client, &[]), ["few", "receive", "198.18.0.1", "2"]);
+    }
+
+    /// A file in the simulator beside other stations takes as long as its share of the air lets it.
+    #[test]
+    fn a_file_is_measured_by_the_time_it_takes() {
+        let text = FIGURE
+            .replace("from-s = 1\n", "megabytes = 2\nbackground = 1\n")
+            .replace("seconds = 2", "seconds = 8")
+            .replace("column = \"cpu_s_per_gb\"", "column = \"file_s\"");
+        let figures = [Figure::parse("test/files", "files.toml", &text).unwrap()];
+        let mut machine = machine(|run: &TransferRun, _: usize| {
+            assert_eq!((run.bytes, run.hop.background), (2_000_000, 1));
+            TransferReport { file: Some((run.bytes, 2.0)), ..right(run, 0) }
+        });
+        let live = LiveRuns::make(&figures, true, &mut machine).unwrap();
+        let options = Options { quick: true, live, ..Options::default() };
+        let outcome = run(&figures, &options, Control::unattended()).unwrap().remove(0);
+        // 2 MB in 2 s are 8 Mb/s; half of the air is about 58.
+        let measured = |at: usize| outcome.claims[at].measured.unwrap();
+        assert!((measured(2) - 2.0).abs() < 1e-9, "{outcome:?}");
+        assert!((0.1..0.3).contains(&measured(1)), "{outcome:?}");
+    }
+
+    #[test]
+    fn what_is_no_figure_of_transfers_is_refused() {
+        for (from, to, said) in [
+            ("medians = 5", "medians = 4", "4 runs"),
+            ("medians = 5", "medians = 3", "3 runs"),
+            ("name = \"many\"", "name = \"few\"", "\"few\" stands there twice"),
+            ("from-s = 1", "from-s = 2", "leaves nothing"),
+            ("from-s = 1", "from-s = 1\nmegabytes = 1", "a file counts as a whole"),
+            ("variants = []", "variants = [\"fast\"]", "no \"fast\""),
+            ("simulated = \"tack\"", "simulated = \"tick\"", "simulated"),
+            ("variant = \"slow\"", "variant = \"fast\"", "no variant \"fast\"; allowed: slow"),
+            (
+                "over = \"live many\"",
+                "over = \"simulated many\"",
+                "\"simulated many\" is measured, but not swept",
+            ),
+            ("column = \"cpu_s_per_gb\"", "column = \"watts\"", "no metric"),
+        ] {
+            let text = FIGURE.replacen(from, to, 1);
+            let error = Figure::parse("x", "x.toml", &text).unwrap_err().to_string();
+            assert!(error.contains(said), "{said}: {error}");
+        }
+    }
+}

@@ -1,4 +1,0 @@
-//! Stored results: judged and made again.
-
-mod judge;
-mod replay;
