@@ -3,6 +3,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use super::swept::quantity;
 use super::*;
 use crate::sweep::Progress;
 
