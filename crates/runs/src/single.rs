@@ -257,12 +257,12 @@ impl Prepared {
         Ok(record)
     }
 
-    /// Runs, and writes what was on the air to `path` as pcapng: whole, or not at all. `reached` as in
+    /// Runs, writes what was on the air to `path` as pcapng, whole or not at all, and gives the record. `reached` as in
     /// [`Prepared::run_watched`].
     ///
     /// # Errors
     /// Where the run fails, has no Wi-Fi, or the file cannot be written.
-    pub fn run_captured(&self, path: &Path, reached: Option<Reached<'_>>) -> Result<Single, RunsError> {
+    pub fn run_captured(&self, path: &Path, reached: Option<Reached<'_>>) -> Result<RunRecord, RunsError> {
         if self.setup.bss.is_empty() {
             return Err(InputError::new(
                 "--pcap",
@@ -278,7 +278,7 @@ impl Prepared {
         let outcome =
             tacit_sim::run_observed(&self.setup, &mut both).map_err(|source| self.failed(source))?;
         both.recorder.finish().map_err(failed)?;
-        Ok(self.single(self.record(&outcome)))
+        Ok(self.record(&outcome))
     }
 
     /// Runs while `observer` listens; nothing is cached, for what it hears is the result.

@@ -22,7 +22,7 @@ use crate::record::{Label, RunSummary};
 use crate::store::{self, Provenance, Sheet, tables};
 use crate::sweep::{self, Control};
 
-pub use directory::{Directory, Swept};
+pub use directory::{Directory, Format, Swept};
 pub use swept::add_swept;
 use swept::{SweptColumn, swept_columns};
 
@@ -319,6 +319,17 @@ impl Batches {
                 column.add(sheet, index, &places);
             }
         }))
+    }
+
+    /// Runs of one place as a file of `format`, in bytes.
+    ///
+    /// # Errors
+    /// Where a run is not of this sweep.
+    pub fn file(&self, made: &[BatchRun], format: Format) -> Result<Vec<u8>, RunsError> {
+        match format {
+            Format::Parquet => self.parquet(made),
+            Format::Csv => Ok(self.table(made)?.to_csv().into_bytes()),
+        }
     }
 
     /// Runs of one place as a Parquet file, in bytes.

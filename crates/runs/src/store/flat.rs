@@ -169,6 +169,23 @@ pub fn objects(rows: &[Value]) -> Sheet {
     sheet
 }
 
+/// Adds the columns that `full` has, whose values tell their types, with the values of `rows`.
+///
+/// # Errors
+/// Where one has no form in JSON.
+pub fn add_rows<'a, T: Serialize + 'a>(
+    sheet: &mut Sheet,
+    full: &T,
+    rows: impl Iterator<Item = &'a T>,
+) -> serde_json::Result<()> {
+    let mut kinds = Vec::new();
+    columns("", &serde_json::to_value(full)?, &mut kinds);
+    let rows = rows.map(|row| Ok(cells(&serde_json::to_value(row)?)));
+    let rows = rows.collect::<serde_json::Result<Vec<Cells>>>()?;
+    fill(sheet, kinds, &rows.iter().collect::<Vec<_>>());
+    Ok(())
+}
+
 /// Adds the columns of `kinds`, each of the type of its value there.
 fn fill(sheet: &mut Sheet, kinds: Vec<(String, Value)>, rows: &[&Cells]) {
     for (name, kind) in kinds {

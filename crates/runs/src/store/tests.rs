@@ -319,3 +319,77 @@ fn objects_are_rows_and_nested_ones_prefixes() {
     ];
     assert_eq!(objects(&rows).columns, expected.map(|(name, column)| (name.to_owned(), column)));
 }
+
+#[test]
+fn csv_quotes_what_needs_it_and_leaves_empty_what_is_missing() {
+    let mut sheet = Sheet::default();
+    sheet.text("name", ["plain", "a, \"b\"\nc", ""].into_iter());
+    sheet.integer("count", [Some(3), None, Some(0)].into_iter());
+    sheet.number("mean", [Some(0.1 + 0.2), Some(1e8), None].into_iter());
+    let expected = "name,count,mean\nplain,3,0.30000000000000004\n\"a, \"\"b\"\"\nc\",,100000000.0\n,0,\n";
+    assert_eq!(sheet.to_csv(), expected);
+}
+
+#[test]
+fn csv_has_the_columns_and_values_of_parquet() {
+    let directory = tempfile::tempdir().unwrap();
+    let (store, runs) = finished(directory.path(), &plan("wlan-11n-150", &[], 2));
+    let records: Vec<RunRecord> = runs
+        .iter()
+        .map(|run| RunRecord { label: run.label.clone(), ..store.record(&run.id).unwrap() })
+        .collect();
+    for (file, _) in export::FILES {
+        let name = file.strip_suffix(".parquet").unwrap();
+        let text = sheet_of(name, &records).unwrap().to_csv();
+        let mut csv = ::csv::Reader::from_reader(text.as_bytes());
+        let names = csv.headers().unwrap().clone();
+        let mut lines = csv.records().map(Result::unwrap);
+        let reader = SerializedFileReader::try_from(directory.path().join(file).as_path()).unwrap();
+        for row in reader.get_row_iter(None).unwrap().map(Result::unwrap) {
+            let line = lines.next().unwrap();
+            assert_eq!(names.len(), row.get_column_iter().count(), "{file}");
+            for ((column, value), (name, said)) in row.get_column_iter().zip(names.iter().zip(&line)) {
+                let same = match value {
+                    Field::Null => said.is_empty(),
+                    Field::Str(text) => text == said,
+                    Field::Long(number) => said.parse() == Ok(*number),
+                    Field::Double(number) => said.parse() == Ok(*number),
+                    _ => false,
+                };
+                assert!(same && column == name, "{file}: {column} is {value}, {name} is {said}");
+            }
+        }
+        assert!(lines.next().is_none(), "{file}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn csv_reads_back_as_what_was_written(
+        rows in prop::collection::vec((".*", any::<Option<i64>>(), any::<Option<f64>>()), 1..5),
+    ) {
+        let columns = vec![
+            ("text".to_owned(), Column::Text(rows.iter().map(|row| row.0.clone()).collect())),
+            ("integer".to_owned(), Column::Integer(rows.iter().map(|row| row.1).collect())),
+            ("number".to_owned(), Column::Number(rows.iter().map(|row| row.2).collect())),
+        ];
+        let text = Sheet { columns }.to_csv();
+        let mut reader = ::csv::Reader::from_reader(text.as_bytes());
+        let read: Vec<_> = reader.records().map(Result::unwrap).collect();
+        prop_assert_eq!(read.len(), rows.len());
+        for (line, (text, integer, number)) in read.iter().zip(&rows) {
+            prop_assert_eq!(&line[0], text);
+            prop_assert_eq!(line[1].parse().ok(), *integer);
+            prop_assert_eq!(line[2].parse::<f64>().ok().map(f64::to_bits), number.map(f64::to_bits));
+        }
+    }
+}
+
+#[test]
+fn rows_have_the_columns_of_the_one_that_has_all() {
+    let (full, bare) = (json!({"name": "", "air": {"data": 0.0}}), json!({"name": "b", "air": null}));
+    let mut sheet = Sheet::default();
+    add_rows(&mut sheet, &full, [&bare].into_iter()).unwrap();
+    let expected = [("name", Column::Text(vec!["b".into()])), ("air_data", Column::Number(vec![None]))];
+    assert_eq!(sheet.columns, expected.map(|(name, column)| (name.to_owned(), column)));
+}
