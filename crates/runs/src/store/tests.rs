@@ -393,3 +393,66 @@ fn rows_have_the_columns_of_the_one_that_has_all() {
     let expected = [("name", Column::Text(vec!["b".into()])), ("air_data", Column::Number(vec![None]))];
     assert_eq!(sheet.columns, expected.map(|(name, column)| (name.to_owned(), column)));
 }
+
+/// Other programs read these by name and by place.
+#[test]
+fn parts_of_runs_have_the_columns_that_they_always_had() {
+    let columns = |table: &str| -> String {
+        let sheet = sheet_of(table, &[]).unwrap();
+        sheet.columns.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(" ")
+    };
+    let label = "run scheme clients seed";
+    assert_eq!(
+        columns("flows"),
+        format!(
+            "{label} flow name source sink goodput_bps transfer_goodput_bps delivered_bytes started_s \
+             completed_s duration_s retransmitted_segments rtos data_segments_sent acks_sent native_acks \
+             compressed_acks thinned_acks compressed_bytes uncompressed_bytes"
+        )
+    );
+    assert_eq!(
+        columns("hops"),
+        format!(
+            "{label} kind from to offered delivered delivered_bytes dropped filtered_acks lost duplicated \
+             queue_delay_p50_us queue_delay_p95_us queue_delay_max_us"
+        )
+    );
+    let airtime = |part: &str| {
+        let uses = [
+            "data",
+            "tcp_ack",
+            "retransmission",
+            "link_ack",
+            "protection",
+            "compressed_ack",
+            "acquisition",
+            "collision",
+            "beacon",
+        ];
+        uses.map(|what| format!("{part}_{what}")).join(" ")
+    };
+    assert_eq!(
+        columns("stations"),
+        format!(
+            "{label} bss host delivered_bytes data_ppdus data_mpdus ppdu_sizes unacknowledged \
+             unacknowledged_arrived repair_requests repair_request_bytes repaired repair_given_up \
+             delivered_first_try delivered_after_retry retries mpdus_dropped queue_drops queue_discards \
+             queue_marks collided_ppdus missed_link_acks block_ack_requests rts missed_cts cts_to_self \
+             reverse_grants reverse_ppdus reverse_mpdus burst_ppdus cf_ends tcp_acks_on_air tcp_ack_ppdus \
+             link_acks augmented_link_acks augmented_within_aifs appended_bytes queue_mean_packets \
+             queue_peak_packets queue_delay_p50_us queue_delay_p95_us queue_delay_max_us {} {} \
+             hack_native_acks hack_compressed_acks hack_compressed_bytes hack_uncompressed_bytes hack_frames \
+             hack_flushed_acks hack_refused_acks hack_thinned_acks hack_cheaper_acks hack_hold_limits \
+             hack_reconstituted_acks hack_duplicate_frames hack_failed_frames hack_compression_ratio \
+             fastack_forged_acks fastack_suppressed_acks fastack_raised_acks fastack_local_retransmissions \
+             fastack_local_timeouts fastack_refused_copies fastack_answered_retransmissions \
+             fastack_evicted_flows fastack_refused_flows fastack_abandoned_flows fastack_uncached_segments \
+             fastack_cached_segments_max fwp_registered_flows fwp_segments fwp_lost_segments fwp_holes \
+             fwp_placeholders fwp_placeholder_bytes fwp_congested_holes fwp_capped_holes fwp_untold_holes \
+             fwp_other_holes fwp_late_segments fwp_swallowed_segments fwp_reordered_segments \
+             fwp_switched_off fwp_switched_on fwp_failed_flows fwp_hole_bytes_max fwp_held_bytes_max",
+            airtime("airtime_s"),
+            airtime("tcp_ack_airtime_s")
+        )
+    );
+}
