@@ -81,16 +81,16 @@ fn station_record(station: &StationOutcome, from: String, to: Option<String>) ->
     let counters = &station.counters;
     // What was sent before measuring began may have been repaired since.
     let unacknowledged_lost = counters.unacknowledged.saturating_sub(counters.unacknowledged_arrived);
-    let given_up = counters.dropped_mpdus + unacknowledged_lost;
+    let given_up = counters.mpdus_dropped + unacknowledged_lost;
     let settled = counters.delivered_first_try
         + counters.delivered_after_retry
         + counters.unacknowledged
-        + counters.dropped_mpdus;
+        + counters.mpdus_dropped;
     HopRecord {
-        offered: counters.accepted + counters.dropped_by_queue + station.driver.held_and_dropped_acks(),
+        offered: counters.accepted + counters.queue_drops + station.driver.held_and_dropped_acks(),
         delivered: counters.arrived,
         delivered_bytes: counters.arrived_bytes,
-        dropped: counters.dropped_by_queue + counters.discarded_by_queue,
+        dropped: counters.queue_drops + counters.queue_discards,
         filtered_acks: counters.filtered_acks + station.driver.held_and_dropped_acks(),
         // A sender that hears no link-layer ACK gives up what has arrived.
         lost: given_up.min(settled.saturating_sub(counters.arrived)),

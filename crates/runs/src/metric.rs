@@ -322,10 +322,10 @@ pub const ALL: &[Metric] = &[
         Some(view.busiest()?.queueing_delay_us.p95 as f64)
     }),
     metric("queue_drops_per_s", "packets that Wi-Fi queues refused", |view| {
-        view.per_second(|air| air.dropped_by_queue)
+        view.per_second(|air| air.queue_drops)
     }),
     metric("mpdus_dropped_per_s", "MPDUs given up: retry limit or lifetime", |view| {
-        view.per_second(|air| air.dropped_mpdus)
+        view.per_second(|air| air.mpdus_dropped)
     }),
     metric(
         "lifetime_drop_share",

@@ -34,13 +34,13 @@ tacit_proto::counters! {
         /// MPDU transmissions that were retransmissions.
         retries: u64,
         /// Packets given up: retry limit or lifetime.
-        dropped_mpdus: u64,
+        mpdus_dropped: u64,
         /// Of them, those whose lifetime was over before they were sent first.
         expired_unsent: u64,
         /// Packets the queue refused.
-        dropped_by_queue: u64,
+        queue_drops: u64,
         /// Packets the queue took and its discipline dropped later: CoDel, or FQ-CoDel for want of room.
-        discarded_by_queue: u64,
+        queue_discards: u64,
         /// Accesses that went to a more urgent category of the same station.
         internal_collisions: u64,
         /// PPDUs of this station that collided.
