@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::Value;
-use tacit_proto::{fastack, fwp};
+use tacit_proto::{fastack, fwp, hack};
 
 use super::sheet::Sheet;
 use super::tables::labelled;
@@ -60,11 +60,7 @@ impl Part for FlowRecord {
             rtos: Some(0),
             data_segments_sent: Some(0),
             acks_sent: Some(0),
-            native_acks: Some(0),
-            compressed_acks: Some(0),
-            thinned_acks: Some(0),
-            compressed_bytes: Some(0),
-            uncompressed_bytes: Some(0),
+            hack: Some(hack::FlowCounters::default()),
             ..Self::default()
         }
     }
