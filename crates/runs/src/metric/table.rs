@@ -32,7 +32,8 @@ pub const ALL: &[Metric] = &[
     }),
     metric(
         "flow_completion_p50_s",
-        "from the start of such a flow until its sink had everything: median; percentiles are nearest ranks",
+        "from the start of such a flow until its sink had everything (`duration_s` in `flows.parquet`): median; percentiles \
+         are nearest ranks",
         |view| view.completion_s(50),
     ),
     metric("flow_completion_p95_s", "times of flows from start to end: 95th percentile", |view| {
@@ -72,7 +73,8 @@ pub const ALL: &[Metric] = &[
     metric(
         "first_host_share_least",
         "percent of what transports delivered that was the first host's, from sample to sample \
-         (`run.sample-interval`): the least",
+         (`run.sample-interval`): the least; connections that repair and placeholders count, for they crossed the \
+         path",
         |view| view.first_host_share(0),
     ),
     metric(
@@ -204,7 +206,7 @@ pub const ALL: &[Metric] = &[
     metric(
         "acks_per_data_packet",
         "packets that only acknowledge that receivers sent, however they travelled, over the data packets that reached \
-         them: of TCP, TACK and datagrams with reports, whole run",
+         them: of TCP, TACK and datagrams with reports, whole run; 0 where nobody acknowledges",
         |view| view.acks_per_data_packet(),
     ),
     metric("tcp_acks_sent", "pure ACKs that receivers sent, whole run", |view| {
@@ -221,7 +223,7 @@ pub const ALL: &[Metric] = &[
     metric(
         "blocked_kb_p50",
         "thousands of bytes that a receiver of TACK holds back because others before them are missing: median of the \
-         samples",
+         samples (`run.sample-interval`)",
         |view| view.blocked_kb(),
     ),
     metric("wired_drops", "packets that queues of wired and cellular links dropped", |view| {
@@ -296,7 +298,7 @@ pub const ALL: &[Metric] = &[
     ),
     metric(
         "tcp_ack_acquisition_ms",
-        "idle time before those PPDUs won the channel: AIFS, backoff, timeouts",
+        "idle time before those PPDUs won the channel, collisions included: AIFS, backoff, timeouts",
         |view| view.spent_on_acks(AirtimeUse::Acquisition),
     ),
     metric(
@@ -352,26 +354,30 @@ pub const ALL: &[Metric] = &[
     }),
     metric(
         "repair_delay_p50_ms",
-        "from a hole to the release of its last byte, median of the slowest download",
+        "from a hole to the release of its last byte: median of the slowest download",
         |view| view.slowest_repair(|delay| delay.p50),
     ),
     metric(
         "repair_delay_p95_ms",
-        "from a hole to the release of its last byte, 95th percentile of the slowest",
+        "from a hole to the release of its last byte: 95th percentile of the slowest download",
         |view| view.slowest_repair(|delay| delay.p95),
     ),
     metric(
         "internet_overhead",
-        "bytes of repair over those that users got, on the way from the server",
+        "bytes of repair, heads and requests included, over those that users got: what it costs on the way from the server",
         |view| {
             let repair = |got: &Downloaded| got.request_bytes + got.head_bytes + got.answer_bytes;
             Some(view.repaired(|got| repair(got).0 as f64)? / view.repaired(|got| got.released.0 as f64)?)
         },
     ),
-    metric("wireless_overhead", "bytes of requests and heads of repair over those that users got", |view| {
-        let heads = |got: &Downloaded| got.request_bytes + got.head_bytes;
-        Some(view.repaired(|got| heads(got).0 as f64)? / view.repaired(|got| got.released.0 as f64)?)
-    }),
+    metric(
+        "wireless_overhead",
+        "bytes of requests and heads of repair over those that users got: what repair over HTTP costs on the Wi-Fi",
+        |view| {
+            let heads = |got: &Downloaded| got.request_bytes + got.head_bytes;
+            Some(view.repaired(|got| heads(got).0 as f64)? / view.repaired(|got| got.released.0 as f64)?)
+        },
+    ),
     metric(
         "link_repair_overhead",
         "bytes of requests for what access points are to send again, over those that users got",
