@@ -64,7 +64,7 @@ def run(
     the digest stays. ``cache``: a run that was made before, by this very build, is not made again.
 
     ``ack_policy`` and ``controller`` are classes of your own, see :class:`tacit.AckPolicy` and :class:`tacit.Controller`; then
-    nothing is cached. ``pcap`` is a file for a capture of the air, for Wireshark; such a run has no tables.
+    nothing is cached. ``pcap`` is a file for a capture of the air, for Wireshark.
 
     Raises :class:`tacit.InputError` for what is not allowed, :class:`tacit.TacitError` for a run that broke an invariant, and
     whatever a policy or controller raises.

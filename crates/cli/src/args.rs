@@ -49,7 +49,7 @@ pub struct Cli {
 pub enum Command {
     /// Compare schemes in a scenario, on equal random draws
     Compare(CompareArgs),
-    /// Run a grid of settings into Parquet files, on this machine or a Dask cluster
+    /// Run a grid of settings into Parquet or CSV files, on this machine or a Dask cluster
     Sweep(SweepArgs),
     /// Explain why one scheme carries more than another, by the use of the bottleneck's time
     Why(WhyArgs),

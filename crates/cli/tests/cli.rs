@@ -97,6 +97,134 @@ fn compare_has_the_promised_keys_and_files() {
     );
 }
 
+/// Column names and lines of what a command prints.
+fn csv(command: &mut Command) -> (Vec<String>, Vec<csv::StringRecord>) {
+    let output = command.assert().success().get_output().stdout.clone();
+    let mut reader = csv::Reader::from_reader(output.as_slice());
+    let names = reader.headers().unwrap().iter().map(str::to_owned).collect();
+    (names, reader.records().map(Result::unwrap).collect())
+}
+
+/// Whether a field of CSV says what JSON says.
+fn is_same(said: &str, value: &Value) -> bool {
+    match value {
+        Value::Null => said.is_empty(),
+        Value::String(text) => said == text,
+        value => said.parse().ok() == value.as_f64(),
+    }
+}
+
+#[test]
+fn compare_as_csv_has_the_rows_of_json() {
+    let directory = empty();
+    let compare = |form: &'static str, more: &[&str]| {
+        let words =
+            ["compare", form, "--clients", "1,2", "--seeds", "2", "--schemes", "stock", "--no-report"];
+        let mut command = tacit(directory.path(), &words);
+        command.args(SHORT).args(more);
+        command
+    };
+    let (names, lines) = csv(&mut compare("--csv", &[]));
+    let rows = json(&mut compare("--json", &[]))["rows"].as_array().unwrap().clone();
+    assert_eq!((lines.len(), rows.len()), (2, 2));
+    for (line, row) in lines.iter().zip(&rows) {
+        let keys = row.as_object().unwrap().iter().flat_map(|(key, value)| match value {
+            Value::Object(parts) => {
+                parts.iter().map(|(part, value)| (format!("{key}_{part}"), value)).collect()
+            }
+            value => vec![(key.clone(), value)],
+        });
+        let keys: Vec<_> = keys.collect();
+        assert_eq!((names[0].as_str(), &line[0]), ("scenario", "wlan-11n-150"));
+        assert_eq!(names[1..], keys.iter().map(|(key, _)| key.clone()).collect::<Vec<_>>());
+        for ((key, value), said) in keys.iter().zip(line.iter().skip(1)) {
+            assert!(is_same(said, value), "{key} is {value}, not {said}");
+        }
+    }
+    let (names, lines) = csv(&mut compare("--csv", &["--sweep", "wifi.distance=5 m,20m"]));
+    assert_eq!(names[..3], ["scenario", "wifi.distance_m", "scheme"]);
+    let places: Vec<_> = lines.iter().map(|line| (&line[1], &line[3])).collect();
+    assert_eq!(places, [("5.0", "1"), ("5.0", "2"), ("20.0", "1"), ("20.0", "2")]);
+}
+
+/// Whatever the scenario has, the columns are the same.
+#[test]
+fn csv_of_a_wire_has_empty_fields_for_what_is_of_wifi() {
+    let directory = empty();
+    let words = [
+        "compare",
+        "wired-10",
+        "wlan-11n-150",
+        "--csv",
+        "--clients",
+        "1",
+        "--seeds",
+        "1",
+        "--schemes",
+        "stock",
+    ];
+    let (names, lines) = csv(tacit(directory.path(), &words).args(SHORT));
+    let idle = names.iter().position(|name| name == "airtime_idle").unwrap();
+    assert_eq!([&lines[0][0], &lines[1][0]], ["wired-10", "wlan-11n-150"]);
+    assert_eq!(&lines[0][idle], "");
+    assert!(lines[1][idle].parse::<f64>().unwrap() < 1.0);
+}
+
+#[test]
+fn a_run_as_csv_has_the_values_of_json() {
+    let directory = empty();
+    let run = |form: &str| {
+        let mut command = tacit(directory.path(), &["run", "wlan-11n-150", "--clients", "2", form]);
+        command.args(SHORT);
+        command
+    };
+    let whole = json(&mut run("--json"));
+    let (names, lines) = csv(&mut run("--csv"));
+    assert_eq!(names[..4], ["run", "scenario", "scheme", "clients"]);
+    assert_eq!(lines.len(), 1);
+    let value = |name: &str| &lines[0][names.iter().position(|at| at == name).unwrap()];
+    assert_eq!(value("digest"), whole["digest"]);
+    for (name, measured) in whole["metrics"].as_object().unwrap() {
+        assert!(is_same(value(name), measured), "{name} is {measured}, not {}", value(name));
+    }
+    let text = run("--csv").assert().success().get_output().stdout.clone();
+    assert_eq!(String::from_utf8(text).unwrap().lines().count(), 2, "a line per row");
+    for (table, key) in [("flows", "flows"), ("stations", "stations"), ("hops", "hops")] {
+        let (names, lines) = csv(&mut run(&format!("--csv={table}")));
+        let parts = whole[key].as_array().unwrap();
+        assert_eq!(lines.len(), parts.len(), "{table}");
+        for (line, part) in lines.iter().zip(parts) {
+            for (name, said) in names.iter().zip(line) {
+                if let Some(value) = part.get(name).filter(|value| !value.is_array()) {
+                    assert!(is_same(said, value), "{table}: {name} is {value}, not {said}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_sweep_is_parquet_or_csv() {
+    let directory = empty();
+    let words = ["sweep", "wired-10", "--seeds", "2", "--sweep", "wired.rate=5Mbps,10Mbps", "--format"];
+    let sweep = |format: &str| {
+        let mut command = tacit(directory.path(), &words);
+        command.arg(format).args(SHORT);
+        command
+    };
+    let said = sweep("csv").assert().success().get_output().clone();
+    assert_eq!(said.stdout, b"4 runs in 2 files, 0 of them reused\n");
+    assert_eq!(said.stderr, b"results: tacit-sweep/runs/**/*.csv\n");
+    let again = sweep("csv").assert().success().get_output().stdout.clone();
+    assert_eq!(again, b"4 runs in 2 files, 4 of them reused\n");
+    let folder = directory.path().join("tacit-sweep/runs/00001-as-written");
+    let file = fs::read_dir(folder).unwrap().next().unwrap().unwrap().path();
+    let mut reader = csv::Reader::from_path(&file).unwrap();
+    let rate = reader.headers().unwrap().iter().position(|name| name == "wired.rate_bps").unwrap();
+    let rates: Vec<_> = reader.records().map(|line| line.unwrap()[rate].to_owned()).collect();
+    assert_eq!(rates, ["10000000.0", "10000000.0"]);
+}
+
 #[test]
 fn a_report_is_redrawn_without_running() {
     let directory = empty();
@@ -353,6 +481,10 @@ fn bad_input_is_one_line_and_exit_code_2() {
             "tacit: figure: no figure \"hack/fig1c\", did you mean \"hack/fig1a\"?; ",
         ),
         (&["report", "nowhere"], "tacit: nowhere/runs.jsonl: "),
+        (
+            &["sweep", "wired-10", "--format", "csv", "--dask", "tcp://localhost:1"],
+            "tacit: --format: workers of Dask give no csv files; allowed: parquet with --dask",
+        ),
         (&["run", "wired-10", "--pcap", "x"], "tacit: --pcap: wired-10 has no Wi-Fi to capture; allowed: "),
     ] {
         let (code, line) = failure(directory.path(), arguments);
@@ -389,6 +521,25 @@ fn usage_errors_are_one_sentence() {
              see tacit --help",
         ),
         (&["rohc"], "tacit: a command is missing; see tacit rohc --help"),
+        (
+            &["compare", "--csv", "--json"],
+            "tacit: the argument '--csv' cannot be used with '--json'; see tacit compare --help",
+        ),
+        (
+            &["run", "wired-10", "--json", "--csv"],
+            "tacit: the argument '--json' cannot be used with '--csv[=<TABLE>]'; see tacit run --help",
+        ),
+        (
+            &["run", "wired-10", "--csv=metrics"],
+            "tacit: invalid value 'metrics' for '--csv[=<TABLE>]'; \
+             [possible values: runs, flows, applications, hops, stations, series]; \
+             tip: a similar value exists: 'series'; see tacit --help",
+        ),
+        (
+            &["sweep", "--format", "nonsense"],
+            "tacit: invalid value 'nonsense' for '--format <FORMAT>'; [possible values: parquet, csv]; \
+             see tacit --help",
+        ),
     ] {
         assert_eq!(failure(directory.path(), arguments), (2, expected.to_owned()), "{arguments:?}");
     }

@@ -1,7 +1,8 @@
 //! Counters, each named once.
 
 /// Declares a struct of monotonic counters, with `since` (a difference, field by field) and `plus` (a sum).
-/// Fields under `peaks` are never reset: a difference has the later one, a sum the larger.
+/// Fields under `peaks` are never reset: a difference has the later one, a sum the larger. Fields under `unrecorded` are no
+/// part of records, which serde writes: `recorded` gives what is left without them.
 ///
 /// ```
 /// tacit_proto::counters! {
@@ -27,13 +28,23 @@ macro_rules! counters {
         $(#[$about:meta])*
         $visible:vis struct $name:ident { $($(#[$doc:meta])* $field:ident: $kind:ty,)* }
         $(peaks { $($(#[$peak_doc:meta])* $peak:ident: $peak_kind:ty,)* })?
+        $(unrecorded { $($(#[$hidden_doc:meta])* $hidden:ident: $hidden_kind:ty,)* })?
     ) => {
         $(#[$about])*
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         $visible struct $name {
             $($(#[$doc])* pub $field: $kind,)*
             $($($(#[$peak_doc])* pub $peak: $peak_kind,)*)?
+            $($($(#[$hidden_doc])* #[cfg_attr(feature = "serde", serde(skip))] pub $hidden: $hidden_kind,)*)?
         }
+
+        $(impl $name {
+            /// What records have of it: a record that is read equals the one that was written.
+            #[must_use]
+            pub fn recorded(&self) -> Self {
+                Self { $($hidden: Default::default(),)* ..*self }
+            }
+        })?
 
         impl $name {
             /// `self - earlier`, field by field.
@@ -42,6 +53,7 @@ macro_rules! counters {
                 Self {
                     $($field: self.$field - earlier.$field,)*
                     $($($peak: self.$peak,)*)?
+                    $($($hidden: self.$hidden - earlier.$hidden,)*)?
                 }
             }
 
@@ -51,6 +63,7 @@ macro_rules! counters {
                 Self {
                     $($field: self.$field + other.$field,)*
                     $($($peak: self.$peak.max(other.$peak),)*)?
+                    $($($hidden: self.$hidden + other.$hidden,)*)?
                 }
             }
         }

@@ -13,7 +13,7 @@ use tacit_captures::audit::{Observed, audit_file};
 use tacit_proto::congestion::Algorithm;
 use tacit_proto::tcp::AckPolicy;
 use tacit_runs::single;
-use tacit_runs::store::{objects, sheet_of};
+use tacit_runs::store::{objects, sheet_of, table_names};
 use tacit_runs::sweep::Control;
 use tacit_scenario::{MAX_CLIENTS, Scenario};
 use tacit_theory::hop::parse_rtt;
@@ -22,9 +22,6 @@ use crate::answer::{Answer, Told, rows};
 use crate::error::{Failure, Outcome};
 use crate::external::ExternalMaker;
 use crate::watch::{on_all_cores, watched};
-
-/// The tables of a run, by the names of their Parquet files.
-const TABLES: [&str; 6] = ["runs", "flows", "applications", "hops", "stations", "series"];
 
 /// Runs a scenario once. `acks` and `controller` make policies and controllers in Python; then nothing is cached.
 #[pyfunction]
@@ -59,13 +56,14 @@ pub fn run(
     }
     let cache = cache && external_names == [None; 2];
     let told = watched(py, cache, None, |control| {
-        let single = match &pcap {
-            Some(path) => return told_without_parts(&prepared.run_captured(path, None)?),
+        let record = match &pcap {
+            Some(path) => prepared.run_captured(path, None)?,
             None => prepared.run_recorded(control, None)?,
         };
-        let sheets =
-            TABLES.map(|name| (name, sheet_of(name, std::slice::from_ref(&single)).unwrap_or_default()));
-        let single = prepared.single(single);
+        let record_alone = std::slice::from_ref(&record);
+        let sheets: Vec<_> =
+            table_names().filter_map(|name| Some((name, sheet_of(name, record_alone)?))).collect();
+        let single = prepared.single(record);
         let told = Told::new(&single, single.to_text())?;
         Ok(sheets.into_iter().fold(told, |told, (name, sheet)| told.with(name, sheet)))
     });
@@ -74,10 +72,6 @@ pub fn run(
         return Err(error);
     }
     told?.answered(py)
-}
-
-fn told_without_parts(single: &single::Single) -> Outcome<Told> {
-    Told::new(single, single.to_text())
 }
 
 /// Both transports have the controller; receivers of TCP have the policy.

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 use tacit_link::wifi::StationId;
-use tacit_link::wired::Service;
-use tacit_proto::units::HostId;
+use tacit_link::wired::{PipeCounters, Service};
+use tacit_proto::units::{Bytes, HostId};
 use tacit_sim::record::{Percentiles, PipeOutcome, StationOutcome};
 use tacit_sim::{RunOutcome, Setup};
 
@@ -18,27 +18,34 @@ pub struct HopRecord {
     /// Name of the host that receives; null for an access point, which sends to all its clients, and for a client with
     /// direct links.
     pub to: Option<String>,
-    /// Packets offered to its queue.
-    pub offered: u64,
-    /// Packets that came out, counted where they arrive.
-    pub delivered: u64,
-    /// Bytes of those.
-    pub delivered_bytes: u64,
-    /// Packets its queue refused or threw out.
-    pub dropped: u64,
-    /// Pure ACKs that a filter dropped because a later one says it all.
-    pub filtered_acks: u64,
-    /// Packets lost on the way; for Wi-Fi, given up and not arrived: retry limit or lifetime, or sent unacknowledged in
-    /// vain.
-    pub lost: u64,
-    /// Copies made on the way.
-    pub duplicated: u64,
-    /// Time from queueing to first transmission: median.
-    pub queue_delay_p50_us: u64,
-    /// Time from queueing to first transmission: 95th percentile.
-    pub queue_delay_p95_us: u64,
-    /// Time from queueing to first transmission: longest.
-    pub queue_delay_max_us: u64,
+    /// What became of packets. Delivered are those that arrive; dropped those that its queue refused or threw out; filtered
+    /// the pure ACKs that gave way to a later one; lost those that went on the way, for Wi-Fi those given up and not
+    /// arrived: retry limit or lifetime, or sent unacknowledged in vain.
+    #[serde(flatten)]
+    pub counters: PipeCounters,
+    /// How long they waited in its queue.
+    #[serde(flatten)]
+    pub queue_delays: QueueDelays,
+}
+
+/// Time from queueing to first transmission.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueueDelays {
+    /// Median.
+    #[serde(rename = "queue_delay_p50_us")]
+    pub p50_us: u64,
+    /// 95th percentile.
+    #[serde(rename = "queue_delay_p95_us")]
+    pub p95_us: u64,
+    /// Longest.
+    #[serde(rename = "queue_delay_max_us")]
+    pub max_us: u64,
+}
+
+impl From<&Percentiles> for QueueDelays {
+    fn from(delay_us: &Percentiles) -> Self {
+        Self { p50_us: delay_us.p50, p95_us: delay_us.p95, max_us: delay_us.max }
+    }
 }
 
 /// The hops of `outcome`, which came of `setup`: wires forth and back, then channels, access points first.
@@ -64,16 +71,12 @@ fn pipe_record(pipe: &PipeOutcome, service: &Service, name: &impl Fn(HostId) -> 
         Service::Rate(_) | Service::Script(_) => "wired",
         Service::Trace(_) => "cellular",
     };
-    let counters = &pipe.counters;
     HopRecord {
-        offered: counters.offered,
-        delivered: counters.delivered,
-        delivered_bytes: counters.delivered_bytes.0,
-        dropped: counters.dropped,
-        filtered_acks: counters.filtered_acks,
-        lost: counters.lost,
-        duplicated: counters.duplicated,
-        ..HopRecord::new(kind, name(pipe.from), Some(name(pipe.to)), &pipe.queueing_delay_us)
+        kind: kind.to_owned(),
+        from: name(pipe.from),
+        to: Some(name(pipe.to)),
+        counters: pipe.counters,
+        queue_delays: QueueDelays::from(&pipe.queueing_delay_us),
     }
 }
 
@@ -81,41 +84,27 @@ fn station_record(station: &StationOutcome, from: String, to: Option<String>) ->
     let counters = &station.counters;
     // What was sent before measuring began may have been repaired since.
     let unacknowledged_lost = counters.unacknowledged.saturating_sub(counters.unacknowledged_arrived);
-    let given_up = counters.dropped_mpdus + unacknowledged_lost;
+    let given_up = counters.mpdus_dropped + unacknowledged_lost;
     let settled = counters.delivered_first_try
         + counters.delivered_after_retry
         + counters.unacknowledged
-        + counters.dropped_mpdus;
+        + counters.mpdus_dropped;
+    let held_and_dropped = station.driver.held_and_dropped_acks();
     HopRecord {
-        offered: counters.accepted + counters.dropped_by_queue + station.driver.held_and_dropped_acks(),
-        delivered: counters.arrived,
-        delivered_bytes: counters.arrived_bytes,
-        dropped: counters.dropped_by_queue + counters.discarded_by_queue,
-        filtered_acks: counters.filtered_acks + station.driver.held_and_dropped_acks(),
-        // A sender that hears no link-layer ACK gives up what has arrived.
-        lost: given_up.min(settled.saturating_sub(counters.arrived)),
-        ..HopRecord::new("wifi", from, to, &station.queueing_delay_us)
-    }
-}
-
-impl HopRecord {
-    /// One that counted nothing.
-    fn new(kind: &'static str, from: String, to: Option<String>, delay_us: &Percentiles) -> Self {
-        Self {
-            kind: kind.to_owned(),
-            from,
-            to,
-            offered: 0,
-            delivered: 0,
-            delivered_bytes: 0,
-            dropped: 0,
-            filtered_acks: 0,
-            lost: 0,
+        kind: "wifi".to_owned(),
+        from,
+        to,
+        counters: PipeCounters {
+            offered: counters.accepted + counters.queue_drops + held_and_dropped,
+            delivered: counters.arrived,
+            delivered_bytes: Bytes(counters.arrived_bytes),
+            dropped: counters.queue_drops + counters.queue_discards,
+            filtered_acks: counters.filtered_acks + held_and_dropped,
+            // A sender that hears no link-layer ACK gives up what has arrived.
+            lost: given_up.min(settled.saturating_sub(counters.arrived)),
             duplicated: 0,
-            queue_delay_p50_us: delay_us.p50,
-            queue_delay_p95_us: delay_us.p95,
-            queue_delay_max_us: delay_us.max,
-        }
+        },
+        queue_delays: QueueDelays::from(&station.queueing_delay_us),
     }
 }
 
@@ -150,15 +139,16 @@ mod tests {
             ]
         );
         for hop in &single.hops {
-            let accounted = hop.delivered + hop.dropped + hop.filtered_acks + hop.lost;
-            let given = hop.offered + hop.duplicated;
+            let counted = &hop.counters;
+            let accounted = counted.delivered + counted.dropped + counted.filtered_acks + counted.lost;
+            let given = counted.offered + counted.duplicated;
             assert!(accounted <= given && given - accounted < 1_100, "{hop:?}");
-            assert!(hop.offered > 100, "{hop:?}");
+            assert!(counted.offered > 100, "{hop:?}");
         }
         let [wire, _, cell, ..] = &single.hops[..] else { panic!("hops") };
-        assert!(wire.duplicated > 10 && wire.lost > 0, "{wire:?}");
-        assert_eq!(wire.delivered, cell.offered, "what leaves one hop enters the next");
-        assert!(cell.queue_delay_p95_us > cell.queue_delay_p50_us);
+        assert!(wire.counters.duplicated > 10 && wire.counters.lost > 0, "{wire:?}");
+        assert_eq!(wire.counters.delivered, cell.counters.offered, "what leaves one hop enters the next");
+        assert!(cell.queue_delays.p95_us > cell.queue_delays.p50_us);
         assert!(single.to_text().contains("router-1"));
     }
 
@@ -183,8 +173,11 @@ mod tests {
         .unwrap();
         let wifi: Vec<_> = single.hops.iter().filter(|hop| hop.kind == "wifi").collect();
         assert!(wifi.iter().all(|hop| hop.to.is_none()), "{wifi:?}");
-        assert_eq!(wifi[0].offered, 0);
-        assert!(wifi[1].delivered > wifi[2].delivered && wifi[2].delivered > 100, "{wifi:?}");
+        assert_eq!(wifi[0].counters.offered, 0);
+        assert!(
+            wifi[1].counters.delivered > wifi[2].counters.delivered && wifi[2].counters.delivered > 100,
+            "{wifi:?}"
+        );
         assert!(single.to_text().contains("client-1  ap, clients"), "{}", single.to_text());
     }
 
@@ -205,7 +198,7 @@ mod tests {
         let hop = single.hops.iter().find(|hop| hop.kind == "wifi" && hop.from == "ap").unwrap();
         assert!(flow.goodput_bps > 1e6, "{flow:?}");
         // Headers are the hop's, and some of what arrives is sent twice.
-        assert!(hop.delivered_bytes as f64 * 8.0 > flow.goodput_bps * 2.0, "{hop:?}");
-        assert!(hop.delivered > 0 && hop.lost < hop.delivered, "{hop:?}");
+        assert!(hop.counters.delivered_bytes.0 as f64 * 8.0 > flow.goodput_bps * 2.0, "{hop:?}");
+        assert!(hop.counters.delivered > 0 && hop.counters.lost < hop.counters.delivered, "{hop:?}");
     }
 }

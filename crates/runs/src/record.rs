@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::ser::Error as _;
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::{Map, Value};
+use tacit_proto::hack;
 use tacit_proto::units::{Duration, HostId};
 use tacit_scenario::RunSpec;
 use tacit_sim::{RunOutcome, Setup};
@@ -123,17 +126,22 @@ pub struct FlowRecord {
     pub data_segments_sent: Option<u64>,
     /// Packets the sink sent that only acknowledge, for connections.
     pub acks_sent: Option<u64>,
-    /// ACKs that TCP/HACK drivers sent as packets; null where there are none. Like the next four of the
-    /// whole run, both directions.
-    pub native_acks: Option<u64>,
-    /// ACKs that rode on link-layer ACKs, each counted once.
-    pub compressed_acks: Option<u64>,
-    /// ACKs that gave way to a later one before they rode.
-    pub thinned_acks: Option<u64>,
-    /// Bytes of those that rode.
-    pub compressed_bytes: Option<u64>,
-    /// Bytes they would have had as IP packets.
-    pub uncompressed_bytes: Option<u64>,
+    /// What TCP/HACK drivers counted of it, both directions, whole run; nulls where there are none.
+    #[serde(flatten, serialize_with = "or_nulls")]
+    pub hack: Option<hack::FlowCounters>,
+}
+
+/// The fields of `value`, which are null where it is none.
+fn or_nulls<T: Serialize + Default, S: Serializer>(
+    value: &Option<T>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    if let Some(value) = value {
+        return value.serialize(serializer);
+    }
+    let mut fields = serde_json::to_value(T::default()).map_err(S::Error::custom)?;
+    fields.as_object_mut().into_iter().flat_map(Map::values_mut).for_each(|field| *field = Value::Null);
+    fields.serialize(serializer)
 }
 
 /// One sample of one flow.
@@ -276,11 +284,7 @@ fn flow_records(setup: &Setup, outcome: &RunOutcome) -> Vec<FlowRecord> {
         rtos: flow.sender.and_then(|end| end.timeouts),
         data_segments_sent: flow.sender.map(|end| end.data_packets_sent),
         acks_sent: flow.receiver.map(|end| end.acks_sent),
-        native_acks: flow.hack.map(|hack| hack.native_acks),
-        compressed_acks: flow.hack.map(|hack| hack.compressed_acks),
-        thinned_acks: flow.hack.map(|hack| hack.thinned_acks),
-        compressed_bytes: flow.hack.map(|hack| hack.compressed_bytes),
-        uncompressed_bytes: flow.hack.map(|hack| hack.uncompressed_bytes),
+        hack: flow.hack,
     };
     outcome.flows.iter().map(&mut record).collect()
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 use tacit_link::AirFrame;
+use tacit_link::wired::PipeCounters;
 use tacit_proto::Packet;
 use tacit_sim::capture::{self, AtomicFile, Recorder};
 use tacit_sim::{Observer, RunOutcome, Setup};
@@ -257,12 +258,12 @@ impl Prepared {
         Ok(record)
     }
 
-    /// Runs, and writes what was on the air to `path` as pcapng: whole, or not at all. `reached` as in
+    /// Runs, writes what was on the air to `path` as pcapng, whole or not at all, and gives the record. `reached` as in
     /// [`Prepared::run_watched`].
     ///
     /// # Errors
     /// Where the run fails, has no Wi-Fi, or the file cannot be written.
-    pub fn run_captured(&self, path: &Path, reached: Option<Reached<'_>>) -> Result<Single, RunsError> {
+    pub fn run_captured(&self, path: &Path, reached: Option<Reached<'_>>) -> Result<RunRecord, RunsError> {
         if self.setup.bss.is_empty() {
             return Err(InputError::new(
                 "--pcap",
@@ -278,7 +279,7 @@ impl Prepared {
         let outcome =
             tacit_sim::run_observed(&self.setup, &mut both).map_err(|source| self.failed(source))?;
         both.recorder.finish().map_err(failed)?;
-        Ok(self.single(self.record(&outcome)))
+        Ok(self.record(&outcome))
     }
 
     /// Runs while `observer` listens; nothing is cached, for what it hears is the result.
@@ -399,8 +400,9 @@ impl Single {
         // The access point's is the first of a channel.
         let access_point = self.hops.iter().position(|hop| hop.to.is_none());
         for (number_of_hop, hop) in self.hops.iter().enumerate() {
-            let counts = [hop.offered, hop.delivered, hop.dropped, hop.lost];
-            let delays_ms = [hop.queue_delay_p50_us, hop.queue_delay_p95_us].map(|us| us as f64 / 1e3);
+            let PipeCounters { offered, delivered, dropped, lost, .. } = hop.counters;
+            let counts = [offered, delivered, dropped, lost];
+            let delays_ms = [hop.queue_delays.p50_us, hop.queue_delays.p95_us].map(|us| us as f64 / 1e3);
             let several = if Some(number_of_hop) == access_point { "clients" } else { "ap, clients" };
             let to = hop.to.clone().unwrap_or_else(|| several.to_owned());
             let mut row = vec![hop.kind.to_owned(), hop.from.clone(), to];
@@ -500,20 +502,21 @@ mod tests {
             let driver = client.hack.as_ref().unwrap();
             let counted = &driver.counters;
             assert_eq!(flow.sink, client.host);
-            assert_eq!(flow.native_acks, Some(counted.native_acks));
-            assert_eq!(flow.compressed_acks, Some(counted.compressed_acks));
-            assert_eq!(flow.compressed_bytes, Some(counted.compressed_bytes));
-            assert_eq!(flow.uncompressed_bytes, Some(counted.uncompressed_bytes));
+            let of_flow = flow.hack.unwrap();
+            assert_eq!(of_flow.native_acks, counted.native_acks);
+            assert_eq!(of_flow.compressed_acks, counted.compressed_acks);
+            assert_eq!(of_flow.compressed_bytes, counted.compressed_bytes);
+            assert_eq!(of_flow.uncompressed_bytes, counted.uncompressed_bytes);
             // Those that still wait are neither.
             let sent = counted.native_acks + counted.compressed_acks;
             assert!((0..=126).contains(&(flow.acks_sent.unwrap() - sent)), "{flow:?} {driver:?}");
             assert!(driver.compression_ratio.unwrap() > 5.0);
-            assert!(client.augmented_within_aifs <= client.augmented_link_acks);
-            assert!(client.augmented_link_acks <= client.link_acks);
+            assert!(client.counters.augmented_within_aifs <= client.counters.augmented_link_acks);
+            assert!(client.counters.augmented_link_acks <= client.counters.link_acks);
         }
         let sent: u64 = access_point.ppdu_sizes.iter().zip(1..).map(|(ppdus, mpdus)| ppdus * mpdus).sum();
-        assert_eq!(sent, access_point.data_mpdus);
-        assert_eq!(access_point.ppdu_sizes.iter().sum::<u64>(), access_point.data_ppdus);
+        assert_eq!(sent, access_point.counters.data_mpdus);
+        assert_eq!(access_point.ppdu_sizes.iter().sum::<u64>(), access_point.counters.data_ppdus);
         assert!(access_point.queue_peak_packets <= 126, "the limit of a queue");
         let mean = access_point.queue_mean_packets;
         assert!((1.0..3.0 * 126.0).contains(&mean), "{mean} in three queues");

@@ -2,99 +2,38 @@
 
 use std::collections::BTreeMap;
 
-use serde::ser::SerializeMap;
+use serde::ser::{Error as _, SerializeMap};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use tacit_link::payload::PayloadClass;
-use tacit_link::wifi::{Airtime, AirtimeUse};
+use tacit_link::wifi::{Airtime, AirtimeUse, StationCounters};
 use tacit_proto::{fastack, fwp, hack};
 use tacit_sim::RunOutcome;
 use tacit_sim::record::StationOutcome;
 
+use crate::hop_record::QueueDelays;
+
 /// What a station sent, waited and spent in the measured window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct StationRecord {
     /// Number of the channel.
     pub bss: u32,
     /// Number of the host; the access point is the first station of its channel.
     pub host: u32,
-    /// Bytes of IP packets that reached others, counted where they arrive.
-    pub delivered_bytes: u64,
-    /// PPDUs of data sent, collided ones included.
-    pub data_ppdus: u64,
-    /// MPDUs in them.
-    pub data_mpdus: u64,
+    /// What it counted.
+    #[serde(flatten)]
+    pub counters: StationCounters,
     /// PPDUs of data by the number of their MPDUs: the first entry counts those of one.
     pub ppdu_sizes: Vec<u64>,
-    /// Packets sent that nobody acknowledges (`link-acks = "none"`).
-    pub unacknowledged: u64,
-    /// Of them, those that arrived.
-    pub unacknowledged_arrived: u64,
-    /// Requests sent for what did not (`link-acks = "deferred"`).
-    pub repair_requests: u64,
-    /// Bytes of them.
-    pub repair_request_bytes: u64,
-    /// MPDUs that arrived because it asked.
-    pub repaired: u64,
-    /// MPDUs that it gave up asking for.
-    pub repair_given_up: u64,
-    /// MPDUs delivered on their first transmission.
-    pub delivered_first_try: u64,
-    /// MPDUs delivered after one retransmission or more.
-    pub delivered_after_retry: u64,
-    /// MPDU transmissions that were retransmissions.
-    pub retries: u64,
-    /// MPDUs given up: retry limit or lifetime.
-    pub mpdus_dropped: u64,
-    /// Packets its queues refused.
-    pub queue_drops: u64,
-    /// Packets its queues took and dropped later, by CoDel or for another flow's sake.
-    pub queue_discards: u64,
-    /// Packets its queues marked with ECN instead; whole run.
+    /// Packets its queues marked with ECN instead of dropping them; whole run.
     pub queue_marks: u64,
-    /// PPDUs that collided.
-    pub collided_ppdus: u64,
-    /// ACKs and Block Acks that did not come back.
-    pub missed_link_acks: u64,
-    /// Block Ack Requests sent.
-    pub block_ack_requests: u64,
-    /// RTS sent.
-    pub rts: u64,
-    /// RTS that no CTS answered.
-    pub missed_cts: u64,
-    /// CTS sent to the sender itself.
-    pub cts_to_self: u64,
-    /// Reverse direction grants that reached who may use them.
-    pub reverse_grants: u64,
-    /// PPDUs sent in the TXOP of another that granted it.
-    pub reverse_ppdus: u64,
-    /// MPDUs in them.
-    pub reverse_mpdus: u64,
-    /// PPDUs sent a SIFS after another exchange of the same TXOP.
-    pub burst_ppdus: u64,
-    /// TXOPs ended with a CF-End.
-    pub cf_ends: u64,
-    /// Pure TCP ACKs on the air, retransmissions included.
-    pub tcp_acks_on_air: u64,
-    /// PPDUs of nothing but those.
-    pub tcp_ack_ppdus: u64,
-    /// ACKs and Block Acks sent.
-    pub link_acks: u64,
-    /// Of them, those that carried compressed ACKs.
-    pub augmented_link_acks: u64,
-    /// Of those, lengthened by no more than AIFS.
-    pub augmented_within_aifs: u64,
-    /// Bytes appended, repeated ones included.
-    pub appended_bytes: u64,
     /// Mean number of packets in its queues.
     pub queue_mean_packets: f64,
     /// Most packets that waited at once in one queue.
     pub queue_peak_packets: u64,
-    /// Time from queueing to first transmission: median.
-    pub queue_delay_p50_us: u64,
-    /// Time from queueing to first transmission: 95th percentile.
-    pub queue_delay_p95_us: u64,
-    /// Time from queueing to first transmission: longest.
-    pub queue_delay_max_us: u64,
+    /// How long packets waited in its queues.
+    #[serde(flatten)]
+    pub queue_delays: QueueDelays,
     /// Seconds of the channel's time that it is charged for, by use.
     pub airtime_s: AirtimeSeconds,
     /// Of them, those for PPDUs of nothing but TCP ACKs, and for what rode on its link-layer ACKs.
@@ -105,6 +44,30 @@ pub struct StationRecord {
     pub fastack: Option<fastack::Counters>,
     /// What its FWP shim did; null where there is none.
     pub fwp: Option<fwp::Counters>,
+}
+
+/// What is no counter of a station and stands among them in files and tables: its name, and that before it.
+const AMONG_COUNTERS: [(&str, &str); 2] = [("ppdu_sizes", "data_mpdus"), ("queue_marks", "queue_discards")];
+
+impl Serialize for StationRecord {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut record = Self::serialize(self, serde_json::value::Serializer).map_err(S::Error::custom)?;
+        if let Some(fields) = record.as_object_mut() {
+            for (name, before) in AMONG_COUNTERS {
+                let place = fields.keys().position(|key| key == before);
+                if let Some((place, value)) = place.zip(fields.shift_remove(name)) {
+                    fields.shift_insert(place + 1, name.to_owned(), value);
+                }
+            }
+        }
+        record.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for StationRecord {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::deserialize(deserializer)
+    }
 }
 
 /// What a TCP/HACK driver did in the measured window.
@@ -169,50 +132,16 @@ pub fn station_records(outcome: &RunOutcome) -> Vec<StationRecord> {
 
 impl StationRecord {
     fn new(bss: u32, station: &StationOutcome, measured_s: f64) -> Self {
-        let counters = &station.counters;
         let largest = station.ppdu_sizes.iter().rposition(|count| *count > 0).map_or(0, |last| last + 1);
         Self {
             bss,
             host: station.host.0,
-            delivered_bytes: counters.arrived_bytes,
-            data_ppdus: counters.data_ppdus,
-            data_mpdus: counters.data_mpdus,
+            counters: station.counters.recorded(),
             ppdu_sizes: station.ppdu_sizes[..largest].to_vec(),
-            unacknowledged: counters.unacknowledged,
-            unacknowledged_arrived: counters.unacknowledged_arrived,
-            repair_requests: counters.repair_requests,
-            repair_request_bytes: counters.repair_request_bytes,
-            repaired: counters.repaired,
-            repair_given_up: counters.repair_given_up,
-            delivered_first_try: counters.delivered_first_try,
-            delivered_after_retry: counters.delivered_after_retry,
-            retries: counters.retries,
-            mpdus_dropped: counters.dropped_mpdus,
-            queue_drops: counters.dropped_by_queue,
-            queue_discards: counters.discarded_by_queue,
             queue_marks: station.queue_marks,
-            collided_ppdus: counters.collided_ppdus,
-            missed_link_acks: counters.missed_link_acks,
-            block_ack_requests: counters.block_ack_requests,
-            rts: counters.rts,
-            missed_cts: counters.missed_cts,
-            cts_to_self: counters.cts_to_self,
-            reverse_grants: counters.reverse_grants,
-            reverse_ppdus: counters.reverse_ppdus,
-            reverse_mpdus: counters.reverse_mpdus,
-            burst_ppdus: counters.burst_ppdus,
-            cf_ends: counters.cf_ends,
-            tcp_acks_on_air: counters.tcp_acks_on_air,
-            tcp_ack_ppdus: counters.tcp_ack_ppdus,
-            link_acks: counters.link_acks,
-            augmented_link_acks: counters.augmented_link_acks,
-            augmented_within_aifs: counters.augmented_within_aifs,
-            appended_bytes: counters.appended_bytes,
             queue_mean_packets: station.queueing_time.as_secs_f64() / measured_s,
             queue_peak_packets: station.queue_peak_packets,
-            queue_delay_p50_us: station.queueing_delay_us.p50,
-            queue_delay_p95_us: station.queueing_delay_us.p95,
-            queue_delay_max_us: station.queueing_delay_us.max,
+            queue_delays: QueueDelays::from(&station.queueing_delay_us),
             airtime_s: AirtimeSeconds::new(|what| station.airtime.get(what).as_secs_f64()),
             tcp_ack_airtime_s: AirtimeSeconds::from(station.airtime.of(PayloadClass::Ack)),
             hack: station.driver.hack().as_ref().map(DriverRecord::new),

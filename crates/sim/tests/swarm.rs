@@ -502,8 +502,7 @@ fn is_lossless(setup: &Setup, outcome: &RunOutcome) -> bool {
             && station.away.is_none()
     });
     let pipes = outcome.pipes.iter().all(|pipe| pipe.counters.dropped + pipe.counters.lost == 0);
-    let counted =
-        |station: &StationOutcome| station.counters.dropped_by_queue + station.counters.dropped_mpdus;
+    let counted = |station: &StationOutcome| station.counters.queue_drops + station.counters.mpdus_dropped;
     stations && pipes && outcome.bss[0].stations.iter().all(|station| counted(station) == 0)
 }
 

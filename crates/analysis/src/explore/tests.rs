@@ -155,7 +155,7 @@ fn frames_of_the_page_add_up_to_the_metrics_of_the_run() {
         assert_eq!(augmented > 0, *scheme != "stock");
         let from_ap =
             |row: &usize| columns["from"][*row] == u64::from(StationId::AP.0) && is(*row, Kind::Data);
-        assert_eq!(rows().filter(from_ap).count() as u64, single.stations[0].data_ppdus);
+        assert_eq!(rows().filter(from_ap).count() as u64, single.stations[0].counters.data_ppdus);
     }
 }
 

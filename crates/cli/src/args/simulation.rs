@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::builder::PossibleValuesParser;
+use clap::{Args, ValueEnum};
 
 use super::HopArgs;
 use crate::gate::GateArgs;
@@ -37,6 +38,9 @@ pub struct CompareArgs {
     /// Print JSON instead of tables
     #[arg(long)]
     pub json: bool,
+    /// Print CSV instead of tables
+    #[arg(long, conflicts_with = "json")]
+    pub csv: bool,
     /// Directory of the HTML report and the results; its finished runs are reused
     #[arg(long, value_name = "DIR", default_value = "tacit-report")]
     pub report: PathBuf,
@@ -68,9 +72,12 @@ pub struct SweepArgs {
     /// Override a setting, such as wifi.rate=65Mbps; repeatable
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub assignments: Vec<String>,
-    /// Directory of the Parquet files; its finished batches are reused
+    /// Directory of the files; its finished batches are reused
     #[arg(long, value_name = "DIR", default_value = "tacit-sweep")]
     pub out: PathBuf,
+    /// Format of the files
+    #[arg(long, value_name = "FORMAT", default_value = "parquet")]
+    pub format: SweepFormat,
     /// Run on the workers of this Dask scheduler; needs the Python package (pip install 'tacit[dask]')
     #[arg(long, value_name = "ADDRESS")]
     pub dask: Option<String>,
@@ -80,6 +87,15 @@ pub struct SweepArgs {
     /// Print JSON instead of text
     #[arg(long)]
     pub json: bool,
+}
+
+/// Format of the files of a sweep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SweepFormat {
+    /// Parquet, with the scenario and the command in its metadata
+    Parquet,
+    /// Comma-separated values with a line of names
+    Csv,
 }
 
 /// Arguments of `why`.
@@ -184,6 +200,17 @@ pub struct RunArgs {
     /// Print JSON instead of tables
     #[arg(long)]
     pub json: bool,
+    /// Print a table of the results as CSV instead: without TABLE the run with every metric
+    #[arg(
+        long,
+        value_name = "TABLE",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "runs",
+        value_parser = PossibleValuesParser::new(tacit_runs::store::table_names()),
+        conflicts_with = "json"
+    )]
+    pub csv: Option<String>,
     /// Capture the air to this file: pcapng with radiotap, for Wireshark
     #[arg(long, value_name = "FILE")]
     pub pcap: Option<PathBuf>,

@@ -1,11 +1,15 @@
 //! `tacit compare`.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use tacit_analysis::compare::{Options, Row, compare, grid, overview};
+use tacit_analysis::compare::{Comparison, Options, Row, compare, grid, overview};
 use tacit_analysis::report::{self, Report};
+use tacit_runs::batches::add_swept;
+use tacit_runs::metric::AirtimeShares;
+use tacit_runs::store::{Sheet, add_rows};
 use tacit_scenario::Scenario;
 use tacit_scenario::table::count;
 
@@ -51,13 +55,18 @@ pub fn run(args: &CompareArgs) -> Result<ExitCode, Failure> {
     if several && !args.no_report {
         drawn = Some(report::write_all(&reports, &args.report)?);
     }
-    show(&reports, args.json, drawn.as_deref())?;
-    if !args.sweeps.is_empty() && !args.json {
-        let comparisons = reports.iter().filter_map(|report| match report {
-            Report::Comparison(comparison) => Some(&**comparison),
-            Report::Sweep(_) => None,
-        });
-        print(&format!("\n{}", overview(&comparisons.collect::<Vec<_>>())))?;
+    let comparisons = reports.iter().filter_map(|report| match report {
+        Report::Comparison(comparison) => Some(&**comparison),
+        Report::Sweep(_) => None,
+    });
+    let comparisons: Vec<&Comparison> = comparisons.collect();
+    if args.csv {
+        show_csv(&comparisons, drawn.as_deref())?;
+    } else {
+        show(&reports, args.json, drawn.as_deref())?;
+        if !args.sweeps.is_empty() && !args.json {
+            print(&format!("\n{}", overview(&comparisons)))?;
+        }
     }
     let whole = gate.end("tacit compare", Duration::from_secs_f64(measured_s), &commands.join("\n"))?;
     Ok(if whole { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
@@ -103,8 +112,38 @@ pub fn show(reports: &[Report], json: bool, drawn: Option<&Path>) -> Result<(), 
         several if json => print_json(&several)?,
         several => print(&several.iter().map(Report::to_text).collect::<Vec<_>>().join("\n"))?,
     }
+    say_where(drawn);
+    Ok(())
+}
+
+/// Prints the rows of all comparisons as one table, and beside it the warnings that are known only now.
+fn show_csv(comparisons: &[&Comparison], drawn: Option<&Path>) -> Result<(), Failure> {
+    for comparison in comparisons {
+        let told = comparison.provenance.warnings.lines().count();
+        for warning in comparison.warnings.iter().skip(told) {
+            note(&format!("tacit: warning: {warning}"));
+        }
+    }
+    print(&sheet(comparisons)?.to_csv())?;
+    say_where(drawn);
+    Ok(())
+}
+
+fn say_where(drawn: Option<&Path>) {
     if let Some(path) = drawn {
         note(&format!("report: {}", path.display()));
     }
-    Ok(())
+}
+
+/// The rows of comparisons: the scenario, what a sweep sets there, and the row as in JSON.
+fn sheet(comparisons: &[&Comparison]) -> Result<Sheet, Failure> {
+    let rows =
+        comparisons.iter().flat_map(|comparison| comparison.rows.iter().map(move |row| (comparison, row)));
+    let mut sheet = Sheet::default();
+    sheet.text("scenario", rows.clone().map(|(comparison, _)| comparison.scenario.as_str()));
+    let places: Vec<&[String]> = rows.clone().map(|(comparison, _)| comparison.at.as_slice()).collect();
+    add_swept(&mut sheet, &places);
+    let full = Row { airtime: Some(AirtimeShares(Default::default())), ..Row::default() };
+    add_rows(&mut sheet, &full, rows.map(|(_, row)| row)).map_err(io::Error::from)?;
+    Ok(sheet)
 }

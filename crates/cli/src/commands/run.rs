@@ -1,10 +1,12 @@
 //! `tacit run`.
 
 use std::process::ExitCode;
+use std::slice;
 use std::time::Duration;
 
 use tacit_runs::metric;
 use tacit_runs::single::{Options, prepare};
+use tacit_runs::store::{Sheet, sheet_of};
 
 use crate::args::RunArgs;
 use crate::gate::Gate;
@@ -23,17 +25,24 @@ pub fn run(args: RunArgs) -> Result<ExitCode, Failure> {
         quick: args.quick,
     })?;
     // Text has them itself.
-    for warning in prepared.warnings.iter().filter(|_| args.json) {
+    for warning in prepared.warnings.iter().filter(|_| args.json || args.csv.is_some()) {
         note(&format!("tacit: warning: {warning}"));
     }
-    let single = simulated(prepared.watched_length(), |reached| match &args.pcap {
+    let record = simulated(prepared.watched_length(), |reached| match &args.pcap {
         Some(path) => prepared.run_captured(path, reached),
-        None => quietly(cache(args.no_cache).as_ref(), |control| prepared.run_watched(control, reached)),
+        None => quietly(cache(args.no_cache).as_ref(), |control| prepared.run_recorded(control, reached)),
     })?;
-    if args.json {
-        print_json(&single)?;
-    } else {
-        print(&single.to_text())?;
+    let csv = args.csv.and_then(|name| sheet_of(&name, slice::from_ref(&record))).map(to_csv);
+    let single = prepared.single(record);
+    match csv {
+        Some(csv) => {
+            for caveat in single.warnings.iter().skip(prepared.warnings.len()) {
+                note(&format!("tacit: warning: {caveat}"));
+            }
+            print(&csv)?;
+        }
+        None if args.json => print_json(&single)?,
+        None => print(&single.to_text())?,
     }
     let name = single
         .scheme
@@ -42,4 +51,9 @@ pub fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     gate.judge(&name, single.scheme.as_deref(), &single.readings());
     let whole = gate.end(&name, Duration::from_secs_f64(single.measured_s), &single.provenance.command)?;
     Ok(if whole { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
+}
+
+/// A line per row: the text of the scenario has many, and is the same in each.
+fn to_csv(sheet: Sheet) -> String {
+    sheet.without("scenario_text").to_csv()
 }

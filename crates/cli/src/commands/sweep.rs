@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 
 use tacit_analysis::compare::grid;
-use tacit_runs::batches::{Batches, Directory};
+use tacit_runs::batches::{Batches, Directory, Format};
 use tacit_scenario::InputError;
 
-use crate::args::SweepArgs;
+use crate::args::{SweepArgs, SweepFormat};
 use crate::output::{Failure, note, print, print_json};
 use crate::progress::{cache, watched};
 
@@ -16,17 +16,25 @@ pub fn run(args: &SweepArgs) -> Result<ExitCode, Failure> {
     let SweepArgs { scenario, assignments, schemes, clients, seeds, .. } = args;
     // Here too before others are asked: what is not allowed is said by this program.
     let sweep = Batches::new(scenario, assignments, &grid(&args.sweeps)?, schemes, clients, *seeds)?;
+    let format = match args.format {
+        SweepFormat::Parquet => Format::Parquet,
+        SweepFormat::Csv => Format::Csv,
+    };
     if let Some(address) = &args.dask {
+        if format != Format::Parquet {
+            let what = format!("workers of Dask give no {} files", format.extension());
+            return Err(InputError::new("--format", what).allowed("parquet with --dask").into());
+        }
         return elsewhere(args, address);
     }
-    let directory = Directory::open(&args.out, &sweep)?;
+    let directory = Directory::open(&args.out, &sweep)?.with_format(format);
     let swept = watched(cache(args.no_cache).as_ref(), |control| directory.complete(&sweep, control))?;
     if args.json {
         print_json(&swept)?;
         return Ok(ExitCode::SUCCESS);
     }
     print(&format!("{} runs in {} files, {} of them reused\n", swept.runs, swept.files, swept.reused))?;
-    note(&format!("results: {}/**/*.parquet", directory.runs().display()));
+    note(&format!("results: {}/**/*.{}", directory.runs().display(), format.extension()));
     Ok(ExitCode::SUCCESS)
 }
 

@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 use std::fs;
 
 use crate::features::{self, Table, tables, text};
+use crate::markdown::check_table;
 use crate::root;
 
-/// Between these lines of a page stands its table.
+/// The line of a page before its table.
 const BEGIN: &str = "<!-- written by a test from docs/validation/headlines.toml -->\n";
-const END: &str = "<!-- end -->\n";
 
 /// What papers.md has measured of a claim of a figure, with its interval; `None` where it was not made.
 fn measured(papers: &str, figure: &str, claim: &str) -> Option<String> {
@@ -39,27 +39,12 @@ fn table(system: &Table, papers: &str) -> String {
     table + "\n"
 }
 
-/// The page with its table in place of the one that it has.
-fn with_table(page: &str, table: &str) -> Option<String> {
-    let (before, rest) = page.split_once(BEGIN)?;
-    let (_, after) = rest.split_once(END)?;
-    Some(format!("{before}{BEGIN}{table}{END}{after}"))
-}
-
 #[test]
 fn the_page_of_each_system_says_what_its_headline_depends_on() {
     let papers = fs::read_to_string(root().join("docs/validation/papers.md")).unwrap();
     let headlines = features::table("docs/validation/headlines.toml");
     for system in tables(&headlines, "system") {
-        let path = root().join(text(system, "page"));
-        let page = fs::read_to_string(&path).unwrap();
-        let wanted = with_table(&page, &table(system, &papers))
-            .unwrap_or_else(|| panic!("{}: no {BEGIN:?} and {END:?}", path.display()));
-        if std::env::var_os("TACIT_WRITE_DOCS").is_some() {
-            fs::write(&path, wanted).unwrap();
-        } else {
-            assert!(page == wanted, "{}: TACIT_WRITE_DOCS=1 writes its table anew", path.display());
-        }
+        check_table(&root().join(text(system, "page")), BEGIN, &table(system, &papers));
     }
 }
 

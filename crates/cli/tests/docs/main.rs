@@ -9,6 +9,7 @@ mod commands;
 mod features;
 mod headlines;
 mod markdown;
+mod metrics;
 mod shown;
 
 use std::fs;

@@ -1,5 +1,24 @@
 //! As much of Markdown as the tests need.
 
+use std::fs;
+use std::path::Path;
+
+/// The line behind a table that a test writes.
+const END: &str = "<!-- end -->\n";
+
+/// Holds the table of a page behind the line `begin` against the right one, or writes that in its place.
+pub fn check_table(path: &Path, begin: &str, table: &str) {
+    let page = fs::read_to_string(path).unwrap();
+    let parts = page.split_once(begin).and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));
+    let (before, after) = parts.unwrap_or_else(|| panic!("{}: no {begin:?} and {END:?}", path.display()));
+    let right = format!("{before}{begin}{table}{END}{after}");
+    if std::env::var_os("TACIT_WRITE_DOCS").is_some() {
+        fs::write(path, right).unwrap();
+    } else {
+        assert!(page == right, "{}: TACIT_WRITE_DOCS=1 writes its table anew", path.display());
+    }
+}
+
 /// A fenced block.
 pub struct Block {
     /// What stands behind the fence: `console`, `sh`, nothing.

@@ -3,14 +3,12 @@
 use tacit_proto::units::Duration;
 
 tacit_proto::counters! {
-    /// Counters of one station; all monotonic.
+    /// Counters of one station; all monotonic. Records have them in this order.
+    #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
     pub struct StationCounters {
-        /// Packets the queues took.
-        accepted: u64,
-        /// Packets taken back before they were sent.
-        retracted: u64,
-        /// Pure ACKs that the ACK filter dropped from a queue.
-        filtered_acks: u64,
+        /// Bytes of the packets that `arrived`: what a record calls delivered, whatever this station was told.
+        #[cfg_attr(feature = "serde", serde(rename = "delivered_bytes"))]
+        arrived_bytes: u64,
         /// PPDUs of data sent, collided ones included.
         data_ppdus: u64,
         /// MPDUs in them.
@@ -34,15 +32,11 @@ tacit_proto::counters! {
         /// MPDU transmissions that were retransmissions.
         retries: u64,
         /// Packets given up: retry limit or lifetime.
-        dropped_mpdus: u64,
-        /// Of them, those whose lifetime was over before they were sent first.
-        expired_unsent: u64,
+        mpdus_dropped: u64,
         /// Packets the queue refused.
-        dropped_by_queue: u64,
+        queue_drops: u64,
         /// Packets the queue took and its discipline dropped later: CoDel, or FQ-CoDel for want of room.
-        discarded_by_queue: u64,
-        /// Accesses that went to a more urgent category of the same station.
-        internal_collisions: u64,
+        queue_discards: u64,
         /// PPDUs of this station that collided.
         collided_ppdus: u64,
         /// ACKs and Block Acks that did not come back.
@@ -65,33 +59,45 @@ tacit_proto::counters! {
         burst_ppdus: u64,
         /// TXOPs ended with a CF-End.
         cf_ends: u64,
-        /// ACKs and Block Acks sent.
-        link_acks: u64,
         /// Pure TCP ACKs on the air, retransmissions included.
         tcp_acks_on_air: u64,
         /// PPDUs of nothing but pure TCP ACKs.
         tcp_ack_ppdus: u64,
-        /// MPDUs in those.
+        /// ACKs and Block Acks sent.
+        link_acks: u64,
+        /// Of them, those sent with something appended.
+        augmented_link_acks: u64,
+        /// Of them, those lengthened by no more than AIFS.
+        augmented_within_aifs: u64,
+        /// Bytes appended to ACKs and Block Acks, repeated ones included.
+        appended_bytes: u64,
+    }
+    unrecorded {
+        /// Packets the queues took.
+        accepted: u64,
+        /// Packets taken back before they were sent.
+        retracted: u64,
+        /// Pure ACKs that the ACK filter dropped from a queue.
+        filtered_acks: u64,
+        /// Of `mpdus_dropped`, those whose lifetime was over before they were sent first.
+        expired_unsent: u64,
+        /// Accesses that went to a more urgent category of the same station.
+        internal_collisions: u64,
+        /// MPDUs in `tcp_ack_ppdus`.
         tcp_ack_ppdu_mpdus: u64,
-        /// Pure TCP ACKs in those; others go beside data.
+        /// Pure TCP ACKs in `tcp_ack_ppdus`; others go beside data.
         tcp_ack_ppdu_acks: u64,
         /// Bytes of pure TCP ACKs as IP packets, each packet counted on its first transmission.
         tcp_ack_bytes: u64,
         /// What those bytes take at the data rate alone, without preamble, MAC header and padding: the column
         /// "TCP ACK" of the HACK paper's table 3.
         tcp_ack_byte_time: Duration,
-        /// ACKs and Block Acks sent with something appended.
-        augmented_link_acks: u64,
-        /// Of them, those lengthened by no more than AIFS.
-        augmented_within_aifs: u64,
         /// AIFS and the slots drawn for each PPDU of nothing but pure TCP ACKs, collided and repeated ones
         /// included: what winning the channel costs when nobody counts down at the same time, as closed forms
         /// and the column "Acquire channel" of the HACK paper's table 3 have it. What it did cost is in
         /// [`StationAirtime`](super::StationAirtime).
         tcp_ack_backoff: Duration,
-        /// Bytes appended to ACKs and Block Acks, repeated ones included.
-        appended_bytes: u64,
-        /// What those bytes take at the control rate alone: the column "ROHC" of the same table. On the air
+        /// What `appended_bytes` take at the control rate alone: the column "ROHC" of the HACK paper's table 3. On the air
         /// they may cost less, where they fit into the padding of the last symbol.
         appended_byte_time: Duration,
         /// Bytes of IP packets delivered, unacknowledged ones included.
@@ -99,7 +105,5 @@ tacit_proto::counters! {
         /// Packets of this station that their receivers passed up, whether or not this station was told: where no
         /// link-layer ACK comes back it takes them for lost.
         arrived: u64,
-        /// Bytes of those.
-        arrived_bytes: u64,
     }
 }

@@ -56,6 +56,7 @@ impl PipeConfig {
 tacit_proto::counters! {
     /// What a pipe did with the packets it was given. Those `offered` and `duplicated` are delivered,
     /// dropped, lost, or still in it.
+    #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
     pub struct PipeCounters {
         /// Packets offered.
         offered: u64,

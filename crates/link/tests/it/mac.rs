@@ -217,7 +217,7 @@ fn the_retry_limit_gives_a_frame_up() {
     h.run();
     assert_eq!(h.story(), "D1! D1! D1! D1! D1 A");
     assert_eq!(h.delivered, [1]);
-    assert_eq!(h.bss.counters(AP).dropped_mpdus, 1);
+    assert_eq!(h.bss.counters(AP).mpdus_dropped, 1);
 }
 
 #[test]
@@ -291,7 +291,7 @@ fn after_the_last_request_the_window_moves_on() {
     h.run();
     assert!(h.story().ends_with("D3 B"), "{}", h.story());
     assert!(h.all_delivered(8), "they had arrived; only the acknowledgment had not");
-    assert_eq!(h.bss.counters(AP).dropped_mpdus, 5);
+    assert_eq!(h.bss.counters(AP).mpdus_dropped, 5);
 }
 
 #[test]
@@ -320,8 +320,8 @@ fn packets_that_waited_too_long_are_dropped() {
     h.send(100);
     h.run();
     let counters = h.bss.counters(AP);
-    assert!(counters.dropped_mpdus > 0);
-    assert_eq!(counters.dropped_mpdus + h.delivered.len() as u64, 100);
+    assert!(counters.mpdus_dropped > 0);
+    assert_eq!(counters.mpdus_dropped + h.delivered.len() as u64, 100);
     assert!(h.now < Instant::ZERO + Duration::from_millis(40));
 }
 
@@ -334,7 +334,7 @@ fn the_queue_limit_drops_at_the_door() {
     assert!(!h.bss.enqueue(h.now, AP.first_function(), CLIENT.first_function(), Numbered(3)));
     h.run();
     assert!(h.all_delivered(3));
-    assert_eq!(h.bss.counters(AP).dropped_by_queue, 1);
+    assert_eq!(h.bss.counters(AP).queue_drops, 1);
 }
 
 #[test]
@@ -537,7 +537,7 @@ fn unanswered_rts_are_given_up_at_the_short_retry_limit() {
     h.run();
     assert_eq!(h.story(), "rtsx rtsx rtsx rtsx rtsx rtsx");
     let counters = h.bss.counters(AP);
-    assert_eq!((counters.rts, counters.missed_cts, counters.dropped_mpdus), (6, 6, 2));
+    assert_eq!((counters.rts, counters.missed_cts, counters.mpdus_dropped), (6, 6, 2));
     assert_eq!((counters.data_ppdus, counters.missed_link_acks), (0, 0));
 }
 
@@ -640,7 +640,7 @@ fn an_mpdu_that_is_given_up_takes_its_packets_along() {
     h.send(6);
     h.run();
     assert_eq!(h.delivered, [0, 1, 4, 5]);
-    assert_eq!(h.bss.counters(AP).dropped_mpdus, 2);
+    assert_eq!(h.bss.counters(AP).mpdus_dropped, 2);
 }
 
 proptest::proptest! {

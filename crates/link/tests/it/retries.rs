@@ -110,7 +110,7 @@ fn what_has_been_tried_for_longer_than_its_lifetime_is_given_up() {
     let mut h = Harness::new(c, 1);
     h.send(at(1_000), AP, ONE, 1);
     let frames = h.frames();
-    assert_eq!(h.bss.counters(AP).dropped_mpdus, 1);
+    assert_eq!(h.bss.counters(AP).mpdus_dropped, 1);
     let (last, before) = frames.split_last().unwrap();
     assert!(end(last) + ACK_TIMEOUT > at(6_000));
     assert!(before.iter().all(|frame| end(frame) + ACK_TIMEOUT <= at(6_000)), "{}", frames.len());
@@ -128,7 +128,7 @@ fn an_answered_request_lets_the_next_be_tried_as_often() {
     h.send(at(50_000), AP, ONE, 3);
     h.frames();
     let counters = h.bss.counters(AP);
-    assert_eq!((counters.block_ack_requests, counters.dropped_mpdus), (6, 0));
+    assert_eq!((counters.block_ack_requests, counters.mpdus_dropped), (6, 0));
     assert_eq!(h.delivered, [0, 1, 2, 3, 4, 5]);
 }
 
@@ -144,7 +144,7 @@ fn an_answered_rts_lets_the_next_be_tried_as_often() {
     h.frames();
     let counters = h.bss.counters(ONE);
     assert!(counters.missed_cts > 20, "{}", counters.missed_cts);
-    assert_eq!((counters.dropped_mpdus, h.delivered.len()), (0, 800));
+    assert_eq!((counters.mpdus_dropped, h.delivered.len()), (0, 800));
 }
 
 /// What is given up for lack of a CTS has its numbers: the recipient is told to go on without them, else it would hold
@@ -158,7 +158,7 @@ fn after_unanswered_rts_a_request_moves_the_recipients_window() {
     h.send(at(1_000), AP, ONE, 2);
     h.send(at(10_000), AP, ONE, 3);
     let frames = h.frames();
-    assert_eq!(h.bss.counters(AP).dropped_mpdus, 2);
+    assert_eq!(h.bss.counters(AP).mpdus_dropped, 2);
     assert_eq!(h.delivered, [2, 3, 4]);
     let start = frames.iter().find_map(|frame| match frame.frame {
         Frame::BlockAckReq { start } => Some(start),

@@ -35,6 +35,7 @@ crate::counters! {
 
 crate::counters! {
     /// What a driver counted of one flow.
+    #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
     pub struct FlowCounters {
         /// Pure ACKs queued as packets.
         native_acks: u64,

@@ -6,6 +6,7 @@ use core::ops::{Add, AddAssign, Mul, Sub, SubAssign};
 use super::Duration;
 
 /// An amount of data in bytes.
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bytes(pub u64);
 

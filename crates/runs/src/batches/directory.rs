@@ -1,4 +1,4 @@
-//! Where a sweep of batches is kept: a Parquet file for each batch, whose name says what is in it.
+//! Where a sweep of batches is kept: a file for each batch, Parquet or CSV, whose name says what is in it.
 //!
 //! `sweep.json` is the sweep. A batch that is there is whole, for files appear under their names when they are; so a sweep that
 //! was killed goes on with the batches that are missing, and a batch that two workers made is one file.
@@ -23,14 +23,35 @@ const RUNS: &str = "runs";
 /// Largest sweep in bytes: ten thousand places of scenarios of some kilobytes.
 const MAX_SWEEP: u64 = 256 << 20;
 
+/// What the files of batches are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Format {
+    /// With where the runs come from in its metadata.
+    #[default]
+    Parquet,
+    /// Rows alone.
+    Csv,
+}
+
+impl Format {
+    /// End of the files' names.
+    pub const fn extension(self) -> &'static str {
+        match self {
+            Self::Parquet => "parquet",
+            Self::Csv => "csv",
+        }
+    }
+}
+
 /// A directory that holds the batches of one sweep.
 #[derive(Clone, Debug)]
 pub struct Directory {
     path: PathBuf,
+    format: Format,
 }
 
 impl Directory {
-    /// Opens `path` for `sweep`, making it where it is not there.
+    /// Opens `path` for `sweep`, making it where it is not there. Batches are Parquet files.
     ///
     /// # Errors
     /// Where it holds another sweep, or one of another program; and where it cannot be read or written.
@@ -46,7 +67,13 @@ impl Directory {
             }
             Err(error) => return Err(RunsError::io(&file)(error)),
         }
-        Ok(Self { path: path.to_owned() })
+        Ok(Self { path: path.to_owned(), format: Format::default() })
+    }
+
+    /// The same with batches in files of `format`; those of other formats stay, and count for nothing.
+    #[must_use]
+    pub fn with_format(self, format: Format) -> Self {
+        Self { format, ..self }
     }
 
     /// The directory.
@@ -87,7 +114,8 @@ impl Directory {
         }
         let place = batch.start / sweep.runs_of_place();
         let folder = format!("{place:05}-{}", sweep.scheme(batch.start));
-        let name = format!("{:09}-{}.parquet", batch.start, &hash.finalize().to_hex()[..16]);
+        let hash = &hash.finalize().to_hex()[..16];
+        let name = format!("{:09}-{hash}.{}", batch.start, self.format.extension());
         Ok(self.runs().join(folder).join(name))
     }
 
@@ -101,10 +129,14 @@ impl Directory {
             let what = format!("runs {} to {} are no Parquet file", batch.start, batch.end);
             return Err(InputError::new("sweep", what).into());
         }
+        self.write(sweep, batch, parquet)
+    }
+
+    fn write(&self, sweep: &Batches, batch: &Range<usize>, content: &[u8]) -> Result<(), RunsError> {
         let file = self.file(sweep, batch)?;
         let folder = file.parent().unwrap_or(&self.path);
         fs::create_dir_all(folder).map_err(RunsError::io(folder))?;
-        write_whole(&file, parquet)
+        write_whole(&file, content)
     }
 
     /// Makes the batches that are missing, one after the other, each on all cores.
@@ -129,7 +161,7 @@ impl Directory {
                 }
                 other => other,
             })?;
-            self.keep(sweep, batch, &sweep.parquet(&made)?)?;
+            self.write(sweep, batch, &sweep.file(&made, self.format)?)?;
             finished += batch.len();
         }
         Ok(Swept { directory: self.path.clone(), runs: total, reused, files: sweep.batches().count() })
@@ -145,7 +177,7 @@ pub struct Swept {
     pub runs: usize,
     /// Those that were there already.
     pub reused: usize,
-    /// Parquet files below `runs` of the directory.
+    /// Files below `runs` of the directory.
     pub files: usize,
 }
 

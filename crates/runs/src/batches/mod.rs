@@ -2,6 +2,7 @@
 //! that two numbers are all it takes to hand work over.
 
 mod directory;
+mod swept;
 #[cfg(test)]
 mod tests;
 
@@ -21,7 +22,9 @@ use crate::record::{Label, RunSummary};
 use crate::store::{self, Provenance, Sheet, tables};
 use crate::sweep::{self, Control};
 
-pub use directory::{Directory, Swept};
+pub use directory::{Directory, Format, Swept};
+pub use swept::add_swept;
+use swept::{SweptColumn, swept_columns};
 
 /// Most runs of a batch. A lost worker loses what it has made of one; a file of this number is mostly runs. Ours.
 const BATCH: usize = 64;
@@ -63,15 +66,6 @@ struct GridPoint {
     at: Vec<String>,
     /// The whole scenario there as TOML.
     scenario_text: String,
-}
-
-/// How tables give a swept key. Decided for the whole sweep: every file of it has the same columns.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct SweptColumn {
-    key: String,
-    /// End of the column's name, where every place has a number of one unit; `None`: the values as text.
-    unit: Option<String>,
 }
 
 #[derive(Debug, Default)]
@@ -129,7 +123,7 @@ impl Batches {
         let written = Written {
             scenario: base.name,
             invocation: base.invocation,
-            columns: swept_columns(&places),
+            columns: swept_columns(&places.iter().map(|place| place.at.as_slice()).collect::<Vec<_>>()),
             places,
             schemes: schemes.iter().map(|scheme| scheme.name.to_owned()).collect(),
             clients,
@@ -319,21 +313,23 @@ impl Batches {
         };
         let summaries = made.iter().map(summary).collect::<Result<Vec<_>, RunsError>>()?;
         Ok(tables::summaries(&summaries, &|sheet| {
-            for (index, SweptColumn { key, unit }) in self.written.columns.iter().enumerate() {
-                let value = |made: &BatchRun| {
-                    self.written.places[made.run / self.runs_of_place()]
-                        .assignment(index)
-                        .unwrap_or_default()
-                        .1
-                };
-                let Some(unit) = unit else {
-                    sheet.text(key, made.iter().map(value));
-                    continue;
-                };
-                let numbers = made.iter().map(|made| quantity(value(made)).map(|(number, _)| number));
-                sheet.number(&format!("{key}{unit}"), numbers);
+            let place = |made: &BatchRun| &self.written.places[made.run / self.runs_of_place()];
+            let places: Vec<&[String]> = made.iter().map(|made| place(made).at.as_slice()).collect();
+            for (index, column) in self.written.columns.iter().enumerate() {
+                column.add(sheet, index, &places);
             }
         }))
+    }
+
+    /// Runs of one place as a file of `format`, in bytes.
+    ///
+    /// # Errors
+    /// Where a run is not of this sweep.
+    pub fn file(&self, made: &[BatchRun], format: Format) -> Result<Vec<u8>, RunsError> {
+        match format {
+            Format::Parquet => self.parquet(made),
+            Format::Csv => Ok(self.table(made)?.to_csv().into_bytes()),
+        }
     }
 
     /// Runs of one place as a Parquet file, in bytes.
@@ -359,59 +355,6 @@ impl Batches {
         };
         store::parquet(&sheet, &provenance).map_err(RunsError::store(Path::new("a batch of runs")))
     }
-}
-
-impl GridPoint {
-    /// Key and value of the assignment numbered `index`.
-    fn assignment(&self, index: usize) -> Option<(&str, &str)> {
-        let (key, value) = self.at.get(index)?.split_once('=')?;
-        Some((key.trim(), value.trim()))
-    }
-}
-
-fn swept_columns(places: &[GridPoint]) -> Vec<SweptColumn> {
-    let keys = places.first().map_or(0, |place| place.at.len());
-    let column = |index: usize| {
-        let key = places.first()?.assignment(index)?.0.to_owned();
-        let mut units =
-            places.iter().map(|place| place.assignment(index).and_then(|(_, value)| quantity(value)));
-        let unit = units.next().flatten().map(|(_, unit)| unit);
-        let one = units.all(|of| of.map(|(_, unit)| unit) == unit);
-        Some(SweptColumn { key, unit: unit.filter(|_| one).map(str::to_owned) })
-    };
-    (0..keys).filter_map(column).collect()
-}
-
-/// A swept value as a number, and the end of its column's name, which says the unit. Units of a kind become one, so that
-/// `500 us` and `5 ms` stand in one column; `None` of what is no number.
-fn quantity(value: &str) -> Option<(f64, &'static str)> {
-    let end =
-        value.find(|letter: char| !matches!(letter, '0'..='9' | '.' | '-' | '_')).unwrap_or(value.len());
-    let number: f64 = value[..end].replace('_', "").parse().ok()?;
-    let (factor, unit): (f64, &'static str) = match value[end..].trim() {
-        "" => (1.0, ""),
-        "m" => (1.0, "_m"),
-        "ns" => (1e-9, "_s"),
-        "us" => (1e-6, "_s"),
-        "ms" => (1e-3, "_s"),
-        "s" => (1.0, "_s"),
-        "bps" | "b/s" => (1.0, "_bps"),
-        "kbps" | "kb/s" => (1e3, "_bps"),
-        "Mbps" | "Mb/s" => (1e6, "_bps"),
-        "Gbps" | "Gb/s" => (1e9, "_bps"),
-        "%" => (1.0, "_percent"),
-        "dB" => (1.0, "_db"),
-        "dBm" => (1.0, "_dbm"),
-        "B" => (1.0, "_bytes"),
-        "kB" => (1e3, "_bytes"),
-        "KiB" => (1024.0, "_bytes"),
-        "MiB" => (1024.0 * 1024.0, "_bytes"),
-        "packets" => (1.0, "_packets"),
-        _ => return None,
-    };
-    // A factor below one is divided by its whole inverse, which is exact: 5 ms are 0.005 s.
-    let number = if factor < 1.0 { number / (1.0 / factor).round() } else { number * factor };
-    Some((number, unit))
 }
 
 /// Some runs of a sweep, as they are handed to another machine.

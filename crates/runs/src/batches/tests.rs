@@ -3,6 +3,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use super::swept::quantity;
 use super::*;
 use crate::sweep::Progress;
 
@@ -89,6 +90,35 @@ fn a_sweep_may_mix_numbers_and_words() {
     assert_eq!(names.filter(|name| name.starts_with("wifi.")).collect::<Vec<_>>(), ["wifi.rate"]);
     let directory = Directory::open(&place.path().join("mixed"), &sweep).unwrap();
     assert_eq!(directory.complete(&sweep, Control::unattended()).unwrap().files, 2);
+}
+
+#[test]
+fn a_sweep_as_csv_has_the_columns_of_its_tables() {
+    let place = tempfile::tempdir().unwrap();
+    let sweep = sweep_of(1);
+    let directory = Directory::open(place.path(), &sweep).unwrap().with_format(Format::Csv);
+    let swept = directory.complete(&sweep, Control::unattended()).unwrap();
+    assert_eq!((swept.runs, swept.reused, swept.files), (8, 0, 4));
+    let made = sweep.make(6..8, Control::unattended()).unwrap();
+    let table = sweep.table(&made).unwrap();
+    let file = directory.file(&sweep, &(6..8)).unwrap();
+    assert_eq!(file.extension().unwrap(), "csv");
+    let mut csv = csv::Reader::from_path(&file).unwrap();
+    let names: Vec<_> = csv.headers().unwrap().iter().map(str::to_owned).collect();
+    assert_eq!(names, table.columns.into_iter().map(|(name, _)| name).collect::<Vec<_>>());
+    let lines: Vec<_> = csv.records().map(Result::unwrap).collect();
+    let value = |line: usize, name: &str| &lines[line][names.iter().position(|at| at == name).unwrap()];
+    assert_eq!(lines.len(), 2);
+    for (line, run) in made.iter().enumerate() {
+        assert_eq!((value(line, "run"), value(line, "digest")), (run.id.as_str(), run.digest.as_str()));
+        assert_eq!((value(line, "scheme"), value(line, "wifi.distance_m")), ("hack-batch", "20.0"));
+        for (metric, measured) in crate::metric::ALL.iter().zip(&run.metrics) {
+            assert_eq!(value(line, metric.name).parse().ok(), *measured, "{}", metric.name);
+        }
+    }
+    // Files of another format are others.
+    assert_eq!(directory.missing(&sweep).unwrap(), (Vec::new(), 8));
+    assert_eq!(directory.with_format(Format::Parquet).missing(&sweep).unwrap().1, 0);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use tacit_proto::fwp;
 use tacit_sim::record::{ApplicationResult, Downloaded, Percentiles};
 
-use super::View;
+use super::view::View;
 
 impl<'a> View<'a> {
     /// Sum over all FWP shims; `None` where there are none.

@@ -3,7 +3,7 @@
 use tacit_proto::units::{Duration, Instant};
 use tacit_sim::record::{ApplicationResult, FlowOutcome, RunOutcome};
 
-use super::View;
+use super::view::View;
 
 /// Flows that somebody reads; connections that only repair others' downloads are left out.
 fn users_flows(outcome: &RunOutcome) -> Vec<&FlowOutcome> {

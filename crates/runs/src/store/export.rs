@@ -30,9 +30,18 @@ pub(super) const FILES: [(&str, MakeSheet); 6] = [
     ("series.parquet", flat::sheet::<SampleRecord>),
 ];
 
+/// The tables of a run: the names of the files without their end.
+pub fn table_names() -> impl Iterator<Item = &'static str> {
+    FILES.iter().map(|(file, _)| table_name(file))
+}
+
+fn table_name(file: &str) -> &str {
+    file.trim_end_matches(".parquet")
+}
+
 /// The rows that `records` have in the file `NAME.parquet`; `None` where there is no such file.
 pub fn sheet_of(name: &str, records: &[RunRecord]) -> Option<Sheet> {
-    let (_, make) = FILES.iter().find(|(file, _)| file.strip_suffix(".parquet") == Some(name))?;
+    let (_, make) = FILES.iter().find(|(file, _)| table_name(file) == name)?;
     Some(make(records))
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::Value;
-use tacit_proto::{fastack, fwp};
+use tacit_proto::{fastack, fwp, hack};
 
 use super::sheet::Sheet;
 use super::tables::labelled;
@@ -60,11 +60,7 @@ impl Part for FlowRecord {
             rtos: Some(0),
             data_segments_sent: Some(0),
             acks_sent: Some(0),
-            native_acks: Some(0),
-            compressed_acks: Some(0),
-            thinned_acks: Some(0),
-            compressed_bytes: Some(0),
-            uncompressed_bytes: Some(0),
+            hack: Some(hack::FlowCounters::default()),
             ..Self::default()
         }
     }
@@ -167,6 +163,23 @@ pub fn objects(rows: &[Value]) -> Sheet {
     let mut sheet = Sheet::default();
     fill(&mut sheet, kinds, &rows.iter().collect::<Vec<_>>());
     sheet
+}
+
+/// Adds the columns that `full` has, whose values tell their types, with the values of `rows`.
+///
+/// # Errors
+/// Where one has no form in JSON.
+pub fn add_rows<'a, T: Serialize + 'a>(
+    sheet: &mut Sheet,
+    full: &T,
+    rows: impl Iterator<Item = &'a T>,
+) -> serde_json::Result<()> {
+    let mut kinds = Vec::new();
+    columns("", &serde_json::to_value(full)?, &mut kinds);
+    let rows = rows.map(|row| Ok(cells(&serde_json::to_value(row)?)));
+    let rows = rows.collect::<serde_json::Result<Vec<Cells>>>()?;
+    fill(sheet, kinds, &rows.iter().collect::<Vec<_>>());
+    Ok(())
 }
 
 /// Adds the columns of `kinds`, each of the type of its value there.

@@ -9,6 +9,7 @@
 
 mod completions;
 mod contents;
+mod csv;
 pub(crate) mod entry;
 mod export;
 mod flat;
@@ -25,8 +26,8 @@ use serde::{Deserialize, Serialize};
 use tacit_sim::capture::AtomicFile;
 
 pub(crate) use export::RUNS;
-pub use export::sheet_of;
-pub use flat::objects;
+pub use export::{sheet_of, table_names};
+pub use flat::{add_rows, objects};
 pub use log::Writer;
 pub(crate) use sheet::parquet;
 pub use sheet::{Column, Sheet};

@@ -55,6 +55,13 @@ impl Sheet {
     pub fn number(&mut self, name: &str, values: impl Iterator<Item = Option<f64>>) {
         self.columns.push((name.to_owned(), Column::Number(values.collect())));
     }
+
+    /// All of it but the column called `name`.
+    #[must_use]
+    pub fn without(mut self, name: &str) -> Self {
+        self.columns.retain(|(known, _)| known != name);
+        self
+    }
 }
 
 /// `sheet` as a Parquet file of one row group, in bytes.

@@ -319,3 +319,140 @@ fn objects_are_rows_and_nested_ones_prefixes() {
     ];
     assert_eq!(objects(&rows).columns, expected.map(|(name, column)| (name.to_owned(), column)));
 }
+
+#[test]
+fn csv_quotes_what_needs_it_and_leaves_empty_what_is_missing() {
+    let mut sheet = Sheet::default();
+    sheet.text("name", ["plain", "a, \"b\"\nc", ""].into_iter());
+    sheet.integer("count", [Some(3), None, Some(0)].into_iter());
+    sheet.number("mean", [Some(0.1 + 0.2), Some(1e8), None].into_iter());
+    let expected = "name,count,mean\nplain,3,0.30000000000000004\n\"a, \"\"b\"\"\nc\",,100000000.0\n,0,\n";
+    assert_eq!(sheet.to_csv(), expected);
+}
+
+#[test]
+fn csv_has_the_columns_and_values_of_parquet() {
+    let directory = tempfile::tempdir().unwrap();
+    let (store, runs) = finished(directory.path(), &plan("wlan-11n-150", &[], 2));
+    let records: Vec<RunRecord> = runs
+        .iter()
+        .map(|run| RunRecord { label: run.label.clone(), ..store.record(&run.id).unwrap() })
+        .collect();
+    for (file, _) in export::FILES {
+        let name = file.strip_suffix(".parquet").unwrap();
+        let text = sheet_of(name, &records).unwrap().to_csv();
+        let mut csv = ::csv::Reader::from_reader(text.as_bytes());
+        let names = csv.headers().unwrap().clone();
+        let mut lines = csv.records().map(Result::unwrap);
+        let reader = SerializedFileReader::try_from(directory.path().join(file).as_path()).unwrap();
+        for row in reader.get_row_iter(None).unwrap().map(Result::unwrap) {
+            let line = lines.next().unwrap();
+            assert_eq!(names.len(), row.get_column_iter().count(), "{file}");
+            for ((column, value), (name, said)) in row.get_column_iter().zip(names.iter().zip(&line)) {
+                let same = match value {
+                    Field::Null => said.is_empty(),
+                    Field::Str(text) => text == said,
+                    Field::Long(number) => said.parse() == Ok(*number),
+                    Field::Double(number) => said.parse() == Ok(*number),
+                    _ => false,
+                };
+                assert!(same && column == name, "{file}: {column} is {value}, {name} is {said}");
+            }
+        }
+        assert!(lines.next().is_none(), "{file}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn csv_reads_back_as_what_was_written(
+        rows in prop::collection::vec((".*", any::<Option<i64>>(), any::<Option<f64>>()), 1..5),
+    ) {
+        let columns = vec![
+            ("text".to_owned(), Column::Text(rows.iter().map(|row| row.0.clone()).collect())),
+            ("integer".to_owned(), Column::Integer(rows.iter().map(|row| row.1).collect())),
+            ("number".to_owned(), Column::Number(rows.iter().map(|row| row.2).collect())),
+        ];
+        let text = Sheet { columns }.to_csv();
+        let mut reader = ::csv::Reader::from_reader(text.as_bytes());
+        let read: Vec<_> = reader.records().map(Result::unwrap).collect();
+        prop_assert_eq!(read.len(), rows.len());
+        for (line, (text, integer, number)) in read.iter().zip(&rows) {
+            prop_assert_eq!(&line[0], text);
+            prop_assert_eq!(line[1].parse().ok(), *integer);
+            prop_assert_eq!(line[2].parse::<f64>().ok().map(f64::to_bits), number.map(f64::to_bits));
+        }
+    }
+}
+
+#[test]
+fn rows_have_the_columns_of_the_one_that_has_all() {
+    let (full, bare) = (json!({"name": "", "air": {"data": 0.0}}), json!({"name": "b", "air": null}));
+    let mut sheet = Sheet::default();
+    add_rows(&mut sheet, &full, [&bare].into_iter()).unwrap();
+    let expected = [("name", Column::Text(vec!["b".into()])), ("air_data", Column::Number(vec![None]))];
+    assert_eq!(sheet.columns, expected.map(|(name, column)| (name.to_owned(), column)));
+}
+
+/// Other programs read these by name and by place.
+#[test]
+fn parts_of_runs_have_the_columns_that_they_always_had() {
+    let columns = |table: &str| -> String {
+        let sheet = sheet_of(table, &[]).unwrap();
+        sheet.columns.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(" ")
+    };
+    let label = "run scheme clients seed";
+    assert_eq!(
+        columns("flows"),
+        format!(
+            "{label} flow name source sink goodput_bps transfer_goodput_bps delivered_bytes started_s \
+             completed_s duration_s retransmitted_segments rtos data_segments_sent acks_sent native_acks \
+             compressed_acks thinned_acks compressed_bytes uncompressed_bytes"
+        )
+    );
+    assert_eq!(
+        columns("hops"),
+        format!(
+            "{label} kind from to offered delivered delivered_bytes dropped filtered_acks lost duplicated \
+             queue_delay_p50_us queue_delay_p95_us queue_delay_max_us"
+        )
+    );
+    let airtime = |part: &str| {
+        let uses = [
+            "data",
+            "tcp_ack",
+            "retransmission",
+            "link_ack",
+            "protection",
+            "compressed_ack",
+            "acquisition",
+            "collision",
+            "beacon",
+        ];
+        uses.map(|what| format!("{part}_{what}")).join(" ")
+    };
+    assert_eq!(
+        columns("stations"),
+        format!(
+            "{label} bss host delivered_bytes data_ppdus data_mpdus ppdu_sizes unacknowledged \
+             unacknowledged_arrived repair_requests repair_request_bytes repaired repair_given_up \
+             delivered_first_try delivered_after_retry retries mpdus_dropped queue_drops queue_discards \
+             queue_marks collided_ppdus missed_link_acks block_ack_requests rts missed_cts cts_to_self \
+             reverse_grants reverse_ppdus reverse_mpdus burst_ppdus cf_ends tcp_acks_on_air tcp_ack_ppdus \
+             link_acks augmented_link_acks augmented_within_aifs appended_bytes queue_mean_packets \
+             queue_peak_packets queue_delay_p50_us queue_delay_p95_us queue_delay_max_us {} {} \
+             hack_native_acks hack_compressed_acks hack_compressed_bytes hack_uncompressed_bytes hack_frames \
+             hack_flushed_acks hack_refused_acks hack_thinned_acks hack_cheaper_acks hack_hold_limits \
+             hack_reconstituted_acks hack_duplicate_frames hack_failed_frames hack_compression_ratio \
+             fastack_forged_acks fastack_suppressed_acks fastack_raised_acks fastack_local_retransmissions \
+             fastack_local_timeouts fastack_refused_copies fastack_answered_retransmissions \
+             fastack_evicted_flows fastack_refused_flows fastack_abandoned_flows fastack_uncached_segments \
+             fastack_cached_segments_max fwp_registered_flows fwp_segments fwp_lost_segments fwp_holes \
+             fwp_placeholders fwp_placeholder_bytes fwp_congested_holes fwp_capped_holes fwp_untold_holes \
+             fwp_other_holes fwp_late_segments fwp_swallowed_segments fwp_reordered_segments \
+             fwp_switched_off fwp_switched_on fwp_failed_flows fwp_hole_bytes_max fwp_held_bytes_max",
+            airtime("airtime_s"),
+            airtime("tcp_ack_airtime_s")
+        )
+    );
+}

@@ -80,7 +80,7 @@ fn saturating_uploads_outlive_their_packets() {
         (flow.source, flow.sink) = (flow.sink, flow.source);
     }
     let outcome = run(&setup).unwrap();
-    let expired: u64 = outcome.bss[0].stations.iter().map(|station| station.counters.dropped_mpdus).sum();
+    let expired: u64 = outcome.bss[0].stations.iter().map(|station| station.counters.mpdus_dropped).sum();
     assert!(expired > 1_000, "{expired} packets were too old");
     for flow in &outcome.flows {
         let mbps = flow.goodput_bps(outcome.measured) / 1e6;

@@ -38,11 +38,11 @@ fn codel_keeps_the_rate_and_not_the_queue() {
     assert!(delay_us(&tail) > 60_000, "{} us without CoDel", delay_us(&tail));
     for managed in [&codel, &fq] {
         assert!(delay_us(managed) < 40_000, "{} us", delay_us(managed));
-        assert!(access_point(managed).counters.discarded_by_queue > 0);
+        assert!(access_point(managed).counters.queue_discards > 0);
         let kept = managed.flows[0].delivered.0 as f64 / tail.flows[0].delivered.0 as f64;
         assert!(kept > 0.95, "{kept} of the goodput");
     }
-    assert_eq!(access_point(&tail).counters.discarded_by_queue, 0);
+    assert_eq!(access_point(&tail).counters.queue_discards, 0);
 }
 
 #[test]

@@ -223,9 +223,9 @@ impl<P: Payload> Station<P> {
             self.counters.filtered_acks += filtered;
             (taken, discarded)
         };
-        self.counters.discarded_by_queue += u64::from(discarded);
+        self.counters.queue_discards += u64::from(discarded);
         if !taken {
-            self.counters.dropped_by_queue += 1;
+            self.counters.queue_drops += 1;
             return false;
         }
         self.counters.accepted += 1;
@@ -403,9 +403,9 @@ impl<P: Payload> Station<P> {
         let mut delays = Delays { waits: &mut self.waits, time: &mut self.queueing_time };
         build(&mut self.peers[peer].originator, &mut delays);
         let plan = self.peers[peer].originator.plan();
-        self.counters.dropped_mpdus += u64::from(plan.expired);
+        self.counters.mpdus_dropped += u64::from(plan.expired);
         self.counters.expired_unsent += u64::from(plan.expired);
-        self.counters.discarded_by_queue += u64::from(plan.discarded);
+        self.counters.queue_discards += u64::from(plan.discarded);
         if plan.mpdus > 0 || plan.expired > 0 || plan.discarded > 0 {
             self.drained.push(peer);
         }
@@ -472,8 +472,8 @@ impl<P: Payload> Station<P> {
         let settled = counters.delivered_first_try
             + counters.delivered_after_retry
             + counters.unacknowledged
-            + counters.dropped_mpdus
-            + counters.discarded_by_queue
+            + counters.mpdus_dropped
+            + counters.queue_discards
             + counters.retracted
             + counters.filtered_acks;
         let held = self.backlog() as u64;
@@ -521,7 +521,7 @@ impl<P: Payload> Station<P> {
     pub fn count_settled(&mut self, settled: Settled) {
         self.counters.delivered_first_try += u64::from(settled.first_try);
         self.counters.delivered_after_retry += u64::from(settled.after_retry);
-        self.counters.dropped_mpdus += u64::from(settled.dropped);
+        self.counters.mpdus_dropped += u64::from(settled.dropped);
         self.counters.delivered_bytes += settled.bytes;
     }
 

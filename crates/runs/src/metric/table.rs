@@ -1,0 +1,403 @@
+//! The metrics, a row each.
+
+use tacit_link::wifi::{AirtimeUse, StationCounters};
+use tacit_sim::record::{Downloaded, PipeOutcome};
+
+use super::Metric;
+use super::view::View;
+
+const fn metric(name: &'static str, summary: &'static str, measure: fn(&View<'_>) -> Option<f64>) -> Metric {
+    Metric { name, summary, measure }
+}
+
+/// All metrics: the columns of `runs.parquet` after the ones that name the run.
+pub const ALL: &[Metric] = &[
+    metric("goodput_bps", "payload that arrived in the measured window, each byte once, all flows", |view| {
+        Some(view.outcome.goodput_bps())
+    }),
+    metric(
+        "transfer_goodput_bps",
+        "payload of all flows over the time in which at least one was under way, from its start to its last byte",
+        |view| Some(view.outcome.transfer_goodput_bps()),
+    ),
+    metric("fairness", "Jain's index of the flows' goodput", |view| view.fairness()),
+    metric(
+        "transfer_fairness",
+        "Jain's index of what flows got while they ran: payload over the time from start to last byte",
+        |view| view.transfer_fairness(),
+    ),
+    metric("flows_completed", "flows of a fixed size that came to their end, whole run", |view| {
+        let sized = view.has_sized_flows();
+        sized.then_some(view.completion_times.len() as f64)
+    }),
+    metric(
+        "flow_completion_p50_s",
+        "from the start of such a flow until its sink had everything (`duration_s` in `flows.parquet`): median; percentiles \
+         are nearest ranks",
+        |view| view.completion_s(50),
+    ),
+    metric("flow_completion_p95_s", "times of flows from start to end: 95th percentile", |view| {
+        view.completion_s(95)
+    }),
+    metric("flow_completion_p99_s", "times of flows from start to end: 99th percentile", |view| {
+        view.completion_s(99)
+    }),
+    metric("flow_completion_mean_s", "times of flows from start to end: mean", |view| {
+        let times = &view.completion_times;
+        Some(times.iter().map(|time| time.as_secs_f64()).sum::<f64>() / times.len() as f64)
+    }),
+    metric(
+        "first_flow_share",
+        "goodput of the first flow over the mean of all flows': 1 is an equal share",
+        |view| view.first_flow_share(),
+    ),
+    metric("first_flow_goodput_bps", "payload that arrived in the measured window, first flow", |view| {
+        view.first_flow_goodput_bps()
+    }),
+    metric(
+        "first_flow_transfer_goodput_bps",
+        "payload of the first flow over the time from its start to its last byte, start-up included",
+        |view| Some(view.outcome.flows.first()?.transfer_goodput_bps()),
+    ),
+    metric("first_flow_bytes", "bytes of the first flow that arrived in the measured window", |view| {
+        Some(view.outcome.flows.first()?.delivered.0 as f64)
+    }),
+    metric(
+        "first_host_speedup",
+        "goodput of the host that reads the first flow over the mean of the other hosts'",
+        |view| view.first_host_and_others().map(|(own, others)| own / others),
+    ),
+    metric("other_hosts_goodput_bps", "mean goodput of the hosts that do not read the first flow", |view| {
+        Some(view.first_host_and_others()?.1)
+    }),
+    metric(
+        "first_host_share_least",
+        "percent of what transports delivered that was the first host's, from sample to sample \
+         (`run.sample-interval`): the least; connections that repair and placeholders count, for they crossed the \
+         path",
+        |view| view.first_host_share(0),
+    ),
+    metric(
+        "first_host_share_p10",
+        "percent that was the first host's, from sample to sample: 10th percentile",
+        |view| view.first_host_share(10),
+    ),
+    metric(
+        "first_host_share_p50",
+        "percent that was the first host's, from sample to sample: median",
+        |view| view.first_host_share(50),
+    ),
+    metric(
+        "first_host_share_p75",
+        "percent that was the first host's, from sample to sample: 75th percentile",
+        |view| view.first_host_share(75),
+    ),
+    metric(
+        "first_host_share_most",
+        "percent that was the first host's, from sample to sample: the most",
+        |view| view.first_host_share(100),
+    ),
+    metric("tcp_acks_on_air_per_s", "pure ACKs on the air, retransmissions included", |view| {
+        view.per_second(|air| air.tcp_acks_on_air)
+    }),
+    metric("tcp_ack_ppdus_per_s", "PPDUs of nothing but pure ACKs", |view| {
+        view.per_second(|air| air.tcp_ack_ppdus)
+    }),
+    metric("accesses_per_s", "channel accesses, collisions counted once", |view| {
+        Some(view.bss?.accesses as f64 / view.seconds)
+    }),
+    metric("collisions_per_s", "accesses in which two or more stations sent at once", |view| {
+        Some(view.bss?.collisions as f64 / view.seconds)
+    }),
+    metric("retries_per_s", "MPDU transmissions that were retransmissions", |view| {
+        view.per_second(|air| air.retries)
+    }),
+    metric("retry_share", "retransmissions among MPDU transmissions", |view| {
+        view.share(|air| air.retries, |air| air.data_mpdus)
+    }),
+    metric("first_try_share", "MPDUs delivered on their first transmission among those delivered", |view| {
+        view.share(|air| air.delivered_first_try, |air| air.delivered_first_try + air.delivered_after_retry)
+    }),
+    metric("ampdu_mean", "MPDUs per PPDU of data, PPDUs of TCP ACKs apart", |view| {
+        view.share(|air| air.data_mpdus - air.tcp_ack_ppdu_mpdus, |air| air.data_ppdus - air.tcp_ack_ppdus)
+    }),
+    metric("ack_ampdu_mean", "TCP ACKs per PPDU of TCP ACKs", |view| {
+        view.share(|air| air.tcp_ack_ppdu_acks, |air| air.tcp_ack_ppdus)
+    }),
+    metric("queue_delay_p50_us", "median wait in the queue of the busiest station", |view| {
+        Some(view.busiest()?.queueing_delay_us.p50 as f64)
+    }),
+    metric("queue_delay_p95_us", "wait in the queue of the busiest station: 95th percentile", |view| {
+        Some(view.busiest()?.queueing_delay_us.p95 as f64)
+    }),
+    metric("queue_drops_per_s", "packets that Wi-Fi queues refused", |view| {
+        view.per_second(|air| air.queue_drops)
+    }),
+    metric("mpdus_dropped_per_s", "MPDUs given up: retry limit or lifetime", |view| {
+        view.per_second(|air| air.mpdus_dropped)
+    }),
+    metric(
+        "lifetime_drop_share",
+        "packets dropped unsent because they waited longer than `wifi.lifetime`, among those that left Wi-Fi queues",
+        |view| {
+            let sent = |air: &StationCounters| {
+                air.delivered_first_try + air.delivered_after_retry + air.unacknowledged
+            };
+            view.share(|air| air.expired_unsent, |air| air.expired_unsent + sent(air))
+        },
+    ),
+    metric(
+        "silent_flows",
+        "flows that delivered nothing in the measured window and were not over before it, those of programs apart",
+        |view| Some(view.flows_without_goodput(false)),
+    ),
+    metric(
+        "early_flows",
+        "flows that were over when the measured window began, those of programs apart",
+        |view| Some(view.flows_without_goodput(true)),
+    ),
+    metric("missed_link_acks_per_s", "ACKs and Block Acks that did not come back", |view| {
+        view.per_second(|air| air.missed_link_acks)
+    }),
+    metric("augmented_link_acks_per_s", "link-layer ACKs that carried compressed TCP ACKs", |view| {
+        view.per_second(|air| air.augmented_link_acks)
+    }),
+    metric("augmented_within_aifs_share", "those of them lengthened by no more than AIFS", |view| {
+        view.share(|air| air.augmented_within_aifs, |air| air.augmented_link_acks)
+    }),
+    metric("appended_bytes_per_s", "bytes of compressed TCP ACKs on link-layer ACKs", |view| {
+        view.per_second(|air| air.appended_bytes)
+    }),
+    metric("native_acks", "pure TCP ACKs that HACK drivers sent as packets", |view| {
+        view.hack(|hack| hack.native_acks)
+    }),
+    metric("compressed_acks", "pure TCP ACKs that rode on link-layer ACKs, each counted once", |view| {
+        view.hack(|hack| hack.compressed_acks)
+    }),
+    metric("compressed_bytes_per_ack", "bytes of each, without repetitions", |view| {
+        Some(view.hack(|hack| hack.compressed_bytes)? / view.hack(|hack| hack.compressed_acks)?)
+    }),
+    metric("compression_ratio", "bytes they would have had as IP packets, over the bytes they had", |view| {
+        Some(view.hack(|hack| hack.uncompressed_bytes)? / view.hack(|hack| hack.compressed_bytes)?)
+    }),
+    metric("flushed_acks", "ACKs held for a link-layer ACK and then sent as packets", |view| {
+        view.hack(|hack| hack.flushed_acks)
+    }),
+    metric("thinned_acks", "ACKs that gave way to a later one before they rode", |view| {
+        view.hack(|hack| hack.thinned_acks)
+    }),
+    metric("cheaper_acks", "ACKs held and then sent as packets because that takes less airtime", |view| {
+        view.hack(|hack| hack.cheaper_acks)
+    }),
+    metric("duplicate_frames", "frames of compressed ACKs dropped as duplicates", |view| {
+        view.hack(|hack| hack.duplicate_frames)
+    }),
+    metric("failed_frames", "frames of compressed ACKs that could not be decoded", |view| {
+        view.hack(|hack| hack.failed_frames)
+    }),
+    metric("tcp_retransmitted_share", "data packets sent again among those sent, whole run", |view| {
+        Some(
+            view.sent(|end| Some(end.packets_retransmitted))?
+                / view.sent(|end| Some(end.data_packets_sent))?,
+        )
+    }),
+    metric("tcp_rtos", "retransmission timeouts, whole run", |view| view.sent(|end| end.timeouts)),
+    metric("tcp_fast_recoveries", "fast recoveries, whole run", |view| view.sent(|end| end.fast_recoveries)),
+    metric(
+        "acks_per_data_packet",
+        "packets that only acknowledge that receivers sent, however they travelled, over the data packets that reached \
+         them: of TCP, TACK and datagrams with reports, whole run; 0 where nobody acknowledges",
+        |view| view.acks_per_data_packet(),
+    ),
+    metric("tcp_acks_sent", "pure ACKs that receivers sent, whole run", |view| {
+        view.received(|end| end.acks_sent)
+    }),
+    metric("tcp_data_per_ack", "data packets of connections received per ACK sent, whole run", |view| {
+        Some(view.received(|end| end.data_packets_received)? / view.received(|end| end.acks_sent)?)
+    }),
+    metric(
+        "rtt_min_ms",
+        "smallest round-trip time that a sender of TACK believes in at the end, the largest of all",
+        |view| view.rtt_min_ms(),
+    ),
+    metric(
+        "blocked_kb_p50",
+        "thousands of bytes that a receiver of TACK holds back because others before them are missing: median of the \
+         samples (`run.sample-interval`)",
+        |view| view.blocked_kb(),
+    ),
+    metric("wired_drops", "packets that queues of wired and cellular links dropped", |view| {
+        Some(view.outcome.pipes.iter().map(|pipe| pipe.counters.dropped).sum::<u64>() as f64)
+    }),
+    metric(
+        "wired_queue_delay_p95_us",
+        "95th percentile of the wait in the busiest of those queues",
+        |view| view.outcome.pipes.iter().map(|pipe| pipe.queueing_delay_us.p95 as f64).reduce(f64::max),
+    ),
+    metric(
+        "first_way_utilisation",
+        "bytes that the fullest wired or cellular link on the first flow's way carried, over those it could have",
+        |view| {
+            let share = |pipe: &PipeOutcome| pipe.counters.delivered_bytes.0 as f64 / pipe.capacity.0 as f64;
+            view.first_way().map(share).reduce(f64::max)
+        },
+    ),
+    metric("first_way_drops", "packets that queues of those links dropped", |view| {
+        Some(view.first_way().map(|pipe| pipe.counters.dropped).sum::<u64>() as f64)
+    }),
+    metric(
+        "first_way_queue_delay_p95_us",
+        "95th percentile of the wait in the busiest of those queues",
+        |view| view.first_way().map(|pipe| pipe.queueing_delay_us.p95 as f64).reduce(f64::max),
+    ),
+    metric(
+        "one_way_delay_p95_us",
+        "propagation on wired and cellular links the way that most bytes go, and the 95th percentile of the wait in \
+         the busiest of their queues; without Wi-Fi",
+        |view| view.one_way_delay_p95_us(),
+    ),
+    metric(
+        "log_power",
+        "natural logarithm of the first flow's goodput in Mb/s over that delay in ms, by which Pantheon ranks",
+        |view| Some((view.first_flow_goodput_bps()? / 1e6 / (view.one_way_delay_p95_us()? / 1e3)).ln()),
+    ),
+    metric("airtime_data", "airtime of first transmissions of data", |view| view.airtime(AirtimeUse::Data)),
+    metric("airtime_tcp_ack", "airtime of first transmissions of TCP ACKs", |view| {
+        view.airtime(AirtimeUse::TcpAck)
+    }),
+    metric("airtime_retransmission", "airtime of retransmissions", |view| {
+        view.airtime(AirtimeUse::Retransmission)
+    }),
+    metric("airtime_link_ack", "airtime of link-layer ACKs", |view| view.airtime(AirtimeUse::LinkAck)),
+    metric("airtime_protection", "airtime of RTS and CTS", |view| view.airtime(AirtimeUse::Protection)),
+    metric("airtime_compressed_ack", "airtime of compressed TCP ACKs on link-layer ACKs", |view| {
+        view.airtime(AirtimeUse::CompressedAck)
+    }),
+    metric("airtime_acquisition", "time spent winning the channel", |view| {
+        view.airtime(AirtimeUse::Acquisition)
+    }),
+    metric("airtime_collision", "airtime lost in collisions", |view| view.airtime(AirtimeUse::Collision)),
+    metric("airtime_beacon", "airtime of beacons", |view| view.airtime(AirtimeUse::Beacon)),
+    metric("airtime_idle", "time with nothing to send", |view| view.airtime(AirtimeUse::Idle)),
+    metric(
+        "tcp_ack_byte_time_ms",
+        "what the bytes of TCP ACKs sent as packets take at the data rate, headers and preambles apart",
+        |view| view.millis(|station| station.counters.tcp_ack_byte_time),
+    ),
+    metric(
+        "appended_byte_time_ms",
+        "what the bytes of compressed TCP ACKs take at the control rate",
+        |view| view.millis(|station| station.counters.appended_byte_time),
+    ),
+    metric(
+        "tcp_ack_ppdu_time_ms",
+        "PPDUs of nothing but TCP ACKs: first transmissions and repeated ones",
+        |view| {
+            Some(view.spent_on_acks(AirtimeUse::TcpAck)? + view.spent_on_acks(AirtimeUse::Retransmission)?)
+        },
+    ),
+    metric(
+        "tcp_ack_acquisition_ms",
+        "idle time before those PPDUs won the channel, collisions included: AIFS, backoff, timeouts",
+        |view| view.spent_on_acks(AirtimeUse::Acquisition),
+    ),
+    metric(
+        "tcp_ack_backoff_ms",
+        "AIFS and slots drawn for each of them, shared with others or not",
+        |view| view.millis(|station| station.counters.tcp_ack_backoff),
+    ),
+    metric("tcp_ack_link_ack_ms", "link-layer ACKs that answer them, and the wait for those", |view| {
+        view.spent_on_acks(AirtimeUse::LinkAck)
+    }),
+    metric("tcp_ack_collision_ms", "their share of the airtime lost in collisions", |view| {
+        view.spent_on_acks(AirtimeUse::Collision)
+    }),
+    metric("pages_completed", "pages finished, all users", |view| {
+        Some(view.pages.as_ref()?.load_times.len() as f64)
+    }),
+    metric("page_load_p50_ms", "from the question for the document to the last byte: median", |view| {
+        view.page_load_ms(50)
+    }),
+    metric("page_load_p95_ms", "page load times: 95th percentile", |view| view.page_load_ms(95)),
+    metric("page_load_mean_ms", "page load times: mean", |view| Some(view.pages.as_ref()?.mean_s()? * 1e3)),
+    metric("frames_played", "frames of videos played, damaged ones included", |view| {
+        view.watched(|video| video.frames_played as f64)
+    }),
+    metric("frames_damaged_share", "those of them that lacked bytes: macroblocking", |view| {
+        let damaged = view.watched(|video| video.frames_damaged as f64)?;
+        Some(damaged / view.watched(|video| video.frames_played as f64)?)
+    }),
+    metric("rebuffers", "times a play-out buffer ran dry", |view| {
+        view.watched(|video| video.rebuffers as f64)
+    }),
+    metric("rebuffering_ratio", "time players waited for video, over the time it was watched", |view| {
+        let waited = view.watched(|video| video.rebuffering.as_secs_f64())?;
+        Some(waited / view.watched(|video| video.watched.as_secs_f64())?)
+    }),
+    metric("fwp_holes", "holes that FWP's shims filled", |view| view.fwp(|counters| counters.holes)),
+    metric(
+        "fwp_placeholder_share",
+        "segments that placeholders stood for, among all that were due",
+        |view| {
+            let due = view.fwp(|counters| counters.segments + counters.lost_segments)?;
+            Some(view.fwp(|counters| counters.placeholders)? / due)
+        },
+    ),
+    metric("fwp_switched_off", "times FWP's shims took losses for congestion", |view| {
+        view.fwp(|counters| counters.switched_off)
+    }),
+    metric("repair_requests", "requests for bytes behind placeholders", |view| {
+        view.repaired(|got| got.repair_requests as f64)
+    }),
+    metric("repeated_repairs", "of those, the ones whose answer left something open", |view| {
+        view.repaired(|got| got.repeated_repairs as f64)
+    }),
+    metric(
+        "repair_delay_p50_ms",
+        "from a hole to the release of its last byte: median of the slowest download",
+        |view| view.slowest_repair(|delay| delay.p50),
+    ),
+    metric(
+        "repair_delay_p95_ms",
+        "from a hole to the release of its last byte: 95th percentile of the slowest download",
+        |view| view.slowest_repair(|delay| delay.p95),
+    ),
+    metric(
+        "internet_overhead",
+        "bytes of repair, heads and requests included, over those that users got: what it costs on the way from the server",
+        |view| {
+            let repair = |got: &Downloaded| got.request_bytes + got.head_bytes + got.answer_bytes;
+            Some(view.repaired(|got| repair(got).0 as f64)? / view.repaired(|got| got.released.0 as f64)?)
+        },
+    ),
+    metric(
+        "wireless_overhead",
+        "bytes of requests and heads of repair over those that users got: what repair over HTTP costs on the Wi-Fi",
+        |view| {
+            let heads = |got: &Downloaded| got.request_bytes + got.head_bytes;
+            Some(view.repaired(|got| heads(got).0 as f64)? / view.repaired(|got| got.released.0 as f64)?)
+        },
+    ),
+    metric(
+        "link_repair_overhead",
+        "bytes of requests for what access points are to send again, over those that users got",
+        |view| {
+            let bytes = view.on_air(|air| air.repair_request_bytes)?;
+            Some(bytes / view.repaired(|got| got.released.0 as f64)?)
+        },
+    ),
+    metric("failed_downloads", "downloads given up because a hole stayed open", |view| {
+        view.repaired(|got| f64::from(u8::from(got.failure.is_some())))
+    }),
+    metric(
+        "video_start_up_ms",
+        "from the start of a video's source to its first frame played, mean",
+        |view| {
+            let started = view.videos.iter().filter_map(|video| video.start_up);
+            let (count, total) =
+                started.fold((0, 0.0), |(count, total), at| (count + 1, total + at.as_secs_f64() * 1e3));
+            Some(total / f64::from(count))
+        },
+    ),
+    metric("events", "events processed, whole run", |view| Some(view.outcome.events as f64)),
+];

@@ -1,0 +1,178 @@
+//! A run as metrics look at it.
+
+use tacit_link::payload::PayloadClass;
+use tacit_link::wifi::{AirtimeUse, StationCounters};
+use tacit_proto::hack;
+use tacit_proto::transport::Stats;
+use tacit_proto::units::Duration;
+use tacit_sim::RunOutcome;
+use tacit_sim::record::{ApplicationResult, BssOutcome, PageLoads, PipeOutcome, StationOutcome, VideoPlayed};
+
+use super::shares;
+
+/// An outcome with the sums that several metrics need.
+pub(super) struct View<'a> {
+    pub outcome: &'a RunOutcome,
+    pub seconds: f64,
+    pub bss: Option<&'a BssOutcome>,
+    pub senders: Vec<&'a Stats>,
+    pub receivers: Vec<&'a Stats>,
+    /// Pages of all users together; `None` where nobody loads any.
+    pub pages: Option<PageLoads>,
+    pub videos: Vec<&'a VideoPlayed>,
+    /// What flows took that users read and that came to their end, ascending.
+    pub completion_times: Vec<Duration>,
+}
+
+impl<'a> View<'a> {
+    pub fn new(outcome: &'a RunOutcome) -> Self {
+        let results = || outcome.applications.iter().map(|application| &application.result);
+        let loads = || {
+            results().filter_map(|result| match result {
+                ApplicationResult::Pages(loads) => Some(loads),
+                _ => None,
+            })
+        };
+        let videos = results().filter_map(|result| match result {
+            ApplicationResult::Stream(video) => Some(video),
+            _ => None,
+        });
+        Self {
+            outcome,
+            pages: (loads().count() > 0).then(|| PageLoads::merged(loads())),
+            videos: videos.collect(),
+            seconds: outcome.measured.as_secs_f64(),
+            bss: outcome.bss.first(),
+            senders: outcome.flows.iter().filter_map(|flow| flow.sender.as_ref()).collect(),
+            receivers: outcome.flows.iter().filter_map(|flow| flow.receiver.as_ref()).collect(),
+            completion_times: shares::completion_times(outcome),
+        }
+    }
+
+    /// Sum over all stations of all channels.
+    pub fn on_air(&self, count: impl Fn(&StationCounters) -> u64) -> Option<f64> {
+        let stations = self.outcome.bss.iter().flat_map(|bss| &bss.stations);
+        self.bss.map(|_| stations.map(|station| count(&station.counters)).sum::<u64>() as f64)
+    }
+
+    pub fn per_second(&self, count: impl Fn(&StationCounters) -> u64) -> Option<f64> {
+        Some(self.on_air(count)? / self.seconds)
+    }
+
+    pub fn share(
+        &self,
+        part: impl Fn(&StationCounters) -> u64,
+        whole: impl Fn(&StationCounters) -> u64,
+    ) -> Option<f64> {
+        Some(self.on_air(part)? / self.on_air(whole)?)
+    }
+
+    pub fn airtime(&self, what: AirtimeUse) -> Option<f64> {
+        let airtime = &self.bss?.airtime;
+        Some(airtime.get(what).as_secs_f64() / airtime.total().as_secs_f64())
+    }
+
+    /// Milliseconds that all stations spent on `what` for PPDUs of nothing but pure TCP ACKs.
+    pub fn spent_on_acks(&self, what: AirtimeUse) -> Option<f64> {
+        self.millis(|station| station.airtime.of(PayloadClass::Ack).get(what))
+    }
+
+    /// Sum over all stations of all channels, in milliseconds.
+    pub fn millis(&self, time: impl Fn(&StationOutcome) -> Duration) -> Option<f64> {
+        let stations = self.outcome.bss.iter().flat_map(|bss| &bss.stations);
+        self.bss.map(|_| stations.map(time).sum::<Duration>().as_secs_f64() * 1e3)
+    }
+
+    /// The station that sent most: the access point of downloads, the busiest client of uploads.
+    pub fn busiest(&self) -> Option<&'a StationOutcome> {
+        // Of equals the first: the access point.
+        self.bss?.stations.iter().rev().max_by_key(|station| station.counters.delivered_bytes)
+    }
+
+    /// Sum over all TCP/HACK drivers; `None` where nobody has one.
+    pub fn hack(&self, count: impl Fn(&hack::Counters) -> u64) -> Option<f64> {
+        let mut drivers =
+            self.outcome.bss.iter().flat_map(|bss| &bss.stations).filter_map(|station| station.driver.hack());
+        let first = count(&drivers.next()?);
+        Some(drivers.fold(first, |sum, counters| sum + count(&counters)) as f64)
+    }
+
+    /// Sum over all sources of connections; `None` where none counts it.
+    pub fn sent(&self, count: impl Fn(&Stats) -> Option<u64>) -> Option<f64> {
+        self.senders
+            .iter()
+            .filter_map(|stats| count(stats))
+            .reduce(|sum, more| sum + more)
+            .map(|sum| sum as f64)
+    }
+
+    /// Sum over all sinks of connections.
+    pub fn received(&self, count: impl Fn(&Stats) -> u64) -> Option<f64> {
+        self.receivers.iter().map(|stats| count(stats)).reduce(|sum, more| sum + more).map(|sum| sum as f64)
+    }
+
+    /// Zero where nobody acknowledges.
+    pub fn acks_per_data_packet(&self) -> Option<f64> {
+        let counts = self.outcome.flows.iter().filter_map(|flow| match (&flow.receiver, &flow.reports) {
+            (Some(end), _) => Some((end.acks_sent, end.data_packets_received)),
+            (None, Some(reports)) => Some((reports.sent, reports.arrived_datagrams)),
+            (None, None) => None,
+        });
+        match counts.fold((0, 0), |sum, more| (sum.0 + more.0, sum.1 + more.1)) {
+            (0, _) => Some(0.0),
+            (acks, data) => Some(acks as f64 / data as f64),
+        }
+    }
+
+    pub fn page_load_ms(&self, percent: usize) -> Option<f64> {
+        Some(self.pages.as_ref()?.percentile(percent)?.as_secs_f64() * 1e3)
+    }
+
+    /// Sum over all videos; `None` where nobody watches any.
+    pub fn watched(&self, count: impl Fn(&VideoPlayed) -> f64) -> Option<f64> {
+        (!self.videos.is_empty()).then(|| self.videos.iter().map(|video| count(video)).sum())
+    }
+
+    /// Median over the samples of the measured window, which ends with the last of them.
+    pub fn blocked_kb(&self) -> Option<f64> {
+        let series = &self.outcome.series;
+        let end = series.last()?.at;
+        let measured = series.iter().filter(|point| end.saturating_since(point.at) < self.outcome.measured);
+        let mut blocked: Vec<u64> = measured.filter_map(|point| Some(point.blocked?.0)).collect();
+        blocked.sort_unstable();
+        blocked.get(blocked.len() / 2).map(|median| *median as f64 / 1e3)
+    }
+
+    /// Of the sender that believes in the largest; `None` where none says.
+    pub fn rtt_min_ms(&self) -> Option<f64> {
+        let largest = self.senders.iter().filter_map(|stats| stats.rtt_min).max()?;
+        Some(largest.as_secs_f64() * 1e3)
+    }
+
+    /// The wired and cellular links on the way that data of the first flow goes.
+    pub fn first_way(&self) -> impl Iterator<Item = &'a PipeOutcome> {
+        let pipes = &self.outcome.pipes;
+        let source = self.outcome.flows.first().map(|flow| flow.source);
+        // Pipes stand in pairs: from the server, and back.
+        let back = pipes.first().is_some_and(|pipe| Some(pipe.from) != source);
+        pipes.iter().skip(usize::from(back)).step_by(2)
+    }
+
+    pub fn first_flow_goodput_bps(&self) -> Option<f64> {
+        Some(self.outcome.flows.first()?.goodput_bps(self.outcome.measured))
+    }
+
+    /// Exact where one queue is the bottleneck and links have no jitter; `None` with Wi-Fi, whose delay it lacks.
+    pub fn one_way_delay_p95_us(&self) -> Option<f64> {
+        if self.bss.is_some() {
+            return None;
+        }
+        // Pipes stand in pairs: one way, and back.
+        let way = |first: usize| self.outcome.pipes.iter().skip(first).step_by(2);
+        let bytes = |first: usize| way(first).map(|pipe| pipe.counters.delivered_bytes.0).sum::<u64>();
+        let way = way(if bytes(1) > bytes(0) { 1 } else { 0 });
+        let delay: Duration = way.clone().map(|pipe| pipe.delay).sum();
+        let wait = way.map(|pipe| pipe.queueing_delay_us.p95).max()?;
+        Some(delay.as_secs_f64() * 1e6 + wait as f64)
+    }
+}
