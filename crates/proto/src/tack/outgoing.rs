@@ -342,7 +342,7 @@ impl Outgoing {
     /// asked for by name.
     pub fn is_held(&self) -> bool {
         let by_these = !self.line.is_empty() || self.streams.zero().held;
-        self.again.is_empty() && self.unsent > 0 && by_these && !self.has_new()
+        by_these && self.is_receiver_limited()
     }
 
     /// The next of at most `room` bytes; what was lost goes first. The flag is true for what was sent before.
