@@ -534,6 +534,7 @@ RRE u64 rre_longer_tick_us(const struct rre *rre)
 RRE_STEP u32 rre_estimate_rate(struct rre *rre, u64 now_us, const struct rre_reading *reading)
 {
 	u64 most, threshold_us;
+	u32 taken;
 
 	RRE_GIVEN(rre);
 	RRE_GIVEN(reading);
@@ -543,11 +544,12 @@ RRE_STEP u32 rre_estimate_rate(struct rre *rre, u64 now_us, const struct rre_rea
 	}
 	most = rre_max(rre->top_rate, rre->last_top_rate);
 	threshold_us = rre_threshold_us(rre);
-	if (!rre_estimate_on_reading(&rre->estimate, reading, rre->delivered, rre_longer_tick_us(rre),
-				     rre->parameters.mss, most, 2 * threshold_us,
-				     rre->buffer_us > threshold_us / 2))
+	taken = rre_estimate_on_reading(&rre->estimate, reading, rre->delivered, rre_longer_tick_us(rre),
+					rre->parameters.mss, most, 2 * threshold_us,
+					rre->buffer_us > threshold_us / 2);
+	if (taken == RRE_NOT_TAKEN)
 		return 0;
-	if (rre->estimate.lossy) {
+	if (taken == RRE_LOSSY) {
 		rre->hold_us = now_us + rre_feedback_us(rre);
 		rre_enter(rre, RRE_LOSS, now_us);
 	}

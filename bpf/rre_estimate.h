@@ -19,8 +19,6 @@ struct rre_estimate {
 	u32 marked;
 	u32 used_once;
 	u32 used_throughout;
-	u32 lossy;
-	u32 spare;
 };
 
 RRE void rre_estimate_mark(struct rre_estimate *estimate, const struct rre_reading *reading, u64 delivered)
@@ -44,12 +42,14 @@ RRE u32 rre_estimate_is_path_limited(const struct rre_estimate *estimate, const 
 	       estimate->lost > octets / RRE_MUCH_LOST;
 }
 
-/* 1 where the rate was updated. */
+/* Whether the rate was updated by a sample, and much of that was lost. */
+enum rre_taken { RRE_NOT_TAKEN, RRE_WHOLE, RRE_LOSSY };
+
 RRE u32 rre_estimate_on_reading(struct rre_estimate *estimate, const struct rre_reading *reading, u64 delivered,
 				u64 tick_us, u64 mss, u64 most, u64 stall_us, u32 in_use)
 {
 	u64 octets, span_us, sample;
-	u32 complete, fallen, provisional, path_limited;
+	u32 complete, fallen, provisional, path_limited, taken;
 
 	estimate->used_once |= in_use;
 	estimate->used_throughout &= in_use;
@@ -69,7 +69,7 @@ RRE u32 rre_estimate_on_reading(struct rre_estimate *estimate, const struct rre_
 		return 0;
 	provisional = estimate->provisional;
 	path_limited = rre_estimate_is_path_limited(estimate, reading, span_us, octets);
-	estimate->lossy = estimate->lost > octets / RRE_MUCH_LOST;
+	taken = estimate->lost > octets / RRE_MUCH_LOST ? RRE_LOSSY : RRE_WHOLE;
 	rre_estimate_mark(estimate, reading, delivered);
 	estimate->provisional = 0;
 	if (sample < estimate->rate && !path_limited)
@@ -80,5 +80,5 @@ RRE u32 rre_estimate_on_reading(struct rre_estimate *estimate, const struct rre_
 		estimate->rate = rre_max(sample, estimate->rate / RRE_MOST_FALL);
 	else
 		estimate->rate = (estimate->rate + sample) / 2;
-	return 1;
+	return taken;
 }

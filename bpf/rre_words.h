@@ -6,7 +6,7 @@
 
 #include "rre.h"
 
-#define RRE_WORDS 83
+#define RRE_WORDS 82
 
 /* As crates/kernel/tests/same_in_c.rs writes it. */
 struct rre_told {
@@ -118,60 +118,59 @@ RRE void rre_words(const struct rre *rre, u64 words[RRE_WORDS])
 	words[26] = rre->estimate.used_once;
 	words[27] = rre->estimate.used_throughout;
 	words[28] = rre->estimate.lost;
-	words[29] = rre->estimate.lossy;
-	words[30] = rre->delivered;
-	words[31] = rre->delay_known;
-	words[32] = rre->delay_min_us;
-	words[33] = rre->delay_mins_us[0];
-	words[34] = rre->delay_mins_us[1];
-	words[35] = rre->delay_mins_us[2];
-	words[36] = rre->delay_seen_us;
-	words[37] = rre->lowered_us;
-	words[38] = rre->fresh_known;
-	words[39] = rre->fresh_min_us;
-	words[40] = rre->fresh_at_us;
-	words[41] = rre->adopt_us;
-	words[42] = rre->lower;
-	words[43] = rre->buffer_us;
-	words[44] = rre->repair_buffer_us;
-	words[45] = rre->repair_until_us;
-	words[46] = rre->round_end;
-	words[47] = rre->round_read;
-	words[48] = rre->round_reading.received_us;
-	words[49] = rre->round_reading.sent_us;
-	words[50] = rre->round_delivered;
-	words[51] = rre->round_at_us;
-	words[52] = rre->round_lost;
-	words[53] = rre->start_window;
-	words[54] = rre->start_rate;
-	words[55] = rre->restarted;
-	words[56] = rre->boost;
-	words[57] = rre->boosted_us;
-	words[58] = rre->hold_us;
-	words[59] = rre->loss_us;
-	words[60] = rre->lost_before;
-	words[61] = rre->loss_threshold_us;
-	words[62] = rre->drained_rate;
-	words[63] = rre->vain_buffer_us;
-	words[64] = rre->vain_delay_us;
-	words[65] = rre->vain_at_us;
-	words[66] = rre->cubic.peak;
-	words[67] = rre->cubic.plateau_us;
-	words[68] = rre->competing;
-	words[69] = rre->competed_us;
-	words[70] = rre->emptied_us;
-	words[71] = rre->smoothed_rtt_us;
-	words[72] = rre->latest_rtt_us;
-	words[73] = rre->longest_rtt_us;
-	words[74] = rre->heard_us;
-	words[75] = rre->silences;
-	words[76] = rre->collapsed;
-	words[77] = rre->top_rate;
-	words[78] = rre->last_top_rate;
-	words[79] = rre->top_until_us;
-	words[80] = rre->rate;
-	words[81] = rre->window;
-	words[82] = rre_silent_at_us(rre);
+	words[29] = rre->delivered;
+	words[30] = rre->delay_known;
+	words[31] = rre->delay_min_us;
+	words[32] = rre->delay_mins_us[0];
+	words[33] = rre->delay_mins_us[1];
+	words[34] = rre->delay_mins_us[2];
+	words[35] = rre->delay_seen_us;
+	words[36] = rre->lowered_us;
+	words[37] = rre->fresh_known;
+	words[38] = rre->fresh_min_us;
+	words[39] = rre->fresh_at_us;
+	words[40] = rre->adopt_us;
+	words[41] = rre->lower;
+	words[42] = rre->buffer_us;
+	words[43] = rre->repair_buffer_us;
+	words[44] = rre->repair_until_us;
+	words[45] = rre->round_end;
+	words[46] = rre->round_read;
+	words[47] = rre->round_reading.received_us;
+	words[48] = rre->round_reading.sent_us;
+	words[49] = rre->round_delivered;
+	words[50] = rre->round_at_us;
+	words[51] = rre->round_lost;
+	words[52] = rre->start_window;
+	words[53] = rre->start_rate;
+	words[54] = rre->restarted;
+	words[55] = rre->boost;
+	words[56] = rre->boosted_us;
+	words[57] = rre->hold_us;
+	words[58] = rre->loss_us;
+	words[59] = rre->lost_before;
+	words[60] = rre->loss_threshold_us;
+	words[61] = rre->drained_rate;
+	words[62] = rre->vain_buffer_us;
+	words[63] = rre->vain_delay_us;
+	words[64] = rre->vain_at_us;
+	words[65] = rre->cubic.peak;
+	words[66] = rre->cubic.plateau_us;
+	words[67] = rre->competing;
+	words[68] = rre->competed_us;
+	words[69] = rre->emptied_us;
+	words[70] = rre->smoothed_rtt_us;
+	words[71] = rre->latest_rtt_us;
+	words[72] = rre->longest_rtt_us;
+	words[73] = rre->heard_us;
+	words[74] = rre->silences;
+	words[75] = rre->collapsed;
+	words[76] = rre->top_rate;
+	words[77] = rre->last_top_rate;
+	words[78] = rre->top_until_us;
+	words[79] = rre->rate;
+	words[80] = rre->window;
+	words[81] = rre_silent_at_us(rre);
 }
 
 #endif

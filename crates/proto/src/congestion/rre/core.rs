@@ -10,7 +10,7 @@ pub use words::WORDS;
 
 use super::clock::{Clock, Reading, Trust};
 use super::compete::Competition;
-use super::estimate::{Estimate, Limits, MUCH_LOST, SAMPLE_TICKS};
+use super::estimate::{Estimate, Limits, MUCH_LOST, SAMPLE_TICKS, Taken};
 use super::states::{Event, State};
 
 /// The threshold at low rates, and the most it is on slow links. [F] takes the smallest round-trip time; flows that came while
@@ -504,11 +504,9 @@ impl Core {
             stall_us: 2 * threshold_us,
             used: self.buffer_us > threshold_us / 2,
         };
-        if !self.estimate.on_reading(reading, self.delivered, &limits) {
-            return;
-        }
+        let Some(taken) = self.estimate.on_reading(reading, self.delivered, &limits) else { return };
         // The buffer was full all the time, and what seems the path's delay has the buffer's in it.
-        if self.estimate.lossy {
+        if taken == Taken::Lossy {
             self.hold_us = now_us + self.feedback_us();
             self.enter(Event::Loss, now_us);
         }

@@ -35,6 +35,14 @@ pub(super) struct Limits {
     pub used: bool,
 }
 
+/// A sample that the rate was updated by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Taken {
+    Whole,
+    /// Much of it was lost.
+    Lossy,
+}
+
 /// The receive rate in bytes per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Estimate {
@@ -50,9 +58,8 @@ pub(super) struct Estimate {
     /// Since the checkpoint the buffer was in use once, and all the time.
     pub(super) used_once: bool,
     pub(super) used_throughout: bool,
-    /// Bytes that were lost since the checkpoint, and whether they were many in the sample before it.
+    /// Bytes that were lost since the checkpoint.
     pub(super) lost: u64,
-    pub(super) lossy: bool,
 }
 
 impl Estimate {
@@ -66,20 +73,20 @@ impl Estimate {
         self.lost = (self.lost + u64::from(bytes)).min(MOST_BYTES);
     }
 
-    /// `delivered` bytes in all had been delivered when the receiver's clock showed what `reading` says. Returns true when the
-    /// rate was updated.
-    pub fn on_reading(&mut self, reading: Reading, delivered: u64, limits: &Limits) -> bool {
+    /// `delivered` bytes in all had been delivered when the receiver's clock showed what `reading` says. The sample, where
+    /// the rate was updated by it.
+    pub fn on_reading(&mut self, reading: Reading, delivered: u64, limits: &Limits) -> Option<Taken> {
         let Limits { tick_us, mss, most, stall_us, used } = *limits;
         self.used_once |= used;
         self.used_throughout &= used;
         if !self.marked || reading.received_us < self.mark_us {
             self.mark(reading, delivered);
-            return false;
+            return None;
         }
         let bytes = (delivered - self.mark_delivered).min(MOST_BYTES);
         let span_us = reading.received_us - self.mark_us;
         if span_us < SAMPLE_TICKS * tick_us {
-            return false;
+            return None;
         }
         let sample = (bytes * 1_000_000 / span_us).min(most).max(1);
         let complete = bytes >= SAMPLE_PACKETS * mss || (bytes >= SLOW_PACKETS * mss && span_us >= SLOW_US);
@@ -87,15 +94,15 @@ impl Estimate {
         let fallen =
             used && span_us >= stall_us && (bytes + 2 * mss) * 1_000_000 / span_us < self.rate / FALL;
         if !complete && !fallen {
-            return false;
+            return None;
         }
         let Self { provisional, .. } = *self;
         let is_path_limited = self.is_path_limited(reading, span_us, bytes);
-        self.lossy = self.is_lossy(bytes);
+        let taken = if self.is_lossy(bytes) { Taken::Lossy } else { Taken::Whole };
         self.mark(reading, delivered);
         self.provisional = false;
         if sample < self.rate && !is_path_limited {
-            return false;
+            return None;
         }
         self.rate = if self.rate == 0 || provisional {
             sample
@@ -104,7 +111,7 @@ impl Estimate {
         } else {
             (self.rate + sample) / 2
         };
-        true
+        Some(taken)
     }
 
     /// The path was the limit of the `bytes` that arrived in `span_us`, not a sender that paused: the buffer was never empty, or

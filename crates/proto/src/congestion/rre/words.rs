@@ -6,7 +6,7 @@ use super::super::estimate::Estimate;
 use super::{Core, Parameters};
 
 /// How many numbers.
-pub const WORDS: usize = 82;
+pub const WORDS: usize = 81;
 
 impl Core {
     /// The whole state, in the order of the fields. A field that is added here is missed in C by the tests.
@@ -25,7 +25,6 @@ impl Core {
                     mark_sent_us,
                     used_once,
                     lost,
-                    lossy,
                     used_throughout,
                     provisional,
                 },
@@ -112,7 +111,6 @@ impl Core {
             used_once.into(),
             used_throughout.into(),
             lost,
-            lossy.into(),
             delivered,
             delay_known.into(),
             delay_min_us as u64,
