@@ -77,6 +77,8 @@ fn modes_by_rate(standard: Standard) -> Vec<Mode> {
         Format::HeSu | Format::HeErSu | Format::EhtMu => {
             mode.width_mhz == 80 && mode.guard_interval == GuardInterval::Ns800
         }
+        // Of several users, which have no rate of their own.
+        Format::HeMu | Format::HeTb => false,
         Format::Dsss | Format::Ofdm | Format::ErpOfdm => true,
     };
     let mut modes: Vec<Mode> = Mode::all(standard).into_iter().filter(usual).collect();

@@ -158,8 +158,8 @@ fn symbol_snr(mode: &Mode, snr: Decibels) -> f64 {
     let (points, in_use) = match (mode.format, mode.width_mhz) {
         (Format::Dsss, _) => (22.0, 11.0),
         (Format::Ofdm | Format::ErpOfdm, _) => (64.0, 52.0),
-        (Format::HeSu | Format::HeErSu | Format::EhtMu, 20 | 40) => (256.0, 242.0),
-        (Format::HeSu | Format::HeErSu | Format::EhtMu, _) => (1_024.0, 996.0),
+        _ if mode.resource_unit.is_some() && mode.width_mhz <= 40 => (256.0, 242.0),
+        _ if mode.resource_unit.is_some() => (1_024.0, 996.0),
         (_, 160) => (512.0, 484.0),
         (_, 80) => (256.0, 242.0),
         (_, 40) => (128.0, 114.0),
@@ -207,8 +207,9 @@ pub fn preamble_success(mode: &Mode, snr: Decibels) -> f64 {
             };
             L_SIG_BITS + HT_SIG_BITS + sig_b
         }
-        // Copies of L-SIG and of an extended SIG-A are taken for no help.
-        Format::HeSu | Format::HeErSu => L_SIG_BITS + HE_SIG_A_BITS,
+        // Copies of L-SIG and of an extended SIG-A are taken for no help, and HE-SIG-B, whose MCS is no higher than that of any
+        // user's data, is understood with that.
+        Format::HeSu | Format::HeErSu | Format::HeMu | Format::HeTb => L_SIG_BITS + HE_SIG_A_BITS,
         Format::EhtMu => L_SIG_BITS + HE_SIG_A_BITS + EHT_SIG_BITS,
     };
     all_right(coded_bit_error(&HEADER, symbol_snr(mode, snr)), bits)

@@ -38,6 +38,16 @@ pub const fn block_ack_len(window: u32) -> u32 {
 /// Block Ack Request frame.
 pub const BLOCK_ACK_REQUEST_LEN: u32 = 24;
 
+/// Trigger frame without its users and padding: MAC header with two addresses, Common Info, FCS (802.11ax-2021 clause 9.3.1.22).
+const TRIGGER_HEAD_LEN: u32 = 16 + 8 + 4;
+/// User Info of a MU-BAR trigger: that of every trigger, BAR Control and BAR Information.
+const MU_BAR_USER_LEN: u32 = 5 + 4;
+
+/// MU-BAR trigger for `users` with `padding` bytes behind the last.
+pub const fn mu_bar_len(users: u32, padding: u32) -> u32 {
+    TRIGGER_HEAD_LEN + MU_BAR_USER_LEN * users + padding
+}
+
 /// HT Control field of a QoS data frame (802.11-2020 clause 9.2.4.6).
 pub const HT_CONTROL_LEN: u32 = 4;
 /// What a Control Wrapper adds to the control frame it carries: Carried Frame Control and HT Control
@@ -74,6 +84,17 @@ mod tests {
 
     use super::super::Mode;
     use super::*;
+
+    /// 802.11ax-2021 clause 9.3.1.22: at 24 Mb/s, with 16 us of padding, for 1 to 16 users.
+    #[test]
+    fn triggers_grow_with_their_users() {
+        let control = Mode::ofdm(BitRate::from_mbps(24)).unwrap();
+        let of = |users| {
+            let bytes = mu_bar_len(users, 48);
+            (bytes, control.ppdu_duration(bytes).as_micros())
+        };
+        assert_eq!([1, 2, 4, 8, 16].map(of), [(85, 52), (94, 56), (112, 60), (148, 72), (220, 96)]);
+    }
 
     /// 802.11ax: 24 bytes and the bitmap; at 24 and 6 Mb/s 20 us of preamble, 16 + 6 bits, symbols of 4 us.
     #[test]

@@ -185,7 +185,7 @@ pub(super) struct Symbols {
 }
 
 impl Symbols {
-    const fn next_segment(self) -> Self {
+    pub const fn next_segment(self) -> Self {
         match self.segments {
             SEGMENTS => Self { count: self.count + 1, segments: 1 },
             segments => Self { segments: segments + 1, ..self },
@@ -223,6 +223,12 @@ impl DataField {
 
     /// Symbols of `data_bits` that `bytes` of PSDU take.
     pub fn symbols(&self, data_bits: u32, bytes: u32) -> Symbols {
+        let symbols = self.initial_symbols(data_bits, bytes);
+        if self.takes_segment_more(data_bits, symbols) { symbols.next_segment() } else { symbols }
+    }
+
+    /// The same before LDPC may want a segment more: N_SYM,init and a_init.
+    pub fn initial_symbols(&self, data_bits: u32, bytes: u32) -> Symbols {
         let bits = self.overhead_bits() + 8 * u64::from(bytes);
         let whole = u64::from(data_bits);
         let excess = bits % whole;
@@ -230,11 +236,12 @@ impl DataField {
             0 => SEGMENTS,
             _ => excess.div_ceil(u64::from(self.data_bits_short)).min(SEGMENTS),
         };
-        let symbols = Symbols { count: bits.div_ceil(whole), segments };
-        match self.options.coding {
-            Coding::Ldpc if self.needs_segment_more(data_bits, symbols) => symbols.next_segment(),
-            _ => symbols,
-        }
+        Symbols { count: bits.div_ceil(whole), segments }
+    }
+
+    /// Whether the code takes a segment more than `symbols` have.
+    pub fn takes_segment_more(&self, data_bits: u32, symbols: Symbols) -> bool {
+        self.options.coding == Coding::Ldpc && self.needs_segment_more(data_bits, symbols)
     }
 
     /// Whether LDPC would puncture too much of its code words (802.11-2020 clause 19.3.11.7.5), payload and available bits
@@ -268,7 +275,11 @@ impl DataField {
 
     /// How long the data field of `bytes` is in symbols like `symbol`, its packet extension included.
     pub fn duration(&self, symbol: Symbol, bytes: u32) -> Duration {
-        let symbols = self.symbols(symbol.bits, bytes);
+        self.duration_of(symbol, self.symbols(symbol.bits, bytes))
+    }
+
+    /// How long `symbols` like `symbol` are, the packet extension behind them included.
+    pub fn duration_of(&self, symbol: Symbol, symbols: Symbols) -> Duration {
         symbol.duration * symbols.count + self.options.extension.behind(symbols.segments)
     }
 

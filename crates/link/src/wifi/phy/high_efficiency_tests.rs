@@ -3,11 +3,13 @@
 use tacit_proto::units::Duration;
 
 use super::super::tables::HE_TRAINING_FIELDS;
-use super::super::{Format, GuardInterval, HeOptions, Mode};
+use super::super::{Format, GuardInterval, HeOptions, Mode, MultiUser, MultiUserPpdu, ResourceUnit};
 use super::*;
 use Format::{EhtMu, HeErSu, HeSu};
 use GuardInterval::{Ns800, Ns1600, Ns3200};
+use MultiUser::{Down, Up};
 use PacketExtension::{Us0, Us8, Us16, Us20};
+use ResourceUnit::{Tones26, Tones52, Tones106, Tones242, Tones484};
 use TrainingField::{Half, Quarter, Whole};
 
 /// What is sent: format, MHz, streams, MCS, guard interval, training, extension and bytes; then its rate in 100 kb/s, symbols
@@ -149,4 +151,94 @@ fn bytes_within_inverts_the_duration_at_every_nanosecond() {
             }
         }
     }
+}
+
+/// A user's part of a PPDU at 80 MHz: which way, users, unit, streams, MCS, guard interval, training and bytes; then its rate in
+/// 100 kb/s, symbols and segments of the last, nanoseconds with LDPC and 16 us of extension, those of BCC without one, and LENGTH
+/// of L-SIG.
+type KnownPart = (
+    (MultiUser, usize, ResourceUnit, u8, u8, GuardInterval, TrainingField),
+    u32,
+    (u64, (u64, u64), u64, u64, u32),
+);
+
+/// From the same script. HE-SIG-B is at its MCS 0.
+#[rustfmt::skip]
+const KNOWN_PARTS: [KnownPart; 10] = [
+    // A Block Ack of 64 bits; TCP ACKs; full packets; a Block Ack of 256 bits.
+    ((Up, 1, Tones26, 1, 0, Ns1600, Half), 36, (8, (26, 2), 430_400, 422_400, 304)),
+    ((Up, 1, Tones26, 1, 7, Ns1600, Half), 94, (83, (7, 3), 160_800, 148_800, 103)),
+    ((Up, 1, Tones52, 1, 7, Ns1600, Half), 766, (167, (26, 3), 434_400, 422_400, 307)),
+    ((Up, 1, Tones106, 1, 7, Ns1600, Half), 1_534, (354, (25, 1), 412_000, 408_000, 289)),
+    ((Up, 1, Tones242, 1, 9, Ns1600, Half), 3_070, (1_083, (16, 3), 290_400, 278_400, 199)),
+    ((Up, 1, Tones484, 2, 11, Ns3200, Whole), 98_814, (4_875, (102, 2), 1_712_000, 1_704_000, 1_264)),
+    ((Up, 1, Tones242, 1, 3, Ns3200, Whole), 60, (293, (2, 1), 92_000, 88_000, 49)),
+    ((Down, 4, Tones242, 1, 11, Ns800, Half), 49_406, (1_434, (203, 3), 2_832_000, 2_820_000, 2_105)),
+    ((Down, 2, Tones484, 2, 11, Ns800, Half), 98_814, (5_735, (102, 2), 1_457_600, 1_449_600, 1_076)),
+    ((Down, 16, Tones52, 1, 9, Ns1600, Half), 12_350, (222, (309, 4), 4_549_600, 4_533_600, 3_395)),
+];
+
+fn part(known: &KnownPart, coding: Coding, extension: PacketExtension) -> Mode {
+    let (kind, users, unit, streams, mcs, guard_interval, training) = known.0;
+    let options = HeOptions { training, coding, extension };
+    let ppdu = MultiUserPpdu {
+        kind,
+        users,
+        unit,
+        training_streams: streams,
+        lowest_mcs: 0,
+        guard_interval,
+        options,
+    };
+    Mode::he(mcs, streams, 80, Ns800).unwrap().among_users(&ppdu).unwrap()
+}
+
+#[test]
+fn parts_last_as_long_as_the_equations_say() {
+    for known in &KNOWN_PARTS {
+        let (_, bytes, (rate, (count, segments), ldpc_ns, bcc_ns, length)) = *known;
+        let mode = part(known, Coding::Ldpc, Us16);
+        assert_eq!((mode.rate().as_bps() + 50_000) / 100_000, rate, "{known:?}");
+        let field = mode.data_field().unwrap();
+        assert_eq!(field.symbols(mode.bits_per_symbol(), bytes), Symbols { count, segments }, "{known:?}");
+        assert_eq!(mode.ppdu_duration(bytes).as_nanos(), ldpc_ns, "{known:?}");
+        assert_eq!(mode.l_sig_length(bytes), Some(length), "{known:?}");
+        let users = known.0.1;
+        assert_eq!(
+            MultiUserPpdu::duration(std::iter::repeat_n((mode, bytes), users)).as_nanos(),
+            ldpc_ns,
+            "alike, they last as long as one"
+        );
+        assert_eq!(part(known, Coding::Bcc, Us0).ppdu_duration(bytes).as_nanos(), bcc_ns, "{known:?}");
+    }
+}
+
+/// A PPDU of several users lasts as long as its longest part.
+#[test]
+fn the_longest_part_says_how_long_all_are() {
+    let mode = part(&KNOWN_PARTS[7], Coding::Ldpc, Us16);
+    let slower = part(&((Down, 4, Tones242, 1, 2, Ns800, Half), 0, KNOWN_PARTS[7].2), Coding::Ldpc, Us16);
+    let parts = [(mode, 3_000), (slower, 3_000), (mode, 12_000)];
+    assert_eq!(MultiUserPpdu::duration(parts.into_iter()), slower.ppdu_duration(3_000));
+    assert_eq!(MultiUserPpdu::duration([].into_iter()), Duration::ZERO);
+    // An MPDU more for one is none for all.
+    let longer = [(mode, 4_500), (slower, 3_000), (mode, 12_000)];
+    assert_eq!(MultiUserPpdu::duration(longer.into_iter()), slower.ppdu_duration(3_000));
+}
+
+/// A channel of 40 MHz has no unit of 996 tones, and other standards have none at all.
+#[test]
+fn a_mode_outside_the_tables_is_none() {
+    let ppdu = MultiUserPpdu {
+        kind: Down,
+        users: 2,
+        unit: ResourceUnit::Tones996,
+        training_streams: 1,
+        lowest_mcs: 0,
+        guard_interval: Ns800,
+        options: HeOptions::usual(Ns800),
+    };
+    assert_eq!(Mode::he(0, 1, 40, Ns800).unwrap().among_users(&ppdu), None);
+    assert!(Mode::he(0, 1, 80, Ns800).unwrap().among_users(&ppdu).is_some());
+    assert_eq!(Mode::eht(0, 1, 80, Ns800).unwrap().among_users(&ppdu), None);
 }

@@ -7,16 +7,19 @@ mod choice;
 mod frame;
 mod high_efficiency;
 mod mode;
+mod resource_unit;
 mod tables;
 
 pub use choice::{ModeChoice, Part, UnknownRate};
 pub use frame::{
     ACK_LEN, AMSDU_SUBFRAME_HEADER_LEN, BLOCK_ACK_LEN, BLOCK_ACK_REQUEST_LEN, CF_END_LEN,
     CONTROL_WRAPPER_LEN, CTS_LEN, FCS_LEN, HT_CONTROL_LEN, LLC_SNAP_LEN, MAC_HEADER_LEN, MPDU_DELIMITER_LEN,
-    QOS_MAC_HEADER_LEN, RTS_LEN, amsdu_subframe_len, bitmap_bits, block_ack_len, mpdu_len, subframe_len,
+    QOS_MAC_HEADER_LEN, RTS_LEN, amsdu_subframe_len, bitmap_bits, block_ack_len, mpdu_len, mu_bar_len,
+    subframe_len,
 };
 pub use high_efficiency::{Coding, HeChoice, HeOptions, PacketExtension, TrainingField};
-pub use mode::{Format, GuardInterval, Mode, Preamble};
+pub use mode::{Format, GuardInterval, Mode, MultiUser, MultiUserPpdu, Preamble};
+pub use resource_unit::ResourceUnit;
 pub use tables::Modulation;
 
 use tacit_proto::units::{BitRate, Bytes, Duration};

@@ -3,10 +3,11 @@
 use tacit_proto::units::{BitRate, Duration};
 
 use super::Standard;
-use super::high_efficiency::{DataField, HeOptions};
+use super::high_efficiency::{DataField, HeOptions, Symbols};
+use super::resource_unit::{ResourceUnit, SIG_B_MCS_MAX, sig_b_duration};
 use super::tables::{
-    CHANNELS, DSSS, FULL_BAND, HE_MCS, HE_TRAINING_FIELDS, HT_MCS, LONG_TRAINING_FIELDS, MCS, Modulation,
-    OFDM, OFDM_SUBCARRIERS, VHT_MCS, vht_encoders, vht_has,
+    CHANNELS, DSSS, HE_MCS, HE_TRAINING_FIELDS, HT_MCS, LONG_TRAINING_FIELDS, MCS, Modulation, OFDM,
+    OFDM_SUBCARRIERS, VHT_MCS, vht_encoders, vht_has,
 };
 
 /// What a PPDU looks like on the air.
@@ -26,6 +27,10 @@ pub enum Format {
     HeSu,
     /// HE for one user far away: its SIG-A is sent twice.
     HeErSu,
+    /// HE for several users, each on a resource unit of its own.
+    HeMu,
+    /// HE of several users who answer a trigger, each on a resource unit of its own.
+    HeTb,
     /// EHT, of one user here (802.11be clause 36).
     EhtMu,
 }
@@ -41,6 +46,8 @@ impl Format {
             Self::Vht => "VHT",
             Self::HeSu => "HE SU",
             Self::HeErSu => "HE ER SU",
+            Self::HeMu => "HE MU",
+            Self::HeTb => "HE TB",
             Self::EhtMu => "EHT MU",
         }
     }
@@ -53,14 +60,14 @@ impl Format {
             Self::ErpOfdm => Standard::G,
             Self::HtMixed => Standard::N,
             Self::Vht => Standard::Ac,
-            Self::HeSu | Self::HeErSu => Standard::Ax,
+            Self::HeSu | Self::HeErSu | Self::HeMu | Self::HeTb => Standard::Ax,
             Self::EhtMu => Standard::Be,
         }
     }
 
     /// Whether data of this format is QoS data in A-MPDUs under a Block Ack agreement.
     pub const fn aggregates(self) -> bool {
-        matches!(self, Self::HtMixed | Self::Vht | Self::HeSu | Self::HeErSu | Self::EhtMu)
+        !matches!(self, Self::Dsss | Self::Ofdm | Self::ErpOfdm)
     }
 }
 
@@ -160,6 +167,8 @@ pub struct Mode {
     pub streams: u8,
     /// Channel width in MHz.
     pub width_mhz: u16,
+    /// The part of the channel that it has, in HE and EHT: all of it but in PPDUs of several users.
+    pub resource_unit: Option<ResourceUnit>,
     /// Between symbols.
     pub guard_interval: GuardInterval,
     /// MCS index within the standard's table: HT 0 to 31, VHT 0 to 9, HE to 11, EHT to 13; `None` for legacy rates.
@@ -174,6 +183,138 @@ pub struct Mode {
     tail_bits: u32,
 }
 
+/// A PPDU of several users, or of several users' answers to a trigger: what all its parts have in common. Each user's unit has
+/// the same size here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MultiUserPpdu {
+    /// Which way it goes.
+    pub kind: MultiUser,
+    /// How many users it has.
+    pub users: usize,
+    /// What each of them has.
+    pub unit: ResourceUnit,
+    /// Streams of the user who has most: all train as long.
+    pub training_streams: u8,
+    /// MCS of the user who has the lowest; HE-SIG-B has no higher one, nor any above 5. The standard leaves the choice open.
+    pub lowest_mcs: u8,
+    /// Between symbols.
+    pub guard_interval: GuardInterval,
+    /// Training, coding and packet extension.
+    pub options: HeOptions,
+}
+
+/// Which way a PPDU of several users goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MultiUser {
+    /// From the access point: HE MU.
+    Down,
+    /// To the access point, in answer to its trigger: HE TB.
+    Up,
+}
+
+impl MultiUser {
+    /// What its PPDUs look like.
+    pub const fn format(self) -> Format {
+        match self {
+            Self::Down => Format::HeMu,
+            Self::Up => Format::HeTb,
+        }
+    }
+
+    /// The guard interval of its PPDUs where those of one user have `single`: answers to triggers have 1.6 us at least
+    /// (802.11ax-2021 clause 27.3.11.10).
+    pub fn guard_interval(self, single: GuardInterval) -> GuardInterval {
+        match self {
+            Self::Down => single,
+            Self::Up => single.max(GuardInterval::Ns1600),
+        }
+    }
+}
+
+impl MultiUserPpdu {
+    /// How long HE-SIG-B is in a channel of `width_mhz`; answers to triggers have none.
+    fn sig_b(&self, width_mhz: u16) -> Duration {
+        match self.kind {
+            MultiUser::Down => {
+                sig_b_duration(self.lowest_mcs.min(SIG_B_MCS_MAX), width_mhz, self.unit, self.users)
+            }
+            MultiUser::Up => Duration::ZERO,
+        }
+    }
+
+    /// How long the PPDU of `parts` lasts, each a user's mode and bytes of its PSDU: symbols and segments in use are those of the
+    /// user who needs most, and one segment more where LDPC wants that for any (802.11ax-2021 clause 27.3.12.5). Zero for no
+    /// parts.
+    pub fn duration(parts: impl Iterator<Item = (Mode, u32)> + Clone) -> Duration {
+        let fields = || parts.clone().filter_map(|(mode, bytes)| Some((*mode.data_field()?, mode, bytes)));
+        let initial = |(field, mode, bytes): (DataField, Mode, u32)| {
+            let symbols = field.initial_symbols(mode.symbol.bits, bytes);
+            (symbols.count, symbols.segments)
+        };
+        let Some((count, segments)) = fields().map(initial).max() else { return Duration::ZERO };
+        let mut symbols = Symbols { count, segments };
+        if fields().any(|(field, mode, _)| field.takes_segment_more(mode.symbol.bits, symbols)) {
+            symbols = symbols.next_segment();
+        }
+        let lasts = |(field, mode, _): (DataField, Mode, u32)| {
+            mode.preamble + field.duration_of(mode.symbol, symbols) + mode.signal_extension
+        };
+        fields().map(lasts).max().unwrap_or(Duration::ZERO)
+    }
+}
+
+/// A mode of HE or EHT on a resource unit.
+struct OfUnit {
+    format: Format,
+    mcs: u8,
+    streams: u8,
+    width_mhz: u16,
+    unit: ResourceUnit,
+    /// Streams that are trained for.
+    training_streams: u8,
+    guard_interval: GuardInterval,
+}
+
+impl OfUnit {
+    /// The mode with `options`, whose SIG fields behind L-SIG and RL-SIG last `signal`; `None` outside the tables.
+    fn mode(self, options: HeOptions, signal: Duration) -> Option<Mode> {
+        let Self { format, mcs, streams, width_mhz, unit, training_streams, guard_interval } = self;
+        if !GuardInterval::OF_HE.contains(&guard_interval) || streams == 0 {
+            return None;
+        }
+        let modulation = *MCS.get(usize::from(mcs))?;
+        let fields = *HE_TRAINING_FIELDS.get(usize::from(training_streams.max(streams)) - 1)?;
+        let coded = |subcarriers: u32| subcarriers * modulation.bits_per_subcarrier * u32::from(streams);
+        let data = |subcarriers: u32| coded(subcarriers) * modulation.code_num / modulation.code_den;
+        let training = options.training.duration() + guard_interval.duration();
+        let short_training_us = if format == Format::HeTb { 8 } else { 4 };
+        Some(Mode {
+            format,
+            coded: Coded::Segmented(DataField {
+                modulation,
+                options,
+                data_bits_short: data(unit.data_subcarriers_short()),
+                coded_bits: coded(unit.data_subcarriers()),
+                coded_bits_short: coded(unit.data_subcarriers_short()),
+            }),
+            streams,
+            width_mhz,
+            resource_unit: Some(unit),
+            guard_interval,
+            mcs: Some(mcs),
+            // L-STF, L-LTF (16), L-SIG and RL-SIG (4 each), SIG fields, STF, LTFs.
+            preamble: Duration::from_micros(16 + 4 + 4 + short_training_us) + signal + training * fields,
+            signal_extension: Duration::ZERO,
+            symbol: Symbol {
+                duration: HE_SYMBOL + guard_interval.duration(),
+                bits: data(unit.data_subcarriers()),
+            },
+            service_bits: 16,
+            tail_bits: 0,
+        })
+    }
+}
+
 impl Mode {
     /// The legacy OFDM mode of `rate` (802.11-2020 clause 17); `None` where there is none.
     pub fn ofdm(rate: BitRate) -> Option<Self> {
@@ -183,6 +324,7 @@ impl Mode {
             coded: Coded::Ofdm(modulation),
             streams: 1,
             width_mhz: 20,
+            resource_unit: None,
             guard_interval: GuardInterval::Ns800,
             mcs: None,
             // Short and long training (16 us) and SIGNAL (4 us).
@@ -213,6 +355,7 @@ impl Mode {
             coded: Coded::Dsss,
             streams: 1,
             width_mhz: 22,
+            resource_unit: None,
             guard_interval: GuardInterval::Ns800,
             mcs: None,
             preamble: Duration::from_micros(match preamble {
@@ -285,6 +428,32 @@ impl Mode {
         Self::of_tones(Format::EhtMu, mcs, streams, width_mhz, guard_interval, options)
     }
 
+    /// This mode of HE SU as one user has it in an HE MU or HE TB PPDU; `None` for other modes, and where the channel has no such
+    /// unit (802.11ax-2021 clauses 27.3.11 and 27.3.2).
+    pub fn among_users(self, ppdu: &MultiUserPpdu) -> Option<Self> {
+        let Self { format: Format::HeSu, mcs: Some(mcs), streams, width_mhz, signal_extension, .. } = self
+        else {
+            return None;
+        };
+        let MultiUserPpdu { unit, training_streams, guard_interval, options, .. } = *ppdu;
+        let format = ppdu.kind.format();
+        let signal = Duration::from_micros(8) + ppdu.sig_b(width_mhz);
+        let of_unit = OfUnit { format, mcs, streams, width_mhz, unit, training_streams, guard_interval };
+        (unit.count_in(width_mhz) > 0)
+            .then(|| of_unit.mode(options, signal))
+            .flatten()
+            .map(|mode| Self { signal_extension, ..mode })
+    }
+
+    /// This mode with an MCS of at most `mcs`, of HE SU; others as they are.
+    pub fn at_most_mcs(self, mcs: u8) -> Self {
+        let Self { format, streams, width_mhz, guard_interval, signal_extension, .. } = self;
+        let slower = (format == Format::HeSu && self.mcs > Some(mcs))
+            .then(|| Self::of_tones(format, mcs, streams, width_mhz, guard_interval, self.he_options()?))
+            .flatten();
+        slower.map_or(self, |slower| Self { signal_extension, ..slower })
+    }
+
     /// This mode of HE or EHT with `options`; `None` for others.
     pub fn with_options(self, options: HeOptions) -> Option<Self> {
         let Self { format, mcs, streams, width_mhz, guard_interval, signal_extension, .. } = self;
@@ -297,7 +466,7 @@ impl Mode {
         self.data_field().map(|field| field.options)
     }
 
-    /// What HE and EHT have in common.
+    /// What HE and EHT have in common where one user has the whole channel.
     fn of_tones(
         format: Format,
         mcs: u8,
@@ -313,35 +482,10 @@ impl Mode {
             Format::EhtMu => 8 + 8,
             _ => return None,
         };
-        if !GuardInterval::OF_HE.contains(&guard_interval) {
-            return None;
-        }
-        let modulation = *MCS.get(usize::from(mcs))?;
-        let fields = *HE_TRAINING_FIELDS.get(usize::from(streams).checked_sub(1)?)?;
-        let tones = FULL_BAND.iter().find(|tones| tones.width_mhz == width_mhz)?;
-        let coded = |subcarriers: u32| subcarriers * modulation.bits_per_subcarrier * u32::from(streams);
-        let data = |subcarriers: u32| coded(subcarriers) * modulation.code_num / modulation.code_den;
-        let training = options.training.duration() + guard_interval.duration();
-        Some(Self {
-            format,
-            coded: Coded::Segmented(DataField {
-                modulation,
-                options,
-                data_bits_short: data(tones.data_short),
-                coded_bits: coded(tones.data),
-                coded_bits_short: coded(tones.data_short),
-            }),
-            streams,
-            width_mhz,
-            guard_interval,
-            mcs: Some(mcs),
-            // L-STF, L-LTF (16), L-SIG and RL-SIG (4 each), STF (4), LTFs.
-            preamble: Duration::from_micros(16 + 4 + 4 + signal_us + 4) + training * fields,
-            signal_extension: Duration::ZERO,
-            symbol: Symbol { duration: HE_SYMBOL + guard_interval.duration(), bits: data(tones.data) },
-            service_bits: 16,
-            tail_bits: 0,
-        })
+        let unit = ResourceUnit::of_channel(width_mhz)?;
+        let of_unit =
+            OfUnit { format, mcs, streams, width_mhz, unit, training_streams: streams, guard_interval };
+        of_unit.mode(options, Duration::from_micros(signal_us))
     }
 
     /// What HT and VHT have in common.
@@ -358,6 +502,7 @@ impl Mode {
             coded: Coded::Ofdm(modulation),
             streams,
             width_mhz,
+            resource_unit: None,
             guard_interval,
             mcs: Some(mcs),
             // L-STF, L-LTF (16), L-SIG (4), HT-SIG or VHT-SIG-A (8), STF (4), LTFs (4 each).
@@ -476,8 +621,8 @@ impl Mode {
     pub fn l_sig_length(&self, bytes: u32) -> Option<u32> {
         // What is left of the division by three tells the format.
         let m = match self.format {
-            Format::HeSu => 2,
-            Format::HeErSu => 1,
+            Format::HeSu | Format::HeTb => 2,
+            Format::HeErSu | Format::HeMu => 1,
             Format::EhtMu => 0,
             _ => return None,
         };

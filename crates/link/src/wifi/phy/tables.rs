@@ -77,26 +77,6 @@ pub(super) const CHANNELS: [Channel; 4] = [
     Channel { width_mhz: 160, data_subcarriers: 468 },
 ];
 
-/// The resource unit of a single user of HE or EHT (802.11ax-2021 tables 27-12 and 27-33).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Tones {
-    /// Width in MHz.
-    pub width_mhz: u16,
-    /// Data subcarriers: N_SD.
-    pub data: u32,
-    /// Data subcarriers of a quarter of a symbol: N_SD,short.
-    pub data_short: u32,
-}
-
-/// Of the whole channel: 242, 484, 996, 2x996 and (EHT only) 4x996 tones.
-pub(super) const FULL_BAND: [Tones; 5] = [
-    Tones { width_mhz: 20, data: 234, data_short: 60 },
-    Tones { width_mhz: 40, data: 468, data_short: 120 },
-    Tones { width_mhz: 80, data: 980, data_short: 240 },
-    Tones { width_mhz: 160, data: 1_960, data_short: 492 },
-    Tones { width_mhz: 320, data: 3_920, data_short: 984 },
-];
-
 /// HE-LTFs or EHT-LTFs by stream count (802.11ax-2021 clause 27.3.11.10).
 pub(super) const HE_TRAINING_FIELDS: [u64; 8] = [1, 2, 4, 4, 6, 6, 8, 8];
 
