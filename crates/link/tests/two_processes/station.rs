@@ -308,7 +308,7 @@ impl Station {
     /// The NIC answers at once with what it has; driver and host hear of it meanwhile.
     fn answer(&mut self, heard: Heard, more_data: bool, up: Vec<Vec<u8>>) {
         let mut appended = Vec::new();
-        let response = self.nic.respond(PEER, heard, false, &mut appended);
+        let response = self.nic.respond(PEER, heard, false, None, &mut appended);
         let block_ack = self.recipient.block_ack(appended);
         self.medium.send(&block_ack);
         self.driver.handle_received(self.now, PEER, heard, more_data, response);

@@ -25,6 +25,8 @@ pub struct Response {
     pub fresh_frames: u32,
     /// Bytes appended, repeated ones included.
     pub appended_bytes: u32,
+    /// Frames wait that had no room.
+    pub holds_more: bool,
 }
 
 /// Frames of compressed ACKs for one destination.
@@ -37,6 +39,8 @@ struct Peer {
     fresh_lens: VecDeque<usize>,
     /// MAC sequence number of the single MPDU acknowledged last; `None` after a Block Ack.
     last_single: Option<u16>,
+    /// The last acknowledgment had no room for `retained`: what follows it proves nothing of that.
+    withheld: bool,
 }
 
 /// The table of descriptors.
@@ -84,7 +88,17 @@ impl Nic {
     /// Proof (paper section 3.4): with A-MPDUs any later A-MPDU, for a transmitter without the Block
     /// Ack would have sent a request; with single MPDUs one of another sequence number. Not with the
     /// SYNC bit, by which the transmitter says that it moved on without (figure 8).
-    pub fn respond(&mut self, peer: usize, heard: Heard, sync: bool, appended: &mut Vec<u8>) -> Response {
+    ///
+    /// `room` are the bytes that the acknowledgment has beside its own, where its length is fixed before it is made: in answer to
+    /// a trigger. Nothing is appended beyond them, nor anything new where not even what was sent before fits.
+    pub fn respond(
+        &mut self,
+        peer: usize,
+        heard: Heard,
+        sync: bool,
+        room: Option<usize>,
+        appended: &mut Vec<u8>,
+    ) -> Response {
         let peer = &mut self.peers[peer];
         let moved_on = match heard {
             Heard::Single { sequence } => peer.last_single != Some(sequence),
@@ -95,15 +109,20 @@ impl Nic {
             Heard::Single { sequence } => Some(sequence),
             Heard::Ampdu | Heard::BlockAckRequest => None,
         };
-        let proven = moved_on && !sync;
+        let proven = moved_on && !sync && !peer.withheld;
         if proven {
             peer.retained.clear();
+        }
+        peer.withheld = room.is_some_and(|room| peer.retained.len() > room);
+        if peer.withheld {
+            return Response { proven, holds_more: true, ..Response::default() };
         }
         let mut fresh_frames = 0;
         let mut bytes = 0;
         while let Some(len) = peer.fresh_lens.front() {
             let total = peer.retained.len() + bytes + len;
-            if total > *len && self.limit.is_some_and(|limit| total > limit) {
+            let too_long = total > *len && self.limit.is_some_and(|limit| total > limit);
+            if too_long || room.is_some_and(|room| total > room) {
                 break;
             }
             bytes += len;
@@ -112,7 +131,12 @@ impl Nic {
         }
         peer.retained.extend(peer.fresh.drain(..bytes));
         appended.extend_from_slice(&peer.retained);
-        Response { proven, fresh_frames, appended_bytes: peer.retained.len() as u32 }
+        Response {
+            proven,
+            fresh_frames,
+            appended_bytes: peer.retained.len() as u32,
+            holds_more: !peer.fresh_lens.is_empty(),
+        }
     }
 }
 
@@ -122,7 +146,7 @@ mod tests {
 
     fn respond(nic: &mut Nic, heard: Heard, sync: bool) -> (Vec<u8>, Response) {
         let mut appended = Vec::new();
-        let response = nic.respond(0, heard, sync, &mut appended);
+        let response = nic.respond(0, heard, sync, None, &mut appended);
         (appended, response)
     }
 
@@ -174,6 +198,34 @@ mod tests {
         let (appended, response) = respond(&mut nic, Heard::Ampdu, false);
         assert_eq!((appended.as_slice(), response.fresh_frames), (&b"efghij"[..], 1), "too long, but alone");
         assert_eq!(respond(&mut nic, Heard::Ampdu, false).0, b"k");
+    }
+
+    /// In answer to a trigger: an acknowledgment of a fixed length ends at a frame, and one that has no room for what it should
+    /// repeat is no sign that it arrived.
+    #[test]
+    fn an_acknowledgment_of_a_fixed_length_is_cut_at_a_frame() {
+        let within = |nic: &mut Nic, heard, room| {
+            let mut appended = Vec::new();
+            let response = nic.respond(0, heard, false, Some(room), &mut appended);
+            (appended, response)
+        };
+        let mut nic = Nic::new(1);
+        for frame in [&b"abc"[..], b"defg", b"h"] {
+            nic.add(0, frame);
+        }
+        let (appended, response) = within(&mut nic, Heard::Ampdu, 5);
+        assert_eq!((appended.as_slice(), response.fresh_frames, response.holds_more), (&b"abc"[..], 1, true));
+        // The first is proven; the next has no room at all, and later ones do not overtake it.
+        let (appended, response) = within(&mut nic, Heard::Ampdu, 3);
+        assert_eq!((appended.as_slice(), response.proven, response.holds_more), (&b""[..], true, true));
+        let (appended, response) = within(&mut nic, Heard::Ampdu, 5);
+        assert_eq!((appended.as_slice(), response.holds_more), (&b"defgh"[..], false));
+        // Lost; no room to repeat it, and the A-MPDU that follows does not mean that it came.
+        let (appended, response) = within(&mut nic, Heard::BlockAckRequest, 4);
+        assert_eq!((appended.as_slice(), response.holds_more), (&b""[..], true));
+        let (appended, response) = within(&mut nic, Heard::Ampdu, 9);
+        assert_eq!((appended.as_slice(), response.proven), (&b"defgh"[..], false));
+        assert!(within(&mut nic, Heard::Ampdu, 9).1.proven);
     }
 
     #[test]

@@ -65,7 +65,7 @@ impl Client {
 
     fn hears_at(&mut self, now: Instant, more_data: bool) -> usize {
         let mut appended = Vec::new();
-        let response = self.nic.respond(0, Heard::Ampdu, false, &mut appended);
+        let response = self.nic.respond(0, Heard::Ampdu, false, None, &mut appended);
         self.driver.handle_received(now, 0, Heard::Ampdu, more_data, response);
         self.act();
         appended.len()

@@ -101,7 +101,7 @@ impl Link {
     /// An A-MPDU arrives at the client, whose Block Ack arrives at the access point; returns how many bytes rode.
     fn hears(&mut self, now: Instant, more_data: bool) -> usize {
         let mut appended = Vec::new();
-        let response = self.nic.respond(PEER, Heard::Ampdu, false, &mut appended);
+        let response = self.nic.respond(PEER, Heard::Ampdu, false, None, &mut appended);
         self.client.handle_received(now, PEER, Heard::Ampdu, more_data, response);
         self.act();
         self.access_point.handle_appended(PEER, &appended, |bytes| wire::decode(bytes).ok());
@@ -325,7 +325,7 @@ fn a_packet_that_is_cheaper_clears_what_is_unproven() {
     link.waits(at(2_100));
     assert_eq!(link.queued.len(), 8);
     let mut appended = Vec::new();
-    link.nic.respond(PEER, Heard::BlockAckRequest, false, &mut appended);
+    link.nic.respond(PEER, Heard::BlockAckRequest, false, None, &mut appended);
     assert_eq!(appended, [], "the frame of the first is not repeated");
 }
 

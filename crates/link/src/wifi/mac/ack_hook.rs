@@ -17,18 +17,19 @@ pub(crate) enum AckHook {
 
 impl AckHook {
     /// Decides the ACK to `peer`, one SIFS before it goes out: writes what rides along to
-    /// `appended`. `None` where nobody asks what happened.
+    /// `appended`, at most `room` bytes where there is such a bound. `None` where nobody asks what happened.
     #[inline]
     pub fn link_ack(
         &mut self,
         peer: usize,
         heard: Heard,
         sync: bool,
+        room: Option<usize>,
         appended: &mut Vec<u8>,
     ) -> Option<Response> {
         match self {
             Self::Stock => None,
-            Self::Hack(nic) => Some(nic.respond(peer, heard, sync, appended)),
+            Self::Hack(nic) => Some(nic.respond(peer, heard, sync, room, appended)),
         }
     }
 }
