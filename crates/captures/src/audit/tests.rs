@@ -304,6 +304,7 @@ fn on_the_air(mode: Mode) -> Vec<u8> {
             category: tacit_link::wifi::AccessCategory::BestEffort,
             outcome,
             more_ppdu: None,
+            unit_index: None,
             frame,
         };
         let band = if mode.is_2_4_ghz() { Band::Ghz2_4 } else { Band::Ghz5 };

@@ -82,6 +82,8 @@ pub enum Frame<P> {
         /// Starting sequence number.
         start: u16,
     },
+    /// Trigger, which several users answer at once.
+    Trigger(Trigger),
     /// Request to send.
     Rts,
     /// Clear to send, to who asked or to the sender itself.
@@ -90,6 +92,41 @@ pub enum Frame<P> {
     CfEnd,
     /// Beacon.
     Beacon,
+}
+
+/// A trigger frame (802.11ax-2021 clause 9.3.1.22).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trigger {
+    /// What it asks for.
+    pub kind: TriggerKind,
+    /// Channel width of the answers, in MHz.
+    pub width_mhz: u16,
+    /// Bytes behind the last user.
+    pub padding_bytes: u32,
+    /// LENGTH of L-SIG in the answers.
+    pub l_sig_length: u32,
+    /// Who answers.
+    pub users: Vec<TriggerUser>,
+}
+
+/// What a trigger asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TriggerKind {
+    /// Block Acks.
+    MuBar,
+}
+
+/// Who answers a trigger, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TriggerUser {
+    /// Who.
+    pub station: StationId,
+    /// How: its mode, unit included.
+    pub mode: Mode,
+    /// Which of the units of this size in the channel, from 0.
+    pub unit_index: u16,
+    /// Starting sequence number of the Block Ack asked for.
+    pub start: u16,
 }
 
 /// One MPDU on the air.
@@ -114,6 +151,8 @@ pub struct AirFrame<P> {
     /// The RDG/More PPDU subfield of its HT Control field, if it has one (802.11-2020 clause 9.2.4.6): from the
     /// holder of a TXOP a grant, from who answers that a PPDU follows.
     pub more_ppdu: Option<bool>,
+    /// Which of the units of `mode` in the channel it has, from 0, where several users share the PPDU.
+    pub unit_index: Option<u16>,
     /// What it is.
     pub frame: Frame<P>,
 }

@@ -4,6 +4,7 @@ use tacit_proto::units::{Bytes, Duration, Instant};
 
 use super::air::StationId;
 use super::category::{AccessCategory, EdcaOverride, EdcaParameters, PerCategory, TxopLimits};
+use super::ofdma::OfdmaConfig;
 use super::phy::{Mode, Phy, Standard, Variant};
 use super::propagation::Decibels;
 use crate::loss::Loss;
@@ -337,6 +338,8 @@ pub struct BssConfig {
     pub capture: bool,
     /// Whom the access point serves next.
     pub ap_scheduler: ApScheduler,
+    /// PPDUs of several users, of 802.11ax; `None` for none. Not beside hidden stations, nor where rates adapt.
+    pub ofdma: Option<OfdmaConfig>,
     /// How long packets for a client last on the air, at its rate, that the access point has given to its MAC and that are
     /// not settled (AQL, airtime queue limits): a data PPDU is no longer, but for one packet. `None` for no limit.
     pub aql_limit: Option<Duration>,
@@ -391,6 +394,7 @@ impl BssConfig {
             link_ack_delay: Duration::ZERO,
             capture: false,
             ap_scheduler: ApScheduler::default(),
+            ofdma: None,
             aql_limit: None,
             ap_ack_filter: AckFilter::Off,
             station_ack_filter: AckFilter::Off,

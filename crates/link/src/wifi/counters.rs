@@ -59,6 +59,10 @@ tacit_proto::counters! {
         burst_ppdus: u64,
         /// TXOPs ended with a CF-End.
         cf_ends: u64,
+        /// PPDUs of several users sent, of which each user's part counts as a PPDU of data.
+        shared_ppdus: u64,
+        /// Parts of PPDUs of several users.
+        shared_parts: u64,
         /// Pure TCP ACKs on the air, retransmissions included.
         tcp_acks_on_air: u64,
         /// PPDUs of nothing but pure TCP ACKs.

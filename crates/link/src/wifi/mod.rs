@@ -14,6 +14,7 @@ pub mod ideal_rate;
 mod interrupt;
 mod mac;
 mod medium;
+mod ofdma;
 pub mod phy;
 pub mod propagation;
 
@@ -31,4 +32,5 @@ pub use counters::StationCounters;
 pub use functions::{FunctionId, Functions, Peers};
 pub use interrupt::Interrupt;
 pub use mac::ack_times::AckTimes;
+pub use ofdma::{HackRoom, MuAcknowledgment, OfdmaConfig};
 pub use propagation::{Decibels, PathLoss, Position, Propagation};

@@ -101,6 +101,7 @@ impl Harness {
                 Frame::Cts => format!("cts{lost}"),
                 Frame::CfEnd => "end".into(),
                 Frame::Beacon => "beacon".into(),
+                Frame::Trigger(_) => "trigger".into(),
             });
         }
         story.join(" ")

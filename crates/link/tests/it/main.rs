@@ -11,6 +11,7 @@ mod fwp_mac;
 mod hidden;
 mod mac;
 mod no_ack;
+mod ofdma;
 mod repair;
 mod retries;
 mod scheduler;

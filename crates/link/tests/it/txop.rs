@@ -141,6 +141,7 @@ impl Harness {
                 Frame::Rts => "rts".into(),
                 Frame::Cts => "cts".into(),
                 Frame::Beacon => "beacon".into(),
+                Frame::Trigger(_) => "trigger".into(),
             };
             let data = matches!(frame.frame, Frame::Data { .. });
             let lost = if data || frame.outcome == Outcome::Received { "" } else { "x" };

@@ -30,11 +30,13 @@ pub enum Kind {
     CfEnd,
     /// A beacon.
     Beacon,
+    /// A trigger, which several stations answer at once.
+    Trigger,
 }
 
 impl Kind {
     /// Every kind, by the name that figure files use.
-    pub const NAMES: [(&'static str, Self); 9] = [
+    pub const NAMES: [(&'static str, Self); 10] = [
         ("data", Self::Data),
         ("tcp-ack", Self::TcpAck),
         ("ack", Self::Ack),
@@ -44,6 +46,7 @@ impl Kind {
         ("cts", Self::Cts),
         ("cf-end", Self::CfEnd),
         ("beacon", Self::Beacon),
+        ("trigger", Self::Trigger),
     ];
 
     /// Its place in [`Kind::NAMES`].

@@ -93,10 +93,12 @@ impl AirTrace {
     }
 
     /// The PPDU this MPDU belongs to, if an MPDU of it was heard already. PPDUs that collide start
-    /// together and differ in who sends.
+    /// together and differ in who sends; parts of one for several users differ in whom they are for.
     fn same_ppdu(&mut self, frame: &AirFrame<Packet>) -> Option<&mut Ppdu> {
         let together = self.ppdus.iter_mut().rev().take_while(|ppdu| ppdu.at == frame.at);
-        together.into_iter().find(|ppdu| ppdu.transmitter == frame.transmitter)
+        let same =
+            |ppdu: &&mut Ppdu| (ppdu.transmitter, ppdu.receiver) == (frame.transmitter, frame.receiver);
+        together.into_iter().find(same)
     }
 
     /// What `frame` is by itself.
@@ -148,6 +150,7 @@ impl AirTrace {
                 ppdu.kind = Kind::BlockAckRequest;
                 ppdu.mac = Some([*start, *start]);
             }
+            Frame::Trigger(_) => ppdu.kind = Kind::Trigger,
             Frame::Rts => ppdu.kind = Kind::Rts,
             Frame::Cts => ppdu.kind = Kind::Cts,
             Frame::CfEnd => ppdu.kind = Kind::CfEnd,

@@ -1,16 +1,18 @@
 //! 802.11 frames as bytes (802.11-2020 clause 9.3).
 
-use tacit_link::wifi::air::{Frame, Outcome, StationId};
-use tacit_link::wifi::phy::Format;
+use tacit_link::wifi::air::{Frame, Outcome, StationId, Trigger, TriggerKind};
+use tacit_link::wifi::phy::{Coding, Format, GuardInterval, ResourceUnit};
 use tacit_link::wifi::{AckBitmap, AirFrame};
 use tacit_proto::units::Duration;
 
 use super::FrameBytes;
+use super::fields::{he, number_of};
 
 // First byte of frame control: version 0, type, subtype.
 const DATA: u8 = 0x08;
 const QOS_DATA: u8 = 0x88;
 const BEACON: u8 = 0x80;
+const TRIGGER: u8 = 0x24;
 const BLOCK_ACK_REQUEST: u8 = 0x84;
 const BLOCK_ACK: u8 = 0x94;
 /// Carries a control frame that has an HT Control field.
@@ -39,6 +41,8 @@ const VHT_VARIANT: u32 = 1;
 const NO_ACK: u8 = 0x20;
 /// The bit of the QoS control field's first byte that says an A-MSDU follows (802.11-2020 clause 9.2.4.5).
 const AMSDU_PRESENT: u8 = 0x80;
+/// Trigger Type of a MU-BAR.
+const MU_BAR: u64 = 2;
 /// BA and BAR control: compressed bitmap.
 const COMPRESSED: u16 = 0x0004;
 /// Where the TID stands in it.
@@ -97,6 +101,11 @@ pub(super) fn frame<P: FrameBytes>(out: &mut Vec<u8>, air: &AirFrame<P>, beacon:
             out.extend(block_ack_control.to_le_bytes());
             out.extend((start << 4).to_le_bytes());
         }
+        Frame::Trigger(trigger) => {
+            control(out, TRIGGER, duration_field(air));
+            out.extend(transmitter);
+            trigger_fields(out, trigger, block_ack_control);
+        }
         Frame::Rts => {
             control(out, RTS, duration_field(air));
             out.extend(transmitter);
@@ -114,6 +123,60 @@ pub(super) fn frame<P: FrameBytes>(out: &mut Vec<u8>, air: &AirFrame<P>, beacon:
     }
     out.extend(fcs.to_le_bytes());
     if matches!(air.frame, Frame::Beacon) { Numbered::Beacon } else { Numbered::Other }
+}
+
+/// Common Info, User Info of each user, and padding (802.11ax-2021 clause 9.3.1.22).
+fn trigger_fields(out: &mut Vec<u8>, trigger: &Trigger, block_ack_control: u16) {
+    let kind = match trigger.kind {
+        TriggerKind::MuBar => MU_BAR,
+    };
+    let width = number_of(&he::BANDWIDTHS, &trigger.width_mhz).unwrap_or_default();
+    let of_first = trigger.users.first().map(|user| user.mode);
+    // 2x HE-LTF and 1.6 us, or 4x and 3.2 us.
+    let intervals = match of_first.map(|mode| mode.guard_interval) {
+        Some(GuardInterval::Ns3200) => 2,
+        _ => 1,
+    };
+    let common = kind
+        | u64::from(trigger.l_sig_length) << 4
+        // Carrier sense.
+        | 1 << 17
+        | u64::from(width) << 18
+        | intervals << 20;
+    out.extend(common.to_le_bytes());
+    for user in &trigger.users {
+        let mode = &user.mode;
+        let unit = mode.resource_unit.unwrap_or(ResourceUnit::Tones242);
+        let (number, is_upper) = unit_number(unit, user.unit_index);
+        let is_ldpc = mode.he_options().is_some_and(|options| options.coding == Coding::Ldpc);
+        let info = u64::from(user.station.0)
+            | u64::from(is_upper) << 12
+            | u64::from(number) << 13
+            | u64::from(is_ldpc) << 20
+            | u64::from(mode.mcs.unwrap_or_default()) << 21
+            // SS Allocation: the first stream, and how many more.
+            | u64::from(mode.streams - 1) << 29;
+        out.extend_from_slice(&info.to_le_bytes()[..5]);
+        out.extend(block_ack_control.to_le_bytes());
+        out.extend((user.start << 4).to_le_bytes());
+    }
+    // The first 12 bits are those of no station.
+    out.resize(out.len() + trigger.padding_bytes as usize, 0xff);
+}
+
+/// The number of a unit in the RU Allocation subfield, and whether it is in the upper 80 of 160 MHz (802.11ax-2021 table 9-29g).
+fn unit_number(unit: ResourceUnit, index: u16) -> (u16, bool) {
+    let first = match unit {
+        ResourceUnit::Tones26 => 0,
+        ResourceUnit::Tones52 => 37,
+        ResourceUnit::Tones106 => 53,
+        ResourceUnit::Tones242 => 61,
+        ResourceUnit::Tones484 => 65,
+        ResourceUnit::Tones996 => 67,
+        ResourceUnit::Tones2x996 | ResourceUnit::Tones4x996 => return (68, true),
+    };
+    let of_80_mhz = unit.count_in(80) as u16;
+    (first + index % of_80_mhz, index >= of_80_mhz)
 }
 
 fn data<P: FrameBytes>(out: &mut Vec<u8>, air: &AirFrame<P>) {

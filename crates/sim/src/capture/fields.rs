@@ -3,7 +3,7 @@
 //! Numbers are little-endian, and each field is aligned from the start of the header. Modules are named after fields, and hold
 //! their bits.
 
-use tacit_link::wifi::phy::GuardInterval;
+use tacit_link::wifi::phy::{GuardInterval, ResourceUnit};
 
 /// Bits of a present word.
 pub mod bit {
@@ -25,6 +25,8 @@ pub mod bit {
     pub const VHT: u32 = 21;
     /// See [`he`](super::he).
     pub const HE: u32 = 23;
+    /// See [`he_mu`](super::he_mu).
+    pub const HE_MU: u32 = 24;
     /// Behind the other fields come some that say their own type and length.
     pub const TLVS: u32 = 28;
     /// The next word is of radiotap again.
@@ -154,20 +156,30 @@ pub mod vht {
 
 /// HE: six words.
 pub mod he {
+    use super::ResourceUnit;
+
     /// Of the first: the bits of the format,
     pub const FORMAT_MASK: u16 = 0x0003;
     /// for one user,
     pub const FORMAT_SU: u16 = 0;
-    /// and for one far away.
+    /// for one far away,
     pub const FORMAT_EXT_SU: u16 = 1;
+    /// for several users,
+    pub const FORMAT_MU: u16 = 2;
+    /// and of one who answers a trigger.
+    pub const FORMAT_TB: u16 = 3;
     /// Known: the MCS.
     pub const MCS_KNOWN: u16 = 0x0020;
     /// Known: the code.
     pub const CODING_KNOWN: u16 = 0x0080;
     /// Known: the width.
     pub const BANDWIDTH_KNOWN: u16 = 0x4000;
-    /// Of the second. Known: the guard interval.
+    /// Of the second. Known: the guard interval,
     pub const GUARD_INTERVAL_KNOWN: u16 = 0x0002;
+    /// and which of the units of its size it is,
+    pub const UNIT_KNOWN: u16 = 0x4000;
+    /// whose number begins here.
+    pub const UNIT_SHIFT: u16 = 8;
     /// Of the third: where the MCS begins,
     pub const MCS_SHIFT: u16 = 8;
     /// its bits,
@@ -178,12 +190,46 @@ pub mod he {
     pub const BANDWIDTH_MASK: u16 = 0x0f;
     /// MHz and their numbers; others are parts of a channel.
     pub const BANDWIDTHS: [(u16, u16); 4] = [(20, 0), (40, 1), (80, 2), (160, 3)];
+    /// Parts of a channel and their numbers.
+    pub const UNITS: [(ResourceUnit, u16); 7] = [
+        (ResourceUnit::Tones26, 4),
+        (ResourceUnit::Tones52, 5),
+        (ResourceUnit::Tones106, 6),
+        (ResourceUnit::Tones242, 7),
+        (ResourceUnit::Tones484, 8),
+        (ResourceUnit::Tones996, 9),
+        (ResourceUnit::Tones2x996, 10),
+    ];
     /// Where the number of the guard interval begins, see [`GUARD_INTERVALS`](super::GUARD_INTERVALS),
     pub const GUARD_INTERVAL_SHIFT: u16 = 4;
     /// and that of the training.
     pub const TRAINING_SHIFT: u16 = 6;
     /// Of the sixth: the bits of the streams.
     pub const STREAMS_MASK: u16 = 0x0f;
+}
+
+/// HE MU, beside the HE field: two words of flags, and the units of each 20 MHz in two content channels.
+pub mod he_mu {
+    use super::ResourceUnit;
+
+    /// Of the first. Known: the units in the first content channel,
+    pub const FIRST_KNOWN: u16 = 0x0100;
+    /// and in the second.
+    pub const SECOND_KNOWN: u16 = 0x0200;
+    /// Of the second: the width, numbered as in [`he`](super::he) up to here. Known: it is.
+    pub const BANDWIDTH_KNOWN: u16 = 0x0004;
+    /// 20 MHz of a content channel.
+    pub const OF_CHANNEL: usize = 4;
+    /// What says that 20 MHz, or the wider unit that they are part of, are divided into units of this size (802.11ax-2021 table
+    /// 27-26).
+    pub const ALLOCATIONS: [(ResourceUnit, u8); 6] = [
+        (ResourceUnit::Tones26, 0b0000_0000),
+        (ResourceUnit::Tones52, 0b0111_0000),
+        (ResourceUnit::Tones106, 0b0110_0000),
+        (ResourceUnit::Tones242, 0b1100_0000),
+        (ResourceUnit::Tones484, 0b1100_1000),
+        (ResourceUnit::Tones996, 0b1101_0000),
+    ];
 }
 
 /// U-SIG: a common part, and one that depends on the version, of which a third word says what is known.

@@ -5,8 +5,8 @@ use tacit_link::wifi::air::{AmpduPosition, Frame, Outcome, StationId};
 use tacit_link::wifi::phy::{Band, Coding, Format, GuardInterval, Mode, TrainingField};
 
 use super::fields::{
-    FIELDS, GUARD_INTERVALS, TLV_ALIGN, ampdu as ampdu_field, bit, channel, eht, flags, he, mcs, number_of,
-    tlv, u_sig, vht,
+    FIELDS, GUARD_INTERVALS, TLV_ALIGN, ampdu as ampdu_field, bit, channel, eht, flags, he, he_mu, mcs,
+    number_of, tlv, u_sig, vht,
 };
 
 /// Appends the header of `air`, in `band`, heard at `signal_dbm` if that is known.
@@ -20,10 +20,13 @@ pub(super) fn header<P>(out: &mut Vec<u8>, air: &AirFrame<P>, band: Band, signal
         Format::Dsss | Format::Ofdm | Format::ErpOfdm => bit::RATE,
         Format::HtMixed => bit::MCS,
         Format::Vht => bit::VHT,
-        Format::HeSu | Format::HeErSu => bit::HE,
+        Format::HeSu | Format::HeErSu | Format::HeMu | Format::HeTb => bit::HE,
         Format::EhtMu => bit::TLVS,
     };
     let mut present = 1 << bit::TSFT | 1 << bit::FLAGS | 1 << bit::CHANNEL | 1 << of_format;
+    if air.mode.format == Format::HeMu {
+        present |= 1 << bit::HE_MU;
+    }
     if ampdu.is_some() {
         present |= 1 << bit::AMPDU_STATUS;
     }
@@ -90,9 +93,13 @@ fn fields<P>(
             align(out, start, bit::VHT);
             very_high_throughput(out, &air.mode);
         }
-        Format::HeSu | Format::HeErSu => {
+        Format::HeSu | Format::HeErSu | Format::HeMu | Format::HeTb => {
             align(out, start, bit::HE);
-            high_efficiency(out, &air.mode);
+            high_efficiency(out, &air.mode, air.unit_index);
+            if air.mode.format == Format::HeMu {
+                align(out, start, bit::HE_MU);
+                allocation(out, &air.mode);
+            }
         }
         Format::EhtMu => {
             own_length(out, start, tlv::U_SIG, &universal_signal(&air.mode, air.transmitter));
@@ -115,21 +122,42 @@ fn very_high_throughput(out: &mut Vec<u8>, mode: &Mode) {
 }
 
 /// The HE field, six words: what is known, MCS and coding, width, guard interval and training, streams.
-fn high_efficiency(out: &mut Vec<u8>, mode: &Mode) {
-    let format = if mode.format == Format::HeErSu { he::FORMAT_EXT_SU } else { he::FORMAT_SU };
+fn high_efficiency(out: &mut Vec<u8>, mode: &Mode, unit_index: Option<u16>) {
+    let format = match mode.format {
+        Format::HeErSu => he::FORMAT_EXT_SU,
+        Format::HeMu => he::FORMAT_MU,
+        Format::HeTb => he::FORMAT_TB,
+        _ => he::FORMAT_SU,
+    };
+    let (unit_known, unit) = match unit_index {
+        Some(index) => (he::UNIT_KNOWN, index << he::UNIT_SHIFT),
+        None => (0, 0),
+    };
     let mcs = u16::from(mode.mcs.unwrap_or_default()) << he::MCS_SHIFT;
-    let width = number_of(&he::BANDWIDTHS, &mode.width_mhz).unwrap_or_default();
+    let of_channel = || number_of(&he::BANDWIDTHS, &mode.width_mhz);
+    let of_unit = mode.resource_unit.filter(|_| unit_index.is_some());
+    let width = of_unit.and_then(|unit| number_of(&he::UNITS, &unit)).or_else(of_channel).unwrap_or_default();
     let coding = if is_ldpc(mode) { he::CODING_LDPC } else { 0 };
     let intervals = guard_interval(mode) << he::GUARD_INTERVAL_SHIFT | training(mode) << he::TRAINING_SHIFT;
     let words = [
         format | he::MCS_KNOWN | he::CODING_KNOWN | he::BANDWIDTH_KNOWN,
-        he::GUARD_INTERVAL_KNOWN,
+        he::GUARD_INTERVAL_KNOWN | unit_known | unit,
         mcs | coding,
         0,
         width | intervals,
         u16::from(mode.streams),
     ];
     out.extend(words.into_iter().flat_map(u16::to_le_bytes));
+}
+
+/// The HE-MU field: how each 20 MHz is divided.
+fn allocation(out: &mut Vec<u8>, mode: &Mode) {
+    let width = number_of(&he::BANDWIDTHS, &mode.width_mhz).unwrap_or_default();
+    let known = he_mu::FIRST_KNOWN | if mode.width_mhz > 20 { he_mu::SECOND_KNOWN } else { 0 };
+    out.extend(known.to_le_bytes());
+    out.extend((he_mu::BANDWIDTH_KNOWN | width).to_le_bytes());
+    let units = mode.resource_unit.and_then(|unit| number_of(&he_mu::ALLOCATIONS, &unit));
+    out.extend([units.unwrap_or_default(); 2 * he_mu::OF_CHANNEL]);
 }
 
 /// The U-SIG field: version (EHT), width and direction; what kind of PPDU.

@@ -53,7 +53,12 @@ impl Observer for FromClient {
             Frame::Ack { appended } | Frame::BlockAck { appended, .. } => {
                 self.appended.push((appended.clone(), frame.outcome == Outcome::Received));
             }
-            Frame::BlockAckReq { .. } | Frame::Rts | Frame::Cts | Frame::CfEnd | Frame::Beacon => {}
+            Frame::BlockAckReq { .. }
+            | Frame::Trigger(_)
+            | Frame::Rts
+            | Frame::Cts
+            | Frame::CfEnd
+            | Frame::Beacon => {}
         }
     }
 }

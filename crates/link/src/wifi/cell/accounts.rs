@@ -6,7 +6,6 @@ use super::stations::Stations;
 use crate::payload::PayloadClass;
 use crate::wifi::airtime::{Airtime, AirtimeLedger, AirtimeUse, StationAirtime};
 use crate::wifi::functions::FunctionId;
-use crate::wifi::mac::station::Outgoing;
 
 /// The channel's books. What a station spent stands with the station.
 #[derive(Clone, Debug)]
@@ -64,12 +63,17 @@ impl Accounts {
     }
 
     /// The wait is over: the stations that have the channel now are charged for it.
-    pub fn charge_wait<P>(&mut self, stations: &mut Stations<P>, winners: &[(FunctionId, Outgoing)]) {
-        if winners.is_empty() {
+    pub fn charge_wait<P>(
+        &mut self,
+        stations: &mut Stations<P>,
+        winners: impl Iterator<Item = (FunctionId, PayloadClass)> + Clone,
+    ) {
+        let count = winners.clone().count();
+        if count == 0 {
             return;
         }
-        for ((id, outgoing), share) in winners.iter().zip(even_shares(self.waited, winners.len())) {
-            stations[*id].airtime.spend(outgoing.class(), AirtimeUse::Acquisition, share);
+        for ((id, class), share) in winners.zip(even_shares(self.waited, count)) {
+            stations[id].airtime.spend(class, AirtimeUse::Acquisition, share);
         }
         self.waited = Duration::ZERO;
     }

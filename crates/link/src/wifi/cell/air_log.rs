@@ -14,7 +14,7 @@ use crate::wifi::category::AccessCategory;
 use crate::wifi::functions::{FunctionId, Functions};
 use crate::wifi::mac::originator::{Mpdu, Originator};
 use crate::wifi::mac::station::Outgoing;
-use crate::wifi::phy::Mode;
+use crate::wifi::phy::{Format, Mode};
 
 /// The frames heard and not yet polled, once somebody asked for them.
 #[derive(Clone, Debug)]
@@ -113,7 +113,7 @@ impl<P: Payload> AirLog<P> {
     /// The first frame of an exchange of `originator` that collided.
     pub fn record_collided(&mut self, exchange: &Exchange, originator: &Originator<P>, rules: &Rules) {
         match exchange.handshake {
-            Handshake::None | Handshake::Granted | Handshake::Continued => {
+            Handshake::None | Handshake::Granted | Handshake::Continued | Handshake::Shared => {
                 self.record_collided_data(exchange, originator);
             }
             Handshake::CtsToSelf => {
@@ -178,16 +178,18 @@ impl<P: Payload> AirLog<P> {
             category,
             outcome,
             more_ppdu: None,
+            unit_index: None,
             frame,
         });
     }
 
-    /// A frame of `transmitter` to everybody, which reserves nothing.
+    /// A frame of `transmitter` to everybody, which reserves the medium for `reserves` after it.
     pub fn record_broadcast(
         &mut self,
         transmitter: FunctionId,
         [at, until]: [Instant; 2],
         mode: Mode,
+        reserves: Duration,
         frame: Frame<P>,
     ) {
         let Some(frames) = &mut self.frames else { return };
@@ -196,12 +198,13 @@ impl<P: Payload> AirLog<P> {
             at,
             duration: until - at,
             mode,
-            reserves: Duration::ZERO,
+            reserves,
             transmitter,
             receiver: None,
             category,
             outcome: Outcome::Received,
             more_ppdu: None,
+            unit_index: None,
             frame,
         });
     }
@@ -229,6 +232,7 @@ impl Whose {
                 Handshake::Granted => Some(false),
                 _ => exchange.grants().then_some(true),
             },
+            unit_index: exchange.unit_index(),
             frame,
         }
     }
@@ -247,6 +251,7 @@ impl Whose {
             outcome: if lost { Outcome::Errored } else { Outcome::Received },
             // Until something follows.
             more_ppdu: exchange.grants().then_some(false),
+            unit_index: exchange.unit_index().filter(|_| mode.format == Format::HeTb),
             frame,
         }
     }

@@ -24,7 +24,11 @@ use crate::wifi::mac::originator::Originator;
 use crate::wifi::mac::rate_control::{Minstrel, Rate};
 use crate::wifi::mac::repair::{MOST_REPAIRABLE, RepairRecipient};
 use crate::wifi::mac::station::{Peer, Station};
-use crate::wifi::phy::{HT_CONTROL_LEN, Mode, Phy, block_ack_len};
+use crate::wifi::ofdma::MuAcknowledgment;
+use crate::wifi::phy::{
+    HT_CONTROL_LEN, HeOptions, Mode, MultiUser, MultiUserPpdu, Phy, ResourceUnit, block_ack_len,
+};
+use crate::wifi::propagation::Decibels;
 
 /// The stations of `config`, the access point first in `names`, once for each access category.
 pub(crate) fn build_stations<P: Payload>(rules: &Rules, seed: u64, bss: &str, names: &[&str]) -> Stations<P> {
@@ -149,7 +153,10 @@ fn peer<P: Payload>(
     let noise = client.snr.map(|snr| {
         let stream = stream(format!("noise {link}"));
         if rates.is_empty() {
-            return Noise::new(&client.mode, &control, snr, stream);
+            let way = if station == StationId::AP { MultiUser::Down } else { MultiUser::Up };
+            let shared = shared_rates(config, client, &control, snr, way);
+            let alone = [(client.mode, control, snr)];
+            return Noise::of_rates(&alone.into_iter().chain(shared).collect::<Vec<_>>(), stream);
         }
         let over = |mode: &Mode| client.snr_over(mode).unwrap_or(snr);
         let of_rate = |rate: &Rate| (rate.mode, rate.control_mode, over(&rate.mode));
@@ -221,6 +228,47 @@ fn limits(
         Some(limit) => limits.aggregating_within(modes[0].bytes_within(limit) / streams),
         None => limits,
     }
+}
+
+/// What noise knows of data and responses of `client` in PPDUs of several users, by the size of their units, where
+/// there are any. Answers to triggers have the power of the whole channel in their unit.
+fn shared_rates(
+    config: &BssConfig,
+    client: &StationConfig,
+    control: &Mode,
+    snr: Decibels,
+    way: MultiUser,
+) -> Vec<(Mode, Mode, Decibels)> {
+    let (Some(ofdma), Some(whole)) = (config.ofdma, ResourceUnit::of_channel(client.mode.width_mhz)) else {
+        return Vec::new();
+    };
+    let of_unit = |unit: ResourceUnit| {
+        let among = |mode: Mode, kind: MultiUser| {
+            let guard_interval = kind.guard_interval(mode.guard_interval);
+            mode.among_users(&MultiUserPpdu {
+                kind,
+                users: 1,
+                unit,
+                training_streams: mode.streams,
+                lowest_mcs: 0,
+                guard_interval,
+                options: HeOptions::usual(guard_interval),
+            })
+        };
+        let gain_db = 10.0 * libm::log10(f64::from(whole.tones()) / f64::from(unit.tones()));
+        let in_unit = Decibels::from_db(snr.as_db() + gain_db);
+        let data = among(client.mode, way)?;
+        Some(match (way, ofdma.acknowledgment) {
+            (MultiUser::Down, _) => (data, *control, snr),
+            // Block Acks one after the other have the whole channel, and so does nothing else that goes up.
+            (MultiUser::Up, MuAcknowledgment::BlockAckRequests) => (data, *control, snr),
+            (MultiUser::Up, _) => {
+                let answer = among(client.mode.at_most_mcs(ofdma.block_ack_mcs), way)?;
+                (data, answer, in_unit)
+            }
+        })
+    };
+    ResourceUnit::ALL.into_iter().map_while(of_unit).collect()
 }
 
 /// The rates that a client's link adapts between.

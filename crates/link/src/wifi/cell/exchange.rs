@@ -31,6 +31,10 @@ pub(crate) struct Exchange {
     pub response_at: Instant,
     response_len: u32,
     grants: bool,
+    /// Users who share its PPDU, one alone included.
+    users: u16,
+    /// Which of their units is its own, from 0.
+    unit_index: u16,
     /// When the response ends; stock length until the response starts.
     pub response_end: Instant,
     /// What its Duration field says: SIFS and a stock response, or what is left of the TXOP.
@@ -114,9 +118,52 @@ impl Exchange {
             response_at,
             response_len,
             grants: grant.is_some(),
+            users: 1,
+            unit_index: 0,
             response_end,
             reserves,
         }
+    }
+
+    /// The part of `from` and `to` in a PPDU of `users`, in the unit of this index, on the air from the first instant of `ppdu` to the second, which a
+    /// response of `response_len` bytes answers within `response`.
+    pub fn shared(
+        [from, to]: [FunctionId; 2],
+        outgoing: Outgoing,
+        (unit_index, users): (u16, u16),
+        ppdu: [Instant; 2],
+        response: [Instant; 2],
+        response_len: u32,
+    ) -> Self {
+        let ([start, end], [response_at, response_end]) = (ppdu, response);
+        Self {
+            from,
+            to,
+            outgoing,
+            handshake: Handshake::Shared,
+            begins: start,
+            first_end: start,
+            start,
+            clear_from: start,
+            end,
+            response_at,
+            response_len,
+            grants: false,
+            users,
+            unit_index,
+            response_end,
+            reserves: response_end - end,
+        }
+    }
+
+    /// Which of the units of its PPDU is its own, from 0; `None` for all of the channel.
+    pub fn unit_index(&self) -> Option<u16> {
+        (self.handshake == Handshake::Shared).then_some(self.unit_index)
+    }
+
+    /// Its response is on the air from the first instant to the second.
+    pub fn set_response(&mut self, [from, to]: [Instant; 2]) {
+        (self.response_at, self.response_end) = (from, to);
     }
 
     /// Whether it ends with its PPDU, which nobody acknowledges.
@@ -125,10 +172,14 @@ impl Exchange {
         self.response_len == UNANSWERED
     }
 
-    /// How long its data is on the air; zero for what is no data.
+    /// How long its data is on the air, or its share of that where users have it at once; zero for what is no data.
     #[inline]
     pub fn data_time(&self) -> Duration {
-        if matches!(self.outgoing, Outgoing::Data { .. }) { self.end - self.start } else { Duration::ZERO }
+        if !matches!(self.outgoing, Outgoing::Data { .. }) {
+            return Duration::ZERO;
+        }
+        let time = self.end - self.start;
+        if self.users == 1 { time } else { time / u64::from(self.users) }
     }
 
     /// Whether it asks for what did not arrive.

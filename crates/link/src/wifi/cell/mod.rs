@@ -9,6 +9,7 @@ mod outbox;
 mod protection;
 mod receive;
 mod repair;
+mod round;
 mod rules;
 mod stations;
 mod txop;
@@ -22,6 +23,7 @@ pub(crate) use self::exchange::Exchange;
 pub use self::outbox::Delivery;
 use self::outbox::Outbox;
 pub(crate) use self::protection::{Direction, Handshake, Step};
+pub(crate) use self::round::{Progress, Round};
 pub(crate) use self::rules::{HoldLimits, Rules};
 pub(crate) use self::stations::Stations;
 pub(crate) use self::txop::Next;
@@ -50,6 +52,10 @@ pub(crate) struct Cell<P> {
     pub outbox: Outbox<P>,
     /// What rides on the acknowledgment in the air.
     appended: Vec<u8>,
+    /// Whom the next PPDU of several users is for; kept for its capacity.
+    users: Vec<usize>,
+    /// The parts of the last one; kept for their capacity.
+    spare_parts: Vec<round::Part>,
     /// When the next beacon is due.
     pub next_beacon: Option<Instant>,
     /// No gap in a reorder buffer times out before this, and nobody asks for what is missing.
@@ -75,6 +81,8 @@ impl<P: Payload> Cell<P> {
             air: AirLog::new(stations.numbers(), rules.config.categories.clone()),
             outbox: Outbox::default(),
             appended: Vec::new(),
+            users: Vec::new(),
+            spare_parts: Vec::new(),
             next_beacon: rules.config.beacon_interval.map(|interval| Instant::ZERO + interval),
             reorder_check: None,
             contending: Vec::new(),
@@ -127,27 +135,32 @@ impl<P: Payload> Cell<P> {
     }
 
     fn receive_request(&mut self, exchange: &Exchange, peer: usize) -> bool {
-        let [from, to] = self.stations.ends(exchange);
-        let sender = &mut from.peers[peer];
+        let sender = &mut self.stations[exchange.from].peers[peer];
         let start = sender.originator.window_start();
         let mode = sender.originator.control_mode;
         let noisy = sender.noise.as_mut().is_some_and(|noise| noise.takes_control(BLOCK_ACK_REQUEST_LEN));
         let arrived = !noisy && !sender.is_away(exchange.start);
         if arrived {
-            let back = to.peer_index(exchange.from);
-            let recipients = to.peers[back].recipient.each_stream();
-            for (stream, recipient) in sender.originator.streams().zip(recipients) {
-                let Recipient::Block(recipient) = recipient else {
-                    unreachable!("only a Block Ack agreement makes requests");
-                };
-                let before = self.outbox.delivered.len();
-                recipient.request(exchange.end, stream.window_start(), &mut self.outbox.deliver(exchange));
-                from.counters.arrived_bytes += self.outbox.bytes_since(before);
-            }
+            self.take_request(exchange, exchange.end);
         }
         let outcome = if arrived { Outcome::Received } else { Outcome::Errored };
         self.air.record(exchange, mode, outcome, Frame::BlockAckReq { start });
         arrived
+    }
+
+    /// The recipient of `exchange` learns at `at` where the window of its sender starts.
+    fn take_request(&mut self, exchange: &Exchange, at: Instant) {
+        let [from, to] = self.stations.ends(exchange);
+        let back = to.peer_index(exchange.from);
+        let recipients = to.peers[back].recipient.each_stream();
+        for (stream, recipient) in from.peers[exchange.peer()].originator.streams().zip(recipients) {
+            let Recipient::Block(recipient) = recipient else {
+                unreachable!("only a Block Ack agreement makes requests");
+            };
+            let before = self.outbox.delivered.len();
+            recipient.request(at, stream.window_start(), &mut self.outbox.deliver(exchange));
+            from.counters.arrived_bytes += self.outbox.bytes_since(before);
+        }
     }
 
     /// Draws whether the PPDU is understood at all, then which MPDUs arrived and takes those in. True when any did.
@@ -246,8 +259,8 @@ impl<P: Payload> Cell<P> {
 
     // --- What is answered -------------------------------------------------------------------
 
-    /// Puts the acknowledgment together; returns the exchange with its length, and whether it is lost.
-    pub fn answer(&mut self, exchange: &Exchange) -> (Exchange, bool) {
+    /// Puts the acknowledgment together, with at most `room` bytes appended where its length is fixed.
+    pub fn answer(&mut self, exchange: &Exchange, room: Option<usize>) -> Answer {
         let [from, to] = self.stations.ends(exchange);
         let back = to.peer_index(exchange.from);
         to.counters.link_acks += 1;
@@ -256,8 +269,10 @@ impl<P: Payload> Cell<P> {
         let (heard, more_data, sync) = seen_by_recipient(&exchange.outgoing, sender);
         let control = &sender.originator.control_mode;
         let mut exchange = *exchange;
-        if let Some(response) = to.hook.link_ack(back, heard, sync, &mut self.appended) {
+        let mut holds_more = false;
+        if let Some(response) = to.hook.link_ack(back, heard, sync, room, &mut self.appended) {
             let (function, from) = (exchange.to, exchange.from);
+            holds_more = response.holds_more;
             self.outbox.interrupts.push_back(Interrupt::Received {
                 function,
                 from,
@@ -268,7 +283,8 @@ impl<P: Payload> Cell<P> {
         }
         let bytes = self.appended.len() as u32;
         if bytes > 0 {
-            let longer = exchange.append(bytes, control);
+            // Where there is room for them, it is in the length already.
+            let longer = if room.is_some() { Duration::ZERO } else { exchange.append(bytes, control) };
             to.counters.augmented_link_acks += 1;
             to.counters.appended_bytes += u64::from(bytes);
             to.counters.appended_byte_time += control.rate().time_for(Bytes(u64::from(bytes)));
@@ -281,14 +297,14 @@ impl<P: Payload> Cell<P> {
         let len = exchange.response_len(bytes);
         let noisy = peer.noise.as_mut().is_some_and(|noise| noise.takes_control(len));
         let lost = peer.link_ack_loss.takes() || noisy || peer.is_away(exchange.response_at);
-        (exchange, lost)
+        Answer { exchange, lost, holds_more }
     }
 
     // --- What becomes of it -----------------------------------------------------------------
 
     /// What the originator makes of an acknowledgment, or of a lost one. `next_idle` is the idle period that would
-    /// begin now at who began the exchange.
-    pub fn settle_response(&mut self, exchange: &Exchange, lost: bool, next_idle: u64) {
+    /// begin now at who began the exchange. Returns what is settled with it.
+    pub fn settle_response(&mut self, exchange: &Exchange, lost: bool, next_idle: u64) -> Settled {
         let at = exchange.response_end;
         let oldest = self.rules.oldest_allowed(at);
         let retry_limit = self.rules.config.retry_limit;
@@ -304,7 +320,7 @@ impl<P: Payload> Cell<P> {
         to.spend_airtime(back, exchange);
         if lost {
             self.fail(exchange, at, next_idle);
-            return;
+            return Settled::default();
         }
         let settled = match block_ack {
             None if exchange.asks_for_repair() => originator.asked(),
@@ -320,8 +336,7 @@ impl<P: Payload> Cell<P> {
         }
         from.count_settled(settled);
         from.spend_airtime(exchange.peer(), exchange);
-        // A response burst is no access of its own.
-        if exchange.handshake != Handshake::Granted {
+        if exchange.handshake.is_own_access() {
             from.contention.succeeded();
         }
         from.finish(exchange.peer(), exchange.handshake);
@@ -331,6 +346,7 @@ impl<P: Payload> Cell<P> {
             self.outbox.interrupts.push_back(Interrupt::Appended { function, from, bytes });
         }
         self.report_settled(exchange);
+        settled
     }
 
     /// A PPDU of data that nobody acknowledges is over, and its sender has nothing to wait for: whatever became of it,
@@ -400,7 +416,7 @@ impl<P: Payload> Cell<P> {
     fn end_failed(&mut self, exchange: &Exchange, settled: Settled, noticed_at: Instant, next_idle: u64) {
         let station = &mut self.stations[exchange.from];
         station.count_settled(settled);
-        if exchange.handshake != Handshake::Granted {
+        if exchange.handshake.is_own_access() {
             station.contention.failed(noticed_at, next_idle);
             if settled.dropped > 0 {
                 station.contention.gave_up();
@@ -462,7 +478,7 @@ impl<P: Payload> Cell<P> {
         let transmitter = exchange.holder();
         self.stations[transmitter].counters.cf_ends += 1;
         let mode = *self.stations.control_mode(exchange);
-        self.air.record_broadcast(transmitter, [at, until], mode, Frame::CfEnd);
+        self.air.record_broadcast(transmitter, [at, until], mode, Duration::ZERO, Frame::CfEnd);
         until
     }
 
@@ -473,7 +489,8 @@ impl<P: Payload> Cell<P> {
         if let (Some(target), Some(interval)) = (&mut self.next_beacon, self.rules.config.beacon_interval) {
             *target += interval;
         }
-        self.air.record_broadcast(StationId::AP.first_function(), [at, until], mode, Frame::Beacon);
+        let access_point = StationId::AP.first_function();
+        self.air.record_broadcast(access_point, [at, until], mode, Duration::ZERO, Frame::Beacon);
         until
     }
 
@@ -483,6 +500,17 @@ impl<P: Payload> Cell<P> {
     pub fn check_books(&self) -> Result<(), String> {
         self.stations.iter().try_for_each(Station::check_books)
     }
+}
+
+/// An acknowledgment as it goes out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Answer {
+    /// What it answers, with its length.
+    pub exchange: Exchange,
+    /// It will not arrive.
+    pub lost: bool,
+    /// Its sender has more to append than it had room for.
+    pub holds_more: bool,
 }
 
 /// What the recipient of `outgoing` sees of it: kind, More Data, SYNC.

@@ -7,7 +7,7 @@ use super::protection::Handshake;
 use crate::wifi::category::AccessCategory;
 use crate::wifi::config::{BssConfig, Bursts, ReverseDirection};
 use crate::wifi::mac::station::Outgoing;
-use crate::wifi::phy::{Mode, Phy};
+use crate::wifi::phy::{Format, Mode, Phy, ResourceUnit};
 
 /// The rules of a channel, fixed from the start.
 #[derive(Clone, Debug)]
@@ -16,6 +16,8 @@ pub(crate) struct Rules {
     pub config: BssConfig,
     /// There may be TXOPs that hold more than an exchange.
     pub may_go_on: bool,
+    /// Most users of a PPDU; 1 without OFDMA.
+    pub most_users: usize,
 }
 
 /// How long a function may hold the channel.
@@ -29,11 +31,20 @@ pub(crate) struct HoldLimits {
 
 impl Rules {
     pub fn new(config: BssConfig) -> Self {
-        let mut rules = Self { phy: config.phy(), config, may_go_on: false };
+        let mut rules = Self { phy: config.phy(), config, may_go_on: false, most_users: 1 };
+        rules.most_users = rules.most_users();
         let bursts =
             rules.config.categories.iter().any(|category| rules.hold_limits(*category).burst.is_some());
         rules.may_go_on = bursts || rules.config.reverse_direction != ReverseDirection::Off;
         rules
+    }
+
+    /// Users that get units of their own in the narrowest channel that any has.
+    fn most_users(&self) -> usize {
+        let modes = self.config.stations.iter().map(|station| &station.mode);
+        let narrowest = modes.filter(|mode| mode.format == Format::HeSu).map(|mode| mode.width_mhz).min();
+        let most = narrowest.map_or(1, |width_mhz| ResourceUnit::Tones26.count_in(width_mhz));
+        self.config.ofdma.map_or(1, |ofdma| usize::from(ofdma.max_users).min(most))
     }
 
     /// Of the functions of `category`.

@@ -354,6 +354,27 @@ impl<P: Payload> Originator<P> {
         }
     }
 
+    /// Drops what is too old, then puts the part of a PPDU of several users together, of at most `bytes`, sent in the first of
+    /// `modes` and answered in the second. [`Originator::mode`] and [`Originator::control_mode`] stay so until the round is over;
+    /// `rate` is what noise calls the first.
+    #[inline(never)]
+    pub fn build_part(
+        &mut self,
+        now: Instant,
+        lifetime: Duration,
+        (modes, bytes, rate): ([Mode; 2], u32, usize),
+        delays: &mut Delays<'_>,
+    ) {
+        let (usual, class) = (self.limits, self.last_class);
+        [self.mode, self.control_mode] = modes;
+        self.limits = usual.within(bytes);
+        self.assemble(now, (now, lifetime), rate, delays);
+        self.limits = usual;
+        if self.plan.mpdus == 0 {
+            self.last_class = class;
+        }
+    }
+
     /// Changes the mode where the rate adapts; returns the number of the rate.
     #[inline]
     fn choose_rate(&mut self, now: Instant) -> usize {

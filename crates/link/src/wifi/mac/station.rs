@@ -19,7 +19,8 @@ use crate::wifi::cell::{Exchange, Handshake, HoldLimits, Rules, Step};
 use crate::wifi::config::ApScheduler;
 use crate::wifi::counters::StationCounters;
 use crate::wifi::functions::{FunctionId, Peers};
-use crate::wifi::phy::Phy;
+use crate::wifi::ofdma::RoomForecast;
+use crate::wifi::phy::{Mode, Phy};
 
 /// One end of a link as a station sees it.
 #[derive(Clone, Debug)]
@@ -39,6 +40,8 @@ pub(crate) struct Peer<P> {
     pub answered: bool,
     /// When it is out of reach.
     pub away: Option<(Instant, Instant)>,
+    /// What it will append to its next answer to a trigger.
+    pub room: RoomForecast,
     /// In the round-robin of peers that have something to be sent.
     ready: bool,
     /// Airtime that it may still use in this round, in nanoseconds; below zero it has had more than its share.
@@ -63,6 +66,7 @@ impl<P> Peer<P> {
             noise,
             answered: true,
             away: None,
+            room: RoomForecast::default(),
             ready: false,
             deficit_ns: 0,
         }
@@ -291,6 +295,59 @@ impl<P: Payload> Station<P> {
             }
         }
         None
+    }
+
+    /// Takes the peers out of the round-robin that come next, up to `most`, to send to all of them at once: as far as they need
+    /// data and go `together` with the first. With fewer than two it takes none, and `users` is empty.
+    pub fn take_users(
+        &mut self,
+        most: usize,
+        together: impl Fn(&Peer<P>, &Peer<P>) -> bool,
+        users: &mut Vec<usize>,
+    ) {
+        users.clear();
+        while users.len() < most
+            && let Some(peer) = self.next_turn()
+        {
+            let entry = &self.peers[peer];
+            let first = &self.peers[*users.first().unwrap_or(&peer)];
+            if entry.originator.need() != Need::Data || !together(first, entry) {
+                self.turns.push_front(peer);
+                break;
+            }
+            users.push(peer);
+        }
+        if users.len() < 2 {
+            users.drain(..).for_each(|peer| self.turns.push_front(peer));
+        }
+        for peer in users.iter() {
+            self.peers[*peer].ready = false;
+        }
+        self.turn_of = users.first().copied().unwrap_or(self.turn_of);
+    }
+
+    /// Puts the part of `peer` in a PPDU of several users together; see [`Originator::build_part`].
+    pub fn part_of(
+        &mut self,
+        now: Instant,
+        lifetime: Duration,
+        peer: usize,
+        part: ([Mode; 2], u32, usize),
+    ) -> Option<Outgoing> {
+        self.data(peer, |originator, delays| originator.build_part(now, lifetime, part, delays))
+    }
+
+    /// Its access begins with a PPDU of several users.
+    pub fn begin_shared_access(&mut self) {
+        self.active = true;
+        self.transmitting = true;
+        self.counters.shared_ppdus += 1;
+    }
+
+    /// Books its part of a PPDU of several users.
+    pub fn count_shared(&mut self, outgoing: &Outgoing) {
+        self.count_outgoing(outgoing, |_| Duration::ZERO);
+        self.counters.shared_parts += 1;
     }
 
     /// Takes the peer that is next out of the round-robin.

@@ -10,7 +10,9 @@ use super::capture::Capture;
 use crate::payload::{Payload, PayloadClass};
 use crate::wifi::air::{Outcome, StationId};
 use crate::wifi::airtime::AirtimeUse;
-use crate::wifi::cell::{Cell, Direction, Exchange, Handshake, Next, Rules, Step, earliest, even_shares};
+use crate::wifi::cell::{
+    Answer, Cell, Direction, Exchange, Handshake, Next, Rules, Step, earliest, even_shares,
+};
 use crate::wifi::functions::FunctionId;
 use crate::wifi::mac::access::IdlePeriod;
 use crate::wifi::mac::station::Outgoing;
@@ -282,7 +284,8 @@ impl Hidden {
                 winners.push((id, outgoing));
             }
         }
-        cell.accounts.charge_wait(&mut cell.stations, &winners);
+        let accounts = winners.iter().map(|(id, outgoing)| (*id, outgoing.class()));
+        cell.accounts.charge_wait(&mut cell.stations, accounts);
         for (id, outgoing) in &winners {
             cell.accounts.accesses += 1;
             let exchange = Exchange::new(cell, at, *id, *outgoing);
@@ -447,7 +450,7 @@ impl Hidden {
                 self.ear(to).engaged = false;
             }
         } else if heard {
-            let (exchange, lost) = cell.answer(exchange);
+            let Answer { exchange, lost, .. } = cell.answer(exchange, None);
             self.ear(to).engaged = true;
             self.due.push(Due { at: exchange.response_at, part: Part::Response { lost }, exchange });
         } else {

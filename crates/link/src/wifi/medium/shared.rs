@@ -8,7 +8,9 @@ use tacit_proto::units::{Duration, Instant};
 use crate::payload::{Payload, PayloadClass};
 use crate::wifi::air::{Outcome, StationId};
 use crate::wifi::airtime::AirtimeUse;
-use crate::wifi::cell::{Cell, Direction, Exchange, Handshake, Next, Step, earliest, even_shares};
+use crate::wifi::cell::{
+    Answer, Cell, Direction, Exchange, Handshake, Next, Progress, Round, Step, earliest, even_shares,
+};
 use crate::wifi::functions::FunctionId;
 use crate::wifi::mac::access::IdlePeriod;
 use crate::wifi::mac::station::Outgoing;
@@ -25,6 +27,8 @@ enum Phase {
     Transmission(Exchange),
     /// Its link-layer acknowledgment is.
     Response { exchange: Exchange, lost: bool },
+    /// A PPDU of several users, or what belongs to it.
+    Round { until: Instant },
     /// Several PPDUs are in the air; until the last one ends.
     Collision { until: Instant },
     /// A frame to everybody is in the air: a beacon, or the end of a TXOP.
@@ -69,6 +73,8 @@ pub(crate) struct Shared {
     yielding: Vec<FunctionId>,
     /// The exchanges that collided; kept for its capacity.
     colliding: Vec<Exchange>,
+    /// The PPDU of several users in the air, or one of the PPDUs that collide.
+    round: Option<Box<Round>>,
 }
 
 impl Shared {
@@ -84,6 +90,7 @@ impl Shared {
             winners: Vec::new(),
             yielding: Vec::new(),
             colliding: Vec::new(),
+            round: None,
         }
     }
 
@@ -95,7 +102,7 @@ impl Shared {
             Phase::Protection { until, .. } => Some(*until),
             Phase::Transmission(exchange) => Some(exchange.end),
             Phase::Response { exchange, .. } => Some(exchange.response_end),
-            Phase::Collision { until } | Phase::Broadcast { until } => Some(*until),
+            Phase::Round { until } | Phase::Collision { until } | Phase::Broadcast { until } => Some(*until),
         }
     }
 
@@ -116,6 +123,7 @@ impl Shared {
             }
             Phase::Transmission(exchange) => self.transmission_ended(cell, &exchange),
             Phase::Response { exchange, lost } => self.response_ended(cell, &exchange, lost),
+            Phase::Round { .. } => self.step_round(cell),
             Phase::Collision { until } => self.collision_ended(cell, until),
             Phase::Broadcast { until } => self.go_idle(cell, until, until),
         }
@@ -133,6 +141,7 @@ impl Shared {
             Phase::Protection { exchange, .. }
             | Phase::Transmission(exchange)
             | Phase::Response { exchange, .. } => exchange.from == function,
+            Phase::Round { .. } => self.round.as_ref().is_some_and(|round| round.engages(function)),
             Phase::Idle | Phase::Collision { .. } | Phase::Broadcast { .. } => false,
         }
     }
@@ -200,6 +209,7 @@ impl Shared {
         let mut winners = std::mem::take(&mut self.winners);
         winners.clear();
         let (yielding, idle, phy) = (&self.yielding, self.idle, cell.rules.phy);
+        let mut round = None;
         self.active.retain(|id| {
             let station = &mut cell.stations[*id];
             let wins = station.has_traffic() && station.contention.transmits_at(&idle, phy.slot) <= at;
@@ -211,16 +221,24 @@ impl Shared {
                 station.yield_access();
                 return true;
             }
+            if cell.has_rounds(*id) {
+                round = cell.begin_round(at, *id);
+                if round.is_some() {
+                    return true;
+                }
+            }
             let outgoing = cell.begin_access(at, *id);
             winners.extend(outgoing.map(|outgoing| (*id, outgoing)));
             outgoing.is_some()
         });
-        cell.accounts.charge_wait(&mut cell.stations, &winners);
-        match winners.as_slice() {
+        let accounts = winners.iter().map(|(id, outgoing)| (*id, outgoing.class()));
+        cell.accounts.charge_wait(&mut cell.stations, accounts.chain(round.as_ref().map(Round::account)));
+        match (winners.as_slice(), round) {
             // Everything that waited was too old.
-            [] => self.go_idle_again(cell, at),
-            [(id, outgoing)] => self.start_transmission(cell, at, *id, *outgoing),
-            several => self.start_collision(cell, at, several),
+            ([], None) => self.go_idle_again(cell, at),
+            ([(id, outgoing)], None) => self.start_transmission(cell, at, *id, *outgoing),
+            ([], Some(round)) => self.start_round(cell, at, round),
+            (several, round) => self.start_collision(cell, at, several, round),
         }
         self.winners = winners;
     }
@@ -404,7 +422,7 @@ impl Shared {
             self.go_on_without_response(cell, exchange);
             return;
         }
-        let (exchange, lost) = cell.answer(exchange);
+        let Answer { exchange, lost, .. } = cell.answer(exchange, None);
         self.phase = Phase::Response { exchange, lost };
     }
 
@@ -473,6 +491,31 @@ impl Shared {
         }
     }
 
+    // --- To several users at once -----------------------------------------------------------
+
+    #[inline(never)]
+    fn start_round<P: Payload>(&mut self, cell: &mut Cell<P>, at: Instant, round: Round) {
+        cell.accounts.accesses += 1;
+        round.book_data(cell, at);
+        self.phase = Phase::Round { until: round.data_end() };
+        self.round = Some(Box::new(round));
+    }
+
+    /// What is in the air of a PPDU of several users, or of the answers to it, is over.
+    #[inline(never)]
+    fn step_round<P: Payload>(&mut self, cell: &mut Cell<P>) {
+        let next_idle = self.next_idle();
+        let Some(round) = &mut self.round else { unreachable!("its phase has a round") };
+        let reserved_until = round.reserved_until();
+        match round.step(cell, next_idle) {
+            Progress::Until(until) => self.phase = Phase::Round { until },
+            Progress::Over(at) => {
+                self.round = None;
+                self.go_idle(cell, at, at.max(reserved_until));
+            }
+        }
+    }
+
     // --- Several at once, and beacons -------------------------------------------------------
 
     fn start_collision<P: Payload>(
@@ -480,6 +523,7 @@ impl Shared {
         cell: &mut Cell<P>,
         at: Instant,
         winners: &[(FunctionId, Outgoing)],
+        round: Option<Round>,
     ) {
         cell.accounts.accesses += 1;
         cell.accounts.collisions += 1;
@@ -491,17 +535,30 @@ impl Shared {
             until = until.max(exchange.alone_until());
             cell.stations[exchange.from].counters.collided_ppdus += 1;
         }
-        let spent = cell.accounts.book(AirtimeUse::Collision, until);
-        for (exchange, share) in self.colliding.iter().zip(even_shares(spent, winners.len())) {
-            let airtime = &mut cell.stations[exchange.from].airtime;
-            airtime.spend(exchange.outgoing.class(), AirtimeUse::Collision, share);
+        if let Some(round) = &round {
+            let ends = round.data_end();
+            // Where others go on longer, the trigger behind it collides too.
+            until = if ends >= until { ends } else { until.max(round.alone_until(cell)) };
+            cell.stations[round.account().0].counters.collided_ppdus += 1;
         }
+        let spent = cell.accounts.book(AirtimeUse::Collision, until);
+        let several = self.colliding.iter().map(|exchange| (exchange.from, exchange.outgoing.class()));
+        let several = several.chain(round.as_ref().map(Round::account));
+        let count = winners.len() + usize::from(round.is_some());
+        for ((from, class), share) in several.zip(even_shares(spent, count)) {
+            cell.stations[from].airtime.spend(class, AirtimeUse::Collision, share);
+        }
+        self.round = round.map(Box::new);
         self.phase = Phase::Collision { until };
     }
 
     /// The last of the colliding PPDUs is over. Those who sent time out, each from its own end;
     /// stations that heard noise wait EIFS.
     fn collision_ended<P: Payload>(&mut self, cell: &mut Cell<P>, until: Instant) {
+        if let Some(round) = self.round.take() {
+            self.collided_round_ended(cell, *round, until);
+            return;
+        }
         let captured = if cell.rules.config.capture { captured(cell, &self.colliding) } else { None };
         let lost = |exchange: &&Exchange| captured.is_none_or(|captured| captured.from != exchange.from);
         for exchange in self.colliding.iter().filter(lost) {
@@ -526,6 +583,39 @@ impl Shared {
                 self.go_idle_for(cell, until, until, until + wait);
             }
         }
+    }
+
+    /// The last of PPDUs that collided with `round` is over. Where that is the longest, its users hear the trigger behind it,
+    /// and of the PPDU whatever came after the others, if they capture it; everything else is lost.
+    #[inline(never)]
+    fn collided_round_ended<P: Payload>(&mut self, cell: &mut Cell<P>, mut round: Round, until: Instant) {
+        let next_idle = self.next_idle();
+        for exchange in &self.colliding {
+            cell.air.record_collided(exchange, cell.stations.originator(exchange), &cell.rules);
+        }
+        for exchange in &self.colliding {
+            match exchange.handshake {
+                Handshake::Rts => cell.fail_protection(exchange, exchange.first_end, next_idle),
+                _ => cell.time_out(exchange, next_idle),
+            }
+        }
+        let others_end = self.colliding.iter().map(Exchange::alone_until).max();
+        if round.data_end() == until {
+            let colliding = &self.colliding;
+            let clear_from = others_end.filter(|_| cell.rules.config.capture).unwrap_or(until);
+            let deaf = |function| colliding.iter().any(|other| other.from == function);
+            round.hide_until(cell, clear_from, deaf);
+            self.round = Some(Box::new(round));
+            self.step_round(cell);
+            return;
+        }
+        round.record_collided(cell);
+        let timeout = cell.rules.ack_timeout(round.control_mode());
+        let noticed_at = round.alone_until(cell) + timeout;
+        round.fail(cell, noticed_at, next_idle);
+        let phy = cell.rules.phy;
+        let wait = if cell.rules.config.eifs { phy.eifs() } else { phy.aifs() };
+        self.go_idle_for(cell, until, until, until + wait);
     }
 
     fn start_beacon<P: Payload>(&mut self, cell: &mut Cell<P>, at: Instant) {

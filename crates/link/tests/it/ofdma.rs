@@ -1,0 +1,261 @@
+//! PPDUs of several users: what is on the air, what becomes of it, and how much arrives.
+
+use crate::common::{Blob, Numbered, channel, saturate};
+use tacit_link::loss::Loss;
+use tacit_link::payload::Payload;
+use tacit_link::queue::QueueLimit;
+use tacit_link::wifi::air::{AirFrame, Frame, Outcome};
+use tacit_link::wifi::phy::{Format, GuardInterval, Mode, ResourceUnit, Standard};
+use tacit_link::wifi::{AirtimeUse, Bss, BssConfig, MuAcknowledgment, OfdmaConfig, StationConfig, StationId};
+use tacit_proto::units::{Duration, Instant};
+
+const AP: StationId = StationId::AP;
+
+fn us(micros: u64) -> Duration {
+    Duration::from_micros(micros)
+}
+
+/// 802.11ax at 80 MHz with one stream at MCS 11.
+fn config(clients: usize, acknowledgment: MuAcknowledgment) -> BssConfig {
+    let client = StationConfig {
+        downlink_queue: QueueLimit { packets: Some(1_024), bytes: None }.into(),
+        ..StationConfig::new(Mode::he(11, 1, 80, GuardInterval::Ns800).unwrap())
+    };
+    BssConfig {
+        beacon_interval: None,
+        ofdma: Some(OfdmaConfig { acknowledgment, ..OfdmaConfig::USUAL }),
+        ..BssConfig::new(Standard::Ax, vec![client; clients])
+    }
+}
+
+/// Mb/s of UDP, 1472 bytes a packet, to the clients of `config`, whose queues are never empty.
+fn saturated_mbps(config: BssConfig) -> f64 {
+    let clients = config.stations.len() as u16;
+    let span = Duration::from_secs(2);
+    let mut bss = channel::<Blob>(config, 1, "ofdma", span);
+    let ids: Vec<_> = (1..=clients).map(|id| StationId(id).first_function()).collect();
+    let delivered = saturate(&mut bss, span, |bss, now| {
+        for id in &ids {
+            while bss.has_room(AP.first_function(), *id, Blob.len()) {
+                bss.enqueue(now, AP.first_function(), *id, Blob);
+            }
+        }
+    });
+    delivered as f64 * 1_472.0 * 8.0 / span.as_micros() as f64
+}
+
+/// What cycles of one access each carry: AIFS and the mean backoff (43 and 67.5 us), the PPDU, the trigger and the answers. The
+/// PPDUs are those of the equations of 802.11ax-2021 clause 27.3.12: 62, 27 and 12 MPDUs for each of 4, 8 and 16 users.
+#[test]
+fn saturated_users_get_what_the_cycle_holds() {
+    for (clients, mpdus, mbps) in [(4, 62, 514.0), (8, 27, 447.0), (16, 12, 416.0)] {
+        let measured = saturated_mbps(config(clients, MuAcknowledgment::MuBar));
+        assert!(
+            (measured / mbps - 1.0).abs() < 0.01,
+            "{clients} users of {mpdus} MPDUs: {measured} for {mbps} Mb/s"
+        );
+    }
+}
+
+/// One after the other takes longer than at once, and a trigger of its own longer than one inside.
+#[test]
+fn answers_at_once_are_the_quicker_ones() {
+    let of = |acknowledgment| saturated_mbps(config(8, acknowledgment));
+    let [requests, mu_bar, aggregated] = MuAcknowledgment::ALL.map(of);
+    assert!(requests < mu_bar && mu_bar < aggregated, "{requests}, {mu_bar}, {aggregated} Mb/s");
+}
+
+struct Harness {
+    bss: Bss<Numbered>,
+    now: Instant,
+    frames: Vec<AirFrame<Numbered>>,
+    delivered: Vec<(StationId, u32)>,
+}
+
+impl Harness {
+    fn new(config: BssConfig) -> Self {
+        let mut bss = channel(config, 1, "ofdma", Duration::from_secs(10));
+        bss.record_air();
+        let now = Instant::ZERO + Duration::from_millis(1);
+        Self { bss, now, frames: Vec::new(), delivered: Vec::new() }
+    }
+
+    /// The access point gets packets numbered from `first` for `to`.
+    fn send(&mut self, to: u16, numbers: std::ops::Range<u32>) {
+        for number in numbers {
+            let (from, to) = (AP.first_function(), StationId(to).first_function());
+            assert!(self.bss.enqueue(self.now, from, to, Numbered(number)));
+        }
+    }
+
+    fn run(&mut self) {
+        while let Some(at) = self.bss.poll_timeout() {
+            assert!(at >= self.now, "time runs forward");
+            self.now = at;
+            self.bss.handle_timeout(at);
+            while let Some(delivery) = self.bss.poll_deliver() {
+                self.delivered.push((self.bss.station(delivery.to), delivery.payload.0));
+            }
+            while let Some(frame) = self.bss.poll_air() {
+                self.frames.push(frame);
+            }
+            while self.bss.poll_drained().is_some() {}
+            self.bss.check().unwrap();
+        }
+    }
+
+    /// Frames from the second PPDU on: the first goes to one user alone, for whom packets came first.
+    fn script(&self) -> Vec<String> {
+        let name = |frame: &Frame<Numbered>| match frame {
+            Frame::Data { .. } => "data",
+            Frame::Trigger(_) => "trigger",
+            Frame::BlockAck { .. } => "block ack",
+            Frame::BlockAckReq { .. } => "request",
+            Frame::Ack { .. } => "ack",
+            _ => "other",
+        };
+        let mut lines: Vec<String> = Vec::new();
+        for frame in &self.frames {
+            let who = frame.receiver.map_or("all".into(), |to| to.0.to_string());
+            let lost = if frame.outcome == Outcome::Received { "" } else { ", lost" };
+            let line = format!("{} {} -> {who}{lost}", name(&frame.frame), frame.transmitter.0);
+            if lines.last() != Some(&line) {
+                lines.push(line);
+            }
+        }
+        lines
+    }
+}
+
+fn harness(acknowledgment: MuAcknowledgment, change: impl FnOnce(&mut BssConfig)) -> Harness {
+    let mut config = config(3, acknowledgment);
+    change(&mut config);
+    Harness::new(config)
+}
+
+/// A packet for the third makes the access point contend; those for the others come while it is on the air.
+fn two_users(mut harness: Harness) -> Harness {
+    harness.send(3, 0..1);
+    harness.send(1, 0..10);
+    harness.send(2, 0..5);
+    harness.run();
+    harness
+}
+
+#[test]
+fn users_answer_a_trigger_at_once() {
+    let harness = two_users(harness(MuAcknowledgment::MuBar, |_| {}));
+    assert_eq!(
+        harness.script(),
+        [
+            "data 0 -> 3",
+            "data 0 -> 1",
+            "data 0 -> 2",
+            "trigger 0 -> all",
+            "block ack 3 -> 0",
+            "block ack 1 -> 0",
+            "block ack 2 -> 0"
+        ]
+    );
+    let data: Vec<_> =
+        harness.frames.iter().filter(|frame| matches!(frame.frame, Frame::Data { .. })).collect();
+    let (first, last) = (data[0], data[data.len() - 1]);
+    assert_eq!((first.at, first.duration), (last.at, last.duration), "one PPDU, as long as its longest part");
+    // Three users of 80 MHz: units of 242 tones.
+    assert!(
+        data.iter().all(|frame| frame.mode.format == Format::HeMu
+            && frame.mode.resource_unit == Some(ResourceUnit::Tones242))
+    );
+    assert_eq!([first.unit_index, last.unit_index], [Some(0), Some(2)]);
+    let answers: Vec<_> =
+        harness.frames.iter().filter(|frame| matches!(frame.frame, Frame::BlockAck { .. })).collect();
+    assert!(answers.iter().all(|frame| (frame.at, frame.duration, frame.mode.format)
+        == (answers[0].at, answers[0].duration, Format::HeTb)));
+    // SIFS, a trigger for three users with 48 bytes of padding, SIFS.
+    assert_eq!(answers[0].at, first.at + first.duration + us(16 + 56 + 16));
+    // 36 bytes at MCS 5 in 242 tones with 1.6 us: one symbol, 48 us before it, 4 us of extension or more behind.
+    assert!((us(66)..us(80)).contains(&answers[0].duration), "{}", answers[0].duration);
+}
+
+#[test]
+fn users_answer_one_after_the_other() {
+    let harness = two_users(harness(MuAcknowledgment::BlockAckRequests, |_| {}));
+    assert_eq!(
+        harness.script(),
+        [
+            "data 0 -> 3",
+            "data 0 -> 1",
+            "data 0 -> 2",
+            "block ack 3 -> 0",
+            "request 0 -> 1",
+            "block ack 1 -> 0",
+            "request 0 -> 2",
+            "block ack 2 -> 0"
+        ]
+    );
+}
+
+/// The answer of one is lost: it is asked alone, and nothing is sent twice. The data of another is lost: it comes again.
+#[test]
+fn what_one_user_loses_does_not_touch_the_others() {
+    for acknowledgment in MuAcknowledgment::ALL {
+        let harness = two_users(harness(acknowledgment, |config| {
+            config.stations[0].link_ack_loss = Loss::Scripted([0].into());
+            config.stations[1].downlink_loss = Loss::Scripted((1..4).collect());
+        }));
+        let of = |station| {
+            let delivered = harness.delivered.iter().filter(|(to, _)| *to == StationId(station));
+            delivered.map(|(_, number)| *number).collect::<Vec<_>>()
+        };
+        assert_eq!(of(1), (0..10).collect::<Vec<_>>(), "{acknowledgment:?}");
+        assert_eq!(of(2), (0..5).collect::<Vec<_>>(), "{acknowledgment:?}");
+        assert_eq!(of(3), [0], "{acknowledgment:?}");
+        let counters = harness.bss.counters(AP);
+        assert_eq!((counters.missed_link_acks, counters.retries), (1, 3), "{acknowledgment:?}");
+        assert_eq!(counters.block_ack_requests, 1, "{acknowledgment:?}: one alone, whose answer was lost");
+    }
+}
+
+/// Nobody answers: the access failed, and each is asked for its Block Ack alone.
+#[test]
+fn an_access_without_any_answer_failed() {
+    let harness = two_users(harness(MuAcknowledgment::MuBar, |config| {
+        for station in &mut config.stations {
+            station.link_ack_loss = Loss::Scripted([0].into());
+        }
+    }));
+    let counters = harness.bss.counters(AP);
+    assert_eq!((counters.shared_ppdus, counters.shared_parts), (1, 3));
+    assert_eq!((counters.missed_link_acks, counters.block_ack_requests, counters.retries), (3, 3, 0));
+    assert_eq!(harness.delivered.len(), 16);
+}
+
+/// Clients send too, and collide with PPDUs of several users: nothing is lost for good, and time adds up.
+#[test]
+fn collisions_lose_nothing_for_good() {
+    for acknowledgment in MuAcknowledgment::ALL {
+        for capture in [false, true] {
+            let config = BssConfig { capture, ..config(6, acknowledgment) };
+            let span = Duration::from_millis(400);
+            let mut bss = channel::<Blob>(config, 7, "collisions", span);
+            let ids: Vec<_> = (1..=6).map(|id| StationId(id).first_function()).collect();
+            let ap = AP.first_function();
+            saturate(&mut bss, span, |bss, now| {
+                for id in &ids {
+                    while bss.queued(ap, *id) < 40 {
+                        bss.enqueue(now, ap, *id, Blob);
+                    }
+                    while bss.queued(*id, ap) < 2 {
+                        bss.enqueue(now, *id, ap, Blob);
+                    }
+                }
+            });
+            let end = Instant::ZERO + span;
+            let counters = bss.counters(AP);
+            assert!(bss.collisions() > 20 && counters.shared_ppdus > 20, "{counters:?}");
+            assert_eq!(counters.mpdus_dropped, 0);
+            let airtime = bss.airtime(end);
+            assert!(airtime.get(AirtimeUse::Collision) > Duration::ZERO);
+        }
+    }
+}
