@@ -61,9 +61,11 @@ impl Scenario {
     ///
     /// # Errors
     /// Where a client starts after the end of the run, or by `clients.stagger` after measuring began, or has no signal that its
-    /// rate could follow; or a direct link joins two that do not hear each other, or nobody says how well they do.
+    /// rate could follow; or a direct link joins two that do not hear each other, or nobody says how well they do; or the access
+    /// point sends to several at once, and some are hidden from others.
     pub fn check(&self, clients: u32) -> Result<(), InputError> {
         (0..clients).try_for_each(|index| self.check_signal(index))?;
+        self.check_ofdma(clients)?;
         self.flows_and_applications(clients, &[Self::SERVER], 0)?;
         self.wifi.as_ref().map_or(Ok(()), |wifi| self.direct_pairs(wifi, clients).map(drop))
     }
@@ -74,6 +76,7 @@ impl Scenario {
     /// As [`Scenario::check`].
     pub fn setup(&self, clients: u32, seed: u64) -> Result<Setup, InputError> {
         (0..clients).try_for_each(|index| self.check_signal(index))?;
+        self.check_ofdma(clients)?;
         let mut chain = Chain { hosts: vec!["server".to_owned()], wired: Vec::new() };
         let laid = self.lay_chain(&mut chain, clients);
         let (flows, applications) = self.flows_and_applications(clients, &laid.clients, seed)?;
@@ -150,6 +153,21 @@ impl Scenario {
             .allowed("snr or distance beside rate = \"ideal\" or rate-control = \"ideal\""))
     }
 
+    /// PPDUs of several users are not sent where some do not hear others.
+    fn check_ofdma(&self, clients: u32) -> Result<(), InputError> {
+        let Some(wifi) = self.wifi.as_ref().filter(|wifi| wifi.ofdma.acknowledgment.is_some()) else {
+            return Ok(());
+        };
+        match self.hidden_pairs(wifi, clients).first() {
+            None => Ok(()),
+            Some((one, other)) => {
+                let what = format!("clients {} and {} are hidden from each other", one.0, other.0);
+                Err(InputError::new(format!("{}: wifi.ofdma", self.name), what)
+                    .allowed("\"off\", or clients that hear each other"))
+            }
+        }
+    }
+
     fn bss(
         &self,
         wifi: &Wifi,
@@ -186,6 +204,7 @@ impl Scenario {
             categories: access_categories(wifi, flows),
             direct_links: direct.flat_map(|(pair, signal)| self.direct_link(wifi, pair, signal)).collect(),
             hidden: self.hidden_pairs(wifi, clients),
+            ofdma: wifi.ofdma.config(self.hack.mu_room),
             ap_ack_filter,
             station_ack_filter,
             rate_control: match wifi.rate_control {

@@ -36,7 +36,8 @@ use std::path::Path;
 use tacit_link::queue::{AckFilter, AckHoldConfig};
 use tacit_link::wifi::phy::{Mode, ModeChoice, Standard};
 use tacit_link::wifi::{
-    AccessCategory, BothWays, BssConfig, LinkAcks, Position, Propagation, ReverseDirection,
+    AccessCategory, BothWays, BssConfig, HackRoom, LinkAcks, MuAcknowledgment, OfdmaConfig, Position,
+    Propagation, ReverseDirection,
 };
 use tacit_link::wired::PipeConfig;
 use tacit_link::{Loss, QueueConfig};
@@ -181,6 +182,8 @@ pub struct Wifi {
     pub ack_filter: WifiAckFilter,
     /// Who acknowledges TCP data that clients receive.
     pub ap_acks: ApAcks,
+    /// PPDUs of several users.
+    pub ofdma: OfdmaPlan,
     /// Queue per station at the access point.
     pub ap_queue: QueueConfig,
     /// Queue at each station.
@@ -213,6 +216,7 @@ impl Wifi {
             },
             ack_filter: WifiAckFilter::Off,
             ap_acks: ApAcks::None,
+            ofdma: OfdmaPlan::default(),
             ap_queue: read::DEFAULT_QUEUE.into(),
             station_queue: read::DEFAULT_QUEUE.into(),
             bss,
@@ -327,6 +331,8 @@ pub struct HackPlan {
     pub hold_limit: Duration,
     /// Most bytes appended to one link-layer ACK.
     pub appended_limit: Option<u32>,
+    /// What Block Acks that answer triggers leave for compressed ACKs.
+    pub mu_room: HackRoom,
 }
 
 /// When an ACK waits (HACK paper section 3.2).
@@ -390,6 +396,44 @@ impl HackPlan {
             hold_limit: self.hold_limit,
             appended_limit: self.appended_limit,
         })
+    }
+}
+
+/// PPDUs of several users, where there are any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OfdmaPlan {
+    /// How users acknowledge what they get in one; `None` for none.
+    pub acknowledgment: Option<MuAcknowledgment>,
+    /// Most users of one.
+    pub max_users: u32,
+    /// Highest MCS of Block Acks that answer triggers.
+    pub block_ack_mcs: u32,
+    /// What triggers leave their users.
+    pub trigger_padding: Duration,
+}
+
+impl OfdmaPlan {
+    /// What the access point is told, with `hack_room` for compressed ACKs.
+    pub fn config(&self, hack_room: HackRoom) -> Option<OfdmaConfig> {
+        Some(OfdmaConfig {
+            max_users: self.max_users as u16,
+            acknowledgment: self.acknowledgment?,
+            block_ack_mcs: self.block_ack_mcs as u8,
+            trigger_padding: self.trigger_padding,
+            hack_room,
+        })
+    }
+}
+
+impl Default for OfdmaPlan {
+    fn default() -> Self {
+        let OfdmaConfig { max_users, block_ack_mcs, trigger_padding, .. } = OfdmaConfig::USUAL;
+        Self {
+            acknowledgment: None,
+            max_users: max_users.into(),
+            block_ack_mcs: block_ack_mcs.into(),
+            trigger_padding,
+        }
     }
 }
 

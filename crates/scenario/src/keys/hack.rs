@@ -3,7 +3,9 @@
 use tacit_proto::hack::{self, Coding};
 use tacit_proto::units::Duration;
 
-use super::kind::{Choice, OrNone, Own, Span, Whole};
+use tacit_link::wifi::HackRoom;
+
+use super::kind::{Choice, OrNone, Own, Span, Whole, or};
 use super::{Field, Keys, Usual};
 use crate::input::{Mismatch, Value, byte_count, within};
 use crate::{HackPlan, HackRule, HackVariant};
@@ -36,6 +38,7 @@ pub(crate) fn usual_of(rule: HackRule) -> HackPlan {
         turnaround: usual.turnaround,
         hold_limit: usual.hold_limit,
         appended_limit: usual.appended_limit,
+        mu_room: HackRoom::Forecast,
     }
 }
 
@@ -114,7 +117,35 @@ pub(crate) const HACK: Keys<HackPlan> = &[
                   packet to save airtime",
         of: |hack| &mut hack.appended_limit,
     },
+    &Hack {
+        name: "mu-room",
+        kind: Own {
+            read: mu_room,
+            write: |room| match room {
+                HackRoom::Forecast => "\"forecast\"".to_owned(),
+                HackRoom::Fixed(bytes) => format!("\"{bytes} B\""),
+            },
+            allowed: "\"forecast\", or 0 B to 65535 B",
+        },
+        usual: Usual::Field,
+        meaning: "with `wifi.ofdma`: bytes for compressed ACKs in each user's Block Ack, whose length the access point fixes with its \
+                  trigger: by what each appended lately for what it got, or always so many; what does not fit waits for the next",
+        of: |hack| &mut hack.mu_room,
+    },
 ];
+
+/// A forecast, or a number of bytes.
+fn mu_room(value: &Value) -> Result<HackRoom, Mismatch> {
+    match value {
+        Value::Text(text) if text == "forecast" => Ok(HackRoom::Forecast),
+        other => {
+            let bytes = within(Bytes(0)..=Bytes(65_535), byte_count)(other);
+            bytes
+                .map(|bytes| HackRoom::Fixed(bytes.0 as u32))
+                .map_err(|mismatch| or(mismatch, "\"forecast\""))
+        }
+    }
+}
 
 /// A small number of bytes.
 fn bytes(value: &Value) -> Result<u32, Mismatch> {

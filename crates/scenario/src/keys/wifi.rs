@@ -4,7 +4,8 @@ use tacit_link::wifi::phy::{
     Band, Coding, GuardInterval, Mode, PacketExtension, Preamble, SlotTime, Standard, TrainingField,
 };
 use tacit_link::wifi::{
-    AmsduLimit, ApScheduler, BothWays, BssConfig, Bursts, LinkAcks, Protection, StreamQueues, TxopLimits,
+    AmsduLimit, ApScheduler, BothWays, BssConfig, Bursts, LinkAcks, MuAcknowledgment, OfdmaConfig,
+    Protection, StreamQueues, TxopLimits,
 };
 use tacit_proto::units::{BitRate, Bytes, Duration};
 
@@ -622,9 +623,60 @@ pub(crate) const WIFI: Keys<Wifi> = &[
                   (mac80211's airtime queue limit, 5 ms there): the longest data PPDU to it, but for one packet",
         of: |wifi| &mut wifi.bss.aql_limit,
     },
+    &W {
+        name: OFDMA,
+        kind: Choice(&[
+            ("off", None),
+            (MuAcknowledgment::MuBar.name(), Some(MuAcknowledgment::MuBar)),
+            (MuAcknowledgment::AggregatedMuBar.name(), Some(MuAcknowledgment::AggregatedMuBar)),
+            (MuAcknowledgment::BlockAckRequests.name(), Some(MuAcknowledgment::BlockAckRequests)),
+        ]),
+        usual: Usual::Field,
+        meaning: "802.11ax: the access point sends to several clients at once, each in a resource unit of its own (HE MU), whose Block \
+                  Acks answer a trigger behind the PPDU or in each A-MPDU, or requests one after the other; see \
+                  [wifi-model.md](../references/wifi-model.md#ofdma)",
+        of: |wifi| &mut wifi.ofdma.acknowledgment,
+    },
+    &W {
+        name: "ofdma-users",
+        kind: Whole(2, OfdmaConfig::MOST_USERS as u32),
+        usual: Usual::Field,
+        meaning: "most clients of one such PPDU; no more than the channel has units of 26 tones for",
+        of: |wifi| &mut wifi.ofdma.max_users,
+    },
+    &W {
+        name: "ofdma-ack-mcs",
+        kind: Whole(0, 11),
+        usual: Usual::Field,
+        meaning: "highest MCS of Block Acks that answer triggers",
+        of: |wifi| &mut wifi.ofdma.block_ack_mcs,
+    },
+    &W {
+        name: "trigger-padding",
+        kind: Own {
+            read: trigger_padding,
+            write: |padding| format!("\"{} us\"", padding.as_micros()),
+            allowed: TRIGGER_PADDINGS_ALLOWED,
+        },
+        usual: Usual::Field,
+        meaning: "time that a trigger leaves its users to prepare their answers (MinTrigProcTime)",
+        of: |wifi| &mut wifi.ofdma.trigger_padding,
+    },
     &AP_QUEUE,
     &STATION_QUEUE,
 ];
+
+pub(crate) const OFDMA: &str = "ofdma";
+
+const TRIGGER_PADDINGS_ALLOWED: &str = "0, 8 or 16 us";
+
+/// What the standard knows.
+fn trigger_padding(value: &Value) -> Result<Duration, Mismatch> {
+    let padding = duration(value)?;
+    OfdmaConfig::TRIGGER_PADDINGS.contains(&padding).then_some(padding).ok_or_else(|| {
+        Mismatch::new(format!("{value} is not what a trigger may leave"), TRIGGER_PADDINGS_ALLOWED)
+    })
+}
 
 const SPACINGS_ALLOWED: &str = "0, 0.25, 0.5, 1, 2, 4, 8 or 16 us";
 const SPACING: Span = Span::up_to(Duration::from_micros(16));

@@ -221,12 +221,38 @@ fn check(section: &Section<'_>, wifi: &Wifi) -> Result<(), InputError> {
         let what = "repair needs one queue for all streams".to_owned();
         return refused(keys::STREAM_QUEUES, what, "\"joint\"");
     }
+    if let (Some(_), Some(what)) = (wifi.ofdma.acknowledgment, refuses_ofdma(wifi)) {
+        let allowed = "\"off\"; or others with 802.11ax, a fixed or ideal rate, joint streams and no grants";
+        return refused(keys::OFDMA, what, allowed);
+    }
     if !wifi.link_acks.are(LinkAcks::Normal) {
         let has_grants = wifi.bss.reverse_direction != ReverseDirection::Off;
         let granting = has_grants.then_some(keys::REVERSE_DIRECTION.name);
         return check_link_acks(section, granting.or(needs_link_acks(wifi)));
     }
     Ok(())
+}
+
+/// What does not go with PPDUs of several users, if anything does.
+fn refuses_ofdma(wifi: &Wifi) -> Option<String> {
+    let standard = wifi.bss.standard;
+    let reasons = [
+        (standard == Standard::Be, "OFDMA of 802.11be is not modelled here".to_owned()),
+        (!matches!(standard, Standard::Ax | Standard::Be), format!("{} has no OFDMA", standard.name())),
+        (
+            wifi.rate_control == RateChoice::Minstrel,
+            "rate-control finds no rates for resource units".to_owned(),
+        ),
+        (
+            wifi.bss.stream_queues == StreamQueues::Independent,
+            "a user has one queue for all streams".to_owned(),
+        ),
+        (
+            wifi.bss.reverse_direction != ReverseDirection::Off,
+            "what several users got grants nothing".to_owned(),
+        ),
+    ];
+    reasons.into_iter().find(|(applies, _)| *applies).map(|(_, what)| what)
 }
 
 /// What needs that all data of all clients is acknowledged, if anything does. Reverse direction grants leave those out
