@@ -36,8 +36,8 @@ use std::path::Path;
 use tacit_link::queue::{AckFilter, AckHoldConfig};
 use tacit_link::wifi::phy::{Mode, ModeChoice, Standard};
 use tacit_link::wifi::{
-    AccessCategory, BothWays, BssConfig, HackRoom, LinkAcks, MuAcknowledgment, OfdmaConfig, Position,
-    Propagation, ReverseDirection,
+    AccessCategory, BothWays, BssConfig, HackRoom, LinkAcks, MuAcknowledgment, MuEdca, OfdmaConfig, Position,
+    Propagation, ReverseDirection, Triggers,
 };
 use tacit_link::wired::PipeConfig;
 use tacit_link::{Loss, QueueConfig};
@@ -410,6 +410,12 @@ pub struct OfdmaPlan {
     pub block_ack_mcs: u32,
     /// What triggers leave their users.
     pub trigger_padding: Duration,
+    /// When the access point asks clients for what they have.
+    pub triggers: Triggers,
+    /// Whether it asks how much that is before.
+    pub polls: bool,
+    /// What clients contend with after they sent when they were asked.
+    pub mu_edca: MuEdca,
 }
 
 impl OfdmaPlan {
@@ -421,18 +427,25 @@ impl OfdmaPlan {
             block_ack_mcs: self.block_ack_mcs as u8,
             trigger_padding: self.trigger_padding,
             hack_room,
+            triggers: self.triggers,
+            polls: self.polls,
+            mu_edca: self.mu_edca,
         })
     }
 }
 
 impl Default for OfdmaPlan {
     fn default() -> Self {
-        let OfdmaConfig { max_users, block_ack_mcs, trigger_padding, .. } = OfdmaConfig::USUAL;
+        let usual = OfdmaConfig::USUAL;
+        let OfdmaConfig { max_users, block_ack_mcs, trigger_padding, .. } = usual;
         Self {
             acknowledgment: None,
             max_users: max_users.into(),
             block_ack_mcs: block_ack_mcs.into(),
             trigger_padding,
+            triggers: usual.triggers,
+            polls: usual.polls,
+            mu_edca: usual.mu_edca,
         }
     }
 }

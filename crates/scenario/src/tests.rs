@@ -234,7 +234,31 @@ const MISTAKES: &[(&str, &str, &[&str])] = &[
     ("a policy nobody has", "base = \"wlan-11n-150\"\n", &["tcp.ack-policy=quic-ack3"]),
     ("--set of the wrong type", "base = \"wlan-11n-150\"\n", &["tcp.ack-every=many"]),
     ("--set through a value", "base = \"wlan-11n-150\"\n", &["wifi.rate.fast=true"]),
+    ("OFDMA before 802.11ax", "base = \"wlan-11ac-866\"\n[wifi]\nofdma = \"mu-bar\"\n", &[]),
+    ("OFDMA of 802.11be", "base = \"wlan-11be-5765\"\n[wifi]\nofdma = \"mu-bar\"\n", &[]),
+    (
+        "units and Minstrel",
+        "base = \"wlan-11ax-1200\"\n",
+        &["wifi.ofdma=mu-bar", "wifi.rate-control=minstrel"],
+    ),
+    ("one user", "base = \"wlan-11ax-1200\"\n", &["wifi.ofdma-users=1"]),
+    ("no such padding", "base = \"wlan-11ax-1200\"\n", &["wifi.trigger-padding=4 us"]),
+    ("no such trigger", "base = \"wlan-11ax-1200\"\n", &["wifi.triggers=sometimes"]),
+    ("triggers without units", "base = \"wlan-11ax-1200\"\n", &["wifi.triggers=always"]),
+    ("no such room", "base = \"wlan-11ax-1200\"\n", &["hack.mu-room=much"]),
 ];
+
+/// Who does not hear whom is known where clients are.
+#[test]
+fn units_need_clients_that_hear_each_other() {
+    let text =
+        "base = \"wlan-11ax-1200\"\n[wifi]\nofdma = \"mu-bar\"\n[[client]]\nhidden-from = [2]\n[[client]]\n";
+    let scenario = Scenario::parse("my.toml", text, &[]).unwrap();
+    let error = scenario.check(2).unwrap_err().to_string();
+    assert!(error.contains("wifi.ofdma: clients 1 and 2 are hidden from each other"), "{error}");
+    assert!(scenario.setup(2, 1).is_err());
+    scenario.check(1).unwrap();
+}
 
 #[test]
 fn every_mistake_is_explained_in_one_line() {

@@ -84,6 +84,13 @@ pub enum Frame<P> {
     },
     /// Trigger, which several users answer at once.
     Trigger(Trigger),
+    /// Block Ack for several stations at once.
+    MultiStaBlockAck(Vec<Acknowledged>),
+    /// QoS Null, which says what waits.
+    QosNull {
+        /// Queue Size, in units of 256 bytes (802.11-2020 clause 9.2.4.5.6).
+        queue_size: u8,
+    },
     /// Request to send.
     Rts,
     /// Clear to send, to who asked or to the sender itself.
@@ -114,6 +121,23 @@ pub struct Trigger {
 pub enum TriggerKind {
     /// Block Acks.
     MuBar,
+    /// Data.
+    Basic,
+    /// QoS Nulls that say what waits (BSRP).
+    BufferStatusReport,
+}
+
+/// What a Block Ack for several stations says of one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Acknowledged {
+    /// Whose data it is about.
+    pub station: StationId,
+    /// Starting sequence number.
+    pub start: u16,
+    /// Bit i acknowledges sequence number start + i.
+    pub bitmap: AckBitmap,
+    /// What rides on it for this station (TCP/HACK); empty on a stock one.
+    pub appended: Vec<u8>,
 }
 
 /// Who answers a trigger, and how.
@@ -125,7 +149,7 @@ pub struct TriggerUser {
     pub mode: Mode,
     /// Which of the units of this size in the channel, from 0.
     pub unit_index: u16,
-    /// Starting sequence number of the Block Ack asked for.
+    /// Starting sequence number of the Block Ack asked for, if one is.
     pub start: u16,
 }
 

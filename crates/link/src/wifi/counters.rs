@@ -63,6 +63,10 @@ tacit_proto::counters! {
         shared_ppdus: u64,
         /// Parts of PPDUs of several users.
         shared_parts: u64,
+        /// Basic Triggers sent, or triggers for buffer status reports before them.
+        triggers: u64,
+        /// PPDUs of data sent in answer to a trigger.
+        triggered_ppdus: u64,
         /// Pure TCP ACKs on the air, retransmissions included.
         tcp_acks_on_air: u64,
         /// PPDUs of nothing but pure TCP ACKs.

@@ -32,5 +32,5 @@ pub use counters::StationCounters;
 pub use functions::{FunctionId, Functions, Peers};
 pub use interrupt::Interrupt;
 pub use mac::ack_times::AckTimes;
-pub use ofdma::{HackRoom, MuAcknowledgment, OfdmaConfig};
+pub use ofdma::{HackRoom, MuAcknowledgment, MuEdca, OfdmaConfig, Triggers};
 pub use propagation::{Decibels, PathLoss, Position, Propagation};

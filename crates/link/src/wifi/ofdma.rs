@@ -1,6 +1,9 @@
 //! PPDUs of several users: what an access point may be told of them.
 
-use tacit_proto::units::Duration;
+use tacit_proto::units::{Duration, Instant};
+
+use super::category::{AccessCategory, EdcaParameters};
+use super::mac::plan::PpduPlan;
 
 /// OFDMA of an access point of 802.11ax (802.11ax-2021 clauses 26.5.1 and 26.5.2). Users of a PPDU have units of one size, the
 /// largest of which there are enough; the standard leaves schedulers open.
@@ -17,6 +20,12 @@ pub struct OfdmaConfig {
     pub trigger_padding: Duration,
     /// What Block Acks of several users leave for compressed TCP ACKs.
     pub hack_room: HackRoom,
+    /// When the access point asks clients for what they have.
+    pub triggers: Triggers,
+    /// Whether it asks how much that is before.
+    pub polls: bool,
+    /// What clients contend with after they sent when they were asked.
+    pub mu_edca: MuEdca,
 }
 
 impl OfdmaConfig {
@@ -27,6 +36,9 @@ impl OfdmaConfig {
         block_ack_mcs: 5,
         trigger_padding: Duration::from_micros(16),
         hack_room: HackRoom::Forecast,
+        triggers: Triggers::Off,
+        polls: false,
+        mu_edca: MuEdca::Off,
     };
 
     /// What the padding of a trigger may be.
@@ -69,6 +81,206 @@ pub enum HackRoom {
     Fixed(u32),
     /// What each user appended lately for what it had got, times what it has got since.
     Forecast,
+}
+
+/// When an access point asks its clients for what they have, by Basic Triggers (802.11ax-2021 clause 26.5.2): at accesses of its own,
+/// or on in its TXOP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Triggers {
+    /// Never: access points with mainline drivers for MT7915.
+    Off,
+    /// While two clients or more send over 100 packets a second each, those: two commercial access points (NIST IR 8506).
+    Nist,
+    /// All, as often as it gets the medium.
+    Always,
+    /// Those that were just sent data, whose ACKs are to come, and those that said that something waits.
+    AckAware,
+}
+
+impl Triggers {
+    /// Whether it asks anybody where `busy` clients send much.
+    pub(crate) fn allow(self, busy: usize) -> bool {
+        match self {
+            Self::Off => false,
+            Self::Nist => busy >= 2,
+            Self::Always | Self::AckAware => true,
+        }
+    }
+}
+
+/// What clients contend with for a while after the access point acknowledged what it had asked for (MU EDCA Parameter Set,
+/// 802.11ax-2021 clauses 9.4.2.251 and 26.2.7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MuEdca {
+    /// As before: hostapd, unless it is configured otherwise.
+    Off,
+    /// What OpenWrt's access points say.
+    OpenWrt,
+    /// They do not contend: hostapd's sample configuration.
+    Silent,
+}
+
+impl MuEdca {
+    /// A unit of the timer: 8 TU of 1024 us each.
+    const TIMER_UNIT: Duration = Duration::from_micros(8 * 1_024);
+
+    /// What a client contends with in `category`, and for how long.
+    pub(crate) fn parameters(self, category: AccessCategory) -> Option<(EdcaParameters, Duration)> {
+        let (aifs_slots, cw_min, cw_max) = match (self, category) {
+            (Self::Off, _) => return None,
+            (Self::OpenWrt, AccessCategory::BestEffort) => (8, 511, 1_023),
+            (Self::OpenWrt, AccessCategory::Background) => (15, 511, 1_023),
+            (Self::OpenWrt, AccessCategory::Video | AccessCategory::Voice) => (5, 31, 127),
+            (Self::Silent, _) => (0, 32_767, 32_767),
+        };
+        Some((EdcaParameters { aifs_slots, cw_min, cw_max }, Self::TIMER_UNIT * 255))
+    }
+}
+
+/// What a client says that it has: Queue Size (802.11-2020 clause 9.2.4.5.6).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct BufferStatus {
+    units: u8,
+}
+
+impl BufferStatus {
+    /// Bytes of a unit.
+    const UNIT_BYTES: u64 = 256;
+    /// So many and more; 255 is unknown.
+    const MOST_UNITS: u8 = 254;
+
+    /// Of packets of these bytes.
+    pub fn of(packets: impl Iterator<Item = u64>) -> Self {
+        let mut bytes = 0;
+        for more in packets {
+            bytes += more;
+            if bytes >= Self::UNIT_BYTES * u64::from(Self::MOST_UNITS) {
+                return Self { units: Self::MOST_UNITS };
+            }
+        }
+        Self { units: bytes.div_ceil(Self::UNIT_BYTES) as u8 }
+    }
+
+    /// As it is written.
+    pub fn units(self) -> u8 {
+        self.units
+    }
+
+    /// At most so many, unless it is the largest.
+    pub fn bytes(self) -> u32 {
+        u32::from(self.units) * Self::UNIT_BYTES as u32
+    }
+
+    pub fn is_empty(self) -> bool {
+        self.units == 0
+    }
+}
+
+/// What an access point knows of what a client has for it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct UplinkDemand {
+    left: BufferStatus,
+    /// MPDUs of data that it was sent since it said so.
+    acks_for: u32,
+    /// Bytes of PSDU per byte that it had, in 1/256.
+    per_byte: u32,
+    /// MPDUs in the present second, which began then, and in the one before.
+    second: Instant,
+    mpdus: u32,
+    mpdus_before: u32,
+}
+
+impl UplinkDemand {
+    /// Bytes of a TCP ACK in an A-MPDU, one for two MPDUs: until a client says more.
+    const PER_MPDU_BYTES: u32 = 96 / 2;
+    /// Of a client that said nothing: what ns-3 takes (UlPsduSize).
+    const UNKNOWN_BYTES: u32 = 500;
+    /// MPDUs a second that make a client busy (NIST IR 8506).
+    const BUSY_MPDUS: u32 = 100;
+    const SECOND: Duration = Duration::from_secs(1);
+    /// A new sample's weight is one in this many.
+    const WEIGHT: u32 = 8;
+
+    /// It was sent `mpdus` of data.
+    pub fn sent(&mut self, mpdus: u32) {
+        self.acks_for = self.acks_for.saturating_add(mpdus);
+    }
+
+    /// It sent `mpdus` by itself at `at`, and said what it has left.
+    pub fn heard(&mut self, at: Instant, mpdus: u32, left: BufferStatus) {
+        self.count(at, mpdus);
+        self.reported(left);
+    }
+
+    /// It sent `plan` when it was asked.
+    pub fn answered(&mut self, at: Instant, plan: PpduPlan, left: BufferStatus) {
+        let known = self.left.bytes() + self.acks_for * Self::PER_MPDU_BYTES;
+        if plan.mpdus > 0
+            && left.is_empty()
+            && let Some(sample) = (plan.bytes * 256).checked_div(known)
+        {
+            self.per_byte = self.per_byte - self.per_byte / Self::WEIGHT + sample.min(1_024) / Self::WEIGHT;
+        }
+        self.heard(at, plan.mpdus, left);
+    }
+
+    /// It said what it has.
+    pub fn reported(&mut self, left: BufferStatus) {
+        self.left = left;
+        self.acks_for = 0;
+    }
+
+    fn count(&mut self, at: Instant, mpdus: u32) {
+        if at >= self.second + Self::SECOND {
+            let skipped = at >= self.second + Self::SECOND * 2;
+            self.mpdus_before = if skipped { 0 } else { self.mpdus };
+            self.mpdus = 0;
+            self.second = at;
+        }
+        self.mpdus = self.mpdus.saturating_add(mpdus);
+    }
+
+    /// Whether it sends much at `at`.
+    pub fn is_busy(&self, at: Instant) -> bool {
+        let recent = at < self.second + Self::SECOND * 2;
+        recent && self.mpdus.max(self.mpdus_before) > Self::BUSY_MPDUS
+    }
+
+    /// Whether an access point that asks by `triggers` asks it at `at`.
+    pub fn is_wanted(&self, triggers: Triggers, at: Instant) -> bool {
+        match triggers {
+            Triggers::Off => false,
+            Triggers::Nist => self.is_busy(at),
+            Triggers::Always => true,
+            Triggers::AckAware => !self.expects_nothing(),
+        }
+    }
+
+    /// Nothing is known to wait, or to come.
+    pub fn expects_nothing(&self) -> bool {
+        self.left.is_empty() && self.acks_for == 0
+    }
+
+    /// Bytes of PSDU that it is given room for.
+    pub fn expected_bytes(&self) -> u32 {
+        let known = self.left.bytes() + self.acks_for * Self::PER_MPDU_BYTES;
+        let inflated = (u64::from(known) * u64::from(self.per_byte)).div_ceil(256) as u32;
+        // Room for an MPDU at least, in which it says what else it has.
+        if known == 0 { Self::UNKNOWN_BYTES } else { inflated.max(Self::UNKNOWN_BYTES) }
+    }
+}
+
+impl Default for UplinkDemand {
+    fn default() -> Self {
+        Self {
+            left: BufferStatus::default(),
+            acks_for: 0,
+            per_byte: 256 + 64,
+            second: Instant::ZERO,
+            mpdus: 0,
+            mpdus_before: 0,
+        }
+    }
 }
 
 /// What an access point foresees that a client will append.

@@ -102,6 +102,8 @@ impl Harness {
                 Frame::CfEnd => "end".into(),
                 Frame::Beacon => "beacon".into(),
                 Frame::Trigger(_) => "trigger".into(),
+                Frame::MultiStaBlockAck(_) => "multi-STA block ack".into(),
+                Frame::QosNull { .. } => "null".into(),
             });
         }
         story.join(" ")

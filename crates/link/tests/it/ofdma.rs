@@ -4,9 +4,11 @@ use crate::common::{Blob, Numbered, channel, saturate};
 use tacit_link::loss::Loss;
 use tacit_link::payload::Payload;
 use tacit_link::queue::QueueLimit;
-use tacit_link::wifi::air::{AirFrame, Frame, Outcome};
+use tacit_link::wifi::air::{AirFrame, Frame, Outcome, TriggerKind};
 use tacit_link::wifi::phy::{Format, GuardInterval, Mode, ResourceUnit, Standard};
-use tacit_link::wifi::{AirtimeUse, Bss, BssConfig, MuAcknowledgment, OfdmaConfig, StationConfig, StationId};
+use tacit_link::wifi::{
+    AirtimeUse, Bss, BssConfig, MuAcknowledgment, MuEdca, OfdmaConfig, StationConfig, StationId, Triggers,
+};
 use tacit_proto::units::{Duration, Instant};
 
 const AP: StationId = StationId::AP;
@@ -112,6 +114,8 @@ impl Harness {
             Frame::BlockAck { .. } => "block ack",
             Frame::BlockAckReq { .. } => "request",
             Frame::Ack { .. } => "ack",
+            Frame::MultiStaBlockAck(_) => "multi-STA block ack",
+            Frame::QosNull { .. } => "null",
             _ => "other",
         };
         let mut lines: Vec<String> = Vec::new();
@@ -258,4 +262,174 @@ fn collisions_lose_nothing_for_good() {
             assert!(airtime.get(AirtimeUse::Collision) > Duration::ZERO);
         }
     }
+}
+
+/// An access point that asks its clients.
+fn asking(clients: usize, triggers: Triggers, mu_edca: MuEdca, polls: bool) -> BssConfig {
+    let ofdma = OfdmaConfig { triggers, mu_edca, polls, ..OfdmaConfig::USUAL };
+    BssConfig { ofdma: Some(ofdma), ..config(clients, MuAcknowledgment::MuBar) }
+}
+
+/// Packets of each client on the way up, which the access point acknowledges.
+struct Up {
+    bss: Bss<Numbered>,
+    now: Instant,
+    frames: Vec<AirFrame<Numbered>>,
+    delivered: Vec<(StationId, u32)>,
+}
+
+impl Up {
+    /// `count` packets for the access point at each client.
+    fn run(config: BssConfig, count: u32) -> Self {
+        let clients = config.stations.len() as u16;
+        let mut bss = channel(config, 1, "asked", Duration::from_secs(10));
+        bss.record_air();
+        let mut up = Self { bss, now: Instant::ZERO, frames: Vec::new(), delivered: Vec::new() };
+        for client in 1..=clients {
+            for number in 0..count {
+                let from = StationId(client).first_function();
+                assert!(up.bss.enqueue(up.now, from, AP.first_function(), Numbered(number)));
+            }
+        }
+        while let Some(at) = up.bss.poll_timeout().filter(|at| *at < Instant::ZERO + Duration::from_secs(5)) {
+            assert!(at >= up.now, "time runs forward");
+            up.now = at;
+            up.bss.handle_timeout(at);
+            while let Some(delivery) = up.bss.poll_deliver() {
+                up.delivered.push((up.bss.station(delivery.from), delivery.payload.0));
+            }
+            while let Some(frame) = up.bss.poll_air() {
+                up.frames.push(frame);
+            }
+            while up.bss.poll_drained().is_some() {}
+            up.bss.check().unwrap();
+        }
+        up
+    }
+
+    fn of(&self, client: u16) -> Vec<u32> {
+        let own = self.delivered.iter().filter(|(from, _)| *from == StationId(client));
+        own.map(|(_, number)| *number).collect()
+    }
+
+    fn count(&self, is: impl Fn(&Frame<Numbered>) -> bool) -> usize {
+        self.frames.iter().filter(|frame| is(&frame.frame)).count()
+    }
+}
+
+/// The first client that gets the medium says that more waits; the access point asks it and all others that said so, and those that
+/// stay silent afterwards send when they are asked alone.
+#[test]
+fn clients_send_when_they_are_asked() {
+    for polls in [false, true] {
+        for mu_edca in [MuEdca::Off, MuEdca::OpenWrt, MuEdca::Silent] {
+            let up = Up::run(asking(4, Triggers::AckAware, mu_edca, polls), 700);
+            for client in 1..=4 {
+                assert_eq!(up.of(client), (0..700).collect::<Vec<_>>(), "client {client}, {mu_edca:?}");
+                assert!(up.bss.counters(StationId(client)).triggered_ppdus > 0, "client {client}");
+            }
+            let counters = up.bss.counters(AP);
+            let of_kind = |kind| up.count(|frame| matches!(frame, Frame::Trigger(it) if it.kind == kind));
+            assert!(counters.triggers > 0 && of_kind(TriggerKind::Basic) > 0);
+            assert_eq!(of_kind(TriggerKind::BufferStatusReport) > 0, polls);
+            assert!(up.count(|frame| matches!(frame, Frame::MultiStaBlockAck(_))) > 0);
+        }
+    }
+}
+
+/// PPDUs that answer a trigger begin together a SIFS after it, end together, and one Block Ack a SIFS later is for all.
+#[test]
+fn answers_begin_and_end_together() {
+    let up = Up::run(asking(4, Triggers::Always, MuEdca::Silent, false), 400);
+    let mut rounds = 0;
+    for (at, frame) in up.frames.iter().enumerate() {
+        let Frame::Trigger(trigger) = &frame.frame else { continue };
+        if frame.outcome != Outcome::Received {
+            continue;
+        }
+        let begin = frame.at + frame.duration + us(16);
+        let answers: Vec<_> = up.frames[at..]
+            .iter()
+            .filter(|answer| answer.at == begin && answer.unit_index.is_some())
+            .collect();
+        let Some(first) = answers.first() else { continue };
+        assert!(answers.iter().all(|answer| answer.duration == first.duration
+            && answer.mode.format == Format::HeTb
+            && answer.receiver == Some(AP)));
+        let expected = (3 * (first.duration.as_nanos() - 20_000).div_ceil(4_000) - 5) as u32;
+        assert_eq!(trigger.l_sig_length, expected, "the trigger said how long");
+        let acks = up.frames[at..].iter().find(|frame| matches!(frame.frame, Frame::MultiStaBlockAck(_)));
+        if answers.iter().any(|answer| matches!(answer.frame, Frame::Data { .. })) {
+            assert_eq!(acks.unwrap().at, begin + first.duration + us(16));
+            rounds += 1;
+        }
+    }
+    assert!(rounds > 3, "{rounds}");
+}
+
+/// A client does not hear the Block Ack for all, and of another's data nothing arrives: both send it again, and nothing is passed up
+/// twice.
+#[test]
+fn what_is_lost_of_an_answer_comes_again() {
+    let mut config = asking(3, Triggers::Always, MuEdca::Silent, false);
+    config.stations[0].link_ack_loss = Loss::Scripted((1..6).collect());
+    config.stations[1].uplink_loss = Loss::Scripted((100..200).collect());
+    let up = Up::run(config, 300);
+    for client in 1..=3 {
+        assert_eq!(up.of(client), (0..300).collect::<Vec<_>>(), "client {client}");
+    }
+    let counters = [1, 2, 3].map(|client| up.bss.counters(StationId(client)));
+    assert!(counters[0].missed_link_acks >= 1 && counters[0].retries > 0, "{:?}", counters[0]);
+    assert!(counters[1].retries >= 100, "{:?}", counters[1]);
+    assert!(counters.iter().all(|counters| counters.mpdus_dropped == 0));
+}
+
+/// Clients that answered a trigger keep silent for two seconds, so that nothing collides once all were asked; without that they contend
+/// beside it.
+#[test]
+fn silent_clients_do_not_collide() {
+    let collisions = |mu_edca| {
+        let span = Duration::from_secs(1);
+        let mut bss = channel::<Blob>(asking(8, Triggers::Always, mu_edca, false), 3, "silent", span);
+        let ap = AP.first_function();
+        let delivered = saturate(&mut bss, span, |bss, now| {
+            for client in 1..=8 {
+                let from = StationId(client).first_function();
+                while bss.queued(from, ap) < 100 {
+                    bss.enqueue(now, from, ap, Blob);
+                }
+            }
+        });
+        (bss.collisions(), delivered)
+    };
+    let (silent, asked) = collisions(MuEdca::Silent);
+    let (beside, contending) = collisions(MuEdca::Off);
+    assert!(10 * silent < beside, "{silent} and {beside}");
+    assert!(asked > contending, "{asked} and {contending} packets");
+}
+
+/// Uploads of four clients that are asked: what the trigger, answers as long as a report can ask for, and the Block Ack take, besides
+/// AIFS and the mean backoff.
+#[test]
+fn saturated_clients_send_what_they_can_report() {
+    let span = Duration::from_secs(2);
+    let mut config = asking(4, Triggers::Always, MuEdca::Silent, false);
+    for station in &mut config.stations {
+        station.mode = Mode::he(9, 1, 80, GuardInterval::Ns800).unwrap();
+    }
+    let mut bss = channel::<Blob>(config, 1, "asked", span);
+    let ap = AP.first_function();
+    let delivered = saturate(&mut bss, span, |bss, now| {
+        for client in 1..=4 {
+            let from = StationId(client).first_function();
+            while bss.queued(from, ap) < 300 {
+                bss.enqueue(now, from, ap, Blob);
+            }
+        }
+    });
+    let rounds = bss.counters(AP).triggers;
+    let (each_us, per_round) = (span.as_micros() / rounds, delivered / rounds);
+    // 254 units of 256 bytes, a quarter more for headers: 52 MPDUs of 1544 bytes for each at 108.3 Mb/s, 6.2 ms, cut to 5.484 ms.
+    assert!((5_484 + 150..5_484 + 420).contains(&each_us), "{each_us} us a round");
+    assert!((4 * 46..=4 * 48).contains(&per_round), "{per_round} packets a round");
 }

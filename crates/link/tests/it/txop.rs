@@ -142,6 +142,8 @@ impl Harness {
                 Frame::Cts => "cts".into(),
                 Frame::Beacon => "beacon".into(),
                 Frame::Trigger(_) => "trigger".into(),
+                Frame::MultiStaBlockAck(_) => "multi-STA block ack".into(),
+                Frame::QosNull { .. } => "null".into(),
             };
             let data = matches!(frame.frame, Frame::Data { .. });
             let lost = if data || frame.outcome == Outcome::Received { "" } else { "x" };

@@ -32,11 +32,13 @@ pub enum Kind {
     Beacon,
     /// A trigger, which several stations answer at once.
     Trigger,
+    /// A QoS Null, which says how much waits.
+    Null,
 }
 
 impl Kind {
     /// Every kind, by the name that figure files use.
-    pub const NAMES: [(&'static str, Self); 10] = [
+    pub const NAMES: [(&'static str, Self); 11] = [
         ("data", Self::Data),
         ("tcp-ack", Self::TcpAck),
         ("ack", Self::Ack),
@@ -47,6 +49,7 @@ impl Kind {
         ("cf-end", Self::CfEnd),
         ("beacon", Self::Beacon),
         ("trigger", Self::Trigger),
+        ("null", Self::Null),
     ];
 
     /// Its place in [`Kind::NAMES`].

@@ -151,6 +151,12 @@ impl AirTrace {
                 ppdu.mac = Some([*start, *start]);
             }
             Frame::Trigger(_) => ppdu.kind = Kind::Trigger,
+            Frame::MultiStaBlockAck(acknowledged) => {
+                ppdu.kind = Kind::BlockAck;
+                ppdu.acknowledged = acknowledged.iter().map(|one| one.bitmap.count()).sum();
+                ppdu.appended = acknowledged.iter().map(|one| one.appended.len()).sum();
+            }
+            Frame::QosNull { .. } => ppdu.kind = Kind::Null,
             Frame::Rts => ppdu.kind = Kind::Rts,
             Frame::Cts => ppdu.kind = Kind::Cts,
             Frame::CfEnd => ppdu.kind = Kind::CfEnd,

@@ -4,8 +4,8 @@ use tacit_link::wifi::phy::{
     Band, Coding, GuardInterval, Mode, PacketExtension, Preamble, SlotTime, Standard, TrainingField,
 };
 use tacit_link::wifi::{
-    AmsduLimit, ApScheduler, BothWays, BssConfig, Bursts, LinkAcks, MuAcknowledgment, OfdmaConfig,
-    Protection, StreamQueues, TxopLimits,
+    AmsduLimit, ApScheduler, BothWays, BssConfig, Bursts, LinkAcks, MuAcknowledgment, MuEdca, OfdmaConfig,
+    Protection, StreamQueues, Triggers, TxopLimits,
 };
 use tacit_proto::units::{BitRate, Bytes, Duration};
 
@@ -662,11 +662,41 @@ pub(crate) const WIFI: Keys<Wifi> = &[
         meaning: "time that a trigger leaves its users to prepare their answers (MinTrigProcTime)",
         of: |wifi| &mut wifi.ofdma.trigger_padding,
     },
+    &W {
+        name: TRIGGERS,
+        kind: Choice(&[
+            ("off", Triggers::Off),
+            ("ack-aware", Triggers::AckAware),
+            ("nist", Triggers::Nist),
+            ("always", Triggers::Always),
+        ]),
+        usual: Usual::Field,
+        meaning: "with `ofdma`: when the access point asks clients for what they have, which they send at once (UL OFDMA): never; those \
+                  that were just sent data, or said that something waits; those that send over 100 packets a second, while two do; \
+                  all, as often as it gets the medium",
+        of: |wifi| &mut wifi.ofdma.triggers,
+    },
+    &W {
+        name: "buffer-status-polls",
+        kind: Flag,
+        usual: Usual::Field,
+        meaning: "with `triggers`: a trigger before asks how much waits (BSRP), so that answers are as long as they have to be",
+        of: |wifi| &mut wifi.ofdma.polls,
+    },
+    &W {
+        name: "mu-edca",
+        kind: Choice(&[("off", MuEdca::Off), ("openwrt", MuEdca::OpenWrt), ("silent", MuEdca::Silent)]),
+        usual: Usual::Field,
+        meaning: "with `triggers`: what a client contends with for 2.1 s after it answered one: as before; as OpenWrt's access points \
+                  say (AIFSN 8, windows from 511); not at all (hostapd's sample configuration)",
+        of: |wifi| &mut wifi.ofdma.mu_edca,
+    },
     &AP_QUEUE,
     &STATION_QUEUE,
 ];
 
 pub(crate) const OFDMA: &str = "ofdma";
+pub(crate) const TRIGGERS: &str = "triggers";
 
 const TRIGGER_PADDINGS_ALLOWED: &str = "0, 8 or 16 us";
 

@@ -6,7 +6,7 @@ use tacit_link::wifi::phy::{
     TrainingField, UnknownRate, Variant,
 };
 use tacit_link::wifi::{
-    AccessCategory, BssConfig, LinkAcks, Protection, ReverseDirection, StreamQueues, TxopLimits,
+    AccessCategory, BssConfig, LinkAcks, Protection, ReverseDirection, StreamQueues, Triggers, TxopLimits,
 };
 use tacit_proto::units::{BitRate, Duration};
 
@@ -220,6 +220,10 @@ fn check(section: &Section<'_>, wifi: &Wifi) -> Result<(), InputError> {
     if wifi.bss.stream_queues == StreamQueues::Independent && wifi.link_acks.down == LinkAcks::Deferred {
         let what = "repair needs one queue for all streams".to_owned();
         return refused(keys::STREAM_QUEUES, what, "\"joint\"");
+    }
+    if wifi.ofdma.acknowledgment.is_none() && wifi.ofdma.triggers != Triggers::Off {
+        let what = "an access point without resource units has no triggers".to_owned();
+        return refused(keys::TRIGGERS, what, "\"off\"; or others with ofdma");
     }
     if let (Some(_), Some(what)) = (wifi.ofdma.acknowledgment, refuses_ofdma(wifi)) {
         let allowed = "\"off\"; or others with 802.11ax, a fixed or ideal rate, joint streams and no grants";

@@ -1,6 +1,6 @@
 //! 802.11 frames as bytes (802.11-2020 clause 9.3).
 
-use tacit_link::wifi::air::{Frame, Outcome, StationId, Trigger, TriggerKind};
+use tacit_link::wifi::air::{Acknowledged, Frame, Outcome, StationId, Trigger, TriggerKind};
 use tacit_link::wifi::phy::{Coding, Format, GuardInterval, ResourceUnit};
 use tacit_link::wifi::{AckBitmap, AirFrame};
 use tacit_proto::units::Duration;
@@ -11,6 +11,7 @@ use super::fields::{he, number_of};
 // First byte of frame control: version 0, type, subtype.
 const DATA: u8 = 0x08;
 const QOS_DATA: u8 = 0x88;
+const QOS_NULL: u8 = 0xc8;
 const BEACON: u8 = 0x80;
 const TRIGGER: u8 = 0x24;
 const BLOCK_ACK_REQUEST: u8 = 0x84;
@@ -39,10 +40,16 @@ const VHT_VARIANT: u32 = 1;
 
 /// The Ack Policy in the QoS control field's first byte that asks for no acknowledgment (802.11-2020 table 9-13).
 const NO_ACK: u8 = 0x20;
+/// The bit of the QoS control field's first byte by which a station says that the second is its queue size.
+const QUEUE_SIZE_FOLLOWS: u8 = 0x10;
 /// The bit of the QoS control field's first byte that says an A-MSDU follows (802.11-2020 clause 9.2.4.5).
 const AMSDU_PRESENT: u8 = 0x80;
-/// Trigger Type of a MU-BAR.
+/// Trigger Types (802.11ax-2021 table 9-29c).
+const BASIC: u64 = 0;
 const MU_BAR: u64 = 2;
+const BUFFER_STATUS_REPORT_POLL: u64 = 4;
+/// BA Type of a Multi-STA Block Ack, in BA Control.
+const MULTI_STA: u16 = 11 << 1;
 /// BA and BAR control: compressed bitmap.
 const COMPRESSED: u16 = 0x0004;
 /// Where the TID stands in it.
@@ -106,6 +113,20 @@ pub(super) fn frame<P: FrameBytes>(out: &mut Vec<u8>, air: &AirFrame<P>, beacon:
             out.extend(transmitter);
             trigger_fields(out, trigger, block_ack_control);
         }
+        Frame::MultiStaBlockAck(acknowledged) => {
+            control(out, BLOCK_ACK, duration_field(air));
+            out.extend(transmitter);
+            multi_sta_block_ack(out, acknowledged, air.category.tid());
+        }
+        Frame::QosNull { queue_size } => {
+            out.extend([QOS_NULL, TO_DS]);
+            out.extend(duration_field(air).to_le_bytes());
+            out.extend(receiver);
+            out.extend(transmitter);
+            out.extend(receiver);
+            // Sequence control; the TID, and that a queue size follows.
+            out.extend([0, 0, air.category.tid() | NO_ACK | QUEUE_SIZE_FOLLOWS, *queue_size]);
+        }
         Frame::Rts => {
             control(out, RTS, duration_field(air));
             out.extend(transmitter);
@@ -128,7 +149,9 @@ pub(super) fn frame<P: FrameBytes>(out: &mut Vec<u8>, air: &AirFrame<P>, beacon:
 /// Common Info, User Info of each user, and padding (802.11ax-2021 clause 9.3.1.22).
 fn trigger_fields(out: &mut Vec<u8>, trigger: &Trigger, block_ack_control: u16) {
     let kind = match trigger.kind {
+        TriggerKind::Basic => BASIC,
         TriggerKind::MuBar => MU_BAR,
+        TriggerKind::BufferStatusReport => BUFFER_STATUS_REPORT_POLL,
     };
     let width = number_of(&he::BANDWIDTHS, &trigger.width_mhz).unwrap_or_default();
     let of_first = trigger.users.first().map(|user| user.mode);
@@ -157,11 +180,33 @@ fn trigger_fields(out: &mut Vec<u8>, trigger: &Trigger, block_ack_control: u16) 
             // SS Allocation: the first stream, and how many more.
             | u64::from(mode.streams - 1) << 29;
         out.extend_from_slice(&info.to_le_bytes()[..5]);
-        out.extend(block_ack_control.to_le_bytes());
-        out.extend((user.start << 4).to_le_bytes());
+        match trigger.kind {
+            TriggerKind::MuBar => {
+                out.extend(block_ack_control.to_le_bytes());
+                out.extend((user.start << 4).to_le_bytes());
+            }
+            // MPDUs of any TID, of any access category.
+            TriggerKind::Basic => out.push(0),
+            TriggerKind::BufferStatusReport => {}
+        }
     }
     // The first 12 bits are those of no station.
     out.resize(out.len() + trigger.padding_bytes as usize, 0xff);
+}
+
+/// BA Control, and what is said of each station (802.11ax-2021 clause 9.3.1.8.6); behind that, for those that something rides for, its
+/// length and itself.
+fn multi_sta_block_ack(out: &mut Vec<u8>, acknowledged: &[Acknowledged], tid: u8) {
+    out.extend(MULTI_STA.to_le_bytes());
+    for one in acknowledged {
+        out.extend((one.station.0 | u16::from(tid) << TID_SHIFT).to_le_bytes());
+        out.extend((one.start << 4 | bitmap_code(&one.bitmap)).to_le_bytes());
+        out.extend(one.bitmap.bytes());
+    }
+    for one in acknowledged.iter().filter(|one| !one.appended.is_empty()) {
+        out.extend((one.appended.len() as u16).to_le_bytes());
+        out.extend_from_slice(&one.appended);
+    }
 }
 
 /// The number of a unit in the RU Allocation subfield, and whether it is in the upper 80 of 160 MHz (802.11ax-2021 table 9-29g).

@@ -115,6 +115,7 @@ fn every_kind() -> Vec<AirFrame<Vec<u8>>> {
             category: AccessCategory::BestEffort,
             outcome,
             more_ppdu: None,
+            unit_index: None,
             frame,
         }
     });

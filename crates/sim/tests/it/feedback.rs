@@ -55,6 +55,8 @@ impl Observer for FromClient {
             }
             Frame::BlockAckReq { .. }
             | Frame::Trigger(_)
+            | Frame::MultiStaBlockAck(_)
+            | Frame::QosNull { .. }
             | Frame::Rts
             | Frame::Cts
             | Frame::CfEnd

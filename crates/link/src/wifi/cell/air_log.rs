@@ -14,6 +14,7 @@ use crate::wifi::category::AccessCategory;
 use crate::wifi::functions::{FunctionId, Functions};
 use crate::wifi::mac::originator::{Mpdu, Originator};
 use crate::wifi::mac::station::Outgoing;
+use crate::wifi::ofdma::BufferStatus;
 use crate::wifi::phy::{Format, Mode};
 
 /// The frames heard and not yet polled, once somebody asked for them.
@@ -95,6 +96,10 @@ impl<P: Payload> AirLog<P> {
         appended: &[u8],
     ) {
         let Some(frames) = &mut self.frames else { return };
+        if exchange.handshake == Handshake::Triggered {
+            // One frame acknowledges what all of them sent.
+            return;
+        }
         let appended = appended.to_vec();
         let frame = match scoreboard {
             Some((start, bitmap)) => Frame::BlockAck { start, bitmap, appended },
@@ -113,7 +118,11 @@ impl<P: Payload> AirLog<P> {
     /// The first frame of an exchange of `originator` that collided.
     pub fn record_collided(&mut self, exchange: &Exchange, originator: &Originator<P>, rules: &Rules) {
         match exchange.handshake {
-            Handshake::None | Handshake::Granted | Handshake::Continued | Handshake::Shared => {
+            Handshake::None
+            | Handshake::Granted
+            | Handshake::Continued
+            | Handshake::Shared
+            | Handshake::Triggered => {
                 self.record_collided_data(exchange, originator);
             }
             Handshake::CtsToSelf => {
@@ -190,6 +199,7 @@ impl<P: Payload> AirLog<P> {
         [at, until]: [Instant; 2],
         mode: Mode,
         reserves: Duration,
+        outcome: Outcome,
         frame: Frame<P>,
     ) {
         let Some(frames) = &mut self.frames else { return };
@@ -202,10 +212,35 @@ impl<P: Payload> AirLog<P> {
             transmitter,
             receiver: None,
             category,
-            outcome: Outcome::Received,
+            outcome,
             more_ppdu: None,
             unit_index: None,
             frame,
+        });
+    }
+
+    /// A QoS Null of the first of `ends` to the second, who have this unit of the PPDU that is on the air in this `span`.
+    pub fn record_null(
+        &mut self,
+        [from, to]: [FunctionId; 2],
+        [at, until]: [Instant; 2],
+        (mode, unit_index): (Mode, u16),
+        left: BufferStatus,
+    ) {
+        let Some(frames) = &mut self.frames else { return };
+        let (transmitter, category) = self.whose.of(from);
+        frames.push_back(AirFrame {
+            at,
+            duration: until - at,
+            mode,
+            reserves: Duration::ZERO,
+            transmitter,
+            receiver: Some(self.whose.functions.station(to)),
+            category,
+            outcome: Outcome::Received,
+            more_ppdu: None,
+            unit_index: Some(unit_index),
+            frame: Frame::QosNull { queue_size: left.units() },
         });
     }
 }

@@ -156,9 +156,22 @@ impl Exchange {
         }
     }
 
+    /// The part of `from` and `to` in answers to a trigger; see [`shared`](Self::shared).
+    pub fn triggered(
+        ends: [FunctionId; 2],
+        outgoing: Outgoing,
+        unit: (u16, u16),
+        ppdu: [Instant; 2],
+        response: [Instant; 2],
+        response_len: u32,
+    ) -> Self {
+        let handshake = Handshake::Triggered;
+        Self { handshake, ..Self::shared(ends, outgoing, unit, ppdu, response, response_len) }
+    }
+
     /// Which of the units of its PPDU is its own, from 0; `None` for all of the channel.
     pub fn unit_index(&self) -> Option<u16> {
-        (self.handshake == Handshake::Shared).then_some(self.unit_index)
+        matches!(self.handshake, Handshake::Shared | Handshake::Triggered).then_some(self.unit_index)
     }
 
     /// Its response is on the air from the first instant to the second.

@@ -4,6 +4,7 @@
 mod accounts;
 mod air_log;
 mod build;
+mod downlink;
 mod exchange;
 mod outbox;
 mod protection;
@@ -13,6 +14,7 @@ mod round;
 mod rules;
 mod stations;
 mod txop;
+mod uplink;
 
 use tacit_proto::hack::Heard;
 use tacit_proto::units::{Bytes, Duration, Instant};
@@ -55,7 +57,7 @@ pub(crate) struct Cell<P> {
     /// Whom the next PPDU of several users is for; kept for its capacity.
     users: Vec<usize>,
     /// The parts of the last one; kept for their capacity.
-    spare_parts: Vec<round::Part>,
+    spare_parts: Vec<downlink::Part>,
     /// When the next beacon is due.
     pub next_beacon: Option<Instant>,
     /// No gap in a reorder buffer times out before this, and nobody asks for what is missing.
@@ -478,7 +480,14 @@ impl<P: Payload> Cell<P> {
         let transmitter = exchange.holder();
         self.stations[transmitter].counters.cf_ends += 1;
         let mode = *self.stations.control_mode(exchange);
-        self.air.record_broadcast(transmitter, [at, until], mode, Duration::ZERO, Frame::CfEnd);
+        self.air.record_broadcast(
+            transmitter,
+            [at, until],
+            mode,
+            Duration::ZERO,
+            Outcome::Received,
+            Frame::CfEnd,
+        );
         until
     }
 
@@ -490,7 +499,8 @@ impl<P: Payload> Cell<P> {
             *target += interval;
         }
         let access_point = StationId::AP.first_function();
-        self.air.record_broadcast(access_point, [at, until], mode, Duration::ZERO, Frame::Beacon);
+        let (reserves, outcome) = (Duration::ZERO, Outcome::Received);
+        self.air.record_broadcast(access_point, [at, until], mode, reserves, outcome, Frame::Beacon);
         until
     }
 

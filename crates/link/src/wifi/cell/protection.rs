@@ -22,9 +22,11 @@ pub(crate) enum Handshake {
     Granted,
     /// With what it is about, one SIFS after another exchange of the sender's TXOP.
     Continued,
-    /// With its part of a PPDU of several users, or of the answers to a trigger: what comes of the access is the
+    /// With its part of a PPDU of several users: what comes of the access is the
     /// [round](super::round)'s to say.
     Shared,
+    /// With its part of the answers to a Basic Trigger.
+    Triggered,
 }
 
 /// Which frame of a handshake is in the air.
@@ -67,13 +69,13 @@ impl Protection {
 impl Handshake {
     /// Whether what becomes of the exchange moves the contention window of who sends.
     pub fn is_own_access(self) -> bool {
-        !matches!(self, Self::Granted | Self::Shared)
+        !matches!(self, Self::Granted | Self::Shared | Self::Triggered)
     }
 
     /// Its first frame.
     pub fn first(self) -> Option<Step> {
         match self {
-            Self::None | Self::Granted | Self::Continued | Self::Shared => None,
+            Self::None | Self::Granted | Self::Continued | Self::Shared | Self::Triggered => None,
             Self::CtsToSelf => Some(Step::CtsToSelf),
             Self::Rts => Some(Step::Rts),
         }
@@ -82,7 +84,7 @@ impl Handshake {
     /// How long its first frame lasts in `mode`.
     pub fn first_duration(self, mode: &Mode) -> Duration {
         match self {
-            Self::None | Self::Granted | Self::Continued | Self::Shared => Duration::ZERO,
+            Self::None | Self::Granted | Self::Continued | Self::Shared | Self::Triggered => Duration::ZERO,
             Self::CtsToSelf => mode.ppdu_duration(CTS_LEN),
             Self::Rts => mode.ppdu_duration(RTS_LEN),
         }
@@ -91,7 +93,7 @@ impl Handshake {
     /// From its start to that of the data.
     pub fn duration(self, mode: &Mode, phy: &Phy) -> Duration {
         match self {
-            Self::None | Self::Granted | Self::Continued | Self::Shared => Duration::ZERO,
+            Self::None | Self::Granted | Self::Continued | Self::Shared | Self::Triggered => Duration::ZERO,
             Self::CtsToSelf => self.first_duration(mode) + phy.sifs,
             Self::Rts => self.first_duration(mode) + phy.sifs + mode.ppdu_duration(CTS_LEN) + phy.sifs,
         }

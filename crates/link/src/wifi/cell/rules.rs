@@ -7,6 +7,7 @@ use super::protection::Handshake;
 use crate::wifi::category::AccessCategory;
 use crate::wifi::config::{BssConfig, Bursts, ReverseDirection};
 use crate::wifi::mac::station::Outgoing;
+use crate::wifi::ofdma::Triggers;
 use crate::wifi::phy::{Format, Mode, Phy, ResourceUnit};
 
 /// The rules of a channel, fixed from the start.
@@ -18,6 +19,8 @@ pub(crate) struct Rules {
     pub may_go_on: bool,
     /// Most users of a PPDU; 1 without OFDMA.
     pub most_users: usize,
+    /// Access points ask clients for what they have.
+    pub has_triggers: bool,
 }
 
 /// How long a function may hold the channel.
@@ -31,7 +34,9 @@ pub(crate) struct HoldLimits {
 
 impl Rules {
     pub fn new(config: BssConfig) -> Self {
-        let mut rules = Self { phy: config.phy(), config, may_go_on: false, most_users: 1 };
+        let mut rules =
+            Self { phy: config.phy(), config, may_go_on: false, most_users: 1, has_triggers: false };
+        rules.has_triggers = rules.config.ofdma.is_some_and(|ofdma| ofdma.triggers != Triggers::Off);
         rules.most_users = rules.most_users();
         let bursts =
             rules.config.categories.iter().any(|category| rules.hold_limits(*category).burst.is_some());

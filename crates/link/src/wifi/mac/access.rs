@@ -24,6 +24,8 @@ pub(crate) struct Contention {
     not_before: Instant,
     /// The idle period in which this station does not defer to the exchange it took part in.
     exempt_in: Option<u64>,
+    /// What it contends with again, and from when on, where an access point told it to contend otherwise.
+    usual: Option<(EdcaParameters, Instant)>,
     stream: Stream,
 }
 
@@ -62,6 +64,7 @@ impl Contention {
             aifs_shorter: slots(phy.aifs_slots.saturating_sub(edca.aifs_slots)),
             not_before: Instant::ZERO,
             exempt_in: None,
+            usual: None,
             stream,
         }
     }
@@ -92,12 +95,14 @@ impl Contention {
     #[inline]
     pub fn freeze(&mut self, idle: &IdlePeriod, at: Instant, phy: &Phy) {
         let from = self.countdown_from(idle);
-        if at < from {
-            return;
+        if at >= from {
+            let slots = ((at - from).as_nanos() / phy.slot.as_nanos()) as u32;
+            let counted = if phy.counts_busy_slot { slots + 1 } else { slots };
+            self.counter = self.counter.saturating_sub(counted);
         }
-        let slots = ((at - from).as_nanos() / phy.slot.as_nanos()) as u32;
-        let counted = if phy.counts_busy_slot { slots + 1 } else { slots };
-        self.counter = self.counter.saturating_sub(counted);
+        if self.usual.is_some() {
+            self.relax(phy, at);
+        }
     }
 
     /// A packet arrived while the medium was idle and no backoff was left: transmit at once, or as
@@ -150,6 +155,46 @@ impl Contention {
     /// What others reserved does not hold it back in idle period `idle_number`: it was in that exchange.
     pub fn exempt(&mut self, idle_number: u64) {
         self.exempt_in = Some(idle_number);
+    }
+
+    /// Contends with `edca` until then, and not at all where that has no AIFSN (MU EDCA, 802.11ax-2021 clause 26.2.7): what it has
+    /// goes out when it is asked.
+    pub fn restrict(&mut self, phy: &Phy, edca: &EdcaParameters, until: Instant) {
+        if edca.aifs_slots == 0 {
+            self.not_before = self.not_before.max(until);
+            return;
+        }
+        let present =
+            EdcaParameters { aifs_slots: self.aifs_slots(phy), cw_min: self.cw_min, cw_max: self.cw_max };
+        let usual = self.usual.map(|(usual, _)| usual);
+        self.usual = Some((usual.unwrap_or(present), until));
+        if usual.is_none() {
+            self.use_parameters(phy, edca);
+            self.draw();
+        }
+    }
+
+    /// The parameters that it contended with before, if their time has come at `at`.
+    fn relax(&mut self, phy: &Phy, at: Instant) {
+        if let Some((usual, until)) = self.usual
+            && until <= at
+        {
+            self.usual = None;
+            self.use_parameters(phy, &usual);
+        }
+    }
+
+    fn use_parameters(&mut self, phy: &Phy, edca: &EdcaParameters) {
+        let slots = |slots: u32| phy.slot * u64::from(slots);
+        (self.cw, self.cw_min, self.cw_max) = (edca.cw_min, edca.cw_min, edca.cw_max);
+        self.aifs_longer = slots(edca.aifs_slots.saturating_sub(phy.aifs_slots));
+        self.aifs_shorter = slots(phy.aifs_slots.saturating_sub(edca.aifs_slots));
+    }
+
+    /// AIFSN.
+    fn aifs_slots(&self, phy: &Phy) -> u32 {
+        let slots = |time: Duration| (time.as_nanos() / phy.slot.as_nanos()) as u32;
+        phy.aifs_slots + slots(self.aifs_longer) - slots(self.aifs_shorter)
     }
 
     /// The backoff drawn for the present transmission; zero for one that went at once.

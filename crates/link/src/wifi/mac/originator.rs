@@ -18,6 +18,7 @@ use crate::waits::Waits;
 use crate::wifi::air::{AmpduPosition, Frame};
 use crate::wifi::bitmap::AckBitmap;
 use crate::wifi::config::{LinkAcks, RepairConfig};
+use crate::wifi::ofdma::BufferStatus;
 use crate::wifi::phy::{BLOCK_ACK_REQUEST_LEN, Mode};
 
 /// Fate of an MPDU in the window.
@@ -735,6 +736,13 @@ impl<P: Payload> Originator<P> {
         let window = self.limits.recipient_window();
         self.untold = self.untold.filter(|gap| sequence_distance(*gap, mpdu.sequence) < window);
         self.untold.is_none()
+    }
+
+    /// What a buffer status report says: bytes of the packets that wait, those to be sent again included.
+    pub fn buffer_status(&self) -> BufferStatus {
+        let again = self.window.iter().filter(|mpdu| mpdu.state == MpduState::Waiting);
+        let again = again.map(|mpdu| u64::from(mpdu.bytes));
+        BufferStatus::of(again.chain(self.queue.iter().map(|queued| queued.len.0)))
     }
 
     /// Packets accepted and not settled, queued ones included.

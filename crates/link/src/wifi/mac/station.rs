@@ -19,7 +19,7 @@ use crate::wifi::cell::{Exchange, Handshake, HoldLimits, Rules, Step};
 use crate::wifi::config::ApScheduler;
 use crate::wifi::counters::StationCounters;
 use crate::wifi::functions::{FunctionId, Peers};
-use crate::wifi::ofdma::RoomForecast;
+use crate::wifi::ofdma::{RoomForecast, UplinkDemand};
 use crate::wifi::phy::{Mode, Phy};
 
 /// One end of a link as a station sees it.
@@ -42,6 +42,8 @@ pub(crate) struct Peer<P> {
     pub away: Option<(Instant, Instant)>,
     /// What it will append to its next answer to a trigger.
     pub room: RoomForecast,
+    /// What it has to send, as far as this station knows.
+    pub uplink: UplinkDemand,
     /// In the round-robin of peers that have something to be sent.
     ready: bool,
     /// Airtime that it may still use in this round, in nanoseconds; below zero it has had more than its share.
@@ -67,6 +69,7 @@ impl<P> Peer<P> {
             answered: true,
             away: None,
             room: RoomForecast::default(),
+            uplink: UplinkDemand::default(),
             ready: false,
             deficit_ns: 0,
         }
@@ -126,6 +129,12 @@ pub(crate) struct Station<P> {
     pub active: bool,
     /// Takes part in the exchange on the air; its backoff is drawn at the end of it.
     pub transmitting: bool,
+    /// The access point asks clients for what they have at its next access.
+    pub trigger_due: bool,
+    /// Its last access was to ask.
+    pub asked_last: bool,
+    /// Whom it asks first where it cannot ask all at once.
+    pub asked_first: usize,
 }
 
 /// A PPDU that a station is about to send.
@@ -188,6 +197,9 @@ impl<P: Payload> Station<P> {
             ppdu_sizes: vec![0; max_mpdus as usize * streams],
             active: false,
             transmitting: false,
+            trigger_due: false,
+            asked_last: false,
+            asked_first: 0,
         }
     }
 
@@ -212,6 +224,11 @@ impl<P: Payload> Station<P> {
     /// True when something waits to be sent.
     #[inline]
     pub fn has_traffic(&self) -> bool {
+        self.has_data() || self.trigger_due
+    }
+
+    /// True when it has something to send itself.
+    pub fn has_data(&self) -> bool {
         !self.turns.is_empty()
     }
 
@@ -337,11 +354,39 @@ impl<P: Payload> Station<P> {
         self.data(peer, |originator, delays| originator.build_part(now, lifetime, part, delays))
     }
 
-    /// Its access begins with a PPDU of several users.
+    /// What it has for `peer` in answer to a trigger, out of its turn; see [`Originator::build_part`].
+    pub fn triggered(
+        &mut self,
+        now: Instant,
+        lifetime: Duration,
+        peer: usize,
+        part: ([Mode; 2], u32, usize),
+    ) -> Option<Outgoing> {
+        let originator = &self.peers[peer].originator;
+        if originator.need() != Need::Data {
+            return None;
+        }
+        let single = [originator.mode, originator.control_mode];
+        let outgoing = self.part_of(now, lifetime, peer, part);
+        let entry = &mut self.peers[peer];
+        if entry.ready && (outgoing.is_some() || entry.originator.need() == Need::Nothing) {
+            entry.ready = false;
+            self.turns.retain(|turn| *turn != peer);
+        }
+        match &outgoing {
+            None => [entry.originator.mode, entry.originator.control_mode] = single,
+            Some(outgoing) => {
+                self.count_outgoing(outgoing, |_| Duration::ZERO);
+                self.counters.triggered_ppdus += 1;
+            }
+        }
+        outgoing
+    }
+
+    /// Its access is one with several users.
     pub fn begin_shared_access(&mut self) {
         self.active = true;
         self.transmitting = true;
-        self.counters.shared_ppdus += 1;
     }
 
     /// Books its part of a PPDU of several users.

@@ -222,7 +222,7 @@ impl Shared {
                 return true;
             }
             if cell.has_rounds(*id) {
-                round = cell.begin_round(at, *id);
+                round = cell.begin_round(at, *id, None);
                 if round.is_some() {
                     return true;
                 }
@@ -432,6 +432,10 @@ impl Shared {
         cell.charge(exchange.from, exchange.outgoing.class(), AirtimeUse::LinkAck, plain_end);
         cell.charge(exchange.to, PayloadClass::Ack, AirtimeUse::CompressedAck, exchange.response_end);
         cell.settle_response(exchange, lost, self.next_idle());
+        if cell.rules.has_triggers {
+            cell.note_uplink(exchange);
+            self.begin_contending(cell);
+        }
         self.after_exchange(cell, exchange, lost);
     }
 
@@ -496,8 +500,13 @@ impl Shared {
     #[inline(never)]
     fn start_round<P: Payload>(&mut self, cell: &mut Cell<P>, at: Instant, round: Round) {
         cell.accounts.accesses += 1;
-        round.book_data(cell, at);
-        self.phase = Phase::Round { until: round.data_end() };
+        self.go_on_with_round(cell, at, round);
+    }
+
+    /// `round` begins at `at`.
+    fn go_on_with_round<P: Payload>(&mut self, cell: &mut Cell<P>, at: Instant, round: Round) {
+        round.book_first(cell, at);
+        self.phase = Phase::Round { until: round.first_end() };
         self.round = Some(Box::new(round));
     }
 
@@ -506,13 +515,29 @@ impl Shared {
     fn step_round<P: Payload>(&mut self, cell: &mut Cell<P>) {
         let next_idle = self.next_idle();
         let Some(round) = &mut self.round else { unreachable!("its phase has a round") };
-        let reserved_until = round.reserved_until();
-        match round.step(cell, next_idle) {
+        let (reserved_until, holder) = (round.reserved_until(), round.account().0);
+        let progress = round.step(cell, next_idle);
+        self.begin_contending(cell);
+        match progress {
             Progress::Until(until) => self.phase = Phase::Round { until },
-            Progress::Over(at) => {
+            Progress::Over(at, succeeded) => {
                 self.round = None;
-                self.go_idle(cell, at, at.max(reserved_until));
+                let next = if succeeded { cell.continue_rounds(at, holder) } else { None };
+                match next {
+                    Some((round, start)) => {
+                        cell.charge(holder, round.account().1, AirtimeUse::Acquisition, start);
+                        self.go_on_with_round(cell, start, round);
+                    }
+                    None => self.go_idle(cell, at, at.max(reserved_until)),
+                }
             }
+        }
+    }
+
+    /// Those who want the medium for what no host gave them draw their backoff while it is busy.
+    fn begin_contending<P: Payload>(&mut self, cell: &mut Cell<P>) {
+        while let Some(function) = cell.contending.pop() {
+            self.start_contending(cell, cell.accounts.booked_until(), function);
         }
     }
 
@@ -536,7 +561,7 @@ impl Shared {
             cell.stations[exchange.from].counters.collided_ppdus += 1;
         }
         if let Some(round) = &round {
-            let ends = round.data_end();
+            let ends = round.first_end();
             // Where others go on longer, the trigger behind it collides too.
             until = if ends >= until { ends } else { until.max(round.alone_until(cell)) };
             cell.stations[round.account().0].counters.collided_ppdus += 1;
@@ -600,11 +625,10 @@ impl Shared {
             }
         }
         let others_end = self.colliding.iter().map(Exchange::alone_until).max();
-        if round.data_end() == until {
-            let colliding = &self.colliding;
-            let clear_from = others_end.filter(|_| cell.rules.config.capture).unwrap_or(until);
-            let deaf = |function| colliding.iter().any(|other| other.from == function);
-            round.hide_until(cell, clear_from, deaf);
+        let colliding = &self.colliding;
+        let clear_from = others_end.filter(|_| cell.rules.config.capture).unwrap_or(until);
+        let deaf = |function| colliding.iter().any(|other| other.from == function);
+        if round.first_end() == until && round.survives(cell, clear_from, deaf) {
             self.round = Some(Box::new(round));
             self.step_round(cell);
             return;

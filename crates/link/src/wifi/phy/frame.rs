@@ -1,5 +1,7 @@
 //! Lengths of frames in bytes.
 
+use crate::wifi::air::TriggerKind;
+
 /// MAC header of a non-QoS data frame, three addresses (802.11-2020 clause 9.3.2.1).
 pub const MAC_HEADER_LEN: u32 = 24;
 /// MAC header of a QoS data frame.
@@ -43,9 +45,41 @@ const TRIGGER_HEAD_LEN: u32 = 16 + 8 + 4;
 /// User Info of a MU-BAR trigger: that of every trigger, BAR Control and BAR Information.
 const MU_BAR_USER_LEN: u32 = 5 + 4;
 
+/// User Info of a Basic Trigger: that of every trigger, and what of each access category it prefers.
+const BASIC_USER_LEN: u32 = 5 + 1;
+/// User Info of a trigger for buffer status reports (BSRP).
+const BUFFER_STATUS_USER_LEN: u32 = 5;
+
 /// MU-BAR trigger for `users` with `padding` bytes behind the last.
 pub const fn mu_bar_len(users: u32, padding: u32) -> u32 {
-    TRIGGER_HEAD_LEN + MU_BAR_USER_LEN * users + padding
+    trigger_len(TriggerKind::MuBar, users, padding)
+}
+
+/// Trigger of this kind for `users` with `padding` bytes behind the last.
+pub const fn trigger_len(kind: TriggerKind, users: u32, padding: u32) -> u32 {
+    let of_user = match kind {
+        TriggerKind::MuBar => MU_BAR_USER_LEN,
+        TriggerKind::Basic => BASIC_USER_LEN,
+        TriggerKind::BufferStatusReport => BUFFER_STATUS_USER_LEN,
+    };
+    TRIGGER_HEAD_LEN + of_user * users + padding
+}
+
+/// QoS Null frame, which holds no data but says what waits.
+pub const QOS_NULL_LEN: u32 = QOS_MAC_HEADER_LEN + FCS_LEN;
+
+/// A Block Ack for several stations (802.11ax-2021 clause 9.3.1.8.6) without what it says of each: as a compressed one without
+/// starting sequence number.
+const MULTI_STA_BLOCK_ACK_HEAD_LEN: u32 = BLOCK_ACK_HEAD_LEN - 2;
+/// AID TID Info of a station.
+const AID_TID_INFO_LEN: u32 = 2;
+
+/// Block Ack for several stations: `windows` are those of the stations that get a bitmap, and `None` of those whose MPDUs all arrived,
+/// which need none.
+pub fn multi_sta_block_ack_len(windows: impl Iterator<Item = Option<u32>>) -> u32 {
+    let of_station =
+        |window: Option<u32>| AID_TID_INFO_LEN + window.map_or(0, |window| 2 + bitmap_bits(window) / 8);
+    MULTI_STA_BLOCK_ACK_HEAD_LEN + windows.map(of_station).sum::<u32>()
 }
 
 /// HT Control field of a QoS data frame (802.11-2020 clause 9.2.4.6).
@@ -94,6 +128,16 @@ mod tests {
             (bytes, control.ppdu_duration(bytes).as_micros())
         };
         assert_eq!([1, 2, 4, 8, 16].map(of), [(85, 52), (94, 56), (112, 60), (148, 72), (220, 96)]);
+        let lasts = |bytes| (bytes, control.ppdu_duration(bytes).as_micros());
+        let of = |kind| [1, 2, 4, 8, 16].map(|users| lasts(trigger_len(kind, users, 48)));
+        assert_eq!(of(TriggerKind::Basic), [(82, 52), (88, 52), (100, 56), (124, 64), (172, 80)]);
+        assert_eq!(of(TriggerKind::BufferStatusReport), [(81, 48), (86, 52), (96, 56), (116, 60), (156, 76)]);
+        let of = |window| {
+            [1, 2, 4, 8, 16].map(|users| lasts(multi_sta_block_ack_len(std::iter::repeat_n(window, users))))
+        };
+        assert_eq!(of(Some(64)), [(34, 36), (46, 40), (70, 48), (118, 64), (214, 96)]);
+        assert_eq!(of(Some(256)), [(58, 44), (94, 56), (166, 80), (310, 128), (598, 224)]);
+        assert_eq!(of(None), [(24, 32), (26, 32), (30, 32), (38, 36), (54, 40)]);
     }
 
     /// 802.11ax: 24 bytes and the bitmap; at 24 and 6 Mb/s 20 us of preamble, 16 + 6 bits, symbols of 4 us.

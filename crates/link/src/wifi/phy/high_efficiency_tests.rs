@@ -205,7 +205,7 @@ fn parts_last_as_long_as_the_equations_say() {
         assert_eq!(mode.l_sig_length(bytes), Some(length), "{known:?}");
         let users = known.0.1;
         assert_eq!(
-            MultiUserPpdu::duration(std::iter::repeat_n((mode, bytes), users)).as_nanos(),
+            MultiUserPpdu::duration(&std::iter::repeat_n((mode, bytes), users)).as_nanos(),
             ldpc_ns,
             "alike, they last as long as one"
         );
@@ -219,11 +219,11 @@ fn the_longest_part_says_how_long_all_are() {
     let mode = part(&KNOWN_PARTS[7], Coding::Ldpc, Us16);
     let slower = part(&((Down, 4, Tones242, 1, 2, Ns800, Half), 0, KNOWN_PARTS[7].2), Coding::Ldpc, Us16);
     let parts = [(mode, 3_000), (slower, 3_000), (mode, 12_000)];
-    assert_eq!(MultiUserPpdu::duration(parts.into_iter()), slower.ppdu_duration(3_000));
-    assert_eq!(MultiUserPpdu::duration([].into_iter()), Duration::ZERO);
+    assert_eq!(MultiUserPpdu::duration(&parts.into_iter()), slower.ppdu_duration(3_000));
+    assert_eq!(MultiUserPpdu::duration(&[].into_iter()), Duration::ZERO);
     // An MPDU more for one is none for all.
     let longer = [(mode, 4_500), (slower, 3_000), (mode, 12_000)];
-    assert_eq!(MultiUserPpdu::duration(longer.into_iter()), slower.ppdu_duration(3_000));
+    assert_eq!(MultiUserPpdu::duration(&longer.into_iter()), slower.ppdu_duration(3_000));
 }
 
 /// A channel of 40 MHz has no unit of 996 tones, and other standards have none at all.

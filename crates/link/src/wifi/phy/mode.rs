@@ -245,7 +245,7 @@ impl MultiUserPpdu {
     /// How long the PPDU of `parts` lasts, each a user's mode and bytes of its PSDU: symbols and segments in use are those of the
     /// user who needs most, and one segment more where LDPC wants that for any (802.11ax-2021 clause 27.3.12.5). Zero for no
     /// parts.
-    pub fn duration(parts: impl Iterator<Item = (Mode, u32)> + Clone) -> Duration {
+    pub fn duration(parts: &(impl Iterator<Item = (Mode, u32)> + Clone)) -> Duration {
         let fields = || parts.clone().filter_map(|(mode, bytes)| Some((*mode.data_field()?, mode, bytes)));
         let initial = |(field, mode, bytes): (DataField, Mode, u32)| {
             let symbols = field.initial_symbols(mode.symbol.bits, bytes);
@@ -629,6 +629,12 @@ impl Mode {
         let behind =
             self.ppdu_duration(bytes).saturating_sub(self.signal_extension + Duration::from_micros(20));
         Some((3 * behind.as_nanos().div_ceil(4_000)) as u32 - 3 - m)
+    }
+
+    /// LENGTH in L-SIG of an HE TB PPDU that lasts `duration`, which triggers say (UL Length).
+    pub const fn triggered_l_sig_length(duration: Duration) -> u32 {
+        let behind = duration.as_nanos().saturating_sub(20_000);
+        (3 * behind.div_ceil(4_000)).saturating_sub(3 + 2) as u32
     }
 
     /// How it fills its last symbol, of HE and EHT.

@@ -1,0 +1,694 @@
+//! What an access point sends to several users at once, and what they answer (802.11ax-2021 clauses 26.5.1 and 26.4.4).
+//!
+//! Each user's part is an [`Exchange`] of its own, so that what arrives, what is acknowledged and what becomes of it is said once.
+//! The round has what they have in common: the access, the PPDU that is as long as its longest part, the trigger, and answers of
+//! one length.
+
+use tacit_proto::units::{Duration, Instant};
+
+use super::exchange::Exchange;
+use super::protection::Direction;
+use super::round::{ALONE, Progress, padding_bytes};
+use super::{Answer, Cell, earliest, even_shares};
+use crate::payload::{Payload, PayloadClass};
+use crate::wifi::air::{Frame, Outcome, Trigger, TriggerKind, TriggerUser};
+use crate::wifi::airtime::AirtimeUse;
+use crate::wifi::functions::FunctionId;
+use crate::wifi::mac::ack_hook::AckHook;
+use crate::wifi::mac::station::{Outgoing, Peer};
+use crate::wifi::ofdma::{HackRoom, MuAcknowledgment, OfdmaConfig};
+use crate::wifi::phy::{
+    BLOCK_ACK_REQUEST_LEN, Format, HeOptions, MPDU_DELIMITER_LEN, Mode, MultiUser, MultiUserPpdu,
+    ResourceUnit, mu_bar_len, subframe_len,
+};
+
+/// Most that Block Acks of several users last for the sake of compressed TCP ACKs: what they ask for beyond that waits. Ours.
+const LONGEST_ANSWER: Duration = Duration::from_millis(1);
+
+/// What a user has of a round.
+#[derive(Clone, Debug)]
+pub(crate) struct Part {
+    exchange: Exchange,
+    /// Modes of data and responses outside of rounds.
+    single: [Mode; 2],
+    /// Bytes beside the Block Ack in its answer.
+    room: u32,
+    /// Something of its data arrived.
+    heard: bool,
+    /// It answers, or did.
+    answers: bool,
+    /// Its answer is lost.
+    lost: bool,
+    /// What became of it is decided.
+    settled: bool,
+    /// More waits than the answer has room for.
+    holds_more: bool,
+    /// What rides on its answer.
+    appended: Vec<u8>,
+}
+
+/// What is in the air.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// The PPDU of all users.
+    Data,
+    /// The trigger behind it.
+    Trigger,
+    /// The answers of all.
+    Answers,
+    /// The Block Ack Request to this part.
+    Request(usize),
+    /// The Block Ack of this part alone.
+    Answer(usize),
+}
+
+/// A PPDU of several users and the answers to it.
+#[derive(Clone, Debug)]
+pub(crate) struct Downlink {
+    holder: FunctionId,
+    class: PayloadClass,
+    ofdma: OfdmaConfig,
+    parts: Vec<Part>,
+    stage: Stage,
+    /// When what is in the air began, and ends.
+    since: Instant,
+    until: Instant,
+    /// When answers at once begin, and end.
+    answers: [Instant; 2],
+    /// When they would end without room for compressed ACKs.
+    plain_end: Instant,
+    /// How the trigger and all that is sent to one user alone are sent.
+    control_mode: Mode,
+}
+
+/// What is decided about a round before its parts are filled.
+struct Outline {
+    unit: ResourceUnit,
+    users: usize,
+    /// Modes of the users' data and of their answers, in the order of the users.
+    modes: Vec<[Mode; 2]>,
+    /// Room for compressed ACKs of each.
+    rooms: Vec<u32>,
+    control_mode: Mode,
+    /// Between the end of the data and of the answers.
+    answered_after: Duration,
+}
+
+impl<P: Payload> Cell<P> {
+    /// The PPDU of several users that `id` sends at `at`, within `limit` with its answers if there is one; `None` where no two are
+    /// next.
+    pub(super) fn begin_downlink(
+        &mut self,
+        at: Instant,
+        id: FunctionId,
+        ofdma: &OfdmaConfig,
+        limit: Option<Duration>,
+    ) -> Option<Downlink> {
+        let mut users = std::mem::take(&mut self.users);
+        self.stations[id].take_users(self.rules.most_users, goes_with, &mut users);
+        let round = if users.is_empty() { None } else { self.fill_downlink(at, id, ofdma, (&users, limit)) };
+        self.users = users;
+        self.stations[id].report_drained(&mut self.outbox.drained);
+        round
+    }
+
+    fn fill_downlink(
+        &mut self,
+        at: Instant,
+        id: FunctionId,
+        ofdma: &OfdmaConfig,
+        (users, limit): (&[usize], Option<Duration>),
+    ) -> Option<Downlink> {
+        let outline = self.outline(id, ofdma, users)?;
+        let limit = self.longest_shared(id, &outline, limit);
+        let trigger_subframe = match ofdma.acknowledgment {
+            MuAcknowledgment::AggregatedMuBar => {
+                subframe_len(mu_bar_len(1, padding_bytes(ofdma, &outline.control_mode)))
+            }
+            MuAcknowledgment::MuBar | MuAcknowledgment::BlockAckRequests => 0,
+        };
+        let mut parts = std::mem::take(&mut self.spare_parts);
+        parts.clear();
+        let (lifetime, count) = (self.rules.config.lifetime, users.len() as u16);
+        let mut psdus = Vec::with_capacity(users.len());
+        let mut class = PayloadClass::Ack;
+        for ((index, peer), (modes, room)) in (0..).zip(users).zip(outline.modes.iter().zip(&outline.rooms)) {
+            let station = &mut self.stations[id];
+            let originator = &station.peers[*peer].originator;
+            let single = [originator.mode, originator.control_mode];
+            let bytes = modes[0].bytes_within(limit).saturating_sub(trigger_subframe);
+            let rate = ALONE + 1 + outline.unit as usize;
+            let Some(outgoing) = station.part_of(at, lifetime, *peer, (*modes, bytes, rate)) else {
+                let originator = &mut station.peers[*peer].originator;
+                [originator.mode, originator.control_mode] = single;
+                continue;
+            };
+            station.count_shared(&outgoing);
+            if outgoing.class() == PayloadClass::Data {
+                class = PayloadClass::Data;
+            }
+            let entry = &station.peers[*peer];
+            let plan = entry.originator.plan();
+            psdus.push((
+                modes[0],
+                if trigger_subframe > 0 { plan.padded_bytes + trigger_subframe } else { plan.bytes },
+            ));
+            let delimiter = if ofdma.acknowledgment == MuAcknowledgment::BlockAckRequests {
+                0
+            } else {
+                MPDU_DELIMITER_LEN
+            };
+            let response_len = entry.originator.block_ack_len() + delimiter;
+            let exchange =
+                Exchange::shared([id, entry.id], outgoing, (index, count), [at; 2], [at; 2], response_len);
+            parts.push(Part {
+                exchange,
+                single,
+                room: *room,
+                heard: false,
+                answers: false,
+                lost: false,
+                settled: false,
+                holds_more: false,
+                appended: Vec::new(),
+            });
+        }
+        if parts.is_empty() {
+            self.spare_parts = parts;
+            return None;
+        }
+        let end = at + MultiUserPpdu::duration(&psdus.iter().copied());
+        let mut round = Downlink {
+            holder: id,
+            class,
+            ofdma: *ofdma,
+            parts,
+            stage: Stage::Data,
+            since: at,
+            until: end,
+            answers: [end; 2],
+            plain_end: end,
+            control_mode: outline.control_mode,
+        };
+        round.plan_answers(self, end);
+        let reserved = end + outline.answered_after;
+        for part in &mut round.parts {
+            let Exchange { from, to, outgoing, .. } = part.exchange;
+            let index = part.exchange.unit_index().unwrap_or_default();
+            let answers = match ofdma.acknowledgment {
+                MuAcknowledgment::BlockAckRequests => [reserved; 2],
+                _ => round.answers,
+            };
+            let response_len = part.exchange.response_len(0);
+            part.exchange =
+                Exchange::shared([from, to], outgoing, (index, count), [at, end], answers, response_len);
+        }
+        self.stations[id].begin_shared_access();
+        self.stations[id].counters.shared_ppdus += 1;
+        Some(round)
+    }
+
+    /// The modes and room of `users` in a PPDU of all of them.
+    fn outline(&self, id: FunctionId, ofdma: &OfdmaConfig, users: &[usize]) -> Option<Outline> {
+        let station = &self.stations[id];
+        let of = |peer: &usize| &station.peers[*peer].originator;
+        let first = of(users.first()?).mode;
+        let unit = ResourceUnit::for_users(users.len(), first.width_mhz)?;
+        let modes = users.iter().map(|peer| of(peer).mode);
+        let ppdu = |kind: MultiUser, single: &[Mode]| {
+            let guard_interval = kind.guard_interval(first.guard_interval);
+            let options = match kind {
+                MultiUser::Down => first.he_options()?,
+                MultiUser::Up => {
+                    let usual = HeOptions { ..HeOptions::usual(guard_interval) };
+                    self.rules.config.variant.he.options(guard_interval).unwrap_or(usual)
+                }
+            };
+            Some(MultiUserPpdu {
+                kind,
+                users: single.len(),
+                unit,
+                training_streams: single.iter().map(|mode| mode.streams).max()?,
+                lowest_mcs: single.iter().filter_map(|mode| mode.mcs).min()?,
+                guard_interval,
+                options,
+            })
+        };
+        let down: Vec<Mode> = modes.clone().collect();
+        let up: Vec<Mode> = modes.map(|mode| mode.at_most_mcs(ofdma.block_ack_mcs)).collect();
+        let (ppdu_down, ppdu_up) = (ppdu(MultiUser::Down, &down)?, ppdu(MultiUser::Up, &up)?);
+        let controls = || users.iter().map(|peer| of(peer).control_mode);
+        let control_mode = controls().min_by_key(Mode::rate)?;
+        let one_by_one = ofdma.acknowledgment == MuAcknowledgment::BlockAckRequests;
+        let modes = (down.iter().zip(&up).zip(controls()))
+            .map(|((down, up), control)| {
+                let answer = if one_by_one { control } else { up.among_users(&ppdu_up)? };
+                Some([down.among_users(&ppdu_down)?, answer])
+            })
+            .collect::<Option<Vec<_>>>()?;
+        let rooms: Vec<u32> = (users.iter().zip(&modes))
+            .map(|(peer, modes)| if one_by_one { 0 } else { self.room_for(id, ofdma, *peer, &modes[1]) })
+            .collect();
+        let answered_after = self.answered_after(id, ofdma, users, (&modes, &rooms), &control_mode);
+        Some(Outline { unit, users: users.len(), modes, rooms, control_mode, answered_after })
+    }
+
+    /// Bytes that the answer of `peer` leaves for compressed ACKs.
+    fn room_for(&self, id: FunctionId, ofdma: &OfdmaConfig, peer: usize, mode: &Mode) -> u32 {
+        let entry = &self.stations[id].peers[peer];
+        if !matches!(self.stations[entry.id].hook, AckHook::Hack(_)) {
+            return 0;
+        }
+        let most = mode.bytes_within(LONGEST_ANSWER).saturating_sub(answer_len(entry));
+        match ofdma.hack_room {
+            HackRoom::Fixed(bytes) => bytes.min(most),
+            HackRoom::Forecast => entry.room.bytes(most),
+        }
+    }
+
+    /// From the end of the data to the end of the last answer.
+    fn answered_after(
+        &self,
+        id: FunctionId,
+        ofdma: &OfdmaConfig,
+        users: &[usize],
+        (modes, rooms): (&[[Mode; 2]], &[u32]),
+        control_mode: &Mode,
+    ) -> Duration {
+        let sifs = self.rules.response_after();
+        let peers = || users.iter().map(|peer| &self.stations[id].peers[*peer]);
+        match ofdma.acknowledgment {
+            MuAcknowledgment::BlockAckRequests => {
+                let block_acks = peers()
+                    .zip(modes)
+                    .map(|(peer, modes)| sifs + modes[1].ppdu_duration(peer.originator.block_ack_len()));
+                let requests = users.len() as u64 - 1;
+                block_acks.sum::<Duration>()
+                    + (self.rules.phy.sifs + control_mode.ppdu_duration(BLOCK_ACK_REQUEST_LEN)) * requests
+            }
+            MuAcknowledgment::MuBar | MuAcknowledgment::AggregatedMuBar => {
+                let answers = peers().zip(modes.iter().zip(rooms));
+                let psdus = answers.map(|(peer, (modes, room))| (modes[1], answer_len(peer) + room));
+                let trigger = self.trigger_time(ofdma, users.len(), control_mode);
+                trigger + sifs + MultiUserPpdu::duration(&psdus)
+            }
+        }
+    }
+
+    /// From the end of the data to that of the trigger behind it; zero where it is within.
+    fn trigger_time(&self, ofdma: &OfdmaConfig, users: usize, control_mode: &Mode) -> Duration {
+        if ofdma.acknowledgment != MuAcknowledgment::MuBar {
+            return Duration::ZERO;
+        }
+        let len = mu_bar_len(users as u32, padding_bytes(ofdma, control_mode));
+        self.rules.phy.sifs + control_mode.ppdu_duration(len)
+    }
+
+    /// How long the PPDU may be.
+    fn longest_shared(&self, id: FunctionId, outline: &Outline, limit: Option<Duration>) -> Duration {
+        let longest = self.rules.phy.aggregation.map_or(Duration::MAX, |limits| limits.ppdu);
+        let own = earliest(self.stations[id].hold_limits.exchange, limit);
+        let within = own.map_or(longest, |limit| limit.saturating_sub(outline.answered_after).min(longest));
+        let [first, ..] = &outline.modes[..] else { return within };
+        let is_even = outline.modes.iter().all(|modes| modes[0] == first[0]);
+        // The code of one user may want a segment that another one's does not.
+        let segment = if is_even || outline.users < 2 { Duration::ZERO } else { ONE_SEGMENT };
+        within.saturating_sub(segment)
+    }
+}
+
+/// The longest that one segment more makes a PPDU: a quarter of a symbol of 16 us, and 4 us of packet extension.
+const ONE_SEGMENT: Duration = Duration::from_micros(20);
+
+impl Downlink {
+    /// When the PPDU ends.
+    pub fn data_end(&self) -> Instant {
+        self.parts.first().map_or(self.until, |part| part.exchange.end)
+    }
+
+    /// Whose access it is, and of which class.
+    pub fn account(&self) -> (FunctionId, PayloadClass) {
+        (self.holder, self.class)
+    }
+
+    /// How its trigger is sent.
+    pub fn control_mode(&self) -> &Mode {
+        &self.control_mode
+    }
+
+    /// Until when the access point goes on without an answer.
+    pub fn alone_until<P: Payload>(&self, cell: &Cell<P>) -> Instant {
+        self.data_end() + cell.trigger_time(&self.ofdma, self.parts.len(), &self.control_mode)
+    }
+
+    /// True while a part of it goes to or comes from `function`.
+    pub fn engages(&self, function: FunctionId) -> bool {
+        self.holder == function
+    }
+
+    /// Until when others keep off who heard it.
+    pub fn reserved_until(&self) -> Instant {
+        self.answers[1].max(self.until)
+    }
+
+    /// Sets when answers that all give at once begin and end, `end` being that of the data.
+    fn plan_answers<P: Payload>(&mut self, cell: &Cell<P>, end: Instant) {
+        let begin = end
+            + cell.trigger_time(&self.ofdma, self.parts.len(), &self.control_mode)
+            + cell.rules.response_after();
+        let lasting = |with_room: bool| {
+            let psdus = self.parts.iter().map(move |part| {
+                let room = if with_room { part.room } else { 0 };
+                let originator = cell.stations.originator(&part.exchange);
+                (originator.control_mode, part.exchange.response_len(room))
+            });
+            MultiUserPpdu::duration(&psdus)
+        };
+        self.answers = [begin, begin + lasting(true)];
+        self.plain_end = begin + lasting(false);
+    }
+
+    /// Books the PPDU: shared among fresh data, TCP ACKs and retransmissions by bytes.
+    pub fn book_data<P: Payload>(&self, cell: &mut Cell<P>, start: Instant) {
+        let (mut all, mut again, mut acks) = (0_u64, 0_u64, 0_u64);
+        for part in &self.parts {
+            let plan = cell.stations.originator(&part.exchange).plan();
+            all += u64::from(plan.mpdu_bytes);
+            again += u64::from(plan.retry_bytes);
+            acks += u64::from(plan.ack_bytes);
+        }
+        let end = self.data_end();
+        let nanos = u128::from((end - start).as_nanos());
+        let share =
+            |bytes: u64| Duration::from_nanos((nanos * u128::from(bytes) / u128::from(all.max(1))) as u64);
+        let acks_from = start + share(again);
+        let data_from = acks_from + share(acks);
+        cell.charge(self.holder, self.class, AirtimeUse::Retransmission, acks_from);
+        cell.charge(self.holder, self.class, AirtimeUse::TcpAck, data_from);
+        cell.charge(self.holder, self.class, AirtimeUse::Data, end);
+    }
+
+    /// What of the PPDU starts before `clear_from` was hidden behind others, and all of it for those of `deaf` stations.
+    pub fn hide_until<P: Payload>(
+        &mut self,
+        cell: &Cell<P>,
+        clear_from: Instant,
+        deaf: impl Fn(FunctionId) -> bool,
+    ) {
+        let end = self.data_end();
+        for part in &mut self.parts {
+            let is_deaf =
+                cell.stations.numbers().of_station(cell.stations.station_of(part.exchange.to)).any(&deaf);
+            part.exchange = part.exchange.hidden_until(if is_deaf { end } else { clear_from });
+        }
+    }
+
+    /// What is in the air ended: does what is due, and says what follows. `next_idle` is the idle period that would begin now.
+    pub fn step<P: Payload>(&mut self, cell: &mut Cell<P>, next_idle: u64) -> Progress {
+        match self.stage {
+            Stage::Data => self.data_ended(cell, next_idle),
+            Stage::Trigger => {
+                let trigger_end = self.until;
+                self.hear_trigger(cell, trigger_end);
+                self.answer_at_once(cell, next_idle)
+            }
+            Stage::Answers => {
+                self.book_answers(cell);
+                self.settle_all(cell, next_idle)
+            }
+            Stage::Request(index) => self.request_ended(cell, index, next_idle),
+            Stage::Answer(index) => {
+                let until = self.until;
+                let Part { exchange, appended, .. } = &self.parts[index];
+                let (to, is_longer) = (exchange.to, !appended.is_empty());
+                let plain_end = exchange.plain_response_end(cell.stations.control_mode(exchange));
+                cell.charge(self.holder, self.class, AirtimeUse::LinkAck, plain_end);
+                if is_longer {
+                    cell.charge(to, PayloadClass::Ack, AirtimeUse::CompressedAck, until);
+                }
+                self.parts[index].settle(cell, until, next_idle);
+                // The access goes on.
+                cell.stations[self.holder].transmitting = true;
+                self.ask_next(cell, index + 1, until + cell.rules.phy.sifs, next_idle)
+            }
+        }
+    }
+
+    /// The PPDU is over: its users take in what arrived.
+    fn data_ended<P: Payload>(&mut self, cell: &mut Cell<P>, next_idle: u64) -> Progress {
+        for part in &mut self.parts {
+            part.heard = cell.receive(&part.exchange);
+        }
+        let end = self.data_end();
+        match self.ofdma.acknowledgment {
+            MuAcknowledgment::MuBar => {
+                let until = end + cell.trigger_time(&self.ofdma, self.parts.len(), &self.control_mode);
+                cell.charge(self.holder, self.class, AirtimeUse::LinkAck, until);
+                self.stage = Stage::Trigger;
+                self.until = until;
+                Progress::Until(until)
+            }
+            MuAcknowledgment::AggregatedMuBar => {
+                // The trigger is the last MPDU of each A-MPDU: who understood any other knows that there is one.
+                let len = mu_bar_len(1, padding_bytes(&self.ofdma, &self.control_mode));
+                for part in &mut self.parts {
+                    let [from, _] = cell.stations.ends(&part.exchange);
+                    let peer = &mut from.peers[part.exchange.peer()];
+                    let noisy = peer.noise.as_mut().is_some_and(|noise| noise.breaks_mpdu(len, true));
+                    part.answers = part.heard && !noisy;
+                }
+                self.take_requests(cell, end);
+                self.answer_at_once(cell, next_idle)
+            }
+            MuAcknowledgment::BlockAckRequests => {
+                let [first, ..] = &mut self.parts[..] else { return Progress::Over(end, false) };
+                if !first.heard {
+                    return self.ask_next(cell, 1, end + cell.rules.phy.pifs(), next_idle);
+                }
+                self.answer_alone(cell, 0, end)
+            }
+        }
+    }
+
+    /// The trigger behind the PPDU is over at `at`: who understood it answers.
+    fn hear_trigger<P: Payload>(&mut self, cell: &mut Cell<P>, at: Instant) {
+        let len = mu_bar_len(self.parts.len() as u32, padding_bytes(&self.ofdma, &self.control_mode));
+        let sent_at = self.data_end() + cell.rules.phy.sifs;
+        for part in &mut self.parts {
+            part.answers = cell.hears(&part.exchange, len, sent_at, Direction::Forward);
+        }
+        self.take_requests(cell, at);
+        if cell.air.is_kept() {
+            let frame = Frame::Trigger(self.trigger(cell));
+            let reserves = self.answers[1] - at;
+            let (span, outcome) = ([sent_at, at], Outcome::Received);
+            cell.air.record_broadcast(self.holder, span, self.control_mode, reserves, outcome, frame);
+        }
+    }
+
+    /// Who answers a trigger learns from it where the window starts.
+    fn take_requests<P: Payload>(&self, cell: &mut Cell<P>, at: Instant) {
+        for part in self.parts.iter().filter(|part| part.answers) {
+            cell.take_request(&part.exchange, at);
+        }
+    }
+
+    /// The trigger as it is on the air.
+    fn trigger<P: Payload>(&self, cell: &Cell<P>) -> Trigger {
+        let users = self.parts.iter().map(|part| {
+            let originator = cell.stations.originator(&part.exchange);
+            TriggerUser {
+                station: cell.stations.station_of(part.exchange.to),
+                mode: originator.control_mode,
+                unit_index: part.exchange.unit_index().unwrap_or_default(),
+                start: originator.window_start(),
+            }
+        });
+        let users: Vec<TriggerUser> = users.collect();
+        let longest = self
+            .parts
+            .iter()
+            .zip(&users)
+            .filter_map(|(part, user)| user.mode.l_sig_length(part.exchange.response_len(part.room)));
+        Trigger {
+            kind: TriggerKind::MuBar,
+            width_mhz: users.first().map_or(20, |user| user.mode.width_mhz),
+            padding_bytes: padding_bytes(&self.ofdma, &self.control_mode),
+            l_sig_length: longest.max().unwrap_or_default(),
+            users,
+        }
+    }
+
+    /// All who answer do so at once; with none the access has failed.
+    fn answer_at_once<P: Payload>(&mut self, cell: &mut Cell<P>, next_idle: u64) -> Progress {
+        for part in self.parts.iter_mut().filter(|part| part.answers) {
+            let room = part.room as usize;
+            part.exchange.set_response(self.answers);
+            part.answer(cell, Some(room));
+        }
+        if self.parts.iter().any(|part| part.answers) {
+            self.stage = Stage::Answers;
+            self.until = self.answers[1];
+            return Progress::Until(self.until);
+        }
+        let noticed_at = self.until + cell.rules.ack_timeout(&self.control_mode);
+        self.fail(cell, noticed_at, next_idle);
+        Progress::Over(self.until, false)
+    }
+
+    /// The part with this index answers alone, what it answers having ended at `end`.
+    fn answer_alone<P: Payload>(&mut self, cell: &mut Cell<P>, index: usize, end: Instant) -> Progress {
+        let begin = end + cell.rules.response_after();
+        let part = &mut self.parts[index];
+        part.answers = true;
+        let len = part.exchange.response_len(0);
+        let lasts = cell.stations.control_mode(&part.exchange).ppdu_duration(len);
+        part.exchange.set_response([begin, begin + lasts]);
+        part.answer(cell, None);
+        self.until = part.exchange.response_end;
+        self.stage = Stage::Answer(index);
+        Progress::Until(self.until)
+    }
+
+    /// The part with this index, if there is one, is asked for its Block Ack from `at` on; without one all is settled.
+    fn ask_next<P: Payload>(
+        &mut self,
+        cell: &mut Cell<P>,
+        index: usize,
+        at: Instant,
+        next_idle: u64,
+    ) -> Progress {
+        if index >= self.parts.len() {
+            return self.settle_all(cell, next_idle);
+        }
+        self.since = at;
+        self.until = at + self.control_mode.ppdu_duration(BLOCK_ACK_REQUEST_LEN);
+        cell.charge(self.holder, self.class, AirtimeUse::LinkAck, self.until);
+        self.stage = Stage::Request(index);
+        Progress::Until(self.until)
+    }
+
+    fn request_ended<P: Payload>(&mut self, cell: &mut Cell<P>, index: usize, next_idle: u64) -> Progress {
+        let (start, end) = (self.since, self.until);
+        let part = &self.parts[index].exchange;
+        let request = Exchange::shared(
+            [part.from, part.to],
+            Outgoing::Request { peer: part.peer(), class: self.class },
+            (0, 1),
+            [start, end],
+            [end; 2],
+            part.response_len(0),
+        );
+        if cell.receive(&request) {
+            return self.answer_alone(cell, index, end);
+        }
+        // Nothing comes: the access point goes on when the medium has been idle for PIFS.
+        self.ask_next(cell, index + 1, end + cell.rules.phy.pifs(), next_idle)
+    }
+
+    /// Books answers at once: what they have beyond Block Acks is on account of those who appended something.
+    fn book_answers<P: Payload>(&self, cell: &mut Cell<P>) {
+        cell.charge(self.holder, self.class, AirtimeUse::LinkAck, self.plain_end);
+        let spent = cell.accounts.book(AirtimeUse::CompressedAck, self.answers[1]);
+        for (part, share) in self.parts.iter().zip(even_shares(spent, self.parts.len())) {
+            let airtime = &mut cell.stations[part.exchange.to].airtime;
+            airtime.spend(PayloadClass::Ack, AirtimeUse::CompressedAck, share);
+        }
+    }
+
+    /// The last answer is over: each part is settled, and the access with them.
+    fn settle_all<P: Payload>(&mut self, cell: &mut Cell<P>, next_idle: u64) -> Progress {
+        for part in self.parts.iter_mut().filter(|part| !part.settled) {
+            part.settle(cell, self.until, next_idle);
+        }
+        let any = self.parts.iter().any(|part| part.answers && !part.lost);
+        self.end(cell);
+        let contention = &mut cell.stations[self.holder].contention;
+        if any {
+            contention.succeeded();
+        } else {
+            contention.failed(self.until, next_idle);
+        }
+        Progress::Over(self.until, any)
+    }
+
+    /// Nothing comes back; the access point notices at `noticed_at`.
+    pub fn fail<P: Payload>(&mut self, cell: &mut Cell<P>, noticed_at: Instant, next_idle: u64) {
+        for part in &self.parts {
+            cell.fail(&part.exchange, noticed_at, next_idle);
+        }
+        self.end(cell);
+        cell.stations[self.holder].contention.failed(noticed_at, next_idle);
+    }
+
+    /// Keeps the frames of a PPDU that collided for who asked.
+    pub fn record_collided<P: Payload>(&self, cell: &mut Cell<P>) {
+        for part in &self.parts {
+            let originator = cell.stations.originator(&part.exchange);
+            cell.air.record_collided_data(&part.exchange, originator);
+        }
+    }
+
+    /// What is sent to one user alone is sent as before.
+    fn end<P: Payload>(&mut self, cell: &mut Cell<P>) {
+        for part in &self.parts {
+            let [from, to] = cell.stations.ends(&part.exchange);
+            let (peer, back) = (&mut from.peers[part.exchange.peer()], to.peer_index(part.exchange.from));
+            [peer.originator.mode, peer.originator.control_mode] = part.single;
+            for noise in [&mut peer.noise, &mut to.peers[back].noise].into_iter().flatten() {
+                noise.use_rate(ALONE);
+            }
+        }
+        cell.stations[self.holder].transmitting = false;
+        cell.spare_parts = std::mem::take(&mut self.parts);
+        cell.want_trigger(self.holder, self.until, &self.ofdma);
+    }
+}
+
+impl Part {
+    /// Puts its acknowledgment together.
+    fn answer<P: Payload>(&mut self, cell: &mut Cell<P>, room: Option<usize>) {
+        std::mem::swap(&mut cell.appended, &mut self.appended);
+        let Answer { exchange, lost, holds_more } = cell.answer(&self.exchange, room);
+        std::mem::swap(&mut cell.appended, &mut self.appended);
+        (self.exchange, self.lost, self.holds_more) = (exchange, lost, holds_more);
+    }
+
+    /// What the access point makes of its answer, or of none by `noticed_at`.
+    fn settle<P: Payload>(&mut self, cell: &mut Cell<P>, noticed_at: Instant, next_idle: u64) {
+        self.settled = true;
+        if !self.answers {
+            cell.fail(&self.exchange, noticed_at, next_idle);
+            return;
+        }
+        let appended = self.appended.len() as u32;
+        std::mem::swap(&mut cell.appended, &mut self.appended);
+        let settled = cell.settle_response(&self.exchange, self.lost, next_idle);
+        std::mem::swap(&mut cell.appended, &mut self.appended);
+        self.appended.clear();
+        if !self.lost {
+            let peer = self.exchange.peer();
+            let room = &mut cell.stations[self.exchange.from].peers[peer].room;
+            room.answered(appended, self.holds_more);
+            room.delivered(settled.mpdus);
+            if self.exchange.outgoing.class() == PayloadClass::Data {
+                cell.stations[self.exchange.from].peers[peer].uplink.sent(settled.mpdus);
+            }
+        }
+    }
+}
+
+/// Whether data for `peer` may go in a PPDU with that for `first`: HE, acknowledged, and sent alike but for MCS and streams.
+fn goes_with<P: Payload>(first: &Peer<P>, peer: &Peer<P>) -> bool {
+    let (mode, of_first) = (&peer.originator.mode, &first.originator.mode);
+    mode.format == Format::HeSu
+        && (mode.width_mhz, mode.guard_interval, mode.he_options())
+            == (of_first.width_mhz, of_first.guard_interval, of_first.he_options())
+        && peer.originator.has_agreement()
+        && !peer.originator.has_stream_queues()
+}
+
+/// Bytes of a Block Ack of `peer` in answer to a trigger.
+fn answer_len<P: Payload>(peer: &Peer<P>) -> u32 {
+    peer.originator.block_ack_len() + MPDU_DELIMITER_LEN
+}

@@ -1,0 +1,635 @@
+//! What several users send when the access point says so (802.11ax-2021 clause 26.5.2): a Basic Trigger, their PPDUs of one length,
+//! and a Block Ack for all of them; before that, if it polls, a trigger for buffer status reports and QoS Nulls.
+//!
+//! Each user's part is an [`Exchange`] of its own, as in what goes [down](super::downlink).
+
+use tacit_proto::units::{Duration, Instant};
+
+use super::exchange::Exchange;
+use super::round::{ALONE, Progress, padding_bytes};
+use super::{Answer, Cell, earliest, even_shares};
+use crate::payload::{Payload, PayloadClass};
+use crate::wifi::air::{Acknowledged, Frame, Outcome, Trigger, TriggerKind, TriggerUser};
+use crate::wifi::airtime::AirtimeUse;
+use crate::wifi::bitmap::AckBitmap;
+use crate::wifi::functions::FunctionId;
+use crate::wifi::mac::block_ack::Recipient;
+use crate::wifi::mac::originator::Settled;
+use crate::wifi::mac::station::{Outgoing, Peer};
+use crate::wifi::ofdma::{BufferStatus, OfdmaConfig};
+use crate::wifi::phy::{
+    Format, HeOptions, MPDU_DELIMITER_LEN, Mode, MultiUser, MultiUserPpdu, QOS_NULL_LEN, ResourceUnit,
+    multi_sta_block_ack_len, trigger_len,
+};
+
+/// Bytes before what is appended for one station of several: how much that is. Ours.
+const LENGTH_LEN: u32 = 2;
+
+/// A user who is asked.
+#[derive(Clone, Debug)]
+struct Part {
+    /// As the access point knows it.
+    peer: usize,
+    client: FunctionId,
+    /// Of what it sends.
+    mode: Mode,
+    /// Bytes that its part has room for.
+    bytes: u32,
+    unit_index: u16,
+    /// It understood the last trigger.
+    asked: bool,
+    /// What it sends; `None` for nothing but its buffer status.
+    exchange: Option<Exchange>,
+    /// Something of that arrived.
+    heard: bool,
+    /// The acknowledgment of it is lost.
+    lost: bool,
+    /// What rides on that.
+    appended: Vec<u8>,
+    /// What it has left when it sends.
+    left: BufferStatus,
+    /// Its modes of data and responses outside of rounds.
+    single: [Mode; 2],
+}
+
+/// What is in the air.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// A trigger that asks for buffer status reports.
+    Poll,
+    /// QoS Nulls with them.
+    Reports,
+    /// The Basic Trigger.
+    Trigger,
+    /// The users' PPDUs.
+    Data,
+    /// The Block Ack for all of them.
+    BlockAck,
+}
+
+/// A trigger, the answers, and their acknowledgment.
+#[derive(Clone, Debug)]
+pub(crate) struct Uplink {
+    holder: FunctionId,
+    ofdma: OfdmaConfig,
+    parts: Vec<Part>,
+    stage: Stage,
+    /// When what is in the air began, and ends.
+    since: Instant,
+    until: Instant,
+    /// The longest that users' PPDUs may be.
+    longest: Duration,
+    control_mode: Mode,
+}
+
+impl<P: Payload> Cell<P> {
+    /// The access that `id` begins at `at`, within `limit` if there is one, to ask clients; `None` where nobody is to be asked.
+    pub(super) fn begin_uplink(
+        &mut self,
+        at: Instant,
+        id: FunctionId,
+        ofdma: &OfdmaConfig,
+        limit: Option<Duration>,
+    ) -> Option<Uplink> {
+        self.stations[id].trigger_due = false;
+        let asked = self.whom_to_ask(at, id, ofdma);
+        let first = self.uplink_mode(id, *asked.first()?);
+        let unit = ResourceUnit::for_users(asked.len(), first.width_mhz)?;
+        let guard_interval = MultiUser::Up.guard_interval(first.guard_interval);
+        let options = self.rules.config.variant.he.options(guard_interval);
+        let modes: Vec<Mode> = asked.iter().map(|peer| self.uplink_mode(id, *peer)).collect();
+        let ppdu = MultiUserPpdu {
+            kind: MultiUser::Up,
+            users: asked.len(),
+            unit,
+            training_streams: modes.iter().map(|mode| mode.streams).max()?,
+            lowest_mcs: modes.iter().filter_map(|mode| mode.mcs).min()?,
+            guard_interval,
+            options: options.unwrap_or(HeOptions::usual(guard_interval)),
+        };
+        let station = &self.stations[id];
+        let controls = asked.iter().map(|peer| station.peers[*peer].originator.control_mode);
+        let control_mode = controls.min_by_key(Mode::rate)?;
+        let parts = asked.iter().zip(&modes).zip(0..).map(|((peer, mode), unit_index)| {
+            Some(Part {
+                peer: *peer,
+                client: station.peers[*peer].id,
+                mode: mode.among_users(&ppdu)?,
+                bytes: 0,
+                unit_index,
+                asked: false,
+                exchange: None,
+                heard: false,
+                lost: false,
+                appended: Vec::new(),
+                left: BufferStatus::default(),
+                single: [*mode; 2],
+            })
+        });
+        let parts = parts.collect::<Option<Vec<_>>>()?;
+        let longest = self.rules.phy.aggregation.map_or(Duration::MAX, |limits| limits.ppdu);
+        let sifs = self.rules.phy.sifs;
+        let trigger = control_mode.ppdu_duration(trigger_len(
+            TriggerKind::Basic,
+            parts.len() as u32,
+            padding_bytes(ofdma, &control_mode),
+        ));
+        // A Block Ack for all, whatever comes.
+        let window = self.rules.config.block_ack_window;
+        let acks = multi_sta_block_ack_len(parts.iter().map(|_| Some(window)));
+        let overhead = trigger + sifs + self.rules.response_after() + control_mode.ppdu_duration(acks);
+        let own = earliest(self.stations[id].hold_limits.exchange, limit);
+        let longest = own.map_or(longest, |limit| limit.saturating_sub(overhead).min(longest));
+        let mut round = Uplink {
+            holder: id,
+            ofdma: *ofdma,
+            parts,
+            stage: Stage::Trigger,
+            since: at,
+            until: at,
+            longest,
+            control_mode,
+        };
+        if round.null_duration() > longest {
+            // Not even that fits in what is left of the TXOP: at an access of its own.
+            self.stations[id].trigger_due = true;
+            return None;
+        }
+        round
+            .send_trigger(at, if ofdma.polls { TriggerKind::BufferStatusReport } else { TriggerKind::Basic });
+        let station = &mut self.stations[id];
+        station.begin_shared_access();
+        station.counters.triggers += 1;
+        Some(round)
+    }
+
+    /// The mode of what a client sends alone.
+    fn uplink_mode(&self, id: FunctionId, peer: usize) -> Mode {
+        let client = &self.stations[self.stations[id].peers[peer].id];
+        client.peers[client.peer_index(id)].originator.mode
+    }
+
+    /// The clients that `id` asks at `at`, no more than units: by turns where it asks all.
+    fn whom_to_ask(&mut self, at: Instant, id: FunctionId, ofdma: &OfdmaConfig) -> Vec<usize> {
+        let most = self.rules.most_users;
+        let count = self.stations[id].peers.len();
+        let first = self.stations[id].asked_first;
+        let wanted = |peer: &usize| self.stations[id].peers[*peer].uplink.is_wanted(ofdma.triggers, at);
+        let busy = (0..count).filter(|peer| self.stations[id].peers[*peer].uplink.is_busy(at)).count();
+        if !ofdma.triggers.allow(busy) {
+            return Vec::new();
+        }
+        let mut mode = None;
+        let mut asked: Vec<usize> = Vec::with_capacity(most);
+        for peer in (0..count).map(|peer| (first + peer) % count).filter(wanted) {
+            let own = self.uplink_mode(id, peer);
+            let of_first = *mode.get_or_insert(own);
+            let fits = own.format == Format::HeSu
+                && (own.width_mhz, own.guard_interval) == (of_first.width_mhz, of_first.guard_interval)
+                && self.stations[id].peers[peer].answered;
+            if fits {
+                asked.push(peer);
+            }
+            if asked.len() == most {
+                break;
+            }
+        }
+        self.stations[id].asked_first = asked.last().map_or(first, |last| (last + 1) % count);
+        asked
+    }
+
+    /// A PPDU of a client arrived at the access point outside of rounds: it said how much it has left.
+    pub fn note_uplink(&mut self, exchange: &Exchange) {
+        let Some(ofdma) = self.rules.config.ofdma else { return };
+        if !self.stations[exchange.to].is_access_point() {
+            // The access point's data was acknowledged, or not: ACKs are to come.
+            let mpdus = self.stations.originator(exchange).plan().mpdus;
+            let peer = exchange.peer();
+            if matches!(exchange.outgoing, Outgoing::Data { class: PayloadClass::Data, .. }) {
+                self.stations[exchange.from].peers[peer].uplink.sent(mpdus);
+            }
+            self.want_trigger(exchange.from, exchange.response_end, &ofdma);
+            return;
+        }
+        let client = &self.stations[exchange.from];
+        let originator = &client.peers[exchange.peer()].originator;
+        let (left, mpdus) = (originator.buffer_status(), originator.plan().mpdus);
+        let access_point = &mut self.stations[exchange.to];
+        let peer = access_point.peer_index(exchange.from);
+        access_point.peers[peer].uplink.heard(exchange.end, mpdus, left);
+        self.want_trigger(exchange.to, exchange.response_end, &ofdma);
+    }
+
+    /// Lets the access point contend for a trigger if anybody is to be asked.
+    pub(super) fn want_trigger(&mut self, id: FunctionId, at: Instant, ofdma: &OfdmaConfig) {
+        let station = &self.stations[id];
+        let wanted = |peer: &Peer<P>| peer.uplink.is_wanted(ofdma.triggers, at);
+        let busy = station.peers.iter().filter(|peer| peer.uplink.is_busy(at)).count();
+        if station.trigger_due || !ofdma.triggers.allow(busy) || !station.peers.iter().any(wanted) {
+            return;
+        }
+        let contends = !station.has_traffic() && !station.transmitting;
+        self.stations[id].trigger_due = true;
+        self.contending.extend(contends.then_some(id));
+    }
+
+    /// Nothing of what a client sent in answer to a trigger is known to have arrived: it is sent again, be it alone.
+    fn fail_triggered(&mut self, exchange: &Exchange, noticed_at: Instant, next_idle: u64) {
+        let oldest = self.rules.oldest_allowed(noticed_at);
+        let retry_limit = self.rules.config.retry_limit;
+        let station = &mut self.stations[exchange.from];
+        station.counters.missed_link_acks += 1;
+        let originator = &mut station.peers[exchange.peer()].originator;
+        let settled: Settled =
+            originator.settle_streams(|stream| stream.not_acknowledged(retry_limit, oldest));
+        self.end_failed(exchange, settled, noticed_at, next_idle);
+    }
+}
+
+impl Uplink {
+    /// When the trigger that begins it ends.
+    pub fn trigger_end(&self) -> Instant {
+        self.until
+    }
+
+    /// Whose access it is, and of which class.
+    pub fn account(&self) -> (FunctionId, PayloadClass) {
+        (self.holder, PayloadClass::Data)
+    }
+
+    /// How its triggers are sent.
+    pub fn control_mode(&self) -> &Mode {
+        &self.control_mode
+    }
+
+    /// True while the access is that of `function`, or it sends in it.
+    pub fn engages(&self, function: FunctionId) -> bool {
+        self.holder == function
+            || self.parts.iter().any(|part| part.client == function && part.exchange.is_some())
+    }
+
+    /// Until when others keep off who heard it.
+    pub fn reserved_until(&self) -> Instant {
+        self.until
+    }
+
+    /// Books the trigger, by which the access point gives the medium to others: what they do not wait for themselves.
+    pub fn book_trigger<P: Payload>(&self, cell: &mut Cell<P>) {
+        cell.charge(self.holder, PayloadClass::Data, AirtimeUse::Acquisition, self.until);
+    }
+
+    /// A trigger of this kind goes out at `at`.
+    fn send_trigger(&mut self, at: Instant, kind: TriggerKind) {
+        let len = self.trigger_len(kind);
+        self.stage = if kind == TriggerKind::Basic { Stage::Trigger } else { Stage::Poll };
+        self.since = at;
+        self.until = at + self.control_mode.ppdu_duration(len);
+    }
+
+    fn trigger_len(&self, kind: TriggerKind) -> u32 {
+        trigger_len(kind, self.parts.len() as u32, padding_bytes(&self.ofdma, &self.control_mode))
+    }
+
+    /// How long a QoS Null of each lasts.
+    fn null_duration(&self) -> Duration {
+        let psdus = self.parts.iter().map(|part| (part.mode, QOS_NULL_LEN + MPDU_DELIMITER_LEN));
+        MultiUserPpdu::duration(&psdus)
+    }
+
+    /// What is in the air ended: does what is due, and says what follows.
+    pub fn step<P: Payload>(&mut self, cell: &mut Cell<P>, next_idle: u64) -> Progress {
+        match self.stage {
+            Stage::Poll => {
+                if !self.hear_trigger(cell, TriggerKind::BufferStatusReport) {
+                    return self.give_up(cell, next_idle);
+                }
+                self.stage = Stage::Reports;
+                self.since = self.until + cell.rules.phy.sifs;
+                self.until = self.since + self.null_duration();
+                self.book_trigger(cell);
+                Progress::Until(self.until)
+            }
+            Stage::Reports => self.reports_ended(cell, next_idle),
+            Stage::Trigger => self.trigger_ended(cell, next_idle),
+            Stage::Data => self.data_ended(cell, next_idle),
+            Stage::BlockAck => self.block_ack_ended(cell, next_idle),
+        }
+    }
+
+    /// Draws who understood the trigger; false when nobody did.
+    fn hear_trigger<P: Payload>(&mut self, cell: &mut Cell<P>, kind: TriggerKind) -> bool {
+        let (len, since) = (self.trigger_len(kind), self.since);
+        for part in &mut self.parts {
+            let peer = &mut cell.stations[self.holder].peers[part.peer];
+            let noisy = peer.noise.as_mut().is_some_and(|noise| noise.takes_control(len));
+            part.asked = !noisy && !peer.is_away(since);
+        }
+        if cell.air.is_kept() {
+            let frame = Frame::Trigger(self.trigger(cell, kind));
+            let reserves = cell.rules.phy.sifs + self.longest.min(self.planned(cell));
+            cell.air.record_broadcast(
+                self.holder,
+                [self.since, self.until],
+                self.control_mode,
+                reserves,
+                Outcome::Received,
+                frame,
+            );
+        }
+        self.parts.iter().any(|part| part.asked)
+    }
+
+    /// How long the users' PPDUs are to be: as long as what the access point knows or expects of any takes.
+    fn planned<P: Payload>(&self, cell: &Cell<P>) -> Duration {
+        let peers = &cell.stations[self.holder].peers;
+        let psdus = self.parts.iter().map(|part| {
+            let expected = peers[part.peer].uplink.expected_bytes();
+            (part.mode, expected.max(QOS_NULL_LEN + MPDU_DELIMITER_LEN))
+        });
+        MultiUserPpdu::duration(&psdus)
+    }
+
+    /// The trigger as it is on the air.
+    fn trigger<P: Payload>(&self, cell: &Cell<P>, kind: TriggerKind) -> Trigger {
+        let users = self.parts.iter().map(|part| TriggerUser {
+            station: cell.stations.station_of(part.client),
+            mode: part.mode,
+            unit_index: part.unit_index,
+            start: 0,
+        });
+        let lasts = match kind {
+            TriggerKind::BufferStatusReport => self.null_duration(),
+            _ => self.planned(cell).min(self.longest),
+        };
+        Trigger {
+            kind,
+            width_mhz: self.parts.first().map_or(20, |part| part.mode.width_mhz),
+            padding_bytes: padding_bytes(&self.ofdma, &self.control_mode),
+            l_sig_length: Mode::triggered_l_sig_length(lasts),
+            users: users.collect(),
+        }
+    }
+
+    /// QoS Nulls are over: the access point knows what waits, and asks for that; for nothing if nothing does.
+    fn reports_ended<P: Payload>(&mut self, cell: &mut Cell<P>, next_idle: u64) -> Progress {
+        cell.charge(self.holder, PayloadClass::Data, AirtimeUse::Acquisition, self.until);
+        let mut any = false;
+        for part in self.parts.iter_mut().filter(|part| part.asked) {
+            let client = &cell.stations[part.client];
+            let left = client.peers[client.peer_index(self.holder)].originator.buffer_status();
+            cell.stations[self.holder].peers[part.peer].uplink.reported(left);
+            any |= !left.is_empty();
+            let unit = (part.mode, part.unit_index);
+            cell.air.record_null([part.client, self.holder], [self.since, self.until], unit, left);
+        }
+        if !any {
+            self.end(cell, true);
+            return Progress::Over(self.until, true);
+        }
+        self.parts.retain(|part| {
+            part.asked && !cell.stations[self.holder].peers[part.peer].uplink.expects_nothing()
+        });
+        let _ = next_idle;
+        self.send_trigger(self.until + cell.rules.phy.sifs, TriggerKind::Basic);
+        self.book_trigger(cell);
+        Progress::Until(self.until)
+    }
+
+    /// The Basic Trigger is over: who understood it sends what it has, or that it has nothing.
+    fn trigger_ended<P: Payload>(&mut self, cell: &mut Cell<P>, next_idle: u64) -> Progress {
+        if !self.hear_trigger(cell, TriggerKind::Basic) {
+            return self.give_up(cell, next_idle);
+        }
+        let lasts = self.planned(cell).min(self.longest);
+        let start = self.until + cell.rules.phy.sifs;
+        let end = start + lasts;
+        let count = self.parts.len() as u16;
+        for part in self.parts.iter_mut().filter(|part| part.asked) {
+            part.bytes = part.mode.bytes_within(lasts);
+            let lifetime = cell.rules.config.lifetime;
+            let client = &mut cell.stations[part.client];
+            let back = client.peer_index(self.holder);
+            let originator = &client.peers[back].originator;
+            let control = originator.control_mode;
+            part.single = [originator.mode, control];
+            let rate = ALONE + 1 + part.mode.resource_unit.map_or(0, |unit| unit as usize);
+            let outgoing = client.triggered(start, lifetime, back, ([part.mode, control], part.bytes, rate));
+            client.report_drained(&mut cell.outbox.drained);
+            part.left = client.peers[back].originator.buffer_status();
+            part.exchange = outgoing.map(|outgoing| {
+                let response_len = multi_sta_block_ack_len(std::iter::once(Some(64)));
+                Exchange::triggered(
+                    [part.client, self.holder],
+                    outgoing,
+                    (part.unit_index, count),
+                    [start, end],
+                    [end; 2],
+                    response_len,
+                )
+            });
+        }
+        self.stage = Stage::Data;
+        self.since = start;
+        self.until = end;
+        cell.charge(self.holder, PayloadClass::Data, AirtimeUse::Acquisition, start);
+        self.book_data(cell);
+        Progress::Until(end)
+    }
+
+    /// Books the users' PPDUs, an even slice of the time for each: shared among fresh data, TCP ACKs and retransmissions by bytes, and
+    /// acquisition for who has nothing.
+    fn book_data<P: Payload>(&self, cell: &mut Cell<P>) {
+        let mut at = self.since;
+        for (part, share) in self.parts.iter().zip(even_shares(self.until - self.since, self.parts.len())) {
+            let end = at + share;
+            let Some(exchange) = &part.exchange else {
+                cell.charge(self.holder, PayloadClass::Data, AirtimeUse::Acquisition, end);
+                at = end;
+                continue;
+            };
+            let plan = *cell.stations.originator(exchange).plan();
+            let class = exchange.outgoing.class();
+            let nanos = share.as_nanos();
+            let part_of = |bytes: u32| {
+                Duration::from_nanos(nanos * u64::from(bytes) / u64::from(plan.mpdu_bytes.max(1)))
+            };
+            let acks_from = at + part_of(plan.retry_bytes);
+            let data_from = acks_from + part_of(plan.ack_bytes);
+            cell.charge(part.client, class, AirtimeUse::Retransmission, acks_from);
+            cell.charge(part.client, class, AirtimeUse::TcpAck, data_from);
+            cell.charge(part.client, class, AirtimeUse::Data, end);
+            at = end;
+        }
+    }
+
+    /// The users' PPDUs are over: what arrived is acknowledged.
+    fn data_ended<P: Payload>(&mut self, cell: &mut Cell<P>, next_idle: u64) -> Progress {
+        let (since, end) = (self.since, self.until);
+        let mut any = false;
+        for part in self.parts.iter_mut().filter(|part| part.asked) {
+            match &part.exchange {
+                Some(exchange) => part.heard = cell.receive(exchange),
+                None => {
+                    let unit = (part.mode, part.unit_index);
+                    cell.air.record_null([part.client, self.holder], [since, end], unit, part.left);
+                }
+            }
+            let heard = part.heard || part.exchange.is_none();
+            any |= heard;
+            if heard {
+                let plan = part.exchange.as_ref().map(|exchange| *cell.stations.originator(exchange).plan());
+                let peer = &mut cell.stations[self.holder].peers[part.peer];
+                peer.uplink.answered(end, plan.unwrap_or_default(), part.left);
+            }
+        }
+        if !any {
+            return self.give_up(cell, next_idle);
+        }
+        if !self.parts.iter().any(|part| part.heard) {
+            // Nobody had anything: nothing to acknowledge.
+            self.settle_unheard(cell, next_idle);
+            self.end(cell, true);
+            return Progress::Over(end, true);
+        }
+        let begin = end + cell.rules.response_after();
+        let mut appended = 0;
+        for part in self.parts.iter_mut().filter(|part| part.heard) {
+            let Some(exchange) = &mut part.exchange else { continue };
+            exchange.set_response([begin; 2]);
+            std::mem::swap(&mut cell.appended, &mut part.appended);
+            let answer = cell.answer(exchange, None);
+            std::mem::swap(&mut cell.appended, &mut part.appended);
+            let Answer { exchange: answered, lost, .. } = answer;
+            (*exchange, part.lost) = (answered, lost);
+            if !part.appended.is_empty() {
+                appended += LENGTH_LEN + part.appended.len() as u32;
+            }
+        }
+        let windows = self.parts.iter().filter(|part| part.heard).map(|part| {
+            let originator = cell.stations.originator(part.exchange.as_ref()?);
+            // One MPDU alone is acknowledged by two bytes.
+            (originator.plan().mpdus > 1).then(|| u32::from(originator.limits().recipient_window()))
+        });
+        let len = multi_sta_block_ack_len(windows);
+        self.since = begin;
+        let plain_end = begin + self.control_mode.ppdu_duration(len);
+        self.until = begin + self.control_mode.ppdu_duration(len + appended);
+        for part in &mut self.parts {
+            if let Some(exchange) = part.exchange.as_mut().filter(|_| part.heard) {
+                exchange.set_response([begin, self.until]);
+            }
+        }
+        self.stage = Stage::BlockAck;
+        cell.charge(self.holder, PayloadClass::Data, AirtimeUse::LinkAck, plain_end);
+        cell.charge(self.holder, PayloadClass::Ack, AirtimeUse::CompressedAck, self.until);
+        Progress::Until(self.until)
+    }
+
+    /// The Block Ack is over: each user settles what it sent.
+    fn block_ack_ended<P: Payload>(&mut self, cell: &mut Cell<P>, next_idle: u64) -> Progress {
+        let at = self.until;
+        if cell.air.is_kept() {
+            let acknowledged = self.acknowledged(cell);
+            let mode = self.control_mode;
+            let outcome = Outcome::Received;
+            let frame = Frame::MultiStaBlockAck(acknowledged);
+            cell.air.record_broadcast(self.holder, [self.since, at], mode, Duration::ZERO, outcome, frame);
+        }
+        let mu_edca = self.ofdma.mu_edca.parameters(cell.stations[self.holder].category);
+        for part in self.parts.iter_mut().filter(|part| part.heard) {
+            let Some(exchange) = &part.exchange else { continue };
+            if part.lost {
+                cell.fail_triggered(exchange, at, next_idle);
+                part.appended.clear();
+                continue;
+            }
+            std::mem::swap(&mut cell.appended, &mut part.appended);
+            cell.settle_response(exchange, false, next_idle);
+            std::mem::swap(&mut cell.appended, &mut part.appended);
+            part.appended.clear();
+            if let Some((edca, timer)) = &mu_edca {
+                cell.stations[part.client].contention.restrict(cell.rules.phy, edca, at + *timer);
+            }
+        }
+        self.settle_unheard(cell, next_idle);
+        self.end(cell, true);
+        Progress::Over(at, true)
+    }
+
+    /// What the Block Ack says.
+    fn acknowledged<P: Payload>(&self, cell: &Cell<P>) -> Vec<Acknowledged> {
+        let heard = self.parts.iter().filter(|part| part.heard);
+        let each = heard.map(|part| {
+            let recipient = &cell.stations[self.holder].peers[part.peer].recipient;
+            let (start, bitmap) = match recipient {
+                Recipient::Block(recipient) => recipient.block_ack(),
+                _ => (0, AckBitmap::new(0)),
+            };
+            let station = cell.stations.station_of(part.client);
+            Acknowledged { station, start, bitmap, appended: part.appended.clone() }
+        });
+        each.collect()
+    }
+
+    /// What did not arrive is sent again.
+    fn settle_unheard<P: Payload>(&mut self, cell: &mut Cell<P>, next_idle: u64) {
+        for part in self.parts.iter().filter(|part| !part.heard) {
+            if let Some(exchange) = &part.exchange {
+                cell.fail_triggered(exchange, self.until, next_idle);
+            }
+        }
+    }
+
+    /// Nothing came in answer: the access failed.
+    fn give_up<P: Payload>(&mut self, cell: &mut Cell<P>, next_idle: u64) -> Progress {
+        let noticed_at = self.until + cell.rules.ack_timeout(&self.control_mode);
+        self.settle_unheard(cell, next_idle);
+        self.fail(cell, noticed_at, next_idle);
+        Progress::Over(self.until, false)
+    }
+
+    /// Its first trigger collided, or nobody answered; the access point notices at `noticed_at`.
+    pub fn fail<P: Payload>(&mut self, cell: &mut Cell<P>, noticed_at: Instant, next_idle: u64) {
+        cell.stations[self.holder].contention.failed(noticed_at, next_idle);
+        self.end(cell, false);
+    }
+
+    /// Keeps a trigger that collided for who asked.
+    pub fn record_collided<P: Payload>(&self, cell: &mut Cell<P>) {
+        if !cell.air.is_kept() {
+            return;
+        }
+        let kind =
+            if self.stage == Stage::Poll { TriggerKind::BufferStatusReport } else { TriggerKind::Basic };
+        let frame = Frame::Trigger(self.trigger(cell, kind));
+        let span = [self.since, self.until];
+        cell.air.record_broadcast(
+            self.holder,
+            span,
+            self.control_mode,
+            Duration::ZERO,
+            Outcome::Collided,
+            frame,
+        );
+    }
+
+    /// The access is over. Users go on as they would have.
+    fn end<P: Payload>(&mut self, cell: &mut Cell<P>, succeeded: bool) {
+        for part in &self.parts {
+            let Some(exchange) = &part.exchange else { continue };
+            let [client, access_point] = cell.stations.ends(exchange);
+            let originator = &mut client.peers[exchange.peer()].originator;
+            [originator.mode, originator.control_mode] = part.single;
+            let noises = [&mut client.peers[exchange.peer()].noise, &mut access_point.peers[part.peer].noise];
+            for noise in noises.into_iter().flatten() {
+                noise.use_rate(ALONE);
+            }
+        }
+        let station = &mut cell.stations[self.holder];
+        station.transmitting = false;
+        if succeeded {
+            station.contention.succeeded();
+        }
+        cell.want_trigger(self.holder, self.until, &self.ofdma);
+    }
+}
