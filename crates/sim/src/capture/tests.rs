@@ -2,8 +2,12 @@ use std::path::Path;
 use std::process::Command;
 
 use etherparse::PacketBuilder;
-use tacit_link::wifi::air::{AmpduPosition, Frame, Outcome, StationId};
-use tacit_link::wifi::phy::{Format, GuardInterval, Mode, Preamble, Standard};
+use tacit_link::wifi::air::{
+    Acknowledged, AmpduPosition, Frame, Outcome, StationId, Trigger, TriggerKind, TriggerUser,
+};
+use tacit_link::wifi::phy::{
+    Format, GuardInterval, HeOptions, Mode, MultiUser, MultiUserPpdu, Preamble, ResourceUnit, Standard,
+};
 use tacit_link::wifi::{AccessCategory, AckBitmap};
 use tacit_proto::units::{BitRate, Duration, Instant};
 
@@ -343,4 +347,112 @@ fn tshark_finds_nothing_wrong() {
     assert_eq!(block_ack.lines().count(), 1, "{block_ack}");
     let beacons = with(&["-Y", "wlan.ssid == \"tacit\" || wlan.ssid == 74:61:63:69:74"]).unwrap();
     assert_eq!(beacons.lines().count(), 2);
+}
+
+/// What several users get and send at 80 and at 160 MHz: a unit of a PPDU, triggers of each kind, answers, and a Block Ack for all.
+fn of_several_users() -> Vec<AirFrame<Vec<u8>>> {
+    let part = |kind: MultiUser, unit, width_mhz, mcs| {
+        let guard_interval = kind.guard_interval(GuardInterval::Ns800);
+        let ppdu = MultiUserPpdu {
+            kind,
+            users: 4,
+            unit,
+            training_streams: 1,
+            lowest_mcs: mcs,
+            guard_interval,
+            options: HeOptions::usual(guard_interval),
+        };
+        Mode::he(mcs, 1, width_mhz, GuardInterval::Ns800).unwrap().among_users(&ppdu).unwrap()
+    };
+    let user = |station, unit, width_mhz, unit_index| TriggerUser {
+        station: StationId(station),
+        mode: part(MultiUser::Up, unit, width_mhz, 5),
+        unit_index,
+        start: 7,
+    };
+    let trigger = |kind, users: Vec<TriggerUser>| {
+        let width_mhz = users[0].mode.width_mhz;
+        Frame::Trigger(Trigger { kind, width_mhz, padding_bytes: 48, l_sig_length: 199, users })
+    };
+    let acknowledged = |station, bitmap| Acknowledged {
+        station: StationId(station),
+        start: 9,
+        bitmap,
+        appended: Vec::new(),
+    };
+    let slow = mode(Standard::A, 24);
+    let (down, up, all) =
+        ((StationId::AP, Some(STATION)), (STATION, Some(StationId::AP)), (StationId::AP, None));
+    let in_ampdu = Some(AmpduPosition { reference: 5, last: true, single: false });
+    let kinds = [
+        (part(MultiUser::Down, ResourceUnit::Tones106, 80, 11), down, Some(5), data(1, in_ampdu, false)),
+        (
+            slow,
+            all,
+            None,
+            trigger(
+                TriggerKind::MuBar,
+                vec![user(1, ResourceUnit::Tones106, 80, 0), user(2, ResourceUnit::Tones106, 80, 5)],
+            ),
+        ),
+        (slow, all, None, trigger(TriggerKind::Basic, vec![user(3, ResourceUnit::Tones242, 160, 6)])),
+        (
+            slow,
+            all,
+            None,
+            trigger(TriggerKind::BufferStatusReport, vec![user(4, ResourceUnit::Tones26, 80, 36)]),
+        ),
+        (part(MultiUser::Up, ResourceUnit::Tones52, 80, 5), up, Some(3), Frame::QosNull { queue_size: 77 }),
+        (
+            slow,
+            all,
+            None,
+            Frame::MultiStaBlockAck(vec![
+                acknowledged(258, AckBitmap::of_64(0b101)),
+                acknowledged(3, AckBitmap::new(256)),
+            ]),
+        ),
+    ];
+    let frames =
+        kinds.into_iter().zip(0..).map(|((mode, (transmitter, receiver), unit_index, frame), i)| AirFrame {
+            at: Instant::from_nanos(i * 1_000_000),
+            duration: mode.ppdu_duration(100),
+            mode,
+            reserves: Duration::from_micros(48),
+            transmitter,
+            receiver,
+            category: AccessCategory::BestEffort,
+            outcome: Outcome::Received,
+            more_ppdu: None,
+            unit_index,
+            frame,
+        });
+    frames.collect()
+}
+
+#[test]
+fn tshark_reads_what_several_users_get_and_send() {
+    let scratch = Scratch::new("tshark-users");
+    let file = scratch.0.join("users.pcapng");
+    std::fs::write(&file, written(&of_several_users())).unwrap();
+    let with = |more: &[&str]| tshark(&file, more);
+    let Some(malformed) = with(&["-Y", "_ws.malformed || _ws.expert.severity >= error"]) else { return };
+    assert_eq!(malformed, "");
+    for found in [
+        // HE MU, unit 5 of those of 106 tones, and how 20 MHz are divided.
+        "radiotap.he.data_1.ppdu_format == 2 && radiotap.he.data_5.data_bw_ru_allocation == 6 && \
+         radiotap.he.data_2.ru_allocation_offset == 5 && radiotap.present.he_mu == 1",
+        // MU-BAR: units of 106 tones are 53 to 60.
+        "wlan.trigger.he.trigger_type == 2 && wlan.trigger.he.ru_allocation == 53 && \
+         wlan.trigger.he.ru_allocation == 58 && wlan.trigger.he.user_info.aid12 == 2 && wlan.trigger.he.ul_bw == 2",
+        // Basic: the third of 242 tones in the upper 80 of 160 MHz.
+        "wlan.trigger.he.trigger_type == 0 && wlan.trigger.he.ru_allocation == 63 && wlan.trigger.he.ul_bw == 3 && \
+         wlan.trigger.he.ru_allocation_region == 1 && wlan.trigger.he.mcs == 5",
+        "wlan.trigger.he.trigger_type == 4 && wlan.trigger.he.ru_allocation == 36 && wlan.trigger.he.ul_length == 199",
+        // A QoS Null in answer.
+        "wlan.fc.type_subtype == 0x2c && radiotap.he.data_1.ppdu_format == 3 && wlan.qos.queue_size == 77",
+        "wlan.ba.multi_sta.aid11 == 258 && wlan.ba.multi_sta.aid11 == 3",
+    ] {
+        assert_eq!(with(&["-Y", found]).unwrap().lines().count(), 1, "{found}");
+    }
 }
