@@ -12,6 +12,7 @@
 #include "ns3/network-module.h"
 #include "ns3/point-to-point-module.h"
 #include "ns3/propagation-module.h"
+#include "ns3/spectrum-module.h"
 #include "ns3/traffic-control-module.h"
 #include "ns3/wifi-module.h"
 
@@ -52,6 +53,13 @@ struct Wanted
     // The least timeout. Round trips through the queue of many clients pass 200 ms while it fills, and ns-3 then takes all
     // that is in flight for lost; a second is RFC 6298's, and ns-3's unless told.
     Time minRto = MilliSeconds(200);
+    // wifi.ofdma of 11ax: off, mu-bar, aggregated-mu-bar or requests; wifi.triggers = "ack-aware" is near what ns-3 does: it asks
+    // those that it just sent to; wifi.buffer-status-polls; wifi.mu-edca = "silent".
+    std::string ofdma = "off";
+    bool uplink = false;
+    bool polls = false;
+    bool silent = false;
+    Time accessInterval = Seconds(0); // triggers without anything to send, at most so far apart
     // ns-3 hands an MPDU up as it ends, while its PPDU goes on; tacit with the PPDU, as an interrupt for each does.
     bool upWithPpdu = false;
 };
@@ -91,9 +99,25 @@ SetTcp(const Wanted& wanted)
     Config::SetDefault("ns3::TcpSocketBase::WindowScaling", BooleanValue(true));
 }
 
+// How users acknowledge what they get at once.
+WifiAcknowledgment::Method
+Acknowledgment(const std::string& ofdma)
+{
+    if (ofdma == "requests")
+    {
+        return WifiAcknowledgment::DL_MU_BAR_BA_SEQUENCE;
+    }
+    return ofdma == "mu-bar" ? WifiAcknowledgment::DL_MU_TF_MU_BAR : WifiAcknowledgment::DL_MU_AGGREGATE_TF;
+}
+
 void
 SetWifi(const Wanted& wanted)
 {
+    if (wanted.ofdma != "off")
+    {
+        Config::SetDefault("ns3::WifiDefaultAckManager::DlMuAckSequenceType",
+                           EnumValue(Acknowledgment(wanted.ofdma)));
+    }
     // wifi.protection = "none".
     Config::SetDefault("ns3::WifiRemoteStationManager::RtsCtsThreshold", UintegerValue(4692480));
     Config::SetDefault("ns3::WifiRemoteStationManager::FragmentationThreshold", UintegerValue(65535));
@@ -126,20 +150,41 @@ SetWifi(const Wanted& wanted)
     RngSeedManager::SetRun(wanted.seed);
 }
 
-// Access point first.
+// Access point first. PPDUs of several users need a channel that knows frequencies; it loses as little as the other.
+template <typename Phy>
+NetDeviceContainer
+Install(const Wanted& wanted, Phy& phy, Ptr<Node> accessPoint, const NodeContainer& clients);
+
 NetDeviceContainer
 MakeCell(const Wanted& wanted, Ptr<Node> accessPoint, const NodeContainer& clients)
 {
     // Everybody hears everybody with equal power, well above the noise: nothing is lost but in collisions, and there
     // nothing survives, which is wifi.capture = false.
-    Ptr<YansWifiChannel> channel = CreateObject<YansWifiChannel>();
     Ptr<FixedRssLossModel> loss = CreateObject<FixedRssLossModel>();
     // 4096-QAM over 160 MHz needs more than -45 dBm.
     loss->SetRss(IsHighEfficiency(wanted) ? -20 : -45);
-    channel->SetPropagationLossModel(loss);
-    channel->SetPropagationDelayModel(CreateObject<ConstantSpeedPropagationDelayModel>());
-    YansWifiPhyHelper phy;
+    Ptr<PropagationDelayModel> delay = CreateObject<ConstantSpeedPropagationDelayModel>();
+    if (wanted.ofdma == "off")
+    {
+        Ptr<YansWifiChannel> channel = CreateObject<YansWifiChannel>();
+        channel->SetPropagationLossModel(loss);
+        channel->SetPropagationDelayModel(delay);
+        YansWifiPhyHelper phy;
+        phy.SetChannel(channel);
+        return Install(wanted, phy, accessPoint, clients);
+    }
+    Ptr<MultiModelSpectrumChannel> channel = CreateObject<MultiModelSpectrumChannel>();
+    channel->AddPropagationLossModel(loss);
+    channel->SetPropagationDelayModel(delay);
+    SpectrumWifiPhyHelper phy;
     phy.SetChannel(channel);
+    return Install(wanted, phy, accessPoint, clients);
+}
+
+template <typename Phy>
+NetDeviceContainer
+Install(const Wanted& wanted, Phy& phy, Ptr<Node> accessPoint, const NodeContainer& clients)
+{
     WifiHelper wifi;
     if (wanted.standard == "11n")
     {
@@ -162,6 +207,15 @@ MakeCell(const Wanted& wanted, Ptr<Node> accessPoint, const NodeContainer& clien
         phy.Set("MaxSupportedTxSpatialStreams", UintegerValue(wanted.streams));
         phy.Set("MaxSupportedRxSpatialStreams", UintegerValue(wanted.streams));
         wifi.ConfigHeOptions("GuardInterval", TimeValue(NanoSeconds(wanted.guard)));
+        if (wanted.silent)
+        {
+            // MU EDCA without AIFSN for 255 * 8 TU; all four timers, or there is none.
+            const Time timer = MicroSeconds(255 * 8192);
+            wifi.ConfigHeOptions("MuBeAifsn", UintegerValue(0), "MuBkAifsn", UintegerValue(0), "MuViAifsn",
+                                 UintegerValue(0), "MuVoAifsn", UintegerValue(0), "BeMuEdcaTimer", TimeValue(timer),
+                                 "BkMuEdcaTimer", TimeValue(timer), "ViMuEdcaTimer", TimeValue(timer),
+                                 "VoMuEdcaTimer", TimeValue(timer));
+        }
         const std::string mode = (eht ? "EhtMcs" : "HeMcs") + std::to_string(wanted.mcs);
         wifi.SetRemoteStationManager("ns3::ConstantRateWifiManager", "DataMode", StringValue(mode), "ControlMode",
                                      StringValue("OfdmRate24Mbps"));
@@ -183,6 +237,12 @@ MakeCell(const Wanted& wanted, Ptr<Node> accessPoint, const NodeContainer& clien
     NetDeviceContainer stations = wifi.Install(phy, mac, clients);
     mac.SetType("ns3::ApWifiMac", "Ssid", SsidValue(ssid), "BE_MaxAmsduSize", UintegerValue(0), "BE_MaxAmpduSize",
                 UintegerValue(ampdu), "BeaconInterval", TimeValue(MicroSeconds(102400)));
+    if (wanted.ofdma != "off")
+    {
+        mac.SetMultiUserScheduler("ns3::RrMultiUserScheduler", "NStations", UintegerValue(16), "EnableUlOfdma",
+                                  BooleanValue(wanted.uplink), "EnableBsrp", BooleanValue(wanted.polls),
+                                  "AccessReqInterval", TimeValue(wanted.accessInterval));
+    }
     devices.Add(wifi.Install(phy, mac, accessPoint));
     devices.Add(stations);
     // One queue for all clients, served in the order of arrival: wifi.ap-scheduler = "fcfs".
@@ -313,6 +373,11 @@ main(int argc, char* argv[])
     line.AddValue("mcs", "of 11ax and 11be", wanted.mcs);
     line.AddValue("guard", "of 11ax and 11be: guard interval in nanoseconds", wanted.guard);
     line.AddValue("window", "of 11ax and 11be: MPDUs under a Block Ack agreement", wanted.window);
+    line.AddValue("ofdma", "of 11ax: off, mu-bar, aggregated-mu-bar or requests", wanted.ofdma);
+    line.AddValue("uplink", "the access point asks those that it sent to", wanted.uplink);
+    line.AddValue("polls", "and asks how much they have before", wanted.polls);
+    line.AddValue("silent", "clients that were asked do not contend", wanted.silent);
+    line.AddValue("accessInterval", "it asks so often without anything to send", wanted.accessInterval);
     line.AddValue("transport", "tcp or udp", wanted.transport);
     line.AddValue("direction", "down or up", wanted.direction);
     line.AddValue("clients", "how many", wanted.clients);

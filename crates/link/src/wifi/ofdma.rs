@@ -2,6 +2,7 @@
 
 use tacit_proto::units::{Duration, Instant};
 
+use super::air::TriggerKind;
 use super::category::{AccessCategory, EdcaParameters};
 use super::mac::plan::PpduPlan;
 
@@ -57,11 +58,23 @@ pub enum MuAcknowledgment {
     MuBar,
     /// At once, in answer to a MU-BAR trigger within each A-MPDU.
     AggregatedMuBar,
+    /// At once, in answer to a Basic Trigger within each A-MPDU, and with data behind each Block Ack, which one for all acknowledges: a
+    /// cascade (802.11ax-2021 clause 26.5.3).
+    Cascade,
 }
 
 impl MuAcknowledgment {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::BlockAckRequests, Self::MuBar, Self::AggregatedMuBar];
+    pub const ALL: [Self; 4] = [Self::BlockAckRequests, Self::MuBar, Self::AggregatedMuBar, Self::Cascade];
+
+    /// The trigger within each A-MPDU, if there is one.
+    pub(crate) const fn trigger_inside(self) -> Option<TriggerKind> {
+        match self {
+            Self::BlockAckRequests | Self::MuBar => None,
+            Self::AggregatedMuBar => Some(TriggerKind::MuBar),
+            Self::Cascade => Some(TriggerKind::Basic),
+        }
+    }
 
     /// The name users write.
     pub const fn name(self) -> &'static str {
@@ -69,6 +82,7 @@ impl MuAcknowledgment {
             Self::BlockAckRequests => "requests",
             Self::MuBar => "mu-bar",
             Self::AggregatedMuBar => "aggregated-mu-bar",
+            Self::Cascade => "cascade",
         }
     }
 }
@@ -182,8 +196,10 @@ pub(crate) struct UplinkDemand {
     left: BufferStatus,
     /// MPDUs of data that it was sent since it said so.
     acks_for: u32,
-    /// Bytes of PSDU per byte that it had, in 1/256.
+    /// Bytes of PSDU per byte that it said it had, in 1/256.
     per_byte: u32,
+    /// Bytes of PSDU that it had for each MPDU that it was sent, in 1/256.
+    per_mpdu: u32,
     /// MPDUs in the present second, which began then, and in the one before.
     second: Instant,
     mpdus: u32,
@@ -191,8 +207,8 @@ pub(crate) struct UplinkDemand {
 }
 
 impl UplinkDemand {
-    /// Bytes of a TCP ACK in an A-MPDU, one for two MPDUs: until a client says more.
-    const PER_MPDU_BYTES: u32 = 96 / 2;
+    /// Bytes of a TCP ACK in an A-MPDU.
+    const ACK_BYTES: u32 = 96;
     /// Of a client that said nothing: what ns-3 takes (UlPsduSize).
     const UNKNOWN_BYTES: u32 = 500;
     /// MPDUs a second that make a client busy (NIST IR 8506).
@@ -200,6 +216,8 @@ impl UplinkDemand {
     const SECOND: Duration = Duration::from_secs(1);
     /// A new sample's weight is one in this many.
     const WEIGHT: u32 = 8;
+    /// The largest sample, in 1/256.
+    const MOST: u32 = 4 * Self::ACK_BYTES * 256;
 
     /// It was sent `mpdus` of data.
     pub fn sent(&mut self, mpdus: u32) {
@@ -214,12 +232,19 @@ impl UplinkDemand {
 
     /// It sent `plan` when it was asked.
     pub fn answered(&mut self, at: Instant, plan: PpduPlan, left: BufferStatus) {
-        let known = self.left.bytes() + self.acks_for * Self::PER_MPDU_BYTES;
-        if plan.mpdus > 0
+        let learn = |known: &mut u32, sample: u32| {
+            *known = *known - *known / Self::WEIGHT + sample.min(Self::MOST) / Self::WEIGHT;
+        };
+        if self.left.is_empty() {
+            // All that it had came for what it was sent.
+            if let Some(sample) = ((plan.bytes + left.bytes()) * 256).checked_div(self.acks_for) {
+                learn(&mut self.per_mpdu, sample);
+            }
+        } else if self.acks_for == 0
             && left.is_empty()
-            && let Some(sample) = (plan.bytes * 256).checked_div(known)
+            && let Some(sample) = (plan.bytes * 256).checked_div(self.left.bytes())
         {
-            self.per_byte = self.per_byte - self.per_byte / Self::WEIGHT + sample.min(1_024) / Self::WEIGHT;
+            learn(&mut self.per_byte, sample);
         }
         self.heard(at, plan.mpdus, left);
     }
@@ -256,17 +281,20 @@ impl UplinkDemand {
         }
     }
 
-    /// Nothing is known to wait, or to come.
+    /// Nothing is known to wait, and less than a TCP ACK to come.
     pub fn expects_nothing(&self) -> bool {
-        self.left.is_empty() && self.acks_for == 0
+        self.left.is_empty() && self.to_come_bytes() < Self::ACK_BYTES
     }
 
-    /// Bytes of PSDU that it is given room for.
+    /// Bytes of PSDU that come for what it was sent.
+    fn to_come_bytes(&self) -> u32 {
+        (u64::from(self.acks_for) * u64::from(self.per_mpdu)).div_ceil(256) as u32
+    }
+
+    /// Bytes of PSDU that it is given room for: those of an MPDU at least, in which it says what else it has.
     pub fn expected_bytes(&self) -> u32 {
-        let known = self.left.bytes() + self.acks_for * Self::PER_MPDU_BYTES;
-        let inflated = (u64::from(known) * u64::from(self.per_byte)).div_ceil(256) as u32;
-        // Room for an MPDU at least, in which it says what else it has.
-        if known == 0 { Self::UNKNOWN_BYTES } else { inflated.max(Self::UNKNOWN_BYTES) }
+        let waits = (u64::from(self.left.bytes()) * u64::from(self.per_byte)).div_ceil(256) as u32;
+        (waits + self.to_come_bytes()).max(Self::UNKNOWN_BYTES)
     }
 }
 
@@ -276,6 +304,8 @@ impl Default for UplinkDemand {
             left: BufferStatus::default(),
             acks_for: 0,
             per_byte: 256 + 64,
+            // An ACK for two.
+            per_mpdu: Self::ACK_BYTES * 256 / 2,
             second: Instant::ZERO,
             mpdus: 0,
             mpdus_before: 0,

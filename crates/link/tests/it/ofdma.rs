@@ -63,7 +63,7 @@ fn saturated_users_get_what_the_cycle_holds() {
 #[test]
 fn answers_at_once_are_the_quicker_ones() {
     let of = |acknowledgment| saturated_mbps(config(8, acknowledgment));
-    let [requests, mu_bar, aggregated] = MuAcknowledgment::ALL.map(of);
+    let [requests, mu_bar, aggregated, _] = MuAcknowledgment::ALL.map(of);
     assert!(requests < mu_bar && mu_bar < aggregated, "{requests}, {mu_bar}, {aggregated} Mb/s");
 }
 
@@ -432,4 +432,51 @@ fn saturated_clients_send_what_they_can_report() {
     // 254 units of 256 bytes, a quarter more for headers: 52 MPDUs of 1544 bytes for each at 108.3 Mb/s, 6.2 ms, cut to 5.484 ms.
     assert!((5_484 + 150..5_484 + 420).contains(&each_us), "{each_us} us a round");
     assert!((4 * 46..=4 * 48).contains(&per_round), "{per_round} packets a round");
+}
+
+/// Clients have something for the access point when its PPDU ends: it comes behind their Block Acks, and one Block Ack is for all of it.
+#[test]
+fn data_comes_behind_block_acks() {
+    let ofdma = OfdmaConfig {
+        acknowledgment: MuAcknowledgment::Cascade,
+        triggers: Triggers::AckAware,
+        mu_edca: MuEdca::Silent,
+        ..OfdmaConfig::USUAL
+    };
+    let config = BssConfig { ofdma: Some(ofdma), ..config(4, MuAcknowledgment::Cascade) };
+    let span = Duration::from_millis(500);
+    let mut bss = channel::<Blob>(config, 5, "cascade", span);
+    bss.record_air();
+    let ap = AP.first_function();
+    let ids: Vec<_> = (1..=4).map(|id| StationId(id).first_function()).collect();
+    let mut frames = Vec::new();
+    saturate(&mut bss, span, |bss, now| {
+        for id in &ids {
+            while bss.queued(ap, *id) < 100 {
+                bss.enqueue(now, ap, *id, Blob);
+            }
+            while bss.queued(*id, ap) < 3 {
+                bss.enqueue(now, *id, ap, Blob);
+            }
+        }
+        while let Some(frame) = bss.poll_air() {
+            frames.push(frame);
+        }
+    });
+    let is_answer = |frame: &&AirFrame<Blob>| frame.mode.format == Format::HeTb;
+    let block_acks: Vec<_> = frames
+        .iter()
+        .filter(is_answer)
+        .filter(|frame| matches!(frame.frame, Frame::BlockAck { .. }))
+        .collect();
+    let behind = frames.iter().filter(is_answer).filter(|frame| matches!(frame.frame, Frame::Data { .. }));
+    let with_data =
+        behind.filter(|data| block_acks.iter().any(|ack| (ack.at, ack.duration) == (data.at, data.duration)));
+    let with_data = with_data.count();
+    assert!(block_acks.len() > 100 && with_data > 100, "{} Block Acks, {with_data} MPDUs", block_acks.len());
+    for client in 1..=4 {
+        let counters = bss.counters(StationId(client));
+        assert!(counters.triggered_ppdus > 20 && counters.mpdus_dropped == 0, "{counters:?}");
+    }
+    assert!(bss.collisions() < 5, "{}", bss.collisions());
 }

@@ -630,10 +630,12 @@ pub(crate) const WIFI: Keys<Wifi> = &[
             (MuAcknowledgment::MuBar.name(), Some(MuAcknowledgment::MuBar)),
             (MuAcknowledgment::AggregatedMuBar.name(), Some(MuAcknowledgment::AggregatedMuBar)),
             (MuAcknowledgment::BlockAckRequests.name(), Some(MuAcknowledgment::BlockAckRequests)),
+            (MuAcknowledgment::Cascade.name(), Some(MuAcknowledgment::Cascade)),
         ]),
         usual: Usual::Field,
         meaning: "802.11ax: the access point sends to several clients at once, each in a resource unit of its own (HE MU), whose Block \
-                  Acks answer a trigger behind the PPDU or in each A-MPDU, or requests one after the other; see \
+                  Acks answer a trigger behind the PPDU or in each A-MPDU, or requests one after the other, or come with data of theirs \
+                  (a cascade); see \
                   [wifi-model.md](../references/wifi-model.md#ofdma)",
         of: |wifi| &mut wifi.ofdma.acknowledgment,
     },

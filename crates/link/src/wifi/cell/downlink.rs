@@ -9,6 +9,7 @@ use tacit_proto::units::{Duration, Instant};
 use super::exchange::Exchange;
 use super::protection::Direction;
 use super::round::{ALONE, Progress, padding_bytes};
+use super::uplink::Uplink;
 use super::{Answer, Cell, earliest, even_shares};
 use crate::payload::{Payload, PayloadClass};
 use crate::wifi::air::{Frame, Outcome, Trigger, TriggerKind, TriggerUser};
@@ -19,7 +20,7 @@ use crate::wifi::mac::station::{Outgoing, Peer};
 use crate::wifi::ofdma::{HackRoom, MuAcknowledgment, OfdmaConfig};
 use crate::wifi::phy::{
     BLOCK_ACK_REQUEST_LEN, Format, HeOptions, MPDU_DELIMITER_LEN, Mode, MultiUser, MultiUserPpdu,
-    ResourceUnit, mu_bar_len, subframe_len,
+    ResourceUnit, mu_bar_len, subframe_len, trigger_len,
 };
 
 /// Most that Block Acks of several users last for the sake of compressed TCP ACKs: what they ask for beyond that waits. Ours.
@@ -31,8 +32,9 @@ pub(crate) struct Part {
     exchange: Exchange,
     /// Modes of data and responses outside of rounds.
     single: [Mode; 2],
-    /// Bytes beside the Block Ack in its answer.
+    /// Bytes beside the Block Ack in its answer: for compressed ACKs, and for data of its own.
     room: u32,
+    data_room: u32,
     /// Something of its data arrived.
     heard: bool,
     /// It answers, or did.
@@ -79,6 +81,8 @@ pub(crate) struct Downlink {
     plain_end: Instant,
     /// How the trigger and all that is sent to one user alone are sent.
     control_mode: Mode,
+    /// What users send behind their Block Acks.
+    cascade: Option<Uplink>,
 }
 
 /// What is decided about a round before its parts are filled.
@@ -121,12 +125,7 @@ impl<P: Payload> Cell<P> {
     ) -> Option<Downlink> {
         let outline = self.outline(id, ofdma, users)?;
         let limit = self.longest_shared(id, &outline, limit);
-        let trigger_subframe = match ofdma.acknowledgment {
-            MuAcknowledgment::AggregatedMuBar => {
-                subframe_len(mu_bar_len(1, padding_bytes(ofdma, &outline.control_mode)))
-            }
-            MuAcknowledgment::MuBar | MuAcknowledgment::BlockAckRequests => 0,
-        };
+        let trigger_subframe = trigger_inside_len(ofdma, &outline.control_mode).map_or(0, subframe_len);
         let mut parts = std::mem::take(&mut self.spare_parts);
         parts.clear();
         let (lifetime, count) = (self.rules.config.lifetime, users.len() as u16);
@@ -138,6 +137,7 @@ impl<P: Payload> Cell<P> {
             let single = [originator.mode, originator.control_mode];
             let bytes = modes[0].bytes_within(limit).saturating_sub(trigger_subframe);
             let rate = ALONE + 1 + outline.unit as usize;
+            let data_room = data_room(ofdma, &station.peers[*peer]);
             let Some(outgoing) = station.part_of(at, lifetime, *peer, (*modes, bytes, rate)) else {
                 let originator = &mut station.peers[*peer].originator;
                 [originator.mode, originator.control_mode] = single;
@@ -165,6 +165,7 @@ impl<P: Payload> Cell<P> {
                 exchange,
                 single,
                 room: *room,
+                data_room,
                 heard: false,
                 answers: false,
                 lost: false,
@@ -189,6 +190,7 @@ impl<P: Payload> Cell<P> {
             answers: [end; 2],
             plain_end: end,
             control_mode: outline.control_mode,
+            cascade: None,
         };
         round.plan_answers(self, end);
         let reserved = end + outline.answered_after;
@@ -235,7 +237,10 @@ impl<P: Payload> Cell<P> {
             })
         };
         let down: Vec<Mode> = modes.clone().collect();
-        let up: Vec<Mode> = modes.map(|mode| mode.at_most_mcs(ofdma.block_ack_mcs)).collect();
+        let cascades = ofdma.acknowledgment == MuAcknowledgment::Cascade;
+        // Data behind a Block Ack goes as fast as ever, and the Block Ack with it.
+        let highest_mcs = if cascades { u8::MAX } else { ofdma.block_ack_mcs };
+        let up: Vec<Mode> = modes.map(|mode| mode.at_most_mcs(highest_mcs)).collect();
         let (ppdu_down, ppdu_up) = (ppdu(MultiUser::Down, &down)?, ppdu(MultiUser::Up, &up)?);
         let controls = || users.iter().map(|peer| of(peer).control_mode);
         let control_mode = controls().min_by_key(Mode::rate)?;
@@ -286,9 +291,11 @@ impl<P: Payload> Cell<P> {
                 block_acks.sum::<Duration>()
                     + (self.rules.phy.sifs + control_mode.ppdu_duration(BLOCK_ACK_REQUEST_LEN)) * requests
             }
-            MuAcknowledgment::MuBar | MuAcknowledgment::AggregatedMuBar => {
+            _ => {
                 let answers = peers().zip(modes.iter().zip(rooms));
-                let psdus = answers.map(|(peer, (modes, room))| (modes[1], answer_len(peer) + room));
+                let psdus = answers.map(|(peer, (modes, room))| {
+                    (modes[1], answer_len(peer) + room + data_room(ofdma, peer))
+                });
                 let trigger = self.trigger_time(ofdma, users.len(), control_mode);
                 trigger + sifs + MultiUserPpdu::duration(&psdus)
             }
@@ -358,7 +365,7 @@ impl Downlink {
             + cell.rules.response_after();
         let lasting = |with_room: bool| {
             let psdus = self.parts.iter().map(move |part| {
-                let room = if with_room { part.room } else { 0 };
+                let room = if with_room { part.room + part.data_room } else { 0 };
                 let originator = cell.stations.originator(&part.exchange);
                 (originator.control_mode, part.exchange.response_len(room))
             });
@@ -414,7 +421,8 @@ impl Downlink {
             }
             Stage::Answers => {
                 self.book_answers(cell);
-                self.settle_all(cell, next_idle)
+                let over = self.settle_all(cell, next_idle);
+                self.cascade.take().map_or(over, |cascade| Progress::Behind(Box::new(cascade)))
             }
             Stage::Request(index) => self.request_ended(cell, index, next_idle),
             Stage::Answer(index) => {
@@ -448,9 +456,9 @@ impl Downlink {
                 self.until = until;
                 Progress::Until(until)
             }
-            MuAcknowledgment::AggregatedMuBar => {
+            MuAcknowledgment::AggregatedMuBar | MuAcknowledgment::Cascade => {
                 // The trigger is the last MPDU of each A-MPDU: who understood any other knows that there is one.
-                let len = mu_bar_len(1, padding_bytes(&self.ofdma, &self.control_mode));
+                let len = trigger_inside_len(&self.ofdma, &self.control_mode).unwrap_or_default();
                 for part in &mut self.parts {
                     let [from, _] = cell.stations.ends(&part.exchange);
                     let peer = &mut from.peers[part.exchange.peer()];
@@ -505,11 +513,9 @@ impl Downlink {
             }
         });
         let users: Vec<TriggerUser> = users.collect();
-        let longest = self
-            .parts
-            .iter()
-            .zip(&users)
-            .filter_map(|(part, user)| user.mode.l_sig_length(part.exchange.response_len(part.room)));
+        let longest = self.parts.iter().zip(&users).filter_map(|(part, user)| {
+            user.mode.l_sig_length(part.exchange.response_len(part.room + part.data_room))
+        });
         Trigger {
             kind: TriggerKind::MuBar,
             width_mhz: users.first().map_or(20, |user| user.mode.width_mhz),
@@ -529,6 +535,15 @@ impl Downlink {
         if self.parts.iter().any(|part| part.answers) {
             self.stage = Stage::Answers;
             self.until = self.answers[1];
+            if self.ofdma.acknowledgment == MuAcknowledgment::Cascade {
+                let behind = self.parts.iter().filter(|part| part.answers).map(|part| {
+                    let Exchange { from, to, .. } = part.exchange;
+                    let used = part.exchange.response_len(part.appended.len() as u32).next_multiple_of(4);
+                    (to, cell.stations[from].peer_index(to), part.exchange.unit_index(), used)
+                });
+                let behind: Vec<_> = behind.collect();
+                self.cascade = Uplink::behind(cell, self.holder, &self.ofdma, &behind, self.answers);
+            }
             return Progress::Until(self.until);
         }
         let noticed_at = self.until + cell.rules.ack_timeout(&self.control_mode);
@@ -589,6 +604,10 @@ impl Downlink {
     /// Books answers at once: what they have beyond Block Acks is on account of those who appended something.
     fn book_answers<P: Payload>(&self, cell: &mut Cell<P>) {
         cell.charge(self.holder, self.class, AirtimeUse::LinkAck, self.plain_end);
+        if let Some(cascade) = &self.cascade {
+            cascade.book_data(cell, self.plain_end);
+            return;
+        }
         let spent = cell.accounts.book(AirtimeUse::CompressedAck, self.answers[1]);
         for (part, share) in self.parts.iter().zip(even_shares(spent, self.parts.len())) {
             let airtime = &mut cell.stations[part.exchange.to].airtime;
@@ -686,6 +705,20 @@ fn goes_with<P: Payload>(first: &Peer<P>, peer: &Peer<P>) -> bool {
             == (of_first.width_mhz, of_first.guard_interval, of_first.he_options())
         && peer.originator.has_agreement()
         && !peer.originator.has_stream_queues()
+}
+
+/// Bytes that the answer of `peer` leaves for data of its own.
+fn data_room<P: Payload>(ofdma: &OfdmaConfig, peer: &Peer<P>) -> u32 {
+    match ofdma.acknowledgment {
+        MuAcknowledgment::Cascade if !peer.uplink.expects_nothing() => peer.uplink.expected_bytes(),
+        _ => 0,
+    }
+}
+
+/// Bytes of the trigger within each A-MPDU, if there is one.
+fn trigger_inside_len(ofdma: &OfdmaConfig, control_mode: &Mode) -> Option<u32> {
+    let kind = ofdma.acknowledgment.trigger_inside()?;
+    Some(trigger_len(kind, 1, padding_bytes(ofdma, control_mode)))
 }
 
 /// Bytes of a Block Ack of `peer` in answer to a trigger.

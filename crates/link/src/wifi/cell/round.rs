@@ -24,10 +24,12 @@ pub(crate) enum Round {
 }
 
 /// What follows in a round.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) enum Progress {
     /// More, until then.
     Until(Instant),
+    /// Data that came with the answers.
+    Behind(Box<Uplink>),
     /// Nothing: it was over at this time, and succeeded or not.
     Over(Instant, bool),
 }
@@ -161,10 +163,15 @@ impl Round {
 
     /// What is in the air ended: does what is due, and says what follows. `next_idle` is the idle period that would begin now.
     pub fn step<P: Payload>(&mut self, cell: &mut Cell<P>, next_idle: u64) -> Progress {
-        match self {
+        let progress = match self {
             Self::Down(round) => round.step(cell, next_idle),
             Self::Up(round) => round.step(cell, next_idle),
-        }
+        };
+        let Progress::Behind(uplink) = progress else { return progress };
+        // The access goes on.
+        cell.stations[uplink.account().0].transmitting = true;
+        *self = Self::Up(*uplink);
+        self.step(cell, next_idle)
     }
 }
 

@@ -111,20 +111,8 @@ impl<P: Payload> Cell<P> {
         let controls = asked.iter().map(|peer| station.peers[*peer].originator.control_mode);
         let control_mode = controls.min_by_key(Mode::rate)?;
         let parts = asked.iter().zip(&modes).zip(0..).map(|((peer, mode), unit_index)| {
-            Some(Part {
-                peer: *peer,
-                client: station.peers[*peer].id,
-                mode: mode.among_users(&ppdu)?,
-                bytes: 0,
-                unit_index,
-                asked: false,
-                exchange: None,
-                heard: false,
-                lost: false,
-                appended: Vec::new(),
-                left: BufferStatus::default(),
-                single: [*mode; 2],
-            })
+            let client = station.peers[*peer].id;
+            Some(Part::new(client, *peer, mode.among_users(&ppdu)?, unit_index))
         });
         let parts = parts.collect::<Option<Vec<_>>>()?;
         let longest = self.rules.phy.aggregation.map_or(Duration::MAX, |limits| limits.ppdu);
@@ -246,7 +234,95 @@ impl<P: Payload> Cell<P> {
     }
 }
 
+impl Part {
+    /// One who is asked.
+    fn new(client: FunctionId, peer: usize, mode: Mode, unit_index: u16) -> Self {
+        Self {
+            peer,
+            client,
+            mode,
+            bytes: 0,
+            unit_index,
+            asked: false,
+            exchange: None,
+            heard: false,
+            lost: false,
+            appended: Vec::new(),
+            left: BufferStatus::default(),
+            single: [mode; 2],
+        }
+    }
+
+    /// Puts together what it sends to `holder` in a PPDU of `count` users.
+    fn fill<P: Payload>(
+        &mut self,
+        cell: &mut Cell<P>,
+        holder: FunctionId,
+        count: u16,
+        [start, end]: [Instant; 2],
+    ) {
+        let lifetime = cell.rules.config.lifetime;
+        let client = &mut cell.stations[self.client];
+        let back = client.peer_index(holder);
+        let originator = &client.peers[back].originator;
+        let control = originator.control_mode;
+        self.single = [originator.mode, control];
+        let rate = ALONE + 1 + self.mode.resource_unit.map_or(0, |unit| unit as usize);
+        let outgoing = client.triggered(start, lifetime, back, ([self.mode, control], self.bytes, rate));
+        client.report_drained(&mut cell.outbox.drained);
+        self.left = client.peers[back].originator.buffer_status();
+        self.exchange = outgoing.map(|outgoing| {
+            let response_len = multi_sta_block_ack_len(std::iter::once(Some(64)));
+            let (ends, unit) = ([self.client, holder], (self.unit_index, count));
+            Exchange::triggered(ends, outgoing, unit, [start, end], [end; 2], response_len)
+        });
+    }
+}
+
 impl Uplink {
+    /// What users send to `holder` behind the Block Acks by which they answer it within `span`: each a client, its number there, its unit
+    /// and the bytes before its data. `None` where nobody has anything.
+    pub fn behind<P: Payload>(
+        cell: &mut Cell<P>,
+        holder: FunctionId,
+        ofdma: &OfdmaConfig,
+        users: &[(FunctionId, usize, Option<u16>, u32)],
+        span: [Instant; 2],
+    ) -> Option<Self> {
+        let count = users.len() as u16;
+        let mut parts = Vec::with_capacity(users.len());
+        for (client, peer, unit_index, before) in users {
+            let originator = &cell.stations[holder].peers[*peer].originator;
+            let mut part = Part::new(*client, *peer, originator.control_mode, unit_index.unwrap_or_default());
+            part.asked = true;
+            part.bytes = part.mode.bytes_within(span[1] - span[0]).saturating_sub(*before);
+            part.fill(cell, holder, count, span);
+            parts.push(part);
+        }
+        if parts.iter().all(|part| part.exchange.is_none()) {
+            // They say so with their Block Acks.
+            for part in &parts {
+                cell.stations[holder].peers[part.peer].uplink.reported(part.left);
+            }
+            return None;
+        }
+        let alone = parts.iter().filter_map(|part| {
+            let client = &cell.stations[part.client];
+            part.exchange.as_ref().map(|exchange| client.peers[exchange.peer()].originator.control_mode)
+        });
+        let control_mode = alone.min_by_key(Mode::rate)?;
+        Some(Self {
+            holder,
+            ofdma: *ofdma,
+            parts,
+            stage: Stage::Data,
+            since: span[0],
+            until: span[1],
+            longest: Duration::ZERO,
+            control_mode,
+        })
+    }
+
     /// When the trigger that begins it ends.
     pub fn trigger_end(&self) -> Instant {
         self.until
@@ -406,41 +482,22 @@ impl Uplink {
         let count = self.parts.len() as u16;
         for part in self.parts.iter_mut().filter(|part| part.asked) {
             part.bytes = part.mode.bytes_within(lasts);
-            let lifetime = cell.rules.config.lifetime;
-            let client = &mut cell.stations[part.client];
-            let back = client.peer_index(self.holder);
-            let originator = &client.peers[back].originator;
-            let control = originator.control_mode;
-            part.single = [originator.mode, control];
-            let rate = ALONE + 1 + part.mode.resource_unit.map_or(0, |unit| unit as usize);
-            let outgoing = client.triggered(start, lifetime, back, ([part.mode, control], part.bytes, rate));
-            client.report_drained(&mut cell.outbox.drained);
-            part.left = client.peers[back].originator.buffer_status();
-            part.exchange = outgoing.map(|outgoing| {
-                let response_len = multi_sta_block_ack_len(std::iter::once(Some(64)));
-                Exchange::triggered(
-                    [part.client, self.holder],
-                    outgoing,
-                    (part.unit_index, count),
-                    [start, end],
-                    [end; 2],
-                    response_len,
-                )
-            });
+            part.fill(cell, self.holder, count, [start, end]);
         }
         self.stage = Stage::Data;
         self.since = start;
         self.until = end;
         cell.charge(self.holder, PayloadClass::Data, AirtimeUse::Acquisition, start);
-        self.book_data(cell);
+        self.book_data(cell, start);
         Progress::Until(end)
     }
 
     /// Books the users' PPDUs, an even slice of the time for each: shared among fresh data, TCP ACKs and retransmissions by bytes, and
     /// acquisition for who has nothing.
-    fn book_data<P: Payload>(&self, cell: &mut Cell<P>) {
-        let mut at = self.since;
-        for (part, share) in self.parts.iter().zip(even_shares(self.until - self.since, self.parts.len())) {
+    pub fn book_data<P: Payload>(&self, cell: &mut Cell<P>, since: Instant) {
+        let mut at = since;
+        let time = self.until.saturating_since(since);
+        for (part, share) in self.parts.iter().zip(even_shares(time, self.parts.len())) {
             let end = at + share;
             let Some(exchange) = &part.exchange else {
                 cell.charge(self.holder, PayloadClass::Data, AirtimeUse::Acquisition, end);
@@ -469,6 +526,8 @@ impl Uplink {
         for part in self.parts.iter_mut().filter(|part| part.asked) {
             match &part.exchange {
                 Some(exchange) => part.heard = cell.receive(exchange),
+                // Behind a Block Ack nothing is no frame.
+                None if self.longest == Duration::ZERO => {}
                 None => {
                     let unit = (part.mode, part.unit_index);
                     cell.air.record_null([part.client, self.holder], [since, end], unit, part.left);
