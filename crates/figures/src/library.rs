@@ -50,6 +50,9 @@ pub const ALL: &[Bundled] = bundled![
     "hack/ax",
     "hack/rule",
     "hack/ax-clients",
+    "hack/ofdma-count",
+    "hack/mu-edca",
+    "hack/forecast",
     "hack/live",
     "tack/fig3",
     "tack/fig5a",
@@ -108,6 +111,7 @@ pub const ALL: &[Bundled] = bundled![
     "validation/ns3-11n",
     "validation/ns3-11n-queue",
     "validation/ns3-11ax",
+    "validation/ns3-11ax-mu",
     "validation/minstrel",
 ];
 

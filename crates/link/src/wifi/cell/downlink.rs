@@ -348,9 +348,9 @@ impl Downlink {
         self.data_end() + cell.trigger_time(&self.ofdma, self.parts.len(), &self.control_mode)
     }
 
-    /// True while a part of it goes to or comes from `function`.
+    /// True while the access is that of `function`, or it sends in it.
     pub fn engages(&self, function: FunctionId) -> bool {
-        self.holder == function
+        self.holder == function || self.cascade.as_ref().is_some_and(|cascade| cascade.engages(function))
     }
 
     /// Until when others keep off who heard it.

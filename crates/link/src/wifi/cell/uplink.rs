@@ -15,6 +15,7 @@ use crate::wifi::bitmap::AckBitmap;
 use crate::wifi::functions::FunctionId;
 use crate::wifi::mac::block_ack::Recipient;
 use crate::wifi::mac::originator::Settled;
+use crate::wifi::mac::sequence_distance;
 use crate::wifi::mac::station::{Outgoing, Peer};
 use crate::wifi::ofdma::{BufferStatus, OfdmaConfig};
 use crate::wifi::phy::{
@@ -566,8 +567,8 @@ impl Uplink {
         }
         let windows = self.parts.iter().filter(|part| part.heard).map(|part| {
             let originator = cell.stations.originator(part.exchange.as_ref()?);
-            // One MPDU alone is acknowledged by two bytes.
-            (originator.plan().mpdus > 1).then(|| u32::from(originator.limits().recipient_window()))
+            let window = u32::from(originator.limits().recipient_window());
+            (!self.has_all(cell, part)).then_some(window)
         });
         let len = multi_sta_block_ack_len(windows);
         self.since = begin;
@@ -613,6 +614,18 @@ impl Uplink {
         self.settle_unheard(cell, next_idle);
         self.end(cell, true);
         Progress::Over(at, true)
+    }
+
+    /// Whether all that `part` sent arrived: that is said without a bitmap (All Ack, 802.11ax-2021 clause 26.4.2).
+    fn has_all<P: Payload>(&self, cell: &Cell<P>, part: &Part) -> bool {
+        let (Some(exchange), Recipient::Block(recipient)) =
+            (&part.exchange, &cell.stations[self.holder].peers[part.peer].recipient)
+        else {
+            return false;
+        };
+        let (start, bitmap) = recipient.block_ack();
+        let mut sent = cell.stations.originator(exchange).in_flight();
+        sent.all(|mpdu| bitmap.contains(sequence_distance(start, mpdu.sequence)))
     }
 
     /// What the Block Ack says.
