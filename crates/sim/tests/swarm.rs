@@ -19,8 +19,9 @@ use tacit_link::wifi::phy::{
     self, Band, BasicRates, GuardInterval, HeChoice, Mode, Preamble, SlotTime, Standard,
 };
 use tacit_link::wifi::{
-    AccessCategory, AmsduLimit, ApScheduler, BothWays, Bursts, Decibels, DirectLink, LinkAcks, Protection,
-    RateControl, ReverseDirection, StationConfig, StationCounters, StationId, StreamQueues,
+    AccessCategory, AmsduLimit, ApScheduler, BothWays, Bursts, Decibels, DirectLink, HackRoom, LinkAcks,
+    MuAcknowledgment, MuEdca, OfdmaConfig, Protection, RateControl, ReverseDirection, StationConfig,
+    StationCounters, StationId, StreamQueues, Triggers,
 };
 use tacit_link::wired::Service;
 use tacit_proto::congestion::Algorithm;
@@ -178,6 +179,31 @@ fn random_setup(seed: u64) -> Setup {
     add_direct_links(&mut setup, seed);
     add_high_efficiency(&mut setup, seed);
     add_rules(&mut setup, seed);
+    add_ofdma(&mut setup, seed);
+    setup
+}
+
+/// Worlds of 802.11ax with PPDUs of several users and nothing that forbids them: two clients in three have HE.
+fn setup_with_rounds(seed: u64) -> Setup {
+    let mut setup = random_setup(seed);
+    let draw = &mut Stream::new(seed, "swarm rounds");
+    let config = &mut setup.bss[0].config;
+    config.standard = Standard::Ax;
+    config.variant = phy::Variant { band: Band::Ghz5, ..phy::Variant::of(Standard::Ax) };
+    config.block_ack_window = pick(draw, &[256, 256, 64, 17]);
+    config.hidden.clear();
+    config.direct_links.clear();
+    config.rate_control = RateControl::Fixed;
+    config.stream_queues = StreamQueues::Joint;
+    config.reverse_direction = ReverseDirection::Off;
+    let modes = Mode::all_of(config.standard, config.variant);
+    let width_mhz = pick(draw, &[20, 80, 160]);
+    let wide: Vec<Mode> = modes.into_iter().filter(|mode| mode.width_mhz == width_mhz).collect();
+    for station in &mut config.stations {
+        let is_older = draw.up_to(2) == 0;
+        station.mode = if is_older { pick(draw, &Mode::all(Standard::N)) } else { pick(draw, &wide) };
+    }
+    config.ofdma = Some(ofdma(draw));
     setup
 }
 
@@ -212,6 +238,37 @@ fn add_high_efficiency(setup: &mut Setup, seed: u64) {
         for direct in config.direct_links.iter_mut().filter(|direct| direct.from == station) {
             direct.link.mode = mode;
         }
+    }
+}
+
+/// PPDUs of several users in two thirds of the worlds of 802.11ax whose stations all hear each other, with triggers of every kind. Draws of
+/// its own: older seeds keep the rest of their worlds.
+fn add_ofdma(setup: &mut Setup, seed: u64) {
+    let draw = &mut Stream::new(seed, "swarm ofdma");
+    let config = &mut setup.bss[0].config;
+    let possible = config.standard == Standard::Ax
+        && config.hidden.is_empty()
+        && config.rate_control == RateControl::Fixed
+        && config.stream_queues == StreamQueues::Joint
+        && config.reverse_direction == ReverseDirection::Off;
+    if possible && draw.up_to(2) > 0 {
+        config.ofdma = Some(ofdma(draw));
+    }
+}
+
+fn ofdma(draw: &mut Stream) -> OfdmaConfig {
+    OfdmaConfig {
+        max_users: 2 + draw.up_to(14) as u16,
+        acknowledgment: pick(draw, &MuAcknowledgment::ALL),
+        block_ack_mcs: draw.up_to(11) as u8,
+        trigger_padding: pick(draw, &OfdmaConfig::TRIGGER_PADDINGS),
+        hack_room: pick(
+            draw,
+            &[HackRoom::Forecast, HackRoom::Forecast, HackRoom::Fixed(0), HackRoom::Fixed(300)],
+        ),
+        triggers: pick(draw, &[Triggers::Off, Triggers::Nist, Triggers::Always, Triggers::AckAware]),
+        polls: draw.up_to(1) == 0,
+        mu_edca: pick(draw, &[MuEdca::Off, MuEdca::OpenWrt, MuEdca::Silent]),
     }
 }
 
@@ -795,6 +852,27 @@ fn fwp_in_random_worlds() {
     assert!(worlds < 100 || tally.whole.min(tally.failed) > worlds / 16, "{tally:?}");
 }
 
+#[test]
+fn rounds_in_random_worlds() {
+    let mut parts = [0; 2];
+    let seeds = seeds(150);
+    let worlds = seeds.end - seeds.start;
+    Swarm::new(&rounds_in_random_worlds, setup_with_rounds).check(seeds, |seed, setup| {
+        let outcome = run(setup).unwrap_or_else(|error| panic!("rounds, seed {seed}: {error}"));
+        for station in &outcome.bss[0].stations {
+            parts[0] += station.counters.shared_parts;
+            parts[1] += station.counters.triggered_ppdus;
+        }
+        if seed % 8 == 0 {
+            let again = World::<Packet>::new(setup, None).unwrap().without_oracle().run().unwrap();
+            assert_eq!(outcome.digest, again.digest, "seed {seed}");
+        }
+    });
+    println!("parts from access points and to them: {parts:?}");
+    // Worlds without rounds would show nothing of them.
+    assert!(worlds < 100 || parts.iter().all(|count| *count > 20 * worlds), "{parts:?}");
+}
+
 /// Worlds in which flows wait for long, and rightly so: behind five others on a wire of 2 Mb/s whose short queue drops
 /// one packet in seven (1742); under a queue that CoDel has marking all data, which BBR ignores, and dropping all
 /// retransmissions, which may not be marked (1923, 857); beside more datagrams than an 802.11g client's turns carry
@@ -826,6 +904,7 @@ fn a_failure_prints_its_world_and_the_command_that_replays_it() {
         Swarm::new(&programs_over_tack_in_random_worlds, setup_with_programs_over_tack),
         Swarm::new(&no_held_ack_ends_in_a_timeout, lossless_setup),
         Swarm::new(&fwp_in_random_worlds, setup_with_fwp),
+        Swarm::new(&rounds_in_random_worlds, setup_with_rounds),
     ] {
         assert_failures_can_be_replayed(&swarm);
     }

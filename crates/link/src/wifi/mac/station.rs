@@ -538,7 +538,7 @@ impl<P: Payload> Station<P> {
     #[inline]
     pub fn begin_access(&mut self, at: Instant, rules: &Rules) -> Option<Outgoing> {
         let outgoing = self.next_outgoing(at, rules.config.lifetime);
-        self.active = outgoing.is_some();
+        self.active = outgoing.is_some() || self.trigger_due;
         let outgoing = outgoing?;
         self.transmitting = true;
         let originator = &self.peers[outgoing.peer()].originator;

@@ -229,7 +229,7 @@ impl Shared {
             }
             let outgoing = cell.begin_access(at, *id);
             winners.extend(outgoing.map(|outgoing| (*id, outgoing)));
-            outgoing.is_some()
+            cell.stations[*id].active
         });
         let accounts = winners.iter().map(|(id, outgoing)| (*id, outgoing.class()));
         cell.accounts.charge_wait(&mut cell.stations, accounts.chain(round.as_ref().map(Round::account)));
