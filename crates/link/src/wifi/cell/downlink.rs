@@ -141,6 +141,7 @@ impl<P: Payload> Cell<P> {
             let Some(outgoing) = station.part_of(at, lifetime, *peer, (*modes, bytes, rate)) else {
                 let originator = &mut station.peers[*peer].originator;
                 [originator.mode, originator.control_mode] = single;
+                station.send_alone(*peer);
                 continue;
             };
             station.count_shared(&outgoing);
@@ -697,10 +698,12 @@ impl Part {
     }
 }
 
-/// Whether data for `peer` may go in a PPDU with that for `first`: HE, acknowledged, and sent alike but for MCS and streams.
+/// Whether data for `peer` may go in a PPDU with that for `first`: HE, acknowledged, not too long for a unit, and sent alike but for MCS
+/// and streams.
 fn goes_with<P: Payload>(first: &Peer<P>, peer: &Peer<P>) -> bool {
     let (mode, of_first) = (&peer.originator.mode, &first.originator.mode);
     mode.format == Format::HeSu
+        && !peer.goes_alone
         && (mode.width_mhz, mode.guard_interval, mode.he_options())
             == (of_first.width_mhz, of_first.guard_interval, of_first.he_options())
         && peer.originator.has_agreement()

@@ -44,6 +44,8 @@ pub(crate) struct Peer<P> {
     pub room: RoomForecast,
     /// What it has to send, as far as this station knows.
     pub uplink: UplinkDemand,
+    /// Not even one MPDU for it fits in the resource unit that it would have: the next PPDU to it is for it alone.
+    pub goes_alone: bool,
     /// In the round-robin of peers that have something to be sent.
     ready: bool,
     /// Airtime that it may still use in this round, in nanoseconds; below zero it has had more than its share.
@@ -70,6 +72,7 @@ impl<P> Peer<P> {
             away: None,
             room: RoomForecast::default(),
             uplink: UplinkDemand::default(),
+            goes_alone: false,
             ready: false,
             deficit_ns: 0,
         }
@@ -297,6 +300,7 @@ impl<P: Payload> Station<P> {
             self.turn_of = peer;
             let entry = &mut self.peers[peer];
             entry.ready = false;
+            entry.goes_alone = false;
             match entry.originator.need() {
                 Need::Nothing => {}
                 Need::BlockAckRequest => {
@@ -341,6 +345,12 @@ impl<P: Payload> Station<P> {
             self.peers[*peer].ready = false;
         }
         self.turn_of = users.first().copied().unwrap_or(self.turn_of);
+    }
+
+    /// Nothing of what `peer` needs has room in a part of a PPDU of several users: it goes before the others, alone.
+    pub fn send_alone(&mut self, peer: usize) {
+        self.peers[peer].goes_alone = true;
+        self.keep_turn(peer);
     }
 
     /// Puts the part of `peer` in a PPDU of several users together; see [`Originator::build_part`].
