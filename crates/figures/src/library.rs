@@ -50,6 +50,8 @@ pub const ALL: &[Bundled] = bundled![
     "hack/ax",
     "hack/rule",
     "hack/ax-clients",
+    "hack/ofdma",
+    "hack/cascade",
     "hack/ofdma-count",
     "hack/mu-edca",
     "hack/forecast",

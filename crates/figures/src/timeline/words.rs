@@ -6,8 +6,12 @@ use tacit_link::wifi::StationId;
 
 use tacit_analysis::chart::Ink;
 use tacit_analysis::chart::timeline::{Exchange, Frame, LOST, Note, Part};
+use tacit_proto::units::Duration;
 use tacit_runs::air::{Kind, Ppdu};
 use tacit_scenario::table::count;
+
+/// Between what belongs together, at 5 and 6 GHz.
+const SIFS: Duration = Duration::from_micros(16);
 
 /// Colour of compressed TCP ACKs.
 const APPENDED: Ink = Ink::Series(1);
@@ -45,8 +49,10 @@ pub(super) fn exchanges(ppdus: &[Ppdu]) -> Vec<Exchange> {
     let Some(first) = ppdus.first() else { return Vec::new() };
     let mut exchanges: Vec<Exchange> = Vec::new();
     let mut end = first.at;
-    for ppdu in ppdus {
+    let mut answers_trigger = false;
+    for (number, ppdu) in ppdus.iter().enumerate() {
         let start_us = ppdu.at.saturating_since(first.at).as_secs_f64() * 1e6;
+        let part_of = part_of(ppdus, number);
         let frame = Frame {
             lane: lane(ppdu.transmitter).unwrap_or(0),
             to: ppdu.receiver.and_then(lane),
@@ -54,10 +60,28 @@ pub(super) fn exchanges(ppdus: &[Ppdu]) -> Vec<Exchange> {
             duration_us: ppdu.duration.as_secs_f64() * 1e6,
             parts: parts(ppdu),
             mpdus: ppdu.arrived.clone(),
-            notes: notes(ppdu),
+            // There is no place for those of one part among others.
+            notes: if part_of.1 == 1 { notes(ppdu) } else { Vec::new() },
             lost: ppdu.is_lost(),
+            part_of,
         };
-        let belongs = ppdu.kind.is_response() || ppdu.at < end;
+        // A trigger is a SIFS behind what it is about, and the answers a SIFS behind it.
+        let follows = ppdu.idle_before <= SIFS && (ppdu.kind == Kind::Trigger || answers_trigger);
+        // Data behind a Block Ack is in the same PPDU.
+        let behind = ppdus[..number].iter().rev().take_while(|other| other.at == ppdu.at);
+        let is_behind = behind.into_iter().any(|other| {
+            let ends = (other.transmitter, other.receiver) == (ppdu.transmitter, ppdu.receiver);
+            ends && other.kind == Kind::BlockAck && !ppdu.kind.is_response()
+        });
+        if is_behind
+            && let Some(exchange) = exchanges.last_mut()
+            && let Some(block_ack) = exchange.frames.iter_mut().rev().find(|other| other.lane == frame.lane)
+        {
+            block_ack.parts.extend(frame.parts);
+            continue;
+        }
+        let belongs = ppdu.kind.is_response() || ppdu.at < end || follows;
+        answers_trigger = ppdu.kind == Kind::Trigger || (answers_trigger && ppdu.at < end);
         match exchanges.last_mut().filter(|_| belongs) {
             Some(exchange) => exchange.frames.push(frame),
             None => {
@@ -68,6 +92,16 @@ pub(super) fn exchanges(ppdus: &[Ppdu]) -> Vec<Exchange> {
         end = end.max(ppdu.end());
     }
     exchanges
+}
+
+/// Which of how many parts of a PPDU of several users the one with this number is.
+fn part_of(ppdus: &[Ppdu], number: usize) -> (usize, usize) {
+    let own = &ppdus[number];
+    let is_same = |ppdu: &Ppdu| (ppdu.at, ppdu.transmitter, ppdu.kind) == (own.at, own.transmitter, own.kind);
+    let before = ppdus[..number].iter().rev().take_while(|ppdu| ppdu.at == own.at);
+    let behind = ppdus[number..].iter().take_while(|ppdu| ppdu.at == own.at);
+    let before = before.filter(|ppdu| is_same(ppdu)).count();
+    (before, before + behind.filter(|ppdu| is_same(ppdu)).count())
 }
 
 fn parts(ppdu: &Ppdu) -> Vec<Part> {

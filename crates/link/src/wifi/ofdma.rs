@@ -200,6 +200,8 @@ pub(crate) struct UplinkDemand {
     per_byte: u32,
     /// Bytes of PSDU that it had for each MPDU that it was sent, in 1/256.
     per_mpdu: u32,
+    /// When it said last what it has.
+    heard_at: Instant,
     /// MPDUs in the present second, which began then, and in the one before.
     second: Instant,
     mpdus: u32,
@@ -214,6 +216,8 @@ impl UplinkDemand {
     /// MPDUs a second that make a client busy (NIST IR 8506).
     const BUSY_MPDUS: u32 = 100;
     const SECOND: Duration = Duration::from_secs(1);
+    /// Whom data was sent to is asked after this time, however little it acknowledges: it may not contend. Ours.
+    const LONGEST_SILENCE: Duration = Duration::from_millis(20);
     /// A new sample's weight is one in this many.
     const WEIGHT: u32 = 8;
     /// The largest sample, in 1/256.
@@ -227,7 +231,7 @@ impl UplinkDemand {
     /// It sent `mpdus` by itself at `at`, and said what it has left.
     pub fn heard(&mut self, at: Instant, mpdus: u32, left: BufferStatus) {
         self.count(at, mpdus);
-        self.reported(left);
+        self.reported(at, left);
     }
 
     /// It sent `plan` when it was asked.
@@ -249,8 +253,9 @@ impl UplinkDemand {
         self.heard(at, plan.mpdus, left);
     }
 
-    /// It said what it has.
-    pub fn reported(&mut self, left: BufferStatus) {
+    /// It said at `at` what it has.
+    pub fn reported(&mut self, at: Instant, left: BufferStatus) {
+        self.heard_at = at;
         self.left = left;
         self.acks_for = 0;
     }
@@ -277,13 +282,14 @@ impl UplinkDemand {
             Triggers::Off => false,
             Triggers::Nist => self.is_busy(at),
             Triggers::Always => true,
-            Triggers::AckAware => !self.expects_nothing(),
+            Triggers::AckAware => !self.expects_nothing(at),
         }
     }
 
-    /// Nothing is known to wait, and less than a TCP ACK to come.
-    pub fn expects_nothing(&self) -> bool {
-        self.left.is_empty() && self.to_come_bytes() < Self::ACK_BYTES
+    /// Nothing is known to wait, and less than a TCP ACK to come, at `at`.
+    pub fn expects_nothing(&self, at: Instant) -> bool {
+        let is_overdue = self.acks_for > 0 && at >= self.heard_at + Self::LONGEST_SILENCE;
+        self.left.is_empty() && self.to_come_bytes() < Self::ACK_BYTES && !is_overdue
     }
 
     /// Bytes of PSDU that come for what it was sent.
@@ -306,6 +312,7 @@ impl Default for UplinkDemand {
             per_byte: 256 + 64,
             // An ACK for two.
             per_mpdu: Self::ACK_BYTES * 256 / 2,
+            heard_at: Instant::ZERO,
             second: Instant::ZERO,
             mpdus: 0,
             mpdus_before: 0,

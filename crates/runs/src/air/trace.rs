@@ -94,10 +94,13 @@ impl AirTrace {
 
     /// The PPDU this MPDU belongs to, if an MPDU of it was heard already. PPDUs that collide start
     /// together and differ in who sends; parts of one for several users differ in whom they are for.
-    fn same_ppdu(&mut self, frame: &AirFrame<Packet>) -> Option<&mut Ppdu> {
+    fn same_ppdu(&mut self, frame: &AirFrame<Packet>, kind: Kind) -> Option<&mut Ppdu> {
         let together = self.ppdus.iter_mut().rev().take_while(|ppdu| ppdu.at == frame.at);
-        let same =
-            |ppdu: &&mut Ppdu| (ppdu.transmitter, ppdu.receiver) == (frame.transmitter, frame.receiver);
+        // Data behind a Block Ack is kept apart from that.
+        let same = |ppdu: &&mut Ppdu| {
+            (ppdu.transmitter, ppdu.receiver, ppdu.kind.is_response())
+                == (frame.transmitter, frame.receiver, kind.is_response())
+        };
         together.into_iter().find(same)
     }
 
@@ -225,7 +228,7 @@ impl Observer for AirTrace {
         if !(self.window.from..self.window.until).contains(&frame.at) {
             return;
         }
-        if let Some(known) = self.same_ppdu(frame) {
+        if let Some(known) = self.same_ppdu(frame, ppdu.kind) {
             known.take_mpdu(&ppdu);
         } else if self.ppdus.len() < self.window.ppdus {
             self.ppdus.push(ppdu);

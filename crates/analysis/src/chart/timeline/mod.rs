@@ -50,6 +50,8 @@ pub struct Frame {
     pub notes: Vec<Note>,
     /// Nothing of it arrived.
     pub lost: bool,
+    /// Which of how many users' parts of a PPDU it is, from 0: it has its share of the lane's height.
+    pub part_of: (usize, usize),
 }
 
 /// A stretch of a box.
@@ -79,6 +81,8 @@ const SCALE_NOTE: &str =
 const WIDTH: u32 = 1_060;
 const MARGIN: i32 = 12;
 const BOX: i32 = 36;
+/// Least height of a user's part of a PPDU.
+const LEAST_PART: i32 = 17;
 /// Height of the strip that shows the MPDUs of a box.
 const STRIP: i32 = 7;
 /// Between the notes of a lane, or its boxes, and the next lane.
@@ -93,8 +97,8 @@ type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 /// Vertical places of one line of the picture, relative to its top.
 struct RowLayout {
-    /// Top of the boxes of each lane.
-    lanes: Vec<i32>,
+    /// Top of the boxes of each lane, and how high they are.
+    lanes: Vec<(i32, i32)>,
     foot: i32,
     height: i32,
 }
@@ -127,14 +131,22 @@ impl TimelineChart {
         frames.filter(|frame| frame.lane == lane).map(|frame| frame.notes.len() as i32).max().unwrap_or(0)
     }
 
+    /// How high the boxes of lane `lane` are.
+    fn height(&self, lane: usize) -> i32 {
+        let frames = self.exchanges.iter().flat_map(|exchange| &exchange.frames);
+        let parts = frames.filter(|frame| frame.lane == lane).map(|frame| frame.part_of.1).max();
+        BOX.max(LEAST_PART * parts.unwrap_or(1) as i32)
+    }
+
     /// The notes of the first lane stand above its boxes, those of the others below.
     fn line(&self) -> RowLayout {
         let mut top = NOTE * self.notes(0) + 4;
         let mut lanes = Vec::new();
         for lane in 0..self.lanes.len() {
-            lanes.push(top);
+            let height = self.height(lane);
+            lanes.push((top, height));
             let below = if lane == 0 { 0 } else { NOTE * self.notes(lane) };
-            top += BOX + below + BETWEEN;
+            top += height + below + BETWEEN;
         }
         let foot = top - BETWEEN + 10;
         RowLayout { lanes, foot, height: foot + FOOT }
@@ -156,11 +168,11 @@ impl TimelineChart {
     }
 
     fn draw_lanes(&self, area: &Area<'_>, top: i32, line: &RowLayout) -> Drawn {
-        for (number, (name, lane)) in self.lanes.iter().zip(&line.lanes).enumerate() {
+        for (number, (name, (lane, height))) in self.lanes.iter().zip(&line.lanes).enumerate() {
             let style = font(12.0, Ink::Text).pos(Pos::new(HPos::Left, VPos::Center));
-            area.draw(&Text::new(name.clone(), (MARGIN, top + lane + BOX / 2), style))?;
+            area.draw(&Text::new(name.clone(), (MARGIN, top + lane + height / 2), style))?;
             // The first lane stands on its line, the others hang from theirs.
-            let level = top + lane + if number == 0 { BOX } else { 0 };
+            let level = top + lane + if number == 0 { *height } else { 0 };
             let ends = [(MARGIN, level), (WIDTH as i32 - MARGIN, level)];
             area.draw(&PathElement::new(ends, Ink::Grid.stand_in().stroke_width(2)))?;
         }
@@ -222,45 +234,54 @@ fn draw_bracket(area: &Area<'_>, exchange: &Exchange, at: &PlacedExchange, top: 
 }
 
 fn draw_frame(area: &Area<'_>, frame: &Frame, place: &Placed, line_top: i32, line: &RowLayout) -> Drawn {
-    let top = line_top + line.lanes[frame.lane];
-    draw_box(area, frame, place, top)?;
+    let (top, height) = line.lanes[frame.lane];
+    let top = line_top + top;
+    draw_box(area, frame, place, (top, height))?;
     let (left, right) = (place.left as i32, place.right() as i32);
     for (number, note) in frame.notes.iter().enumerate() {
         let middle = if frame.lane == 0 {
             top - NOTE * (frame.notes.len() - number) as i32 + NOTE / 2 - 3
         } else {
-            top + BOX + NOTE * number as i32 + NOTE / 2 + 3
+            top + height + NOTE * number as i32 + NOTE / 2 + 3
         };
         let style = font(SMALL, note.ink).pos(Pos::new(HPos::Left, VPos::Center));
         area.draw(&Text::new(note.text.clone(), (left, middle), style))?;
     }
-    let Some(to) = frame.to else { return Ok(()) };
+    // Arrows from each part of a PPDU would cross the others.
+    let Some(to) = frame.to.filter(|_| frame.part_of.1 == 1) else { return Ok(()) };
+    let (to_top, to_height) = line.lanes[to];
     let (from, end) = if to > frame.lane {
-        (top + BOX, line_top + line.lanes[to])
+        (top + height, line_top + to_top)
     } else {
-        (top, line_top + line.lanes[to] + BOX)
+        (top, line_top + to_top + to_height)
     };
     draw_arrow(area, right, from, end, frame.lost)
 }
 
 /// The box: its parts, the strip of its MPDUs, a cross where it was lost, and on top what is written.
-fn draw_box(area: &Area<'_>, frame: &Frame, place: &Placed, top: i32) -> Drawn {
+fn draw_box(area: &Area<'_>, frame: &Frame, place: &Placed, (lane_top, lane_height): (i32, i32)) -> Drawn {
+    let (part, parts) = (frame.part_of.0 as i32, frame.part_of.1 as i32);
+    let edge = |part: i32| lane_top + lane_height * part / parts;
+    let (top, bottom) = (edge(part), edge(part + 1));
     let written: f64 = frame.parts.iter().map(|part| part_width(&part.label)).sum();
-    let text_height = if frame.mpdus.len() > 1 { BOX - STRIP } else { BOX };
+    let has_strip = frame.mpdus.len() > 1 && parts == 1;
+    let text_height = if has_strip { bottom - top - STRIP } else { bottom - top };
     let mut left = place.left;
     let mut labels = Vec::new();
     for part in &frame.parts {
         let right = left + place.width * part_width(&part.label) / written;
-        fill(area, (left as i32, top), (right as i32, top + BOX), part.ink, tint(part.ink))?;
+        fill(area, (left as i32, top), (right as i32, bottom), part.ink, tint(part.ink))?;
         let style = font(SMALL, Ink::Text).pos(Pos::new(HPos::Center, VPos::Center));
         let middle = (f64::midpoint(left, right) as i32, top + text_height / 2);
         labels.push(Text::new(part.label.clone(), middle, style));
         left = right;
     }
-    draw_mpdus(area, frame, place, top + BOX - STRIP)?;
+    if has_strip {
+        draw_mpdus(area, frame, place, bottom - STRIP)?;
+    }
     if frame.lost {
         let (left, right) = (place.left as i32, place.right() as i32);
-        for (from, to) in [(top, top + BOX), (top + BOX, top)] {
+        for (from, to) in [(top, bottom), (bottom, top)] {
             let ink = LOST.stand_in().mix(0.55).stroke_width(1);
             area.draw(&PathElement::new([(left, from), (right, to)], ink))?;
         }
@@ -273,7 +294,7 @@ fn draw_box(area: &Area<'_>, frame: &Frame, place: &Placed, top: i32) -> Drawn {
 
 /// A strip with the MPDUs of an A-MPDU side by side.
 fn draw_mpdus(area: &Area<'_>, frame: &Frame, place: &Placed, top: i32) -> Drawn {
-    let Some(part) = frame.parts.first().filter(|_| frame.mpdus.len() > 1) else { return Ok(()) };
+    let Some(part) = frame.parts.first() else { return Ok(()) };
     let each = place.width / frame.mpdus.len() as f64;
     for (number, arrived) in frame.mpdus.iter().enumerate() {
         let edge = |number: usize| (place.left + each * number as f64) as i32;

@@ -113,6 +113,7 @@ mod tests {
             mpdus: Vec::new(),
             notes: vec![Note { text: note.into(), ink: Ink::Text }],
             lost: false,
+            part_of: (0, 1),
         }
     }
 

@@ -123,7 +123,7 @@ impl<P: Payload> Cell<P> {
         ofdma: &OfdmaConfig,
         (users, limit): (&[usize], Option<Duration>),
     ) -> Option<Downlink> {
-        let outline = self.outline(id, ofdma, users)?;
+        let outline = self.outline(at, id, ofdma, users)?;
         let limit = self.longest_shared(id, &outline, limit);
         let trigger_subframe = trigger_inside_len(ofdma, &outline.control_mode).map_or(0, subframe_len);
         let mut parts = std::mem::take(&mut self.spare_parts);
@@ -137,7 +137,7 @@ impl<P: Payload> Cell<P> {
             let single = [originator.mode, originator.control_mode];
             let bytes = modes[0].bytes_within(limit).saturating_sub(trigger_subframe);
             let rate = ALONE + 1 + outline.unit as usize;
-            let data_room = data_room(ofdma, &station.peers[*peer]);
+            let data_room = data_room(ofdma, &station.peers[*peer], at);
             let Some(outgoing) = station.part_of(at, lifetime, *peer, (*modes, bytes, rate)) else {
                 let originator = &mut station.peers[*peer].originator;
                 [originator.mode, originator.control_mode] = single;
@@ -212,7 +212,7 @@ impl<P: Payload> Cell<P> {
     }
 
     /// The modes and room of `users` in a PPDU of all of them.
-    fn outline(&self, id: FunctionId, ofdma: &OfdmaConfig, users: &[usize]) -> Option<Outline> {
+    fn outline(&self, at: Instant, id: FunctionId, ofdma: &OfdmaConfig, users: &[usize]) -> Option<Outline> {
         let station = &self.stations[id];
         let of = |peer: &usize| &station.peers[*peer].originator;
         let first = of(users.first()?).mode;
@@ -255,7 +255,7 @@ impl<P: Payload> Cell<P> {
         let rooms: Vec<u32> = (users.iter().zip(&modes))
             .map(|(peer, modes)| if one_by_one { 0 } else { self.room_for(id, ofdma, *peer, &modes[1]) })
             .collect();
-        let answered_after = self.answered_after(id, ofdma, users, (&modes, &rooms), &control_mode);
+        let answered_after = self.answered_after(at, id, ofdma, users, (&modes, &rooms), &control_mode);
         Some(Outline { unit, users: users.len(), modes, rooms, control_mode, answered_after })
     }
 
@@ -275,6 +275,7 @@ impl<P: Payload> Cell<P> {
     /// From the end of the data to the end of the last answer.
     fn answered_after(
         &self,
+        at: Instant,
         id: FunctionId,
         ofdma: &OfdmaConfig,
         users: &[usize],
@@ -295,7 +296,7 @@ impl<P: Payload> Cell<P> {
             _ => {
                 let answers = peers().zip(modes.iter().zip(rooms));
                 let psdus = answers.map(|(peer, (modes, room))| {
-                    (modes[1], answer_len(peer) + room + data_room(ofdma, peer))
+                    (modes[1], answer_len(peer) + room + data_room(ofdma, peer, at))
                 });
                 let trigger = self.trigger_time(ofdma, users.len(), control_mode);
                 trigger + sifs + MultiUserPpdu::duration(&psdus)
@@ -710,10 +711,10 @@ fn goes_with<P: Payload>(first: &Peer<P>, peer: &Peer<P>) -> bool {
         && !peer.originator.has_stream_queues()
 }
 
-/// Bytes that the answer of `peer` leaves for data of its own.
-fn data_room<P: Payload>(ofdma: &OfdmaConfig, peer: &Peer<P>) -> u32 {
+/// Bytes that the answer of `peer` to what is sent at `at` leaves for data of its own.
+fn data_room<P: Payload>(ofdma: &OfdmaConfig, peer: &Peer<P>, at: Instant) -> u32 {
     match ofdma.acknowledgment {
-        MuAcknowledgment::Cascade if !peer.uplink.expects_nothing() => peer.uplink.expected_bytes(),
+        MuAcknowledgment::Cascade if !peer.uplink.expects_nothing(at) => peer.uplink.expected_bytes(),
         _ => 0,
     }
 }

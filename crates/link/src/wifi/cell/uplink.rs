@@ -15,9 +15,10 @@ use crate::wifi::bitmap::AckBitmap;
 use crate::wifi::functions::FunctionId;
 use crate::wifi::mac::block_ack::Recipient;
 use crate::wifi::mac::originator::Settled;
+use crate::wifi::mac::plan::PpduPlan;
 use crate::wifi::mac::sequence_distance;
 use crate::wifi::mac::station::{Outgoing, Peer};
-use crate::wifi::ofdma::{BufferStatus, OfdmaConfig};
+use crate::wifi::ofdma::{BufferStatus, MuAcknowledgment, OfdmaConfig};
 use crate::wifi::phy::{
     Format, HeOptions, MPDU_DELIMITER_LEN, Mode, MultiUser, MultiUserPpdu, QOS_NULL_LEN, ResourceUnit,
     multi_sta_block_ack_len, trigger_len,
@@ -214,7 +215,10 @@ impl<P: Payload> Cell<P> {
         let station = &self.stations[id];
         let wanted = |peer: &Peer<P>| peer.uplink.is_wanted(ofdma.triggers, at);
         let busy = station.peers.iter().filter(|peer| peer.uplink.is_busy(at)).count();
-        if station.trigger_due || !ofdma.triggers.allow(busy) || !station.peers.iter().any(wanted) {
+        // What is sent next asks for that, too.
+        let cascades = ofdma.acknowledgment == MuAcknowledgment::Cascade && station.has_data_for_several();
+        if station.trigger_due || cascades || !ofdma.triggers.allow(busy) || !station.peers.iter().any(wanted)
+        {
             return;
         }
         let contends = !station.has_traffic() && !station.transmitting;
@@ -303,7 +307,8 @@ impl Uplink {
         if parts.iter().all(|part| part.exchange.is_none()) {
             // They say so with their Block Acks.
             for part in &parts {
-                cell.stations[holder].peers[part.peer].uplink.reported(part.left);
+                let nothing = PpduPlan::default();
+                cell.stations[holder].peers[part.peer].uplink.answered(span[1], nothing, part.left);
             }
             return None;
         }
@@ -454,7 +459,7 @@ impl Uplink {
         for part in self.parts.iter_mut().filter(|part| part.asked) {
             let client = &cell.stations[part.client];
             let left = client.peers[client.peer_index(self.holder)].originator.buffer_status();
-            cell.stations[self.holder].peers[part.peer].uplink.reported(left);
+            cell.stations[self.holder].peers[part.peer].uplink.reported(self.until, left);
             any |= !left.is_empty();
             let unit = (part.mode, part.unit_index);
             cell.air.record_null([part.client, self.holder], [self.since, self.until], unit, left);
@@ -464,7 +469,7 @@ impl Uplink {
             return Progress::Over(self.until, true);
         }
         self.parts.retain(|part| {
-            part.asked && !cell.stations[self.holder].peers[part.peer].uplink.expects_nothing()
+            part.asked && !cell.stations[self.holder].peers[part.peer].uplink.expects_nothing(self.until)
         });
         let _ = next_idle;
         self.send_trigger(self.until + cell.rules.phy.sifs, TriggerKind::Basic);

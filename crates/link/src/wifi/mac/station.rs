@@ -230,6 +230,11 @@ impl<P: Payload> Station<P> {
         self.has_data() || self.trigger_due
     }
 
+    /// True when it has something to send to more than one peer.
+    pub fn has_data_for_several(&self) -> bool {
+        self.turns.len() > 1
+    }
+
     /// True when it has something to send itself.
     pub fn has_data(&self) -> bool {
         !self.turns.is_empty()
