@@ -289,18 +289,18 @@ impl UplinkDemand {
     /// Nothing is known to wait, and less than a TCP ACK to come, at `at`.
     pub fn expects_nothing(&self, at: Instant) -> bool {
         let is_overdue = self.acks_for > 0 && at >= self.heard_at + Self::LONGEST_SILENCE;
-        self.left.is_empty() && self.to_come_bytes() < Self::ACK_BYTES && !is_overdue
+        self.left.is_empty() && self.bytes_to_come() < Self::ACK_BYTES && !is_overdue
     }
 
     /// Bytes of PSDU that come for what it was sent.
-    fn to_come_bytes(&self) -> u32 {
+    fn bytes_to_come(&self) -> u32 {
         (u64::from(self.acks_for) * u64::from(self.per_mpdu)).div_ceil(256) as u32
     }
 
     /// Bytes of PSDU that it is given room for: those of an MPDU at least, in which it says what else it has.
     pub fn expected_bytes(&self) -> u32 {
         let waits = (u64::from(self.left.bytes()) * u64::from(self.per_byte)).div_ceil(256) as u32;
-        (waits + self.to_come_bytes()).max(Self::UNKNOWN_BYTES)
+        (waits + self.bytes_to_come()).max(Self::UNKNOWN_BYTES)
     }
 }
 
