@@ -8,6 +8,7 @@
 mod arena;
 mod judge;
 mod limit;
+mod sharing;
 mod sides;
 mod text;
 
@@ -24,6 +25,7 @@ use tacit_scenario::{InputError, MAX_SEEDS, Scenario};
 
 pub use judge::{Answer, Choice, Frequencies, Frequency, Verdict, WORTH};
 pub use limit::{Limit, LimitedBy, Queue, QueueKind};
+pub use sharing::{Sharing, SharingSetting};
 pub use sides::{scenario_for, scenario_of};
 
 use crate::compare::{self, Comparison, Options};
@@ -78,6 +80,8 @@ pub struct Advice {
     pub other_queues: Vec<QueueAdvice>,
     /// With the queue as it is, receivers that acknowledge this number of segments.
     pub frequencies: Frequencies,
+    /// What an access point of 802.11ax that serves several clients could do; null for others.
+    pub sharing: Option<Sharing>,
     /// Fewest and most seeds of a scheme.
     pub seeds: [u32; 2],
     /// All runs with the queue as it is.
@@ -129,17 +133,24 @@ pub fn advise(question: &Question, control: Control<'_>) -> Result<Advice, RunsE
         arenas.push(Arena::new(Arc::new(changed), count));
         others.push((queue, set));
     }
+    let with_queues = arenas.len();
+    if limit.by != LimitedBy::Source {
+        let settings = sharing::scenarios(&options, &scenario, count).into_iter();
+        arenas.extend(settings.map(|scenario| Arena::new(Arc::new(scenario), count)));
+    }
     let mut wanted = begin(0, &schemes);
     let sides: Vec<_> = schemes.iter().copied().filter(|scheme| is_of_a_side(scheme)).collect();
+    let of_sharing = sharing::schemes();
     // The first arena, the queue as it is, has all schemes.
     for (number, arena) in arenas.iter().enumerate().skip(1) {
-        wanted.extend(begin(number, &arena.possible(&sides)));
+        let tried = if number < with_queues { &sides } else { &of_sharing };
+        wanted.extend(begin(number, &arena.possible(tried)));
     }
     rounds.make(&mut arenas, &wanted)?;
     let mut seeds = first_seeds;
     // Where nobody has anything to send there is nothing to rank.
     while seeds < most_seeds && limit.by != LimitedBy::Source {
-        let open = judge::not_told_apart(&arenas);
+        let open = judge::not_told_apart(&arenas[..with_queues]);
         if open.is_empty() {
             break;
         }
@@ -160,7 +171,7 @@ pub fn advise(question: &Question, control: Control<'_>) -> Result<Advice, RunsE
     if let Some(store) = &store {
         comparison.take_completions(store, &records)?;
     }
-    let other_queues = others.into_iter().zip(&arenas[1..]);
+    let other_queues = others.into_iter().zip(&arenas[1..with_queues]);
     Ok(Advice {
         clients: count,
         limit,
@@ -170,6 +181,7 @@ pub fn advise(question: &Question, control: Control<'_>) -> Result<Advice, RunsE
             .map(|((queue, set), arena)| QueueAdvice { queue, set, answer: Answer::of(arena) })
             .collect(),
         frequencies: Frequencies::of(&arenas[0]),
+        sharing: Sharing::of(&arenas[with_queues..]),
         seeds: [first_seeds, seeds],
         comparison,
     })

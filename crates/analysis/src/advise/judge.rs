@@ -230,7 +230,7 @@ pub(super) fn goodput_bps(group: &Group<'_>) -> f64 {
     mean.map_or(0.0, |mean| mean.mean)
 }
 
-fn row(arena: &Arena, scheme: &str) -> Option<Row> {
+pub(super) fn row(arena: &Arena, scheme: &str) -> Option<Row> {
     let of_role = |role| arena.group(Scheme::of_role(role).name);
     let group = arena.group(scheme);
     let clients = group.label()?.clients;

@@ -1,6 +1,8 @@
 //! Advice as text.
 
-use super::{Advice, Answer, Choice, Frequencies, Frequency, Limit, LimitedBy, Queue, QueueKind, Verdict};
+use super::{
+    Advice, Answer, Choice, Frequencies, Frequency, Limit, LimitedBy, Queue, QueueKind, Sharing, Verdict,
+};
 use crate::compare::{Row, gain, goodput};
 use crate::why::Resource;
 use tacit_scenario::table::{TextTable, count, number, number_or_dash, percent};
@@ -29,6 +31,7 @@ pub(super) fn laid_out(advice: &Advice) -> String {
     text.push_str(&table(&advice.answer).render());
     text.push_str(&queues(advice));
     text.push_str(&frequencies(&advice.frequencies));
+    text.push_str(&advice.sharing.as_ref().map_or_else(String::new, sharing));
     text.push_str("\nWhat the runs do not show:\n");
     for choice in &advice.answer.choices {
         text.push_str(&format!("  {}: {}\n", choice.change, choice.cost));
@@ -308,4 +311,28 @@ fn frequencies(frequencies: &Frequencies) -> String {
         format!("Best of these: {}{open}.\n", places(&[best]))
     });
     format!("\nBy segments per ACK, with the queue as it is:\n{}{best}", table.render())
+}
+
+/// What the access point could do.
+fn sharing(sharing: &Sharing) -> String {
+    let Some(first) = sharing.settings.first() else { return String::new() };
+    let heads = first.rows.iter().map(|row| [row.scheme.as_str(), "Mb/s"]);
+    let mut table =
+        TextTable::new(&std::iter::once(["", "the access point"]).chain(heads).collect::<Vec<_>>());
+    for setting in &sharing.settings {
+        let cells = setting.rows.iter().map(goodput);
+        table.push(std::iter::once(setting.name.to_owned()).chain(cells).collect());
+    }
+    let best = &sharing.settings[sharing.best];
+    let others = sharing.as_good.iter().map(|place| sharing.settings[*place].name).collect::<Vec<_>>();
+    let as_good = match others.as_slice() {
+        [] => String::new(),
+        others => format!("; these runs do not separate from it: {}", others.join(", ")),
+    };
+    let set = best.set.iter().map(|set| format!("--set {set}")).collect::<Vec<_>>().join(" ");
+    format!(
+        "\nBy what the access point does for several clients at once:\n{}Stock clients have most with: {} ({set}){as_good}.\n",
+        table.render(),
+        best.name,
+    )
 }

@@ -336,8 +336,8 @@ impl RoomForecast {
     const FIRST_PER_MPDU: u32 = 2 * 256 + 51;
     /// A new sample's weight is one in this many.
     const WEIGHT: u32 = 8;
-    /// Beyond the forecast: a compressed ACK that is longer than others, for its header changed in unusual fields.
-    const MARGIN_BYTES: u32 = 16;
+    /// Beyond the forecast: a frame of ACKs has room or waits whole, and with little room TCP ACKs go as packets. Figure hack/forecast.
+    const MARGIN_BYTES: u32 = 48;
 
     /// How many bytes the next answer should have room for, of at most `most`.
     pub fn bytes(&self, most: u32) -> u32 {
@@ -382,13 +382,13 @@ mod tests {
         assert_eq!(room.bytes(1_000), 0, "nothing was delivered: nothing is to come");
         room.delivered(64);
         // 2.2 bytes each and a quarter more, and the margin.
-        assert_eq!(room.bytes(1_000), 141 + 35 + 16);
+        assert_eq!(room.bytes(1_000), 141 + 35 + 48);
         for _ in 0..40 {
             room.answered(64, false);
             room.delivered(64);
         }
         let settled = room.bytes(1_000);
-        assert!((64 + 16..=64 + 16 + 20).contains(&settled), "a byte each: {settled}");
+        assert!((64 + 48..=64 + 48 + 20).contains(&settled), "a byte each: {settled}");
         room.answered(64, true);
         room.delivered(64);
         assert!(room.bytes(1_000) > settled + 40, "it holds more: ask for more");
