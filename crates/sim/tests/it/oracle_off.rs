@@ -3,8 +3,8 @@
 
 use crate::common::*;
 use tacit_link::loss::Loss;
-use tacit_link::wifi::AccessCategory;
 use tacit_link::wifi::phy::Standard;
+use tacit_link::wifi::{AccessCategory, HackRoom, MuAcknowledgment, MuEdca, OfdmaConfig, Triggers};
 use tacit_proto::hack::{self, Coding, Variant};
 use tacit_proto::packet::{IpVersion, Packet};
 use tacit_proto::tcp;
@@ -112,4 +112,30 @@ fn reports_of_a_sink_need_none_either() {
     let outcome = needs_no_oracle(&setup, "reports");
     let reports = outcome.flows[0].reports.unwrap();
     assert!(reports.reported_datagrams > 1_000, "{reports:?}");
+}
+
+/// In Block Acks that answer triggers, whose room is too little, just right or forecast: what is cut waits, what is lost is repeated, and no
+/// ACK is made up.
+#[test]
+fn answers_to_triggers_need_none_either() {
+    let mut all = 0;
+    for scheme in SCHEMES {
+        for acknowledgment in MuAcknowledgment::ALL {
+            for hack_room in [HackRoom::Forecast, HackRoom::Fixed(30), HackRoom::Fixed(0)] {
+                let mut setup = hack_wlan(Standard::Ax, 5, IpVersion::V4, scheme);
+                setup.duration = Duration::from_millis(400);
+                let config = &mut setup.bss[0].config;
+                let (triggers, mu_edca) = (Triggers::AckAware, MuEdca::OpenWrt);
+                config.ofdma =
+                    Some(OfdmaConfig { acknowledgment, hack_room, triggers, mu_edca, ..OfdmaConfig::USUAL });
+                lose(&mut setup);
+                let what = format!("{scheme:?}, {acknowledgment:?}, {hack_room:?}");
+                let outcome = needs_no_oracle(&setup, &what);
+                let access_point = &outcome.bss[0].stations[0].counters;
+                assert!(access_point.shared_parts > 20, "{what}: {} parts", access_point.shared_parts);
+                all += rode(&outcome);
+            }
+        }
+    }
+    assert!(all > 5_000, "{all} ACKs rode");
 }
