@@ -1,6 +1,7 @@
 //! A controller for tests of whatever owns one: it acts when no ACK comes.
 
 use super::AckSample;
+use super::control::{CongestionControl, Pause};
 use super::window::Window;
 use crate::units::{Duration, Instant};
 
@@ -8,7 +9,7 @@ use crate::units::{Duration, Instant};
 /// comes; sooner than any retransmission timeout.
 #[derive(Clone, Debug)]
 pub(crate) struct Alarm {
-    pub(super) window: Window,
+    window: Window,
     patient_until: Option<Instant>,
 }
 
@@ -18,21 +19,37 @@ impl Alarm {
     pub fn new(window: Window) -> Self {
         Self { window, patient_until: None }
     }
+}
 
-    pub fn on_transmit_start(&mut self, now: Instant) {
-        self.patient_until = Some(now + Self::PATIENCE);
+impl CongestionControl for Alarm {
+    fn window(&self) -> &Window {
+        &self.window
     }
 
-    pub fn on_ack(&mut self, sample: &AckSample) {
+    fn window_mut(&mut self) -> &mut Window {
+        &mut self.window
+    }
+
+    fn on_ack(&mut self, sample: &AckSample) {
         self.patient_until = Some(sample.now + Self::PATIENCE);
     }
 
-    pub fn poll_timeout(&self) -> Option<Instant> {
+    fn on_timeout(&mut self, _now: Instant, _flight: u64) {}
+
+    fn on_transmit_start(&mut self, now: Instant, _pause: Pause) {
+        self.patient_until = Some(now + Self::PATIENCE);
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
         self.patient_until
     }
 
-    pub fn handle_timeout(&mut self, now: Instant) {
+    fn handle_timeout(&mut self, now: Instant) {
         self.patient_until = Some(now + Self::PATIENCE);
         self.window.cwnd = (self.window.cwnd / 2).max(self.window.mss);
+    }
+
+    fn state(&self) -> Option<&'static str> {
+        None
     }
 }

@@ -1,6 +1,7 @@
 //! CUBIC (RFC 9438) in fixed point.
 
 use super::AckSample;
+use super::control::CongestionControl;
 use super::hystart::HyStart;
 use super::window::Window;
 use crate::units::{Duration, Instant};
@@ -72,7 +73,7 @@ struct Epoch {
 /// Window growth as a cubic function of the time since the last congestion event.
 #[derive(Clone, Debug)]
 pub(crate) struct Cubic {
-    pub(super) window: Window,
+    window: Window,
     /// W_max in bytes; zero before the first congestion event.
     w_max: u64,
     /// cwnd_prior in bytes.
@@ -104,30 +105,6 @@ impl Cubic {
             // A slow start that ends without loss also begins its stage on the plateau (section 4.10).
             start_on_plateau: true,
         }
-    }
-
-    pub fn on_ack(&mut self, sample: &AckSample) {
-        let since_last = sample.now.saturating_since(self.last_ack);
-        self.last_ack = sample.now;
-        if !sample.window_limited {
-            // "The elapsed time MUST NOT include periods during which cwnd has not been updated due
-            // to application-limited behavior" (RFC 9438 section 4.2).
-            self.stop_clock(since_last);
-            return;
-        }
-        let mut acked = sample.acked;
-        if self.window.in_slow_start() {
-            acked = self.window.slow_start(sample);
-            if let Some(hystart) = &mut self.hystart
-                && hystart.should_leave(sample, self.window.cwnd, self.window.mss)
-            {
-                self.window.ssthresh = self.window.cwnd;
-            }
-            if self.window.in_slow_start() {
-                return;
-            }
-        }
-        self.avoid_congestion(sample, acked);
     }
 
     fn avoid_congestion(&mut self, sample: &AckSample, acked: u64) {
@@ -198,14 +175,55 @@ impl Cubic {
         }
     }
 
-    pub fn on_loss(&mut self, flight: u64) {
+    /// Time that does not count because the application left the window unused.
+    fn stop_clock(&mut self, idle: Duration) {
+        if let Some(epoch) = &mut self.epoch {
+            epoch.start += idle;
+        }
+    }
+}
+
+impl CongestionControl for Cubic {
+    fn window(&self) -> &Window {
+        &self.window
+    }
+
+    fn window_mut(&mut self) -> &mut Window {
+        &mut self.window
+    }
+
+    fn on_ack(&mut self, sample: &AckSample) {
+        let since_last = sample.now.saturating_since(self.last_ack);
+        self.last_ack = sample.now;
+        if !sample.window_limited {
+            // "The elapsed time MUST NOT include periods during which cwnd has not been updated due
+            // to application-limited behavior" (RFC 9438 section 4.2).
+            self.stop_clock(since_last);
+            return;
+        }
+        let mut acked = sample.acked;
+        if self.window.in_slow_start() {
+            acked = self.window.slow_start(sample);
+            if let Some(hystart) = &mut self.hystart
+                && hystart.should_leave(sample, self.window.cwnd, self.window.mss)
+            {
+                self.window.ssthresh = self.window.cwnd;
+            }
+            if self.window.in_slow_start() {
+                return;
+            }
+        }
+        self.avoid_congestion(sample, acked);
+    }
+
+    fn on_loss(&mut self, flight: u64) {
         self.reduce(flight);
         self.window.cwnd = self.window.ssthresh;
         self.start_on_plateau = false;
         self.is_searching = false;
     }
 
-    pub fn on_timeout(&mut self, flight: u64) {
+    fn on_timeout(&mut self, _now: Instant, flight: u64) {
         self.reduce(flight);
         self.window.collapse();
         self.start_on_plateau = true;
@@ -213,20 +231,12 @@ impl Cubic {
         self.is_searching = self.searches;
     }
 
-    /// Data follows a pause.
-    pub fn on_restart(&mut self, idle: Duration) {
+    fn on_restart(&mut self, idle: Duration) {
         self.stop_clock(idle);
         self.last_ack += idle;
         if self.window.in_slow_start() {
             // t_epoch and W_est are those of a congestion avoidance stage, which slow start ends (RFC 9438 section 4.2).
             self.epoch = None;
-        }
-    }
-
-    /// Time that does not count because the application left the window unused.
-    fn stop_clock(&mut self, idle: Duration) {
-        if let Some(epoch) = &mut self.epoch {
-            epoch.start += idle;
         }
     }
 }
@@ -414,7 +424,7 @@ mod tests {
             cubic.window.cwnd = cubic.window.ssthresh;
             cubic.begin_epoch(Instant::ZERO).plateau
         };
-        assert_eq!(plateau(Cubic::on_timeout), 0);
+        assert_eq!(plateau(|cubic, flight| cubic.on_timeout(Instant::ZERO, flight)), 0);
         assert!(plateau(Cubic::on_loss) > 0);
     }
 

@@ -6,6 +6,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::control::CongestionControl;
 use super::signals::{Delivery, Repair};
 use super::window::Window;
 use crate::factory::{FactoryRef, Named};
@@ -76,7 +77,7 @@ pub type External = FactoryRef<dyn Factory>;
 /// One at work.
 #[derive(Clone)]
 pub(crate) struct ExternalController {
-    pub(super) window: Window,
+    window: Window,
     pacing: Option<BitRate>,
     /// Shared by copies, which are made to undo reductions: there is one controller to a connection.
     control: Arc<Mutex<Box<dyn Control>>>,
@@ -84,7 +85,10 @@ pub(crate) struct ExternalController {
 
 impl fmt::Debug for ExternalController {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Seat").field("window", &self.window).field("pacing", &self.pacing).finish()
+        f.debug_struct("ExternalController")
+            .field("window", &self.window)
+            .field("pacing", &self.pacing)
+            .finish()
     }
 }
 
@@ -106,10 +110,22 @@ impl ExternalController {
         self.window.cwnd = steering.window.0.clamp(self.window.mss, MAX_WINDOW);
         self.pacing = steering.pacing.filter(|rate| rate.as_bps() > 0);
     }
+}
 
-    #[cold]
-    #[inline(never)]
-    pub fn on_delivery(&mut self, delivery: &Delivery) {
+impl CongestionControl for ExternalController {
+    fn window(&self) -> &Window {
+        &self.window
+    }
+
+    fn window_mut(&mut self) -> &mut Window {
+        &mut self.window
+    }
+
+    fn wants_delivery(&self) -> bool {
+        true
+    }
+
+    fn on_delivery(&mut self, delivery: &Delivery) {
         let sample = &delivery.sample;
         let ack = Acknowledged {
             now: delivery.now,
@@ -128,19 +144,23 @@ impl ExternalController {
         self.ask(|control| control.on_ack(&ack));
     }
 
-    #[cold]
-    #[inline(never)]
-    pub fn on_loss(&mut self, in_flight: u64) {
-        self.ask(|control| control.on_loss(Bytes(in_flight)));
+    fn on_loss(&mut self, flight: u64) {
+        self.ask(|control| control.on_loss(Bytes(flight)));
     }
 
-    #[cold]
-    #[inline(never)]
-    pub fn on_timeout(&mut self, now: Instant, in_flight: u64) {
-        self.ask(|control| control.on_timeout(now, Bytes(in_flight)));
+    fn on_timeout(&mut self, now: Instant, flight: u64) {
+        self.ask(|control| control.on_timeout(now, Bytes(flight)));
     }
 
-    pub fn pacing_rate(&self) -> Option<BitRate> {
-        self.pacing
+    fn in_start_up(&self) -> bool {
+        false
+    }
+
+    fn state(&self) -> Option<&'static str> {
+        None
+    }
+
+    fn pacing_rate(&self, smoothed_rtt: Option<Duration>, in_flight: u64) -> Option<BitRate> {
+        self.pacing.or_else(|| self.window.pacing_rate(smoothed_rtt?, in_flight))
     }
 }

@@ -9,6 +9,9 @@
 //!
 //! A controller that acts without ACKs has a deadline ([`Controller::poll_timeout`]).
 //!
+//! Each controller implements [`CongestionControl`], a user's own ([`external`]) included. [`Controller`] is the enum of
+//! them, and has the rules that hold for all.
+//!
 //! Beside the controllers is what every transport needs and none owns: pacing, rate samples, estimates of the
 //! round-trip time, positions in a stream. Nothing in here names a transport (`tests/layers.rs` looks).
 
@@ -17,6 +20,7 @@ pub(crate) mod alarm;
 pub mod bbr;
 pub(crate) mod chance;
 mod config;
+mod control;
 mod copa;
 pub mod cubic;
 pub mod external;
@@ -32,7 +36,8 @@ mod signals;
 mod vegas;
 mod window;
 
-use crate::units::{BitRate, Bytes, Duration, Instant};
+use crate::units::{BitRate, Duration, Instant};
+use control::{CongestionControl, Pause};
 use pacing::{Bursts, Pacer};
 use rate::RateSampler;
 use window::Window;
@@ -78,43 +83,47 @@ impl Controller {
         }
     }
 
+    fn inner(&self) -> &dyn CongestionControl {
+        match self {
+            Self::Reno(reno) => reno,
+            Self::Cubic(cubic) => cubic,
+            Self::Bbr(bbr) => bbr.as_ref(),
+            Self::TackBbr(bbr) => bbr.as_ref(),
+            Self::Vegas(vegas) => vegas,
+            Self::Copa(copa) => copa.as_ref(),
+            Self::Pcc(pcc) => pcc.as_ref(),
+            Self::Rre(rre) => rre.as_ref(),
+            Self::External(external) => external.as_ref(),
+            #[cfg(test)]
+            Self::Alarm(alarm) => alarm,
+        }
+    }
+
+    fn inner_mut(&mut self) -> &mut dyn CongestionControl {
+        match self {
+            Self::Reno(reno) => reno,
+            Self::Cubic(cubic) => cubic,
+            Self::Bbr(bbr) => bbr.as_mut(),
+            Self::TackBbr(bbr) => bbr.as_mut(),
+            Self::Vegas(vegas) => vegas,
+            Self::Copa(copa) => copa.as_mut(),
+            Self::Pcc(pcc) => pcc.as_mut(),
+            Self::Rre(rre) => rre.as_mut(),
+            Self::External(external) => external.as_mut(),
+            #[cfg(test)]
+            Self::Alarm(alarm) => alarm,
+        }
+    }
+
     /// CUBIC first: every ACK and every segment ask, and a comparison costs less than a jump table.
     #[inline]
     fn window(&self) -> &Window {
-        if let Self::Cubic(cubic) = self { &cubic.window } else { self.window_of_any() }
+        if let Self::Cubic(cubic) = self { cubic.window() } else { self.window_of_any() }
     }
 
     #[inline(never)]
     fn window_of_any(&self) -> &Window {
-        match self {
-            Self::Reno(reno) => &reno.window,
-            Self::Cubic(cubic) => &cubic.window,
-            Self::Bbr(bbr) => &bbr.window,
-            Self::TackBbr(bbr) => &bbr.window,
-            Self::Vegas(vegas) => &vegas.window,
-            Self::Copa(copa) => &copa.window,
-            Self::Pcc(pcc) => &pcc.window,
-            Self::Rre(rre) => &rre.window,
-            Self::External(external) => &external.window,
-            #[cfg(test)]
-            Self::Alarm(alarm) => &alarm.window,
-        }
-    }
-
-    fn window_mut(&mut self) -> &mut Window {
-        match self {
-            Self::Reno(reno) => &mut reno.window,
-            Self::Cubic(cubic) => &mut cubic.window,
-            Self::Bbr(bbr) => &mut bbr.window,
-            Self::TackBbr(bbr) => &mut bbr.window,
-            Self::Vegas(vegas) => &mut vegas.window,
-            Self::Copa(copa) => &mut copa.window,
-            Self::Pcc(pcc) => &mut pcc.window,
-            Self::Rre(rre) => &mut rre.window,
-            Self::External(external) => &mut external.window,
-            #[cfg(test)]
-            Self::Alarm(alarm) => &mut alarm.window,
-        }
+        self.inner().window()
     }
 
     /// Bytes that may be in the network.
@@ -130,62 +139,30 @@ impl Controller {
 
     /// New data was acknowledged outside of fast recovery.
     pub fn on_ack(&mut self, sample: &AckSample) {
-        match self {
-            Self::Reno(reno) => reno.on_ack(sample),
-            Self::Cubic(cubic) => cubic.on_ack(sample),
-            Self::Vegas(vegas) => vegas.on_ack(sample),
-            Self::Bbr(_)
-            | Self::TackBbr(_)
-            | Self::Copa(_)
-            | Self::Pcc(_)
-            | Self::Rre(_)
-            | Self::External(_) => {}
-            #[cfg(test)]
-            Self::Alarm(alarm) => alarm.on_ack(sample),
-        }
+        self.inner_mut().on_ack(sample);
     }
 
     /// Fast recovery begins, or an ECN echo is answered as a loss (RFC 3168 section 6.1.2); BBR takes no notice of
     /// the latter. `flight` is what was in flight, without limited transmit.
     pub fn on_loss(&mut self, flight: u64) {
-        match self {
-            Self::Reno(reno) => reno.on_loss(flight),
-            Self::Cubic(cubic) => cubic.on_loss(flight),
-            Self::Vegas(vegas) => vegas.on_loss(flight),
-            Self::Bbr(bbr) => bbr.on_loss(),
-            Self::TackBbr(bbr) => bbr.on_loss(),
-            Self::Copa(copa) => copa.on_loss(),
-            Self::External(external) => external.on_loss(flight),
-            // They hear of losses as they are found.
-            Self::Pcc(_) | Self::Rre(_) => {}
-            #[cfg(test)]
-            Self::Alarm(_) => {}
-        }
+        self.inner_mut().on_loss(flight);
     }
 
     /// The retransmission timer expired; `again` when it already had for the same segment, in which
     /// case ssthresh stays (RFC 5681 section 3.1).
     pub fn on_timeout(&mut self, now: Instant, flight: u64, again: bool) {
-        match self {
-            Self::Bbr(bbr) => bbr.on_timeout(),
-            Self::TackBbr(bbr) => bbr.on_timeout(),
-            Self::Copa(copa) => copa.on_timeout(),
-            Self::Pcc(pcc) => pcc.on_timeout(),
-            Self::Rre(rre) => rre.on_timeout(now),
-            Self::External(external) => external.on_timeout(now, flight),
-            _ if again => self.window_mut().collapse(),
-            Self::Reno(reno) => reno.on_timeout(flight),
-            Self::Cubic(cubic) => cubic.on_timeout(flight),
-            Self::Vegas(vegas) => vegas.on_timeout(flight),
-            #[cfg(test)]
-            Self::Alarm(_) => {}
+        let inner = self.inner_mut();
+        if again && !inner.wants_delivery() {
+            inner.window_mut().collapse();
+        } else {
+            inner.on_timeout(now, flight);
         }
     }
 
     /// The window may not exceed `bytes`: the burst limit at the end of fast recovery, the initial
     /// window after a lost SYN.
     pub fn limit(&mut self, bytes: u64) {
-        let window = self.window_mut();
+        let window = self.inner_mut().window_mut();
         window.cwnd = window.cwnd.min(bytes.max(window.mss));
     }
 
@@ -193,22 +170,16 @@ impl Controller {
     /// (RFC 5681 section 4.1). `idle` is how long.
     pub fn on_restart(&mut self, initial_window: u64, idle: Duration) {
         self.limit(initial_window);
-        if let Self::Cubic(cubic) = self {
-            cubic.on_restart(idle);
-        }
+        self.inner_mut().on_restart(idle);
     }
 
     /// The latest reduction was needless; `before` is the controller before it. One that has gone on
     /// measuring since keeps what it knows.
     pub fn undo(&mut self, before: Self) {
-        match self {
-            Self::Bbr(bbr) => bbr.on_undo(),
-            Self::TackBbr(bbr) => bbr.on_undo(),
-            Self::Copa(copa) => copa.window.cwnd = copa.window.cwnd.max(before.cwnd()),
-            Self::Rre(rre) => rre.on_undo(),
-            // They see what is delivered, and decide for themselves.
-            Self::Pcc(_) | Self::External(_) => {}
-            _ => *self = before,
+        if self.wants_delivery() {
+            self.inner_mut().on_undo(before.cwnd());
+        } else {
+            *self = before;
         }
     }
 
@@ -221,10 +192,7 @@ impl Controller {
     /// True for a controller that goes by what is delivered: it wants [`Self::on_delivery`], is itself only when its
     /// segments are paced, and holds to a window of its own.
     pub fn wants_delivery(&self) -> bool {
-        matches!(
-            self,
-            Self::Bbr(_) | Self::TackBbr(_) | Self::Copa(_) | Self::Pcc(_) | Self::Rre(_) | Self::External(_)
-        )
+        self.inner().wants_delivery()
     }
 
     /// The pacer of a sender of `bursts` that is to pace as `pacing` says, if it is.
@@ -240,135 +208,60 @@ impl Controller {
     /// An ACK was taken in, after all the other calls it led to. Only where
     /// [`Self::wants_delivery`] says so.
     pub fn on_delivery(&mut self, delivery: &Delivery) {
-        match self {
-            Self::Bbr(bbr) => bbr.on_delivery(delivery),
-            Self::TackBbr(bbr) => bbr.on_delivery(delivery),
-            Self::Copa(copa) => copa.on_delivery(delivery),
-            Self::Pcc(pcc) => pcc.on_delivery(delivery),
-            Self::Rre(rre) => rre.on_delivery(delivery),
-            Self::External(external) => external.on_delivery(delivery),
-            _ => {}
-        }
+        self.inner_mut().on_delivery(delivery);
     }
 
     /// True while the controller sends less than it could to measure something else: what is delivered
     /// then says as little about the network as when the application holds back.
     pub fn holds_back(&self) -> bool {
-        match self {
-            Self::Bbr(bbr) => bbr.holds_back(),
-            Self::TackBbr(bbr) => bbr.holds_back(),
-            _ => false,
-        }
+        self.inner().holds_back()
     }
 
     /// Bytes that leave while reports are `late`, for a controller that sends at the rate that a receiver reports.
     pub fn amount_reported_late(&self, late: Duration) -> u64 {
-        match self {
-            Self::TackBbr(bbr) => bbr.amount_reported_late(late),
-            _ => 0,
-        }
+        self.inner().amount_reported_late(late)
     }
 
     /// True until the controller has first found how much the path takes.
     pub fn in_start_up(&self) -> bool {
-        match self {
-            Self::Bbr(bbr) => bbr.in_start_up(),
-            Self::TackBbr(bbr) => bbr.in_start_up(),
-            Self::Pcc(pcc) => pcc.in_start_up(),
-            Self::Rre(rre) => rre.in_start_up(),
-            Self::External(_) => false,
-            _ => self.cwnd() < self.ssthresh(),
-        }
+        self.inner().in_start_up()
     }
 
     /// What it is doing, in a word or two of its own: for pictures and people, never for decisions.
     pub fn state(&self) -> Option<&'static str> {
-        match self {
-            Self::Bbr(bbr) => Some(bbr.state()),
-            Self::TackBbr(bbr) => Some(bbr.state()),
-            Self::Pcc(pcc) => Some(pcc.state()),
-            Self::Rre(rre) => Some(rre.state()),
-            Self::External(_) => None,
-            #[cfg(test)]
-            Self::Alarm(_) => None,
-            _ if self.in_start_up() => Some("slow start"),
-            _ => Some("avoidance"),
-        }
+        self.inner().state()
     }
 
     /// When the controller wants [`Self::handle_timeout`] next though no ACK came. Its owner asks after each
     /// call, and heeds it while data is in flight or waits: to a sender at rest no ACK is due.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        match self {
-            // All that these do is answers to ACKs, losses and the sender's own timers.
-            Self::Reno(_)
-            | Self::Cubic(_)
-            | Self::Bbr(_)
-            | Self::TackBbr(_)
-            | Self::Vegas(_)
-            | Self::Copa(_)
-            | Self::Pcc(_)
-            | Self::External(_) => None,
-            Self::Rre(rre) => rre.poll_timeout(),
-            #[cfg(test)]
-            Self::Alarm(alarm) => alarm.poll_timeout(),
-        }
+        // CUBIC first, as for its window: all that it does is answers to ACKs, losses and the sender's own timers.
+        if let Self::Cubic(_) = self { None } else { self.inner().poll_timeout() }
     }
 
     /// Does what is due at `now`; harmless when nothing is.
     #[inline]
     pub fn handle_timeout(&mut self, now: Instant) {
-        if self.poll_timeout().is_none_or(|at| now < at) {
-            return;
-        }
-        match self {
-            Self::Reno(_)
-            | Self::Cubic(_)
-            | Self::Bbr(_)
-            | Self::TackBbr(_)
-            | Self::Vegas(_)
-            | Self::Copa(_)
-            | Self::Pcc(_)
-            | Self::External(_) => {}
-            Self::Rre(rre) => rre.handle_timeout(now),
-            #[cfg(test)]
-            Self::Alarm(alarm) => alarm.handle_timeout(now),
+        if self.poll_timeout().is_some_and(|at| now >= at) {
+            self.inner_mut().handle_timeout(now);
         }
     }
 
     /// Data is about to be sent when none was in flight; `rate` are the books of a sender that has sent before.
     pub fn on_transmit_start(&mut self, now: Instant, rate: Option<&RateSampler>) {
-        match (self, rate) {
-            (Self::Bbr(bbr), Some(rate)) => bbr.on_transmit_start(now, rate.limited_by_application()),
-            (Self::TackBbr(bbr), Some(rate)) => bbr.on_transmit_start(now, rate.limited_by_application()),
-            // At rates of less than a packet per round trip nothing is in flight between two of them: no pause.
-            (Self::Rre(rre), rate) if rate.is_none_or(RateSampler::limited_by_application) => {
-                rre.on_transmit_start(now);
-            }
-            #[cfg(test)]
-            (Self::Alarm(alarm), _) => alarm.on_transmit_start(now),
-            _ => {}
-        }
+        let pause = match rate.map(RateSampler::limited_by_application) {
+            None => Pause::Unknown,
+            Some(true) => Pause::Application,
+            Some(false) => Pause::SlowRate,
+        };
+        self.inner_mut().on_transmit_start(now, pause);
     }
 
     /// The rate to pace at, `None` while there is none. For a controller that knows only a window: 200 %
     /// of it per smoothed round-trip time while far from ssthresh, then 120 % (Linux
     /// `tcp_pacing_ss_ratio`, `tcp_pacing_ca_ratio`).
     pub fn pacing_rate(&self, smoothed_rtt: Option<Duration>, in_flight: u64) -> Option<BitRate> {
-        let own = match self {
-            Self::Bbr(bbr) => return Some(bbr.pacing_rate()),
-            Self::TackBbr(bbr) => return Some(bbr.pacing_rate()),
-            Self::Copa(copa) => return copa.pacing_rate(),
-            Self::Pcc(pcc) => return Some(pcc.pacing_rate()),
-            Self::Rre(rre) => return Some(rre.pacing_rate()),
-            Self::External(external) => external.pacing_rate(),
-            _ => None,
-        };
-        own.or_else(|| {
-            let window = self.window();
-            let percent = if window.cwnd < window.ssthresh / 2 { 200 } else { 120 };
-            BitRate::from_amount(Bytes(window.cwnd.max(in_flight) * percent / 100), smoothed_rtt?)
-        })
+        self.inner().pacing_rate(smoothed_rtt, in_flight)
     }
 }

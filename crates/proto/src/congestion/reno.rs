@@ -1,12 +1,14 @@
 //! Reno's window arithmetic (RFC 5681), shared by NewReno and SACK recovery.
 
 use super::AckSample;
+use super::control::CongestionControl;
 use super::window::Window;
+use crate::units::Instant;
 
 /// Additive increase by one segment a round trip, multiplicative decrease by half.
 #[derive(Clone, Debug)]
 pub(crate) struct Reno {
-    pub(super) window: Window,
+    window: Window,
     /// Bytes acknowledged since the window last grew in congestion avoidance.
     counted: u64,
 }
@@ -16,7 +18,22 @@ impl Reno {
         Self { window, counted: 0 }
     }
 
-    pub fn on_ack(&mut self, sample: &AckSample) {
+    fn reduce(&mut self, flight: u64) {
+        self.window.halve_ssthresh(flight);
+        self.counted = 0;
+    }
+}
+
+impl CongestionControl for Reno {
+    fn window(&self) -> &Window {
+        &self.window
+    }
+
+    fn window_mut(&mut self) -> &mut Window {
+        &mut self.window
+    }
+
+    fn on_ack(&mut self, sample: &AckSample) {
         if !sample.window_limited {
             return;
         }
@@ -37,17 +54,12 @@ impl Reno {
         }
     }
 
-    fn reduce(&mut self, flight: u64) {
-        self.window.halve_ssthresh(flight);
-        self.counted = 0;
-    }
-
-    pub fn on_loss(&mut self, flight: u64) {
+    fn on_loss(&mut self, flight: u64) {
         self.reduce(flight);
         self.window.cwnd = self.window.ssthresh;
     }
 
-    pub fn on_timeout(&mut self, flight: u64) {
+    fn on_timeout(&mut self, _now: Instant, flight: u64) {
         self.reduce(flight);
         self.window.collapse();
     }

@@ -2,9 +2,10 @@
 //! IEEE JSAC 13(8), 1995): a window a few segments larger than what the path itself holds.
 
 use super::AckSample;
+use super::control::CongestionControl;
 use super::position::Position;
 use super::window::Window;
-use crate::units::Duration;
+use crate::units::{Duration, Instant};
 
 /// Segments that should wait in the path's queues: at least alpha, at most beta, and gamma in slow
 /// start. "2 and 4" in the paper's words for alpha and beta; gamma as in Linux.
@@ -17,7 +18,7 @@ const MIN_SAMPLES: u32 = 3;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Vegas {
-    pub(super) window: Window,
+    window: Window,
     /// BaseRTT.
     base: Option<Duration>,
     /// The round: where it ends, its smallest round-trip time, and of how many.
@@ -29,25 +30,6 @@ pub(crate) struct Vegas {
 impl Vegas {
     pub fn new(window: Window) -> Self {
         Self { window, base: None, round_end: None, smallest: None, samples: 0 }
-    }
-
-    pub fn on_ack(&mut self, sample: &AckSample) {
-        if let Some(rtt) = sample.rtt {
-            self.base = Some(self.base.map_or(rtt, |base| base.min(rtt)));
-            self.smallest = Some(self.smallest.map_or(rtt, |smallest| smallest.min(rtt)));
-            self.samples += 1;
-        }
-        if self.round_end.is_none_or(|end| sample.snd_una >= end) {
-            if sample.window_limited {
-                self.end_round();
-            }
-            self.round_end = Some(sample.snd_nxt);
-            self.smallest = None;
-            self.samples = 0;
-        }
-        if sample.window_limited && self.window.in_slow_start() {
-            self.window.slow_start(sample);
-        }
     }
 
     /// Once a round trip: Diff = (Expected - Actual) * BaseRTT, the bytes that wait in queues.
@@ -79,13 +61,42 @@ impl Vegas {
         self.window.halve_ssthresh(flight);
         self.round_end = None;
     }
+}
 
-    pub fn on_loss(&mut self, flight: u64) {
+impl CongestionControl for Vegas {
+    fn window(&self) -> &Window {
+        &self.window
+    }
+
+    fn window_mut(&mut self) -> &mut Window {
+        &mut self.window
+    }
+
+    fn on_ack(&mut self, sample: &AckSample) {
+        if let Some(rtt) = sample.rtt {
+            self.base = Some(self.base.map_or(rtt, |base| base.min(rtt)));
+            self.smallest = Some(self.smallest.map_or(rtt, |smallest| smallest.min(rtt)));
+            self.samples += 1;
+        }
+        if self.round_end.is_none_or(|end| sample.snd_una >= end) {
+            if sample.window_limited {
+                self.end_round();
+            }
+            self.round_end = Some(sample.snd_nxt);
+            self.smallest = None;
+            self.samples = 0;
+        }
+        if sample.window_limited && self.window.in_slow_start() {
+            self.window.slow_start(sample);
+        }
+    }
+
+    fn on_loss(&mut self, flight: u64) {
         self.reduce(flight);
         self.window.cwnd = self.window.ssthresh;
     }
 
-    pub fn on_timeout(&mut self, flight: u64) {
+    fn on_timeout(&mut self, _now: Instant, flight: u64) {
         self.reduce(flight);
         self.window.collapse();
     }

@@ -1,6 +1,7 @@
 //! The window, and the rules of RFC 5681 that several controllers share.
 
 use super::{AckSample, Config};
+use crate::units::{BitRate, Bytes, Duration};
 
 /// State every controller has.
 #[derive(Clone, Debug)]
@@ -50,5 +51,12 @@ impl Window {
     /// (RFC 5681 section 3.1).
     pub(super) fn collapse(&mut self) {
         self.cwnd = self.mss;
+    }
+
+    /// The rate that paces it: 200 % of it per smoothed round-trip time while far from ssthresh, then 120 % (Linux
+    /// `tcp_pacing_ss_ratio`, `tcp_pacing_ca_ratio`). What is `in_flight` counts where it is more.
+    pub(super) fn pacing_rate(&self, smoothed_rtt: Duration, in_flight: u64) -> Option<BitRate> {
+        let percent = if self.cwnd < self.ssthresh / 2 { 200 } else { 120 };
+        BitRate::from_amount(Bytes(self.cwnd.max(in_flight) * percent / 100), smoothed_rtt)
     }
 }

@@ -1,6 +1,7 @@
 //! BBR version 1: draft-cardwell-iccrg-bbr-congestion-control-00, and where that is silent the
 //! behaviour of Linux `tcp_bbr.c`, in bytes where Linux counts segments.
 
+use super::super::control::{CongestionControl, Pause};
 use super::super::window::Window;
 use super::super::{Delivery, Start};
 use super::aggregation::Aggregation;
@@ -26,7 +27,7 @@ const DRAINING: usize = 1;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Bbr {
-    pub(in super::super) window: Window,
+    window: Window,
     initial_window: u64,
     mode: Mode,
     pacing_rate: BitRate,
@@ -83,88 +84,6 @@ impl Bbr {
             recovery: Recovery::default(),
             chance: Chance(start.seed),
         }
-    }
-
-    /// What is sent now is less than the path carries, on purpose.
-    pub fn holds_back(&self) -> bool {
-        self.mode == Mode::ProbeRtt
-    }
-
-    /// The pipe has not been full yet.
-    pub fn in_start_up(&self) -> bool {
-        !self.full.reached
-    }
-
-    /// What it is doing.
-    pub fn state(&self) -> &'static str {
-        self.mode.name()
-    }
-
-    pub fn pacing_rate(&self) -> BitRate {
-        self.pacing_rate
-    }
-
-    /// Fast recovery begins. The window is decided on when the ACK that says so is through.
-    pub fn on_loss(&mut self) {
-        self.save_cwnd();
-    }
-
-    /// What is outstanding is gone: one segment goes first, and what was learnt of the top speed is
-    /// in doubt (`bbr_set_state`).
-    pub fn on_timeout(&mut self) {
-        self.save_cwnd();
-        self.recovery.on_timeout();
-        self.full.rate = BitRate::default();
-        self.window.collapse();
-    }
-
-    /// Nothing had been lost: what looked like a full pipe or a policer was none (`bbr_undo_cwnd`). The
-    /// window comes back with the end of recovery.
-    pub fn on_undo(&mut self) {
-        self.full.rate = BitRate::default();
-        self.full.rounds = 0;
-        self.policer.reset();
-    }
-
-    /// Data follows a pause: at the estimated rate, not faster, for the pipe is empty and a burst would
-    /// only queue (draft section 4.4.4).
-    pub fn on_transmit_start(&mut self, now: Instant, app_limited: bool) {
-        if !app_limited {
-            return;
-        }
-        self.idle_restart = true;
-        self.aggregation.restart(now);
-        match self.mode {
-            Mode::ProbeBandwidth => self.set_pacing_rate(self.rate(), UNIT),
-            Mode::ProbeRtt => self.finish_probe_rtt(now),
-            Mode::Startup | Mode::Drain => {}
-        }
-    }
-
-    /// An ACK arrived: the model first, then rate and window.
-    pub fn on_delivery(&mut self, delivery: &Delivery) {
-        self.update_bandwidth(delivery);
-        self.aggregation.update(
-            delivery,
-            self.rounds.started,
-            self.rate(),
-            self.window.cwnd,
-            self.window.mss,
-        );
-        self.update_phase(delivery);
-        self.check_full(delivery);
-        self.check_drain(delivery);
-        self.update_rtt_min(delivery);
-        self.update_gains();
-        if !self.has_rtt
-            && let Some(rtt) = delivery.smoothed_rtt
-        {
-            self.has_rtt = true;
-            self.pacing_rate = initial_pacing_rate(self.window.cwnd, Some(rtt));
-        }
-        let (rate, gain) = (self.rate(), self.pacing_gain);
-        self.set_pacing_rate(rate, gain);
-        self.set_cwnd(delivery);
     }
 
     /// The rate believed in: the policer's, or the filter's.
@@ -381,6 +300,101 @@ impl Bbr {
         let Window { cwnd, mss, .. } = self.window;
         self.window.cwnd = self.recovery.window(delivery, cwnd, mss, &mut self.rounds);
         self.recovery.conserves
+    }
+}
+
+impl CongestionControl for Bbr {
+    fn window(&self) -> &Window {
+        &self.window
+    }
+
+    fn window_mut(&mut self) -> &mut Window {
+        &mut self.window
+    }
+
+    fn wants_delivery(&self) -> bool {
+        true
+    }
+
+    /// An ACK arrived: the model first, then rate and window.
+    fn on_delivery(&mut self, delivery: &Delivery) {
+        self.update_bandwidth(delivery);
+        self.aggregation.update(
+            delivery,
+            self.rounds.started,
+            self.rate(),
+            self.window.cwnd,
+            self.window.mss,
+        );
+        self.update_phase(delivery);
+        self.check_full(delivery);
+        self.check_drain(delivery);
+        self.update_rtt_min(delivery);
+        self.update_gains();
+        if !self.has_rtt
+            && let Some(rtt) = delivery.smoothed_rtt
+        {
+            self.has_rtt = true;
+            self.pacing_rate = initial_pacing_rate(self.window.cwnd, Some(rtt));
+        }
+        let (rate, gain) = (self.rate(), self.pacing_gain);
+        self.set_pacing_rate(rate, gain);
+        self.set_cwnd(delivery);
+    }
+
+    /// Fast recovery begins. The window is decided on when the ACK that says so is through.
+    fn on_loss(&mut self, _flight: u64) {
+        self.save_cwnd();
+    }
+
+    /// What is outstanding is gone: one segment goes first, and what was learnt of the top speed is
+    /// in doubt (`bbr_set_state`).
+    fn on_timeout(&mut self, _now: Instant, _flight: u64) {
+        self.save_cwnd();
+        self.recovery.on_timeout();
+        self.full.rate = BitRate::default();
+        self.window.collapse();
+    }
+
+    /// Nothing had been lost: what looked like a full pipe or a policer was none (`bbr_undo_cwnd`). The
+    /// window comes back with the end of recovery.
+    fn on_undo(&mut self, _cwnd_before: u64) {
+        self.full.rate = BitRate::default();
+        self.full.rounds = 0;
+        self.policer.reset();
+    }
+
+    /// Data follows a pause: at the estimated rate, not faster, for the pipe is empty and a burst would
+    /// only queue (draft section 4.4.4).
+    fn on_transmit_start(&mut self, now: Instant, pause: Pause) {
+        if pause != Pause::Application {
+            return;
+        }
+        self.idle_restart = true;
+        self.aggregation.restart(now);
+        match self.mode {
+            Mode::ProbeBandwidth => self.set_pacing_rate(self.rate(), UNIT),
+            Mode::ProbeRtt => self.finish_probe_rtt(now),
+            Mode::Startup | Mode::Drain => {}
+        }
+    }
+
+    /// What is sent now is less than the path carries, on purpose.
+    fn holds_back(&self) -> bool {
+        self.mode == Mode::ProbeRtt
+    }
+
+    /// The pipe has not been full yet.
+    fn in_start_up(&self) -> bool {
+        !self.full.reached
+    }
+
+    fn state(&self) -> Option<&'static str> {
+        Some(self.mode.name())
+    }
+
+    fn pacing_rate(&self, _smoothed_rtt: Option<Duration>, _in_flight: u64) -> Option<BitRate> {
+        Some(self.pacing_rate)
     }
 }
 

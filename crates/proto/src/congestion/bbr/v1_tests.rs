@@ -93,7 +93,7 @@ fn startup_ends_after_three_rounds_without_growth() {
 fn recovery_conserves_packets_and_gives_the_window_back() {
     let mut path = Path::full();
     let before = path.bbr.window.cwnd;
-    path.bbr.on_loss();
+    path.bbr.on_loss(0);
     let mut delivery = path.delivery(10 * MSS);
     (delivery.lost, delivery.in_flight, delivery.repair) = (MSS, 50 * MSS, Repair::Fast);
     path.bbr.on_delivery(&delivery);

@@ -5,6 +5,7 @@
 mod window;
 
 use super::Delivery;
+use super::control::CongestionControl;
 use super::window::Window;
 use crate::units::{BitRate, Bytes, Duration, Instant};
 use window::Extreme;
@@ -34,7 +35,7 @@ enum Direction {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Copa {
-    pub(super) window: Window,
+    window: Window,
     standing: Extreme,
     rtt_min: Extreme,
     rtt_max: Extreme,
@@ -71,47 +72,6 @@ impl Copa {
             last_empty: None,
             lost_in_round: false,
         }
-    }
-
-    /// Twice the window a standing round trip, so that ACKs clock what is sent and bursts do not queue
-    /// (section 2.1).
-    pub fn pacing_rate(&self) -> Option<BitRate> {
-        BitRate::from_amount(Bytes(2 * self.window.cwnd), self.standing.get()?)
-    }
-
-    /// Loss alone says nothing in default mode; competing, it is what the others go by.
-    pub fn on_loss(&mut self) {
-        self.lost_in_round = true;
-    }
-
-    pub fn on_timeout(&mut self) {
-        self.window.collapse();
-        self.slow_start = true;
-        self.velocity = 1;
-        self.steady_rounds = 0;
-        self.credit = 0;
-        self.lost_in_round = true;
-    }
-
-    pub fn on_delivery(&mut self, delivery: &Delivery) {
-        let sample = &delivery.sample;
-        self.lost_in_round |= delivery.lost > 0;
-        if let Some(rtt) = sample.rtt {
-            self.measure(delivery.now, rtt, delivery.smoothed_rtt.unwrap_or(rtt));
-        }
-        let (Some(standing), Some(rtt_min)) = (self.standing.get(), self.rtt_min.get()) else { return };
-        if sample.newly_delivered == 0 {
-            return;
-        }
-        if sample.prior_delivered >= self.next_round_delivered {
-            self.next_round_delivered = sample.delivered;
-            self.end_round(delivery.now, standing);
-        }
-        let queueing = standing.saturating_sub(rtt_min);
-        // lambda <= lambda_t, multiplied out: cwnd / standing <= mss / (delta * d_q).
-        let waiting = u128::from(self.window.cwnd) * u128::from(queueing.as_nanos());
-        let wanted = u128::from(self.inverse_delta * self.window.mss) * u128::from(standing.as_nanos());
-        self.steer(sample.newly_delivered, waiting <= wanted, sample.app_limited);
     }
 
     fn measure(&mut self, now: Instant, rtt: Duration, smoothed: Duration) {
@@ -185,5 +145,64 @@ impl Copa {
             (true, true) => (self.inverse_delta / 2).max(DEFAULT),
             (true, false) => (self.inverse_delta + 1).min(MOST),
         };
+    }
+}
+
+impl CongestionControl for Copa {
+    fn window(&self) -> &Window {
+        &self.window
+    }
+
+    fn window_mut(&mut self) -> &mut Window {
+        &mut self.window
+    }
+
+    fn wants_delivery(&self) -> bool {
+        true
+    }
+
+    fn on_delivery(&mut self, delivery: &Delivery) {
+        let sample = &delivery.sample;
+        self.lost_in_round |= delivery.lost > 0;
+        if let Some(rtt) = sample.rtt {
+            self.measure(delivery.now, rtt, delivery.smoothed_rtt.unwrap_or(rtt));
+        }
+        let (Some(standing), Some(rtt_min)) = (self.standing.get(), self.rtt_min.get()) else { return };
+        if sample.newly_delivered == 0 {
+            return;
+        }
+        if sample.prior_delivered >= self.next_round_delivered {
+            self.next_round_delivered = sample.delivered;
+            self.end_round(delivery.now, standing);
+        }
+        let queueing = standing.saturating_sub(rtt_min);
+        // lambda <= lambda_t, multiplied out: cwnd / standing <= mss / (delta * d_q).
+        let waiting = u128::from(self.window.cwnd) * u128::from(queueing.as_nanos());
+        let wanted = u128::from(self.inverse_delta * self.window.mss) * u128::from(standing.as_nanos());
+        self.steer(sample.newly_delivered, waiting <= wanted, sample.app_limited);
+    }
+
+    /// Loss alone says nothing in default mode; competing, it is what the others go by.
+    fn on_loss(&mut self, _flight: u64) {
+        self.lost_in_round = true;
+    }
+
+    fn on_timeout(&mut self, _now: Instant, _flight: u64) {
+        self.window.collapse();
+        self.slow_start = true;
+        self.velocity = 1;
+        self.steady_rounds = 0;
+        self.credit = 0;
+        self.lost_in_round = true;
+    }
+
+    fn on_undo(&mut self, cwnd_before: u64) {
+        self.window.cwnd = self.window.cwnd.max(cwnd_before);
+    }
+
+    /// Twice the window a standing round trip, so that ACKs clock what is sent and bursts do not queue
+    /// (section 2.1).
+    fn pacing_rate(&self, _smoothed_rtt: Option<Duration>, _in_flight: u64) -> Option<BitRate> {
+        BitRate::from_amount(Bytes(2 * self.window.cwnd), self.standing.get()?)
     }
 }

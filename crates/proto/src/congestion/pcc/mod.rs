@@ -13,6 +13,7 @@ mod vivace;
 use std::collections::VecDeque;
 
 use super::chance::Chance;
+use super::control::CongestionControl;
 use super::window::Window;
 use super::{Delivery, Start};
 use crate::units::{BitRate, Bytes, Duration, Instant};
@@ -64,7 +65,7 @@ enum Phase {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Pcc {
-    pub(super) window: Window,
+    window: Window,
     learner: Learner,
     phase: Phase,
     /// The rate that trials are about.
@@ -102,57 +103,8 @@ impl Pcc {
     }
 
     /// Section 2.1 of the first paper: the rate of the interval under way.
-    pub fn pacing_rate(&self) -> BitRate {
+    fn rate(&self) -> BitRate {
         self.intervals.back().map_or(self.base, |interval| interval.rate)
-    }
-
-    pub fn state(&self) -> &'static str {
-        match self.phase {
-            Phase::Start => "start-up",
-            Phase::Trials(_) => "trials",
-            Phase::Move => "move",
-            Phase::Wait => "wait",
-        }
-    }
-
-    pub fn in_start_up(&self) -> bool {
-        self.phase == Phase::Start
-    }
-
-    /// What was learned is of another path: half the rate, and from the start. Ours.
-    pub fn on_timeout(&mut self) {
-        self.base = self.bounded(BitRate::from_bps(self.base.as_bps() / 2));
-        self.intervals.clear();
-        self.phase = Phase::Trials(0);
-        match &mut self.learner {
-            Learner::Allegro(allegro) => *allegro = Allegro::default(),
-            Learner::Vivace(vivace) => *vivace = Vivace::default(),
-        }
-        self.hold_window();
-    }
-
-    pub fn on_delivery(&mut self, delivery: &Delivery) {
-        let now = delivery.now;
-        self.rtt = delivery.smoothed_rtt.unwrap_or(self.rtt).max(Duration::from_micros(1));
-        if self.intervals.is_empty() {
-            self.begin(now);
-        }
-        let rtt = delivery.sample.rtt.unwrap_or(self.rtt);
-        let sent_at = Instant::ZERO + now.saturating_since(Instant::ZERO).saturating_sub(rtt);
-        let at = self.intervals.iter().rposition(|interval| interval.start <= sent_at);
-        if let Some(interval) = at.and_then(|at| self.intervals.get_mut(at)) {
-            interval.note(sent_at, rtt, delivery.sample.newly_delivered, delivery.lost);
-        }
-        let settled = |interval: &Interval| sent_at >= interval.end + self.rtt / SETTLE;
-        let complete = self.intervals.iter().take_while(|interval| settled(interval)).count();
-        // The one under way ends with the next.
-        for interval in self.intervals.drain(..complete.min(self.intervals.len() - 1)).collect::<Vec<_>>() {
-            self.take_in(&interval.report());
-        }
-        if self.intervals.back().is_none_or(|interval| now >= interval.end) {
-            self.begin(now);
-        }
-        self.hold_window();
     }
 
     fn take_in(&mut self, report: &Report) {
@@ -252,8 +204,75 @@ impl Pcc {
     }
 
     fn hold_window(&mut self) {
-        let sent = self.pacing_rate().amount_in(self.rtt).0;
+        let sent = self.rate().amount_in(self.rtt).0;
         self.window.cwnd = (2 * sent).max(PACKETS_MIN * self.window.mss);
+    }
+}
+
+impl CongestionControl for Pcc {
+    fn window(&self) -> &Window {
+        &self.window
+    }
+
+    fn window_mut(&mut self) -> &mut Window {
+        &mut self.window
+    }
+
+    fn wants_delivery(&self) -> bool {
+        true
+    }
+
+    fn on_delivery(&mut self, delivery: &Delivery) {
+        let now = delivery.now;
+        self.rtt = delivery.smoothed_rtt.unwrap_or(self.rtt).max(Duration::from_micros(1));
+        if self.intervals.is_empty() {
+            self.begin(now);
+        }
+        let rtt = delivery.sample.rtt.unwrap_or(self.rtt);
+        let sent_at = Instant::ZERO + now.saturating_since(Instant::ZERO).saturating_sub(rtt);
+        let at = self.intervals.iter().rposition(|interval| interval.start <= sent_at);
+        if let Some(interval) = at.and_then(|at| self.intervals.get_mut(at)) {
+            interval.note(sent_at, rtt, delivery.sample.newly_delivered, delivery.lost);
+        }
+        let settled = |interval: &Interval| sent_at >= interval.end + self.rtt / SETTLE;
+        let complete = self.intervals.iter().take_while(|interval| settled(interval)).count();
+        // The one under way ends with the next.
+        for interval in self.intervals.drain(..complete.min(self.intervals.len() - 1)).collect::<Vec<_>>() {
+            self.take_in(&interval.report());
+        }
+        if self.intervals.back().is_none_or(|interval| now >= interval.end) {
+            self.begin(now);
+        }
+        self.hold_window();
+    }
+
+    /// What was learned is of another path: half the rate, and from the start. Ours.
+    fn on_timeout(&mut self, _now: Instant, _flight: u64) {
+        self.base = self.bounded(BitRate::from_bps(self.base.as_bps() / 2));
+        self.intervals.clear();
+        self.phase = Phase::Trials(0);
+        match &mut self.learner {
+            Learner::Allegro(allegro) => *allegro = Allegro::default(),
+            Learner::Vivace(vivace) => *vivace = Vivace::default(),
+        }
+        self.hold_window();
+    }
+
+    fn in_start_up(&self) -> bool {
+        self.phase == Phase::Start
+    }
+
+    fn state(&self) -> Option<&'static str> {
+        Some(match self.phase {
+            Phase::Start => "start-up",
+            Phase::Trials(_) => "trials",
+            Phase::Move => "move",
+            Phase::Wait => "wait",
+        })
+    }
+
+    fn pacing_rate(&self, _smoothed_rtt: Option<Duration>, _in_flight: u64) -> Option<BitRate> {
+        Some(self.rate())
     }
 }
 
@@ -275,7 +294,7 @@ mod tests {
         let (mut delivered, mut sum, mut count) = (0, 0.0, 0.0);
         for step in 0..40_000 {
             now += Duration::from_millis(1);
-            let rate = pcc.pacing_rate().min(BitRate::from_mbps(10_000));
+            let rate = pcc.rate().min(BitRate::from_mbps(10_000));
             sent_later.push_back(rate);
             if sent_later.len() <= 40 {
                 continue;

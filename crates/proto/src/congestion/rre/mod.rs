@@ -17,6 +17,7 @@ pub use self::core::{Ack, Core, Parameters, WORDS};
 pub use clock::Trust;
 pub use states::{Event, State};
 
+use super::control::{CongestionControl, Pause};
 use super::window::Window;
 use super::{Delivery, Repair, Start};
 use crate::units::{BitRate, Duration, Instant};
@@ -31,7 +32,7 @@ pub struct Config {
 /// The controller.
 #[derive(Clone, Debug)]
 pub(crate) struct Rre {
-    pub(super) window: Window,
+    window: Window,
     core: Core,
 }
 
@@ -54,20 +55,25 @@ impl Rre {
         rre
     }
 
-    pub fn pacing_rate(&self) -> BitRate {
-        BitRate::from_bps(self.core.rate() * 8)
+    fn obey(&mut self) {
+        self.window.cwnd = self.core.window();
+    }
+}
+
+impl CongestionControl for Rre {
+    fn window(&self) -> &Window {
+        &self.window
     }
 
-    /// What it is doing.
-    pub fn state(&self) -> &'static str {
-        self.core.state().name()
+    fn window_mut(&mut self) -> &mut Window {
+        &mut self.window
     }
 
-    pub fn in_start_up(&self) -> bool {
-        self.core.state() == State::Start
+    fn wants_delivery(&self) -> bool {
+        true
     }
 
-    pub fn on_delivery(&mut self, delivery: &Delivery) {
+    fn on_delivery(&mut self, delivery: &Delivery) {
         let sample = &delivery.sample;
         self.core.on_ack(&Ack {
             now_us: micros_at(delivery.now),
@@ -86,33 +92,42 @@ impl Rre {
         self.obey();
     }
 
-    pub fn on_timeout(&mut self, now: Instant) {
+    fn on_timeout(&mut self, now: Instant, _flight: u64) {
         self.core.on_timeout(micros_at(now));
         self.obey();
     }
 
-    /// The latest timeout was needless.
-    pub fn on_undo(&mut self) {
+    fn on_undo(&mut self, _cwnd_before: u64) {
         self.core.on_undo();
         self.obey();
     }
 
-    pub fn on_transmit_start(&mut self, now: Instant) {
-        self.core.on_transmit_start(micros_at(now));
-        self.obey();
+    fn on_transmit_start(&mut self, now: Instant, pause: Pause) {
+        if pause != Pause::SlowRate {
+            self.core.on_transmit_start(micros_at(now));
+            self.obey();
+        }
     }
 
-    pub fn poll_timeout(&self) -> Option<Instant> {
+    fn poll_timeout(&self) -> Option<Instant> {
         Some(Instant::ZERO + Duration::from_micros(self.core.silent_at_us()))
     }
 
-    pub fn handle_timeout(&mut self, now: Instant) {
+    fn handle_timeout(&mut self, now: Instant) {
         self.core.on_silence(micros_at(now));
         self.obey();
     }
 
-    fn obey(&mut self) {
-        self.window.cwnd = self.core.window();
+    fn in_start_up(&self) -> bool {
+        self.core.state() == State::Start
+    }
+
+    fn state(&self) -> Option<&'static str> {
+        Some(self.core.state().name())
+    }
+
+    fn pacing_rate(&self, _smoothed_rtt: Option<Duration>, _in_flight: u64) -> Option<BitRate> {
+        Some(BitRate::from_bps(self.core.rate() * 8))
     }
 }
 

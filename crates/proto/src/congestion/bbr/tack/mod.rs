@@ -11,6 +11,7 @@ mod rates;
 mod rtt_min;
 mod standing;
 
+use super::super::control::{CongestionControl, Pause};
 use super::super::window::Window;
 use super::super::{Delivery, Start};
 use super::aggregation::Aggregation;
@@ -62,7 +63,7 @@ struct Tried {
 
 #[derive(Clone, Debug)]
 pub(crate) struct TackBbr {
-    pub(in super::super) window: Window,
+    window: Window,
     config: TackConfig,
     initial_window: u64,
     mode: Mode,
@@ -125,90 +126,6 @@ impl TackBbr {
             is_silent: false,
             chance: Chance(start.seed),
         }
-    }
-
-    /// What is sent now is less than the path carries, on purpose.
-    pub fn holds_back(&self) -> bool {
-        self.mode == Mode::ProbeRtt
-    }
-
-    /// The pipe has not been full yet.
-    pub fn in_start_up(&self) -> bool {
-        !self.full.reached
-    }
-
-    /// Bytes that leave while reports are `late`.
-    pub fn amount_reported_late(&self, late: Duration) -> u64 {
-        self.rate().amount_in(late).0
-    }
-
-    /// What it is doing.
-    pub fn state(&self) -> &'static str {
-        self.mode.name()
-    }
-
-    pub fn pacing_rate(&self) -> BitRate {
-        self.pacing_rate
-    }
-
-    /// Fast recovery begins.
-    pub fn on_loss(&mut self) {
-        self.save_cwnd();
-    }
-
-    /// What is outstanding is gone: one segment goes first. What is known of the path stays, for an outage says
-    /// nothing about it.
-    pub fn on_timeout(&mut self) {
-        self.save_cwnd();
-        self.recovery.on_timeout();
-        self.is_silent = true;
-        self.window.collapse();
-    }
-
-    /// Nothing had been lost.
-    pub fn on_undo(&mut self) {
-        self.bound = LossBound::default();
-    }
-
-    /// Data follows a pause: at the estimated rate, not faster, for the pipe is empty and a burst would only queue
-    /// (draft-cardwell-iccrg-bbr-congestion-control-00 section 4.4.4). The pause is nobody's time.
-    pub fn on_transmit_start(&mut self, now: Instant, app_limited: bool) {
-        if !app_limited {
-            return;
-        }
-        self.idle_restart = true;
-        self.aggregation.restart(now);
-        self.intervals.restart(now);
-        match self.mode {
-            Mode::ProbeBandwidth => self.set_pacing_rate(UNIT),
-            Mode::ProbeRtt => self.finish_probe_rtt(now),
-            Mode::Startup | Mode::Drain => {}
-        }
-    }
-
-    /// Feedback arrived: the model first, then rate and window.
-    pub fn on_delivery(&mut self, delivery: &Delivery) {
-        self.update_clock(delivery);
-        self.update_bandwidth(delivery);
-        self.update_rounds(delivery);
-        self.aggregation.update(
-            delivery,
-            self.rounds.started,
-            self.rate(),
-            self.window.cwnd,
-            self.window.mss,
-        );
-        self.update_cycle(delivery.in_flight);
-        self.check_drain(delivery);
-        self.update_rtt_min(delivery);
-        if !self.has_rtt
-            && let Some(rtt) = delivery.smoothed_rtt
-        {
-            self.has_rtt = true;
-            self.pacing_rate = initial_pacing_rate(self.window.cwnd, Some(rtt));
-        }
-        self.set_pacing_rate(self.pacing_gain());
-        self.set_cwnd(delivery);
     }
 
     /// BWmax of what arrives.
@@ -545,6 +462,103 @@ impl TackBbr {
                 false
             }
         }
+    }
+}
+
+impl CongestionControl for TackBbr {
+    fn window(&self) -> &Window {
+        &self.window
+    }
+
+    fn window_mut(&mut self) -> &mut Window {
+        &mut self.window
+    }
+
+    fn wants_delivery(&self) -> bool {
+        true
+    }
+
+    /// Feedback arrived: the model first, then rate and window.
+    fn on_delivery(&mut self, delivery: &Delivery) {
+        self.update_clock(delivery);
+        self.update_bandwidth(delivery);
+        self.update_rounds(delivery);
+        self.aggregation.update(
+            delivery,
+            self.rounds.started,
+            self.rate(),
+            self.window.cwnd,
+            self.window.mss,
+        );
+        self.update_cycle(delivery.in_flight);
+        self.check_drain(delivery);
+        self.update_rtt_min(delivery);
+        if !self.has_rtt
+            && let Some(rtt) = delivery.smoothed_rtt
+        {
+            self.has_rtt = true;
+            self.pacing_rate = initial_pacing_rate(self.window.cwnd, Some(rtt));
+        }
+        self.set_pacing_rate(self.pacing_gain());
+        self.set_cwnd(delivery);
+    }
+
+    /// Fast recovery begins.
+    fn on_loss(&mut self, _flight: u64) {
+        self.save_cwnd();
+    }
+
+    /// What is outstanding is gone: one segment goes first. What is known of the path stays, for an outage says
+    /// nothing about it.
+    fn on_timeout(&mut self, _now: Instant, _flight: u64) {
+        self.save_cwnd();
+        self.recovery.on_timeout();
+        self.is_silent = true;
+        self.window.collapse();
+    }
+
+    /// Nothing had been lost.
+    fn on_undo(&mut self, _cwnd_before: u64) {
+        self.bound = LossBound::default();
+    }
+
+    /// Data follows a pause: at the estimated rate, not faster, for the pipe is empty and a burst would only queue
+    /// (draft-cardwell-iccrg-bbr-congestion-control-00 section 4.4.4). The pause is nobody's time.
+    fn on_transmit_start(&mut self, now: Instant, pause: Pause) {
+        if pause != Pause::Application {
+            return;
+        }
+        self.idle_restart = true;
+        self.aggregation.restart(now);
+        self.intervals.restart(now);
+        match self.mode {
+            Mode::ProbeBandwidth => self.set_pacing_rate(UNIT),
+            Mode::ProbeRtt => self.finish_probe_rtt(now),
+            Mode::Startup | Mode::Drain => {}
+        }
+    }
+
+    /// What is sent now is less than the path carries, on purpose.
+    fn holds_back(&self) -> bool {
+        self.mode == Mode::ProbeRtt
+    }
+
+    /// Bytes that leave while reports are `late`.
+    fn amount_reported_late(&self, late: Duration) -> u64 {
+        self.rate().amount_in(late).0
+    }
+
+    /// The pipe has not been full yet.
+    fn in_start_up(&self) -> bool {
+        !self.full.reached
+    }
+
+    fn state(&self) -> Option<&'static str> {
+        Some(self.mode.name())
+    }
+
+    fn pacing_rate(&self, _smoothed_rtt: Option<Duration>, _in_flight: u64) -> Option<BitRate> {
+        Some(self.pacing_rate)
     }
 }
 

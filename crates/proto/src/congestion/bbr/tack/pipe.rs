@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use super::super::super::control::CongestionControl as _;
 use super::super::super::window::Window;
 use super::{TackBbr, TackConfig};
 use crate::congestion::pacing::{Bursts, Pacer};
@@ -182,7 +183,7 @@ impl Pipe {
         if self.in_flight() > 0 && self.now.saturating_since(self.heard_at) > patience {
             self.heard_at = self.now;
             self.lost = self.sent * MSS - self.delivered;
-            self.bbr.on_timeout();
+            self.bbr.on_timeout(self.now, 0);
         }
     }
 
@@ -191,7 +192,7 @@ impl Pipe {
             if self.in_flight() == 0 {
                 self.heard_at = self.now;
             }
-            self.pacer.on_sent(MSS, self.now, Some(self.bbr.pacing_rate()), MSS);
+            self.pacer.on_sent(MSS, self.now, Some(self.bbr.pacing_rate), MSS);
             self.sent += 1;
             let packet = Packet {
                 sent_at: self.now,
@@ -301,7 +302,7 @@ impl Pipe {
         let accounted = self.delivered + self.lost;
         if newly_lost > 0 && accounted >= self.recovered_at {
             self.recovered_at = self.sent * MSS;
-            self.bbr.on_loss();
+            self.bbr.on_loss(0);
         }
         let repair = if accounted < self.recovered_at { Repair::Fast } else { Repair::None };
         self.bbr.on_delivery(&Delivery {

@@ -251,7 +251,7 @@ fn a_cycle_has_its_gains_by_the_clock() {
         }
         let gains: Vec<u64> = (0..2 * length)
             .map(|_| {
-                let gain = percent(reported.bbr.pacing_rate(), BitRate::from_kbps(MBPS * 990));
+                let gain = percent(reported.bbr.pacing_rate, BitRate::from_kbps(MBPS * 990));
                 reported.tack(|_| {});
                 gain
             })
@@ -266,7 +266,7 @@ fn a_cycle_has_its_gains_by_the_clock() {
             reported.now += MS(10 * (skipped - 1));
             reported.tack(|_| {});
         }
-        assert_eq!(percent(reported.bbr.pacing_rate(), BitRate::from_kbps(MBPS * 990)), 75);
+        assert_eq!(percent(reported.bbr.pacing_rate, BitRate::from_kbps(MBPS * 990)), 75);
     }
 }
 
@@ -275,7 +275,7 @@ fn a_cycle_has_its_gains_by_the_clock() {
 #[test]
 fn the_cap_is_two_products_and_an_interval() {
     let reported = Reported::stable(TackConfig::PAPER);
-    let bursts = 3 * Bursts::Datagrams.size(reported.bbr.pacing_rate(), MSS);
+    let bursts = 3 * Bursts::Datagrams.size(reported.bbr.pacing_rate, MSS);
     assert_eq!(reported.bbr.window.cwnd, 450 * MSS + bursts);
 }
 
@@ -294,7 +294,7 @@ fn probing_the_round_trip_keeps_up_a_share_for_200_ms() {
         assert_eq!(reported.bbr.window.cwnd, segments * MSS);
         assert!(reported.bbr.holds_back());
         let least = (BitRate::from_kbps(MBPS * 990).as_bps() * u64::from(probe.share) / UNIT).max(800_000);
-        assert_eq!(reported.bbr.pacing_rate(), BitRate::from_bps(least));
+        assert_eq!(reported.bbr.pacing_rate, BitRate::from_bps(least));
         // The pipe is short of data from the next TACK on.
         let mut tacks = 0;
         while reported.bbr.mode == Mode::ProbeRtt {
@@ -351,8 +351,8 @@ fn a_pause_is_nobody_s_time() {
         reported.tack(|_| {});
     }
     reported.now += SECS(30);
-    reported.bbr.on_transmit_start(reported.now, true);
-    assert_eq!(reported.bbr.pacing_rate(), BitRate::from_kbps(MBPS * 990));
+    reported.bbr.on_transmit_start(reported.now, Pause::Application);
+    assert_eq!(reported.bbr.pacing_rate, BitRate::from_kbps(MBPS * 990));
     reported.tack(|_| {});
     assert_eq!((reported.bbr.position, reported.bbr.mode), (2, Mode::ProbeBandwidth));
 }
@@ -362,7 +362,7 @@ fn a_pause_is_nobody_s_time() {
 fn without_a_bound_by_losses_recovery_conserves_packets() {
     let mut reported = Reported::stable(TackConfig::PAPER);
     let before = reported.bbr.window.cwnd;
-    reported.bbr.on_loss();
+    reported.bbr.on_loss(0);
     reported.tack(|delivery| {
         (delivery.lost, delivery.in_flight, delivery.repair) = (MSS, 80 * MSS, Repair::Fast);
     });
