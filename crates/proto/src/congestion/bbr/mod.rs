@@ -2,9 +2,10 @@
 //! (Cardwell, Cheng, Gunn, Yeganeh, Jacobson, "BBR: Congestion-Based Congestion Control", ACM Queue
 //! 14(5), 2016).
 //!
-//! `v1` and `tack` are state machines; the other modules are parts they are made of.
+//! `v1` and `tack` are state machines over the state in `common`; the other modules are parts they are made of.
 
 mod aggregation;
+mod common;
 mod filter;
 mod parts;
 mod policer;

@@ -1,4 +1,5 @@
 use super::*;
+use crate::congestion::control::CongestionControl as _;
 use crate::congestion::rate::RateSample;
 use crate::congestion::{self, Repair};
 use crate::units::Bytes;
@@ -27,7 +28,7 @@ impl Path {
         for _ in 0..20 {
             path.round(80);
         }
-        assert_eq!(path.bbr.mode, Mode::ProbeBandwidth);
+        assert_eq!(path.bbr.common.mode, Mode::ProbeBandwidth);
         path
     }
 
@@ -78,28 +79,28 @@ fn startup_ends_after_three_rounds_without_growth() {
     let mut path = Path::new(1);
     for mbps in [10, 10, 10, 20, 20, 20] {
         path.round(mbps);
-        assert!(!path.bbr.full.reached, "{mbps}");
+        assert!(!path.bbr.common.full.reached, "{mbps}");
     }
     for _ in 0..5 {
         path.app_limited_round(20);
-        assert!(!path.bbr.full.reached, "the application had no more to send");
+        assert!(!path.bbr.common.full.reached, "the application had no more to send");
     }
     path.round(20);
-    assert!(path.bbr.full.reached);
+    assert!(path.bbr.common.full.reached);
 }
 
 /// The first round of a recovery sends what left the network; with the end of it the window is as it was.
 #[test]
 fn recovery_conserves_packets_and_gives_the_window_back() {
     let mut path = Path::full();
-    let before = path.bbr.window.cwnd;
+    let before = path.bbr.common.window.cwnd;
     path.bbr.on_loss(0);
     let mut delivery = path.delivery(10 * MSS);
     (delivery.lost, delivery.in_flight, delivery.repair) = (MSS, 50 * MSS, Repair::Fast);
     path.bbr.on_delivery(&delivery);
-    assert_eq!(path.bbr.window.cwnd, 60 * MSS);
+    assert_eq!(path.bbr.common.window.cwnd, 60 * MSS);
     path.round(80);
-    assert_eq!(path.bbr.window.cwnd, before);
+    assert_eq!(path.bbr.common.window.cwnd, before);
 }
 
 /// After ten seconds without a smaller round trip four segments are in flight, for 200 ms and a round at least. Then
@@ -107,14 +108,14 @@ fn recovery_conserves_packets_and_gives_the_window_back() {
 #[test]
 fn probing_the_round_trip_takes_200_ms_and_a_round() {
     let mut path = Path::full();
-    while path.bbr.mode != Mode::ProbeRtt {
+    while path.bbr.common.mode != Mode::ProbeRtt {
         let mut delivery = path.delivery(100 * MSS);
         delivery.sample.rtt = Some(RTT * 2);
         path.bbr.on_delivery(&delivery);
         assert!(path.now < Instant::ZERO + Duration::from_millis(10_500));
     }
-    let before = path.bbr.recovery.prior_cwnd;
-    assert_eq!(path.bbr.window.cwnd, 4 * MSS);
+    let before = path.bbr.common.recovery.prior_cwnd;
+    assert_eq!(path.bbr.common.window.cwnd, 4 * MSS);
     let mut acks = |wait_ms: u64, is_new_round: bool| {
         path.now += Duration::from_millis(wait_ms) - RTT;
         let mut delivery = path.delivery(4 * MSS);
@@ -123,7 +124,7 @@ fn probing_the_round_trip_takes_200_ms_and_a_round() {
             delivery.sample.prior_delivered = 0;
         }
         path.bbr.on_delivery(&delivery);
-        (path.bbr.mode == Mode::ProbeRtt, path.bbr.window.cwnd)
+        (path.bbr.common.mode == Mode::ProbeRtt, path.bbr.common.window.cwnd)
     };
     assert_eq!(acks(10, true), (true, 4 * MSS), "the pipe is empty from here on");
     assert_eq!(acks(199, false), (true, 4 * MSS));

@@ -11,15 +11,13 @@ mod rates;
 mod rtt_min;
 mod standing;
 
-use super::super::control::{CongestionControl, Pause};
 use super::super::window::Window;
 use super::super::{Delivery, Start};
-use super::aggregation::Aggregation;
+use super::common::{Common, Version};
 use super::parts::{
-    DRAIN_GAIN, FullPipe, HIGH_GAIN, MIN_SEGMENTS, Mode, PROBE_RTT_TIME, RTT_MIN_LIFETIME, Recovery, Rounds,
-    UNIT, initial_pacing_rate, paced,
+    DRAIN_GAIN, HIGH_GAIN, MIN_SEGMENTS, Mode, PROBE_RTT_TIME, RTT_MIN_LIFETIME, UNIT, initial_pacing_rate,
+    paced,
 };
-use crate::congestion::chance::Chance;
 use crate::congestion::pacing::Bursts;
 use crate::units::{BitRate, Bytes, Duration, Instant};
 use bound::LossBound;
@@ -63,21 +61,13 @@ struct Tried {
 
 #[derive(Clone, Debug)]
 pub(crate) struct TackBbr {
-    window: Window,
+    common: Common,
     config: TackConfig,
-    initial_window: u64,
-    mode: Mode,
-    pacing_rate: BitRate,
     intervals: Intervals,
     rates: Rates,
     /// A receiver has reported a rate: it is the one to hear of the rate from.
     is_receiver_based: bool,
     rtt_min: RttMin,
-    has_rtt: bool,
-    rounds: Rounds,
-    full: FullPipe,
-    aggregation: Aggregation,
-    recovery: Recovery,
     bound: LossBound,
     standing: Standing,
     /// Intervals since the cycle, or draining, began, and the estimate then.
@@ -85,52 +75,37 @@ pub(crate) struct TackBbr {
     rate_before: BitRate,
     /// The cycle drains longer than its probe lasted.
     drains: bool,
-    /// When the round-trip time has been probed enough, once the pipe is short of data.
-    probe_rtt_done_at: Option<Instant>,
     tried: Tried,
     /// Rates reported until then tell of a sender that held back.
     held_back_until: Instant,
-    idle_restart: bool,
     /// Nothing was delivered since the last timeout.
     is_silent: bool,
-    chance: Chance,
 }
 
 impl TackBbr {
     pub fn new(window: Window, config: TackConfig, start: Start) -> Self {
         let interval = start.rtt.map_or(FIRST_INTERVAL, |rtt| rtt / USUAL_BETA);
         Self {
-            initial_window: window.cwnd,
-            mode: Mode::Startup,
-            pacing_rate: initial_pacing_rate(window.cwnd, start.rtt),
-            window,
+            common: Common::new(window, start),
             config,
             intervals: Intervals::new(interval),
             rates: Rates::new(config.filter),
             is_receiver_based: false,
             rtt_min: RttMin::new(start.rtt),
-            has_rtt: start.rtt.is_some(),
-            rounds: Rounds::default(),
-            full: FullPipe::default(),
-            aggregation: Aggregation::default(),
-            recovery: Recovery::default(),
             bound: LossBound::default(),
             standing: Standing::default(),
             position: 0,
             rate_before: BitRate::default(),
             drains: false,
-            probe_rtt_done_at: None,
             tried: Tried::default(),
             held_back_until: Instant::ZERO,
-            idle_restart: false,
             is_silent: false,
-            chance: Chance(start.seed),
         }
     }
 
     /// BWmax of what arrives.
     fn arrives(&self) -> BitRate {
-        self.rates.largest(!self.full.reached)
+        self.rates.largest(!self.common.full.reached)
     }
 
     /// BWmax: what has to be sent for that to arrive.
@@ -142,41 +117,35 @@ impl TackBbr {
         }
     }
 
-    fn save_cwnd(&mut self) {
-        self.recovery.save(self.window.cwnd, self.mode == Mode::ProbeRtt);
-    }
-
-    /// Until the pipe has been full the rate only grows: early samples are of a pipe that fills. It is never so low that
-    /// a TACK would have nothing to report: MSS per interval at least.
+    /// Never so low a rate that a TACK would have nothing to report: MSS per interval at least.
     fn set_pacing_rate(&mut self, gain: u64) {
-        let least = BitRate::from_amount(Bytes(self.window.mss), self.intervals.length).unwrap_or_default();
+        let least =
+            BitRate::from_amount(Bytes(self.common.window.mss), self.intervals.length).unwrap_or_default();
         // Less than arrives drains any queue, and shows which losses are the path's: a share of losses that was overrated would
         // prove itself true if draining rates rose with it.
         let of = if self.is_draining() { self.arrives() } else { self.rate() };
         let rate = paced(of, gain).max(least).max(self.slow_start_rate());
-        if self.full.reached || rate > self.pacing_rate {
-            self.pacing_rate = rate;
-        }
+        self.common.set_pacing_rate(rate);
     }
 
     /// What the receiver reports is of a round trip before. In the first three the window says what is sent: at once where it is
     /// short, and then with the high gain, as [`initial_pacing_rate`] does for the first. Nothing later.
     fn slow_start_rate(&self) -> BitRate {
-        let windows = self.window.cwnd / self.initial_window.max(1);
-        if self.mode != Mode::Startup || windows >= SLOW_START_WINDOWS {
+        let windows = self.common.window.cwnd / self.common.initial_window.max(1);
+        if self.common.mode != Mode::Startup || windows >= SLOW_START_WINDOWS {
             return BitRate::default();
         }
         let gain = if windows < BURST_WINDOWS { BURST_GAIN } else { 1 };
-        initial_pacing_rate(gain * self.window.cwnd, self.rtt_min.least)
+        initial_pacing_rate(gain * self.common.window.cwnd, self.rtt_min.least)
     }
 
     /// The cycle drains what its probe queued.
     fn is_draining(&self) -> bool {
-        self.mode == Mode::ProbeBandwidth && (PROBING..DRAINED).contains(&self.position)
+        self.common.mode == Mode::ProbeBandwidth && (PROBING..DRAINED).contains(&self.position)
     }
 
     fn pacing_gain(&self) -> u64 {
-        match self.mode {
+        match self.common.mode {
             Mode::Startup => HIGH_GAIN,
             Mode::Drain => DRAIN_GAIN,
             Mode::ProbeBandwidth => self.cycle_gain(),
@@ -222,7 +191,7 @@ impl TackBbr {
         self.is_receiver_based |= reported.is_some();
         let rate = if self.is_receiver_based { reported } else { delivery.sample.rate() };
         if let Some(rate) = rate {
-            let holds_back = self.holds_back() || delivery.now < self.held_back_until;
+            let holds_back = self.common.holds_back() || delivery.now < self.held_back_until;
             self.rates.report(rate, delivery.sample.app_limited || holds_back);
         }
     }
@@ -232,20 +201,20 @@ impl TackBbr {
         // What was sent while the cycle drained is heard of a round trip later. A queue that stands even so may be what overflows.
         let drained = (DRAINED..DRAINED + PROBING).contains(&self.position)
             && self.standing.is_short(self.rate(), self.rtt_min.least.unwrap_or_default());
-        if self.mode == Mode::ProbeBandwidth && drained {
-            self.bound.base.update(delivery.lost, delivery.sample.newly_delivered, self.window.mss);
+        if self.common.mode == Mode::ProbeBandwidth && drained {
+            self.bound.base.update(delivery.lost, delivery.sample.newly_delivered, self.common.window.mss);
         }
         if delivery.sample.newly_delivered == 0 {
-            self.rounds.started = false;
+            self.common.rounds.started = false;
             return;
         }
-        self.rounds.update(delivery);
+        self.common.rounds.update(delivery);
         self.tried.in_flight = self.tried.in_flight.max(delivery.prior_in_flight);
         self.tried.receiver_limited |= delivery.receiver_limited;
-        if !self.rounds.started {
+        if !self.common.rounds.started {
             return;
         }
-        self.recovery.conserves = false;
+        self.common.recovery.conserves = false;
         let tried = core::mem::take(&mut self.tried);
         // A round in which the window kept the pipe from filling says nothing: early rates, measured over a round trip
         // of bursts and pauses, do not grow steadily. A receiver's window makes such bursts for ever, but it is all there is.
@@ -255,22 +224,22 @@ impl TackBbr {
             (false, false) => tried.in_flight >= self.amount_in(FULL_TRIED),
         };
         if is_full {
-            self.full.on_round(self.rate());
+            self.common.full.on_round(self.rate());
         }
         // What arrives is what the path carries now; BWmax may be of before. Where others take the channel, round trips
         // are many times the smallest, and what that needs would be less than arrives.
         let trip = self.rtt_min.least.unwrap_or_default() + self.longest_silence();
         let usual = delivery.smoothed_rtt.unwrap_or_default();
-        let stalled = (!self.full.reached).then_some(self.full.rounds);
+        let stalled = (!self.common.full.reached).then_some(self.common.full.rounds);
         let arrives = self.rates.average().amount_in(trip.max(usual)).0;
         let floor = if self.standing.is_active() { self.with_bursts(arrives) } else { arrives };
         let usual_queue = self.standing.target_time(self.rate());
         let unqueued = self.rtt_min.least.map(|least| least + usual_queue);
-        let heavy = self.bound.on_round(unqueued, self.window.mss, floor, stalled);
+        let heavy = self.bound.on_round(unqueued, self.common.window.mss, floor, stalled);
         if heavy && self.config.bounds == Bounds::Loss {
             // Whatever was asked for, it is more than there is.
-            self.full.reached = true;
-            if self.mode == Mode::ProbeBandwidth && self.position < PROBING {
+            self.common.full.reached = true;
+            if self.common.mode == Mode::ProbeBandwidth && self.position < PROBING {
                 self.position = PROBING;
             }
         }
@@ -278,7 +247,7 @@ impl TackBbr {
 
     /// The next cycle begins after the last interval of one, or once a probe that found more has been drained.
     fn update_cycle(&mut self, in_flight: u64) {
-        if self.mode != Mode::ProbeBandwidth {
+        if self.common.mode != Mode::ProbeBandwidth {
             return;
         }
         self.update_draining(in_flight);
@@ -311,21 +280,20 @@ impl TackBbr {
     /// Starts the cycle anywhere but where it drains, so that flows that start together do not probe together (draft
     /// section 4.3.4.2): with the probe, or later, a round trip at a time.
     fn probe_bandwidth(&mut self) {
-        self.mode = Mode::ProbeBandwidth;
+        self.common.mode = Mode::ProbeBandwidth;
         let rests = u64::from(self.config.cycle).saturating_sub(DRAINED) / PROBING;
-        let drawn = u64::from(self.chance.draw(rests as u32 + 1));
+        let drawn = u64::from(self.common.chance.draw(rests as u32 + 1));
         self.position = if drawn == 0 { 0 } else { DRAINED + (drawn - 1) * PROBING };
         self.rate_before = self.rate();
         self.drains = false;
     }
 
     fn check_drain(&mut self, delivery: &Delivery) {
-        if self.mode == Mode::Startup && self.full.reached {
-            self.mode = Mode::Drain;
+        if self.common.ends_startup() {
             self.position = 0;
         }
         let is_drained = delivery.in_flight <= self.with_bursts(self.amount_in(UNIT));
-        if self.mode == Mode::Drain && (is_drained || self.position >= MOST_DRAINING) {
+        if self.common.mode == Mode::Drain && (is_drained || self.position >= MOST_DRAINING) {
             self.probe_bandwidth();
         }
     }
@@ -336,47 +304,42 @@ impl TackBbr {
         let probe = self.config.probe_rtt;
         self.rtt_min.update(now, delivery.sample.rtt);
         let lifetime = probe.map_or(RTT_MIN_LIFETIME, |probe| probe.after);
-        if self.mode == Mode::ProbeRtt {
+        if self.common.mode == Mode::ProbeRtt {
             self.probe_rtt(delivery);
         } else if self.rtt_min.age(now) > lifetime {
-            if probe.is_some() && !self.idle_restart {
-                self.save_cwnd();
-                self.mode = Mode::ProbeRtt;
-                self.probe_rtt_done_at = None;
+            if probe.is_some() && !self.common.idle_restart {
+                self.common.begin_probe_rtt();
             } else {
                 self.rtt_min.forget(now);
             }
         }
         if delivery.sample.newly_delivered > 0 {
-            self.idle_restart = false;
+            self.common.idle_restart = false;
         }
     }
 
     /// The longer of a round trip and 200 ms with little in flight.
     fn probe_rtt(&mut self, delivery: &Delivery) {
-        if self.probe_rtt_done_at.is_some() {
+        if self.common.probe_rtt_done_at.is_some() {
             self.finish_probe_rtt(delivery.now);
         } else if delivery.in_flight <= self.probe_rtt_cwnd() {
             // Between two reports a queue of the usual length drains at half the rate.
             let wait = self.standing.wait();
             let time = if self.standing.is_active() { wait.min(PROBE_RTT_TIME) } else { PROBE_RTT_TIME };
             let lasts = delivery.smoothed_rtt.unwrap_or_default().max(time);
-            self.probe_rtt_done_at = Some(delivery.now + lasts);
+            self.common.probe_rtt_done_at = Some(delivery.now + lasts);
             self.rtt_min.look_again();
         }
     }
 
     fn finish_probe_rtt(&mut self, now: Instant) {
-        if self.probe_rtt_done_at.is_none_or(|done| now < done) {
+        if self.common.probe_rtt_done_at.is_none_or(|done| now < done) {
             return;
         }
         self.rtt_min.forget(now);
         self.held_back_until = now + self.rtt_min.least.unwrap_or_default() * 2;
-        self.window.cwnd = self.window.cwnd.max(self.recovery.prior_cwnd);
-        if self.full.reached {
+        if self.common.end_probe_rtt() {
             self.probe_bandwidth();
-        } else {
-            self.mode = Mode::Startup;
         }
     }
 
@@ -387,12 +350,12 @@ impl TackBbr {
     fn probe_rtt_cwnd(&self) -> u64 {
         let share = self.probe_rtt_share();
         let waits = if share > 0 { self.amount_per_interval() } else { 0 };
-        (self.amount_in(share) + waits).max(MIN_SEGMENTS * self.window.mss)
+        (self.amount_in(share) + waits).max(MIN_SEGMENTS * self.common.window.mss)
     }
 
     /// Bytes that the rate brings in `gain` smallest round-trip times.
     fn amount_in(&self, gain: u64) -> u64 {
-        let Some(least) = self.rtt_min.least else { return self.initial_window * gain / UNIT };
+        let Some(least) = self.rtt_min.least else { return self.common.initial_window * gain / UNIT };
         self.rate().amount_in(least).0.saturating_mul(gain) / UNIT
     }
 
@@ -411,7 +374,7 @@ impl TackBbr {
     /// contains the interval's.
     fn cap(&self) -> u64 {
         let products = self.amount_in(2 * UNIT);
-        let lump = if self.full.reached { self.aggregation.allowance(self.rate()) } else { 0 };
+        let lump = if self.common.full.reached { self.common.aggregation.allowance(self.rate()) } else { 0 };
         self.with_bursts(products + lump.max(self.amount_per_interval()))
     }
 
@@ -420,26 +383,26 @@ impl TackBbr {
     fn with_bursts(&self, bytes: u64) -> u64 {
         bytes
             + self.standing.target(self.rate())
-            + 3 * Bursts::Datagrams.size(self.pacing_rate, self.window.mss)
+            + 3 * Bursts::Datagrams.size(self.common.pacing_rate, self.common.window.mss)
     }
 
     fn set_cwnd(&mut self, delivery: &Delivery) {
         let acked = delivery.sample.newly_delivered;
         if acked > 0 && !self.recover(delivery) {
             let cap = self.cap();
-            let cwnd = self.window.cwnd;
-            if self.full.reached {
+            let cwnd = self.common.window.cwnd;
+            if self.common.full.reached {
                 let bound = self.bound.bytes.filter(|_| self.config.bounds == Bounds::Loss);
                 // What is paced need not grow with ACKs, of which there are few.
                 let grown = if self.standing.is_active() { cap } else { cwnd + acked };
-                self.window.cwnd = grown.min(cap).min(bound.unwrap_or(u64::MAX));
+                self.common.window.cwnd = grown.min(cap).min(bound.unwrap_or(u64::MAX));
             } else if cwnd < cap || self.arrives().as_bps() == 0 {
-                self.window.cwnd = cwnd + acked;
+                self.common.window.cwnd = cwnd + acked;
             }
-            self.window.cwnd = self.window.cwnd.max(MIN_SEGMENTS * self.window.mss);
+            self.common.window.cwnd = self.common.window.cwnd.max(MIN_SEGMENTS * self.common.window.mss);
         }
-        if self.mode == Mode::ProbeRtt {
-            self.window.cwnd = self.window.cwnd.min(self.probe_rtt_cwnd());
+        if self.common.mode == Mode::ProbeRtt {
+            self.common.window.cwnd = self.common.window.cwnd.min(self.probe_rtt_cwnd());
         }
     }
 
@@ -449,15 +412,11 @@ impl TackBbr {
     fn recover(&mut self, delivery: &Delivery) -> bool {
         let was_silent = core::mem::take(&mut self.is_silent);
         match self.config.bounds {
-            Bounds::Product => {
-                let Window { cwnd, mss, .. } = self.window;
-                self.window.cwnd = self.recovery.window(delivery, cwnd, mss, &mut self.rounds);
-                self.recovery.conserves
-            }
+            Bounds::Product => self.common.recover(delivery),
             Bounds::Loss => {
-                if was_silent && self.full.reached {
+                if was_silent && self.common.full.reached {
                     let product = self.amount_in(UNIT) + self.amount_per_interval();
-                    self.window.cwnd = self.window.cwnd.max(product);
+                    self.common.window.cwnd = self.common.window.cwnd.max(product);
                 }
                 false
             }
@@ -465,100 +424,49 @@ impl TackBbr {
     }
 }
 
-impl CongestionControl for TackBbr {
-    fn window(&self) -> &Window {
-        &self.window
+impl Version for TackBbr {
+    fn common(&self) -> &Common {
+        &self.common
     }
 
-    fn window_mut(&mut self) -> &mut Window {
-        &mut self.window
+    fn common_mut(&mut self) -> &mut Common {
+        &mut self.common
     }
 
-    fn wants_delivery(&self) -> bool {
-        true
-    }
-
-    /// Feedback arrived: the model first, then rate and window.
-    fn on_delivery(&mut self, delivery: &Delivery) {
+    fn update(&mut self, delivery: &Delivery) {
         self.update_clock(delivery);
         self.update_bandwidth(delivery);
         self.update_rounds(delivery);
-        self.aggregation.update(
-            delivery,
-            self.rounds.started,
-            self.rate(),
-            self.window.cwnd,
-            self.window.mss,
-        );
+        self.common.update_aggregation(delivery, self.rate());
         self.update_cycle(delivery.in_flight);
         self.check_drain(delivery);
         self.update_rtt_min(delivery);
-        if !self.has_rtt
-            && let Some(rtt) = delivery.smoothed_rtt
-        {
-            self.has_rtt = true;
-            self.pacing_rate = initial_pacing_rate(self.window.cwnd, Some(rtt));
-        }
+        self.common.update_first_rtt(delivery);
         self.set_pacing_rate(self.pacing_gain());
         self.set_cwnd(delivery);
     }
 
-    /// Fast recovery begins.
-    fn on_loss(&mut self, _flight: u64) {
-        self.save_cwnd();
-    }
-
-    /// What is outstanding is gone: one segment goes first. What is known of the path stays, for an outage says
-    /// nothing about it.
-    fn on_timeout(&mut self, _now: Instant, _flight: u64) {
-        self.save_cwnd();
-        self.recovery.on_timeout();
+    /// What is known of the path stays, for an outage says nothing about it.
+    fn note_timeout(&mut self) {
         self.is_silent = true;
-        self.window.collapse();
     }
 
-    /// Nothing had been lost.
-    fn on_undo(&mut self, _cwnd_before: u64) {
+    fn note_undo(&mut self) {
         self.bound = LossBound::default();
     }
 
-    /// Data follows a pause: at the estimated rate, not faster, for the pipe is empty and a burst would only queue
-    /// (draft-cardwell-iccrg-bbr-congestion-control-00 section 4.4.4). The pause is nobody's time.
-    fn on_transmit_start(&mut self, now: Instant, pause: Pause) {
-        if pause != Pause::Application {
-            return;
-        }
-        self.idle_restart = true;
-        self.aggregation.restart(now);
+    /// The pause is nobody's time.
+    fn on_idle_restart(&mut self, now: Instant) {
         self.intervals.restart(now);
-        match self.mode {
+        match self.common.mode {
             Mode::ProbeBandwidth => self.set_pacing_rate(UNIT),
             Mode::ProbeRtt => self.finish_probe_rtt(now),
             Mode::Startup | Mode::Drain => {}
         }
     }
 
-    /// What is sent now is less than the path carries, on purpose.
-    fn holds_back(&self) -> bool {
-        self.mode == Mode::ProbeRtt
-    }
-
-    /// Bytes that leave while reports are `late`.
-    fn amount_reported_late(&self, late: Duration) -> u64 {
+    fn late_amount(&self, late: Duration) -> u64 {
         self.rate().amount_in(late).0
-    }
-
-    /// The pipe has not been full yet.
-    fn in_start_up(&self) -> bool {
-        !self.full.reached
-    }
-
-    fn state(&self) -> Option<&'static str> {
-        Some(self.mode.name())
-    }
-
-    fn pacing_rate(&self, _smoothed_rtt: Option<Duration>, _in_flight: u64) -> Option<BitRate> {
-        Some(self.pacing_rate)
     }
 }
 

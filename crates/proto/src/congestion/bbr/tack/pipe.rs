@@ -188,11 +188,13 @@ impl Pipe {
     }
 
     fn send(&mut self) {
-        while self.in_flight() + MSS <= self.bbr.window.cwnd && self.pacer.held_until(self.now).is_none() {
+        while self.in_flight() + MSS <= self.bbr.common.window.cwnd
+            && self.pacer.held_until(self.now).is_none()
+        {
             if self.in_flight() == 0 {
                 self.heard_at = self.now;
             }
-            self.pacer.on_sent(MSS, self.now, Some(self.bbr.pacing_rate), MSS);
+            self.pacer.on_sent(MSS, self.now, Some(self.bbr.common.pacing_rate), MSS);
             self.sent += 1;
             let packet = Packet {
                 sent_at: self.now,

@@ -1,6 +1,7 @@
 use super::pipe::{MSS, Pipe};
 use super::*;
 use crate::congestion;
+use crate::congestion::control::{CongestionControl as _, Pause};
 use crate::congestion::rate::RateSample;
 use crate::congestion::{ReceiverReport, Repair};
 
@@ -21,7 +22,7 @@ fn the_rate_of_the_bottleneck_is_found_and_the_queue_drained() {
     for config in ALL {
         for rtt in RTTS {
             let mut pipe = Pipe::new(config, MBPS, MS(rtt));
-            let found = pipe.until(MS(30 * rtt), |pipe| pipe.bbr.mode == Mode::ProbeBandwidth);
+            let found = pipe.until(MS(30 * rtt), |pipe| pipe.bbr.common.mode == Mode::ProbeBandwidth);
             assert!(found.is_some(), "{rtt} ms");
             let used = pipe.run(SECS(20));
             // A long round trip makes the paper's probing of it dear.
@@ -126,7 +127,7 @@ fn an_outage_does_not_end_what_is_known_of_the_path() {
     pipe.run(SECS(3));
     pipe.is_down = true;
     pipe.run(SECS(1));
-    assert_eq!(pipe.bbr.window.cwnd, MSS);
+    assert_eq!(pipe.bbr.common.window.cwnd, MSS);
     pipe.is_down = false;
     assert_eq!(percent(pipe.estimate(), pipe.rate), 100);
     pipe.run(MS(280 + 4 * 40));
@@ -145,7 +146,7 @@ fn heavy_losses_bound_what_is_in_flight() {
         pipe.rate = BitRate::from_mbps(MBPS / 4);
         let before = pipe.overflowed;
         pipe.run(MS(12 * 40));
-        let (bound, cwnd) = (pipe.bbr.bound.bytes, pipe.bbr.window.cwnd);
+        let (bound, cwnd) = (pipe.bbr.bound.bytes, pipe.bbr.common.window.cwnd);
         assert!(bounds == Bounds::Product || bound.is_some_and(|bound| cwnd <= bound), "{cwnd} of {bound:?}");
         pipe.overflowed - before
     };
@@ -214,7 +215,7 @@ impl Reported {
         for _ in 0..80 {
             reported.tack(|_| {});
         }
-        assert_eq!(reported.bbr.mode, Mode::ProbeBandwidth);
+        assert_eq!(reported.bbr.common.mode, Mode::ProbeBandwidth);
         reported
     }
 }
@@ -228,7 +229,7 @@ fn heavy_losses_leave_what_arrives_in_the_round_trips_of_now() {
         reported.tack(|_| {});
     }
     for _ in 0..400 {
-        let in_flight = reported.bbr.window.cwnd;
+        let in_flight = reported.bbr.common.window.cwnd;
         reported.tack(|delivery| {
             delivery.sample.rtt = Some(Reported::RTT * 5);
             delivery.smoothed_rtt = Some(Reported::RTT * 5);
@@ -251,7 +252,7 @@ fn a_cycle_has_its_gains_by_the_clock() {
         }
         let gains: Vec<u64> = (0..2 * length)
             .map(|_| {
-                let gain = percent(reported.bbr.pacing_rate, BitRate::from_kbps(MBPS * 990));
+                let gain = percent(reported.bbr.common.pacing_rate, BitRate::from_kbps(MBPS * 990));
                 reported.tack(|_| {});
                 gain
             })
@@ -266,7 +267,7 @@ fn a_cycle_has_its_gains_by_the_clock() {
             reported.now += MS(10 * (skipped - 1));
             reported.tack(|_| {});
         }
-        assert_eq!(percent(reported.bbr.pacing_rate, BitRate::from_kbps(MBPS * 990)), 75);
+        assert_eq!(percent(reported.bbr.common.pacing_rate, BitRate::from_kbps(MBPS * 990)), 75);
     }
 }
 
@@ -275,8 +276,8 @@ fn a_cycle_has_its_gains_by_the_clock() {
 #[test]
 fn the_cap_is_two_products_and_an_interval() {
     let reported = Reported::stable(TackConfig::PAPER);
-    let bursts = 3 * Bursts::Datagrams.size(reported.bbr.pacing_rate, MSS);
-    assert_eq!(reported.bbr.window.cwnd, 450 * MSS + bursts);
+    let bursts = 3 * Bursts::Datagrams.size(reported.bbr.common.pacing_rate, MSS);
+    assert_eq!(reported.bbr.common.window.cwnd, 450 * MSS + bursts);
 }
 
 /// Each style keeps up its share for the longer of a round trip and 200 ms, once so little is in flight.
@@ -287,17 +288,17 @@ fn probing_the_round_trip_keeps_up_a_share_for_200_ms() {
         let config = TackConfig { probe_rtt: Some(probe), ..TackConfig::PAPER };
         let mut reported = Reported::stable(config);
         let before = reported.now;
-        while reported.bbr.mode != Mode::ProbeRtt {
+        while reported.bbr.common.mode != Mode::ProbeRtt {
             reported.tack(|delivery| delivery.sample.rtt = Some(Reported::RTT * 2));
             assert!(reported.now < before + probe.after + SECS(1));
         }
-        assert_eq!(reported.bbr.window.cwnd, segments * MSS);
+        assert_eq!(reported.bbr.common.window.cwnd, segments * MSS);
         assert!(reported.bbr.holds_back());
         let least = (BitRate::from_kbps(MBPS * 990).as_bps() * u64::from(probe.share) / UNIT).max(800_000);
-        assert_eq!(reported.bbr.pacing_rate, BitRate::from_bps(least));
+        assert_eq!(reported.bbr.common.pacing_rate, BitRate::from_bps(least));
         // The pipe is short of data from the next TACK on.
         let mut tacks = 0;
-        while reported.bbr.mode == Mode::ProbeRtt {
+        while reported.bbr.common.mode == Mode::ProbeRtt {
             tacks += 1;
             reported.tack(|delivery| {
                 delivery.in_flight = segments * MSS;
@@ -310,7 +311,7 @@ fn probing_the_round_trip_keeps_up_a_share_for_200_ms() {
         assert_eq!(tacks, 21);
         assert_eq!(reported.bbr.rtt_min.least, Some(MS(44)), "what was seen meanwhile");
         assert_eq!(percent(reported.bbr.rate(), BitRate::from_mbps(MBPS)), 100);
-        assert!(reported.bbr.window.cwnd > 400 * MSS);
+        assert!(reported.bbr.common.window.cwnd > 400 * MSS);
     }
 }
 
@@ -319,7 +320,7 @@ fn a_path_that_got_longer_is_believed_without_probing_too() {
     let mut reported = Reported::stable(TackConfig { probe_rtt: None, ..TackConfig::USUAL });
     for _ in 0..1_010 {
         reported.tack(|delivery| delivery.sample.rtt = Some(MS(60)));
-        assert_eq!(reported.bbr.mode, Mode::ProbeBandwidth);
+        assert_eq!(reported.bbr.common.mode, Mode::ProbeBandwidth);
     }
     assert_eq!(reported.bbr.rtt_min.least, Some(MS(60)));
 }
@@ -352,21 +353,21 @@ fn a_pause_is_nobody_s_time() {
     }
     reported.now += SECS(30);
     reported.bbr.on_transmit_start(reported.now, Pause::Application);
-    assert_eq!(reported.bbr.pacing_rate, BitRate::from_kbps(MBPS * 990));
+    assert_eq!(reported.bbr.common.pacing_rate, BitRate::from_kbps(MBPS * 990));
     reported.tack(|_| {});
-    assert_eq!((reported.bbr.position, reported.bbr.mode), (2, Mode::ProbeBandwidth));
+    assert_eq!((reported.bbr.position, reported.bbr.common.mode), (2, Mode::ProbeBandwidth));
 }
 
 /// Version 1's way, for comparison: what is delivered may go again, and the window comes back with the end of it.
 #[test]
 fn without_a_bound_by_losses_recovery_conserves_packets() {
     let mut reported = Reported::stable(TackConfig::PAPER);
-    let before = reported.bbr.window.cwnd;
+    let before = reported.bbr.common.window.cwnd;
     reported.bbr.on_loss(0);
     reported.tack(|delivery| {
         (delivery.lost, delivery.in_flight, delivery.repair) = (MSS, 80 * MSS, Repair::Fast);
     });
-    assert_eq!(reported.bbr.window.cwnd, 130 * MSS);
+    assert_eq!(reported.bbr.common.window.cwnd, 130 * MSS);
     reported.tack(|_| {});
-    assert_eq!(reported.bbr.window.cwnd, before);
+    assert_eq!(reported.bbr.common.window.cwnd, before);
 }

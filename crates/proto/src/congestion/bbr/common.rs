@@ -1,0 +1,201 @@
+//! The state that all versions of BBR have, and the controller that each of them is.
+
+use super::super::control::{CongestionControl, Pause};
+use super::super::window::Window;
+use super::super::{Delivery, Start};
+use super::aggregation::Aggregation;
+use super::parts::{FullPipe, Mode, Recovery, Rounds, initial_pacing_rate};
+use crate::congestion::chance::Chance;
+use crate::units::{BitRate, Duration, Instant};
+
+/// The state that versions share.
+#[derive(Clone, Debug)]
+pub(in super::super) struct Common {
+    pub(super) window: Window,
+    pub(super) initial_window: u64,
+    pub(super) mode: Mode,
+    pub(super) pacing_rate: BitRate,
+    has_rtt: bool,
+    pub(super) rounds: Rounds,
+    pub(super) full: FullPipe,
+    pub(super) aggregation: Aggregation,
+    pub(super) recovery: Recovery,
+    /// When the round-trip time has been probed enough, once the pipe is short of data.
+    pub(super) probe_rtt_done_at: Option<Instant>,
+    /// Nothing was delivered since the application paused.
+    pub(super) idle_restart: bool,
+    pub(super) chance: Chance,
+}
+
+impl Common {
+    pub(super) fn new(window: Window, start: Start) -> Self {
+        Self {
+            initial_window: window.cwnd,
+            mode: Mode::Startup,
+            pacing_rate: initial_pacing_rate(window.cwnd, start.rtt),
+            window,
+            has_rtt: start.rtt.is_some(),
+            rounds: Rounds::default(),
+            full: FullPipe::default(),
+            aggregation: Aggregation::default(),
+            recovery: Recovery::default(),
+            probe_rtt_done_at: None,
+            idle_restart: false,
+            chance: Chance(start.seed),
+        }
+    }
+
+    fn save_cwnd(&mut self) {
+        self.recovery.save(self.window.cwnd, self.holds_back());
+    }
+
+    /// Takes in the aggregates that ACKs show, with the estimated `rate`.
+    pub(super) fn update_aggregation(&mut self, delivery: &Delivery, rate: BitRate) {
+        let Window { cwnd, mss, .. } = self.window;
+        self.aggregation.update(delivery, self.rounds.started, rate, cwnd, mss);
+    }
+
+    /// The first round-trip time, where the handshake measured none, says what the window is as a rate.
+    pub(super) fn update_first_rtt(&mut self, delivery: &Delivery) {
+        if !self.has_rtt
+            && let Some(rtt) = delivery.smoothed_rtt
+        {
+            self.has_rtt = true;
+            self.pacing_rate = initial_pacing_rate(self.window.cwnd, Some(rtt));
+        }
+    }
+
+    /// Until the pipe has been full the rate only grows: early samples are of a pipe that fills.
+    pub(super) fn set_pacing_rate(&mut self, rate: BitRate) {
+        if self.full.reached || rate > self.pacing_rate {
+            self.pacing_rate = rate;
+        }
+    }
+
+    /// Draining follows startup once the pipe has been full. True if that is now.
+    pub(super) fn ends_startup(&mut self) -> bool {
+        let ends = self.mode == Mode::Startup && self.full.reached;
+        if ends {
+            self.mode = Mode::Drain;
+        }
+        ends
+    }
+
+    /// What is sent now is less than the path carries, on purpose.
+    pub(super) fn holds_back(&self) -> bool {
+        self.mode == Mode::ProbeRtt
+    }
+
+    /// The round-trip time is probed from now on.
+    pub(super) fn begin_probe_rtt(&mut self) {
+        self.save_cwnd();
+        self.mode = Mode::ProbeRtt;
+        self.probe_rtt_done_at = None;
+    }
+
+    /// The round-trip time has been probed: the window is as it was before. False if startup goes on.
+    pub(super) fn end_probe_rtt(&mut self) -> bool {
+        self.window.cwnd = self.window.cwnd.max(self.recovery.prior_cwnd);
+        if !self.full.reached {
+            self.mode = Mode::Startup;
+        }
+        self.full.reached
+    }
+
+    /// Version 1's window after losses. True when recovery decides on it.
+    pub(super) fn recover(&mut self, delivery: &Delivery) -> bool {
+        let Window { cwnd, mss, .. } = self.window;
+        self.window.cwnd = self.recovery.window(delivery, cwnd, mss, &mut self.rounds);
+        self.recovery.conserves
+    }
+}
+
+/// What differs between versions.
+pub(in super::super) trait Version {
+    fn common(&self) -> &Common;
+    fn common_mut(&mut self) -> &mut Common;
+
+    /// Feedback arrived: the model first, then rate and window.
+    fn update(&mut self, delivery: &Delivery);
+
+    /// The retransmission timer expired, and the window is one segment.
+    fn note_timeout(&mut self);
+
+    /// Nothing had been lost.
+    fn note_undo(&mut self);
+
+    /// Data follows a pause of the application's: at the estimated rate, not faster, for the pipe is empty and a burst
+    /// would only queue (draft-cardwell-iccrg-bbr-congestion-control-00 section 4.4.4).
+    fn on_idle_restart(&mut self, now: Instant);
+
+    /// Bytes that leave while a receiver's reports are `late`.
+    fn late_amount(&self, _late: Duration) -> u64 {
+        0
+    }
+}
+
+impl<V: Version> CongestionControl for V {
+    fn window(&self) -> &Window {
+        &self.common().window
+    }
+
+    fn window_mut(&mut self) -> &mut Window {
+        &mut self.common_mut().window
+    }
+
+    fn wants_delivery(&self) -> bool {
+        true
+    }
+
+    fn on_delivery(&mut self, delivery: &Delivery) {
+        self.update(delivery);
+    }
+
+    /// The window is decided on when the ACK that says so is through.
+    fn on_loss(&mut self, _flight: u64) {
+        self.common_mut().save_cwnd();
+    }
+
+    /// What is outstanding is gone: one segment goes first.
+    fn on_timeout(&mut self, _now: Instant, _flight: u64) {
+        let common = self.common_mut();
+        common.save_cwnd();
+        common.recovery.on_timeout();
+        common.window.collapse();
+        self.note_timeout();
+    }
+
+    fn on_undo(&mut self, _cwnd_before: u64) {
+        self.note_undo();
+    }
+
+    fn on_transmit_start(&mut self, now: Instant, pause: Pause) {
+        if pause == Pause::Application {
+            let common = self.common_mut();
+            common.idle_restart = true;
+            common.aggregation.restart(now);
+            self.on_idle_restart(now);
+        }
+    }
+
+    fn holds_back(&self) -> bool {
+        self.common().holds_back()
+    }
+
+    fn amount_reported_late(&self, late: Duration) -> u64 {
+        self.late_amount(late)
+    }
+
+    /// The pipe has not been full yet.
+    fn in_start_up(&self) -> bool {
+        !self.common().full.reached
+    }
+
+    fn state(&self) -> Option<&'static str> {
+        Some(self.common().mode.name())
+    }
+
+    fn pacing_rate(&self, _smoothed_rtt: Option<Duration>, _in_flight: u64) -> Option<BitRate> {
+        Some(self.common().pacing_rate)
+    }
+}
