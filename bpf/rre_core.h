@@ -1,4 +1,4 @@
-/* core.rs and states.rs: the machine. */
+/* core.rs, and search.rs, delay.rs, feedback.rs, steering.rs, states.rs beside it: the machine. */
 
 #define RRE_USUAL_THRESHOLD_US 80000
 #define RRE_MAX_THRESHOLD_US 100000

@@ -10,8 +10,12 @@ pub use words::WORDS;
 
 use super::clock::{Clock, Reading, Trust};
 use super::compete::Competition;
-use super::estimate::{Estimate, Limits, MUCH_LOST, SAMPLE_TICKS, Taken};
+use super::delay::{DELAY_LIFETIME_US, DELAY_PERIODS, Delay};
+use super::estimate::{Estimate, Limits, SAMPLE_TICKS, Taken};
+use super::feedback::Feedback;
+use super::search::{Search, Seen};
 use super::states::{Event, State};
+use super::steering::Steering;
 
 /// The threshold at low rates, and the most it is on slow links. [F] takes the smallest round-trip time; flows that came while
 /// the buffer was in use would have a longer one, and starve the others [DERIVED].
@@ -31,39 +35,20 @@ const MIN_GAIN: u64 = 10;
 const MAX_GAIN: u64 = 256;
 /// Most that the rate is raised or lowered by at once, of the receive rate: never above twice of it.
 const TOP_GAIN: u64 = 512;
-/// While the buffer stays empty the gain doubles each feedback delay, so often at most.
-const MAX_BOOST: u32 = 5;
-/// How long the smallest relative delay is believed in unseen: clocks drift 3 to 6 ms a minute [DERIVED: 10 to 30 s].
-const DELAY_LIFETIME_US: u64 = 10_000_000;
-const DELAY_PERIODS: usize = 3;
 /// Draining for longer than this number of smoothed round-trip times means that the path has changed [F].
 const LONG_ROUNDS: u64 = 4;
-/// The least time without an ACK that is silence [DERIVED].
-const SILENCE_US: u64 = 1_000_000;
 /// What may be outstanding beyond the rate times the longest round-trip time, and the longest that counts: a thousand ACKs
 /// wait 52 s for an uplink of 8 kb/s [DERIVED].
 const SPARE_WINDOW: u64 = 65_536;
 const MAX_HELD_US: u64 = 60_000_000;
 /// The longest delay that steers the rate [DERIVED].
-const MAX_DELAY_US: u64 = 5_000_000;
-/// The receive rate is first found from this number of packets at least; the first train has ten [S].
-const TRAIN_PACKETS: u64 = 8;
-/// A window is sent in half a round-trip time at the start, which is taken to be between these: the first train measures
-/// what it meets only when it is faster than that.
-const MIN_TRAIN_US: u64 = 5_000;
-const MAX_TRAIN_US: u64 = 20_000;
-/// Round-trip time where none is known yet (RFC 6298 section 2.1: a second).
-const UNKNOWN_RTT_US: u64 = 1_000_000;
+pub(super) const MAX_DELAY_US: u64 = 5_000_000;
 /// The largest MSS (RFC 9293 section 3.7.1), and the longest tick (RFC 7323 section 5.4).
 const MAX_MSS: u32 = 65_535;
 const MAX_TICK_US: u32 = 1_000_000;
-/// What was sent within four round-trip times and twice of that may still arrive, and no rate above it is believed. They are
-/// taken to be between these.
-const MIN_TOP_US: u64 = 1_000_000;
-const TOP_US: u64 = 30_000_000;
 /// No rate or window is larger: a hundred Gb/s, and what fits 32 bits.
-const MAX_RATE: u64 = 12_500_000_000;
-const MAX_WINDOW: u64 = 0x7fff_ffff;
+pub(super) const MAX_RATE: u64 = 12_500_000_000;
+pub(super) const MAX_WINDOW: u64 = 0x7fff_ffff;
 
 /// What is known when data begins to flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -120,67 +105,12 @@ pub struct Core {
     estimate: Estimate,
     /// What has been delivered in all.
     delivered: u64,
-    /// The smallest relative delay that counts, and when it was last seen.
-    delay_known: bool,
-    delay_min_us: i64,
-    delay_seen_us: u64,
-    /// When it fell last.
-    lowered_us: u64,
-    /// The smallest of each of the latest periods, the newest first; a refresh ends a period.
-    delay_mins_us: [i64; DELAY_PERIODS],
-    /// The smallest since the latest refresh or monitoring began, and when that was seen.
-    fresh_known: bool,
-    fresh_min_us: i64,
-    fresh_at_us: u64,
-    /// When the period ends that a refresh began; 0 where none did.
-    adopt_us: u64,
-    /// The latest reading is well below all before it.
-    lower: bool,
-    /// Buffer delay: relative delay of the latest reading above the smallest.
-    buffer_us: u64,
-    /// The smallest while something is being repaired, until then.
-    repair_buffer_us: u64,
-    repair_until_us: u64,
-    /// The round: what must be delivered for it to end, and what was read at its beginning.
-    round_end: u64,
-    round_read: bool,
-    round_reading: Reading,
-    round_delivered: u64,
-    round_at_us: u64,
-    round_lost: u64,
-    /// Window of the first start in bytes, and the rate of a later one, and of monitoring.
-    start_window: u64,
-    start_rate: u64,
-    restarted: bool,
-    /// Doublings of the gain, and when the last was.
-    boost: u32,
-    boosted_us: u64,
-    /// Draining goes on until then whatever the buffer delay; when losses last made it so, and whether they had before.
-    hold_us: u64,
-    loss_us: u64,
-    lost_before: bool,
-    /// The threshold that losses allow, 0 where none speak.
-    loss_threshold_us: u64,
+    delay: Delay,
+    search: Search,
     /// Others at the bottleneck.
     competition: Competition,
-    /// When the buffer should be empty.
-    emptied_us: u64,
-    smoothed_rtt_us: u64,
-    /// Latest and longest round-trip time; 0 while unknown.
-    latest_rtt_us: u64,
-    longest_rtt_us: u64,
-    /// When the latest ACK came, and how often the rate was halved since.
-    heard_us: u64,
-    silences: u32,
-    /// The window is one segment until something is delivered.
-    collapsed: bool,
-    /// The highest rate that was allowed: in this stretch of time and in the one before, and when this one ends.
-    top_rate: u64,
-    last_top_rate: u64,
-    top_until_us: u64,
-    /// What the caller is to do.
-    rate: u64,
-    window: u64,
+    feedback: Feedback,
+    steering: Steering,
 }
 
 impl Core {
@@ -199,47 +129,11 @@ impl Core {
             clock: Clock::default(),
             estimate: Estimate::default(),
             delivered: 0,
-            delay_known: false,
-            delay_min_us: 0,
-            delay_mins_us: [0; DELAY_PERIODS],
-            delay_seen_us: now_us,
-            lowered_us: now_us,
-            fresh_known: false,
-            fresh_min_us: 0,
-            fresh_at_us: 0,
-            lower: false,
-            adopt_us: 0,
-            buffer_us: 0,
-            repair_buffer_us: u64::MAX,
-            repair_until_us: 0,
-            round_end: 0,
-            round_read: false,
-            round_reading: Reading::default(),
-            round_delivered: 0,
-            round_at_us: 0,
-            round_lost: 0,
-            start_window: u64::from(parameters.initial_window.max(parameters.mss)),
-            start_rate: 0,
-            restarted: false,
-            boost: 0,
-            boosted_us: now_us,
-            hold_us: 0,
-            loss_us: 0,
-            lost_before: false,
-            loss_threshold_us: 0,
+            delay: Delay::new(now_us),
+            search: Search::new(parameters.initial_window.max(parameters.mss)),
             competition: Competition::default(),
-            emptied_us: 0,
-            smoothed_rtt_us: u64::from(parameters.handshake_rtt_us),
-            latest_rtt_us: 0,
-            longest_rtt_us: u64::from(parameters.handshake_rtt_us),
-            heard_us: now_us,
-            silences: 0,
-            collapsed: false,
-            top_rate: 0,
-            last_top_rate: 0,
-            top_until_us: now_us,
-            rate: 0,
-            window: 0,
+            feedback: Feedback::new(parameters.handshake_rtt_us, now_us),
+            steering: Steering::new(now_us),
         };
         core.steer(now_us);
         core
@@ -254,11 +148,11 @@ impl Core {
     pub fn on_ack(&mut self, ack: &Ack) {
         let now_us = ack.now_us;
         // Where ACKs were lost, what ends a timeout or silence answers what was sent long before it.
-        let ends_wait = self.collapsed || self.silences > 0;
+        let ends_wait = self.steering.collapsed || self.feedback.silences > 0;
         self.hear(ack);
         if let Some(reading) = self.read(ack).filter(|_| !ends_wait) {
             self.measure(now_us, reading, ack.repairing);
-            if self.state != State::Start || self.restarted {
+            if self.state != State::Start || self.search.restarted {
                 self.estimate_rate(now_us, reading);
             }
             if self.state == State::Start {
@@ -274,27 +168,27 @@ impl Core {
 
     /// The retransmission timer expired: one segment, until something is delivered.
     pub fn on_timeout(&mut self, now_us: u64) {
-        self.collapsed = true;
-        self.hold_us = now_us + self.feedback_us();
+        self.steering.collapsed = true;
+        self.steering.hold_us = now_us + self.feedback.delay_us();
         self.enter(Event::Timeout, now_us);
         self.steer(now_us);
     }
 
     /// The latest timeout was needless: what was sent is still on its way.
     pub fn on_undo(&mut self) {
-        self.collapsed = false;
-        self.steer(self.heard_us);
+        self.steering.collapsed = false;
+        self.steer(self.feedback.heard_us);
     }
 
     /// When [`Self::on_silence`] is due if no ACK comes.
     pub fn silent_at_us(&self) -> u64 {
-        self.heard_us + SILENCE_US.max(2 * self.feedback_us()) * u64::from(self.silences + 1)
+        self.feedback.silent_at_us()
     }
 
     /// Data is about to be sent though none is in flight: no ACK was due until now.
     pub fn on_transmit_start(&mut self, now_us: u64) {
-        self.heard_us = now_us;
-        self.silences = 0;
+        self.feedback.heard_us = now_us;
+        self.feedback.silences = 0;
         // What was not sent is no sign that the path became slower.
         self.estimate.restart();
         self.steer(now_us);
@@ -302,19 +196,19 @@ impl Core {
 
     /// No ACK came for long: half the rate, and half again each time it goes on.
     pub fn on_silence(&mut self, now_us: u64) {
-        self.silences = (self.silences + 1).min(16);
+        self.feedback.on_silence();
         self.enter(Event::Silence, now_us);
         self.steer(now_us);
     }
 
     /// The rate to send at, in bytes per second.
     pub const fn rate(&self) -> u64 {
-        self.rate
+        self.steering.rate
     }
 
     /// Bytes that may be in flight.
     pub const fn window(&self) -> u64 {
-        self.window
+        self.steering.window
     }
 
     /// What the sender does.
@@ -329,7 +223,7 @@ impl Core {
 
     /// The buffer delay in microseconds.
     pub const fn buffer_us(&self) -> u64 {
-        self.buffer_us
+        self.delay.buffer_us
     }
 
     /// Whether the receiver's clock serves, and the length of its ticks in microseconds.
@@ -341,41 +235,25 @@ impl Core {
         u64::from(self.parameters.mss)
     }
 
-    /// The smoothed round-trip time, within bounds.
-    fn smoothed_us(&self) -> u64 {
-        let known = if self.smoothed_rtt_us == 0 { UNKNOWN_RTT_US } else { self.smoothed_rtt_us };
-        known.clamp(1_000, MAX_DELAY_US)
-    }
-
-    /// How long it takes until what is changed is seen: what is smoothed tells long after an outage of the round trips in it.
-    fn feedback_us(&self) -> u64 {
-        let smoothed_us = self.smoothed_us();
-        if self.latest_rtt_us == 0 { smoothed_us } else { smoothed_us.min(self.latest_rtt_us.max(1_000)) }
+    /// The longer tick of the two clocks.
+    fn tick_us(&self) -> u64 {
+        u64::from(self.clock.tick_us.max(self.parameters.sender_tick_us))
     }
 
     /// Any ACK: what it counts, and that it came.
     fn hear(&mut self, ack: &Ack) {
         self.delivered += u64::from(ack.delivered);
-        if ack.smoothed_rtt_us > 0 {
-            self.smoothed_rtt_us = u64::from(ack.smoothed_rtt_us);
-        }
-        let rtt_us = u64::from(ack.rtt_us);
-        self.longest_rtt_us = self.longest_rtt_us.max(rtt_us);
-        if rtt_us > 0 {
-            self.latest_rtt_us = rtt_us;
-        }
-        self.heard_us = ack.now_us;
-        if self.silences > 0 {
+        let silences = self.feedback.on_ack(ack.now_us, ack.rtt_us, ack.smoothed_rtt_us);
+        if silences > 0 {
             // What held before the silence is believed as far as it was acted upon.
             // A rate that is not known stays so: 0 is no rate.
             let least = self.estimate.rate.min(1);
-            self.estimate.rate = (self.estimate.rate >> self.silences).max(least);
-            self.start_rate = (self.start_rate >> self.silences).max(1);
+            self.estimate.rate = (self.estimate.rate >> silences).max(least);
+            self.search.start_rate = (self.search.start_rate >> silences).max(1);
             self.estimate.restart();
-            self.silences = 0;
         }
         if ack.delivered > 0 {
-            self.collapsed = false;
+            self.steering.collapsed = false;
         }
     }
 
@@ -408,85 +286,30 @@ impl Core {
     /// Times are read off another clock from now on.
     fn forget_delays(&mut self, now_us: u64) {
         self.estimate.restart();
-        self.delay_known = false;
-        self.delay_seen_us = now_us;
-        self.fresh_known = false;
-        self.adopt_us = 0;
-        self.buffer_us = 0;
+        self.delay.forget(now_us);
         self.competition.vain_at_us = 0;
-        self.round_read = false;
+        self.search.round_read = false;
     }
 
     /// Relative delay, its smallest value, and what of it is the buffer's (slides 11 and 12).
-    ///
-    /// While a hole is being repaired ACKs echo what came before it, and the delay looks longer than it is: then the
-    /// smallest of a feedback delay counts [DERIVED].
     fn measure(&mut self, now_us: u64, reading: Reading, repairing: bool) {
         let delay_us = reading.received_us as i64 - reading.sent_us as i64;
-        if !self.fresh_known || delay_us < self.fresh_min_us {
-            self.fresh_known = true;
-            self.fresh_min_us = delay_us;
-            self.fresh_at_us = now_us;
-        }
-        // The round-trip time of when the refresh began may have been that of an outage.
-        let adopt_us = self.adopt_us.min(self.emptied_us + 2 * self.feedback_us());
-        if self.adopt_us != 0 && now_us >= adopt_us {
+        let feedback_us = self.feedback.delay_us();
+        if self.delay.see(now_us, delay_us, feedback_us) {
             self.end_period(now_us);
         }
-        if !self.delay_known {
-            self.delay_known = true;
-            self.delay_mins_us = [i64::MAX; DELAY_PERIODS];
-            self.delay_min_us = i64::MAX;
-        }
-        // Somebody empties the buffer, and there is more in it than was thought: it is the time to join.
         let threshold_us = self.threshold_us();
-        self.lower = delay_us + threshold_us as i64 / 8 < self.delay_min_us && self.delay_min_us != i64::MAX;
-        if self.state == State::Refresh && self.lower {
-            self.emptied_us = self.emptied_us.max(now_us + 4 * threshold_us);
-            self.adopt_us = self.emptied_us + 2 * self.feedback_us();
-        }
-        if delay_us < self.delay_min_us {
-            self.lowered_us = now_us;
-        }
-        if delay_us <= self.delay_min_us {
-            self.delay_min_us = delay_us;
-            self.delay_mins_us[0] = delay_us;
-            self.delay_seen_us = now_us;
-        }
+        let refreshes = self.state == State::Refresh;
+        self.delay.take_in(now_us, delay_us, threshold_us, refreshes.then_some(feedback_us));
         self.competition.on_delay(now_us, delay_us, threshold_us);
-        let buffer_us = (delay_us - self.delay_min_us) as u64;
-        if !repairing {
-            self.buffer_us = buffer_us;
-            self.repair_until_us = 0;
-        } else if self.repair_until_us == 0 {
-            self.repair_buffer_us = buffer_us;
-            self.repair_until_us = now_us + self.feedback_us();
-        } else {
-            self.repair_buffer_us = self.repair_buffer_us.min(buffer_us);
-            if now_us >= self.repair_until_us {
-                self.buffer_us = self.repair_buffer_us;
-                self.repair_until_us = 0;
-            }
-        }
+        self.delay.update_buffer(now_us, delay_us, repairing, feedback_us);
     }
 
     /// The smallest delay of the period that ends takes the place of the oldest.
     fn end_period(&mut self, now_us: u64) {
-        self.adopt_us = 0;
-        self.delay_seen_us = now_us;
-        if !self.fresh_known {
-            return;
+        if self.delay.end_period(now_us) {
+            self.steering.relax_losses(now_us);
         }
-        // Losses of others' starts made it shorter than the buffer is.
-        if now_us >= self.loss_us + DELAY_LIFETIME_US {
-            self.loss_threshold_us = (self.loss_threshold_us * 3 / 2).min(MAX_DELAY_US);
-        }
-        // Flows that saw the same buffer empty shall empty it together the next time too.
-        self.delay_seen_us = self.fresh_at_us;
-        self.delay_mins_us[2] = self.delay_mins_us[1];
-        self.delay_mins_us[1] = self.delay_mins_us[0];
-        self.delay_mins_us[0] = self.fresh_min_us;
-        self.delay_min_us = self.delay_mins_us[0].min(self.delay_mins_us[1]).min(self.delay_mins_us[2]);
     }
 
     /// The receive rate, and whether to ask for more than it.
@@ -498,108 +321,69 @@ impl Core {
         }
         let threshold_us = self.threshold_us();
         let limits = Limits {
-            tick_us: u64::from(self.clock.tick_us.max(self.parameters.sender_tick_us)),
+            tick_us: self.tick_us(),
             mss: self.mss(),
-            most: self.top_rate.max(self.last_top_rate),
+            most: self.steering.most_sent(),
             stall_us: 2 * threshold_us,
-            used: self.buffer_us > threshold_us / 2,
+            used: self.delay.buffer_us > threshold_us / 2,
         };
         let Some(taken) = self.estimate.on_reading(reading, self.delivered, &limits) else { return };
         // The buffer was full all the time, and what seems the path's delay has the buffer's in it.
         if taken == Taken::Lossy {
-            self.hold_us = now_us + self.feedback_us();
+            self.steering.hold_us = now_us + self.feedback.delay_us();
             self.enter(Event::Loss, now_us);
         }
         // More was asked for than before, and the buffer is still empty: there is more to be had.
-        let empty = self.buffer_us < self.threshold_us() / 4;
+        let empty = self.delay.buffer_us < self.threshold_us() / 4;
         if self.state != State::Fill || !empty {
-            self.boost = 0;
-            self.boosted_us = now_us;
-        } else if now_us >= self.boosted_us + self.feedback_us() {
-            self.boost = (self.boost + 1).min(MAX_BOOST);
-            self.boosted_us = now_us;
+            self.steering.end_boost(now_us);
+        } else {
+            self.steering.boost(now_us, self.feedback.delay_us());
         }
     }
 
     /// Start: did packets of this round leave faster than they arrived?
     fn seek(&mut self, now_us: u64, reading: Reading, ack: &Ack) {
-        // The last packets of a round count: the first train has no more than it takes.
-        if self.round_read && self.is_found(now_us, reading) {
+        let seen = Seen {
+            now_us,
+            delivered: self.delivered,
+            in_flight: ack.in_flight.into(),
+            limited: ack.limited,
+            tick_us: self.tick_us(),
+            mss: self.mss(),
+            used: self.delay.buffer_us > self.threshold_us(),
+        };
+        if let Some(rate) = self.search.on_reading(reading, &seen) {
+            self.estimate.rate = rate;
+            self.estimate.provisional = true;
             self.estimate.restart();
             self.enter(Event::Found, now_us);
-            return;
         }
-        let new_round = self.delivered > self.round_end;
-        if new_round {
-            self.round_end = self.delivered + u64::from(ack.in_flight);
-            // At once: what leaves as ACKs arrive is no train where those are slow.
-            if !self.restarted && !ack.limited {
-                self.start_window = (3 * self.start_window).min(MAX_WINDOW);
-            }
-        }
-        if new_round || !self.round_read {
-            self.round_read = true;
-            self.round_reading = reading;
-            self.round_delivered = self.delivered;
-            self.round_at_us = now_us;
-            self.round_lost = 0;
-        }
-    }
-
-    /// Takes the rate since the round's first reading where that is the path's.
-    fn is_found(&mut self, now_us: u64, reading: Reading) -> bool {
-        let bytes = self.delivered - self.round_delivered;
-        let received_us = reading.received_us.saturating_sub(self.round_reading.received_us);
-        let sent_us = reading.sent_us.saturating_sub(self.round_reading.sent_us);
-        let tick_us = u64::from(self.clock.tick_us.max(self.parameters.sender_tick_us));
-        // ACKs that queue hold a sender to little more than the path carries: then a buffer in use is proof enough.
-        let slower_us =
-            if self.buffer_us > self.threshold_us() { tick_us } else { sent_us / 4 + SAMPLE_TICKS * tick_us };
-        // A buffer that was full from the first packet on looks empty.
-        let is_lossy = self.round_lost > bytes / MUCH_LOST && received_us >= SAMPLE_TICKS * tick_us;
-        if bytes < TRAIN_PACKETS * self.mss() || (received_us < sent_us + slower_us && !is_lossy) {
-            return false;
-        }
-        self.estimate.rate = (bytes * 1_000_000 / received_us).clamp(1, MAX_RATE);
-        self.estimate.provisional = true;
-        // Until a sample says more the window bounds it, for a train that meets the packets of others arrives at more than its
-        // share. Where ACKs queue it says nothing for long.
-        if now_us.saturating_sub(self.round_at_us) > 2 * received_us + tick_us {
-            self.start_window = MAX_WINDOW;
-        }
-        true
     }
 
     /// Losses force draining where a buffer is in use; where none is they are the link's, not congestion's [DERIVED].
     fn on_lost(&mut self, ack: &Ack) {
         let now_us = ack.now_us;
         self.estimate.on_lost(ack.lost);
-        self.round_lost = self.round_lost.saturating_add(ack.lost.into());
-        let again = now_us >= self.loss_us + self.feedback_us();
-        if self.buffer_us < MIN_LOSS_THRESHOLD_US || !again {
+        self.search.on_lost(ack.lost);
+        let (buffer_us, feedback_us) = (self.delay.buffer_us, self.feedback.delay_us());
+        if buffer_us < MIN_LOSS_THRESHOLD_US || !self.steering.is_new_loss(now_us, feedback_us) {
             return;
         }
-        self.loss_us = now_us;
+        self.steering.loss_us = now_us;
         if self.state == State::Compete {
             self.competition.cubic.on_lost(now_us, self.parameters.mss.into());
             return;
         }
-        let hold_us = self.feedback_us();
-        self.hold_us = now_us + if self.lost_before { hold_us * 3 / 4 } else { hold_us };
-        self.lost_before = true;
+        self.steering.hold_after_loss(now_us, feedback_us);
         // The buffer ends about here.
-        if self.buffer_us * 3 / 4 < self.threshold_us() {
-            self.loss_threshold_us = self.buffer_us * 3 / 4 * ONE / share_of(self.estimate.rate);
+        if buffer_us * 3 / 4 < self.threshold_us() {
+            self.steering.loss_threshold_us = buffer_us * 3 / 4 * ONE / share_of(self.estimate.rate);
         }
         if self.state == State::Start && self.estimate.rate == 0 {
-            self.estimate.rate = self.arrival_rate();
+            self.estimate.rate = self.search.arrival_rate(feedback_us);
         }
         self.enter(Event::Loss, now_us);
-    }
-
-    /// A rate to go on with where none was measured: the window of a round trip ago in a round-trip time. It has tripled since.
-    fn arrival_rate(&self) -> u64 {
-        (self.start_window / 3 * 1_000_000 / self.feedback_us()).clamp(1, MAX_RATE)
     }
 
     /// Events that follow from what was measured.
@@ -608,42 +392,45 @@ impl Core {
         // What was lost may be much: monitoring sends it faster too while the buffer is empty [DERIVED].
         let repairs = self.state == State::Monitor
             && self.estimate.rate > 0
-            && self.buffer_us < self.threshold_us() / 2;
+            && self.delay.buffer_us < self.threshold_us() / 2;
         if (self.state == State::Start || repairs) && !ack.limited {
-            let per_delay = u64::from(ack.delivered) * 1_000_000 / self.feedback_us();
-            self.start_rate = (self.start_rate + per_delay).min(2 * self.estimate.rate).clamp(1, MAX_RATE);
+            let per_delay = u64::from(ack.delivered) * 1_000_000 / self.feedback.delay_us();
+            self.search.start_rate =
+                (self.search.start_rate + per_delay).min(2 * self.estimate.rate).clamp(1, MAX_RATE);
         }
         // At half of what arrives a buffer that nobody else fills is empty in twice its delay, which the round trip has in it.
-        let feedback_us = self.feedback_us();
+        let feedback_us = self.feedback.delay_us();
         let buffer_us = self.competition.vain_buffer_us.min(feedback_us);
         let emptied_us = self.entered_us + feedback_us.max(2 * buffer_us);
         if self.state == State::Monitor && !ack.repairing && now_us >= emptied_us {
             let refilled = self.is_refilled(now_us);
             self.enter(if refilled { Event::Refilled } else { Event::Repaired }, now_us);
         }
-        if self.state == State::Refresh && now_us >= self.emptied_us {
-            let stands = self.competition.competing && self.buffer_us > self.threshold_us();
+        if self.state == State::Refresh && now_us >= self.delay.emptied_us {
+            let stands = self.competition.competing && self.delay.buffer_us > self.threshold_us();
             self.enter(if stands { Event::Refilled } else { Event::Emptied }, now_us);
         }
-        let draining = self.state == State::Drain && self.buffer_us > self.threshold_us();
-        if draining && now_us >= self.entered_us + LONG_ROUNDS * self.smoothed_us() {
+        let draining = self.state == State::Drain && self.delay.buffer_us > self.threshold_us();
+        if draining && now_us >= self.entered_us + LONG_ROUNDS * self.feedback.smoothed_us() {
             self.enter(Event::Long, now_us);
         }
-        if !self.delay_known || self.estimate.rate == 0 {
+        if !self.delay.known || self.estimate.rate == 0 {
             return;
         }
         let threshold_us = self.threshold_us();
-        if self.buffer_us > threshold_us {
+        if self.delay.buffer_us > threshold_us {
             self.enter(Event::Above, now_us);
-        } else if self.buffer_us < threshold_us / 2 + self.packet_us() && now_us >= self.hold_us {
+        } else if self.delay.buffer_us < threshold_us / 2 + self.packet_us()
+            && now_us >= self.steering.hold_us
+        {
             // What a feedback delay drains further reaches the smallest delay, which is measured anew each time.
             self.enter(Event::Below, now_us);
         }
         let stale = match self.state {
-            State::Compete => self.competition.is_time_to_look(now_us, self.entered_us, self.buffer_us),
-            _ => now_us >= self.delay_seen_us + DELAY_LIFETIME_US,
+            State::Compete => self.competition.is_time_to_look(now_us, self.entered_us, self.delay.buffer_us),
+            _ => now_us >= self.delay.seen_us + DELAY_LIFETIME_US,
         };
-        if self.adopt_us == 0 && (stale || self.lower) {
+        if self.delay.adopt_us == 0 && (stale || self.delay.lower) {
             self.enter(Event::Stale, now_us);
         }
     }
@@ -651,8 +438,9 @@ impl Core {
     /// Whether others fill the buffer, now that it should be empty.
     fn is_refilled(&mut self, now_us: u64) -> bool {
         let threshold_us = self.threshold_us();
-        let known = self.competition.vain_buffer_us > 0 && self.fresh_known && self.delay_known;
-        known && self.competition.is_refilled(now_us, self.fresh_min_us, self.delay_min_us, threshold_us)
+        let known = self.competition.vain_buffer_us > 0 && self.delay.fresh_known && self.delay.known;
+        known
+            && self.competition.is_refilled(now_us, self.delay.fresh_min_us, self.delay.min_us, threshold_us)
     }
 
     fn enter(&mut self, event: Event, now_us: u64) {
@@ -662,42 +450,41 @@ impl Core {
         }
         self.state = next;
         self.entered_us = now_us;
-        self.boost = 0;
-        self.boosted_us = now_us;
+        self.steering.end_boost(now_us);
         match next {
             State::Compete => {
                 self.competition.competed_us = 0;
                 if !self.competition.competing {
-                    let (rtt_us, mss) = (self.smoothed_us(), self.mss());
+                    let (rtt_us, mss) = (self.feedback.smoothed_us(), self.mss());
                     self.competition.begin(now_us, self.estimate.rate, rtt_us, mss);
-                    self.delay_min_us = self.competition.vain_delay_us;
-                    self.delay_mins_us[0] = self.delay_min_us;
+                    self.delay.min_us = self.competition.vain_delay_us;
+                    self.delay.mins_us[0] = self.delay.min_us;
                 }
             }
             State::Start => {
                 // "Forget": the rate is sought anew from what is sent now [F].
-                self.restarted = true;
+                self.search.restart();
                 self.estimate.restart();
-                self.round_read = false;
-                self.loss_threshold_us = 0;
-                self.delay_mins_us = [i64::MAX; DELAY_PERIODS];
+                self.steering.loss_threshold_us = 0;
+                self.delay.mins_us = [i64::MAX; DELAY_PERIODS];
                 self.end_period(now_us);
-                self.round_end = 0;
-                self.longest_rtt_us = self.smoothed_rtt_us;
+                self.feedback.longest_rtt_us = self.feedback.smoothed_rtt_us;
             }
             State::Refresh => {
-                // At half the rate the buffer empties in twice its delay.
-                self.emptied_us = now_us + 2 * self.buffer_us.clamp(self.threshold_us(), MAX_DELAY_US);
-                self.fresh_known = false;
-                self.adopt_us = self.emptied_us + 2 * self.feedback_us();
+                let threshold_us = self.threshold_us();
+                self.delay.begin_refresh(now_us, threshold_us, self.feedback.delay_us());
             }
             State::Monitor => {
                 // Silence halves the rate by itself.
-                self.start_rate = if event == Event::Silence { self.rate } else { (self.rate / 2).max(1) };
-                self.competition.vain_buffer_us = if event == Event::Long { self.buffer_us } else { 0 };
+                self.search.start_rate = if event == Event::Silence {
+                    self.steering.rate
+                } else {
+                    (self.steering.rate / 2).max(1)
+                };
+                self.competition.vain_buffer_us = if event == Event::Long { self.delay.buffer_us } else { 0 };
                 self.competition.competing = false;
-                self.fresh_known = false;
-                self.adopt_us = 0;
+                self.delay.fresh_known = false;
+                self.delay.adopt_us = 0;
             }
             State::Fill => self.competition.competing = false,
             State::Drain => {
@@ -713,8 +500,11 @@ impl Core {
             0 => USUAL_THRESHOLD_US,
             target_us => target_us,
         };
-        let limited_us =
-            if self.loss_threshold_us == 0 { base_us } else { base_us.min(self.loss_threshold_us) };
+        let limited_us = if self.steering.loss_threshold_us == 0 {
+            base_us
+        } else {
+            base_us.min(self.steering.loss_threshold_us)
+        };
         let own_us = (limited_us * share_of(self.estimate.rate) / ONE).max(MIN_LOSS_THRESHOLD_US);
         // Slow links hold two packets at least.
         own_us.max((2 * self.packet_us()).min(MAX_THRESHOLD_US))
@@ -727,7 +517,7 @@ impl Core {
 
     /// k = T / (2 x feedback delay), in 1024ths: the buffer then swings by half of T.
     fn gain(&self, threshold_us: u64) -> u64 {
-        (threshold_us * (ONE / 2) / self.feedback_us()).clamp(MIN_GAIN, MAX_GAIN)
+        (threshold_us * (ONE / 2) / self.feedback.delay_us()).clamp(MIN_GAIN, MAX_GAIN)
     }
 
     /// The rate and the window that follow from all that.
@@ -736,46 +526,38 @@ impl Core {
         let threshold_us = self.threshold_us();
         let gain = self.gain(threshold_us);
         let rate = match self.state {
-            State::Start if self.restarted => self.start_rate,
-            State::Start => {
-                let half_us = u64::from(self.parameters.handshake_rtt_us) / 2;
-                let is_first = self.start_window <= u64::from(self.parameters.initial_window);
-                let train_us =
-                    if is_first { MIN_TRAIN_US } else { half_us.clamp(MIN_TRAIN_US, MAX_TRAIN_US) };
-                self.start_window * 1_000_000 / train_us
-            }
+            State::Start if self.search.restarted => self.search.start_rate,
+            State::Start => self.search.train_rate(&self.parameters),
             // Nobody knows what is empty while the smallest delay falls.
-            State::Fill if now_us < self.lowered_us + self.feedback_us() => known + known * MIN_GAIN / ONE,
-            State::Fill => known + known * (gain << self.boost).min(TOP_GAIN) / ONE,
+            State::Fill if now_us < self.delay.lowered_us + self.feedback.delay_us() => {
+                known + known * MIN_GAIN / ONE
+            }
+            State::Fill => known + known * (gain << self.steering.boost).min(TOP_GAIN) / ONE,
             State::Drain => {
-                let excess = gain * self.buffer_us.min(MAX_DELAY_US) / threshold_us.max(1);
+                let excess = gain * self.delay.buffer_us.min(MAX_DELAY_US) / threshold_us.max(1);
                 known - known * excess.clamp(gain, TOP_GAIN) / ONE
             }
             State::Refresh => known / 2,
             // What is found meanwhile may be less than was thought.
-            State::Monitor if known > 0 => self.start_rate.min(2 * known),
-            State::Monitor => self.start_rate,
+            State::Monitor if known > 0 => self.search.start_rate.min(2 * known),
+            State::Monitor => self.search.start_rate,
             State::Compete => {
                 let window = self.competition.cubic.window(now_us, self.mss());
-                (window.min(MAX_WINDOW) * 1_000_000 / self.smoothed_us()).min(2 * known)
+                (window.min(MAX_WINDOW) * 1_000_000 / self.feedback.smoothed_us()).min(2 * known)
             }
         };
-        let least = 2 * self.mss() * 1_000_000 / self.feedback_us().max(MAX_THRESHOLD_US);
-        self.rate = (rate >> self.silences).clamp(least, MAX_RATE);
-        let held_us = self.longest_rtt_us.clamp(self.feedback_us(), MAX_HELD_US);
-        let product = self.rate.max(known) * held_us / 1_000_000 + SPARE_WINDOW;
+        let least = 2 * self.mss() * 1_000_000 / self.feedback.delay_us().max(MAX_THRESHOLD_US);
+        self.steering.rate = (rate >> self.feedback.silences).clamp(least, MAX_RATE);
+        let held_us = self.feedback.longest_rtt_us.clamp(self.feedback.delay_us(), MAX_HELD_US);
+        let product = self.steering.rate.max(known) * held_us / 1_000_000 + SPARE_WINDOW;
         let window = match self.state {
-            State::Start if !self.restarted => self.start_window,
-            _ if self.estimate.provisional && !self.restarted => product.min(self.start_window),
+            State::Start if !self.search.restarted => self.search.start_window,
+            _ if self.estimate.provisional && !self.search.restarted => product.min(self.search.start_window),
             _ => product,
         };
-        self.window = if self.collapsed { self.mss() } else { window.clamp(2 * self.mss(), MAX_WINDOW) };
-        if now_us >= self.top_until_us {
-            self.last_top_rate = self.top_rate;
-            self.top_rate = 0;
-            self.top_until_us = now_us + (4 * self.smoothed_us()).clamp(MIN_TOP_US, TOP_US);
-        }
-        self.top_rate = self.top_rate.max(self.rate);
+        self.steering.window =
+            if self.steering.collapsed { self.mss() } else { window.clamp(2 * self.mss(), MAX_WINDOW) };
+        self.steering.note_top(now_us, self.feedback.smoothed_us());
     }
 }
 

@@ -10,8 +10,12 @@
 mod clock;
 mod compete;
 mod core;
+mod delay;
 mod estimate;
+mod feedback;
+mod search;
 mod states;
+mod steering;
 
 pub use self::core::{Ack, Core, Parameters, WORDS};
 pub use clock::Trust;

@@ -2,14 +2,18 @@
 
 use super::super::clock::{Clock, Reading};
 use super::super::compete::{Competition, Cubic};
+use super::super::delay::Delay;
 use super::super::estimate::Estimate;
+use super::super::feedback::Feedback;
+use super::super::search::Search;
+use super::super::steering::Steering;
 use super::{Core, Parameters};
 
 /// How many numbers.
 pub const WORDS: usize = 81;
 
 impl Core {
-    /// The whole state, in the order of the fields. A field that is added here is missed in C by the tests.
+    /// The whole state, in the order of `bpf/rre_words.h`. A field that is added here is missed in C by the tests.
     pub fn words(&self) -> [u64; WORDS] {
         let Self {
             parameters: Parameters { mss, initial_window, handshake_rtt_us, sender_tick_us, target_us },
@@ -29,34 +33,35 @@ impl Core {
                     provisional,
                 },
             delivered,
-            delay_known,
-            delay_min_us,
-            delay_mins_us,
-            delay_seen_us,
-            lowered_us,
-            fresh_known,
-            fresh_min_us,
-            fresh_at_us,
-            adopt_us,
-            lower,
-            buffer_us,
-            repair_buffer_us,
-            repair_until_us,
-            round_end,
-            round_read,
-            round_reading: Reading { received_us, sent_us },
-            round_delivered,
-            round_at_us,
-            round_lost,
-            start_window,
-            start_rate,
-            restarted,
-            boost,
-            boosted_us,
-            hold_us,
-            loss_us,
-            lost_before,
-            loss_threshold_us,
+            delay:
+                Delay {
+                    known: delay_known,
+                    min_us: delay_min_us,
+                    mins_us: delay_mins_us,
+                    seen_us: delay_seen_us,
+                    lowered_us,
+                    fresh_known,
+                    fresh_min_us,
+                    fresh_at_us,
+                    adopt_us,
+                    lower,
+                    buffer_us,
+                    repair_buffer_us,
+                    repair_until_us,
+                    emptied_us,
+                },
+            search:
+                Search {
+                    round_end,
+                    round_read,
+                    round_reading: Reading { received_us, sent_us },
+                    round_delivered,
+                    round_at_us,
+                    round_lost,
+                    start_window,
+                    start_rate,
+                    restarted,
+                },
             competition:
                 Competition {
                     drained_rate,
@@ -67,18 +72,22 @@ impl Core {
                     competing,
                     competed_us,
                 },
-            emptied_us,
-            smoothed_rtt_us,
-            latest_rtt_us,
-            longest_rtt_us,
-            heard_us,
-            silences,
-            collapsed,
-            top_rate,
-            last_top_rate,
-            top_until_us,
-            rate,
-            window,
+            feedback: Feedback { smoothed_rtt_us, latest_rtt_us, longest_rtt_us, heard_us, silences },
+            steering:
+                Steering {
+                    boost,
+                    boosted_us,
+                    hold_us,
+                    loss_us,
+                    lost_before,
+                    loss_threshold_us,
+                    collapsed,
+                    top_rate,
+                    last_top_rate,
+                    top_until_us,
+                    rate,
+                    window,
+                },
         } = *self;
         let clock = clock_words(&clock);
         [

@@ -1,0 +1,144 @@
+//! The path's relative delay, its smallest value, and what of it is the buffer's.
+
+use super::core::MAX_DELAY_US;
+
+/// How long the smallest relative delay is believed in unseen: clocks drift 3 to 6 ms a minute [DERIVED: 10 to 30 s].
+pub(super) const DELAY_LIFETIME_US: u64 = 10_000_000;
+pub(super) const DELAY_PERIODS: usize = 3;
+
+/// What is known of the delay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Delay {
+    /// The smallest relative delay that counts, and when it was last seen.
+    pub(super) known: bool,
+    pub(super) min_us: i64,
+    pub(super) seen_us: u64,
+    /// When it fell last.
+    pub(super) lowered_us: u64,
+    /// The smallest of each of the latest periods, the newest first; a refresh ends a period.
+    pub(super) mins_us: [i64; DELAY_PERIODS],
+    /// The smallest since the latest refresh or monitoring began, and when that was seen.
+    pub(super) fresh_known: bool,
+    pub(super) fresh_min_us: i64,
+    pub(super) fresh_at_us: u64,
+    /// When the period ends that a refresh began; 0 where none did.
+    pub(super) adopt_us: u64,
+    /// The latest reading is well below all before it.
+    pub(super) lower: bool,
+    /// Buffer delay: relative delay of the latest reading above the smallest.
+    pub(super) buffer_us: u64,
+    /// The smallest while something is being repaired, until then.
+    pub(super) repair_buffer_us: u64,
+    pub(super) repair_until_us: u64,
+    /// When a refresh should have emptied the buffer.
+    pub(super) emptied_us: u64,
+}
+
+impl Delay {
+    pub fn new(now_us: u64) -> Self {
+        Self {
+            known: false,
+            min_us: 0,
+            seen_us: now_us,
+            lowered_us: now_us,
+            mins_us: [0; DELAY_PERIODS],
+            fresh_known: false,
+            fresh_min_us: 0,
+            fresh_at_us: 0,
+            adopt_us: 0,
+            lower: false,
+            buffer_us: 0,
+            repair_buffer_us: u64::MAX,
+            repair_until_us: 0,
+            emptied_us: 0,
+        }
+    }
+
+    /// Delays are read off another clock from now on.
+    pub fn forget(&mut self, now_us: u64) {
+        self.known = false;
+        self.seen_us = now_us;
+        self.fresh_known = false;
+        self.adopt_us = 0;
+        self.buffer_us = 0;
+    }
+
+    /// A packet took `delay_us`. True where the period of a refresh is over.
+    pub fn see(&mut self, now_us: u64, delay_us: i64, feedback_us: u64) -> bool {
+        if !self.fresh_known || delay_us < self.fresh_min_us {
+            self.fresh_known = true;
+            self.fresh_min_us = delay_us;
+            self.fresh_at_us = now_us;
+        }
+        // The round-trip time of when the refresh began may have been that of an outage.
+        let adopt_us = self.adopt_us.min(self.emptied_us + 2 * feedback_us);
+        self.adopt_us != 0 && now_us >= adopt_us
+    }
+
+    /// The smallest delay of the period that ends takes the place of the oldest. False where none was seen.
+    pub fn end_period(&mut self, now_us: u64) -> bool {
+        self.adopt_us = 0;
+        self.seen_us = now_us;
+        if !self.fresh_known {
+            return false;
+        }
+        // Flows that saw the same buffer empty shall empty it together the next time too.
+        self.seen_us = self.fresh_at_us;
+        self.mins_us[2] = self.mins_us[1];
+        self.mins_us[1] = self.mins_us[0];
+        self.mins_us[0] = self.fresh_min_us;
+        self.min_us = self.mins_us[0].min(self.mins_us[1]).min(self.mins_us[2]);
+        true
+    }
+
+    /// The smallest delay after a packet that took `delay_us`; in a refresh, `refresh_us` is the feedback delay.
+    pub fn take_in(&mut self, now_us: u64, delay_us: i64, threshold_us: u64, refresh_us: Option<u64>) {
+        if !self.known {
+            self.known = true;
+            self.mins_us = [i64::MAX; DELAY_PERIODS];
+            self.min_us = i64::MAX;
+        }
+        // Somebody empties the buffer, and there is more in it than was thought: it is the time to join.
+        self.lower = delay_us + threshold_us as i64 / 8 < self.min_us && self.min_us != i64::MAX;
+        if let Some(feedback_us) = refresh_us.filter(|_| self.lower) {
+            self.emptied_us = self.emptied_us.max(now_us + 4 * threshold_us);
+            self.adopt_us = self.emptied_us + 2 * feedback_us;
+        }
+        if delay_us < self.min_us {
+            self.lowered_us = now_us;
+        }
+        if delay_us <= self.min_us {
+            self.min_us = delay_us;
+            self.mins_us[0] = delay_us;
+            self.seen_us = now_us;
+        }
+    }
+
+    /// The buffer's part of `delay_us`.
+    ///
+    /// While a hole is being repaired ACKs echo what came before it, and the delay looks longer than it is: then the
+    /// smallest of a feedback delay counts [DERIVED].
+    pub fn update_buffer(&mut self, now_us: u64, delay_us: i64, repairing: bool, feedback_us: u64) {
+        let buffer_us = (delay_us - self.min_us) as u64;
+        if !repairing {
+            self.buffer_us = buffer_us;
+            self.repair_until_us = 0;
+        } else if self.repair_until_us == 0 {
+            self.repair_buffer_us = buffer_us;
+            self.repair_until_us = now_us + feedback_us;
+        } else {
+            self.repair_buffer_us = self.repair_buffer_us.min(buffer_us);
+            if now_us >= self.repair_until_us {
+                self.buffer_us = self.repair_buffer_us;
+                self.repair_until_us = 0;
+            }
+        }
+    }
+
+    /// At half the rate the buffer empties in twice its delay.
+    pub fn begin_refresh(&mut self, now_us: u64, threshold_us: u64, feedback_us: u64) {
+        self.emptied_us = now_us + 2 * self.buffer_us.clamp(threshold_us, MAX_DELAY_US);
+        self.fresh_known = false;
+        self.adopt_us = self.emptied_us + 2 * feedback_us;
+    }
+}

@@ -1,0 +1,72 @@
+//! Round-trip times, and how long no ACK has come.
+
+use super::core::MAX_DELAY_US;
+
+/// The least time without an ACK that is silence [DERIVED].
+const SILENCE_US: u64 = 1_000_000;
+/// Halvings of the rate in a silence, at most.
+const MAX_SILENCES: u32 = 16;
+/// Round-trip time where none is known yet (RFC 6298 section 2.1: a second).
+const UNKNOWN_RTT_US: u64 = 1_000_000;
+
+/// What ACKs tell by coming.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Feedback {
+    pub(super) smoothed_rtt_us: u64,
+    /// Latest and longest round-trip time; 0 while unknown.
+    pub(super) latest_rtt_us: u64,
+    pub(super) longest_rtt_us: u64,
+    /// When the latest ACK came, and how often the rate was halved since.
+    pub(super) heard_us: u64,
+    pub(super) silences: u32,
+}
+
+impl Feedback {
+    /// With the round-trip time of the handshake, 0 where it is not known.
+    pub fn new(handshake_rtt_us: u32, now_us: u64) -> Self {
+        Self {
+            smoothed_rtt_us: handshake_rtt_us.into(),
+            latest_rtt_us: 0,
+            longest_rtt_us: handshake_rtt_us.into(),
+            heard_us: now_us,
+            silences: 0,
+        }
+    }
+
+    /// An ACK came. Returns how often the rate had been halved in the silence that it ends.
+    pub fn on_ack(&mut self, now_us: u64, rtt_us: u32, smoothed_rtt_us: u32) -> u32 {
+        if smoothed_rtt_us > 0 {
+            self.smoothed_rtt_us = smoothed_rtt_us.into();
+        }
+        let rtt_us = u64::from(rtt_us);
+        self.longest_rtt_us = self.longest_rtt_us.max(rtt_us);
+        if rtt_us > 0 {
+            self.latest_rtt_us = rtt_us;
+        }
+        self.heard_us = now_us;
+        std::mem::take(&mut self.silences)
+    }
+
+    /// No ACK came for long, once more.
+    pub fn on_silence(&mut self) {
+        self.silences = (self.silences + 1).min(MAX_SILENCES);
+    }
+
+    /// When it has been so if no ACK comes.
+    pub fn silent_at_us(&self) -> u64 {
+        self.heard_us + SILENCE_US.max(2 * self.delay_us()) * u64::from(self.silences + 1)
+    }
+
+    /// The smoothed round-trip time, within bounds.
+    pub fn smoothed_us(&self) -> u64 {
+        let known = if self.smoothed_rtt_us == 0 { UNKNOWN_RTT_US } else { self.smoothed_rtt_us };
+        known.clamp(1_000, MAX_DELAY_US)
+    }
+
+    /// The feedback delay, how long it takes until what is changed is seen: what is smoothed tells long after an outage of the
+    /// round trips in it.
+    pub fn delay_us(&self) -> u64 {
+        let smoothed_us = self.smoothed_us();
+        if self.latest_rtt_us == 0 { smoothed_us } else { smoothed_us.min(self.latest_rtt_us.max(1_000)) }
+    }
+}
