@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use clap::ValueEnum;
-use cpu_time::ProcessTime;
 use serde::Serialize;
+use tacit_runs::bench::processor_time;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::{sleep, timeout_at};
 
@@ -88,12 +88,12 @@ pub async fn server<L: Listen>(job: Job, mut listener: L, settings: &Settings) -
         return hold(&mut listener, settings).await;
     }
     let mut link = listener.accept().await?;
-    let (began, cpu) = (now(), ProcessTime::now());
+    let (began, cpu) = (now(), processor_time());
     let bytes = match job {
         Job::Answer => answer(&mut link).await,
         _ => send(&mut link, settings).await?,
     };
-    let (duration_s, cpu_s) = (began.elapsed().as_secs_f64(), cpu.elapsed().as_secs_f64());
+    let (duration_s, cpu_s) = (began.elapsed().as_secs_f64(), (processor_time() - cpu).as_secs_f64());
     EndReport { bytes, duration_s, cpu_s, packets: link.packets(), ..EndReport::default() }.print()
 }
 
@@ -102,13 +102,13 @@ pub async fn client<D: Dial>(job: Job, mut dialer: D, settings: &Settings) -> Re
     if job == Job::Rest {
         return rest(&mut dialer, settings).await;
     }
-    let (began, cpu) = (now(), ProcessTime::now());
+    let (began, cpu) = (now(), processor_time());
     let mut link = dialer.connect().await?;
     let mut line = match job {
         Job::Ask => ask(&mut link, settings).await?,
         _ => receive(&mut link, settings, began).await?,
     };
-    (line.cpu_s, line.packets) = (cpu.elapsed().as_secs_f64(), link.packets());
+    (line.cpu_s, line.packets) = ((processor_time() - cpu).as_secs_f64(), link.packets());
     link.close();
     // One that is held is not idle.
     drop(link);

@@ -1,5 +1,9 @@
-//! The set-ups whose cost is published: names and what they run. Measuring needs a clock, so it is
-//! done by the caller.
+//! The set-ups whose cost is published: names and what they run; and the clock that measures it. Measuring is done by the
+//! caller.
+
+use std::time::Duration;
+
+use nix::time::{ClockId, clock_gettime};
 
 use crate::error::RunsError;
 use crate::single::{self, Options, Prepared};
@@ -107,6 +111,14 @@ pub fn prepare(name: &str) -> Result<(Prepared, f64), RunsError> {
     })?;
     let seconds = prepared.setup.duration.as_secs_f64();
     Ok((prepared, seconds))
+}
+
+/// Processor time of this process since it began, user and system.
+///
+/// # Panics
+/// Where the system has no such clock; Linux has it (POSIX.1-2008, option CPT).
+pub fn processor_time() -> Duration {
+    clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID).expect("a clock of POSIX's").into()
 }
 
 #[cfg(test)]

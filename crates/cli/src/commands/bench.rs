@@ -2,10 +2,9 @@
 
 use std::process::{Command, ExitCode};
 
-use cpu_time::ProcessTime;
 use serde::{Deserialize, Serialize};
 use tacit_runs::aggregate::median;
-use tacit_runs::bench::{ROWS, prepare};
+use tacit_runs::bench::{ROWS, prepare, processor_time};
 use tacit_scenario::table::{TextTable, number, number_or_dash};
 
 use crate::args::BenchArgs;
@@ -49,9 +48,9 @@ pub fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
 /// Runs the row in this process.
 fn measure(name: &str) -> Result<Row, Failure> {
     let (prepared, seconds) = prepare(name)?;
-    let before = ProcessTime::now();
+    let before = processor_time();
     prepared.simulate()?;
-    let spent = before.elapsed();
+    let spent = processor_time() - before;
     Ok(Row {
         name: name.to_owned(),
         cpu_ms_per_sim_s: spent.as_secs_f64() * 1e3 / seconds,

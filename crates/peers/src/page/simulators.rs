@@ -5,8 +5,8 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result};
 use clap::Args;
-use cpu_time::ProcessTime;
 use serde::{Deserialize, Serialize};
+use tacit_runs::bench::processor_time;
 use tacit_runs::single::{Options, prepare};
 
 use super::spread::{Spread, ratios};
@@ -353,9 +353,9 @@ pub fn simulate(arguments: &SimulateArguments) -> Result<()> {
         seed: arguments.seed,
         ..Options::default()
     })?;
-    let before = ProcessTime::now();
+    let before = processor_time();
     let outcome = prepared.simulate()?;
-    let cpu_s = before.elapsed().as_secs_f64();
+    let cpu_s = (processor_time() - before).as_secs_f64();
     let simulated_s = prepared.setup.duration.as_secs_f64();
     let sample = Sample { goodput_bps: outcome.goodput_bps(), simulated_s, cpu_s };
     println!("{}", serde_json::to_string(&sample).context("a sample")?);
