@@ -45,6 +45,27 @@ enum State {
     Closed,
 }
 
+/// The hello of an end that opens a connection, or answers one that does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Greeting {
+    /// None is to be sent.
+    Idle,
+    Due,
+    /// One is on its way, and is sent again where nothing answers it.
+    Sent {
+        at: Instant,
+    },
+}
+
+/// What the user wrote, on any stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Written {
+    Nothing,
+    /// Something of which the user was not told that the peer has all.
+    Untold,
+    Told,
+}
+
 /// One end of a connection: several streams both ways, each reliable and in order.
 ///
 /// A sans-IO [`Endpoint`]; see there for how it is driven. Stream 0 is open from the start; either end opens others with
@@ -61,10 +82,9 @@ pub struct Connection {
     peer: ConnectionId,
     sender: Sender,
     receiver: Receiver,
-    /// A hello is due, and how often one was sent since when.
-    hello_due: bool,
+    greeting: Greeting,
+    /// How often it was sent.
     hellos: u32,
-    hello_at: Instant,
     /// What the peer's hello said of its departure, and when it came.
     echo: Stamp,
     echo_at: Instant,
@@ -79,14 +99,11 @@ pub struct Connection {
     confirm_due: bool,
     heard_at: Instant,
     silence: Silence,
-    closing: bool,
-    /// What the user was told.
-    told_done: bool,
+    written: Written,
+    /// The user was told that all streams of the peer have ended.
     told_peer_closed: bool,
-    said_done: bool,
-    /// How often it said so to an end that said the same.
-    answers: u32,
-    wrote: bool,
+    /// Once this end has said that all is done: how often it said so to an end that said the same.
+    farewell_answers: Option<u32>,
     events: VecDeque<Event>,
     identification: u16,
     packets_sent: u64,
@@ -102,7 +119,7 @@ impl Connection {
     /// Opens a connection. `seed` determines its random choices.
     pub fn connect(config: Config, ends: Ends, seed: u32, now: Instant) -> Self {
         let mut connection = Self::new(config, ends, seed, State::Opening);
-        connection.hello_due = true;
+        connection.greeting = Greeting::Due;
         connection.heard_at = now;
         connection
     }
@@ -126,9 +143,8 @@ impl Connection {
             peer: ConnectionId(0),
             sender,
             receiver,
-            hello_due: false,
+            greeting: Greeting::Idle,
             hellos: 0,
-            hello_at: Instant::ZERO,
             echo: Stamp::default(),
             echo_at: Instant::ZERO,
             close_due: None,
@@ -139,12 +155,9 @@ impl Connection {
             confirm_due: false,
             heard_at: Instant::ZERO,
             silence: Silence::default(),
-            closing: false,
-            told_done: false,
+            written: Written::Nothing,
             told_peer_closed: false,
-            said_done: false,
-            answers: 0,
-            wrote: false,
+            farewell_answers: None,
             events: VecDeque::new(),
             identification: seed as u16,
             packets_sent: 0,
@@ -165,7 +178,6 @@ impl Connection {
 
     /// Ends the sending direction of every stream. Data of the peer is still received.
     pub fn close(&mut self) {
-        self.closing = true;
         self.sender.streams.close_all();
     }
 
@@ -320,7 +332,7 @@ impl Connection {
         }
         self.heard_at = now;
         (self.echo, self.echo_at) = (hello.departed, now);
-        self.hello_due = true;
+        self.greeting = Greeting::Due;
     }
 
     fn on_answer(&mut self, now: Instant, hello: &Hello) {
@@ -336,7 +348,7 @@ impl Connection {
         // An answer echoes the hello that it answers, so that one sent twice is no doubt.
         self.greet(now, hello, micros.map(|micros| Duration::from_micros(u64::from(micros))));
         self.state = State::Established;
-        self.hello_due = false;
+        self.greeting = Greeting::Idle;
         self.confirm_due = true;
         self.events.push_back(Event::Connected);
     }
@@ -348,8 +360,11 @@ impl Connection {
             State::Closing { .. } => return self.events.push_back(Event::Closed),
             State::Closed => {
                 // Our answer was lost; or it was not, and two ends that are done would answer each other for ever.
-                if code == CloseCode::Done && self.said_done && self.answers < MAX_FAREWELLS {
-                    self.answers += 1;
+                if code == CloseCode::Done
+                    && let Some(answers) =
+                        self.farewell_answers.as_mut().filter(|answers| **answers < MAX_FAREWELLS)
+                {
+                    *answers += 1;
                     self.close_due = Some(CloseCode::Done);
                 }
                 return;
@@ -363,8 +378,7 @@ impl Connection {
         // The peer has all of it, or it would not be done.
         if arrived && self.sender.streams.acknowledge_all() {
             self.tell_done();
-            self.said_done = true;
-            self.close_due = Some(CloseCode::Done);
+            self.say_farewell();
             self.events.push_back(Event::Closed);
         } else {
             self.events.push_back(Event::Reset);
@@ -372,15 +386,20 @@ impl Connection {
     }
 
     fn say_done(&mut self, now: Instant, said: u32) {
-        self.said_done = true;
-        self.close_due = Some(CloseCode::Done);
+        self.say_farewell();
         let wait = self.sender.probe_timeout().saturating_mul(1 << said.min(4));
         self.state = State::Closing { said: said + 1, again_at: now + wait };
     }
 
+    /// Says to the peer that all is done.
+    fn say_farewell(&mut self) {
+        self.farewell_answers.get_or_insert(0);
+        self.close_due = Some(CloseCode::Done);
+    }
+
     fn tell_done(&mut self) {
-        if self.wrote && !self.told_done {
-            self.told_done = true;
+        if self.written == Written::Untold {
+            self.written = Written::Told;
             self.events.push_back(Event::SendDone);
         }
     }
@@ -388,7 +407,7 @@ impl Connection {
     /// What follows once a packet was taken in.
     fn settle(&mut self, now: Instant) {
         self.open_what_peer_opened();
-        if self.wrote && !self.told_done && self.sender.streams.is_done() {
+        if self.written == Written::Untold && self.sender.streams.is_done() {
             self.tell_done();
         }
         let all_ended = self.receiver.incoming.all_ended();
@@ -396,8 +415,8 @@ impl Connection {
             self.told_peer_closed = true;
             self.events.push_back(Event::PeerClosed);
         }
-        if self.state == State::Established && all_ended && self.closing && self.sender.streams.is_finished()
-        {
+        let streams = &self.sender.streams;
+        if self.state == State::Established && all_ended && streams.is_closing() && streams.is_finished() {
             self.say_done(now, 0);
         }
     }
@@ -437,11 +456,11 @@ impl Connection {
             State::Established => {}
             State::Accepted => {
                 self.state = State::Established;
-                self.hello_due = false;
+                self.greeting = Greeting::Idle;
                 self.events.push_back(Event::Connected);
             }
             // The peer did not hear that all is done.
-            State::Closing { .. } | State::Closed if self.said_done && packet.elicits() => {
+            State::Closing { .. } | State::Closed if self.farewell_answers.is_some() && packet.elicits() => {
                 self.close_due = Some(CloseCode::Done);
                 return None;
             }
@@ -531,11 +550,11 @@ impl Connection {
         }
         match self.state {
             State::Opening | State::Accepted => {
-                if !core::mem::take(&mut self.hello_due) {
+                if self.greeting != Greeting::Due {
                     return None;
                 }
                 self.hellos += 1;
-                self.hello_at = now;
+                self.greeting = Greeting::Sent { at: now };
                 let hello = self.hello(now);
                 return Some(if self.state == State::Opening {
                     Body::Open(hello)
@@ -594,8 +613,10 @@ impl Connection {
 
     /// When the hello in hand is given up.
     fn hello_expires(&self) -> Option<Instant> {
-        let waits = self.greets() && !self.hello_due && self.hellos > 0;
-        waits.then(|| self.hello_at + self.hello_timeout())
+        match self.greeting {
+            Greeting::Sent { at } => Some(at + self.hello_timeout()),
+            Greeting::Idle | Greeting::Due => None,
+        }
     }
 
     fn greets(&self) -> bool {
@@ -636,7 +657,11 @@ impl Endpoint for Connection {
             self.events.push_back(Event::TimedOut);
         }
         match self.state {
-            State::Opening | State::Accepted => self.hello_due |= due(self.hello_expires()),
+            State::Opening | State::Accepted => {
+                if due(self.hello_expires()) {
+                    self.greeting = Greeting::Due;
+                }
+            }
             State::Established => {
                 self.confirm_due |= due(self.keep_alive_at()) | self.silence.ask(now);
                 self.sender.handle_timeout(now);

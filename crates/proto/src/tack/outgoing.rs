@@ -180,6 +180,11 @@ impl Outgoing {
         self.close(StreamId(0));
     }
 
+    /// True once every stream was ended.
+    pub fn is_closing(&self) -> bool {
+        self.closing
+    }
+
     /// True when no stream may be opened any more.
     pub fn is_ending(&self) -> bool {
         self.ending

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Connection, Control, Reason, State, StreamId, Violation};
+use super::{Connection, Control, Reason, State, StreamId, Violation, Written};
 use crate::tack::streams::StreamEvent;
 use crate::units::Bytes;
 
@@ -11,7 +11,7 @@ impl Connection {
     /// either before the connection is established, and once [`close`](Self::close) was called or stream 0 was ended. The
     /// peer hears of a stream by the first packet about it.
     pub fn open_stream(&mut self) -> Option<StreamId> {
-        if self.state != State::Established || self.closing || self.sender.streams.is_ending() {
+        if self.state != State::Established || self.sender.streams.is_ending() {
             return None;
         }
         let stream = self.receiver.incoming.open()?;
@@ -37,11 +37,12 @@ impl Connection {
     /// Adds `bytes` to the data to send on `stream`. The supply saturates. It is ignored after [`close`](Self::close), and for
     /// a stream that is not open.
     pub fn write_stream(&mut self, stream: StreamId, bytes: u64) {
-        if self.closing {
+        if self.sender.streams.is_closing() {
             return;
         }
-        self.wrote |= bytes > 0;
-        self.told_done &= bytes == 0;
+        if bytes > 0 {
+            self.written = Written::Untold;
+        }
         self.sender.streams.write(stream, bytes);
     }
 
