@@ -347,18 +347,21 @@ tests_run() {
     return $failed
 }
 
-# A live hop mostly waits. Those that no clock judges run while the processors have other things to do; what they print comes when they
-# have ended.
-hops_begin() {
-    tests_run hops "${BUILT[@]}" --filterset 'group(hops)' >"$SCRATCH/hops" 2>&1 &
-    HOPS=$!
+# What runs beside the steps: its process by its name.
+declare -A BESIDE=()
+
+# beside NAME COMMAND...: what it prints comes when it has ended.
+beside() {
+    "${@:2}" >"$SCRATCH/$1" 2>&1 &
+    BESIDE[$1]=$!
 }
 
-hops_end() {
+# beside_end NAME: waits for it.
+beside_end() {
     local failed=0
-    wait "$HOPS" || failed=1
-    HOPS=
-    cat "$SCRATCH/hops"
+    wait "${BESIDE[$1]}" || failed=1
+    unset "BESIDE[$1]"
+    cat "$SCRATCH/$1"
     return $failed
 }
 
@@ -373,35 +376,40 @@ doctests() {
     cargo test $(workspace) --quiet --doc
 }
 
-# Ends with what each step took, and, where one failed meanwhile, with what the hops were about.
+# Ends with what each step took, and, where one failed meanwhile, with what else ran then.
 end_steps() {
-    [ -z "$HOPS" ] || hops_end || true
+    local name
+    for name in "${!BESIDE[@]}"; do
+        beside_end "$name" || true
+    done
     print_steps
 }
 
 begin_steps() {
     SCRATCH=$(mktemp -d)
-    HOPS=
     trap end_steps EXIT
 }
 
 test_steps() {
     step "programs that tests need" setup
     step "tests: build" tests_build
-    hops_begin
+    # A live hop mostly waits. Those that no clock judges run while the processors have other things to do.
+    beside hops tests_run hops "${BUILT[@]}" --filterset 'group(hops)'
     step "format, clippy" lint
     step "codec for microcontrollers" embedded
     step "systemd unit" units
     step "eBPF programs" bpf
     step "crates as packages" crates
+    # The module as it is compiled for tests: what it uses is there. `./ci.sh python` makes that of users. One processor of two would rest
+    # meanwhile.
+    beside python python_package dev target/debug/tacit
     # Two for each processor: many wait for others, or for time to pass.
     step "tests: all but live hops" tests_run others "${BUILT[@]}" --filterset 'not (group(hops) or group(quiet))' \
         --test-threads $((2 * $(nproc)))
     step "tests: documentation" doctests
-    # The module as it is compiled for tests: what it uses is there. `./ci.sh python` makes that of users.
-    step "Python package" python_package dev target/debug/tacit
     step "figures in short: simulated" simulated_figures
-    step "tests: live hops, beside the steps above" hops_end
+    step "Python package, beside the steps above" beside_end python
+    step "tests: live hops, beside the steps above" beside_end hops
     step "tests: live hops on a quiet machine" tests_run quiet "${BUILT[@]}" --filterset 'group(quiet)'
     # What was simulated is not run again. Figures of transfers say that they are skipped where tacit-peers is not built: single runs of
     # eight programs on a busy machine would be noise. `./ci.sh figures` makes them.
