@@ -438,7 +438,8 @@ fn parts_of_runs_have_the_columns_that_they_always_had() {
              unacknowledged_arrived repair_requests repair_request_bytes repaired repair_given_up \
              delivered_first_try delivered_after_retry retries mpdus_dropped queue_drops queue_discards \
              queue_marks collided_ppdus missed_link_acks block_ack_requests rts missed_cts cts_to_self \
-             reverse_grants reverse_ppdus reverse_mpdus burst_ppdus cf_ends tcp_acks_on_air tcp_ack_ppdus \
+             reverse_grants reverse_ppdus reverse_mpdus burst_ppdus cf_ends shared_ppdus shared_parts \
+             triggers triggered_ppdus tcp_acks_on_air tcp_ack_ppdus \
              link_acks augmented_link_acks augmented_within_aifs appended_bytes queue_mean_packets \
              queue_peak_packets queue_delay_p50_us queue_delay_p95_us queue_delay_max_us {} {} \
              hack_native_acks hack_compressed_acks hack_compressed_bytes hack_uncompressed_bytes hack_frames \
