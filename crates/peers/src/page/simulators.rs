@@ -15,13 +15,14 @@ use super::tools::{compile, json, said};
 use super::{Measurement, Name, Part, Plan};
 
 /// What the source in bench/ns3 is linked with.
-const MODULES: [&str; 9] = [
+const MODULES: [&str; 10] = [
     "ns3-core",
     "ns3-network",
     "ns3-internet",
     "ns3-applications",
     "ns3-point-to-point",
     "ns3-propagation",
+    "ns3-spectrum",
     "ns3-mobility",
     "ns3-traffic-control",
     "ns3-wifi",
