@@ -22,6 +22,8 @@ pub struct FwpPlan {
     pub settle: Duration,
     /// Standard deviations by which losses may exceed what is expected.
     pub margin: u32,
+    /// Percent of a round trip after which a hole left to TCP is filled; 0 never.
+    pub overdue: u32,
     /// Most holes of a flow that nobody has repaired.
     pub holes_max: u32,
     /// Most bytes in those.
@@ -52,6 +54,7 @@ impl FwpPlan {
         self.repair.map(|RepairFrom::Server| fwp::Config {
             settle: self.settle,
             margin_tenths: 10 * self.margin,
+            overdue_percent: self.overdue,
             most_holes: self.holes_max,
             most_hole_bytes: self.hole_bytes_max,
             patience: self.patience,

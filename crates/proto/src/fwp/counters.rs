@@ -10,8 +10,10 @@ crate::counters! {
         segments: u64,
         /// Segments missed before them.
         lost_segments: u64,
-        /// Holes filled.
+        /// Holes filled as soon as they were decided.
         holes: u64,
+        /// Holes left to TCP at first, and filled once its retransmission was overdue.
+        overdue_holes: u64,
         /// Placeholders injected.
         placeholders: u64,
         /// Bytes in them.

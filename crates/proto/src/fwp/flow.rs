@@ -8,7 +8,7 @@ use super::{Config, Counters, Marker};
 use crate::FlowKey;
 use crate::congestion::position::Position;
 use crate::ranges::{Range, RangeSet};
-use crate::tcp::{Flags, Segment};
+use crate::tcp::{Flags, Segment, Timestamps};
 use crate::units::{Duration, Instant, SeqNumber};
 
 /// Beyond whatever waits.
@@ -17,6 +17,8 @@ const END: Position = Position::first(SeqNumber(0)).saturating_add(u64::MAX);
 const MOST_ALLOWED: usize = 256;
 /// Ranges beyond a hole that TCP repairs; with more the shim waits for the host's ACKs.
 const MOST_BEYOND: usize = 1024;
+/// Holes left to TCP whose age is known; a hole above this number stays with TCP however long it takes.
+const MOST_LEFT: usize = 1024;
 /// Bytes that may wait for holes to settle: 4 ms at 1 Gb/s.
 const MOST_HELD: u64 = 512 << 10;
 /// The segment size of a sender that has shown none (RFC 9293 section 3.7.1).
@@ -39,6 +41,36 @@ struct Hole {
     at: Instant,
     /// The sender's clock when it sent what came after: what it sent before bears nothing later.
     stamp: Option<u32>,
+}
+
+/// A hole that was left to TCP.
+#[derive(Clone, Copy, Debug)]
+struct LeftHole {
+    range: Range,
+    since: Instant,
+}
+
+/// Fields of the last segment that went to the host, beside its text.
+#[derive(Clone, Copy, Debug, Default)]
+struct LastHeader {
+    ack: SeqNumber,
+    window: u16,
+    timestamps: Option<Timestamps>,
+}
+
+impl LastHeader {
+    fn of(segment: &Segment) -> Self {
+        Self { ack: segment.ack, window: segment.window, timestamps: segment.timestamps }
+    }
+}
+
+/// The reason to leave a hole to TCP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reason {
+    Congested,
+    Capped,
+    Untold,
+    Other,
 }
 
 /// A packet behind a hole that may yet be reordering.
@@ -74,6 +106,10 @@ pub(super) struct Flow<P> {
     /// In order; nobody has repaired them.
     holes: VecDeque<Hole>,
     hole_bytes: u64,
+    /// Holes left to TCP, in order of position and of age. TCP may have repaired parts of them.
+    left: VecDeque<LeftHole>,
+    /// A placeholder's timestamp must not be older than the last that the host took (RFC 7323 section 5.3).
+    last_header: LastHeader,
     /// By start.
     held: VecDeque<Held<P>>,
     held_bytes: u64,
@@ -108,6 +144,8 @@ impl<P: SegmentPacket> Flow<P> {
             allowed: RangeSet::default(),
             holes: VecDeque::new(),
             hole_bytes: 0,
+            left: VecDeque::new(),
+            last_header: LastHeader::default(),
             held: VecDeque::new(),
             held_bytes: 0,
             largest: 0,
@@ -157,6 +195,7 @@ impl<P: SegmentPacket> Flow<P> {
     /// No more placeholders; what waits goes on.
     pub fn stop(&mut self, out: &mut Outbox<P>) {
         self.stopped = true;
+        self.left.clear();
         self.release_all(out);
     }
 
@@ -207,6 +246,9 @@ impl<P: SegmentPacket> Flow<P> {
             self.beyond.pop_first();
         }
         self.top = self.top.max(self.next);
+        while self.left.front().is_some_and(|hole| hole.range.end <= self.next) {
+            self.left.pop_front();
+        }
     }
 
     /// `packet` came with `segment`, which is no SYN and no RST.
@@ -253,6 +295,7 @@ impl<P: SegmentPacket> Flow<P> {
             self.count(now, 0, config, limit, &mut out.counters, readers);
         }
         self.pass(text);
+        self.last_header = LastHeader::of(segment);
         if self.held.is_empty() {
             return Fate::Passes(packet);
         }
@@ -314,6 +357,7 @@ impl<P: SegmentPacket> Flow<P> {
         readers: &mut impl Readers,
     ) {
         let waits = config.settle > Duration::ZERO
+            && self.switch.on
             && self.beyond.is_empty()
             && self.may_stand(Range { start: self.next, end: new.text.start })
             && self.held_bytes + new.text.len() <= MOST_HELD;
@@ -357,14 +401,24 @@ impl<P: SegmentPacket> Flow<P> {
                 Some(frames) => segments <= frames,
                 None => self.switch.on && limit.expected_ppm > 0,
             };
-            if self.may_fill(now, hole, (config, is_links), &mut out.counters, readers) {
-                self.fill(now, hole, &new, out);
+            match self.announce(now, hole, (config, is_links), readers) {
+                Ok(()) => {
+                    out.counters.holes += 1;
+                    self.fill(now, hole, LastHeader::of(&new.segment), Some(&new.packet), out);
+                }
+                Err(reason) => self.leave(now, hole, reason, config, &mut out.counters),
             }
         } else if new.text.end > self.top {
             self.count(now, 0, config, limit, &mut out.counters, readers);
         }
-        self.pass(new.text);
-        out.down.push_back(new.packet);
+        self.hand_on(new, out);
+    }
+
+    /// `held` goes to the host.
+    fn hand_on(&mut self, held: Held<P>, out: &mut Outbox<P>) {
+        self.pass(held.text);
+        self.last_header = LastHeader::of(&held.segment);
+        out.down.push_back(held.packet);
     }
 
     /// The size of the sender's segments.
@@ -375,21 +429,20 @@ impl<P: SegmentPacket> Flow<P> {
     /// Placeholders could stand in `hole`, whatever the losses: the reader allows it and the host has room. What is missing
     /// before it was left to TCP, which knows by its own signs what to send again.
     fn may_stand(&self, hole: Range) -> bool {
-        !self.stopped
-            && self.switch.on
-            && self.edge.is_some_and(|edge| hole.end <= edge)
-            && self.allowed.covers(hole)
+        !self.stopped && self.edge.is_some_and(|edge| hole.end <= edge) && self.allowed.covers(hole)
     }
 
-    /// Whether `hole`, the link's doing or not, is filled; if so its reader has been told.
-    fn may_fill(
+    /// Tells the reader that placeholders will stand in `hole`, which is the link's doing or not.
+    ///
+    /// # Errors
+    /// Why none may; then the reader was not told.
+    fn announce(
         &mut self,
         now: Instant,
         hole: Range,
         (config, is_links): (&Config, bool),
-        counters: &mut Counters,
         readers: &mut impl Readers,
-    ) -> bool {
+    ) -> Result<(), Reason> {
         while let Some(old) = self.holes.front().filter(|hole| hole.at + config.patience <= now) {
             self.hole_bytes -= old.range.len();
             self.holes.pop_front();
@@ -397,44 +450,100 @@ impl<P: SegmentPacket> Flow<P> {
         let has_room = self.holes.len() < config.most_holes as usize
             && self.hole_bytes + hole.len() <= config.most_hole_bytes.0;
         let [start, end] = [hole.start, hole.end].map(|at| at - self.first);
-        let because = if !is_links && !self.stopped {
-            &mut counters.congested_holes
+        if !is_links && !self.stopped {
+            Err(Reason::Congested)
         } else if !self.may_stand(hole) {
-            &mut counters.other_holes
+            Err(Reason::Other)
         } else if !has_room {
-            &mut counters.capped_holes
+            Err(Reason::Capped)
         } else if !readers.hole(self.key, start, end) {
-            &mut counters.untold_holes
+            Err(Reason::Untold)
         } else {
-            return true;
-        };
-        *because += 1;
-        false
+            Ok(())
+        }
     }
 
-    /// Placeholders for `hole` go to the host, as if the sender of `after` had sent them just before.
-    fn fill(&mut self, now: Instant, hole: Range, after: &Held<P>, out: &mut Outbox<P>) {
+    /// `hole` is left to TCP, for `reason`, until its retransmission is overdue.
+    fn leave(&mut self, now: Instant, hole: Range, reason: Reason, config: &Config, counters: &mut Counters) {
+        *match reason {
+            Reason::Congested => &mut counters.congested_holes,
+            Reason::Capped => &mut counters.capped_holes,
+            Reason::Untold => &mut counters.untold_holes,
+            Reason::Other => &mut counters.other_holes,
+        } += 1;
+        if !self.stopped && config.overdue_percent > 0 && self.left.len() < MOST_LEFT {
+            self.left.push_back(LeftHole { range: hole, since: now });
+        }
+    }
+
+    /// When the retransmission of the oldest hole that was left to TCP is overdue.
+    fn overdue_at(&self, config: &Config) -> Option<Instant> {
+        let oldest = self.left.front()?;
+        let round_trip = self.trip.or(config.round_trip);
+        // A round trip is at least 1 ms and at most 1 s: neither loses digits that matter nor overflows.
+        Some(
+            oldest.since
+                + Duration::from_nanos(round_trip.as_nanos() / 100 * u64::from(config.overdue_percent)),
+        )
+    }
+
+    /// Fills what TCP did not repair in time. Its duplicate ACKs have told the sender of these losses, and the link may have
+    /// lost the retransmission; a link that loses nothing did not, so that loss too is left to TCP.
+    pub fn fill_overdue(
+        &mut self,
+        now: Instant,
+        (config, limit): (&Config, Limit),
+        out: &mut Outbox<P>,
+        readers: &mut impl Readers,
+    ) {
+        while self.overdue_at(config).is_some_and(|due| due <= now) {
+            let Some(LeftHole { range: mut rest, .. }) = self.left.pop_front() else { return };
+            loop {
+                rest.start = rest.start.max(self.next);
+                let Some(gap) = self.beyond.first_gap(rest) else { break };
+                rest.start = gap.end;
+                if self.announce(now, gap, (config, limit.loses_frames()), readers).is_ok() {
+                    out.counters.overdue_holes += 1;
+                    self.fill(now, gap, self.last_header, None, out);
+                }
+            }
+            self.release_reached(out);
+        }
+    }
+
+    /// Placeholders for `hole` go to the host, as if the sender had sent them with `header` just before `after`, or where
+    /// nothing is after it, just after the last segment.
+    fn fill(
+        &mut self,
+        now: Instant,
+        hole: Range,
+        header: LastHeader,
+        after: Option<&P>,
+        out: &mut Outbox<P>,
+    ) {
         let size = u64::from(self.segment_size());
+        let like = after.unwrap_or(&self.like);
         let mut at = hole.start;
         while at < hole.end {
             let len = size.min(hole.end - at);
             let segment = Segment {
                 seq: at.wire(),
-                ack: after.segment.ack,
+                ack: header.ack,
                 payload_len: len as u32,
-                window: after.segment.window,
+                window: header.window,
                 flags: Flags::ACK,
-                timestamps: after.segment.timestamps,
+                timestamps: header.timestamps,
                 ..Segment::default()
             };
-            out.down.push_back(after.packet.forged(&segment, Some((self.marker, at - self.first))));
+            out.down.push_back(like.forged(&segment, Some((self.marker, at - self.first))));
             out.counters.placeholders += 1;
             at += len;
         }
-        let stamp = after.segment.timestamps.map(|stamps| stamps.value);
-        self.holes.push_back(Hole { range: hole, at: now, stamp });
+        let stamp = header.timestamps.map(|stamps| stamps.value);
+        // Behind all others, unless it was left to TCP first.
+        let place = self.holes.partition_point(|other| other.range.start < hole.start);
+        self.holes.insert(place, Hole { range: hole, at: now, stamp });
         self.hole_bytes += hole.len();
-        out.counters.holes += 1;
         out.counters.placeholder_bytes += hole.len();
         out.counters.hole_bytes_max = out.counters.hole_bytes_max.max(self.hole_bytes);
         self.pass(hole);
@@ -482,21 +591,24 @@ impl<P: SegmentPacket> Flow<P> {
             out.counters.reordered_segments += 1;
             out.counters.segments += 1;
             self.switch.arrived();
-            self.pass(held.text);
-            out.down.push_back(held.packet);
+            self.hand_on(held, out);
         }
     }
 
     /// All that waits.
     fn release_all(&mut self, out: &mut Outbox<P>) {
         while let Some(held) = self.held.pop_front() {
-            self.pass(held.text);
-            out.down.push_back(held.packet);
+            self.hand_on(held, out);
         }
         self.held_bytes = 0;
     }
 
+    /// When something waits to be decided.
     pub fn poll_timeout(&self, config: &Config) -> Option<Instant> {
+        self.settles_at(config).into_iter().chain(self.overdue_at(config)).min()
+    }
+
+    fn settles_at(&self, config: &Config) -> Option<Instant> {
         // The first hole is before the first that waits; what came first behind it may stand later in the list.
         self.held.iter().map(|held| held.since).min().map(|since| since + config.settle)
     }
@@ -509,7 +621,7 @@ impl<P: SegmentPacket> Flow<P> {
         out: &mut Outbox<P>,
         readers: &mut impl Readers,
     ) {
-        while self.poll_timeout(config).is_some_and(|due| due <= now) {
+        while self.settles_at(config).is_some_and(|due| due <= now) {
             let Some(first) = self.take_held(END) else { return };
             self.decide(now, first, (config, limit), out, readers);
             self.release_reached(out);
@@ -521,6 +633,9 @@ impl<P: SegmentPacket> Flow<P> {
         let held: u64 = self.held.iter().map(|held| held.text.len()).sum();
         let mut ends = self.holes.iter().zip(self.holes.iter().skip(1));
         let in_order = ends.all(|(one, other)| one.range.end <= other.range.start);
+        let mut left = self.left.iter().zip(self.left.iter().skip(1));
+        let left_in_order =
+            left.all(|(one, other)| one.range.end <= other.range.start && one.since <= other.since);
         bytes == self.hole_bytes
             && held == self.held_bytes
             && held <= MOST_HELD
@@ -528,6 +643,10 @@ impl<P: SegmentPacket> Flow<P> {
             && self.holes.len() <= config.most_holes as usize
             && bytes <= config.most_hole_bytes.0
             && self.holes.back().is_none_or(|last| last.range.end <= self.top)
+            && self.left.len() <= MOST_LEFT
+            && self.left.front().is_none_or(|first| first.range.end > self.next)
+            && self.left.back().is_none_or(|last| last.range.end <= self.top)
+            && left_in_order
             && self.next <= self.top
             && self.beyond.first().is_none_or(|first| first.start > self.next)
             && self.held.front().is_none_or(|first| first.text.start > self.next)

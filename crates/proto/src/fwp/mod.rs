@@ -42,6 +42,8 @@ pub struct Config {
     /// Margin, in tenths of a standard deviation, by which losses may exceed the link's expected losses before they count as
     /// congestion; 0 is the paper's comparison.
     pub margin_tenths: u32,
+    /// Percent of a smoothed round trip after which a hole that was left to TCP is filled; 0 leaves it to TCP for ever.
+    pub overdue_percent: u32,
     /// Most unrepaired holes of a flow.
     pub most_holes: u32,
     /// Most bytes in those.
@@ -58,11 +60,13 @@ pub struct Config {
 
 impl Config {
     /// No wait: the link does not reorder. A margin of three standard deviations, without which a link that loses just
-    /// what it is expected to lose would be off half of the time. Holes of 64 MiB: 10 s of a tenth of 50 Mb/s, or of half
+    /// what it is expected to lose would be off half of the time. One and a half round trips for a retransmission: fast
+    /// retransmit takes one, and half of one is the jitter of its queues. Holes of 64 MiB: 10 s of a tenth of 50 Mb/s, or of half
     /// a second's repair at 1 Gb/s. 40 ms are the paper's round trip (Table I).
     pub const USUAL: Self = Self {
         settle: Duration::ZERO,
         margin_tenths: 30,
+        overdue_percent: 150,
         most_holes: 1 << 16,
         most_hole_bytes: Bytes(64 << 20),
         patience: Duration::from_secs(10),

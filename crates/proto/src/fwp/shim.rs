@@ -9,7 +9,7 @@ use super::{Config, Counters, Marker, Placeholders};
 use crate::FlowKey;
 use crate::congestion::position::Position;
 use crate::tcp::{Flags, Segment};
-use crate::units::{Duration, Instant, SeqNumber};
+use crate::units::{Instant, SeqNumber};
 
 /// Handshakes remembered per flow that may be looked after: which of them become such is known later.
 const HANDSHAKES_PER_FLOW: usize = 4;
@@ -215,8 +215,7 @@ impl<P: SegmentPacket> Shim<P> {
         let limit = self.limit();
         let flow = &mut self.flows[place];
         let fate = flow.down(now, packet, &segment, (&self.config, limit), &mut self.out, readers);
-        // Nobody waits where nothing has to settle.
-        if self.config.settle > Duration::ZERO {
+        if self.due.is_some() || flow.poll_timeout(&self.config).is_some() {
             self.reckon_due();
         }
         match fate {
@@ -255,7 +254,8 @@ impl<P: SegmentPacket> Shim<P> {
         self.due
     }
 
-    /// Holes that have had time to settle are decided. Early calls do no harm.
+    /// Holes that have had time to settle are decided, and holes left to TCP are filled where its retransmission is overdue.
+    /// Early calls do no harm.
     pub fn handle_timeout(&mut self, now: Instant, readers: &mut impl Readers) {
         if self.due.is_none_or(|due| due > now) {
             return;
@@ -263,6 +263,7 @@ impl<P: SegmentPacket> Shim<P> {
         let limit = self.limit();
         for flow in &mut self.flows {
             flow.settle(now, (&self.config, limit), &mut self.out, readers);
+            flow.fill_overdue(now, (&self.config, limit), &mut self.out, readers);
         }
         self.reckon_due();
     }

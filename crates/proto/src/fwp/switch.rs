@@ -94,6 +94,11 @@ pub(super) struct Limit {
 }
 
 impl Limit {
+    /// The link has lost frames, or is expected to where it does not say.
+    pub fn loses_frames(self) -> bool {
+        self.lost_frames.map_or(self.expected_ppm > 0, |lost| lost > 0)
+    }
+
     /// `lost` segments of `sent` are more than the link explains. Without a margin: more than the expected share of them,
     /// as in the paper. With a margin of z deviations: by more than t with t^2 = z^2 (n p (1 - p) + t / 3), which
     /// independent losses exceed with a chance of at most exp(-z^2 / 2) (Bernstein's inequality; the normal distribution's

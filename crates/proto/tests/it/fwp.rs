@@ -684,3 +684,165 @@ fn what_the_driver_says_goes_for_holes_that_settle() {
     assert_eq!(script.segments([1]), [sent(1), sent(2), sent(3)]);
     assert_eq!(script.later(MS * 5), [sent(5)], "4 is congestion's: no frame was missing before 5");
 }
+
+/// The round trip of the scripts about overdue holes, and one and a half of them.
+const ROUND_TRIP: Duration = Duration::from_millis(40);
+const OVERDUE: Duration = Duration::from_millis(60);
+
+impl Script {
+    /// Registered, and segment 0 is there a `round_trip` after the host's ACK. The link lost a frame of another flow.
+    fn after_a(round_trip: Duration, config: Config) -> Self {
+        let mut script = Self::registered(Config { placeholders: Placeholders::Driver, ..config });
+        script.later(round_trip);
+        script.shim.link_lost(1);
+        script.segments([0]);
+        script
+    }
+}
+
+/// Segment 1 was lost on the wire, and left to TCP: 0 and `behind` are there.
+fn with_a_hole_left(behind: impl IntoIterator<Item = u64>) -> Script {
+    let mut script = Script::after_a(ROUND_TRIP, Config::USUAL);
+    for number in behind {
+        script.shim.link_lost(0);
+        assert_eq!(script.segments([number]), [sent(number)]);
+    }
+    assert_eq!((script.told(), script.counters().congested_holes), (vec![], 1));
+    script
+}
+
+#[test]
+fn a_hole_left_to_tcp_is_filled_when_its_retransmission_is_overdue() {
+    let mut script = with_a_hole_left([2, 3]);
+    assert_eq!(script.shim.poll_timeout(), Some(script.now + OVERDUE));
+    assert_eq!(script.later(OVERDUE - MS), [], "it may still come");
+    assert_eq!(script.later(MS), [placed(1)]);
+    assert_eq!(script.told(), [hole(1, 2)], "its reader asks the server");
+    assert_eq!(script.shim.poll_timeout(), None);
+    let counters = script.counters();
+    assert_eq!((counters.overdue_holes, counters.holes, counters.placeholders), (1, 0, 1));
+    assert_eq!(script.later(MS * 1000), [], "once");
+    // Sent again later: it asks for an ACK, and its bytes are told.
+    assert_eq!(script.segments([1, 4]), [sent(1), sent(4)]);
+    assert_eq!(script.told(), [Late(1000, 2000)]);
+}
+
+#[test]
+fn a_retransmission_in_time_leaves_nothing_to_fill() {
+    let mut script = with_a_hole_left([2, 3]);
+    assert_eq!(script.later(OVERDUE - MS), []);
+    assert_eq!(script.segments([1]), [sent(1)]);
+    assert_eq!(script.later(MS * 1000), []);
+    assert_eq!((script.told(), script.counters().overdue_holes), (vec![], 0));
+}
+
+#[test]
+fn what_of_a_hole_was_repaired_is_not_placed() {
+    let mut script = with_a_hole_left([5, 6]);
+    assert_eq!(script.segments([2, 4]), [sent(2), sent(4)], "two of four come again");
+    assert_eq!(script.later(OVERDUE), [placed(1), placed(3)]);
+    assert_eq!(script.told(), [hole(1, 2), hole(3, 4)]);
+}
+
+#[test]
+fn each_hole_has_its_own_time() {
+    let mut script = with_a_hole_left([2]);
+    assert_eq!(script.later(MS * 20), []);
+    assert_eq!(script.segments([4]), [sent(4)]);
+    assert_eq!(script.later(MS * 40), [placed(1)]);
+    assert_eq!(script.shim.poll_timeout(), Some(script.now + MS * 20));
+    assert_eq!(script.later(MS * 20), [placed(3)]);
+    assert_eq!(script.told(), [hole(1, 2), hole(3, 4)]);
+}
+
+#[test]
+fn overdue_is_one_and_a_half_of_the_round_trips_that_the_flow_has() {
+    let mut script = Script::after_a(MS * 100, Config::USUAL);
+    assert_eq!(script.segments([2]), [sent(2)]);
+    assert_eq!(script.shim.poll_timeout(), Some(script.now + MS * 150));
+    assert_eq!(script.later(MS * 149), []);
+    assert_eq!(script.later(MS), [placed(1)]);
+}
+
+#[test]
+fn a_late_placeholder_is_as_new_as_the_last_segment_that_the_host_took() {
+    let mut script = with_a_hole_left([2, 3, 4]);
+    let newest = script.clock.unwrap() - 1;
+    script.now += OVERDUE;
+    script.shim.handle_timeout(script.now, &mut script.reader);
+    let made = script.shim.poll_down().unwrap();
+    let Transport::Tcp(segment) = made.transport else { panic!("TCP") };
+    // Older ones are dropped as old duplicates (PAWS, RFC 7323 section 5.3).
+    assert_eq!(segment.timestamps, Some(Timestamps { value: newest, echo_reply: 5 }));
+    assert!(segment.placeholder && segment.flags == Flags::ACK && segment.window == 99);
+}
+
+#[test]
+fn an_overdue_hole_stays_with_tcp_where_nothing_may_stand_in_it() {
+    let not_filled = |script: &mut Script| {
+        assert_eq!(script.later(OVERDUE), []);
+        assert_eq!((script.told(), script.counters().overdue_holes), (vec![], 0));
+    };
+    // The reader stopped, hears nothing, or is gone.
+    let mut script = with_a_hole_left([2]);
+    script.shim.stop(script.key());
+    not_filled(&mut script);
+    let mut script = with_a_hole_left([2]);
+    script.reader.deaf = true;
+    not_filled(&mut script);
+    let mut script = with_a_hole_left([2]);
+    script.shim.unregister(script.key());
+    not_filled(&mut script);
+    // A head of an answer.
+    let mut script = Script::new(Config { placeholders: Placeholders::Driver, ..Config::USUAL });
+    script.shim.register(script.key(), [7; 16]).unwrap();
+    script.shim.allow(script.key(), 2000, u64::MAX);
+    script.ack(0);
+    script.later(ROUND_TRIP);
+    script.shim.link_lost(1);
+    script.segments([0]);
+    script.shim.link_lost(0);
+    script.segments([2]);
+    not_filled(&mut script);
+    // Never, if so configured.
+    let mut script = Script::after_a(ROUND_TRIP, Config { overdue_percent: 0, ..Config::USUAL });
+    script.segments([2]);
+    assert_eq!(script.shim.poll_timeout(), None);
+    not_filled(&mut script);
+}
+
+#[test]
+fn a_link_that_loses_nothing_lost_no_retransmission_either() {
+    let mut script = Script::registered(Config { placeholders: Placeholders::Driver, ..Config::USUAL });
+    script.shim.link_lost(0);
+    script.segments([0, 2]);
+    assert_eq!(script.later(MS * 1000), []);
+    let mut script = Script::usual();
+    script.shim.expect(0);
+    script.segments([0, 2]);
+    assert_eq!(script.later(MS * 1000), []);
+    assert_eq!(script.counters().congested_holes, 1);
+}
+
+#[test]
+fn what_statistics_leave_to_tcp_is_filled_too_once_tcp_has_seen_it() {
+    let mut script = Script::registered(Config { margin_tenths: 0, ..Config::USUAL });
+    script.later(ROUND_TRIP);
+    script.segments((0..20).filter(|number| number % 5 != 1));
+    script.now += ROUND_TRIP;
+    script.segments([20, 22]);
+    script.told();
+    assert_eq!(script.counters().congested_holes, 1);
+    assert_eq!(script.later(OVERDUE), [placed(21)]);
+    assert_eq!(script.told(), [hole(21, 22)]);
+}
+
+#[test]
+fn what_waits_behind_an_overdue_hole_goes_on_with_it() {
+    let mut script = Script::after_a(ROUND_TRIP, Config { settle: MS * 50, ..Config::USUAL });
+    script.shim.link_lost(0);
+    assert_eq!(script.segments([2]), []);
+    assert_eq!(script.later(MS * 50), [sent(2)], "1 is congestion's");
+    assert_eq!(script.later(OVERDUE), [placed(1)]);
+    assert_eq!(script.segments([3]), [sent(3)]);
+}

@@ -199,10 +199,12 @@ fn obeys(config: Config, initial: u32, expected_ppm: u32, steps: &[Step]) {
 }
 
 fn config() -> impl Strategy<Value = Config> {
-    (0_u64..20, prop_oneof![Just(0_u32), Just(30), Just(10_000)], 1_u32..40, 1_u64..4000).prop_map(
-        |(settle, margin_tenths, most_holes, bytes)| Config {
+    let overdue = prop_oneof![Just(0_u32), Just(1), Just(150)];
+    (0_u64..20, prop_oneof![Just(0_u32), Just(30), Just(10_000)], overdue, 1_u32..40, 1_u64..4000).prop_map(
+        |(settle, margin_tenths, overdue_percent, most_holes, bytes)| Config {
             settle: Duration::from_millis(settle.saturating_sub(10)),
             margin_tenths,
+            overdue_percent,
             most_holes,
             most_hole_bytes: Bytes(bytes),
             ..Config::USUAL

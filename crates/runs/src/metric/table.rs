@@ -334,7 +334,12 @@ pub const ALL: &[Metric] = &[
         let waited = view.watched(|video| video.rebuffering.as_secs_f64())?;
         Some(waited / view.watched(|video| video.watched.as_secs_f64())?)
     }),
-    metric("fwp_holes", "holes that FWP's shims filled", |view| view.fwp(|counters| counters.holes)),
+    metric("fwp_holes", "holes that FWP's shims filled at once", |view| view.fwp(|counters| counters.holes)),
+    metric(
+        "fwp_overdue_holes",
+        "holes left to TCP, and filled once its retransmission was overdue",
+        |view| view.fwp(|counters| counters.overdue_holes),
+    ),
     metric(
         "fwp_placeholder_share",
         "segments that placeholders stood for, among all that were due",

@@ -449,7 +449,7 @@ fn parts_of_runs_have_the_columns_that_they_always_had() {
              fastack_local_timeouts fastack_refused_copies fastack_answered_retransmissions \
              fastack_evicted_flows fastack_refused_flows fastack_abandoned_flows fastack_uncached_segments \
              fastack_cached_segments_max fwp_registered_flows fwp_segments fwp_lost_segments fwp_holes \
-             fwp_placeholders fwp_placeholder_bytes fwp_congested_holes fwp_capped_holes fwp_untold_holes \
+             fwp_overdue_holes fwp_placeholders fwp_placeholder_bytes fwp_congested_holes fwp_capped_holes fwp_untold_holes \
              fwp_other_holes fwp_late_segments fwp_swallowed_segments fwp_reordered_segments \
              fwp_switched_off fwp_switched_on fwp_failed_flows fwp_hole_bytes_max fwp_held_bytes_max",
             airtime("airtime_s"),

@@ -15,6 +15,7 @@ pub(crate) fn usual() -> FwpPlan {
         placeholders: shim.placeholders,
         settle: shim.settle,
         margin: shim.margin_tenths / 10,
+        overdue: shim.overdue_percent,
         holes_max: shim.most_holes,
         hole_bytes_max: shim.most_hole_bytes,
         patience: shim.patience,
@@ -71,6 +72,14 @@ pub(crate) const FWP: Keys<FwpPlan> = &[
         meaning: "standard deviations by which the losses of a round trip may exceed the rate's frame error rate \
                   before they count as congestion; 0 is the paper's comparison",
         of: |fwp| &mut fwp.margin,
+    },
+    &Fwp {
+        name: "overdue",
+        kind: Whole(0, 10_000),
+        usual: Usual::Field,
+        meaning: "age, in percent of the flow's smoothed round trip, at which a hole left to TCP is filled with a \
+                  placeholder after all, unless the link loses nothing; 0 is never",
+        of: |fwp| &mut fwp.overdue,
     },
     &Fwp {
         name: "holes-max",

@@ -65,8 +65,9 @@ fn placeholders_keep_tcp_going_where_holes_would_stop_it() {
 
 #[test]
 fn the_plain_comparison_of_the_paper_is_off_half_of_the_time_and_a_margin_is_not() {
+    // Nothing but the comparison fills holes or leaves them.
     let off = |margin_tenths| {
-        let config = Config { margin_tenths, ..Config::USUAL };
+        let config = Config { margin_tenths, overdue_percent: 0, ..Config::USUAL };
         let outcome = run(&with_shim(plain(10.0, None), config)).unwrap();
         let counters = shim(&outcome);
         let left = counters.congested_holes as f64 / (counters.holes + counters.congested_holes) as f64;
@@ -77,6 +78,20 @@ fn the_plain_comparison_of_the_paper_is_off_half_of_the_time_and_a_margin_is_not
     let expected = [0.3, 0.1];
     assert!(plain.0 > expected[0] && with_margin.0 < expected[1], "{plain:?} {with_margin:?}");
     assert!(with_margin.1 > 1.3 * plain.1, "{plain:?} {with_margin:?}");
+}
+
+/// Where the link loses a retransmission TCP waits for the next one, unless the hole is filled.
+#[test]
+fn holes_left_to_tcp_are_filled_where_it_does_not() {
+    let with = |overdue_percent| {
+        let outcome =
+            run(&with_shim(plain(10.0, None), Config { overdue_percent, ..Config::USUAL })).unwrap();
+        println!("{overdue_percent} %: {:.1} Mb/s, {:?}", mbps(&outcome), shim(&outcome));
+        (mbps(&outcome), shim(&outcome))
+    };
+    let (never, after) = (with(0), with(150));
+    assert!(never.1.overdue_holes == 0 && after.1.overdue_holes > 100, "{after:?}");
+    assert!(after.0 > 1.15 * never.0, "{never:?} {after:?}");
 }
 
 #[test]

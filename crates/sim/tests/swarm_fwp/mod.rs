@@ -23,6 +23,7 @@ fn shim(draw: &mut Stream) -> Config {
         flows: pick(draw, &[1, 3, 256]),
         round_trip: Duration::from_millis(pick(draw, &[5, 40])),
         placeholders: pick(draw, &[Placeholders::Tcp, Placeholders::Driver]),
+        overdue_percent: pick(draw, &[0, 20, 150]),
     }
 }
 

@@ -348,13 +348,16 @@ impl RepairedDownload {
                 self.count_hole(start, end);
                 if let Some(range) = in_body(start, end) {
                     self.repair.hole(now, range);
-                    self.holes.push_back((range.end, now));
+                    // A hole that was left to TCP first is told of after later ones.
+                    let place = self.holes.partition_point(|(end, _)| *end < range.end);
+                    self.holes.insert(place, (range.end, now));
                 }
             }
             Told::Hole(start, end) => {
                 self.count_hole(start, end);
                 let Some(line) = self.lines.iter_mut().find(|line| line.flow == flow) else { return };
-                line.holes.push_back((start, end));
+                let place = line.holes.partition_point(|(other, _)| *other < start);
+                line.holes.insert(place, (start, end));
                 let hits = |(from, to): (u64, u64)| start < to && end > from;
                 for exchange in
                     line.exchanges.iter_mut().filter(|exchange| hits((exchange.head.0, exchange.end)))
