@@ -48,6 +48,10 @@ struct Hole {
 struct LeftHole {
     range: Range,
     since: Instant,
+    /// The first timestamp of the host that was not sent yet then; `None` where it sends none.
+    next_stamp: Option<u32>,
+    /// When something arrived that echoes that timestamp or a later one: the sender has heard of the hole.
+    answered: Option<Instant>,
 }
 
 /// Fields of the last segment that went to the host, beside its text.
@@ -110,6 +114,8 @@ pub(super) struct Flow<P> {
     left: VecDeque<LeftHole>,
     /// A placeholder's timestamp must not be older than the last that the host took (RFC 7323 section 5.3).
     last_header: LastHeader,
+    /// The newest timestamp of the host.
+    host_stamp: Option<u32>,
     /// By start.
     held: VecDeque<Held<P>>,
     held_bytes: u64,
@@ -146,6 +152,7 @@ impl<P: SegmentPacket> Flow<P> {
             hole_bytes: 0,
             left: VecDeque::new(),
             last_header: LastHeader::default(),
+            host_stamp: None,
             held: VecDeque::new(),
             held_bytes: 0,
             largest: 0,
@@ -227,6 +234,7 @@ impl<P: SegmentPacket> Flow<P> {
             return self.reset(segment.ack, out);
         }
         self.trip.sent(now, segment.timestamps);
+        self.host_stamp = segment.timestamps.map(|stamps| stamps.value);
         let acked = self.next.nearest(segment.ack);
         let edge = acked + (u64::from(segment.window) << self.scale);
         let known = *self.edge.get_or_insert(edge);
@@ -262,6 +270,7 @@ impl<P: SegmentPacket> Flow<P> {
         readers: &mut impl Readers,
     ) -> Fate<P> {
         self.trip.arrived(now, segment.timestamps);
+        self.note_answer(now, segment.timestamps);
         let fin = segment.flags.contains(Flags::FIN);
         // A probe asks for an ACK, and an ACK fills nothing: neither shows a hole.
         if segment.payload_len == 0 && !fin {
@@ -472,19 +481,37 @@ impl<P: SegmentPacket> Flow<P> {
             Reason::Other => &mut counters.other_holes,
         } += 1;
         if !self.stopped && config.overdue_percent > 0 && self.left.len() < MOST_LEFT {
-            self.left.push_back(LeftHole { range: hole, since: now });
+            let next_stamp = self.host_stamp.map(|stamp| stamp.wrapping_add(1));
+            self.left.push_back(LeftHole { range: hole, since: now, next_stamp, answered: None });
         }
     }
 
-    /// When the retransmission of the oldest hole that was left to TCP is overdue.
+    /// A segment with `stamps` arrived: it tells of which holes that were left to TCP the sender has heard.
+    fn note_answer(&mut self, now: Instant, stamps: Option<Timestamps>) {
+        let Some(stamps) = stamps.filter(|_| !self.left.is_empty()) else { return };
+        // Who has heard of a hole has heard of those before it.
+        let first = self.left.partition_point(|hole| hole.answered.is_some());
+        let heard = |hole: &&mut LeftHole| hole.next_stamp.is_some_and(|stamp| stamps.echoes(stamp));
+        for hole in self.left.range_mut(first..).take_while(heard) {
+            hole.answered = Some(now);
+        }
+    }
+
+    /// When the retransmission of the oldest hole that was left to TCP is overdue: a share of round trips after the hole
+    /// was left, and half a round trip after the sender's answer to its duplicate ACKs came. In the answer's place TCP
+    /// would meet the ACK of a placeholder whose timestamp is older than the retransmission, and take the loss for none
+    /// (Eifel, RFC 3522): congestion would be hidden. A sender that is silent for twice as long waits for a timer.
     fn overdue_at(&self, config: &Config) -> Option<Instant> {
         let oldest = self.left.front()?;
         let round_trip = self.trip.or(config.round_trip);
         // A round trip is at least 1 ms and at most 1 s: neither loses digits that matter nor overflows.
-        Some(
-            oldest.since
-                + Duration::from_nanos(round_trip.as_nanos() / 100 * u64::from(config.overdue_percent)),
-        )
+        let share = Duration::from_nanos(round_trip.as_nanos() / 100 * u64::from(config.overdue_percent));
+        let half = Duration::from_nanos(round_trip.as_nanos() / 2);
+        Some(match (oldest.next_stamp, oldest.answered) {
+            (None, _) => oldest.since + share,
+            (Some(_), None) => oldest.since + share + share,
+            (Some(_), Some(answered)) => (oldest.since + share).max(answered + half),
+        })
     }
 
     /// Fills what TCP did not repair in time. Its duplicate ACKs have told the sender of these losses, and the link may have
