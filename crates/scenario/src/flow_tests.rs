@@ -5,7 +5,7 @@ use tacit_proto::packet::IpVersion;
 use tacit_proto::tack::{self, AckClock};
 use tacit_proto::transport;
 use tacit_proto::units::{Bytes, Duration, Instant};
-use tacit_sim::setup::{FlowSetup, Traffic};
+use tacit_sim::setup::{Application, ClientDriver, FlowSetup, Traffic};
 
 use super::*;
 
@@ -165,6 +165,42 @@ fn clients_send_to_clients() {
     for scheme in scheme::ALL.iter().filter(|scheme| !scheme.name.starts_with("fwp")) {
         scheme.applied_to(&ring).check(2).unwrap();
     }
+}
+
+#[test]
+fn pages_and_videos_are_repaired_where_fwp_is() {
+    let programs = |scheme: &str, set: &[&str]| {
+        let set: Vec<String> =
+            set.iter().chain(&["client=[{}]", "fwp.connections=4"]).map(|&said| said.to_owned()).collect();
+        let scenario = Scenario::load("fwp-11n-600", &set).unwrap();
+        scheme::find("", scheme).unwrap().applied_to(&scenario).setup(1, 1).unwrap().applications
+    };
+    let repairers = |program: &Application| match program {
+        Application::RequestResponse(pages) => pages.repair,
+        Application::Streaming(video) => video.repair,
+        _ => None,
+    };
+    for (application, connections) in [("request-response", 6), ("streaming", 1)] {
+        let kind = format!("traffic.application={application}");
+        let (with, without) = (programs("fwp", &[&kind]), programs("stock", &[&kind]));
+        assert_eq!(with[0].flows.len(), 5 * connections, "four repairers for each");
+        assert_eq!(repairers(&with[0].application).map(|found| found.connections), Some(4));
+        assert_eq!((without[0].flows.len(), repairers(&without[0].application)), (connections, None));
+    }
+    let uploads = programs("fwp", &["traffic.application=request-response", "traffic.kind=upload"]);
+    assert_eq!((uploads[0].flows.len(), repairers(&uploads[0].application)), (6, None));
+}
+
+#[test]
+fn clients_with_link_layer_acks_have_hack_beside_others_with_fwp() {
+    let set = [
+        "client=[{link-acks=\"uplink-only\"},{link-acks=\"normal\"}]",
+        "fwp.repair=server",
+        "hack.variant=more-data",
+    ];
+    let setup = Scenario::load("fwp-11n-600", &set.map(str::to_owned)).unwrap().setup(2, 1).unwrap();
+    let drivers: Vec<_> = setup.bss[0].clients.iter().map(|client| &client.driver).collect();
+    assert!(matches!(drivers[..], [ClientDriver::Fwp(_), ClientDriver::Hack(_)]), "{drivers:?}");
 }
 
 #[test]

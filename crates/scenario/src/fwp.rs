@@ -2,7 +2,7 @@
 
 use tacit_proto::fwp::{self, Placeholders, repair};
 use tacit_proto::units::{Bytes, Duration};
-use tacit_sim::setup::Download;
+use tacit_sim::setup::{Download, Repairers};
 
 /// Who has the bytes that stand behind placeholders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +62,12 @@ impl FwpPlan {
             placeholders: self.placeholders,
             ..fwp::Config::USUAL
         })
+    }
+
+    /// What repairs a connection that another program feeds; `None` where nothing is repaired.
+    pub fn repairers(&self) -> Option<Repairers> {
+        let (download, flows) = self.download(None)?;
+        Some(Repairers { connections: flows - 1, download })
     }
 
     /// The program of a download of `size` bytes, and its connections; `None` where nothing is repaired.

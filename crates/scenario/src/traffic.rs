@@ -409,10 +409,12 @@ impl Scenario {
     fn application(&self, plan: &TrafficPlan, asks: End, fwp: &FwpPlan) -> Option<(Application, u32)> {
         let knobs = &plan.knobs;
         let span = |mean| Span { mean, law: knobs.times };
+        let over_tcp = asks == End::Sink && plan.transport == Transport::Tcp;
+        let repair = fwp.repairers().filter(|_| over_tcp);
+        let flows_of_each = repair.as_ref().map_or(1, |repairers| 1 + repairers.connections);
         match plan.application {
             // What the user of an upload or of datagrams gets has no holes.
             ApplicationKind::Bulk => {
-                let over_tcp = asks == End::Sink && plan.transport == Transport::Tcp;
                 let (download, flows) = fwp.download(plan.size).filter(|_| over_tcp)?;
                 Some((Application::Download(download), flows))
             }
@@ -422,8 +424,9 @@ impl Scenario {
                     objects: knobs.page(),
                     request: knobs.request_size,
                     think: span(knobs.think_time),
+                    repair,
                 };
-                Some((Application::RequestResponse(pages), knobs.connections))
+                Some((Application::RequestResponse(pages), knobs.connections * flows_of_each))
             }
             ApplicationKind::OnOff => {
                 let connection = self.connection(plan);
@@ -442,8 +445,9 @@ impl Scenario {
                     rate: knobs.rate.unwrap_or(VIDEO_RATE),
                     frame_rate: knobs.frame_rate,
                     buffer: knobs.play_out_buffer,
+                    repair,
                 };
-                Some((Application::Streaming(video), 1))
+                Some((Application::Streaming(video), flows_of_each))
             }
         }
     }

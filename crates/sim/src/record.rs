@@ -88,6 +88,8 @@ pub struct ApplicationOutcome {
     pub name: String,
     /// What it fed.
     pub flows: Vec<FlowId>,
+    /// The first so many of those bring data to users; what follows repairs it.
+    pub data_flows: usize,
     /// What came of it.
     pub result: ApplicationResult,
 }

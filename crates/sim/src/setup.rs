@@ -1,7 +1,7 @@
 //! A run before it starts: hosts, links, flows and what feeds them, with every number decided.
 
 pub use crate::apps::setup::{
-    Application, ApplicationSetup, Download, Law, MAX_CONNECTIONS, MAX_OBJECTS, Objects, OnOff,
+    Application, ApplicationSetup, Download, Law, MAX_CONNECTIONS, MAX_OBJECTS, Objects, OnOff, Repairers,
     RequestResponse, Span, Streaming,
 };
 pub use crate::flow::End;

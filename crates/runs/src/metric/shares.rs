@@ -1,15 +1,15 @@
 //! Who got how much of what there was.
 
 use tacit_proto::units::{Duration, Instant};
-use tacit_sim::record::{ApplicationResult, FlowOutcome, RunOutcome};
+use tacit_sim::record::{FlowOutcome, RunOutcome};
 
 use super::view::View;
 
 /// Flows that somebody reads; connections that only repair others' downloads are left out.
 fn users_flows(outcome: &RunOutcome) -> Vec<&FlowOutcome> {
     let programs = outcome.applications.iter();
-    let repairing = programs.filter(|program| matches!(program.result, ApplicationResult::Download(_)));
-    let mut others: Vec<_> = repairing.flat_map(|program| program.flows.iter().skip(1)).collect();
+    let mut others: Vec<_> =
+        programs.flat_map(|program| program.flows.iter().skip(program.data_flows)).collect();
     others.sort_unstable();
     let is_read = |flow: &&FlowOutcome| others.binary_search(&&flow.flow).is_err();
     outcome.flows.iter().filter(is_read).collect()

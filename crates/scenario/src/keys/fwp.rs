@@ -44,7 +44,7 @@ pub(crate) const FWP: Keys<FwpPlan> = &[
         name: "repair",
         kind: Choice(&[("none", None), ("server", Some(RepairFrom::Server))]),
         usual: Usual::Field,
-        meaning: "sender of the repairs of bulk TCP downloads: `none`, TCP itself; `server`, by HTTP range requests, \
+        meaning: "sender of the repairs of TCP downloads, pages and videos: `none`, TCP itself; `server`, by HTTP range requests, \
                   while placeholders keep TCP going ([fwp.md](../design/fwp.md)). Goodput is what the user gets in \
                   order. Schemes change it",
         of: |fwp| &mut fwp.repair,
@@ -113,7 +113,7 @@ pub(crate) const FWP: Keys<FwpPlan> = &[
         name: "connections",
         kind: Whole(1, 64),
         usual: Usual::Field,
-        meaning: "repair connections per download, opened at its start and kept",
+        meaning: "repair connections per download, and per connection of a page or video, opened at its start and kept",
         of: |fwp| &mut fwp.connections,
     },
     &Fwp {

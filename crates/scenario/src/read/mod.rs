@@ -109,9 +109,6 @@ fn from_root(name: String, root: Section<'_>, tree: &Tree) -> Result<Scenario, I
             return Err(root.error("hack", format!("[wifi] {what}")).allowed(allowed));
         }
     }
-    if let (Some(_), Some(_)) = (scenario.fwp.repair, scenario.hack.variant) {
-        return Err(root.error("fwp", "[hack] stands where the shims of [fwp] would").allowed("fwp or hack"));
-    }
     if let (Some(wifi), Some(_)) = (&scenario.wifi, scenario.fwp.repair)
         && wifi.ack_filter == WifiAckFilter::DriverHold
     {

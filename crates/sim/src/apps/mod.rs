@@ -146,10 +146,10 @@ impl App {
         let flows = &setup.flows;
         let program = match &setup.application {
             Application::RequestResponse(plan) => {
-                Program::Pages(Pages::new(plan.clone(), flows.clone(), draws, start))
+                Program::Pages(Pages::new(plan.clone(), flows, draws, start))
             }
             Application::OnOff(plan) => Program::OnOff(OnOffSource::new(*plan, flows[0], draws, start)),
-            Application::Streaming(plan) => Program::Stream(VideoStream::new(*plan, flows[0], start)),
+            Application::Streaming(plan) => Program::Stream(VideoStream::new(*plan, flows, start)),
             Application::Download(plan) => {
                 Program::Download(Box::new(RepairedDownload::new(*plan, flows, start)))
             }
@@ -161,6 +161,7 @@ impl App {
     pub fn opener(application: &Application) -> End {
         match application {
             Application::RequestResponse(pages) => pages.requester,
+            Application::Streaming(video) if video.repair.is_some() => End::Sink,
             Application::OnOff(_) | Application::Streaming(_) => End::Source,
             Application::Download(_) => End::Sink,
         }
@@ -181,34 +182,59 @@ impl App {
         match &mut self.program {
             Program::Pages(pages) => pages.arrived(now, flow, end, sockets),
             Program::OnOff(source) => source.arrived(end, sockets),
-            Program::Stream(stream) => stream.arrived(now, end, sockets),
+            Program::Stream(stream) => stream.arrived(now, flow, end, sockets),
             Program::Download(download) => download.arrived(now, flow, end, sockets),
         }
     }
 
     /// A packet of `flow` is about to be taken in at `end`.
     pub fn watch(&mut self, flow: FlowId, end: End, packet: &Packet) {
-        if let Program::Download(download) = &mut self.program {
-            download.watch(flow, end, packet);
+        if let Some(repair) = self.repair_of(flow) {
+            repair.watch(flow, end, packet);
+        }
+    }
+
+    /// The repair that reads `flow`, or repairs by it.
+    fn repair_of(&mut self, flow: FlowId) -> Option<&mut RepairedDownload> {
+        match &mut self.program {
+            Program::Download(download) => Some(download),
+            Program::Pages(pages) => pages.repair_of_mut(flow),
+            Program::Stream(stream) => stream.repair_mut(),
+            Program::OnOff(_) => None,
         }
     }
 
     /// The shim below the sink of `flow` says something.
     pub fn told(&mut self, now: Instant, flow: FlowId, told: Told, sockets: &mut Sockets<'_>) {
-        if let Program::Download(download) = &mut self.program {
-            download.told(now, flow, told, sockets);
+        match &mut self.program {
+            Program::Download(download) => download.told(now, flow, told, sockets),
+            Program::Pages(pages) => pages.told(now, flow, told, sockets),
+            Program::Stream(stream) => stream.told(now, flow, told, sockets),
+            Program::OnOff(_) => {}
         }
     }
 
     /// What it did that must not be.
     pub fn broken(&mut self) -> Option<String> {
-        if let Program::Download(download) = &mut self.program { download.broken() } else { None }
+        match &mut self.program {
+            Program::Download(download) => download.broken(),
+            Program::Pages(pages) => pages.broken(),
+            Program::Stream(stream) => stream.repair_mut().and_then(RepairedDownload::broken),
+            Program::OnOff(_) => None,
+        }
     }
 
     /// Nobody looks on from now on.
     pub fn dismiss_oracle(&mut self) {
-        if let Program::Download(download) = &mut self.program {
-            download.dismiss_oracle();
+        match &mut self.program {
+            Program::Download(download) => download.dismiss_oracle(),
+            Program::Pages(pages) => pages.dismiss_oracle(),
+            Program::Stream(stream) => {
+                if let Some(repair) = stream.repair_mut() {
+                    repair.dismiss_oracle();
+                }
+            }
+            Program::OnOff(_) => {}
         }
     }
 
@@ -216,7 +242,13 @@ impl App {
     /// and when that was everything.
     /// `None` for a program whose users get what TCP delivers.
     pub fn user_got(&self, flow: FlowId) -> Option<(u64, u64, Option<Instant>)> {
-        if let Program::Download(download) = &self.program { Some(download.user_got(flow)) } else { None }
+        let repair = match &self.program {
+            Program::Download(download) => Some(download.as_ref()),
+            Program::Pages(pages) => pages.repair_of(flow),
+            Program::Stream(stream) => stream.repair(),
+            Program::OnOff(_) => None,
+        };
+        repair.map(|repair| repair.user_got(flow))
     }
 
     /// When [`App::handle_timeout`] is wanted next; before its start, then.
@@ -257,6 +289,10 @@ impl App {
             Program::Stream(stream) => ApplicationResult::Stream(stream.result(now, self.start)),
             Program::Download(download) => ApplicationResult::Download(download.result()),
         };
-        ApplicationOutcome { name: self.name.clone(), flows: self.flows.clone(), result }
+        let data_flows = match &self.program {
+            Program::Download(_) | Program::OnOff(_) | Program::Stream(_) => 1,
+            Program::Pages(pages) => pages.connections(),
+        };
+        ApplicationOutcome { name: self.name.clone(), flows: self.flows.clone(), data_flows, result }
     }
 }

@@ -5,9 +5,11 @@ use tacit_proto::units::{Bytes, Duration, FlowId, Instant};
 
 use super::Sockets;
 use super::chance::exponential_of;
+use super::download::RepairedDownload;
+use crate::drivers::fwp::Told;
 use crate::flow::End;
 use crate::record::PageLoads;
-use crate::setup::{Objects, RequestResponse};
+use crate::setup::{Objects, Repairers, RequestResponse};
 
 /// What a connection is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,8 +24,11 @@ enum Exchange {
 }
 
 /// A connection and the bytes due on it so far.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct PageConnection {
+    flow: FlowId,
+    /// Asks again for holes in its answers.
+    repair: Option<Box<RepairedDownload>>,
     exchange: Exchange,
     /// Bytes the responder has when it has been asked everything.
     asked: u64,
@@ -47,7 +52,6 @@ enum User {
 pub(super) struct Pages {
     plan: RequestResponse,
     draws: Stream,
-    flows: Vec<FlowId>,
     lines: Vec<PageConnection>,
     user: User,
     opened: bool,
@@ -61,13 +65,22 @@ pub(super) struct Pages {
 }
 
 impl Pages {
-    pub fn new(plan: RequestResponse, flows: Vec<FlowId>, draws: Stream, start: Instant) -> Self {
-        let idle = PageConnection { exchange: Exchange::None, asked: 0, answered: 0 };
+    pub fn new(plan: RequestResponse, flows: &[FlowId], draws: Stream, start: Instant) -> Self {
+        let each = plan.repair.as_ref().map_or(1, Repairers::flows_of_each);
+        let (own, others) = flows.split_at(flows.len() / each);
+        let mut others = others.chunks(each - 1 + usize::from(each == 1));
+        let lines = own.iter().map(|flow| {
+            let repair = plan.repair.map(|Repairers { download, .. }| {
+                let flows: Vec<_> =
+                    std::iter::once(*flow).chain(others.next().into_iter().flatten().copied()).collect();
+                Box::new(RepairedDownload::fed(download, &flows, start))
+            });
+            PageConnection { flow: *flow, repair, exchange: Exchange::None, asked: 0, answered: 0 }
+        });
         Self {
+            lines: lines.collect(),
             plan,
             draws,
-            lines: vec![idle; flows.len()],
-            flows,
             user: User::Thinks(start),
             opened: false,
             objects: Vec::new(),
@@ -78,19 +91,67 @@ impl Pages {
     }
 
     pub fn poll_timeout(&self) -> Option<Instant> {
-        match self.user {
+        let page = match self.user {
             User::Thinks(until) => Some(until),
             User::Waits(_) | User::Left => None,
+        };
+        page.into_iter().chain(self.repairs().filter_map(RepairedDownload::poll_timeout)).min()
+    }
+
+    /// Connections that bring objects.
+    pub fn connections(&self) -> usize {
+        self.lines.len()
+    }
+
+    fn repairs(&self) -> impl Iterator<Item = &RepairedDownload> {
+        self.lines.iter().filter_map(|line| line.repair.as_deref())
+    }
+
+    fn repairs_mut(&mut self) -> impl Iterator<Item = &mut RepairedDownload> {
+        self.lines.iter_mut().filter_map(|line| line.repair.as_deref_mut())
+    }
+
+    fn line_of(&self, flow: FlowId) -> Option<usize> {
+        let has = |line: &PageConnection| line.repair.as_ref().is_some_and(|repair| repair.has(flow));
+        self.lines.iter().position(|line| line.flow == flow || has(line))
+    }
+
+    /// The repair that has `flow`.
+    pub fn repair_of(&self, flow: FlowId) -> Option<&RepairedDownload> {
+        self.repairs().find(|repair| repair.has(flow))
+    }
+
+    pub fn repair_of_mut(&mut self, flow: FlowId) -> Option<&mut RepairedDownload> {
+        self.repairs_mut().find(|repair| repair.has(flow))
+    }
+
+    /// The shim below the sink of `flow` says something.
+    pub fn told(&mut self, now: Instant, flow: FlowId, told: Told, sockets: &mut Sockets<'_>) {
+        if let Some(repair) = self.repair_of_mut(flow) {
+            repair.told(now, flow, told, sockets);
+            self.look_for_answers(now, sockets);
         }
+    }
+
+    /// What it did that must not be.
+    pub fn broken(&mut self) -> Option<String> {
+        self.repairs_mut().find_map(RepairedDownload::broken)
+    }
+
+    pub fn dismiss_oracle(&mut self) {
+        self.repairs_mut().for_each(RepairedDownload::dismiss_oracle);
     }
 
     /// The next page, when the user has thought enough.
     pub fn handle_timeout(&mut self, now: Instant, sockets: &mut Sockets<'_>) {
+        self.repairs_mut().for_each(|repair| repair.handle_timeout(now, sockets));
+        self.look_for_answers(now, sockets);
         if !matches!(self.user, User::Thinks(until) if until <= now) {
             return;
         }
         if !std::mem::replace(&mut self.opened, true) {
-            self.flows.iter().for_each(|flow| sockets.open(*flow, self.plan.requester));
+            let plain = self.lines.iter().filter(|line| line.repair.is_none());
+            plain.for_each(|line| sockets.open(line.flow, self.plan.requester));
         }
         self.user = User::Waits(now);
         (self.asked, self.arrived) = (0, 0);
@@ -107,7 +168,7 @@ impl Pages {
 
     /// Asks for the document, or for what it names, over every connection that is free.
     fn ask(&mut self, sockets: &mut Sockets<'_>) {
-        for (line, flow) in self.lines.iter_mut().zip(&self.flows) {
+        for line in &mut self.lines {
             let known = if self.arrived == 0 { 1 } else { self.objects.len() };
             if self.asked == known {
                 break;
@@ -120,17 +181,31 @@ impl Pages {
                 End::Sink => (self.plan.request.0, object),
                 End::Source => (object, self.plan.request.0),
             };
+            if let (Some(repair), Some(repairers)) = (&mut line.repair, &self.plan.repair) {
+                // The head has no hole: who does not know what follows cannot ask for it again.
+                let body = line.answered + repairers.download.head.0.min(answer);
+                repair.allow(body, line.answered + answer, sockets);
+            }
             self.asked += 1;
             line.exchange = Exchange::Asking { answer };
             line.asked += question;
             line.answered += answer;
-            sockets.write(*flow, self.plan.requester, question);
+            sockets.write(line.flow, self.plan.requester, question);
         }
     }
 
     pub fn arrived(&mut self, now: Instant, flow: FlowId, end: End, sockets: &mut Sockets<'_>) {
-        let Some(index) = self.flows.iter().position(|mine| *mine == flow) else { return };
+        let Some(index) = self.line_of(flow) else { return };
         let line = &mut self.lines[index];
+        if let Some(repair) = &mut line.repair {
+            repair.arrived(now, flow, end, sockets);
+            if end == End::Sink {
+                return self.look_for_answers(now, sockets);
+            }
+        }
+        if flow != line.flow {
+            return;
+        }
         match line.exchange {
             Exchange::Asking { answer }
                 if end != self.plan.requester
@@ -147,6 +222,18 @@ impl Pages {
                 self.object_arrived(now, sockets);
             }
             _ => {}
+        }
+    }
+
+    /// Answers that repair has completed.
+    fn look_for_answers(&mut self, now: Instant, sockets: &mut Sockets<'_>) {
+        for index in 0..self.lines.len() {
+            let line = &mut self.lines[index];
+            let is_there = line.repair.as_ref().is_some_and(|repair| repair.released() == line.answered);
+            if is_there && line.exchange == Exchange::Answering {
+                line.exchange = Exchange::None;
+                self.object_arrived(now, sockets);
+            }
         }
     }
 
@@ -169,6 +256,7 @@ impl Pages {
     /// Pages count from when they are finished.
     pub fn start_measuring(&mut self) {
         self.load_times.clear();
+        self.repairs_mut().for_each(RepairedDownload::start_measuring);
     }
 
     pub fn result(&self) -> PageLoads {

@@ -45,6 +45,25 @@ pub struct RequestResponse {
     pub request: Bytes,
     /// From the end of a page to the start of the next.
     pub think: Span,
+    /// Holes in downloaded objects are filled by FWP's shim and asked for again, as each connection's first flow and
+    /// its others have it; all first flows come first.
+    pub repair: Option<Repairers>,
+}
+
+/// Connections beside one that brings data, which ask again for holes in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Repairers {
+    /// How many.
+    pub connections: u32,
+    /// Requests, heads and repair. The program decides what comes over the first connection, so the size has no meaning.
+    pub download: Download,
+}
+
+impl Repairers {
+    /// The connection that brings data, and its repairers.
+    pub fn flows_of_each(&self) -> usize {
+        1 + self.connections as usize
+    }
 }
 
 /// The objects of a page.
@@ -106,6 +125,8 @@ pub struct Streaming {
     pub frame_rate: u32,
     /// Video the player gathers before it starts, and again whenever it has run dry.
     pub buffer: Duration,
+    /// Over TCP, holes are filled by FWP's shim and asked for again over the flows behind the first.
+    pub repair: Option<Repairers>,
 }
 
 /// A download over HTTP, whose first flow brings the body and whose others bring ranges of it again. All are opened at the
@@ -120,6 +141,22 @@ pub struct Download {
     pub head: Bytes,
     /// How holes are asked for.
     pub repair: repair::Config,
+}
+
+/// A download without bytes of one kind.
+const EMPTY: &str = "bodies, heads and requests have bytes";
+
+impl Repairers {
+    fn check(&self) -> Result<(), &'static str> {
+        let has_bytes = self.download.request.0.min(self.download.head.0) > 0;
+        if self.connections == 0 {
+            Err("nobody repairs")
+        } else if has_bytes {
+            Ok(())
+        } else {
+            Err(EMPTY)
+        }
+    }
 }
 
 /// Most connections of one program.
@@ -164,16 +201,34 @@ impl ApplicationSetup {
                 if empty || pages.request == Bytes(0) {
                     return refuse("objects and requests have bytes");
                 }
+                if let Some(repairers) = &pages.repair {
+                    if pages.requester != End::Sink {
+                        return refuse("holes in uploads have no reader");
+                    }
+                    if !self.flows.len().is_multiple_of(repairers.flows_of_each()) {
+                        return refuse("its connections have not as many repairers each");
+                    }
+                    repairers.check().or_else(refuse)?;
+                }
             }
             Application::Download(download) => {
                 if !is_connection || self.flows.len() < 2 {
                     return refuse("it needs TCP, and two connections or more");
                 }
                 if [Some(download.request), Some(download.head), download.size].contains(&Some(Bytes(0))) {
-                    return refuse("bodies, heads and requests have bytes");
+                    return refuse(EMPTY);
                 }
             }
-            _ if self.flows.len() > 1 => return refuse("it feeds one flow"),
+            Application::Streaming(Streaming { repair: Some(repairers), .. })
+                if !is_connection || self.flows.len() != repairers.flows_of_each() =>
+            {
+                return refuse("it needs a TCP connection and its repairers");
+            }
+            Application::OnOff(_) | Application::Streaming(Streaming { repair: None, .. })
+                if self.flows.len() > 1 =>
+            {
+                return refuse("it feeds one flow");
+            }
             Application::OnOff(on_off) => {
                 if on_off.rate.is_none() && !is_connection {
                     return refuse("over UDP it needs a rate");
@@ -186,6 +241,9 @@ impl ApplicationSetup {
                 }
             }
             Application::Streaming(video) => {
+                if let Some(repairers) = &video.repair {
+                    repairers.check().or_else(refuse)?;
+                }
                 let frame = video.rate.as_bps().checked_div(8 * u64::from(video.frame_rate));
                 if frame.is_none_or(|bytes| bytes == 0) {
                     return refuse("frames without bytes");

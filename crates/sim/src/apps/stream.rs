@@ -5,7 +5,9 @@ use std::collections::VecDeque;
 use tacit_proto::units::{FlowId, Instant};
 
 use super::Sockets;
+use super::download::RepairedDownload;
 use super::player::Player;
+use crate::drivers::fwp::Told;
 use crate::flow::End;
 use crate::record::VideoPlayed;
 use crate::setup::Streaming;
@@ -23,6 +25,8 @@ struct SentFrame {
 pub(super) struct VideoStream {
     plan: Streaming,
     flow: FlowId,
+    /// Asks again for holes.
+    repair: Option<Box<RepairedDownload>>,
     start: Instant,
     stopped: bool,
     /// Frames sent.
@@ -39,10 +43,18 @@ pub(super) struct VideoStream {
 }
 
 impl VideoStream {
-    pub fn new(plan: Streaming, flow: FlowId, start: Instant) -> Self {
+    pub fn new(plan: Streaming, flows: &[FlowId], start: Instant) -> Self {
+        let repair = plan.repair.map(|repairers| {
+            let mut repair = RepairedDownload::fed(repairers.download, flows, start);
+            // All that the connection brings is video.
+            repair.allow_when_registered(0, u64::MAX);
+            Box::new(repair)
+        });
         Self {
             plan,
-            flow,
+            // The setup was checked: there is one.
+            flow: flows[0],
+            repair,
             start,
             stopped: false,
             sent: 0,
@@ -67,11 +79,16 @@ impl VideoStream {
     }
 
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let times = [self.next_frame_at(), self.player.poll_timeout()];
+        let repair = self.repair.as_ref().and_then(|repair| repair.poll_timeout());
+        let times = [self.next_frame_at(), self.player.poll_timeout(), repair];
         times.into_iter().flatten().min()
     }
 
     pub fn handle_timeout(&mut self, now: Instant, sockets: &mut Sockets<'_>) {
+        if let Some(repair) = &mut self.repair {
+            repair.handle_timeout(now, sockets);
+            self.provide_repaired(now);
+        }
         while self.next_frame_at().is_some_and(|at| at <= now) {
             self.send_frame(sockets);
         }
@@ -102,7 +119,35 @@ impl VideoStream {
         }
     }
 
-    pub fn arrived(&mut self, now: Instant, end: End, sockets: &mut Sockets<'_>) {
+    /// The shim below the sink of `flow` says something.
+    pub fn told(&mut self, now: Instant, flow: FlowId, told: Told, sockets: &mut Sockets<'_>) {
+        if let Some(repair) = &mut self.repair {
+            repair.told(now, flow, told, sockets);
+            self.provide_repaired(now);
+        }
+    }
+
+    /// The player has what repair handed on.
+    fn provide_repaired(&mut self, now: Instant) {
+        if let Some(repair) = &self.repair {
+            self.player.provide(now, self.whole_frames(repair.released()));
+        }
+    }
+
+    pub fn repair(&self) -> Option<&RepairedDownload> {
+        self.repair.as_deref()
+    }
+
+    pub fn repair_mut(&mut self) -> Option<&mut RepairedDownload> {
+        self.repair.as_deref_mut()
+    }
+
+    pub fn arrived(&mut self, now: Instant, flow: FlowId, end: End, sockets: &mut Sockets<'_>) {
+        if let Some(repair) = &mut self.repair {
+            repair.arrived(now, flow, end, sockets);
+            self.provide_repaired(now);
+            return;
+        }
         if end == End::Source {
             return;
         }
@@ -153,6 +198,9 @@ impl VideoStream {
 
     pub fn start_measuring(&mut self, now: Instant) {
         (self.played, self.damaged) = (0, 0);
+        if let Some(repair) = &mut self.repair {
+            repair.start_measuring();
+        }
         self.player.start_measuring(now);
     }
 
@@ -178,8 +226,9 @@ mod tests {
     #[test]
     fn frames_add_up_to_the_rate_and_are_counted_back() {
         // 4 Mb/s at 30 frames a second: 16666.67 bytes each.
-        let plan = Streaming { rate: BitRate::from_mbps(4), frame_rate: 30, buffer: Duration::ZERO };
-        let stream = VideoStream::new(plan, FlowId(0), Instant::ZERO);
+        let plan =
+            Streaming { rate: BitRate::from_mbps(4), frame_rate: 30, buffer: Duration::ZERO, repair: None };
+        let stream = VideoStream::new(plan, &[FlowId(0)], Instant::ZERO);
         assert_eq!([1, 2, 3, 30].map(|frames| stream.bytes(frames)), [16_666, 33_333, 50_000, 500_000]);
         for frames in 1..100 {
             let bytes = stream.bytes(frames);

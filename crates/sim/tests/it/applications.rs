@@ -51,6 +51,7 @@ fn pages(requester: End, objects: &[u64], think: Duration) -> Application {
         objects: Objects::Listed(objects.iter().copied().map(Bytes).collect()),
         request: Bytes(400),
         think: fixed(think),
+        repair: None,
     })
 }
 
@@ -121,7 +122,7 @@ fn small_window() -> Traffic {
 
 /// 25 frames a second of 20 full segments each: 5.792 Mb/s, which take 6 Mb/s of a wire.
 fn movie(buffer: Duration) -> Streaming {
-    Streaming { rate: BitRate::from_bps(25 * 20 * SEGMENT * 8), frame_rate: 25, buffer }
+    Streaming { rate: BitRate::from_bps(25 * 20 * SEGMENT * 8), frame_rate: 25, buffer, repair: None }
 }
 
 /// Two minutes of it over a queue of 50 packets.
@@ -231,6 +232,7 @@ fn a_flow_beside_it_does_not_move_a_programs_draws() {
         objects: Objects::Drawn { count: 10, mean: Bytes(20_000) },
         request: Bytes(400),
         think: exponential(ms(500)),
+        repair: None,
     };
     let application = Application::RequestResponse(plan);
     let alone = over_wire(BitRate::from_mbps(100), application, &bulk(tcp::Config::default()), 4);

@@ -7,9 +7,11 @@ use tacit_link::wifi::phy::Standard;
 use tacit_link::wifi::{LinkAcks, Protection};
 use tacit_proto::fwp::{Config, Counters, Placeholders};
 use tacit_proto::tcp::Profile;
-use tacit_proto::units::{Bytes, Duration, Instant};
-use tacit_sim::record::{ApplicationResult, Downloaded};
-use tacit_sim::setup::{Application, Setup};
+use tacit_proto::units::{BitRate, Bytes, Duration, FlowId, Instant};
+use tacit_sim::record::{ApplicationResult, Downloaded, PageLoads, VideoPlayed};
+use tacit_sim::setup::{
+    Application, ApplicationSetup, End, Law, Objects, Repairers, RequestResponse, Setup, Span, Streaming,
+};
 use tacit_sim::{RunOutcome, World, run};
 
 const REPAIR_FLOWS: u32 = 16;
@@ -80,12 +82,12 @@ fn the_plain_comparison_of_the_paper_is_off_half_of_the_time_and_a_margin_is_not
     assert!(with_margin.1 > 1.3 * plain.1, "{plain:?} {with_margin:?}");
 }
 
-/// Where the link loses a retransmission TCP waits for the next one, unless the hole is filled.
+/// Where the link loses many a retransmission TCP waits for the next one, and again, unless the hole is filled.
 #[test]
 fn holes_left_to_tcp_are_filled_where_it_does_not() {
     let with = |overdue_percent| {
         let outcome =
-            run(&with_shim(plain(10.0, None), Config { overdue_percent, ..Config::USUAL })).unwrap();
+            run(&with_shim(plain(40.0, None), Config { overdue_percent, ..Config::USUAL })).unwrap();
         println!("{overdue_percent} %: {:.1} Mb/s, {:?}", mbps(&outcome), shim(&outcome));
         (mbps(&outcome), shim(&outcome))
     };
@@ -211,4 +213,84 @@ fn a_download_that_fails_is_reset() {
     let (early, late) = (ends(5), ends(20));
     assert_eq!(early, late, "nothing more is sent, arrives or is handed on");
     assert!(early.0.released > Bytes(100_000), "{early:?}");
+}
+
+/// One client of a link that loses so many percent of what goes down, with a program over `connections`, each of which
+/// four others repair.
+fn with_program(lost: f64, connections: u32, program: impl Fn(Repairers) -> Application) -> Setup {
+    let mut setup = plain(lost, None);
+    let repairers = Repairers { connections: 4, download: usual_download(None) };
+    let flows = connections * 5;
+    setup.flows = vec![setup.flows[0].clone(); flows as usize];
+    setup.applications = vec![ApplicationSetup {
+        name: "program".to_owned(),
+        flows: (0..flows).map(FlowId).collect(),
+        application: program(repairers),
+    }];
+    setup.measure_from = Instant::ZERO;
+    // A collision is the link's loss.
+    setup.bss[0].config.protection = Protection::RtsCts { above: 0 };
+    setup
+}
+
+/// Pages of an object of 20 kB and ten more, over six connections.
+fn pages(lost: f64) -> Setup {
+    with_program(lost, 6, |repairers| {
+        Application::RequestResponse(RequestResponse {
+            requester: End::Sink,
+            objects: Objects::Listed(vec![Bytes(20_000); 11]),
+            request: Bytes(400),
+            think: Span { mean: Duration::from_millis(100), law: Law::Fixed },
+            repair: Some(repairers),
+        })
+    })
+}
+
+fn page_loads(outcome: &RunOutcome) -> &PageLoads {
+    let ApplicationResult::Pages(loads) = &outcome.applications[0].result else { panic!("pages") };
+    loads
+}
+
+#[test]
+fn pages_come_whole_over_connections_that_are_repaired() {
+    let config = Config { placeholders: Placeholders::Driver, ..Config::USUAL };
+    let outcome = run(&with_shim(pages(10.0), config)).unwrap();
+    let (loads, counters) = (page_loads(&outcome), shim(&outcome));
+    println!("{loads:?} {counters:?}");
+    assert!(counters.holes > 100 && loads.load_times.len() > 10, "{counters:?} {loads:?}");
+    // What arrived beyond finished pages is of the last one.
+    let arrived: u64 = outcome.flows.iter().map(|flow| flow.delivered_total.0).sum();
+    let whole = loads.load_times.len() as u64 * 11 * 20_000;
+    assert!((whole..=whole + 11 * 20_000).contains(&arrived), "{arrived} of {whole}");
+    assert_eq!(outcome.applications[0].data_flows, 6);
+    assert!(outcome.flows[6..].iter().all(|flow| flow.delivered_total == Bytes(0)), "repair is no goodput");
+    // Without losses nothing is repaired.
+    let clean = run(&with_shim(pages(0.0), config)).unwrap();
+    assert_eq!(shim(&clean).placeholders, 0);
+    assert!(page_loads(&clean).load_times.len() > loads.load_times.len());
+}
+
+#[test]
+fn a_video_is_played_as_far_as_it_is_repaired() {
+    let video = |lost| {
+        with_program(lost, 1, |repairers| {
+            Application::Streaming(Streaming {
+                rate: BitRate::from_mbps(20),
+                frame_rate: 25,
+                buffer: Duration::from_secs(1),
+                repair: Some(repairers),
+            })
+        })
+    };
+    let played = |outcome: &RunOutcome| -> VideoPlayed {
+        let ApplicationResult::Stream(video) = outcome.applications[0].result else { panic!("a video") };
+        video
+    };
+    let config = Config { placeholders: Placeholders::Driver, ..Config::USUAL };
+    let outcome = run(&with_shim(video(10.0), config)).unwrap();
+    let (with, without) = (played(&outcome), played(&run(&video(10.0)).unwrap()));
+    println!("{with:?} {:?}, TCP alone {without:?}", shim(&outcome));
+    assert!(shim(&outcome).holes > 100);
+    assert!(with.rebuffers == 0 && with.frames_played > 25 * 10, "{with:?}");
+    assert!(without.rebuffering > Duration::from_secs(2), "{without:?}");
 }

@@ -29,6 +29,7 @@ fn pages(draw: &mut Stream) -> Application {
             mean: pick(draw, &[Duration::ZERO, Duration::from_millis(200)]),
             law: Law::Exponential,
         },
+        repair: None,
     })
 }
 
@@ -46,6 +47,7 @@ fn program(draw: &mut Stream, over_tcp: bool) -> Application {
             rate,
             frame_rate: pick(draw, &[1, 24, 60, 1_000]),
             buffer: Duration::from_millis(u64::from(pick(draw, &[0_u32, 100, 2_000]))),
+            repair: None,
         }),
     }
 }

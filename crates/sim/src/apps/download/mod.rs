@@ -1,5 +1,5 @@
 //! A download over HTTP whose holes are asked for again (section V-D of FWP's paper): one flow brings the body, others
-//! bring ranges of it.
+//! bring ranges of it. Another program may decide what the first one brings.
 
 mod oracle;
 
@@ -133,6 +133,12 @@ impl Part {
 #[derive(Debug)]
 pub(super) struct RepairedDownload {
     plan: Download,
+    /// Another program asks for the body, and writes it.
+    is_fed: bool,
+    /// Where the body begins in the stream.
+    body_at: u64,
+    /// What may have placeholders once the connection is registered.
+    to_allow: Vec<(u64, u64)>,
     main: FlowId,
     lines: Vec<RepairConnection>,
     start: Instant,
@@ -163,7 +169,17 @@ pub(super) struct RepairedDownload {
 }
 
 impl RepairedDownload {
+    /// Asks for `plan`'s body over the first of `flows`.
     pub fn new(plan: Download, flows: &[FlowId], start: Instant) -> Self {
+        Self::of(plan, false, flows, start)
+    }
+
+    /// Repairs what another program asks for and writes over the first of `flows`.
+    pub fn fed(plan: Download, flows: &[FlowId], start: Instant) -> Self {
+        Self::of(Download { size: None, ..plan }, true, flows, start)
+    }
+
+    fn of(plan: Download, is_fed: bool, flows: &[FlowId], start: Instant) -> Self {
         // The setup was checked: there are flows.
         let (main, others) = (flows[0], &flows[1..]);
         let config = tacit_proto::fwp::repair::Config {
@@ -172,7 +188,11 @@ impl RepairedDownload {
             ..plan.repair
         };
         let body = Range { start: 0, end: plan.size.map_or(ENDLESS, |size| size.0) };
+        let body_at = if is_fed { 0 } else { plan.head.0 };
         Self {
+            is_fed,
+            body_at,
+            to_allow: Vec::new(),
             main,
             lines: others.iter().copied().map(RepairConnection::new).collect(),
             start,
@@ -182,7 +202,7 @@ impl RepairedDownload {
             stopped: false,
             repair: Repair::new(config, body),
             holes: VecDeque::new(),
-            oracle: Some(Oracle::new(flows, plan.head.0)),
+            oracle: Some(Oracle::new(flows, body_at)),
             broken: None,
             released: 0,
             released_before: 0,
@@ -240,6 +260,30 @@ impl RepairedDownload {
             self.lines.iter().filter_map(RepairConnection::waits_since).min().map(|since| since + patience);
     }
 
+    /// It reads `flow`, or repairs by it.
+    pub fn has(&self, flow: FlowId) -> bool {
+        flow == self.main || self.lines.iter().any(|line| line.flow == flow)
+    }
+
+    /// The first byte of the body that was not handed on yet.
+    pub fn released(&self) -> u64 {
+        self.released
+    }
+
+    /// Placeholders may stand in bytes `start..end` of the stream, which a program feeds.
+    pub fn allow(&mut self, start: u64, end: u64, sockets: &mut Sockets<'_>) {
+        if self.asked {
+            sockets.ask(self.main, Ask::Allow(start, end));
+        } else {
+            self.allow_when_registered(start, end);
+        }
+    }
+
+    /// As [`RepairedDownload::allow`], before the connection is open.
+    pub fn allow_when_registered(&mut self, start: u64, end: u64) {
+        self.to_allow.push((start, end));
+    }
+
     /// The source offers nothing more.
     pub fn stop(&mut self) {
         self.stopped = true;
@@ -271,7 +315,7 @@ impl RepairedDownload {
             }
             return;
         }
-        if self.stopped || sockets.is_reset(flow) || got < self.plan.request.0 {
+        if self.is_fed || self.stopped || sockets.is_reset(flow) || got < self.plan.request.0 {
             return;
         }
         let begins = !std::mem::replace(&mut self.answering, true);
@@ -294,6 +338,12 @@ impl RepairedDownload {
     fn body_arrived(&mut self, sockets: &mut Sockets<'_>) {
         if !std::mem::replace(&mut self.asked, true) {
             sockets.ask(self.main, Ask::Register);
+            for (start, end) in self.to_allow.drain(..) {
+                sockets.ask(self.main, Ask::Allow(start, end));
+            }
+            if self.is_fed {
+                return;
+            }
             // The head has no hole: who does not know what follows cannot ask for it again.
             sockets.ask(self.main, Ask::Allow(self.plan.head.0, u64::MAX));
             sockets.write(self.main, End::Sink, self.plan.request.0);
@@ -341,7 +391,7 @@ impl RepairedDownload {
 
     /// The shim below the sink of `flow` says something.
     pub fn told(&mut self, now: Instant, flow: FlowId, told: Told, sockets: &mut Sockets<'_>) {
-        let head = self.plan.head.0;
+        let head = self.body_at;
         let in_body = |start: u64, end: u64| Range::new(start.saturating_sub(head), end.saturating_sub(head));
         match told {
             Told::Hole(start, end) if flow == self.main => {
@@ -392,7 +442,7 @@ impl RepairedDownload {
     /// Reads, hands on and asks for as much as there is.
     fn go_on(&mut self, now: Instant, sockets: &mut Sockets<'_>) {
         self.now = now;
-        let head = self.plan.head.0;
+        let head = self.body_at;
         loop {
             let before = sockets.delivered(self.main, End::Sink);
             let wanted = self.repair.room() + head.saturating_sub(before);
@@ -441,7 +491,7 @@ impl RepairedDownload {
             done = Some(end);
         }
         if let Some(end) = done {
-            sockets.ask(self.main, Ask::Repaired(0, self.plan.head.0 + end));
+            sockets.ask(self.main, Ask::Repaired(0, self.body_at + end));
         }
         if self.repair.is_done() {
             self.completed_at.get_or_insert(now);
