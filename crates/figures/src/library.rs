@@ -102,6 +102,7 @@ pub const ALL: &[Bundled] = bundled![
     "fwp/fig10",
     "fwp/fig11",
     "fwp/repair",
+    "fwp/pages",
     "fwp/live",
     "baselines/11n",
     "baselines/11ac",
