@@ -32,6 +32,11 @@ const PARTS_MAX: usize = 64;
 /// Requests under way on a connection: while one is answered the next is at the server, so an answer's tail has a
 /// follower that shows what of it is missing.
 const PIPELINE: usize = 2;
+/// A line that is quiet for this multiple of the first answer's time is given up for others: queues fill up behind it. As
+/// `net::session` does.
+const ANSWER_TIMES: u64 = 8;
+/// But not before this: TCP repeats what was lost after 200 ms and more, and brings it then.
+const PATIENCE_MIN: Duration = Duration::from_millis(250);
 /// Requests end with their connections: who has none that breaks waits for its lines instead.
 const NEVER: Duration = Duration::from_secs(1 << 30);
 /// Bytes of a range in a request, `123456789-123459999,`.
@@ -163,6 +168,10 @@ pub(super) struct RepairedDownload {
     delays_us: Histogram<u64>,
     /// No request is made before.
     ask_at: Instant,
+    /// When the body was asked for, until its first bytes are there.
+    asked_at: Option<Instant>,
+    /// A line may be quiet for so long.
+    patience: Duration,
     /// No line is given up before.
     give_up_at: Option<Instant>,
     now: Instant,
@@ -211,6 +220,8 @@ impl RepairedDownload {
             counts: Downloaded::default(),
             delays_us: Histogram::new(3).expect("three digits are allowed"),
             ask_at: start,
+            asked_at: None,
+            patience: plan.repair.answer_timeout,
             give_up_at: None,
             now: start,
             plan,
@@ -247,7 +258,7 @@ impl RepairedDownload {
         if self.give_up_at.is_none_or(|at| at > now) {
             return;
         }
-        let patience = self.plan.repair.answer_timeout;
+        let patience = self.patience;
         let is_quiet =
             |line: &&mut RepairConnection| line.waits_since().is_some_and(|since| since + patience <= now);
         for line in self.lines.iter_mut().filter(is_quiet) {
@@ -292,7 +303,7 @@ impl RepairedDownload {
     pub fn arrived(&mut self, now: Instant, flow: FlowId, end: End, sockets: &mut Sockets<'_>) {
         match end {
             End::Source => self.serve(flow, sockets),
-            End::Sink if flow == self.main => self.body_arrived(sockets),
+            End::Sink if flow == self.main => self.body_arrived(now, sockets),
             End::Sink => self.answer_arrived(now, flow, sockets),
         }
         if end == End::Sink {
@@ -335,8 +346,9 @@ impl RepairedDownload {
     }
 
     /// Something of the body's connection arrived; the first is that it is open.
-    fn body_arrived(&mut self, sockets: &mut Sockets<'_>) {
+    fn body_arrived(&mut self, now: Instant, sockets: &mut Sockets<'_>) {
         if !std::mem::replace(&mut self.asked, true) {
+            self.asked_at = Some(now);
             sockets.ask(self.main, Ask::Register);
             for (start, end) in self.to_allow.drain(..) {
                 sockets.ask(self.main, Ask::Allow(start, end));
@@ -360,7 +372,7 @@ impl RepairedDownload {
         let mut from = std::mem::replace(&mut line.consumed, to);
         if from < to {
             (line.quiet_since, line.is_given_up) = (now, false);
-            self.give_up_at.get_or_insert(now + self.plan.repair.answer_timeout);
+            self.give_up_at.get_or_insert(now + self.patience);
         }
         while let Some(exchange) = line.exchanges.front_mut() {
             exchange.is_known |= to >= exchange.head.1 && !exchange.head_is_hit;
@@ -448,6 +460,11 @@ impl RepairedDownload {
             let wanted = self.repair.room() + head.saturating_sub(before);
             let read = if self.repair.failure().is_some() { 0 } else { sockets.read(self.main, wanted) };
             if read > 0 {
+                if let Some(asked_at) = self.asked_at.take() {
+                    let answered_in = now.saturating_since(asked_at);
+                    let longest = self.plan.repair.answer_timeout;
+                    self.patience = answered_in.saturating_mul(ANSWER_TIMES).max(PATIENCE_MIN).min(longest);
+                }
                 self.repair.arrived(now, (before + read).saturating_sub(head));
             }
             let mut released = false;
@@ -529,7 +546,7 @@ impl RepairedDownload {
                 let end = at + if several { PARTS_END } else { 0 };
                 if line.exchanges.is_empty() {
                     line.quiet_since = now;
-                    self.give_up_at.get_or_insert(now + self.plan.repair.answer_timeout);
+                    self.give_up_at.get_or_insert(now + self.patience);
                 }
                 let request = self.plan.request.0 + RANGE_LEN * (parts.len() as u64 - 1);
                 line.asked += request;
