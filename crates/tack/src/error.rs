@@ -25,6 +25,11 @@ pub enum ConnectionError {
     /// The server has no room for another connection.
     #[error("the server has no room: {0}")]
     Busy(Busy),
+    /// The server speaks another version of the protocol.
+    #[error(
+        "the server speaks another version of the protocol: run the same version of the program at both ends"
+    )]
+    OtherVersion,
     /// The server was restarted and has lost the connection.
     #[error("the server was restarted and has lost the connection")]
     ServerRestarted,

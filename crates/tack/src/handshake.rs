@@ -28,8 +28,11 @@ pub(crate) mod kind {
     pub const MASK: u8 = 0xf0;
 }
 
-/// The version of the handshake. The first had no token for resets.
-const VERSION: u8 = 2;
+/// The version of the handshake and of what follows. The first had no token for resets, the second no short data.
+const VERSION: u8 = 3;
+
+/// The byte of a [`kind::BUSY`] that says that the server speaks another version.
+pub(crate) const OTHER_VERSION: u8 = 3;
 
 /// Bytes of an initiation: what a path takes at least (RFC 9000 section 14.1), and more than a third of what a server answers
 /// before it has heard that the client is where it says it is.
@@ -126,6 +129,13 @@ impl<'a> Initiation<'a> {
         let len = usize::from(u16::from_be_bytes(take(&mut rest)?));
         let noise = rest.get(..len).filter(|noise| (EPHEMERAL..=MAX_NOISE).contains(&noise.len()))?;
         Some(Self { client, suite, token, noise })
+    }
+
+    /// The client's number, where the datagram is that of a client of another version.
+    pub fn of_other_version(datagram: &[u8]) -> Option<ConnectionId> {
+        let (kind, client, rest) = addressed(datagram).filter(|_| datagram.len() >= INITIATION_LEN)?;
+        let is_other = kind == kind::INITIATION && rest.first() != Some(&VERSION);
+        (is_other && client.0 != 0).then_some(client)
     }
 
     /// What tells one attempt of a client from another: its ephemeral key.

@@ -14,7 +14,7 @@ use zeroize::Zeroizing;
 use crate::backlog::{Arrival, Backlog};
 use crate::config::Config;
 use crate::error::{Busy, ConnectionError};
-use crate::handshake::{Initiation, addressed, datagram, kind};
+use crate::handshake::{Initiation, OTHER_VERSION, addressed, datagram, kind};
 use crate::identity::{Identity, PublicKey};
 use crate::memory::{Memory, Share};
 use crate::metrics::{Counters, Distributions, Metrics, Totals};
@@ -82,12 +82,14 @@ pub(crate) struct Datagram<'a> {
     pub bytes: &'a mut [u8],
 }
 
-/// The number of the connection for which `datagram` says that it is sealed.
-fn sealed_for(datagram: &[u8]) -> Option<u32> {
+/// The number of the connection for which `datagram` says that it is sealed: `implied` where it says none.
+fn sealed_for(datagram: &[u8], implied: Option<u32>) -> Option<u32> {
     if is_handshake(datagram) {
         return None;
     }
-    Prefix::of(datagram).ok().map(|prefix| prefix.connection.0)
+    let prefix = Prefix::of(datagram).ok()?;
+    let leaves_out = prefix.short && prefix.connection == ConnectionId(0);
+    Some(implied.filter(|_| leaves_out).unwrap_or(prefix.connection.0))
 }
 
 /// True for a datagram of the handshake, and for a reset.
@@ -115,6 +117,8 @@ pub(crate) struct Hub {
     shard: Shard,
     memory: Arc<Memory>,
     entries: FxHashMap<u32, Entry>,
+    /// The connection that is meant where none is named: one that a client opened when no other was open so.
+    implied: Option<u32>,
     half_open: HashMap<Attempt, u32>,
     /// A client's connections, by the server that may reset them and its number of them.
     reset_sources: HashMap<(SocketAddr, u32), u32>,
@@ -166,6 +170,7 @@ impl Hub {
             shard,
             memory,
             entries: FxHashMap::default(),
+            implied: None,
             half_open: HashMap::new(),
             reset_sources: HashMap::new(),
             send_queue: VecDeque::new(),
@@ -183,10 +188,14 @@ impl Hub {
     }
 
     /// A number for a new connection, and what chance derives from in it.
-    fn numbers(&self) -> [u32; 2] {
+    fn numbers(&self, implied: bool) -> [u32; 2] {
         loop {
-            let own = self.shard.number(random()).unwrap_or(0);
-            if own != 0 && !self.entries.contains_key(&own) {
+            let random_number = random() & !ConnectionId::IMPLIED;
+            // The shard rounds down before it adds its index, so it leaves the highest bit alone but for the last few numbers.
+            let own = self.shard.number(random_number).unwrap_or(0);
+            let own = if implied { own | ConnectionId::IMPLIED } else { own };
+            let is_sound = own & !ConnectionId::IMPLIED != 0 && ConnectionId(own).is_implied() == implied;
+            if is_sound && !self.entries.contains_key(&own) {
                 return [own, random()];
             }
         }
@@ -194,7 +203,12 @@ impl Hub {
 
     /// Begins a connection to `remote`, with one handle.
     pub fn connect(&mut self, now: Instant, remote: SocketAddr, expect: Expect) -> u32 {
-        let numbers = self.numbers();
+        // Datagrams without a number find no other shard.
+        let implied = self.implied.is_none() && self.shard.of == 1;
+        let numbers = self.numbers(implied);
+        if implied {
+            self.implied = Some(numbers[0]);
+        }
         let observer = self.observer(numbers[0], now, true);
         let mut session =
             Session::connect(now, observer, &self.identity, &self.config.transport, numbers, remote, expect);
@@ -312,6 +326,7 @@ impl Hub {
                 continue;
             };
             let mut session = self.enter(now, id, &slot);
+            let implied = self.implied;
             loop {
                 match &mut session {
                     Some(session) => self.deliver(now, id, session, datagram),
@@ -320,7 +335,9 @@ impl Hub {
                         self.put_off(now, id, Arrival::Datagram { from, ecn, len: bytes.len() }, bytes);
                     }
                 }
-                let Some(next) = datagrams.next_if(|next| sealed_for(next.bytes) == Some(id)) else { break };
+                let Some(next) = datagrams.next_if(|next| sealed_for(next.bytes, implied) == Some(id)) else {
+                    break;
+                };
                 self.count_arrival(&next);
                 datagram = next;
             }
@@ -345,7 +362,7 @@ impl Hub {
                 (_, number, _) => number.0,
             }
         } else {
-            sealed_for(datagram.bytes)?
+            sealed_for(datagram.bytes, self.implied)?
         };
         Some((id, self.slot(id)?))
     }
@@ -384,7 +401,7 @@ impl Hub {
         if taken != Sealed::Taken
             && let Ok(prefix) = Prefix::of(bytes)
         {
-            session.on_not_taken(at, prefix.number, bytes.len(), taken);
+            session.on_not_taken(at, prefix, bytes.len(), taken);
         }
         match taken {
             Sealed::Taken => {}
@@ -447,7 +464,7 @@ impl Hub {
         if bytes.first() == Some(&kind::INITIATION) {
             return self.on_initiation(now, from, bytes);
         }
-        if let Some(number) = sealed_for(bytes) {
+        if let Some(number) = sealed_for(bytes, None) {
             self.on_forgotten(now, from, ConnectionId(number), bytes.len());
         }
         self.counters.datagrams_strange += 1;
@@ -484,9 +501,15 @@ impl Hub {
     }
 
     fn on_initiation(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
-        let Some(initiation) = Initiation::of(bytes).filter(|_| self.clients.is_some() && !self.is_closed)
-        else {
-            self.counters.datagrams_strange += 1;
+        let is_server = self.clients.is_some() && !self.is_closed;
+        let Some(initiation) = Initiation::of(bytes).filter(|_| is_server) else {
+            if let Some(client) = Initiation::of_other_version(bytes).filter(|_| is_server) {
+                self.counters.handshakes_refused += 1;
+                tracing::debug!(target: target::HANDSHAKE, %from, "a client of another version");
+                self.outbox.push_back((from, datagram(kind::BUSY, client, &[OTHER_VERSION])));
+            } else {
+                self.counters.datagrams_strange += 1;
+            }
             return;
         };
         let client = initiation.client;
@@ -519,7 +542,7 @@ impl Hub {
             self.outbox.push_back((from, datagram(kind::BUSY, client, &[busy as u8])));
             return;
         }
-        let numbers = self.numbers();
+        let numbers = self.numbers(false);
         let transport = &self.config.transport;
         let observer = self.observer(numbers[0], now, false);
         let incoming = IncomingClient { remote: from, initiation: &initiation, resets: &self.resets.key };
@@ -656,6 +679,7 @@ impl Hub {
             if let Some(reset_source) = entry.reset_source {
                 self.reset_sources.remove(&reset_source);
             }
+            self.implied = self.implied.filter(|implied| *implied != id);
             if let Some(entry) = self.entries.remove(&id) {
                 self.memory.change(entry.share, Share::default());
                 self.count(session);

@@ -201,7 +201,7 @@ impl Session {
         let mut core = tack::Connection::listen(config_for(config, remote), ENDS, seed);
         core.set_own(ConnectionId(own));
         observer.watch(&mut core);
-        observer.on_received(now, &open, core.whole_number(open.number), None);
+        observer.on_received(now, &open, core.whole_number(open.number, false), None);
         core.receive(now, &open, Ecn::NotEct);
         let stage = Stage::Responding {
             responder: Box::new(responder),

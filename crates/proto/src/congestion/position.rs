@@ -32,6 +32,13 @@ impl Position {
         Self(self.0.wrapping_add_signed(ahead as i64))
     }
 
+    /// The position nearest to `self` whose wire number ends in the 16 bits `low`: at most 2^15 away.
+    #[inline]
+    pub const fn nearest_to_low(self, low: u16) -> Self {
+        let ahead = low.wrapping_sub(self.0 as u16) as i16;
+        Self(self.0.wrapping_add_signed(ahead as i64))
+    }
+
     /// Bytes from `earlier` to `self`, or zero when `earlier` is later.
     #[inline]
     pub const fn saturating_since(self, earlier: Self) -> u64 {
@@ -104,6 +111,15 @@ mod tests {
         assert_eq!(start.nearest(SeqNumber(8)), later);
         assert_eq!(later.nearest(SeqNumber(u32::MAX - 1)), start);
         assert!(start < later);
+    }
+
+    #[test]
+    fn sixteen_bits_suffice_near_by() {
+        let start = Position::first(SeqNumber(u32::MAX - 1));
+        for away in [0, 1, 2, 1000, (1 << 15) - 1] {
+            assert_eq!(start.nearest_to_low((start + away).wire().0 as u16), start + away);
+            assert_eq!(start.nearest_to_low((start - away).wire().0 as u16), start - away);
+        }
     }
 
     #[test]

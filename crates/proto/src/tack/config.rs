@@ -212,7 +212,7 @@ impl Config {
         u32::try_from(mtu.0.saturating_sub(headers)).unwrap_or(u32::MAX).min(65_507)
     }
 
-    /// Bytes of data in a packet of that size, at least 1.
+    /// Bytes of data that every packet of [`mtu`](Self::mtu) has room for, at least 1: short packets hold four or eight more.
     pub fn mss(&self) -> u32 {
         super::packet::room_for_data(self.payload()).max(1)
     }

@@ -15,7 +15,7 @@ use super::silence::Silence;
 use crate::endpoint::{Endpoint, Ends, Event};
 use crate::packet::{Ecn, IpHeader, Packet, Transport};
 use crate::stats::Stats;
-use crate::units::{Duration, Instant};
+use crate::units::{Duration, Instant, SeqNumber};
 
 pub use driver::{Received, TooLong, Transmit};
 
@@ -139,7 +139,7 @@ impl Connection {
             ends,
             state,
             seed,
-            own: ConnectionId(seed.wrapping_mul(0x61C8_8647).max(1)),
+            own: Self::first_number(seed, state),
             peer: ConnectionId(0),
             sender,
             receiver,
@@ -168,6 +168,15 @@ impl Connection {
             acks_received: 0,
             dropped_bytes: 0,
         }
+    }
+
+    /// A client's socket has one connection unless its driver says otherwise.
+    fn first_number(seed: u32, state: State) -> ConnectionId {
+        let number = seed.wrapping_mul(0x61C8_8647);
+        ConnectionId(match state {
+            State::Opening => number | ConnectionId::IMPLIED,
+            _ => (number & !ConnectionId::IMPLIED).max(1),
+        })
     }
 
     /// Adds `bytes` to stream 0: see [`write_stream`](Self::write_stream).
@@ -298,7 +307,7 @@ impl Connection {
     /// The peer's hello: its limits are ours.
     fn greet(&mut self, now: Instant, hello: &Hello, rtt: Option<Duration>) {
         self.peer = hello.own;
-        self.sender.limit_payload(u32::from(hello.max_payload));
+        self.sender.set_peer(u32::from(hello.max_payload), hello.own.is_implied());
         self.receiver.incoming.numbers.greet(hello.streams);
         self.sender.streams.open(u64::from(hello.window), u64::from(hello.stream_window));
         self.sender.open(now, self.seed, rtt);
@@ -428,14 +437,16 @@ impl Connection {
         self.acks_received += u64::from(packet.is_feedback());
         match &packet.body {
             Body::Open(hello) => {
-                self.receiver.on_number(now, packet.number);
+                self.receiver.on_hello(now, packet.number, hello.departed);
                 self.on_open(now, hello);
                 return None;
             }
-            _ if packet.connection != self.own => return None,
+            _ if packet.connection != self.own && !(packet.is_short() && self.own.is_implied()) => {
+                return None;
+            }
             Body::Answer(hello) => {
                 self.heard_at = now;
-                self.receiver.on_number(now, packet.number);
+                self.receiver.on_hello(now, packet.number, hello.departed);
                 self.on_answer(now, hello);
                 return None;
             }
@@ -602,6 +613,15 @@ impl Connection {
             self.sender.push_silent(now);
         }
         packet.number = self.sender.latest().wire();
+        if matches!(packet.body, Body::Open(_) | Body::Answer(_)) {
+            self.sender.on_hello(now);
+        }
+        if packet.is_short() {
+            packet.number = SeqNumber(packet.number.0 & 0xffff);
+            if self.peer.is_implied() {
+                packet.connection = ConnectionId(0);
+            }
+        }
         self.packets_sent += 1;
         packet
     }

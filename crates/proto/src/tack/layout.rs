@@ -2,8 +2,7 @@
 //! follow. Fields stand one after another in the order of the table, numbers in network byte order.
 
 use super::packet::{
-    Block, Cause, CloseCode, ConnectionId, Data, Datagram, Hello, InstantAck, Stamp, StreamId, Sync, Tack,
-    Token,
+    Block, Cause, CloseCode, ConnectionId, Datagram, Hello, InstantAck, Stamp, StreamId, Sync, Tack, Token,
 };
 use crate::units::SeqNumber;
 
@@ -120,8 +119,6 @@ fields!(Hello {
     every: u8,
     min_interval_ms: u8,
 } elsewhere { streams });
-
-fields!(Data { offset: SeqNumber, departed: Stamp } elsewhere { stream, payload_len, fin, ask, sync });
 
 fields!(Datagram { departed: Stamp } elsewhere { payload_len, sync });
 

@@ -410,7 +410,15 @@ impl Outgoing {
             if chunk.len <= room {
                 return Some(chunk);
             }
-            let rest = Chunk { start: chunk.start + u64::from(room), len: chunk.len - room, ..chunk };
+            let mut rest = Chunk { start: chunk.start + u64::from(room), len: chunk.len - room, ..chunk };
+            // Where packets hold less than before, the few bytes that each leaves behind are no packets of their own.
+            if let Some(next) = self.again.front().and_then(|next| self.missing(*next))
+                && (rest.stream, rest.end()) == (next.stream, next.start)
+                && let Some(len) = rest.len.checked_add(next.len)
+            {
+                (rest.len, rest.fin) = (len, next.fin);
+                self.again.pop_front();
+            }
             self.again.push_front(rest);
             return Some(Chunk { len: room, fin: false, ..chunk });
         }

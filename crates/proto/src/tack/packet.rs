@@ -18,6 +18,16 @@ pub const TAG_LEN: u32 = 16;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ConnectionId(pub u32);
 
+impl ConnectionId {
+    /// The bit of a number that [short data](Data::short) leaves out.
+    pub const IMPLIED: u32 = 1 << 31;
+
+    /// True where short data to this number goes without it: of all connections of a socket, one at most has such a number.
+    pub fn is_implied(self) -> bool {
+        self.0 & Self::IMPLIED != 0
+    }
+}
+
 /// A stream of a connection, which carries bytes both ways. Those that the client opens have even numbers, those of the
 /// server odd ones (RFC 9000 section 2.1); no number is used twice. Stream 0 is open from the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -35,10 +45,11 @@ pub struct Stamp(pub u32);
 /// One packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// How the end it goes to knows the connection; 0 in an [`Open`](Body::Open), before it has chosen, and in the
-    /// [`Close`](Body::Close) of an end that was not answered.
+    /// How the end it goes to knows the connection; 0 in an [`Open`](Body::Open), before it has chosen, in the
+    /// [`Close`](Body::Close) of an end that was not answered, and in [short data](Data::short) that leaves it out.
     pub connection: ConnectionId,
-    /// PKT.SEQ: one more for each packet sent, whatever it carries and whether again or not (TACK paper section 5.1).
+    /// PKT.SEQ: one more for each packet sent, whatever it carries and whether again or not (TACK paper section 5.1). The
+    /// low 32 bits; of [short data](Data::short) the low 16.
     pub number: SeqNumber,
     /// What it carries.
     pub body: Body,
@@ -183,7 +194,7 @@ pub struct Hello {
 
 impl Hello {
     /// What is spoken here.
-    pub const VERSION: u16 = 2;
+    pub const VERSION: u16 = 3;
 }
 
 /// Bytes of a stream.
@@ -199,7 +210,10 @@ pub struct Data {
     pub fin: bool,
     /// The receiver should acknowledge at once.
     pub ask: bool,
-    /// When it left (TACK paper section 5.2).
+    /// The packet number and `departed` are the low 16 bits: the receiver has acknowledged data that left so shortly before
+    /// that these suffice. An [implied](ConnectionId::is_implied) connection is left out.
+    pub short: bool,
+    /// When it left (TACK paper section 5.2); where `short`, [`Stamp::short`] of that.
     pub departed: Stamp,
     /// What the receiver should know.
     pub sync: Option<Sync>,
@@ -320,10 +334,25 @@ pub(super) fn limits_len(limits: &[(StreamId, SeqNumber)]) -> u32 {
     limits.iter().map(Layout::width).sum()
 }
 
+/// Bytes that short data begins with: as [`PREFIX`], with two bytes of the number, and without an implied connection.
+const fn short_prefix(implied: bool) -> u32 {
+    u8::WIDTH + if implied { 0 } else { ConnectionId::WIDTH } + u16::WIDTH
+}
+
 impl Packet {
+    /// True for data with a packet number of 16 bits.
+    pub fn is_short(&self) -> bool {
+        matches!(&self.body, Body::Data(data) if data.short)
+    }
+
+    /// Bytes that stay readable: type and flags, connection, packet number.
+    pub(super) fn prefix_len(&self) -> u32 {
+        if self.is_short() { short_prefix(self.connection == ConnectionId(0)) } else { PREFIX }
+    }
+
     /// Bytes of UDP payload without those of streams, the tag included.
     pub fn header_len(&self) -> u32 {
-        PREFIX + TAG_LEN + self.body.len()
+        self.prefix_len() + TAG_LEN + self.body.len()
     }
 
     /// Bytes of UDP payload.
@@ -382,7 +411,7 @@ impl Body {
             Self::Open(_) | Self::Answer(_) => Hello::WIDTH,
             Self::Data(data) => {
                 let stream = if data.stream == StreamId(0) { 0 } else { data.stream.width() };
-                Data::WIDTH + stream + if data.sync.is_some() { Sync::WIDTH } else { 0 }
+                data.fields_len() + stream + if data.sync.is_some() { Sync::WIDTH } else { 0 }
             }
             Self::Tack(tack) => {
                 let blocks = (tack.acked.len() + tack.unacked.len()) as u32;
@@ -402,9 +431,25 @@ impl Body {
     }
 }
 
-/// Bytes of a stream that a data packet of stream 0 without [`Sync`] carries in a UDP payload of `max_payload` bytes.
+impl Data {
+    /// Bytes of the fields that all data has: offset and time stamp.
+    const fn fields_len(&self) -> u32 {
+        if self.short { Self::SHORT_FIELDS } else { Self::FIELDS }
+    }
+
+    const FIELDS: u32 = SeqNumber::WIDTH + Stamp::WIDTH;
+    const SHORT_FIELDS: u32 = SeqNumber::WIDTH + u16::WIDTH;
+}
+
+/// Bytes of a stream that a data packet of stream 0 without [`Sync`] carries in a UDP payload of `max_payload` bytes, with its
+/// number and time stamp in full.
 pub(crate) const fn room_for_data(max_payload: u32) -> u32 {
-    max_payload.saturating_sub(PREFIX + TAG_LEN + Data::WIDTH)
+    max_payload.saturating_sub(PREFIX + TAG_LEN + Data::FIELDS)
+}
+
+/// [`room_for_data`] of [short](Data::short) data, to an [implied](ConnectionId::is_implied) connection or another.
+pub(crate) const fn room_for_short_data(max_payload: u32, implied: bool) -> u32 {
+    max_payload.saturating_sub(short_prefix(implied) + TAG_LEN + Data::SHORT_FIELDS)
 }
 
 /// Bytes of a datagram in a UDP payload of `max_payload` bytes, with a [`Sync`] or without.
@@ -460,5 +505,14 @@ mod tests {
         let body = Body::Data(Data { payload_len, ..Data::default() });
         assert_eq!(payload_len, 1_439);
         assert_eq!(Packet { connection: ConnectionId(1), number: SeqNumber(1), body }.len(), 1_472);
+        for (connection, expected) in [(0, 1_447), (1, 1_443)] {
+            let payload_len = room_for_short_data(1_472, connection == 0) as u16;
+            let body = Body::Data(Data { payload_len, short: true, ..Data::default() });
+            assert_eq!(payload_len, expected);
+            assert_eq!(
+                Packet { connection: ConnectionId(connection), number: SeqNumber(1), body }.len(),
+                1_472
+            );
+        }
     }
 }

@@ -42,6 +42,8 @@ pub(super) struct Receiver {
     arrivals: Arrivals,
     clock: Clock,
     reference: Reference,
+    /// The packet with the largest number of those that say when they left, and when: what short data is reckoned from.
+    newest: (Position, Stamp),
     meter: RateMeter,
     pub incoming: Incoming,
     /// Packets that arrived with congestion experienced.
@@ -76,6 +78,7 @@ impl Receiver {
             arrivals: Arrivals::new(START),
             clock: Clock::new(config.ack_clock, config.start_up, full),
             reference: Reference::new(config.timing),
+            newest: (START, Stamp::default()),
             meter: RateMeter::default(),
             incoming: Incoming::new(config, client),
             ce: 0,
@@ -140,9 +143,36 @@ impl Receiver {
         fresh
     }
 
-    /// The whole number of a packet that says `number`: the nearest to those that arrived.
-    pub fn whole(&self, number: SeqNumber) -> u64 {
-        self.arrivals.end().nearest(number).saturating_since(START)
+    /// The whole number of a packet that says `number`, in 16 bits where `short`: the nearest to those that arrived.
+    pub fn whole(&self, number: SeqNumber, short: bool) -> u64 {
+        self.position(number, short).saturating_since(START)
+    }
+
+    fn position(&self, number: SeqNumber, short: bool) -> Position {
+        let near = self.arrivals.end();
+        if short { near.nearest_to_low(number.0 as u16) } else { near.nearest(number) }
+    }
+
+    /// When packet `number` left, which says so in short. Packets leave in the order of their numbers, and one that is newer than
+    /// all that arrived left less than a turn of the short reading after the newest of these, which the sender knows to have
+    /// arrived. One that was overtaken by as long a time may seem to have left later than it did, never later than what
+    /// overtook it: it is not taken for the one with the least delay.
+    fn departed(&self, number: Position, short: Stamp) -> Stamp {
+        let (newest, departed) = self.newest;
+        if number > newest { departed.next(short) } else { departed.last(short) }
+    }
+
+    /// The peer's hello arrived, which left at `departed` of its clock.
+    pub fn on_hello(&mut self, now: Instant, number: SeqNumber, departed: Stamp) {
+        let position = self.arrivals.end().nearest(number);
+        self.on_stamp(position, departed);
+        self.on_number(now, number);
+    }
+
+    fn on_stamp(&mut self, number: Position, departed: Stamp) {
+        if self.newest.0 <= number {
+            self.newest = (number, departed);
+        }
     }
 
     /// Bytes of a stream arrived; `marked` where the packet experienced congestion. Returns what the user may have.
@@ -153,7 +183,8 @@ impl Receiver {
         data: &Data,
         marked: bool,
     ) -> Result<Option<Accepted>, Violation> {
-        let number = self.arrivals.end().nearest(number);
+        let number = self.position(number, data.short);
+        let departed = if data.short { self.departed(number, data.departed) } else { data.departed };
         let arrival = self.arrivals.what_is(number);
         self.asked |= data.ask;
         if arrival == Arrival::Duplicate {
@@ -168,7 +199,7 @@ impl Receiver {
             Taken::Violation => return Err(Violation),
         };
         let bytes = u64::from(data.payload_len);
-        self.on_bytes(now, number, arrival, bytes, data.departed, marked);
+        self.on_bytes(now, number, arrival, bytes, departed, marked);
         if let Some(sync) = &data.sync {
             self.synchronise(sync);
         }
@@ -216,6 +247,7 @@ impl Receiver {
         }
         self.ce = self.ce.wrapping_add(u16::from(marked));
         self.reference.on_packet(now, Stamp::at(now, self.clock_offset), departed);
+        self.on_stamp(number, departed);
         self.clock.on_packet(now, bytes);
         self.take(now, number);
     }

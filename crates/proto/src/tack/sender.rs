@@ -12,7 +12,7 @@ use super::config::{AckClock, Config};
 use super::incoming::START;
 use super::layout::Layout;
 use super::outgoing::{Chunk, Outgoing, room_for};
-use super::packet::{Body, Control, Data, Stamp, Sync, padding_for, room_for_data};
+use super::packet::{Body, Control, Data, Stamp, Sync, padding_for, room_for_data, room_for_short_data};
 use super::path_mtu::PathMtu;
 use super::skips::Skips;
 use super::timing::WindowedMin;
@@ -37,6 +37,13 @@ const PTO_MAX: Duration = Duration::from_secs(60);
 
 /// Packets in the network at most, whatever their length: a bound of memory.
 const MAX_PACKETS: usize = 1 << 17;
+
+/// Data is short where its number is less than that above one that the peer has, a quarter of the circle of 16 bits: the peer finds
+/// it among those that arrived before and after it by as much more.
+const SHORT_NUMBERS: u64 = 1 << 14;
+
+/// And where it leaves less than that after it: a turn of [`Stamp::short`] is 1.05 s.
+const SHORT_AGE: Duration = Duration::from_secs(1);
 
 /// What a number stood for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,6 +93,10 @@ pub(super) struct Sender {
     clock_offset: u32,
     mss: u32,
     path_mtu: PathMtu,
+    /// Short data to the peer goes without its number of the connection.
+    implied: bool,
+    /// The newest data that the peer has acknowledged, and when it left; before, our first hello, which it has once data may leave.
+    newest_acked: Option<(Position, Instant)>,
     /// Packets from `base` on, one for each number up to `next`.
     sent: VecDeque<Sent>,
     base: Position,
@@ -152,7 +163,7 @@ pub(super) struct Sender {
 
 impl Sender {
     pub fn new(config: &Config, clock_offset: u32, seed: u32) -> Self {
-        let mss = room_for_data(config.payload()).max(1);
+        let mss = room_for_short_data(config.payload(), false).max(1);
         let congestion = Controller::new(&config.congestion, mss, Start { seed, ..Start::default() });
         Self {
             config: *config,
@@ -161,6 +172,8 @@ impl Sender {
             clock_offset,
             mss,
             path_mtu: PathMtu::new(config.payload(), config.payload(), config.usual_payload()),
+            implied: false,
+            newest_acked: None,
             sent: VecDeque::new(),
             base: START,
             next: START,
@@ -225,20 +238,34 @@ impl Sender {
         self.skips.stir(fresh);
     }
 
-    /// Bytes of data in a full packet.
+    /// Bytes of data in a full packet, which is short.
     pub fn mss(&self) -> u32 {
         self.mss
     }
 
-    /// The peer takes `max` bytes of UDP payload at most.
-    pub fn limit_payload(&mut self, max: u32) {
+    /// The peer takes `max` bytes of UDP payload at most, and its number of the connection is `implied` in short data or not.
+    pub fn set_peer(&mut self, max: u32, implied: bool) {
         let base = self.config.payload().min(max);
         self.path_mtu = PathMtu::new(base, self.config.max_payload().min(max), self.config.usual_payload());
-        self.mss = room_for_data(base).max(1);
+        self.implied = implied;
+        self.set_mss();
     }
 
     fn set_mss(&mut self) {
-        self.mss = room_for_data(self.path_mtu.payload()).max(1);
+        self.mss = room_for_short_data(self.path_mtu.payload(), self.implied).max(1);
+    }
+
+    /// A hello leaves at `now`, which has its number.
+    pub fn on_hello(&mut self, now: Instant) {
+        self.newest_acked.get_or_insert((self.latest(), now));
+    }
+
+    /// Whether data that leaves now is [short](Data::short). The peer reckons its number and time from the newest that arrived,
+    /// which is the newest that it has acknowledged or a later one.
+    fn is_short(&self, now: Instant) -> bool {
+        self.newest_acked.is_some_and(|(number, at)| {
+            self.next - number < SHORT_NUMBERS && now.saturating_since(at) < SHORT_AGE
+        })
     }
 
     /// Bytes that are thought to be in the network.
@@ -446,10 +473,14 @@ impl Sender {
         self.streams.next(self.room(now))
     }
 
-    /// Bytes of data in the next packet: a [`Sync`] takes room where the packet must fit.
+    /// Bytes of data of stream 0 in the next packet: a [`Sync`] takes room where the packet must fit.
     fn room(&self, now: Instant) -> u32 {
         let shorter = self.config.fit_sync && self.tells_now(now);
-        self.mss - if shorter { Sync::WIDTH.min(self.mss - 1) } else { 0 }
+        self.room_beside_sync(now).saturating_sub(if shorter { Sync::WIDTH } else { 0 }).max(1)
+    }
+
+    fn room_beside_sync(&self, now: Instant) -> u32 {
+        if self.is_short(now) { self.mss } else { room_for_data(self.path_mtu.payload()).max(1) }
     }
 
     /// The first initial window of a connection leaves at once (RFC 9002 section 7.7); Linux does not pace it either
@@ -494,9 +525,11 @@ impl Sender {
             self.counters.packets_again += 1;
             self.counters.bytes_again += u64::from(chunk.len);
         }
+        // Before the packet has a number: so its room was found.
+        let (short, room) = (self.is_short(now), room_for(chunk.stream, self.room_beside_sync(now)));
+        let departed = Stamp::at(now, self.clock_offset);
         let number = self.push(now, Carried::Data(chunk), u64::from(chunk.len));
-        // Room was left for one that was due before the packet had a number.
-        let fits = !self.config.fit_sync || chunk.len + Sync::WIDTH <= room_for(chunk.stream, self.mss);
+        let fits = !self.config.fit_sync || chunk.len + Sync::WIDTH <= room;
         let sync = if fits { self.next_sync(now, number) } else { None };
         Body::Data(Data {
             stream: chunk.stream,
@@ -504,7 +537,8 @@ impl Sender {
             payload_len: chunk.len as u16,
             fin: chunk.fin,
             ask,
-            departed: Stamp::at(now, self.clock_offset),
+            short,
+            departed: if short { departed.short() } else { departed },
             sync,
         })
     }

@@ -8,14 +8,14 @@ use std::sync::Arc;
 use super::layout::Layout;
 use super::packet::{
     Block, Body, Cause, CloseCode, ConnectionId, Control, Data, Datagram, Hello, InstantAck, MAX_LIST,
-    PREFIX, Packet, Reason, StreamId, Sync, TAG_LEN, Tack, Token,
+    Packet, Reason, Stamp, StreamId, Sync, TAG_LEN, Tack, Token,
 };
 use super::protect::{Forged, Protector, Tag, Unprotected};
 use crate::units::SeqNumber;
 
 pub use super::layout::Misread;
 
-/// Types, in the high half of a packet's first byte. 0 and those from 13 on stand for nothing.
+/// Types, in the high half of a packet's first byte. 0 and 15 stand for nothing.
 mod kind {
     pub const OPEN: u8 = 1 << 4;
     pub const ANSWER: u8 = 2 << 4;
@@ -29,6 +29,10 @@ mod kind {
     pub const DATAGRAM: u8 = 10 << 4;
     pub const CHALLENGE: u8 = 11 << 4;
     pub const RESPONSE: u8 = 12 << 4;
+    /// Data with its number and time stamp in two bytes each.
+    pub const SHORT: u8 = 13 << 4;
+    /// The same, without the number of the connection.
+    pub const IMPLIED: u8 = 14 << 4;
     /// Where the type stands.
     pub const MASK: u8 = 0xf0;
 }
@@ -78,6 +82,9 @@ pub enum Unsound {
     /// More repeated blocks than there are blocks.
     #[error("more of the unacked list are repeated than it has")]
     Repeated,
+    /// A number or a time stamp that its two bytes cannot say.
+    #[error("{0:#x} in two bytes")]
+    Short(u32),
     /// A stream with a number that is none.
     #[error("stream {0}")]
     Stream(u32),
@@ -169,16 +176,20 @@ pub fn encode_from(
     bytes: &mut Vec<u8>,
 ) -> Result<(), EncodeError> {
     check(packet)?;
-    debug_assert_eq!(
-        SeqNumber(number as u32),
-        packet.number,
-        "the whole number ends in what the packet carries"
-    );
+    let carried = if packet.is_short() { u32::from(number as u16) } else { number as u32 };
+    debug_assert_eq!(SeqNumber(carried), packet.number, "the whole number ends in that of the packet");
     let start = bytes.len();
     bytes.reserve(packet.len() as usize);
-    bytes.push(first_byte(&packet.body));
-    packet.connection.write(bytes);
-    packet.number.write(bytes);
+    bytes.push(first_byte(packet));
+    if packet.is_short() {
+        if packet.connection != ConnectionId(0) {
+            packet.connection.write(bytes);
+        }
+        write_short(packet.number.0, bytes);
+    } else {
+        packet.connection.write(bytes);
+        packet.number.write(bytes);
+    }
     write_body(&packet.body, bytes);
     let content = bytes.len();
     append(bytes);
@@ -187,7 +198,7 @@ pub fn encode_from(
         bytes.truncate(start);
         return Err(EncodeError::Content(content, packet.payload_len()));
     }
-    let (header, body) = bytes[start..].split_at_mut(PREFIX as usize);
+    let (header, body) = bytes[start..].split_at_mut(packet.prefix_len() as usize);
     let tag = protector.seal(number, header, body);
     bytes.extend_from_slice(&tag);
     debug_assert_eq!(bytes.len() - start, packet.len() as usize, "Packet::len counts what is written here");
@@ -216,7 +227,11 @@ pub fn decode_sealed<'a>(
     protector: &impl Protector,
 ) -> Result<(Packet, &'a [u8]), DecodeError> {
     let (sealed, tag): (_, &mut Tag) = bytes.split_last_chunk_mut().ok_or(Misread::Short)?;
-    let (header, body) = sealed.split_at_mut_checked(PREFIX as usize).ok_or(Misread::Short)?;
+    let rest = &mut &*sealed;
+    let before = rest.len();
+    Prefix::read(rest)?;
+    let prefix = before - rest.len();
+    let (header, body) = sealed.split_at_mut(prefix);
     protector.open(number, header, body, tag)?;
     read(sealed)
 }
@@ -224,10 +239,13 @@ pub fn decode_sealed<'a>(
 /// The readable prefix of a sealed packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prefix {
-    /// How the end it goes to knows the connection; 0 where the packet opens one.
+    /// How the end it goes to knows the connection; 0 where the packet opens one, or leaves an
+    /// [implied](ConnectionId::is_implied) one out.
     pub connection: ConnectionId,
-    /// The low 32 bits of its number.
+    /// The low 32 bits of its number; the low 16 where [`short`](Self::short).
     pub number: SeqNumber,
+    /// It is [short](Data::short) data.
+    pub short: bool,
 }
 
 impl Prefix {
@@ -237,24 +255,46 @@ impl Prefix {
     ///
     /// [`Misread::Short`] where no packet is as short.
     pub fn of(mut bytes: &[u8]) -> Result<Self, DecodeError> {
-        if bytes.len() < (PREFIX + TAG_LEN) as usize {
+        let (_, prefix) = Self::read(&mut bytes)?;
+        if bytes.len() < TAG_LEN as usize {
             return Err(Misread::Short.into());
         }
-        let bytes = &mut bytes;
-        u8::read(bytes)?;
-        Ok(Self { connection: ConnectionId::read(bytes)?, number: SeqNumber::read(bytes)? })
+        Ok(prefix)
+    }
+
+    /// The first byte, and the prefix that it is of, from the front of `bytes`.
+    fn read(bytes: &mut &[u8]) -> Result<(u8, Self), Misread> {
+        let first = u8::read(bytes)?;
+        let kind = first & kind::MASK;
+        let short = kind == kind::SHORT || kind == kind::IMPLIED;
+        let connection = if kind == kind::IMPLIED { ConnectionId(0) } else { ConnectionId::read(bytes)? };
+        let number = if short { SeqNumber(read_short(bytes)?) } else { SeqNumber::read(bytes)? };
+        Ok((first, Self { connection, number, short }))
     }
 }
 
-fn first_byte(body: &Body) -> u8 {
+/// Appends a number that [`check`] has bounded.
+fn write_short(number: u32, bytes: &mut Vec<u8>) {
+    (number as u16).write(bytes);
+}
+
+fn read_short(bytes: &mut &[u8]) -> Result<u32, Misread> {
+    u16::read(bytes).map(u32::from)
+}
+
+fn first_byte(packet: &Packet) -> u8 {
     let flag = |flag, set| if set { flag } else { 0 };
-    match body {
+    match &packet.body {
         // `check` has bounded the number.
         Body::Open(hello) => kind::OPEN | hello.streams,
         Body::Answer(hello) => kind::ANSWER | hello.streams,
         Body::Data(data) => {
-            kind::DATA
-                | flag(flag::FIN, data.fin)
+            let kind = match (data.short, packet.connection) {
+                (false, _) => kind::DATA,
+                (true, ConnectionId(0)) => kind::IMPLIED,
+                (true, _) => kind::SHORT,
+            };
+            kind | flag(flag::FIN, data.fin)
                 | flag(flag::ASK, data.ask)
                 | flag(flag::STREAM, data.stream != StreamId(0))
                 | flag(flag::SYNC, data.sync.is_some())
@@ -275,7 +315,12 @@ fn write_body(body: &Body, bytes: &mut Vec<u8>) {
     match body {
         Body::Open(hello) | Body::Answer(hello) => hello.write(bytes),
         Body::Data(data) => {
-            data.write(bytes);
+            data.offset.write(bytes);
+            if data.short {
+                write_short(data.departed.0, bytes);
+            } else {
+                data.departed.write(bytes);
+            }
             if data.stream != StreamId(0) {
                 data.stream.write(bytes);
             }
@@ -345,14 +390,13 @@ fn write_control(control: &Control, bytes: &mut Vec<u8>) {
 /// The packet in `bytes`, which end before the tag.
 fn read(mut bytes: &[u8]) -> Result<(Packet, &[u8]), DecodeError> {
     let rest = &mut bytes;
-    let first = u8::read(rest)?;
-    let (connection, number) = (ConnectionId::read(rest)?, SeqNumber::read(rest)?);
+    let (first, Prefix { connection, number, short }) = Prefix::read(rest)?;
     let mut content: &[u8] = &[];
     let body = match first {
         _ if first & kind::MASK == kind::OPEN => Body::Open(read_hello(first, rest)?),
         _ if first & kind::MASK == kind::ANSWER => Body::Answer(read_hello(first, rest)?),
-        _ if first & kind::MASK == kind::DATA => {
-            let data = read_data(first & !kind::MASK, rest)?;
+        _ if short || first & kind::MASK == kind::DATA => {
+            let data = read_data(first & !kind::MASK, short, rest)?;
             content = std::mem::take(rest);
             Body::Data(data)
         }
@@ -381,16 +425,18 @@ fn read(mut bytes: &[u8]) -> Result<(Packet, &[u8]), DecodeError> {
 }
 
 /// The fields of data, behind which all is content.
-fn read_data(flags: u8, bytes: &mut &[u8]) -> Result<Data, DecodeError> {
+fn read_data(flags: u8, short: bool, bytes: &mut &[u8]) -> Result<Data, DecodeError> {
     let has = |flag| flags & flag != 0;
-    let fixed = Data::read(bytes)?;
+    let offset = SeqNumber::read(bytes)?;
+    let departed = if short { Stamp(read_short(bytes)?) } else { Stamp::read(bytes)? };
     let stream = if has(flag::STREAM) { StreamId::read(bytes)? } else { StreamId(0) };
     if has(flag::STREAM) && stream == StreamId(0) {
         return Err(DecodeError::StreamZero);
     }
     let sync = if has(flag::SYNC) { Some(Sync::read(bytes)?) } else { None };
     let payload_len = length(bytes)?;
-    Ok(Data { stream, payload_len, fin: has(flag::FIN), ask: has(flag::ASK), sync, ..fixed })
+    let (fin, ask) = (has(flag::FIN), has(flag::ASK));
+    Ok(Data { stream, offset, payload_len, fin, ask, short, departed, sync })
 }
 
 fn read_tack(bytes: &mut &[u8]) -> Result<Tack, DecodeError> {
@@ -478,6 +524,13 @@ fn check(packet: &Packet) -> Result<(), Unsound> {
         Body::Open(_) if named => return Err(Unsound::Connection(packet.connection.0)),
         // An end that was not answered may give up.
         Body::Open(_) | Body::Close(_) | Body::CloseWith(_) => {}
+        Body::Data(data) if data.short => {
+            if let Some(long) =
+                [packet.number.0, data.departed.0].into_iter().find(|number| number >> 16 != 0)
+            {
+                return Err(Unsound::Short(long));
+            }
+        }
         _ if !named => return Err(Unsound::Connection(0)),
         _ => {}
     }

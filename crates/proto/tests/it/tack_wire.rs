@@ -17,8 +17,19 @@ use tacit_proto::tack::{AckClock, Config, Connection, Forged, Lists, Protector, 
 use tacit_proto::units::{Bytes, Duration, FlowId, HostId, Instant, SeqNumber};
 use tacit_proto::{Endpoint as _, Transport, wire};
 
-/// Type and flags, connection, packet number.
-const PREFIX: [usize; 3] = [1, 4, 4];
+/// Widths of type and flags, connection, packet number.
+fn prefix(packet: &Packet) -> &'static [usize] {
+    match (packet.is_short(), packet.connection) {
+        (false, _) => &[1, 4, 4],
+        (true, ConnectionId(0)) => &[1, 2],
+        (true, _) => &[1, 4, 2],
+    }
+}
+
+fn prefix_len(packet: &Packet) -> usize {
+    prefix(packet).iter().sum()
+}
+
 const TAG: usize = TAG_LEN as usize;
 
 fn packet(body: Body) -> Packet {
@@ -44,6 +55,13 @@ fn hello() -> Hello {
 
 fn data() -> Data {
     Data { offset: SeqNumber(0x2000), payload_len: 3, departed: Stamp(0x1000_0002), ..Data::default() }
+}
+
+/// `data` in short, to a connection that is named or not.
+fn short(data: Data, named: bool) -> Packet {
+    let packet = packet(Body::Data(Data { short: true, departed: data.departed.short(), ..data }));
+    let connection = if named { packet.connection } else { ConnectionId(0) };
+    Packet { connection, number: SeqNumber(0x0304), ..packet }
 }
 
 fn sync() -> Sync {
@@ -116,6 +134,9 @@ fn samples() -> Vec<(&'static str, Packet, Vec<usize>)> {
         ("data", packet(Body::Data(data())), vec![4, 4, 3]),
         ("data-full", packet(Body::Data(full)), vec![4, 4, 2, 4, 4, 1, 1, 2, 3]),
         ("data-long", packet(Body::Data(long)), vec![4, 4, 4, 3]),
+        ("short", short(data(), true), vec![4, 2, 3]),
+        ("short-full", short(full, true), vec![4, 2, 2, 4, 4, 1, 1, 2, 3]),
+        ("short-implied", short(data(), false), vec![4, 2, 3]),
         (
             "tack",
             packet(Body::Tack(Arc::new(tack()))),
@@ -163,7 +184,7 @@ fn words(packet: &Packet, widths: &[usize]) -> String {
     let bytes = encoded(packet);
     let mut rest = &bytes[..bytes.len() - TAG];
     let mut words = Vec::new();
-    for width in PREFIX.iter().chain(widths) {
+    for width in prefix(packet).iter().chain(widths) {
         let (word, behind) = rest.split_at(*width);
         rest = behind;
         words.push(word.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
@@ -178,11 +199,14 @@ fn packets_look_as_documented() {
     let lines: Vec<_> =
         samples().iter().map(|(name, packet, widths)| format!("{name}: {}", words(packet, widths))).collect();
     insta::assert_snapshot!(lines.join("\n"), @r"
-    open: 18 00000000 01020304 0002 a0a1a2a3 10000001 00000000 00100000 00010000 05c0 04 02 19
-    answer: 28 c0c1c2c3 01020304 0002 b0b1b2b3 10000001 10000001 00100000 00010000 05c0 04 02 19
+    open: 18 00000000 01020304 0003 a0a1a2a3 10000001 00000000 00100000 00010000 05c0 04 02 19
+    answer: 28 c0c1c2c3 01020304 0003 b0b1b2b3 10000001 10000001 00100000 00010000 05c0 04 02 19
     data: 30 c0c1c2c3 01020304 00002000 10000002 d0d1d2
     data-full: 3f c0c1c2c3 01020304 00002000 10000002 0007 00013880 01020000 10 01 0102 d0d1d2
     data-long: 34 c0c1c2c3 01020304 00002000 10000002 80010007 d0d1d2
+    short: d0 c0c1c2c3 0304 00002000 0000 d0d1d2
+    short-full: df c0c1c2c3 0304 00002000 0000 0007 00013880 01020000 10 01 0102 d0d1d2
+    short-implied: e0 0304 00002000 0000 d0d1d2
     tack: 40 c0c1c2c3 01020304 20000001 10000003 000000fa 0002e630 0290 00003000 00103000 0001 0040 0000000c 02 02 02 01 0000001400000014 0000000f00000010 0000000c0000000e 0000001100000013 0007 00004000
     tack-bare: 40 c0c1c2c3 01020304 00000000 00000000 00000000 00000000 0000 00000000 00000000 0000 0000 00000000 00 00 00 00
     iack-loss: 50 c0c1c2c3 01020304 01 00000005 00000003 00000002 00000002 00005000
@@ -205,7 +229,7 @@ fn packets_look_as_documented() {
 #[test]
 fn a_packet_is_as_long_as_it_says() {
     for (name, packet, widths) in samples() {
-        let len = PREFIX.iter().chain(&widths).sum::<usize>() + TAG;
+        let len = prefix(&packet).iter().chain(&widths).sum::<usize>() + TAG;
         assert_eq!(packet.len() as usize, len, "{name}");
         assert_eq!(encoded(&packet).len(), len, "{name}");
     }
@@ -249,7 +273,7 @@ fn what_stands_for_nothing_is_refused() {
     for first in 0..=u8::MAX {
         let known = matches!(
             first,
-            0x10..=0x3f | 0x40 | 0x50 | 0x60 | 0x70 | 0x80 | 0x90 | 0xa0 | 0xa8 | 0xb0 | 0xc0
+            0x10..=0x3f | 0x40 | 0x50 | 0x60 | 0x70 | 0x80 | 0x90 | 0xa0 | 0xa8 | 0xb0 | 0xc0 | 0xd0..=0xef
         );
         // Long enough for any, with nothing but the type to object to.
         let mut bytes = [&[first][..], &[1; 8], &[0; 60]].concat();
@@ -300,6 +324,11 @@ fn what_no_end_says_is_neither_sent_nor_taken() {
     refused(packet(Body::Answer(unnamed)), Unsound::OwnConnection);
     let far = StreamId(StreamId::MAX + 1);
     refused(packet(Body::Data(Data { stream: far, ..data() })), Unsound::Stream(far.0));
+    refused(short(Data { stream: far, ..data() }, false), Unsound::Stream(far.0));
+    refused(Packet { number: SeqNumber(1 << 16), ..short(data(), true) }, Unsound::Short(1 << 16));
+    let late = Body::Data(Data { short: true, departed: Stamp(1 << 20), ..data() });
+    refused(Packet { body: late, ..short(data(), false) }, Unsound::Short(1 << 20));
+    refused(nobody(Body::Data(data())), Unsound::Connection(0));
     refused(packet(Body::Control(Control::Held { stream: far })), Unsound::Stream(far.0));
     let limits = Tack { streams: vec![(far, SeqNumber(0))], ..Tack::default() };
     refused(packet(Body::Tack(Arc::new(limits))), Unsound::Stream(far.0));
@@ -435,10 +464,12 @@ fn a_protector_sees_header_body_and_whole_number() {
         encode_sealed(&packet, &content, number, &toy, &mut sealed).unwrap();
         let sealed = sealed.split_off(6);
         assert_eq!(sealed.len(), plain.len(), "{name}");
-        assert_eq!(sealed[..9], plain[..9], "the header stays readable");
-        assert!(sealed[9..sealed.len() - TAG] != plain[9..plain.len() - TAG], "{name} can be read");
-        let prefix = Prefix { connection: packet.connection, number: packet.number };
-        assert_eq!(Prefix::of(&sealed), Ok(prefix));
+        let header = prefix_len(&packet);
+        assert_eq!(sealed[..header], plain[..header], "the header stays readable");
+        assert!(sealed[header..sealed.len() - TAG] != plain[header..plain.len() - TAG], "{name} can be read");
+        let (connection, number_carried, short) = (packet.connection, packet.number, packet.is_short());
+        assert_eq!(Prefix::of(&sealed), Ok(Prefix { connection, number: number_carried, short }));
+        assert!((0..header + TAG).all(|len| Prefix::of(&sealed[..len]).is_err()), "{name}");
 
         assert_eq!(decode_sealed(&mut sealed.clone(), number, &toy), Ok((packet, &content[..])), "{name}");
         let other = decode_sealed(&mut sealed.clone(), number + (1 << 32), &toy).map(drop);
@@ -557,7 +588,7 @@ fn what_endpoints_say_survives() {
     {
         let config = Config { lists, ack_clock, ..Config::default() };
         exchange(config, 0);
-        let mut expected = vec![1, 2, 3, 4, 5, 9, 10];
+        let mut expected = vec![1, 2, 4, 5, 9, 10, 13];
         // There holes are reported by TACKs, with what else was lost.
         expected.retain(|kind| *kind != 5 || lists == Lists::Poor || ack_clock != AckClock::USUAL);
         let kinds = exchange(config, 100);
@@ -628,14 +659,15 @@ fn any_stream() -> impl Strategy<Value = u32> {
 
 fn any_data() -> impl Strategy<Value = Data> {
     let stream = prop_oneof![Just(0), any_stream()];
-    (stream, any::<(u32, u32, bool, bool)>(), 0u16..3000, prop::option::of(any_sync())).prop_map(
-        |(stream, (offset, departed, fin, ask), payload_len, sync)| Data {
+    (stream, any::<(u32, u32, bool, bool, bool)>(), 0u16..3000, prop::option::of(any_sync())).prop_map(
+        |(stream, (offset, departed, fin, ask, short), payload_len, sync)| Data {
             stream: StreamId(stream),
             offset: SeqNumber(offset),
             payload_len,
             fin,
             ask,
-            departed: Stamp(departed),
+            short,
+            departed: if short { Stamp(departed).short() } else { Stamp(departed) },
             sync,
         },
     )
@@ -727,9 +759,12 @@ fn any_packet() -> impl Strategy<Value = Packet> {
         let connection = match body {
             Body::Open(_) => 0,
             Body::Close(_) | Body::CloseWith(_) => connection,
+            Body::Data(data) if data.short && number % 2 == 0 => 0,
             _ => connection.max(1),
         };
-        Packet { connection: ConnectionId(connection), number: SeqNumber(number), body }
+        let packet = Packet { connection: ConnectionId(connection), number: SeqNumber(number), body };
+        let number = if packet.is_short() { SeqNumber(number & 0xffff) } else { packet.number };
+        Packet { number, ..packet }
     })
 }
 

@@ -242,19 +242,25 @@ fn any_body() -> impl Strategy<Value = Body> {
             ack_interval_ms,
         },
     );
-    let data =
-        (any::<u32>(), number.clone(), any::<u16>(), any::<(bool, bool)>(), prop::option::of(sync.clone()))
-            .prop_map(|(stream, offset, payload_len, (fin, ask), sync)| {
-                Body::Data(Data {
-                    stream: StreamId(stream % 1000),
-                    offset,
-                    payload_len,
-                    fin,
-                    ask,
-                    departed: Stamp(0),
-                    sync,
-                })
-            });
+    let data = (
+        any::<u32>(),
+        number.clone(),
+        any::<u16>(),
+        any::<(bool, bool, bool)>(),
+        prop::option::of(sync.clone()),
+    )
+        .prop_map(|(stream, offset, payload_len, (fin, ask, short), sync)| {
+            Body::Data(Data {
+                stream: StreamId(stream % 1000),
+                offset,
+                payload_len,
+                fin,
+                ask,
+                short,
+                departed: Stamp(u32::from(payload_len)),
+                sync,
+            })
+        });
     let instant = (number.clone(), number.clone(), number.clone(), number).prop_map(
         |(largest, second, cumulative, window)| {
             Body::Instant(InstantAck {

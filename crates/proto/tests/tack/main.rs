@@ -13,6 +13,7 @@ mod paths;
 mod rules;
 mod script;
 mod sender;
+mod short;
 mod slow_uplink;
 mod streams;
 

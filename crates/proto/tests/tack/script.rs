@@ -15,8 +15,8 @@ pub fn at_ms(millis: u64) -> Instant {
     Instant::ZERO + ms(millis)
 }
 
-/// Bytes of data in a full packet of 1500.
-pub const FULL: u16 = 1439;
+/// Bytes of data in a full packet of 1500 to a server, or to a client with another connection.
+pub const FULL: u16 = 1443;
 
 /// A connection, and what its peer needs to talk to it.
 pub struct Script {
@@ -105,6 +105,11 @@ impl Script {
             ..Data::default()
         };
         self.give_number(now, number, Body::Data(data));
+    }
+
+    /// Timers that are due at `now` fire.
+    pub fn end_timeout(&mut self, now: u64) {
+        self.end.handle_timeout(at_ms(now));
     }
 
     /// What the connection sends at `now`.

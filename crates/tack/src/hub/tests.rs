@@ -259,6 +259,45 @@ fn payload(len: usize) -> Vec<u8> {
     (0..len).map(|_| random.next() as u8).collect()
 }
 
+/// Short data to the first connection of a client goes without its number; a second at the same time is named.
+#[test]
+fn one_connection_of_a_client_is_implied() {
+    let mut net = Net::new();
+    let clients = [(); 2].map(|()| net.connect());
+    net.run(Duration::from_secs(1));
+    assert_eq!(clients.map(|client| ConnectionId(client).is_implied()), [true, false]);
+    for client in clients {
+        let server = net.server.accept().expect("it connected");
+        let session = net.server.session(server).unwrap();
+        assert!(!ConnectionId(server).is_implied());
+        let stream = session.open().unwrap().unwrap();
+        let sent = payload(200_000);
+        assert_eq!(session.write(stream, &sent), Ok(Some(sent.len())));
+        net.seen.clear();
+        net.run(Duration::from_secs(2));
+        let kinds = |net: &Net| net.seen.iter().map(|(.., bytes)| bytes[0] & 0xf0).collect::<Vec<_>>();
+        let (named, implied) = (kinds(&net).contains(&0xd0), kinds(&net).contains(&0xe0));
+        assert!(named != implied, "one of them gets the data");
+        let to = clients[usize::from(named)];
+        let session = net.client.session(to).unwrap();
+        let stream = session.next_opened().unwrap().expect("a stream was opened");
+        let receiving = &mut session.buffers(stream).unwrap().receiving;
+        let mut read = Vec::new();
+        while !receiving.peek().is_empty() {
+            read.extend_from_slice(receiving.peek());
+            receiving.take(receiving.peek().len());
+        }
+        assert!(read == sent, "{} bytes of connection {client}", read.len());
+    }
+    // What is closed gives its place to the next.
+    let session = net.client.session(clients[0]).unwrap();
+    session.close(0, "");
+    session.handles = 0;
+    net.run(Duration::from_secs(1));
+    let third = net.connect();
+    assert!(ConnectionId(third).is_implied());
+}
+
 #[test]
 fn a_connection_comes_about_whichever_datagram_is_lost() {
     let losers: [fn(u64) -> bool; 9] = [

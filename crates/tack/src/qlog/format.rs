@@ -273,7 +273,7 @@ fn ended(why: &ConnectionError) -> Value {
         ConnectionError::Reset => ("remote", "error"),
         ConnectionError::ServerRestarted => ("remote", "stateless_reset"),
         ConnectionError::LocallyClosed => ("local", "application"),
-        ConnectionError::Busy(_) => ("remote", "error"),
+        ConnectionError::Busy(_) | ConnectionError::OtherVersion => ("remote", "error"),
         ConnectionError::WrongPeer { .. }
         | ConnectionError::NoAddress(_)
         | ConnectionError::Unreachable
@@ -293,11 +293,14 @@ fn packet_data(number: u64, start: u64, packet: &tack::Packet, acked: Option<Ack
         Body::Answer(_) => "handshake",
         _ => "1RTT",
     };
+    // Short data may leave the number of its connection out.
+    let implied = packet.is_short() && packet.connection.0 == 0;
+    let connection = if implied { String::new() } else { format!("{:08x}", packet.connection.0) };
     json!({
         "header": {
             "packet_type": packet_type,
             "packet_number": number,
-            "dcid": format!("{:08x}", packet.connection.0),
+            "dcid": connection,
         },
         "raw": { "length": packet.len(), "payload_length": packet.payload_len() },
         "frames": frames(start, packet, acked),

@@ -6,11 +6,11 @@ use bytes::Bytes;
 use tacit_proto::packet::Ecn;
 use tacit_proto::tack::wire::{DecodeError, Prefix, decode_sealed};
 use tacit_proto::tack::{self, Body, Received};
-use tacit_proto::units::{Instant, SeqNumber};
+use tacit_proto::units::Instant;
 
 use super::{Established, Expect, Sealed, Session, Stage};
 use crate::error::{Busy, ConnectionError};
-use crate::handshake::{Initiation, datagram, kind};
+use crate::handshake::{Initiation, OTHER_VERSION, datagram, kind};
 use crate::reset::ResetToken;
 
 /// Datagrams that wait for their reader at most; the oldest goes. Ours, as many as the core lets wait to be sent.
@@ -52,8 +52,12 @@ impl Session {
             }
             (kind::FINISH, Stage::Responding { .. }) => self.on_finish(body),
             (kind::BUSY, Stage::Initiating(_)) => {
-                if let Some(busy) = body.first().copied().and_then(Busy::of_byte) {
-                    self.on_unverified(now, ConnectionError::Busy(busy));
+                let why = match body.first() {
+                    Some(&OTHER_VERSION) => Some(ConnectionError::OtherVersion),
+                    byte => byte.copied().and_then(Busy::of_byte).map(ConnectionError::Busy),
+                };
+                if let Some(why) = why {
+                    self.on_unverified(now, why);
                 }
             }
             _ => {}
@@ -86,7 +90,7 @@ impl Session {
         self.stage =
             Stage::Established(Box::new(Established { keys, finish, reset: Some(reset), moved: None }));
         self.observer.begin(now, self.remote, hello.own);
-        self.observer.on_received(now, &answer, self.core.whole_number(answer.number), None);
+        self.observer.on_received(now, &answer, self.core.whole_number(answer.number, false), None);
         self.core.receive(now, &answer, Ecn::NotEct);
     }
 
@@ -153,7 +157,7 @@ impl Session {
         }
         let len = bytes.len();
         let Ok(prefix) = Prefix::of(bytes) else { return Sealed::Strange };
-        let number = self.core.whole_number(prefix.number);
+        let number = self.core.whole_number(prefix.number, prefix.short);
         let Some(key) = established.keys.opener.of(number) else { return Sealed::Repeated };
         let (packet, content) = match decode_sealed(bytes, number, key) {
             Ok(opened) => opened,
@@ -176,10 +180,10 @@ impl Session {
         Sealed::Taken
     }
 
-    /// A datagram of `bytes`, which claims the number `low`, was not taken.
-    pub fn on_not_taken(&mut self, now: Instant, low: SeqNumber, bytes: usize, why: Sealed) {
+    /// A datagram of `bytes`, which begins with `prefix`, was not taken.
+    pub fn on_not_taken(&mut self, now: Instant, prefix: Prefix, bytes: usize, why: Sealed) {
         self.observer.now = now;
-        let number = self.core.whole_number(low);
+        let number = self.core.whole_number(prefix.number, prefix.short);
         self.observer.on_not_taken(now, number, bytes, why);
     }
 
@@ -195,7 +199,7 @@ impl Session {
         newest: Option<usize>,
     ) {
         self.observer.now = now;
-        let number = self.core.whole_number(packet.number);
+        let number = self.core.whole_number(packet.number, packet.is_short());
         let received = self.core.receive(now, packet, ecn);
         let start = match &received {
             Some(Received::Bytes(accepted)) => Some(accepted.start - u64::from(accepted.skip)),

@@ -41,7 +41,9 @@ pub struct TooLong(pub u32, pub u32);
 
 impl Connection {
     /// Sets the number by which the peer addresses this end, which must not be 0. The default follows from the seed. A driver
-    /// with several connections keeps their numbers distinct, and the peer should not learn the seed.
+    /// with several connections keeps their numbers distinct, and the peer should not learn the seed. Where the number is
+    /// [implied](ConnectionId::is_implied), short data comes without it, so a driver gives such a number to one connection of a
+    /// socket at a time.
     pub fn set_own(&mut self, own: ConnectionId) {
         debug_assert!(own.0 != 0 && self.packets_sent == 0, "the number is 0, or known to the peer");
         self.own = own;
@@ -74,9 +76,10 @@ impl Connection {
         Transmit { ecn: self.ecn(&packet), number: self.sender.latest_number(), start, packet }
     }
 
-    /// The full 64-bit number of a packet that carries the lower bits `number`, for opening its seal.
-    pub fn whole_number(&self, number: SeqNumber) -> u64 {
-        self.receiver.whole(number)
+    /// The full 64-bit number of a packet that carries the lower bits `number`, for opening its seal: 16 bits of
+    /// [short](packet::Packet::is_short) data, 32 of others.
+    pub fn whole_number(&self, number: SeqNumber, short: bool) -> u64 {
+        self.receiver.whole(number, short)
     }
 
     /// Queues a datagram of `len` bytes, which is sent once, and returns its number, counted by one. If too many wait, the

@@ -145,7 +145,12 @@ impl Sender {
             let place = (number - sender.base) as usize;
             let sent = &mut sender.sent[place];
             sent.flying = false;
-            let bytes = match sent.carried {
+            let (at, carried) = (sent.at, sent.carried);
+            let is_newest = sender.newest_acked.is_none_or(|(newest, _)| newest < number);
+            if is_newest && matches!(carried, Carried::Data(_) | Carried::Datagram(_)) {
+                sender.newest_acked = Some((number, at));
+            }
+            let bytes = match carried {
                 Carried::Data(chunk) => {
                     sender.streams.on_acked(chunk);
                     u64::from(chunk.len)

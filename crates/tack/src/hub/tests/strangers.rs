@@ -128,6 +128,27 @@ fn a_server_that_is_full_says_so() {
     assert_eq!(net.state_of(third), (true, Ok(())));
 }
 
+/// The first datagram of a client says which version it speaks, in its sixth byte.
+#[test]
+fn who_speaks_another_version_is_told() {
+    let mut net = Net::new();
+    let client = net.connect();
+    let mut older = net.on_their_way().pop().expect("a client begins");
+    older[5] = 2;
+    net.server.handle(net.now, net.client_at, Ecn::NotEct, &mut older);
+    let mut answer = Vec::new();
+    assert!(net.server.poll_transmit(net.now, &mut answer).is_some());
+    assert_eq!(answer, datagram(kind::BUSY, ConnectionId(client), &[OTHER_VERSION]));
+    assert_eq!(net.server.len(), 0);
+
+    // And as a client takes it, of a server that says nothing else.
+    net.lose = |_| true;
+    net.in_flight.clear();
+    net.say_to_client(&answer);
+    net.run(Duration::from_secs(1));
+    assert_eq!(net.state_of(client), (false, Err(ConnectionError::OtherVersion)));
+}
+
 /// The network says of each datagram that nobody listens, as it does or as somebody does in its name.
 fn refuse_all(net: &mut Net, refused: bool) {
     for (_, to, bytes) in std::mem::take(&mut net.seen) {
