@@ -68,7 +68,8 @@ impl Transferred {
         let summaries = sweep::run(&plan, None, control)?;
         let simulated = points[live.len()..].iter_mut();
         for (point, runs) in simulated.zip(summaries.chunks(transfers.seeds as usize)) {
-            point.runs = runs.iter().map(|run| simulated_columns(transfers, run)).collect();
+            let variant = point.variant.as_deref();
+            point.runs = runs.iter().map(|run| simulated_columns(transfers, variant, run)).collect();
         }
         Ok(Self { points })
     }
@@ -198,13 +199,17 @@ fn live_columns(transfers: &Transfers, report: &TransferReport) -> BTreeMap<Stri
 }
 
 /// What a simulated run tells.
-fn simulated_columns(transfers: &Transfers, run: &RunSummary) -> BTreeMap<String, f64> {
+fn simulated_columns(
+    transfers: &Transfers,
+    variant: Option<&str>,
+    run: &RunSummary,
+) -> BTreeMap<String, f64> {
     let file = transfers.length.megabytes.is_some();
     let goodput = if file { "first_flow_transfer_goodput_bps" } else { "first_flow_goodput_bps" };
     let goodput_bps = run.metric(goodput);
     let file_s = goodput_bps.filter(|_| file).map(|bps| transfers.length.bytes() as f64 * 8.0 / bps);
     // Those of background stations are not told apart.
-    let acks = run.metric("acks_per_data_packet").filter(|_| transfers.background == 0);
+    let acks = run.metric("acks_per_data_packet").filter(|_| transfers.background(variant) == 0);
     columns([goodput_bps.map(|bps| bps / 1e6), acks, None, None, None, file_s])
 }
 
@@ -228,11 +233,12 @@ fn push(
     let mut assignments = transfers.assignments_at(arm, variant, x);
     assignments.push(format!("run.duration={} s", length.seconds));
     assignments.push(format!("run.measure-from={} s", length.from_s));
-    let clients = transfers.background + 1;
+    let background = transfers.background(variant);
+    let clients = background + 1;
     if length.megabytes.is_some() {
         let file = format!("{{name=\"file\",client=1,size=\"{} B\"}}", length.bytes());
         let others: Vec<String> = (2..=clients).map(|client| client.to_string()).collect();
-        let others = match transfers.background {
+        let others = match background {
             0 => String::new(),
             _ => format!(",{{name=\"others\",client=[{}]}}", others.join(",")),
         };

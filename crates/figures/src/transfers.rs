@@ -1,6 +1,8 @@
 //! Transfers through live hops by several programs, and the same simulated: what each carries, with how many packets
 //! back, at what price.
 
+use std::ops::RangeInclusive;
+
 use serde::{Deserialize, Serialize};
 
 use super::axis::Axis;
@@ -23,6 +25,9 @@ const MAX_MEGABYTES: u32 = 4_000;
 /// A run that the machine disturbed is made so often at most; what the last one gave is told as disturbed.
 pub(super) const MAX_ATTEMPTS: u32 = 3;
 
+/// Numbers of simulated stations beside the one that transfers.
+const BACKGROUND: RangeInclusive<u32> = 0..=MAX_CLIENTS - 1;
+
 /// `[transfers]`: the same transfer by several arms, over an axis.
 #[derive(Clone, Debug)]
 pub(super) struct Transfers {
@@ -35,7 +40,7 @@ pub(super) struct Transfers {
     pub variants: Vec<Variant>,
     pub length: Length,
     pub seeds: u32,
-    pub background: u32,
+    background: u32,
     quick: Quick,
 }
 
@@ -86,6 +91,8 @@ pub enum GoodputSource {
 pub(super) struct Variant {
     pub name: String,
     assignments: Vec<String>,
+    /// Its own number of simulated stations.
+    background: Option<u32>,
     /// Its own places; empty for those of the transfers.
     values: Vec<f64>,
 }
@@ -168,7 +175,7 @@ impl Transfers {
                 megabytes: section.optional("megabytes", &megabytes)?,
             },
             seeds: section.required("medians", integer(1..=MAX_SEEDS))?,
-            background: section.or("background", 0, integer(0..=MAX_CLIENTS - 1))?,
+            background: section.or("background", 0, integer(BACKGROUND))?,
             quick: Quick {
                 x: quick.optional("x", numbers)?,
                 seconds: quick.optional("seconds", &seconds)?,
@@ -237,6 +244,11 @@ impl Transfers {
         std::iter::once(None).chain(self.variant_names().map(Some))
     }
 
+    /// Simulated stations beside the one that transfers.
+    pub fn background(&self, variant: Option<&str>) -> u32 {
+        self.variant(variant).and_then(|variant| variant.background).unwrap_or(self.background)
+    }
+
     fn variant(&self, name: Option<&str>) -> Option<&Variant> {
         self.variants.iter().find(|variant| Some(variant.name.as_str()) == name)
     }
@@ -266,7 +278,7 @@ impl Transfers {
                 scheme: programs.scheme.name,
                 acks: Some(programs.acks.clone()),
                 congestion: programs.congestion.clone(),
-                background: self.background,
+                background: self.background(variant),
                 seed: Some(seed),
             },
             server: programs.server.clone(),
@@ -432,7 +444,8 @@ impl Variant {
     fn read(section: Section<'_>) -> Result<Self, InputError> {
         let variant = Self {
             name: section.required("name", text)?,
-            assignments: section.required("set", texts)?,
+            assignments: section.or("set", Vec::new(), texts)?,
+            background: section.optional("background", integer(BACKGROUND))?,
             values: section.or("x", Vec::new(), numbers)?,
         };
         section.finish()?;
@@ -671,6 +684,16 @@ tolerance = 0.001
         );
         let run = transfers.run(&transfers.arms[0], None, 1.0, 1).unwrap();
         assert_eq!(run.filled(&run.client, &[]), ["few", "receive", "198.18.0.1", "2"]);
+    }
+
+    #[test]
+    fn a_variant_may_have_stations_of_its_own() {
+        let text = FIGURE.replace("name = \"slow\"\n", "name = \"slow\"\nbackground = 2\n");
+        let figure = Figure::parse("test/stations", "stations.toml", &text).unwrap();
+        let transfers = figure.kind_as::<Transfers>().unwrap();
+        let stations = |variant| transfers.run(&transfers.arms[0], variant, 5.0, 1).unwrap().hop.background;
+        assert_eq!((stations(None), stations(Some("slow"))), (0, 2));
+        assert_eq!((transfers.background(None), transfers.background(Some("slow"))), (0, 2));
     }
 
     /// A file in the simulator beside other stations takes as long as its share of the air lets it.
