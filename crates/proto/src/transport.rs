@@ -74,6 +74,14 @@ impl Connection {
         }
     }
 
+    /// Says whether the end has a socket for itself, as clients have, before it sends anything: packets of TACK to it are shorter
+    /// ([`set_implied`](tack::Connection::set_implied)). Of no effect on TCP, which has addresses for that.
+    pub fn set_implied(&mut self, implied: bool) {
+        if let Self::Tack(tack) = self {
+            tack.set_implied(implied);
+        }
+    }
+
     /// Adds `bytes` to the data to send. The supply saturates: `write(u64::MAX)` is a source that never ends. Before the
     /// connection is established the data waits; after [`close`](Self::close) it is ignored.
     #[inline]

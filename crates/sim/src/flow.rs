@@ -100,10 +100,13 @@ impl Flow {
                 let of_source = with_usual_clock(config);
                 let mut end = |this, ends| {
                     let config = if this == End::Source { &of_source } else { config };
-                    match opener == this {
+                    let mut connection = match opener == this {
                         true => Connection::connect(config, ends, seed(), setup.start),
                         false => Connection::listen(config, ends, seed()),
-                    }
+                    };
+                    // A server has a socket for all, whichever end begins here. Its host has the lowest number.
+                    connection.set_implied(ends.local > ends.remote);
+                    connection
                 };
                 Protocol::Connection(Box::new(Connected {
                     source: end(End::Source, source),

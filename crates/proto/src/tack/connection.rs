@@ -172,11 +172,7 @@ impl Connection {
 
     /// A client's socket has one connection unless its driver says otherwise.
     fn first_number(seed: u32, state: State) -> ConnectionId {
-        let number = seed.wrapping_mul(0x61C8_8647);
-        ConnectionId(match state {
-            State::Opening => number | ConnectionId::IMPLIED,
-            _ => (number & !ConnectionId::IMPLIED).max(1),
-        })
+        ConnectionId(seed.wrapping_mul(0x61C8_8647)).implied_or_not(state == State::Opening)
     }
 
     /// Adds `bytes` to stream 0: see [`write_stream`](Self::write_stream).

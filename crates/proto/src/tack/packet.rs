@@ -22,6 +22,12 @@ impl ConnectionId {
     /// The bit of a number that [short data](Data::short) leaves out.
     pub const IMPLIED: u32 = 1 << 31;
 
+    /// This number, or the nearest sound one, for a connection that is implied or not.
+    pub(super) fn implied_or_not(self, implied: bool) -> Self {
+        let rest = self.0 & !Self::IMPLIED;
+        Self(if implied { rest | Self::IMPLIED } else { rest.max(1) })
+    }
+
     /// True where short data to this number goes without it: of all connections of a socket, one at most has such a number.
     pub fn is_implied(self) -> bool {
         self.0 & Self::IMPLIED != 0

@@ -49,6 +49,13 @@ impl Connection {
         self.own = own;
     }
 
+    /// Says whether this end has a socket for itself, so that short data to it goes without the number of the connection. The
+    /// default is that the end that opens the connection has.
+    pub fn set_implied(&mut self, implied: bool) {
+        debug_assert!(self.packets_sent == 0, "the number is known to the peer");
+        self.own = self.own.implied_or_not(implied);
+    }
+
     /// Mixes the secret `fresh` into the generator of skipped packet numbers. A peer that has seen three skipped numbers could
     /// compute the 32-bit seed; fresh values between them prevent that.
     pub fn stir(&mut self, fresh: u32) {
