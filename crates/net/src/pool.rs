@@ -38,6 +38,8 @@ struct PooledConnection {
     open_ids: BTreeSet<RequestId>,
     /// The last byte came, or the first was asked for.
     quiet_since: Instant,
+    /// When it was asked for something while it had nothing to bring, until the first bytes are there.
+    asked_at: Option<Instant>,
     /// Quiet for so long that others were asked; what it brings yet is taken.
     is_given_up: bool,
 }
@@ -107,6 +109,7 @@ impl ConnectionPool {
                 asked: 0,
                 open_ids: BTreeSet::new(),
                 quiet_since: now,
+                asked_at: None,
                 is_given_up: false,
             });
         }
@@ -125,7 +128,7 @@ impl ConnectionPool {
     /// Sends a copy of a request to a connection that is asked for nothing, whichever answer comes first.
     pub fn ask_again(&mut self, now: Instant, request: Request) {
         if let Some(line) = self.lines.iter_mut().find(|line| line.has_room(1)) {
-            (line.quiet_since, line.asked) = (now, 1);
+            (line.quiet_since, line.asked_at, line.asked) = (now, Some(now), 1);
             let _ = line.requests.try_send(request);
         }
     }
@@ -142,7 +145,7 @@ impl ConnectionPool {
         let Some(line) = self.lines.iter_mut().find(|line| line.has_room(pipelined)) else { return false };
         line.open_ids.extend(ids);
         if line.asked == 0 {
-            line.quiet_since = now;
+            (line.quiet_since, line.asked_at) = (now, Some(now));
         }
         line.asked += 1;
         // One that is over says so itself, and what it was asked for is asked for again.
@@ -156,18 +159,26 @@ impl ConnectionPool {
         self.of(id).into_iter().for_each(|line| line.open = true);
     }
 
-    /// `id` brought something, the last bytes of `ended` included, and `whole` answers.
-    pub fn received(&mut self, now: Instant, id: ConnectionId, ended: &[RequestId], answered: usize) {
+    /// `id` brought something, the last bytes of `ended` included, and `answered` whole answers. How long after the request,
+    /// where an answer began with it that waited for no other.
+    pub fn received(
+        &mut self,
+        now: Instant,
+        id: ConnectionId,
+        ended: &[RequestId],
+        answered: usize,
+    ) -> Option<Duration> {
         if answered > 0 {
             self.failures = 0;
         }
-        let Some(line) = self.of(id) else { return };
+        let line = self.of(id)?;
         line.has_answered |= answered > 0;
         (line.quiet_since, line.is_given_up) = (now, false);
         line.asked = line.asked.saturating_sub(answered);
         for id in ended {
             line.open_ids.remove(id);
         }
+        line.asked_at.take().map(|asked_at| now - asked_at)
     }
 
     /// `id` is over; what it was to bring yet.

@@ -13,7 +13,7 @@ use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use hyper::header::{HeaderMap, HeaderValue, IF_RANGE, RANGE};
 use hyper::{Method, Response, StatusCode};
-use tacit_proto::fwp::repair::{Config, Counters, Range, Repair};
+use tacit_proto::fwp::repair::{Config, Counters, Patience, Range, Repair};
 use tacit_proto::units::Instant;
 use tokio::sync::mpsc;
 
@@ -187,17 +187,15 @@ const PIECE: u64 = 64 * 1024;
 /// Holes gather for so long before they are asked for: the paper's round trip (Table I). A request for a few
 /// more costs little, and every further answer has a head that may be hit.
 const GATHER: Duration = Duration::from_millis(40);
-/// A connection for holes is given up for others after this multiple of the first answer's time: queues fill up behind it.
-const ANSWER_TIMES: u32 = 8;
-/// But not before this: Linux's TCP repeats what was lost after 200 ms and more (`TCP_RTO_MIN`), and brings it then.
-const PATIENCE_MIN: Duration = Duration::from_millis(250);
 /// Requests end with their connections, which have a patience of their own.
 const NEVER: tacit_proto::units::Duration = tacit_proto::units::Duration::from_secs(1 << 30);
 
-/// How long a connection for holes may be silent where the first answer came after `answered_in`. One that TCP's timers hold
-/// up holds up everything behind its holes; asked for again on another connection, those come in a round trip.
-fn patience(answered_in: Duration, most: Duration) -> Duration {
-    (answered_in * ANSWER_TIMES).max(PATIENCE_MIN).min(most)
+fn std_time(span: tacit_proto::units::Duration) -> Duration {
+    Duration::from_nanos(span.as_nanos())
+}
+
+fn core_time(span: Duration) -> tacit_proto::units::Duration {
+    tacit_proto::units::Duration::from_nanos(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX))
 }
 
 type Opening = std::pin::Pin<Box<dyn Future<Output = Result<MainAnswer, NetError>> + Send>>;
@@ -218,9 +216,7 @@ struct Session {
     news: mpsc::Receiver<(ConnectionId, RepairEvent)>,
     pool: ConnectionPool,
     /// A line may be silent for so long.
-    patience: Duration,
-    /// Then it is ended.
-    longest_patience: Duration,
+    patience: Patience,
     /// Connections that ended.
     ended_connections: u32,
     /// Nothing is asked for before.
@@ -250,8 +246,10 @@ impl Session {
         let config = entity.connector.settings.repair;
         // The room of a body shorter than the ring.
         let room = config.held_max.min(body.bytes());
-        let most = Duration::from_nanos(config.answer_timeout.as_nanos());
-        let patience = first.as_ref().map_or(most, |main| patience(main.connection.answered_in, most));
+        let mut patience = Patience::new(config.answer_timeout);
+        if let Some(main) = &first {
+            patience.answered(core_time(main.connection.answered_in));
+        }
         let lines_max = config.parallel_max;
         let parallel_max = lines_max.saturating_mul(2 * RANGES_MAX);
         let config = Config { held_max: room, answer_timeout: NEVER, parallel_max, ..config };
@@ -276,7 +274,6 @@ impl Session {
             news,
             pool,
             patience,
-            longest_patience: most,
             ended_connections: 0,
             ask_at: now,
             doubts: UnprovenRanges::default(),
@@ -558,7 +555,7 @@ impl Session {
             let has_room = self.pool.has_room(pipelined);
             if at > now { Some(at) } else { has_room.then_some(self.ask_at) }
         });
-        let quiet = self.pool.quiet_at(self.patience);
+        let quiet = self.pool.quiet_at(std_time(self.patience.time()));
         repair.into_iter().chain(quiet).chain(self.pool.opens_at(now)).chain(self.prover.poll_timeout()).min()
     }
 
@@ -566,10 +563,10 @@ impl Session {
     fn ask_for_holes(&mut self, now: Instant) {
         let at = tokio::time::Instant::now();
         self.pool.open(at, &self.entity);
-        for id in self.pool.give_up_quiet(at, self.patience) {
+        for id in self.pool.give_up_quiet(at, std_time(self.patience.time())) {
             self.repair.failed(now, id);
         }
-        self.pool.end_quiet(at, self.longest_patience);
+        self.pool.end_quiet(at, std_time(self.patience.longest()));
         let (is_known, ranges_max, pipelined) = {
             let shape = self.entity.shape();
             (shape.is_known(), shape.most_ranges(), shape.pipelined())
@@ -609,7 +606,9 @@ impl Session {
                     }
                 }
                 received.proven.into_iter().for_each(|number| self.settle(number));
-                self.pool.received(at, id, &received.ended, received.answered);
+                if let Some(after) = self.pool.received(at, id, &received.ended, received.answered) {
+                    self.patience.answered(core_time(after));
+                }
                 for id in received.ended {
                     self.repair.ended(now, id);
                 }
@@ -708,18 +707,5 @@ async fn next(opening: &mut Option<Opening>) -> Result<MainAnswer, NetError> {
     match opening {
         Some(opening) => opening.await,
         None => std::future::pending().await,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn patience_follows_the_path_between_tcps_timer_and_the_setting() {
-        let most = Duration::from_secs(3);
-        let of = |ms| patience(Duration::from_millis(ms), most);
-        assert_eq!([of(0), of(20), of(100)], [250, 250, 800].map(Duration::from_millis));
-        assert_eq!([of(600), of(60_000)], [most, most]);
     }
 }

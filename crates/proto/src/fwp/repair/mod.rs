@@ -10,6 +10,9 @@
 //! cannot be filled ends everything ([`Repair::failure`]): the paper waits for ever and names a timeout as future work.
 
 mod missing;
+mod patience;
+
+pub use patience::Patience;
 
 use std::collections::BTreeMap;
 use std::ops::AddAssign;

@@ -6,7 +6,7 @@ mod oracle;
 use std::collections::VecDeque;
 
 use hdrhistogram::Histogram;
-use tacit_proto::fwp::repair::{Range, Repair, RequestId};
+use tacit_proto::fwp::repair::{Patience, Range, Repair, RequestId};
 use tacit_proto::packet::Packet;
 use tacit_proto::units::{Bytes, Duration, FlowId, Instant};
 
@@ -32,11 +32,6 @@ const PARTS_MAX: usize = 64;
 /// Requests under way on a connection: while one is answered the next is at the server, so an answer's tail has a
 /// follower that shows what of it is missing.
 const PIPELINE: usize = 2;
-/// A line that is quiet for this multiple of the first answer's time is given up for others: queues fill up behind it. As
-/// `net::session` does.
-const ANSWER_TIMES: u64 = 8;
-/// But not before this: TCP repeats what was lost after 200 ms and more, and brings it then.
-const PATIENCE_MIN: Duration = Duration::from_millis(250);
 /// Requests end with their connections: who has none that breaks waits for its lines instead.
 const NEVER: Duration = Duration::from_secs(1 << 30);
 /// Bytes of a range in a request, `123456789-123459999,`.
@@ -63,6 +58,8 @@ struct RepairConnection {
     holes: VecDeque<(u64, u64)>,
     /// The last byte came, or the first was asked for.
     quiet_since: Instant,
+    /// When it was asked for something while it had nothing to bring, until the first bytes are there.
+    asked_at: Option<Instant>,
     /// Quiet for so long that others were asked; what it brings yet is taken.
     is_given_up: bool,
 }
@@ -78,6 +75,7 @@ impl RepairConnection {
             consumed: 0,
             holes: VecDeque::new(),
             quiet_since: Instant::ZERO,
+            asked_at: None,
             is_given_up: false,
         }
     }
@@ -171,7 +169,7 @@ pub(super) struct RepairedDownload {
     /// When the body was asked for, until its first bytes are there.
     asked_at: Option<Instant>,
     /// A line may be quiet for so long.
-    patience: Duration,
+    patience: Patience,
     /// No line is given up before.
     give_up_at: Option<Instant>,
     now: Instant,
@@ -221,7 +219,7 @@ impl RepairedDownload {
             delays_us: Histogram::new(3).expect("three digits are allowed"),
             ask_at: start,
             asked_at: None,
-            patience: plan.repair.answer_timeout,
+            patience: Patience::new(plan.repair.answer_timeout),
             give_up_at: None,
             now: start,
             plan,
@@ -258,7 +256,7 @@ impl RepairedDownload {
         if self.give_up_at.is_none_or(|at| at > now) {
             return;
         }
-        let patience = self.patience;
+        let patience = self.patience.time();
         let is_quiet =
             |line: &&mut RepairConnection| line.waits_since().is_some_and(|since| since + patience <= now);
         for line in self.lines.iter_mut().filter(is_quiet) {
@@ -372,7 +370,10 @@ impl RepairedDownload {
         let mut from = std::mem::replace(&mut line.consumed, to);
         if from < to {
             (line.quiet_since, line.is_given_up) = (now, false);
-            self.give_up_at.get_or_insert(now + self.patience);
+            if let Some(asked_at) = line.asked_at.take() {
+                self.patience.answered(now.saturating_since(asked_at));
+            }
+            self.give_up_at.get_or_insert(now + self.patience.time());
         }
         while let Some(exchange) = line.exchanges.front_mut() {
             exchange.is_known |= to >= exchange.head.1 && !exchange.head_is_hit;
@@ -461,9 +462,7 @@ impl RepairedDownload {
             let read = if self.repair.failure().is_some() { 0 } else { sockets.read(self.main, wanted) };
             if read > 0 {
                 if let Some(asked_at) = self.asked_at.take() {
-                    let answered_in = now.saturating_since(asked_at);
-                    let longest = self.plan.repair.answer_timeout;
-                    self.patience = answered_in.saturating_mul(ANSWER_TIMES).max(PATIENCE_MIN).min(longest);
+                    self.patience.answered(now.saturating_since(asked_at));
                 }
                 self.repair.arrived(now, (before + read).saturating_sub(head));
             }
@@ -545,8 +544,8 @@ impl RepairedDownload {
                 }
                 let end = at + if several { PARTS_END } else { 0 };
                 if line.exchanges.is_empty() {
-                    line.quiet_since = now;
-                    self.give_up_at.get_or_insert(now + self.patience);
+                    (line.quiet_since, line.asked_at) = (now, Some(now));
+                    self.give_up_at.get_or_insert(now + self.patience.time());
                 }
                 let request = self.plan.request.0 + RANGE_LEN * (parts.len() as u64 - 1);
                 line.asked += request;

@@ -1,0 +1,71 @@
+//! How long a repair connection may be silent.
+
+use crate::units::Duration;
+
+/// A connection is given up for others after this multiple of the time that answers take: queues fill up behind them.
+const ANSWER_TIMES: u64 = 8;
+/// But not before this: Linux's TCP repeats what was lost after 200 ms and more (`TCP_RTO_MIN`), and brings it then.
+const MIN: Duration = Duration::from_millis(250);
+/// Each answer moves the mean by an eighth of the difference, as a round-trip sample does (RFC 6298 section 2).
+const GAIN: u64 = 8;
+
+/// How long a connection for holes may be silent on a path whose answers take as long as those so far. One that TCP's timers
+/// hold up holds up everything behind its holes; asked for again on another connection, those come in a round trip.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience {
+    /// From a request to the first bytes of its answer, smoothed; `None` before the first.
+    answered_in: Option<Duration>,
+    longest: Duration,
+}
+
+impl Patience {
+    /// At most `longest`, which it also is before the first answer.
+    pub fn new(longest: Duration) -> Self {
+        Self { answered_in: None, longest }
+    }
+
+    /// An answer began so long after its request.
+    pub fn answered(&mut self, after: Duration) {
+        let after = after.min(self.longest);
+        let smoothed = self.answered_in.map_or(after.as_nanos(), |mean| {
+            mean.as_nanos() - mean.as_nanos() / GAIN + after.as_nanos() / GAIN
+        });
+        self.answered_in = Some(Duration::from_nanos(smoothed));
+    }
+
+    /// How long a connection may be silent.
+    pub fn time(&self) -> Duration {
+        let of = |mean: Duration| mean.saturating_mul(ANSWER_TIMES).max(MIN).min(self.longest);
+        self.answered_in.map_or(self.longest, of)
+    }
+
+    /// The longest that it is.
+    pub fn longest(&self) -> Duration {
+        self.longest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patience_follows_the_path_between_tcps_timer_and_the_setting() {
+        let longest = Duration::from_secs(3);
+        let ms = Duration::from_millis;
+        let of = |answered_in| {
+            let mut patience = Patience::new(longest);
+            patience.answered(ms(answered_in));
+            patience.time()
+        };
+        assert_eq!(Patience::new(longest).time(), longest);
+        assert_eq!([of(0), of(20), of(100)], [250, 250, 800].map(ms));
+        assert_eq!([of(600), of(60_000)], [longest, longest]);
+        let mut patience = Patience::new(longest);
+        patience.answered(ms(20));
+        patience.answered(ms(1000));
+        assert_eq!(patience.time(), ms(1140), "a stall alone is no slow path");
+        (0..40).for_each(|_| patience.answered(ms(200)));
+        assert!((ms(1590)..=ms(1610)).contains(&patience.time()), "queues have filled up: {patience:?}");
+    }
+}
