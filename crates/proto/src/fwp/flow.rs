@@ -19,6 +19,9 @@ const MOST_ALLOWED: usize = 256;
 const MOST_BEYOND: usize = 1024;
 /// Holes left to TCP whose age is known; a hole above this number stays with TCP however long it takes.
 const MOST_LEFT: usize = 1024;
+/// Unrepaired bytes of overdue holes, beyond which others wait: all that a queue dropped at the end of slow start would keep
+/// the repair connections busy for longer than TCP takes.
+const MOST_OVERDUE: u64 = 32 << 10;
 /// Bytes that may wait for holes to settle: 4 ms at 1 Gb/s.
 const MOST_HELD: u64 = 512 << 10;
 /// The segment size of a sender that has shown none (RFC 9293 section 3.7.1).
@@ -41,6 +44,15 @@ struct Hole {
     at: Instant,
     /// The sender's clock when it sent what came after: what it sent before bears nothing later.
     stamp: Option<u32>,
+    /// It had been left to TCP.
+    is_overdue: bool,
+}
+
+impl Hole {
+    /// Its bytes, where it had been left to TCP.
+    fn overdue_len(&self) -> u64 {
+        if self.is_overdue { self.range.len() } else { 0 }
+    }
 }
 
 /// A hole that was left to TCP.
@@ -52,6 +64,8 @@ struct LeftHole {
     next_stamp: Option<u32>,
     /// When something arrived that echoes that timestamp or a later one: the sender has heard of the hole.
     answered: Option<Instant>,
+    /// When data arrived that the sender sent after the hole's retransmission.
+    overtaken: Option<Instant>,
 }
 
 /// Fields of the last segment that went to the host, beside its text.
@@ -110,8 +124,12 @@ pub(super) struct Flow<P> {
     /// In order; nobody has repaired them.
     holes: VecDeque<Hole>,
     hole_bytes: u64,
+    /// Those of holes that had been left to TCP.
+    overdue_bytes: u64,
     /// Holes left to TCP, in order of position and of age. TCP may have repaired parts of them.
     left: VecDeque<LeftHole>,
+    /// When data came last.
+    data_at: Option<Instant>,
     /// A placeholder's timestamp must not be older than the last that the host took (RFC 7323 section 5.3).
     last_header: LastHeader,
     /// The newest timestamp of the host.
@@ -150,7 +168,9 @@ impl<P: SegmentPacket> Flow<P> {
             allowed: RangeSet::default(),
             holes: VecDeque::new(),
             hole_bytes: 0,
+            overdue_bytes: 0,
             left: VecDeque::new(),
+            data_at: None,
             last_header: LastHeader::default(),
             host_stamp: None,
             held: VecDeque::new(),
@@ -197,6 +217,7 @@ impl<P: SegmentPacket> Flow<P> {
         }
         self.holes.retain(|hole| hole.range.start < hole.range.end);
         self.hole_bytes = self.holes.iter().map(|hole| hole.range.len()).sum();
+        self.overdue_bytes = self.holes.iter().map(Hole::overdue_len).sum();
     }
 
     /// No more placeholders; what waits goes on.
@@ -278,6 +299,7 @@ impl<P: SegmentPacket> Flow<P> {
         }
         let start = self.next.nearest(segment.seq);
         let mut text = Range { start, end: start + u64::from(segment.payload_len) };
+        self.note_overtaken(now, text, segment.timestamps, config);
         let Some(edge) = self.edge.filter(|_| self.resets.is_none()) else {
             // Where the host stands is not known yet: its next ACK says, and until then nothing is missing.
             self.pass(text);
@@ -454,6 +476,7 @@ impl<P: SegmentPacket> Flow<P> {
     ) -> Result<(), Reason> {
         while let Some(old) = self.holes.front().filter(|hole| hole.at + config.patience <= now) {
             self.hole_bytes -= old.range.len();
+            self.overdue_bytes -= old.overdue_len();
             self.holes.pop_front();
         }
         let has_room = self.holes.len() < config.most_holes as usize
@@ -482,7 +505,13 @@ impl<P: SegmentPacket> Flow<P> {
         } += 1;
         if !self.stopped && config.overdue_percent > 0 && self.left.len() < MOST_LEFT {
             let next_stamp = self.host_stamp.map(|stamp| stamp.wrapping_add(1));
-            self.left.push_back(LeftHole { range: hole, since: now, next_stamp, answered: None });
+            self.left.push_back(LeftHole {
+                range: hole,
+                since: now,
+                next_stamp,
+                answered: None,
+                overtaken: None,
+            });
         }
     }
 
@@ -497,20 +526,44 @@ impl<P: SegmentPacket> Flow<P> {
         }
     }
 
+    /// `text` arrived, which tells of which holes the retransmissions are lost where a path keeps the order. A sender
+    /// sends lost segments again from the lowest on, so what it sends again beyond a hole followed the hole's own; and
+    /// it sends nothing new while something is lost (RFC 6675 section 5, NextSeg), but for what it sends before it takes
+    /// the hole for a loss, within the half round trip after its first answer.
+    fn note_overtaken(&mut self, now: Instant, text: Range, stamps: Option<Timestamps>, config: &Config) {
+        self.data_at = Some(now);
+        let Some(stamps) = stamps.filter(|_| !self.left.is_empty()) else { return };
+        let half = Duration::from_nanos(self.trip.or(config.round_trip).as_nanos() / 2);
+        let (is_new, top) = (text.end > self.top, self.top);
+        let first = self.left.partition_point(|hole| hole.overtaken.is_some());
+        let followed = |hole: &&mut LeftHole| {
+            hole.next_stamp.is_some_and(|stamp| stamps.echoes(stamp))
+                && match is_new {
+                    true => hole.answered.is_some_and(|answered| answered + half <= now),
+                    false => hole.range.end <= text.start && text.start < top,
+                }
+        };
+        for hole in self.left.range_mut(first..).take_while(followed) {
+            hole.overtaken = Some(now);
+        }
+    }
+
     /// When the retransmission of the oldest hole that was left to TCP is overdue: a share of round trips after the hole
-    /// was left, and half a round trip after the sender's answer to its duplicate ACKs came. In the answer's place TCP
-    /// would meet the ACK of a placeholder whose timestamp is older than the retransmission, and take the loss for none
-    /// (Eifel, RFC 3522): congestion would be hidden. A sender that is silent for twice as long waits for a timer.
+    /// was left, once later data has come in its place. In a retransmission's place TCP would meet the ACK of a
+    /// placeholder whose timestamp is older, and take the loss for none (Eifel, RFC 3522): congestion would be hidden.
+    /// A sender that is silent for as long waits for a timer; for twice as long where it has not heard of the hole. `None`
+    /// while [`MOST_OVERDUE`] bytes wait for repair.
     fn overdue_at(&self, config: &Config) -> Option<Instant> {
-        let oldest = self.left.front()?;
+        let oldest = self.left.front().filter(|_| self.overdue_bytes < MOST_OVERDUE)?;
         let round_trip = self.trip.or(config.round_trip);
         // A round trip is at least 1 ms and at most 1 s: neither loses digits that matter nor overflows.
         let share = Duration::from_nanos(round_trip.as_nanos() / 100 * u64::from(config.overdue_percent));
-        let half = Duration::from_nanos(round_trip.as_nanos() / 2);
-        Some(match (oldest.next_stamp, oldest.answered) {
-            (None, _) => oldest.since + share,
-            (Some(_), None) => oldest.since + share + share,
-            (Some(_), Some(answered)) => (oldest.since + share).max(answered + half),
+        let silent_since = self.data_at.map_or(oldest.since, |at| at.max(oldest.since));
+        Some(match (oldest.next_stamp, oldest.answered, oldest.overtaken) {
+            (None, _, _) => oldest.since + share,
+            (Some(_), _, Some(overtaken)) => overtaken.max(oldest.since + share),
+            (Some(_), Some(_), None) => silent_since + share,
+            (Some(_), None, None) => silent_since + share + share,
         })
     }
 
@@ -524,11 +577,15 @@ impl<P: SegmentPacket> Flow<P> {
         readers: &mut impl Readers,
     ) {
         while self.overdue_at(config).is_some_and(|due| due <= now) {
-            let Some(LeftHole { range: mut rest, .. }) = self.left.pop_front() else { return };
+            let Some(mut hole) = self.left.pop_front() else { return };
             loop {
-                rest.start = rest.start.max(self.next);
-                let Some(gap) = self.beyond.first_gap(rest) else { break };
-                rest.start = gap.end;
+                hole.range.start = hole.range.start.max(self.next);
+                let Some(gap) = self.beyond.first_gap(hole.range) else { break };
+                if self.overdue_bytes >= MOST_OVERDUE {
+                    self.left.push_front(hole);
+                    break;
+                }
+                hole.range.start = gap.end;
                 if self.announce(now, gap, (config, limit.loses_frames()), readers).is_ok() {
                     out.counters.overdue_holes += 1;
                     self.fill(now, gap, self.last_header, None, out);
@@ -569,8 +626,10 @@ impl<P: SegmentPacket> Flow<P> {
         let stamp = header.timestamps.map(|stamps| stamps.value);
         // Behind all others, unless it was left to TCP first.
         let place = self.holes.partition_point(|other| other.range.start < hole.start);
-        self.holes.insert(place, Hole { range: hole, at: now, stamp });
+        let filled = Hole { range: hole, at: now, stamp, is_overdue: after.is_none() };
         self.hole_bytes += hole.len();
+        self.overdue_bytes += filled.overdue_len();
+        self.holes.insert(place, filled);
         out.counters.placeholder_bytes += hole.len();
         out.counters.hole_bytes_max = out.counters.hole_bytes_max.max(self.hole_bytes);
         self.pass(hole);
@@ -664,6 +723,7 @@ impl<P: SegmentPacket> Flow<P> {
         let left_in_order =
             left.all(|(one, other)| one.range.end <= other.range.start && one.since <= other.since);
         bytes == self.hole_bytes
+            && self.overdue_bytes == self.holes.iter().map(Hole::overdue_len).sum::<u64>()
             && held == self.held_bytes
             && held <= MOST_HELD
             && in_order

@@ -42,7 +42,8 @@ pub struct Config {
     /// Margin, in tenths of a standard deviation, by which losses may exceed the link's expected losses before they count as
     /// congestion; 0 is the paper's comparison.
     pub margin_tenths: u32,
-    /// Percent of a smoothed round trip after which a hole that was left to TCP is filled; 0 leaves it to TCP for ever.
+    /// Percent of a smoothed round trip after which a hole that was left to TCP is filled, if its retransmission seems lost; 0
+    /// leaves it to TCP for ever.
     pub overdue_percent: u32,
     /// Most unrepaired holes of a flow.
     pub most_holes: u32,

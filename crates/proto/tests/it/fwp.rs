@@ -690,7 +690,8 @@ fn what_the_driver_says_goes_for_holes_that_settle() {
     assert_eq!(script.later(MS * 5), [sent(5)], "4 is congestion's: no frame was missing before 5");
 }
 
-/// The round trip of the scripts about overdue holes, and one and a half of them.
+/// The scripts about overdue holes have one and a half round trips.
+const HASTY: Config = Config { overdue_percent: 150, ..Config::USUAL };
 const ROUND_TRIP: Duration = Duration::from_millis(40);
 const OVERDUE: Duration = Duration::from_millis(60);
 /// Where the sender does not answer.
@@ -719,7 +720,7 @@ impl Script {
 
 /// Segment 1 was lost on the wire, and left to TCP: 0 and `behind` are there.
 fn with_a_hole_left(behind: impl IntoIterator<Item = u64>) -> Script {
-    let mut script = Script::after_a(ROUND_TRIP, Config::USUAL);
+    let mut script = Script::after_a(ROUND_TRIP, HASTY);
     for number in behind {
         script.shim.link_lost(0);
         assert_eq!(script.segments([number]), [sent(number)]);
@@ -732,17 +733,39 @@ fn with_a_hole_left(behind: impl IntoIterator<Item = u64>) -> Script {
 fn a_hole_left_to_tcp_is_filled_when_its_retransmission_is_overdue() {
     let mut script = with_a_hole_left([2]);
     script.answers(1000, ROUND_TRIP, 3);
-    assert_eq!(script.shim.poll_timeout(), Some(script.now + OVERDUE - ROUND_TRIP));
     assert_eq!(script.later(OVERDUE - ROUND_TRIP - MS), [], "it may still come");
-    assert_eq!(script.later(MS), [placed(1)]);
+    script.now += MS;
+    // New data, half a round trip after the answer: the sender has sent again what it knew to be lost.
+    assert_eq!(script.segments([4]), [sent(4)]);
+    assert_eq!(script.shim.poll_timeout(), Some(script.now));
+    assert_eq!(script.later(Duration::ZERO), [placed(1)]);
     assert_eq!(script.told(), [hole(1, 2)], "its reader asks the server");
     assert_eq!(script.shim.poll_timeout(), None);
     let counters = script.counters();
     assert_eq!((counters.overdue_holes, counters.holes, counters.placeholders), (1, 0, 1));
     assert_eq!(script.later(MS * 1000), [], "once");
     // Sent again later: it asks for an ACK, and its bytes are told.
-    assert_eq!(script.segments([1, 4]), [sent(1), sent(4)]);
+    assert_eq!(script.segments([1, 5]), [sent(1), sent(5)]);
     assert_eq!(script.told(), [Late(1000, 2000)]);
+}
+
+#[test]
+fn what_is_sent_again_beyond_a_hole_shows_that_the_holes_own_retransmission_is_lost() {
+    // Holes 1 and 3.
+    let mut script = with_a_hole_left([2]);
+    assert_eq!(script.segments([4]), [sent(4)]);
+    script.answers(1000, ROUND_TRIP, 5);
+    assert_eq!(script.later(OVERDUE - ROUND_TRIP - MS), []);
+    script.now += MS;
+    assert_eq!(script.segments([3]), [sent(3)], "the sender begins with the lowest, and 1 did not come");
+    assert_eq!(script.later(Duration::ZERO), [placed(1)]);
+    // While the sender sends lower ones again, a hole waits for its turn.
+    let mut script = with_a_hole_left([2]);
+    assert_eq!(script.segments([4]), [sent(4)]);
+    script.answers(1000, ROUND_TRIP, 5);
+    assert_eq!(script.segments([1]), [sent(1)]);
+    assert_eq!(script.later(OVERDUE - MS), [], "3 may follow");
+    assert_eq!(script.later(MS), [placed(3)], "silence");
 }
 
 #[test]
@@ -766,38 +789,49 @@ fn what_of_a_hole_was_repaired_is_not_placed() {
 #[test]
 fn each_hole_has_its_own_time() {
     let mut script = with_a_hole_left([2]);
-    assert_eq!(script.later(MS * 20), []);
-    assert_eq!(script.segments([4]), [sent(4)]);
-    assert_eq!(script.later(SILENT - MS * 20), [placed(1)]);
-    assert_eq!(script.shim.poll_timeout(), Some(script.now + MS * 20));
-    assert_eq!(script.later(MS * 20), [placed(3)]);
+    script.answers(1000, ROUND_TRIP, 4);
+    assert_eq!(script.later(OVERDUE - ROUND_TRIP), []);
+    // New data overtakes the retransmission of 1; the sender has not heard of 3 yet.
+    assert_eq!(script.segments([5]), [sent(5)]);
+    assert_eq!(script.later(Duration::ZERO), [placed(1)]);
+    assert_eq!(script.later(SILENT - MS), []);
+    assert_eq!(script.later(MS), [placed(3)]);
     assert_eq!(script.told(), [hole(1, 2), hole(3, 4)]);
 }
 
 #[test]
 fn overdue_is_one_and_a_half_of_the_round_trips_that_the_flow_has() {
-    let mut script = Script::after_a(MS * 100, Config::USUAL);
+    let mut script = Script::after_a(MS * 100, HASTY);
     assert_eq!(script.segments([2]), [sent(2)]);
     script.answers(1000, MS * 100, 3);
-    assert_eq!(script.later(MS * 49), []);
-    assert_eq!(script.later(MS), [placed(1)]);
+    assert_eq!(script.later(MS * 50 - MS), []);
+    assert_eq!(
+        script.segments([4]),
+        [sent(4)],
+        "too early to fill, and half a round trip needs a millisecond more"
+    );
+    script.now += MS;
+    assert_eq!(script.segments([5]), [sent(5)]);
+    assert_eq!(script.later(Duration::ZERO), [placed(1)]);
 }
 
 /// The ACK of a placeholder that echoes what was sent before the retransmission says that nothing was lost (RFC 3522).
 #[test]
 fn an_overdue_hole_waits_for_the_answer_to_its_duplicate_acks() {
-    // A queue holds the answer up: a round trip of 80 ms makes 45 of 40, and half of those is left after it.
+    // New data that soon after the first answer may have left before the sender took the hole for a loss.
     let mut script = with_a_hole_left([2]);
     script.answers(1000, MS * 80, 3);
-    let half = Duration::from_micros(22_500);
-    assert_eq!(script.shim.poll_timeout(), Some(script.now + half));
-    assert_eq!(script.later(half), [placed(1)]);
+    assert_eq!(script.segments([4]), [sent(4)]);
+    assert_eq!(script.later(MS * 22), [], "half of the smoothed round trip of 45 ms");
+    script.now += MS;
+    assert_eq!(script.segments([5]), [sent(5)]);
+    assert_eq!(script.later(Duration::ZERO), [placed(1)]);
     // What was on its way before the hole was known is no answer.
     let mut script = with_a_hole_left([2, 3, 4, 5]);
     assert_eq!(script.later(SILENT - MS), []);
     assert_eq!(script.later(MS), [placed(1)], "the sender is silent and waits for a timer");
     // Without timestamps there is neither such an answer nor such a mistake.
-    let mut script = Script::after_a(ROUND_TRIP, Config::USUAL);
+    let mut script = Script::after_a(ROUND_TRIP, HASTY);
     script.clock = None;
     script.ack(1000);
     script.segments([2]);
@@ -867,7 +901,7 @@ fn a_link_that_loses_nothing_lost_no_retransmission_either() {
 
 #[test]
 fn what_statistics_leave_to_tcp_is_filled_too_once_tcp_has_seen_it() {
-    let mut script = Script::registered(Config { margin_tenths: 0, ..Config::USUAL });
+    let mut script = Script::registered(Config { margin_tenths: 0, ..HASTY });
     script.later(ROUND_TRIP);
     script.segments((0..20).filter(|number| number % 5 != 1));
     script.now += ROUND_TRIP;
@@ -880,7 +914,7 @@ fn what_statistics_leave_to_tcp_is_filled_too_once_tcp_has_seen_it() {
 
 #[test]
 fn what_waits_behind_an_overdue_hole_goes_on_with_it() {
-    let mut script = Script::after_a(ROUND_TRIP, Config { settle: MS * 50, ..Config::USUAL });
+    let mut script = Script::after_a(ROUND_TRIP, Config { settle: MS * 50, ..HASTY });
     script.shim.link_lost(0);
     assert_eq!(script.segments([2]), []);
     assert_eq!(script.later(MS * 50), [sent(2)], "1 is congestion's");

@@ -78,7 +78,7 @@ pub(crate) const FWP: Keys<FwpPlan> = &[
         kind: Whole(0, 10_000),
         usual: Usual::Field,
         meaning: "age, in percent of the flow's smoothed round trip, at which a hole left to TCP is filled with a \
-                  placeholder after all, unless the link loses nothing; 0 is never",
+                  placeholder after all, if later data has overtaken its retransmission; 0 is never",
         of: |fwp| &mut fwp.overdue,
     },
     &Fwp {
