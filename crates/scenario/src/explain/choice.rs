@@ -59,7 +59,7 @@ pub(super) fn of(scenario: &Scenario) -> Vec<String> {
                 .to_owned(),
         ),
         ApplicationKind::Streaming => lines.push(
-            "videos: where the channel is full at 10 % of losses, players waited a sixth as long under FWP as under Block Ack, \
+            "videos: where the channel is full at 10 % of losses, players waited a seventh as long under FWP as under Block Ack, \
              and not at all under TCP/HACK (figure fwp/pages)"
                 .to_owned(),
         ),
