@@ -70,6 +70,7 @@ const EXCEPTIONS: &[(&str, Instead)] = &[
     ("tacit figure tack/live", LiveHop),
     ("tacit figure hack/fig10", Long),
     ("tacit figure hack/rule", Long),
+    ("tacit figure hack/ofdma-count", Long),
     ("tacit figure fwp/fig7", Long),
     ("tacit advise ", Shortened(SHORT)),
     ("tacit compare wlan-11ac-866 --clients 1,4", Shortened(SHORT)),
