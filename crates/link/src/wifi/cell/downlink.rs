@@ -10,17 +10,18 @@ use super::exchange::Exchange;
 use super::protection::Direction;
 use super::round::{ALONE, Progress, padding_bytes};
 use super::uplink::Uplink;
-use super::{Answer, Cell, earliest, even_shares};
+use super::{Answer, Cell, even_shares};
 use crate::payload::{Payload, PayloadClass};
 use crate::wifi::air::{Frame, Outcome, Trigger, TriggerKind, TriggerUser};
 use crate::wifi::airtime::AirtimeUse;
 use crate::wifi::functions::FunctionId;
 use crate::wifi::mac::ack_hook::AckHook;
+use crate::wifi::mac::plan::PpduPlan;
 use crate::wifi::mac::station::{Outgoing, Peer};
 use crate::wifi::ofdma::{HackRoom, MuAcknowledgment, OfdmaConfig};
 use crate::wifi::phy::{
-    BLOCK_ACK_REQUEST_LEN, Format, HeOptions, MPDU_DELIMITER_LEN, Mode, MultiUser, MultiUserPpdu,
-    ResourceUnit, mu_bar_len, subframe_len, trigger_len,
+    BLOCK_ACK_REQUEST_LEN, Format, MPDU_DELIMITER_LEN, Mode, MultiUser, MultiUserPpdu, ResourceUnit,
+    mu_bar_len, subframe_len, trigger_len,
 };
 
 /// Most that Block Acks of several users last for the sake of compressed TCP ACKs: what they ask for beyond that waits. Ours.
@@ -215,34 +216,14 @@ impl<P: Payload> Cell<P> {
     fn outline(&self, at: Instant, id: FunctionId, ofdma: &OfdmaConfig, users: &[usize]) -> Option<Outline> {
         let station = &self.stations[id];
         let of = |peer: &usize| &station.peers[*peer].originator;
-        let first = of(users.first()?).mode;
-        let unit = ResourceUnit::for_users(users.len(), first.width_mhz)?;
         let modes = users.iter().map(|peer| of(peer).mode);
-        let ppdu = |kind: MultiUser, single: &[Mode]| {
-            let guard_interval = kind.guard_interval(first.guard_interval);
-            let options = match kind {
-                MultiUser::Down => first.he_options()?,
-                MultiUser::Up => {
-                    let usual = HeOptions { ..HeOptions::usual(guard_interval) };
-                    self.rules.config.variant.he.options(guard_interval).unwrap_or(usual)
-                }
-            };
-            Some(MultiUserPpdu {
-                kind,
-                users: single.len(),
-                unit,
-                training_streams: single.iter().map(|mode| mode.streams).max()?,
-                lowest_mcs: single.iter().filter_map(|mode| mode.mcs).min()?,
-                guard_interval,
-                options,
-            })
-        };
         let down: Vec<Mode> = modes.clone().collect();
         let cascades = ofdma.acknowledgment == MuAcknowledgment::Cascade;
         // Data behind a Block Ack goes as fast as ever, and the Block Ack with it.
         let highest_mcs = if cascades { u8::MAX } else { ofdma.block_ack_mcs };
         let up: Vec<Mode> = modes.map(|mode| mode.at_most_mcs(highest_mcs)).collect();
-        let (ppdu_down, ppdu_up) = (ppdu(MultiUser::Down, &down)?, ppdu(MultiUser::Up, &up)?);
+        let ppdu_down = self.shared_ppdu(MultiUser::Down, &down)?;
+        let ppdu_up = self.shared_ppdu(MultiUser::Up, &up)?;
         let controls = || users.iter().map(|peer| of(peer).control_mode);
         let control_mode = controls().min_by_key(Mode::rate)?;
         let one_by_one = ofdma.acknowledgment == MuAcknowledgment::BlockAckRequests;
@@ -256,7 +237,7 @@ impl<P: Payload> Cell<P> {
             .map(|(peer, modes)| if one_by_one { 0 } else { self.room_for(id, ofdma, *peer, &modes[1]) })
             .collect();
         let answered_after = self.answered_after(at, id, ofdma, users, (&modes, &rooms), &control_mode);
-        Some(Outline { unit, users: users.len(), modes, rooms, control_mode, answered_after })
+        Some(Outline { unit: ppdu_down.unit, users: users.len(), modes, rooms, control_mode, answered_after })
     }
 
     /// Bytes that the answer of `peer` leaves for compressed ACKs.
@@ -315,9 +296,7 @@ impl<P: Payload> Cell<P> {
 
     /// How long the PPDU may be.
     fn longest_shared(&self, id: FunctionId, outline: &Outline, limit: Option<Duration>) -> Duration {
-        let longest = self.rules.phy.aggregation.map_or(Duration::MAX, |limits| limits.ppdu);
-        let own = earliest(self.stations[id].hold_limits.exchange, limit);
-        let within = own.map_or(longest, |limit| limit.saturating_sub(outline.answered_after).min(longest));
+        let within = self.ppdu_limit(id, outline.answered_after, limit);
         let [first, ..] = &outline.modes[..] else { return within };
         let is_even = outline.modes.iter().all(|modes| modes[0] == first[0]);
         // The code of one user may want a segment that another one's does not.
@@ -377,24 +356,13 @@ impl Downlink {
         self.plain_end = begin + lasting(false);
     }
 
-    /// Books the PPDU: shared among fresh data, TCP ACKs and retransmissions by bytes.
+    /// Books the PPDU, by the bytes of all users together.
     pub fn book_data<P: Payload>(&self, cell: &mut Cell<P>, start: Instant) {
-        let (mut all, mut again, mut acks) = (0_u64, 0_u64, 0_u64);
+        let mut all = PpduPlan::default();
         for part in &self.parts {
-            let plan = cell.stations.originator(&part.exchange).plan();
-            all += u64::from(plan.mpdu_bytes);
-            again += u64::from(plan.retry_bytes);
-            acks += u64::from(plan.ack_bytes);
+            all.put_beside(cell.stations.originator(&part.exchange).plan());
         }
-        let end = self.data_end();
-        let nanos = u128::from((end - start).as_nanos());
-        let share =
-            |bytes: u64| Duration::from_nanos((nanos * u128::from(bytes) / u128::from(all.max(1))) as u64);
-        let acks_from = start + share(again);
-        let data_from = acks_from + share(acks);
-        cell.charge(self.holder, self.class, AirtimeUse::Retransmission, acks_from);
-        cell.charge(self.holder, self.class, AirtimeUse::TcpAck, data_from);
-        cell.charge(self.holder, self.class, AirtimeUse::Data, end);
+        cell.book_data(self.holder, self.class, [start, self.data_end()], all);
     }
 
     /// What of the PPDU starts before `clear_from` was hidden behind others, and all of it for those of `deaf` stations.
@@ -653,12 +621,7 @@ impl Downlink {
     /// What is sent to one user alone is sent as before.
     fn end<P: Payload>(&mut self, cell: &mut Cell<P>) {
         for part in &self.parts {
-            let [from, to] = cell.stations.ends(&part.exchange);
-            let (peer, back) = (&mut from.peers[part.exchange.peer()], to.peer_index(part.exchange.from));
-            [peer.originator.mode, peer.originator.control_mode] = part.single;
-            for noise in [&mut peer.noise, &mut to.peers[back].noise].into_iter().flatten() {
-                noise.use_rate(ALONE);
-            }
+            cell.end_part(&part.exchange, part.single);
         }
         cell.stations[self.holder].transmitting = false;
         cell.spare_parts = std::mem::take(&mut self.parts);
@@ -669,9 +632,8 @@ impl Downlink {
 impl Part {
     /// Puts its acknowledgment together.
     fn answer<P: Payload>(&mut self, cell: &mut Cell<P>, room: Option<usize>) {
-        std::mem::swap(&mut cell.appended, &mut self.appended);
-        let Answer { exchange, lost, holds_more } = cell.answer(&self.exchange, room);
-        std::mem::swap(&mut cell.appended, &mut self.appended);
+        let Answer { exchange, lost, holds_more } =
+            cell.with_appended(&mut self.appended, |cell| cell.answer(&self.exchange, room));
         (self.exchange, self.lost, self.holds_more) = (exchange, lost, holds_more);
     }
 
@@ -683,9 +645,9 @@ impl Part {
             return;
         }
         let appended = self.appended.len() as u32;
-        std::mem::swap(&mut cell.appended, &mut self.appended);
-        let settled = cell.settle_response(&self.exchange, self.lost, next_idle);
-        std::mem::swap(&mut cell.appended, &mut self.appended);
+        let settled = cell.with_appended(&mut self.appended, |cell| {
+            cell.settle_response(&self.exchange, self.lost, next_idle)
+        });
         self.appended.clear();
         if !self.lost {
             let peer = self.exchange.peer();

@@ -37,6 +37,7 @@ use super::interrupt::Interrupt;
 use super::mac::block_ack::Recipient;
 use super::mac::noise::Noise;
 use super::mac::originator::Settled;
+use super::mac::plan::PpduPlan;
 use super::mac::station::{Outgoing, Peer, Station};
 use super::phy::{BLOCK_ACK_REQUEST_LEN, CF_END_LEN, CTS_LEN, Mode};
 use crate::payload::{Payload, PayloadClass};
@@ -97,6 +98,25 @@ impl<P: Payload> Cell<P> {
     #[inline]
     pub fn charge(&mut self, station: FunctionId, class: PayloadClass, what: AirtimeUse, until: Instant) {
         self.accounts.charge(&mut self.stations[station].airtime, class, what, until);
+    }
+
+    /// Books a data PPDU of `from` and `class` that is on the air in `span`: shared among retransmissions, TCP ACKs and fresh data by
+    /// the bytes that `plan` has of each.
+    pub fn book_data(
+        &mut self,
+        from: FunctionId,
+        class: PayloadClass,
+        [start, end]: [Instant; 2],
+        plan: PpduPlan,
+    ) {
+        let nanos = (end - start).as_nanos();
+        let all = u64::from(plan.mpdu_bytes.max(1));
+        let share = |bytes: u32| Duration::from_nanos(nanos * u64::from(bytes) / all);
+        let acks_from = start + share(plan.retry_bytes);
+        let data_from = acks_from + share(plan.ack_bytes);
+        self.charge(from, class, AirtimeUse::Retransmission, acks_from);
+        self.charge(from, class, AirtimeUse::TcpAck, data_from);
+        self.charge(from, class, AirtimeUse::Data, end);
     }
 
     /// What `id` sends at an access of its own at `at`; `None` when all that it had was too old.

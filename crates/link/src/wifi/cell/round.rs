@@ -3,13 +3,14 @@
 
 use tacit_proto::units::{Duration, Instant};
 
-use super::Cell;
 use super::downlink::Downlink;
+use super::exchange::Exchange;
 use super::uplink::Uplink;
+use super::{Cell, earliest};
 use crate::payload::{Payload, PayloadClass};
 use crate::wifi::functions::FunctionId;
 use crate::wifi::ofdma::OfdmaConfig;
-use crate::wifi::phy::Mode;
+use crate::wifi::phy::{HeOptions, Mode, MultiUser, MultiUserPpdu, ResourceUnit};
 
 /// What noise calls the rate of what goes to one user alone; units follow, ascending.
 pub(super) const ALONE: usize = 0;
@@ -68,6 +69,53 @@ impl<P: Payload> Cell<P> {
             return None;
         }
         self.begin_round(start, id, Some(left)).map(|round| (round, start))
+    }
+
+    /// The PPDU of users who send, or are sent to, in `modes` alone; `None` of none, and of more than there are units.
+    pub(super) fn shared_ppdu(&self, kind: MultiUser, modes: &[Mode]) -> Option<MultiUserPpdu> {
+        let first = modes.first()?;
+        let guard_interval = kind.guard_interval(first.guard_interval);
+        let options = match kind {
+            MultiUser::Down => first.he_options()?,
+            MultiUser::Up => {
+                let usual = HeOptions::usual(guard_interval);
+                self.rules.config.variant.he.options(guard_interval).unwrap_or(usual)
+            }
+        };
+        Some(MultiUserPpdu {
+            kind,
+            users: modes.len(),
+            unit: ResourceUnit::for_users(modes.len(), first.width_mhz)?,
+            training_streams: modes.iter().map(|mode| mode.streams).max()?,
+            lowest_mcs: modes.iter().filter_map(|mode| mode.mcs).min()?,
+            guard_interval,
+            options,
+        })
+    }
+
+    /// How long a PPDU of several users that `id` begins or asks for may be, beside `overhead`, within `limit` if there is one.
+    pub(super) fn ppdu_limit(&self, id: FunctionId, overhead: Duration, limit: Option<Duration>) -> Duration {
+        let longest = self.rules.phy.aggregation.map_or(Duration::MAX, |limits| limits.ppdu);
+        let own = earliest(self.stations[id].hold_limits.exchange, limit);
+        own.map_or(longest, |limit| limit.saturating_sub(overhead).min(longest))
+    }
+
+    /// Does something about an acknowledgment by which `appended` rides.
+    pub(super) fn with_appended<T>(&mut self, appended: &mut Vec<u8>, act: impl FnOnce(&mut Self) -> T) -> T {
+        std::mem::swap(&mut self.appended, appended);
+        let result = act(self);
+        std::mem::swap(&mut self.appended, appended);
+        result
+    }
+
+    /// The part of a PPDU of several users is over: what goes alone between the two is sent in the modes `single` again.
+    pub(super) fn end_part(&mut self, exchange: &Exchange, single: [Mode; 2]) {
+        let [from, to] = self.stations.ends(exchange);
+        let (peer, back) = (&mut from.peers[exchange.peer()], to.peer_index(exchange.from));
+        [peer.originator.mode, peer.originator.control_mode] = single;
+        for noise in [&mut peer.noise, &mut to.peers[back].noise].into_iter().flatten() {
+            noise.use_rate(ALONE);
+        }
     }
 }
 

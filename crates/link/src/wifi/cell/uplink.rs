@@ -7,7 +7,7 @@ use tacit_proto::units::{Duration, Instant};
 
 use super::exchange::Exchange;
 use super::round::{ALONE, Progress, padding_bytes};
-use super::{Answer, Cell, earliest, even_shares};
+use super::{Answer, Cell, even_shares};
 use crate::payload::{Payload, PayloadClass};
 use crate::wifi::air::{Acknowledged, Frame, Outcome, Trigger, TriggerKind, TriggerUser};
 use crate::wifi::airtime::AirtimeUse;
@@ -20,8 +20,8 @@ use crate::wifi::mac::sequence_distance;
 use crate::wifi::mac::station::{Outgoing, Peer};
 use crate::wifi::ofdma::{BufferStatus, MuAcknowledgment, OfdmaConfig};
 use crate::wifi::phy::{
-    Format, HeOptions, MPDU_DELIMITER_LEN, Mode, MultiUser, MultiUserPpdu, QOS_NULL_LEN, ResourceUnit,
-    multi_sta_block_ack_len, trigger_len,
+    Format, MPDU_DELIMITER_LEN, Mode, MultiUser, MultiUserPpdu, QOS_NULL_LEN, multi_sta_block_ack_len,
+    trigger_len,
 };
 
 /// Bytes before what is appended for one station of several: how much that is. Ours.
@@ -95,20 +95,8 @@ impl<P: Payload> Cell<P> {
     ) -> Option<Uplink> {
         self.stations[id].trigger_due = false;
         let asked = self.whom_to_ask(at, id, ofdma);
-        let first = self.uplink_mode(id, *asked.first()?);
-        let unit = ResourceUnit::for_users(asked.len(), first.width_mhz)?;
-        let guard_interval = MultiUser::Up.guard_interval(first.guard_interval);
-        let options = self.rules.config.variant.he.options(guard_interval);
         let modes: Vec<Mode> = asked.iter().map(|peer| self.uplink_mode(id, *peer)).collect();
-        let ppdu = MultiUserPpdu {
-            kind: MultiUser::Up,
-            users: asked.len(),
-            unit,
-            training_streams: modes.iter().map(|mode| mode.streams).max()?,
-            lowest_mcs: modes.iter().filter_map(|mode| mode.mcs).min()?,
-            guard_interval,
-            options: options.unwrap_or(HeOptions::usual(guard_interval)),
-        };
+        let ppdu = self.shared_ppdu(MultiUser::Up, &modes)?;
         let station = &self.stations[id];
         let controls = asked.iter().map(|peer| station.peers[*peer].originator.control_mode);
         let control_mode = controls.min_by_key(Mode::rate)?;
@@ -117,7 +105,6 @@ impl<P: Payload> Cell<P> {
             Some(Part::new(client, *peer, mode.among_users(&ppdu)?, unit_index))
         });
         let parts = parts.collect::<Option<Vec<_>>>()?;
-        let longest = self.rules.phy.aggregation.map_or(Duration::MAX, |limits| limits.ppdu);
         let sifs = self.rules.phy.sifs;
         let trigger = control_mode.ppdu_duration(trigger_len(
             TriggerKind::Basic,
@@ -128,8 +115,7 @@ impl<P: Payload> Cell<P> {
         let window = self.rules.config.block_ack_window;
         let acks = multi_sta_block_ack_len(parts.iter().map(|_| Some(window)));
         let overhead = trigger + sifs + self.rules.response_after() + control_mode.ppdu_duration(acks);
-        let own = earliest(self.stations[id].hold_limits.exchange, limit);
-        let longest = own.map_or(longest, |limit| limit.saturating_sub(overhead).min(longest));
+        let longest = self.ppdu_limit(id, overhead, limit);
         let mut round = Uplink {
             holder: id,
             ofdma: *ofdma,
@@ -159,14 +145,19 @@ impl<P: Payload> Cell<P> {
         client.peers[client.peer_index(id)].originator.mode
     }
 
+    /// Whether `id` asks any client at `at`, as far as that depends on how many send much.
+    fn may_ask(&self, at: Instant, id: FunctionId, ofdma: &OfdmaConfig) -> bool {
+        let busy = self.stations[id].peers.iter().filter(|peer| peer.uplink.is_busy(at)).count();
+        ofdma.triggers.allow(busy)
+    }
+
     /// The clients that `id` asks at `at`, no more than units: by turns where it asks all.
     fn whom_to_ask(&mut self, at: Instant, id: FunctionId, ofdma: &OfdmaConfig) -> Vec<usize> {
         let most = self.rules.most_users;
         let count = self.stations[id].peers.len();
         let first = self.stations[id].asked_first;
         let wanted = |peer: &usize| self.stations[id].peers[*peer].uplink.is_wanted(ofdma.triggers, at);
-        let busy = (0..count).filter(|peer| self.stations[id].peers[*peer].uplink.is_busy(at)).count();
-        if !ofdma.triggers.allow(busy) {
+        if !self.may_ask(at, id, ofdma) {
             return Vec::new();
         }
         let mut mode = None;
@@ -214,10 +205,12 @@ impl<P: Payload> Cell<P> {
     pub(super) fn want_trigger(&mut self, id: FunctionId, at: Instant, ofdma: &OfdmaConfig) {
         let station = &self.stations[id];
         let wanted = |peer: &Peer<P>| peer.uplink.is_wanted(ofdma.triggers, at);
-        let busy = station.peers.iter().filter(|peer| peer.uplink.is_busy(at)).count();
         // What is sent next asks for that, too.
         let cascades = ofdma.acknowledgment == MuAcknowledgment::Cascade && station.has_data_for_several();
-        if station.trigger_due || cascades || !ofdma.triggers.allow(busy) || !station.peers.iter().any(wanted)
+        if station.trigger_due
+            || cascades
+            || !self.may_ask(at, id, ofdma)
+            || !station.peers.iter().any(wanted)
         {
             return;
         }
@@ -391,7 +384,7 @@ impl Uplink {
                 self.book_trigger(cell);
                 Progress::Until(self.until)
             }
-            Stage::Reports => self.reports_ended(cell, next_idle),
+            Stage::Reports => self.reports_ended(cell),
             Stage::Trigger => self.trigger_ended(cell, next_idle),
             Stage::Data => self.data_ended(cell, next_idle),
             Stage::BlockAck => self.block_ack_ended(cell, next_idle),
@@ -453,7 +446,7 @@ impl Uplink {
     }
 
     /// QoS Nulls are over: the access point knows what waits, and asks for that; for nothing if nothing does.
-    fn reports_ended<P: Payload>(&mut self, cell: &mut Cell<P>, next_idle: u64) -> Progress {
+    fn reports_ended<P: Payload>(&mut self, cell: &mut Cell<P>) -> Progress {
         cell.charge(self.holder, PayloadClass::Data, AirtimeUse::Acquisition, self.until);
         let mut any = false;
         for part in self.parts.iter_mut().filter(|part| part.asked) {
@@ -471,7 +464,6 @@ impl Uplink {
         self.parts.retain(|part| {
             part.asked && !cell.stations[self.holder].peers[part.peer].uplink.expects_nothing(self.until)
         });
-        let _ = next_idle;
         self.send_trigger(self.until + cell.rules.phy.sifs, TriggerKind::Basic);
         self.book_trigger(cell);
         Progress::Until(self.until)
@@ -511,16 +503,7 @@ impl Uplink {
                 continue;
             };
             let plan = *cell.stations.originator(exchange).plan();
-            let class = exchange.outgoing.class();
-            let nanos = share.as_nanos();
-            let part_of = |bytes: u32| {
-                Duration::from_nanos(nanos * u64::from(bytes) / u64::from(plan.mpdu_bytes.max(1)))
-            };
-            let acks_from = at + part_of(plan.retry_bytes);
-            let data_from = acks_from + part_of(plan.ack_bytes);
-            cell.charge(part.client, class, AirtimeUse::Retransmission, acks_from);
-            cell.charge(part.client, class, AirtimeUse::TcpAck, data_from);
-            cell.charge(part.client, class, AirtimeUse::Data, end);
+            cell.book_data(part.client, exchange.outgoing.class(), [at, end], plan);
             at = end;
         }
     }
@@ -561,10 +544,8 @@ impl Uplink {
         for part in self.parts.iter_mut().filter(|part| part.heard) {
             let Some(exchange) = &mut part.exchange else { continue };
             exchange.set_response([begin; 2]);
-            std::mem::swap(&mut cell.appended, &mut part.appended);
-            let answer = cell.answer(exchange, None);
-            std::mem::swap(&mut cell.appended, &mut part.appended);
-            let Answer { exchange: answered, lost, .. } = answer;
+            let Answer { exchange: answered, lost, .. } =
+                cell.with_appended(&mut part.appended, |cell| cell.answer(exchange, None));
             (*exchange, part.lost) = (answered, lost);
             if !part.appended.is_empty() {
                 appended += LENGTH_LEN + part.appended.len() as u32;
@@ -608,9 +589,9 @@ impl Uplink {
                 part.appended.clear();
                 continue;
             }
-            std::mem::swap(&mut cell.appended, &mut part.appended);
-            cell.settle_response(exchange, false, next_idle);
-            std::mem::swap(&mut cell.appended, &mut part.appended);
+            cell.with_appended(&mut part.appended, |cell| {
+                cell.settle_response(exchange, false, next_idle);
+            });
             part.appended.clear();
             if let Some((edca, timer)) = &mu_edca {
                 cell.stations[part.client].contention.restrict(cell.rules.phy, edca, at + *timer);
@@ -694,13 +675,7 @@ impl Uplink {
     fn end<P: Payload>(&mut self, cell: &mut Cell<P>, succeeded: bool) {
         for part in &self.parts {
             let Some(exchange) = &part.exchange else { continue };
-            let [client, access_point] = cell.stations.ends(exchange);
-            let originator = &mut client.peers[exchange.peer()].originator;
-            [originator.mode, originator.control_mode] = part.single;
-            let noises = [&mut client.peers[exchange.peer()].noise, &mut access_point.peers[part.peer].noise];
-            for noise in noises.into_iter().flatten() {
-                noise.use_rate(ALONE);
-            }
+            cell.end_part(exchange, part.single);
         }
         let station = &mut cell.stations[self.holder];
         station.transmitting = false;

@@ -126,8 +126,8 @@ impl Settled {
 }
 
 impl PpduPlan {
-    /// Adds an aggregate that goes on another spatial stream.
-    fn put_beside(&mut self, other: &Self) {
+    /// Adds an aggregate that goes at the same time, on another spatial stream or in another resource unit.
+    pub fn put_beside(&mut self, other: &Self) {
         self.mpdus += other.mpdus;
         self.msdus += other.msdus;
         self.bytes = self.bytes.max(other.bytes);

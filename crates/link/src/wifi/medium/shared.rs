@@ -402,7 +402,10 @@ impl Shared {
             Outgoing::Ask { .. } => {
                 cell.charge(exchange.from, PayloadClass::Data, AirtimeUse::LinkAck, exchange.end);
             }
-            Outgoing::Data { class, .. } => book_data(cell, &exchange, class),
+            Outgoing::Data { class, .. } => {
+                let plan = *cell.stations.originator(&exchange).plan();
+                cell.book_data(exchange.from, class, [exchange.start, exchange.end], plan);
+            }
         }
         self.phase = Phase::Transmission(exchange);
     }
@@ -652,19 +655,6 @@ impl Shared {
         cell.charge(StationId::AP.first_function(), PayloadClass::Data, AirtimeUse::Beacon, until);
         self.phase = Phase::Broadcast { until };
     }
-}
-
-/// Books a data PPDU of `class`, shared among fresh data, TCP ACKs and retransmissions by bytes.
-fn book_data<P: Payload>(cell: &mut Cell<P>, exchange: &Exchange, class: PayloadClass) {
-    let Exchange { from, start, end, .. } = *exchange;
-    let plan = cell.stations.originator(exchange).plan();
-    let nanos = (end - start).as_nanos();
-    let share = |bytes: u32| Duration::from_nanos(nanos * u64::from(bytes) / u64::from(plan.mpdu_bytes));
-    let acks_from = start + share(plan.retry_bytes);
-    let data_from = acks_from + share(plan.ack_bytes);
-    cell.charge(from, class, AirtimeUse::Retransmission, acks_from);
-    cell.charge(from, class, AirtimeUse::TcpAck, data_from);
-    cell.charge(from, class, AirtimeUse::Data, end);
 }
 
 /// The one of `colliding` that goes on after all others have ended, unless its addressee was sending too; what it
