@@ -286,7 +286,7 @@ impl Session {
 
     fn now(&self) -> Instant {
         let since = tokio::time::Instant::now().saturating_duration_since(self.started);
-        Instant::from_nanos(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
+        Instant::ZERO + core_time(since)
     }
 
     fn tell(&self) {

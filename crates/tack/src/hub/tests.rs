@@ -199,14 +199,7 @@ impl Net {
     fn read(&mut self) -> (Vec<u8>, bool) {
         let server = self.server.accept().expect("a client connected");
         let session = self.server.session(server).unwrap();
-        let stream = session.next_opened().unwrap().expect("a stream was opened");
-        let receiving = &mut session.buffers(stream).unwrap().receiving;
-        let mut read = Vec::new();
-        while !receiving.peek().is_empty() {
-            read.extend_from_slice(receiving.peek());
-            receiving.take(receiving.peek().len());
-        }
-        (read, receiving.ended)
+        read_opened(session)
     }
 }
 
@@ -254,6 +247,18 @@ fn no_gap_keeps_a_stream_from_its_writer() {
     assert!(written > 5 * 30_000_000 * 9 / 10, "{written} bytes taken");
 }
 
+/// What has come of the first stream that the peer opened, and whether it ended.
+fn read_opened(session: &mut Session) -> (Vec<u8>, bool) {
+    let stream = session.next_opened().unwrap().expect("a stream was opened");
+    let receiving = &mut session.buffers(stream).unwrap().receiving;
+    let mut read = Vec::new();
+    while !receiving.peek().is_empty() {
+        read.extend_from_slice(receiving.peek());
+        receiving.take(receiving.peek().len());
+    }
+    (read, receiving.ended)
+}
+
 fn payload(len: usize) -> Vec<u8> {
     let mut random = Random(9);
     (0..len).map(|_| random.next() as u8).collect()
@@ -280,13 +285,7 @@ fn one_connection_of_a_client_is_implied() {
         assert!(named != implied, "one of them gets the data");
         let to = clients[usize::from(named)];
         let session = net.client.session(to).unwrap();
-        let stream = session.next_opened().unwrap().expect("a stream was opened");
-        let receiving = &mut session.buffers(stream).unwrap().receiving;
-        let mut read = Vec::new();
-        while !receiving.peek().is_empty() {
-            read.extend_from_slice(receiving.peek());
-            receiving.take(receiving.peek().len());
-        }
+        let (read, _) = read_opened(session);
         assert!(read == sent, "{} bytes of connection {client}", read.len());
     }
     // What is closed gives its place to the next.
