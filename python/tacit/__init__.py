@@ -27,7 +27,7 @@ from ._progress import TacitWarning
 from ._results import Comparison, Figure, Result, Run
 from ._scenario import Scenario
 from ._sweep import Sweep, sweep
-from .experiments import AckPolicy, Controller
+from .experiments import AckPolicy, Controller, Scheduler
 
 #: Without the commit, which ``tacit --version`` names too.
 __version__ = VERSION.split()[0]
@@ -42,6 +42,7 @@ __all__ = [
     "Result",
     "Run",
     "Scenario",
+    "Scheduler",
     "Sweep",
     "TacitError",
     "TacitWarning",

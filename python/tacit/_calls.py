@@ -14,7 +14,7 @@ from ._frames import Frame
 from ._progress import Progress, Told
 from ._results import Comparison, Figure, Result, Run
 from ._scenario import ScenarioLike, Settings, parts
-from .experiments import AckPolicy, Controller
+from .experiments import AckPolicy, Controller, Scheduler
 
 if TYPE_CHECKING:
     from ._sweep import Sweep
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 AnyPath = Union[str, "PathLike[str]"]
 MakesPolicy = Callable[[], AckPolicy]
 MakesController = Callable[[int, int], Controller]
+MakesScheduler = Callable[[], Scheduler]
 
 
 def scenarios() -> Frame:
@@ -56,6 +57,7 @@ def run(
     cache: bool = True,
     ack_policy: MakesPolicy | None = None,
     controller: MakesController | None = None,
+    scheduler: MakesScheduler | None = None,
     pcap: AnyPath | None = None,
 ) -> Run:
     """Runs a scenario once.
@@ -63,11 +65,12 @@ def run(
     ``scheme``: None is the scenario as written. ``quick``: some 5 s. ``wire``: every packet is encoded and decoded on its way, and
     the digest stays. ``cache``: a run that was made before, by this very build, is not made again.
 
-    ``ack_policy`` and ``controller`` are classes of your own, see :class:`tacit.AckPolicy` and :class:`tacit.Controller`; then
-    nothing is cached. ``pcap`` is a file for a capture of the air, for Wireshark.
+    ``ack_policy``, ``controller`` and ``scheduler`` are classes of your own, see :class:`tacit.AckPolicy`,
+    :class:`tacit.Controller` and :class:`tacit.Scheduler`; then nothing is cached. ``pcap`` is a file for a capture of the air,
+    for Wireshark.
 
     Raises :class:`tacit.InputError` for what is not allowed, :class:`tacit.TacitError` for a run that broke an invariant, and
-    whatever a policy or controller raises.
+    whatever a policy, controller or scheduler raises.
     """
     source, set_ = parts(scenario, settings)
     answer = _native.run(
@@ -81,6 +84,7 @@ def run(
         cache=cache,
         acks=ack_policy,
         controller=controller,
+        scheduler=scheduler,
         pcap=None if pcap is None else fspath(pcap),
     )
     return Run(answer)

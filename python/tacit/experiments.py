@@ -1,16 +1,26 @@
-"""ACK policies and congestion controllers of your own.
+"""ACK policies, congestion controllers and schedulers of your own.
 
-They are Python, called for each segment and each ACK: slow, and good for trying an idea before it is written in Rust. The same
+They are Python, called for each segment, each ACK and each access: slow, and good for trying an idea before it is written in Rust. The same
 packets meet the same draws as in every other run, so that a policy of yours stands beside those that tacit has.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Union
 
-from ._native import Acknowledged, Arrival
+from ._native import Acknowledged, Arrival, ReadyUser, UplinkClient
 
-__all__ = ["Acknowledged", "AckPolicy", "Arrival", "Controller", "Steering"]
+__all__ = [
+    "Acknowledged",
+    "AckPolicy",
+    "Arrival",
+    "Controller",
+    "ReadyUser",
+    "Scheduler",
+    "Steering",
+    "UplinkClient",
+]
 
 #: A window in bytes, with a rate in bits per second or None; None leaves both as they are.
 Steering = Union[int, "tuple[int, Union[int, None]]", None]
@@ -73,4 +83,31 @@ class Controller:
 
     def on_timeout(self, now: float, in_flight_bytes: int) -> Steering:
         """The retransmission timer expired, at ``now`` seconds."""
+        return None
+
+
+class Scheduler:
+    """Which clients share a PPDU of an access point with OFDMA (``wifi.ofdma``), and which a trigger asks.
+
+    An access point has an object for each of its access categories. Methods return positions in the list they are given.
+
+    >>> class LongestQueues(Scheduler):
+    ...     def downlink(self, now, ready, most):
+    ...         by_queue = sorted(range(len(ready)), key=lambda user: -ready[user].queued_bytes)
+    ...         return by_queue[: min(most, 4)]
+    """
+
+    def downlink(self, now: float, ready: Sequence[ReadyUser], most: int) -> Sequence[int] | None:
+        """The access point won the medium at ``now`` seconds: the users of its PPDU, ``most`` at most.
+
+        ``ready`` has the clients it has data for, in the order of their turns. Resource units are of one size, the largest of which
+        there are enough. One user has the whole channel; without any, ``ready[0]`` has.
+        """
+        raise NotImplementedError("a Scheduler says in downlink which users share a PPDU")
+
+    def uplink(self, now: float, clients: Sequence[UplinkClient], most: int) -> Sequence[int] | None:
+        """The clients that a Basic Trigger asks, ``most`` at most; without any, the access point sends none.
+
+        It is called after each exchange, and again when the access point won the medium: what it returns then counts.
+        """
         return None

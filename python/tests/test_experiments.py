@@ -1,12 +1,14 @@
-"""ACK policies and controllers in Python."""
+"""ACK policies, controllers and schedulers in Python."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import pytest
 
 import tacit
-from tacit import AckPolicy, Controller
-from tacit.experiments import Acknowledged, Arrival, Steering
+from tacit import AckPolicy, Controller, Scheduler
+from tacit.experiments import Acknowledged, Arrival, ReadyUser, Steering, UplinkClient
 
 SECOND = {"run.duration": "1s", "run.measure-from": "200ms", "run.sample-interval": "none"}
 
@@ -119,3 +121,49 @@ def test_what_a_controller_raises_comes_out() -> None:
             tacit.run("wlan-11n-150", SECOND, controller=wrong)
     with pytest.raises(ValueError, match="allowed: a class"):
         tacit.run("wlan-11n-150", SECOND, controller=5)  # type: ignore[arg-type]
+
+
+class InTurns(Scheduler):
+    """As the access point does by itself."""
+
+    def downlink(self, now: float, ready: Sequence[ReadyUser], most: int) -> Sequence[int]:
+        assert 0 < len(ready) <= 4 and most == 4
+        assert all(user.packets > 0 and user.queued_bytes >= 40 * user.packets for user in ready)
+        return range(min(len(ready), most))
+
+
+OFDMA = {
+    "run.duration": "1s",
+    "run.measure-from": "300ms",
+    "clients.count": 4,
+    "wifi.ofdma": "mu-bar",
+    "wifi.ofdma-users": 4,
+}
+
+
+def test_a_scheduler_takes_turns_as_the_access_point_does() -> None:
+    own = tacit.run("wlan-11ax-1200", OFDMA, scheduler=InTurns)
+    assert own.digest == tacit.run("wlan-11ax-1200", OFDMA).digest
+    assert own.stations["shared_ppdus"][0] > 50
+
+
+def test_a_scheduler_serves_and_asks_those_it_chooses() -> None:
+    class OneAtATime(Scheduler):
+        def downlink(self, now: float, ready: Sequence[ReadyUser], most: int) -> Sequence[int]:
+            longest = max(range(len(ready)), key=lambda user: ready[user].queued_bytes)
+            return [longest]
+
+        def uplink(self, now: float, clients: Sequence[UplinkClient], most: int) -> Sequence[int]:
+            return [at for at, client in enumerate(clients) if client.sent_mpdus > 0 or client.reported_bytes > 0]
+
+    run = tacit.run("wlan-11ax-1200", OFDMA, scheduler=OneAtATime)
+    assert run.stations["shared_ppdus"][0] == 0
+    assert run.stations["triggers"][0] > 50
+    assert run.goodput_bps > 100e6
+
+
+def test_a_scheduler_needs_resource_units_and_an_answer() -> None:
+    with pytest.raises(ValueError, match="wifi.ofdma"):
+        tacit.run("wlan-11ax-1200", {**OFDMA, "wifi.ofdma": "off"}, scheduler=InTurns)
+    with pytest.raises(NotImplementedError):
+        tacit.run("wlan-11ax-1200", OFDMA, scheduler=Scheduler)

@@ -1,4 +1,4 @@
-//! ACK policies and controllers written in Python, as the simulator takes them.
+//! ACK policies, controllers and schedulers written in Python, as the simulator takes them.
 //!
 //! Each call takes the interpreter for a moment. What Python raises ends the experiment: nothing more is asked, and the call that
 //! made the run raises it.
@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use tacit_link::wifi as mu;
 use tacit_proto::congestion::external as control;
 use tacit_proto::factory::{FactoryRef, Named};
 use tacit_proto::tcp::AckDecision;
@@ -44,6 +45,10 @@ impl ExternalMaker {
     }
 
     pub fn control(&self) -> control::External {
+        FactoryRef(self.0.slot)
+    }
+
+    pub fn scheduler(&self) -> mu::ExternalMuScheduler {
         FactoryRef(self.0.slot)
     }
 
@@ -277,5 +282,92 @@ impl control::Control for Controller {
 
     fn on_timeout(&mut self, now: Instant, in_flight: Bytes) -> control::Steering {
         self.steer(|py, control| control.call_method1(py, "on_timeout", (seconds(now), in_flight.0)))
+    }
+}
+
+/// A client that an access point has data for. Times are in seconds.
+#[pyclass(module = "tacit._native", frozen, get_all)]
+pub struct ReadyUser {
+    /// Its number, from 1.
+    client: u16,
+    /// Packets that wait for it, those to be sent again included.
+    packets: u32,
+    /// Bytes of these packets.
+    queued_bytes: u64,
+    /// How long the oldest has waited.
+    oldest: f64,
+    /// The PHY's rate to it over the whole channel.
+    rate_bps: u64,
+}
+
+/// A client as its access point knows it. Times are in seconds.
+#[pyclass(module = "tacit._native", frozen, get_all)]
+pub struct UplinkClient {
+    /// Its number, from 1.
+    client: u16,
+    /// Bytes that it last said it has.
+    reported_bytes: u64,
+    /// MPDUs of data that it was sent since.
+    sent_mpdus: u32,
+    /// Time since it said so.
+    silent: f64,
+    /// MPDUs that it sent in the busier of this second and the one before.
+    mpdus_per_s: u32,
+    /// The PHY's rate from it over the whole channel.
+    rate_bps: u64,
+}
+
+impl mu::MuSchedulerFactory for Slot<Maker> {
+    fn scheduler(&self) -> Box<dyn mu::MuScheduler> {
+        Box::new(Scheduler(self.content().and_then(|maker| {
+            let scheduler = maker.made(|py, make| make.call0(py))?;
+            Some((maker, scheduler))
+        })))
+    }
+}
+
+/// A scheduler at work; nothing where it could not be made.
+struct Scheduler(Option<(Arc<Maker>, Py<PyAny>)>);
+
+impl Scheduler {
+    /// Without an answer nobody is chosen: the run comes to its end.
+    fn choose(
+        &self,
+        chosen: &mut Vec<usize>,
+        call: impl FnOnce(Python<'_>, &Py<PyAny>) -> PyResult<Py<PyAny>>,
+    ) {
+        let positions = self.0.as_ref().and_then(|(maker, scheduler)| {
+            maker.ask(|py| call(py, scheduler)?.extract::<Option<Vec<usize>>>(py))
+        });
+        chosen.extend(positions.flatten().unwrap_or_default());
+    }
+}
+
+impl mu::MuScheduler for Scheduler {
+    fn downlink(&mut self, now: Instant, ready: &[mu::ReadyUser], most: usize, users: &mut Vec<usize>) {
+        self.choose(users, |py, scheduler| {
+            let told = ready.iter().map(|user| ReadyUser {
+                client: user.client.0,
+                packets: user.packets,
+                queued_bytes: user.bytes.0,
+                oldest: user.oldest.as_secs_f64(),
+                rate_bps: user.rate.as_bps(),
+            });
+            scheduler.call_method1(py, "downlink", (seconds(now), told.collect::<Vec<_>>(), most))
+        });
+    }
+
+    fn uplink(&mut self, now: Instant, clients: &[mu::UplinkClient], most: usize, asked: &mut Vec<usize>) {
+        self.choose(asked, |py, scheduler| {
+            let told = clients.iter().map(|client| UplinkClient {
+                client: client.client.0,
+                reported_bytes: client.reported.0,
+                sent_mpdus: client.sent_mpdus,
+                silent: client.silent.as_secs_f64(),
+                mpdus_per_s: client.mpdus_per_s,
+                rate_bps: client.rate.as_bps(),
+            });
+            scheduler.call_method1(py, "uplink", (seconds(now), told.collect::<Vec<_>>(), most))
+        });
     }
 }

@@ -37,6 +37,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<table::Table>()?;
     module.add_class::<external::Arrival>()?;
     module.add_class::<external::Acknowledged>()?;
+    module.add_class::<external::ReadyUser>()?;
+    module.add_class::<external::UplinkClient>()?;
     module.add_class::<sweep::Sweep>()?;
     module.add_class::<codec::Compressor>()?;
     module.add_class::<codec::Decompressor>()?;

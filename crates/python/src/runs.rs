@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde::Serialize;
 use serde_json::Value;
@@ -23,9 +24,9 @@ use crate::error::{Failure, Outcome};
 use crate::external::ExternalMaker;
 use crate::watch::{on_all_cores, watched};
 
-/// Runs a scenario once. `acks` and `controller` make policies and controllers in Python; then nothing is cached.
+/// Runs a scenario once. `acks`, `controller` and `scheduler` make policies, controllers and schedulers in Python; then nothing is cached.
 #[pyfunction]
-#[pyo3(signature = (scenario, assignments, *, scheme, clients, seed, quick, wire, cache, acks, controller, pcap))]
+#[pyo3(signature = (scenario, assignments, *, scheme, clients, seed, quick, wire, cache, acks, controller, scheduler, pcap))]
 #[expect(clippy::too_many_arguments, reason = "they are keywords of Python's")]
 pub fn run(
     py: Python<'_>,
@@ -39,22 +40,27 @@ pub fn run(
     cache: bool,
     acks: Option<Bound<'_, PyAny>>,
     controller: Option<Bound<'_, PyAny>>,
+    scheduler: Option<Bound<'_, PyAny>>,
     pcap: Option<PathBuf>,
 ) -> PyResult<Answer> {
     let options = single::Options { scenario, assignments, scheme, clients, seed, wire, quick };
-    let make_external = |make: &Option<Bound<'_, PyAny>>| make.as_ref().map(ExternalMaker::new).transpose();
-    let (acks, controller) = (make_external(&acks)?, make_external(&controller)?);
-    let prepared = single::prepare_changed(&options, |scenario| {
-        bring(scenario, acks.as_ref(), controller.as_ref());
-    });
+    let make_external = |make: Option<Bound<'_, PyAny>>| make.as_ref().map(ExternalMaker::new).transpose();
+    let brought = Brought {
+        acks: make_external(acks)?,
+        controller: make_external(controller)?,
+        scheduler: make_external(scheduler)?,
+    };
+    let mut accepted = Ok(());
+    let prepared = single::prepare_changed(&options, |scenario| accepted = brought.put_in(scenario));
     let mut prepared = prepared.map_err(|error| Failure::from(error).raised(py))?;
-    let external_names = [&acks, &controller].map(|external| external.as_ref().map(ExternalMaker::name));
-    if let [Some(name), _] | [None, Some(name)] = external_names {
+    accepted?;
+    let names: Vec<&str> = brought.all().map(ExternalMaker::name).collect();
+    if let Some(name) = names.first() {
         prepared
             .warnings
             .push(format!("made with {name}, which Python brought: the command alone makes another run"));
     }
-    let cache = cache && external_names == [None; 2];
+    let cache = cache && names.is_empty();
     let told = watched(py, cache, None, |control| {
         let record = match &pcap {
             Some(path) => prepared.run_captured(path, None)?,
@@ -68,20 +74,44 @@ pub fn run(
         Ok(sheets.into_iter().fold(told, |told, (name, sheet)| told.with(name, sheet)))
     });
     // What Python raised says more than what became of the run without an answer.
-    if let Some(error) = [&acks, &controller].into_iter().flatten().find_map(ExternalMaker::failure) {
+    if let Some(error) = brought.all().find_map(ExternalMaker::failure) {
         return Err(error);
     }
     told?.answered(py)
 }
 
-/// Both transports have the controller; receivers of TCP have the policy.
-fn bring(scenario: &mut Scenario, acks: Option<&ExternalMaker>, controller: Option<&ExternalMaker>) {
-    if let Some(external) = acks {
-        scenario.tcp.ack_policy = AckPolicy::External(external.acks());
+/// What Python brings of its own.
+struct Brought {
+    acks: Option<ExternalMaker>,
+    controller: Option<ExternalMaker>,
+    scheduler: Option<ExternalMaker>,
+}
+
+impl Brought {
+    fn all(&self) -> impl Iterator<Item = &ExternalMaker> {
+        [&self.acks, &self.controller, &self.scheduler].into_iter().flatten()
     }
-    if let Some(external) = controller {
-        scenario.tcp.congestion.algorithm = Algorithm::External(external.control());
-        scenario.tack.config.congestion.algorithm = Algorithm::External(external.control());
+
+    /// Both transports have the controller; receivers of TCP have the policy, access points the scheduler.
+    fn put_in(&self, scenario: &mut Scenario) -> PyResult<()> {
+        if let Some(external) = &self.acks {
+            scenario.tcp.ack_policy = AckPolicy::External(external.acks());
+        }
+        if let Some(external) = &self.controller {
+            scenario.tcp.congestion.algorithm = Algorithm::External(external.control());
+            scenario.tack.config.congestion.algorithm = Algorithm::External(external.control());
+        }
+        let Some(external) = &self.scheduler else { return Ok(()) };
+        match &mut scenario.wifi {
+            Some(wifi) if wifi.ofdma.acknowledgment.is_some() => {
+                wifi.ofdma.scheduler = Some(external.scheduler());
+                Ok(())
+            }
+            _ => Err(PyValueError::new_err(format!(
+                "scheduler: {} has no PPDUs of several users; allowed: with wifi.ofdma other than \"off\"",
+                scenario.name
+            ))),
+        }
     }
 }
 

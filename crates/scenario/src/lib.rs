@@ -36,7 +36,7 @@ use std::path::Path;
 use tacit_link::queue::{AckFilter, AckHoldConfig};
 use tacit_link::wifi::phy::{Mode, ModeChoice, Standard};
 use tacit_link::wifi::{
-    AccessCategory, BothWays, BssConfig, HackRoom, LinkAcks, MuAcknowledgment, MuEdca, OfdmaConfig, Position,
+    AccessCategory, BothWays, BssConfig, ExternalMuScheduler, HackRoom, LinkAcks, MuAcknowledgment, MuEdca, OfdmaConfig, Position,
     Propagation, ReverseDirection, Triggers,
 };
 use tacit_link::wired::PipeConfig;
@@ -416,6 +416,8 @@ pub struct OfdmaPlan {
     pub polls: bool,
     /// What clients contend with after they sent when they were asked.
     pub mu_edca: MuEdca,
+    /// What decides instead of `triggers`, and of taking turns; a program brings it.
+    pub scheduler: Option<ExternalMuScheduler>,
 }
 
 impl OfdmaPlan {
@@ -430,6 +432,7 @@ impl OfdmaPlan {
             triggers: self.triggers,
             polls: self.polls,
             mu_edca: self.mu_edca,
+            scheduler: self.scheduler,
         })
     }
 }
@@ -446,6 +449,7 @@ impl Default for OfdmaPlan {
             triggers: usual.triggers,
             polls: usual.polls,
             mu_edca: usual.mu_edca,
+            scheduler: usual.scheduler,
         }
     }
 }

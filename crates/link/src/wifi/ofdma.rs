@@ -1,13 +1,14 @@
 //! PPDUs of several users: what an access point may be told of them.
 
-use tacit_proto::units::{Duration, Instant};
+use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
 
-use super::air::TriggerKind;
+use super::air::{StationId, TriggerKind};
 use super::category::{AccessCategory, EdcaParameters};
 use super::mac::plan::PpduPlan;
+use super::mu_scheduler::{ExternalMuScheduler, UplinkClient};
 
 /// OFDMA of an access point of 802.11ax (802.11ax-2021 clauses 26.5.1 and 26.5.2). Users of a PPDU have units of one size, the
-/// largest of which there are enough; the standard leaves schedulers open.
+/// largest of which there are enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OfdmaConfig {
     /// Most users of one PPDU; two at least.
@@ -27,6 +28,8 @@ pub struct OfdmaConfig {
     pub polls: bool,
     /// What clients contend with after they sent when they were asked.
     pub mu_edca: MuEdca,
+    /// What decides instead of [`Triggers`] and of taking turns.
+    pub scheduler: Option<ExternalMuScheduler>,
 }
 
 impl OfdmaConfig {
@@ -40,7 +43,13 @@ impl OfdmaConfig {
         triggers: Triggers::Off,
         polls: false,
         mu_edca: MuEdca::Off,
+        scheduler: None,
     };
+
+    /// Whether there may be Basic Triggers.
+    pub(crate) fn has_triggers(&self) -> bool {
+        self.triggers != Triggers::Off || self.scheduler.is_some()
+    }
 
     /// What the padding of a trigger may be.
     pub const TRIGGER_PADDINGS: [Duration; 3] =
@@ -270,10 +279,14 @@ impl UplinkDemand {
         self.mpdus = self.mpdus.saturating_add(mpdus);
     }
 
+    /// MPDUs that it sent in the busier of the second at `at` and the one before.
+    fn mpdus_per_s(&self, at: Instant) -> u32 {
+        if at < self.second + Self::SECOND * 2 { self.mpdus.max(self.mpdus_before) } else { 0 }
+    }
+
     /// Whether it sends much at `at`.
     pub fn is_busy(&self, at: Instant) -> bool {
-        let recent = at < self.second + Self::SECOND * 2;
-        recent && self.mpdus.max(self.mpdus_before) > Self::BUSY_MPDUS
+        self.mpdus_per_s(at) > Self::BUSY_MPDUS
     }
 
     /// Whether an access point that asks by `triggers` asks it at `at`.
@@ -295,6 +308,18 @@ impl UplinkDemand {
     /// Bytes of PSDU that come for what it was sent.
     fn bytes_to_come(&self) -> u32 {
         (u64::from(self.acks_for) * u64::from(self.per_mpdu)).div_ceil(256) as u32
+    }
+
+    /// As a scheduler sees `client` at `at`, which sends at `rate`.
+    pub fn as_seen_at(&self, at: Instant, client: StationId, rate: BitRate) -> UplinkClient {
+        UplinkClient {
+            client,
+            reported: Bytes(self.left.bytes().into()),
+            sent_mpdus: self.acks_for,
+            silent: at.saturating_since(self.heard_at),
+            mpdus_per_s: self.mpdus_per_s(at),
+            rate,
+        }
     }
 
     /// Bytes of PSDU that it is given room for: those of an MPDU at least, in which it says what else it has.

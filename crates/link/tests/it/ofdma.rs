@@ -7,8 +7,10 @@ use tacit_link::queue::QueueLimit;
 use tacit_link::wifi::air::{AirFrame, Frame, Outcome, TriggerKind};
 use tacit_link::wifi::phy::{Format, GuardInterval, Mode, ResourceUnit, Standard};
 use tacit_link::wifi::{
-    AirtimeUse, Bss, BssConfig, MuAcknowledgment, MuEdca, OfdmaConfig, StationConfig, StationId, Triggers,
+    AirtimeUse, Bss, BssConfig, ExternalMuScheduler, MuAcknowledgment, MuEdca, MuScheduler, MuSchedulerFactory,
+    OfdmaConfig, ReadyUser, StationConfig, StationId, Triggers, UplinkClient,
 };
+use tacit_proto::factory::{FactoryRef, Named};
 use tacit_proto::units::{Duration, Instant};
 
 const AP: StationId = StationId::AP;
@@ -479,4 +481,61 @@ fn data_comes_behind_block_acks() {
         assert!(counters.triggered_ppdus > 20 && counters.mpdus_dropped == 0, "{counters:?}");
     }
     assert!(bss.collisions() < 10, "{}", bss.collisions());
+}
+
+/// Has data only for clients with even numbers share PPDUs, and asks the client that was sent most.
+struct EvenOnes;
+
+impl MuScheduler for EvenOnes {
+    fn downlink(&mut self, _: Instant, ready: &[ReadyUser], most: usize, users: &mut Vec<usize>) {
+        let even = ready.iter().enumerate().filter(|(_, user)| user.client.0.is_multiple_of(2));
+        users.extend(even.map(|(position, _)| position).take(most));
+        // What is out of range, or there already, does no harm.
+        users.extend([ready.len(), users.first().copied().unwrap_or(0)]);
+    }
+
+    fn uplink(&mut self, _: Instant, clients: &[UplinkClient], _: usize, asked: &mut Vec<usize>) {
+        let most_sent = clients.iter().enumerate().max_by_key(|(_, client)| client.sent_mpdus);
+        asked.extend(most_sent.filter(|(_, client)| client.sent_mpdus > 0).map(|(position, _)| position));
+    }
+}
+
+impl Named for EvenOnes {
+    fn name(&self) -> &str {
+        "even ones"
+    }
+}
+
+impl MuSchedulerFactory for EvenOnes {
+    fn scheduler(&self) -> Box<dyn MuScheduler> {
+        Box::new(Self)
+    }
+}
+
+/// A scheduler from outside says which clients share a PPDU, which has one alone, and which are asked.
+#[test]
+fn a_scheduler_from_outside_decides() {
+    let mut config = config(4, MuAcknowledgment::MuBar);
+    let scheduler: ExternalMuScheduler = FactoryRef(&EvenOnes);
+    config.ofdma = Some(OfdmaConfig { scheduler: Some(scheduler), ..OfdmaConfig::USUAL });
+    let mut harness = Harness::new(config);
+    harness.send(3, 0..1);
+    for client in 1..=4 {
+        harness.send(client, 0..5);
+    }
+    harness.run();
+    let users_of = |frame: &AirFrame<Numbered>| match &frame.frame {
+        Frame::Trigger(trigger) => {
+            let users = trigger.users.iter().map(|user| user.station.0).collect::<Vec<_>>();
+            Some((trigger.kind, users))
+        }
+        _ => None,
+    };
+    let triggers: Vec<_> = harness.frames.iter().filter_map(users_of).collect();
+    let shared = triggers.iter().filter(|(kind, _)| *kind == TriggerKind::MuBar).collect::<Vec<_>>();
+    assert_eq!(shared, [&(TriggerKind::MuBar, vec![2, 4])], "1 and 3 have PPDUs of their own");
+    let asked = triggers.iter().filter(|(kind, _)| *kind == TriggerKind::Basic);
+    assert!(asked.clone().count() >= 4, "{triggers:?}");
+    assert!(asked.clone().all(|(_, users)| users.len() == 1), "one at a time: {triggers:?}");
+    assert_eq!(harness.delivered.len(), 21, "all of it arrives");
 }

@@ -12,7 +12,7 @@ use crate::random::Stream;
 use crate::wifi::air::StationId;
 use crate::wifi::category::AccessCategory;
 use crate::wifi::config::{
-    BothWays, BssConfig, DirectLink, LinkAcks, RateControl, ReverseDirection, StationConfig, StreamQueues,
+    ApScheduler, BothWays, BssConfig, DirectLink, LinkAcks, RateControl, ReverseDirection, StationConfig, StreamQueues,
 };
 use crate::wifi::functions::{FunctionId, Functions, Peers};
 use crate::wifi::mac::SEQUENCE_MODULUS;
@@ -24,6 +24,7 @@ use crate::wifi::mac::originator::Originator;
 use crate::wifi::mac::rate_control::{Minstrel, Rate};
 use crate::wifi::mac::repair::{MOST_REPAIRABLE, RepairRecipient};
 use crate::wifi::mac::station::{Peer, Station};
+use crate::wifi::mu_scheduler::SchedulerHandle;
 use crate::wifi::ofdma::MuAcknowledgment;
 use crate::wifi::phy::{
     HT_CONTROL_LEN, HeOptions, Mode, MultiUser, MultiUserPpdu, Phy, ResourceUnit, block_ack_len,
@@ -83,7 +84,10 @@ fn build_function<P: Payload>(
     let mut station = Station::new(function, reach, category, contention, peers, rules.phy.max_mpdus());
     station.hold_limits = rules.hold_limits(category);
     if station.is_access_point() {
-        station.scheduler = config.ap_scheduler;
+        station.mu_scheduler = config.ofdma.and_then(|ofdma| ofdma.scheduler).map(SchedulerHandle::new);
+        // One from outside puts those that it chooses first.
+        let own_order = station.mu_scheduler.is_none();
+        station.scheduler = if own_order { config.ap_scheduler } else { ApScheduler::RoundRobin };
     }
     station
 }

@@ -4,7 +4,7 @@
 //! The round has what they have in common: the access, the PPDU that is as long as its longest part, the trigger, and answers of
 //! one length.
 
-use tacit_proto::units::{Duration, Instant};
+use tacit_proto::units::{Bytes, Duration, Instant};
 
 use super::exchange::Exchange;
 use super::protection::Direction;
@@ -18,6 +18,7 @@ use crate::wifi::functions::FunctionId;
 use crate::wifi::mac::ack_hook::AckHook;
 use crate::wifi::mac::plan::PpduPlan;
 use crate::wifi::mac::station::{Outgoing, Peer};
+use crate::wifi::mu_scheduler::{ReadyUser, SchedulerHandle};
 use crate::wifi::ofdma::{HackRoom, MuAcknowledgment, OfdmaConfig};
 use crate::wifi::phy::{
     BLOCK_ACK_REQUEST_LEN, Format, MPDU_DELIMITER_LEN, Mode, MultiUser, MultiUserPpdu, ResourceUnit,
@@ -110,11 +111,44 @@ impl<P: Payload> Cell<P> {
         limit: Option<Duration>,
     ) -> Option<Downlink> {
         let mut users = std::mem::take(&mut self.users);
-        self.stations[id].take_users(self.rules.most_users, goes_with, &mut users);
+        match self.stations[id].mu_scheduler.clone() {
+            None => self.stations[id].take_users(self.rules.most_users, goes_with, &mut users),
+            Some(scheduler) => self.take_scheduled(at, id, &scheduler, &mut users),
+        }
         let round = if users.is_empty() { None } else { self.fill_downlink(at, id, ofdma, (&users, limit)) };
         self.users = users;
         self.stations[id].report_drained(&mut self.outbox.drained);
         round
+    }
+
+    /// Takes the users of the PPDU that `scheduler` chooses at `at`.
+    fn take_scheduled(
+        &mut self,
+        at: Instant,
+        id: FunctionId,
+        scheduler: &SchedulerHandle,
+        users: &mut Vec<usize>,
+    ) {
+        users.clear();
+        let station = &self.stations[id];
+        let peers = station.ready_users(goes_with);
+        if peers.is_empty() {
+            return;
+        }
+        let ready = peers.iter().map(|peer| {
+            let Peer { id, originator, .. } = &station.peers[*peer];
+            ReadyUser {
+                client: self.stations.station_of(*id),
+                packets: originator.backlog() as u32,
+                bytes: originator.unsettled().map(|packet| Bytes(packet.len().0)).sum(),
+                oldest: at.saturating_since(originator.oldest_at().unwrap_or(at)),
+                rate: originator.mode.rate(),
+            }
+        });
+        let ready: Vec<ReadyUser> = ready.collect();
+        let chosen = scheduler.downlink(at, &ready, self.rules.most_users);
+        users.extend(chosen.into_iter().map(|position| peers[position]));
+        self.stations[id].take_chosen(users);
     }
 
     fn fill_downlink(

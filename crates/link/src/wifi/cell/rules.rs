@@ -7,7 +7,7 @@ use super::protection::Handshake;
 use crate::wifi::category::AccessCategory;
 use crate::wifi::config::{BssConfig, Bursts, ReverseDirection};
 use crate::wifi::mac::station::Outgoing;
-use crate::wifi::ofdma::Triggers;
+use crate::wifi::ofdma::OfdmaConfig;
 use crate::wifi::phy::{Format, Mode, Phy, ResourceUnit};
 
 /// The rules of a channel, fixed from the start.
@@ -36,7 +36,7 @@ impl Rules {
     pub fn new(config: BssConfig) -> Self {
         let mut rules =
             Self { phy: config.phy(), config, may_go_on: false, most_users: 1, has_triggers: false };
-        rules.has_triggers = rules.config.ofdma.is_some_and(|ofdma| ofdma.triggers != Triggers::Off);
+        rules.has_triggers = rules.config.ofdma.as_ref().is_some_and(OfdmaConfig::has_triggers);
         rules.most_users = rules.most_users();
         let bursts =
             rules.config.categories.iter().any(|category| rules.hold_limits(*category).burst.is_some());

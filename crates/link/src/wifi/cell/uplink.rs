@@ -18,6 +18,7 @@ use crate::wifi::mac::originator::Settled;
 use crate::wifi::mac::plan::PpduPlan;
 use crate::wifi::mac::sequence_distance;
 use crate::wifi::mac::station::{Outgoing, Peer};
+use crate::wifi::mu_scheduler::{SchedulerHandle, UplinkClient};
 use crate::wifi::ofdma::{BufferStatus, MuAcknowledgment, OfdmaConfig};
 use crate::wifi::phy::{
     Format, MPDU_DELIMITER_LEN, Mode, MultiUser, MultiUserPpdu, QOS_NULL_LEN, multi_sta_block_ack_len,
@@ -153,30 +154,47 @@ impl<P: Payload> Cell<P> {
 
     /// The clients that `id` asks at `at`, no more than units: by turns where it asks all.
     fn whom_to_ask(&mut self, at: Instant, id: FunctionId, ofdma: &OfdmaConfig) -> Vec<usize> {
-        let most = self.rules.most_users;
-        let count = self.stations[id].peers.len();
-        let first = self.stations[id].asked_first;
-        let wanted = |peer: &usize| self.stations[id].peers[*peer].uplink.is_wanted(ofdma.triggers, at);
+        if let Some(scheduler) = self.stations[id].mu_scheduler.clone() {
+            return self.scheduled_to_ask(at, id, &scheduler);
+        }
         if !self.may_ask(at, id, ofdma) {
             return Vec::new();
         }
-        let mut mode = None;
-        let mut asked: Vec<usize> = Vec::with_capacity(most);
-        for peer in (0..count).map(|peer| (first + peer) % count).filter(wanted) {
-            let own = self.uplink_mode(id, peer);
-            let of_first = *mode.get_or_insert(own);
-            let fits = own.format == Format::HeSu
-                && (own.width_mhz, own.guard_interval) == (of_first.width_mhz, of_first.guard_interval)
-                && self.stations[id].peers[peer].answered;
-            if fits {
-                asked.push(peer);
-            }
-            if asked.len() == most {
-                break;
-            }
-        }
+        let count = self.stations[id].peers.len();
+        let first = self.stations[id].asked_first;
+        let wanted = |peer: &usize| self.stations[id].peers[*peer].uplink.is_wanted(ofdma.triggers, at);
+        let turns = (0..count).map(|peer| (first + peer) % count).filter(wanted);
+        let asked: Vec<usize> = self.sharing_a_trigger(id, turns).take(self.rules.most_users).collect();
         self.stations[id].asked_first = asked.last().map_or(first, |last| (last + 1) % count);
         asked
+    }
+
+    /// Those of `peers` whose answers may share a PPDU with that of the first that sends HE PPDUs.
+    fn sharing_a_trigger(
+        &self,
+        id: FunctionId,
+        peers: impl Iterator<Item = usize>,
+    ) -> impl Iterator<Item = usize> {
+        let mut of_first = None;
+        peers.filter(move |peer| {
+            let own = self.uplink_mode(id, *peer);
+            let alike = (own.width_mhz, own.guard_interval);
+            own.format == Format::HeSu
+                && self.stations[id].peers[*peer].answered
+                && *of_first.get_or_insert(alike) == alike
+        })
+    }
+
+    /// The clients that `scheduler` has `id` ask at `at`.
+    fn scheduled_to_ask(&self, at: Instant, id: FunctionId, scheduler: &SchedulerHandle) -> Vec<usize> {
+        let peers: Vec<usize> = self.sharing_a_trigger(id, 0..self.stations[id].peers.len()).collect();
+        let clients = peers.iter().map(|peer| {
+            let Peer { id: client, uplink, .. } = &self.stations[id].peers[*peer];
+            uplink.as_seen_at(at, self.stations.station_of(*client), self.uplink_mode(id, *peer).rate())
+        });
+        let clients: Vec<UplinkClient> = clients.collect();
+        let chosen = scheduler.uplink(at, &clients, self.rules.most_users);
+        chosen.into_iter().map(|position| peers[position]).collect()
     }
 
     /// A PPDU of a client arrived at the access point outside of rounds: it said how much it has left.
@@ -203,20 +221,25 @@ impl<P: Payload> Cell<P> {
 
     /// Lets the access point contend for a trigger if anybody is to be asked.
     pub(super) fn want_trigger(&mut self, id: FunctionId, at: Instant, ofdma: &OfdmaConfig) {
-        let station = &self.stations[id];
-        let wanted = |peer: &Peer<P>| peer.uplink.is_wanted(ofdma.triggers, at);
-        // What is sent next asks for that, too.
-        let cascades = ofdma.acknowledgment == MuAcknowledgment::Cascade && station.has_data_for_several();
-        if station.trigger_due
-            || cascades
-            || !self.may_ask(at, id, ofdma)
-            || !station.peers.iter().any(wanted)
-        {
+        if self.stations[id].trigger_due || !self.is_anybody_to_ask(at, id, ofdma) {
             return;
         }
+        let station = &self.stations[id];
         let contends = !station.has_traffic() && !station.transmitting;
         self.stations[id].trigger_due = true;
         self.contending.extend(contends.then_some(id));
+    }
+
+    /// Whether `id` has to send a trigger at `at`.
+    fn is_anybody_to_ask(&self, at: Instant, id: FunctionId, ofdma: &OfdmaConfig) -> bool {
+        let station = &self.stations[id];
+        if let Some(scheduler) = &station.mu_scheduler {
+            return !self.scheduled_to_ask(at, id, scheduler).is_empty();
+        }
+        let wanted = |peer: &Peer<P>| peer.uplink.is_wanted(ofdma.triggers, at);
+        // What is sent next asks for that, too.
+        let cascades = ofdma.acknowledgment == MuAcknowledgment::Cascade && station.has_data_for_several();
+        !cascades && self.may_ask(at, id, ofdma) && station.peers.iter().any(wanted)
     }
 
     /// Nothing of what a client sent in answer to a trigger is known to have arrived: it is sent again, be it alone.

@@ -19,6 +19,7 @@ use crate::wifi::cell::{Exchange, Handshake, HoldLimits, Rules, Step};
 use crate::wifi::config::ApScheduler;
 use crate::wifi::counters::StationCounters;
 use crate::wifi::functions::{FunctionId, Peers};
+use crate::wifi::mu_scheduler::SchedulerHandle;
 use crate::wifi::ofdma::{RoomForecast, UplinkDemand};
 use crate::wifi::phy::{Mode, Phy};
 
@@ -117,6 +118,8 @@ pub(crate) struct Station<P> {
     turn_of: usize,
     /// Which of them is next.
     pub scheduler: ApScheduler,
+    /// What chooses several of them from outside.
+    pub mu_scheduler: Option<SchedulerHandle>,
     /// Peers from whose queues packets were taken, be it only to drop them.
     drained: Vec<usize>,
     pub hook: AckHook,
@@ -190,6 +193,7 @@ impl<P: Payload> Station<P> {
             turns: VecDeque::with_capacity(peers.len()),
             turn_of: 0,
             scheduler: ApScheduler::RoundRobin,
+            mu_scheduler: None,
             drained: Vec::with_capacity(peers.len()),
             peers,
             hook: AckHook::default(),
@@ -343,6 +347,32 @@ impl<P: Payload> Station<P> {
             }
             users.push(peer);
         }
+        if users.len() < 2 {
+            users.drain(..).for_each(|peer| self.turns.push_front(peer));
+        }
+        for peer in users.iter() {
+            self.peers[*peer].ready = false;
+        }
+        self.turn_of = users.first().copied().unwrap_or(self.turn_of);
+    }
+
+    /// The peers in the round-robin to send to at once, in the order of their turns: as far as they need data and go `together` with the
+    /// first. None where the first needs something else.
+    pub fn ready_users(&self, together: impl Fn(&Peer<P>, &Peer<P>) -> bool) -> Vec<usize> {
+        let Some(first) = self.turns.front().map(|peer| &self.peers[*peer]) else { return Vec::new() };
+        if first.originator.need() != Need::Data {
+            return Vec::new();
+        }
+        let goes = |peer: &usize| {
+            let entry = &self.peers[*peer];
+            entry.originator.need() == Need::Data && together(first, entry)
+        };
+        self.turns.iter().copied().filter(goes).collect()
+    }
+
+    /// Takes `users` out of the round-robin, to send to all of them at once; one alone is next instead.
+    pub fn take_chosen(&mut self, users: &mut Vec<usize>) {
+        self.turns.retain(|peer| !users.contains(peer));
         if users.len() < 2 {
             users.drain(..).for_each(|peer| self.turns.push_front(peer));
         }
