@@ -36,8 +36,8 @@ use std::path::Path;
 use tacit_link::queue::{AckFilter, AckHoldConfig};
 use tacit_link::wifi::phy::{Mode, ModeChoice, Standard};
 use tacit_link::wifi::{
-    AccessCategory, BothWays, BssConfig, ExternalMuScheduler, HackRoom, LinkAcks, MuAcknowledgment, MuEdca, OfdmaConfig, Position,
-    Propagation, ReverseDirection, Triggers,
+    AccessCategory, BothWays, BssConfig, ExternalMuScheduler, HackRoom, LinkAcks, MuAcknowledgment, MuEdca,
+    OfdmaConfig, Position, Propagation, ReverseDirection, Triggers,
 };
 use tacit_link::wired::PipeConfig;
 use tacit_link::{Loss, QueueConfig};
@@ -414,6 +414,8 @@ pub struct OfdmaPlan {
     pub triggers: Triggers,
     /// Whether it asks how much that is before.
     pub polls: bool,
+    /// Units of each trigger that any client may take.
+    pub random_access_units: u32,
     /// What clients contend with after they sent when they were asked.
     pub mu_edca: MuEdca,
     /// What decides instead of `triggers`, and of taking turns; a program brings it.
@@ -431,6 +433,7 @@ impl OfdmaPlan {
             hack_room,
             triggers: self.triggers,
             polls: self.polls,
+            random_access_units: self.random_access_units as u16,
             mu_edca: self.mu_edca,
             scheduler: self.scheduler,
         })
@@ -448,6 +451,7 @@ impl Default for OfdmaPlan {
             trigger_padding,
             triggers: usual.triggers,
             polls: usual.polls,
+            random_access_units: usual.random_access_units.into(),
             mu_edca: usual.mu_edca,
             scheduler: usual.scheduler,
         }

@@ -242,6 +242,16 @@ const MISTAKES: &[(&str, &str, &[&str])] = &[
         &["wifi.ofdma=mu-bar", "wifi.rate-control=minstrel"],
     ),
     ("one user", "base = \"wlan-11ax-1200\"\n", &["wifi.ofdma-users=1"]),
+    (
+        "units that no trigger offers",
+        "base = \"wlan-11ax-1200\"\n",
+        &["wifi.ofdma=mu-bar", "wifi.random-access-units=2"],
+    ),
+    (
+        "triggers that offer none",
+        "base = \"wlan-11ax-1200\"\n",
+        &["wifi.ofdma=mu-bar", "wifi.triggers=random"],
+    ),
     ("no such padding", "base = \"wlan-11ax-1200\"\n", &["wifi.trigger-padding=4 us"]),
     ("no such trigger", "base = \"wlan-11ax-1200\"\n", &["wifi.triggers=sometimes"]),
     ("triggers without units", "base = \"wlan-11ax-1200\"\n", &["wifi.triggers=always"]),

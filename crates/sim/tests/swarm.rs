@@ -266,9 +266,14 @@ fn ofdma(draw: &mut Stream) -> OfdmaConfig {
             draw,
             &[HackRoom::Forecast, HackRoom::Forecast, HackRoom::Fixed(0), HackRoom::Fixed(300)],
         ),
-        triggers: pick(draw, &[Triggers::Off, Triggers::Nist, Triggers::Always, Triggers::AckAware]),
+        triggers: pick(
+            draw,
+            &[Triggers::Off, Triggers::Nist, Triggers::Always, Triggers::AckAware, Triggers::RandomAccess],
+        ),
         polls: draw.up_to(1) == 0,
         mu_edca: pick(draw, &[MuEdca::Off, MuEdca::OpenWrt, MuEdca::Silent]),
+        random_access_units: pick(draw, &[0, 1, 4]),
+        scheduler: None,
     }
 }
 

@@ -143,12 +143,14 @@ pub struct Acknowledged {
 /// Who answers a trigger, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TriggerUser {
-    /// Who.
+    /// Who; the access point for any client that takes a unit (UORA, 802.11ax-2021 clause 26.5.4).
     pub station: StationId,
     /// How: its mode, unit included.
     pub mode: Mode,
     /// Which of the units of this size in the channel, from 0.
     pub unit_index: u16,
+    /// Units from that one on: more than one of random access alone.
+    pub units: u16,
     /// Starting sequence number of the Block Ack asked for, if one is.
     pub start: u16,
 }

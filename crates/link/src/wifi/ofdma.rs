@@ -2,10 +2,11 @@
 
 use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
 
-use super::air::{StationId, TriggerKind};
+use super::air::StationId;
 use super::category::{AccessCategory, EdcaParameters};
 use super::mac::plan::PpduPlan;
 use super::mu_scheduler::{ExternalMuScheduler, UplinkClient};
+use crate::random::Stream;
 
 /// OFDMA of an access point of 802.11ax (802.11ax-2021 clauses 26.5.1 and 26.5.2). Users of a PPDU have units of one size, the
 /// largest of which there are enough.
@@ -26,6 +27,8 @@ pub struct OfdmaConfig {
     pub triggers: Triggers,
     /// Whether it asks how much that is before.
     pub polls: bool,
+    /// Units of each trigger that any client may take (UORA, 802.11ax-2021 clause 26.5.4).
+    pub random_access_units: u16,
     /// What clients contend with after they sent when they were asked.
     pub mu_edca: MuEdca,
     /// What decides instead of [`Triggers`] and of taking turns.
@@ -42,9 +45,24 @@ impl OfdmaConfig {
         hack_room: HackRoom::Forecast,
         triggers: Triggers::Off,
         polls: false,
+        random_access_units: 0,
         mu_edca: MuEdca::Off,
         scheduler: None,
     };
+
+    /// Most OFDM symbols of an answer to a TRS Control field: UL Data Symbols has five bits (802.11ax-2021 clause 9.2.4.6a.1).
+    pub(crate) const TRS_SYMBOLS: u64 = 32;
+    /// The highest MCS of one: UL HE-MCS has two bits.
+    const TRS_MCS: u8 = 3;
+
+    /// Highest MCS of Block Acks that clients send at once. Data behind one goes as fast as ever, and the Block Ack with it.
+    pub(crate) fn answer_mcs(&self) -> u8 {
+        match self.acknowledgment {
+            MuAcknowledgment::Cascade => u8::MAX,
+            MuAcknowledgment::TriggeredResponseScheduling => self.block_ack_mcs.min(Self::TRS_MCS),
+            _ => self.block_ack_mcs,
+        }
+    }
 
     /// Whether there may be Basic Triggers.
     pub(crate) fn has_triggers(&self) -> bool {
@@ -70,20 +88,20 @@ pub enum MuAcknowledgment {
     /// At once, in answer to a Basic Trigger within each A-MPDU, and with data behind each Block Ack, which one for all acknowledges: a
     /// cascade (802.11ax-2021 clause 26.5.3).
     Cascade,
+    /// At once, in answer to a TRS Control field in a QoS Null within each A-MPDU (802.11ax-2021 clauses 9.2.4.6a.1 and 26.5.2). Answers
+    /// that are too long for one are asked for as by [`AggregatedMuBar`](Self::AggregatedMuBar).
+    TriggeredResponseScheduling,
 }
 
 impl MuAcknowledgment {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::BlockAckRequests, Self::MuBar, Self::AggregatedMuBar, Self::Cascade];
-
-    /// The trigger within each A-MPDU, if there is one.
-    pub(crate) const fn trigger_inside(self) -> Option<TriggerKind> {
-        match self {
-            Self::BlockAckRequests | Self::MuBar => None,
-            Self::AggregatedMuBar => Some(TriggerKind::MuBar),
-            Self::Cascade => Some(TriggerKind::Basic),
-        }
-    }
+    pub const ALL: [Self; 5] = [
+        Self::BlockAckRequests,
+        Self::MuBar,
+        Self::AggregatedMuBar,
+        Self::Cascade,
+        Self::TriggeredResponseScheduling,
+    ];
 
     /// The name users write.
     pub const fn name(self) -> &'static str {
@@ -92,6 +110,7 @@ impl MuAcknowledgment {
             Self::MuBar => "mu-bar",
             Self::AggregatedMuBar => "aggregated-mu-bar",
             Self::Cascade => "cascade",
+            Self::TriggeredResponseScheduling => "trs",
         }
     }
 }
@@ -118,6 +137,9 @@ pub enum Triggers {
     Always,
     /// Those that were just sent data, whose ACKs are to come, and those that said that something waits.
     AckAware,
+    /// Nobody by name, as often as it gets the medium: all units of a trigger are of [random
+    /// access](OfdmaConfig::random_access_units).
+    RandomAccess,
 }
 
 impl Triggers {
@@ -126,7 +148,7 @@ impl Triggers {
         match self {
             Self::Off => false,
             Self::Nist => busy >= 2,
-            Self::Always | Self::AckAware => true,
+            Self::Always | Self::AckAware | Self::RandomAccess => true,
         }
     }
 }
@@ -221,7 +243,7 @@ impl UplinkDemand {
     /// Bytes of a TCP ACK in an A-MPDU.
     const ACK_BYTES: u32 = 96;
     /// Of a client that said nothing: what ns-3 takes (UlPsduSize).
-    const UNKNOWN_BYTES: u32 = 500;
+    pub const UNKNOWN_BYTES: u32 = 500;
     /// MPDUs a second that make a client busy (NIST IR 8506).
     const BUSY_MPDUS: u32 = 100;
     const SECOND: Duration = Duration::from_secs(1);
@@ -292,7 +314,7 @@ impl UplinkDemand {
     /// Whether an access point that asks by `triggers` asks it at `at`.
     pub fn is_wanted(&self, triggers: Triggers, at: Instant) -> bool {
         match triggers {
-            Triggers::Off => false,
+            Triggers::Off | Triggers::RandomAccess => false,
             Triggers::Nist => self.is_busy(at),
             Triggers::Always => true,
             Triggers::AckAware => !self.expects_nothing(at),
@@ -342,6 +364,43 @@ impl Default for UplinkDemand {
             mpdus: 0,
             mpdus_before: 0,
         }
+    }
+}
+
+/// A client's access to units that are anybody's (UORA, 802.11ax-2021 clause 26.5.4.3).
+#[derive(Clone, Debug)]
+pub(crate) struct RandomAccess {
+    /// OCW: the largest backoff.
+    window: u32,
+    /// OBO: units to be let pass.
+    backoff: Option<u32>,
+    stream: Stream,
+}
+
+impl RandomAccess {
+    /// OCWmin and OCWmax of an access point that does not say others.
+    const WINDOWS: [u32; 2] = [7, 31];
+
+    pub fn new(stream: Stream) -> Self {
+        Self { window: Self::WINDOWS[0], backoff: None, stream }
+    }
+
+    /// A trigger offers `units`: which of them it takes, if it takes one.
+    pub fn offered(&mut self, units: u16) -> Option<u16> {
+        let backoff = match self.backoff {
+            Some(backoff) => backoff,
+            None => self.stream.up_to(self.window),
+        };
+        let left = backoff.checked_sub(units.into()).filter(|left| *left > 0);
+        self.backoff = left;
+        left.is_none().then(|| self.stream.up_to(u32::from(units) - 1) as u16)
+    }
+
+    /// What it sent in one was acknowledged, or not.
+    pub fn settled(&mut self, acknowledged: bool) {
+        let [smallest, largest] = Self::WINDOWS;
+        self.window = if acknowledged { smallest } else { (2 * self.window + 1).min(largest) };
+        self.backoff = None;
     }
 }
 

@@ -7,8 +7,8 @@ use tacit_link::queue::QueueLimit;
 use tacit_link::wifi::air::{AirFrame, Frame, Outcome, TriggerKind};
 use tacit_link::wifi::phy::{Format, GuardInterval, Mode, ResourceUnit, Standard};
 use tacit_link::wifi::{
-    AirtimeUse, Bss, BssConfig, ExternalMuScheduler, MuAcknowledgment, MuEdca, MuScheduler, MuSchedulerFactory,
-    OfdmaConfig, ReadyUser, StationConfig, StationId, Triggers, UplinkClient,
+    AirtimeUse, Bss, BssConfig, ExternalMuScheduler, LinkAcks, MuAcknowledgment, MuEdca, MuScheduler,
+    MuSchedulerFactory, OfdmaConfig, ReadyUser, StationConfig, StationId, Triggers, UplinkClient,
 };
 use tacit_proto::factory::{FactoryRef, Named};
 use tacit_proto::units::{Duration, Instant};
@@ -65,8 +65,31 @@ fn saturated_users_get_what_the_cycle_holds() {
 #[test]
 fn answers_at_once_are_the_quicker_ones() {
     let of = |acknowledgment| saturated_mbps(config(8, acknowledgment));
-    let [requests, mu_bar, aggregated, _] = MuAcknowledgment::ALL.map(of);
+    let [requests, mu_bar, aggregated, ..] = MuAcknowledgment::ALL.map(of);
     assert!(requests < mu_bar && mu_bar < aggregated, "{requests}, {mu_bar}, {aggregated} Mb/s");
+}
+
+/// A QoS Null with a TRS Control field is shorter than a trigger with its padding; answers to it have MCS 3 at most.
+#[test]
+fn a_trs_control_field_saves_the_trigger() {
+    let of = |acknowledgment, block_ack_mcs| {
+        let ofdma = OfdmaConfig { acknowledgment, block_ack_mcs, ..OfdmaConfig::USUAL };
+        saturated_mbps(BssConfig { ofdma: Some(ofdma), ..config(16, acknowledgment) })
+    };
+    let [trs, faster] = [3, 11].map(|mcs| of(MuAcknowledgment::TriggeredResponseScheduling, mcs));
+    assert_eq!(trs, faster, "its answers are no faster");
+    assert!(trs > of(MuAcknowledgment::AggregatedMuBar, 3), "{trs} Mb/s");
+    // A Block Ack that takes more than 32 symbols is asked for by a trigger.
+    let [trs, trigger] = [MuAcknowledgment::TriggeredResponseScheduling, MuAcknowledgment::AggregatedMuBar]
+        .map(|acknowledgment| {
+            let mut config = config(16, acknowledgment);
+            for client in &mut config.stations {
+                client.mode = Mode::he(0, 1, 20, GuardInterval::Ns800).unwrap();
+            }
+            config.ofdma = Some(OfdmaConfig { acknowledgment, ..OfdmaConfig::USUAL });
+            saturated_mbps(config)
+        });
+    assert_eq!(trs, trigger, "units of 26 tones at MCS 0");
 }
 
 struct Harness {
@@ -410,6 +433,56 @@ fn silent_clients_do_not_collide() {
     assert!(asked > contending, "{asked} and {contending} packets");
 }
 
+/// Triggers with units that are anybody's.
+fn random_access(clients: usize, triggers: Triggers, random_access_units: u16) -> BssConfig {
+    let config = asking(clients, triggers, MuEdca::Silent, false);
+    BssConfig { ofdma: config.ofdma.map(|ofdma| OfdmaConfig { random_access_units, ..ofdma }), ..config }
+}
+
+/// Backoffs of up to seven are over at each trigger with eight units: two clients take the same unit one time in eight, or less, for then
+/// their windows double. Six clients at three units collide about every other time.
+#[test]
+fn clients_take_units_at_random() {
+    let collided = |config: BssConfig| {
+        let (clients, span) = (config.stations.len() as u16, Duration::from_secs(1));
+        let mut bss = channel::<Blob>(config, 1, "random access", span);
+        saturate(&mut bss, span, |bss, now| {
+            for client in 1..=clients {
+                let from = StationId(client).first_function();
+                while bss.queued(from, AP.first_function()) < 100 {
+                    bss.enqueue(now, from, AP.first_function(), Blob);
+                }
+            }
+        });
+        let counters = (1..=clients).map(|client| bss.counters(StationId(client)));
+        let (sent, missed) = counters.fold((0, 0), |(sent, missed), counters| {
+            (sent + counters.triggered_ppdus, missed + counters.missed_link_acks)
+        });
+        assert!(sent > 500, "{sent}");
+        missed as f64 / sent as f64
+    };
+    assert_eq!(collided(random_access(1, Triggers::RandomAccess, 8)), 0.0);
+    let of_two = collided(random_access(2, Triggers::RandomAccess, 8));
+    assert!((0.08..0.13).contains(&of_two), "{of_two}");
+    let of_six = collided(random_access(6, Triggers::RandomAccess, 3));
+    assert!((0.25..0.6).contains(&of_six), "{of_six}");
+}
+
+/// Clients that the access point knows nothing of say in such a unit what they have, and are asked for it.
+#[test]
+fn a_report_in_a_unit_at_random_makes_the_access_point_ask() {
+    let up = Up::run(random_access(4, Triggers::AckAware, 2), 600);
+    for client in 1..=4 {
+        assert_eq!(up.of(client), (0..600).collect::<Vec<_>>(), "client {client}");
+    }
+    let offers = |frame: &Frame<Numbered>| match frame {
+        Frame::Trigger(trigger) => trigger.users.iter().any(|user| user.station == AP && user.units == 2),
+        _ => false,
+    };
+    assert!(up.count(offers) > 3);
+    assert!(up.count(|frame| matches!(frame, Frame::QosNull { .. })) > 0);
+}
+
 /// Uploads of four clients that are asked: what the trigger, answers as long as a report can ask for, and the Block Ack take, besides
 /// AIFS and the mean backoff.
 #[test]
@@ -538,4 +611,44 @@ fn a_scheduler_from_outside_decides() {
     assert!(asked.clone().count() >= 4, "{triggers:?}");
     assert!(asked.clone().all(|(_, users)| users.len() == 1), "one at a time: {triggers:?}");
     assert_eq!(harness.delivered.len(), 21, "all of it arrives");
+}
+
+/// Under No Ack nothing follows the PPDU of several users: no trigger, no Block Acks, and nothing is sent again.
+#[test]
+fn nothing_answers_what_is_sent_without_acknowledgment() {
+    let unacknowledged = |config: &mut BssConfig| {
+        config.stations.iter_mut().for_each(|station| station.link_acks.down = LinkAcks::None);
+        config.stations[0].downlink_loss = Loss::Scripted((0..10).collect());
+    };
+    for acknowledgment in MuAcknowledgment::ALL {
+        let harness = two_users(harness(acknowledgment, unacknowledged));
+        assert_eq!(
+            harness.script(),
+            ["data 0 -> 3", "data 0 -> 1, lost", "data 0 -> 2"],
+            "{acknowledgment:?}"
+        );
+        let to = |client: u16| harness.delivered.iter().filter(|(to, _)| to.0 == client).count();
+        assert_eq!([to(1), to(2), to(3)], [0, 5, 1], "{acknowledgment:?}");
+        let first_to = |client| harness.frames.iter().find(|frame| frame.receiver == Some(StationId(client)));
+        assert_eq!(first_to(1).unwrap().at, first_to(2).unwrap().at, "both are in one PPDU");
+    }
+    // Some 170 us are saved of each cycle of 5.5 ms.
+    let mbps = |acks: LinkAcks| {
+        let mut config = config(4, MuAcknowledgment::MuBar);
+        config.stations.iter_mut().for_each(|station| station.link_acks.down = acks);
+        saturated_mbps(config)
+    };
+    let gain = mbps(LinkAcks::None) / mbps(LinkAcks::Normal);
+    assert!((1.02..1.05).contains(&gain), "{gain}");
+}
+
+/// Who is acknowledged and who is not have PPDUs of their own.
+#[test]
+fn acknowledged_and_unacknowledged_users_do_not_mix() {
+    let harness = two_users(harness(MuAcknowledgment::MuBar, |config| {
+        config.stations[0].link_acks.down = LinkAcks::None;
+    }));
+    let script = harness.script();
+    assert!(!script.iter().any(|line| line.contains("trigger")), "{script:?}");
+    assert_eq!(harness.delivered.len(), 16);
 }

@@ -631,11 +631,15 @@ pub(crate) const WIFI: Keys<Wifi> = &[
             (MuAcknowledgment::AggregatedMuBar.name(), Some(MuAcknowledgment::AggregatedMuBar)),
             (MuAcknowledgment::BlockAckRequests.name(), Some(MuAcknowledgment::BlockAckRequests)),
             (MuAcknowledgment::Cascade.name(), Some(MuAcknowledgment::Cascade)),
+            (
+                MuAcknowledgment::TriggeredResponseScheduling.name(),
+                Some(MuAcknowledgment::TriggeredResponseScheduling),
+            ),
         ]),
         usual: Usual::Field,
         meaning: "802.11ax: the access point sends to several clients at once, each in a resource unit of its own (HE MU), whose Block \
                   Acks answer a trigger behind the PPDU or in each A-MPDU, or requests one after the other, or come with data of theirs \
-                  (a cascade); see \
+                  (a cascade), or answer a TRS Control field (`trs`); see \
                   [wifi-model.md](../references/wifi-model.md#ofdma)",
         of: |wifi| &mut wifi.ofdma.acknowledgment,
     },
@@ -671,11 +675,12 @@ pub(crate) const WIFI: Keys<Wifi> = &[
             ("ack-aware", Triggers::AckAware),
             ("nist", Triggers::Nist),
             ("always", Triggers::Always),
+            ("random", Triggers::RandomAccess),
         ]),
         usual: Usual::Field,
         meaning: "with `ofdma`: when the access point asks clients for what they have, which they send at once (UL OFDMA): never; those \
                   that were just sent data, or said that something waits; those that send over 100 packets a second, while two do; \
-                  all, as often as it gets the medium",
+                  all, as often as it gets the medium; as often, but nobody by name (`random-access-units`)",
         of: |wifi| &mut wifi.ofdma.triggers,
     },
     &W {
@@ -684,6 +689,14 @@ pub(crate) const WIFI: Keys<Wifi> = &[
         usual: Usual::Field,
         meaning: "with `triggers`: a trigger before asks how much waits (BSRP), so that answers are as long as they have to be",
         of: |wifi| &mut wifi.ofdma.polls,
+    },
+    &W {
+        name: RANDOM_ACCESS_UNITS,
+        kind: Whole(0, OfdmaConfig::MOST_USERS as u32),
+        usual: Usual::Field,
+        meaning: "with `triggers`: resource units of each trigger that any client with something to send may take (UORA), beside those of \
+                  clients that are asked",
+        of: |wifi| &mut wifi.ofdma.random_access_units,
     },
     &W {
         name: "mu-edca",
@@ -699,6 +712,7 @@ pub(crate) const WIFI: Keys<Wifi> = &[
 
 pub(crate) const OFDMA: &str = "ofdma";
 pub(crate) const TRIGGERS: &str = "triggers";
+pub(crate) const RANDOM_ACCESS_UNITS: &str = "random-access-units";
 
 const TRIGGER_PADDINGS_ALLOWED: &str = "0, 8 or 16 us";
 

@@ -225,6 +225,15 @@ fn check(section: &Section<'_>, wifi: &Wifi) -> Result<(), InputError> {
         let what = "an access point without resource units has no triggers".to_owned();
         return refused(keys::TRIGGERS, what, "\"off\"; or others with ofdma");
     }
+    let has_random_units = wifi.ofdma.random_access_units > 0;
+    if has_random_units && wifi.ofdma.triggers == Triggers::Off {
+        let what = "an access point without triggers offers no units".to_owned();
+        return refused(keys::RANDOM_ACCESS_UNITS, what, "0; or others with triggers");
+    }
+    if !has_random_units && wifi.ofdma.triggers == Triggers::RandomAccess {
+        let what = "\"random\" asks nobody by name, and offers no units".to_owned();
+        return refused(keys::TRIGGERS, what, "\"random\" with random-access-units of 1 or more");
+    }
     if let (Some(_), Some(what)) = (wifi.ofdma.acknowledgment, refuses_ofdma(wifi)) {
         let allowed = "\"off\"; or others with 802.11ax, a fixed or ideal rate, joint streams and no grants";
         return refused(keys::OFDMA, what, allowed);

@@ -177,8 +177,12 @@ fn trigger_fields(out: &mut Vec<u8>, trigger: &Trigger, block_ack_control: u16) 
             | u64::from(number) << 13
             | u64::from(is_ldpc) << 20
             | u64::from(mode.mcs.unwrap_or_default()) << 21
-            // SS Allocation: the first stream, and how many more.
-            | u64::from(mode.streams - 1) << 29;
+            | match user.station {
+                // RA-RU Information: how many more units.
+                StationId::AP => u64::from(user.units - 1) << 26,
+                // SS Allocation: the first stream, and how many more.
+                _ => u64::from(mode.streams - 1) << 29,
+            };
         out.extend_from_slice(&info.to_le_bytes()[..5]);
         match trigger.kind {
             TriggerKind::MuBar => {

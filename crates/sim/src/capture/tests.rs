@@ -365,6 +365,7 @@ fn of_several_users() -> Vec<AirFrame<Vec<u8>>> {
         Mode::he(mcs, 1, width_mhz, GuardInterval::Ns800).unwrap().among_users(&ppdu).unwrap()
     };
     let user = |station, unit, width_mhz, unit_index| TriggerUser {
+        units: 1,
         station: StationId(station),
         mode: part(MultiUser::Up, unit, width_mhz, 5),
         unit_index,

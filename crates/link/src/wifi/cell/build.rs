@@ -12,7 +12,8 @@ use crate::random::Stream;
 use crate::wifi::air::StationId;
 use crate::wifi::category::AccessCategory;
 use crate::wifi::config::{
-    ApScheduler, BothWays, BssConfig, DirectLink, LinkAcks, RateControl, ReverseDirection, StationConfig, StreamQueues,
+    ApScheduler, BothWays, BssConfig, DirectLink, LinkAcks, RateControl, ReverseDirection, StationConfig,
+    StreamQueues,
 };
 use crate::wifi::functions::{FunctionId, Functions, Peers};
 use crate::wifi::mac::SEQUENCE_MODULUS;
@@ -25,7 +26,7 @@ use crate::wifi::mac::rate_control::{Minstrel, Rate};
 use crate::wifi::mac::repair::{MOST_REPAIRABLE, RepairRecipient};
 use crate::wifi::mac::station::{Peer, Station};
 use crate::wifi::mu_scheduler::SchedulerHandle;
-use crate::wifi::ofdma::MuAcknowledgment;
+use crate::wifi::ofdma::{MuAcknowledgment, RandomAccess};
 use crate::wifi::phy::{
     HT_CONTROL_LEN, HeOptions, Mode, MultiUser, MultiUserPpdu, Phy, ResourceUnit, block_ack_len,
 };
@@ -83,6 +84,10 @@ fn build_function<P: Payload>(
     let contention = Contention::new(phy, &config.edca(numbers.station(function), category), backoff);
     let mut station = Station::new(function, reach, category, contention, peers, rules.phy.max_mpdus());
     station.hold_limits = rules.hold_limits(category);
+    if config.ofdma.is_some_and(|ofdma| ofdma.random_access_units > 0) {
+        let random = stream(format!("random access {}", name_of(function)));
+        station.random_access = Some(Box::new(RandomAccess::new(random)));
+    }
     if station.is_access_point() {
         station.mu_scheduler = config.ofdma.and_then(|ofdma| ofdma.scheduler).map(SchedulerHandle::new);
         // One from outside puts those that it chooses first.
@@ -267,7 +272,7 @@ fn shared_rates(
             // Block Acks one after the other have the whole channel, and so does nothing else that goes up.
             (MultiUser::Up, MuAcknowledgment::BlockAckRequests) => (data, *control, snr),
             (MultiUser::Up, _) => {
-                let answer = among(client.mode.at_most_mcs(ofdma.block_ack_mcs), way)?;
+                let answer = among(client.mode.at_most_mcs(ofdma.answer_mcs()), way)?;
                 (data, answer, in_unit)
             }
         })

@@ -21,8 +21,8 @@ use crate::wifi::mac::station::{Outgoing, Peer};
 use crate::wifi::mu_scheduler::{ReadyUser, SchedulerHandle};
 use crate::wifi::ofdma::{HackRoom, MuAcknowledgment, OfdmaConfig};
 use crate::wifi::phy::{
-    BLOCK_ACK_REQUEST_LEN, Format, MPDU_DELIMITER_LEN, Mode, MultiUser, MultiUserPpdu, ResourceUnit,
-    mu_bar_len, subframe_len, trigger_len,
+    BLOCK_ACK_REQUEST_LEN, Format, HT_CONTROL_LEN, MPDU_DELIMITER_LEN, Mode, MultiUser, MultiUserPpdu,
+    QOS_NULL_LEN, ResourceUnit, mu_bar_len, subframe_len, trigger_len,
 };
 
 /// Most that Block Acks of several users last for the sake of compressed TCP ACKs: what they ask for beyond that waits. Ours.
@@ -72,6 +72,8 @@ pub(crate) struct Downlink {
     holder: FunctionId,
     class: PayloadClass,
     ofdma: OfdmaConfig,
+    /// Its users acknowledge what they get.
+    is_answered: bool,
     parts: Vec<Part>,
     stage: Stage,
     /// When what is in the air began, and ends.
@@ -89,6 +91,8 @@ pub(crate) struct Downlink {
 
 /// What is decided about a round before its parts are filled.
 struct Outline {
+    /// The users acknowledge what they get.
+    is_answered: bool,
     unit: ResourceUnit,
     users: usize,
     /// Modes of the users' data and of their answers, in the order of the users.
@@ -158,9 +162,18 @@ impl<P: Payload> Cell<P> {
         ofdma: &OfdmaConfig,
         (users, limit): (&[usize], Option<Duration>),
     ) -> Option<Downlink> {
-        let outline = self.outline(at, id, ofdma, users)?;
+        let mut outline = self.outline(at, id, ofdma, users)?;
+        let mut ofdma = *ofdma;
+        if ofdma.acknowledgment == MuAcknowledgment::TriggeredResponseScheduling
+            && self.answer_symbols(id, users, &outline) > OfdmaConfig::TRS_SYMBOLS
+        {
+            ofdma.acknowledgment = MuAcknowledgment::AggregatedMuBar;
+            outline = self.outline(at, id, &ofdma, users)?;
+        }
+        let ofdma = &ofdma;
         let limit = self.longest_shared(id, &outline, limit);
-        let trigger_subframe = trigger_inside_len(ofdma, &outline.control_mode).map_or(0, subframe_len);
+        let request = request_inside_len(ofdma, &outline.control_mode).filter(|_| outline.is_answered);
+        let trigger_subframe = request.map_or(0, subframe_len);
         let mut parts = std::mem::take(&mut self.spare_parts);
         parts.clear();
         let (lifetime, count) = (self.rules.config.lifetime, users.len() as u16);
@@ -194,7 +207,8 @@ impl<P: Payload> Cell<P> {
             } else {
                 MPDU_DELIMITER_LEN
             };
-            let response_len = entry.originator.block_ack_len() + delimiter;
+            let response_len =
+                if outline.is_answered { entry.originator.block_ack_len() + delimiter } else { 0 };
             let exchange =
                 Exchange::shared([id, entry.id], outgoing, (index, count), [at; 2], [at; 2], response_len);
             parts.push(Part {
@@ -219,6 +233,7 @@ impl<P: Payload> Cell<P> {
             holder: id,
             class,
             ofdma: *ofdma,
+            is_answered: outline.is_answered,
             parts,
             stage: Stage::Data,
             since: at,
@@ -252,10 +267,7 @@ impl<P: Payload> Cell<P> {
         let of = |peer: &usize| &station.peers[*peer].originator;
         let modes = users.iter().map(|peer| of(peer).mode);
         let down: Vec<Mode> = modes.clone().collect();
-        let cascades = ofdma.acknowledgment == MuAcknowledgment::Cascade;
-        // Data behind a Block Ack goes as fast as ever, and the Block Ack with it.
-        let highest_mcs = if cascades { u8::MAX } else { ofdma.block_ack_mcs };
-        let up: Vec<Mode> = modes.map(|mode| mode.at_most_mcs(highest_mcs)).collect();
+        let up: Vec<Mode> = modes.map(|mode| mode.at_most_mcs(ofdma.answer_mcs())).collect();
         let ppdu_down = self.shared_ppdu(MultiUser::Down, &down)?;
         let ppdu_up = self.shared_ppdu(MultiUser::Up, &up)?;
         let controls = || users.iter().map(|peer| of(peer).control_mode);
@@ -270,8 +282,20 @@ impl<P: Payload> Cell<P> {
         let rooms: Vec<u32> = (users.iter().zip(&modes))
             .map(|(peer, modes)| if one_by_one { 0 } else { self.room_for(id, ofdma, *peer, &modes[1]) })
             .collect();
-        let answered_after = self.answered_after(at, id, ofdma, users, (&modes, &rooms), &control_mode);
-        Some(Outline { unit: ppdu_down.unit, users: users.len(), modes, rooms, control_mode, answered_after })
+        let is_answered = users.first().is_some_and(|peer| of(peer).is_answered());
+        let answered_after = match is_answered {
+            true => self.answered_after(at, id, ofdma, users, (&modes, &rooms), &control_mode),
+            false => Duration::ZERO,
+        };
+        Some(Outline {
+            is_answered,
+            unit: ppdu_down.unit,
+            users: users.len(),
+            modes,
+            rooms,
+            control_mode,
+            answered_after,
+        })
     }
 
     /// Bytes that the answer of `peer` leaves for compressed ACKs.
@@ -280,7 +304,11 @@ impl<P: Payload> Cell<P> {
         if !matches!(self.stations[entry.id].hook, AckHook::Hack(_)) {
             return 0;
         }
-        let most = mode.bytes_within(LONGEST_ANSWER).saturating_sub(answer_len(entry));
+        let most = match ofdma.acknowledgment {
+            MuAcknowledgment::TriggeredResponseScheduling => mode.bytes_in_symbols(OfdmaConfig::TRS_SYMBOLS),
+            _ => mode.bytes_within(LONGEST_ANSWER),
+        };
+        let most = most.saturating_sub(answer_len(entry));
         match ofdma.hack_room {
             HackRoom::Fixed(bytes) => bytes.min(most),
             HackRoom::Forecast => entry.room.bytes(most),
@@ -317,6 +345,14 @@ impl<P: Payload> Cell<P> {
                 trigger + sifs + MultiUserPpdu::duration(&psdus)
             }
         }
+    }
+
+    /// OFDM symbols of what `users` answer at once.
+    fn answer_symbols(&self, id: FunctionId, users: &[usize], outline: &Outline) -> u64 {
+        let answers = users.iter().zip(outline.modes.iter().zip(&outline.rooms));
+        let psdus = answers
+            .map(|(peer, (modes, room))| (modes[1], answer_len(&self.stations[id].peers[*peer]) + room));
+        MultiUserPpdu::symbol_count(&psdus)
     }
 
     /// From the end of the data to that of the trigger behind it; zero where it is within.
@@ -360,7 +396,15 @@ impl Downlink {
 
     /// Until when the access point goes on without an answer.
     pub fn alone_until<P: Payload>(&self, cell: &Cell<P>) -> Instant {
-        self.data_end() + cell.trigger_time(&self.ofdma, self.parts.len(), &self.control_mode)
+        self.data_end() + self.trigger_time(cell)
+    }
+
+    /// From the end of the data to that of the trigger behind it; zero without one.
+    fn trigger_time<P: Payload>(&self, cell: &Cell<P>) -> Duration {
+        match self.is_answered {
+            true => cell.trigger_time(&self.ofdma, self.parts.len(), &self.control_mode),
+            false => Duration::ZERO,
+        }
     }
 
     /// True while the access is that of `function`, or it sends in it.
@@ -375,9 +419,11 @@ impl Downlink {
 
     /// Sets when answers that all give at once begin and end, `end` being that of the data.
     fn plan_answers<P: Payload>(&mut self, cell: &Cell<P>, end: Instant) {
-        let begin = end
-            + cell.trigger_time(&self.ofdma, self.parts.len(), &self.control_mode)
-            + cell.rules.response_after();
+        if !self.is_answered {
+            self.answers = [end; 2];
+            return;
+        }
+        let begin = end + self.trigger_time(cell) + cell.rules.response_after();
         let lasting = |with_room: bool| {
             let psdus = self.parts.iter().map(move |part| {
                 let room = if with_room { part.room + part.data_room } else { 0 };
@@ -452,17 +498,22 @@ impl Downlink {
             part.heard = cell.receive(&part.exchange);
         }
         let end = self.data_end();
+        if !self.is_answered {
+            return self.settle_unanswered(cell);
+        }
         match self.ofdma.acknowledgment {
             MuAcknowledgment::MuBar => {
-                let until = end + cell.trigger_time(&self.ofdma, self.parts.len(), &self.control_mode);
+                let until = end + self.trigger_time(cell);
                 cell.charge(self.holder, self.class, AirtimeUse::LinkAck, until);
                 self.stage = Stage::Trigger;
                 self.until = until;
                 Progress::Until(until)
             }
-            MuAcknowledgment::AggregatedMuBar | MuAcknowledgment::Cascade => {
-                // The trigger is the last MPDU of each A-MPDU: who understood any other knows that there is one.
-                let len = trigger_inside_len(&self.ofdma, &self.control_mode).unwrap_or_default();
+            MuAcknowledgment::AggregatedMuBar
+            | MuAcknowledgment::Cascade
+            | MuAcknowledgment::TriggeredResponseScheduling => {
+                // What asks is an MPDU of each A-MPDU: a user that understood any other knows that there is one.
+                let len = request_inside_len(&self.ofdma, &self.control_mode).unwrap_or_default();
                 for part in &mut self.parts {
                     let [from, _] = cell.stations.ends(&part.exchange);
                     let peer = &mut from.peers[part.exchange.peer()];
@@ -480,6 +531,15 @@ impl Downlink {
                 self.answer_alone(cell, 0, end)
             }
         }
+    }
+
+    /// Nobody says what arrived.
+    fn settle_unanswered<P: Payload>(&mut self, cell: &mut Cell<P>) -> Progress {
+        for part in &self.parts {
+            cell.settle_unanswered(&part.exchange);
+        }
+        self.end(cell);
+        Progress::Over(self.until, true)
     }
 
     /// The trigger behind the PPDU is over at `at`: who understood it answers.
@@ -513,6 +573,7 @@ impl Downlink {
                 station: cell.stations.station_of(part.exchange.to),
                 mode: originator.control_mode,
                 unit_index: part.exchange.unit_index().unwrap_or_default(),
+                units: 1,
                 start: originator.window_start(),
             }
         });
@@ -637,6 +698,11 @@ impl Downlink {
 
     /// Nothing comes back; the access point notices at `noticed_at`.
     pub fn fail<P: Payload>(&mut self, cell: &mut Cell<P>, noticed_at: Instant, next_idle: u64) {
+        if !self.is_answered {
+            // It does not notice.
+            self.settle_unanswered(cell);
+            return;
+        }
         for part in &self.parts {
             cell.fail(&part.exchange, noticed_at, next_idle);
         }
@@ -695,16 +761,16 @@ impl Part {
     }
 }
 
-/// Whether data for `peer` may go in a PPDU with that for `first`: HE, acknowledged, not too long for a unit, and sent alike but for MCS
-/// and streams.
+/// Whether data for `peer` may go in a PPDU with that for `first`: HE, not too long for a unit, and sent alike but for MCS and streams.
+/// What nobody acknowledges goes with its like: an answer to the others would cost it the time that it saves.
 fn goes_with<P: Payload>(first: &Peer<P>, peer: &Peer<P>) -> bool {
     let (mode, of_first) = (&peer.originator.mode, &first.originator.mode);
     mode.format == Format::HeSu
         && !peer.goes_alone
         && (mode.width_mhz, mode.guard_interval, mode.he_options())
             == (of_first.width_mhz, of_first.guard_interval, of_first.he_options())
-        && peer.originator.has_agreement()
-        && !peer.originator.has_stream_queues()
+        && peer.originator.may_share()
+        && peer.originator.is_answered() == first.originator.is_answered()
 }
 
 /// Bytes that the answer of `peer` to what is sent at `at` leaves for data of its own.
@@ -715,10 +781,15 @@ fn data_room<P: Payload>(ofdma: &OfdmaConfig, peer: &Peer<P>, at: Instant) -> u3
     }
 }
 
-/// Bytes of the trigger within each A-MPDU, if there is one.
-fn trigger_inside_len(ofdma: &OfdmaConfig, control_mode: &Mode) -> Option<u32> {
-    let kind = ofdma.acknowledgment.trigger_inside()?;
-    Some(trigger_len(kind, 1, padding_bytes(ofdma, control_mode)))
+/// Bytes of the MPDU within each A-MPDU that asks for the answer, if there is one.
+fn request_inside_len(ofdma: &OfdmaConfig, control_mode: &Mode) -> Option<u32> {
+    let trigger = |kind| trigger_len(kind, 1, padding_bytes(ofdma, control_mode));
+    match ofdma.acknowledgment {
+        MuAcknowledgment::BlockAckRequests | MuAcknowledgment::MuBar => None,
+        MuAcknowledgment::AggregatedMuBar => Some(trigger(TriggerKind::MuBar)),
+        MuAcknowledgment::Cascade => Some(trigger(TriggerKind::Basic)),
+        MuAcknowledgment::TriggeredResponseScheduling => Some(QOS_NULL_LEN + HT_CONTROL_LEN),
+    }
 }
 
 /// Bytes of a Block Ack of `peer` in answer to a trigger.

@@ -9,21 +9,24 @@ use super::exchange::Exchange;
 use super::round::{ALONE, Progress, padding_bytes};
 use super::{Answer, Cell, even_shares};
 use crate::payload::{Payload, PayloadClass};
-use crate::wifi::air::{Acknowledged, Frame, Outcome, Trigger, TriggerKind, TriggerUser};
+use crate::wifi::air::{Acknowledged, Frame, Outcome, StationId, Trigger, TriggerKind, TriggerUser};
 use crate::wifi::airtime::AirtimeUse;
 use crate::wifi::bitmap::AckBitmap;
 use crate::wifi::functions::FunctionId;
 use crate::wifi::mac::block_ack::Recipient;
-use crate::wifi::mac::originator::Settled;
+use crate::wifi::mac::originator::{Need, Settled};
 use crate::wifi::mac::plan::PpduPlan;
 use crate::wifi::mac::sequence_distance;
 use crate::wifi::mac::station::{Outgoing, Peer};
 use crate::wifi::mu_scheduler::{SchedulerHandle, UplinkClient};
-use crate::wifi::ofdma::{BufferStatus, MuAcknowledgment, OfdmaConfig};
+use crate::wifi::ofdma::{BufferStatus, MuAcknowledgment, OfdmaConfig, Triggers, UplinkDemand};
 use crate::wifi::phy::{
     Format, MPDU_DELIMITER_LEN, Mode, MultiUser, MultiUserPpdu, QOS_NULL_LEN, multi_sta_block_ack_len,
     trigger_len,
 };
+
+/// Bytes of an MPDU with a packet of 1500 bytes, as a subframe of an A-MPDU.
+const FULL_MPDU_LEN: u32 = 1_544;
 
 /// Bytes before what is appended for one station of several: how much that is. Ours.
 const LENGTH_LEN: u32 = 2;
@@ -53,6 +56,20 @@ struct Part {
     left: BufferStatus,
     /// Its modes of data and responses outside of rounds.
     single: [Mode; 2],
+    /// It took a unit that was anybody's.
+    random: bool,
+    /// Another took the same.
+    collided: bool,
+}
+
+/// Units of a trigger that any client may take.
+#[derive(Clone, Copy, Debug)]
+struct RandomUnits {
+    /// The first of them, behind those of clients that are asked.
+    first: u16,
+    count: u16,
+    /// Of what is sent in one: that of the slowest client.
+    mode: Mode,
 }
 
 /// What is in the air.
@@ -76,6 +93,7 @@ pub(crate) struct Uplink {
     holder: FunctionId,
     ofdma: OfdmaConfig,
     parts: Vec<Part>,
+    random: Option<RandomUnits>,
     stage: Stage,
     /// When what is in the air began, and ends.
     since: Instant,
@@ -96,10 +114,21 @@ impl<P: Payload> Cell<P> {
     ) -> Option<Uplink> {
         self.stations[id].trigger_due = false;
         let asked = self.whom_to_ask(at, id, ofdma);
-        let modes: Vec<Mode> = asked.iter().map(|peer| self.uplink_mode(id, *peer)).collect();
+        let offered = self.random_units(ofdma);
+        if asked.is_empty() && (offered == 0 || ofdma.triggers != Triggers::RandomAccess) {
+            return None;
+        }
+        let first = asked.len() as u16;
+        let slowest = self.slowest_client(id, asked.first().copied()).filter(|_| offered > 0);
+        let mut modes: Vec<Mode> = asked.iter().map(|peer| self.uplink_mode(id, *peer)).collect();
+        modes.extend(slowest.into_iter().flat_map(|(_, mode)| std::iter::repeat_n(mode, offered)));
         let ppdu = self.shared_ppdu(MultiUser::Up, &modes)?;
+        let random = slowest.and_then(|(_, mode)| {
+            Some(RandomUnits { first, count: offered as u16, mode: mode.among_users(&ppdu)? })
+        });
         let station = &self.stations[id];
-        let controls = asked.iter().map(|peer| station.peers[*peer].originator.control_mode);
+        let addressed = asked.iter().copied().chain(slowest.map(|(peer, _)| peer));
+        let controls = addressed.map(|peer| station.peers[peer].originator.control_mode);
         let control_mode = controls.min_by_key(Mode::rate)?;
         let parts = asked.iter().zip(&modes).zip(0..).map(|((peer, mode), unit_index)| {
             let client = station.peers[*peer].id;
@@ -109,35 +138,48 @@ impl<P: Payload> Cell<P> {
         let sifs = self.rules.phy.sifs;
         let trigger = control_mode.ppdu_duration(trigger_len(
             TriggerKind::Basic,
-            parts.len() as u32,
+            parts.len() as u32 + u32::from(random.is_some()),
             padding_bytes(ofdma, &control_mode),
         ));
         // A Block Ack for all, whatever comes.
         let window = self.rules.config.block_ack_window;
-        let acks = multi_sta_block_ack_len(parts.iter().map(|_| Some(window)));
+        let acks = multi_sta_block_ack_len(modes.iter().map(|_| Some(window)));
         let overhead = trigger + sifs + self.rules.response_after() + control_mode.ppdu_duration(acks);
         let longest = self.ppdu_limit(id, overhead, limit);
         let mut round = Uplink {
             holder: id,
             ofdma: *ofdma,
             parts,
+            random,
             stage: Stage::Trigger,
             since: at,
             until: at,
             longest,
             control_mode,
         };
-        if round.null_duration() > longest {
+        if round.shortest() > longest {
             // Not even that fits in what is left of the TXOP: at an access of its own.
             self.stations[id].trigger_due = true;
             return None;
         }
-        round
-            .send_trigger(at, if ofdma.polls { TriggerKind::BufferStatusReport } else { TriggerKind::Basic });
+        let polls = ofdma.polls && !round.parts.is_empty();
+        round.send_trigger(at, if polls { TriggerKind::BufferStatusReport } else { TriggerKind::Basic });
         let station = &mut self.stations[id];
         station.begin_shared_access();
         station.counters.triggers += 1;
         Some(round)
+    }
+
+    /// Units of a trigger that any client may take.
+    fn random_units(&self, ofdma: &OfdmaConfig) -> usize {
+        usize::from(ofdma.random_access_units).min(self.rules.most_users)
+    }
+
+    /// The client of `id` that sends slowest, and how: of those whose PPDUs go with that of `first`, if anybody's has to.
+    fn slowest_client(&self, id: FunctionId, first: Option<usize>) -> Option<(usize, Mode)> {
+        let all = first.into_iter().chain(0..self.stations[id].peers.len());
+        let clients = self.sharing_a_trigger(id, all).map(|peer| (peer, self.uplink_mode(id, peer)));
+        clients.min_by_key(|(_, mode)| mode.rate())
     }
 
     /// The mode of what a client sends alone.
@@ -155,7 +197,7 @@ impl<P: Payload> Cell<P> {
     /// The clients that `id` asks at `at`, no more than units: by turns where it asks all.
     fn whom_to_ask(&mut self, at: Instant, id: FunctionId, ofdma: &OfdmaConfig) -> Vec<usize> {
         if let Some(scheduler) = self.stations[id].mu_scheduler.clone() {
-            return self.scheduled_to_ask(at, id, &scheduler);
+            return self.scheduled_to_ask(at, id, ofdma, &scheduler);
         }
         if !self.may_ask(at, id, ofdma) {
             return Vec::new();
@@ -164,7 +206,8 @@ impl<P: Payload> Cell<P> {
         let first = self.stations[id].asked_first;
         let wanted = |peer: &usize| self.stations[id].peers[*peer].uplink.is_wanted(ofdma.triggers, at);
         let turns = (0..count).map(|peer| (first + peer) % count).filter(wanted);
-        let asked: Vec<usize> = self.sharing_a_trigger(id, turns).take(self.rules.most_users).collect();
+        let most = self.rules.most_users - self.random_units(ofdma);
+        let asked: Vec<usize> = self.sharing_a_trigger(id, turns).take(most).collect();
         self.stations[id].asked_first = asked.last().map_or(first, |last| (last + 1) % count);
         asked
     }
@@ -186,14 +229,21 @@ impl<P: Payload> Cell<P> {
     }
 
     /// The clients that `scheduler` has `id` ask at `at`.
-    fn scheduled_to_ask(&self, at: Instant, id: FunctionId, scheduler: &SchedulerHandle) -> Vec<usize> {
+    fn scheduled_to_ask(
+        &self,
+        at: Instant,
+        id: FunctionId,
+        ofdma: &OfdmaConfig,
+        scheduler: &SchedulerHandle,
+    ) -> Vec<usize> {
         let peers: Vec<usize> = self.sharing_a_trigger(id, 0..self.stations[id].peers.len()).collect();
         let clients = peers.iter().map(|peer| {
             let Peer { id: client, uplink, .. } = &self.stations[id].peers[*peer];
             uplink.as_seen_at(at, self.stations.station_of(*client), self.uplink_mode(id, *peer).rate())
         });
         let clients: Vec<UplinkClient> = clients.collect();
-        let chosen = scheduler.uplink(at, &clients, self.rules.most_users);
+        let most = self.rules.most_users - self.random_units(ofdma);
+        let chosen = scheduler.uplink(at, &clients, most);
         chosen.into_iter().map(|position| peers[position]).collect()
     }
 
@@ -234,7 +284,10 @@ impl<P: Payload> Cell<P> {
     fn is_anybody_to_ask(&self, at: Instant, id: FunctionId, ofdma: &OfdmaConfig) -> bool {
         let station = &self.stations[id];
         if let Some(scheduler) = &station.mu_scheduler {
-            return !self.scheduled_to_ask(at, id, scheduler).is_empty();
+            return !self.scheduled_to_ask(at, id, ofdma, scheduler).is_empty();
+        }
+        if ofdma.triggers == Triggers::RandomAccess {
+            return ofdma.random_access_units > 0;
         }
         let wanted = |peer: &Peer<P>| peer.uplink.is_wanted(ofdma.triggers, at);
         // What is sent next asks for that, too.
@@ -271,6 +324,8 @@ impl Part {
             appended: Vec::new(),
             left: BufferStatus::default(),
             single: [mode; 2],
+            random: false,
+            collided: false,
         }
     }
 
@@ -337,6 +392,7 @@ impl Uplink {
             holder,
             ofdma: *ofdma,
             parts,
+            random: None,
             stage: Stage::Data,
             since: span[0],
             until: span[1],
@@ -385,7 +441,27 @@ impl Uplink {
     }
 
     fn trigger_len(&self, kind: TriggerKind) -> u32 {
-        trigger_len(kind, self.parts.len() as u32, padding_bytes(&self.ofdma, &self.control_mode))
+        let users = self.parts.len() as u32 + u32::from(self.offered(kind).is_some());
+        trigger_len(kind, users, padding_bytes(&self.ofdma, &self.control_mode))
+    }
+
+    /// Units that are anybody's in a trigger of this kind: not for reports.
+    fn offered(&self, kind: TriggerKind) -> Option<RandomUnits> {
+        self.random.filter(|_| kind == TriggerKind::Basic)
+    }
+
+    /// Bytes of PSDU in a unit that is anybody's: a full MPDU where clients have no other, else TCP ACKs or a buffer status report.
+    fn random_bytes(&self) -> u32 {
+        match self.ofdma.triggers {
+            Triggers::RandomAccess => FULL_MPDU_LEN,
+            _ => UplinkDemand::UNKNOWN_BYTES,
+        }
+    }
+
+    /// The shortest PPDUs that users may send.
+    fn shortest(&self) -> Duration {
+        let random = self.random.map(|random| random.mode.ppdu_duration(self.random_bytes()));
+        self.null_duration().max(random.unwrap_or_default())
     }
 
     /// How long a QoS Null of each lasts.
@@ -444,7 +520,8 @@ impl Uplink {
             let expected = peers[part.peer].uplink.expected_bytes();
             (part.mode, expected.max(QOS_NULL_LEN + MPDU_DELIMITER_LEN))
         });
-        MultiUserPpdu::duration(&psdus)
+        let random = self.random.map(|random| (random.mode, self.random_bytes()));
+        MultiUserPpdu::duration(&psdus.chain(random))
     }
 
     /// The trigger as it is on the air.
@@ -453,18 +530,27 @@ impl Uplink {
             station: cell.stations.station_of(part.client),
             mode: part.mode,
             unit_index: part.unit_index,
+            units: 1,
             start: 0,
         });
+        let random = self.offered(kind).map(|random| TriggerUser {
+            station: StationId::AP,
+            mode: random.mode,
+            unit_index: random.first,
+            units: random.count,
+            start: 0,
+        });
+        let users: Vec<TriggerUser> = users.chain(random).collect();
         let lasts = match kind {
             TriggerKind::BufferStatusReport => self.null_duration(),
             _ => self.planned(cell).min(self.longest),
         };
         Trigger {
             kind,
-            width_mhz: self.parts.first().map_or(20, |part| part.mode.width_mhz),
+            width_mhz: users.first().map_or(20, |user| user.mode.width_mhz),
             padding_bytes: padding_bytes(&self.ofdma, &self.control_mode),
             l_sig_length: Mode::triggered_l_sig_length(lasts),
-            users: users.collect(),
+            users,
         }
     }
 
@@ -480,7 +566,7 @@ impl Uplink {
             let unit = (part.mode, part.unit_index);
             cell.air.record_null([part.client, self.holder], [self.since, self.until], unit, left);
         }
-        if !any {
+        if !any && self.random.is_none() {
             self.end(cell, true);
             return Progress::Over(self.until, true);
         }
@@ -494,16 +580,22 @@ impl Uplink {
 
     /// The Basic Trigger is over: who understood it sends what it has, or that it has nothing.
     fn trigger_ended<P: Payload>(&mut self, cell: &mut Cell<P>, next_idle: u64) -> Progress {
-        if !self.hear_trigger(cell, TriggerKind::Basic) {
+        if !self.hear_trigger(cell, TriggerKind::Basic) && self.random.is_none() {
             return self.give_up(cell, next_idle);
         }
         let lasts = self.planned(cell).min(self.longest);
         let start = self.until + cell.rules.phy.sifs;
         let end = start + lasts;
-        let count = self.parts.len() as u16;
+        let count = self.parts.len() as u16 + self.random.map_or(0, |random| random.count);
         for part in self.parts.iter_mut().filter(|part| part.asked) {
             part.bytes = part.mode.bytes_within(lasts);
             part.fill(cell, self.holder, count, [start, end]);
+        }
+        if let Some(random) = self.random {
+            self.fill_random(cell, &random, count, [start, end]);
+        }
+        if !self.parts.iter().any(|part| part.asked) {
+            return self.give_up(cell, next_idle);
         }
         self.stage = Stage::Data;
         self.since = start;
@@ -511,6 +603,46 @@ impl Uplink {
         cell.charge(self.holder, PayloadClass::Data, AirtimeUse::Acquisition, start);
         self.book_data(cell, start);
         Progress::Until(end)
+    }
+
+    /// Clients that were not asked take units that are anybody's; what shares a unit is lost.
+    fn fill_random<P: Payload>(
+        &mut self,
+        cell: &mut Cell<P>,
+        random: &RandomUnits,
+        count: u16,
+        span: [Instant; 2],
+    ) {
+        let (len, asked) = (self.trigger_len(TriggerKind::Basic), self.parts.len());
+        for peer in 0..cell.stations[self.holder].peers.len() {
+            let entry = &mut cell.stations[self.holder].peers[peer];
+            let (client, own) = (entry.id, entry.originator.mode);
+            let understands = own.format == Format::HeSu && own.width_mhz == random.mode.width_mhz;
+            if !understands || self.parts[..asked].iter().any(|part| part.peer == peer) {
+                continue;
+            }
+            let noisy = entry.noise.as_mut().is_some_and(|noise| noise.takes_control(len));
+            let is_deaf = noisy || entry.is_away(self.since);
+            let station = &mut cell.stations[client];
+            let back = station.peer_index(self.holder);
+            if is_deaf || station.peers[back].originator.need() != Need::Data {
+                continue;
+            }
+            let access = station.random_access.as_mut();
+            let Some(unit) = access.and_then(|access| access.offered(random.count)) else { continue };
+            let mut part = Part::new(client, peer, random.mode, random.first + unit);
+            (part.asked, part.random) = (true, true);
+            part.bytes = random.mode.bytes_within(span[1] - span[0]);
+            part.fill(cell, self.holder, count, span);
+            self.parts.push(part);
+        }
+        let mut takers = vec![0_u32; usize::from(random.count)];
+        let unit_of = |part: &Part| usize::from(part.unit_index - random.first);
+        self.parts[asked..].iter().for_each(|part| takers[unit_of(part)] += 1);
+        for part in self.parts[asked..].iter_mut().filter(|part| takers[unit_of(part)] > 1) {
+            part.collided = true;
+            part.exchange = part.exchange.map(|exchange| exchange.hidden_until(span[1]));
+        }
     }
 
     /// Books the users' PPDUs, an even slice of the time for each: shared among fresh data, TCP ACKs and retransmissions by bytes, and
@@ -540,12 +672,13 @@ impl Uplink {
                 Some(exchange) => part.heard = cell.receive(exchange),
                 // Behind a Block Ack nothing is no frame.
                 None if self.longest == Duration::ZERO => {}
+                None if part.collided => {}
                 None => {
                     let unit = (part.mode, part.unit_index);
                     cell.air.record_null([part.client, self.holder], [since, end], unit, part.left);
                 }
             }
-            let heard = part.heard || part.exchange.is_none();
+            let heard = part.heard || part.exchange.is_none() && !part.collided;
             any |= heard;
             if heard {
                 let plan = part.exchange.as_ref().map(|exchange| *cell.stations.originator(exchange).plan());
@@ -697,6 +830,10 @@ impl Uplink {
     /// The access is over. Users go on as they would have.
     fn end<P: Payload>(&mut self, cell: &mut Cell<P>, succeeded: bool) {
         for part in &self.parts {
+            if let Some(access) = cell.stations[part.client].random_access.as_mut().filter(|_| part.random) {
+                let arrived = if part.exchange.is_some() { part.heard && !part.lost } else { !part.collided };
+                access.settled(arrived);
+            }
             let Some(exchange) = &part.exchange else { continue };
             cell.end_part(exchange, part.single);
         }

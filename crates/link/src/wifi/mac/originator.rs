@@ -205,6 +205,11 @@ impl<P: Payload> Originator<P> {
         self.is_answered() && self.limits.window > 1
     }
 
+    /// Whether what is sent may share a PPDU with what is sent to others: A-MPDUs that a Block Ack answers, or nothing.
+    pub fn may_share(&self) -> bool {
+        self.limits.window > 1 && self.acks != LinkAcks::Deferred && !self.has_stream_queues()
+    }
+
     /// Keeps pure ACKs that leave the window for [`Originator::poll_settled_ack`]. Of what nobody acknowledges nothing
     /// is known that could be kept.
     pub fn report_acks(&mut self) {

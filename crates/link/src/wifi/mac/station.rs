@@ -20,7 +20,7 @@ use crate::wifi::config::ApScheduler;
 use crate::wifi::counters::StationCounters;
 use crate::wifi::functions::{FunctionId, Peers};
 use crate::wifi::mu_scheduler::SchedulerHandle;
-use crate::wifi::ofdma::{RoomForecast, UplinkDemand};
+use crate::wifi::ofdma::{RandomAccess, RoomForecast, UplinkDemand};
 use crate::wifi::phy::{Mode, Phy};
 
 /// One end of a link as a station sees it.
@@ -141,6 +141,8 @@ pub(crate) struct Station<P> {
     pub asked_last: bool,
     /// Whom it asks first where it cannot ask all at once.
     pub asked_first: usize,
+    /// How it takes units that are anybody's, where a trigger may offer any.
+    pub random_access: Option<Box<RandomAccess>>,
 }
 
 /// A PPDU that a station is about to send.
@@ -207,6 +209,7 @@ impl<P: Payload> Station<P> {
             trigger_due: false,
             asked_last: false,
             asked_first: 0,
+            random_access: None,
         }
     }
 

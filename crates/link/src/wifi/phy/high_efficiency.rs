@@ -285,14 +285,24 @@ impl DataField {
 
     /// Most bytes whose data field lasts at most `limit`.
     pub fn bytes_within(&self, symbol: Symbol, limit: Duration) -> u32 {
-        let mut symbols =
-            Symbols { count: limit.as_nanos() / symbol.duration.as_nanos(), segments: SEGMENTS };
+        let most = limit.as_nanos() / symbol.duration.as_nanos();
+        self.most_bytes(symbol.bits, most, |bytes| self.duration(symbol, bytes) <= limit)
+    }
+
+    /// Most bytes whose data field has at most `most` symbols of `data_bits`.
+    pub fn bytes_in(&self, data_bits: u32, most: u64) -> u32 {
+        self.most_bytes(data_bits, most, |bytes| self.symbols(data_bits, bytes).count <= most)
+    }
+
+    /// Most bytes in `most` symbols of `data_bits` that fit.
+    fn most_bytes(&self, data_bits: u32, most: u64, fits: impl Fn(u32) -> bool) -> u32 {
+        let mut symbols = Symbols { count: most, segments: SEGMENTS };
         // What ends in one segment lasts as long, and no longer than what ends in the next.
         while symbols.count > 0 {
-            let bits = Self::held(symbols, symbol.bits, self.data_bits_short);
+            let bits = Self::held(symbols, data_bits, self.data_bits_short);
             if let Some(bits) = bits.checked_sub(self.overhead_bits()) {
                 let bytes = (bits / 8) as u32;
-                if self.duration(symbol, bytes) <= limit {
+                if fits(bytes) {
                     return bytes;
                 }
             }

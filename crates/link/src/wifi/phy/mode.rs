@@ -246,20 +246,29 @@ impl MultiUserPpdu {
     /// user who needs most, and one segment more where LDPC wants that for any (802.11ax-2021 clause 27.3.12.5). Zero for no
     /// parts.
     pub fn duration(parts: &(impl Iterator<Item = (Mode, u32)> + Clone)) -> Duration {
+        let Some(symbols) = Self::symbols(parts) else { return Duration::ZERO };
+        let lasts = |(mode, _): (Mode, u32)| {
+            let data = mode.data_field()?.duration_of(mode.symbol, symbols);
+            Some(mode.preamble + data + mode.signal_extension)
+        };
+        parts.clone().filter_map(lasts).max().unwrap_or(Duration::ZERO)
+    }
+
+    /// OFDM symbols of data in the PPDU of `parts`; see [`duration`](Self::duration).
+    pub fn symbol_count(parts: &(impl Iterator<Item = (Mode, u32)> + Clone)) -> u64 {
+        Self::symbols(parts).map_or(0, |symbols| symbols.count)
+    }
+
+    fn symbols(parts: &(impl Iterator<Item = (Mode, u32)> + Clone)) -> Option<Symbols> {
         let fields = || parts.clone().filter_map(|(mode, bytes)| Some((*mode.data_field()?, mode, bytes)));
         let initial = |(field, mode, bytes): (DataField, Mode, u32)| {
             let symbols = field.initial_symbols(mode.symbol.bits, bytes);
             (symbols.count, symbols.segments)
         };
-        let Some((count, segments)) = fields().map(initial).max() else { return Duration::ZERO };
-        let mut symbols = Symbols { count, segments };
-        if fields().any(|(field, mode, _)| field.takes_segment_more(mode.symbol.bits, symbols)) {
-            symbols = symbols.next_segment();
-        }
-        let lasts = |(field, mode, _): (DataField, Mode, u32)| {
-            mode.preamble + field.duration_of(mode.symbol, symbols) + mode.signal_extension
-        };
-        fields().map(lasts).max().unwrap_or(Duration::ZERO)
+        let (count, segments) = fields().map(initial).max()?;
+        let symbols = Symbols { count, segments };
+        let takes_more = fields().any(|(field, mode, _)| field.takes_segment_more(mode.symbol.bits, symbols));
+        Some(if takes_more { symbols.next_segment() } else { symbols })
     }
 }
 
@@ -605,6 +614,11 @@ impl Mode {
             _ => data / self.symbol.duration.as_nanos() * self.symbol.bits as u64,
         };
         (bits.saturating_sub(self.service_bits as u64 + self.tail_bits as u64) / 8) as u32
+    }
+
+    /// Most bytes of PSDU that `symbols` of HE or EHT hold; zero for other formats.
+    pub fn bytes_in_symbols(&self, symbols: u64) -> u32 {
+        self.data_field().map_or(0, |field| field.bytes_in(self.symbol.bits, symbols))
     }
 
     /// Rate of the legacy mode with the same modulation (802.11-2020 table 10-10); its own for legacy
