@@ -204,7 +204,7 @@ impl Scenario {
             categories: access_categories(wifi, flows),
             direct_links: direct.flat_map(|(pair, signal)| self.direct_link(wifi, pair, signal)).collect(),
             hidden: self.hidden_pairs(wifi, clients),
-            ofdma: wifi.ofdma.config(self.hack.mu_room),
+            ofdma: wifi.ofdma.config(self.hack.mu_room, self.hack.mu_carrier),
             ap_ack_filter,
             station_ack_filter,
             rate_control: match wifi.rate_control {

@@ -36,8 +36,8 @@ use std::path::Path;
 use tacit_link::queue::{AckFilter, AckHoldConfig};
 use tacit_link::wifi::phy::{Mode, ModeChoice, Standard};
 use tacit_link::wifi::{
-    AccessCategory, BothWays, BssConfig, ExternalMuScheduler, HackRoom, LinkAcks, MuAcknowledgment, MuEdca,
-    OfdmaConfig, Position, Propagation, ReverseDirection, Triggers,
+    AccessCategory, BothWays, BssConfig, ExternalMuScheduler, HackCarrier, HackRoom, LinkAcks,
+    MuAcknowledgment, MuEdca, OfdmaConfig, Position, Propagation, ReverseDirection, Triggers,
 };
 use tacit_link::wired::PipeConfig;
 use tacit_link::{Loss, QueueConfig};
@@ -333,6 +333,8 @@ pub struct HackPlan {
     pub appended_limit: Option<u32>,
     /// What Block Acks that answer triggers leave for compressed ACKs.
     pub mu_room: HackRoom,
+    /// Where these are.
+    pub mu_carrier: HackCarrier,
 }
 
 /// When an ACK waits (HACK paper section 3.2).
@@ -423,14 +425,15 @@ pub struct OfdmaPlan {
 }
 
 impl OfdmaPlan {
-    /// What the access point is told, with `hack_room` for compressed ACKs.
-    pub fn config(&self, hack_room: HackRoom) -> Option<OfdmaConfig> {
+    /// What the access point is told, with `hack_room` for compressed ACKs in `hack_carrier`.
+    pub fn config(&self, hack_room: HackRoom, hack_carrier: HackCarrier) -> Option<OfdmaConfig> {
         Some(OfdmaConfig {
             max_users: self.max_users as u16,
             acknowledgment: self.acknowledgment?,
             block_ack_mcs: self.block_ack_mcs as u8,
             trigger_padding: self.trigger_padding,
             hack_room,
+            hack_carrier,
             triggers: self.triggers,
             polls: self.polls,
             random_access_units: self.random_access_units as u16,

@@ -19,9 +19,9 @@ use tacit_link::wifi::phy::{
     self, Band, BasicRates, GuardInterval, HeChoice, Mode, Preamble, SlotTime, Standard,
 };
 use tacit_link::wifi::{
-    AccessCategory, AmsduLimit, ApScheduler, BothWays, Bursts, Decibels, DirectLink, HackRoom, LinkAcks,
-    MuAcknowledgment, MuEdca, OfdmaConfig, Protection, RateControl, ReverseDirection, StationConfig,
-    StationCounters, StationId, StreamQueues, Triggers,
+    AccessCategory, AmsduLimit, ApScheduler, BothWays, Bursts, Decibels, DirectLink, HackCarrier, HackRoom,
+    LinkAcks, MuAcknowledgment, MuEdca, OfdmaConfig, Protection, RateControl, ReverseDirection,
+    StationConfig, StationCounters, StationId, StreamQueues, Triggers,
 };
 use tacit_link::wired::Service;
 use tacit_proto::congestion::Algorithm;
@@ -274,6 +274,7 @@ fn ofdma(draw: &mut Stream) -> OfdmaConfig {
         mu_edca: pick(draw, &[MuEdca::Off, MuEdca::OpenWrt, MuEdca::Silent]),
         random_access_units: pick(draw, &[0, 1, 4]),
         scheduler: None,
+        hack_carrier: pick(draw, &[HackCarrier::BlockAck, HackCarrier::OwnMpdu]),
     }
 }
 

@@ -91,6 +91,11 @@ pub enum Frame<P> {
         /// Queue Size, in units of 256 bytes (802.11-2020 clause 9.2.4.5.6).
         queue_size: u8,
     },
+    /// Action No Ack frame with compressed TCP ACKs, behind a Block Ack that answers a trigger.
+    ActionNoAck {
+        /// The compressed ACKs.
+        content: Vec<u8>,
+    },
     /// Request to send.
     Rts,
     /// Clear to send, to who asked or to the sender itself.

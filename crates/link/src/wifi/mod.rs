@@ -34,5 +34,5 @@ pub use functions::{FunctionId, Functions, Peers};
 pub use interrupt::Interrupt;
 pub use mac::ack_times::AckTimes;
 pub use mu_scheduler::{ExternalMuScheduler, MuScheduler, MuSchedulerFactory, ReadyUser, UplinkClient};
-pub use ofdma::{HackRoom, MuAcknowledgment, MuEdca, OfdmaConfig, Triggers};
+pub use ofdma::{HackCarrier, HackRoom, MuAcknowledgment, MuEdca, OfdmaConfig, Triggers};
 pub use propagation::{Decibels, PathLoss, Position, Propagation};

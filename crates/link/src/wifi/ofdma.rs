@@ -6,6 +6,7 @@ use super::air::StationId;
 use super::category::{AccessCategory, EdcaParameters};
 use super::mac::plan::PpduPlan;
 use super::mu_scheduler::{ExternalMuScheduler, UplinkClient};
+use super::phy::{ACTION_NO_ACK_LEN, MPDU_DELIMITER_LEN};
 use crate::random::Stream;
 
 /// OFDMA of an access point of 802.11ax (802.11ax-2021 clauses 26.5.1 and 26.5.2). Users of a PPDU have units of one size, the
@@ -23,6 +24,8 @@ pub struct OfdmaConfig {
     pub trigger_padding: Duration,
     /// What Block Acks of several users leave for compressed TCP ACKs.
     pub hack_room: HackRoom,
+    /// Where these are.
+    pub hack_carrier: HackCarrier,
     /// When the access point asks clients for what they have.
     pub triggers: Triggers,
     /// Whether it asks how much that is before.
@@ -43,6 +46,7 @@ impl OfdmaConfig {
         block_ack_mcs: 5,
         trigger_padding: Duration::from_micros(16),
         hack_room: HackRoom::Forecast,
+        hack_carrier: HackCarrier::BlockAck,
         triggers: Triggers::Off,
         polls: false,
         random_access_units: 0,
@@ -61,6 +65,16 @@ impl OfdmaConfig {
             MuAcknowledgment::Cascade => u8::MAX,
             MuAcknowledgment::TriggeredResponseScheduling => self.block_ack_mcs.min(Self::TRS_MCS),
             _ => self.block_ack_mcs,
+        }
+    }
+
+    /// Bytes that `appended` bytes of compressed TCP ACKs add to an answer.
+    pub(crate) fn carried_len(&self, appended: u32) -> u32 {
+        match (self.hack_carrier, appended) {
+            (_, 0) => 0,
+            (HackCarrier::BlockAck, bytes) => bytes,
+            // A Block Ack as a subframe needs no padding.
+            (HackCarrier::OwnMpdu, bytes) => MPDU_DELIMITER_LEN + ACTION_NO_ACK_LEN + bytes,
         }
     }
 
@@ -123,6 +137,16 @@ pub enum HackRoom {
     Fixed(u32),
     /// What each user appended lately for what it had got, times what it has got since.
     Forecast,
+}
+
+/// Where compressed TCP ACKs are in an answer to a trigger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HackCarrier {
+    /// Behind the Block Ack Information, as for one user.
+    BlockAck,
+    /// In a second MPDU, an Action No Ack frame, so that the control frame is that of the standard. An access point that misses either
+    /// takes both for missed: what rode there comes again by the rules for lost link-layer ACKs.
+    OwnMpdu,
 }
 
 /// When an access point asks its clients for what they have, by Basic Triggers (802.11ax-2021 clause 26.5.2): at accesses of its own,

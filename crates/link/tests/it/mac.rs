@@ -104,6 +104,7 @@ impl Harness {
                 Frame::Trigger(_) => "trigger".into(),
                 Frame::MultiStaBlockAck(_) => "multi-STA block ack".into(),
                 Frame::QosNull { .. } => "null".into(),
+                Frame::ActionNoAck { .. } => "action".into(),
             });
         }
         story.join(" ")

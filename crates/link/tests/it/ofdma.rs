@@ -141,6 +141,7 @@ impl Harness {
             Frame::Ack { .. } => "ack",
             Frame::MultiStaBlockAck(_) => "multi-STA block ack",
             Frame::QosNull { .. } => "null",
+            Frame::ActionNoAck { .. } => "action",
             _ => "other",
         };
         let mut lines: Vec<String> = Vec::new();

@@ -144,6 +144,7 @@ impl Harness {
                 Frame::Trigger(_) => "trigger".into(),
                 Frame::MultiStaBlockAck(_) => "multi-STA block ack".into(),
                 Frame::QosNull { .. } => "null".into(),
+                Frame::ActionNoAck { .. } => "action".into(),
             };
             let data = matches!(frame.frame, Frame::Data { .. });
             let lost = if data || frame.outcome == Outcome::Received { "" } else { "x" };

@@ -159,6 +159,10 @@ impl AirTrace {
                 ppdu.acknowledged = acknowledged.iter().map(|one| one.bitmap.count()).sum();
                 ppdu.appended = acknowledged.iter().map(|one| one.appended.len()).sum();
             }
+            Frame::ActionNoAck { content } => {
+                ppdu.kind = Kind::BlockAck;
+                ppdu.appended = content.len();
+            }
             Frame::QosNull { .. } => ppdu.kind = Kind::Null,
             Frame::Rts => ppdu.kind = Kind::Rts,
             Frame::Cts => ppdu.kind = Kind::Cts,

@@ -3,7 +3,7 @@
 use tacit_proto::hack::{self, Coding};
 use tacit_proto::units::Duration;
 
-use tacit_link::wifi::HackRoom;
+use tacit_link::wifi::{HackCarrier, HackRoom};
 
 use super::kind::{Choice, OrNone, Own, Span, Whole, or};
 use super::{Field, Keys, Usual};
@@ -39,6 +39,7 @@ pub(crate) fn usual_of(rule: HackRule) -> HackPlan {
         hold_limit: usual.hold_limit,
         appended_limit: usual.appended_limit,
         mu_room: HackRoom::Forecast,
+        mu_carrier: HackCarrier::BlockAck,
     }
 }
 
@@ -131,6 +132,14 @@ pub(crate) const HACK: Keys<HackPlan> = &[
         meaning: "with `wifi.ofdma`: bytes for compressed ACKs in each user's Block Ack, whose length the access point fixes with its \
                   trigger: by what each appended lately for what it got, or always so many; what does not fit waits for the next",
         of: |hack| &mut hack.mu_room,
+    },
+    &Hack {
+        name: "mu-carrier",
+        kind: Choice(&[("block-ack", HackCarrier::BlockAck), ("own-mpdu", HackCarrier::OwnMpdu)]),
+        usual: Usual::Field,
+        meaning: "with `wifi.ofdma`: where compressed ACKs are in an answer to a trigger: inside the Block Ack, or behind it in an MPDU of \
+                  their own, 38 bytes longer (an Action No Ack frame), which leaves the control frame as it is in the standard",
+        of: |hack| &mut hack.mu_carrier,
     },
 ];
 

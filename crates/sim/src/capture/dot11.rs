@@ -19,6 +19,7 @@ const BLOCK_ACK: u8 = 0x94;
 /// Carries a control frame that has an HT Control field.
 const CONTROL_WRAPPER: u8 = 0x74;
 const CF_END: u8 = 0xe4;
+const ACTION_NO_ACK: u8 = 0xe0;
 const RTS: u8 = 0xb4;
 const CTS: u8 = 0xc4;
 const ACK: u8 = 0xd4;
@@ -44,6 +45,8 @@ const NO_ACK: u8 = 0x20;
 const QUEUE_SIZE_FOLLOWS: u8 = 0x10;
 /// The bit of the QoS control field's first byte that says an A-MSDU follows (802.11-2020 clause 9.2.4.5).
 const AMSDU_PRESENT: u8 = 0x80;
+/// Category of an Action frame (802.11-2020 table 9-51).
+const VENDOR_SPECIFIC: u8 = 127;
 /// Trigger Types (802.11ax-2021 table 9-29c).
 const BASIC: u64 = 0;
 const MU_BAR: u64 = 2;
@@ -126,6 +129,16 @@ pub(super) fn frame<P: FrameBytes>(out: &mut Vec<u8>, air: &AirFrame<P>, beacon:
             out.extend(receiver);
             // Sequence control; the TID, and that a queue size follows.
             out.extend([0, 0, air.category.tid() | NO_ACK | QUEUE_SIZE_FOLLOWS, *queue_size]);
+        }
+        Frame::ActionNoAck { content } => {
+            out.extend([ACTION_NO_ACK, 0]);
+            out.extend(duration_field(air).to_le_bytes());
+            out.extend(receiver);
+            out.extend(transmitter);
+            out.extend(receiver);
+            // Sequence control; the category, an OUI that is nobody's (locally administered), a type.
+            out.extend([0, 0, VENDOR_SPECIFIC, 0x02, 0, 0, 0, 0]);
+            out.extend_from_slice(content);
         }
         Frame::Rts => {
             control(out, RTS, duration_field(air));

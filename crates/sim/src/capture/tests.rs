@@ -405,6 +405,12 @@ fn of_several_users() -> Vec<AirFrame<Vec<u8>>> {
         ),
         (part(MultiUser::Up, ResourceUnit::Tones52, 80, 5), up, Some(3), Frame::QosNull { queue_size: 77 }),
         (
+            part(MultiUser::Up, ResourceUnit::Tones52, 80, 5),
+            up,
+            Some(3),
+            Frame::ActionNoAck { content: vec![1, 2, 3, 4] },
+        ),
+        (
             slow,
             all,
             None,

@@ -53,6 +53,9 @@ impl Observer for FromClient {
             Frame::Ack { appended } | Frame::BlockAck { appended, .. } => {
                 self.appended.push((appended.clone(), frame.outcome == Outcome::Received));
             }
+            Frame::ActionNoAck { content } => {
+                self.appended.push((content.clone(), frame.outcome == Outcome::Received));
+            }
             Frame::BlockAckReq { .. }
             | Frame::Trigger(_)
             | Frame::MultiStaBlockAck(_)

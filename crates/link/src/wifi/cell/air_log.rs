@@ -14,7 +14,7 @@ use crate::wifi::category::AccessCategory;
 use crate::wifi::functions::{FunctionId, Functions};
 use crate::wifi::mac::originator::{Mpdu, Originator};
 use crate::wifi::mac::station::Outgoing;
-use crate::wifi::ofdma::BufferStatus;
+use crate::wifi::ofdma::{BufferStatus, HackCarrier};
 use crate::wifi::phy::{Format, Mode};
 
 /// The frames heard and not yet polled, once somebody asked for them.
@@ -93,19 +93,24 @@ impl<P: Payload> AirLog<P> {
         mode: Mode,
         lost: bool,
         scoreboard: Option<(u16, AckBitmap)>,
-        appended: &[u8],
+        (appended, carrier): (&[u8], HackCarrier),
     ) {
         let Some(frames) = &mut self.frames else { return };
         if exchange.handshake == Handshake::Triggered {
             // One frame acknowledges what all of them sent.
             return;
         }
-        let appended = appended.to_vec();
+        let (appended, behind) = match carrier {
+            HackCarrier::BlockAck => (appended.to_vec(), None),
+            HackCarrier::OwnMpdu => (Vec::new(), (!appended.is_empty()).then(|| appended.to_vec())),
+        };
         let frame = match scoreboard {
             Some((start, bitmap)) => Frame::BlockAck { start, bitmap, appended },
             None => Frame::Ack { appended },
         };
         frames.push_back(self.whose.answered(exchange, mode, lost, frame));
+        let behind = behind.map(|content| Frame::ActionNoAck { content });
+        frames.extend(behind.map(|frame| self.whose.answered(exchange, mode, lost, frame)));
     }
 
     /// The response recorded last announces that a PPDU follows.

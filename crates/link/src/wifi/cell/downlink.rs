@@ -165,7 +165,7 @@ impl<P: Payload> Cell<P> {
         let mut outline = self.outline(at, id, ofdma, users)?;
         let mut ofdma = *ofdma;
         if ofdma.acknowledgment == MuAcknowledgment::TriggeredResponseScheduling
-            && self.answer_symbols(id, users, &outline) > OfdmaConfig::TRS_SYMBOLS
+            && self.answer_symbols(id, &ofdma, users, &outline) > OfdmaConfig::TRS_SYMBOLS
         {
             ofdma.acknowledgment = MuAcknowledgment::AggregatedMuBar;
             outline = self.outline(at, id, &ofdma, users)?;
@@ -308,7 +308,8 @@ impl<P: Payload> Cell<P> {
             MuAcknowledgment::TriggeredResponseScheduling => mode.bytes_in_symbols(OfdmaConfig::TRS_SYMBOLS),
             _ => mode.bytes_within(LONGEST_ANSWER),
         };
-        let most = most.saturating_sub(answer_len(entry));
+        let around = ofdma.carried_len(1) - 1;
+        let most = most.saturating_sub(answer_len(entry) + around);
         match ofdma.hack_room {
             HackRoom::Fixed(bytes) => bytes.min(most),
             HackRoom::Forecast => entry.room.bytes(most),
@@ -339,7 +340,7 @@ impl<P: Payload> Cell<P> {
             _ => {
                 let answers = peers().zip(modes.iter().zip(rooms));
                 let psdus = answers.map(|(peer, (modes, room))| {
-                    (modes[1], answer_len(peer) + room + data_room(ofdma, peer, at))
+                    (modes[1], answer_len(peer) + ofdma.carried_len(*room) + data_room(ofdma, peer, at))
                 });
                 let trigger = self.trigger_time(ofdma, users.len(), control_mode);
                 trigger + sifs + MultiUserPpdu::duration(&psdus)
@@ -348,10 +349,11 @@ impl<P: Payload> Cell<P> {
     }
 
     /// OFDM symbols of what `users` answer at once.
-    fn answer_symbols(&self, id: FunctionId, users: &[usize], outline: &Outline) -> u64 {
+    fn answer_symbols(&self, id: FunctionId, ofdma: &OfdmaConfig, users: &[usize], outline: &Outline) -> u64 {
         let answers = users.iter().zip(outline.modes.iter().zip(&outline.rooms));
-        let psdus = answers
-            .map(|(peer, (modes, room))| (modes[1], answer_len(&self.stations[id].peers[*peer]) + room));
+        let psdus = answers.map(|(peer, (modes, room))| {
+            (modes[1], answer_len(&self.stations[id].peers[*peer]) + ofdma.carried_len(*room))
+        });
         MultiUserPpdu::symbol_count(&psdus)
     }
 
@@ -424,16 +426,23 @@ impl Downlink {
             return;
         }
         let begin = end + self.trigger_time(cell) + cell.rules.response_after();
+        let round = &*self;
         let lasting = |with_room: bool| {
-            let psdus = self.parts.iter().map(move |part| {
-                let room = if with_room { part.room + part.data_room } else { 0 };
+            let psdus = round.parts.iter().map(move |part| {
+                let room = if with_room { round.room_of(part) } else { 0 };
                 let originator = cell.stations.originator(&part.exchange);
                 (originator.control_mode, part.exchange.response_len(room))
             });
             MultiUserPpdu::duration(&psdus)
         };
-        self.answers = [begin, begin + lasting(true)];
-        self.plain_end = begin + lasting(false);
+        let [with_room, plain] = [true, false].map(|with_room| begin + lasting(with_room));
+        self.answers = [begin, with_room];
+        self.plain_end = plain;
+    }
+
+    /// Bytes beside the Block Ack in the answer of `part`.
+    fn room_of(&self, part: &Part) -> u32 {
+        self.ofdma.carried_len(part.room) + part.data_room
     }
 
     /// Books the PPDU, by the bytes of all users together.
@@ -579,7 +588,7 @@ impl Downlink {
         });
         let users: Vec<TriggerUser> = users.collect();
         let longest = self.parts.iter().zip(&users).filter_map(|(part, user)| {
-            user.mode.l_sig_length(part.exchange.response_len(part.room + part.data_room))
+            user.mode.l_sig_length(part.exchange.response_len(self.room_of(part)))
         });
         Trigger {
             kind: TriggerKind::MuBar,
@@ -603,7 +612,8 @@ impl Downlink {
             if self.ofdma.acknowledgment == MuAcknowledgment::Cascade {
                 let behind = self.parts.iter().filter(|part| part.answers).map(|part| {
                     let Exchange { from, to, .. } = part.exchange;
-                    let used = part.exchange.response_len(part.appended.len() as u32).next_multiple_of(4);
+                    let appended = self.ofdma.carried_len(part.appended.len() as u32);
+                    let used = part.exchange.response_len(appended).next_multiple_of(4);
                     (to, cell.stations[from].peer_index(to), part.exchange.unit_index(), used)
                 });
                 let behind: Vec<_> = behind.collect();

@@ -4,9 +4,11 @@ use tacit_proto::units::{Duration, Instant};
 
 use super::Cell;
 use super::protection::Handshake;
+use super::rules::Rules;
 use crate::payload::Payload;
 use crate::wifi::functions::FunctionId;
 use crate::wifi::mac::station::Outgoing;
+use crate::wifi::ofdma::{HackCarrier, MuAcknowledgment, OfdmaConfig};
 use crate::wifi::phy::{ACK_LEN, BLOCK_ACK_LEN, BLOCK_ACK_REQUEST_LEN, CONTROL_WRAPPER_LEN, Mode};
 
 /// Bytes of a response that is not sent.
@@ -172,6 +174,19 @@ impl Exchange {
     /// Which of the units of its PPDU is its own, from 0; `None` for all of the channel.
     pub fn unit_index(&self) -> Option<u16> {
         matches!(self.handshake, Handshake::Shared | Handshake::Triggered).then_some(self.unit_index)
+    }
+
+    /// Where compressed TCP ACKs are in its response, under `rules`.
+    pub fn carrier(&self, rules: &Rules) -> HackCarrier {
+        match &rules.config.ofdma {
+            Some(OfdmaConfig { acknowledgment, hack_carrier, .. })
+                if self.handshake == Handshake::Shared
+                    && *acknowledgment != MuAcknowledgment::BlockAckRequests =>
+            {
+                *hack_carrier
+            }
+            _ => HackCarrier::BlockAck,
+        }
     }
 
     /// Its response is on the air from the first instant to the second.

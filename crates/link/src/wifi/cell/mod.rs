@@ -39,7 +39,8 @@ use super::mac::noise::Noise;
 use super::mac::originator::Settled;
 use super::mac::plan::PpduPlan;
 use super::mac::station::{Outgoing, Peer, Station};
-use super::phy::{BLOCK_ACK_REQUEST_LEN, CF_END_LEN, CTS_LEN, Mode};
+use super::ofdma::HackCarrier;
+use super::phy::{ACTION_NO_ACK_LEN, BLOCK_ACK_REQUEST_LEN, CF_END_LEN, CTS_LEN, Mode};
 use crate::payload::{Payload, PayloadClass};
 
 /// Bytes of a beacon: header 24, fixed fields 12, a short SSID, rates and the usual elements, FCS.
@@ -316,9 +317,14 @@ impl<P: Payload> Cell<P> {
         if let (Some(noise), Outgoing::Data { .. }) = (&mut peer.noise, &exchange.outgoing) {
             noise.use_rate(sender.originator.plan().rate);
         }
-        let len = exchange.response_len(bytes);
-        let noisy = peer.noise.as_mut().is_some_and(|noise| noise.takes_control(len));
-        let lost = peer.link_ack_loss.takes() || noisy || peer.is_away(exchange.response_at);
+        // A second MPDU may be lost alone.
+        let inside = if exchange.carrier(&self.rules) == HackCarrier::OwnMpdu { 0 } else { bytes };
+        let behind = (bytes > inside).then_some(ACTION_NO_ACK_LEN + bytes);
+        let noise = peer.noise.as_mut();
+        let lens = std::iter::once(exchange.response_len(inside)).chain(behind);
+        let noisy = noise.is_some_and(|noise| lens.fold(false, |lost, len| noise.takes_control(len) || lost));
+        let lost_behind = behind.is_some() && peer.link_ack_loss.takes();
+        let lost = peer.link_ack_loss.takes() || lost_behind || noisy || peer.is_away(exchange.response_at);
         Answer { exchange, lost, holds_more }
     }
 
@@ -338,7 +344,14 @@ impl<P: Payload> Cell<P> {
             _ => None,
         };
         let originator = &mut from.peers[exchange.peer()].originator;
-        self.air.record_response(exchange, originator.control_mode, lost, block_ack, &self.appended);
+        let carrier = exchange.carrier(&self.rules);
+        self.air.record_response(
+            exchange,
+            originator.control_mode,
+            lost,
+            block_ack,
+            (&self.appended, carrier),
+        );
         to.spend_airtime(back, exchange);
         if lost {
             self.fail(exchange, at, next_idle);

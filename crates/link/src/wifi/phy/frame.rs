@@ -68,6 +68,10 @@ pub const fn trigger_len(kind: TriggerKind, users: u32, padding: u32) -> u32 {
 /// QoS Null frame, which holds no data but says what waits.
 pub const QOS_NULL_LEN: u32 = QOS_MAC_HEADER_LEN + FCS_LEN;
 
+/// Action No Ack frame (802.11-2020 clause 9.3.3.14) of the vendor-specific category, without its content: MAC header, category, OUI, two bytes
+/// for a type, FCS.
+pub const ACTION_NO_ACK_LEN: u32 = MAC_HEADER_LEN + 1 + 3 + 2 + FCS_LEN;
+
 /// A Block Ack for several stations (802.11ax-2021 clause 9.3.1.8.6) without what it says of each: as a compressed one without
 /// starting sequence number.
 const MULTI_STA_BLOCK_ACK_HEAD_LEN: u32 = BLOCK_ACK_HEAD_LEN - 2;
