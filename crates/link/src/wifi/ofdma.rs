@@ -5,6 +5,7 @@ use tacit_proto::units::{Duration, Instant};
 use super::air::TriggerKind;
 use super::category::{AccessCategory, EdcaParameters};
 use super::mac::plan::PpduPlan;
+use super::phy::{Mode, trigger_len};
 
 /// OFDMA of an access point of 802.11ax (802.11ax-2021 clauses 26.5.1 and 26.5.2). Users of a PPDU have units of one size, the
 /// largest of which there are enough; the standard leaves schedulers open.
@@ -47,6 +48,18 @@ impl OfdmaConfig {
         [Duration::ZERO, Duration::from_micros(8), Duration::from_micros(16)];
     /// Most users of a PPDU: units of 26 tones in 160 MHz.
     pub const MOST_USERS: u16 = 74;
+
+    /// Bytes of padding in a trigger in mode `control_mode`.
+    pub fn padding_bytes(&self, control_mode: &Mode) -> u32 {
+        let bits = self.trigger_padding.as_nanos() * control_mode.rate().as_bps() / 1_000_000_000;
+        bits.div_ceil(8) as u32
+    }
+
+    /// Bytes of the trigger within each user's A-MPDU, in mode `control_mode` where it goes alone; `None` without one.
+    pub fn trigger_inside_len(&self, control_mode: &Mode) -> Option<u32> {
+        let kind = self.acknowledgment.trigger_inside()?;
+        Some(trigger_len(kind, 1, self.padding_bytes(control_mode)))
+    }
 }
 
 /// How the users of an HE MU PPDU acknowledge it (802.11ax-2021 clause 26.4.4).
@@ -68,7 +81,7 @@ impl MuAcknowledgment {
     pub const ALL: [Self; 4] = [Self::BlockAckRequests, Self::MuBar, Self::AggregatedMuBar, Self::Cascade];
 
     /// The trigger within each A-MPDU, if there is one.
-    pub(crate) const fn trigger_inside(self) -> Option<TriggerKind> {
+    const fn trigger_inside(self) -> Option<TriggerKind> {
         match self {
             Self::BlockAckRequests | Self::MuBar => None,
             Self::AggregatedMuBar => Some(TriggerKind::MuBar),

@@ -8,7 +8,7 @@ use tacit_proto::units::{Duration, Instant};
 
 use super::exchange::Exchange;
 use super::protection::Direction;
-use super::round::{ALONE, Progress, padding_bytes};
+use super::round::{ALONE, Progress};
 use super::uplink::Uplink;
 use super::{Answer, Cell, even_shares};
 use crate::payload::{Payload, PayloadClass};
@@ -21,7 +21,7 @@ use crate::wifi::mac::station::{Outgoing, Peer};
 use crate::wifi::ofdma::{HackRoom, MuAcknowledgment, OfdmaConfig};
 use crate::wifi::phy::{
     BLOCK_ACK_REQUEST_LEN, Format, MPDU_DELIMITER_LEN, Mode, MultiUser, MultiUserPpdu, ResourceUnit,
-    mu_bar_len, subframe_len, trigger_len,
+    mu_bar_len, subframe_len,
 };
 
 /// Most that Block Acks of several users last for the sake of compressed TCP ACKs: what they ask for beyond that waits. Ours.
@@ -126,7 +126,7 @@ impl<P: Payload> Cell<P> {
     ) -> Option<Downlink> {
         let outline = self.outline(at, id, ofdma, users)?;
         let limit = self.longest_shared(id, &outline, limit);
-        let trigger_subframe = trigger_inside_len(ofdma, &outline.control_mode).map_or(0, subframe_len);
+        let trigger_subframe = ofdma.trigger_inside_len(&outline.control_mode).map_or(0, subframe_len);
         let mut parts = std::mem::take(&mut self.spare_parts);
         parts.clear();
         let (lifetime, count) = (self.rules.config.lifetime, users.len() as u16);
@@ -290,7 +290,7 @@ impl<P: Payload> Cell<P> {
         if ofdma.acknowledgment != MuAcknowledgment::MuBar {
             return Duration::ZERO;
         }
-        let len = mu_bar_len(users as u32, padding_bytes(ofdma, control_mode));
+        let len = mu_bar_len(users as u32, ofdma.padding_bytes(control_mode));
         self.rules.phy.sifs + control_mode.ppdu_duration(len)
     }
 
@@ -428,7 +428,7 @@ impl Downlink {
             }
             MuAcknowledgment::AggregatedMuBar | MuAcknowledgment::Cascade => {
                 // The trigger is the last MPDU of each A-MPDU: who understood any other knows that there is one.
-                let len = trigger_inside_len(&self.ofdma, &self.control_mode).unwrap_or_default();
+                let len = self.ofdma.trigger_inside_len(&self.control_mode).unwrap_or_default();
                 for part in &mut self.parts {
                     let [from, _] = cell.stations.ends(&part.exchange);
                     let peer = &mut from.peers[part.exchange.peer()];
@@ -450,7 +450,7 @@ impl Downlink {
 
     /// The trigger behind the PPDU is over at `at`: who understood it answers.
     fn hear_trigger<P: Payload>(&mut self, cell: &mut Cell<P>, at: Instant) {
-        let len = mu_bar_len(self.parts.len() as u32, padding_bytes(&self.ofdma, &self.control_mode));
+        let len = mu_bar_len(self.parts.len() as u32, self.ofdma.padding_bytes(&self.control_mode));
         let sent_at = self.data_end() + cell.rules.phy.sifs;
         for part in &mut self.parts {
             part.answers = cell.hears(&part.exchange, len, sent_at, Direction::Forward);
@@ -489,7 +489,7 @@ impl Downlink {
         Trigger {
             kind: TriggerKind::MuBar,
             width_mhz: users.first().map_or(20, |user| user.mode.width_mhz),
-            padding_bytes: padding_bytes(&self.ofdma, &self.control_mode),
+            padding_bytes: self.ofdma.padding_bytes(&self.control_mode),
             l_sig_length: longest.max().unwrap_or_default(),
             users,
         }
@@ -679,12 +679,6 @@ fn data_room<P: Payload>(ofdma: &OfdmaConfig, peer: &Peer<P>, at: Instant) -> u3
         MuAcknowledgment::Cascade if !peer.uplink.expects_nothing(at) => peer.uplink.expected_bytes(),
         _ => 0,
     }
-}
-
-/// Bytes of the trigger within each A-MPDU, if there is one.
-fn trigger_inside_len(ofdma: &OfdmaConfig, control_mode: &Mode) -> Option<u32> {
-    let kind = ofdma.acknowledgment.trigger_inside()?;
-    Some(trigger_len(kind, 1, padding_bytes(ofdma, control_mode)))
 }
 
 /// Bytes of a Block Ack of `peer` in answer to a trigger.

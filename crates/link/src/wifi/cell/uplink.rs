@@ -6,7 +6,7 @@
 use tacit_proto::units::{Duration, Instant};
 
 use super::exchange::Exchange;
-use super::round::{ALONE, Progress, padding_bytes};
+use super::round::{ALONE, Progress};
 use super::{Answer, Cell, even_shares};
 use crate::payload::{Payload, PayloadClass};
 use crate::wifi::air::{Acknowledged, Frame, Outcome, Trigger, TriggerKind, TriggerUser};
@@ -109,7 +109,7 @@ impl<P: Payload> Cell<P> {
         let trigger = control_mode.ppdu_duration(trigger_len(
             TriggerKind::Basic,
             parts.len() as u32,
-            padding_bytes(ofdma, &control_mode),
+            ofdma.padding_bytes(&control_mode),
         ));
         // A Block Ack for all, whatever comes.
         let window = self.rules.config.block_ack_window;
@@ -362,7 +362,7 @@ impl Uplink {
     }
 
     fn trigger_len(&self, kind: TriggerKind) -> u32 {
-        trigger_len(kind, self.parts.len() as u32, padding_bytes(&self.ofdma, &self.control_mode))
+        trigger_len(kind, self.parts.len() as u32, self.ofdma.padding_bytes(&self.control_mode))
     }
 
     /// How long a QoS Null of each lasts.
@@ -439,7 +439,7 @@ impl Uplink {
         Trigger {
             kind,
             width_mhz: self.parts.first().map_or(20, |part| part.mode.width_mhz),
-            padding_bytes: padding_bytes(&self.ofdma, &self.control_mode),
+            padding_bytes: self.ofdma.padding_bytes(&self.control_mode),
             l_sig_length: Mode::triggered_l_sig_length(lasts),
             users: users.collect(),
         }
