@@ -208,7 +208,7 @@ impl<P: Payload> Cell<P> {
                 Exchange::shared([from, to], outgoing, (index, count), [at, end], answers, response_len);
         }
         self.stations[id].begin_shared_access();
-        self.stations[id].counters.shared_ppdus += 1;
+        self.stations[id].counters.count_shared_ppdu(outline.unit, &psdus, end - at);
         Some(round)
     }
 
@@ -421,6 +421,7 @@ impl Downlink {
         match self.ofdma.acknowledgment {
             MuAcknowledgment::MuBar => {
                 let until = end + cell.trigger_time(&self.ofdma, self.parts.len(), &self.control_mode);
+                cell.stations[self.holder].counters.trigger_time += until - end - cell.rules.phy.sifs;
                 cell.charge(self.holder, self.class, AirtimeUse::LinkAck, until);
                 self.stage = Stage::Trigger;
                 self.until = until;
@@ -505,6 +506,7 @@ impl Downlink {
         if self.parts.iter().any(|part| part.answers) {
             self.stage = Stage::Answers;
             self.until = self.answers[1];
+            cell.stations[self.holder].counters.answer_time += self.answers[1] - self.answers[0];
             if self.ofdma.acknowledgment == MuAcknowledgment::Cascade {
                 let behind = self.parts.iter().filter(|part| part.answers).map(|part| {
                     let Exchange { from, to, .. } = part.exchange;
@@ -651,6 +653,7 @@ impl Part {
         self.appended.clear();
         if !self.lost {
             let peer = self.exchange.peer();
+            cell.stations[self.exchange.from].counters.count_room(self.room, appended, self.holds_more);
             let room = &mut cell.stations[self.exchange.from].peers[peer].room;
             room.answered(appended, self.holds_more);
             room.delivered(settled.mpdus);

@@ -269,6 +269,7 @@ impl Part {
         let outgoing = client.triggered(start, lifetime, back, ([self.mode, control], self.bytes, rate));
         client.report_drained(&mut cell.outbox.drained);
         self.left = client.peers[back].originator.buffer_status();
+        cell.stations[holder].counters.empty_answers += u64::from(outgoing.is_none());
         self.exchange = outgoing.map(|outgoing| {
             let response_len = multi_sta_block_ack_len(std::iter::once(Some(64)));
             let (ends, unit) = ([self.client, holder], (self.unit_index, count));
@@ -381,6 +382,7 @@ impl Uplink {
                 self.stage = Stage::Reports;
                 self.since = self.until + cell.rules.phy.sifs;
                 self.until = self.since + self.null_duration();
+                cell.stations[self.holder].counters.answer_time += self.until - self.since;
                 self.book_trigger(cell);
                 Progress::Until(self.until)
             }
@@ -394,6 +396,7 @@ impl Uplink {
     /// Draws who understood the trigger; false when nobody did.
     fn hear_trigger<P: Payload>(&mut self, cell: &mut Cell<P>, kind: TriggerKind) -> bool {
         let (len, since) = (self.trigger_len(kind), self.since);
+        cell.stations[self.holder].counters.trigger_time += self.until - since;
         for part in &mut self.parts {
             let peer = &mut cell.stations[self.holder].peers[part.peer];
             let noisy = peer.noise.as_mut().is_some_and(|noise| noise.takes_control(len));
@@ -485,6 +488,7 @@ impl Uplink {
         self.stage = Stage::Data;
         self.since = start;
         self.until = end;
+        cell.stations[self.holder].counters.answer_time += lasts;
         cell.charge(self.holder, PayloadClass::Data, AirtimeUse::Acquisition, start);
         self.book_data(cell, start);
         Progress::Until(end)
