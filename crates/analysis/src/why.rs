@@ -10,6 +10,7 @@
 //! and the member of each use is what that use contributes: exact, with nothing left. What a use costs per bit needs
 //! no model; the words beside it name what else the runs counted.
 
+mod rounds;
 mod text;
 
 use std::path::Path;
@@ -26,6 +27,8 @@ use tacit_scenario::InputError;
 use tacit_scenario::scheme::{self, Role, Scheme};
 
 use crate::compare::{self, Options};
+
+pub use rounds::Rounds;
 
 /// Share of its time that a bottleneck has something to carry, at least. Ours: TCP over Wi-Fi leaves a few per cent idle
 /// where it starts.
@@ -83,6 +86,8 @@ pub struct Side {
     pub busy: f64,
     /// What became of its ACKs under TCP/HACK; null elsewhere.
     pub hack: Option<AckWays>,
+    /// What PPDUs of several users were used for; null without any.
+    pub rounds: Option<Rounds>,
 }
 
 /// The ways that ACKs took under TCP/HACK, means over the seeds.
@@ -310,6 +315,7 @@ fn account(winner: &Group<'_>, other: &Group<'_>) -> Option<Account> {
             goodput_bps_ci95: mean.ci95,
             busy: busy(group)?,
             hack: AckWays::of(group),
+            rounds: Rounds::of(group),
         })
     };
     let differs = gain > ci95.unwrap_or(0.0);
@@ -420,7 +426,17 @@ fn channel_uses() -> Vec<Use> {
     let part = |name, share, evidence| Use { name, share, evidence };
     let for_acks = |name, what| part(name, Share::OfAcks(what), &["tcp_ack_ppdus_per_s"]);
     vec![
-        part("data on the air", Share::Data, &["ampdu_mean", "retry_share", "tcp_retransmitted_share"]),
+        part(
+            "data on the air",
+            Share::Data,
+            &[
+                "ampdu_mean",
+                "users_per_shared_ppdu",
+                "shared_unit_fill",
+                "retry_share",
+                "tcp_retransmitted_share",
+            ],
+        ),
         part(
             "ACKs on the air",
             Share::Whole(AirtimeUse::TcpAck),
@@ -432,17 +448,17 @@ fn channel_uses() -> Vec<Use> {
         part(
             "winning the channel for data",
             Share::OfData(AirtimeUse::Acquisition),
-            &["accesses_per_s", "ampdu_mean"],
+            &["accesses_per_s", "ampdu_mean", "triggers_per_s", "empty_answer_share"],
         ),
         part(
             "link-layer ACKs that answer data",
             Share::OfData(AirtimeUse::LinkAck),
-            &["ampdu_mean", "missed_link_acks_per_s"],
+            &["ampdu_mean", "answer_time_share", "missed_link_acks_per_s"],
         ),
         part(
             "compressed ACKs on link-layer ACKs",
             Share::Whole(AirtimeUse::CompressedAck),
-            &["augmented_link_acks_per_s", "appended_bytes_per_s"],
+            &["augmented_link_acks_per_s", "appended_bytes_per_s", "hack_room_fill"],
         ),
         part("collisions", Share::Whole(AirtimeUse::Collision), &["collisions_per_s", "tcp_ack_ppdus_per_s"]),
         part("RTS and CTS", Share::Whole(AirtimeUse::Protection), &["accesses_per_s"]),
@@ -556,6 +572,72 @@ mod tests {
             );
             assert!(share(&account, "data on the air").abs() < 0.3, "data costs what it did: {account:?}");
         }
+    }
+
+    #[test]
+    fn rounds_are_told_where_an_access_point_sends_to_several() {
+        let set =
+            ["clients.stagger=10ms", "wifi.ofdma=mu-bar", "wifi.triggers=ack-aware", "wifi.mu-edca=silent"];
+        let account = why("wlan-11ax-1200", 4, ["hack-batch", "stock"], &set);
+        let rounds = |scheme: &str| {
+            let sides = [&account.winner, &account.other];
+            sides.into_iter().find(|side| side.scheme == scheme).unwrap().rounds.unwrap()
+        };
+        let (hack, stock) = (rounds("hack-batch"), rounds("stock"));
+        for rounds in [hack, stock] {
+            assert!(rounds.shared_ppdu_share > 0.9 && rounds.shared_ppdu_share <= 1.0, "{rounds:?}");
+            assert!((3.5..=4.0).contains(&rounds.users_per_ppdu), "{rounds:?}");
+            assert!(rounds.unit_fill > 0.9 && rounds.unit_fill <= 1.0, "{rounds:?}");
+            assert!(rounds.trigger_time_share > 0.0 && rounds.answer_time_share > 0.0, "{rounds:?}");
+        }
+        // A trigger for each PPDU's ACKs, and next to none where they ride on Block Acks.
+        assert!(stock.triggers_per_s > 10.0 * hack.triggers_per_s, "{stock:?} {hack:?}");
+        assert!(stock.empty_answer_share.unwrap() < 0.2, "{stock:?}");
+        assert_eq!((stock.room_fill, stock.room_short_share), (None, None));
+        assert!(hack.room_fill.is_some_and(|fill| fill > 0.1 && fill < 1.0), "{hack:?}");
+        assert!(hack.room_short_share.is_some_and(|share| share < 0.1), "{hack:?}");
+        let why = Why { scenario: "s".into(), description: "d".into(), accounts: vec![account] };
+        let text = why.to_text();
+        assert!(text.contains("PPDUs of stock: ") && text.contains("Room for compressed ACKs"), "{text}");
+    }
+
+    /// Every sentence that PPDUs of several users may have.
+    #[test]
+    fn rounds_in_words() {
+        let asked = [
+            ("airtime_idle", 0.0),
+            ("airtime_data", 1.0),
+            ("goodput_bps", 50e6),
+            ("shared_ppdu_share", 0.9625),
+            ("users_per_shared_ppdu", 7.84),
+            ("shared_unit_fill", 0.951),
+            ("trigger_time_share", 0.0123),
+            ("answer_time_share", 0.0345),
+            ("triggers_per_s", 171.3),
+            ("empty_answer_share", 0.042),
+        ];
+        let cascade = asked.map(|(name, value)| match name {
+            "goodput_bps" => (name, 60e6),
+            "triggers_per_s" => (name, 0.0),
+            _ => (name, value),
+        });
+        let room = [("hack_room_fill", 0.41), ("hack_room_short_share", 0.003)];
+        let records =
+            [record("stock", 1, &asked), record("hack-batch", 1, &[&cascade[..], &room[..]].concat())];
+        let text = of_records(&Provenance::default(), &records, &[]).unwrap().to_text();
+        let told: Vec<&str> = text.lines().filter(|line| line.starts_with("PPDUs of ")).collect();
+        assert_eq!(
+            told,
+            [
+                "PPDUs of hack-batch: 96.3 % of the access point's were of several users, 7.8 users each. Data took 95.1 % of their \
+                 units' time; the rest was padding, or units without a user. Triggers took 1.2 % of the time, and the answers to them \
+                 3.5 %. Triggers inside PPDUs of data asked for packets: 4.2 % of the answers had none. Room for compressed ACKs in \
+                 Block Acks: 41.0 % of it was filled, 0.3 % of these Block Acks had too little.",
+                "PPDUs of stock: 96.3 % of the access point's were of several users, 7.8 users each. Data took 95.1 % of their \
+                 units' time; the rest was padding, or units without a user. Triggers took 1.2 % of the time, and the answers to them \
+                 3.5 %. 171.3 triggers a second asked for packets: 4.2 % of the answers had none.",
+            ]
+        );
     }
 
     #[test]

@@ -109,6 +109,7 @@ pub const ALL: &[Bundled] = bundled![
     "baselines/fastack",
     "validation/model-11a",
     "validation/model-11ac",
+    "validation/model-11ax-mu",
     "validation/model-11n",
     "validation/ns3-11a",
     "validation/ns3-11n",

@@ -37,14 +37,18 @@ impl TheoryAndSweep {
         }
         Ok(read)
     }
+
+    /// Names of the closed forms' curves.
+    fn theory_names(&self) -> Vec<String> {
+        let theory = self.theory.as_deref().and_then(|id| tacit_theory::figure(id).ok());
+        theory.into_iter().flat_map(|theory| theory.series).map(|series| series.name).collect()
+    }
 }
 
 impl Kind for TheoryAndSweep {
     fn curve_names(&self) -> Option<Vec<String>> {
         let mut names = self.sweep.as_ref().map(Sweep::curve_names).unwrap_or_default();
-        if let Some(theory) = self.theory.as_deref().and_then(|id| tacit_theory::figure(id).ok()) {
-            names.extend(theory.series.into_iter().map(|series| series.name));
-        }
+        names.extend(self.theory_names());
         Some(names)
     }
 
@@ -52,7 +56,7 @@ impl Kind for TheoryAndSweep {
         let Some(sweep) = &self.sweep else { return Vec::new() };
         let names = sweep.variants.iter().map(|variant| VariantNames {
             name: &variant.name,
-            curves: Some(variant.of(sweep).curve_names()),
+            curves: Some(variant.of(sweep).curve_names().into_iter().chain(self.theory_names()).collect()),
         });
         names.collect()
     }
@@ -98,14 +102,18 @@ fn from_theory(id: &str) -> PlotData {
     PlotData::new(figure.x.to_owned(), figure.y.to_owned(), curves)
 }
 
-/// Adds what theory says of the same x.
+/// Adds what theory says of the same x, beside every variant, too: a closed form may be of one of those.
 fn with_theory(mut drawn: PlotData, theory: Option<PlotData>) -> PlotData {
     let swept: Vec<f64> =
         drawn.curves.curves.iter().flat_map(|curve| curve.points.iter().map(|(x, _)| *x)).collect();
     for mut curve in theory.into_iter().flat_map(|theory| theory.curves.curves) {
         curve.points.retain(|(x, _)| swept.iter().any(|other| same(*x, *other)));
-        drawn.seeds.iter_mut().for_each(|seed| seed.curves.curves.push(curve.clone()));
-        drawn.curves.curves.push(curve);
+        let PlotData { seeds, curves, variants, .. } = &mut drawn;
+        let of_seeds = seeds.iter_mut().flat_map(|seed| {
+            std::iter::once(&mut seed.curves).chain(seed.variants.iter_mut().map(|(_, curves)| curves))
+        });
+        let drawn = std::iter::once(curves).chain(variants.iter_mut().map(|(_, curves)| curves));
+        drawn.chain(of_seeds).for_each(|curves| curves.curves.push(curve.clone()));
     }
     drawn
 }

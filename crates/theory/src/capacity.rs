@@ -24,7 +24,7 @@ impl AckCoding {
     pub const HACK_PAPER: Self = Self { first: 4.4, further: 4.4 };
 
     /// Whole bytes of a frame with `acks`.
-    fn bytes(self, acks: u32) -> u32 {
+    pub(crate) fn bytes(self, acks: u32) -> u32 {
         match acks {
             0 => 0,
             _ => (self.first + f64::from(acks - 1) * self.further).ceil() as u32,
@@ -46,6 +46,8 @@ pub struct Hop {
     pub control: Mode,
     /// Longest time from the start of a PPDU to the end of its link-layer ACK.
     pub txop_limit: Option<Duration>,
+    /// Most MPDUs of a PPDU under a Block Ack agreement, whose bitmaps are as long.
+    pub block_ack_window: u32,
 }
 
 impl Hop {
@@ -58,30 +60,54 @@ impl Hop {
     /// The hop of the HACK paper's capacity curves with the timing of `phy`: see [`Hop::new`].
     pub fn on(phy: &'static Phy, data: Mode) -> Self {
         let txop_limit = phy.aggregation.map(|_| HACK_TXOP_LIMIT);
-        Self { phy, data, control: phy.control_mode(&data), txop_limit }
+        let control = phy.control_mode(&data);
+        Self { phy, data, control, txop_limit, block_ack_window: phy.max_mpdus() }
     }
 
-    /// Mean idle time before a PPDU without contenders: AIFS and half of CWmin in slots.
+    /// Mean idle time before a PPDU without contenders: AIFS and the mean backoff.
     pub fn mean_acquisition(&self) -> Duration {
-        self.phy.aifs() + self.phy.slot * u64::from(self.phy.cw_min) / 2
+        self.phy.aifs() + self.mean_backoff()
+    }
+
+    /// Half of CWmin in slots.
+    pub fn mean_backoff(&self) -> Duration {
+        self.phy.slot * u64::from(self.phy.cw_min) / 2
     }
 
     /// Most MPDUs, each with `packet` bytes of IP packet, that one PPDU may carry; at least 1.
     pub fn mpdus_per_ppdu(&self, packet: u32) -> u32 {
+        let block_ack = self.phy.sifs + self.control.ppdu_duration(block_ack_len(self.block_ack_window));
+        let ppdu = |mpdus| {
+            let bytes = self.psdu_len(mpdus, packet);
+            (bytes, self.data.ppdu_duration(bytes))
+        };
+        self.most_mpdus(block_ack, ppdu)
+    }
+
+    /// Most MPDUs of a PPDU of these bytes and this duration, both by the number of MPDUs, whose answer ends after `answered_after`; at
+    /// least 1.
+    pub(crate) fn most_mpdus(&self, answered_after: Duration, ppdu: impl Fn(u32) -> (u32, Duration)) -> u32 {
         let Some(limits) = self.phy.aggregation else { return 1 };
         let fits = |mpdus: u32| {
-            let bytes = self.psdu_len(mpdus, packet);
-            let ppdu = self.data.ppdu_duration(bytes);
-            let exchange = ppdu + self.phy.sifs + self.control.ppdu_duration(block_ack_len(limits.mpdus));
+            let (bytes, lasts) = ppdu(mpdus);
             u64::from(bytes) <= limits.bytes.0
-                && ppdu <= limits.ppdu
-                && self.txop_limit.is_none_or(|limit| exchange <= limit)
+                && lasts <= limits.ppdu
+                && self.txop_limit.is_none_or(|limit| lasts + answered_after <= limit)
         };
-        (2..=limits.mpdus).take_while(|mpdus| fits(*mpdus)).last().unwrap_or(1)
+        (2..=limits.mpdus.min(self.block_ack_window)).take_while(|mpdus| fits(*mpdus)).last().unwrap_or(1)
+    }
+
+    /// An access with an A-MPDU of `acks` TCP ACKs, without contenders.
+    pub fn ack_access(&self, traffic: &Traffic, acks: u32) -> AckExchange {
+        AckExchange {
+            acquisition: self.mean_acquisition(),
+            ack: self.data.ppdu_duration(self.psdu_len(acks, traffic.ack)),
+            link_ack: self.phy.sifs + self.control.ppdu_duration(self.link_ack_len(acks)),
+        }
     }
 
     /// Bytes of PSDU: one bare MPDU, or an A-MPDU whose last subframe is not padded.
-    fn psdu_len(&self, mpdus: u32, packet: u32) -> u32 {
+    pub(crate) fn psdu_len(&self, mpdus: u32, packet: u32) -> u32 {
         let mpdu = mpdu_len(self.phy.mac_header_len(), packet);
         match mpdus {
             0 | 1 => mpdu + self.phy.aggregation.map_or(0, |limits| limits.single.overhead()),
@@ -91,7 +117,43 @@ impl Hop {
 
     /// Bytes of the link-layer ACK to a PPDU of `mpdus`.
     fn link_ack_len(&self, mpdus: u32) -> u32 {
-        if mpdus > 1 { block_ack_len(self.phy.max_mpdus()) } else { ACK_LEN }
+        if mpdus > 1 { block_ack_len(self.block_ack_window) } else { ACK_LEN }
+    }
+}
+
+/// Where the time of TCP ACKs goes that come at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AckExchange {
+    /// Until they are on the air: AIFS and backoff, or the trigger that asks for them and all before it.
+    pub acquisition: Duration,
+    /// Their PPDU.
+    pub ack: Duration,
+    /// SIFS and link-layer ACK.
+    pub link_ack: Duration,
+}
+
+impl AckExchange {
+    /// All of it.
+    pub fn total(&self) -> Duration {
+        self.acquisition + self.ack + self.link_ack
+    }
+
+    /// What `acks` of one user take on average in exchanges of `most` at most: fewer than one are an exchange in some cycles only,
+    /// more than `most` are several exchanges.
+    pub(crate) fn mean(acks: f64, most: u32, exchange: impl Fn(u32) -> Self) -> Self {
+        if acks <= 0.0 {
+            return Self::default();
+        }
+        let per_exchange = acks.clamp(1.0, f64::from(most));
+        let exchanges = acks / per_exchange;
+        let mean = |part: fn(Self) -> Duration| {
+            scaled(between_integers(per_exchange, |acks| part(exchange(acks))), exchanges)
+        };
+        Self {
+            acquisition: mean(|exchange| exchange.acquisition),
+            ack: mean(|exchange| exchange.ack),
+            link_ack: mean(|exchange| exchange.link_ack),
+        }
     }
 }
 
@@ -185,6 +247,12 @@ impl Airtime {
         ]
     }
 
+    /// With the exchange that returns its ACKs.
+    pub(crate) fn with_acks(self, acks: AckExchange) -> Self {
+        let AckExchange { acquisition, ack, link_ack } = acks;
+        Self { ack_acquisition: acquisition, ack, ack_link_ack: link_ack, ..self }
+    }
+
     /// Length of the cycle.
     pub fn total(&self) -> Duration {
         self.parts().into_iter().map(|(_, part)| part).sum()
@@ -197,14 +265,14 @@ impl Airtime {
     }
 }
 
-/// What [`capacity`] finds.
+/// What [`capacity`] and [`round_capacity`](crate::round_capacity) find.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Capacity {
-    /// Application bytes per time.
+    /// Application bytes per time, of all users.
     pub goodput: BitRate,
-    /// Data MPDUs in each PPDU.
+    /// Data MPDUs in each PPDU, for each user.
     pub mpdus_per_ppdu: u32,
-    /// Transport ACKs per second.
+    /// Transport ACKs per second, of all users.
     pub acks_per_second: f64,
     /// The cycle, part by part.
     pub airtime: Airtime,
@@ -215,27 +283,100 @@ pub struct Capacity {
 ///
 /// HACK paper section 2.1 and figure 1; the derivation follows its reference \[6\].
 pub fn capacity(hop: &Hop, traffic: &Traffic, feedback: Feedback) -> Capacity {
-    let mpdus = hop.mpdus_per_ppdu(traffic.packet);
-    let segments = f64::from(mpdus);
-    let (acks, airtime) = match feedback {
-        Feedback::None => (0.0, data_exchange(hop, traffic, mpdus)),
-        Feedback::Packets { acks_per_segment } => {
-            let acks = segments * sane(acks_per_segment);
-            (acks, with_ack_packets(hop, traffic, mpdus, acks))
+    Alone { hop, traffic, mpdus: hop.mpdus_per_ppdu(traffic.packet) }.capacity(traffic, feedback)
+}
+
+/// A cycle of one PPDU of data: the airtime it takes, by the ACKs that each user returns in it on average.
+pub(crate) trait Cycle {
+    /// Users of the PPDU.
+    fn users(&self) -> u32;
+
+    /// MPDUs for each of them.
+    fn mpdus(&self) -> u32;
+
+    fn without_acks(&self) -> Airtime;
+
+    fn with_packets(&self, acks: f64) -> Airtime;
+
+    fn with_compressed(&self, acks: f64, coding: AckCoding) -> Airtime;
+
+    /// The goodput of all users whose ACKs come by `feedback`.
+    fn capacity(&self, traffic: &Traffic, feedback: Feedback) -> Capacity {
+        let (users, mpdus) = (self.users(), self.mpdus());
+        let segments = f64::from(mpdus);
+        let (acks, airtime) = match feedback {
+            Feedback::None => (0.0, self.without_acks()),
+            Feedback::Packets { acks_per_segment } => {
+                let acks = segments * sane(acks_per_segment);
+                (acks, self.with_packets(acks))
+            }
+            Feedback::OnLinkAcks { acks_per_segment, coding } => {
+                let acks = segments * sane(acks_per_segment);
+                (acks, self.with_compressed(acks, coding))
+            }
+            Feedback::Tack { rtt_min } => {
+                let acks = self.tacks(traffic, rtt_min);
+                (acks, self.with_packets(acks))
+            }
+        };
+        let cycle = airtime.total();
+        let delivered = Bytes(u64::from(users) * u64::from(mpdus) * u64::from(traffic.payload));
+        Capacity {
+            goodput: BitRate::from_amount(delivered, cycle).expect("a cycle holds at least AIFS"),
+            mpdus_per_ppdu: mpdus,
+            acks_per_second: acks * f64::from(users) / cycle.as_secs_f64(),
+            airtime,
         }
-        Feedback::OnLinkAcks { acks_per_segment, coding } => {
-            let acks = segments * sane(acks_per_segment);
-            (acks, with_compressed_acks(hop, traffic, mpdus, acks, coding))
+    }
+
+    /// TACKs of each user, one per interval of the receiver's clock (TACK paper equation 3). The cycle grows with its own TACKs, hence
+    /// a fixed point: from above it falls to the only one there is.
+    fn tacks(&self, traffic: &Traffic, rtt_min: Duration) -> f64 {
+        let packet = Bytes(u64::from(traffic.packet));
+        let arrived = Bytes(u64::from(self.mpdus()) * packet.0);
+        let mut acks = f64::from(self.mpdus());
+        for _ in 0..32 {
+            let cycle = self.with_packets(acks).total();
+            let rate = BitRate::from_amount(arrived, cycle).expect("a cycle holds at least AIFS");
+            let arriving = Arriving { rate, rtt_min, packet, ..Arriving::default() };
+            acks = cycle.as_secs_f64() / AckClock::PAPER.interval(&arriving).as_secs_f64();
         }
-        Feedback::Tack { rtt_min } => {
-            let acks = tack_acks_per_cycle(hop, traffic, mpdus, rtt_min);
-            (acks, with_ack_packets(hop, traffic, mpdus, acks))
-        }
-    };
-    let cycle = airtime.total();
-    let goodput = BitRate::from_amount(Bytes(u64::from(mpdus) * u64::from(traffic.payload)), cycle)
-        .expect("a cycle holds at least AIFS");
-    Capacity { goodput, mpdus_per_ppdu: mpdus, acks_per_second: acks / cycle.as_secs_f64(), airtime }
+        acks
+    }
+}
+
+/// The cycle of one user who is sent to alone.
+struct Alone<'a> {
+    hop: &'a Hop,
+    traffic: &'a Traffic,
+    mpdus: u32,
+}
+
+impl Cycle for Alone<'_> {
+    fn users(&self) -> u32 {
+        1
+    }
+
+    fn mpdus(&self) -> u32 {
+        self.mpdus
+    }
+
+    fn without_acks(&self) -> Airtime {
+        data_exchange(self.hop, self.traffic, self.mpdus)
+    }
+
+    fn with_packets(&self, acks: f64) -> Airtime {
+        let most = self.hop.mpdus_per_ppdu(self.traffic.ack);
+        let returned = AckExchange::mean(acks, most, |acks| self.hop.ack_access(self.traffic, acks));
+        self.without_acks().with_acks(returned)
+    }
+
+    fn with_compressed(&self, acks: f64, coding: AckCoding) -> Airtime {
+        let plain = self.hop.link_ack_len(self.mpdus);
+        let lasts = |bytes| self.hop.control.ppdu_duration(bytes);
+        let compressed_acks = between_integers(acks, |acks| lasts(plain + coding.bytes(acks)) - lasts(plain));
+        Airtime { compressed_acks, ..self.without_acks() }
+    }
 }
 
 /// Payload bits of a single, unaggregated frame over the bits `hop` could have sent in the time that
@@ -260,50 +401,8 @@ fn data_exchange(hop: &Hop, traffic: &Traffic, mpdus: u32) -> Airtime {
     }
 }
 
-/// One data exchange and `acks` ACKs on average: fewer than one is an exchange in some cycles only,
-/// more than fit a PPDU are several exchanges.
-fn with_ack_packets(hop: &Hop, traffic: &Traffic, mpdus: u32, acks: f64) -> Airtime {
-    let mut airtime = data_exchange(hop, traffic, mpdus);
-    if acks <= 0.0 {
-        return airtime;
-    }
-    let most = f64::from(hop.mpdus_per_ppdu(traffic.ack));
-    let per_exchange = acks.clamp(1.0, most);
-    let exchanges = acks / per_exchange;
-    let ppdu = between_integers(per_exchange, |acks| hop.data.ppdu_duration(hop.psdu_len(acks, traffic.ack)));
-    let link_ack = between_integers(per_exchange, |acks| hop.control.ppdu_duration(hop.link_ack_len(acks)));
-    airtime.ack_acquisition = scaled(hop.mean_acquisition(), exchanges);
-    airtime.ack = scaled(ppdu, exchanges);
-    airtime.ack_link_ack = scaled(hop.phy.sifs + link_ack, exchanges);
-    airtime
-}
-
-/// One data exchange whose link-layer ACK carries `acks` compressed ACKs on average.
-fn with_compressed_acks(hop: &Hop, traffic: &Traffic, mpdus: u32, acks: f64, coding: AckCoding) -> Airtime {
-    let plain = hop.link_ack_len(mpdus);
-    let added = between_integers(acks, |acks| {
-        hop.control.ppdu_duration(plain + coding.bytes(acks)) - hop.control.ppdu_duration(plain)
-    });
-    Airtime { compressed_acks: added, ..data_exchange(hop, traffic, mpdus) }
-}
-
-/// TACKs per cycle, one per interval of the receiver's clock (TACK paper equation 3). The cycle grows with its own
-/// TACKs, hence a fixed point: from above it falls to the only one there is.
-fn tack_acks_per_cycle(hop: &Hop, traffic: &Traffic, mpdus: u32, rtt_min: Duration) -> f64 {
-    let packet = Bytes(u64::from(traffic.packet));
-    let arrived = Bytes(u64::from(mpdus) * packet.0);
-    let mut acks = f64::from(mpdus);
-    for _ in 0..32 {
-        let cycle = with_ack_packets(hop, traffic, mpdus, acks).total();
-        let rate = BitRate::from_amount(arrived, cycle).expect("a cycle holds at least AIFS");
-        let arriving = Arriving { rate, rtt_min, packet, ..Arriving::default() };
-        acks = cycle.as_secs_f64() / AckClock::PAPER.interval(&arriving).as_secs_f64();
-    }
-    acks
-}
-
 /// The mean of `length` over a count that is `mean` on average and never further than one from it.
-fn between_integers(mean: f64, length: impl Fn(u32) -> Duration) -> Duration {
+pub(crate) fn between_integers(mean: f64, length: impl Fn(u32) -> Duration) -> Duration {
     let low = mean.floor();
     let share_of_high = mean - low;
     let low_length = length(low as u32);

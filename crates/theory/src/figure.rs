@@ -7,11 +7,20 @@ use tacit_link::wifi::phy::{Format, GuardInterval, Mode, Standard};
 use tacit_proto::tack::AckClock;
 use tacit_proto::units::{BitRate, Duration};
 
-use super::{AckPolicy, Feedback, Hop, Traffic, ack_frequency_hz, capacity, single_frame_utilization};
+use super::rounds::RoundWay;
+use super::{
+    AckPolicy, Feedback, Hop, Rounds, Traffic, ack_frequency_hz, capacity, single_frame_utilization,
+};
 
 /// What [`figure`] knows.
-pub const IDS: [&str; 5] =
-    ["hack/fig1a", "hack/fig1b", "hack/slides-utilization", "tack/fig8", "validation/11ac"];
+pub const IDS: [&str; 6] = [
+    "hack/fig1a",
+    "hack/fig1b",
+    "hack/slides-utilization",
+    "tack/fig8",
+    "validation/11ac",
+    "validation/11ax-mu",
+];
 
 /// The papers' full-sized IP packet.
 const PACKET: u32 = 1500;
@@ -64,6 +73,7 @@ pub fn figure(id: &str) -> Result<Figure, UnknownFigure> {
         "validation/11ac" => Ok(goodput_by_rate("validation/11ac", Standard::Ac, Feedback::HACK)),
         "hack/slides-utilization" => Ok(slides_utilization()),
         "tack/fig8" => Ok(ack_frequencies()),
+        "validation/11ax-mu" => Ok(goodput_by_users()),
         _ => Err(UnknownFigure { id: id.to_owned() }),
     }
 }
@@ -104,6 +114,21 @@ fn goodput_by_rate(id: &'static str, standard: Standard, hack: Feedback) -> Figu
         Series { name: name.to_owned(), points: modes_by_rate(standard).iter().map(point).collect() }
     });
     Figure { id, x: "PHY rate (Mb/s)", y: "goodput (Mb/s)", series: series.into() }
+}
+
+/// Rounds of one stream at 80 MHz and MCS 11, as the simulator has them, by users.
+fn goodput_by_users() -> Figure {
+    let mode = Mode::he(11, 1, 80, GuardInterval::Ns800).expect("802.11ax has MCS 11 at 80 MHz");
+    let hop = Hop { txop_limit: None, ..Hop::new(Standard::Ax, mode) };
+    let curve = |way: &RoundWay| {
+        let point = |users: u32| {
+            let capacity = way.capacity(&Rounds::new(hop, users, way.ofdma))?;
+            Some((f64::from(users), capacity.goodput.as_mbps_f64()))
+        };
+        Series { name: way.name.to_owned(), points: [2, 4, 8, 16].into_iter().filter_map(point).collect() }
+    };
+    let series = RoundWay::ALL.iter().map(curve).collect();
+    Figure { id: "validation/11ax-mu", x: "clients", y: "goodput (Mb/s)", series }
 }
 
 fn slides_utilization() -> Figure {
@@ -176,7 +201,7 @@ mod tests {
         assert_eq!(
             figure("hack/fig9").unwrap_err().to_string(),
             "theory has no figure \"hack/fig9\"; it has hack/fig1a, hack/fig1b, hack/slides-utilization, tack/fig8, \
-             validation/11ac"
+             validation/11ac, validation/11ax-mu"
         );
     }
 }

@@ -1,10 +1,11 @@
 //! The wireless hop that closed forms are asked about, from what users write, and what they say of it.
 
 use serde::Serialize;
-use tacit_link::wifi::phy::{Mode, Standard};
+use tacit_link::wifi::phy::{Mode, ResourceUnit, Standard};
 use tacit_proto::units::Duration;
 
-use crate::{Capacity, Feedback, Hop, Traffic, capacity};
+use crate::rounds::RoundWay;
+use crate::{Capacity, Feedback, Hop, Rounds, Traffic, capacity};
 use tacit_scenario::InputError;
 use tacit_scenario::input::{MAX_DURATION, Mismatch, Value, bit_rate, duration, one_of, within};
 use tacit_scenario::table::{TextTable, count, number, percent, signed_percent};
@@ -148,6 +149,100 @@ impl Bounds {
     }
 }
 
+/// What each of several users' PPDUs carry at most, by how their ACKs come.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SharedBounds {
+    /// The standard.
+    pub phy: &'static str,
+    /// Rate of data to one user alone in bits per second.
+    pub rate_bps: u64,
+    /// Rate of triggers and Multi-STA Block Acks in bits per second.
+    pub control_rate_bps: u64,
+    /// Users of each PPDU.
+    pub users: u32,
+    /// Tones of the unit that each of them has.
+    pub unit_tones: u16,
+    /// MPDUs of 1500-byte packets for each user of a PPDU, without a trigger inside.
+    pub mpdus_per_ppdu: u32,
+    /// By how ACKs come, UDP last.
+    pub ways: Vec<WayBounds>,
+}
+
+/// What one way of acknowledging leaves.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct WayBounds {
+    /// What it is.
+    pub name: &'static str,
+    /// Goodput of all users in bits per second.
+    pub goodput_bps: f64,
+    /// Share of the airtime that feedback takes, beside Block Acks.
+    pub feedback_airtime: f64,
+}
+
+/// The bounds of `users` who share each PPDU over `hop`, as long as PPDUs may be.
+///
+/// # Errors
+/// Where the hop is not 802.11ax, or its channel has no unit for each.
+pub fn shared_bounds(hop: &Hop, users: u32) -> Result<SharedBounds, InputError> {
+    let error = |what: String, allowed: &str| InputError::new("--users", what).allowed(allowed.to_owned());
+    let standard = hop.phy.standard;
+    if standard != Standard::Ax {
+        return Err(error(format!("{} has no PPDUs of several users here", standard.name()), "802.11ax"));
+    }
+    let width_mhz = hop.data.width_mhz;
+    let most = ResourceUnit::Tones26.count_in(width_mhz);
+    let Some(unit) = ResourceUnit::for_users(users as usize, width_mhz).filter(|_| users > 0) else {
+        let what = format!("{width_mhz} MHz have no units for {users} users");
+        return Err(error(what, &format!("1 to {most}")));
+    };
+    let hop = Hop { txop_limit: None, ..*hop };
+    let mut mpdus_per_ppdu = 0;
+    let ways = RoundWay::ALL.iter().filter_map(|way| {
+        let capacity = way.capacity(&Rounds::new(hop, users, way.ofdma))?;
+        mpdus_per_ppdu = capacity.mpdus_per_ppdu.max(mpdus_per_ppdu);
+        Some(WayBounds {
+            name: way.name,
+            goodput_bps: capacity.goodput.as_bps() as f64,
+            feedback_airtime: capacity.airtime.feedback_share(),
+        })
+    });
+    let ways = ways.collect();
+    Ok(SharedBounds {
+        phy: standard.name(),
+        rate_bps: hop.data.rate().as_bps(),
+        control_rate_bps: hop.control.rate().as_bps(),
+        users,
+        unit_tones: unit.tones(),
+        mpdus_per_ppdu,
+        ways,
+    })
+}
+
+impl SharedBounds {
+    /// As text.
+    pub fn to_text(&self) -> String {
+        let mut table = TextTable::new(&[["", ""], ["goodput", "Mb/s"], ["airtime of", "feedback"]]);
+        for WayBounds { name, goodput_bps, feedback_airtime } in &self.ways {
+            table.push(vec![
+                (*name).to_owned(),
+                number(goodput_bps / 1e6, 2),
+                percent(Some(*feedback_airtime), 1),
+            ]);
+        }
+        format!(
+            "{} at {} Mb/s, {} at once with {} tones each, triggers at {} Mb/s, {} for each in a PPDU; neither losses nor \
+             collisions, and one ACK per 2 segments\n\n{}",
+            self.phy,
+            number(self.rate_bps as f64 / 1e6, 1),
+            count(self.users.into(), "user"),
+            self.unit_tones,
+            number(self.control_rate_bps as f64 / 1e6, 0),
+            count(self.mpdus_per_ppdu.into(), "MPDU"),
+            table.render()
+        )
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -158,6 +253,25 @@ mod tests {
         assert!((bounds.hack_gain - 0.073).abs() < 0.01, "{bounds:?}");
         assert!(bounds.goodput_bps.tcp < bounds.goodput_bps.hack);
         assert!(bounds.goodput_bps.hack < bounds.goodput_bps.udp);
+    }
+
+    #[test]
+    fn users_have_units_of_one_channel_of_802_11ax() {
+        let hop = parse("802.11ax", "600.5Mbps").unwrap();
+        let bounds = shared_bounds(&hop, 4).unwrap();
+        assert_eq!((bounds.unit_tones, bounds.mpdus_per_ppdu), (242, 62));
+        let goodput = |name: &str| bounds.ways.iter().find(|way| way.name == name).unwrap().goodput_bps;
+        assert!(goodput("TCP, ACKs by accesses of their own") < goodput("TCP, ACKs when asked"));
+        assert!(goodput("TCP, ACKs when asked") < goodput("TCP, ACKs behind Block Acks"));
+        assert!(goodput("TCP, ACKs behind Block Acks") < goodput("TCP/HACK"));
+        assert!(goodput("TCP/HACK") < goodput("UDP"));
+        let error = |hop: &Hop, users| shared_bounds(hop, users).unwrap_err().to_string();
+        assert_eq!(error(&hop, 38), "--users: 80 MHz have no units for 38 users; allowed: 1 to 37");
+        assert_eq!(error(&hop, 0), "--users: 80 MHz have no units for 0 users; allowed: 1 to 37");
+        assert_eq!(
+            error(&usual(), 4),
+            "--users: 802.11n has no PPDUs of several users here; allowed: 802.11ax"
+        );
     }
 
     #[test]

@@ -8,9 +8,11 @@ mod ack_rate;
 mod capacity;
 mod figure;
 pub mod hop;
+mod rounds;
 
 pub use ack_rate::{AckPolicy, ack_frequency_hz};
 pub use capacity::{
-    AckCoding, Airtime, Capacity, Feedback, Hop, Traffic, capacity, single_frame_utilization,
+    AckCoding, AckExchange, Airtime, Capacity, Feedback, Hop, Traffic, capacity, single_frame_utilization,
 };
 pub use figure::{Figure, IDS, Series, UnknownFigure, figure};
+pub use rounds::{MultiStaAnswer, Rounds, TriggerAccess, round_capacity};

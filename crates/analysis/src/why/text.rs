@@ -25,6 +25,7 @@ impl Account {
         let mut text = format!("{}\n{}\n", self.headline(), self.limit());
         for side in [&self.winner, &self.other] {
             text.extend(side.hack.map(|ways| format!("{}\n", ways_of_acks(&side.scheme, &ways))));
+            text.extend(side.rounds.map(|rounds| format!("{}\n", rounds.to_text(&side.scheme))));
         }
         if !self.differs {
             return text;

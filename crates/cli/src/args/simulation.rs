@@ -332,6 +332,9 @@ pub struct FigureArgs {
 pub struct TheoryArgs {
     #[command(flatten)]
     pub hop: HopArgs,
+    /// Users of each PPDU of 802.11ax: OFDMA [default: one user alone]
+    #[arg(long, value_name = "N")]
+    pub users: Option<u32>,
     /// Print JSON instead of a table
     #[arg(long)]
     pub json: bool,

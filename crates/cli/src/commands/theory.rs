@@ -2,17 +2,31 @@
 
 use std::process::ExitCode;
 
-use tacit_theory::hop::{bounds, parse};
+use serde::Serialize;
+use tacit_theory::hop::{bounds, parse, shared_bounds};
 
 use crate::args::TheoryArgs;
 use crate::output::{Failure, print, print_json};
 
 pub fn run(args: &TheoryArgs) -> Result<ExitCode, Failure> {
-    let bounds = bounds(&parse(&args.hop.phy, &args.hop.rate)?);
+    let hop = parse(&args.hop.phy, &args.hop.rate)?;
+    match args.users {
+        Some(users) => {
+            let bounds = shared_bounds(&hop, users)?;
+            write(args, &bounds, || bounds.to_text())
+        }
+        None => {
+            let bounds = bounds(&hop);
+            write(args, &bounds, || bounds.to_text())
+        }
+    }
+}
+
+fn write(args: &TheoryArgs, bounds: &impl Serialize, text: impl Fn() -> String) -> Result<ExitCode, Failure> {
     if args.json {
-        print_json(&bounds)?;
+        print_json(bounds)?;
     } else {
-        print(&bounds.to_text())?;
+        print(&text())?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -2,6 +2,8 @@
 
 use tacit_proto::units::Duration;
 
+use super::phy::{Mode, ResourceUnit};
+
 tacit_proto::counters! {
     /// Counters of one station; all monotonic. Records have them in this order.
     #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -110,8 +112,46 @@ tacit_proto::counters! {
         appended_byte_time: Duration,
         /// Bytes of IP packets delivered, unacknowledged ones included.
         delivered_bytes: u64,
+        /// Durations of `shared_ppdus`, each times the units that the channel has then.
+        shared_unit_time: Duration,
+        /// Of that, as long as the data of each user alone takes: the rest is padding, and units without a user.
+        shared_filled_time: Duration,
+        /// Triggers in PPDUs of their own, of any kind, collided ones excluded.
+        trigger_time: Duration,
+        /// PPDUs in which several users answer a trigger, or might: Block Acks, packets, buffer status reports.
+        answer_time: Duration,
+        /// Answers to Basic Triggers that had no packet, from anybody asked.
+        empty_answers: u64,
+        /// Answers of users who append, with a Block Ack in a PPDU of several.
+        roomy_answers: u64,
+        /// Of them, those that held more than they had room for.
+        short_answers: u64,
+        /// Bytes that they had room for.
+        room_bytes: u64,
+        /// Of these, those that were filled.
+        filled_room_bytes: u64,
         /// Packets of this station that their receivers passed up, whether or not this station was told: where no
         /// link-layer ACK comes back it takes them for lost.
         arrived: u64,
+    }
+}
+
+impl StationCounters {
+    /// A PPDU of several users, who have a `unit` each, that lasts `lasts` for the longest of `psdus`.
+    pub(super) fn count_shared_ppdu(&mut self, unit: ResourceUnit, psdus: &[(Mode, u32)], lasts: Duration) {
+        let units = psdus.first().map_or(0, |(mode, _)| unit.count_in(mode.width_mhz));
+        self.shared_ppdus += 1;
+        self.shared_unit_time += lasts * units as u64;
+        self.shared_filled_time += psdus.iter().map(|(mode, bytes)| mode.ppdu_duration(*bytes)).sum();
+    }
+
+    /// An answer that had room for `room` bytes beside its Block Ack, and `appended` there.
+    pub(super) fn count_room(&mut self, room: u32, appended: u32, holds_more: bool) {
+        if room > 0 || holds_more {
+            self.roomy_answers += 1;
+            self.short_answers += u64::from(holds_more);
+            self.room_bytes += u64::from(room);
+            self.filled_room_bytes += u64::from(appended.min(room));
+        }
     }
 }

@@ -2,11 +2,11 @@
 
 use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
 
-use super::air::StationId;
+use super::air::{StationId, TriggerKind};
 use super::category::{AccessCategory, EdcaParameters};
 use super::mac::plan::PpduPlan;
 use super::mu_scheduler::{ExternalMuScheduler, UplinkClient};
-use super::phy::{ACTION_NO_ACK_LEN, MPDU_DELIMITER_LEN};
+use super::phy::{ACTION_NO_ACK_LEN, HT_CONTROL_LEN, MPDU_DELIMITER_LEN, Mode, QOS_NULL_LEN, trigger_len};
 use crate::random::Stream;
 
 /// OFDMA of an access point of 802.11ax (802.11ax-2021 clauses 26.5.1 and 26.5.2). Users of a PPDU have units of one size, the
@@ -60,7 +60,7 @@ impl OfdmaConfig {
     const TRS_MCS: u8 = 3;
 
     /// Highest MCS of Block Acks that clients send at once. Data behind one goes as fast as ever, and the Block Ack with it.
-    pub(crate) fn answer_mcs(&self) -> u8 {
+    pub fn answer_mcs(&self) -> u8 {
         match self.acknowledgment {
             MuAcknowledgment::Cascade => u8::MAX,
             MuAcknowledgment::TriggeredResponseScheduling => self.block_ack_mcs.min(Self::TRS_MCS),
@@ -88,6 +88,24 @@ impl OfdmaConfig {
         [Duration::ZERO, Duration::from_micros(8), Duration::from_micros(16)];
     /// Most users of a PPDU: units of 26 tones in 160 MHz.
     pub const MOST_USERS: u16 = 74;
+
+    /// Bytes of padding in a trigger in mode `control_mode`.
+    pub fn padding_bytes(&self, control_mode: &Mode) -> u32 {
+        let bits = self.trigger_padding.as_nanos() * control_mode.rate().as_bps() / 1_000_000_000;
+        bits.div_ceil(8) as u32
+    }
+
+    /// Bytes of the MPDU within each user's A-MPDU that asks for the answer: a trigger, as long as in mode `control_mode`, or a QoS Null
+    /// with a TRS Control field; `None` without one.
+    pub fn request_inside_len(&self, control_mode: &Mode) -> Option<u32> {
+        let trigger = |kind| trigger_len(kind, 1, self.padding_bytes(control_mode));
+        match self.acknowledgment {
+            MuAcknowledgment::BlockAckRequests | MuAcknowledgment::MuBar => None,
+            MuAcknowledgment::AggregatedMuBar => Some(trigger(TriggerKind::MuBar)),
+            MuAcknowledgment::Cascade => Some(trigger(TriggerKind::Basic)),
+            MuAcknowledgment::TriggeredResponseScheduling => Some(QOS_NULL_LEN + HT_CONTROL_LEN),
+        }
+    }
 }
 
 /// How the users of an HE MU PPDU acknowledge it (802.11ax-2021 clause 26.4.4).

@@ -168,6 +168,56 @@ pub const ALL: &[Metric] = &[
     metric("appended_bytes_per_s", "bytes of compressed TCP ACKs on link-layer ACKs", |view| {
         view.per_second(|air| air.appended_bytes)
     }),
+    metric("shared_ppdus_per_s", "PPDUs for several users (OFDMA), collided ones included", |view| {
+        view.per_second(|air| air.shared_ppdus)
+    }),
+    metric(
+        "shared_ppdu_share",
+        "PPDUs for several users among all of data, of stations that send any such",
+        |view| {
+            view.share_of_senders(
+                |air| air.shared_ppdus,
+                |air| air.data_ppdus - air.shared_parts + air.shared_ppdus,
+            )
+        },
+    ),
+    metric("users_per_shared_ppdu", "users of each of them", |view| {
+        view.share(|air| air.shared_parts, |air| air.shared_ppdus)
+    }),
+    metric(
+        "shared_unit_fill",
+        "share of their units' time that a user's data takes; the rest is padding, and units without a user",
+        |view| {
+            Some(
+                view.millis(|station| station.counters.shared_filled_time)?
+                    / view.millis(|station| station.counters.shared_unit_time)?,
+            )
+        },
+    ),
+    metric(
+        "triggers_per_s",
+        "triggers that ask for packets (Basic Triggers), or polls before them",
+        |view| view.per_second(|air| air.triggers),
+    ),
+    metric("trigger_time_share", "time of triggers that go in PPDUs of their own, of any kind", |view| {
+        view.time_share(|station| station.counters.trigger_time)
+    }),
+    metric("answer_time_share", "time of PPDUs in which users answer triggers together", |view| {
+        view.time_share(|station| station.counters.answer_time)
+    }),
+    metric("empty_answer_share", "answers without a packet, of users who were asked for packets", |view| {
+        view.share(|air| air.empty_answers, |air| air.empty_answers + air.triggered_ppdus)
+    }),
+    metric(
+        "hack_room_fill",
+        "bytes of compressed TCP ACKs over the bytes that Block Acks to triggers had room for",
+        |view| view.share(|air| air.filled_room_bytes, |air| air.room_bytes),
+    ),
+    metric(
+        "hack_room_short_share",
+        "of these Block Acks, those with too little room for what the client held",
+        |view| view.share(|air| air.short_answers, |air| air.roomy_answers),
+    ),
     metric("native_acks", "pure TCP ACKs that HACK drivers sent as packets", |view| {
         view.hack(|hack| hack.native_acks)
     }),

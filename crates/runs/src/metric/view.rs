@@ -67,6 +67,23 @@ impl<'a> View<'a> {
         Some(self.on_air(part)? / self.on_air(whole)?)
     }
 
+    /// As [`Self::share`], of stations that send to several users.
+    pub fn share_of_senders(
+        &self,
+        part: impl Fn(&StationCounters) -> u64,
+        whole: impl Fn(&StationCounters) -> u64,
+    ) -> Option<f64> {
+        let own = |count: &dyn Fn(&StationCounters) -> u64, air: &StationCounters| {
+            if air.shared_ppdus > 0 { count(air) } else { 0 }
+        };
+        self.share(|air| own(&part, air), |air| own(&whole, air))
+    }
+
+    /// The time of all stations over the measured one.
+    pub fn time_share(&self, time: impl Fn(&StationOutcome) -> Duration) -> Option<f64> {
+        Some(self.millis(time)? / 1e3 / self.seconds)
+    }
+
     pub fn airtime(&self, what: AirtimeUse) -> Option<f64> {
         let airtime = &self.bss?.airtime;
         Some(airtime.get(what).as_secs_f64() / airtime.total().as_secs_f64())

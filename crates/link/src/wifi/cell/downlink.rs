@@ -8,7 +8,7 @@ use tacit_proto::units::{Bytes, Duration, Instant};
 
 use super::exchange::Exchange;
 use super::protection::Direction;
-use super::round::{ALONE, Progress, padding_bytes};
+use super::round::{ALONE, Progress};
 use super::uplink::Uplink;
 use super::{Answer, Cell, even_shares};
 use crate::payload::{Payload, PayloadClass};
@@ -21,8 +21,8 @@ use crate::wifi::mac::station::{Outgoing, Peer};
 use crate::wifi::mu_scheduler::{ReadyUser, SchedulerHandle};
 use crate::wifi::ofdma::{HackRoom, MuAcknowledgment, OfdmaConfig};
 use crate::wifi::phy::{
-    BLOCK_ACK_REQUEST_LEN, Format, HT_CONTROL_LEN, MPDU_DELIMITER_LEN, Mode, MultiUser, MultiUserPpdu,
-    QOS_NULL_LEN, ResourceUnit, mu_bar_len, subframe_len, trigger_len,
+    BLOCK_ACK_REQUEST_LEN, Format, MPDU_DELIMITER_LEN, Mode, MultiUser, MultiUserPpdu, ResourceUnit,
+    mu_bar_len, subframe_len,
 };
 
 /// Most that Block Acks of several users last for the sake of compressed TCP ACKs: what they ask for beyond that waits. Ours.
@@ -172,7 +172,7 @@ impl<P: Payload> Cell<P> {
         }
         let ofdma = &ofdma;
         let limit = self.longest_shared(id, &outline, limit);
-        let request = request_inside_len(ofdma, &outline.control_mode).filter(|_| outline.is_answered);
+        let request = ofdma.request_inside_len(&outline.control_mode).filter(|_| outline.is_answered);
         let trigger_subframe = request.map_or(0, subframe_len);
         let mut parts = std::mem::take(&mut self.spare_parts);
         parts.clear();
@@ -257,7 +257,7 @@ impl<P: Payload> Cell<P> {
                 Exchange::shared([from, to], outgoing, (index, count), [at, end], answers, response_len);
         }
         self.stations[id].begin_shared_access();
-        self.stations[id].counters.shared_ppdus += 1;
+        self.stations[id].counters.count_shared_ppdu(outline.unit, &psdus, end - at);
         Some(round)
     }
 
@@ -362,7 +362,7 @@ impl<P: Payload> Cell<P> {
         if ofdma.acknowledgment != MuAcknowledgment::MuBar {
             return Duration::ZERO;
         }
-        let len = mu_bar_len(users as u32, padding_bytes(ofdma, control_mode));
+        let len = mu_bar_len(users as u32, ofdma.padding_bytes(control_mode));
         self.rules.phy.sifs + control_mode.ppdu_duration(len)
     }
 
@@ -513,6 +513,7 @@ impl Downlink {
         match self.ofdma.acknowledgment {
             MuAcknowledgment::MuBar => {
                 let until = end + self.trigger_time(cell);
+                cell.stations[self.holder].counters.trigger_time += until - end - cell.rules.phy.sifs;
                 cell.charge(self.holder, self.class, AirtimeUse::LinkAck, until);
                 self.stage = Stage::Trigger;
                 self.until = until;
@@ -522,7 +523,7 @@ impl Downlink {
             | MuAcknowledgment::Cascade
             | MuAcknowledgment::TriggeredResponseScheduling => {
                 // What asks is an MPDU of each A-MPDU: a user that understood any other knows that there is one.
-                let len = request_inside_len(&self.ofdma, &self.control_mode).unwrap_or_default();
+                let len = self.ofdma.request_inside_len(&self.control_mode).unwrap_or_default();
                 for part in &mut self.parts {
                     let [from, _] = cell.stations.ends(&part.exchange);
                     let peer = &mut from.peers[part.exchange.peer()];
@@ -553,7 +554,7 @@ impl Downlink {
 
     /// The trigger behind the PPDU is over at `at`: who understood it answers.
     fn hear_trigger<P: Payload>(&mut self, cell: &mut Cell<P>, at: Instant) {
-        let len = mu_bar_len(self.parts.len() as u32, padding_bytes(&self.ofdma, &self.control_mode));
+        let len = mu_bar_len(self.parts.len() as u32, self.ofdma.padding_bytes(&self.control_mode));
         let sent_at = self.data_end() + cell.rules.phy.sifs;
         for part in &mut self.parts {
             part.answers = cell.hears(&part.exchange, len, sent_at, Direction::Forward);
@@ -593,7 +594,7 @@ impl Downlink {
         Trigger {
             kind: TriggerKind::MuBar,
             width_mhz: users.first().map_or(20, |user| user.mode.width_mhz),
-            padding_bytes: padding_bytes(&self.ofdma, &self.control_mode),
+            padding_bytes: self.ofdma.padding_bytes(&self.control_mode),
             l_sig_length: longest.max().unwrap_or_default(),
             users,
         }
@@ -609,6 +610,7 @@ impl Downlink {
         if self.parts.iter().any(|part| part.answers) {
             self.stage = Stage::Answers;
             self.until = self.answers[1];
+            cell.stations[self.holder].counters.answer_time += self.answers[1] - self.answers[0];
             if self.ofdma.acknowledgment == MuAcknowledgment::Cascade {
                 let behind = self.parts.iter().filter(|part| part.answers).map(|part| {
                     let Exchange { from, to, .. } = part.exchange;
@@ -761,6 +763,7 @@ impl Part {
         self.appended.clear();
         if !self.lost {
             let peer = self.exchange.peer();
+            cell.stations[self.exchange.from].counters.count_room(self.room, appended, self.holds_more);
             let room = &mut cell.stations[self.exchange.from].peers[peer].room;
             room.answered(appended, self.holds_more);
             room.delivered(settled.mpdus);
@@ -788,17 +791,6 @@ fn data_room<P: Payload>(ofdma: &OfdmaConfig, peer: &Peer<P>, at: Instant) -> u3
     match ofdma.acknowledgment {
         MuAcknowledgment::Cascade if !peer.uplink.expects_nothing(at) => peer.uplink.expected_bytes(),
         _ => 0,
-    }
-}
-
-/// Bytes of the MPDU within each A-MPDU that asks for the answer, if there is one.
-fn request_inside_len(ofdma: &OfdmaConfig, control_mode: &Mode) -> Option<u32> {
-    let trigger = |kind| trigger_len(kind, 1, padding_bytes(ofdma, control_mode));
-    match ofdma.acknowledgment {
-        MuAcknowledgment::BlockAckRequests | MuAcknowledgment::MuBar => None,
-        MuAcknowledgment::AggregatedMuBar => Some(trigger(TriggerKind::MuBar)),
-        MuAcknowledgment::Cascade => Some(trigger(TriggerKind::Basic)),
-        MuAcknowledgment::TriggeredResponseScheduling => Some(QOS_NULL_LEN + HT_CONTROL_LEN),
     }
 }
 

@@ -9,8 +9,7 @@ use super::uplink::Uplink;
 use super::{Cell, earliest};
 use crate::payload::{Payload, PayloadClass};
 use crate::wifi::functions::FunctionId;
-use crate::wifi::ofdma::OfdmaConfig;
-use crate::wifi::phy::{HeOptions, Mode, MultiUser, MultiUserPpdu, ResourceUnit};
+use crate::wifi::phy::{Mode, MultiUser, MultiUserPpdu};
 
 /// What noise calls the rate of what goes to one user alone; units follow, ascending.
 pub(super) const ALONE: usize = 0;
@@ -73,24 +72,7 @@ impl<P: Payload> Cell<P> {
 
     /// The PPDU of users who send, or are sent to, in `modes` alone; `None` of none, and of more than there are units.
     pub(super) fn shared_ppdu(&self, kind: MultiUser, modes: &[Mode]) -> Option<MultiUserPpdu> {
-        let first = modes.first()?;
-        let guard_interval = kind.guard_interval(first.guard_interval);
-        let options = match kind {
-            MultiUser::Down => first.he_options()?,
-            MultiUser::Up => {
-                let usual = HeOptions::usual(guard_interval);
-                self.rules.config.variant.he.options(guard_interval).unwrap_or(usual)
-            }
-        };
-        Some(MultiUserPpdu {
-            kind,
-            users: modes.len(),
-            unit: ResourceUnit::for_users(modes.len(), first.width_mhz)?,
-            training_streams: modes.iter().map(|mode| mode.streams).max()?,
-            lowest_mcs: modes.iter().filter_map(|mode| mode.mcs).min()?,
-            guard_interval,
-            options,
-        })
+        MultiUserPpdu::of(kind, modes, self.rules.config.variant.he)
     }
 
     /// How long a PPDU of several users that `id` begins or asks for may be, beside `overhead`, within `limit` if there is one.
@@ -221,10 +203,4 @@ impl Round {
         *self = Self::Up(*uplink);
         self.step(cell, next_idle)
     }
-}
-
-/// Bytes of padding in a trigger in mode `control_mode`.
-pub(super) fn padding_bytes(ofdma: &OfdmaConfig, control_mode: &Mode) -> u32 {
-    let bits = ofdma.trigger_padding.as_nanos() * control_mode.rate().as_bps() / 1_000_000_000;
-    bits.div_ceil(8) as u32
 }

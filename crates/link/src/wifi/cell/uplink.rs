@@ -6,7 +6,7 @@
 use tacit_proto::units::{Duration, Instant};
 
 use super::exchange::Exchange;
-use super::round::{ALONE, Progress, padding_bytes};
+use super::round::{ALONE, Progress};
 use super::{Answer, Cell, even_shares};
 use crate::payload::{Payload, PayloadClass};
 use crate::wifi::air::{Acknowledged, Frame, Outcome, StationId, Trigger, TriggerKind, TriggerUser};
@@ -139,7 +139,7 @@ impl<P: Payload> Cell<P> {
         let trigger = control_mode.ppdu_duration(trigger_len(
             TriggerKind::Basic,
             parts.len() as u32 + u32::from(random.is_some()),
-            padding_bytes(ofdma, &control_mode),
+            ofdma.padding_bytes(&control_mode),
         ));
         // A Block Ack for all, whatever comes.
         let window = self.rules.config.block_ack_window;
@@ -347,6 +347,7 @@ impl Part {
         let outgoing = client.triggered(start, lifetime, back, ([self.mode, control], self.bytes, rate));
         client.report_drained(&mut cell.outbox.drained);
         self.left = client.peers[back].originator.buffer_status();
+        cell.stations[holder].counters.empty_answers += u64::from(outgoing.is_none());
         self.exchange = outgoing.map(|outgoing| {
             let response_len = multi_sta_block_ack_len(std::iter::once(Some(64)));
             let (ends, unit) = ([self.client, holder], (self.unit_index, count));
@@ -442,7 +443,7 @@ impl Uplink {
 
     fn trigger_len(&self, kind: TriggerKind) -> u32 {
         let users = self.parts.len() as u32 + u32::from(self.offered(kind).is_some());
-        trigger_len(kind, users, padding_bytes(&self.ofdma, &self.control_mode))
+        trigger_len(kind, users, self.ofdma.padding_bytes(&self.control_mode))
     }
 
     /// Units that are anybody's in a trigger of this kind: not for reports.
@@ -480,6 +481,7 @@ impl Uplink {
                 self.stage = Stage::Reports;
                 self.since = self.until + cell.rules.phy.sifs;
                 self.until = self.since + self.null_duration();
+                cell.stations[self.holder].counters.answer_time += self.until - self.since;
                 self.book_trigger(cell);
                 Progress::Until(self.until)
             }
@@ -493,6 +495,7 @@ impl Uplink {
     /// Draws who understood the trigger; false when nobody did.
     fn hear_trigger<P: Payload>(&mut self, cell: &mut Cell<P>, kind: TriggerKind) -> bool {
         let (len, since) = (self.trigger_len(kind), self.since);
+        cell.stations[self.holder].counters.trigger_time += self.until - since;
         for part in &mut self.parts {
             let peer = &mut cell.stations[self.holder].peers[part.peer];
             let noisy = peer.noise.as_mut().is_some_and(|noise| noise.takes_control(len));
@@ -548,7 +551,7 @@ impl Uplink {
         Trigger {
             kind,
             width_mhz: users.first().map_or(20, |user| user.mode.width_mhz),
-            padding_bytes: padding_bytes(&self.ofdma, &self.control_mode),
+            padding_bytes: self.ofdma.padding_bytes(&self.control_mode),
             l_sig_length: Mode::triggered_l_sig_length(lasts),
             users,
         }
@@ -600,6 +603,7 @@ impl Uplink {
         self.stage = Stage::Data;
         self.since = start;
         self.until = end;
+        cell.stations[self.holder].counters.answer_time += lasts;
         cell.charge(self.holder, PayloadClass::Data, AirtimeUse::Acquisition, start);
         self.book_data(cell, start);
         Progress::Until(end)

@@ -3,7 +3,7 @@
 use tacit_proto::units::{BitRate, Duration};
 
 use super::Standard;
-use super::high_efficiency::{DataField, HeOptions, Symbols};
+use super::high_efficiency::{DataField, HeChoice, HeOptions, Symbols};
 use super::resource_unit::{ResourceUnit, SIG_B_MCS_MAX, sig_b_duration};
 use super::tables::{
     CHANNELS, DSSS, HE_MCS, HE_TRAINING_FIELDS, HT_MCS, LONG_TRAINING_FIELDS, MCS, Modulation, OFDM,
@@ -232,6 +232,26 @@ impl MultiUser {
 }
 
 impl MultiUserPpdu {
+    /// The PPDU of users who send, or are sent to, in `modes` alone, where `he` is chosen for all; `None` of none, and of more than
+    /// there are units. They have the largest units of which there are enough, and guard interval and training of the first.
+    pub fn of(kind: MultiUser, modes: &[Mode], he: HeChoice) -> Option<Self> {
+        let first = modes.first()?;
+        let guard_interval = kind.guard_interval(first.guard_interval);
+        let options = match kind {
+            MultiUser::Down => first.he_options()?,
+            MultiUser::Up => he.options(guard_interval).unwrap_or(HeOptions::usual(guard_interval)),
+        };
+        Some(Self {
+            kind,
+            users: modes.len(),
+            unit: ResourceUnit::for_users(modes.len(), first.width_mhz)?,
+            training_streams: modes.iter().map(|mode| mode.streams).max()?,
+            lowest_mcs: modes.iter().filter_map(|mode| mode.mcs).min()?,
+            guard_interval,
+            options,
+        })
+    }
+
     /// How long HE-SIG-B is in a channel of `width_mhz`; answers to triggers have none.
     fn sig_b(&self, width_mhz: u16) -> Duration {
         match self.kind {

@@ -1,0 +1,79 @@
+//! PPDUs for several users at once: how often, and at which price.
+
+use serde::Serialize;
+use tacit_runs::aggregate::Group;
+use tacit_scenario::table::number;
+
+use super::mean;
+
+/// PPDUs for several users at once (OFDMA), means over the seeds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Rounds {
+    /// Share of the access point's PPDUs of data.
+    pub shared_ppdu_share: f64,
+    /// Users of each.
+    pub users_per_ppdu: f64,
+    /// Share of their units' time that data takes; the rest is padding, and units without a user.
+    pub unit_fill: f64,
+    /// Share of the time that triggers in PPDUs of their own take.
+    pub trigger_time_share: f64,
+    /// Share of the time that PPDUs take in which users answer triggers together.
+    pub answer_time_share: f64,
+    /// Triggers that ask for packets, in PPDUs of their own.
+    pub triggers_per_s: f64,
+    /// Share of the users asked for packets who had none; null where nobody was asked.
+    pub empty_answer_share: Option<f64>,
+    /// Share that was filled of the room for compressed ACKs in Block Acks; null without room.
+    pub room_fill: Option<f64>,
+    /// Share of those Block Acks that had too little room; null without room.
+    pub room_short_share: Option<f64>,
+}
+
+impl Rounds {
+    /// Of a group; `None` where nobody sends to several.
+    pub(super) fn of(group: &Group<'_>) -> Option<Self> {
+        Some(Self {
+            shared_ppdu_share: mean(group, "shared_ppdu_share")?,
+            users_per_ppdu: mean(group, "users_per_shared_ppdu")?,
+            unit_fill: mean(group, "shared_unit_fill")?,
+            trigger_time_share: mean(group, "trigger_time_share")?,
+            answer_time_share: mean(group, "answer_time_share")?,
+            triggers_per_s: mean(group, "triggers_per_s")?,
+            empty_answer_share: mean(group, "empty_answer_share"),
+            room_fill: mean(group, "hack_room_fill"),
+            room_short_share: mean(group, "hack_room_short_share"),
+        })
+    }
+
+    /// The same in words, of `scheme`.
+    pub(super) fn to_text(self, scheme: &str) -> String {
+        let share = |share: f64| format!("{} %", number(share * 100.0, 1));
+        let mut text = format!(
+            "PPDUs of {scheme}: {} of the access point's were of several users, {} users each. Data took {} of their units' time; the \
+             rest was padding, or units without a user. Triggers took {} of the time, and the answers to them {}.",
+            share(self.shared_ppdu_share),
+            number(self.users_per_ppdu, 1),
+            share(self.unit_fill),
+            share(self.trigger_time_share),
+            share(self.answer_time_share),
+        );
+        let own = (self.triggers_per_s > 0.0)
+            .then(|| format!("{} triggers a second asked for packets", number(self.triggers_per_s, 1)));
+        match (own, self.empty_answer_share) {
+            (own, Some(empty)) => {
+                let asked = own.unwrap_or_else(|| "Triggers inside PPDUs of data asked for packets".into());
+                text.push_str(&format!(" {asked}: {} of the answers had none.", share(empty)));
+            }
+            (Some(own), None) => text.push_str(&format!(" {own}, and nobody answered.")),
+            (None, None) => {}
+        }
+        if let (Some(fill), Some(short)) = (self.room_fill, self.room_short_share) {
+            text.push_str(&format!(
+                " Room for compressed ACKs in Block Acks: {} of it was filled, {} of these Block Acks had too little.",
+                share(fill),
+                share(short)
+            ));
+        }
+        text
+    }
+}
