@@ -60,9 +60,16 @@ struct Wanted
     bool polls = false;
     bool silent = false;
     Time accessInterval = Seconds(0); // triggers without anything to send, at most so far apart
+    Time reportLifetime = MilliSeconds(20); // how long a buffer status report counts
     // ns-3 hands an MPDU up as it ends, while its PPDU goes on; tacit with the PPDU, as an interrupt for each does.
     bool upWithPpdu = false;
+    // And so long after it. Between a PPDU and its answer the medium is idle: stations that get something at that very moment, and
+    // whose backoff is over, draw none, and several send at once a SIFS and AIFSN slots after the answer. No host is so quick.
+    Time upAfter = Seconds(0);
 };
+
+// As the argument says; the callback that hands up has no other.
+Time g_upAfter;
 
 // Clients join before the first flow starts; tacit's are there from the beginning, and times are counted from here. Those that
 // hear the first beacon ask at once, collide, and some give up: they ask again at a later beacon.
@@ -117,6 +124,12 @@ SetWifi(const Wanted& wanted)
     {
         Config::SetDefault("ns3::WifiDefaultAckManager::DlMuAckSequenceType",
                            EnumValue(Acknowledgment(wanted.ofdma)));
+    }
+    if (wanted.uplink)
+    {
+        // Basic and BSRP Triggers are for several: the rate of broadcasts, 6 Mb/s unless told, and beacons with them.
+        Config::SetDefault("ns3::WifiRemoteStationManager::NonUnicastMode", StringValue("OfdmRate24Mbps"));
+        Config::SetDefault("ns3::ApWifiMac::BsrLifetime", TimeValue(wanted.reportLifetime));
     }
     // wifi.protection = "none".
     Config::SetDefault("ns3::WifiRemoteStationManager::RtsCtsThreshold", UintegerValue(4692480));
@@ -312,7 +325,7 @@ HandUpWithPpdu(Ptr<NetDevice> device, Ptr<const Packet> packet, uint16_t protoco
 {
     const Time left = DynamicCast<WifiNetDevice>(device)->GetPhy()->GetDelayUntilIdle();
     Ptr<Node> node = device->GetNode();
-    Simulator::Schedule(left, [=] {
+    Simulator::Schedule(left + g_upAfter, [=] {
         if (protocol == Ipv4L3Protocol::PROT_NUMBER)
         {
             node->GetObject<Ipv4L3Protocol>()->Receive(device, packet, protocol, from, device->GetAddress(),
@@ -378,6 +391,7 @@ main(int argc, char* argv[])
     line.AddValue("polls", "and asks how much they have before", wanted.polls);
     line.AddValue("silent", "clients that were asked do not contend", wanted.silent);
     line.AddValue("accessInterval", "it asks so often without anything to send", wanted.accessInterval);
+    line.AddValue("reportLifetime", "how long a buffer status report counts", wanted.reportLifetime);
     line.AddValue("transport", "tcp or udp", wanted.transport);
     line.AddValue("direction", "down or up", wanted.direction);
     line.AddValue("clients", "how many", wanted.clients);
@@ -393,7 +407,9 @@ main(int argc, char* argv[])
     line.AddValue("udpRate", "datagrams of all clients together", wanted.udpRate);
     line.AddValue("minRto", "least retransmission timeout", wanted.minRto);
     line.AddValue("upWithPpdu", "hand MPDUs up when their PPDU ends, not each when it ends", wanted.upWithPpdu);
+    line.AddValue("upAfter", "so long after it", wanted.upAfter);
     line.Parse(argc, argv);
+    g_upAfter = wanted.upAfter;
 
     SetTcp(wanted);
     SetWifi(wanted);

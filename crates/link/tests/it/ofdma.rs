@@ -158,69 +158,102 @@ impl Harness {
 }
 
 fn harness(acknowledgment: MuAcknowledgment, change: impl FnOnce(&mut BssConfig)) -> Harness {
-    let mut config = config(3, acknowledgment);
+    let mut config = config(4, acknowledgment);
     change(&mut config);
     Harness::new(config)
 }
 
-/// A packet for the third makes the access point contend; those for the others come while it is on the air.
-fn two_users(mut harness: Harness) -> Harness {
+/// A packet for the third makes the access point contend; those for the others come before it sends.
+fn four_users(mut harness: Harness) -> Harness {
     harness.send(3, 0..1);
     harness.send(1, 0..10);
     harness.send(2, 0..5);
+    harness.send(4, 0..1);
     harness.run();
     harness
 }
 
 #[test]
 fn users_answer_a_trigger_at_once() {
-    let harness = two_users(harness(MuAcknowledgment::MuBar, |_| {}));
+    let harness = four_users(harness(MuAcknowledgment::MuBar, |_| {}));
     assert_eq!(
         harness.script(),
         [
             "data 0 -> 3",
             "data 0 -> 1",
             "data 0 -> 2",
+            "data 0 -> 4",
             "trigger 0 -> all",
             "block ack 3 -> 0",
             "block ack 1 -> 0",
-            "block ack 2 -> 0"
+            "block ack 2 -> 0",
+            "block ack 4 -> 0"
         ]
     );
     let data: Vec<_> =
         harness.frames.iter().filter(|frame| matches!(frame.frame, Frame::Data { .. })).collect();
     let (first, last) = (data[0], data[data.len() - 1]);
     assert_eq!((first.at, first.duration), (last.at, last.duration), "one PPDU, as long as its longest part");
-    // Three users of 80 MHz: units of 242 tones.
+    // Four users of 80 MHz: units of 242 tones.
     assert!(
         data.iter().all(|frame| frame.mode.format == Format::HeMu
             && frame.mode.resource_unit == Some(ResourceUnit::Tones242))
     );
-    assert_eq!([first.unit_index, last.unit_index], [Some(0), Some(2)]);
+    assert_eq!([first.unit_index, last.unit_index], [Some(0), Some(3)]);
     let answers: Vec<_> =
         harness.frames.iter().filter(|frame| matches!(frame.frame, Frame::BlockAck { .. })).collect();
     assert!(answers.iter().all(|frame| (frame.at, frame.duration, frame.mode.format)
         == (answers[0].at, answers[0].duration, Format::HeTb)));
-    // SIFS, a trigger for three users with 48 bytes of padding, SIFS.
-    assert_eq!(answers[0].at, first.at + first.duration + us(16 + 56 + 16));
+    // SIFS, a trigger for four users with 48 bytes of padding, SIFS.
+    assert_eq!(answers[0].at, first.at + first.duration + us(16 + 60 + 16));
     // 36 bytes at MCS 5 in 242 tones with 1.6 us: one symbol, 48 us before it, 4 us of extension or more behind.
     assert!((us(66)..us(80)).contains(&answers[0].duration), "{}", answers[0].duration);
 }
 
+/// Three users of 80 MHz would leave a unit over: two have half of the channel each, and the third has the next turn.
+#[test]
+fn no_unit_is_left_over() {
+    let mut harness = Harness::new(config(3, MuAcknowledgment::MuBar));
+    for client in 1..=3 {
+        harness.send(client, 0..10);
+    }
+    harness.run();
+    assert_eq!(
+        harness.script(),
+        [
+            "data 0 -> 1",
+            "data 0 -> 2",
+            "trigger 0 -> all",
+            "block ack 1 -> 0",
+            "block ack 2 -> 0",
+            "data 0 -> 3",
+            "block ack 3 -> 0"
+        ]
+    );
+    let unit = |to| {
+        let mut data = harness.frames.iter().filter(|frame| frame.receiver == Some(StationId(to)));
+        data.next().unwrap().mode.resource_unit
+    };
+    assert_eq!([1, 2].map(unit), [Some(ResourceUnit::Tones484); 2]);
+}
+
 #[test]
 fn users_answer_one_after_the_other() {
-    let harness = two_users(harness(MuAcknowledgment::BlockAckRequests, |_| {}));
+    let harness = four_users(harness(MuAcknowledgment::BlockAckRequests, |_| {}));
     assert_eq!(
         harness.script(),
         [
             "data 0 -> 3",
             "data 0 -> 1",
             "data 0 -> 2",
+            "data 0 -> 4",
             "block ack 3 -> 0",
             "request 0 -> 1",
             "block ack 1 -> 0",
             "request 0 -> 2",
-            "block ack 2 -> 0"
+            "block ack 2 -> 0",
+            "request 0 -> 4",
+            "block ack 4 -> 0"
         ]
     );
 }
@@ -229,7 +262,7 @@ fn users_answer_one_after_the_other() {
 #[test]
 fn what_one_user_loses_does_not_touch_the_others() {
     for acknowledgment in MuAcknowledgment::ALL {
-        let harness = two_users(harness(acknowledgment, |config| {
+        let harness = four_users(harness(acknowledgment, |config| {
             config.stations[0].link_ack_loss = Loss::Scripted([0].into());
             config.stations[1].downlink_loss = Loss::Scripted((1..4).collect());
         }));
@@ -249,15 +282,15 @@ fn what_one_user_loses_does_not_touch_the_others() {
 /// Nobody answers: the access failed, and each is asked for its Block Ack alone.
 #[test]
 fn an_access_without_any_answer_failed() {
-    let harness = two_users(harness(MuAcknowledgment::MuBar, |config| {
+    let harness = four_users(harness(MuAcknowledgment::MuBar, |config| {
         for station in &mut config.stations {
             station.link_ack_loss = Loss::Scripted([0].into());
         }
     }));
     let counters = harness.bss.counters(AP);
-    assert_eq!((counters.shared_ppdus, counters.shared_parts), (1, 3));
-    assert_eq!((counters.missed_link_acks, counters.block_ack_requests, counters.retries), (3, 3, 0));
-    assert_eq!(harness.delivered.len(), 16);
+    assert_eq!((counters.shared_ppdus, counters.shared_parts), (1, 4));
+    assert_eq!((counters.missed_link_acks, counters.block_ack_requests, counters.retries), (4, 4, 0));
+    assert_eq!(harness.delivered.len(), 17);
 }
 
 /// Clients send too, and collide with PPDUs of several users: nothing is lost for good, and time adds up.
@@ -622,12 +655,9 @@ fn nothing_answers_what_is_sent_without_acknowledgment() {
         config.stations[0].downlink_loss = Loss::Scripted((0..10).collect());
     };
     for acknowledgment in MuAcknowledgment::ALL {
-        let harness = two_users(harness(acknowledgment, unacknowledged));
-        assert_eq!(
-            harness.script(),
-            ["data 0 -> 3", "data 0 -> 1, lost", "data 0 -> 2"],
-            "{acknowledgment:?}"
-        );
+        let harness = four_users(harness(acknowledgment, unacknowledged));
+        let script = ["data 0 -> 3", "data 0 -> 1, lost", "data 0 -> 2", "data 0 -> 4"];
+        assert_eq!(harness.script(), script, "{acknowledgment:?}");
         let to = |client: u16| harness.delivered.iter().filter(|(to, _)| to.0 == client).count();
         assert_eq!([to(1), to(2), to(3)], [0, 5, 1], "{acknowledgment:?}");
         let first_to = |client| harness.frames.iter().find(|frame| frame.receiver == Some(StationId(client)));
@@ -646,10 +676,13 @@ fn nothing_answers_what_is_sent_without_acknowledgment() {
 /// Who is acknowledged and who is not have PPDUs of their own.
 #[test]
 fn acknowledged_and_unacknowledged_users_do_not_mix() {
-    let harness = two_users(harness(MuAcknowledgment::MuBar, |config| {
+    let harness = four_users(harness(MuAcknowledgment::MuBar, |config| {
         config.stations[0].link_acks.down = LinkAcks::None;
     }));
-    let script = harness.script();
-    assert!(!script.iter().any(|line| line.contains("trigger")), "{script:?}");
-    assert_eq!(harness.delivered.len(), 16);
+    let shares = |client: u16| {
+        let mut own = harness.frames.iter().filter(|frame| frame.receiver == Some(StationId(client)));
+        own.any(|frame| frame.unit_index.is_some())
+    };
+    assert_eq!([1, 2, 3, 4].map(shares), [false, true, false, true]);
+    assert_eq!(harness.delivered.len(), 17);
 }

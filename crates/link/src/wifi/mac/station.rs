@@ -21,7 +21,7 @@ use crate::wifi::counters::StationCounters;
 use crate::wifi::functions::{FunctionId, Peers};
 use crate::wifi::mu_scheduler::SchedulerHandle;
 use crate::wifi::ofdma::{RandomAccess, RoomForecast, UplinkDemand};
-use crate::wifi::phy::{Mode, Phy};
+use crate::wifi::phy::{Mode, Phy, ResourceUnit};
 
 /// One end of a link as a station sees it.
 #[derive(Clone, Debug)]
@@ -331,7 +331,8 @@ impl<P: Payload> Station<P> {
     }
 
     /// Takes the peers out of the round-robin that come next, up to `most`, to send to all of them at once: as far as they need
-    /// data and go `together` with the first. With fewer than two it takes none, and `users` is empty.
+    /// data, go `together` with the first, and leave no unit of the channel over. With fewer than two it takes none, and `users` is
+    /// empty.
     pub fn take_users(
         &mut self,
         most: usize,
@@ -350,9 +351,11 @@ impl<P: Payload> Station<P> {
             }
             users.push(peer);
         }
-        if users.len() < 2 {
-            users.drain(..).for_each(|peer| self.turns.push_front(peer));
-        }
+        let width_mhz = users.first().map_or(0, |peer| self.peers[*peer].originator.mode.width_mhz);
+        let served = ResourceUnit::users_that_fill(users.len(), width_mhz);
+        // Who has no unit is next.
+        let served = if served < 2 { 0 } else { served };
+        users.drain(served..).rev().for_each(|peer| self.turns.push_front(peer));
         for peer in users.iter() {
             self.peers[*peer].ready = false;
         }

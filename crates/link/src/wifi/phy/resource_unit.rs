@@ -107,6 +107,13 @@ impl ResourceUnit {
     pub fn for_users(users: usize, width_mhz: u16) -> Option<Self> {
         Self::ALL.into_iter().rev().find(|unit| unit.count_in(width_mhz) >= users.max(1))
     }
+
+    /// How many of `users` to serve at once so that none of a channel's equal units is left over: with three at 80 MHz two,
+    /// each of whom has half of it.
+    pub fn users_that_fill(users: usize, width_mhz: u16) -> usize {
+        let counts = Self::ALL.into_iter().map(|unit| unit.count_in(width_mhz));
+        counts.filter(|count| *count <= users).max().unwrap_or_default()
+    }
 }
 
 /// Bits of a symbol of HE-SIG-B by its MCS, 0 to 5 (802.11ax-2021 clause 27.3.11.8): 52 tones in 20 MHz.
@@ -179,6 +186,16 @@ mod tests {
         });
         assert_eq!(of(37), Some(ResourceUnit::Tones26));
         assert_eq!(of(38), None);
+    }
+
+    #[test]
+    fn users_served_at_once_leave_no_unit_over() {
+        let of = |users| ResourceUnit::users_that_fill(users, 80);
+        assert_eq!(
+            [0, 1, 2, 3, 4, 5, 7, 8, 15, 16, 36, 37, 50].map(of),
+            [0, 1, 2, 2, 4, 4, 4, 8, 8, 16, 16, 37, 37]
+        );
+        assert_eq!(ResourceUnit::users_that_fill(3, 20), 2);
     }
 
     /// At 80 MHz with four users of 242 tones and with sixteen of 52, at MCS 0 to 5.
