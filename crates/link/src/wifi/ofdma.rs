@@ -326,6 +326,11 @@ impl UplinkDemand {
         self.heard(at, plan.mpdus, left);
     }
 
+    /// Its TCP ACKs came compressed with a Block Ack at `at`: none of them waits to be asked for.
+    pub fn acknowledged_inside(&mut self, at: Instant) {
+        self.answered(at, PpduPlan::default(), self.left);
+    }
+
     /// It said at `at` what it has.
     pub fn reported(&mut self, at: Instant, left: BufferStatus) {
         self.heard_at = at;

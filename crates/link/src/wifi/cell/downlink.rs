@@ -768,7 +768,11 @@ impl Part {
             room.answered(appended, self.holds_more);
             room.delivered(settled.mpdus);
             if self.exchange.outgoing.class() == PayloadClass::Data {
-                cell.stations[self.exchange.from].peers[peer].uplink.sent(settled.mpdus);
+                let uplink = &mut cell.stations[self.exchange.from].peers[peer].uplink;
+                if appended > 0 {
+                    uplink.acknowledged_inside(noticed_at);
+                }
+                uplink.sent(settled.mpdus);
             }
         }
     }

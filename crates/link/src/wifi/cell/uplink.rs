@@ -289,10 +289,13 @@ impl<P: Payload> Cell<P> {
         if ofdma.triggers == Triggers::RandomAccess {
             return ofdma.random_access_units > 0;
         }
-        let wanted = |peer: &Peer<P>| peer.uplink.is_wanted(ofdma.triggers, at);
-        // What is sent next asks for that, too.
+        // What is sent next in a cascade asks its users, too.
         let cascades = ofdma.acknowledgment == MuAcknowledgment::Cascade && station.has_data_for_several();
-        !cascades && self.may_ask(at, id, ofdma) && station.peers.iter().any(wanted)
+        let wanted = |peer: &Peer<P>| {
+            let asked_with_data = cascades && peer.originator.need() == Need::Data;
+            peer.uplink.is_wanted(ofdma.triggers, at) && !asked_with_data
+        };
+        self.may_ask(at, id, ofdma) && station.peers.iter().any(wanted)
     }
 
     /// Nothing of what a client sent in answer to a trigger is known to have arrived: it is sent again, be it alone.
