@@ -591,7 +591,7 @@ mod tests {
             assert!(rounds.trigger_time_share > 0.0 && rounds.answer_time_share > 0.0, "{rounds:?}");
         }
         // ACKs that ride on Block Acks leave nothing to ask for.
-        assert!(hack.empty_answer_share.is_some_and(|empty| empty > 0.9), "{hack:?}");
+        assert!(stock.triggers_per_s > 10.0 * hack.triggers_per_s, "{stock:?} {hack:?}");
         assert!(stock.empty_answer_share.is_some_and(|empty| empty < 0.2), "{stock:?}");
         assert_eq!((stock.room_fill, stock.room_short_share), (None, None));
         assert!(hack.room_fill.is_some_and(|fill| fill > 0.0 && fill < 1.0), "{hack:?}");

@@ -80,6 +80,7 @@ pub const ALL: &[Bundled] = bundled![
     "tack/controllers",
     "tack/live",
     "tack/live-11ac",
+    "tack/live-stations",
     "tack/live-mobile",
     "tack/baselines",
     "tack/baselines-11ac",
