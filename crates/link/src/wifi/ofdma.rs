@@ -307,28 +307,36 @@ impl UplinkDemand {
         self.reported(at, left);
     }
 
-    /// It sent `plan` when it was asked.
-    pub fn answered(&mut self, at: Instant, plan: PpduPlan, left: BufferStatus) {
+    /// MPDUs of data that it was sent, and whose ACKs are to come.
+    pub fn awaited(&self) -> u32 {
+        self.acks_for
+    }
+
+    /// It sent `plan` when it was asked, put together when ACKs for `awaited` MPDUs were to come: in a cascade more were sent since.
+    pub fn answered(&mut self, at: Instant, awaited: u32, plan: PpduPlan, left: BufferStatus) {
         let learn = |known: &mut u32, sample: u32| {
             *known = *known - *known / Self::WEIGHT + sample.min(Self::MOST) / Self::WEIGHT;
         };
         if self.left.is_empty() {
             // All that it had came for what it was sent.
-            if let Some(sample) = ((plan.bytes + left.bytes()) * 256).checked_div(self.acks_for) {
+            if let Some(sample) = ((plan.bytes + left.bytes()) * 256).checked_div(awaited) {
                 learn(&mut self.per_mpdu, sample);
             }
-        } else if self.acks_for == 0
+        } else if awaited == 0
             && left.is_empty()
             && let Some(sample) = (plan.bytes * 256).checked_div(self.left.bytes())
         {
             learn(&mut self.per_byte, sample);
         }
-        self.heard(at, plan.mpdus, left);
+        self.count(at, plan.mpdus);
+        self.heard_at = at;
+        self.left = left;
+        self.acks_for = self.acks_for.saturating_sub(awaited);
     }
 
     /// Its TCP ACKs came compressed with a Block Ack at `at`: none of them waits to be asked for.
     pub fn acknowledged_inside(&mut self, at: Instant) {
-        self.answered(at, PpduPlan::default(), self.left);
+        self.answered(at, self.acks_for, PpduPlan::default(), self.left);
     }
 
     /// It said at `at` what it has.

@@ -686,3 +686,43 @@ fn acknowledged_and_unacknowledged_users_do_not_mix() {
     assert_eq!([1, 2, 3, 4].map(shares), [false, true, false, true]);
     assert_eq!(harness.delivered.len(), 17);
 }
+
+/// In a cascade the access point sends more while ACKs for what it sent before come: it asks for those of the last PPDU, too, though the
+/// client keeps silent and has nothing else to get.
+#[test]
+fn what_a_cascade_brought_last_is_asked_for() {
+    let ofdma = OfdmaConfig {
+        acknowledgment: MuAcknowledgment::Cascade,
+        triggers: Triggers::AckAware,
+        mu_edca: MuEdca::Silent,
+        ..OfdmaConfig::USUAL
+    };
+    let end = Instant::ZERO + Duration::from_secs(1);
+    let config = BssConfig { ofdma: Some(ofdma), ..config(4, MuAcknowledgment::Cascade) };
+    let mut bss = channel::<Blob>(config, 1, "cascade", Duration::from_secs(1));
+    let ap = AP.first_function();
+    let [others @ .., last] = [1, 2, 3, 4].map(|id| StationId(id).first_function());
+    let mut round_trips = 0;
+    bss.enqueue(Instant::ZERO, ap, last, Blob);
+    let mut now = Instant::ZERO;
+    while now < end {
+        // The others always have data to get, and answer it.
+        for client in others {
+            while bss.queued(ap, client) < 200 {
+                bss.enqueue(now, ap, client, Blob);
+            }
+        }
+        now = bss.poll_timeout().unwrap();
+        bss.handle_timeout(now);
+        while let Some(delivery) = bss.poll_deliver() {
+            if delivery.to != ap {
+                bss.enqueue(now, delivery.to, ap, Blob);
+            } else if delivery.from == last {
+                round_trips += 1;
+                bss.enqueue(now, ap, last, Blob);
+            }
+        }
+        while bss.poll_drained().is_some() {}
+    }
+    assert!(round_trips > 20, "{round_trips} in a second");
+}

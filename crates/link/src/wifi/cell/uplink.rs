@@ -54,6 +54,8 @@ struct Part {
     appended: Vec<u8>,
     /// What it has left when it sends.
     left: BufferStatus,
+    /// MPDUs that it was sent before, whose ACKs were to come.
+    awaited: u32,
     /// Its modes of data and responses outside of rounds.
     single: [Mode; 2],
     /// It took a unit that was anybody's.
@@ -326,6 +328,7 @@ impl Part {
             lost: false,
             appended: Vec::new(),
             left: BufferStatus::default(),
+            awaited: 0,
             single: [mode; 2],
             random: false,
             collided: false,
@@ -341,6 +344,7 @@ impl Part {
         [start, end]: [Instant; 2],
     ) {
         let lifetime = cell.rules.config.lifetime;
+        self.awaited = cell.stations[holder].peers[self.peer].uplink.awaited();
         let client = &mut cell.stations[self.client];
         let back = client.peer_index(holder);
         let originator = &client.peers[back].originator;
@@ -383,7 +387,8 @@ impl Uplink {
             // They say so with their Block Acks.
             for part in &parts {
                 let nothing = PpduPlan::default();
-                cell.stations[holder].peers[part.peer].uplink.answered(span[1], nothing, part.left);
+                let uplink = &mut cell.stations[holder].peers[part.peer].uplink;
+                uplink.answered(span[1], part.awaited, nothing, part.left);
             }
             return None;
         }
@@ -690,7 +695,7 @@ impl Uplink {
             if heard {
                 let plan = part.exchange.as_ref().map(|exchange| *cell.stations.originator(exchange).plan());
                 let peer = &mut cell.stations[self.holder].peers[part.peer];
-                peer.uplink.answered(end, plan.unwrap_or_default(), part.left);
+                peer.uplink.answered(end, part.awaited, plan.unwrap_or_default(), part.left);
             }
         }
         if !any {
