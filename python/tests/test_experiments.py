@@ -129,7 +129,8 @@ class InTurns(Scheduler):
     def downlink(self, now: float, ready: Sequence[ReadyUser], most: int) -> Sequence[int]:
         assert 0 < len(ready) <= 4 and most == 4
         assert all(user.packets > 0 and user.queued_bytes >= 40 * user.packets for user in ready)
-        return range(min(len(ready), most))
+        # As many as leave none of the units of 80 MHz over.
+        return range(max(users for users in (1, 2, 4) if users <= len(ready)))
 
 
 OFDMA = {
