@@ -77,7 +77,7 @@ fn a_trs_control_field_saves_the_trigger() {
         saturated_mbps(BssConfig { ofdma: Some(ofdma), ..config(16, acknowledgment) })
     };
     let [trs, faster] = [3, 11].map(|mcs| of(MuAcknowledgment::TriggeredResponseScheduling, mcs));
-    assert_eq!(trs, faster, "its answers are no faster");
+    assert_eq!(trs.to_bits(), faster.to_bits(), "its answers are no faster");
     assert!(trs > of(MuAcknowledgment::AggregatedMuBar, 3), "{trs} Mb/s");
     // A Block Ack that takes more than 32 symbols is asked for by a trigger.
     let [trs, trigger] = [MuAcknowledgment::TriggeredResponseScheduling, MuAcknowledgment::AggregatedMuBar]
@@ -89,7 +89,7 @@ fn a_trs_control_field_saves_the_trigger() {
             config.ofdma = Some(OfdmaConfig { acknowledgment, ..OfdmaConfig::USUAL });
             saturated_mbps(config)
         });
-    assert_eq!(trs, trigger, "units of 26 tones at MCS 0");
+    assert_eq!(trs.to_bits(), trigger.to_bits(), "units of 26 tones at MCS 0");
 }
 
 struct Harness {
@@ -495,7 +495,7 @@ fn clients_take_units_at_random() {
         assert!(sent > 500, "{sent}");
         missed as f64 / sent as f64
     };
-    assert_eq!(collided(random_access(1, Triggers::RandomAccess, 8)), 0.0);
+    assert!(collided(random_access(1, Triggers::RandomAccess, 8)) < f64::EPSILON, "nobody else is there");
     let of_two = collided(random_access(2, Triggers::RandomAccess, 8));
     assert!((0.08..0.13).contains(&of_two), "{of_two}");
     let of_six = collided(random_access(6, Triggers::RandomAccess, 3));

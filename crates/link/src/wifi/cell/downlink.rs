@@ -86,7 +86,7 @@ pub(crate) struct Downlink {
     /// How the trigger and all that is sent to one user alone are sent.
     control_mode: Mode,
     /// What users send behind their Block Acks.
-    cascade: Option<Uplink>,
+    cascade: Option<Box<Uplink>>,
 }
 
 /// What is decided about a round before its parts are filled.
@@ -481,7 +481,7 @@ impl Downlink {
             Stage::Answers => {
                 self.book_answers(cell);
                 let over = self.settle_all(cell, next_idle);
-                self.cascade.take().map_or(over, |cascade| Progress::Behind(Box::new(cascade)))
+                self.cascade.take().map_or(over, Progress::Behind)
             }
             Stage::Request(index) => self.request_ended(cell, index, next_idle),
             Stage::Answer(index) => {
@@ -619,7 +619,8 @@ impl Downlink {
                     (to, cell.stations[from].peer_index(to), part.exchange.unit_index(), used)
                 });
                 let behind: Vec<_> = behind.collect();
-                self.cascade = Uplink::behind(cell, self.holder, &self.ofdma, &behind, self.answers);
+                self.cascade =
+                    Uplink::behind(cell, self.holder, &self.ofdma, &behind, self.answers).map(Box::new);
             }
             return Progress::Until(self.until);
         }

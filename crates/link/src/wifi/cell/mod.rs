@@ -321,8 +321,8 @@ impl<P: Payload> Cell<P> {
         let inside = if exchange.carrier(&self.rules) == HackCarrier::OwnMpdu { 0 } else { bytes };
         let behind = (bytes > inside).then_some(ACTION_NO_ACK_LEN + bytes);
         let noise = peer.noise.as_mut();
-        let lens = std::iter::once(exchange.response_len(inside)).chain(behind);
-        let noisy = noise.is_some_and(|noise| lens.fold(false, |lost, len| noise.takes_control(len) || lost));
+        let mut lens = std::iter::once(exchange.response_len(inside)).chain(behind);
+        let noisy = noise.is_some_and(|noise| lens.any(|len| noise.takes_control(len)));
         let lost_behind = behind.is_some() && peer.link_ack_loss.takes();
         let lost = peer.link_ack_loss.takes() || lost_behind || noisy || peer.is_away(exchange.response_at);
         Answer { exchange, lost, holds_more }
