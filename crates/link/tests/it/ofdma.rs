@@ -726,3 +726,29 @@ fn what_a_cascade_brought_last_is_asked_for() {
     }
     assert!(round_trips > 20, "{round_trips} in a second");
 }
+
+/// Clients that nobody has to acknowledge data to are asked for what they answer it with.
+#[test]
+fn answers_to_unacknowledged_data_are_asked_for() {
+    let span = Duration::from_secs(1);
+    let mut config = asking(2, Triggers::AckAware, MuEdca::Silent, false);
+    config.stations.iter_mut().for_each(|station| station.link_acks.down = LinkAcks::None);
+    let mut bss = channel::<Blob>(config, 1, "unacknowledged", span);
+    let ap = AP.first_function();
+    let clients = [1, 2].map(|id| StationId(id).first_function());
+    let (mut now, mut round_trips) = (Instant::ZERO, 0);
+    // One packet at a time to each, alone and together.
+    clients.into_iter().for_each(|client| assert!(bss.enqueue(now, ap, client, Blob)));
+    while now < Instant::ZERO + span {
+        let Some(at) = bss.poll_timeout() else { break };
+        now = at;
+        bss.handle_timeout(now);
+        while let Some(delivery) = bss.poll_deliver() {
+            let (from, to) = if delivery.to == ap { (ap, delivery.from) } else { (delivery.to, ap) };
+            round_trips += u32::from(from == ap);
+            bss.enqueue(now, from, to, Blob);
+        }
+        while bss.poll_drained().is_some() {}
+    }
+    assert!(round_trips > 50, "{round_trips} in a second");
+}

@@ -545,8 +545,14 @@ impl Downlink {
 
     /// Nobody says what arrived.
     fn settle_unanswered<P: Payload>(&mut self, cell: &mut Cell<P>) -> Progress {
-        for part in &self.parts {
-            cell.settle_unanswered(&part.exchange);
+        for Part { exchange, .. } in &self.parts {
+            let peer = exchange.peer();
+            let station = &mut cell.stations[exchange.from];
+            let mpdus = station.peers[peer].originator.plan().mpdus;
+            if exchange.outgoing.class() == PayloadClass::Data {
+                station.peers[peer].uplink.sent(mpdus);
+            }
+            cell.settle_unanswered(exchange);
         }
         self.end(cell);
         Progress::Over(self.until, true)

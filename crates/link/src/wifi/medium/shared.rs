@@ -415,6 +415,10 @@ impl Shared {
         let heard = cell.receive(exchange);
         if exchange.is_unanswered() {
             cell.settle_unanswered(exchange);
+            if cell.rules.has_triggers && cell.stations[exchange.from].is_access_point() {
+                cell.note_uplink(exchange);
+                self.begin_contending(cell);
+            }
             self.after_exchange(cell, exchange, false);
             return;
         }
