@@ -702,14 +702,15 @@ fn what_a_cascade_brought_last_is_asked_for() {
     let mut bss = channel::<Blob>(config, 1, "cascade", Duration::from_secs(1));
     let ap = AP.first_function();
     let [others @ .., last] = [1, 2, 3, 4].map(|id| StationId(id).first_function());
+    // So long the last has as much to get as the others: what it answers makes it keep silent.
+    let alike_until = Instant::ZERO + Duration::from_millis(200);
     let mut round_trips = 0;
-    bss.enqueue(Instant::ZERO, ap, last, Blob);
     let mut now = Instant::ZERO;
     while now < end {
-        // The others always have data to get, and answer it.
-        for client in others {
-            while bss.queued(ap, client) < 200 {
-                bss.enqueue(now, ap, client, Blob);
+        let saturated = others.iter().chain((now < alike_until).then_some(&last));
+        for client in saturated {
+            while bss.queued(ap, *client) < 200 {
+                bss.enqueue(now, ap, *client, Blob);
             }
         }
         now = bss.poll_timeout().unwrap();
@@ -717,8 +718,9 @@ fn what_a_cascade_brought_last_is_asked_for() {
         while let Some(delivery) = bss.poll_deliver() {
             if delivery.to != ap {
                 bss.enqueue(now, delivery.to, ap, Blob);
-            } else if delivery.from == last {
-                round_trips += 1;
+            } else if delivery.from == last && now > alike_until && bss.queued(last, ap) == 0 {
+                // All that it had is answered: one more.
+                round_trips += u32::from(bss.queued(ap, last) == 0);
                 bss.enqueue(now, ap, last, Blob);
             }
         }
@@ -737,8 +739,10 @@ fn answers_to_unacknowledged_data_are_asked_for() {
     let ap = AP.first_function();
     let clients = [1, 2].map(|id| StationId(id).first_function());
     let (mut now, mut round_trips) = (Instant::ZERO, 0);
-    // One packet at a time to each, alone and together.
-    clients.into_iter().for_each(|client| assert!(bss.enqueue(now, ap, client, Blob)));
+    // Eight packets at a time to each, alone and together.
+    for client in clients {
+        (0..8).for_each(|_| assert!(bss.enqueue(now, ap, client, Blob)));
+    }
     while now < Instant::ZERO + span {
         let Some(at) = bss.poll_timeout() else { break };
         now = at;
@@ -751,4 +755,6 @@ fn answers_to_unacknowledged_data_are_asked_for() {
         while bss.poll_drained().is_some() {}
     }
     assert!(round_trips > 50, "{round_trips} in a second");
+    let triggers = bss.counters(AP).triggers;
+    assert!(triggers > 20, "{triggers}");
 }
