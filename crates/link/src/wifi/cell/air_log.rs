@@ -93,24 +93,26 @@ impl<P: Payload> AirLog<P> {
         mode: Mode,
         lost: bool,
         scoreboard: Option<(u16, AckBitmap)>,
-        (appended, carrier): (&[u8], HackCarrier),
+        (appended, rules): (&[u8], &Rules),
     ) {
         let Some(frames) = &mut self.frames else { return };
         if exchange.handshake == Handshake::Triggered {
             // One frame acknowledges what all of them sent.
             return;
         }
-        let (appended, behind) = match carrier {
-            HackCarrier::BlockAck => (appended.to_vec(), None),
-            HackCarrier::OwnMpdu => (Vec::new(), (!appended.is_empty()).then(|| appended.to_vec())),
+        let (appended, behind) = match exchange.carrier(rules) {
+            HackCarrier::BlockAck => (appended.to_vec(), Vec::new()),
+            HackCarrier::OwnMpdu => (Vec::new(), appended.to_vec()),
         };
         let frame = match scoreboard {
             Some((start, bitmap)) => Frame::BlockAck { start, bitmap, appended },
             None => Frame::Ack { appended },
         };
         frames.push_back(self.whose.answered(exchange, mode, lost, frame));
-        let behind = behind.map(|content| Frame::ActionNoAck { content });
-        frames.extend(behind.map(|frame| self.whose.answered(exchange, mode, lost, frame)));
+        if !behind.is_empty() {
+            let frame = Frame::ActionNoAck { content: behind };
+            frames.push_back(self.whose.answered(exchange, mode, lost, frame));
+        }
     }
 
     /// The response recorded last announces that a PPDU follows.

@@ -4,7 +4,7 @@
 //! The round has what they have in common: the access, the PPDU that is as long as its longest part, the trigger, and answers of
 //! one length.
 
-use tacit_proto::units::{Bytes, Duration, Instant};
+use tacit_proto::units::{Duration, Instant};
 
 use super::exchange::Exchange;
 use super::protection::Direction;
@@ -144,7 +144,7 @@ impl<P: Payload> Cell<P> {
             ReadyUser {
                 client: self.stations.station_of(*id),
                 packets: originator.backlog() as u32,
-                bytes: originator.unsettled().map(|packet| Bytes(packet.len().0)).sum(),
+                bytes: originator.unsettled().map(Payload::len).sum(),
                 oldest: at.saturating_since(originator.oldest_at().unwrap_or(at)),
                 rate: originator.mode.rate(),
             }

@@ -318,12 +318,13 @@ impl<P: Payload> Cell<P> {
             noise.use_rate(sender.originator.plan().rate);
         }
         // A second MPDU may be lost alone.
-        let inside = if exchange.carrier(&self.rules) == HackCarrier::OwnMpdu { 0 } else { bytes };
-        let behind = (bytes > inside).then_some(ACTION_NO_ACK_LEN + bytes);
+        let is_behind = bytes > 0 && exchange.carrier(&self.rules) == HackCarrier::OwnMpdu;
+        let behind = is_behind.then_some(ACTION_NO_ACK_LEN + bytes);
+        let inside = if is_behind { 0 } else { bytes };
         let noise = peer.noise.as_mut();
         let mut lens = std::iter::once(exchange.response_len(inside)).chain(behind);
         let noisy = noise.is_some_and(|noise| lens.any(|len| noise.takes_control(len)));
-        let lost_behind = behind.is_some() && peer.link_ack_loss.takes();
+        let lost_behind = is_behind && peer.link_ack_loss.takes();
         let lost = peer.link_ack_loss.takes() || lost_behind || noisy || peer.is_away(exchange.response_at);
         Answer { exchange, lost, holds_more }
     }
@@ -344,13 +345,12 @@ impl<P: Payload> Cell<P> {
             _ => None,
         };
         let originator = &mut from.peers[exchange.peer()].originator;
-        let carrier = exchange.carrier(&self.rules);
         self.air.record_response(
             exchange,
             originator.control_mode,
             lost,
             block_ack,
-            (&self.appended, carrier),
+            (&self.appended, &self.rules),
         );
         to.spend_airtime(back, exchange);
         if lost {

@@ -177,6 +177,11 @@ impl<P: Payload> Cell<P> {
         usize::from(ofdma.random_access_units).min(self.rules.most_users)
     }
 
+    /// Clients that a trigger asks by name, at most.
+    fn most_asked(&self, ofdma: &OfdmaConfig) -> usize {
+        self.rules.most_users - self.random_units(ofdma)
+    }
+
     /// The client of `id` that sends slowest, and how: of those whose PPDUs go with that of `first`, if anybody's has to.
     fn slowest_client(&self, id: FunctionId, first: Option<usize>) -> Option<(usize, Mode)> {
         let all = first.into_iter().chain(0..self.stations[id].peers.len());
@@ -208,8 +213,7 @@ impl<P: Payload> Cell<P> {
         let first = self.stations[id].asked_first;
         let wanted = |peer: &usize| self.stations[id].peers[*peer].uplink.is_wanted(ofdma.triggers, at);
         let turns = (0..count).map(|peer| (first + peer) % count).filter(wanted);
-        let most = self.rules.most_users - self.random_units(ofdma);
-        let asked: Vec<usize> = self.sharing_a_trigger(id, turns).take(most).collect();
+        let asked: Vec<usize> = self.sharing_a_trigger(id, turns).take(self.most_asked(ofdma)).collect();
         self.stations[id].asked_first = asked.last().map_or(first, |last| (last + 1) % count);
         asked
     }
@@ -244,8 +248,7 @@ impl<P: Payload> Cell<P> {
             uplink.as_seen_at(at, self.stations.station_of(*client), self.uplink_mode(id, *peer).rate())
         });
         let clients: Vec<UplinkClient> = clients.collect();
-        let most = self.rules.most_users - self.random_units(ofdma);
-        let chosen = scheduler.uplink(at, &clients, most);
+        let chosen = scheduler.uplink(at, &clients, self.most_asked(ofdma));
         chosen.into_iter().map(|position| peers[position]).collect()
     }
 
@@ -333,6 +336,11 @@ impl Part {
             random: false,
             collided: false,
         }
+    }
+
+    /// Something of what it sent arrived, be it that it has nothing.
+    fn arrived(&self) -> bool {
+        self.heard || self.exchange.is_none() && !self.collided
     }
 
     /// Puts together what it sends to `holder` in a PPDU of `count` users.
@@ -683,16 +691,15 @@ impl Uplink {
             match &part.exchange {
                 Some(exchange) => part.heard = cell.receive(exchange),
                 // Behind a Block Ack nothing is no frame.
-                None if self.longest == Duration::ZERO => {}
-                None if part.collided => {}
+                None if self.longest == Duration::ZERO || part.collided => {}
                 None => {
                     let unit = (part.mode, part.unit_index);
                     cell.air.record_null([part.client, self.holder], [since, end], unit, part.left);
                 }
             }
-            let heard = part.heard || part.exchange.is_none() && !part.collided;
-            any |= heard;
-            if heard {
+            let arrived = part.arrived();
+            any |= arrived;
+            if arrived {
                 let plan = part.exchange.as_ref().map(|exchange| *cell.stations.originator(exchange).plan());
                 let peer = &mut cell.stations[self.holder].peers[part.peer];
                 peer.uplink.answered(end, part.awaited, plan.unwrap_or_default(), part.left);
@@ -843,8 +850,7 @@ impl Uplink {
     fn end<P: Payload>(&mut self, cell: &mut Cell<P>, succeeded: bool) {
         for part in &self.parts {
             if let Some(access) = cell.stations[part.client].random_access.as_mut().filter(|_| part.random) {
-                let arrived = if part.exchange.is_some() { part.heard && !part.lost } else { !part.collided };
-                access.settled(arrived);
+                access.settled(part.arrived() && !part.lost);
             }
             let Some(exchange) = &part.exchange else { continue };
             cell.end_part(exchange, part.single);

@@ -356,10 +356,7 @@ impl<P: Payload> Station<P> {
         // Who has no unit is next.
         let served = if served < 2 { 0 } else { served };
         users.drain(served..).rev().for_each(|peer| self.turns.push_front(peer));
-        for peer in users.iter() {
-            self.peers[*peer].ready = false;
-        }
-        self.turn_of = users.first().copied().unwrap_or(self.turn_of);
+        self.begin_turns(users);
     }
 
     /// The peers in the round-robin to send to at once, in the order of their turns: as far as they need data and go `together` with the
@@ -382,7 +379,12 @@ impl<P: Payload> Station<P> {
         if users.len() < 2 {
             users.drain(..).for_each(|peer| self.turns.push_front(peer));
         }
-        for peer in users.iter() {
+        self.begin_turns(users);
+    }
+
+    /// `users`, who are out of the round-robin, have the present TXOP, if there are any.
+    fn begin_turns(&mut self, users: &[usize]) {
+        for peer in users {
             self.peers[*peer].ready = false;
         }
         self.turn_of = users.first().copied().unwrap_or(self.turn_of);
