@@ -140,8 +140,7 @@ impl<P: Payload> Cell<P> {
                 &mut to.peers[back]
             }
         };
-        let noisy = peer.noise.as_mut().is_some_and(|noise| noise.takes_control(len));
-        !noisy && !peer.is_away(sent_at)
+        peer.hears(len, sent_at)
     }
 
     /// Takes in what arrived of a PPDU that is over. True when any did.
@@ -161,8 +160,7 @@ impl<P: Payload> Cell<P> {
         let sender = &mut self.stations[exchange.from].peers[peer];
         let start = sender.originator.window_start();
         let mode = sender.originator.control_mode;
-        let noisy = sender.noise.as_mut().is_some_and(|noise| noise.takes_control(BLOCK_ACK_REQUEST_LEN));
-        let arrived = !noisy && !sender.is_away(exchange.start);
+        let arrived = sender.hears(BLOCK_ACK_REQUEST_LEN, exchange.start);
         if arrived {
             self.take_request(exchange, exchange.end);
         }

@@ -138,16 +138,6 @@ impl<P: Payload> Cell<P> {
         });
         let parts = parts.collect::<Option<Vec<_>>>()?;
         let sifs = self.rules.phy.sifs;
-        let trigger = control_mode.ppdu_duration(trigger_len(
-            TriggerKind::Basic,
-            parts.len() as u32 + u32::from(random.is_some()),
-            ofdma.padding_bytes(&control_mode),
-        ));
-        // A Block Ack for all, whatever comes.
-        let window = self.rules.config.block_ack_window;
-        let acks = multi_sta_block_ack_len(modes.iter().map(|_| Some(window)));
-        let overhead = trigger + sifs + self.rules.response_after() + control_mode.ppdu_duration(acks);
-        let longest = self.ppdu_limit(id, overhead, limit);
         let mut round = Uplink {
             holder: id,
             ofdma: *ofdma,
@@ -156,10 +146,16 @@ impl<P: Payload> Cell<P> {
             stage: Stage::Trigger,
             since: at,
             until: at,
-            longest,
+            longest: Duration::ZERO,
             control_mode,
         };
-        if round.shortest() > longest {
+        let trigger = control_mode.ppdu_duration(round.trigger_len(TriggerKind::Basic));
+        // A Block Ack for all, whatever comes.
+        let window = self.rules.config.block_ack_window;
+        let acks = multi_sta_block_ack_len(modes.iter().map(|_| Some(window)));
+        let overhead = trigger + sifs + self.rules.response_after() + control_mode.ppdu_duration(acks);
+        round.longest = self.ppdu_limit(id, overhead, limit);
+        if round.shortest() > round.longest {
             // Not even that fits in what is left of the TXOP: at an access of its own.
             self.stations[id].trigger_due = true;
             return None;
@@ -514,8 +510,7 @@ impl Uplink {
         cell.stations[self.holder].counters.trigger_time += self.until - since;
         for part in &mut self.parts {
             let peer = &mut cell.stations[self.holder].peers[part.peer];
-            let noisy = peer.noise.as_mut().is_some_and(|noise| noise.takes_control(len));
-            part.asked = !noisy && !peer.is_away(since);
+            part.asked = peer.hears(len, since);
         }
         if cell.air.is_kept() {
             let frame = Frame::Trigger(self.trigger(cell, kind));
@@ -641,11 +636,10 @@ impl Uplink {
             if !understands || self.parts[..asked].iter().any(|part| part.peer == peer) {
                 continue;
             }
-            let noisy = entry.noise.as_mut().is_some_and(|noise| noise.takes_control(len));
-            let is_deaf = noisy || entry.is_away(self.since);
+            let hears = entry.hears(len, self.since);
             let station = &mut cell.stations[client];
             let back = station.peer_index(self.holder);
-            if is_deaf || station.peers[back].originator.need() != Need::Data {
+            if !hears || station.peers[back].originator.need() != Need::Data {
                 continue;
             }
             let access = station.random_access.as_mut();

@@ -92,6 +92,12 @@ impl<P> Peer<P> {
         self.answered && self.originator.is_answered()
     }
 
+    /// Draws whether it understands a control frame of `len` bytes that is sent to it at `at`.
+    pub fn hears(&mut self, len: u32, at: Instant) -> bool {
+        let noisy = self.noise.as_mut().is_some_and(|noise| noise.takes_control(len));
+        !noisy && !self.is_away(at)
+    }
+
     /// True when nothing that is sent at `at` arrives there.
     pub fn is_away(&self, at: Instant) -> bool {
         self.away.is_some_and(|(from, to)| (from..to).contains(&at))
