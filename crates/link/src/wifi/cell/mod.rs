@@ -3,6 +3,7 @@
 
 mod accounts;
 mod air_log;
+mod asking;
 mod build;
 mod downlink;
 mod exchange;

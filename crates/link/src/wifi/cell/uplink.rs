@@ -17,9 +17,7 @@ use crate::wifi::mac::block_ack::Recipient;
 use crate::wifi::mac::originator::{Need, Settled};
 use crate::wifi::mac::plan::PpduPlan;
 use crate::wifi::mac::sequence_distance;
-use crate::wifi::mac::station::{Outgoing, Peer};
-use crate::wifi::mu_scheduler::{SchedulerHandle, UplinkClient};
-use crate::wifi::ofdma::{BufferStatus, MuAcknowledgment, OfdmaConfig, Triggers, UplinkDemand};
+use crate::wifi::ofdma::{BufferStatus, OfdmaConfig, Triggers, UplinkDemand};
 use crate::wifi::phy::{
     Format, MPDU_DELIMITER_LEN, Mode, MultiUser, MultiUserPpdu, QOS_NULL_LEN, multi_sta_block_ack_len,
     trigger_len,
@@ -166,137 +164,6 @@ impl<P: Payload> Cell<P> {
         station.begin_shared_access();
         station.counters.triggers += 1;
         Some(round)
-    }
-
-    /// Units of a trigger that any client may take.
-    fn random_units(&self, ofdma: &OfdmaConfig) -> usize {
-        usize::from(ofdma.random_access_units).min(self.rules.most_users)
-    }
-
-    /// Clients that a trigger asks by name, at most.
-    fn most_asked(&self, ofdma: &OfdmaConfig) -> usize {
-        self.rules.most_users - self.random_units(ofdma)
-    }
-
-    /// The client of `id` that sends slowest, and how: of those whose PPDUs go with that of `first`, if anybody's has to.
-    fn slowest_client(&self, id: FunctionId, first: Option<usize>) -> Option<(usize, Mode)> {
-        let all = first.into_iter().chain(0..self.stations[id].peers.len());
-        let clients = self.sharing_a_trigger(id, all).map(|peer| (peer, self.uplink_mode(id, peer)));
-        clients.min_by_key(|(_, mode)| mode.rate())
-    }
-
-    /// The mode of what a client sends alone.
-    fn uplink_mode(&self, id: FunctionId, peer: usize) -> Mode {
-        let client = &self.stations[self.stations[id].peers[peer].id];
-        client.peers[client.peer_index(id)].originator.mode
-    }
-
-    /// Whether `id` asks any client at `at`, as far as that depends on how many send much.
-    fn may_ask(&self, at: Instant, id: FunctionId, ofdma: &OfdmaConfig) -> bool {
-        let busy = self.stations[id].peers.iter().filter(|peer| peer.uplink.is_busy(at)).count();
-        ofdma.triggers.allow(busy)
-    }
-
-    /// The clients that `id` asks at `at`, no more than units: by turns where it asks all.
-    fn whom_to_ask(&mut self, at: Instant, id: FunctionId, ofdma: &OfdmaConfig) -> Vec<usize> {
-        if let Some(scheduler) = self.stations[id].mu_scheduler.clone() {
-            return self.scheduled_to_ask(at, id, ofdma, &scheduler);
-        }
-        if !self.may_ask(at, id, ofdma) {
-            return Vec::new();
-        }
-        let count = self.stations[id].peers.len();
-        let first = self.stations[id].asked_first;
-        let wanted = |peer: &usize| self.stations[id].peers[*peer].uplink.is_wanted(ofdma.triggers, at);
-        let turns = (0..count).map(|peer| (first + peer) % count).filter(wanted);
-        let asked: Vec<usize> = self.sharing_a_trigger(id, turns).take(self.most_asked(ofdma)).collect();
-        self.stations[id].asked_first = asked.last().map_or(first, |last| (last + 1) % count);
-        asked
-    }
-
-    /// Those of `peers` whose answers may share a PPDU with that of the first that sends HE PPDUs.
-    fn sharing_a_trigger(
-        &self,
-        id: FunctionId,
-        peers: impl Iterator<Item = usize>,
-    ) -> impl Iterator<Item = usize> {
-        let mut of_first = None;
-        peers.filter(move |peer| {
-            let own = self.uplink_mode(id, *peer);
-            let alike = (own.width_mhz, own.guard_interval);
-            own.format == Format::HeSu
-                && self.stations[id].peers[*peer].answered
-                && *of_first.get_or_insert(alike) == alike
-        })
-    }
-
-    /// The clients that `scheduler` has `id` ask at `at`.
-    fn scheduled_to_ask(
-        &self,
-        at: Instant,
-        id: FunctionId,
-        ofdma: &OfdmaConfig,
-        scheduler: &SchedulerHandle,
-    ) -> Vec<usize> {
-        let peers: Vec<usize> = self.sharing_a_trigger(id, 0..self.stations[id].peers.len()).collect();
-        let clients = peers.iter().map(|peer| {
-            let Peer { id: client, uplink, .. } = &self.stations[id].peers[*peer];
-            uplink.as_seen_at(at, self.stations.station_of(*client), self.uplink_mode(id, *peer).rate())
-        });
-        let clients: Vec<UplinkClient> = clients.collect();
-        let chosen = scheduler.uplink(at, &clients, self.most_asked(ofdma));
-        chosen.into_iter().map(|position| peers[position]).collect()
-    }
-
-    /// A PPDU of a client arrived at the access point outside of rounds: it said how much it has left.
-    pub fn note_uplink(&mut self, exchange: &Exchange) {
-        let Some(ofdma) = self.rules.config.ofdma else { return };
-        if !self.stations[exchange.to].is_access_point() {
-            // The access point's data was acknowledged, or not: ACKs are to come.
-            let mpdus = self.stations.originator(exchange).plan().mpdus;
-            let peer = exchange.peer();
-            if matches!(exchange.outgoing, Outgoing::Data { class: PayloadClass::Data, .. }) {
-                self.stations[exchange.from].peers[peer].uplink.sent(mpdus);
-            }
-            self.want_trigger(exchange.from, exchange.response_end, &ofdma);
-            return;
-        }
-        let client = &self.stations[exchange.from];
-        let originator = &client.peers[exchange.peer()].originator;
-        let (left, mpdus) = (originator.buffer_status(), originator.plan().mpdus);
-        let access_point = &mut self.stations[exchange.to];
-        let peer = access_point.peer_index(exchange.from);
-        access_point.peers[peer].uplink.heard(exchange.end, mpdus, left);
-        self.want_trigger(exchange.to, exchange.response_end, &ofdma);
-    }
-
-    /// Lets the access point contend for a trigger if anybody is to be asked.
-    pub(super) fn want_trigger(&mut self, id: FunctionId, at: Instant, ofdma: &OfdmaConfig) {
-        if self.stations[id].trigger_due || !self.is_anybody_to_ask(at, id, ofdma) {
-            return;
-        }
-        let station = &self.stations[id];
-        let contends = !station.has_traffic() && !station.transmitting;
-        self.stations[id].trigger_due = true;
-        self.contending.extend(contends.then_some(id));
-    }
-
-    /// Whether `id` has to send a trigger at `at`.
-    fn is_anybody_to_ask(&self, at: Instant, id: FunctionId, ofdma: &OfdmaConfig) -> bool {
-        let station = &self.stations[id];
-        if let Some(scheduler) = &station.mu_scheduler {
-            return !self.scheduled_to_ask(at, id, ofdma, scheduler).is_empty();
-        }
-        if ofdma.triggers == Triggers::RandomAccess {
-            return ofdma.random_access_units > 0;
-        }
-        // What is sent next in a cascade asks its users, too.
-        let cascades = ofdma.acknowledgment == MuAcknowledgment::Cascade && station.has_data_for_several();
-        let wanted = |peer: &Peer<P>| {
-            let asked_with_data = cascades && peer.originator.need() == Need::Data;
-            peer.uplink.is_wanted(ofdma.triggers, at) && !asked_with_data
-        };
-        self.may_ask(at, id, ofdma) && station.peers.iter().any(wanted)
     }
 
     /// Nothing of what a client sent in answer to a trigger is known to have arrived: it is sent again, be it alone.
