@@ -151,17 +151,24 @@ impl Named for Slot<Maker> {
     }
 }
 
+/// An object and what made it; nothing where it could not be made.
+type Made = Option<(Arc<Maker>, Py<PyAny>)>;
+
+/// What the maker in `slot` makes of no arguments.
+fn made_alone(slot: &Slot<Maker>) -> Made {
+    let maker = slot.content()?;
+    let made = maker.made(|py, make| make.call0(py))?;
+    Some((maker, made))
+}
+
 impl acks::Factory for Slot<Maker> {
     fn acknowledge(&self) -> Box<dyn acks::Acknowledge> {
-        Box::new(Policy(self.content().and_then(|maker| {
-            let policy = maker.made(|py, make| make.call0(py))?;
-            Some((maker, policy))
-        })))
+        Box::new(Policy(made_alone(self)))
     }
 }
 
-/// A policy at work; nothing where it could not be made.
-struct Policy(Option<(Arc<Maker>, Py<PyAny>)>);
+/// A policy at work.
+struct Policy(Made);
 
 impl Policy {
     /// Without an answer there is an ACK for each segment: the run comes to its end.
@@ -221,9 +228,9 @@ impl control::Factory for Slot<Maker> {
     }
 }
 
-/// A controller at work; nothing where it could not be made.
+/// A controller at work.
 struct Controller {
-    made: Option<(Arc<Maker>, Py<PyAny>)>,
+    made: Made,
     /// What it said last, which holds where it says nothing.
     steering: control::Steering,
 }
@@ -319,15 +326,12 @@ pub struct UplinkClient {
 
 impl mu::MuSchedulerFactory for Slot<Maker> {
     fn scheduler(&self) -> Box<dyn mu::MuScheduler> {
-        Box::new(Scheduler(self.content().and_then(|maker| {
-            let scheduler = maker.made(|py, make| make.call0(py))?;
-            Some((maker, scheduler))
-        })))
+        Box::new(Scheduler(made_alone(self)))
     }
 }
 
-/// A scheduler at work; nothing where it could not be made.
-struct Scheduler(Option<(Arc<Maker>, Py<PyAny>)>);
+/// A scheduler at work.
+struct Scheduler(Made);
 
 impl Scheduler {
     /// Without an answer nobody is chosen: the run comes to its end.
