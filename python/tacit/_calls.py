@@ -144,6 +144,7 @@ def why(
     settings: Optional[Settings] = None,
     *,
     schemes: Sequence[str] = (),
+    station: bool = False,
     clients: int | Sequence[int] = (),
     seeds: int | None = None,
     quick: bool = False,
@@ -153,7 +154,7 @@ def why(
     """Explains why one of two schemes carries more: a row (table ``parts``) for each use of the bottleneck's time.
 
     ``subject`` is a scenario, which is run, or a :class:`Comparison` whose results are kept in a directory. No ``schemes``
-    are the best and stock.
+    are the best and stock. ``station`` accounts for the time of the first flow's station instead.
     """
     directory: str | None = None
     if isinstance(subject, Comparison):
@@ -167,6 +168,7 @@ def why(
             set_,
             clients=_counts(clients),
             schemes=list(schemes),
+            station=station,
             seeds=seeds,
             quick=quick,
             directory=directory,

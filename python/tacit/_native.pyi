@@ -182,6 +182,7 @@ def why(
     *,
     clients: Sequence[int],
     schemes: Sequence[str],
+    station: bool,
     seeds: int | None,
     quick: bool,
     directory: str | None,

@@ -73,6 +73,8 @@ def test_a_comparison_has_rows_and_a_report(tmp_path: Path) -> None:
     total = sum(part["contribution_bps"] for part in account["parts"])
     gain = account["winner"]["goodput_bps"] - account["other"]["goodput_bps"]
     assert not account["differs"] or abs(total - gain) < 1
+    station = tacit.why(comparison, schemes=["hack-more-data", "stock"], station=True)
+    assert [account["resource"] for account in station.data["accounts"]] == ["station", "station"]
 
 
 def test_frames_are_arrow_s_polars_and_pandas() -> None:

@@ -11,6 +11,7 @@
 //! no model; the words beside it name what else the runs counted.
 
 mod rounds;
+mod station;
 mod text;
 
 use std::path::Path;
@@ -29,6 +30,7 @@ use tacit_scenario::scheme::{self, Role, Scheme};
 use crate::compare::{self, Options};
 
 pub use rounds::Rounds;
+use station::StationUse;
 
 /// Share of its time that a bottleneck has something to carry, at least. Ours: TCP over Wi-Fi leaves a few per cent idle
 /// where it starts.
@@ -65,7 +67,7 @@ pub struct Account {
     pub gain_ci95: Option<f64>,
     /// The gain is beyond its interval: there is something to explain.
     pub differs: bool,
-    /// Whose time is accounted for.
+    /// Whose time is accounted for; goodput is what this carried, or the station's own.
     pub resource: Resource,
     /// Contributions to the difference, the largest first; they add up to it. None where there is nothing to explain.
     pub parts: Vec<Part>,
@@ -126,6 +128,47 @@ pub enum Resource {
     Channel,
     /// The fullest wired or cellular link on the way of the first flow.
     Link,
+    /// The first flow's client of an access point: one station among others has a second per second, too.
+    Station,
+}
+
+impl Resource {
+    /// The goodput that its account is about.
+    const fn goodput(self) -> &'static str {
+        match self {
+            Self::Channel | Self::Link => "goodput_bps",
+            Self::Station => "first_host_goodput_bps",
+        }
+    }
+}
+
+/// Whose time an account is of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scope {
+    /// The bottleneck's, whatever it is.
+    #[default]
+    Bottleneck,
+    /// The first station's.
+    FirstStation,
+}
+
+impl Scope {
+    fn resource(self, groups: &[&Group<'_>]) -> Option<Resource> {
+        match self {
+            Self::Bottleneck => fullest(groups),
+            Self::FirstStation => groups
+                .iter()
+                .all(|group| mean(group, Resource::Station.goodput()).is_some())
+                .then_some(Resource::Station),
+        }
+    }
+
+    const fn goodput(self) -> &'static str {
+        match self {
+            Self::Bottleneck => Resource::Channel.goodput(),
+            Self::FirstStation => Resource::Station.goodput(),
+        }
+    }
 }
 
 /// What one use of the resource's time contributes.
@@ -158,27 +201,32 @@ pub struct Evidence {
 ///
 /// # Errors
 /// As [`compare::compare`].
-pub fn of_scenario(options: &Options, control: Control<'_>) -> Result<Why, RunsError> {
+pub fn of_scenario(options: &Options, scope: Scope, control: Control<'_>) -> Result<Why, RunsError> {
     // Before anything runs.
     two(&options.schemes)?;
     let (provenance, records) = compare::records(options, control)?;
-    of_records(&provenance, &records, &options.schemes)
+    of_records(&provenance, &records, &options.schemes, scope)
 }
 
 /// Says it of the comparison that was kept in `directory`: of `schemes`, or of the best and the baseline.
 ///
 /// # Errors
 /// Where there is no comparison, or not of these schemes.
-pub fn of_directory(directory: &Path, schemes: &[String]) -> Result<Why, RunsError> {
+pub fn of_directory(directory: &Path, schemes: &[String], scope: Scope) -> Result<Why, RunsError> {
     let (provenance, records) = Store::existing(directory).read()?;
     if records.iter().any(|record| record.label.x.is_some()) {
         let what = format!("{} has a sweep along an axis", directory.display());
         return Err(InputError::new("tacit why", what).allowed("results of tacit compare").into());
     }
-    of_records(&provenance, &records, schemes)
+    of_records(&provenance, &records, schemes, scope)
 }
 
-fn of_records(provenance: &Provenance, records: &[RunSummary], schemes: &[String]) -> Result<Why, RunsError> {
+fn of_records(
+    provenance: &Provenance,
+    records: &[RunSummary],
+    schemes: &[String],
+    scope: Scope,
+) -> Result<Why, RunsError> {
     let named = two(schemes)?;
     let own = |group: &Group<'_>| group.label().is_some_and(|label| label.scenario == provenance.scenario);
     let groups: Vec<Group<'_>> = aggregate::groups(records).into_iter().filter(own).collect();
@@ -187,15 +235,20 @@ fn of_records(provenance: &Provenance, records: &[RunSummary], schemes: &[String
     clients.dedup();
     let account = |count: &u32| {
         let here = groups.iter().filter(|group| group.label().is_some_and(|label| label.clients == *count));
-        let (winner, other) = contest(here.collect(), &named)?;
-        account(&winner, &other)
+        let (winner, other) = contest(here.collect(), &named, scope)?;
+        account(&winner, &other, scope)
     };
     let accounts: Option<Vec<Account>> = clients.iter().map(account).collect();
     let Some(accounts) = accounts.filter(|accounts| !accounts.is_empty()) else {
         let mut known: Vec<&str> = records.iter().map(|record| record.label.scheme.as_str()).collect();
         known.sort_by_key(|name| Scheme::position(name));
         known.dedup();
-        let what = "results lack two schemes to tell apart, or what their time went for";
+        let what = match scope {
+            Scope::Bottleneck => "results lack two schemes to tell apart, or what their time went for",
+            Scope::FirstStation => {
+                "results lack two schemes to tell apart, or the first flow has no end at a client of Wi-Fi"
+            }
+        };
         return Err(InputError::new("--schemes", what)
             .allowed(format!("two of {}", known.join(", ")))
             .into());
@@ -218,8 +271,8 @@ fn two(names: &[String]) -> Result<Vec<&'static Scheme>, InputError> {
 
 /// The better of the two schemes asked for and the other; without any the best and the baseline, or where that is the
 /// best the next.
-fn contest<'a>(groups: Vec<&Group<'a>>, named: &[&Scheme]) -> Option<(Group<'a>, Group<'a>)> {
-    let goodput = Column::named("goodput_bps")?;
+fn contest<'a>(groups: Vec<&Group<'a>>, named: &[&Scheme], scope: Scope) -> Option<(Group<'a>, Group<'a>)> {
+    let goodput = Column::named(scope.goodput())?;
     let name = |group: &Group<'_>| group.label().map_or("", |label| label.scheme.as_str()).to_owned();
     let mut ranked: Vec<(f64, Group<'a>)> = groups
         .into_iter()
@@ -263,6 +316,8 @@ enum Share {
     Carried,
     /// The rest of a link's time.
     Unused,
+    /// A use of one station's time.
+    Station(StationUse),
 }
 
 impl Share {
@@ -277,6 +332,7 @@ impl Share {
             // A packet under way when the window begins is counted whole.
             Self::Carried => value(run, "first_way_utilisation").unwrap_or(0.0).min(1.0),
             Self::Unused => 1.0 - Self::Carried.of(run),
+            Self::Station(part) => part.share(run),
         }
     }
 
@@ -301,11 +357,11 @@ fn for_acks(run: &RunSummary, what: AirtimeUse) -> f64 {
     share.max(0.0)
 }
 
-fn account(winner: &Group<'_>, other: &Group<'_>) -> Option<Account> {
-    let goodput = Column::named("goodput_bps")?;
+fn account(winner: &Group<'_>, other: &Group<'_>, scope: Scope) -> Option<Account> {
+    let resource = scope.resource(&[winner, other])?;
+    let goodput = Column::named(resource.goodput())?;
     let (own, beside) = (winner.mean(goodput)?, other.mean(goodput)?);
     let Gain { of_means: gain, ci95 } = winner.gain_over(other, goodput)?;
-    let resource = fullest(&[winner, other])?;
     let uses = uses(resource);
     let busy = |group: &Group<'_>| Some(1.0 - shares(group, &uses)?.last()?.clamp(0.0, 1.0));
     let side = |group: &Group<'_>, mean: Mean| {
@@ -319,7 +375,7 @@ fn account(winner: &Group<'_>, other: &Group<'_>) -> Option<Account> {
         })
     };
     let differs = gain > ci95.unwrap_or(0.0);
-    let parts = if differs { parts(winner, other, &uses)? } else { Vec::new() };
+    let parts = if differs { parts(winner, other, resource)? } else { Vec::new() };
     let sum: f64 = parts.iter().map(|part| part.contribution_bps).sum();
     Some(Account {
         clients: winner.label()?.clients,
@@ -363,18 +419,19 @@ fn mean(group: &Group<'_>, name: &str) -> Option<f64> {
 }
 
 /// Contributions, the largest first.
-fn parts(winner: &Group<'_>, other: &Group<'_>, uses: &[Use]) -> Option<Vec<Part>> {
-    let goodput = Column::named("goodput_bps")?;
+fn parts(winner: &Group<'_>, other: &Group<'_>, resource: Resource) -> Option<Vec<Part>> {
+    let uses = uses(resource);
+    let goodput = Column::named(resource.goodput())?;
     let (a, b) = (winner.mean(goodput)?.mean, other.mean(goodput)?.mean);
-    let (own, beside) = (shares(winner, uses)?, shares(other, uses)?);
+    let (own, beside) = (shares(winner, &uses)?, shares(other, &uses)?);
     let mut parts = Vec::new();
-    for ((wanted, own), beside) in uses.iter().zip(own).zip(beside) {
+    for ((wanted, own), beside) in uses.into_iter().zip(own).zip(beside) {
         if own == 0.0 && beside == 0.0 {
             continue;
         }
         // Each pair of runs has an account of its own; their spread is that of the contribution.
         let of_pairs = winner.pairs(other).filter_map(|(run, twin)| {
-            let goodput = |run: &RunSummary| value(run, "goodput_bps");
+            let goodput = |run: &RunSummary| value(run, resource.goodput());
             Some(goodput(run)? * wanted.share.of(twin) - goodput(twin)? * wanted.share.of(run))
         });
         let evidence = wanted.evidence.iter().filter_map(|metric| {
@@ -398,6 +455,7 @@ fn uses(resource: Resource) -> Vec<Use> {
     match resource {
         Resource::Channel => channel_uses(),
         Resource::Link => link_uses(),
+        Resource::Station => station::uses(),
     }
 }
 
@@ -479,6 +537,10 @@ mod tests {
 
     /// Of `scenario`: two seconds measured of four, three seeds.
     fn why(scenario: &str, clients: u32, schemes: [&str; 2], set: &[&str]) -> Account {
+        why_of(Scope::Bottleneck, scenario, clients, schemes, set)
+    }
+
+    fn why_of(scope: Scope, scenario: &str, clients: u32, schemes: [&str; 2], set: &[&str]) -> Account {
         let times = ["run.duration=4s", "run.measure-from=2s"];
         let options = Options {
             scenario: scenario.into(),
@@ -488,13 +550,13 @@ mod tests {
             seeds: Some(3),
             ..Options::default()
         };
-        let why = of_scenario(&options, Control::unattended()).unwrap();
+        let why = of_scenario(&options, scope, Control::unattended()).unwrap();
         let [account] = &why.accounts[..] else { panic!("{why:?}") };
         let text = why.to_text();
         if account.differs {
             let difference = account.winner.goodput_bps - account.other.goodput_bps;
             assert!(account.error_bps.abs() < 1e-6 * difference, "{text}");
-            // Each second of the bottleneck is somewhere.
+            // Each second is somewhere.
             for (which, side) in [&account.winner, &account.other].into_iter().enumerate() {
                 let ms: f64 = account.parts.iter().map(|part| part.ms_per_mb[which]).sum();
                 assert!((ms / 1e3 * side.goodput_bps / 8e6 - 1.0).abs() < 1e-6, "{text}");
@@ -523,7 +585,7 @@ mod tests {
             record(scheme, 1, &[&shares[..], &[("goodput_bps", mbps * 1e6)]].concat())
         };
         let records = [ran("stock", 50.0, 0.5, 0.3), ran("hack-batch", 80.0, 0.8, 0.0)];
-        let why = of_records(&Provenance::default(), &records, &[]).unwrap();
+        let why = of_records(&Provenance::default(), &records, &[], Scope::Bottleneck).unwrap();
         let parts = why.accounts[0].parts.iter().map(|part| (part.name, part.contribution_bps.round()));
         // 80 Mb/s times 0.3, 80 times 0.2 less 50 times 0.2, and 80 times 0.5 less 50 times 0.8.
         let expected =
@@ -539,7 +601,7 @@ mod tests {
         };
         let records =
             [ran("stock", 1, 52.0), ran("stock", 2, 58.0), ran("tcp-l8", 1, 62.0), ran("tcp-l8", 2, 50.0)];
-        let why = of_records(&Provenance::default(), &records, &[]).unwrap();
+        let why = of_records(&Provenance::default(), &records, &[], Scope::Bottleneck).unwrap();
         let account = &why.accounts[0];
         assert!(account.gain > 0.0 && !account.differs && account.parts.is_empty(), "{account:?}");
         assert!(why.to_text().contains("there is none to explain"), "{}", why.to_text());
@@ -571,6 +633,57 @@ mod tests {
                 "they cost time: {account:?}"
             );
             assert!(share(&account, "data on the air").abs() < 0.3, "data costs what it did: {account:?}");
+        }
+    }
+
+    /// Nobody acknowledges its frames, so that its aggregates are full where those of the other nine stall.
+    #[test]
+    fn a_station_alone_wins_by_full_aggregates() {
+        let set = [
+            "wifi.mpdu-error={ down = \"10 %\" }",
+            "client=[{},{count=9,link-acks=\"normal\"}]",
+            "fwp.placeholders=driver",
+            "run.duration=14 s",
+            "run.measure-from=4 s",
+        ];
+        let account = why_of(Scope::FirstStation, "fwp-11n-600", 10, ["fwp", "stock"], &set);
+        assert_eq!((account.winner.scheme.as_str(), account.resource), ("fwp", Resource::Station));
+        assert!(share(&account, "waiting for its turn on the channel") > 0.5, "{account:?}");
+        let part = |name: &str| account.parts.iter().find(|part| part.name == name).unwrap();
+        let packets = &part("waiting for its turn on the channel").evidence[0];
+        assert_eq!(packets.metric, "first_host_packets_per_ppdu");
+        assert!(packets.values[0] > 1.3 * packets.values[1], "{account:?}");
+        // Both lose one packet in ten.
+        for ms in part("packets that did not arrive").ms_per_mb.iter().zip([account.winner, account.other]) {
+            let (lost_ms, side) = ms;
+            let lost = lost_ms / 1e3 * side.goodput_bps / 8e6 / side.busy;
+            assert!((lost - 0.1).abs() < 0.01, "{lost}");
+        }
+    }
+
+    #[test]
+    fn a_wire_has_no_station() {
+        let options = Options {
+            scenario: "wired-10".into(),
+            schemes: vec!["tcp-l8".into(), "stock".into()],
+            clients: vec![1],
+            seeds: Some(1),
+            quick: true,
+            ..Options::default()
+        };
+        let error =
+            of_scenario(&options, Scope::FirstStation, Control::unattended()).unwrap_err().to_string();
+        assert!(error.contains("no end at a client of Wi-Fi"), "{error}");
+    }
+
+    #[test]
+    fn evidence_is_of_metrics_that_exist() {
+        for resource in [Resource::Channel, Resource::Link, Resource::Station] {
+            for wanted in uses(resource) {
+                for name in wanted.evidence {
+                    assert!(metric::position(name).is_some(), "{}: {name}", wanted.name);
+                }
+            }
         }
     }
 
@@ -624,7 +737,7 @@ mod tests {
         let room = [("hack_room_fill", 0.41), ("hack_room_short_share", 0.003)];
         let records =
             [record("stock", 1, &asked), record("hack-batch", 1, &[&cascade[..], &room[..]].concat())];
-        let text = of_records(&Provenance::default(), &records, &[]).unwrap().to_text();
+        let text = of_records(&Provenance::default(), &records, &[], Scope::Bottleneck).unwrap().to_text();
         let told: Vec<&str> = text.lines().filter(|line| line.starts_with("PPDUs of ")).collect();
         assert_eq!(
             told,
@@ -697,12 +810,14 @@ mod tests {
             ..Options::default()
         };
         compare::compare(&options, Control::unattended()).unwrap();
-        let kept = of_directory(directory.path(), &[]).unwrap();
-        assert_eq!(kept, of_scenario(&options, Control::unattended()).unwrap());
-        let error =
-            of_directory(directory.path(), &["fastack".into(), "stock".into()]).unwrap_err().to_string();
+        let kept = of_directory(directory.path(), &[], Scope::Bottleneck).unwrap();
+        assert_eq!(kept, of_scenario(&options, Scope::Bottleneck, Control::unattended()).unwrap());
+        let error = of_directory(directory.path(), &["fastack".into(), "stock".into()], Scope::Bottleneck)
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("two of stock, hack-batch"), "{error}");
-        let error = of_directory(directory.path(), &["stock".into()]).unwrap_err().to_string();
+        let error =
+            of_directory(directory.path(), &["stock".into()], Scope::Bottleneck).unwrap_err().to_string();
         assert!(error.contains("is not two schemes"), "{error}");
     }
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use tacit_analysis::advise::{Advice, Question, advise as advice, scenario_of};
 use tacit_analysis::compare::{Comparison, Options, compare as compared};
 use tacit_analysis::report::{Report, redraw, table_html, write};
-use tacit_analysis::why::{of_directory, of_scenario};
+use tacit_analysis::why::{Scope, of_directory, of_scenario};
 use tacit_captures::audit::{Observed, audit_file};
 use tacit_proto::congestion::Algorithm;
 use tacit_proto::tcp::AckPolicy;
@@ -164,7 +164,7 @@ pub fn report(py: Python<'_>, directory: PathBuf) -> PyResult<Answer> {
 
 /// Says why one scheme has more goodput than another: of a scenario, which is run, or of a directory of results.
 #[pyfunction]
-#[pyo3(signature = (scenario, assignments, *, clients, schemes, seeds, quick, directory, cache, progress))]
+#[pyo3(signature = (scenario, assignments, *, clients, schemes, station, seeds, quick, directory, cache, progress))]
 #[expect(clippy::too_many_arguments, reason = "they are keywords of Python's")]
 pub fn why(
     py: Python<'_>,
@@ -172,6 +172,7 @@ pub fn why(
     assignments: Vec<String>,
     clients: Vec<u32>,
     schemes: Vec<String>,
+    station: bool,
     seeds: Option<u32>,
     quick: bool,
     directory: Option<PathBuf>,
@@ -179,10 +180,11 @@ pub fn why(
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Answer> {
     let options = Options { scenario, assignments, clients, schemes, seeds, quick, ..Options::default() };
+    let scope = if station { Scope::FirstStation } else { Scope::Bottleneck };
     let work = |control: Control<'_>| {
         let why = match &directory {
-            Some(directory) => of_directory(directory, &options.schemes)?,
-            None => on_all_cores(|| Ok(of_scenario(&options, control)?))?,
+            Some(directory) => of_directory(directory, &options.schemes, scope)?,
+            None => on_all_cores(|| Ok(of_scenario(&options, scope, control)?))?,
         };
         let parts = why.accounts.iter().flat_map(|account| {
             let part = |part| {

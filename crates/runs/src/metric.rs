@@ -3,6 +3,7 @@
 mod fwp;
 mod shares;
 mod table;
+mod turns;
 mod view;
 
 use serde::ser::SerializeMap;
@@ -130,8 +131,12 @@ mod tests {
     }
 
     pub fn outcome(text: &str) -> RunOutcome {
+        outcome_of(1, text)
+    }
+
+    pub fn outcome_of(clients: u32, text: &str) -> RunOutcome {
         let scenario = tacit_scenario::Scenario::parse("metric.toml", text, &[]).unwrap();
-        tacit_sim::run(&scenario.setup(1, 1).unwrap()).unwrap()
+        tacit_sim::run(&scenario.setup(clients, 1).unwrap()).unwrap()
     }
 
     pub fn value_of(name: &str, outcome: &RunOutcome) -> Option<f64> {
@@ -183,9 +188,10 @@ mod tests {
         is_close(value_of("log_power", &two_wires("download", "4Mbps")), (4.0_f64 / 25.0).ln(), 0.01);
         is_close(value_of("log_power", &two_wires("upload", "4Mbps")), (4.0_f64 / 35.0).ln(), 0.01);
         // The ranked flow's alone: what others carry beside it is no merit of its sender.
-        let beside = outcome(
+        let beside = outcome_of(
+            2,
             "[run]\nduration = \"4 s\"\nmeasure-from = \"1 s\"\n\
-             [clients]\ncount = 2\n[traffic]\ntransport = \"udp\"\nudp-rate = \"4Mbps\"\n\
+             [traffic]\ntransport = \"udp\"\nudp-rate = \"4Mbps\"\n\
              [wired]\nrate = \"10Mbps\"\ndelay = \"25 ms\"\nqueue = \"50 packets\"\n",
         );
         is_close(value_of("log_power", &beside), (4.0_f64 / 26.0).ln(), 0.06);

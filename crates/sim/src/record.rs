@@ -1,6 +1,6 @@
 //! What a run leaves behind.
 
-use tacit_link::wifi::{Airtime, StationAirtime};
+use tacit_link::wifi::{Airtime, StationAirtime, Turns};
 use tacit_link::wired::PipeCounters;
 use tacit_proto::transport::Stats;
 use tacit_proto::units::{BitRate, Bytes, Duration, FlowId, HostId, Instant};
@@ -282,6 +282,10 @@ pub struct StationOutcome {
     pub queueing_delays_us: Vec<(u64, u64)>,
     /// Sum of those times; over the measured window it is the mean number of packets queued (Little's law).
     pub queueing_time: Duration,
+    /// How the access point served it; nothing for the access point.
+    pub down: Turns,
+    /// How it served the access point; nothing for the access point.
+    pub up: Turns,
     /// Most packets that waited at once in one of its queues.
     pub queue_peak_packets: u64,
     /// Packets that its queues marked with ECN instead of dropping them; whole run.

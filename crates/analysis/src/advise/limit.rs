@@ -63,7 +63,7 @@ impl Limit {
             Some(Resource::Channel) => mean(&airtime_name(AirtimeUse::Idle)).map(|idle| 1.0 - idle),
             // A packet under way when the window begins is counted whole.
             Some(Resource::Link) => mean("first_way_utilisation").map(|busy| busy.min(1.0)),
-            None => None,
+            Some(Resource::Station) | None => None,
         };
         let by = match resource {
             Some(Resource::Channel) if busy >= Some(BUSY) => LimitedBy::Channel,

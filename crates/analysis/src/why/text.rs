@@ -65,9 +65,10 @@ impl Account {
             format!("{} {}{ci} Mb/s", side.scheme, number(side.goodput_bps / 1e6, 2))
         };
         let sides = format!(
-            "{}, {}: {}, {}",
+            "{}, {}{}: {}, {}",
             count(self.clients.into(), "client"),
             count(self.seeds as u64, "seed"),
+            if self.resource == Resource::Station { ", the first station alone" } else { "" },
             side(&self.winner),
             side(&self.other)
         );
@@ -96,6 +97,7 @@ impl Account {
         let what = match self.resource {
             Resource::Channel => "the Wi-Fi channel",
             Resource::Link => "the wired or cellular link",
+            Resource::Station => return self.station_limit(),
         };
         let busy = |side: &Side| format!("{} % under {}", number(side.busy * 100.0, 1), side.scheme);
         let both = format!("{} and {}", busy(&self.winner), busy(&self.other));
@@ -110,6 +112,17 @@ impl Account {
                 self.way_back().unwrap_or_default()
             ),
         }
+    }
+
+    /// How long one station had something to do.
+    fn station_limit(&self) -> String {
+        let busy =
+            |side: &Side| format!("{} % of the time under {}", number(side.busy * 100.0, 1), side.scheme);
+        format!(
+            "Packets of this station wait or are on the air {}, {}.",
+            busy(&self.winner),
+            busy(&self.other)
+        )
     }
 
     /// That the longest queue is not on the way of the data, where a link stays empty.
@@ -128,9 +141,16 @@ impl Account {
         })
     }
 
+    fn whose_time(&self) -> &'static str {
+        match self.resource {
+            Resource::Channel | Resource::Link => "time of the bottleneck",
+            Resource::Station => "time of the station",
+        }
+    }
+
     fn table(&self) -> TextTable {
         let mut table = TextTable::new(&[
-            ["time of the bottleneck", "spent on"],
+            [self.whose_time(), "spent on"],
             ["contributes", "Mb/s"],
             ["of the", "difference"],
             ["ms per MB", &self.winner.scheme],

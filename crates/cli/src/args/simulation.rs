@@ -107,6 +107,9 @@ pub struct WhyArgs {
     /// Two schemes, separated by a comma [default: the best and stock]
     #[arg(long, value_delimiter = ',', value_name = "A,B")]
     pub schemes: Vec<String>,
+    /// Account for the time of the first flow's station, not of the bottleneck that it shares with others
+    #[arg(long)]
+    pub station: bool,
     /// Numbers of clients, separated by commas; of a scenario [default: the scenario's, else 1,10]
     #[arg(long, value_delimiter = ',', value_name = "N,…")]
     pub clients: Vec<u32>,

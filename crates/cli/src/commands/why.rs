@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use tacit_analysis::compare::Options;
-use tacit_analysis::why::{of_directory, of_scenario};
+use tacit_analysis::why::{Scope, of_directory, of_scenario};
 use tacit_scenario::InputError;
 
 use crate::args::WhyArgs;
@@ -13,14 +13,15 @@ use crate::progress::{cache, watched};
 
 pub fn run(args: WhyArgs) -> Result<ExitCode, Failure> {
     let directory = Path::new(&args.subject);
+    let scope = if args.station { Scope::FirstStation } else { Scope::Bottleneck };
     let why = if directory.is_dir() {
         if args.quick || args.seeds.is_some() || !args.clients.is_empty() || !args.assignments.is_empty() {
-            let what = format!("{} is a results directory, which takes --schemes only", args.subject);
-            let allowed =
-                "a scenario with --clients, --seeds, --set and --quick; results with --schemes alone";
+            let what =
+                format!("{} is a results directory, which takes --schemes and --station only", args.subject);
+            let allowed = "a scenario with --clients, --seeds, --set and --quick; results with --schemes and --station alone";
             return Err(InputError::new("tacit why", what).allowed(allowed).into());
         }
-        of_directory(directory, &args.schemes)?
+        of_directory(directory, &args.schemes, scope)?
     } else {
         let options = Options {
             scenario: args.subject,
@@ -31,7 +32,7 @@ pub fn run(args: WhyArgs) -> Result<ExitCode, Failure> {
             quick: args.quick,
             ..Options::default()
         };
-        watched(cache(args.no_cache).as_ref(), |control| of_scenario(&options, control))?
+        watched(cache(args.no_cache).as_ref(), |control| of_scenario(&options, scope, control))?
     };
     if args.json {
         print_json(&why)?;

@@ -16,6 +16,7 @@ use super::mac::ack_hook::AckHook;
 use super::mac::ack_times::AckTimes;
 use super::mac::station::Station;
 use super::medium::Medium;
+use super::turns::Turns;
 use crate::payload::Payload;
 
 /// A basic service set at work.
@@ -231,9 +232,9 @@ impl<P: Payload> Bss<P> {
         self.cell.air.poll()
     }
 
-    /// Measuring starts: forgets queueing delays, queue lengths and sizes of PPDUs so far.
-    pub fn start_measuring(&mut self) {
-        self.cell.stations.iter_mut().for_each(Station::start_measuring);
+    /// Measuring starts at `at`: forgets queueing delays, queue lengths, sizes of PPDUs and turns before.
+    pub fn start_measuring(&mut self, at: Instant) {
+        self.cell.stations.iter_mut().for_each(|station| station.start_measuring(at));
     }
 
     /// Packets accepted by `station` and not yet acknowledged or given up.
@@ -309,6 +310,14 @@ impl<P: Payload> Bss<P> {
     pub fn queue_peak(&self, station: StationId) -> usize {
         let peers = self.cell.stations.of(station).flat_map(|function| &function.peers);
         peers.map(|peer| peer.originator.queue().peak()).max().unwrap_or(0)
+    }
+
+    /// How `from` served `to` until `now`: nothing where they do not exchange packets.
+    pub fn turns(&self, from: StationId, to: StationId, now: Instant) -> Turns {
+        let numbers = self.functions();
+        let peers = self.cell.stations.of(from).flat_map(|function| &function.peers);
+        let to = peers.filter(|peer| numbers.station(peer.id) == to);
+        to.fold(Turns::default(), |sum, peer| sum.plus(&peer.log.until(now)))
     }
 
     /// Packets that the queues of a station marked instead of dropping them, since the start.

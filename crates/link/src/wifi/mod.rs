@@ -18,6 +18,7 @@ mod mu_scheduler;
 mod ofdma;
 pub mod phy;
 pub mod propagation;
+mod turns;
 
 pub use air::{AirFrame, StationId};
 pub use airtime::{Airtime, AirtimeUse, StationAirtime};
@@ -36,3 +37,4 @@ pub use mac::ack_times::AckTimes;
 pub use mu_scheduler::{ExternalMuScheduler, MuScheduler, MuSchedulerFactory, ReadyUser, UplinkClient};
 pub use ofdma::{HackCarrier, HackRoom, MuAcknowledgment, MuEdca, OfdmaConfig, Triggers};
 pub use propagation::{Decibels, PathLoss, Position, Propagation};
+pub use turns::Turns;

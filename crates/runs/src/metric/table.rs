@@ -97,6 +97,40 @@ pub const ALL: &[Metric] = &[
         "percent that was the first host's, from sample to sample: the most",
         |view| view.first_host_share(100),
     ),
+    metric(
+        "first_host_goodput_bps",
+        "goodput of the client at the wireless end of the first flow, of all its flows that way; this and what follows of \
+         this host only with Wi-Fi",
+        |view| Some(view.first_station()?.goodput_bps()),
+    ),
+    metric(
+        "first_host_idle_share",
+        "share of the time in which nothing waited for this host, or at it, and nothing was on the air",
+        |view| Some(view.first_station()?.idle_share()),
+    ),
+    metric(
+        "first_host_waiting_share",
+        "share of the time in which packets waited for the host's turn on the channel",
+        |view| Some(view.first_station()?.waiting_share()),
+    ),
+    metric(
+        "first_host_served_share",
+        "share of the time of the exchanges with it: handshakes, PPDUs, link-layer ACKs, timeouts",
+        |view| Some(view.first_station()?.served_share()),
+    ),
+    metric(
+        "first_host_lost_share",
+        "packets in these PPDUs that did not arrive or had arrived before, over all in them",
+        |view| Some(view.first_station()?.lost_share()),
+    ),
+    metric(
+        "first_host_useful_share",
+        "the host's goodput over the bytes of packets that arrived; the rest is headers, repair and what came twice",
+        |view| Some(view.first_station()?.useful_share()),
+    ),
+    metric("first_host_packets_per_ppdu", "packets in a PPDU for this host, or from it", |view| {
+        Some(view.first_station()?.packets_per_ppdu())
+    }),
     metric("tcp_acks_on_air_per_s", "pure ACKs on the air, retransmissions included", |view| {
         view.per_second(|air| air.tcp_acks_on_air)
     }),

@@ -713,7 +713,7 @@ impl<'o, P: Carried> World<'o, P> {
             .iter_mut()
             .zip(&self.setup.bss)
             .map(|(channel, set)| {
-                channel.start_measuring();
+                channel.start_measuring(self.now);
                 let counters = stations(set).map(|station| channel.counters(station)).collect();
                 (channel.accesses(), channel.collisions(), counters)
             })
@@ -749,6 +749,17 @@ impl<'o, P: Carried> World<'o, P> {
             let booked = channel.airtime(self.now).total();
             if booked != measured {
                 return Err(format!("channel {index}: airtime adds up to {booked} of {measured}"));
+            }
+            let present = self.now.saturating_since(self.setup.measure_from);
+            for station in stations(&self.setup.bss[index]) {
+                for (from, to) in [(StationId::AP, station), (station, StationId::AP)] {
+                    let turns = channel.turns(from, to, self.now);
+                    if turns.waited + turns.served > present * channel.categories().len() as u64 {
+                        return Err(format!(
+                            "channel {index}: {from:?} serves {to:?} for longer than time: {turns:?}"
+                        ));
+                    }
+                }
             }
         }
         Ok(())

@@ -1,5 +1,6 @@
 //! What a world has to say about itself.
 
+use tacit_link::wifi::StationId;
 use tacit_proto::units::{Bytes, Instant};
 
 use super::{World, stations};
@@ -105,6 +106,8 @@ impl<P: Carried> World<'_, P> {
                     queueing_delay_us: percentiles(&delays_us),
                     queueing_delays_us: counts(&delays_us),
                     queueing_time: channel.queueing_time(station),
+                    down: channel.turns(StationId::AP, station, self.now),
+                    up: channel.turns(station, StationId::AP, self.now),
                     queue_peak_packets: channel.queue_peak(station) as u64,
                     queue_marks: channel.queue_marks(station),
                     ppdu_sizes: channel.ppdu_sizes(station),

@@ -116,7 +116,7 @@ impl<P: Payload> Cell<P> {
     ) -> Option<Downlink> {
         let mut users = std::mem::take(&mut self.users);
         match self.stations[id].mu_scheduler.clone() {
-            None => self.stations[id].take_users(self.rules.most_users, goes_with, &mut users),
+            None => self.stations[id].take_users(at, self.rules.most_users, goes_with, &mut users),
             Some(scheduler) => self.take_scheduled(at, id, &scheduler, &mut users),
         }
         let round = if users.is_empty() { None } else { self.fill_downlink(at, id, ofdma, (&users, limit)) };
@@ -152,7 +152,7 @@ impl<P: Payload> Cell<P> {
         let ready: Vec<ReadyUser> = ready.collect();
         let chosen = scheduler.downlink(at, &ready, self.rules.most_users);
         users.extend(chosen.into_iter().map(|position| peers[position]));
-        self.stations[id].take_chosen(users);
+        self.stations[id].take_chosen(at, users);
     }
 
     fn fill_downlink(
@@ -189,7 +189,7 @@ impl<P: Payload> Cell<P> {
             let Some(outgoing) = station.part_of(at, lifetime, *peer, (*modes, bytes, rate)) else {
                 let originator = &mut station.peers[*peer].originator;
                 [originator.mode, originator.control_mode] = single;
-                station.send_alone(*peer);
+                station.send_alone(*peer, at);
                 continue;
             };
             station.count_shared(&outgoing);

@@ -147,13 +147,17 @@ impl<P: Payload> Cell<P> {
     /// Takes in what arrived of a PPDU that is over. True when any did.
     pub fn receive(&mut self, exchange: &Exchange) -> bool {
         let before = self.outbox.delivered.len();
+        let bytes_before = self.stations[exchange.from].counters.arrived_bytes;
         let heard = match exchange.outgoing {
             Outgoing::Request { peer, .. } => self.receive_request(exchange, peer),
             Outgoing::Ask { peer } => self.receive_ask(exchange, peer),
             Outgoing::Data { peer, .. } => self.receive_data(exchange, peer),
         };
-        let arrived = self.outbox.delivered.len() - before;
-        self.stations[exchange.from].counters.arrived += arrived as u64;
+        let arrived = (self.outbox.delivered.len() - before) as u64;
+        let station = &mut self.stations[exchange.from];
+        station.counters.arrived += arrived;
+        let bytes = station.counters.arrived_bytes - bytes_before;
+        station.peers[exchange.peer()].log.arrived(arrived, bytes);
         heard
     }
 
@@ -271,10 +275,12 @@ impl<P: Payload> Cell<P> {
                 }
             }
         }
-        for Delivery { from, payload, .. } in self.outbox.delivered.range(before..) {
-            let counters = &mut self.stations[*from].counters;
-            counters.arrived += 1;
-            counters.arrived_bytes += payload.len().0;
+        for Delivery { from, to, payload, .. } in self.outbox.delivered.range(before..) {
+            let station = &mut self.stations[*from];
+            let (peer, bytes) = (station.peer_index(*to), payload.len().0);
+            station.counters.arrived += 1;
+            station.counters.arrived_bytes += bytes;
+            station.peers[peer].log.arrived(1, bytes);
         }
         self.ask_for_repair(at);
     }
@@ -373,7 +379,7 @@ impl<P: Payload> Cell<P> {
         if exchange.handshake.is_own_access() {
             from.contention.succeeded();
         }
-        from.finish(exchange.peer(), exchange.handshake);
+        from.finish(exchange, at);
         if !self.appended.is_empty() {
             let (function, from) = (exchange.from, exchange.to);
             let bytes = std::mem::take(&mut self.appended);
@@ -392,7 +398,7 @@ impl<P: Payload> Cell<P> {
         station.counters.unacknowledged += u64::from(sent);
         station.spend_airtime(peer, exchange);
         station.contention.succeeded();
-        station.finish(peer, exchange.handshake);
+        station.finish(exchange, exchange.end);
     }
 
     /// No acknowledgment came; the sender notices at `noticed_at`, and `next_idle` is the idle period that begins for
@@ -456,7 +462,7 @@ impl<P: Payload> Cell<P> {
                 station.contention.gave_up();
             }
         }
-        station.finish(exchange.peer(), exchange.handshake);
+        station.finish(exchange, noticed_at);
         self.report_settled(exchange);
     }
 

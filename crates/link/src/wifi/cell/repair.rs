@@ -19,7 +19,7 @@ impl<P: Payload> Cell<P> {
                     station.counters.repair_given_up += recipient.take_given_up();
                     if asks {
                         station.peers[peer].originator.ask();
-                        self.contending.extend(station.wants_turn(peer).then_some(station.id));
+                        self.contending.extend(station.wants_turn(peer, at).then_some(station.id));
                     }
                 }
                 let Recipient::Deferred(recipient) = &station.peers[peer].recipient else { continue };
@@ -42,7 +42,7 @@ impl<P: Payload> Cell<P> {
         if arrived {
             let back = to.peer_index(exchange.from);
             if to.peers[back].originator.repair(exchange.end, recipient.wanted()) {
-                self.contending.extend(to.wants_turn(back).then_some(to.id));
+                self.contending.extend(to.wants_turn(back, exchange.end).then_some(to.id));
             }
         }
         let outcome = if arrived { Outcome::Received } else { Outcome::Errored };

@@ -22,6 +22,7 @@ use crate::wifi::functions::{FunctionId, Peers};
 use crate::wifi::mu_scheduler::SchedulerHandle;
 use crate::wifi::ofdma::{RandomAccess, RoomForecast, UplinkDemand};
 use crate::wifi::phy::{Mode, Phy, ResourceUnit};
+use crate::wifi::turns::TurnLog;
 
 /// One end of a link as a station sees it.
 #[derive(Clone, Debug)]
@@ -49,6 +50,8 @@ pub(crate) struct Peer<P> {
     pub goes_alone: bool,
     /// In the round-robin of peers that have something to be sent.
     ready: bool,
+    /// How it is served.
+    pub log: TurnLog,
     /// Airtime that it may still use in this round, in nanoseconds; below zero it has had more than its share.
     deficit_ns: i64,
 }
@@ -75,6 +78,7 @@ impl<P> Peer<P> {
             uplink: UplinkDemand::default(),
             goes_alone: false,
             ready: false,
+            log: TurnLog::default(),
             deficit_ns: 0,
         }
     }
@@ -96,6 +100,20 @@ impl<P> Peer<P> {
     pub fn hears(&mut self, len: u32, at: Instant) -> bool {
         let noisy = self.noise.as_mut().is_some_and(|noise| noise.takes_control(len));
         !noisy && !self.is_away(at)
+    }
+
+    /// Enters the round-robin at `at`.
+    #[inline]
+    fn enter(&mut self, at: Instant) {
+        self.ready = true;
+        self.log.wait(at);
+    }
+
+    /// Leaves the round-robin at `at`.
+    #[inline]
+    fn leave(&mut self, at: Instant) {
+        self.ready = false;
+        self.log.end_wait(at);
     }
 
     /// True when nothing that is sent at `at` arrives there.
@@ -272,7 +290,7 @@ impl<P: Payload> Station<P> {
         }
         self.counters.accepted += 1;
         if !self.peers[peer].ready {
-            self.take_turn(peer);
+            self.take_turn(peer, now);
         }
         true
     }
@@ -280,7 +298,7 @@ impl<P: Payload> Station<P> {
     /// Puts a peer in the round-robin if it needs anything and is not in it: behind the others, or before them if what
     /// it needs is to ask for a Block Ack.
     #[inline]
-    fn take_turn(&mut self, peer: usize) {
+    fn take_turn(&mut self, peer: usize, at: Instant) {
         let entry = &mut self.peers[peer];
         if entry.ready {
             return;
@@ -292,21 +310,21 @@ impl<P: Payload> Station<P> {
             Need::Data => self.turns.push_back(peer),
             Need::BlockAckRequest | Need::Ask => self.turns.push_front(peer),
         }
-        entry.ready = true;
+        entry.enter(at);
     }
 
-    /// Something is to be sent to `peer`. True when it has to contend for the channel from now on.
-    pub fn wants_turn(&mut self, peer: usize) -> bool {
+    /// Something is to be sent to `peer` from `at` on. True when it has to contend for the channel for it.
+    pub fn wants_turn(&mut self, peer: usize, at: Instant) -> bool {
         let contends = !self.has_traffic() && !self.transmitting;
-        self.take_turn(peer);
+        self.take_turn(peer, at);
         contends && self.has_traffic()
     }
 
     /// Puts a peer that was served out of its turn before the others, if it still needs anything.
-    fn keep_turn(&mut self, peer: usize) {
+    fn keep_turn(&mut self, peer: usize, at: Instant) {
         let entry = &mut self.peers[peer];
         if !entry.ready && entry.originator.need() != Need::Nothing {
-            entry.ready = true;
+            entry.enter(at);
             self.turns.push_front(peer);
         }
     }
@@ -317,7 +335,7 @@ impl<P: Payload> Station<P> {
         while let Some(peer) = self.next_turn() {
             self.turn_of = peer;
             let entry = &mut self.peers[peer];
-            entry.ready = false;
+            entry.leave(now);
             entry.goes_alone = false;
             match entry.originator.need() {
                 Need::Nothing => {}
@@ -341,6 +359,7 @@ impl<P: Payload> Station<P> {
     /// empty.
     pub fn take_users(
         &mut self,
+        at: Instant,
         most: usize,
         together: impl Fn(&Peer<P>, &Peer<P>) -> bool,
         users: &mut Vec<usize>,
@@ -362,7 +381,7 @@ impl<P: Payload> Station<P> {
         // Who has no unit is next.
         let served = if served < 2 { 0 } else { served };
         users.drain(served..).rev().for_each(|peer| self.turns.push_front(peer));
-        self.begin_turns(users);
+        self.begin_turns(at, users);
     }
 
     /// The peers in the round-robin to send to at once, in the order of their turns: as far as they need data and go `together` with the
@@ -380,26 +399,26 @@ impl<P: Payload> Station<P> {
     }
 
     /// Takes `users` out of the round-robin, to send to all of them at once; one alone is next instead.
-    pub fn take_chosen(&mut self, users: &mut Vec<usize>) {
+    pub fn take_chosen(&mut self, at: Instant, users: &mut Vec<usize>) {
         self.turns.retain(|peer| !users.contains(peer));
         if users.len() < 2 {
             users.drain(..).for_each(|peer| self.turns.push_front(peer));
         }
-        self.begin_turns(users);
+        self.begin_turns(at, users);
     }
 
-    /// `users`, who are out of the round-robin, have the present TXOP, if there are any.
-    fn begin_turns(&mut self, users: &[usize]) {
+    /// `users`, who are out of the round-robin, have the TXOP that begins at `at`, if there are any.
+    fn begin_turns(&mut self, at: Instant, users: &[usize]) {
         for peer in users {
-            self.peers[*peer].ready = false;
+            self.peers[*peer].leave(at);
         }
         self.turn_of = users.first().copied().unwrap_or(self.turn_of);
     }
 
     /// Nothing of what `peer` needs has room in a part of a PPDU of several users: it goes before the others, alone.
-    pub fn send_alone(&mut self, peer: usize) {
+    pub fn send_alone(&mut self, peer: usize, at: Instant) {
         self.peers[peer].goes_alone = true;
-        self.keep_turn(peer);
+        self.keep_turn(peer, at);
     }
 
     /// Puts the part of `peer` in a PPDU of several users together; see [`Originator::build_part`].
@@ -429,7 +448,7 @@ impl<P: Payload> Station<P> {
         let outgoing = self.part_of(now, lifetime, peer, part);
         let entry = &mut self.peers[peer];
         if entry.ready && (outgoing.is_some() || entry.originator.need() == Need::Nothing) {
-            entry.ready = false;
+            entry.leave(now);
             self.turns.retain(|turn| *turn != peer);
         }
         match &outgoing {
@@ -548,7 +567,7 @@ impl<P: Payload> Station<P> {
         };
         let entry = &mut self.peers[peer];
         if entry.ready && (outgoing.is_some() || entry.originator.need() == Need::Nothing) {
-            entry.ready = false;
+            entry.leave(now);
             self.turns.retain(|turn| *turn != peer);
         }
         outgoing
@@ -616,14 +635,16 @@ impl<P: Payload> Station<P> {
         }
     }
 
-    /// Its part in an exchange with `peer`, which began with `handshake`, is over.
+    /// Its exchange is over at `at`.
     #[inline]
-    pub fn finish(&mut self, peer: usize, handshake: Handshake) {
+    pub fn finish(&mut self, exchange: &Exchange, at: Instant) {
+        let peer = exchange.peer();
         self.transmitting = false;
-        if handshake == Handshake::Continued && peer != self.turn_of {
-            self.keep_turn(peer);
+        self.peers[peer].log.serve([exchange.begins, at]);
+        if exchange.handshake == Handshake::Continued && peer != self.turn_of {
+            self.keep_turn(peer, at);
         } else {
-            self.take_turn(peer);
+            self.take_turn(peer, at);
         }
     }
 
@@ -670,12 +691,15 @@ impl<P: Payload> Station<P> {
         self.peers.iter().map(|peer| peer.originator.backlog()).sum()
     }
 
-    /// Forgets delays, queue lengths and sizes so far.
-    pub fn start_measuring(&mut self) {
+    /// Forgets delays, queue lengths, sizes and turns before `at`.
+    pub fn start_measuring(&mut self, at: Instant) {
         self.waits.reset();
         self.queueing_time = Duration::ZERO;
         self.ppdu_sizes.fill(0);
-        self.peers.iter_mut().for_each(|peer| peer.originator.reset_queue_peak());
+        for peer in &mut self.peers {
+            peer.originator.reset_queue_peak();
+            peer.log.start_measuring(at);
+        }
     }
 
     /// Books what became of MPDUs.
@@ -715,8 +739,10 @@ impl<P: Payload> Station<P> {
                 self.counters.repair_request_bytes += u64::from(self.peers[*peer].ask_len());
             }
             Outgoing::Data { peer, class } => {
-                let originator = &self.peers[*peer].originator;
+                let Peer { originator, log, .. } = &mut self.peers[*peer];
                 let plan = originator.plan();
+                log.turns.ppdus += 1;
+                log.turns.sent += u64::from(plan.msdus);
                 self.counters.data_ppdus += 1;
                 self.counters.data_mpdus += u64::from(plan.mpdus);
                 self.ppdu_sizes[plan.mpdus as usize - 1] += 1;

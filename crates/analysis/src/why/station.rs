@@ -1,0 +1,78 @@
+//! One station's account: its time is idle, or its packets wait for their turn, or they are on the air. The time of both
+//! kinds counts for what it brought: goodput, other bytes, or nothing.
+
+use tacit_runs::record::RunSummary;
+
+use super::{Share, Use, value};
+
+/// A use of a station's time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StationUse {
+    /// Waiting for turns, as far as they brought goodput.
+    Wait,
+    /// Exchanges, as far as they brought goodput.
+    Serve,
+    /// Waiting and exchanges for bytes that are no goodput: headers, repair, and what came twice.
+    Overhead,
+    /// Waiting and exchanges for packets that did not arrive.
+    Lost,
+    /// The rest.
+    Idle,
+}
+
+impl StationUse {
+    /// Its share of the station's time in a run.
+    pub fn share(self, run: &RunSummary) -> f64 {
+        let of = |name| value(run, name).unwrap_or(0.0);
+        let (waiting, served) = (of("first_host_waiting_share"), of("first_host_served_share"));
+        let lost = of("first_host_lost_share");
+        // Bytes that arrived before the window may be goodput in it.
+        let useful = of("first_host_useful_share").min(1.0);
+        match self {
+            Self::Wait => waiting * (1.0 - lost) * useful,
+            Self::Serve => served * (1.0 - lost) * useful,
+            Self::Overhead => (waiting + served) * (1.0 - lost) * (1.0 - useful),
+            Self::Lost => (waiting + served) * lost,
+            Self::Idle => of("first_host_idle_share"),
+        }
+    }
+}
+
+/// The uses of a station's time; the last is that it had nothing to do.
+pub(super) fn uses() -> Vec<Use> {
+    let part = |name, share, evidence| Use { name, share: Share::Station(share), evidence };
+    vec![
+        part(
+            "waiting for its turn on the channel",
+            StationUse::Wait,
+            &["first_host_packets_per_ppdu", "accesses_per_s", "other_hosts_goodput_bps"],
+        ),
+        part("its turns on the channel", StationUse::Serve, &["first_host_packets_per_ppdu"]),
+        part(
+            "headers, repair and what came twice",
+            StationUse::Overhead,
+            &[
+                "first_host_useful_share",
+                "tcp_retransmitted_share",
+                "fwp_placeholder_share",
+                "repair_requests",
+            ],
+        ),
+        part(
+            "packets that did not arrive",
+            StationUse::Lost,
+            &["first_host_lost_share", "missed_link_acks_per_s"],
+        ),
+        part(
+            "nothing waited for the station",
+            StationUse::Idle,
+            &[
+                "first_host_idle_share",
+                "queue_drops_per_s",
+                "tcp_fast_recoveries",
+                "tcp_rtos",
+                "fwp_overdue_holes",
+            ],
+        ),
+    ]
+}

@@ -1,0 +1,119 @@
+//! How a station serves one destination: how long packets wait for its turn, and what its turns bring.
+
+use tacit_proto::units::{Duration, Instant};
+
+tacit_proto::counters! {
+    /// What one destination got of a station. The rest of the time nothing waited for it.
+    pub struct Turns {
+        /// Time in which something waited to be sent to it, outside its exchanges.
+        waited: Duration,
+        /// Time of its exchanges, from their first frame until the sender knows what became of them.
+        served: Duration,
+        /// PPDUs of data in them.
+        ppdus: u64,
+        /// Packets in those, repeated ones included.
+        sent: u64,
+        /// Packets that it passed up.
+        arrived: u64,
+        /// Bytes of them.
+        arrived_bytes: u64,
+    }
+}
+
+/// Keeps [`Turns`].
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct TurnLog {
+    pub turns: Turns,
+    /// Since when something waits; [`None`] while nothing does.
+    waits_since: Option<Instant>,
+    /// The end of its last exchange, or of what is not measured.
+    booked_until: Instant,
+}
+
+impl TurnLog {
+    /// Something waits from `at` on.
+    #[inline]
+    pub fn wait(&mut self, at: Instant) {
+        self.waits_since = Some(at.max(self.booked_until));
+    }
+
+    /// Nothing waits any longer, or its turn has come.
+    #[inline]
+    pub fn end_wait(&mut self, at: Instant) {
+        if let Some(since) = self.waits_since.take() {
+            self.turns.waited += at.saturating_since(since);
+        }
+    }
+
+    /// An exchange lasted from the first instant to the second. What came meanwhile waits from then on.
+    #[inline]
+    pub fn serve(&mut self, [begin, end]: [Instant; 2]) {
+        self.turns.served += end.saturating_since(begin.max(self.booked_until));
+        self.booked_until = self.booked_until.max(end);
+        self.waits_since = self.waits_since.map(|since| since.max(end));
+    }
+
+    /// It passed up `packets` of `bytes` together.
+    #[inline]
+    pub fn arrived(&mut self, packets: u64, bytes: u64) {
+        self.turns.arrived += packets;
+        self.turns.arrived_bytes += bytes;
+    }
+
+    /// Counts from `at` on.
+    pub fn start_measuring(&mut self, at: Instant) {
+        self.turns = Turns::default();
+        self.booked_until = self.booked_until.max(at);
+        self.waits_since = self.waits_since.map(|since| since.max(at));
+    }
+
+    /// The turns until `now`, which a sender may still wait beyond for what became of the last.
+    pub fn until(&self, now: Instant) -> Turns {
+        let mut log = *self;
+        log.end_wait(now);
+        log.turns.served = log.turns.served.saturating_sub(log.booked_until.saturating_since(now));
+        log.turns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(ms)
+    }
+
+    fn times_ms(turns: Turns) -> (u64, u64) {
+        (turns.waited.as_millis(), turns.served.as_millis())
+    }
+
+    #[test]
+    fn every_moment_counts_once() {
+        let mut log = TurnLog::default();
+        log.wait(at(2));
+        log.end_wait(at(5));
+        // More came during the exchange, and waits behind it.
+        log.wait(at(6));
+        log.serve([at(5), at(9)]);
+        assert_eq!(times_ms(log.until(at(10))), (3 + 1, 4));
+        log.end_wait(at(12));
+        // A request about the same PPDU: its beginning is behind.
+        log.serve([at(5), at(13)]);
+        assert_eq!(times_ms(log.until(at(20))), (3 + 3, 4 + 4));
+        assert_eq!(times_ms(log.until(at(11))), (3 + 3, 4 + 2));
+    }
+
+    #[test]
+    fn what_began_before_counts_from_then_on() {
+        let mut log = TurnLog::default();
+        log.wait(at(2));
+        log.start_measuring(at(5));
+        log.end_wait(at(6));
+        log.serve([at(6), at(8)]);
+        assert_eq!(times_ms(log.until(at(9))), (1, 2));
+        log.start_measuring(at(10));
+        log.serve([at(9), at(12)]);
+        assert_eq!(times_ms(log.until(at(12))), (0, 2));
+    }
+}
