@@ -305,6 +305,7 @@ fn on_the_air(mode: Mode) -> Vec<u8> {
             outcome,
             more_ppdu: None,
             unit_index: None,
+            ampdu: None,
             frame,
         };
         let band = if mode.is_2_4_ghz() { Band::Ghz2_4 } else { Band::Ghz5 };
@@ -321,7 +322,6 @@ fn on_the_air(mode: Mode) -> Vec<u8> {
             retry,
             more_data: false,
             sync: false,
-            ampdu: None,
             payload: packet[14..].to_vec(),
             rest: Vec::new(),
         };

@@ -56,8 +56,6 @@ pub enum Frame<P> {
         /// SYNC bit (HACK paper section 3.4): the transmitter moved on without the last
         /// acknowledgment. No standard header has it.
         sync: bool,
-        /// Its A-MPDU, if any.
-        ampdu: Option<AmpduPosition>,
         /// The IP packet.
         payload: P,
         /// The others, where the MPDU carries an A-MSDU.
@@ -86,11 +84,13 @@ pub enum Frame<P> {
     Trigger(Trigger),
     /// Block Ack for several stations at once.
     MultiStaBlockAck(Vec<Acknowledged>),
-    /// QoS Null, which says what waits.
+    /// QoS Null of a client, which says what waits.
     QosNull {
         /// Queue Size, in units of 256 bytes (802.11-2020 clause 9.2.4.5.6).
         queue_size: u8,
     },
+    /// QoS Null of the access point with a TRS Control field, which its receiver answers.
+    TriggeredResponse(TriggeredResponse),
     /// Action No Ack frame with compressed TCP ACKs, behind a Block Ack that answers a trigger.
     ActionNoAck {
         /// The compressed ACKs.
@@ -130,6 +130,17 @@ pub enum TriggerKind {
     Basic,
     /// QoS Nulls that say what waits (BSRP).
     BufferStatusReport,
+}
+
+/// A TRS Control field (802.11ax-2021 clause 9.2.4.6a.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TriggeredResponse {
+    /// OFDM symbols of data in the answer.
+    pub symbols: u64,
+    /// How the answer is sent: its mode, unit included.
+    pub mode: Mode,
+    /// Which of the units of this size in the channel, from 0.
+    pub unit_index: u16,
 }
 
 /// What a Block Ack for several stations says of one.
@@ -184,6 +195,8 @@ pub struct AirFrame<P> {
     pub more_ppdu: Option<bool>,
     /// Which of the units of `mode` in the channel it has, from 0, where several users share the PPDU.
     pub unit_index: Option<u16>,
+    /// Its A-MPDU, if any.
+    pub ampdu: Option<AmpduPosition>,
     /// What it is.
     pub frame: Frame<P>,
 }

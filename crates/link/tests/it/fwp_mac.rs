@@ -163,8 +163,8 @@ fn an_amsdu_alone_is_one_mpdu_under_an_ack() {
         delivered.extend((arrived > 0).then_some(arrived));
         while let Some(frame) = bss.poll_air() {
             match frame.frame {
-                Frame::Data { rest, retry, ampdu, .. } => {
-                    assert!(ampdu.is_none());
+                Frame::Data { rest, retry, .. } => {
+                    assert!(frame.ampdu.is_none());
                     sizes.push((1 + rest.len(), retry));
                     // 16 + 8 (26 + 4 * 1524 + 1522 + 4) + 2 * 6 bits in symbols of 2160 bits and 3.6 us, and the preamble.
                     let symbols: u64 = if rest.len() == 4 { 29 } else { 12 };

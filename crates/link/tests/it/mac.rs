@@ -103,7 +103,7 @@ impl Harness {
                 Frame::Beacon => "beacon".into(),
                 Frame::Trigger(_) => "trigger".into(),
                 Frame::MultiStaBlockAck(_) => "multi-STA block ack".into(),
-                Frame::QosNull { .. } => "null".into(),
+                Frame::QosNull { .. } | Frame::TriggeredResponse(_) => "null".into(),
                 Frame::ActionNoAck { .. } => "action".into(),
             });
         }
@@ -251,7 +251,7 @@ fn a_full_batch_is_forty_two_and_the_window_sixty_four() {
     let first = &h.frames[0].frame;
     assert!(matches!(first, Frame::Data { more_data: true, .. }));
     let last = h.frames.iter().rev().find_map(|f| match f.frame {
-        Frame::Data { more_data, ampdu, .. } => Some((more_data, ampdu.unwrap().last)),
+        Frame::Data { more_data, .. } => Some((more_data, f.ampdu.unwrap().last)),
         _ => None,
     });
     assert_eq!(last, Some((false, true)));

@@ -141,6 +141,7 @@ impl Harness {
             Frame::Ack { .. } => "ack",
             Frame::MultiStaBlockAck(_) => "multi-STA block ack",
             Frame::QosNull { .. } => "null",
+            Frame::TriggeredResponse(_) => "null with TRS",
             Frame::ActionNoAck { .. } => "action",
             _ => "other",
         };
@@ -208,6 +209,48 @@ fn users_answer_a_trigger_at_once() {
     assert_eq!(answers[0].at, first.at + first.duration + us(16 + 60 + 16));
     // 36 bytes at MCS 5 in 242 tones with 1.6 us: one symbol, 48 us before it, 4 us of extension or more behind.
     assert!((us(66)..us(80)).contains(&answers[0].duration), "{}", answers[0].duration);
+}
+
+/// Each user's A-MPDU ends with what it answers.
+#[test]
+fn requests_within_a_mpdus_are_heard() {
+    for acknowledgment in [
+        MuAcknowledgment::AggregatedMuBar,
+        MuAcknowledgment::Cascade,
+        MuAcknowledgment::TriggeredResponseScheduling,
+    ] {
+        let harness = four_users(harness(acknowledgment, |_| {}));
+        for user in 1..=4 {
+            let is_part = |frame: &&AirFrame<Numbered>| {
+                frame.receiver == Some(StationId(user)) && frame.mode.format == Format::HeMu
+            };
+            let mpdus: Vec<_> = harness.frames.iter().filter(is_part).collect();
+            let (request, data) = mpdus.split_last().unwrap();
+            match (&request.frame, acknowledgment) {
+                (Frame::Trigger(trigger), MuAcknowledgment::AggregatedMuBar) => {
+                    assert_eq!(
+                        (trigger.kind, trigger.users[0].station),
+                        (TriggerKind::MuBar, StationId(user))
+                    );
+                    assert_eq!(trigger.users.len(), 1);
+                }
+                (Frame::Trigger(trigger), MuAcknowledgment::Cascade) => {
+                    assert_eq!((trigger.kind, trigger.users.len()), (TriggerKind::Basic, 1));
+                }
+                (Frame::TriggeredResponse(response), MuAcknowledgment::TriggeredResponseScheduling) => {
+                    assert_eq!(Some(response.unit_index), request.unit_index);
+                    assert!((1..=32).contains(&response.symbols), "{}", response.symbols);
+                }
+                (other, _) => panic!("{acknowledgment:?}: {other:?}"),
+            }
+            assert!(data.iter().all(|mpdu| matches!(mpdu.frame, Frame::Data { .. })));
+            let last: Vec<bool> = mpdus.iter().map(|mpdu| mpdu.ampdu.unwrap().last).collect();
+            assert_eq!(last.iter().position(|last| *last), Some(mpdus.len() - 1), "{acknowledgment:?}");
+            assert!(
+                mpdus.iter().all(|mpdu| mpdu.ampdu.unwrap().reference == request.ampdu.unwrap().reference)
+            );
+        }
+    }
 }
 
 /// Three users of 80 MHz would leave a unit over: two have half of the channel each, and the third has the next turn.

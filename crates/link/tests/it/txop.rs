@@ -143,7 +143,7 @@ impl Harness {
                 Frame::Beacon => "beacon".into(),
                 Frame::Trigger(_) => "trigger".into(),
                 Frame::MultiStaBlockAck(_) => "multi-STA block ack".into(),
-                Frame::QosNull { .. } => "null".into(),
+                Frame::QosNull { .. } | Frame::TriggeredResponse(_) => "null".into(),
                 Frame::ActionNoAck { .. } => "action".into(),
             };
             let data = matches!(frame.frame, Frame::Data { .. });

@@ -153,7 +153,7 @@ impl AirTrace {
                 ppdu.kind = Kind::BlockAckRequest;
                 ppdu.mac = Some([*start, *start]);
             }
-            Frame::Trigger(_) => ppdu.kind = Kind::Trigger,
+            Frame::Trigger(_) | Frame::TriggeredResponse(_) => ppdu.kind = Kind::Trigger,
             Frame::MultiStaBlockAck(acknowledged) => {
                 ppdu.kind = Kind::BlockAck;
                 ppdu.acknowledged = acknowledged.iter().map(|one| one.bitmap.count()).sum();

@@ -1,6 +1,8 @@
 //! 802.11 frames as bytes (802.11-2020 clause 9.3).
 
-use tacit_link::wifi::air::{Acknowledged, Frame, Outcome, StationId, Trigger, TriggerKind};
+use tacit_link::wifi::air::{
+    Acknowledged, Frame, Outcome, StationId, Trigger, TriggerKind, TriggeredResponse,
+};
 use tacit_link::wifi::phy::{Coding, Format, GuardInterval, ResourceUnit};
 use tacit_link::wifi::{AckBitmap, AirFrame};
 use tacit_proto::units::Duration;
@@ -38,6 +40,10 @@ const AC_CONSTRAINT: u32 = 1 << 30;
 const MORE_PPDU: u32 = 1 << 31;
 /// It is that of VHT.
 const VHT_VARIANT: u32 = 1;
+/// It is that of HE.
+const HE_VARIANT: u32 = 3;
+/// Control ID of a TRS Control subfield (802.11ax-2021 table 9-22a).
+const TRS: u32 = 0;
 
 /// The Ack Policy in the QoS control field's first byte that asks for no acknowledgment (802.11-2020 table 9-13).
 const NO_ACK: u8 = 0x20;
@@ -130,6 +136,16 @@ pub(super) fn frame<P: FrameBytes>(out: &mut Vec<u8>, air: &AirFrame<P>, beacon:
             // Sequence control; the TID, and that a queue size follows.
             out.extend([0, 0, air.category.tid() | NO_ACK | QUEUE_SIZE_FOLLOWS, *queue_size]);
         }
+        Frame::TriggeredResponse(response) => {
+            out.extend([QOS_NULL, FROM_DS | HT_CONTROL_PRESENT]);
+            out.extend(duration_field(air).to_le_bytes());
+            out.extend(receiver);
+            out.extend(transmitter);
+            out.extend(transmitter);
+            // Sequence control, QoS control.
+            out.extend([0, 0, air.category.tid() | NO_ACK, 0]);
+            out.extend(triggered_response(response).to_le_bytes());
+        }
         Frame::ActionNoAck { content } => {
             out.extend([ACTION_NO_ACK, 0]);
             out.extend(duration_field(air).to_le_bytes());
@@ -209,6 +225,18 @@ fn trigger_fields(out: &mut Vec<u8>, trigger: &Trigger, block_ack_control: u16) 
     }
     // The first 12 bits are those of no station.
     out.resize(out.len() + trigger.padding_bytes as usize, 0xff);
+}
+
+/// HT Control of the variant of HE with a TRS Control subfield (802.11ax-2021 clauses 9.2.4.6a and 9.2.4.6a.1); powers are not said.
+fn triggered_response(response: &TriggeredResponse) -> u32 {
+    let mode = &response.mode;
+    let (number, is_upper) =
+        unit_number(mode.resource_unit.unwrap_or(ResourceUnit::Tones242), response.unit_index);
+    let information = (response.symbols.saturating_sub(1) as u32 & 0x1f)
+        | u32::from(is_upper) << 5
+        | u32::from(number) << 6
+        | u32::from(mode.mcs.unwrap_or_default() & 0x3) << 23;
+    HE_VARIANT | TRS << 2 | information << 6
 }
 
 /// BA Control, and what is said of each station (802.11ax-2021 clause 9.3.1.8.6); behind that, for those that something rides for, its

@@ -1,7 +1,7 @@
 //! The radiotap header (radiotap.org): how a frame was sent.
 
 use tacit_link::wifi::AirFrame;
-use tacit_link::wifi::air::{AmpduPosition, Frame, Outcome, StationId};
+use tacit_link::wifi::air::{Outcome, StationId};
 use tacit_link::wifi::phy::{Band, Coding, Format, GuardInterval, Mode, TrainingField};
 
 use super::fields::{
@@ -11,10 +11,6 @@ use super::fields::{
 
 /// Appends the header of `air`, in `band`, heard at `signal_dbm` if that is known.
 pub(super) fn header<P>(out: &mut Vec<u8>, air: &AirFrame<P>, band: Band, signal_dbm: Option<i8>) {
-    let ampdu = match &air.frame {
-        Frame::Data { ampdu, .. } => *ampdu,
-        _ => None,
-    };
     let start = out.len();
     let of_format = match air.mode.format {
         Format::Dsss | Format::Ofdm | Format::ErpOfdm => bit::RATE,
@@ -27,7 +23,7 @@ pub(super) fn header<P>(out: &mut Vec<u8>, air: &AirFrame<P>, band: Band, signal
     if air.mode.format == Format::HeMu {
         present |= 1 << bit::HE_MU;
     }
-    if ampdu.is_some() {
+    if air.ampdu.is_some() {
         present |= 1 << bit::AMPDU_STATUS;
     }
     if signal_dbm.is_some() {
@@ -36,18 +32,12 @@ pub(super) fn header<P>(out: &mut Vec<u8>, air: &AirFrame<P>, band: Band, signal
     // Version, pad, length (filled in below), fields present.
     out.extend([0; 4]);
     out.extend(u32::to_le_bytes(present));
-    fields(out, start, air, ampdu, (band, signal_dbm));
+    fields(out, start, air, (band, signal_dbm));
     let len = (out.len() - start) as u16;
     out[start + 2..start + 4].copy_from_slice(&len.to_le_bytes());
 }
 
-fn fields<P>(
-    out: &mut Vec<u8>,
-    start: usize,
-    air: &AirFrame<P>,
-    ampdu: Option<AmpduPosition>,
-    (band, signal_dbm): (Band, Option<i8>),
-) {
+fn fields<P>(out: &mut Vec<u8>, start: usize, air: &AirFrame<P>, (band, signal_dbm): (Band, Option<i8>)) {
     out.extend((air.at.as_nanos() / 1_000).to_le_bytes());
     let preamble = if air.mode.has_short_preamble() { flags::SHORT_PREAMBLE } else { 0 };
     out.push(match air.outcome {
@@ -75,7 +65,7 @@ fn fields<P>(
         out.push(bandwidth | guard);
         out.push(index);
     }
-    if let Some(position) = ampdu {
+    if let Some(position) = air.ampdu {
         align(out, start, bit::AMPDU_STATUS);
         out.extend(position.reference.to_le_bytes());
         let last = if position.last { ampdu_field::IS_LAST } else { 0 };

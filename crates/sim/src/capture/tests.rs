@@ -4,6 +4,7 @@ use std::process::Command;
 use etherparse::PacketBuilder;
 use tacit_link::wifi::air::{
     Acknowledged, AmpduPosition, Frame, Outcome, StationId, Trigger, TriggerKind, TriggerUser,
+    TriggeredResponse,
 };
 use tacit_link::wifi::phy::{
     Format, GuardInterval, HeOptions, Mode, MultiUser, MultiUserPpdu, Preamble, ResourceUnit, Standard,
@@ -30,25 +31,33 @@ fn mode(standard: Standard, mbps: u64) -> Mode {
     Mode::for_rate(standard, BitRate::from_mbps(mbps)).unwrap()
 }
 
-fn data(sequence: u16, ampdu: Option<AmpduPosition>, v6: bool) -> Frame<Vec<u8>> {
-    Frame::Data {
+/// A frame, and its place in an A-MPDU.
+type Placed = (Frame<Vec<u8>>, Option<AmpduPosition>);
+
+fn data(sequence: u16, ampdu: Option<AmpduPosition>, v6: bool) -> Placed {
+    let frame = Frame::Data {
         sequence,
         retry: sequence == 2,
         more_data: true,
         sync: false,
-        ampdu,
         payload: ip_packet(v6),
         rest: Vec::new(),
-    }
+    };
+    (frame, ampdu)
+}
+
+/// One that is no part of an A-MPDU.
+fn single(frame: Frame<Vec<u8>>) -> Placed {
+    (frame, None)
 }
 
 /// An A-MSDU of three packets, the second of IPv6.
-fn amsdu(sequence: u16, ampdu: Option<AmpduPosition>) -> Frame<Vec<u8>> {
-    let mut frame = data(sequence, ampdu, false);
-    if let Frame::Data { rest, .. } = &mut frame {
+fn amsdu(sequence: u16, ampdu: Option<AmpduPosition>) -> Placed {
+    let mut placed = data(sequence, ampdu, false);
+    if let (Frame::Data { rest, .. }, _) = &mut placed {
         rest.extend([ip_packet(true), ip_packet(false)]);
     }
-    frame
+    placed
 }
 
 /// Every kind of frame, both directions, both standards, and one of each ill fate.
@@ -66,7 +75,7 @@ fn every_kind() -> Vec<AirFrame<Vec<u8>>> {
     let a = mode(Standard::A, 54);
     let slow = mode(Standard::A, 24);
     let kinds = [
-        (mode(Standard::A, 6), (StationId::AP, None), Outcome::Received, Frame::Beacon),
+        (mode(Standard::A, 6), (StationId::AP, None), Outcome::Received, single(Frame::Beacon)),
         (n, down, Outcome::Received, data(1, in_ampdu(false), false)),
         (n, down, Outcome::Errored, data(2, in_ampdu(false), false)),
         (n, down, Outcome::Received, data(4095, in_ampdu(true), true)),
@@ -74,15 +83,15 @@ fn every_kind() -> Vec<AirFrame<Vec<u8>>> {
             slow,
             up,
             Outcome::Received,
-            Frame::BlockAck { start: 1, bitmap: AckBitmap::of_64(0b101), appended: Vec::new() },
+            single(Frame::BlockAck { start: 1, bitmap: AckBitmap::of_64(0b101), appended: Vec::new() }),
         ),
-        (slow, down, Outcome::Received, Frame::BlockAckReq { start: 2 }),
+        (slow, down, Outcome::Received, single(Frame::BlockAckReq { start: 2 })),
         (mode(Standard::N, 65), up, Outcome::Received, data(0, None, false)),
-        (slow, down, Outcome::Received, Frame::Ack { appended: Vec::new() }),
+        (slow, down, Outcome::Received, single(Frame::Ack { appended: Vec::new() })),
         (a, up, Outcome::Collided, data(7, None, true)),
         (a, down, Outcome::Received, data(8, None, false)),
-        (slow, up, Outcome::Received, Frame::Ack { appended: Vec::new() }),
-        (mode(Standard::A, 6), (StationId::AP, None), Outcome::Received, Frame::Beacon),
+        (slow, up, Outcome::Received, single(Frame::Ack { appended: Vec::new() })),
+        (mode(Standard::A, 6), (StationId::AP, None), Outcome::Received, single(Frame::Beacon)),
         (ac(866_700), down, Outcome::Received, data(10, in_ampdu(false), false)),
         (ac(866_700), down, Outcome::Received, data(11, in_ampdu(true), true)),
         (ac(3_466_700), up, Outcome::Received, data(12, alone, false)),
@@ -97,32 +106,34 @@ fn every_kind() -> Vec<AirFrame<Vec<u8>>> {
         (n, down, Outcome::Received, amsdu(21, in_ampdu(false))),
         (n, down, Outcome::Received, data(22, in_ampdu(true), false)),
         (b(Preamble::Short), down, Outcome::Received, data(15, None, false)),
-        (b(Preamble::Long), up, Outcome::Received, Frame::Ack { appended: Vec::new() }),
+        (b(Preamble::Long), up, Outcome::Received, single(Frame::Ack { appended: Vec::new() })),
         (g, down, Outcome::Received, data(16, None, true)),
-        (slow, up, Outcome::Received, Frame::Rts),
-        (b(Preamble::Long), (STATION, Some(STATION)), Outcome::Received, Frame::Cts),
+        (slow, up, Outcome::Received, single(Frame::Rts)),
+        (b(Preamble::Long), (STATION, Some(STATION)), Outcome::Received, single(Frame::Cts)),
     ];
     let at = |i: usize| Instant::from_nanos(5_000_000_123 + i as u64 * 1_000_000);
-    let frames = kinds.into_iter().enumerate().map(|(i, (mode, (transmitter, receiver), outcome, frame))| {
-        let duration = mode.ppdu_duration(1000);
-        AirFrame {
-            at: at(i),
-            duration,
-            mode,
-            // A response reserves nothing beyond itself.
-            reserves: match frame {
-                Frame::Ack { .. } | Frame::BlockAck { .. } => Duration::ZERO,
-                _ => Duration::from_micros(48),
-            },
-            transmitter,
-            receiver,
-            category: AccessCategory::BestEffort,
-            outcome,
-            more_ppdu: None,
-            unit_index: None,
-            frame,
-        }
-    });
+    let frames =
+        kinds.into_iter().enumerate().map(|(i, (mode, (transmitter, receiver), outcome, (frame, ampdu)))| {
+            let duration = mode.ppdu_duration(1000);
+            AirFrame {
+                at: at(i),
+                duration,
+                mode,
+                // A response reserves nothing beyond itself.
+                reserves: match frame {
+                    Frame::Ack { .. } | Frame::BlockAck { .. } => Duration::ZERO,
+                    _ => Duration::from_micros(48),
+                },
+                transmitter,
+                receiver,
+                category: AccessCategory::BestEffort,
+                outcome,
+                more_ppdu: None,
+                unit_index: None,
+                ampdu,
+                frame,
+            }
+        });
     frames.collect()
 }
 
@@ -373,7 +384,7 @@ fn of_several_users() -> Vec<AirFrame<Vec<u8>>> {
     };
     let trigger = |kind, users: Vec<TriggerUser>| {
         let width_mhz = users[0].mode.width_mhz;
-        Frame::Trigger(Trigger { kind, width_mhz, padding_bytes: 48, l_sig_length: 199, users })
+        single(Frame::Trigger(Trigger { kind, width_mhz, padding_bytes: 48, l_sig_length: 199, users }))
     };
     let acknowledged = |station, bitmap| Acknowledged {
         station: StationId(station),
@@ -403,36 +414,64 @@ fn of_several_users() -> Vec<AirFrame<Vec<u8>>> {
             None,
             trigger(TriggerKind::BufferStatusReport, vec![user(4, ResourceUnit::Tones26, 80, 36)]),
         ),
-        (part(MultiUser::Up, ResourceUnit::Tones52, 80, 5), up, Some(3), Frame::QosNull { queue_size: 77 }),
         (
             part(MultiUser::Up, ResourceUnit::Tones52, 80, 5),
             up,
             Some(3),
-            Frame::ActionNoAck { content: vec![1, 2, 3, 4] },
+            single(Frame::QosNull { queue_size: 77 }),
+        ),
+        (
+            part(MultiUser::Up, ResourceUnit::Tones52, 80, 5),
+            up,
+            Some(3),
+            single(Frame::ActionNoAck { content: vec![1, 2, 3, 4] }),
         ),
         (
             slow,
             all,
             None,
-            Frame::MultiStaBlockAck(vec![
+            single(Frame::MultiStaBlockAck(vec![
                 acknowledged(258, AckBitmap::of_64(0b101)),
                 acknowledged(3, AckBitmap::new(256)),
-            ]),
+            ])),
+        ),
+        // Behind data in one A-MPDU: a trigger, or the same in a TRS Control field.
+        (
+            part(MultiUser::Down, ResourceUnit::Tones106, 80, 11),
+            down,
+            Some(2),
+            (trigger(TriggerKind::MuBar, vec![user(1, ResourceUnit::Tones106, 80, 2)]).0, in_ampdu),
+        ),
+        (
+            part(MultiUser::Down, ResourceUnit::Tones242, 160, 11),
+            down,
+            Some(6),
+            (
+                Frame::TriggeredResponse(TriggeredResponse {
+                    symbols: 9,
+                    mode: part(MultiUser::Up, ResourceUnit::Tones242, 160, 3),
+                    unit_index: 6,
+                }),
+                in_ampdu,
+            ),
         ),
     ];
     let frames =
-        kinds.into_iter().zip(0..).map(|((mode, (transmitter, receiver), unit_index, frame), i)| AirFrame {
-            at: Instant::from_nanos(i * 1_000_000),
-            duration: mode.ppdu_duration(100),
-            mode,
-            reserves: Duration::from_micros(48),
-            transmitter,
-            receiver,
-            category: AccessCategory::BestEffort,
-            outcome: Outcome::Received,
-            more_ppdu: None,
-            unit_index,
-            frame,
+        kinds.into_iter().zip(0..).map(|((mode, (transmitter, receiver), unit_index, (frame, ampdu)), i)| {
+            AirFrame {
+                at: Instant::from_nanos(i * 1_000_000),
+                duration: mode.ppdu_duration(100),
+                mode,
+                reserves: Duration::from_micros(48),
+                transmitter,
+                receiver,
+                category: AccessCategory::BestEffort,
+                outcome: Outcome::Received,
+                more_ppdu: None,
+                unit_index,
+                ampdu,
+                frame,
+            }
         });
     frames.collect()
 }
@@ -459,6 +498,12 @@ fn tshark_reads_what_several_users_get_and_send() {
         // A QoS Null in answer.
         "wlan.fc.type_subtype == 0x2c && radiotap.he.data_1.ppdu_format == 3 && wlan.qos.queue_size == 77",
         "wlan.ba.multi_sta.aid11 == 258 && wlan.ba.multi_sta.aid11 == 3",
+        // A trigger within an A-MPDU.
+        "wlan.trigger.he.trigger_type == 2 && wlan.trigger.he.ru_allocation == 55 && radiotap.ampdu.reference == 5",
+        // A TRS Control field, which tshark calls by its name of a draft: 9 symbols, the third of 242 tones in the upper 80 MHz.
+        "wlan.htc.he.a_control.ctrl_id == 0 && wlan.htc.he.a_control.umrs.he_tb_ppdu_len == 8 && \
+         wlan.htc.he.a_control.umrs.ru_allocation == 127 && wlan.htc.he.a_control.umrs.ul_mcs == 3 && \
+         wlan.fc.type_subtype == 0x2c && radiotap.ampdu.reference == 5",
     ] {
         assert_eq!(with(&["-Y", found]).unwrap().lines().count(), 1, "{found}");
     }

@@ -60,6 +60,7 @@ impl Observer for FromClient {
             | Frame::Trigger(_)
             | Frame::MultiStaBlockAck(_)
             | Frame::QosNull { .. }
+            | Frame::TriggeredResponse(_)
             | Frame::Rts
             | Frame::Cts
             | Frame::CfEnd

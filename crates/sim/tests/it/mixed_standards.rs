@@ -51,12 +51,12 @@ impl Observer for Links {
         let client = if frame.transmitter == StationId::AP { receiver } else { frame.transmitter };
         let link = self.0.entry(client).or_default();
         match &frame.frame {
-            Frame::Data { ampdu, .. } => {
+            Frame::Data { .. } => {
                 match link.formats.iter_mut().find(|(format, _)| *format == frame.mode.format) {
                     Some((_, count)) => *count += 1,
                     None => link.formats.push((frame.mode.format, 1)),
                 }
-                let reference = ampdu.map(|position| position.reference);
+                let reference = frame.ampdu.map(|position| position.reference);
                 link.current = match link.current {
                     (last, mpdus) if last == reference && last.is_some() => (last, mpdus + 1),
                     _ => (reference, 1),

@@ -81,8 +81,19 @@ impl<P: Payload> AirLog<P> {
         let Some(frames) = &mut self.frames else { return };
         let plan = originator.plan();
         let position = AmpduPosition { reference: self.ampdu_reference, last, single: plan.mpdus == 1 };
-        let frame = mpdu.frame(plan, originator.is_delimited().then_some(position));
-        frames.push_back(self.whose.sent(exchange, originator.mode, outcome, frame));
+        let ampdu = originator.is_delimited().then_some(position);
+        let sent = self.whose.sent(exchange, originator.mode, outcome, mpdu.frame(plan));
+        frames.push_back(AirFrame { ampdu, ..sent });
+    }
+
+    /// What asks for an answer within the A-MPDU whose other MPDUs were recorded last.
+    pub fn record_inside(&mut self, exchange: &Exchange, mode: Mode, outcome: Outcome, frame: Frame<P>) {
+        let Some(frames) = &mut self.frames else { return };
+        if let Some(position) = frames.back_mut().and_then(|before| before.ampdu.as_mut()) {
+            (position.last, position.single) = (false, false);
+        }
+        let ampdu = Some(AmpduPosition { reference: self.ampdu_reference, last: true, single: false });
+        frames.push_back(AirFrame { ampdu, ..self.whose.sent(exchange, mode, outcome, frame) });
     }
 
     /// The link-layer ACK of `exchange`: a Block Ack of `scoreboard` if there is one.
@@ -195,6 +206,7 @@ impl<P: Payload> AirLog<P> {
             outcome,
             more_ppdu: None,
             unit_index: None,
+            ampdu: None,
             frame,
         });
     }
@@ -222,6 +234,7 @@ impl<P: Payload> AirLog<P> {
             outcome,
             more_ppdu: None,
             unit_index: None,
+            ampdu: None,
             frame,
         });
     }
@@ -247,6 +260,7 @@ impl<P: Payload> AirLog<P> {
             outcome: Outcome::Received,
             more_ppdu: None,
             unit_index: Some(unit_index),
+            ampdu: None,
             frame: Frame::QosNull { queue_size: left.units() },
         });
     }
@@ -275,6 +289,7 @@ impl Whose {
                 _ => exchange.grants().then_some(true),
             },
             unit_index: exchange.unit_index(),
+            ampdu: None,
             frame,
         }
     }
@@ -294,6 +309,7 @@ impl Whose {
             // Until something follows.
             more_ppdu: exchange.grants().then_some(false),
             unit_index: exchange.unit_index().filter(|_| mode.format == Format::HeTb),
+            ampdu: None,
             frame,
         }
     }

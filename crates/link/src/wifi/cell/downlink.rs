@@ -12,7 +12,7 @@ use super::round::{ALONE, Progress};
 use super::uplink::Uplink;
 use super::{Answer, Cell, even_shares};
 use crate::payload::{Payload, PayloadClass};
-use crate::wifi::air::{Frame, Outcome, Trigger, TriggerKind, TriggerUser};
+use crate::wifi::air::{Frame, Outcome, Trigger, TriggerKind, TriggerUser, TriggeredResponse};
 use crate::wifi::airtime::AirtimeUse;
 use crate::wifi::functions::FunctionId;
 use crate::wifi::mac::ack_hook::AckHook;
@@ -426,16 +426,8 @@ impl Downlink {
             return;
         }
         let begin = end + self.trigger_time(cell) + cell.rules.response_after();
-        let round = &*self;
-        let lasting = |with_room: bool| {
-            let psdus = round.parts.iter().map(move |part| {
-                let room = if with_room { round.room_of(part) } else { 0 };
-                let originator = cell.stations.originator(&part.exchange);
-                (originator.control_mode, part.exchange.response_len(room))
-            });
-            MultiUserPpdu::duration(&psdus)
-        };
-        let [with_room, plain] = [true, false].map(|with_room| begin + lasting(with_room));
+        let [with_room, plain] = [true, false]
+            .map(|with_room| begin + MultiUserPpdu::duration(&self.answer_psdus(cell, with_room)));
         self.answers = [begin, with_room];
         self.plain_end = plain;
     }
@@ -503,8 +495,18 @@ impl Downlink {
 
     /// The PPDU is over: its users take in what arrived.
     fn data_ended<P: Payload>(&mut self, cell: &mut Cell<P>, next_idle: u64) -> Progress {
-        for part in &mut self.parts {
+        // What asks may be an MPDU of each A-MPDU: a user that understood any other knows that there is one.
+        let request_inside = self.request_inside_len();
+        for index in 0..self.parts.len() {
+            let part = &mut self.parts[index];
             part.heard = cell.receive(&part.exchange);
+            let Some(len) = request_inside else { continue };
+            let [from, _] = cell.stations.ends(&part.exchange);
+            let noise = from.peers[part.exchange.peer()].noise.as_mut();
+            let noisy = noise.is_some_and(|noise| noise.breaks_mpdu(len, true));
+            part.answers = part.heard && !noisy;
+            let outcome = if part.answers { Outcome::Received } else { Outcome::Errored };
+            self.record_request_inside(cell, index, outcome);
         }
         let end = self.data_end();
         if !self.is_answered {
@@ -522,14 +524,6 @@ impl Downlink {
             MuAcknowledgment::AggregatedMuBar
             | MuAcknowledgment::Cascade
             | MuAcknowledgment::TriggeredResponseScheduling => {
-                // What asks is an MPDU of each A-MPDU: a user that understood any other knows that there is one.
-                let len = self.ofdma.request_inside_len(&self.control_mode).unwrap_or_default();
-                for part in &mut self.parts {
-                    let [from, _] = cell.stations.ends(&part.exchange);
-                    let peer = &mut from.peers[part.exchange.peer()];
-                    let noisy = peer.noise.as_mut().is_some_and(|noise| noise.breaks_mpdu(len, true));
-                    part.answers = part.heard && !noisy;
-                }
                 self.take_requests(cell, end);
                 self.answer_at_once(cell, next_idle)
             }
@@ -567,7 +561,7 @@ impl Downlink {
         }
         self.take_requests(cell, at);
         if cell.air.is_kept() {
-            let frame = Frame::Trigger(self.trigger(cell));
+            let frame = Frame::Trigger(self.trigger(cell, TriggerKind::MuBar, &self.parts));
             let reserves = self.answers[1] - at;
             let (span, outcome) = ([sent_at, at], Outcome::Received);
             cell.air.record_broadcast(self.holder, span, self.control_mode, reserves, outcome, frame);
@@ -581,9 +575,51 @@ impl Downlink {
         }
     }
 
-    /// The trigger as it is on the air.
-    fn trigger<P: Payload>(&self, cell: &Cell<P>) -> Trigger {
-        let users = self.parts.iter().map(|part| {
+    /// Bytes of the MPDU within each A-MPDU that asks for the answer; `None` without one.
+    fn request_inside_len(&self) -> Option<u32> {
+        self.ofdma.request_inside_len(&self.control_mode).filter(|_| self.is_answered)
+    }
+
+    /// Keeps the request within the A-MPDU of the part with this index for who asked.
+    fn record_request_inside<P: Payload>(&self, cell: &mut Cell<P>, index: usize, outcome: Outcome) {
+        if !cell.air.is_kept() {
+            return;
+        }
+        let part = &self.parts[index];
+        let frame = match self.ofdma.acknowledgment {
+            MuAcknowledgment::BlockAckRequests | MuAcknowledgment::MuBar => return,
+            MuAcknowledgment::AggregatedMuBar => {
+                Frame::Trigger(self.trigger(cell, TriggerKind::MuBar, std::slice::from_ref(part)))
+            }
+            MuAcknowledgment::Cascade => {
+                Frame::Trigger(self.trigger(cell, TriggerKind::Basic, std::slice::from_ref(part)))
+            }
+            MuAcknowledgment::TriggeredResponseScheduling => Frame::TriggeredResponse(TriggeredResponse {
+                symbols: MultiUserPpdu::symbol_count(&self.answer_psdus(cell, true)),
+                mode: cell.stations.originator(&part.exchange).control_mode,
+                unit_index: part.exchange.unit_index().unwrap_or_default(),
+            }),
+        };
+        let mode = cell.stations.originator(&part.exchange).mode;
+        cell.air.record_inside(&part.exchange, mode, outcome, frame);
+    }
+
+    /// Modes and bytes of answers that all give at once, with or without room beside Block Acks.
+    fn answer_psdus<P: Payload>(
+        &self,
+        cell: &Cell<P>,
+        with_room: bool,
+    ) -> impl Iterator<Item = (Mode, u32)> + Clone {
+        self.parts.iter().map(move |part| {
+            let room = if with_room { self.room_of(part) } else { 0 };
+            let originator = cell.stations.originator(&part.exchange);
+            (originator.control_mode, part.exchange.response_len(room))
+        })
+    }
+
+    /// A trigger for the users of `parts` as it is on the air.
+    fn trigger<P: Payload>(&self, cell: &Cell<P>, kind: TriggerKind, parts: &[Part]) -> Trigger {
+        let users = parts.iter().map(|part| {
             let originator = cell.stations.originator(&part.exchange);
             TriggerUser {
                 station: cell.stations.station_of(part.exchange.to),
@@ -594,11 +630,9 @@ impl Downlink {
             }
         });
         let users: Vec<TriggerUser> = users.collect();
-        let longest = self.parts.iter().zip(&users).filter_map(|(part, user)| {
-            user.mode.l_sig_length(part.exchange.response_len(self.room_of(part)))
-        });
+        let longest = self.answer_psdus(cell, true).filter_map(|(mode, bytes)| mode.l_sig_length(bytes));
         Trigger {
-            kind: TriggerKind::MuBar,
+            kind,
             width_mhz: users.first().map_or(20, |user| user.mode.width_mhz),
             padding_bytes: self.ofdma.padding_bytes(&self.control_mode),
             l_sig_length: longest.max().unwrap_or_default(),
@@ -731,9 +765,12 @@ impl Downlink {
 
     /// Keeps the frames of a PPDU that collided for who asked.
     pub fn record_collided<P: Payload>(&self, cell: &mut Cell<P>) {
-        for part in &self.parts {
+        for (index, part) in self.parts.iter().enumerate() {
             let originator = cell.stations.originator(&part.exchange);
             cell.air.record_collided_data(&part.exchange, originator);
+            if self.request_inside_len().is_some() {
+                self.record_request_inside(cell, index, Outcome::Collided);
+            }
         }
     }
 

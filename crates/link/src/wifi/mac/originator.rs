@@ -15,7 +15,7 @@ use super::{SEQUENCE_MODULUS, sequence_add, sequence_distance};
 use crate::payload::{Payload, PayloadClass};
 use crate::queue::{AckFilter, Queue, QueueConfig};
 use crate::waits::Waits;
-use crate::wifi::air::{AmpduPosition, Frame};
+use crate::wifi::air::Frame;
 use crate::wifi::bitmap::AckBitmap;
 use crate::wifi::config::{LinkAcks, RepairConfig};
 use crate::wifi::ofdma::BufferStatus;
@@ -798,14 +798,13 @@ impl<P: Clone> Mpdu<P> {
     }
 
     /// As it is heard on the air.
-    pub fn frame(&self, plan: &PpduPlan, ampdu: Option<AmpduPosition>) -> Frame<P> {
+    pub fn frame(&self, plan: &PpduPlan) -> Frame<P> {
         let (first, rest) = self.msdus.parts();
         Frame::Data {
             sequence: self.sequence,
             retry: self.retries > 0,
             more_data: plan.more_data,
             sync: plan.sync,
-            ampdu,
             payload: first.clone(),
             rest: rest.to_vec(),
         }
