@@ -1,0 +1,181 @@
+//! What is decided about a PPDU of several users before its parts are filled: units, modes, and how long answers last.
+
+use tacit_proto::units::{Duration, Instant};
+
+use crate::payload::Payload;
+use crate::wifi::cell::Cell;
+use crate::wifi::functions::FunctionId;
+use crate::wifi::mac::ack_hook::AckHook;
+use crate::wifi::mac::station::Peer;
+use crate::wifi::ofdma::{HackRoom, MuAcknowledgment, OfdmaConfig};
+use crate::wifi::phy::{
+    BLOCK_ACK_REQUEST_LEN, MPDU_DELIMITER_LEN, Mode, MultiUser, MultiUserPpdu, ResourceUnit, mu_bar_len,
+};
+
+/// Most that Block Acks of several users last for the sake of compressed TCP ACKs: what they ask for beyond that waits. Ours.
+const LONGEST_ANSWER: Duration = Duration::from_millis(1);
+
+/// The longest that one segment more makes a PPDU: a quarter of a symbol of 16 us, and 4 us of packet extension.
+const ONE_SEGMENT: Duration = Duration::from_micros(20);
+
+/// What is decided about a round before its parts are filled.
+pub(super) struct Outline {
+    /// The users acknowledge what they get.
+    pub is_answered: bool,
+    pub unit: ResourceUnit,
+    pub users: usize,
+    /// Modes of the users' data and of their answers, in the order of the users.
+    pub modes: Vec<[Mode; 2]>,
+    /// Room for compressed ACKs of each.
+    pub rooms: Vec<u32>,
+    pub control_mode: Mode,
+    /// Between the end of the data and of the answers.
+    pub answered_after: Duration,
+}
+
+impl<P: Payload> Cell<P> {
+    /// The modes and room of `users` in a PPDU of all of them.
+    pub(super) fn outline(
+        &self,
+        at: Instant,
+        id: FunctionId,
+        ofdma: &OfdmaConfig,
+        users: &[usize],
+    ) -> Option<Outline> {
+        let station = &self.stations[id];
+        let of = |peer: &usize| &station.peers[*peer].originator;
+        let modes = users.iter().map(|peer| of(peer).mode);
+        let down: Vec<Mode> = modes.clone().collect();
+        let up: Vec<Mode> = modes.map(|mode| mode.at_most_mcs(ofdma.answer_mcs())).collect();
+        let ppdu_down = self.shared_ppdu(MultiUser::Down, &down)?;
+        let ppdu_up = self.shared_ppdu(MultiUser::Up, &up)?;
+        let controls = || users.iter().map(|peer| of(peer).control_mode);
+        let control_mode = controls().min_by_key(Mode::rate)?;
+        let one_by_one = ofdma.acknowledgment == MuAcknowledgment::BlockAckRequests;
+        let modes = (down.iter().zip(&up).zip(controls()))
+            .map(|((down, up), control)| {
+                let answer = if one_by_one { control } else { up.among_users(&ppdu_up)? };
+                Some([down.among_users(&ppdu_down)?, answer])
+            })
+            .collect::<Option<Vec<_>>>()?;
+        let rooms: Vec<u32> = (users.iter().zip(&modes))
+            .map(|(peer, modes)| if one_by_one { 0 } else { self.room_for(id, ofdma, *peer, &modes[1]) })
+            .collect();
+        let is_answered = users.first().is_some_and(|peer| of(peer).is_answered());
+        let answered_after = match is_answered {
+            true => self.answered_after(at, id, ofdma, users, (&modes, &rooms), &control_mode),
+            false => Duration::ZERO,
+        };
+        Some(Outline {
+            is_answered,
+            unit: ppdu_down.unit,
+            users: users.len(),
+            modes,
+            rooms,
+            control_mode,
+            answered_after,
+        })
+    }
+
+    /// Bytes that the answer of `peer` leaves for compressed ACKs.
+    fn room_for(&self, id: FunctionId, ofdma: &OfdmaConfig, peer: usize, mode: &Mode) -> u32 {
+        let entry = &self.stations[id].peers[peer];
+        if !matches!(self.stations[entry.id].hook, AckHook::Hack(_)) {
+            return 0;
+        }
+        let most = match ofdma.acknowledgment {
+            MuAcknowledgment::TriggeredResponseScheduling => mode.bytes_in_symbols(OfdmaConfig::TRS_SYMBOLS),
+            _ => mode.bytes_within(LONGEST_ANSWER),
+        };
+        let around = ofdma.carried_len(1) - 1;
+        let most = most.saturating_sub(answer_len(entry) + around);
+        match ofdma.hack_room {
+            HackRoom::Fixed(bytes) => bytes.min(most),
+            HackRoom::Forecast => entry.room.bytes(most),
+        }
+    }
+
+    /// From the end of the data to the end of the last answer.
+    fn answered_after(
+        &self,
+        at: Instant,
+        id: FunctionId,
+        ofdma: &OfdmaConfig,
+        users: &[usize],
+        (modes, rooms): (&[[Mode; 2]], &[u32]),
+        control_mode: &Mode,
+    ) -> Duration {
+        let sifs = self.rules.response_after();
+        let peers = || users.iter().map(|peer| &self.stations[id].peers[*peer]);
+        match ofdma.acknowledgment {
+            MuAcknowledgment::BlockAckRequests => {
+                let block_acks = peers()
+                    .zip(modes)
+                    .map(|(peer, modes)| sifs + modes[1].ppdu_duration(peer.originator.block_ack_len()));
+                let requests = users.len() as u64 - 1;
+                block_acks.sum::<Duration>()
+                    + (self.rules.phy.sifs + control_mode.ppdu_duration(BLOCK_ACK_REQUEST_LEN)) * requests
+            }
+            _ => {
+                let answers = peers().zip(modes.iter().zip(rooms));
+                let psdus = answers.map(|(peer, (modes, room))| {
+                    (modes[1], answer_len(peer) + ofdma.carried_len(*room) + data_room(ofdma, peer, at))
+                });
+                let trigger = self.trigger_time(ofdma, users.len(), control_mode);
+                trigger + sifs + MultiUserPpdu::duration(&psdus)
+            }
+        }
+    }
+
+    /// OFDM symbols of what `users` answer at once.
+    pub(super) fn answer_symbols(
+        &self,
+        id: FunctionId,
+        ofdma: &OfdmaConfig,
+        users: &[usize],
+        outline: &Outline,
+    ) -> u64 {
+        let answers = users.iter().zip(outline.modes.iter().zip(&outline.rooms));
+        let psdus = answers.map(|(peer, (modes, room))| {
+            (modes[1], answer_len(&self.stations[id].peers[*peer]) + ofdma.carried_len(*room))
+        });
+        MultiUserPpdu::symbol_count(&psdus)
+    }
+
+    /// From the end of the data to that of the trigger behind it; zero where it is within.
+    pub(super) fn trigger_time(&self, ofdma: &OfdmaConfig, users: usize, control_mode: &Mode) -> Duration {
+        if ofdma.acknowledgment != MuAcknowledgment::MuBar {
+            return Duration::ZERO;
+        }
+        let len = mu_bar_len(users as u32, ofdma.padding_bytes(control_mode));
+        self.rules.phy.sifs + control_mode.ppdu_duration(len)
+    }
+
+    /// How long the PPDU may be.
+    pub(super) fn longest_shared(
+        &self,
+        id: FunctionId,
+        outline: &Outline,
+        limit: Option<Duration>,
+    ) -> Duration {
+        let within = self.ppdu_limit(id, outline.answered_after, limit);
+        let [first, ..] = &outline.modes[..] else { return within };
+        let is_even = outline.modes.iter().all(|modes| modes[0] == first[0]);
+        // The code of one user may want a segment that another one's does not.
+        let segment = if is_even || outline.users < 2 { Duration::ZERO } else { ONE_SEGMENT };
+        within.saturating_sub(segment)
+    }
+}
+
+/// Bytes that the answer of `peer` to what is sent at `at` leaves for data of its own.
+pub(super) fn data_room<P: Payload>(ofdma: &OfdmaConfig, peer: &Peer<P>, at: Instant) -> u32 {
+    match ofdma.acknowledgment {
+        MuAcknowledgment::Cascade if !peer.uplink.expects_nothing(at) => peer.uplink.expected_bytes(),
+        _ => 0,
+    }
+}
+
+/// Bytes of a Block Ack of `peer` in answer to a trigger.
+fn answer_len<P: Payload>(peer: &Peer<P>) -> u32 {
+    peer.originator.block_ack_len() + MPDU_DELIMITER_LEN
+}
