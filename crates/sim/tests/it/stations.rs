@@ -2,7 +2,7 @@
 
 use crate::common::*;
 use tacit_link::loss::Loss;
-use tacit_link::wifi::phy::Standard;
+use tacit_link::wifi::phy::{Mode, Standard};
 use tacit_link::wifi::{AirtimeUse, BssConfig, Decibels, DirectLink, RateControl, StationId};
 use tacit_proto::hack::{Config, Variant};
 use tacit_proto::packet::IpVersion;
@@ -290,6 +290,23 @@ fn a_direct_link_has_its_own_losses() {
         assert!(falling.is_sorted_by(|nearer, farther| *nearer >= farther * 0.99), "{falling:?}");
         assert!(falling[3] < falling[0] * 0.8, "{falling:?}");
         assert!((at(40.0, 0.0) / falling[0] - 1.0).abs() < 0.01);
+    }
+}
+
+/// One end has four streams and the other one: what answers 600 Mb/s is as robust as what answers 150.
+#[test]
+fn the_ends_of_a_direct_link_send_at_rates_of_their_own() {
+    for rate_control in [RateControl::Fixed, RateControl::Minstrel] {
+        let mut setup = direct(Standard::N, 150, &bulk(tcp::Config::default()));
+        let config = &mut setup.bss[0].config;
+        config.rate_control = rate_control;
+        for link in &mut config.direct_links {
+            link.link.snr = Some(Decibels::from_db(40.0));
+        }
+        let faster = Mode::for_rate(Standard::N, BitRate::from_mbps(600)).unwrap();
+        config.direct_links[0].link.mode = faster;
+        let mbps = goodput_mbps(&run(&setup).unwrap());
+        assert!(mbps > 200.0, "{rate_control:?}: {mbps}");
     }
 }
 

@@ -68,15 +68,17 @@ fn build_function<P: Payload>(
             let station = numbers.station(function);
             let client = &config.stations[station.index() - 1];
             let from = format!("from {}", name_of(function));
-            let up = (client, from.clone());
-            let direct = DirectLink::of(&config.direct_links, station)
-                .map(|direct| (&direct.link, format!("{from} to {}", names[direct.to.index()])));
+            let up = (client, Way::up(client), from.clone());
+            let direct = DirectLink::of(&config.direct_links, station).map(|direct| {
+                let mut back = DirectLink::of(&config.direct_links, direct.to);
+                let back = back.find(|back| back.to == station).map(|back| &back.link);
+                let way = Way { back, ..Way::up(&direct.link) };
+                (&direct.link, way, format!("{from} to {}", names[direct.to.index()]))
+            });
             [up].into_iter()
                 .chain(direct)
                 .zip(reach.iter())
-                .map(|((link, name), id)| {
-                    peer(rules, (station, category), stream, id, link, Way::up(link), &name)
-                })
+                .map(|((link, way, name), id)| peer(rules, (station, category), stream, id, link, way, &name))
                 .collect()
         }
     };
@@ -104,19 +106,21 @@ struct Way<'a> {
     queue: QueueConfig,
     /// Whether it is acknowledged, and whether what comes back is.
     acks: [LinkAcks; 2],
+    /// How the peer sends, where it sends otherwise.
+    back: Option<&'a StationConfig>,
 }
 
 impl<'a> Way<'a> {
     /// To `client`.
     fn down(client: &'a StationConfig) -> Self {
         let BothWays { down, up } = client.link_acks;
-        Self { loss: &client.downlink_loss, queue: client.downlink_queue, acks: [down, up] }
+        Self { loss: &client.downlink_loss, queue: client.downlink_queue, acks: [down, up], back: None }
     }
 
     /// From `client` to its access point, or to a client that stands for that.
     fn up(client: &'a StationConfig) -> Self {
         let BothWays { down, up } = client.link_acks;
-        Self { loss: &client.uplink_loss, queue: client.uplink_queue, acks: [up, down] }
+        Self { loss: &client.uplink_loss, queue: client.uplink_queue, acks: [up, down], back: None }
     }
 }
 
@@ -135,7 +139,7 @@ fn peer<P: Payload>(
     let control = client.control_mode.unwrap_or_else(|| phy.control_mode(&client.mode));
     let guard = config.protection.longest(phy, &client.mode, &control);
     let txop_limit = rules.hold_limits(category).exchange.map(|limit| limit.saturating_sub(guard));
-    let Way { loss, queue, acks: [acks, acks_of_peer] } = way;
+    let Way { loss, queue, acks: [acks, acks_of_peer], back } = way;
     let streams = match config.stream_queues {
         StreamQueues::Independent if phy.aggregation.is_some() => u32::from(client.mode.streams),
         StreamQueues::Joint | StreamQueues::Independent => 1,
@@ -155,21 +159,31 @@ fn peer<P: Payload>(
         LinkAcks::Normal if is_block => Recipient::Block(BlockAckRecipient::new(window)),
         LinkAcks::Normal => Recipient::Immediate { last: None },
     };
-    let rates = match config.rate_control {
+    let rates_of = |client: &StationConfig| match config.rate_control {
         RateControl::Fixed => Vec::new(),
-        RateControl::Minstrel => rates(phy, config, client, (txop_limit, aql_limit)),
+        RateControl::Minstrel => rates(config.phy_at(&client.mode), config, client, (txop_limit, aql_limit)),
     };
+    let rates = rates_of(client);
     let noise = client.snr.map(|snr| {
+        let over = |mode: &Mode| client.snr_over(mode).unwrap_or(snr);
+        let of_rate = |rate: &Rate| (rate.mode, rate.control_mode, over(&rate.mode));
         let stream = stream(format!("noise {link}"));
-        if rates.is_empty() {
+        let noise = if rates.is_empty() {
             let way = if station == StationId::AP { MultiUser::Down } else { MultiUser::Up };
             let shared = shared_rates(config, client, &control, snr, way);
             let alone = [(client.mode, control, snr)];
-            return Noise::of_rates(&alone.into_iter().chain(shared).collect::<Vec<_>>(), stream);
+            Noise::of_rates(&alone.into_iter().chain(shared).collect::<Vec<_>>(), stream)
+        } else {
+            Noise::of_rates(&rates.iter().map(of_rate).collect::<Vec<_>>(), stream)
+        };
+        let Some(back) = back else { return noise };
+        let answered = rates_of(back);
+        if answered.is_empty() {
+            let control =
+                back.control_mode.unwrap_or_else(|| config.phy_at(&back.mode).control_mode(&back.mode));
+            return noise.answering(&[(back.mode, control, over(&back.mode))]);
         }
-        let over = |mode: &Mode| client.snr_over(mode).unwrap_or(snr);
-        let of_rate = |rate: &Rate| (rate.mode, rate.control_mode, over(&rate.mode));
-        Noise::of_rates(&rates.iter().map(of_rate).collect::<Vec<_>>(), stream)
+        noise.answering(&answered.iter().map(of_rate).collect::<Vec<_>>())
     });
     let mut originator = Originator::new(client.mode, control, limits, acks, queue);
     if !rates.is_empty() {

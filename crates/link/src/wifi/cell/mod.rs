@@ -320,7 +320,7 @@ impl<P: Payload> Cell<P> {
         }
         let peer = &mut to.peers[back];
         if let (Some(noise), Outgoing::Data { .. }) = (&mut peer.noise, &exchange.outgoing) {
-            noise.use_rate(sender.originator.plan().rate);
+            noise.answer_rate(sender.originator.plan().rate);
         }
         // A second MPDU may be lost alone.
         let is_behind = bytes > 0 && exchange.carrier(&self.rules) == HackCarrier::OwnMpdu;

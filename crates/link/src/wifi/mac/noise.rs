@@ -15,6 +15,8 @@ pub(crate) struct Noise {
     /// Data and control tables of the other rates; the place of those in use holds the ones before.
     others: Vec<(ErrorTable, ErrorTable)>,
     rate: usize,
+    /// Where the rates begin that the peer sends at, whose control rates answers have: 0 where both send at the same.
+    answered_from: usize,
     stream: Stream,
 }
 
@@ -25,6 +27,7 @@ impl Noise {
             control: ErrorTable::new(control, snr),
             others: Vec::new(),
             rate: 0,
+            answered_from: 0,
             stream,
         }
     }
@@ -36,13 +39,23 @@ impl Noise {
     /// Without a rate.
     pub fn of_rates(rates: &[(Mode, Mode, Decibels)], stream: Stream) -> Self {
         let (data, control, snr) = rates[0];
-        let tables = rates
-            .iter()
-            .map(|(data, control, snr)| (ErrorTable::new(data, *snr), ErrorTable::new(control, *snr)));
-        Self { others: tables.collect(), ..Self::new(&data, &control, snr, stream) }
+        Self { others: tables(rates).collect(), ..Self::new(&data, &control, snr, stream) }
     }
 
-    /// The next frames are of this rate, or answer one of it.
+    /// The same, towards a peer that itself sends at the rates of `answered`.
+    pub fn answering(mut self, answered: &[(Mode, Mode, Decibels)]) -> Self {
+        self.answered_from = self.others.len();
+        self.others.extend(tables(answered));
+        self
+    }
+
+    /// The next frame answers one that the peer sent at this rate of its own.
+    #[inline]
+    pub fn answer_rate(&mut self, rate: usize) {
+        self.use_rate(self.answered_from + rate);
+    }
+
+    /// The next frames are of this rate.
     #[inline]
     pub fn use_rate(&mut self, rate: usize) {
         if rate != self.rate {
@@ -84,4 +97,9 @@ impl Noise {
         // Both are drawn, so that the length of one frame does not move the draws of the next.
         self.stream.hit(preamble) | self.stream.hit(frame)
     }
+}
+
+/// Data and control tables of each rate.
+fn tables(rates: &[(Mode, Mode, Decibels)]) -> impl Iterator<Item = (ErrorTable, ErrorTable)> {
+    rates.iter().map(|(data, control, snr)| (ErrorTable::new(data, *snr), ErrorTable::new(control, *snr)))
 }
