@@ -139,6 +139,9 @@ pub enum Action<P> {
 pub struct Driver<P> {
     config: Config,
     peers: Vec<Peer<P>>,
+    /// The earlier deadline of each peer, and the earliest of all: most calls change neither.
+    deadlines: Vec<Option<Instant>>,
+    next_deadline: Option<Instant>,
     actions: VecDeque<Action<P>>,
     counters: Counters,
     /// Scratch, kept for its capacity.
@@ -151,6 +154,8 @@ impl<P: AckPacket> Driver<P> {
         Self {
             config,
             peers: (0..peers).map(|_| Peer::new(&config)).collect(),
+            deadlines: vec![None; peers],
+            next_deadline: None,
             actions: VecDeque::new(),
             counters: Counters::default(),
             bytes: Vec::new(),
@@ -180,7 +185,17 @@ impl<P: AckPacket> Driver<P> {
 
     /// The time for the next [`Driver::handle_timeout`]; it may change after any call.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.peers.iter().flat_map(|peer| [peer.job_at, peer.hold_until]).flatten().min()
+        debug_assert_eq!(self.next_deadline, self.peers.iter().filter_map(Peer::deadline).min());
+        self.next_deadline
+    }
+
+    /// Those of `peer` may have changed.
+    fn note_deadline(&mut self, peer: usize) {
+        let deadline = self.peers[peer].deadline();
+        if deadline != self.deadlines[peer] {
+            self.deadlines[peer] = deadline;
+            self.next_deadline = self.deadlines.iter().flatten().min().copied();
+        }
     }
 
     /// The stack sends `packet` to `peer`.
@@ -273,6 +288,7 @@ impl<P: AckPacket> Driver<P> {
         state.retained_acks += sent.len();
         self.counters.compressed_acks += sent.len() as u64;
         state.hold_until = state.oldest_held().map(|oldest| oldest + longest_hold);
+        self.note_deadline(peer);
         if self.config.variant == Variant::Opportunistic {
             self.actions.push_back(Action::Retract(peer, sent));
         }
@@ -346,6 +362,9 @@ impl<P: AckPacket> Driver<P> {
     /// Performs the actions that are due.
     pub fn handle_timeout(&mut self, now: Instant) {
         for peer in 0..self.peers.len() {
+            if self.deadlines[peer].is_none_or(|at| at > now) {
+                continue;
+            }
             if self.peers[peer].job_at.is_some_and(|at| at <= now) {
                 self.hand_over(now, peer);
             }
@@ -396,6 +415,7 @@ impl<P: AckPacket> Driver<P> {
             counters_of(&mut state.flows, flow).thinned_acks += 1;
         }
         state.hold_until.get_or_insert(hold_until);
+        self.note_deadline(peer);
         true
     }
 
@@ -409,6 +429,7 @@ impl<P: AckPacket> Driver<P> {
         let state = &mut self.peers[peer];
         state.unblock(at);
         state.job_at = state.next_job();
+        self.note_deadline(peer);
     }
 
     /// Compresses of the postponed ACKs that are `due` those that may be, in order, into frames that will be in the NIC at
@@ -478,6 +499,7 @@ impl<P: AckPacket> Driver<P> {
         state.building_bytes += self.bytes.len() as u32;
         state.job_at.get_or_insert(ready_at);
         state.hold_until.get_or_insert(hold_until);
+        self.note_deadline(peer);
         true
     }
 
@@ -505,6 +527,7 @@ impl<P: AckPacket> Driver<P> {
             self.actions.push_back(Action::Descriptor(peer, frame));
         }
         state.job_at = state.next_job();
+        self.note_deadline(peer);
     }
 
     /// True where all that waits takes less airtime as packets.
@@ -533,6 +556,8 @@ impl<P: AckPacket> Driver<P> {
         let state = &mut self.peers[peer];
         state.job_at = None;
         state.hold_until = None;
+        self.note_deadline(peer);
+        let state = &mut self.peers[peer];
         let mut waiting: Vec<P> = state.fresh.drain(..).flat_map(|fresh| fresh.packets).collect();
         waiting.extend(state.finished.drain(..).flat_map(|finished| finished.packets));
         waiting.append(&mut state.building);

@@ -118,6 +118,11 @@ impl<P: AckPacket> Peer<P> {
         }
     }
 
+    /// When something of it is due next.
+    pub fn deadline(&self) -> Option<Instant> {
+        [self.job_at, self.hold_until].into_iter().flatten().min()
+    }
+
     /// Whether the peer is about to send what an ACK can wait for, as far as `variant` asks for a sign of it.
     pub fn will_send(&self, variant: Variant, now: Instant) -> bool {
         match variant {
