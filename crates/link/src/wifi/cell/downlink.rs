@@ -517,7 +517,9 @@ impl Downlink {
             self.until = self.answers[1];
             cell.stations[self.holder].counters.answer_time += self.answers[1] - self.answers[0];
             if self.ofdma.acknowledgment == MuAcknowledgment::Cascade {
-                let behind = self.parts.iter().filter(|part| part.answers).map(|part| {
+                // What nobody acknowledges is sent once, alone.
+                let acknowledged = |part: &&Part| cell.stations.peer(&part.exchange).answered;
+                let behind = self.parts.iter().filter(|part| part.answers).filter(acknowledged).map(|part| {
                     let Exchange { from, to, .. } = part.exchange;
                     let appended = self.ofdma.carried_len(part.appended.len() as u32);
                     let used = part.exchange.response_len(appended).next_multiple_of(4);

@@ -500,7 +500,8 @@ impl Uplink {
             let entry = &mut cell.stations[self.holder].peers[peer];
             let (client, own) = (entry.id, entry.originator.mode);
             let understands = own.format == Format::HeSu && own.width_mhz == random.mode.width_mhz;
-            if !understands || self.parts[..asked].iter().any(|part| part.peer == peer) {
+            // What nobody acknowledges is sent once, alone.
+            if !understands || !entry.answered || self.parts[..asked].iter().any(|part| part.peer == peer) {
                 continue;
             }
             let hears = entry.hears(len, self.since);

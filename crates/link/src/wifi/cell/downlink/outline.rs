@@ -170,7 +170,9 @@ impl<P: Payload> Cell<P> {
 /// Bytes that the answer of `peer` to what is sent at `at` leaves for data of its own.
 pub(super) fn data_room<P: Payload>(ofdma: &OfdmaConfig, peer: &Peer<P>, at: Instant) -> u32 {
     match ofdma.acknowledgment {
-        MuAcknowledgment::Cascade if !peer.uplink.expects_nothing(at) => peer.uplink.expected_bytes(),
+        MuAcknowledgment::Cascade if peer.answered && !peer.uplink.expects_nothing(at) => {
+            peer.uplink.expected_bytes()
+        }
         _ => 0,
     }
 }
