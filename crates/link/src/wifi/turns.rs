@@ -26,6 +26,8 @@ pub(crate) struct TurnLog {
     pub turns: Turns,
     /// Since when something waits; [`None`] while nothing does.
     waits_since: Option<Instant>,
+    /// When its last wait ended.
+    waited_until: Instant,
     /// The end of its last exchange, or of what is not measured.
     booked_until: Instant,
 }
@@ -42,6 +44,7 @@ impl TurnLog {
     pub fn end_wait(&mut self, at: Instant) {
         if let Some(since) = self.waits_since.take() {
             self.turns.waited += at.saturating_since(since);
+            self.waited_until = at;
         }
     }
 
@@ -67,10 +70,11 @@ impl TurnLog {
         self.waits_since = self.waits_since.map(|since| since.max(at));
     }
 
-    /// The turns until `now`, which a sender may still wait beyond for what became of the last.
+    /// The turns until `now`. The last may begin a SIFS later, and its sender may learn later what became of it.
     pub fn until(&self, now: Instant) -> Turns {
         let mut log = *self;
         log.end_wait(now);
+        log.turns.waited = log.turns.waited.saturating_sub(log.waited_until.saturating_since(now));
         log.turns.served = log.turns.served.saturating_sub(log.booked_until.saturating_since(now));
         log.turns
     }
@@ -101,7 +105,7 @@ mod tests {
         // A request about the same PPDU: its beginning is behind.
         log.serve([at(5), at(13)]);
         assert_eq!(times_ms(log.until(at(20))), (3 + 3, 4 + 4));
-        assert_eq!(times_ms(log.until(at(11))), (3 + 3, 4 + 2));
+        assert_eq!(times_ms(log.until(at(11))), (3 + 2, 4 + 2));
     }
 
     #[test]
