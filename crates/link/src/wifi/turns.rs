@@ -36,7 +36,7 @@ impl TurnLog {
     /// Something waits from `at` on.
     #[inline]
     pub fn wait(&mut self, at: Instant) {
-        self.waits_since = Some(at.max(self.booked_until));
+        self.waits_since = Some(at.max(self.booked_until).max(self.waited_until));
     }
 
     /// Nothing waits any longer, or its turn has come.
@@ -73,8 +73,8 @@ impl TurnLog {
     /// The turns until `now`. The last may begin a SIFS later, and its sender may learn later what became of it.
     pub fn until(&self, now: Instant) -> Turns {
         let mut log = *self;
-        log.end_wait(now);
         log.turns.waited = log.turns.waited.saturating_sub(log.waited_until.saturating_since(now));
+        log.end_wait(now);
         log.turns.served = log.turns.served.saturating_sub(log.booked_until.saturating_since(now));
         log.turns
     }
@@ -105,6 +105,9 @@ mod tests {
         // A request about the same PPDU: its beginning is behind.
         log.serve([at(5), at(13)]);
         assert_eq!(times_ms(log.until(at(20))), (3 + 3, 4 + 4));
+        assert_eq!(times_ms(log.until(at(11))), (3 + 2, 4 + 2));
+        // The same with a packet that waits already for the next.
+        log.wait(at(11));
         assert_eq!(times_ms(log.until(at(11))), (3 + 2, 4 + 2));
     }
 
