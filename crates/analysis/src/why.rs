@@ -132,16 +132,6 @@ pub enum Resource {
     Station,
 }
 
-impl Resource {
-    /// The goodput that its account is about.
-    const fn goodput(self) -> &'static str {
-        match self {
-            Self::Channel | Self::Link => "goodput_bps",
-            Self::Station => "first_host_goodput_bps",
-        }
-    }
-}
-
 /// Whose time an account is of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scope {
@@ -156,17 +146,17 @@ impl Scope {
     fn resource(self, groups: &[&Group<'_>]) -> Option<Resource> {
         match self {
             Self::Bottleneck => fullest(groups),
-            Self::FirstStation => groups
-                .iter()
-                .all(|group| mean(group, Resource::Station.goodput()).is_some())
-                .then_some(Resource::Station),
+            Self::FirstStation => {
+                groups.iter().all(|group| mean(group, self.goodput()).is_some()).then_some(Resource::Station)
+            }
         }
     }
 
+    /// The goodput that its accounts are about.
     const fn goodput(self) -> &'static str {
         match self {
-            Self::Bottleneck => Resource::Channel.goodput(),
-            Self::FirstStation => Resource::Station.goodput(),
+            Self::Bottleneck => "goodput_bps",
+            Self::FirstStation => "first_host_goodput_bps",
         }
     }
 }
@@ -359,7 +349,7 @@ fn for_acks(run: &RunSummary, what: AirtimeUse) -> f64 {
 
 fn account(winner: &Group<'_>, other: &Group<'_>, scope: Scope) -> Option<Account> {
     let resource = scope.resource(&[winner, other])?;
-    let goodput = Column::named(resource.goodput())?;
+    let goodput = Column::named(scope.goodput())?;
     let (own, beside) = (winner.mean(goodput)?, other.mean(goodput)?);
     let Gain { of_means: gain, ci95 } = winner.gain_over(other, goodput)?;
     let uses = uses(resource);
@@ -375,7 +365,7 @@ fn account(winner: &Group<'_>, other: &Group<'_>, scope: Scope) -> Option<Accoun
         })
     };
     let differs = gain > ci95.unwrap_or(0.0);
-    let parts = if differs { parts(winner, other, resource)? } else { Vec::new() };
+    let parts = if differs { parts(winner, other, scope, &uses)? } else { Vec::new() };
     let sum: f64 = parts.iter().map(|part| part.contribution_bps).sum();
     Some(Account {
         clients: winner.label()?.clients,
@@ -419,19 +409,18 @@ fn mean(group: &Group<'_>, name: &str) -> Option<f64> {
 }
 
 /// Contributions, the largest first.
-fn parts(winner: &Group<'_>, other: &Group<'_>, resource: Resource) -> Option<Vec<Part>> {
-    let uses = uses(resource);
-    let goodput = Column::named(resource.goodput())?;
+fn parts(winner: &Group<'_>, other: &Group<'_>, scope: Scope, uses: &[Use]) -> Option<Vec<Part>> {
+    let goodput = Column::named(scope.goodput())?;
     let (a, b) = (winner.mean(goodput)?.mean, other.mean(goodput)?.mean);
-    let (own, beside) = (shares(winner, &uses)?, shares(other, &uses)?);
+    let (own, beside) = (shares(winner, uses)?, shares(other, uses)?);
     let mut parts = Vec::new();
-    for ((wanted, own), beside) in uses.into_iter().zip(own).zip(beside) {
+    for ((wanted, own), beside) in uses.iter().zip(own).zip(beside) {
         if own == 0.0 && beside == 0.0 {
             continue;
         }
         // Each pair of runs has an account of its own; their spread is that of the contribution.
         let of_pairs = winner.pairs(other).filter_map(|(run, twin)| {
-            let goodput = |run: &RunSummary| value(run, resource.goodput());
+            let goodput = |run: &RunSummary| value(run, scope.goodput());
             Some(goodput(run)? * wanted.share.of(twin) - goodput(twin)? * wanted.share.of(run))
         });
         let evidence = wanted.evidence.iter().filter_map(|metric| {

@@ -553,9 +553,7 @@ impl<P: AckPacket> Driver<P> {
 
     /// Takes back everything that waits; its contexts must be made anew by packets.
     fn forget_waiting(&mut self, peer: usize) -> Vec<P> {
-        let state = &mut self.peers[peer];
-        state.job_at = None;
-        state.hold_until = None;
+        (self.peers[peer].job_at, self.peers[peer].hold_until) = (None, None);
         self.note_deadline(peer);
         let state = &mut self.peers[peer];
         let mut waiting: Vec<P> = state.fresh.drain(..).flat_map(|fresh| fresh.packets).collect();

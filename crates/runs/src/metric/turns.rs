@@ -18,8 +18,8 @@ impl View<'_> {
         let flows = &self.outcome.flows;
         let first = flows.first()?;
         let client = |host| {
-            let clients = self.outcome.bss.iter().flat_map(|bss| bss.stations.iter().skip(1));
-            clients.into_iter().find(|station| station.host == host)
+            let mut clients = self.outcome.bss.iter().flat_map(|bss| bss.stations.iter().skip(1));
+            clients.find(|station| station.host == host)
         };
         let downloads = |flow: &&FlowOutcome| flow.sink == first.sink;
         let uploads = |flow: &&FlowOutcome| flow.source == first.source;

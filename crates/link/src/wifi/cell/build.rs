@@ -136,7 +136,7 @@ fn peer<P: Payload>(
 ) -> Peer<P> {
     let config = &rules.config;
     let (phy, window) = (config.phy_at(&client.mode), config.window_at(&client.mode));
-    let control = client.control_mode.unwrap_or_else(|| phy.control_mode(&client.mode));
+    let control = control_mode(config, client);
     let guard = config.protection.longest(phy, &client.mode, &control);
     let txop_limit = rules.hold_limits(category).exchange.map(|limit| limit.saturating_sub(guard));
     let Way { loss, queue, acks: [acks, acks_of_peer], back } = way;
@@ -166,24 +166,20 @@ fn peer<P: Payload>(
     let rates = rates_of(client);
     let noise = client.snr.map(|snr| {
         let over = |mode: &Mode| client.snr_over(mode).unwrap_or(snr);
-        let of_rate = |rate: &Rate| (rate.mode, rate.control_mode, over(&rate.mode));
-        let stream = stream(format!("noise {link}"));
-        let noise = if rates.is_empty() {
-            let way = if station == StationId::AP { MultiUser::Down } else { MultiUser::Up };
-            let shared = shared_rates(config, client, &control, snr, way);
-            let alone = [(client.mode, control, snr)];
-            Noise::of_rates(&alone.into_iter().chain(shared).collect::<Vec<_>>(), stream)
-        } else {
-            Noise::of_rates(&rates.iter().map(of_rate).collect::<Vec<_>>(), stream)
+        let alone = |client: &StationConfig, rates: &[Rate]| match rates {
+            [] => vec![(client.mode, control_mode(config, client), over(&client.mode))],
+            rates => rates.iter().map(|rate| (rate.mode, rate.control_mode, over(&rate.mode))).collect(),
         };
-        let Some(back) = back else { return noise };
-        let answered = rates_of(back);
-        if answered.is_empty() {
-            let control =
-                back.control_mode.unwrap_or_else(|| config.phy_at(&back.mode).control_mode(&back.mode));
-            return noise.answering(&[(back.mode, control, over(&back.mode))]);
+        let mut known = alone(client, &rates);
+        if rates.is_empty() {
+            let way = if station == StationId::AP { MultiUser::Down } else { MultiUser::Up };
+            known.extend(shared_rates(config, client, &control, snr, way));
         }
-        noise.answering(&answered.iter().map(of_rate).collect::<Vec<_>>())
+        let noise = Noise::of_rates(&known, stream(format!("noise {link}")));
+        match back {
+            Some(back) => noise.answering(&alone(back, &rates_of(back))),
+            None => noise,
+        }
     });
     let mut originator = Originator::new(client.mode, control, limits, acks, queue);
     if !rates.is_empty() {
@@ -220,6 +216,11 @@ fn peer<P: Payload>(
     peer.answered = acks_of_peer == LinkAcks::Normal;
     peer.away = client.away;
     peer
+}
+
+/// How `client` and its peer send control frames beside data of its fastest mode.
+fn control_mode(config: &BssConfig, client: &StationConfig) -> Mode {
+    client.control_mode.unwrap_or_else(|| config.phy_at(&client.mode).control_mode(&client.mode))
 }
 
 /// What fits in a PPDU whose data goes at the first of `modes` and whose response at the second, in each of `streams`
