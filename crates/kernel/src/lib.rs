@@ -16,7 +16,7 @@ mod namespace;
 pub mod run;
 
 pub use flows::{Flow, to_text};
-pub use loaded::{Control, check, read_flows};
+pub use loaded::{Control, check, check_status, read_flows};
 pub use metrics::serve;
 pub use namespace::cookie_of;
 
@@ -35,12 +35,14 @@ pub struct Settings {
     pub target: Option<Duration>,
 }
 
-/// What `tacit doctor` says of it. Loads the programs to find out, and drops them.
-pub fn doctor() -> Check {
-    let checked = check();
-    let works = checked.is_ok();
-    let found = checked.unwrap_or_else(|error| error.to_string());
-    Check { name: "rre", works, found, needed_for: "tacit rre", required: false }
+/// What `tacit doctor` says of the control, and of the list of its flows. Loads the programs to find out, and drops them.
+pub fn doctor() -> [Check; 2] {
+    let said = |name, needed_for, checked: Result<String, LiveError>| {
+        let works = checked.is_ok();
+        let found = checked.unwrap_or_else(|error| error.to_string());
+        Check { name, works, found, needed_for, required: false }
+    };
+    [said("rre", "tacit rre", check()), said("rre status", "tacit rre status", check_status())]
 }
 
 /// This machine cannot, and why.

@@ -237,7 +237,7 @@ fn arguments_of_cong_control(types: &Btf<'_>) -> Option<usize> {
     Some(function.len())
 }
 
-/// Loads the programs and drops them.
+/// Loads the control and drops it.
 ///
 /// # Errors
 /// Where that is not possible, with the reason.
@@ -246,9 +246,19 @@ pub fn check() -> Result<String, LiveError> {
     let mut control = open(RRE)?;
     set_up(&mut control, CONTROL_NAME, Settings::default(), rate_sample_argument)?;
     load(control)?;
-    load(open(FLOWS)?)?;
     let cgroups = crate::cgroup::root()?;
     Ok(format!("loads; cgroup2 on {}", cgroups.display()))
+}
+
+/// Loads the iterator over flows and drops it. A kernel may take the control and refuse this: a security module can
+/// forbid programs for tracing.
+///
+/// # Errors
+/// Where that is not possible, with the reason.
+pub fn check_status() -> Result<String, LiveError> {
+    examine()?;
+    load(open(FLOWS)?)?;
+    Ok("loads".to_owned())
 }
 
 // --- Flows ----------------------------------------------------------------------------------------

@@ -60,6 +60,14 @@ pub fn check() -> Result<String, LiveError> {
 ///
 /// # Errors
 /// Always.
+pub fn check_status() -> Result<String, LiveError> {
+    Err(not_built_in())
+}
+
+/// Refuses.
+///
+/// # Errors
+/// Always.
 pub fn read_flows() -> Result<Vec<Flow>, LiveError> {
     Err(not_built_in())
 }

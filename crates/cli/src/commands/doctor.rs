@@ -12,7 +12,7 @@ use crate::output::{FAILED, Failure, print, print_json};
 
 pub fn run(args: &DoctorArgs) -> Result<ExitCode, Failure> {
     let mut diagnosis = examine();
-    diagnosis.checks.push(tacit_kernel::doctor());
+    diagnosis.checks.extend(tacit_kernel::doctor());
     #[cfg(feature = "network")]
     diagnosis.checks.extend(udp::for_tack());
     if args.json {

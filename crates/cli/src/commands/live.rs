@@ -79,11 +79,10 @@ impl MakeLive for LiveRunner<'_> {
 /// Why there are no downloads here, besides iperf3.
 fn no_downloads() -> Option<String> {
     let missing = FOR_DOWNLOADS.into_iter().find(|[program, ask]| !is_there(program, ask));
-    let rre = tacit_kernel::doctor();
+    let rre = tacit_kernel::check();
     match missing {
         Some([program, _]) => Some(format!("{program} is not installed")),
-        None if !rre.works => Some(format!("tacit rre does not work here: {}", rre.found)),
-        None => None,
+        None => rre.err().map(|error| format!("tacit rre does not work here: {error}")),
     }
 }
 

@@ -15,18 +15,30 @@ use super::support::{machine, said, skip, tacit, tacit_for_all};
 const KILLS: u32 = 30;
 const KILLS_APART: Duration = Duration::from_millis(4);
 
-/// The machine, where it can do what these tests need.
+/// The machine, where the control loads.
 fn able_machine(programs: &[&str]) -> Option<RwLockWriteGuard<'static, ()>> {
+    machine_for(&["rre"], programs)
+}
+
+/// The machine, where flows can be listed too.
+fn listing_machine(programs: &[&str]) -> Option<RwLockWriteGuard<'static, ()>> {
+    machine_for(&["rre", "rre status"], programs)
+}
+
+/// The machine, where `tacit doctor` says yes to all of `checks`.
+fn machine_for(checks: &[&str], programs: &[&str]) -> Option<RwLockWriteGuard<'static, ()>> {
     let guard = machine(programs)?;
     let doctor = tacit().args(["doctor", "--json"]).output().unwrap();
     let doctor: Value = serde_json::from_slice(&doctor.stdout).unwrap();
-    let checks = doctor["checks"].as_array().unwrap();
-    let rre = checks.iter().find(|check| check["name"] == "rre").unwrap();
-    if rre["works"] == true {
-        return Some(guard);
+    let found = doctor["checks"].as_array().unwrap();
+    for name in checks {
+        let check = found.iter().find(|check| check["name"] == *name).unwrap();
+        if check["works"] != true {
+            skip(&format!("tacit doctor says: {name}: {}", check["found"]));
+            return None;
+        }
     }
-    skip(&format!("tacit doctor says: rre: {}", rre["found"]));
-    None
+    Some(guard)
 }
 
 fn rre(words: &[&str]) -> Command {
@@ -91,7 +103,7 @@ fn download_with(words: &[&str]) -> Command {
 
 #[test]
 fn a_download_over_a_hop_uses_it_and_status_shows_the_flow() {
-    let Some(_machine) = able_machine(&["ip", "iperf3"]) else { return };
+    let Some(_machine) = listing_machine(&["ip", "iperf3"]) else { return };
     let before = flows();
     let mut run = started(download_with(&["run"]));
     let sends = |flow: &Value| {
@@ -112,7 +124,7 @@ fn a_download_over_a_hop_uses_it_and_status_shows_the_flow() {
 /// 2 s at 250 kb/s are some 300 ms at 10 Mb/s; the usual 80 are 13. The queue has room for a second.
 #[test]
 fn a_longer_target_keeps_more_in_the_buffer() {
-    let Some(_machine) = able_machine(&["ip", "iperf3"]) else { return };
+    let Some(_machine) = listing_machine(&["ip", "iperf3"]) else { return };
     let longest_us = |words: &[&str]| {
         let before = flows();
         let mut download = rre(words);
@@ -133,7 +145,7 @@ fn a_longer_target_keeps_more_in_the_buffer() {
 
 #[test]
 fn it_works_behind_a_hop_too() {
-    let Some(_machine) = able_machine(&["ip", "iperf3"]) else { return };
+    let Some(_machine) = listing_machine(&["ip", "iperf3"]) else { return };
     let inner = format!(
         "{0} rre run -- sh -c 'iperf3 -c 198.18.0.1 -t 2 >&2 & sleep 1; {0} rre status'",
         env!("CARGO_BIN_EXE_tacit")
@@ -146,7 +158,7 @@ fn it_works_behind_a_hop_too() {
 
 #[test]
 fn nothing_but_the_command_uses_it() {
-    let Some(_machine) = able_machine(&["iperf3"]) else { return };
+    let Some(_machine) = listing_machine(&["iperf3"]) else { return };
     let before = flows();
     let _run = started(rre(&["run", "--", "sleep", "10"]));
     let listed = || std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap();
@@ -272,7 +284,7 @@ impl Namespace {
 
 #[test]
 fn a_namespace_uses_it_until_it_is_stopped_and_no_other_does() {
-    let Some(_machine) = able_machine(&["ip", "iperf3", "unshare", "nsenter"]) else { return };
+    let Some(_machine) = listing_machine(&["ip", "iperf3", "unshare", "nsenter"]) else { return };
     let before = flows();
     let (ours, other) = (Namespace::make(), Namespace::make());
     let mut attached = started(rre(&["attach", "--netns", &ours.path()]));
@@ -297,7 +309,7 @@ fn a_namespace_uses_it_until_it_is_stopped_and_no_other_does() {
 
 #[test]
 fn prometheus_gets_its_text() {
-    let Some(_machine) = able_machine(&["ip", "iperf3"]) else { return };
+    let Some(_machine) = listing_machine(&["ip", "iperf3"]) else { return };
     let mut metrics = started(rre(&["status", "--metrics", "127.0.0.1:0"]));
     let line = first_line(&mut metrics);
     let address = line.trim().strip_prefix("tacit: metrics at http://").unwrap().trim_end_matches("/metrics");
@@ -318,7 +330,7 @@ fn prometheus_gets_its_text() {
 
 #[test]
 fn without_privileges_it_is_refused_in_one_sentence() {
-    let Some(_machine) = able_machine(&["setpriv"]) else { return };
+    let Some(_machine) = listing_machine(&["setpriv"]) else { return };
     let directory = tempfile::tempdir().unwrap();
     let program = tacit_for_all(directory.path());
     let nobody = |words: &[&str]| -> Output {
