@@ -1,11 +1,8 @@
 //! Horizontal bars, one row each: names stay readable however many there are.
 
-use plotters::coord::Shift;
-use plotters::coord::types::RangedCoordf64;
-use plotters::prelude::*;
-use plotters::style::text_anchor::{HPos, Pos, VPos};
-
-use super::{Drawn, Ink, finish, font, round_step};
+use super::Ink;
+use super::axis::{Axis, round_step};
+use super::svg::{Canvas, Font, Stroke};
 
 /// A bar chart.
 #[derive(Clone, Debug, Default)]
@@ -52,8 +49,6 @@ const MAX_AXIS_OF_BARS: f64 = 100.0;
 /// Most digits behind the point of what stands at them.
 const MAX_DECIMALS: f64 = 12.0;
 
-type Plane<'a> = ChartContext<'a, SVGBackend<'a>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
-
 impl Bar {
     fn length(&self) -> f64 {
         self.parts.iter().map(|part| part.length).sum()
@@ -63,76 +58,52 @@ impl Bar {
 impl BarChart {
     /// The picture.
     pub fn to_svg(&self) -> String {
-        let height = TOP + ROW * self.bars.len() as u32 + AXIS;
-        let mut svg = String::new();
-        let area = SVGBackend::with_string(&mut svg, (WIDTH, height)).into_drawing_area();
-        // Writing to a string does not fail.
-        let _ = self.draw(&area).and_then(|()| Ok(area.present()?));
-        drop(area);
-        finish(&svg, (WIDTH, height), &self.alt)
-    }
-
-    fn draw(&self, area: &DrawingArea<SVGBackend<'_>, Shift>) -> Drawn {
         let widest = |text: fn(&Bar) -> &str| {
-            self.bars.iter().map(|bar| text(bar).chars().count()).max().unwrap_or(0) as u32
+            self.bars.iter().map(|bar| text(bar).chars().count()).max().unwrap_or(0) as u32 * CHARACTER + 14
         };
-        let names = widest(|bar| &bar.name) * CHARACTER + 14;
-        let labels = widest(|bar| &bar.label) * CHARACTER + 14;
         let longest = self.bars.iter().map(Bar::length).fold(f64::MIN_POSITIVE, f64::max);
         let end = self.axis_end.unwrap_or(longest).max(f64::MIN_POSITIVE);
+        // Whatever names are like, something is left for the bars.
+        let left = f64::from(widest(|bar| &bar.name).min(WIDTH * 2 / 5));
+        let right = f64::from(WIDTH - widest(|bar| &bar.label).min(WIDTH * 2 / 5));
+        let axis = Axis { values: [0.0, end], pixels: [left, right], log: false };
+        let mut canvas = Canvas::new(WIDTH, TOP + ROW * self.bars.len() as u32 + AXIS);
         // Bars much shorter than the axis would fill it with grid lines.
         let step = round_step(longest.max(end / MAX_AXIS_OF_BARS), 6.0);
-        let mut chart = ChartBuilder::on(area)
-            .margin_top(TOP)
-            .margin_left(names)
-            .margin_right(labels)
-            .x_label_area_size(AXIS)
-            .build_cartesian_2d(0.0..end, self.bars.len() as f64..0.0)?;
-        self.draw_axis(&mut chart, step, end)?;
+        self.draw_axis(&mut canvas, &axis, step);
         for (row, bar) in self.bars.iter().enumerate() {
-            draw_bar(&chart, row as f64, bar, end)?;
+            draw_bar(&mut canvas, f64::from(TOP + ROW * row as u32), bar, &axis);
         }
-        Ok(())
+        canvas.into_svg(&self.alt)
     }
 
-    fn draw_axis(&self, chart: &mut Plane<'_>, step: f64, end: f64) -> Drawn {
-        let rows = self.bars.len() as f64;
+    fn draw_axis(&self, canvas: &mut Canvas, axis: &Axis, step: f64) {
+        let (top, bottom) = (f64::from(TOP), f64::from(TOP + ROW * self.bars.len() as u32));
         let decimals = (-step.log10().floor()).clamp(0.0, MAX_DECIMALS) as usize;
-        let ticks = (end / step + 1e-9) as u32;
+        let ticks = (axis.values[1] / step + 1e-9) as u32;
+        let font = Font::new(11.5, Ink::Muted).centred().below();
         for tick in 0..=ticks {
-            let at = f64::from(tick) * step;
-            let line = [(at, 0.0), (at, rows)];
-            chart.plotting_area().draw(&PathElement::new(line, Ink::Grid.stand_in()))?;
-            let style = font(11.5, Ink::Muted).pos(Pos::new(HPos::Center, VPos::Top));
-            let text = Text::new(format!("{at:.decimals$}"), (0, 7), style);
-            chart.plotting_area().draw(&(EmptyElement::at((at, rows)) + text))?;
+            let value = f64::from(tick) * step;
+            let x = axis.at(value);
+            canvas.line([(x, top), (x, bottom)], Stroke::new(Ink::Grid, 1));
+            canvas.text(&format!("{value:.decimals$}"), (x, bottom + 7.0), font);
         }
-        let style = font(11.5, Ink::Muted).pos(Pos::new(HPos::Center, VPos::Top));
-        let title = Text::new(self.axis.clone(), (0, 25), style);
-        chart.plotting_area().draw(&(EmptyElement::at((end / 2.0, rows)) + title))?;
-        Ok(())
+        let [left, right] = axis.pixels;
+        canvas.text(&self.axis, (f64::midpoint(left, right), bottom + 25.0), font);
     }
 }
 
-/// Draws one row; what stands behind it goes beyond the end of the axis, where nothing crosses it.
-fn draw_bar(chart: &Plane<'_>, row: f64, bar: &Bar, axis_end: f64) -> Drawn {
-    // What lies far beyond the picture has no place in pixels.
-    let near = |at: f64| at.clamp(-axis_end, 2.0 * axis_end);
-    let (top, middle, bottom) = (row + 0.16, row + 0.5, row + 0.84);
+/// Draws one row, `top` pixels from above; its label stands beyond the end of the axis, where nothing crosses it.
+fn draw_bar(canvas: &mut Canvas, top: f64, bar: &Bar, axis: &Axis) {
+    let row = f64::from(ROW);
+    let (upper, middle, lower) = (top + 0.16 * row, top + 0.5 * row, top + 0.84 * row);
     let mut from = 0.0;
     for part in &bar.parts {
         let to = from + part.length;
-        let colour = part.ink.stand_in().filled();
-        chart.plotting_area().draw(&Rectangle::new([(near(from), top), (near(to), bottom)], colour))?;
+        canvas.rectangle([(axis.at(from), upper), (axis.at(to), lower)], part.ink, 1.0);
         from = to;
     }
-    let name = font(12.5, Ink::Text).pos(Pos::new(HPos::Right, VPos::Center));
-    let label = font(11.5, Ink::Muted).pos(Pos::new(HPos::Left, VPos::Center));
-    chart
-        .plotting_area()
-        .draw(&(EmptyElement::at((0.0, middle)) + Text::new(bar.name.clone(), (-8, 0), name)))?;
-    chart
-        .plotting_area()
-        .draw(&(EmptyElement::at((axis_end, middle)) + Text::new(bar.label.clone(), (10, 0), label)))?;
-    Ok(())
+    let [left, right] = axis.pixels;
+    canvas.text(&bar.name, (left - 8.0, middle), Font::new(12.5, Ink::Text).to_the_left());
+    canvas.text(&bar.label, (right + 10.0, middle), Font::new(11.5, Ink::Muted));
 }

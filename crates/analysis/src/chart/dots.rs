@@ -1,10 +1,8 @@
 //! Ranked dots: a row each, the largest mean on top, with its interval. Many schemes at one setting stay readable.
 
-use plotters::coord::Shift;
-use plotters::prelude::*;
-use plotters::style::text_anchor::{HPos, Pos, VPos};
-
-use super::{Drawn, Ink, Look, Shape, finish, font, round_step};
+use super::axis::{Axis, round_step};
+use super::svg::{Canvas, Font, Stroke};
+use super::{Ink, Look, Shape};
 
 /// A chart of ranked dots.
 #[derive(Clone, Debug, Default)]
@@ -47,13 +45,6 @@ const CHARACTER: u32 = 7;
 /// Intervals reach this multiple of the dots' span before they are cut: one seed gone wrong hides nobody.
 const MAX_REACH: f64 = 2.0;
 
-/// From where to where the axis goes, and the distance of its grid lines.
-struct Axis {
-    from: f64,
-    to: f64,
-    step: f64,
-}
-
 impl Dot {
     fn ends(&self) -> [f64; 2] {
         let half = self.interval.unwrap_or(0.0);
@@ -71,13 +62,9 @@ impl DotChart {
 
     /// The picture.
     pub fn to_svg(&self) -> String {
-        let height = self.height();
-        let mut svg = String::new();
-        let area = SVGBackend::with_string(&mut svg, (WIDTH, height)).into_drawing_area();
-        // Writing to a string does not fail.
-        let _ = self.draw(&area).and_then(|()| Ok(area.present()?));
-        drop(area);
-        finish(&svg, (WIDTH, height), &self.alt)
+        let mut canvas = Canvas::new(WIDTH, self.height());
+        self.draw(&mut canvas);
+        canvas.into_svg(&self.alt)
     }
 
     pub(super) fn height(&self) -> u32 {
@@ -89,8 +76,9 @@ impl DotChart {
         if self.title.is_empty() { TOP } else { TOP + ROW }
     }
 
-    /// Dots say by their place, not their length, what they are: the axis begins near the least.
-    fn axis(&self) -> Axis {
+    /// Ends of the axis, and the distance of its grid lines. Dots say by their place, not their length, what they are: the
+    /// axis begins near the least.
+    fn range(&self) -> ([f64; 2], f64) {
         let least_and_most = |values: &mut dyn Iterator<Item = f64>| {
             values.fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), value| {
                 (least.min(value), most.max(value))
@@ -107,83 +95,64 @@ impl DotChart {
         let least = if self.dots.iter().all(|dot| dot.value >= 0.0) { least.max(0.0) } else { least };
         let step = round_step((most - least).max(most.abs() * 1e-6).max(1e-9), 5.0);
         let from = (least / step).floor() * step;
-        Axis { from, to: most.max(from + step) + step * 0.15, step }
+        ([from, most.max(from + step) + step * 0.15], step)
     }
 
-    pub(super) fn draw(&self, area: &DrawingArea<SVGBackend<'_>, Shift>) -> Drawn {
+    pub(super) fn draw(&self, canvas: &mut Canvas) {
         let widest = |text: fn(&Dot) -> &str| {
             self.dots.iter().map(|dot| text(dot).chars().count()).max().unwrap_or(0) as u32 * CHARACTER + 14
         };
-        let (width, top) = (area.dim_in_pixel().0, self.top());
+        let (width, top) = (canvas.width(), f64::from(self.top()));
         // Whatever names are like, something is left for the dots.
-        let left = widest(|dot| &dot.name).min(width / 3) as i32;
-        let right = (width - widest(|dot| &dot.label).min(width / 3)) as i32;
-        let Axis { from, to, step } = self.axis();
-        let x = |value: f64| {
-            left + ((value.clamp(from, to) - from) / (to - from) * f64::from(right - left)).round() as i32
-        };
-        let bottom = (top + ROW * self.dots.len() as u32) as i32;
-        let text = |words: String, at: (i32, i32), ink, size, side, height| {
-            area.draw(&Text::new(words, at, font(size, ink).pos(Pos::new(side, height))))
-        };
-        text(self.title.clone(), (left, 12), Ink::Text, 13.0, HPos::Left, VPos::Center)?;
+        let left = f64::from(widest(|dot| &dot.name).min(width / 3));
+        let right = f64::from(width - widest(|dot| &dot.label).min(width / 3));
+        let (values, step) = self.range();
+        let axis = Axis { values, pixels: [left, right], log: false };
+        let bottom = top + f64::from(ROW * self.dots.len() as u32);
+        canvas.text(&self.title, (left, 12.0), Font::new(13.0, Ink::Text));
+        let small = Font::new(11.5, Ink::Muted);
         let decimals = (-step.log10().floor()).clamp(0.0, 12.0) as usize;
-        let ticks = ((to - from) / step + 1e-9) as u32;
+        let ticks = ((values[1] - values[0]) / step + 1e-9) as u32;
         for tick in 0..=ticks.min(20) {
-            let value = from + f64::from(tick) * step;
-            area.draw(&PathElement::new([(x(value), top as i32), (x(value), bottom)], Ink::Grid.stand_in()))?;
-            text(
-                format!("{value:.decimals$}"),
-                (x(value), bottom + 7),
-                Ink::Muted,
-                11.5,
-                HPos::Center,
-                VPos::Top,
-            )?;
+            let value = values[0] + f64::from(tick) * step;
+            let x = axis.at(value);
+            canvas.line([(x, top), (x, bottom)], Stroke::new(Ink::Grid, 1));
+            canvas.text(&format!("{value:.decimals$}"), (x, bottom + 7.0), small.centred().below());
         }
-        let middle = i32::midpoint(left, right);
-        text(self.axis.clone(), (middle, bottom + 25), Ink::Muted, 11.5, HPos::Center, VPos::Top)?;
+        canvas.text(&self.axis, (f64::midpoint(left, right), bottom + 25.0), small.centred().below());
         let baseline = self.dots.iter().find(|dot| self.baseline.as_ref() == Some(&dot.name));
         if let Some(dot) = baseline {
-            let line = [(x(dot.value), top as i32 - 4), (x(dot.value), bottom)];
-            let ink = Ink::Text.stroke(Shape::Square).stroke_width(1);
-            area.draw(&PathElement::new(line, ink))?;
-            text(
-                dot.name.clone(),
-                (x(dot.value), top as i32 - 6),
-                Ink::Text,
-                11.0,
-                HPos::Center,
-                VPos::Bottom,
-            )?;
+            let x = axis.at(dot.value);
+            canvas.line([(x, top - 4.0), (x, bottom)], Stroke::new(Ink::Text, 1).dashed(Shape::Square));
+            canvas.text(&dot.name, (x, top - 6.0), Font::new(11.0, Ink::Text).centred().above());
         }
         let ranked = self.ranked();
         let looks = Look::of_series(&ranked.iter().map(|dot| dot.name.as_str()).collect::<Vec<_>>());
         for (row, (dot, look)) in ranked.into_iter().zip(looks).enumerate() {
-            let y = (top + ROW * row as u32 + ROW / 2) as i32;
+            let y = top + f64::from(ROW * row as u32 + ROW / 2);
             if dot.interval.is_some() {
-                let [low, high] = dot.ends().map(x);
-                let ink = look.ink.stand_in().stroke_width(2);
-                area.draw(&PathElement::new([(low, y), (high, y)], ink))?;
+                let [low, high] = dot.ends().map(|end| axis.at(end));
+                let stroke = Stroke::new(look.ink, 2);
+                canvas.line([(low, y), (high, y)], stroke);
                 for end in [low, high] {
-                    area.draw(&PathElement::new([(end, y - 4), (end, y + 4)], ink))?;
+                    canvas.line([(end, y - 4.0), (end, y + 4.0)], stroke);
                 }
             }
-            look.mark(area, (x(dot.value), y))?;
+            look.mark(canvas, (axis.at(dot.value), y));
             if let Some(said) = dot.said {
-                let [low, at, high] = said.map(x);
+                let [low, at, high] = said.map(|value| axis.at(value));
                 let strokes = [
                     [(low, y), (high, y)],
-                    [(at - 5, y - 5), (at + 5, y + 5)],
-                    [(at - 5, y + 5), (at + 5, y - 5)],
+                    [(at - 5.0, y - 5.0), (at + 5.0, y + 5.0)],
+                    [(at - 5.0, y + 5.0), (at + 5.0, y - 5.0)],
                 ];
-                let ink = Ink::Muted.stand_in().stroke_width(1);
-                strokes.into_iter().try_for_each(|line| area.draw(&PathElement::new(line, ink)))?;
+                for line in strokes {
+                    canvas.line(line, Stroke::new(Ink::Muted, 1));
+                }
             }
-            text(dot.name.clone(), (left - 8, y), Ink::Text, 12.5, HPos::Right, VPos::Center)?;
-            text(dot.label.clone(), (right + 10, y), Ink::Muted, 11.5, HPos::Left, VPos::Center)?;
+            canvas.text(&dot.name, (left - 8.0, y), Font::new(12.5, Ink::Text).to_the_left());
+            canvas.text(&dot.label, (right + 10.0, y), small);
         }
-        Ok(())
     }
 }
 
@@ -204,11 +173,11 @@ mod tests {
             chart.ranked().iter().map(|dot| dot.name.as_str()).collect::<Vec<_>>(),
             ["udp", "tack", "stock"]
         );
-        let Axis { from, to, step } = chart.axis();
+        let ([from, to], step) = chart.range();
         assert_eq!((from, step), (80.0, 10.0), "near the least end");
         assert!((130.0..=140.0).contains(&to), "{to}");
         let svg = chart.to_svg();
-        let place = |text: &str| svg.rfind(&format!("\n{text}\n")).unwrap_or_else(|| panic!("{text}: {svg}"));
+        let place = |text: &str| svg.rfind(&format!(">{text}<")).unwrap_or_else(|| panic!("{text}: {svg}"));
         assert!(place("udp") < place("tack") && place("tack") < place("stock"));
         assert_eq!(svg.matches("stroke-dasharray").count(), 1, "one baseline");
     }
@@ -216,7 +185,7 @@ mod tests {
     #[test]
     fn a_wide_interval_hides_no_other_dot() {
         let dots = vec![dot("stock", 90.0, Some(1e12)), dot("udp", 130.0, None)];
-        let axis = DotChart { dots, ..DotChart::default() }.axis();
-        assert!(axis.from >= 0.0 && axis.to < 300.0, "{} to {}", axis.from, axis.to);
+        let ([from, to], _) = DotChart { dots, ..DotChart::default() }.range();
+        assert!(from >= 0.0 && to < 300.0, "{from} to {to}");
     }
 }

@@ -1,11 +1,9 @@
 //! Curves over a common axis, with a legend beside them.
 
-use plotters::coord::Shift;
-use plotters::coord::ranged1d::{AsRangedCoord, Ranged, ValueFormatter};
-use plotters::prelude::*;
-use plotters::style::text_anchor::{HPos, Pos, VPos};
-
-use super::{Dot, DotChart, Drawn, Ink, Look, Panel, font, stacked};
+use super::axis::Axis;
+use super::layout::{self, BOTTOM, LEFT, MARGIN};
+use super::svg::{Canvas, Font, Stroke};
+use super::{Dot, DotChart, Ink, Look};
 use tacit_scenario::scheme::{Role, Scheme};
 use tacit_scenario::table::number;
 
@@ -67,23 +65,10 @@ pub struct Line {
 /// Most curves with a colour: the rest is grey.
 pub const MAX_COLOURED: usize = 7;
 
-pub(super) const WIDTH: u32 = 720;
-pub(super) const LEFT: u32 = 62;
-pub(super) const BOTTOM: u32 = 48;
-/// Of an axis that the panel below names.
+/// Room of an axis that the panel below names.
 const BOTTOM_UNNAMED: u32 = 26;
-/// Pixels per character of the legend, generously.
-pub(super) const CHARACTER: u32 = 7;
 
 impl LineChart {
-    /// The picture.
-    pub fn to_svg(&self) -> String {
-        match self.ranked() {
-            Some(charts) => stacked(&self.alt, &charts.iter().map(Panel::Dots).collect::<Vec<_>>()),
-            None => stacked(&self.alt, &[Panel::Lines(self)]),
-        }
-    }
-
     /// A chart of ranked dots for each x, where more curves than have a colour meet few x: what would cross as lines is in
     /// order as dots. `None` where lines say more.
     pub fn ranked(&self) -> Option<Vec<DotChart>> {
@@ -123,15 +108,53 @@ impl LineChart {
         }
     }
 
-    pub(super) fn draw(&self, area: &DrawingArea<SVGBackend<'_>, Shift>, legend: u32) -> Drawn {
-        let x = self.range(|point| point.0, |mark| [mark.from, mark.to], self.log_x);
-        let y = self.range(|point| point.1, |mark| [mark.low, mark.high], self.log_y);
-        match (self.log_x, self.log_y) {
-            (false, false) => self.draw_on(area, legend, x.0..x.1, y.0..y.1),
-            (true, false) => self.draw_on(area, legend, (x.0..x.1).log_scale(), y.0..y.1),
-            (false, true) => self.draw_on(area, legend, x.0..x.1, (y.0..y.1).log_scale()),
-            (true, true) => self.draw_on(area, legend, (x.0..x.1).log_scale(), (y.0..y.1).log_scale()),
+    pub(super) fn draw(&self, canvas: &mut Canvas, legend: u32) {
+        let bottom = canvas.height() - MARGIN - if self.x.is_empty() { BOTTOM_UNNAMED } else { BOTTOM };
+        let x = Axis {
+            values: self.range(|point| point.0, |mark| [mark.from, mark.to], self.log_x),
+            pixels: [LEFT, layout::right(legend)].map(f64::from),
+            log: self.log_x,
+        };
+        let y = Axis {
+            values: self.range(|point| point.1, |mark| [mark.low, mark.high], self.log_y),
+            pixels: [bottom, MARGIN].map(f64::from),
+            log: self.log_y,
+        };
+        self.draw_axes(canvas, &x, &y);
+        let at = |(a, b): (f64, f64)| (x.at(a), y.at(b));
+        let (looks, (coloured, rest)) = (self.looks(), self.coloured_and_rest());
+        for line in rest {
+            canvas.line(self.path(line).into_iter().map(at), Stroke::new(Ink::Rest, 1));
         }
+        for line in coloured {
+            canvas.line(self.path(line).into_iter().map(at), looks[line].line(2));
+            for point in self.marked(line) {
+                looks[line].mark(canvas, at(point));
+            }
+        }
+        for mark in &self.marks {
+            draw_mark(canvas, mark, &x, &y, looks.get(mark.line).map_or(Ink::Text, |look| look.ink));
+        }
+        self.draw_legend(canvas, f64::from(layout::legend_names(legend)));
+    }
+
+    fn draw_axes(&self, canvas: &mut Canvas, x: &Axis, y: &Axis) {
+        let ([left, right], [bottom, top]) = (x.pixels, y.pixels);
+        let small = Font::new(11.5, Ink::Muted);
+        for value in x.ticks() {
+            let at = x.at(value);
+            canvas.line([(at, top), (at, bottom)], Stroke::new(Ink::Grid, 1));
+            canvas.text(&tick(value), (at, bottom + 7.0), small.centred().below());
+        }
+        for value in y.ticks() {
+            let at = y.at(value);
+            canvas.line([(left, at), (right, at)], Stroke::new(Ink::Grid, 1));
+            canvas.text(&tick(value), (left - 7.0, at), small.to_the_left());
+        }
+        canvas.line([(left, top), (left, bottom), (right, bottom)], Stroke::new(Ink::Muted, 1));
+        let name = Font::new(12.0, Ink::Text).centred();
+        canvas.text(&self.x, (f64::midpoint(left, right), bottom + 28.0), name.below());
+        canvas.upward_text(&self.y, (f64::from(MARGIN) + 6.0, f64::midpoint(top, bottom)), name);
     }
 
     /// Characters of the longest name in the legend.
@@ -212,129 +235,67 @@ impl LineChart {
         of: impl Fn(&(f64, f64)) -> f64,
         of_mark: impl Fn(&Mark) -> [f64; 2],
         log: bool,
-    ) -> (f64, f64) {
+    ) -> [f64; 2] {
         let points = || self.lines.iter().flat_map(|line| &line.points).map(&of);
         let marks = || self.marks.iter().flat_map(&of_mark).filter(|value| !log || *value > 0.0);
         let values = || points().chain(marks());
         let (least, largest) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
-        if log { (least / 1.5, largest * 1.5) } else { (least.min(0.0), (largest * 1.05).max(1e-9)) }
+        if log { [least / 1.5, largest * 1.5] } else { [least.min(0.0), (largest * 1.05).max(1e-9)] }
     }
 
-    fn draw_on<X, Y>(&self, area: &DrawingArea<SVGBackend<'_>, Shift>, legend: u32, x: X, y: Y) -> Drawn
-    where
-        X: AsRangedCoord<Value = f64>,
-        Y: AsRangedCoord<Value = f64>,
-        X::CoordDescType: Ranged<ValueType = f64> + ValueFormatter<f64>,
-        Y::CoordDescType: Ranged<ValueType = f64> + ValueFormatter<f64>,
-    {
-        let mut chart = ChartBuilder::on(area)
-            .margin(14)
-            .margin_right(legend * CHARACTER + 46)
-            .x_label_area_size(if self.x.is_empty() { BOTTOM_UNNAMED } else { BOTTOM })
-            .y_label_area_size(LEFT)
-            .build_cartesian_2d(x, y)?;
-        chart
-            .configure_mesh()
-            .bold_line_style(Ink::Grid.stand_in())
-            .light_line_style(TRANSPARENT)
-            .axis_style(Ink::Muted.stand_in())
-            .label_style(font(11.5, Ink::Muted))
-            .axis_desc_style(font(12.0, Ink::Text))
-            .x_labels(8)
-            .y_labels(8)
-            .x_label_formatter(&|value| tick(*value))
-            .y_label_formatter(&|value| tick(*value))
-            .x_desc(self.x.clone())
-            .y_desc(self.y.clone())
-            .draw()?;
+    fn draw_legend(&self, canvas: &mut Canvas, names: f64) {
         let (looks, (coloured, rest)) = (self.looks(), self.coloured_and_rest());
-        for line in rest {
-            chart.draw_series(LineSeries::new(self.path(line), Ink::Rest.stand_in().stroke_width(1)))?;
-        }
+        let sample = |y: f64| [(names - 28.0, y), (names - 4.0, y)];
+        let mut y = 24.0;
         for line in coloured {
-            chart.draw_series(LineSeries::new(self.path(line), looks[line].line(2)))?;
-            for at in self.marked(line) {
-                looks[line].mark(chart.plotting_area(), at)?;
-            }
+            canvas.line(sample(y), looks[line].line(2));
+            looks[line].mark(canvas, (names - 16.0, y));
+            canvas.text(&self.lines[line].name, (names, y), Font::new(12.0, Ink::Text));
+            y += f64::from(LEGEND_STEP);
         }
-        for mark in &self.marks {
-            let middle =
-                if self.log_x { (mark.from * mark.to).sqrt() } else { f64::midpoint(mark.from, mark.to) };
-            draw_mark(&mut chart, mark, middle, looks.get(mark.line).map_or(Ink::Text, |look| look.ink))?;
+        let mut below = y;
+        if !self.marks.is_empty() {
+            draw_cross(canvas, (names - 16.0, y));
+            canvas.line([(names - 16.0, y - 8.0), (names - 16.0, y + 8.0)], Stroke::new(Ink::Text, 1));
+            canvas.text(&self.marks_name, (names, y), Font::new(12.0, Ink::Text));
+            below += f64::from(LEGEND_STEP);
         }
-        self.draw_legend(area, legend)
-    }
-
-    fn draw_legend(&self, area: &DrawingArea<SVGBackend<'_>, Shift>, widest: u32) -> Drawn {
-        let left = (WIDTH - widest * CHARACTER - 40) as i32;
-        let (looks, (coloured, rest)) = (self.looks(), self.coloured_and_rest());
-        let mut top = 24;
-        for line in coloured {
-            area.draw(&PathElement::new([(left - 3, top), (left + 21, top)], looks[line].line(2)))?;
-            looks[line].mark(area, (left + 9, top))?;
-            let style = font(12.0, Ink::Text).pos(Pos::new(HPos::Left, VPos::Center));
-            area.draw(&Text::new(self.lines[line].name.clone(), (left + 25, top), style))?;
-            top += LEGEND_STEP as i32;
-        }
-        let mut below = top + if self.marks.is_empty() { 0 } else { LEGEND_STEP as i32 };
-        let small = || font(10.5, Ink::Muted).pos(Pos::new(HPos::Left, VPos::Center));
+        let small = Font::new(10.5, Ink::Muted);
         if !rest.is_empty() {
-            let ink = Ink::Rest.stand_in().stroke_width(1);
-            area.draw(&PathElement::new([(left - 3, below), (left + 21, below)], ink))?;
-            area.draw(&Text::new(
-                if self.steps { "from the left:" } else { "from above:" }.to_owned(),
-                (left + 25, below),
-                small(),
-            ))?;
+            canvas.line(sample(below), Stroke::new(Ink::Rest, 1));
+            canvas.text(if self.steps { "from the left:" } else { "from above:" }, (names, below), small);
         }
         for line in rest {
-            below += REST_STEP as i32;
-            area.draw(&Text::new(self.lines[line].name.clone(), (left + 25, below), small()))?;
+            below += f64::from(REST_STEP);
+            canvas.text(&self.lines[line].name, (names, below), small);
         }
-        if self.marks.is_empty() {
-            return Ok(());
-        }
-        let middle = left + 9;
-        let ink = Ink::Text.stand_in().stroke_width(1);
-        for stroke in [[(-MARK, -MARK), (MARK, MARK)], [(-MARK, MARK), (MARK, -MARK)], [(0, -8), (0, 8)]] {
-            let stroke = stroke.map(|(x, y)| (middle + x, top + y));
-            area.draw(&PathElement::new(stroke, ink))?;
-        }
-        let style = font(12.0, Ink::Text).pos(Pos::new(HPos::Left, VPos::Center));
-        area.draw(&Text::new(self.marks_name.clone(), (left + 25, top), style))?;
-        Ok(())
     }
 }
 
 /// The error bar and the line from end to end in the colour of the curve, the cross in that of text, so that it is seen
 /// where it meets its curve.
-fn draw_mark<'a, X, Y>(
-    chart: &mut ChartContext<'a, SVGBackend<'a>, Cartesian2d<X, Y>>,
-    mark: &Mark,
-    middle: f64,
-    ink: Ink,
-) -> Drawn
-where
-    X: Ranged<ValueType = f64>,
-    Y: Ranged<ValueType = f64>,
-{
-    let colour = ink.stand_in().stroke_width(2);
-    let lines = [[(mark.from, mark.y), (mark.to, mark.y)], [(middle, mark.low), (middle, mark.high)]];
-    chart.draw_series(lines.map(|line| PathElement::new(line, colour)))?;
-    for end in [mark.low, mark.high] {
-        let cap = PathElement::new([(-CAP, 0), (CAP, 0)], colour);
-        chart.plotting_area().draw(&(EmptyElement::at((middle, end)) + cap))?;
+fn draw_mark(canvas: &mut Canvas, mark: &Mark, x: &Axis, y: &Axis, ink: Ink) {
+    let stroke = Stroke::new(ink, 2);
+    let (from, to, value) = (x.at(mark.from), x.at(mark.to), y.at(mark.y));
+    let middle = f64::midpoint(from, to);
+    let ends = [mark.low, mark.high].map(|end| y.at(end));
+    canvas.line([(from, value), (to, value)], stroke);
+    canvas.line(ends.map(|end| (middle, end)), stroke);
+    for end in ends {
+        canvas.line([(middle - CAP, end), (middle + CAP, end)], stroke);
     }
+    draw_cross(canvas, (middle, value));
+}
+
+fn draw_cross(canvas: &mut Canvas, (x, y): (f64, f64)) {
     for rise in [-MARK, MARK] {
-        let stroke = PathElement::new([(-MARK, rise), (MARK, -rise)], Ink::Text.stand_in().stroke_width(1));
-        chart.plotting_area().draw(&(EmptyElement::at((middle, mark.y)) + stroke))?;
+        canvas.line([(x - MARK, y + rise), (x + MARK, y - rise)], Stroke::new(Ink::Text, 1));
     }
-    Ok(())
 }
 
 /// Half the size of a mark's cross, and of the caps of its error bar, in pixels.
-const MARK: i32 = 5;
-const CAP: i32 = 3;
+const MARK: f64 = 5.0;
+const CAP: f64 = 3.0;
 
 /// Pixels from one line of the legend to the next, and where curves are grey.
 const LEGEND_STEP: u32 = 20;
@@ -349,6 +310,7 @@ fn tick(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{Panel, stacked};
     use super::*;
 
     #[test]

@@ -1,9 +1,7 @@
 //! How a series looks: a scheme has its colour, marker and dash in every picture of the program.
 
-use plotters::coord::CoordTranslate;
-use plotters::prelude::*;
-
-use super::{DASHES, Drawn, Ink};
+use super::Ink;
+use super::svg::{Canvas, DASHES, Stroke};
 
 /// What tells a series from others: in print without colours the marker and the dash still do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,38 +127,31 @@ impl Look {
     }
 
     /// Its line, `width` pixels wide.
-    pub(super) fn line(self, width: u32) -> ShapeStyle {
-        self.ink.stroke(self.shape).stroke_width(width)
+    pub(super) const fn line(self, width: u32) -> Stroke {
+        Stroke::new(self.ink, width).dashed(self.shape)
     }
 
     /// Draws its marker.
-    pub(super) fn mark<C>(self, area: &DrawingArea<SVGBackend<'_>, C>, at: C::From) -> Drawn
-    where
-        C: CoordTranslate,
-        C::From: Clone,
-    {
+    pub(super) fn mark(self, canvas: &mut Canvas, (x, y): (f64, f64)) {
         /// Pixels from the middle to the edge.
-        const SIZE: i32 = 5;
-        let filled = self.ink.stand_in().filled();
-        let polygon = |corners: &[(i32, i32)]| {
-            area.draw(&(EmptyElement::at(at.clone()) + Polygon::new(corners.to_vec(), filled)))
-        };
-        let strokes = |lines: [[(i32, i32); 2]; 2]| {
-            lines.into_iter().try_for_each(|line| {
-                let line = PathElement::new(line, self.ink.stand_in().stroke_width(2));
-                area.draw(&(EmptyElement::at(at.clone()) + line))
-            })
+        const SIZE: f64 = 5.0;
+        let corners = |offsets: [[f64; 2]; 4]| offsets.map(|[right, down]| (x + right, y + down));
+        let strokes = |canvas: &mut Canvas, [a, b, c, d]: [(f64, f64); 4]| {
+            canvas.line([a, b], Stroke::new(self.ink, 2));
+            canvas.line([c, d], Stroke::new(self.ink, 2));
         };
         match self.shape {
-            Dot => area.draw(&(EmptyElement::at(at.clone()) + Circle::new((0, 0), 4, filled)))?,
-            Square => polygon(&[(-4, -4), (4, -4), (4, 4), (-4, 4)])?,
-            Triangle => polygon(&[(0, -SIZE), (SIZE, 4), (-SIZE, 4)])?,
-            Diamond => polygon(&[(0, -SIZE - 1), (SIZE, 0), (0, SIZE + 1), (-SIZE, 0)])?,
-            Down => polygon(&[(0, SIZE), (SIZE, -4), (-SIZE, -4)])?,
-            Cross => strokes([[(-4, -4), (4, 4)], [(-4, 4), (4, -4)]])?,
-            Plus => strokes([[(-SIZE, 0), (SIZE, 0)], [(0, -SIZE), (0, SIZE)]])?,
+            Dot => canvas.circle((x, y), 4, self.ink),
+            Square => canvas.rectangle([(x - 4.0, y - 4.0), (x + 4.0, y + 4.0)], self.ink, 1.0),
+            Triangle => canvas.polygon([(x, y - SIZE), (x + SIZE, y + 4.0), (x - SIZE, y + 4.0)], self.ink),
+            Diamond => canvas.polygon(
+                corners([[0.0, -SIZE - 1.0], [SIZE, 0.0], [0.0, SIZE + 1.0], [-SIZE, 0.0]]),
+                self.ink,
+            ),
+            Down => canvas.polygon([(x, y + SIZE), (x + SIZE, y - 4.0), (x - SIZE, y - 4.0)], self.ink),
+            Cross => strokes(canvas, corners([[-4.0, -4.0], [4.0, 4.0], [-4.0, 4.0], [4.0, -4.0]])),
+            Plus => strokes(canvas, corners([[-SIZE, 0.0], [SIZE, 0.0], [0.0, -SIZE], [0.0, SIZE]])),
         }
-        Ok(())
     }
 }
 

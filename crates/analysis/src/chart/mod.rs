@@ -1,12 +1,14 @@
-//! Pictures as SVG, drawn with plotters, coloured by CSS variables so that they follow the reader's
-//! light or dark theme.
+//! Pictures as SVG, coloured by CSS variables so that they follow the reader's light or dark theme.
 
+mod axis;
 mod bars;
 mod dots;
+mod layout;
 mod lines;
 mod look;
 mod panels;
 mod strips;
+mod svg;
 mod table;
 pub mod timeline;
 
@@ -19,7 +21,6 @@ pub use strips::{Strip, StripChart};
 pub use table::table_picture;
 
 use look::CURVE_COLOURS;
-use plotters::prelude::{IntoFont, RGBColor, TextStyle};
 
 /// A colour by its role; what it looks like is the style sheet's business.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,14 +53,11 @@ pub const STYLE: &str = "\
 --s0:#4aa3df;--s1:#f0b429;--s2:#ee7d3b;--s3:#2fc296;--s4:#4f6a7c;--s5:#e5507f;--s6:#b08fdc;--s7:#3a434b;--s8:#8a7530;--s9:#b08c62;\
 --rest:#4a545d;--c0:#f2f4f6;--c1:#4a9be0;--c2:#ee7d3b;--c3:#2fc296;--c4:#dd94bd;--c5:#f0b429;--c6:#7cc4ee}}";
 
-/// Stand-ins that plotters writes, by number, and the variables that replace them.
+/// The variables of [`STYLE`], by [`Ink::number`].
 const VARIABLES: [&str; 4 + SERIES_COLOURS + CURVE_COLOURS] = [
     "--text", "--muted", "--grid", "--rest", "--s0", "--s1", "--s2", "--s3", "--s4", "--s5", "--s6", "--s7",
     "--s8", "--s9", "--c0", "--c1", "--c2", "--c3", "--c4", "--c5", "--c6",
 ];
-
-/// SVG's dash array of each [`Shape`]: the first is solid.
-const DASHES: [&str; Shape::ALL.len()] = ["", "7 3", "2 3", "10 3 2 3", "4 2", "12 4", "6 2 2 2 2 2"];
 
 impl Ink {
     const fn number(self) -> usize {
@@ -86,45 +84,6 @@ impl Ink {
         let found = STYLE.find(&format!("{name}:")).map(|at| at + name.len() + 1);
         found.and_then(|at| STYLE.get(at..at + COLOUR)).unwrap_or("#000000")
     }
-
-    /// The stand-in: a colour that occurs nowhere else.
-    fn stand_in(self) -> RGBColor {
-        RGBColor(1, 2, 100 + self.number() as u8)
-    }
-
-    /// The stand-in of a line with the dash of `shape`, for strokes only.
-    fn stroke(self, shape: Shape) -> RGBColor {
-        RGBColor(1, 2 + shape as u8, 100 + self.number() as u8)
-    }
-}
-
-/// plotters scales font sizes down by this on their way into SVG.
-const PLOTTERS_FONT_SCALE: f64 = 1.24;
-
-/// Text of `px` pixels.
-fn font(px: f64, ink: Ink) -> TextStyle<'static> {
-    let colour = ink.stand_in();
-    ("sans-serif", px * PLOTTERS_FONT_SCALE).into_font().color(&colour)
-}
-
-/// Turns what plotters wrote into SVG for a page that has [`STYLE`]: `alt` says what it shows.
-fn finish(svg: &str, (width, height): (u32, u32), alt: &str) -> String {
-    let mut text = svg.to_owned();
-    for (number, variable) in VARIABLES.iter().enumerate() {
-        for (dash, pattern) in DASHES.iter().enumerate().skip(1) {
-            let stand_in = format!("stroke=\"#01{:02X}{:02X}\"", 2 + dash, 100 + number);
-            text = text
-                .replace(&stand_in, &format!("stroke=\"var({variable})\" stroke-dasharray=\"{pattern}\""));
-        }
-        text = text.replace(&format!("#0102{:02X}", 100 + number), &format!("var({variable})"));
-    }
-    let alt = alt.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;");
-    let fixed = format!("<svg width=\"{width}\" height=\"{height}\"");
-    let fluid = format!(
-        "<svg role=\"img\" aria-label=\"{alt}\" style=\"width:100%;max-width:{width}px;height:auto\" \
-         font-family=\"system-ui, sans-serif\""
-    );
-    text.replace(&fixed, &fluid).replace(" font-family=\"sans-serif\"", "")
 }
 
 /// An SVG file of its own: brings its style sheet and ground.
@@ -134,27 +93,4 @@ pub fn standalone(svg: &str) -> String {
     format!(
         "{head}\n<style>{STYLE}</style>\n<rect width=\"100%\" height=\"100%\" fill=\"var(--ground)\"/>{body}"
     )
-}
-
-/// Errors of drawing to a string: there are none that a caller could do something about.
-type Drawn = Result<(), Box<dyn std::error::Error>>;
-
-/// Distance of grid lines that cuts `0..=max` into about `steps`: 1, 2 or 5 times a power of ten.
-fn round_step(max: f64, steps: f64) -> f64 {
-    let raw = (max / steps).max(f64::MIN_POSITIVE);
-    let power = 10f64.powf(raw.log10().floor());
-    let factor = [1.0, 2.0, 5.0, 10.0].into_iter().find(|factor| factor * power >= raw * 0.999);
-    factor.unwrap_or(10.0) * power
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn steps_are_round() {
-        for (max, expected) in [(135.0, 20.0), (9.0, 2.0), (0.11, 0.02), (1000.0, 200.0)] {
-            assert!((round_step(max, 7.0) - expected).abs() < 1e-9, "{max}: {}", round_step(max, 7.0));
-        }
-    }
 }

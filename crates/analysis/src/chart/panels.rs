@@ -1,9 +1,8 @@
 //! Several charts below each other in one picture.
 
-use plotters::prelude::*;
-
-use super::lines::WIDTH;
-use super::{DotChart, LineChart, StripChart, finish};
+use super::layout::WIDTH;
+use super::svg::Canvas;
+use super::{DotChart, LineChart, StripChart};
 
 const HEIGHT: u32 = 400;
 /// Of curves below another panel.
@@ -43,22 +42,28 @@ impl Panel<'_> {
 pub fn stacked(alt: &str, panels: &[Panel<'_>]) -> String {
     let heights: Vec<u32> =
         panels.iter().enumerate().map(|(index, panel)| panel.height(index == 0)).collect();
-    let size = (WIDTH, heights.iter().sum());
     let legend = panels.iter().map(|panel| panel.legend()).max().unwrap_or(0);
-    let mut svg = String::new();
-    let area = SVGBackend::with_string(&mut svg, size).into_drawing_area();
-    let mut rest = area.clone();
+    let mut all = Canvas::new(WIDTH, heights.iter().sum());
+    let mut top = 0;
     for (panel, height) in panels.iter().zip(heights) {
-        let (own, below) = rest.split_vertically(height);
-        // Writing to a string does not fail.
-        let _ = match panel {
-            Panel::Lines(chart) => chart.draw(&own, legend),
-            Panel::Dots(chart) => chart.draw(&own),
-            Panel::Strips(chart) => chart.draw(&own, legend),
-        };
-        rest = below;
+        let mut own = Canvas::new(WIDTH, height);
+        match panel {
+            Panel::Lines(chart) => chart.draw(&mut own, legend),
+            Panel::Dots(chart) => chart.draw(&mut own),
+            Panel::Strips(chart) => chart.draw(&mut own, legend),
+        }
+        all.put(top, &own);
+        top += height;
     }
-    let _ = area.present();
-    drop((area, rest));
-    finish(&svg, size, alt)
+    all.into_svg(alt)
+}
+
+impl LineChart {
+    /// The picture.
+    pub fn to_svg(&self) -> String {
+        match self.ranked() {
+            Some(charts) => stacked(&self.alt, &charts.iter().map(Panel::Dots).collect::<Vec<_>>()),
+            None => stacked(&self.alt, &[Panel::Lines(self)]),
+        }
+    }
 }

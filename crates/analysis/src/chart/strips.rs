@@ -1,11 +1,9 @@
 //! What somebody was doing over time: a strip each, coloured by what it was.
 
-use plotters::coord::Shift;
-use plotters::prelude::*;
-use plotters::style::text_anchor::{HPos, Pos, VPos};
-
-use super::lines::{BOTTOM, CHARACTER, LEFT, WIDTH};
-use super::{Drawn, Ink, SERIES_COLOURS, font};
+use super::axis::Axis;
+use super::layout::{self, BOTTOM, LEFT, MARGIN};
+use super::svg::{Canvas, Font};
+use super::{Ink, SERIES_COLOURS};
 
 /// Strips below each other over one axis.
 #[derive(Clone, Debug, Default)]
@@ -27,9 +25,8 @@ pub struct Strip {
     pub states: Vec<(f64, String)>,
 }
 
-/// Height of a strip with its name, and of the margins of all of them together.
+/// Height of a strip with its name.
 const STRIP: u32 = 34;
-const MARGIN: u32 = 14;
 /// Distance of two lines of the legend.
 const LINE: u32 = 18;
 
@@ -54,38 +51,32 @@ impl StripChart {
         (self.strips.len() as u32 * STRIP).max(legend) + 2 * MARGIN + BOTTOM
     }
 
-    pub(super) fn draw(&self, area: &DrawingArea<SVGBackend<'_>, Shift>, legend: u32) -> Drawn {
-        // As curves have it: margins, the axis of y, and room for the legend.
-        let left = (MARGIN + LEFT) as i32;
-        let right = (WIDTH - legend * CHARACTER - 46) as i32;
-        let at = |x: f64| {
-            left + ((x / self.end.max(f64::MIN_POSITIVE)).clamp(0.0, 1.0) * f64::from(right - left)) as i32
+    pub(super) fn draw(&self, canvas: &mut Canvas, legend: u32) {
+        let right = layout::right(legend);
+        let time = Axis {
+            values: [0.0, self.end.max(f64::MIN_POSITIVE)],
+            pixels: [LEFT, right].map(f64::from),
+            log: false,
         };
         let states = self.states();
         let ink = |state: &str| state_ink(states.iter().position(|known| *known == state).unwrap_or(0));
-        let small = |side| font(11.5, Ink::Muted).pos(Pos::new(side, VPos::Center));
         for (index, strip) in self.strips.iter().enumerate() {
-            let top = (MARGIN + STRIP * index as u32) as i32;
-            area.draw(&Text::new(strip.name.clone(), (left, top + 6), small(HPos::Left)))?;
+            let top = f64::from(MARGIN + STRIP * index as u32);
+            canvas.text(&strip.name, (f64::from(LEFT), top + 6.0), Font::new(11.5, Ink::Muted));
             let ends = strip.states.iter().skip(1).map(|(from, _)| *from).chain([self.end]);
             for ((from, state), to) in strip.states.iter().zip(ends) {
-                let corners = [(at(*from), top + 14), (at(to), top + 14 + 14)];
-                area.draw(&Rectangle::new(corners, ink(state).stand_in().filled()))?;
+                let corners = [(time.at(*from), top + 14.0), (time.at(to), top + 28.0)];
+                canvas.rectangle(corners, ink(state), 1.0);
             }
         }
+        let names = layout::legend_names(legend);
         for (index, state) in states.iter().enumerate() {
-            let top = (MARGIN + 10 + LINE * index as u32) as i32;
-            let corner = (WIDTH - legend * CHARACTER - 40) as i32;
-            let mark =
-                Rectangle::new([(corner, top - 4), (corner + 18, top + 4)], ink(state).stand_in().filled());
-            area.draw(&mark)?;
-            let style = font(12.0, Ink::Text).pos(Pos::new(HPos::Left, VPos::Center));
-            area.draw(&Text::new((*state).to_owned(), (corner + 25, top), style))?;
+            let middle = MARGIN + 10 + LINE * index as u32;
+            canvas.rectangle([(names - 25, middle - 4), (names - 7, middle + 4)], ink(state), 1.0);
+            canvas.text(state, (names, middle), Font::new(12.0, Ink::Text));
         }
-        let below = (self.height() - BOTTOM / 2) as i32;
-        let style = font(12.0, Ink::Text).pos(Pos::new(HPos::Center, VPos::Center));
-        area.draw(&Text::new(self.x.clone(), (i32::midpoint(left, right), below), style))?;
-        Ok(())
+        let below = self.height() - BOTTOM / 2;
+        canvas.text(&self.x, (u32::midpoint(LEFT, right), below), Font::new(12.0, Ink::Text).centred());
     }
 }
 

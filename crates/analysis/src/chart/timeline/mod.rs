@@ -2,11 +2,8 @@
 
 mod place;
 
-use plotters::coord::Shift;
-use plotters::prelude::*;
-use plotters::style::text_anchor::{HPos, Pos, VPos};
-
-use super::{Drawn, Ink, finish, font};
+use super::svg::{Canvas, Font, Stroke};
+use super::{Ink, Shape};
 use place::{Placed, PlacedExchange, part_width, place, text_width};
 
 /// A time line.
@@ -84,7 +81,7 @@ const BOX: i32 = 36;
 /// Least height of a user's part of a PPDU.
 const LEAST_PART: i32 = 17;
 /// Height of the strip that shows the MPDUs of a box.
-const STRIP: i32 = 7;
+const STRIP: f64 = 7.0;
 /// Between the notes of a lane, or its boxes, and the next lane.
 const BETWEEN: i32 = 38;
 const NOTE: i32 = 15;
@@ -92,8 +89,6 @@ const NOTE: i32 = 15;
 const FOOT: i32 = 40;
 const LEGEND: i32 = 24;
 const SMALL: f64 = 11.0;
-
-type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 /// Vertical places of one line of the picture, relative to its top.
 struct RowLayout {
@@ -110,13 +105,9 @@ impl TimelineChart {
         let line = self.line();
         let lines = placed.last().map_or(0, |exchange| exchange.line + 1) as i32;
         let legend = LEGEND * (self.legend_height() + 1);
-        let size = (WIDTH, (MARGIN + lines * line.height + legend + MARGIN) as u32);
-        let mut svg = String::new();
-        let area = SVGBackend::with_string(&mut svg, size).into_drawing_area();
-        // Writing to a string does not fail.
-        let _ = self.draw(&area, &placed, &line).and_then(|()| Ok(area.present()?));
-        drop(area);
-        finish(&svg, size, &self.alt)
+        let mut canvas = Canvas::new(WIDTH, (MARGIN + lines * line.height + legend + MARGIN) as u32);
+        self.draw(&mut canvas, &placed, &line);
+        canvas.into_svg(&self.alt)
     }
 
     /// Where time starts: right of the names.
@@ -152,31 +143,28 @@ impl TimelineChart {
         RowLayout { lanes, foot, height: foot + FOOT }
     }
 
-    fn draw(&self, area: &Area<'_>, placed: &[PlacedExchange], line: &RowLayout) -> Drawn {
+    fn draw(&self, canvas: &mut Canvas, placed: &[PlacedExchange], line: &RowLayout) {
         let lines = placed.last().map_or(0, |exchange| exchange.line + 1);
         for number in 0..lines {
-            self.draw_lanes(area, MARGIN + number as i32 * line.height, line)?;
+            self.draw_lanes(canvas, MARGIN + number as i32 * line.height, line);
         }
         for (exchange, at) in self.exchanges.iter().zip(placed) {
             let top = MARGIN + at.line as i32 * line.height;
-            draw_bracket(area, exchange, at, top + line.foot)?;
+            draw_bracket(canvas, exchange, at, top + line.foot);
             for (frame, place) in exchange.frames.iter().zip(&at.boxes) {
-                draw_frame(area, frame, place, top, line)?;
+                draw_frame(canvas, frame, place, top, line);
             }
         }
-        self.draw_legend(area, MARGIN + lines as i32 * line.height)
+        self.draw_legend(canvas, MARGIN + lines as i32 * line.height);
     }
 
-    fn draw_lanes(&self, area: &Area<'_>, top: i32, line: &RowLayout) -> Drawn {
+    fn draw_lanes(&self, canvas: &mut Canvas, top: i32, line: &RowLayout) {
         for (number, (name, (lane, height))) in self.lanes.iter().zip(&line.lanes).enumerate() {
-            let style = font(12.0, Ink::Text).pos(Pos::new(HPos::Left, VPos::Center));
-            area.draw(&Text::new(name.clone(), (MARGIN, top + lane + height / 2), style))?;
+            canvas.text(name, (MARGIN, top + lane + height / 2), Font::new(12.0, Ink::Text));
             // The first lane stands on its line, the others hang from theirs.
             let level = top + lane + if number == 0 { *height } else { 0 };
-            let ends = [(MARGIN, level), (WIDTH as i32 - MARGIN, level)];
-            area.draw(&PathElement::new(ends, Ink::Grid.stand_in().stroke_width(2)))?;
+            canvas.line([(MARGIN, level), (WIDTH as i32 - MARGIN, level)], Stroke::new(Ink::Grid, 2));
         }
-        Ok(())
     }
 
     /// Row and left end of each entry of the legend.
@@ -199,17 +187,14 @@ impl TimelineChart {
         self.legend_rows().last().map_or(0, |(row, _)| row + 1)
     }
 
-    fn draw_legend(&self, area: &Area<'_>, top: i32) -> Drawn {
+    fn draw_legend(&self, canvas: &mut Canvas, top: i32) {
+        let font = Font::new(SMALL, Ink::Muted);
         for ((ink, text), (row, left)) in self.legend.iter().zip(self.legend_rows()) {
             let middle = top + row * LEGEND + LEGEND / 2;
-            fill(area, (left, middle - 6), (left + 16, middle + 6), *ink, tint(*ink))?;
-            let style = font(SMALL, Ink::Muted).pos(Pos::new(HPos::Left, VPos::Center));
-            area.draw(&Text::new(text.clone(), (left + 22, middle), style))?;
+            fill(canvas, [(left, middle - 6), (left + 16, middle + 6)], *ink);
+            canvas.text(text, (left + 22, middle), font);
         }
-        let middle = top + self.legend_height() * LEGEND + LEGEND / 2;
-        let style = font(SMALL, Ink::Muted).pos(Pos::new(HPos::Left, VPos::Center));
-        area.draw(&Text::new(SCALE_NOTE, (MARGIN, middle), style))?;
-        Ok(())
+        canvas.text(SCALE_NOTE, (MARGIN, top + self.legend_height() * LEGEND + LEGEND / 2), font);
     }
 }
 
@@ -218,111 +203,93 @@ fn tint(ink: Ink) -> f64 {
     if ink == LOST { 1.0 } else { 0.25 }
 }
 
-fn fill(area: &Area<'_>, from: (i32, i32), to: (i32, i32), ink: Ink, tint: f64) -> Drawn {
-    area.draw(&Rectangle::new([from, to], ink.stand_in().mix(tint).filled()))?;
-    area.draw(&Rectangle::new([from, to], ink.stand_in().stroke_width(1)))?;
-    Ok(())
+fn fill<T: Into<f64> + Copy>(canvas: &mut Canvas, corners: [(T, T); 2], ink: Ink) {
+    canvas.rectangle(corners, ink, tint(ink));
+    canvas.outline(corners, Stroke::new(ink, 1));
 }
 
-fn draw_bracket(area: &Area<'_>, exchange: &Exchange, at: &PlacedExchange, top: i32) -> Drawn {
-    let (left, right) = (at.left as i32, at.right as i32);
-    let path = [(left, top), (left, top + 5), (right, top + 5), (right, top)];
-    area.draw(&PathElement::new(path, Ink::Muted.stand_in().stroke_width(1)))?;
-    let style = font(SMALL, Ink::Muted).pos(Pos::new(HPos::Left, VPos::Top));
-    area.draw(&Text::new(exchange.label.clone(), (left, top + 10), style))?;
-    Ok(())
+fn draw_bracket(canvas: &mut Canvas, exchange: &Exchange, at: &PlacedExchange, top: i32) {
+    let top = f64::from(top);
+    let bracket = [(at.left, top), (at.left, top + 5.0), (at.right, top + 5.0), (at.right, top)];
+    canvas.line(bracket, Stroke::new(Ink::Muted, 1));
+    canvas.text(&exchange.label, (at.left, top + 10.0), Font::new(SMALL, Ink::Muted).below());
 }
 
-fn draw_frame(area: &Area<'_>, frame: &Frame, place: &Placed, line_top: i32, line: &RowLayout) -> Drawn {
+fn draw_frame(canvas: &mut Canvas, frame: &Frame, place: &Placed, line_top: i32, line: &RowLayout) {
     let (top, height) = line.lanes[frame.lane];
     let top = line_top + top;
-    draw_box(area, frame, place, (top, height))?;
-    let (left, right) = (place.left as i32, place.right() as i32);
+    draw_box(canvas, frame, place, (top, height));
     for (number, note) in frame.notes.iter().enumerate() {
         let middle = if frame.lane == 0 {
             top - NOTE * (frame.notes.len() - number) as i32 + NOTE / 2 - 3
         } else {
             top + height + NOTE * number as i32 + NOTE / 2 + 3
         };
-        let style = font(SMALL, note.ink).pos(Pos::new(HPos::Left, VPos::Center));
-        area.draw(&Text::new(note.text.clone(), (left, middle), style))?;
+        canvas.text(&note.text, (place.left, f64::from(middle)), Font::new(SMALL, note.ink));
     }
     // Arrows from each part of a PPDU would cross the others.
-    let Some(to) = frame.to.filter(|_| frame.part_of.1 == 1) else { return Ok(()) };
+    let Some(to) = frame.to.filter(|_| frame.part_of.1 == 1) else { return };
     let (to_top, to_height) = line.lanes[to];
     let (from, end) = if to > frame.lane {
         (top + height, line_top + to_top)
     } else {
         (top, line_top + to_top + to_height)
     };
-    draw_arrow(area, right, from, end, frame.lost)
+    draw_arrow(canvas, place.right(), f64::from(from), f64::from(end), frame.lost);
 }
 
 /// The box: its parts, the strip of its MPDUs, a cross where it was lost, and on top what is written.
-fn draw_box(area: &Area<'_>, frame: &Frame, place: &Placed, (lane_top, lane_height): (i32, i32)) -> Drawn {
+fn draw_box(canvas: &mut Canvas, frame: &Frame, place: &Placed, (lane_top, lane_height): (i32, i32)) {
     let (part, parts) = (frame.part_of.0 as i32, frame.part_of.1 as i32);
-    let edge = |part: i32| lane_top + lane_height * part / parts;
+    let edge = |part: i32| f64::from(lane_top + lane_height * part / parts);
     let (top, bottom) = (edge(part), edge(part + 1));
     let written: f64 = frame.parts.iter().map(|part| part_width(&part.label)).sum();
     let has_strip = frame.mpdus.len() > 1 && parts == 1;
-    let text_height = if has_strip { bottom - top - STRIP } else { bottom - top };
+    let text_bottom = if has_strip { bottom - STRIP } else { bottom };
     let mut left = place.left;
     let mut labels = Vec::new();
     for part in &frame.parts {
         let right = left + place.width * part_width(&part.label) / written;
-        fill(area, (left as i32, top), (right as i32, bottom), part.ink, tint(part.ink))?;
-        let style = font(SMALL, Ink::Text).pos(Pos::new(HPos::Center, VPos::Center));
-        let middle = (f64::midpoint(left, right) as i32, top + text_height / 2);
-        labels.push(Text::new(part.label.clone(), middle, style));
+        fill(canvas, [(left, top), (right, bottom)], part.ink);
+        labels.push((part.label.as_str(), (f64::midpoint(left, right), f64::midpoint(top, text_bottom))));
         left = right;
     }
     if has_strip {
-        draw_mpdus(area, frame, place, bottom - STRIP)?;
+        draw_mpdus(canvas, frame, place, bottom - STRIP);
     }
     if frame.lost {
-        let (left, right) = (place.left as i32, place.right() as i32);
         for (from, to) in [(top, bottom), (bottom, top)] {
-            let ink = LOST.stand_in().mix(0.55).stroke_width(1);
-            area.draw(&PathElement::new([(left, from), (right, to)], ink))?;
+            canvas.line([(place.left, from), (place.right(), to)], Stroke::new(LOST, 1).opacity(0.55));
         }
     }
-    for label in &labels {
-        area.draw(label)?;
+    for (label, at) in labels {
+        canvas.text(label, at, Font::new(SMALL, Ink::Text).centred());
     }
-    Ok(())
 }
 
 /// A strip with the MPDUs of an A-MPDU side by side.
-fn draw_mpdus(area: &Area<'_>, frame: &Frame, place: &Placed, top: i32) -> Drawn {
-    let Some(part) = frame.parts.first() else { return Ok(()) };
+fn draw_mpdus(canvas: &mut Canvas, frame: &Frame, place: &Placed, top: f64) {
+    let Some(part) = frame.parts.first() else { return };
     let each = place.width / frame.mpdus.len() as f64;
     for (number, arrived) in frame.mpdus.iter().enumerate() {
-        let edge = |number: usize| (place.left + each * number as f64) as i32;
+        let edge = |number: usize| place.left + each * number as f64;
         let (ink, tint) = if *arrived { (part.ink, 0.5) } else { (LOST, 1.0) };
-        let corners = [(edge(number), top), (edge(number + 1), top + STRIP)];
-        area.draw(&Rectangle::new(corners, ink.stand_in().mix(tint).filled()))?;
+        canvas.rectangle([(edge(number), top), (edge(number + 1), top + STRIP)], ink, tint);
     }
-    Ok(())
 }
 
 /// An arrow at the end of a frame, to who should hear it; a broken one where nobody did.
-fn draw_arrow(area: &Area<'_>, x: i32, from: i32, to: i32, lost: bool) -> Drawn {
+fn draw_arrow(canvas: &mut Canvas, x: f64, from: f64, to: f64, lost: bool) {
     let down = (to - from).signum();
     if !lost {
-        let ink = Ink::Muted.stand_in();
-        area.draw(&PathElement::new([(x, from), (x, to - 5 * down)], ink.stroke_width(1)))?;
-        let head = [(x, to), (x - 4, to - 7 * down), (x + 4, to - 7 * down)];
-        area.draw(&Polygon::new(head, ink.filled()))?;
-        return Ok(());
+        canvas.line([(x, from), (x, to - 5.0 * down)], Stroke::new(Ink::Muted, 1));
+        let base = to - 7.0 * down;
+        canvas.polygon([(x, to), (x - 4.0, base), (x + 4.0, base)], Ink::Muted);
+        return;
     }
-    let (middle, ink) = (i32::midpoint(from, to), LOST.stand_in());
-    for dash in 0..(middle - from).abs() / 6 {
-        let start = from + 6 * dash * down;
-        area.draw(&PathElement::new([(x, start), (x, start + 3 * down)], ink.stroke_width(1)))?;
+    let middle = f64::midpoint(from, to);
+    canvas.line([(x, from), (x, middle)], Stroke::new(LOST, 1).dashed(Shape::Triangle));
+    for side in [-4.0, 4.0] {
+        canvas.line([(x - 4.0, middle - side), (x + 4.0, middle + side)], Stroke::new(LOST, 2));
     }
-    for side in [-4, 4] {
-        let stroke = [(x - 4, middle - side), (x + 4, middle + side)];
-        area.draw(&PathElement::new(stroke, ink.stroke_width(2)))?;
-    }
-    Ok(())
 }
