@@ -18,6 +18,16 @@ use crate::output::{INTERRUPTED, note};
 /// Set by the first Ctrl-C.
 static STOP: AtomicBool = AtomicBool::new(false);
 
+/// The first Ctrl-C sets [`STOP`], a second one ends the program.
+fn handle_ctrl_c() {
+    // Without a handler Ctrl-C ends the program at once: worse, but no reason to run nothing.
+    let _ = ctrlc::set_handler(|| {
+        if STOP.swap(true, Ordering::Relaxed) {
+            std::process::exit(INTERRUPTED.into());
+        }
+    });
+}
+
 /// The user's cache, unless it is not wanted or there is no place for it.
 pub fn cache(unwanted: bool) -> Option<Cache> {
     if unwanted { None } else { Cache::of_user() }
@@ -80,11 +90,7 @@ pub fn simulated<T>(length: Option<Duration>, work: impl FnOnce(Option<Reached<'
 /// Counts a capture that comes as it is made, with a running summary on a terminal. Ctrl-C goes to the program that
 /// captures, too, and ends this one by the end of its input; a second one ends it at once.
 pub fn counted_live<T>(work: impl FnOnce(&mut dyn FnMut(&Counted)) -> T) -> T {
-    let _ = ctrlc::set_handler(|| {
-        if STOP.swap(true, Ordering::Relaxed) {
-            std::process::exit(INTERRUPTED.into());
-        }
-    });
+    handle_ctrl_c();
     if !std::io::stderr().is_terminal() {
         return work(&mut |_| {});
     }
@@ -107,12 +113,7 @@ pub fn counted_live<T>(work: impl FnOnce(&mut dyn FnMut(&Counted)) -> T) -> T {
 /// Runs `work` with a progress bar (on a terminal only) and a Ctrl-C that stops between runs; a second
 /// Ctrl-C ends the program at once.
 pub fn watched<T>(cache: Option<&Cache>, work: impl FnOnce(Control<'_>) -> T) -> T {
-    // Without a handler Ctrl-C ends the program at once: worse, but no reason to run nothing.
-    let _ = ctrlc::set_handler(|| {
-        if STOP.swap(true, Ordering::Relaxed) {
-            std::process::exit(INTERRUPTED.into());
-        }
-    });
+    handle_ctrl_c();
     let bar = bar(None, ProgressDrawTarget::stderr(), "{bar:32} {pos}/{len} runs, {eta} left  {msg}");
     let progress = |progress: Progress<'_>| match progress {
         Progress::Started { total, reused } => {
