@@ -3,8 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use tacit_net::content_range::content_range;
 use tacit_net::head::HeadReader;
-use tacit_net::partial::content_range;
 use tacit_net::target::Target;
 
 fuzz_target!(|bytes: &[u8]| {

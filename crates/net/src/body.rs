@@ -14,9 +14,9 @@ use tacit_proto::fwp::repair::{Counters, Range};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use crate::client::PartialDownload;
 use crate::connection::{Connection, Connector};
 use crate::error::NetError;
+use crate::partial::PartialDownload;
 
 /// Statistics of repair, of all attempts at one body.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -6,8 +6,8 @@
 use httparse::{EMPTY_HEADER, Header};
 use tacit_proto::fwp::repair::Range;
 
+use crate::content_range::content_range;
 use crate::head::HeadReader;
-use crate::partial::content_range;
 
 /// RFC 2046 section 5.1.1: a boundary has 1 to 70 characters.
 const BOUNDARY_MAX: usize = 70;

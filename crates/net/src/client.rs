@@ -16,17 +16,17 @@ use hyper::header::{
     IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_UNMODIFIED_SINCE, RANGE,
 };
 use hyper::{Method, Response, StatusCode};
-use serde::{Deserialize, Serialize};
 use tacit_proto::fwp::repair::Range;
 use tokio::task::JoinSet;
 
 use crate::answers::Shape;
 use crate::body::{Answer, Body};
 use crate::connection::{Connection, Connector, no_body};
+use crate::entity::{Entity, MainAnswer};
 use crate::error::NetError;
 use crate::head::number;
-use crate::partial::{RangeError, Validator, partial};
-use crate::session::{Entity, MainAnswer, run};
+use crate::partial::{PartialDownload, RangeError, Validator, partial};
+use crate::session::run;
 
 /// Length of the first request in bytes: TCP's first flight (RFC 6928: ten segments, 14,600 bytes) less a head.
 pub const FIRST_PART: u64 = 14_000;
@@ -81,19 +81,6 @@ fn takes_uncoded_alone(headers: &HeaderMap) -> bool {
         let is_refused = parts.any(|weight| matches!(weight, b"q=0" | b"q=0.0" | b"q=0.00" | b"q=0.000"));
         name.is_empty() || name.eq_ignore_ascii_case(b"identity") || is_refused
     })
-}
-
-/// A partly received file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PartialDownload {
-    /// Bytes that are there, from the first one on.
-    #[serde(skip)]
-    pub have: u64,
-    /// Bytes of the whole.
-    pub complete: u64,
-    /// Of the file that they belong to.
-    pub validator: Validator,
 }
 
 /// Requests the file of `connector` with `headers`, which are end-to-end and contain no range. If the connection is

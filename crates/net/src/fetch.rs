@@ -7,12 +7,12 @@ use hyper::StatusCode;
 use hyper::header::{ACCEPT_ENCODING, HeaderMap, HeaderValue, LOCATION, USER_AGENT};
 
 use crate::body::Answer;
-use crate::client::{PartialDownload, get, go_on};
+use crate::client::{get, go_on};
 use crate::connection::{Connector, Settings};
 use crate::digest::offered;
 use crate::error::NetError;
 use crate::part::{EarlierPart, Incoming};
-use crate::partial::RangeError;
+use crate::partial::{PartialDownload, RangeError};
 use crate::reach::{Reach, is_public};
 use crate::report::{Overheads, RepairReport, Report, Shim, Verified, bits_per_second};
 use crate::target::Target;

@@ -11,8 +11,8 @@ use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::client::PartialDownload;
 use crate::error::NetError;
+use crate::partial::PartialDownload;
 
 /// Stored beside a part, as JSON.
 #[derive(Debug, Serialize, Deserialize)]

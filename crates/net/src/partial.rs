@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use tacit_proto::fwp::repair::Range;
 
 use crate::byteranges::boundary;
+use crate::content_range::content_range;
 use crate::head::number;
 
 /// A validator: it identifies one version of an entity (RFC 9110 section 8.8.1).
@@ -77,21 +78,17 @@ fn is_strong_tag(tag: &str) -> bool {
     inside.is_some_and(|inside| inside.bytes().all(|byte| byte == 0x21 || (0x23..=0x7e).contains(&byte)))
 }
 
-/// `bytes first-last/complete` with all three known and possible.
-pub fn content_range(value: &[u8]) -> Option<(Range, u64)> {
-    let value = value.trim_ascii();
-    let (unit, rest) = value.split_at_checked(6)?;
-    if !unit.eq_ignore_ascii_case(b"bytes ") {
-        return None;
-    }
-    let mut halves = rest.split(|byte| *byte == b'/');
-    let (range, complete) = (halves.next()?, number(halves.next()?)?);
-    let mut ends = range.split(|byte| *byte == b'-');
-    let (first, last) = (number(ends.next()?)?, number(ends.next()?)?);
-    if halves.next().is_some() || ends.next().is_some() || last >= complete {
-        return None;
-    }
-    Range::new(first, last.checked_add(1)?).map(|range| (range, complete))
+/// A partly received file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PartialDownload {
+    /// Bytes that are there, from the first one on.
+    #[serde(skip)]
+    pub have: u64,
+    /// Bytes of the whole.
+    pub complete: u64,
+    /// Of the file that they belong to.
+    pub validator: Validator,
 }
 
 /// Why an answer to a range request is of no use.
@@ -199,8 +196,6 @@ pub fn partial(headers: &HeaderMap) -> Result<(Range, u64), RangeError> {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
 
     fn headers(lines: &[(&'static str, &'static str)]) -> HeaderMap {
@@ -238,31 +233,6 @@ mod tests {
     }
 
     #[test]
-    fn a_content_range_has_three_numbers_that_fit() {
-        assert_eq!(content_range(b"bytes 0-9/10"), Some((range(0, 10), 10)));
-        for bad in [
-            "bytes 0-10/10",
-            "bytes 5-4/10",
-            "bytes */10",
-            "bytes 0-9/*",
-            "bytes=0-9/10",
-            "items 0-9/10",
-            "bytes 0-9",
-            "bytes 0-9/10/11",
-            "bytes 0-9-9/10",
-            "bytes -9/10",
-            "bytes +0-9/10",
-            "bytes 0x0-9/10",
-            "",
-            "bytes",
-            "bytes 0-18446744073709551615/18446744073709551615",
-            "bytes 0 - 9/10",
-        ] {
-            assert_eq!(content_range(bad.as_bytes()), None, "{bad}");
-        }
-    }
-
-    #[test]
     fn answers_are_held_against_what_was_asked() {
         use RangeError::{Changed, Coded, Ignored, Multipart, Status, Wrong};
         let tag = Validator::Tag("\"a\"".to_owned());
@@ -293,21 +263,5 @@ mod tests {
         assert_eq!(answer(200, &[whole, a], range(2_000_000, 2_000_010)), Err(Ignored));
         assert_eq!(answer(416, &[], asked), Err(Changed));
         assert_eq!(answer(503, &[], asked), Err(Status(503)));
-    }
-
-    proptest! {
-        #[test]
-        fn what_is_read_is_what_would_be_written(first in 0..u64::MAX / 4, len in 1..u64::MAX / 4, more in 0..u64::MAX / 4) {
-            let (end, complete) = (first + len, first + len + more);
-            let text = format!("bytes {first}-{}/{complete}", end - 1);
-            prop_assert_eq!(content_range(text.as_bytes()), Some((range(first, end), complete)));
-        }
-
-        #[test]
-        fn nothing_panics(text in "(bytes )?[0-9*/ -]{0,24}") {
-            if let Some((range, complete)) = content_range(text.as_bytes()) {
-                prop_assert!(range.end <= complete);
-            }
-        }
     }
 }

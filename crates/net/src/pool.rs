@@ -10,8 +10,8 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use crate::answers::Request;
+use crate::entity::Entity;
 use crate::repair::{ConnectionId, RepairEvent, run};
-use crate::session::Entity;
 
 /// Connections that are open and were asked for nothing, while there may be more: a handshake takes a second where its
 /// answer is lost (RFC 6298), and that many in a row are lost once in 40 times where 40 % are.

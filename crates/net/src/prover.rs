@@ -8,9 +8,9 @@ use hyper::{Method, StatusCode};
 use tokio::time::Instant;
 
 use crate::connection::{Connection, no_body};
+use crate::entity::Entity;
 use crate::error::NetError;
 use crate::partial::RangeError;
-use crate::session::Entity;
 
 /// Bytes in doubt hold back what is there for so long before the server is asked for nothing else: most often an answer for
 /// holes says it meanwhile.

@@ -1,23 +1,20 @@
 //! A connection for repairs: requests go out as they are given, up to two at a time, and placeholders may stand anywhere in
 //! the answers.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use hyper::Method;
-use hyper::header::{HeaderValue, IF_RANGE, RANGE};
 use tacit_proto::fwp::repair::{Range, RequestId};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 
-use crate::answers::{AnswerEvent, Answers, Request, Shape, Subject, Unusable};
-use crate::connection::no_body;
+use crate::answers::{AnswerEvent, Answers, Request, Subject, Unusable};
+use crate::entity::Entity;
 use crate::error::NetError;
 use crate::flow::Flow;
-use crate::session::Entity;
 
 /// The name of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -188,38 +185,5 @@ impl RepairConnection<'_> {
             }
         }
         result
-    }
-}
-
-impl Entity {
-    /// The number of a request that is about to be made.
-    pub fn next_number(&self) -> u64 {
-        self.asked.fetch_add(1, Ordering::Relaxed)
-    }
-
-    /// What the server's partial answers look like.
-    pub fn shape(&self) -> MutexGuard<'_, Shape> {
-        // Whoever held it left it whole: no code between lock and unlock panics half-way through a change.
-        self.shape.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// A request for `ranges` of it, as it goes over the wire.
-    fn request_text(&self, ranges: &str) -> Result<Vec<u8>, NetError> {
-        let mut request = self.connector.request(Method::GET, &self.headers, no_body())?;
-        let values = [(RANGE, ranges), (IF_RANGE, self.validator.as_str())];
-        for (name, value) in values {
-            let value = HeaderValue::try_from(value).map_err(|_| {
-                NetError::Argument("a range or a condition cannot be put into a request".to_owned())
-            })?;
-            request.headers_mut().insert(name, value);
-        }
-        let mut text = format!("GET {} HTTP/1.1\r\n", self.connector.target.path).into_bytes();
-        for (name, value) in request.headers() {
-            for piece in [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
-                text.extend_from_slice(piece);
-            }
-        }
-        text.extend_from_slice(b"\r\n");
-        Ok(text)
     }
 }

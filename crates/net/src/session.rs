@@ -4,91 +4,28 @@
 //! back. The main connection is opened again where it breaks, for what is not there yet. What cannot be repaired comes
 //! over a connection without placeholders; what is not the same entity any more ends everything.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
-use hyper::body::Incoming;
-use hyper::header::{HeaderMap, HeaderValue, IF_RANGE, RANGE};
-use hyper::{Method, Response, StatusCode};
 use tacit_proto::fwp::repair::{Config, Counters, Patience, Range, Repair};
 use tacit_proto::units::Instant;
 use tokio::sync::mpsc;
 
-use crate::answers::{RANGES_MAX, Request, Several, Shape, Unusable};
+use crate::answers::{RANGES_MAX, Request, Several, Unusable};
 use crate::body::RepairStats;
-use crate::connection::{Connection, Connector, Expected, no_body};
+use crate::connection::Connection;
+use crate::entity::{Entity, MainAnswer};
 use crate::error::NetError;
-use crate::partial::{RangeError, Validator, check};
+use crate::partial::RangeError;
 use crate::pool::ConnectionPool;
 use crate::prover::{Proof, Prover};
 use crate::repair::{ConnectionId, Piece, RepairEvent};
 use crate::store::Store;
 use crate::unproven::UnprovenRanges;
 use crate::watched::Watch;
-
-/// What is asked for, again and again.
-#[derive(Debug)]
-pub struct Entity {
-    /// Where.
-    pub connector: Arc<Connector>,
-    /// Headers of each request, end to end, without ranges and conditions.
-    pub headers: HeaderMap,
-    /// What it has to be.
-    pub validator: Validator,
-    /// Bytes of the whole.
-    pub complete: u64,
-    /// Bytes of the head of a partial answer; 0 before one was seen.
-    pub head_len: AtomicU64,
-    /// Requests for holes made so far.
-    pub asked: AtomicU64,
-    /// What answers to requests for holes look like.
-    pub shape: Mutex<Shape>,
-}
-
-impl Entity {
-    /// Asks for `range`; with `repairs`, placeholders may stand in the body of the answer.
-    pub async fn ask(
-        &self,
-        mut connection: Connection,
-        range: Range,
-        repairs: bool,
-    ) -> Result<(MainAnswer, Response<()>), NetError> {
-        let mut request = self.connector.request(Method::GET, &self.headers, no_body())?;
-        let value = HeaderValue::try_from(format!("bytes={}-{}", range.start, range.end - 1));
-        let condition = HeaderValue::try_from(self.validator.as_str());
-        if let (Ok(value), Ok(condition)) = (value, condition) {
-            request.headers_mut().insert(RANGE, value);
-            request.headers_mut().insert(IF_RANGE, condition);
-        }
-        // Without a head to go by, placeholders are allowed once the answer's own is there.
-        let head_len = Some(self.head_len.load(Ordering::Relaxed)).filter(|len| *len > 0);
-        let expected = Expected { head_len, body_len: range.bytes() };
-        let answer = connection.send(request, repairs.then_some(expected)).await?;
-        if answer.status() == StatusCode::PARTIAL_CONTENT {
-            self.head_len.store(connection.watch.head_len(), Ordering::Relaxed);
-        }
-        let has = check(answer.status().as_u16(), answer.headers(), range, self.complete, &self.validator)?;
-        let is_proven = self.validator.stands_in(answer.headers());
-        let (head, incoming) = answer.into_parts();
-        Ok((MainAnswer { connection, incoming, has, is_proven }, Response::from_parts(head, ())))
-    }
-}
-
-/// The answer that brings the body.
-#[derive(Debug)]
-pub struct MainAnswer {
-    /// Its connection.
-    pub connection: Connection,
-    /// Its bytes.
-    pub incoming: Incoming,
-    /// Which bytes of the entity it has.
-    pub has: Range,
-    /// Its head named the state of the entity.
-    pub is_proven: bool,
-}
 
 /// A main answer and how far it was read.
 struct Reading {

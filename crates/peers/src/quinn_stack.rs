@@ -8,6 +8,7 @@ use quinn::congestion::{BbrConfig, CubicConfig};
 use quinn::{AckFrequencyConfig, ClientConfig, Connection, Endpoint, EndpointConfig, ServerConfig, VarInt};
 use rustls::RootCertStore;
 use socket2::{Domain, Protocol, Socket, Type};
+use tacit_tack::happy_eyeballs::local_for;
 
 use crate::certificate::{Certificate, NAME};
 use crate::stack::{Congestion, Dial, Link, Listen, Packets, Pair, SOCKET_BUFFER, Settings, WINDOW};
@@ -92,8 +93,7 @@ pub fn dial(server: SocketAddr, settings: &Settings, flavour: Flavour) -> Result
     roots.add(Certificate::known()?.der.into())?;
     let mut config = ClientConfig::with_root_certificates(Arc::new(roots))?;
     config.transport_config(transport(settings, flavour));
-    let any: SocketAddr = if server.is_ipv4() { ([0, 0, 0, 0], 0).into() } else { ([0_u16; 8], 0).into() };
-    let mut endpoint = endpoint(any, None)?;
+    let mut endpoint = endpoint(local_for(server), None)?;
     endpoint.set_default_client_config(config);
     Ok(Client { endpoint, server })
 }

@@ -8,6 +8,7 @@ use s2n_quic::client::Connect;
 use s2n_quic::provider::congestion_controller::{Bbr, Cubic};
 use s2n_quic::provider::{io, limits, tls};
 use s2n_quic::{Client as S2nClient, Connection, Server as S2nServer};
+use tacit_tack::happy_eyeballs::local_for;
 
 use crate::certificate::{Certificate, NAME};
 use crate::stack::{Congestion, Dial, Link, Listen, Packets, Pair, SOCKET_BUFFER, Settings, WINDOW};
@@ -49,10 +50,13 @@ pub fn listen(address: SocketAddr, settings: &Settings) -> Result<Server> {
 }
 
 pub fn dial(server: SocketAddr, _: &Settings) -> Result<Client> {
-    let any: SocketAddr = if server.is_ipv4() { ([0, 0, 0, 0], 0).into() } else { ([0_u16; 8], 0).into() };
     let tls = tls::default::Client::builder().with_certificate(Certificate::known()?.pem.as_str());
     let tls = tls.and_then(|tls| tls.build()).map_err(|error| anyhow!("{error}"))?;
-    let client = S2nClient::builder().with_tls(tls)?.with_io(io(any)?)?.with_limits(limits()?)?.start()?;
+    let client = S2nClient::builder()
+        .with_tls(tls)?
+        .with_io(io(local_for(server))?)?
+        .with_limits(limits()?)?
+        .start()?;
     Ok(Client { client, server })
 }
 

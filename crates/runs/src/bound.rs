@@ -28,12 +28,7 @@ pub struct Bound {
 /// # Errors
 /// On input that is not allowed.
 pub fn bind(options: &Options, background: u32) -> Result<Bound, RunsError> {
-    if background >= MAX_CLIENTS {
-        let what = format!("{background} is out of range");
-        return Err(InputError::new("--background", what)
-            .allowed(format!("0 to {}", MAX_CLIENTS - 1))
-            .into());
-    }
+    InputError::check_range("--background", background, 0..=MAX_CLIENTS - 1)?;
     let mut scenario = load(options)?;
     scenario.stagger = Duration::ZERO;
     let prepared =

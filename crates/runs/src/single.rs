@@ -173,11 +173,7 @@ pub(crate) fn prepare_scenario(
 ) -> Result<Prepared, RunsError> {
     let scheme = options.scheme.as_deref().map(|name| scheme::find("--scheme", name)).transpose()?;
     let clients = options.clients.unwrap_or(scenario.clients);
-    if !(1..=MAX_CLIENTS).contains(&clients) {
-        return Err(InputError::new("--clients", format!("{clients} is out of range"))
-            .allowed(format!("1 to {MAX_CLIENTS}"))
-            .into());
-    }
+    InputError::check_range("--clients", clients, 1..=MAX_CLIENTS)?;
     let subject = Subject::new(Arc::new(scenario), scheme.unwrap_or(&scheme::AS_WRITTEN)).changed_by(change);
     let spec = RunSpec { wire: options.wire, ..RunSpec::new(Arc::new(subject), clients, options.seed) };
     let setup = spec.setup()?;

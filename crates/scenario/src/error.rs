@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 /// A scenario, figure file or argument that cannot be used.
@@ -19,6 +20,22 @@ impl InputError {
     /// An error at `place`.
     pub fn new(place: impl fmt::Display, what: impl Into<String>) -> Self {
         Self { place: place.to_string(), what: what.into(), allowed: None }
+    }
+
+    /// Refuses a `value` of the argument `place` that is not in `range`.
+    ///
+    /// # Errors
+    /// Where it is not.
+    pub fn check_range<T: Copy + PartialOrd + fmt::Display>(
+        place: &str,
+        value: T,
+        range: RangeInclusive<T>,
+    ) -> Result<(), Self> {
+        let (least, most) = range.into_inner();
+        if (least..=most).contains(&value) {
+            return Ok(());
+        }
+        Err(Self::new(place, format!("{value} is out of range")).allowed(format!("{least} to {most}")))
     }
 
     /// This error, saying what is allowed.

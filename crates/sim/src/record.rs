@@ -1,5 +1,6 @@
 //! What a run leaves behind.
 
+use hdrhistogram::Histogram;
 use tacit_link::wifi::{Airtime, StationAirtime, Turns};
 use tacit_link::wired::PipeCounters;
 use tacit_proto::transport::Stats;
@@ -360,6 +361,18 @@ pub struct Percentiles {
     pub p99: u64,
     /// Largest.
     pub max: u64,
+}
+
+impl From<&Histogram<u64>> for Percentiles {
+    fn from(values: &Histogram<u64>) -> Self {
+        Self {
+            count: values.len(),
+            p50: values.value_at_quantile(0.50),
+            p95: values.value_at_quantile(0.95),
+            p99: values.value_at_quantile(0.99),
+            max: values.max(),
+        }
+    }
 }
 
 /// What happened on one direction of a wired or cellular link.

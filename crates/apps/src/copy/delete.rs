@@ -5,11 +5,10 @@ use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
 
 use super::Action;
+use super::manifest::State;
 use super::pattern::excludes;
-use super::plan::State;
 use super::receiver::Receiver;
-use super::sender::PARTIAL_SUFFIX;
-use super::tree::{Removed, join_os};
+use super::tree::{PARTIAL_SUFFIX, Removed, join_os};
 use super::wire::{self, Kind};
 
 impl Receiver<'_> {

@@ -12,6 +12,7 @@ pub mod gate;
 pub mod idle;
 pub mod limit;
 mod lists;
+mod manifest;
 pub mod pattern;
 mod plan;
 pub mod receiver;

@@ -1,107 +1,73 @@
 //! The steps of a receiver for each listed path, before contents come.
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use rustix::fs::{FileType, Stat};
+use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 
-use super::Rights;
-use super::pattern::{is_pattern, matches};
-use super::receiver::Receiver;
-use super::sender::PARTIAL_SUFFIX;
+use super::manifest::State;
+use super::receiver::{Receiver, Want};
 use super::tree::{self, Relative};
-use super::wire::{Entry, Kind, Timestamp};
-
-/// A path of the sender's list.
-pub(super) struct Item {
-    pub path: Relative,
-    pub kind: Kind,
-    pub mtime: Timestamp,
-    pub mode: u32,
-    pub state: State,
-}
-
-/// Progress of a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
-    /// It was there.
-    Found,
-    /// This copy made it.
-    Made,
-    /// It failed.
-    Failed,
-}
+use super::wire::{self, Kind, Message};
+use super::{Action, CopyError, Progress, Rights};
 
 /// The next step for an entry.
-pub(super) enum Step {
+enum Step {
     Want { offset_bytes: u64, blake3: String },
     Done,
     Unchanged,
 }
 
-/// Which names may stand at the top of a list: a server that is asked for one thing must not send another.
-#[derive(Clone, Debug)]
-pub(super) enum TopNames {
-    /// All.
-    Any,
-    /// This one, which is the destination itself.
-    One(String),
-    /// Those that one of these is or means.
-    Of(Vec<String>),
-}
-
-impl TopNames {
-    /// The names that answer a request for `paths`.
-    pub fn asked(paths: &[String], name: Option<&str>) -> Self {
-        if let Some(name) = name {
-            return Self::One(name.to_owned());
-        }
-        let names: Vec<_> = paths.iter().map(|path| path.rsplit('/').next().unwrap_or_default()).collect();
-        match names.iter().any(|name| name.is_empty()) {
-            true => Self::Any,
-            false => Self::Of(names.into_iter().map(str::to_owned).collect()),
-        }
-    }
-
-    fn allows(&self, path: &Relative) -> bool {
-        let top = path.as_str().split('/').next().unwrap_or_default();
-        match self {
-            Self::Any => true,
-            Self::One(name) => top == name,
-            Self::Of(names) => names.iter().any(|name| name == top || is_pattern(name) && matches(name, top)),
-        }
-    }
-}
-
-/// Why a path of the list is not taken.
-pub(super) enum NotAdmitted {
-    /// No honest sender lists it.
-    Refused(String),
-    /// Copies do not carry it.
-    Skipped(String),
-}
-
-/// Checks an entry of the sender's list.
-pub(super) fn admit(entry: &Entry, tops: &TopNames) -> Result<Relative, NotAdmitted> {
-    let path = Relative::parse(&entry.path).map_err(NotAdmitted::Refused)?;
-    if path.is_empty() {
-        return Err(NotAdmitted::Refused("it has no name".into()));
-    }
-    if path.split().1.ends_with(PARTIAL_SUFFIX) {
-        return Err(NotAdmitted::Refused(format!(
-            "names that end in {PARTIAL_SUFFIX} are for copies that are not whole"
-        )));
-    }
-    if !tops.allows(&path) {
-        return Err(NotAdmitted::Refused("it was not asked for".into()));
-    }
-    match &entry.kind {
-        Kind::Symlink { target } if !path.keeps_inside(target, matches!(tops, TopNames::One(_))) => {
-            Err(NotAdmitted::Skipped("a symbolic link that may lead out of the destination".into()))
-        }
-        _ => Ok(path),
-    }
-}
-
 impl Receiver<'_> {
-    pub fn plan_entry(&mut self, index: usize) -> Result<Step, String> {
+    /// Makes directories, and says which files it wants.
+    pub async fn plan<W: AsyncWrite + Unpin>(
+        &mut self,
+        progress: &Progress,
+        writer: &mut W,
+    ) -> Result<Vec<Want>, CopyError> {
+        let mut wants = Vec::new();
+        let mut total_bytes = 0u64;
+        for index in 0..self.items.len() {
+            if self.items[index].is_none() {
+                continue;
+            }
+            let step = self.plan_entry(index);
+            // The item is there, as it was.
+            let Some(item) = &mut self.items[index] else { continue };
+            let path = item.path.as_str().to_owned();
+            match step {
+                Ok(Step::Want { offset_bytes, blake3 }) => {
+                    if let Kind::File { size_bytes, .. } = item.kind {
+                        total_bytes = total_bytes.saturating_add(size_bytes - offset_bytes);
+                    }
+                    wire::write(writer, &Message::Want { index, offset_bytes, blake3 }).await?;
+                    wants.push(Want { index, offset_bytes });
+                }
+                Ok(Step::Done) => {
+                    item.state = State::Made;
+                    self.report(&path, Action::Copied, None);
+                }
+                Ok(Step::Unchanged) => self.outcome.summary.unchanged += 1,
+                Err(reason) => {
+                    // It is done with: nothing else of it is tried.
+                    item.state = State::Failed;
+                    let is_file = matches!(item.kind, Kind::File { .. } | Kind::Stream);
+                    let reason = wire::bounded(reason);
+                    progress.on_failure(&path, &reason);
+                    if is_file {
+                        wire::write(writer, &Message::Stop { index, reason: reason.clone() }).await?;
+                    }
+                    self.report(&path, Action::Failed, Some(reason));
+                }
+            }
+        }
+        progress.total_bytes.store(total_bytes, Relaxed);
+        wire::write(writer, &Message::WantsEnd).await?;
+        writer.flush().await?;
+        Ok(wants)
+    }
+
+    fn plan_entry(&mut self, index: usize) -> Result<Step, String> {
         // The item is there: only admitted entries are planned.
         let Some(item) = &self.items[index] else { return Ok(Step::Unchanged) };
         let (path, kind) = (item.path.clone(), item.kind.clone());

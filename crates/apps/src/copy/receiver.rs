@@ -9,9 +9,8 @@ use tokio::io::{AsyncBufRead, AsyncRead, AsyncWrite, AsyncWriteExt as _};
 
 use super::committer::{Committed, Committer, CompleteFile, Replace, Writeback};
 use super::lists::{ListBudget, Lists};
-use super::plan::{Item, NotAdmitted, State, Step, TopNames, admit};
-use super::sender::PARTIAL_SUFFIX;
-use super::tree::{self, Relative, Tree};
+use super::manifest::{Item, NotAdmitted, State, TopNames, admit};
+use super::tree::{self, PARTIAL_SUFFIX, Relative, Tree};
 use super::wire::{self, Arriving, ENTRIES_MAX, Entry, Kind, Message, NAMES_BYTES_MAX, Piece, Timestamp};
 use super::writers::{Claim, Writers};
 use super::{Action, COPIES_MAX, CopyError, CopyReport, Options, Progress, Report, Rights};
@@ -43,9 +42,9 @@ impl Terms<'_> {
 }
 
 /// What is wanted of a file.
-struct Want {
-    index: usize,
-    offset_bytes: u64,
+pub(super) struct Want {
+    pub index: usize,
+    pub offset_bytes: u64,
 }
 
 /// Offset, size and time of a file as the sender opened it.
@@ -70,7 +69,7 @@ pub(super) struct Receiver<'a> {
     pub has_refused: bool,
     pub is_top_listed: bool,
     committer: Committer<'a>,
-    outcome: CopyReport,
+    pub outcome: CopyReport,
     list_budget: ListBudget<'a>,
 }
 
@@ -198,54 +197,6 @@ impl Receiver<'_> {
             }
         };
         self.items.push(item);
-    }
-
-    /// Makes directories, and says which files it wants.
-    async fn plan<W: AsyncWrite + Unpin>(
-        &mut self,
-        progress: &Progress,
-        writer: &mut W,
-    ) -> Result<Vec<Want>, CopyError> {
-        let mut wants = Vec::new();
-        let mut total_bytes = 0u64;
-        for index in 0..self.items.len() {
-            if self.items[index].is_none() {
-                continue;
-            }
-            let step = self.plan_entry(index);
-            // The item is there, as it was.
-            let Some(item) = &mut self.items[index] else { continue };
-            let path = item.path.as_str().to_owned();
-            match step {
-                Ok(Step::Want { offset_bytes, blake3 }) => {
-                    if let Kind::File { size_bytes, .. } = item.kind {
-                        total_bytes = total_bytes.saturating_add(size_bytes - offset_bytes);
-                    }
-                    wire::write(writer, &Message::Want { index, offset_bytes, blake3 }).await?;
-                    wants.push(Want { index, offset_bytes });
-                }
-                Ok(Step::Done) => {
-                    item.state = State::Made;
-                    self.report(&path, Action::Copied, None);
-                }
-                Ok(Step::Unchanged) => self.outcome.summary.unchanged += 1,
-                Err(reason) => {
-                    // It is done with: nothing else of it is tried.
-                    item.state = State::Failed;
-                    let is_file = matches!(item.kind, Kind::File { .. } | Kind::Stream);
-                    let reason = wire::bounded(reason);
-                    progress.on_failure(&path, &reason);
-                    if is_file {
-                        wire::write(writer, &Message::Stop { index, reason: reason.clone() }).await?;
-                    }
-                    self.report(&path, Action::Failed, Some(reason));
-                }
-            }
-        }
-        progress.total_bytes.store(total_bytes, Relaxed);
-        wire::write(writer, &Message::WantsEnd).await?;
-        writer.flush().await?;
-        Ok(wants)
     }
 
     /// Receives all files that are wanted.

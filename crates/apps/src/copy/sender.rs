@@ -14,12 +14,12 @@ use tokio::sync::Notify;
 
 use super::lists::{ListBudget, Lists};
 use super::pattern::excludes;
-use super::tree::{self, Relative, Tree, file_type, hash_hole, hash_prefix, join_os, mtime_of, size_of};
+use super::tree::{
+    self, PARTIAL_SUFFIX, Relative, Tree, file_type, hash_hole, hash_prefix, join_os, mtime_of, size_of,
+};
 use super::wire::{self, ASKED_MAX, ENTRIES_MAX, Entry, HOLE_BYTES_MAX, Kind, Message, Timestamp};
 use super::{CopyError, CopyReport, Options, Progress};
 
-/// End of the name of what an interrupted copy leaves: no file of a source.
-pub(super) const PARTIAL_SUFFIX: &str = ".tacit-part";
 /// Pieces after which the sender looks whether it is told to stop, where nothing else makes it wait. Ours: 1 MiB.
 const PIECES_AT_ONCE: u32 = 16;
 /// Permissions of a stream.

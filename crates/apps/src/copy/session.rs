@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::io::{AsyncBufRead, AsyncRead, AsyncWrite, AsyncWriteExt as _};
 
 use super::lists::Lists;
-use super::plan::TopNames;
+use super::manifest::TopNames;
 use super::receiver::{Terms, receive};
 use super::sender::{Source, send, show};
 use super::tree::{Relative, Tree};

@@ -16,8 +16,10 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use super::pattern::{is_pattern, matches};
-use super::sender::PARTIAL_SUFFIX;
 use super::wire::{ENTRIES_MAX, LENGTH_MAX, NAME_BYTES_MAX, PATH_BYTES_MAX, Timestamp};
+
+/// End of the name of what an interrupted copy leaves: no file of a source.
+pub const PARTIAL_SUFFIX: &str = ".tacit-part";
 
 /// A path that stays below where it starts. Empty: the start itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

@@ -9,6 +9,7 @@ mod flow;
 mod modes;
 mod observed;
 mod predict;
+mod segment;
 mod summary;
 mod tcp;
 mod text;

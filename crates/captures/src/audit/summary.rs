@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::flow::Counters;
+use super::segment::Counters;
 
 /// Counts and shares of a connection, or of all of them.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -8,7 +8,7 @@
 use tacit_rohc::hack::{Coding, Compressor, Decompressor, Limits, MAX_FRAME_ACKS, Refusal, frame_kinds};
 
 use super::packets::{Chunk, plain_flow_bytes};
-use super::stats::{Counts, Pair};
+use super::pair::{Counts, Pair};
 
 /// A longer gap ends a frame.
 const GAP_NANOS: i128 = 1_000_000;

@@ -10,6 +10,7 @@ mod error;
 mod hack;
 mod output;
 mod packets;
+mod pair;
 mod stats;
 mod strict;
 

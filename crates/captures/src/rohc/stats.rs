@@ -12,6 +12,7 @@ use tacit_rohc::hack::Coding;
 use super::RohcError;
 use super::hack::HackPair;
 use super::packets::{Chunk, LeftOut, Packets, Wanted, flow_bytes};
+use super::pair::{Counts, Pair};
 use super::strict::StrictPair;
 use tacit_scenario::InputError;
 use tacit_scenario::table::{TextTable, number};
@@ -69,35 +70,6 @@ impl Codec {
             Self::HackBatch => Box::new(HackPair::new(Coding::Batch)),
         }
     }
-}
-
-/// A compressor and its decompressor, and what went between them of one chunk.
-pub(super) trait Pair {
-    /// Forgets all contexts, and keeps its memory.
-    fn renew(&mut self);
-    /// Makes room for a chunk, so that nothing has to grow while time is taken.
-    fn prepare(&mut self, chunk: &Chunk);
-    /// Compresses the packets of the chunk, one after the other.
-    fn compress(&mut self, chunk: &Chunk);
-    /// Decompresses what [`Pair::compress`] made.
-    fn decompress(&mut self);
-    /// Compares what came back and counts.
-    fn check(&self, chunk: &Chunk, counts: &mut Counts);
-}
-
-/// What is counted of a capture.
-#[derive(Debug, Default)]
-pub(super) struct Counts {
-    pub packets: u64,
-    pub header_bytes: u64,
-    pub compressed_bytes: u64,
-    pub formats: BTreeMap<&'static str, u64>,
-    pub native: u64,
-    pub cid_taken: u64,
-    pub options: u64,
-    pub frames: u64,
-    pub failures: u64,
-    pub wrong: u64,
 }
 
 /// What a codec made of a capture.

@@ -3,7 +3,7 @@
 use tacit_rohc::{Compressor, CompressorConfig, Decompressor, DecompressorConfig, FormatKind};
 
 use super::packets::Chunk;
-use super::stats::{Counts, Pair};
+use super::pair::{Counts, Pair};
 
 /// Most bytes by which a ROHC packet is longer than the packet in it.
 pub(super) const GROWTH: usize = 65;

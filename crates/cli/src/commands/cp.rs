@@ -1,56 +1,35 @@
 //! `tacit cp`.
 
 use std::collections::BTreeSet;
-use std::io::{BufRead as _, IsTerminal as _};
 use std::num::NonZeroU64;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use indicatif::HumanBytes;
 use serde::Serialize;
-use tacit_apps::SERVE_PORT;
 use tacit_apps::copy::limit::Limited;
 use tacit_apps::copy::sender::Source;
 use tacit_apps::copy::session::{pull, pull_into, push};
 use tacit_apps::copy::wire::Direction;
-use tacit_apps::copy::{self, Action, CopyError, CopyReport, Options, Progress, Summary, open_many_files};
-use tacit_apps::node::{self, Node, NodeError};
+use tacit_apps::copy::{self, Action, CopyError, CopyReport, Options, Progress, open_many_files};
 use tacit_scenario::table::significant;
-use tacit_tack::{
-    Config, Connection, ConnectionError, Identity, PublicKey, RecvStream, SendStream, StreamError,
-};
+use tacit_tack::{Connection, SendStream};
 use tokio::io::{AsyncWriteExt as _, BufReader, BufWriter};
-use tokio::runtime::Runtime;
 
-use super::{keys, seen, serve};
-use crate::args::{CpArgs, LogArgs};
+use super::client::Client;
+use super::copy_summary::said;
+use super::remote::{Remote, SCHEME, remote};
+use super::streams::{LAST_TIMEOUT, READ_BYTES, WRITE_BYTES, streams};
+use super::{seen, signals};
+use crate::args::CpArgs;
 use crate::output::{FAILED, Failure, INTERRUPTED, NetworkFailure, note, print, print_json, printable};
 use crate::progress::{self, ByteBar};
 
-/// What begins the name of a file on a server.
-const SCHEME: &str = "tack://";
 /// Standard input or output, where a file is named.
 const STANDARD: &str = "-";
 /// How often the bar is drawn.
 const DRAWN_EVERY: Duration = Duration::from_millis(100);
-/// Bytes that wait to be written at once. A piece of contents is longer, and goes by itself.
-pub const WRITE_BYTES: usize = 64 * 1024;
-/// Bytes that are read at once: some pieces of contents, for each read is a turn of the endpoint's lock. Ours.
-pub const READ_BYTES: usize = 256 * 1024;
-
-/// For the last message of a copy to arrive. Ours.
-pub const LAST_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// A place on a server.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Remote {
-    /// HOST:PORT.
-    pub server: String,
-    pub path: String,
-}
-
 /// What is copied, and which way.
 #[derive(Debug, PartialEq, Eq)]
 enum Plan {
@@ -205,84 +184,7 @@ fn jobs(plan: Plan, args: &CpArgs) -> Result<Vec<(String, Job)>, CopyError> {
     }
 }
 
-/// The place on a server that `text` names; `None` for one here.
-pub fn remote(text: &str) -> Result<Option<Remote>, String> {
-    let Some(rest) = text.strip_prefix(SCHEME) else { return Ok(None) };
-    let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
-    let wrong = || format!("{text}: a remote path is {SCHEME}HOST[:PORT]/PATH");
-    let server = server(host, SERVE_PORT).ok_or_else(wrong)?;
-    Ok(Some(Remote { server, path: path.trim_start_matches('/').to_owned() }))
-}
-
-/// HOST:PORT of `host`, which may have a port already; `None` where it is no host.
-pub fn server(host: &str, port: u16) -> Option<String> {
-    let is_bare = host.rsplit(']').next().is_some_and(|end| !end.contains(':'));
-    let server = if is_bare { format!("{host}:{port}") } else { host.to_owned() };
-    let (name, port) = server.rsplit_once(':')?;
-    let is_one = !name.is_empty() && (!name.contains(':') || name.starts_with('['));
-    let is_host =
-        is_one && !name.contains(['@', ' ', '?', '#', '/']) && port.parse().is_ok_and(|port: u16| port > 0);
-    is_host.then(|| server.to_ascii_lowercase())
-}
-
-/// Asks whether to trust `key`; no without a terminal.
-pub fn ask(server: &str, key: PublicKey) -> bool {
-    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
-        return false;
-    }
-    note(&format!(
-        "{} is unknown. Its key is\n  {key}\nCompare it with `tacit keys show` on the server. Is it the same? (yes/no)",
-        printable(server)
-    ));
-    let mut answer = String::new();
-    // No answer is no yes.
-    let _ = std::io::stdin().lock().read_line(&mut answer);
-    answer.trim().eq_ignore_ascii_case("yes")
-}
-
-/// This user as the client of servers.
-pub struct Client {
-    store: tacit_apps::trust::Store,
-    identity: Identity,
-    config: Config,
-    pub runtime: Runtime,
-}
-
-/// A connection, which is closed in the end.
-pub struct Reached {
-    pub connection: Connection,
-    // It goes after the connection.
-    _node: Node,
-}
-
-impl Drop for Reached {
-    fn drop(&mut self) {
-        self.connection.close(0, "");
-    }
-}
-
 impl Client {
-    pub fn new(seen: &LogArgs) -> Result<Self, Failure> {
-        let store = keys::store()?;
-        let identity = keys::identity(&store)?;
-        let config = seen::config(seen)?;
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        Ok(Self { store, identity, config, runtime })
-    }
-
-    /// Connects to `server`.
-    pub fn reach(&self, server: &str) -> Result<Reached, Failure> {
-        let ask = |key| ask(server, key);
-        let connect = node::connect(&self.store, &self.identity, &self.config, server, ask);
-        let (node, connection) = self.runtime.block_on(connect)?;
-        Ok(Reached { connection, _node: node })
-    }
-
-    /// Tells a server that refuses this user's key from one that is gone.
-    pub fn said_by(&self, server: &str, error: CopyError) -> Failure {
-        said_by(server, self.identity.public_key(), error)
-    }
-
     /// Does `job`; `None` where a signal stopped it. Failures that were printed go into `reported`.
     fn copy(
         &self,
@@ -301,7 +203,7 @@ impl Client {
                 outcome = copy(job, options, rate, progress, &reached.connection) => {
                     Ok(Some(outcome.map_err(|error| self.said_by(server, error))?))
                 }
-                stopped = serve::stop() => stopped.map(|()| None),
+                stopped = signals::stop() => stopped.map(|()| None),
             }
         };
         progress::of_bytes(!args.quiet && !args.json && !to_stdout, |bar| {
@@ -368,30 +270,11 @@ async fn copy(
     }
 }
 
-/// A stream of `connection`.
-pub async fn streams(connection: &Connection) -> Result<(RecvStream, SendStream), CopyError> {
-    let (writer, reader) =
-        connection.open_bi().await.map_err(|error| std::io::Error::from(StreamError::from(error)))?;
-    Ok((reader, writer))
-}
-
 /// Waits until the server has the summary. All is here, whether it hears so or not.
 async fn finish(mut writer: BufWriter<Limited<SendStream>>) {
     if writer.shutdown().await.is_ok() {
         let _ = tokio::time::timeout(LAST_TIMEOUT, writer.get_mut().get_mut().finished()).await;
     }
-}
-
-/// Tells a server that refuses this user's key from one that is gone: a client hears of it when it is connected already.
-fn said_by(server: &str, key: PublicKey, error: CopyError) -> Failure {
-    if let CopyError::Io(io) = &error
-        && let Some(StreamError::Connection(closed @ ConnectionError::ApplicationClosed { reason, .. })) =
-            io.get_ref().and_then(|source| source.downcast_ref())
-        && !reason.is_empty()
-    {
-        return NodeError::of_connection(server, key, closed.clone()).into();
-    }
-    error.into()
 }
 
 fn add(all: &mut CopyReport, one: CopyReport) {
@@ -404,22 +287,6 @@ fn add(all: &mut CopyReport, one: CopyReport) {
     sum.received_bytes += summary.received_bytes;
     sum.resumed_bytes += summary.resumed_bytes;
     all.paths.extend(one.paths);
-}
-
-/// A summary in one line.
-pub fn said(summary: &Summary) -> String {
-    let mut text = format!("{} copied, {} unchanged", summary.copied, summary.unchanged);
-    let counts = [(summary.deleted, "deleted"), (summary.skipped, "skipped"), (summary.failed, "failed")];
-    for (number, what) in counts {
-        if number > 0 {
-            text.push_str(&format!(", {number} {what}"));
-        }
-    }
-    text.push_str(&format!("; {}", HumanBytes(summary.received_bytes)));
-    if summary.resumed_bytes > 0 {
-        text.push_str(&format!(", {} were there", HumanBytes(summary.resumed_bytes)));
-    }
-    text
 }
 
 /// Prints the result of a copy; failed and skipped paths in any case, unless they were `reported`.
@@ -461,25 +328,6 @@ fn say(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_place_on_a_server_has_a_host_a_port_and_a_path() {
-        for (text, server, path) in [
-            ("tack://box/a/b", "box:4433", "a/b"),
-            ("tack://Box:99", "box:99", ""),
-            ("tack://[::1]/", "[::1]:4433", ""),
-            ("tack://[::1]:99//a/", "[::1]:99", "a/"),
-        ] {
-            let wanted = Remote { server: server.into(), path: path.into() };
-            assert_eq!(remote(text), Ok(Some(wanted)), "{text}");
-        }
-        for wrong in
-            ["tack://", "tack:///a", "tack://box:0/a", "tack://::1/a", "tack://me@box/a", "tack://box:x/"]
-        {
-            assert!(remote(wrong).is_err(), "{wrong}");
-        }
-        assert_eq!(remote("a:b/c"), Ok(None), "a file here may have any name");
-    }
 
     #[test]
     fn one_side_is_on_servers() {

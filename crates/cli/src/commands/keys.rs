@@ -3,41 +3,14 @@
 use std::process::ExitCode;
 
 use serde::Serialize;
-use tacit_apps::trust::{Peer, Store, TrustError, text};
+use tacit_apps::trust::{Peer, Store, text};
 use tacit_scenario::InputError;
 use tacit_tack::{Identity, ParsePublicKeyError, PublicKey};
 
+use super::identity::store;
 use super::pair;
 use crate::args::KeysCommand;
 use crate::output::{FAILED, Failure, note, print, print_json, printable};
-
-/// Where this user's keys are.
-pub fn store() -> Result<Store, Failure> {
-    Store::of_user()
-        .ok_or_else(|| Failure::Machine("no directory for keys: set $HOME or $XDG_CONFIG_HOME".into()))
-}
-
-/// Looks at this user's key, where there is one, and at the file of peers; changes nothing.
-pub fn check(store: &Store) -> Result<(), Failure> {
-    match store.read_identity() {
-        Ok(_) | Err(TrustError::NoIdentity(_)) => {}
-        Err(error) => return Err(error.into()),
-    }
-    store.peers()?;
-    Ok(())
-}
-
-/// This user's key, made where there is none.
-pub fn identity(store: &Store) -> Result<Identity, Failure> {
-    match store.read_identity() {
-        Err(TrustError::NoIdentity(path)) => {
-            let identity = store.make_identity()?;
-            note(&format!("tacit: made a key: {}", path.display()));
-            Ok(identity)
-        }
-        read => Ok(read?),
-    }
-}
 
 /// This user's key, for `--json`.
 #[derive(Serialize)]

@@ -8,8 +8,10 @@ use tacit_apps::copy::wire::{Entry, Kind, Timestamp};
 use tacit_apps::copy::{Action, CopyError, Options, Report};
 use tokio::io::{BufReader, BufWriter};
 
-use super::cp::{Client, READ_BYTES, Remote, remote, streams};
+use super::client::Client;
+use super::remote::{Remote, remote};
 use super::seen;
+use super::streams::{READ_BYTES, streams};
 use crate::args::LsArgs;
 use crate::output::{FAILED, Failure, note, print, print_json, printable};
 

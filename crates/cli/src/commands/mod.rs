@@ -1,12 +1,18 @@
-//! One file per command.
+//! One file per command, and what several share.
 
 mod advise;
 mod audit;
 mod bench;
+#[cfg(feature = "network")]
+mod client;
+#[cfg(feature = "network")]
+mod clients;
 mod compare;
 mod completions;
 #[cfg(feature = "network")]
 mod config;
+#[cfg(feature = "network")]
+mod copy_summary;
 #[cfg(feature = "network")]
 mod cp;
 mod doctor;
@@ -18,6 +24,8 @@ mod figure;
 #[cfg(feature = "network")]
 mod http_proxy;
 #[cfg(feature = "network")]
+mod identity;
+#[cfg(feature = "network")]
 mod keys;
 mod live;
 #[cfg(feature = "network")]
@@ -26,6 +34,8 @@ mod ls;
 mod pair;
 #[cfg(feature = "network")]
 mod proxy;
+#[cfg(feature = "network")]
+mod remote;
 mod replay;
 mod report;
 mod rohc;
@@ -37,6 +47,10 @@ mod seen;
 #[cfg(feature = "network")]
 mod serve;
 mod shell;
+#[cfg(feature = "network")]
+mod signals;
+#[cfg(feature = "network")]
+mod streams;
 mod sweep;
 mod theory;
 mod transfers;

@@ -16,8 +16,9 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use super::cp::{LAST_TIMEOUT, server, streams};
-use super::{keys, serve};
+use super::remote::server;
+use super::streams::{LAST_TIMEOUT, streams};
+use super::{identity, signals};
 use crate::output::{Failure, INTERRUPTED, NetworkFailure, note, print, print_json, printable};
 
 /// For a client to open its stream. Ours.
@@ -44,7 +45,7 @@ fn tell(peers: Vec<Peer>, json: bool) -> Result<(), Failure> {
 
 /// Prints a code and waits for the client that answers it.
 pub fn show(store: &Store, listen: SocketAddr, seconds: u32, json: bool) -> Result<ExitCode, Failure> {
-    let identity = keys::identity(store)?;
+    let identity = identity::identity(store)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let node = Node::server(listen, identity.clone(), Config::default(), |_| true)?;
     let code = Code::generate()?;
@@ -55,7 +56,7 @@ pub fn show(store: &Store, listen: SocketAddr, seconds: u32, json: bool) -> Resu
     let found = runtime.block_on(async {
         tokio::select! {
             found = first(&node, store, &identity, &pairing) => found.map(Some),
-            stopped = serve::stop() => stopped.map(|()| None),
+            stopped = signals::stop() => stopped.map(|()| None),
             () = tokio::time::sleep(Duration::from_secs(seconds.into())) => Err(PairError::TimedOut.into()),
         }
     });
@@ -140,7 +141,7 @@ pub fn answer(
     let place = server(host, PAIR_PORT);
     let place = place.ok_or_else(|| InputError::new("HOST", format!("{host:?} is not HOST or HOST:PORT")))?;
     let name = name.unwrap_or_else(host_name);
-    let identity = keys::identity(store)?;
+    let identity = identity::identity(store)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let key = runtime.block_on(async {
         let (node, connection) = connect_to_any(&identity, &Config::default(), &place).await?;

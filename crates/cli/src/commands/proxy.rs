@@ -22,8 +22,10 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
-use super::cp::{self, LAST_TIMEOUT};
-use super::{keys, seen, serve};
+use super::client::confirm_key;
+use super::clients::{clients, name_of};
+use super::streams::LAST_TIMEOUT;
+use super::{identity, remote, seen, signals};
 use crate::args::ProxyArgs;
 use crate::output::{Failure, note, print, printable};
 
@@ -57,7 +59,7 @@ pub fn run(args: &ProxyArgs) -> Result<ExitCode, Failure> {
     let plan = args.server.as_ref().map(|server| plan(args, server)).transpose()?;
     if args.file.check {
         seen::config(&args.seen)?;
-        keys::check(&keys::store()?)?;
+        identity::check(&identity::store()?)?;
         return Ok(ExitCode::SUCCESS);
     }
     seen::begin(&args.seen);
@@ -150,19 +152,19 @@ impl Proxy {
         tokio::select! {
             () = self.counts.running.idle() => Ok(()),
             () = tokio::time::sleep(Duration::from_secs(grace.into())) => Ok(()),
-            stopped = serve::stop() => stopped,
+            stopped = signals::stop() => stopped,
         }
     }
 }
 
 async fn server(args: &ProxyArgs) -> Result<(), Failure> {
-    let store = keys::store()?;
+    let store = identity::store()?;
     let config = config(args)?;
     let metrics = seen::listen(&args.metrics).await?;
-    let identity = keys::identity(&store)?;
+    let identity = identity::identity(&store)?;
     let own = identity.public_key();
     let listen = args.listen.unwrap_or_else(|| ([127, 0, 0, 1], PROXY_PORT).into());
-    let node = Node::server(listen, identity, config, serve::clients(&store, own, false))?;
+    let node = Node::server(listen, identity, config, clients(&store, own, false))?;
     let address = node.endpoint().local_addr();
     note(&format!(
         "tacit: carrying connections at {address} to the targets of {} rules, key {own}",
@@ -179,13 +181,13 @@ async fn server(args: &ProxyArgs) -> Result<(), Failure> {
     });
     let accept = async {
         while let Some(connection) = node.endpoint().accept().await {
-            let name = serve::name_of(&store, own, connection.peer());
+            let name = name_of(&store, own, connection.peer());
             tokio::spawn(streams(connection, name, allowed.clone(), proxy.clone()));
         }
     };
     tokio::select! {
         () = accept => return Err(Failure::Machine("the socket failed".into())),
-        stopped = serve::stop() => stopped?,
+        stopped = signals::stop() => stopped?,
     }
     proxy.end(args.grace).await?;
     // Clients hear of it, and what is still carried is reset.
@@ -230,7 +232,7 @@ struct Plan {
 }
 
 fn plan(args: &ProxyArgs, server: &str) -> Result<Plan, InputError> {
-    let server = cp::server(server, PROXY_PORT).ok_or_else(|| {
+    let server = remote::server(server, PROXY_PORT).ok_or_else(|| {
         InputError::new("SERVER", format!("{server:?} is not an address")).allowed("HOST[:PORT]")
     })?;
     let mut listeners = Vec::new();
@@ -267,9 +269,9 @@ async fn client(args: &ProxyArgs, plan: Plan) -> Result<(), Failure> {
         listeners.push((listen(address).await?, purpose));
     }
     let server = plan.server;
-    let store = keys::store()?;
-    let identity = keys::identity(&store)?;
-    let first = node::connect(&store, &identity, &config, &server, |key| cp::ask(&server, key)).await?;
+    let store = identity::store()?;
+    let identity = identity::identity(&store)?;
+    let first = node::connect(&store, &identity, &config, &server, |key| confirm_key(&server, key)).await?;
     let proxy = Proxy::new(args);
     proxy.counts.links.fetch_add(1, Relaxed);
     let counted = proxy.clone();
@@ -294,7 +296,7 @@ async fn client(args: &ProxyArgs, plan: Plan) -> Result<(), Failure> {
         let mut keeping = std::pin::pin!(keeping);
         tokio::select! {
             why = &mut keeping => return Err(why.into()),
-            stopped = serve::stop() => stopped?,
+            stopped = signals::stop() => stopped?,
         }
         tokio::select! {
             why = keeping => return Err(why.into()),

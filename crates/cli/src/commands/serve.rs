@@ -1,7 +1,7 @@
 //! `tacit serve`.
 
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -17,13 +17,13 @@ use tacit_tack::{Connection, PublicKey, RecvStream, SendStream};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader, BufWriter};
 use tokio::sync::{Semaphore, watch};
 
-use super::cp::{LAST_TIMEOUT, READ_BYTES, WRITE_BYTES, said};
-use super::{keys, seen};
+use super::clients::{clients, name_of};
+use super::copy_summary::said;
+use super::signals::stop;
+use super::streams::{LAST_TIMEOUT, READ_BYTES, WRITE_BYTES};
+use super::{identity, seen};
 use crate::args::ServeArgs;
 use crate::output::{Failure, note, print, printable};
-
-/// Keys that were refused and told of: no more are remembered, and no more are told. Ours.
-const REFUSED_KEYS_MAX: usize = 64;
 
 /// What all connections share.
 struct Server {
@@ -53,17 +53,17 @@ struct CopyLogLine<'a> {
 
 pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
     let path = args.path.as_ref().ok_or_else(|| InputError::new("PATH", "nothing to serve"))?;
-    let store = keys::store()?;
+    let store = identity::store()?;
     let served = Served::new(path, args.write)?;
     seen::check(&args.metrics)?;
     let config = seen::config_within(&args.seen, &args.memory)?;
     if args.file.check {
-        keys::check(&store)?;
+        identity::check(&store)?;
         return Ok(ExitCode::SUCCESS);
     }
     seen::begin(&args.seen);
     open_many_files();
-    let identity = keys::identity(&store)?;
+    let identity = identity::identity(&store)?;
     let own = identity.public_key();
     let clients = clients(&store, own, args.anyone);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -129,50 +129,6 @@ fn way(args: &ServeArgs) -> &'static str {
         (true, true) => "uploads by anyone, and reading by known clients",
         (true, false) => "reading and writing",
         (false, _) => "reading",
-    }
-}
-
-/// Who may connect. The file of peers is read for each client that has proved its key: it is short, and who is trusted since
-/// gets in.
-pub fn clients(
-    store: &Store,
-    own: PublicKey,
-    anyone: bool,
-) -> impl Fn(&PublicKey) -> bool + Send + Sync + use<> {
-    let store = store.clone();
-    let refused = Mutex::new(Vec::new());
-    move |key| {
-        if anyone || *key == own {
-            return true;
-        }
-        let why = match store.client(*key) {
-            Ok(Some(_)) => return true,
-            Ok(None) => format!("admit it with: tacit keys trust NAME {key} --client"),
-            Err(error) => error.to_string(),
-        };
-        let mut refused = refused.lock().unwrap_or_else(PoisonError::into_inner);
-        if refused.len() < REFUSED_KEYS_MAX && !refused.contains(key) {
-            refused.push(*key);
-            note(&format!("tacit: refused a client: {why}"));
-        }
-        false
-    }
-}
-
-/// What a client is called.
-pub fn name_of(store: &Store, own: PublicKey, peer: PublicKey) -> String {
-    match peer == own {
-        true => "this user".to_owned(),
-        false => store.client(peer).ok().flatten().unwrap_or_else(|| peer.to_string()),
-    }
-}
-
-/// Waits for SIGINT or SIGTERM.
-pub async fn stop() -> Result<(), Failure> {
-    let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
-    tokio::select! {
-        interrupted = tokio::signal::ctrl_c() => Ok(interrupted?),
-        _ = terminate.recv() => Ok(()),
     }
 }
 

@@ -13,13 +13,13 @@ use hyper::body::{Body as _, Frame, Incoming, SizeHint};
 use hyper::header::{CONTENT_TYPE, HeaderValue, IF_RANGE, RANGE};
 use hyper::upgrade::OnUpgrade;
 use hyper::{Method, Request, Response, StatusCode};
-use serde::Serialize;
 use tokio::net::TcpStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use super::headers::{is_loop, pass_on};
 use super::patience::WaitLimit;
+use super::served::{OnServed, Served};
 use super::tunnel::{self, Tunnel};
 use crate::body::{Answer, Body};
 use crate::client::{RequestedRange, get, get_part, plain};
@@ -30,30 +30,6 @@ use crate::target::Target;
 
 /// The body of an answer to a program.
 pub type Reply = UnsyncBoxBody<Bytes, NetError>;
-
-/// What the proxy served.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Served {
-    /// What was asked.
-    pub method: String,
-    /// For which address.
-    pub url: String,
-    /// The answer's status.
-    pub status: u16,
-    /// Bytes of its body that the program took; of a tunnel, those from the server.
-    pub bytes: u64,
-    /// True where the body came to its end, or both ends closed their tunnel.
-    pub complete: bool,
-    /// True where holes in it were repaired.
-    pub repaired: bool,
-    /// Holes in it.
-    pub holes: u64,
-    /// Requests for them.
-    pub requests: u64,
-}
-
-/// Called for every answer.
-pub type OnServed = Arc<dyn Fn(&Served) + Send + Sync>;
 
 /// What all requests have in common.
 pub struct Forwarder {

@@ -10,6 +10,7 @@ mod forward;
 mod guard;
 mod headers;
 mod patience;
+mod served;
 mod tunnel;
 
 use std::io;
@@ -35,8 +36,8 @@ use crate::error::NetError;
 use crate::head::MAX_HEAD_LEN;
 use crate::reach::Reach;
 use forward::Forwarder;
-pub use forward::{OnServed, Served};
 use guard::Guarded;
+pub use served::{OnServed, Served};
 
 /// Ports where HTTP is served in the clear.
 pub const PORTS: [u16; 5] = [80, 8000, 8008, 8080, 8888];

@@ -13,7 +13,7 @@ use tokio::net::TcpStream;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
-use super::forward::{OnServed, Served};
+use super::served::{OnServed, Served};
 
 /// The port of HTTP over TLS (RFC 9110 section 4.2.2), the only one for tunnels beside those that the user allows.
 pub const TLS_PORT: u16 = 443;

@@ -19,7 +19,8 @@ use crate::error::RunsError;
 use crate::identity::{Program, RunId, run_id};
 use crate::plan::Plan;
 use crate::record::{Label, RunSummary};
-use crate::store::{self, Provenance, Sheet, tables};
+use crate::store::tables::{self, RunRow};
+use crate::store::{self, Provenance, Sheet};
 use crate::sweep::{self, Control};
 
 pub use directory::{Directory, Format, Swept};
@@ -89,6 +90,14 @@ pub struct BatchRun {
     pub metrics: Vec<Option<f64>>,
 }
 
+impl BatchRun {
+    /// As a row of a table, under its label.
+    fn row<'a>(&'a self, label: &'a Label) -> RunRow<'a> {
+        let Self { id, digest, measured_s, metrics, .. } = self;
+        RunRow { id, label, digest, measured_s: *measured_s, metrics }
+    }
+}
+
 impl Batches {
     /// The sweep of a scenario, by name, path or text, over `places` (see `tacit_analysis::compare::grid`). No scheme means the
     /// scenario as written, no count of clients the scenario's own, no seeds the scenario's.
@@ -144,8 +153,9 @@ impl Batches {
     }
 
     fn of(written: Written) -> Result<Self, RunsError> {
-        within("--seeds", written.seeds, MAX_SEEDS)?;
-        written.clients.iter().try_for_each(|count| within("--clients", *count, MAX_CLIENTS))?;
+        InputError::check_range("--seeds", written.seeds, 1..=MAX_SEEDS)?;
+        let is_allowed = |count: &u32| InputError::check_range("--clients", *count, 1..=MAX_CLIENTS);
+        written.clients.iter().try_for_each(is_allowed)?;
         let schemes: Vec<_> =
             written.schemes.iter().map(|name| scheme::named("sweep", name)).collect::<Result<_, _>>()?;
         let factors = [schemes.len(), written.clients.len(), written.seeds as usize];
@@ -299,20 +309,10 @@ impl Batches {
     /// Where a run is not of this sweep.
     pub fn table(&self, made: &[BatchRun]) -> Result<Sheet, RunsError> {
         made.iter().try_for_each(|made| self.check(&(made.run..made.run + 1)))?;
-        let summary = |made: &BatchRun| {
-            let spec = self.spec(made.run)?;
-            Ok(RunSummary {
-                id: made.id.clone(),
-                label: Label::of(&spec),
-                scenario_text: "".into(),
-                version: "".into(),
-                digest: made.digest.clone(),
-                measured_s: made.measured_s,
-                metrics: made.metrics.clone(),
-            })
-        };
-        let summaries = made.iter().map(summary).collect::<Result<Vec<_>, RunsError>>()?;
-        Ok(tables::summaries(&summaries, &|sheet| {
+        let label = |made: &BatchRun| Ok(Label::of(&self.spec(made.run)?));
+        let labels = made.iter().map(label).collect::<Result<Vec<_>, RunsError>>()?;
+        let rows: Vec<RunRow<'_>> = made.iter().zip(&labels).map(|(made, label)| made.row(label)).collect();
+        Ok(tables::rows(&rows, &|sheet| {
             let place = |made: &BatchRun| &self.written.places[made.run / self.runs_of_place()];
             let places: Vec<&[String]> = made.iter().map(|made| place(made).at.as_slice()).collect();
             for (index, column) in self.written.columns.iter().enumerate() {
@@ -414,10 +414,4 @@ fn from_text<T: DeserializeOwned>(text: &str) -> Result<T, InputError> {
 /// Hash of this program, in text.
 fn this_program() -> String {
     Program::this().map_or_else(String::new, |program| program.to_string())
-}
-
-fn within(place: &str, value: u32, most: u32) -> Result<(), InputError> {
-    let inside = (1..=most).contains(&value);
-    let wrong = || InputError::new(place, format!("{value} is out of range"));
-    inside.then_some(()).ok_or_else(|| wrong().allowed(format!("1 to {most}")))
 }

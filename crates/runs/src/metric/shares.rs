@@ -1,32 +1,11 @@
 //! Who got how much of what there was.
 
-use tacit_proto::units::{Duration, Instant};
-use tacit_sim::record::{FlowOutcome, RunOutcome};
+use tacit_proto::units::Instant;
+use tacit_sim::record::FlowOutcome;
 
 use super::view::View;
 
-/// Flows that somebody reads; connections that only repair others' downloads are left out.
-fn users_flows(outcome: &RunOutcome) -> Vec<&FlowOutcome> {
-    let programs = outcome.applications.iter();
-    let mut others: Vec<_> =
-        programs.flat_map(|program| program.flows.iter().skip(program.data_flows)).collect();
-    others.sort_unstable();
-    let is_read = |flow: &&FlowOutcome| others.binary_search(&&flow.flow).is_err();
-    outcome.flows.iter().filter(is_read).collect()
-}
-
-/// What flows took that came to their end, ascending.
-pub fn completion_times(outcome: &RunOutcome) -> Vec<Duration> {
-    let mut times: Vec<_> = users_flows(outcome).iter().filter_map(|flow| flow.completion_time()).collect();
-    times.sort_unstable();
-    times
-}
-
 impl<'a> View<'a> {
-    fn users_flows(&self) -> Vec<&'a FlowOutcome> {
-        users_flows(self.outcome)
-    }
-
     /// Flows that no program feeds and that have no goodput, because they `were_over` before or for another reason.
     pub fn flows_without_goodput(&self, were_over: bool) -> f64 {
         let mut of_programs: Vec<_> =

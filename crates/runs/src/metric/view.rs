@@ -6,9 +6,9 @@ use tacit_proto::hack;
 use tacit_proto::transport::Stats;
 use tacit_proto::units::Duration;
 use tacit_sim::RunOutcome;
-use tacit_sim::record::{ApplicationResult, BssOutcome, PageLoads, PipeOutcome, StationOutcome, VideoPlayed};
-
-use super::shares;
+use tacit_sim::record::{
+    ApplicationResult, BssOutcome, FlowOutcome, PageLoads, PipeOutcome, StationOutcome, VideoPlayed,
+};
 
 /// An outcome with the sums that several metrics need.
 pub(super) struct View<'a> {
@@ -45,8 +45,12 @@ impl<'a> View<'a> {
             bss: outcome.bss.first(),
             senders: outcome.flows.iter().filter_map(|flow| flow.sender.as_ref()).collect(),
             receivers: outcome.flows.iter().filter_map(|flow| flow.receiver.as_ref()).collect(),
-            completion_times: shares::completion_times(outcome),
+            completion_times: completion_times(outcome),
         }
+    }
+
+    pub fn users_flows(&self) -> Vec<&'a FlowOutcome> {
+        users_flows(self.outcome)
     }
 
     /// Sum over all stations of all channels.
@@ -192,4 +196,21 @@ impl<'a> View<'a> {
         let wait = way.map(|pipe| pipe.queueing_delay_us.p95).max()?;
         Some(delay.as_secs_f64() * 1e6 + wait as f64)
     }
+}
+
+/// Flows that somebody reads; connections that only repair others' downloads are left out.
+fn users_flows(outcome: &RunOutcome) -> Vec<&FlowOutcome> {
+    let programs = outcome.applications.iter();
+    let mut others: Vec<_> =
+        programs.flat_map(|program| program.flows.iter().skip(program.data_flows)).collect();
+    others.sort_unstable();
+    let is_read = |flow: &&FlowOutcome| others.binary_search(&&flow.flow).is_err();
+    outcome.flows.iter().filter(is_read).collect()
+}
+
+/// What flows took that came to their end, ascending.
+fn completion_times(outcome: &RunOutcome) -> Vec<Duration> {
+    let mut times: Vec<_> = users_flows(outcome).iter().filter_map(|flow| flow.completion_time()).collect();
+    times.sort_unstable();
+    times
 }

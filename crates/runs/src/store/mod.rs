@@ -14,6 +14,7 @@ pub(crate) mod entry;
 mod export;
 mod flat;
 mod log;
+mod query;
 mod sheet;
 pub(crate) mod tables;
 
@@ -149,7 +150,7 @@ impl Store {
     /// # Errors
     /// Where there is none, or the record is damaged.
     pub fn read(&self) -> Result<(Provenance, Vec<RunSummary>), RunsError> {
-        contents::read(&Log::open_sound(&self.path(RECORD))?)
+        query::last_sweep(&Log::open_sound(&self.path(RECORD))?)
     }
 
     /// Nothing was ever recorded in it.
@@ -187,7 +188,7 @@ impl Store {
         if self.is_empty() {
             return Ok(vec![None; plan.runs.len()]);
         }
-        contents::select(&Log::open_sound(&self.path(RECORD))?, plan)
+        query::select(&Log::open_sound(&self.path(RECORD))?, plan)
     }
 
     fn path(&self, name: &str) -> PathBuf {

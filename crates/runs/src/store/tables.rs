@@ -2,28 +2,21 @@
 
 use super::sheet::Sheet;
 use crate::metric;
-use crate::record::{Label, RunRecord, RunSummary};
+use crate::record::{Label, RunRecord};
 
-/// What a run is, without its parts.
+/// A run without its parts.
 #[derive(Clone, Copy)]
-struct Whole<'a> {
-    id: &'a str,
-    label: &'a Label,
-    digest: &'a str,
-    measured_s: f64,
-    metrics: &'a [Option<f64>],
+pub(crate) struct RunRow<'a> {
+    pub id: &'a str,
+    pub label: &'a Label,
+    pub digest: &'a str,
+    pub measured_s: f64,
+    pub metrics: &'a [Option<f64>],
 }
 
-impl<'a> From<&'a RunRecord> for Whole<'a> {
+impl<'a> From<&'a RunRecord> for RunRow<'a> {
     fn from(run: &'a RunRecord) -> Self {
         let RunRecord { id, label, digest, measured_s, metrics, .. } = run;
-        Self { id, label, digest, measured_s: *measured_s, metrics }
-    }
-}
-
-impl<'a> From<&'a RunSummary> for Whole<'a> {
-    fn from(run: &'a RunSummary) -> Self {
-        let RunSummary { id, label, digest, measured_s, metrics, .. } = run;
         Self { id, label, digest, measured_s: *measured_s, metrics }
     }
 }
@@ -35,15 +28,11 @@ pub(super) fn runs(records: &[RunRecord]) -> Sheet {
     let texts = |sheet: &mut Sheet| {
         sheet.text("scenario_text", records.iter().map(|record| record.scenario_text.as_str()));
     };
-    rows(&records.iter().map(Whole::from).collect::<Vec<_>>(), &texts)
+    rows(&records.iter().map(RunRow::from).collect::<Vec<_>>(), &texts)
 }
 
-/// Runs without the texts of their scenarios, in whose place are the columns that `between` adds.
-pub(crate) fn summaries(runs: &[RunSummary], between: &Between<'_>) -> Sheet {
-    rows(&runs.iter().map(Whole::from).collect::<Vec<_>>(), between)
-}
-
-fn rows(runs: &[Whole<'_>], between: &Between<'_>) -> Sheet {
+/// Runs as rows, with the columns that `between` adds in the place of the texts of their scenarios.
+pub(crate) fn rows(runs: &[RunRow<'_>], between: &Between<'_>) -> Sheet {
     let mut sheet = Sheet::default();
     let labels = || runs.iter().map(|run| run.label);
     sheet.text("run", runs.iter().map(|run| run.id));

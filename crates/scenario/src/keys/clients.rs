@@ -1,10 +1,10 @@
 //! `[[client]]`.
 
 use super::edca::{Of, OfClient};
-use super::kind::{ANY_TIME, Choice, Flag, Given, Own, Whole};
+use super::kind::{ANY_TIME, Choice, Distance, Flag, Given, Own, Whole};
 use super::{Field, Key, Keys, Usual, wifi};
-use crate::input::{Mismatch, Value, integer};
-use crate::{ClientOverride, MAX_CLIENTS, signal};
+use crate::input::{Mismatch, Node, Value, integer, metres};
+use crate::{ClientOverride, MAX_CLIENTS};
 use tacit_link::wifi::{AccessCategory, Position};
 
 pub(crate) const HACK: &str = "hack";
@@ -65,7 +65,7 @@ pub(crate) const WIRELESS: Keys<ClientOverride> = &[
     &Client {
         name: "position",
         kind: Given(Own::<Position> {
-            read: signal::position,
+            read: position,
             write: |at| format!("[\"{} m\", \"{} m\"]", at.x_m, at.y_m),
             allowed: "`[\"30 m\", \"-4 m\"]`",
         }),
@@ -148,4 +148,22 @@ fn client_list(value: &Value) -> Result<Vec<u32>, Mismatch> {
     let Value::List(items) = value else { return Err(wrong()) };
     let one = integer(1..=MAX_CLIENTS);
     items.iter().map(|item| one(&item.value).map(|number| number - 1).map_err(|_| wrong())).collect()
+}
+
+/// A place, the access point being at the origin: metres to the east and to the north.
+fn position(value: &Value) -> Result<Position, Mismatch> {
+    let wrong =
+        || Mismatch::new(format!("{value} is not a position"), "[\"3 m\", \"-4 m\"], up to 100 km away");
+    let Value::List(items) = value else { return Err(wrong()) };
+    let [x, y] = items.as_slice() else { return Err(wrong()) };
+    let coordinate = |item: &Node| match &item.value {
+        Value::Text(text) if text.trim().starts_with('-') => {
+            metres(&Value::Text(text.trim()[1..].to_owned())).map(|x| -x)
+        }
+        other => metres(other),
+    };
+    let position =
+        Position { x_m: coordinate(x).map_err(|_| wrong())?, y_m: coordinate(y).map_err(|_| wrong())? };
+    let distance_m = position.distance_m(&Position::default());
+    if Distance::METRES.contains(&distance_m) { Ok(position) } else { Err(wrong()) }
 }

@@ -3,13 +3,14 @@
 use tacit_link::wifi::Position;
 
 use super::queue::{QueueHop, queue};
+use super::signal::signal;
 use super::traffic::access_category;
 use super::wifi::{ack_mode, check_client_acks, check_edca, client_mode, mpdu_error};
 use crate::error::InputError;
 use crate::input::Section;
 use crate::keys::wifi::{ACK_RATE, AP_QUEUE, LINK_ACK_ERROR, STATION_QUEUE};
 use crate::keys::{clients as keys, fill};
-use crate::{ClientOverride, MAX_CLIENTS, Signal, Wifi, signal};
+use crate::{ClientOverride, MAX_CLIENTS, Signal, Wifi};
 
 pub(super) fn client_overrides(
     root: &Section<'_>,
@@ -55,7 +56,7 @@ fn wireless(section: &Section<'_>, wifi: &Wifi, client: &mut ClientOverride) -> 
     client.ack_mode = section.or(ACK_RATE.name, None, ack_mode(standard, variant))?;
     client.mpdu_error = mpdu_error(section)?;
     client.link_ack_error = LINK_ACK_ERROR.given(section)?;
-    client.signal = signal::signal(section)?;
+    client.signal = signal(section)?;
     if let (Some(position), None) = (client.position, client.signal) {
         client.signal = Some(Signal::Distance(position.distance_m(&Position::default())));
     }

@@ -5,6 +5,7 @@ mod fwp;
 pub(super) mod hack;
 pub(super) mod hops;
 mod queue;
+mod signal;
 mod tack;
 pub(super) mod tcp;
 mod traffic;

@@ -11,12 +11,13 @@ use tacit_link::wifi::{
 use tacit_proto::units::{BitRate, Duration};
 
 use super::queue::{QueueHop, queue};
+use super::signal::{direct_signal, propagation, signal};
 use crate::edca::{EdcaPlan, Numbers};
 use crate::error::InputError;
 use crate::input::{Mismatch, Node, Section, Tree, Value, bit_rate, loss};
 use crate::keys::kind::or;
 use crate::keys::{fill, wifi as keys};
-use crate::{ApAcks, Categories, ClientOverride, MpduError, RateChoice, Wifi, signal};
+use crate::{ApAcks, Categories, ClientOverride, MpduError, RateChoice, Wifi};
 
 /// The mode of a client, of its own standard where it says one; `None` where it says nothing.
 pub(super) fn client_mode(section: &Section<'_>, wifi: &Wifi) -> Result<Option<Mode>, InputError> {
@@ -489,9 +490,9 @@ pub(super) fn wifi_section(section: Section<'_>) -> Result<Option<Wifi>, InputEr
     wifi.ack_mode = section.or(keys::ACK_RATE.name, None, ack_mode(standard, variant))?;
     wifi.mpdu_error = mpdu_error(&section)?.unwrap_or_default();
     wifi.link_ack_error = keys::LINK_ACK_ERROR.or(&section, Loss::None)?;
-    wifi.signal = signal::signal(&section)?;
-    wifi.direct.signal = signal::direct_signal(&section)?;
-    wifi.propagation = signal::propagation(&section, wifi.propagation)?;
+    wifi.signal = signal(&section)?;
+    wifi.direct.signal = direct_signal(&section)?;
+    wifi.propagation = propagation(&section, wifi.propagation)?;
     wifi.bss.protection = protection(&section, variant, standard)?;
     wifi.grant = grant(&section)?;
     if keys::REVERSE_DIRECTION.or(&section, false)? {

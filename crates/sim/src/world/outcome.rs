@@ -84,7 +84,7 @@ impl<P: Carried> World<'_, P> {
             from,
             to,
             counters: pipe.counters().since(before),
-            queueing_delay_us: percentiles(&pipe.queueing_delay_us()),
+            queueing_delay_us: Percentiles::from(&pipe.queueing_delay_us()),
             delay: config.delay,
             capacity: config.service.capacity(self.setup.measure_from, self.now),
         });
@@ -103,7 +103,7 @@ impl<P: Carried> World<'_, P> {
                     counters: channel.counters(station).since(before),
                     driver: drivers.counters(station),
                     airtime: channel.station_airtime(station),
-                    queueing_delay_us: percentiles(&delays_us),
+                    queueing_delay_us: Percentiles::from(&delays_us),
                     queueing_delays_us: counts(&delays_us),
                     queueing_time: channel.queueing_time(station),
                     down: channel.turns(StationId::AP, station, self.now),
@@ -130,16 +130,6 @@ impl<P: Carried> World<'_, P> {
             pipes: pipes.collect(),
             series: self.series.clone(),
         }
-    }
-}
-
-fn percentiles(delays: &hdrhistogram::Histogram<u64>) -> Percentiles {
-    Percentiles {
-        count: delays.len(),
-        p50: delays.value_at_quantile(0.50),
-        p95: delays.value_at_quantile(0.95),
-        p99: delays.value_at_quantile(0.99),
-        max: delays.max(),
     }
 }
 

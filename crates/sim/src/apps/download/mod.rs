@@ -616,19 +616,13 @@ impl RepairedDownload {
     }
 
     pub fn result(&self) -> Downloaded {
-        let (counters, delays) = (self.repair.counters(), &self.delays_us);
+        let counters = self.repair.counters();
         Downloaded {
             released: Bytes(self.released - self.released_before),
             released_total: Bytes(self.released),
             repair_requests: counters.requests - self.counts.repair_requests,
             repeated_repairs: counters.requests_short - self.counts.repeated_repairs,
-            repair_delay_us: Percentiles {
-                count: delays.len(),
-                p50: delays.value_at_quantile(0.50),
-                p95: delays.value_at_quantile(0.95),
-                p99: delays.value_at_quantile(0.99),
-                max: delays.max(),
-            },
+            repair_delay_us: Percentiles::from(&self.delays_us),
             held_peak: Bytes(counters.held_bytes_max),
             completed_at: self.completed_at,
             ..self.counts.clone()

@@ -1,0 +1,79 @@
+//! This user as the client of servers.
+
+use std::io::{BufRead as _, IsTerminal as _};
+
+use tacit_apps::copy::CopyError;
+use tacit_apps::node::{self, Node, NodeError};
+use tacit_tack::{Config, Connection, ConnectionError, Identity, PublicKey, StreamError};
+use tokio::runtime::Runtime;
+
+use super::{identity, seen};
+use crate::args::LogArgs;
+use crate::output::{Failure, note, printable};
+
+/// Asks whether to trust `key`; no without a terminal.
+pub fn confirm_key(server: &str, key: PublicKey) -> bool {
+    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+        return false;
+    }
+    note(&format!(
+        "{} is unknown. Its key is\n  {key}\nCompare it with `tacit keys show` on the server. Is it the same? (yes/no)",
+        printable(server)
+    ));
+    let mut answer = String::new();
+    // No answer is no yes.
+    let _ = std::io::stdin().lock().read_line(&mut answer);
+    answer.trim().eq_ignore_ascii_case("yes")
+}
+
+/// This user as the client of servers.
+pub struct Client {
+    store: tacit_apps::trust::Store,
+    identity: Identity,
+    config: Config,
+    pub runtime: Runtime,
+}
+
+/// A connection, which is closed in the end.
+pub struct Reached {
+    pub connection: Connection,
+    // It goes after the connection.
+    _node: Node,
+}
+
+impl Drop for Reached {
+    fn drop(&mut self) {
+        self.connection.close(0, "");
+    }
+}
+
+impl Client {
+    /// With this user's key.
+    pub fn new(seen: &LogArgs) -> Result<Self, Failure> {
+        let store = identity::store()?;
+        let identity = identity::identity(&store)?;
+        let config = seen::config(seen)?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        Ok(Self { store, identity, config, runtime })
+    }
+
+    /// Connects to `server`.
+    pub fn reach(&self, server: &str) -> Result<Reached, Failure> {
+        let confirm = |key| confirm_key(server, key);
+        let connect = node::connect(&self.store, &self.identity, &self.config, server, confirm);
+        let (node, connection) = self.runtime.block_on(connect)?;
+        Ok(Reached { connection, _node: node })
+    }
+
+    /// Tells a server that refuses this user's key from one that is gone: a client hears of it when it is connected already.
+    pub fn said_by(&self, server: &str, error: CopyError) -> Failure {
+        if let CopyError::Io(io) = &error
+            && let Some(StreamError::Connection(closed @ ConnectionError::ApplicationClosed { reason, .. })) =
+                io.get_ref().and_then(|source| source.downcast_ref())
+            && !reason.is_empty()
+        {
+            return NodeError::of_connection(server, self.identity.public_key(), closed.clone()).into();
+        }
+        error.into()
+    }
+}

@@ -1,0 +1,20 @@
+//! The summary of a copy in words.
+
+use indicatif::HumanBytes;
+use tacit_apps::copy::Summary;
+
+/// A summary in one line.
+pub fn said(summary: &Summary) -> String {
+    let mut text = format!("{} copied, {} unchanged", summary.copied, summary.unchanged);
+    let counts = [(summary.deleted, "deleted"), (summary.skipped, "skipped"), (summary.failed, "failed")];
+    for (number, what) in counts {
+        if number > 0 {
+            text.push_str(&format!(", {number} {what}"));
+        }
+    }
+    text.push_str(&format!("; {}", HumanBytes(summary.received_bytes)));
+    if summary.resumed_bytes > 0 {
+        text.push_str(&format!(", {} were there", HumanBytes(summary.resumed_bytes)));
+    }
+    text
+}

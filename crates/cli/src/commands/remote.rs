@@ -1,0 +1,58 @@
+//! Places on servers: `tack://HOST[:PORT]/PATH`.
+
+use tacit_apps::SERVE_PORT;
+
+/// What begins the name of a file on a server.
+pub const SCHEME: &str = "tack://";
+
+/// A place on a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remote {
+    /// HOST:PORT.
+    pub server: String,
+    pub path: String,
+}
+
+/// The place on a server that `text` names; `None` for one here.
+pub fn remote(text: &str) -> Result<Option<Remote>, String> {
+    let Some(rest) = text.strip_prefix(SCHEME) else { return Ok(None) };
+    let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+    let wrong = || format!("{text}: a remote path is {SCHEME}HOST[:PORT]/PATH");
+    let server = server(host, SERVE_PORT).ok_or_else(wrong)?;
+    Ok(Some(Remote { server, path: path.trim_start_matches('/').to_owned() }))
+}
+
+/// HOST:PORT of `host`, which may have a port already; `None` where it is no host.
+pub fn server(host: &str, port: u16) -> Option<String> {
+    let is_bare = host.rsplit(']').next().is_some_and(|end| !end.contains(':'));
+    let server = if is_bare { format!("{host}:{port}") } else { host.to_owned() };
+    let (name, port) = server.rsplit_once(':')?;
+    let is_one = !name.is_empty() && (!name.contains(':') || name.starts_with('['));
+    let is_host =
+        is_one && !name.contains(['@', ' ', '?', '#', '/']) && port.parse().is_ok_and(|port: u16| port > 0);
+    is_host.then(|| server.to_ascii_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_on_a_server_has_a_host_a_port_and_a_path() {
+        for (text, server, path) in [
+            ("tack://box/a/b", "box:4433", "a/b"),
+            ("tack://Box:99", "box:99", ""),
+            ("tack://[::1]/", "[::1]:4433", ""),
+            ("tack://[::1]:99//a/", "[::1]:99", "a/"),
+        ] {
+            let wanted = Remote { server: server.into(), path: path.into() };
+            assert_eq!(remote(text), Ok(Some(wanted)), "{text}");
+        }
+        for wrong in
+            ["tack://", "tack:///a", "tack://box:0/a", "tack://::1/a", "tack://me@box/a", "tack://box:x/"]
+        {
+            assert!(remote(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(remote("a:b/c"), Ok(None), "a file here may have any name");
+    }
+}

@@ -1,0 +1,106 @@
+//! A file as one server has it, and requests for its ranges.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use hyper::body::Incoming;
+use hyper::header::{HeaderMap, HeaderValue, IF_RANGE, RANGE};
+use hyper::{Method, Response, StatusCode};
+use tacit_proto::fwp::repair::Range;
+
+use crate::answers::Shape;
+use crate::connection::{Connection, Connector, Expected, no_body};
+use crate::error::NetError;
+use crate::partial::{Validator, check};
+
+/// What is asked for, again and again.
+#[derive(Debug)]
+pub struct Entity {
+    /// Where.
+    pub connector: Arc<Connector>,
+    /// Headers of each request, end to end, without ranges and conditions.
+    pub headers: HeaderMap,
+    /// What it has to be.
+    pub validator: Validator,
+    /// Bytes of the whole.
+    pub complete: u64,
+    /// Bytes of the head of a partial answer; 0 before one was seen.
+    pub head_len: AtomicU64,
+    /// Requests for holes made so far.
+    pub asked: AtomicU64,
+    /// What answers to requests for holes look like.
+    pub shape: Mutex<Shape>,
+}
+
+impl Entity {
+    /// Asks for `range`; with `repairs`, placeholders may stand in the body of the answer.
+    pub async fn ask(
+        &self,
+        mut connection: Connection,
+        range: Range,
+        repairs: bool,
+    ) -> Result<(MainAnswer, Response<()>), NetError> {
+        let mut request = self.connector.request(Method::GET, &self.headers, no_body())?;
+        let value = HeaderValue::try_from(format!("bytes={}-{}", range.start, range.end - 1));
+        let condition = HeaderValue::try_from(self.validator.as_str());
+        if let (Ok(value), Ok(condition)) = (value, condition) {
+            request.headers_mut().insert(RANGE, value);
+            request.headers_mut().insert(IF_RANGE, condition);
+        }
+        // Without a head to go by, placeholders are allowed once the answer's own is there.
+        let head_len = Some(self.head_len.load(Ordering::Relaxed)).filter(|len| *len > 0);
+        let expected = Expected { head_len, body_len: range.bytes() };
+        let answer = connection.send(request, repairs.then_some(expected)).await?;
+        if answer.status() == StatusCode::PARTIAL_CONTENT {
+            self.head_len.store(connection.watch.head_len(), Ordering::Relaxed);
+        }
+        let has = check(answer.status().as_u16(), answer.headers(), range, self.complete, &self.validator)?;
+        let is_proven = self.validator.stands_in(answer.headers());
+        let (head, incoming) = answer.into_parts();
+        Ok((MainAnswer { connection, incoming, has, is_proven }, Response::from_parts(head, ())))
+    }
+
+    /// The number of a request that is about to be made.
+    pub fn next_number(&self) -> u64 {
+        self.asked.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// What the server's partial answers look like.
+    pub fn shape(&self) -> MutexGuard<'_, Shape> {
+        // Whoever held it left it whole: no code between lock and unlock panics half-way through a change.
+        self.shape.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A request for `ranges` of it, as it goes over the wire.
+    pub fn request_text(&self, ranges: &str) -> Result<Vec<u8>, NetError> {
+        let mut request = self.connector.request(Method::GET, &self.headers, no_body())?;
+        let values = [(RANGE, ranges), (IF_RANGE, self.validator.as_str())];
+        for (name, value) in values {
+            let value = HeaderValue::try_from(value).map_err(|_| {
+                NetError::Argument("a range or a condition cannot be put into a request".to_owned())
+            })?;
+            request.headers_mut().insert(name, value);
+        }
+        let mut text = format!("GET {} HTTP/1.1\r\n", self.connector.target.path).into_bytes();
+        for (name, value) in request.headers() {
+            for piece in [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
+                text.extend_from_slice(piece);
+            }
+        }
+        text.extend_from_slice(b"\r\n");
+        Ok(text)
+    }
+}
+
+/// The answer that brings the body.
+#[derive(Debug)]
+pub struct MainAnswer {
+    /// Its connection.
+    pub connection: Connection,
+    /// Its bytes.
+    pub incoming: Incoming,
+    /// Which bytes of the entity it has.
+    pub has: Range,
+    /// Its head named the state of the entity.
+    pub is_proven: bool,
+}
