@@ -23,7 +23,6 @@ pub mod scheme;
 mod shell;
 mod signal;
 mod spec;
-pub mod table;
 mod tack;
 #[cfg(test)]
 mod tests;
@@ -61,8 +60,8 @@ use crate::edca::{ByRole, EdcaPlan, Numbers};
 use crate::input::{Node, Tree, Value, duration, nearest};
 use crate::keys::run;
 
-/// Most clients, of a scenario or a sweep.
-pub const MAX_CLIENTS: u32 = 1_000;
+pub use tacit_input::{MAX_CLIENTS, table};
+
 /// Most seeds of a sweep.
 pub const MAX_SEEDS: u32 = 10_000;
 /// Deepest chain of bases.

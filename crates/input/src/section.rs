@@ -3,8 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use super::{Mismatch, Node, Origin, Tree, Value, few, nearest};
-use crate::error::InputError;
+use crate::{InputError, Mismatch, Node, Origin, Tree, Value, few, nearest};
 
 /// A key that a reader asked for.
 #[derive(Clone, Debug, PartialEq)]

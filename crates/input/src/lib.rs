@@ -3,19 +3,21 @@
 //! A file becomes a [`Tree`] that remembers where each value stands, trees merge, and a [`Section`]
 //! hands out typed values by key. Keys nobody asked for are refused, the nearest known one suggested.
 
+mod error;
 mod quantity;
 mod section;
+pub mod table;
 mod tree;
 
+pub use error::InputError;
 pub use quantity::{
-    MAX_DURATION, bit_rate, byte_count, decibels, duration, flag, integer, level_dbm, line, loss, metres,
-    name_of, number, numbers, one_of, queue_limit, ratio, text, texts, title, unit, within,
+    MAX_DURATION, bit_rate, byte_count, duration, flag, integer, level_dbm, line, metres, millidecibels,
+    name_of, number, numbers, one_of, packets, ratio, text, texts, title, unit, within,
 };
 pub use section::{Asked, Log, Section};
-pub use tree::{Node, Origin, Tree, Value};
+pub use tree::{MAX_CLIENTS, Node, Origin, Tree, Value};
 
-/// What a value should have been; becomes an [`InputError`](crate::error::InputError) when the reader
-/// adds key and line.
+/// What a value should have been; becomes an [`InputError`] when the reader adds key and line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
     /// What is wrong.
@@ -54,7 +56,7 @@ fn distance(word: &str, name: &str) -> (usize, usize) {
 }
 
 /// The names that may stand in the place of `word`, for people: all of a few, of many the ten most like it.
-pub(crate) fn few<'a>(word: &str, known: &[&'a str]) -> String {
+fn few<'a>(word: &str, known: &[&'a str]) -> String {
     const SHOWN: usize = 10;
     if known.len() <= SHOWN {
         return known.join(", ");

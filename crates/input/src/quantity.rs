@@ -5,11 +5,9 @@
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
-use tacit_link::wifi::Decibels;
-use tacit_link::{GilbertElliott, Loss, QueueLimit};
 use tacit_proto::units::{BitRate, Bytes, Duration, Ratio};
 
-use super::{Mismatch, Tree, Value, nearest};
+use crate::{Mismatch, Value, nearest};
 
 /// Longest span of time a file may ask for.
 pub const MAX_DURATION: Duration = Duration::from_secs(3600);
@@ -134,12 +132,12 @@ pub fn ratio(value: &Value) -> Result<Ratio, Mismatch> {
         .ok_or_else(|| Mismatch::new(format!("{value} is out of range"), "\"0 %\" to \"100 %\""))
 }
 
-/// A ratio of powers, which may be below one.
+/// A ratio of powers in thousandths of a decibel, which may be below zero.
 ///
 /// # Errors
 /// Unless a string such as "25 dB" or "-3.5 dB".
-pub fn decibels(value: &Value) -> Result<Decibels, Mismatch> {
-    signed_thousandths(value, "a ratio of powers", "25 dB", &DECIBELS).map(Decibels::from_millis)
+pub fn millidecibels(value: &Value) -> Result<i32, Mismatch> {
+    signed_thousandths(value, "a ratio of powers", "25 dB", &DECIBELS)
 }
 
 /// A power in dBm.
@@ -174,97 +172,9 @@ pub fn metres(value: &Value) -> Result<f64, Mismatch> {
     quantity(value, "a distance", "12 m", &LENGTHS).map(|millis| millis as f64 / 1e3)
 }
 
-/// A queue limit: packets, bytes, both with a comma between, or `"unlimited"`.
-///
-/// # Errors
-/// Unless one of these, and at least one packet or byte.
-pub fn queue_limit(value: &Value) -> Result<QueueLimit, Mismatch> {
-    let allowed = "\"126 packets\", \"64 KiB\", \"126 packets, 64 KiB\" or \"unlimited\"";
-    let wrong = || Mismatch::new(format!("{value} is not a queue limit"), allowed);
-    let Value::Text(text) = value else { return Err(wrong()) };
-    let mut limit = QueueLimit::default();
-    if text.trim() == "unlimited" {
-        return Ok(limit);
-    }
-    for part in text.split(',') {
-        if let Some(packets) = scaled(part, &PACKETS) {
-            limit.packets = Some(u32::try_from(packets).map_err(|_| wrong())?);
-        } else {
-            limit.bytes = Some(Bytes(scaled(part, &SIZES).ok_or_else(wrong)?));
-        }
-    }
-    if limit.packets == Some(0) || limit.bytes == Some(Bytes(0)) {
-        return Err(Mismatch::new("a queue that holds nothing passes nothing", allowed));
-    }
-    Ok(limit)
-}
-
-/// What a link loses: a share, a Gilbert-Elliott channel as a table of four shares, or the numbers of the
-/// packets, counted from 0, singly or as `"FIRST to LAST"`.
-///
-/// # Errors
-/// Unless one of these, with at most a million packets.
-pub fn loss(value: &Value) -> Result<Loss, Mismatch> {
-    if let Value::Table(tree) = value {
-        return gilbert_elliott(tree);
-    }
-    let Value::List(items) = value else {
-        return ratio(value)
-            .map(|share| if share == Ratio::ZERO { Loss::None } else { Loss::Bernoulli(share) });
-    };
-    let mut ranges = Vec::with_capacity(items.len());
-    for item in items {
-        ranges.push(packet_range(&item.value).ok_or_else(|| {
-            Mismatch::new(
-                format!("{} is neither a packet nor packets", item.value),
-                "\"1 %\", or packet numbers such as [3, 17, \"20 to 29\"]",
-            )
-        })?);
-    }
-    // Before any is collected: a short file may name very many.
-    let count = |range: &RangeInclusive<u64>| (range.end() - range.start()).saturating_add(1);
-    let total = ranges.iter().map(count).fold(0, u64::saturating_add);
-    if total > MAX_SCRIPTED {
-        return Err(Mismatch::new(
-            format!("a script of {total} packets is too long"),
-            format!("{MAX_SCRIPTED} packets in all"),
-        ));
-    }
-    let mut packets: Vec<u64> = ranges.into_iter().flatten().collect();
-    packets.sort_unstable();
-    packets.dedup();
-    Ok(Loss::Scripted(packets))
-}
-
-fn gilbert_elliott(tree: &Tree) -> Result<Loss, Mismatch> {
-    const KEYS: [&str; 4] = ["good", "bad", "good-to-bad", "bad-to-good"];
-    let allowed = "{ good = \"0.1 %\", bad = \"50 %\", good-to-bad = \"1 %\", bad-to-good = \"10 %\" }";
-    if let Some(unknown) = tree.entries.keys().find(|key| !KEYS.contains(&key.as_str())) {
-        return Err(Mismatch::new(format!("a channel of two states has no {unknown:?}"), allowed));
-    }
-    let share = |key: &str| match tree.entries.get(key) {
-        Some(node) => ratio(&node.value),
-        None => Err(Mismatch::new(format!("{key:?} is missing"), allowed)),
-    };
-    let [good, bad, good_to_bad, bad_to_good] =
-        [share(KEYS[0])?, share(KEYS[1])?, share(KEYS[2])?, share(KEYS[3])?];
-    Ok(Loss::GilbertElliott(GilbertElliott { good, bad, good_to_bad, bad_to_good }))
-}
-
-/// Most packets in a script.
-const MAX_SCRIPTED: u64 = 1_000_000;
-
-/// A packet, or packets in a row.
-fn packet_range(value: &Value) -> Option<RangeInclusive<u64>> {
-    match value {
-        Value::Integer(number) => u64::try_from(*number).ok().map(|number| number..=number),
-        Value::Text(text) => {
-            let (first, last) = text.split_once(" to ")?;
-            let (first, last) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
-            (first <= last).then_some(first..=last)
-        }
-        _ => None,
-    }
+/// A number of packets, as text alone; `None` of what is none.
+pub fn packets(text: &str) -> Option<u64> {
+    scaled(text, &PACKETS)
 }
 
 /// True or false.
@@ -417,54 +327,9 @@ mod tests {
         assert_eq!(byte_count(&of("1TiB")).unwrap(), Bytes(1 << 40));
         assert_eq!(byte_count(&of("0.5 TB")).unwrap(), Bytes(500_000_000_000));
         assert_eq!(ratio(&of("0.1 %")).unwrap(), Ratio::from_fraction(0.001).unwrap());
-        assert_eq!(
-            queue_limit(&of("126 packets, 64 KiB")).unwrap(),
-            QueueLimit { packets: Some(126), bytes: Some(Bytes(65_536)) }
-        );
-        assert_eq!(queue_limit(&of("unlimited")).unwrap(), QueueLimit::default());
-        assert_eq!(decibels(&of("-3.5 dB")).unwrap(), Decibels::from_millis(-3_500));
+        assert_eq!(millidecibels(&of("-3.5 dB")).unwrap(), -3_500);
         assert!((level_dbm(&of("16dBm")).unwrap() - 16.0).abs() < 1e-9);
         assert!((metres(&of("0.5 km")).unwrap() - 500.0).abs() < 1e-9);
-    }
-
-    #[test]
-    fn losses_are_shares_or_scripts() {
-        let script = |text: &str| {
-            let tree = Tree::parse("test", &format!("loss = {text}")).unwrap();
-            loss(&tree.entries["loss"].value)
-        };
-        assert_eq!(script("\"0 %\"").unwrap(), Loss::None);
-        assert_eq!(script("[7, \"2 to 4\", 3]").unwrap(), Loss::Scripted(vec![2, 3, 4, 7]));
-        let channel = "{ good = \"0.1 %\", bad = \"50 %\", good-to-bad = \"1 %\", bad-to-good = \"10 %\" }";
-        let of = |fraction| Ratio::from_fraction(fraction).unwrap();
-        let expected =
-            GilbertElliott { good: of(0.001), bad: of(0.5), good_to_bad: of(0.01), bad_to_good: of(0.1) };
-        assert_eq!(script(channel).unwrap(), Loss::GilbertElliott(expected));
-        for wrong in ["{ good = \"1 %\" }", "{ bad = 1 }", "{ god = \"1 %\" }"] {
-            assert!(script(wrong).is_err(), "{wrong}");
-        }
-        for wrong in ["[\"4 to 2\"]", "[-1]", "[\"1 - 3\"]", "[\"0 to 99999999\"]"] {
-            assert!(script(wrong).is_err(), "{wrong}");
-        }
-        assert_eq!(script("[1, \"4 to 2\"]").unwrap_err().what, "\"4 to 2\" is neither a packet nor packets");
-    }
-
-    #[test]
-    fn a_script_names_a_million_packets_in_all() {
-        let script = |ranges: &[&str]| {
-            let tree = Tree::parse("test", &format!("loss = {ranges:?}")).unwrap();
-            loss(&tree.entries["loss"].value)
-        };
-        let too_long = |ranges: &[&str]| script(ranges).unwrap_err().what;
-        assert!(script(&["0 to 499999", "500000 to 999999"]).is_ok());
-        assert_eq!(
-            too_long(&["0 to 499999", "500000 to 1000000"]),
-            "a script of 1000001 packets is too long"
-        );
-        // 2000 ranges of a million each would take 16 GB.
-        assert_eq!(too_long(&["0 to 999999"; 2000]), "a script of 2000000000 packets is too long");
-        let all = "0 to 18446744073709551615";
-        assert_eq!(too_long(&[all, all]), format!("a script of {} packets is too long", u64::MAX));
     }
 
     #[test]
@@ -480,10 +345,8 @@ mod tests {
             assert!(duration(&of(text)).is_err(), "{text:?}");
         }
         assert!(ratio(&of("100.1 %")).is_err());
-        assert!(decibels(&of("--3 dB")).is_err() && decibels(&of("3")).is_err());
+        assert!(millidecibels(&of("--3 dB")).is_err() && millidecibels(&of("3")).is_err());
         assert!(metres(&of("-1 m")).is_err() && level_dbm(&of("16 dB")).is_err());
         assert!(bit_rate(&of("0Mbps")).is_err());
-        assert!(queue_limit(&of("0 packets")).is_err());
-        assert!(queue_limit(&of("5 ms")).is_err());
     }
 }

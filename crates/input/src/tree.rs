@@ -7,8 +7,7 @@ use std::sync::Arc;
 
 use toml::de::{DeTable, DeValue};
 
-use crate::MAX_CLIENTS;
-use crate::error::InputError;
+use crate::InputError;
 
 /// Where a value was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -301,6 +300,9 @@ impl Tree {
 /// The list whose tables may stand for several each.
 const CLIENTS: &str = "client";
 
+/// Most clients of a scenario: no more tables are made of that list.
+pub const MAX_CLIENTS: u32 = 1_000;
+
 /// `client[3]` as the name of a list and a number from 1; `None` for a key without brackets.
 fn numbered<'a>(key: &'a str, source: &Arc<str>) -> Result<Option<(&'a str, usize)>, InputError> {
     let Some((list, rest)) = key.split_once('[') else { return Ok(None) };
@@ -399,7 +401,7 @@ fn parse_argument(text: &str, source: &Arc<str>) -> Result<Node, InputError> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::*;
 
     #[test]
     fn canonical_text_parses_to_the_same_tree() {

@@ -1,0 +1,57 @@
+//! What is wrong with something a user wrote, as one line.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+
+/// A file or argument that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InputError {
+    /// `FILE:LINE`, or the argument.
+    pub place: String,
+    /// What is wrong with it.
+    pub what: String,
+    /// What would have been right, where that can be said briefly.
+    pub allowed: Option<String>,
+}
+
+impl InputError {
+    /// An error at `place`.
+    pub fn new(place: impl fmt::Display, what: impl Into<String>) -> Self {
+        Self { place: place.to_string(), what: what.into(), allowed: None }
+    }
+
+    /// Refuses a `value` of the argument `place` that is not in `range`.
+    ///
+    /// # Errors
+    /// Where it is not.
+    pub fn check_range<T: Copy + PartialOrd + fmt::Display>(
+        place: &str,
+        value: T,
+        range: RangeInclusive<T>,
+    ) -> Result<(), Self> {
+        let (least, most) = range.into_inner();
+        if (least..=most).contains(&value) {
+            return Ok(());
+        }
+        Err(Self::new(place, format!("{value} is out of range")).allowed(format!("{least} to {most}")))
+    }
+
+    /// This error, saying what is allowed.
+    #[must_use]
+    pub fn allowed(mut self, allowed: impl Into<String>) -> Self {
+        self.allowed = Some(allowed.into());
+        self
+    }
+}
+
+impl fmt::Display for InputError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.what)?;
+        match &self.allowed {
+            Some(allowed) => write!(f, "; allowed: {allowed}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for InputError {}
