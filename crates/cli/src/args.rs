@@ -1,9 +1,12 @@
 //! The command line.
 
+#[cfg(feature = "simulator")]
 mod captures;
+#[cfg(feature = "simulator")]
 mod hop;
 #[cfg(feature = "network")]
 mod http;
+#[cfg(feature = "simulator")]
 mod simulation;
 #[cfg(feature = "network")]
 mod tack;
@@ -12,10 +15,13 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+#[cfg(feature = "simulator")]
 pub use captures::*;
+#[cfg(feature = "simulator")]
 pub use hop::*;
 #[cfg(feature = "network")]
 pub use http::*;
+#[cfg(feature = "simulator")]
 pub use simulation::*;
 #[cfg(feature = "network")]
 pub use tack::*;
@@ -27,17 +33,28 @@ Exit codes: 0 done; 1 a claim failed, a condition of --fail-if holds, a replay d
 invariant broke; 2 bad input; 130 interrupted. `tacit shell` and `tacit rre run` exit with their
 command's status, or 125 without one; `tacit fetch` with 3, 4 or 5 without a file; `tacit cp` with 3
 or 4 if it copied nothing.";
-/// Printed above it by builds without the feature.
-#[cfg(not(feature = "network"))]
-const LACKING: &str = "\
+/// Printed above it by builds without a feature.
+const LACKING: &str = if !cfg!(feature = "network") {
+    "\
 This program was built without the feature `network`: fetch, http-proxy, serve, cp, ls, proxy and keys are missing.
-";
-#[cfg(feature = "network")]
-const LACKING: &str = "";
+"
+} else if !cfg!(feature = "simulator") {
+    "\
+This program was built without the feature `simulator`: it has the commands that speak to other machines, no others.
+"
+} else {
+    ""
+};
+
+#[cfg(feature = "simulator")]
+use tacit_runs::VERSION;
+/// Without the simulator's runs, of which each names the commit, the version alone.
+#[cfg(not(feature = "simulator"))]
+const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Taming acknowledgments on wireless: compare, audit, reproduce
 #[derive(Debug, Parser)]
-#[command(name = "tacit", version = tacit_runs::VERSION, after_help = format!("{LACKING}{AFTER_HELP}"))]
+#[command(name = "tacit", version = VERSION, after_help = format!("{LACKING}{AFTER_HELP}"))]
 pub struct Cli {
     /// What to do
     #[command(subcommand)]
@@ -47,6 +64,22 @@ pub struct Cli {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    #[cfg(feature = "simulator")]
+    #[command(flatten)]
+    Simulator(SimulatorCommand),
+    #[cfg(feature = "network")]
+    #[command(flatten)]
+    Network(NetworkCommand),
+    /// Print the completion script of a shell
+    Completions(CompletionsArgs),
+    /// Print the manual page, or write one for each command
+    Man(ManArgs),
+}
+
+/// Commands about simulated runs, live hops, captures and figures.
+#[cfg(feature = "simulator")]
+#[derive(Debug, Subcommand)]
+pub enum SimulatorCommand {
     /// Compare schemes in a scenario, on equal random draws
     Compare(CompareArgs),
     /// Run a grid of settings into Parquet or CSV files, on this machine or a Dask cluster
@@ -73,34 +106,6 @@ pub enum Command {
     /// Use TCP-RRE for TCP sockets of this machine: downloads stay fast beside slow uplinks
     #[command(after_help = RRE_AFTER_HELP)]
     Rre(RreArgs),
-    #[cfg(feature = "network")]
-    /// Fetch a file over HTTP, and repair what a Wi-Fi hop under FWP lost
-    #[command(after_help = FETCH_AFTER_HELP)]
-    Fetch(FetchArgs),
-    #[cfg(feature = "network")]
-    /// Repair FWP's losses for programs that can use an HTTP proxy
-    #[command(after_help = PROXY_AFTER_HELP)]
-    HttpProxy(HttpProxyArgs),
-    #[cfg(feature = "network")]
-    /// Share files over TACK, for `tacit cp` and `tacit ls`
-    #[command(after_help = SERVE_AFTER_HELP)]
-    Serve(ServeArgs),
-    #[cfg(feature = "network")]
-    /// Copy files and directories to or from a server, over TACK
-    #[command(after_help = CP_AFTER_HELP)]
-    Cp(CpArgs),
-    #[cfg(feature = "network")]
-    /// List files on a server, over TACK
-    #[command(after_help = LS_AFTER_HELP)]
-    Ls(LsArgs),
-    #[cfg(feature = "network")]
-    /// Carry TCP connections over TACK: a SOCKS5 proxy and forwarded ports
-    #[command(after_help = TACK_PROXY_AFTER_HELP)]
-    Proxy(ProxyArgs),
-    #[cfg(feature = "network")]
-    /// Manage this user's key and the trusted peers
-    #[command(after_help = KEYS_AFTER_HELP)]
-    Keys(KeysArgs),
     /// Check whether this machine can run live hops
     Doctor(DoctorArgs),
     /// Redraw the report of a results directory, without running anything
@@ -113,10 +118,33 @@ pub enum Command {
     Scenarios(ScenariosArgs),
     /// Measure the CPU time of a simulated second
     Bench(BenchArgs),
-    /// Print the completion script of a shell
-    Completions(CompletionsArgs),
-    /// Print the manual page, or write one for each command
-    Man(ManArgs),
+}
+
+/// Commands that speak to other machines.
+#[cfg(feature = "network")]
+#[derive(Debug, Subcommand)]
+pub enum NetworkCommand {
+    /// Fetch a file over HTTP, and repair what a Wi-Fi hop under FWP lost
+    #[command(after_help = FETCH_AFTER_HELP)]
+    Fetch(FetchArgs),
+    /// Repair FWP's losses for programs that can use an HTTP proxy
+    #[command(after_help = PROXY_AFTER_HELP)]
+    HttpProxy(HttpProxyArgs),
+    /// Share files over TACK, for `tacit cp` and `tacit ls`
+    #[command(after_help = SERVE_AFTER_HELP)]
+    Serve(ServeArgs),
+    /// Copy files and directories to or from a server, over TACK
+    #[command(after_help = CP_AFTER_HELP)]
+    Cp(CpArgs),
+    /// List files on a server, over TACK
+    #[command(after_help = LS_AFTER_HELP)]
+    Ls(LsArgs),
+    /// Carry TCP connections over TACK: a SOCKS5 proxy and forwarded ports
+    #[command(after_help = TACK_PROXY_AFTER_HELP)]
+    Proxy(ProxyArgs),
+    /// Manage this user's key and the trusted peers
+    #[command(after_help = KEYS_AFTER_HELP)]
+    Keys(KeysArgs),
 }
 
 /// Arguments of `completions`.

@@ -2,6 +2,7 @@
 
 mod args;
 mod commands;
+#[cfg(feature = "simulator")]
 mod gate;
 mod output;
 mod progress;

@@ -2,34 +2,25 @@
 
 #[cfg(feature = "network")]
 mod network;
+#[cfg(feature = "simulator")]
+mod simulator;
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use console::Term;
 use serde::Serialize;
-use tacit_captures::CaptureError;
-use tacit_captures::rohc::RohcError;
-use tacit_live::LiveError;
-use tacit_runs::{RunError, RunsError};
-use tacit_scenario::{InputError, ScenarioError};
+use tacit_input::InputError;
 
 #[cfg(feature = "network")]
 pub use network::{NetworkFailure, printable};
+#[cfg(feature = "simulator")]
+pub use simulator::{NOT_VALID, SimulatorFailure, terminal_width};
 
 /// A claim failed, an invariant broke, or a part was not done.
 pub const FAILED: u8 = 1;
 /// The user's input cannot be used.
 const BAD_INPUT: u8 = 2;
-/// `tacit shell --require-valid`: the machine did not keep up, and the command's result says nothing.
-pub const NOT_VALID: u8 = 122;
-/// `tacit shell` has no status of its command: as `env` and `timeout` say it.
-const NO_HOP: u8 = 125;
-/// A command was found and cannot be run.
-const NOT_EXECUTABLE: u8 = 126;
-/// A command was not found.
-const NOT_FOUND: u8 = 127;
 /// Stopped by the user: 128 and the number of SIGINT.
 pub const INTERRUPTED: u8 = 130;
 
@@ -39,21 +30,10 @@ pub enum Failure {
     /// An argument cannot be used.
     #[error(transparent)]
     Input(#[from] InputError),
-    /// A scenario cannot be used.
+    /// A scenario, a run, a capture or a live hop.
+    #[cfg(feature = "simulator")]
     #[error(transparent)]
-    Scenario(#[from] ScenarioError),
-    /// There are no results.
-    #[error(transparent)]
-    Runs(#[from] RunsError),
-    /// A capture cannot be read.
-    #[error(transparent)]
-    Capture(#[from] CaptureError),
-    /// A capture cannot be compressed, or what is compressed made one.
-    #[error(transparent)]
-    Rohc(#[from] RohcError),
-    /// The live hop says so.
-    #[error(transparent)]
-    Live(#[from] LiveError),
+    Simulator(#[from] SimulatorFailure),
     /// Another machine, or what this one knows of it.
     #[cfg(feature = "network")]
     #[error(transparent)]
@@ -73,11 +53,6 @@ pub fn print(text: &str) -> Result<(), Failure> {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         result => Ok(result?),
     }
-}
-
-/// Characters per line of the terminal that standard output is; `None` where it is none.
-pub fn terminal_width() -> Option<usize> {
-    Term::stdout().size_checked().map(|(_, columns)| columns.into())
 }
 
 /// Prints `value` as JSON.
@@ -108,22 +83,9 @@ pub fn report_failure(failure: &Failure) -> ExitCode {
     ExitCode::from(match failure {
         #[cfg(feature = "network")]
         Failure::Network(failure) => failure.exit_code(),
-        Failure::Runs(RunsError::Run { source: RunError::Invariant { .. }, .. })
-        | Failure::Rohc(RohcError::RoundTrip { .. }) => FAILED,
-        Failure::Runs(RunsError::Interrupted { .. }) => INTERRUPTED,
-        Failure::Input(_)
-        | Failure::Scenario(_)
-        | Failure::Runs(_)
-        | Failure::Capture(_)
-        | Failure::Rohc(_)
-        | Failure::Output(_)
-        | Failure::Machine(_) => BAD_INPUT,
-        Failure::Live(LiveError::Command { source, .. }) => match source.kind() {
-            io::ErrorKind::NotFound => NOT_FOUND,
-            _ => NOT_EXECUTABLE,
-        },
-        Failure::Live(LiveError::Argument { .. } | LiveError::Unsupported { .. }) => BAD_INPUT,
-        Failure::Live(_) => NO_HOP,
+        #[cfg(feature = "simulator")]
+        Failure::Simulator(failure) => failure.exit_code(),
+        Failure::Input(_) | Failure::Output(_) | Failure::Machine(_) => BAD_INPUT,
     })
 }
 

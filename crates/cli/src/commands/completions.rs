@@ -5,7 +5,6 @@ use std::process::ExitCode;
 
 use clap::CommandFactory as _;
 use clap_mangen::Man;
-use tacit_runs::store::write_whole;
 
 use crate::args::{Cli, CompletionsArgs, ManArgs};
 use crate::output::{Failure, print, print_json};
@@ -36,7 +35,7 @@ pub fn man(args: &ManArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn page(command: &clap::Command) -> Result<Vec<u8>, Failure> {
+fn page(command: &clap::Command) -> std::io::Result<Vec<u8>> {
     let mut text = Vec::new();
     Man::new(command.clone()).render(&mut text)?;
     Ok(text)
@@ -46,7 +45,10 @@ fn page(command: &clap::Command) -> Result<Vec<u8>, Failure> {
 fn write_pages(command: &clap::Command, directory: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
     let name = command.get_display_name().unwrap_or(command.get_name()).to_owned();
     let path = directory.join(format!("{name}.1"));
-    write_whole(&path, &page(command)?)?;
+    let cannot = |error: std::io::Error| Failure::Machine(format!("{}: {error}", path.display()));
+    std::fs::create_dir_all(directory)
+        .and_then(|()| std::fs::write(&path, page(command)?))
+        .map_err(cannot)?;
     files.push(path);
     for below in command.get_subcommands().filter(|below| below.get_name() != "help") {
         write_pages(below, directory, files)?;

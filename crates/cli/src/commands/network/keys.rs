@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 use tacit_apps::trust::{Peer, Store, text};
-use tacit_scenario::InputError;
+use tacit_input::InputError;
 use tacit_tack::{Identity, ParsePublicKeyError, PublicKey};
 
 use super::identity::store;

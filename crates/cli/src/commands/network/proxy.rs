@@ -16,7 +16,7 @@ use tacit_apps::proxy::allow::AllowList;
 use tacit_apps::proxy::relay::{self, Limits, PLACE_TIMEOUT, RelayReport};
 use tacit_apps::proxy::target::Target;
 use tacit_apps::proxy::{ProxyError, ReplyCode, ask, socks};
-use tacit_scenario::InputError;
+use tacit_input::InputError;
 use tacit_tack::{Connection, RecvStream, SendStream};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpListener, TcpStream};

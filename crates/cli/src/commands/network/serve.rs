@@ -12,7 +12,7 @@ use tacit_apps::copy::{COPIES_MAX, CopyError, CopyReport, Rights, Summary, open_
 use tacit_apps::metrics::{CopyCounts, Page};
 use tacit_apps::node::Node;
 use tacit_apps::trust::Store;
-use tacit_scenario::InputError;
+use tacit_input::InputError;
 use tacit_tack::{Connection, PublicKey, RecvStream, SendStream};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader, BufWriter};
 use tokio::sync::{Semaphore, watch};

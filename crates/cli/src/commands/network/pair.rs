@@ -10,7 +10,7 @@ use tacit_apps::node::{Node, connect_to_any};
 use tacit_apps::pair::{Code, Keys, PairError, Pairing, pair};
 use tacit_apps::trust::{Peer, Store};
 use tacit_apps::{PAIR_PORT, PROXY_PORT, SERVE_PORT};
-use tacit_scenario::InputError;
+use tacit_input::InputError;
 use tacit_tack::{Config, Connection, Identity};
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::mpsc;

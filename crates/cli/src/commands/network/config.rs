@@ -7,8 +7,7 @@ use std::path::Path;
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, CommandFactory as _, Parser as _};
-use tacit_scenario::InputError;
-use tacit_scenario::input::{Node, Tree, Value, nearest};
+use tacit_input::{InputError, Node, Tree, Value, nearest};
 
 use crate::args::{Cli, Command};
 use crate::output::{Failure, usage_error};

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tacit_apps::metrics;
-use tacit_scenario::InputError;
+use tacit_input::InputError;
 use tacit_tack::{Config, Qlog};
 use tokio::net::TcpListener;
 use tracing_subscriber::fmt;

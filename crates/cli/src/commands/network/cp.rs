@@ -13,7 +13,7 @@ use tacit_apps::copy::sender::Source;
 use tacit_apps::copy::session::{pull, pull_into, push};
 use tacit_apps::copy::wire::Direction;
 use tacit_apps::copy::{self, Action, CopyError, CopyReport, Options, Progress, open_many_files};
-use tacit_scenario::table::significant;
+use tacit_input::table::significant;
 use tacit_tack::{Connection, SendStream};
 use tokio::io::{AsyncWriteExt as _, BufReader, BufWriter};
 

@@ -1,0 +1,35 @@
+//! Progress of a copy.
+
+use indicatif::{ProgressBar, ProgressDrawTarget};
+
+use super::bar;
+use crate::output::note;
+
+/// A bar of bytes.
+pub struct ByteBar(ProgressBar);
+
+impl ByteBar {
+    /// Draws it.
+    pub fn draw(&self, bytes: u64, whole: Option<u64>) {
+        if self.0.length() != whole
+            && let Some(whole) = whole
+        {
+            self.0.set_length(whole);
+        }
+        self.0.set_position(bytes);
+    }
+
+    /// Says something above it.
+    pub fn note(&self, text: &str) {
+        self.0.suspend(|| note(text));
+    }
+}
+
+/// Runs `work` with a bar of bytes, on a terminal and if it is `wanted`.
+pub fn of_bytes<T>(wanted: bool, work: impl FnOnce(&ByteBar) -> T) -> T {
+    let target = if wanted { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+    let bar = ByteBar(bar(None, target, "{bar:32} {bytes}/{total_bytes}, {bytes_per_sec}, {eta} left"));
+    let result = work(&bar);
+    bar.0.finish_and_clear();
+    result
+}
