@@ -2,11 +2,13 @@
 
 use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
 
-use super::air::{StationId, TriggerKind};
+use super::air::StationId;
 use super::category::{AccessCategory, EdcaParameters};
 use super::mac::plan::PpduPlan;
 use super::mu_scheduler::{ExternalMuScheduler, UplinkClient};
-use super::phy::{ACTION_NO_ACK_LEN, HT_CONTROL_LEN, MPDU_DELIMITER_LEN, Mode, QOS_NULL_LEN, trigger_len};
+use super::phy::{
+    ACTION_NO_ACK_LEN, HT_CONTROL_LEN, MPDU_DELIMITER_LEN, Mode, QOS_NULL_LEN, TriggerKind, trigger_len,
+};
 use crate::random::Stream;
 
 /// OFDMA of an access point of 802.11ax (802.11ax-2021 clauses 26.5.1 and 26.5.2). Users of a PPDU have units of one size, the
