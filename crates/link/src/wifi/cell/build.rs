@@ -22,11 +22,13 @@ use crate::wifi::mac::aggregation::AggregationLimits;
 use crate::wifi::mac::block_ack::{BlockAckRecipient, Recipient};
 use crate::wifi::mac::noise::Noise;
 use crate::wifi::mac::originator::Originator;
+use crate::wifi::mac::random_access::RandomAccess;
 use crate::wifi::mac::rate_control::{Minstrel, Rate};
-use crate::wifi::mac::repair::{MOST_REPAIRABLE, RepairRecipient};
+use crate::wifi::mac::repair::RepairRecipient;
+use crate::wifi::mac::sent_buffer::MOST_REPAIRABLE;
 use crate::wifi::mac::station::{Peer, Station};
 use crate::wifi::mu_scheduler::SchedulerHandle;
-use crate::wifi::ofdma::{MuAcknowledgment, RandomAccess};
+use crate::wifi::ofdma::MuAcknowledgment;
 use crate::wifi::phy::{
     HT_CONTROL_LEN, HeOptions, Mode, MultiUser, MultiUserPpdu, Phy, ResourceUnit, block_ack_len,
 };

@@ -14,10 +14,11 @@ use crate::wifi::airtime::AirtimeUse;
 use crate::wifi::bitmap::AckBitmap;
 use crate::wifi::functions::FunctionId;
 use crate::wifi::mac::block_ack::Recipient;
+use crate::wifi::mac::buffer_status::{BufferStatus, UplinkDemand};
 use crate::wifi::mac::originator::{Need, Settled};
 use crate::wifi::mac::plan::PpduPlan;
 use crate::wifi::mac::sequence_distance;
-use crate::wifi::ofdma::{BufferStatus, OfdmaConfig, Triggers, UplinkDemand};
+use crate::wifi::ofdma::{OfdmaConfig, Triggers};
 use crate::wifi::phy::{
     Format, MPDU_DELIMITER_LEN, Mode, MultiUser, MultiUserPpdu, QOS_NULL_LEN, multi_sta_block_ack_len,
     trigger_len,

@@ -6,12 +6,17 @@ pub(crate) mod ack_times;
 pub(crate) mod aggregation;
 pub(crate) mod amsdu;
 pub(crate) mod block_ack;
+pub(crate) mod buffer_status;
 pub(crate) mod fates;
+pub(crate) mod mpdu;
 pub(crate) mod noise;
 pub(crate) mod originator;
 pub(crate) mod plan;
+pub(crate) mod random_access;
 pub(crate) mod rate_control;
 pub(crate) mod repair;
+pub(crate) mod room_forecast;
+pub(crate) mod sent_buffer;
 pub(crate) mod station;
 mod streams;
 

@@ -2,8 +2,9 @@
 
 use tacit_proto::units::Bytes;
 
-use super::originator::Mpdu;
+use super::mpdu::Mpdu;
 use crate::payload::{Payload, PayloadClass};
+use crate::wifi::air::Frame;
 use crate::wifi::airtime::AirtimeUse;
 
 /// What a PPDU under construction holds.
@@ -81,6 +82,19 @@ impl PpduPlan {
         } else if acks == msdus {
             self.ack_bytes += mpdu.len;
             self.ack_packet_bytes += mpdu.bytes;
+        }
+    }
+
+    /// `mpdu` of it as it is heard on the air.
+    pub fn frame_of<P: Clone>(&self, mpdu: &Mpdu<P>) -> Frame<P> {
+        let (first, rest) = mpdu.msdus.parts();
+        Frame::Data {
+            sequence: mpdu.sequence,
+            retry: mpdu.retries > 0,
+            more_data: self.more_data,
+            sync: self.sync,
+            payload: first.clone(),
+            rest: rest.to_vec(),
         }
     }
 }
