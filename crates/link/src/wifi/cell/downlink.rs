@@ -9,8 +9,6 @@ mod outline;
 use tacit_proto::units::{Duration, Instant};
 
 use self::outline::data_room;
-use super::exchange::Exchange;
-use super::protection::Direction;
 use super::round::{ALONE, Progress};
 use super::uplink::Uplink;
 use super::{Answer, Cell, even_shares};
@@ -18,8 +16,10 @@ use crate::payload::{Payload, PayloadClass};
 use crate::wifi::air::{Frame, Outcome, Trigger, TriggerKind, TriggerUser, TriggeredResponse};
 use crate::wifi::airtime::AirtimeUse;
 use crate::wifi::functions::FunctionId;
-use crate::wifi::mac::plan::PpduPlan;
-use crate::wifi::mac::station::{Outgoing, Peer};
+use crate::wifi::mac::exchange::Exchange;
+use crate::wifi::mac::peer::Peer;
+use crate::wifi::mac::plan::{Outgoing, PpduPlan};
+use crate::wifi::mac::protection::Direction;
 use crate::wifi::mu_scheduler::{ReadyUser, SchedulerHandle};
 use crate::wifi::ofdma::{MuAcknowledgment, OfdmaConfig};
 use crate::wifi::phy::{

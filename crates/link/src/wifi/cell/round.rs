@@ -4,11 +4,11 @@
 use tacit_proto::units::{Duration, Instant};
 
 use super::downlink::Downlink;
-use super::exchange::Exchange;
 use super::uplink::Uplink;
 use super::{Cell, earliest};
 use crate::payload::{Payload, PayloadClass};
 use crate::wifi::functions::FunctionId;
+use crate::wifi::mac::exchange::Exchange;
 use crate::wifi::phy::{Mode, MultiUser, MultiUserPpdu};
 
 /// What noise calls the rate of what goes to one user alone; units follow, ascending.

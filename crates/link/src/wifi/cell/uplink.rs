@@ -5,7 +5,6 @@
 
 use tacit_proto::units::{Duration, Instant};
 
-use super::exchange::Exchange;
 use super::round::{ALONE, Progress};
 use super::{Answer, Cell, even_shares};
 use crate::payload::{Payload, PayloadClass};
@@ -15,6 +14,7 @@ use crate::wifi::bitmap::AckBitmap;
 use crate::wifi::functions::FunctionId;
 use crate::wifi::mac::block_ack::Recipient;
 use crate::wifi::mac::buffer_status::{BufferStatus, UplinkDemand};
+use crate::wifi::mac::exchange::Exchange;
 use crate::wifi::mac::originator::{Need, Settled};
 use crate::wifi::mac::plan::PpduPlan;
 use crate::wifi::mac::sequence_distance;
