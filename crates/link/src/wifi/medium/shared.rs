@@ -527,7 +527,6 @@ impl Shared {
         self.begin_contending(cell);
         match progress {
             Progress::Until(until) => self.phase = Phase::Round { until },
-            Progress::Behind(_) => unreachable!("a round goes on with that itself"),
             Progress::Over(at, succeeded) => {
                 self.round = None;
                 let next = if succeeded { cell.continue_rounds(at, holder) } else { None };
