@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// Rooms, and what nothing in them names.
 const UNKNOWN_TO: &[(&[&str], &[&str])] = &[
     (&["queue", "wired", "cellular.rs", "loss.rs", "payload.rs", "random.rs", "waits.rs"], &["wifi"]),
-    // What a medium carries, who shares it and who has it: each knows those before it.
+    // The standards as data.
     (
         &["wifi/phy"],
         &["air", "bitmap", "bss", "category", "cell", "config", "functions", "mac", "medium", "ofdma"],
