@@ -5,6 +5,7 @@ use tacit_proto::units::{Duration, Instant};
 use super::bitmap::AckBitmap;
 use super::category::AccessCategory;
 use super::phy::Mode;
+pub use super::phy::TriggerKind;
 
 /// A station's index within its basic service set; the access point is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -119,17 +120,6 @@ pub struct Trigger {
     pub l_sig_length: u32,
     /// Who answers.
     pub users: Vec<TriggerUser>,
-}
-
-/// What a trigger asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TriggerKind {
-    /// Block Acks.
-    MuBar,
-    /// Data.
-    Basic,
-    /// QoS Nulls that say what waits (BSRP).
-    BufferStatusReport,
 }
 
 /// A TRS Control field (802.11ax-2021 clause 9.2.4.6a.1).

@@ -1,4 +1,4 @@
-//! What channels do, from outside.
+//! What channels do, from outside; the rooms and what they may use.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 #[path = "../common/mod.rs"]
@@ -9,6 +9,7 @@ mod edca;
 mod fates;
 mod fwp_mac;
 mod hidden;
+mod layers;
 mod mac;
 mod no_ack;
 mod ofdma;

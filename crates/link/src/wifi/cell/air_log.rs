@@ -4,17 +4,19 @@ use std::collections::VecDeque;
 
 use tacit_proto::units::{Duration, Instant};
 
-use super::exchange::Exchange;
-use super::protection::{Handshake, Step};
-use super::rules::Rules;
 use crate::payload::Payload;
 use crate::wifi::air::{AirFrame, AmpduPosition, Frame, Outcome, StationId};
 use crate::wifi::bitmap::AckBitmap;
 use crate::wifi::category::AccessCategory;
 use crate::wifi::functions::{FunctionId, Functions};
-use crate::wifi::mac::originator::{Mpdu, Originator};
-use crate::wifi::mac::station::Outgoing;
-use crate::wifi::ofdma::{BufferStatus, HackCarrier};
+use crate::wifi::mac::buffer_status::BufferStatus;
+use crate::wifi::mac::exchange::Exchange;
+use crate::wifi::mac::mpdu::Mpdu;
+use crate::wifi::mac::originator::Originator;
+use crate::wifi::mac::plan::Outgoing;
+use crate::wifi::mac::protection::{Handshake, Step};
+use crate::wifi::mac::rules::Rules;
+use crate::wifi::ofdma::HackCarrier;
 use crate::wifi::phy::{Format, Mode};
 
 /// The frames heard and not yet polled, once somebody asked for them.
@@ -82,7 +84,7 @@ impl<P: Payload> AirLog<P> {
         let plan = originator.plan();
         let position = AmpduPosition { reference: self.ampdu_reference, last, single: plan.mpdus == 1 };
         let ampdu = originator.is_delimited().then_some(position);
-        let sent = self.whose.sent(exchange, originator.mode, outcome, mpdu.frame(plan));
+        let sent = self.whose.sent(exchange, originator.mode, outcome, plan.frame_of(mpdu));
         frames.push_back(AirFrame { ampdu, ..sent });
     }
 

@@ -3,11 +3,12 @@
 use tacit_proto::units::Instant;
 
 use super::Cell;
-use super::exchange::Exchange;
 use crate::payload::{Payload, PayloadClass};
 use crate::wifi::functions::FunctionId;
+use crate::wifi::mac::exchange::Exchange;
 use crate::wifi::mac::originator::Need;
-use crate::wifi::mac::station::{Outgoing, Peer};
+use crate::wifi::mac::peer::Peer;
+use crate::wifi::mac::plan::Outgoing;
 use crate::wifi::mu_scheduler::{SchedulerHandle, UplinkClient};
 use crate::wifi::ofdma::{MuAcknowledgment, OfdmaConfig, Triggers};
 use crate::wifi::phy::{Format, Mode};

@@ -2,7 +2,6 @@
 
 use tacit_proto::units::Duration;
 
-use super::rules::Rules;
 use super::stations::Stations;
 use super::txop::GRANTED_PART;
 use crate::loss::{Loss, LossProcess};
@@ -22,11 +21,15 @@ use crate::wifi::mac::aggregation::AggregationLimits;
 use crate::wifi::mac::block_ack::{BlockAckRecipient, Recipient};
 use crate::wifi::mac::noise::Noise;
 use crate::wifi::mac::originator::Originator;
+use crate::wifi::mac::peer::Peer;
+use crate::wifi::mac::random_access::RandomAccess;
 use crate::wifi::mac::rate_control::{Minstrel, Rate};
-use crate::wifi::mac::repair::{MOST_REPAIRABLE, RepairRecipient};
-use crate::wifi::mac::station::{Peer, Station};
+use crate::wifi::mac::repair::RepairRecipient;
+use crate::wifi::mac::rules::Rules;
+use crate::wifi::mac::sent_buffer::MOST_REPAIRABLE;
+use crate::wifi::mac::station::Station;
 use crate::wifi::mu_scheduler::SchedulerHandle;
-use crate::wifi::ofdma::{MuAcknowledgment, RandomAccess};
+use crate::wifi::ofdma::MuAcknowledgment;
 use crate::wifi::phy::{
     HT_CONTROL_LEN, HeOptions, Mode, MultiUser, MultiUserPpdu, Phy, ResourceUnit, block_ack_len,
 };

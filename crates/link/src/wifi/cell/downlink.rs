@@ -9,17 +9,18 @@ mod outline;
 use tacit_proto::units::{Duration, Instant};
 
 use self::outline::data_room;
-use super::exchange::Exchange;
-use super::protection::Direction;
-use super::round::{ALONE, Progress};
+use super::progress::Progress;
 use super::uplink::Uplink;
 use super::{Answer, Cell, even_shares};
 use crate::payload::{Payload, PayloadClass};
 use crate::wifi::air::{Frame, Outcome, Trigger, TriggerKind, TriggerUser, TriggeredResponse};
 use crate::wifi::airtime::AirtimeUse;
 use crate::wifi::functions::FunctionId;
-use crate::wifi::mac::plan::PpduPlan;
-use crate::wifi::mac::station::{Outgoing, Peer};
+use crate::wifi::mac::exchange::Exchange;
+use crate::wifi::mac::noise::Noise;
+use crate::wifi::mac::peer::Peer;
+use crate::wifi::mac::plan::{Outgoing, PpduPlan};
+use crate::wifi::mac::protection::Direction;
 use crate::wifi::mu_scheduler::{ReadyUser, SchedulerHandle};
 use crate::wifi::ofdma::{MuAcknowledgment, OfdmaConfig};
 use crate::wifi::phy::{
@@ -167,7 +168,7 @@ impl<P: Payload> Cell<P> {
             let originator = &station.peers[*peer].originator;
             let single = [originator.mode, originator.control_mode];
             let bytes = modes[0].bytes_within(limit).saturating_sub(trigger_subframe);
-            let rate = ALONE + 1 + outline.unit as usize;
+            let rate = Noise::ALONE + 1 + outline.unit as usize;
             let data_room = data_room(ofdma, &station.peers[*peer], at);
             let Some(outgoing) = station.part_of(at, lifetime, *peer, (*modes, bytes, rate)) else {
                 let originator = &mut station.peers[*peer].originator;
@@ -279,6 +280,11 @@ impl Downlink {
         self.holder == function || self.cascade.as_ref().is_some_and(|cascade| cascade.engages(function))
     }
 
+    /// What its users sent behind their Block Acks, if it is over.
+    pub fn take_cascade(&mut self) -> Option<Uplink> {
+        self.cascade.take().map(|cascade| *cascade)
+    }
+
     /// Until when others keep off who heard it.
     pub fn reserved_until(&self) -> Instant {
         self.answers[1].max(self.until)
@@ -337,8 +343,7 @@ impl Downlink {
             }
             Stage::Answers => {
                 self.book_answers(cell);
-                let over = self.settle_all(cell, next_idle);
-                self.cascade.take().map_or(over, Progress::Behind)
+                self.settle_all(cell, next_idle)
             }
             Stage::Request(index) => self.request_ended(cell, index, next_idle),
             Stage::Answer(index) => {

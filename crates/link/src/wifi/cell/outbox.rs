@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
-use super::exchange::Exchange;
 use crate::payload::Payload;
 use crate::wifi::functions::FunctionId;
 use crate::wifi::interrupt::Interrupt;
+use crate::wifi::mac::exchange::Exchange;
 
 /// A packet passed up.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,14 +1,14 @@
 //! What arrives of PPDUs that are not one acknowledged aggregate: of data that nobody acknowledges, and of aggregates
 //! side by side.
 
-use super::exchange::Exchange;
 use super::outbox::Delivery;
 use super::{Cell, earliest};
 use crate::payload::Payload;
 use crate::wifi::air::Outcome;
 use crate::wifi::mac::block_ack::Recipient;
+use crate::wifi::mac::exchange::Exchange;
 use crate::wifi::mac::noise::Noise;
-use crate::wifi::mac::station::Peer;
+use crate::wifi::mac::peer::Peer;
 
 impl<P: Payload> Cell<P> {
     /// Does what [`receive_data`](Self::receive_data) does, stream by stream.

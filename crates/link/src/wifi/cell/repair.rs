@@ -2,11 +2,11 @@
 
 use tacit_proto::units::Instant;
 
-use super::exchange::Exchange;
 use super::{Cell, earliest};
 use crate::payload::Payload;
 use crate::wifi::air::{Frame, Outcome};
 use crate::wifi::mac::block_ack::Recipient;
+use crate::wifi::mac::exchange::Exchange;
 
 impl<P: Payload> Cell<P> {
     /// Lets the recipients ask whose time has come at `at`; who begins to contend for it is in [`Cell::contending`].

@@ -4,15 +4,14 @@
 use tacit_proto::units::{Duration, Instant};
 
 use super::downlink::Downlink;
-use super::exchange::Exchange;
+use super::progress::Progress;
 use super::uplink::Uplink;
 use super::{Cell, earliest};
 use crate::payload::{Payload, PayloadClass};
 use crate::wifi::functions::FunctionId;
+use crate::wifi::mac::exchange::Exchange;
+use crate::wifi::mac::noise::Noise;
 use crate::wifi::phy::{Mode, MultiUser, MultiUserPpdu};
-
-/// What noise calls the rate of what goes to one user alone; units follow, ascending.
-pub(super) const ALONE: usize = 0;
 
 /// An access with several users.
 #[derive(Clone, Debug)]
@@ -21,17 +20,6 @@ pub(crate) enum Round {
     Down(Downlink),
     /// To it.
     Up(Uplink),
-}
-
-/// What follows in a round.
-#[derive(Clone, Debug)]
-pub(crate) enum Progress {
-    /// More, until then.
-    Until(Instant),
-    /// Data that came with the answers.
-    Behind(Box<Uplink>),
-    /// Nothing: it was over at this time, and succeeded or not.
-    Over(Instant, bool),
 }
 
 impl<P: Payload> Cell<P> {
@@ -96,7 +84,7 @@ impl<P: Payload> Cell<P> {
         let (peer, back) = (&mut from.peers[exchange.peer()], to.peer_index(exchange.from));
         [peer.originator.mode, peer.originator.control_mode] = single;
         for noise in [&mut peer.noise, &mut to.peers[back].noise].into_iter().flatten() {
-            noise.use_rate(ALONE);
+            noise.use_rate(Noise::ALONE);
         }
     }
 }
@@ -193,14 +181,16 @@ impl Round {
 
     /// What is in the air ended: does what is due, and says what follows. `next_idle` is the idle period that would begin now.
     pub fn step<P: Payload>(&mut self, cell: &mut Cell<P>, next_idle: u64) -> Progress {
-        let progress = match self {
-            Self::Down(round) => round.step(cell, next_idle),
-            Self::Up(round) => round.step(cell, next_idle),
+        let round = match self {
+            Self::Down(round) => round,
+            Self::Up(round) => return round.step(cell, next_idle),
         };
-        let Progress::Behind(uplink) = progress else { return progress };
+        let progress = round.step(cell, next_idle);
+        let Progress::Over(..) = progress else { return progress };
+        let Some(uplink) = round.take_cascade() else { return progress };
         // The access goes on.
         cell.stations[uplink.account().0].transmitting = true;
-        *self = Self::Up(*uplink);
+        *self = Self::Up(uplink);
         self.step(cell, next_idle)
     }
 }

@@ -2,11 +2,12 @@
 
 use std::ops::{Index, IndexMut};
 
-use super::exchange::Exchange;
 use crate::wifi::air::StationId;
 use crate::wifi::functions::{FunctionId, Functions};
+use crate::wifi::mac::exchange::Exchange;
 use crate::wifi::mac::originator::Originator;
-use crate::wifi::mac::station::{Peer, Station};
+use crate::wifi::mac::peer::Peer;
+use crate::wifi::mac::station::Station;
 use crate::wifi::phy::Mode;
 
 /// What each station has for each access category.

@@ -6,11 +6,11 @@
 use tacit_proto::units::{Duration, Instant};
 
 use super::Cell;
-use super::exchange::Exchange;
-use super::protection::Handshake;
 use crate::payload::Payload;
 use crate::wifi::config::ReverseDirection;
+use crate::wifi::mac::exchange::Exchange;
 use crate::wifi::mac::originator::Room;
+use crate::wifi::mac::protection::Handshake;
 
 /// Of a TXOP with a limit the holder's own PPDU leaves this part to who answers, if it grants: more than the TCP ACKs
 /// for what it sends take, and our choice, for the standard leaves it to implementations.
@@ -94,7 +94,7 @@ fn reverse_exchange<P: Payload>(cell: &mut Cell<P>, exchange: &Exchange) -> Opti
     let outgoing = outgoing?;
     answerer.count_granted(&outgoing);
     cell.air.ppdu_follows();
-    let mut reverse = Exchange::behind(cell, Some(Handshake::Granted), start, exchange.to, outgoing);
+    let mut reverse = answerer.exchange_behind(rules, Some(Handshake::Granted), start, outgoing);
     reverse.reserves = exchange.reserved_until() - reverse.end;
     Some(reverse)
 }
@@ -121,7 +121,7 @@ fn continued_exchange<P: Payload>(cell: &mut Cell<P>, exchange: &Exchange) -> Op
     let outgoing = outgoing?;
     station.count_continued(&outgoing);
     station.transmitting = true;
-    let mut next = Exchange::behind(cell, Some(Handshake::Continued), start, holder, outgoing);
+    let mut next = station.exchange_behind(rules, Some(Handshake::Continued), start, outgoing);
     if next.grants() {
         next.reserves = until.max(next.response_end) - next.end;
     }

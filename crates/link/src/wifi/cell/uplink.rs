@@ -5,8 +5,7 @@
 
 use tacit_proto::units::{Duration, Instant};
 
-use super::exchange::Exchange;
-use super::round::{ALONE, Progress};
+use super::progress::Progress;
 use super::{Answer, Cell, even_shares};
 use crate::payload::{Payload, PayloadClass};
 use crate::wifi::air::{Acknowledged, Frame, Outcome, StationId, Trigger, TriggerKind, TriggerUser};
@@ -14,10 +13,13 @@ use crate::wifi::airtime::AirtimeUse;
 use crate::wifi::bitmap::AckBitmap;
 use crate::wifi::functions::FunctionId;
 use crate::wifi::mac::block_ack::Recipient;
+use crate::wifi::mac::buffer_status::{BufferStatus, UplinkDemand};
+use crate::wifi::mac::exchange::Exchange;
+use crate::wifi::mac::noise::Noise;
 use crate::wifi::mac::originator::{Need, Settled};
 use crate::wifi::mac::plan::PpduPlan;
 use crate::wifi::mac::sequence_distance;
-use crate::wifi::ofdma::{BufferStatus, OfdmaConfig, Triggers, UplinkDemand};
+use crate::wifi::ofdma::{OfdmaConfig, Triggers};
 use crate::wifi::phy::{
     Format, MPDU_DELIMITER_LEN, Mode, MultiUser, MultiUserPpdu, QOS_NULL_LEN, multi_sta_block_ack_len,
     trigger_len,
@@ -221,7 +223,7 @@ impl Part {
         let originator = &client.peers[back].originator;
         let control = originator.control_mode;
         self.single = [originator.mode, control];
-        let rate = ALONE + 1 + self.mode.resource_unit.map_or(0, |unit| unit as usize);
+        let rate = Noise::ALONE + 1 + self.mode.resource_unit.map_or(0, |unit| unit as usize);
         let outgoing = client.triggered(start, lifetime, back, ([self.mode, control], self.bytes, rate));
         client.report_drained(&mut cell.outbox.drained);
         self.left = client.peers[back].originator.buffer_status();

@@ -5,9 +5,9 @@ use tacit_proto::units::Duration;
 
 use super::aggregation::AggregationLimits;
 use super::originator::Originator;
+use super::rules::Rules;
 use crate::payload::Payload;
 use crate::wifi::category::EdcaParameters;
-use crate::wifi::cell::Rules;
 use crate::wifi::phy::{ACK_LEN, Mode};
 
 /// Airtime of ACKs from one station to another. Rates are those of the configuration, whatever rate control chooses.

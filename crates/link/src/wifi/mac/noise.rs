@@ -21,6 +21,9 @@ pub(crate) struct Noise {
 }
 
 impl Noise {
+    /// The rate of what goes to one user alone; those of units follow, ascending.
+    pub const ALONE: usize = 0;
+
     pub fn new(data: &Mode, control: &Mode, snr: Decibels, stream: Stream) -> Self {
         Self {
             data: ErrorTable::new(data, snr),

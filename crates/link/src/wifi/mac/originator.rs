@@ -7,46 +7,19 @@ use tacit_proto::units::{Duration, Instant};
 
 use super::aggregation::AggregationLimits;
 use super::amsdu::Msdus;
+use super::buffer_status::BufferStatus;
 use super::fates::Fates;
+use super::mpdu::{Mpdu, MpduState};
 use super::plan::PpduPlan;
 use super::rate_control::Minstrel;
-use super::repair::SentBuffer;
+use super::sent_buffer::SentBuffer;
 use super::{SEQUENCE_MODULUS, sequence_add, sequence_distance};
 use crate::payload::{Payload, PayloadClass};
 use crate::queue::{AckFilter, Queue, QueueConfig};
 use crate::waits::Waits;
-use crate::wifi::air::Frame;
 use crate::wifi::bitmap::AckBitmap;
 use crate::wifi::config::{LinkAcks, RepairConfig};
-use crate::wifi::ofdma::BufferStatus;
 use crate::wifi::phy::{BLOCK_ACK_REQUEST_LEN, Mode};
-
-/// Fate of an MPDU in the window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum MpduState {
-    /// To be sent, again if `retries` is above zero.
-    Waiting,
-    /// In the PPDU being sent, or sent and its acknowledgment missed.
-    InFlight,
-    /// Acknowledged: leaves the window when it is first.
-    Delivered,
-    /// Given up: leaves the window when it is first.
-    GivenUp,
-}
-
-/// An MPDU that has a sequence number.
-#[derive(Clone, Debug)]
-pub(crate) struct Mpdu<P> {
-    pub msdus: Msdus<P>,
-    pub sequence: u16,
-    /// Bytes of the packets: to ask each costs more than to keep them.
-    pub bytes: u32,
-    /// Bytes of the MPDU, FCS included.
-    pub len: u32,
-    pub retries: u32,
-    pub state: MpduState,
-    pub queued_at: Instant,
-}
 
 /// How long packets waited before they were sent first.
 pub(crate) struct Delays<'a> {
@@ -788,25 +761,6 @@ impl<'a, P: Payload> Losses<'a, P> {
             && payload.class() == PayloadClass::Ack
         {
             settled_acks.push_back((payload, false));
-        }
-    }
-}
-
-impl<P: Clone> Mpdu<P> {
-    fn is_settled(&self) -> bool {
-        matches!(self.state, MpduState::Delivered | MpduState::GivenUp)
-    }
-
-    /// As it is heard on the air.
-    pub fn frame(&self, plan: &PpduPlan) -> Frame<P> {
-        let (first, rest) = self.msdus.parts();
-        Frame::Data {
-            sequence: self.sequence,
-            retry: self.retries > 0,
-            more_data: plan.more_data,
-            sync: plan.sync,
-            payload: first.clone(),
-            rest: rest.to_vec(),
         }
     }
 }

@@ -1,9 +1,10 @@
-//! What a PPDU under construction holds.
+//! What a PPDU under construction holds, and whom it is for.
 
 use tacit_proto::units::Bytes;
 
-use super::originator::Mpdu;
+use super::mpdu::Mpdu;
 use crate::payload::{Payload, PayloadClass};
+use crate::wifi::air::Frame;
 use crate::wifi::airtime::AirtimeUse;
 
 /// What a PPDU under construction holds.
@@ -81,6 +82,49 @@ impl PpduPlan {
         } else if acks == msdus {
             self.ack_bytes += mpdu.len;
             self.ack_packet_bytes += mpdu.bytes;
+        }
+    }
+
+    /// `mpdu` of it as it is heard on the air.
+    pub fn frame_of<P: Clone>(&self, mpdu: &Mpdu<P>) -> Frame<P> {
+        let (first, rest) = mpdu.msdus.parts();
+        Frame::Data {
+            sequence: mpdu.sequence,
+            retry: mpdu.retries > 0,
+            more_data: self.more_data,
+            sync: self.sync,
+            payload: first.clone(),
+            rest: rest.to_vec(),
+        }
+    }
+}
+
+/// A PPDU that a station is about to send.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Outgoing {
+    /// A Block Ack Request to this peer, after a PPDU of this class.
+    Request { peer: usize, class: PayloadClass },
+    /// To this peer, what arrived of what it sent, so that it sends the rest again.
+    Ask { peer: usize },
+    /// Data to this peer, of this class: what its originator built last.
+    Data { peer: usize, class: PayloadClass },
+}
+
+impl Outgoing {
+    /// Whom it is for.
+    #[inline]
+    pub fn peer(&self) -> usize {
+        match self {
+            Self::Request { peer, .. } | Self::Ask { peer } | Self::Data { peer, .. } => *peer,
+        }
+    }
+
+    /// Whether it is on account of pure TCP ACKs alone.
+    #[inline]
+    pub fn class(&self) -> PayloadClass {
+        match self {
+            Self::Request { class, .. } | Self::Data { class, .. } => *class,
+            Self::Ask { .. } => PayloadClass::Data,
         }
     }
 }

@@ -6,62 +6,17 @@ use std::collections::VecDeque;
 
 use tacit_proto::units::Instant;
 
-use super::originator::{Mpdu, MpduState, Originator, Settled};
+use super::mpdu::{Mpdu, MpduState};
+use super::originator::{Originator, Settled};
+use super::sent_buffer::MOST_BACK;
 use super::{SEQUENCE_MODULUS, sequence_distance};
 use crate::payload::Payload;
 use crate::wifi::bitmap::AckBitmap;
 use crate::wifi::config::RepairConfig;
 use crate::wifi::phy::block_ack_len;
 
-/// MPDUs of the largest aggregate that is repaired on request.
-pub(crate) const MOST_REPAIRABLE: u32 = 64;
-/// Numbers back from the newest that are told from those to come: half the circle, less the largest aggregate.
-const MOST_BACK: u16 = SEQUENCE_MODULUS / 2 - MOST_REPAIRABLE as u16;
 /// Numbers that one request covers.
 const MOST_ASKED: u16 = 1024;
-
-/// What a transmitter keeps of what it sent.
-#[derive(Clone, Debug)]
-pub(crate) struct SentBuffer<P> {
-    /// When each was sent first, in the order of their numbers.
-    kept: VecDeque<(Instant, Mpdu<P>)>,
-    bytes: u64,
-    limits: RepairConfig,
-}
-
-impl<P: Payload> SentBuffer<P> {
-    pub fn new(limits: RepairConfig) -> Self {
-        Self { kept: VecDeque::new(), bytes: 0, limits }
-    }
-
-    fn keep(&mut self, now: Instant, mpdu: Mpdu<P>) {
-        let newest = mpdu.sequence;
-        self.bytes += u64::from(mpdu.bytes);
-        self.kept.push_back((now, mpdu));
-        self.expire(now, newest);
-    }
-
-    /// Drops what is too old, too much, or too far back from number `newest`.
-    fn expire(&mut self, now: Instant, newest: u16) {
-        while let Some((at, mpdu)) = self.kept.front() {
-            let is_old = now.saturating_since(*at) > self.limits.age
-                || sequence_distance(mpdu.sequence, newest) > MOST_BACK;
-            if !is_old && self.bytes <= self.limits.buffer.0 {
-                break;
-            }
-            self.bytes -= u64::from(mpdu.bytes);
-            self.kept.pop_front();
-        }
-    }
-
-    fn find(&self, sequence: u16) -> Option<&Mpdu<P>> {
-        let (_, first) = self.kept.front()?;
-        let offset = sequence_distance(first.sequence, sequence);
-        let at = |(_, mpdu): &(Instant, Mpdu<P>)| sequence_distance(first.sequence, mpdu.sequence);
-        let place = self.kept.binary_search_by_key(&offset, at).ok()?;
-        Some(&self.kept[place].1)
-    }
-}
 
 impl<P: Payload> Originator<P> {
     /// What was in flight was sent at `now` and is not acknowledged: done with, or kept for who asks. Returns the packets

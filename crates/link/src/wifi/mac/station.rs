@@ -6,121 +6,23 @@ use tacit_proto::units::{Bytes, Duration, Instant};
 
 use super::access::{Contention, IdlePeriod};
 use super::ack_hook::AckHook;
-use super::block_ack::Recipient;
-use super::noise::Noise;
+use super::exchange::Exchange;
 use super::originator::{Delays, Need, Originator, Room, Settled};
-use crate::loss::LossProcess;
+use super::peer::Peer;
+use super::plan::Outgoing;
+use super::protection::{Handshake, Step};
+use super::random_access::RandomAccess;
+use super::rules::{HoldLimits, Rules};
 use crate::payload::{Payload, PayloadClass};
 use crate::queue::AckFilter;
 use crate::waits::Waits;
 use crate::wifi::airtime::StationAirtime;
 use crate::wifi::category::AccessCategory;
-use crate::wifi::cell::{Exchange, Handshake, HoldLimits, Rules, Step};
 use crate::wifi::config::ApScheduler;
 use crate::wifi::counters::StationCounters;
 use crate::wifi::functions::{FunctionId, Peers};
 use crate::wifi::mu_scheduler::SchedulerHandle;
-use crate::wifi::ofdma::{RandomAccess, RoomForecast, UplinkDemand};
 use crate::wifi::phy::{Mode, Phy, ResourceUnit};
-use crate::wifi::turns::TurnLog;
-
-/// One end of a link as a station sees it.
-#[derive(Clone, Debug)]
-pub(crate) struct Peer<P> {
-    pub id: FunctionId,
-    pub originator: Originator<P>,
-    pub recipient: Recipient<P>,
-    /// What happens to data on the way to this peer.
-    pub data_loss: LossProcess,
-    /// What happens to data on further spatial streams, where each has an aggregate of its own.
-    pub stream_losses: Vec<LossProcess>,
-    /// What happens to ACKs and Block Acks on the way to this peer.
-    pub link_ack_loss: LossProcess,
-    /// What noise does to either on the way to this peer.
-    pub noise: Option<Noise>,
-    /// Whether what it sends is acknowledged.
-    pub answered: bool,
-    /// When it is out of reach.
-    pub away: Option<(Instant, Instant)>,
-    /// What it will append to its next answer to a trigger.
-    pub room: RoomForecast,
-    /// What it has to send, as far as this station knows.
-    pub uplink: UplinkDemand,
-    /// Not even one MPDU for it fits in the resource unit that it would have: the next PPDU to it is for it alone.
-    pub goes_alone: bool,
-    /// In the round-robin of peers that have something to be sent.
-    ready: bool,
-    /// How it is served.
-    pub log: TurnLog,
-    /// Airtime that it may still use in this round, in nanoseconds; below zero it has had more than its share.
-    deficit_ns: i64,
-}
-
-impl<P> Peer<P> {
-    pub fn new(
-        id: FunctionId,
-        originator: Originator<P>,
-        recipient: Recipient<P>,
-        [data_loss, link_ack_loss]: [LossProcess; 2],
-        noise: Option<Noise>,
-    ) -> Self {
-        Self {
-            id,
-            originator,
-            recipient,
-            data_loss,
-            stream_losses: Vec::new(),
-            link_ack_loss,
-            noise,
-            answered: true,
-            away: None,
-            room: RoomForecast::default(),
-            uplink: UplinkDemand::default(),
-            goes_alone: false,
-            ready: false,
-            log: TurnLog::default(),
-            deficit_ns: 0,
-        }
-    }
-
-    /// Bytes of what asks it for what did not arrive.
-    pub fn ask_len(&self) -> u32 {
-        if let Recipient::Deferred(recipient) = &self.recipient { recipient.request_len() } else { 0 }
-    }
-
-    /// Whether a TXOP may be shared with it: both ends acknowledge what they get from the other.
-    pub fn may_be_granted(&self) -> bool
-    where
-        P: Payload,
-    {
-        self.answered && self.originator.is_answered()
-    }
-
-    /// Draws whether it understands a control frame of `len` bytes that is sent to it at `at`.
-    pub fn hears(&mut self, len: u32, at: Instant) -> bool {
-        let noisy = self.noise.as_mut().is_some_and(|noise| noise.takes_control(len));
-        !noisy && !self.is_away(at)
-    }
-
-    /// Enters the round-robin at `at`.
-    #[inline]
-    fn enter(&mut self, at: Instant) {
-        self.ready = true;
-        self.log.wait(at);
-    }
-
-    /// Leaves the round-robin at `at`.
-    #[inline]
-    fn leave(&mut self, at: Instant) {
-        self.ready = false;
-        self.log.end_wait(at);
-    }
-
-    /// True when nothing that is sent at `at` arrives there.
-    pub fn is_away(&self, at: Instant) -> bool {
-        self.away.is_some_and(|(from, to)| (from..to).contains(&at))
-    }
-}
 
 /// A station at work, or what it has for one access category where there are several.
 #[derive(Clone, Debug)]
@@ -167,36 +69,6 @@ pub(crate) struct Station<P> {
     pub asked_first: usize,
     /// How it takes units that are anybody's, where a trigger may offer any.
     pub random_access: Option<Box<RandomAccess>>,
-}
-
-/// A PPDU that a station is about to send.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Outgoing {
-    /// A Block Ack Request to this peer, after a PPDU of this class.
-    Request { peer: usize, class: PayloadClass },
-    /// To this peer, what arrived of what it sent, so that it sends the rest again.
-    Ask { peer: usize },
-    /// Data to this peer, of this class: what its originator built last.
-    Data { peer: usize, class: PayloadClass },
-}
-
-impl Outgoing {
-    /// Whom it is for.
-    #[inline]
-    pub fn peer(&self) -> usize {
-        match self {
-            Self::Request { peer, .. } | Self::Ask { peer } | Self::Data { peer, .. } => *peer,
-        }
-    }
-
-    /// Whether it is on account of pure TCP ACKs alone.
-    #[inline]
-    pub fn class(&self) -> PayloadClass {
-        match self {
-            Self::Request { class, .. } | Self::Data { class, .. } => *class,
-            Self::Ask { .. } => PayloadClass::Data,
-        }
-    }
 }
 
 impl<P: Payload> Station<P> {
@@ -625,6 +497,26 @@ impl<P: Payload> Station<P> {
             self.count_access(&outgoing, rules.phy);
         }
         Some(outgoing)
+    }
+
+    /// The exchange that it begins at `at` with `outgoing`, at an access of its own.
+    #[inline(never)]
+    pub fn exchange(&self, rules: &Rules, at: Instant, outgoing: Outgoing) -> Exchange {
+        self.exchange_behind(rules, None, at, outgoing)
+    }
+
+    /// The exchange that it begins at `at` with `handshake`, or with what the protection in use says.
+    // Always: an exchange is large, and most are of one kind.
+    #[inline(always)]
+    pub fn exchange_behind(
+        &self,
+        rules: &Rules,
+        handshake: Option<Handshake>,
+        at: Instant,
+        outgoing: Outgoing,
+    ) -> Exchange {
+        let peer = &self.peers[outgoing.peer()];
+        Exchange::behind(rules, handshake, at, (self.id, self.hold_limits), (peer, outgoing))
     }
 
     /// Books the first frame of a handshake.

@@ -10,12 +10,13 @@ use super::capture::Capture;
 use crate::payload::{Payload, PayloadClass};
 use crate::wifi::air::{Outcome, StationId};
 use crate::wifi::airtime::AirtimeUse;
-use crate::wifi::cell::{
-    Answer, Cell, Direction, Exchange, Handshake, Next, Rules, Step, earliest, even_shares,
-};
+use crate::wifi::cell::{Answer, Cell, Next, earliest, even_shares};
 use crate::wifi::functions::FunctionId;
 use crate::wifi::mac::access::IdlePeriod;
-use crate::wifi::mac::station::Outgoing;
+use crate::wifi::mac::exchange::Exchange;
+use crate::wifi::mac::plan::Outgoing;
+use crate::wifi::mac::protection::{Direction, Handshake, Step};
+use crate::wifi::mac::rules::Rules;
 use crate::wifi::phy::{CTS_LEN, RTS_LEN};
 
 /// What a frame is within its exchange.
@@ -288,7 +289,7 @@ impl Hidden {
         cell.accounts.charge_wait(&mut cell.stations, accounts);
         for (id, outgoing) in &winners {
             cell.accounts.accesses += 1;
-            let exchange = Exchange::new(cell, at, *id, *outgoing);
+            let exchange = cell.stations[*id].exchange(&cell.rules, at, *outgoing);
             let part = exchange.handshake.first().map_or(Part::Data, Part::Protection);
             self.ear(cell.stations.station_of(*id)).engaged = true;
             self.begin_part(cell, part, exchange, at);

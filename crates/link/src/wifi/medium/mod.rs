@@ -9,8 +9,9 @@ use tacit_proto::units::Instant;
 use self::hidden::Hidden;
 use self::shared::Shared;
 use super::airtime::AirtimeUse;
-use super::cell::{Cell, Rules};
+use super::cell::Cell;
 use super::functions::FunctionId;
+use super::mac::rules::Rules;
 use crate::payload::Payload;
 
 /// How the stations of a channel share it.

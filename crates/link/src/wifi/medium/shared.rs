@@ -8,12 +8,12 @@ use tacit_proto::units::{Duration, Instant};
 use crate::payload::{Payload, PayloadClass};
 use crate::wifi::air::{Outcome, StationId};
 use crate::wifi::airtime::AirtimeUse;
-use crate::wifi::cell::{
-    Answer, Cell, Direction, Exchange, Handshake, Next, Progress, Round, Step, earliest, even_shares,
-};
+use crate::wifi::cell::{Answer, Cell, Next, Progress, Round, earliest, even_shares};
 use crate::wifi::functions::FunctionId;
 use crate::wifi::mac::access::IdlePeriod;
-use crate::wifi::mac::station::Outgoing;
+use crate::wifi::mac::exchange::Exchange;
+use crate::wifi::mac::plan::Outgoing;
+use crate::wifi::mac::protection::{Direction, Handshake, Step};
 use crate::wifi::phy::{CTS_LEN, Phy, RTS_LEN};
 
 /// What the channel is doing.
@@ -333,7 +333,7 @@ impl Shared {
         outgoing: Outgoing,
     ) {
         cell.accounts.accesses += 1;
-        let exchange = Exchange::new(cell, at, from, outgoing);
+        let exchange = cell.stations[from].exchange(&cell.rules, at, outgoing);
         match exchange.handshake.first() {
             None => self.start_data(cell, exchange),
             Some(step) => self.start_protection(cell, exchange, step),
@@ -527,7 +527,6 @@ impl Shared {
         self.begin_contending(cell);
         match progress {
             Progress::Until(until) => self.phase = Phase::Round { until },
-            Progress::Behind(_) => unreachable!("a round goes on with that itself"),
             Progress::Over(at, succeeded) => {
                 self.round = None;
                 let next = if succeeded { cell.continue_rounds(at, holder) } else { None };
@@ -561,8 +560,9 @@ impl Shared {
         cell.accounts.accesses += 1;
         cell.accounts.collisions += 1;
         self.colliding.clear();
-        self.colliding
-            .extend(winners.iter().map(|(from, outgoing)| Exchange::new(cell, at, *from, *outgoing)));
+        self.colliding.extend(
+            winners.iter().map(|(from, outgoing)| cell.stations[*from].exchange(&cell.rules, at, *outgoing)),
+        );
         let mut until = at;
         for exchange in &self.colliding {
             until = until.max(exchange.alone_until());

@@ -4,7 +4,8 @@ use core::fmt;
 
 use tacit_proto::units::BitRate;
 
-use super::mode::{GuardInterval, Mode, Preamble};
+use super::mode::{Mode, Preamble};
+use super::symbol::GuardInterval;
 use super::tables::{DSSS, EHT_MCS, HE_MCS, HT_MCS, OFDM, VHT_MCS};
 use super::{Standard, Variant};
 

@@ -1,7 +1,5 @@
 //! Lengths of frames in bytes.
 
-use crate::wifi::air::TriggerKind;
-
 /// MAC header of a non-QoS data frame, three addresses (802.11-2020 clause 9.3.2.1).
 pub const MAC_HEADER_LEN: u32 = 24;
 /// MAC header of a QoS data frame.
@@ -39,6 +37,17 @@ pub const fn block_ack_len(window: u32) -> u32 {
 
 /// Block Ack Request frame.
 pub const BLOCK_ACK_REQUEST_LEN: u32 = 24;
+
+/// What a trigger asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TriggerKind {
+    /// Block Acks.
+    MuBar,
+    /// Data.
+    Basic,
+    /// QoS Nulls that say what waits (BSRP).
+    BufferStatusReport,
+}
 
 /// Trigger frame without its users and padding: MAC header with two addresses, Common Info, FCS (802.11ax-2021 clause 9.3.1.22).
 const TRIGGER_HEAD_LEN: u32 = 16 + 8 + 4;

@@ -6,8 +6,7 @@
 
 use tacit_proto::units::{BitRate, Duration};
 
-use super::GuardInterval;
-use super::mode::Symbol;
+use super::symbol::{GuardInterval, Symbol};
 use super::tables::Modulation;
 
 /// The code of a data field.

@@ -8,18 +8,20 @@ mod frame;
 mod high_efficiency;
 mod mode;
 mod resource_unit;
+mod symbol;
 mod tables;
 
 pub use choice::{ModeChoice, Part, UnknownRate};
 pub use frame::{
     ACK_LEN, ACTION_NO_ACK_LEN, AMSDU_SUBFRAME_HEADER_LEN, BLOCK_ACK_LEN, BLOCK_ACK_REQUEST_LEN, CF_END_LEN,
     CONTROL_WRAPPER_LEN, CTS_LEN, FCS_LEN, HT_CONTROL_LEN, LLC_SNAP_LEN, MAC_HEADER_LEN, MPDU_DELIMITER_LEN,
-    QOS_MAC_HEADER_LEN, QOS_NULL_LEN, RTS_LEN, amsdu_subframe_len, bitmap_bits, block_ack_len, mpdu_len,
-    mu_bar_len, multi_sta_block_ack_len, subframe_len, trigger_len,
+    QOS_MAC_HEADER_LEN, QOS_NULL_LEN, RTS_LEN, TriggerKind, amsdu_subframe_len, bitmap_bits, block_ack_len,
+    mpdu_len, mu_bar_len, multi_sta_block_ack_len, subframe_len, trigger_len,
 };
 pub use high_efficiency::{Coding, HeChoice, HeOptions, PacketExtension, TrainingField};
-pub use mode::{Format, GuardInterval, Mode, MultiUser, MultiUserPpdu, Preamble};
+pub use mode::{Format, Mode, MultiUser, MultiUserPpdu, Preamble};
 pub use resource_unit::ResourceUnit;
+pub use symbol::GuardInterval;
 pub use tables::Modulation;
 
 use tacit_proto::units::{BitRate, Bytes, Duration};

@@ -6,7 +6,7 @@ use crate::payload::Payload;
 use crate::wifi::cell::Cell;
 use crate::wifi::functions::FunctionId;
 use crate::wifi::mac::ack_hook::AckHook;
-use crate::wifi::mac::station::Peer;
+use crate::wifi::mac::peer::Peer;
 use crate::wifi::ofdma::{HackRoom, MuAcknowledgment, OfdmaConfig};
 use crate::wifi::phy::{
     BLOCK_ACK_REQUEST_LEN, MPDU_DELIMITER_LEN, Mode, MultiUser, MultiUserPpdu, ResourceUnit, mu_bar_len,

@@ -2,12 +2,12 @@
 
 use tacit_proto::units::{Duration, Instant};
 
-use super::Cell;
+use super::peer::Peer;
+use super::plan::Outgoing;
 use super::protection::Handshake;
-use super::rules::Rules;
+use super::rules::{HoldLimits, Rules};
 use crate::payload::Payload;
 use crate::wifi::functions::FunctionId;
-use crate::wifi::mac::station::Outgoing;
 use crate::wifi::ofdma::{HackCarrier, MuAcknowledgment, OfdmaConfig};
 use crate::wifi::phy::{ACK_LEN, BLOCK_ACK_LEN, BLOCK_ACK_REQUEST_LEN, CONTROL_WRAPPER_LEN, Mode};
 
@@ -44,25 +44,17 @@ pub(crate) struct Exchange {
 }
 
 impl Exchange {
-    /// The exchange that `from` begins at `at`, at an access of its own.
-    #[inline(never)]
-    pub fn new<P: Payload>(cell: &Cell<P>, at: Instant, from: FunctionId, outgoing: Outgoing) -> Self {
-        Self::behind(cell, None, at, from, outgoing)
-    }
-
-    /// The exchange of `from` that begins at `at` with `handshake`, or with what the protection in use says.
+    /// The exchange of `from`, who may hold the channel within `hold_limits`, that begins at `at` with `handshake`, or with what the
+    /// protection in use says before `outgoing`, to `peer`.
     // Always: an exchange is large, and most are of one kind.
     #[inline(always)]
     pub fn behind<P: Payload>(
-        cell: &Cell<P>,
+        rules: &Rules,
         handshake: Option<Handshake>,
         at: Instant,
-        from: FunctionId,
-        outgoing: Outgoing,
+        (from, hold_limits): (FunctionId, HoldLimits),
+        (peer, outgoing): (&Peer<P>, Outgoing),
     ) -> Self {
-        let rules = &cell.rules;
-        let station = &cell.stations[from];
-        let peer = &station.peers[outgoing.peer()];
         let (mode, control) = (&peer.originator.mode, &peer.originator.control_mode);
         let (duration, mut response_len) = match outgoing {
             Outgoing::Request { .. } => {
@@ -101,7 +93,7 @@ impl Exchange {
             (end + rules.response_after(), control.ppdu_duration(response_len))
         };
         let response_end = response_at + response;
-        let reserves = match (grant, station.hold_limits.exchange) {
+        let reserves = match (grant, hold_limits.exchange) {
             (None, _) if response == Duration::ZERO => Duration::ZERO,
             (None, _) => rules.phy.sifs + response,
             (Some(_), Some(limit)) => (at + limit).max(response_end) - end,

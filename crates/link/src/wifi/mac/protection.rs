@@ -3,10 +3,10 @@
 
 use tacit_proto::units::Duration;
 
+use super::originator::Originator;
+use super::plan::Outgoing;
 use crate::payload::Payload;
 use crate::wifi::config::Protection;
-use crate::wifi::mac::originator::Originator;
-use crate::wifi::mac::station::Outgoing;
 use crate::wifi::phy::{CTS_LEN, Format, Mode, Phy, RTS_LEN};
 
 /// How an exchange begins.
@@ -22,8 +22,8 @@ pub(crate) enum Handshake {
     Granted,
     /// With what it is about, one SIFS after another exchange of the sender's TXOP.
     Continued,
-    /// With its part of a PPDU of several users: what comes of the access is the
-    /// [round](super::round)'s to say.
+    /// With its part of a PPDU of several users: what comes of the access is said of all
+    /// users at once.
     Shared,
     /// With its part of the answers to a Basic Trigger.
     Triggered,

@@ -2,11 +2,10 @@
 
 use tacit_proto::units::{Duration, Instant};
 
-use super::earliest;
+use super::plan::Outgoing;
 use super::protection::Handshake;
 use crate::wifi::category::AccessCategory;
 use crate::wifi::config::{BssConfig, Bursts, ReverseDirection};
-use crate::wifi::mac::station::Outgoing;
 use crate::wifi::ofdma::OfdmaConfig;
 use crate::wifi::phy::{Format, Mode, Phy, ResourceUnit};
 
@@ -57,7 +56,7 @@ impl Rules {
         // DCF knows no TXOPs.
         let has_edca = self.phy.aggregation.is_some();
         let own = self.config.txop_limits.limit(category).filter(|_| has_edca);
-        let exchange = earliest(self.config.txop_limit, own);
+        let exchange = [self.config.txop_limit, own].into_iter().flatten().min();
         let burst = match self.config.bursts {
             Bursts::Never => None,
             Bursts::ByCategory => own.and(exchange),

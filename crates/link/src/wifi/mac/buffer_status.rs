@@ -1,0 +1,206 @@
+//! What clients have to send: as they say, and as an access point knows it.
+
+use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
+
+use super::plan::PpduPlan;
+use crate::wifi::air::StationId;
+use crate::wifi::mu_scheduler::UplinkClient;
+use crate::wifi::ofdma::Triggers;
+
+/// What a client says that it has: Queue Size (802.11-2020 clause 9.2.4.5.6).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct BufferStatus {
+    units: u8,
+}
+
+impl BufferStatus {
+    /// Bytes of a unit.
+    const UNIT_BYTES: u64 = 256;
+    /// So many and more; 255 is unknown.
+    const MOST_UNITS: u8 = 254;
+
+    /// Of packets of these bytes.
+    pub fn of(packets: impl Iterator<Item = u64>) -> Self {
+        let mut bytes = 0;
+        for more in packets {
+            bytes += more;
+            if bytes >= Self::UNIT_BYTES * u64::from(Self::MOST_UNITS) {
+                return Self { units: Self::MOST_UNITS };
+            }
+        }
+        Self { units: bytes.div_ceil(Self::UNIT_BYTES) as u8 }
+    }
+
+    /// As it is written.
+    pub fn units(self) -> u8 {
+        self.units
+    }
+
+    /// At most so many, unless it is the largest.
+    pub fn bytes(self) -> u32 {
+        u32::from(self.units) * Self::UNIT_BYTES as u32
+    }
+
+    pub fn is_empty(self) -> bool {
+        self.units == 0
+    }
+}
+
+/// What an access point knows of what a client has for it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct UplinkDemand {
+    left: BufferStatus,
+    /// MPDUs of data that it was sent since it said so.
+    acks_for: u32,
+    /// Bytes of PSDU per byte that it said it had, in 1/256.
+    per_byte: u32,
+    /// Bytes of PSDU that it had for each MPDU that it was sent, in 1/256.
+    per_mpdu: u32,
+    /// When it said last what it has.
+    heard_at: Instant,
+    /// MPDUs in the present second, which began then, and in the one before.
+    second: Instant,
+    mpdus: u32,
+    mpdus_before: u32,
+}
+
+impl UplinkDemand {
+    /// Bytes of a TCP ACK in an A-MPDU.
+    const ACK_BYTES: u32 = 96;
+    /// Of a client that said nothing: what ns-3 takes (UlPsduSize).
+    pub const UNKNOWN_BYTES: u32 = 500;
+    /// MPDUs a second that make a client busy (NIST IR 8506).
+    const BUSY_MPDUS: u32 = 100;
+    const SECOND: Duration = Duration::from_secs(1);
+    /// Whom data was sent to is asked after this time, however little it acknowledges: it may not contend. Ours.
+    const LONGEST_SILENCE: Duration = Duration::from_millis(20);
+    /// A new sample's weight is one in this many.
+    const WEIGHT: u32 = 8;
+    /// The largest sample, in 1/256.
+    const MOST: u32 = 4 * Self::ACK_BYTES * 256;
+
+    /// It was sent `mpdus` of data.
+    pub fn sent(&mut self, mpdus: u32) {
+        self.acks_for = self.acks_for.saturating_add(mpdus);
+    }
+
+    /// It sent `mpdus` by itself at `at`, and said what it has left.
+    pub fn heard(&mut self, at: Instant, mpdus: u32, left: BufferStatus) {
+        self.count(at, mpdus);
+        self.reported(at, left);
+    }
+
+    /// MPDUs of data that it was sent, and whose ACKs are to come.
+    pub fn awaited(&self) -> u32 {
+        self.acks_for
+    }
+
+    /// It sent `plan` when it was asked, put together when ACKs for `awaited` MPDUs were to come: in a cascade more were sent since.
+    pub fn answered(&mut self, at: Instant, awaited: u32, plan: PpduPlan, left: BufferStatus) {
+        let learn = |known: &mut u32, sample: u32| {
+            *known = *known - *known / Self::WEIGHT + sample.min(Self::MOST) / Self::WEIGHT;
+        };
+        if self.left.is_empty() {
+            // All that it had came for what it was sent.
+            if let Some(sample) = ((plan.bytes + left.bytes()) * 256).checked_div(awaited) {
+                learn(&mut self.per_mpdu, sample);
+            }
+        } else if awaited == 0
+            && left.is_empty()
+            && let Some(sample) = (plan.bytes * 256).checked_div(self.left.bytes())
+        {
+            learn(&mut self.per_byte, sample);
+        }
+        self.count(at, plan.mpdus);
+        self.heard_at = at;
+        self.left = left;
+        self.acks_for = self.acks_for.saturating_sub(awaited);
+    }
+
+    /// Its TCP ACKs came compressed with a Block Ack at `at`: none of them waits to be asked for.
+    pub fn acknowledged_inside(&mut self, at: Instant) {
+        self.answered(at, self.acks_for, PpduPlan::default(), self.left);
+    }
+
+    /// It said at `at` what it has.
+    pub fn reported(&mut self, at: Instant, left: BufferStatus) {
+        self.heard_at = at;
+        self.left = left;
+        self.acks_for = 0;
+    }
+
+    fn count(&mut self, at: Instant, mpdus: u32) {
+        if at >= self.second + Self::SECOND {
+            let skipped = at >= self.second + Self::SECOND * 2;
+            self.mpdus_before = if skipped { 0 } else { self.mpdus };
+            self.mpdus = 0;
+            self.second = at;
+        }
+        self.mpdus = self.mpdus.saturating_add(mpdus);
+    }
+
+    /// MPDUs that it sent in the busier of the second at `at` and the one before.
+    fn mpdus_per_s(&self, at: Instant) -> u32 {
+        if at < self.second + Self::SECOND * 2 { self.mpdus.max(self.mpdus_before) } else { 0 }
+    }
+
+    /// Whether it sends much at `at`.
+    pub fn is_busy(&self, at: Instant) -> bool {
+        self.mpdus_per_s(at) > Self::BUSY_MPDUS
+    }
+
+    /// Whether an access point that asks by `triggers` asks it at `at`.
+    pub fn is_wanted(&self, triggers: Triggers, at: Instant) -> bool {
+        match triggers {
+            Triggers::Off | Triggers::RandomAccess => false,
+            Triggers::Nist => self.is_busy(at),
+            Triggers::Always => true,
+            Triggers::AckAware => !self.expects_nothing(at),
+        }
+    }
+
+    /// Nothing is known to wait, and less than a TCP ACK to come, at `at`.
+    pub fn expects_nothing(&self, at: Instant) -> bool {
+        let is_overdue = self.acks_for > 0 && at >= self.heard_at + Self::LONGEST_SILENCE;
+        self.left.is_empty() && self.bytes_to_come() < Self::ACK_BYTES && !is_overdue
+    }
+
+    /// Bytes of PSDU that come for what it was sent.
+    fn bytes_to_come(&self) -> u32 {
+        (u64::from(self.acks_for) * u64::from(self.per_mpdu)).div_ceil(256) as u32
+    }
+
+    /// As a scheduler sees `client` at `at`, which sends at `rate`.
+    pub fn as_seen_at(&self, at: Instant, client: StationId, rate: BitRate) -> UplinkClient {
+        UplinkClient {
+            client,
+            reported: Bytes(self.left.bytes().into()),
+            sent_mpdus: self.acks_for,
+            silent: at.saturating_since(self.heard_at),
+            mpdus_per_s: self.mpdus_per_s(at),
+            rate,
+        }
+    }
+
+    /// Bytes of PSDU that it is given room for: those of an MPDU at least, in which it says what else it has.
+    pub fn expected_bytes(&self) -> u32 {
+        let waits = (u64::from(self.left.bytes()) * u64::from(self.per_byte)).div_ceil(256) as u32;
+        (waits + self.bytes_to_come()).max(Self::UNKNOWN_BYTES)
+    }
+}
+
+impl Default for UplinkDemand {
+    fn default() -> Self {
+        Self {
+            left: BufferStatus::default(),
+            acks_for: 0,
+            per_byte: 256 + 64,
+            // An ACK for two.
+            per_mpdu: Self::ACK_BYTES * 256 / 2,
+            heard_at: Instant::ZERO,
+            second: Instant::ZERO,
+            mpdus: 0,
+            mpdus_before: 0,
+        }
+    }
+}

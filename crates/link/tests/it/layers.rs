@@ -1,0 +1,63 @@
+//! Who may name whom inside the crate, where the compiler does not look.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Rooms, and what nothing in them names.
+const UNKNOWN_TO: &[(&[&str], &[&str])] = &[
+    (&["queue", "wired", "cellular.rs", "loss.rs", "payload.rs", "random.rs", "waits.rs"], &["wifi"]),
+    // The standards as data.
+    (
+        &["wifi/phy"],
+        &["air", "bitmap", "bss", "category", "cell", "config", "functions", "mac", "medium", "ofdma"],
+    ),
+    // What a set may be told, and what an observer hears.
+    (
+        &["wifi/air.rs", "wifi/bitmap.rs", "wifi/category.rs", "wifi/config.rs", "wifi/ofdma.rs"],
+        &["bss", "cell", "mac", "medium"],
+    ),
+    (&["wifi/mac"], &["bss", "cell", "interrupt", "medium"]),
+    (&["wifi/cell"], &["bss", "medium"]),
+    (&["wifi/medium"], &["bss"]),
+];
+
+/// All files of `room`, which is a folder or a file.
+fn files_of(room: &Path) -> Vec<PathBuf> {
+    if room.is_file() {
+        return vec![room.to_path_buf()];
+    }
+    let entries = fs::read_dir(room).expect("a folder").map(|entry| entry.expect("an entry").path());
+    entries.flat_map(|path| files_of(&path)).collect()
+}
+
+/// True when `path` stands in `text` as a whole.
+fn names(text: &str, path: &str) -> bool {
+    let goes_on = |next: char| next.is_alphanumeric() || next == '_';
+    text.match_indices(path).any(|(at, _)| !text[at + path.len()..].starts_with(goes_on))
+}
+
+/// The code of a file: its comments may link to whom it serves.
+fn code_of(file: &Path) -> String {
+    let text = fs::read_to_string(file).unwrap();
+    let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+    code.map(|line| format!("{line}\n")).collect()
+}
+
+#[test]
+fn rooms_name_only_those_below_them() {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    for (rooms, unknown) in UNKNOWN_TO {
+        for room in *rooms {
+            let files = files_of(&src.join(room));
+            assert!(!files.is_empty(), "{room} has moved");
+            for file in files {
+                let code = code_of(&file);
+                for other in *unknown {
+                    for path in ["crate", "wifi", "super"].map(|above| format!("{above}::{other}")) {
+                        assert!(!names(&code, &path), "{} names {path}", file.display());
+                    }
+                }
+            }
+        }
+    }
+}
