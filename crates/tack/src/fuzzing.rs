@@ -10,7 +10,8 @@ use tacit_proto::tack::wire;
 use tacit_proto::units::{Duration, Instant};
 
 use crate::config::Config;
-use crate::handshake::{INITIATION_LEN, kind};
+use crate::datagram::kind;
+use crate::handshake::INITIATION_LEN;
 use crate::hub::{Clients, Hub};
 use crate::identity::Identity;
 use crate::memory::Memory;

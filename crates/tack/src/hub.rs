@@ -13,14 +13,16 @@ use zeroize::Zeroizing;
 
 use crate::backlog::{Arrival, Backlog};
 use crate::config::Config;
+use crate::datagram::{Datagram, addressed, datagram, is_handshake, kind, sealed_for};
 use crate::error::{Busy, ConnectionError};
-use crate::handshake::{Initiation, OTHER_VERSION, addressed, datagram, kind};
+use crate::handshake::{Initiation, OTHER_VERSION};
 use crate::identity::{Identity, PublicKey};
 use crate::memory::{Memory, Share};
 use crate::metrics::{Counters, Distributions, Metrics, Totals};
 use crate::observer::{Observer, target};
 use crate::reset::Resets;
-use crate::session::{Expect, IncomingClient, Sealed, Session};
+use crate::seal::Sealed;
+use crate::session::{Expect, IncomingClient, Session};
 use crate::shard::Shard;
 use crate::slot::{Marks, Slot};
 use crate::token::TokenIssuer;
@@ -73,28 +75,6 @@ impl Entry {
             has_ended: false,
         }
     }
-}
-
-/// A datagram that arrived.
-pub(crate) struct Datagram<'a> {
-    pub from: SocketAddr,
-    pub ecn: Ecn,
-    pub bytes: &'a mut [u8],
-}
-
-/// The number of the connection for which `datagram` says that it is sealed: `implied` where it says none.
-fn sealed_for(datagram: &[u8], implied: Option<u32>) -> Option<u32> {
-    if is_handshake(datagram) {
-        return None;
-    }
-    let prefix = Prefix::of(datagram).ok()?;
-    let leaves_out = prefix.short && prefix.connection == ConnectionId(0);
-    Some(implied.filter(|_| leaves_out).unwrap_or(prefix.connection.0))
-}
-
-/// True for a datagram of the handshake, and for a reset.
-fn is_handshake(datagram: &[u8]) -> bool {
-    datagram.first().is_some_and(|first| first & kind::MASK == kind::MASK)
 }
 
 /// What becomes of the turn of the connection that sent a datagram.
