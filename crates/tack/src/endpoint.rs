@@ -13,13 +13,14 @@ use tacit_proto::tack::packet::StreamId;
 use tokio::net::{ToSocketAddrs, lookup_host};
 use tokio::sync::Notify;
 
+use crate::admission::Clients;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::driver;
 use crate::error::{ConnectionError, SendDatagramError};
 use crate::handle::Handle;
 use crate::happy_eyeballs::{local_for, race};
-use crate::hub::{Clients, Hub};
+use crate::hub::Hub;
 use crate::identity::{Identity, PublicKey};
 use crate::memory::Memory;
 use crate::metrics::{Counters, Metrics};

@@ -53,6 +53,7 @@
 
 #![warn(missing_debug_implementations)]
 
+mod admission;
 mod backlog;
 mod buffers;
 mod clock;
