@@ -10,6 +10,17 @@ use crate::endpoint::{Endpoint, Ends};
 use crate::packet::{Ecn, IpHeader, IpVersion, Packet, Transport};
 use crate::units::{BitRate, Bytes, Duration, Instant};
 
+/// The packet with `datagram` from one end to the other, which has sent `sent` before.
+fn packet(ends: Ends, ip: IpVersion, sent: u64, datagram: Datagram) -> Packet {
+    Packet {
+        flow: ends.flow,
+        source: ends.local,
+        destination: ends.remote,
+        ip: IpHeader::numbered(ip, Ecn::NotEct, &mut (sent as u16)),
+        transport: Transport::Udp(datagram),
+    }
+}
+
 /// When a [`Sender`] sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pace {
@@ -117,17 +128,7 @@ impl Sender {
         }
         let number = self.sent;
         self.sent += 1;
-        let identification = match self.ip {
-            IpVersion::V4 => number as u16,
-            IpVersion::V6 => 0,
-        };
-        Some(Packet {
-            flow: self.ends.flow,
-            source: self.ends.local,
-            destination: self.ends.remote,
-            ip: IpHeader { version: self.ip, ecn: Ecn::NotEct, identification },
-            transport: Transport::Udp(Datagram { number, payload_len }),
-        })
+        Some(packet(self.ends, self.ip, number, Datagram { number, payload_len }))
     }
 }
 
@@ -330,19 +331,10 @@ impl Endpoint for Reporter {
 
     fn poll_transmit(&mut self, now: Instant) -> Option<Packet> {
         self.due.take_if(|due| *due <= now)?;
-        let identification = match self.ip {
-            IpVersion::V4 => self.sent as u16,
-            IpVersion::V6 => 0,
-        };
+        let sent = self.sent;
         self.sent += 1;
         self.unreported = 0;
-        Some(Packet {
-            flow: self.ends.flow,
-            source: self.ends.local,
-            destination: self.ends.remote,
-            ip: IpHeader { version: self.ip, ecn: Ecn::NotEct, identification },
-            transport: Transport::Udp(Datagram::report(self.arrived)),
-        })
+        Some(packet(self.ends, self.ip, sent, Datagram::report(self.arrived)))
     }
 
     fn poll_event(&mut self) -> Option<()> {
