@@ -2,18 +2,11 @@
 
 use crate::formats::{ContextFields, Field, Values};
 use crate::header::{Header, Ip, flags, read_v4, read_v6};
+use crate::ip_id::{behavior, ip_id_from_offset, ip_id_offset};
 use crate::layers::chains::{dynamic_layer, irregular_layer, static_layer};
 use crate::layers::{Kind, Layers, Next, Version, protocol};
 use crate::lsb::Lsb;
 use crate::wire::{Coder, Reader, Short, Writer};
-
-/// ip_id_behavior_innermost (RFC 6846 section 8.2).
-pub(crate) mod behavior {
-    pub(crate) const SEQUENTIAL: u32 = 0;
-    pub(crate) const SWAPPED: u32 = 1;
-    pub(crate) const RANDOM: u32 = 2;
-    pub(crate) const ZERO: u32 = 3;
-}
 
 const RSF: u8 = flags::RST | flags::SYN | flags::FIN;
 
@@ -23,20 +16,6 @@ pub(crate) struct Chain<'a> {
     pub(crate) header: &'a mut Header,
     /// The others, if there are any.
     pub(crate) layers: Option<&'a mut Layers>,
-}
-
-/// The offset that is sent in place of an IP-ID: from the MSN, after swapping bytes if the behaviour says so.
-#[inline]
-pub(crate) const fn ip_id_offset(ip_id: u16, msn: u32, behavior: u32) -> u32 {
-    let id = if behavior == behavior::SWAPPED { ip_id.swap_bytes() } else { ip_id };
-    id.wrapping_sub(msn as u16) as u32
-}
-
-/// The IP-ID for an offset: the inverse of [`ip_id_offset`].
-#[inline]
-pub(crate) const fn ip_id_from_offset(offset: u32, msn: u32, behavior: u32) -> u16 {
-    let id = (offset as u16).wrapping_add(msn as u16);
-    if behavior == behavior::SWAPPED { id.swap_bytes() } else { id }
 }
 
 /// The index for RST, SYN and FIN flags, `None` for combinations (rsf_index_enc).

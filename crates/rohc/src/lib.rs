@@ -83,6 +83,7 @@ mod formats;
 #[cfg(feature = "hack")]
 pub mod hack;
 pub mod header;
+mod ip_id;
 mod items;
 mod layers;
 mod lsb;

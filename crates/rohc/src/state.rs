@@ -1,10 +1,9 @@
 //! Between a [`Header`] and the [`Values`] that CO packets code.
 
-use crate::chains::{
-    behavior, ecn_bits, ip_id_from_offset, ip_id_offset, rsf_flags, rsf_index, set_ecn_bits,
-};
+use crate::chains::{ecn_bits, rsf_flags, rsf_index, set_ecn_bits};
 use crate::formats::{Field, Values};
 use crate::header::{Header, Ip, flags};
+use crate::ip_id::{behavior, ip_id_from_offset, ip_id_offset};
 
 /// Sets every field that follows from the header alone; needs the behaviour, MSN and stride in `values`.
 ///

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use tacit_proto::packet::Ecn;
 use tacit_proto::units::Instant;
 
-use crate::driver::SOCKET_BUFFER;
+use crate::socket::SOCKET_BUFFER;
 
 /// Bytes of one session's arrivals at most: as many as the socket holds, which drops datagrams beyond them, too.
 const MAX_BYTES: usize = SOCKET_BUFFER;

@@ -5,7 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::num::NonZeroU16;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -13,47 +13,23 @@ use tacit_proto::tack::packet::StreamId;
 use tokio::net::{ToSocketAddrs, lookup_host};
 use tokio::sync::Notify;
 
+use crate::admission::Clients;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::driver;
 use crate::error::{ConnectionError, SendDatagramError};
+use crate::handle::Handle;
 use crate::happy_eyeballs::{local_for, race};
-use crate::hub::{Clients, Hub};
+use crate::hub::Hub;
 use crate::identity::{Identity, PublicKey};
 use crate::memory::Memory;
 use crate::metrics::{Counters, Metrics};
 use crate::session::{Expect, Notifiers, Session};
 use crate::shard::Shard;
-use crate::slot::{Marks, Slot};
+use crate::shared::Shared;
+use crate::socket::Socket;
 use crate::stats::ConnectionStats;
 use crate::stream::{RecvStream, SendStream};
-
-/// State shared by a socket of an endpoint, its connections and their streams.
-pub(crate) struct Shared {
-    hub: Mutex<Hub>,
-    marks: Marks,
-    pub shard: Shard,
-    pub clock: Clock,
-    /// The driver has something to do.
-    pub work: Notify,
-    /// A client connected, or the endpoint closed. All shards have this one.
-    pub accept: Arc<Notify>,
-    /// A connection went, or the driver ended. All shards have this one.
-    pub connection_ended: Arc<Notify>,
-    pub max_gso: usize,
-    /// Bytes that the system holds, out and in.
-    pub buffers: [usize; 2],
-}
-
-impl Shared {
-    /// The hub, whose lock nobody holds while waiting. It knows of all that users did before.
-    pub fn hub(&self) -> MutexGuard<'_, Hub> {
-        // A panic of another thread leaves every session as whole as each of its calls leaves it.
-        let mut hub = self.hub.lock().unwrap_or_else(PoisonError::into_inner);
-        hub.take_marks(&self.marks);
-        hub
-    }
-}
 
 /// A UDP address that opens and accepts connections.
 ///
@@ -112,7 +88,7 @@ impl Endpoint {
         clients: Option<Clients>,
     ) -> io::Result<Self> {
         let of = config.shards.get();
-        let sockets = driver::Socket::bind_all(address, of, clients.is_none())?;
+        let sockets = Socket::bind_all(address, of, clients.is_none())?;
         let local = sockets[0].local_addr()?;
         let clock = Clock::start();
         #[cfg(feature = "qlog")]
@@ -120,21 +96,12 @@ impl Endpoint {
         let config = Config { max_connections: config.max_connections.div_ceil(of.into()), ..config };
         let (accept, connection_ended) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
         let memory = Memory::of(&config);
-        let shared = move |(index, socket): (u16, &driver::Socket)| {
+        let shared = move |(index, socket): (u16, &Socket)| {
             let shard = Shard { index, of };
             let (config, identity, memory) = (config.clone(), identity.clone(), memory.clone());
             let hub = Hub::new(config, identity, clients.clone(), local.port(), shard, memory);
-            Arc::new(Shared {
-                hub: Mutex::new(hub),
-                marks: Marks::default(),
-                shard,
-                clock,
-                work: Notify::new(),
-                accept: accept.clone(),
-                connection_ended: connection_ended.clone(),
-                max_gso: socket.max_gso(),
-                buffers: socket.buffers(),
-            })
+            let (accept, connection_ended) = (accept.clone(), connection_ended.clone());
+            Arc::new(Shared::new(hub, shard, clock, accept, connection_ended, socket))
         };
         let shards: Arc<[_]> = (0..of).zip(&sockets).map(shared).collect();
         let alive = Arc::new(driver::Alive(shards.clone()));
@@ -312,44 +279,6 @@ fn most_telling(failures: Vec<ConnectionError>) -> ConnectionError {
     error.unwrap_or(ConnectionError::TimedOut)
 }
 
-/// Keeps a session alive: dropping the last handle closes the connection.
-pub(crate) struct Handle {
-    shared: Arc<Shared>,
-    slot: Arc<Slot>,
-}
-
-/// Tells the driver of what a user did, when it is dropped.
-struct Mark<'a>(&'a Handle);
-
-impl Drop for Mark<'_> {
-    fn drop(&mut self) {
-        let Handle { shared, slot } = self.0;
-        if shared.marks.mark(slot) {
-            shared.work.notify_one();
-        }
-    }
-}
-
-impl Handle {
-    /// Does something to the session, which may leave it with something to send. The driver may have passed the session by
-    /// meanwhile, so it is woken in any case.
-    pub fn with<T>(&self, act: impl FnOnce(&mut Session) -> T) -> T {
-        // Outlives the lock, also where `act` panics.
-        let _mark = Mark(self);
-        let mut session = self.slot.lock();
-        act(&mut session)
-    }
-}
-
-impl Drop for Handle {
-    fn drop(&mut self) {
-        self.with(|session| {
-            session.handles = 0;
-            session.close(0, "");
-        });
-    }
-}
-
 /// A connection to a peer.
 ///
 /// Clones share it. When all clones and streams are dropped it is closed with code 0.
@@ -373,7 +302,7 @@ impl Connection {
     fn new(shared: &Arc<Shared>, hub: &Hub, id: u32) -> Result<Self, ConnectionError> {
         let slot = hub.slot(id).ok_or(ConnectionError::LocallyClosed)?;
         let peer = slot.lock().peer();
-        Ok(Self { handle: Arc::new(Handle { shared: shared.clone(), slot }), peer })
+        Ok(Self { handle: Arc::new(Handle::new(shared.clone(), slot)), peer })
     }
 
     /// Waits until `ready` gives something, and asks it again whenever the bell rings.

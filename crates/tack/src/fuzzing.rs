@@ -9,9 +9,11 @@ use tacit_proto::tack::packet::ConnectionId;
 use tacit_proto::tack::wire;
 use tacit_proto::units::{Duration, Instant};
 
+use crate::admission::Clients;
 use crate::config::Config;
-use crate::handshake::{INITIATION_LEN, kind};
-use crate::hub::{Clients, Hub};
+use crate::datagram::kind;
+use crate::handshake::INITIATION_LEN;
+use crate::hub::Hub;
 use crate::identity::Identity;
 use crate::memory::Memory;
 use crate::session::Expect;

@@ -4,29 +4,17 @@
 //! clear in the first, the [`Answer`](tacit_proto::tack::Body::Answer) encrypted in the second. The third proves who the client
 //! is, to a server that has proved who it is. `docs/references/tack-wire.md` lays the datagrams out.
 
-use aws_lc_rs::aead::{AES_256_GCM, Algorithm, CHACHA20_POLY1305};
-use snow::params::NoiseParams;
 use snow::{Builder, HandshakeState};
 use tacit_proto::tack::packet::{ConnectionId, Packet, Stamp};
 use tacit_proto::tack::{Body, wire};
 use zeroize::{Zeroize, Zeroizing};
 
+use crate::datagram::{addressed, datagram, kind, take};
 use crate::identity::{Identity, PublicKey};
 use crate::reset::ResetToken;
 use crate::seal::{EPOCH, Opener, Sealer};
+use crate::suite::Suite;
 use crate::token::{self, Token};
-
-/// First bytes of datagrams that are not packets of the core: types 15 and flags.
-pub(crate) mod kind {
-    pub const INITIATION: u8 = 0xf1;
-    pub const RESPONSE: u8 = 0xf2;
-    pub const FINISH: u8 = 0xf3;
-    pub const RETRY: u8 = 0xf4;
-    pub const RESET: u8 = 0xf5;
-    pub const BUSY: u8 = 0xf6;
-    /// What the first byte of all of them has in its high half; no packet of the core does.
-    pub const MASK: u8 = 0xf0;
-}
 
 /// The version of the handshake and of what follows. The first had no token for resets, the second no short data.
 const VERSION: u8 = 3;
@@ -47,59 +35,13 @@ const MAX_RETRIES: u8 = 8;
 /// Bytes of a handshake's Noise message at most: keys, tags and an opening packet. Ours.
 const MAX_NOISE: usize = 512;
 
-/// The ciphers there are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Suite {
-    Aes256Gcm,
-    ChaChaPoly,
-}
-
-impl Suite {
-    /// The faster on this processor: AES where it has instructions for that.
-    pub fn fastest() -> Self {
-        #[cfg(any(target_arch = "x86_64", target_arch = "x86"))]
-        let has_aes = std::arch::is_x86_feature_detected!("aes");
-        #[cfg(target_arch = "aarch64")]
-        let has_aes = std::arch::is_aarch64_feature_detected!("aes");
-        #[cfg(not(any(target_arch = "x86_64", target_arch = "x86", target_arch = "aarch64")))]
-        let has_aes = false;
-        if has_aes { Self::Aes256Gcm } else { Self::ChaChaPoly }
-    }
-
-    fn code(self) -> u8 {
-        match self {
-            Self::Aes256Gcm => 1,
-            Self::ChaChaPoly => 2,
-        }
-    }
-
-    fn of(code: u8) -> Option<Self> {
-        [Self::Aes256Gcm, Self::ChaChaPoly].into_iter().find(|suite| suite.code() == code)
-    }
-
-    pub fn algorithm(self) -> &'static Algorithm {
-        match self {
-            Self::Aes256Gcm => &AES_256_GCM,
-            Self::ChaChaPoly => &CHACHA20_POLY1305,
-        }
-    }
-
-    pub fn params(self) -> NoiseParams {
-        let name = match self {
-            Self::Aes256Gcm => "Noise_XX_25519_AESGCM_BLAKE2s",
-            Self::ChaChaPoly => "Noise_XX_25519_ChaChaPoly_BLAKE2s",
-        };
-        name.parse().expect("a name of the Noise specification")
-    }
-
-    /// What both ends hash before anything else, so that neither can be talked into another version or suite.
-    fn prologue(self, client: ConnectionId) -> [u8; 16] {
-        let mut prologue = *b"tacit-tack\0\0\0\0\0\0";
-        prologue[10] = VERSION;
-        prologue[11] = self.code();
-        prologue[12..].copy_from_slice(&client.0.to_be_bytes());
-        prologue
-    }
+/// What both ends hash before anything else, so that neither can be talked into another version or suite.
+fn prologue(suite: Suite, client: ConnectionId) -> [u8; 16] {
+    let mut prologue = *b"tacit-tack\0\0\0\0\0\0";
+    prologue[10] = VERSION;
+    prologue[11] = suite.code();
+    prologue[12..].copy_from_slice(&client.0.to_be_bytes());
+    prologue
 }
 
 /// A client's first datagram, as a server reads it.
@@ -144,24 +86,6 @@ impl<'a> Initiation<'a> {
         key.copy_from_slice(&self.noise[..EPHEMERAL]);
         key
     }
-}
-
-fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
-    let (first, after) = rest.split_first_chunk()?;
-    *rest = after;
-    Some(*first)
-}
-
-/// The datagram of `kind` for `connection`, with `body`.
-pub(crate) fn datagram(kind: u8, connection: ConnectionId, body: &[u8]) -> Vec<u8> {
-    [&[kind], connection.0.to_be_bytes().as_slice(), body].concat()
-}
-
-/// The number by which the end it goes to knows the connection, and what follows, of a datagram other than an initiation.
-pub(crate) fn addressed(datagram: &[u8]) -> Option<(u8, ConnectionId, &[u8])> {
-    let mut rest = datagram;
-    let [kind] = take(&mut rest)?;
-    Some((kind, ConnectionId(u32::from_be_bytes(take(&mut rest)?)), rest))
 }
 
 /// What both ends have when the handshake is over.
@@ -262,7 +186,7 @@ impl Initiator {
         ephemeral: &[u8; EPHEMERAL],
         open: &[u8],
     ) -> (HandshakeState, Vec<u8>) {
-        let prologue = suite.prologue(client);
+        let prologue = prologue(suite, client);
         // By this name because an ephemeral key must not be used for two messages. It is not: the message is one.
         let builder = begin(suite, &prologue, identity).fixed_ephemeral_key_for_testing_only(ephemeral);
         let mut noise = builder.build_initiator().expect("XX needs no key of the server");
@@ -337,7 +261,7 @@ impl Responder {
     /// Takes in the first message, and gives the core's packet in it.
     pub fn new(identity: &Identity, initiation: &Initiation<'_>) -> Option<(Self, Packet)> {
         let suite = initiation.suite;
-        let prologue = suite.prologue(initiation.client);
+        let prologue = prologue(suite, initiation.client);
         let mut noise =
             begin(suite, &prologue, identity).build_responder().expect("XX needs no key of the client");
         let payload = read(&mut noise, initiation.noise)?;

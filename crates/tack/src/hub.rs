@@ -1,5 +1,7 @@
 //! All connections of a socket, without the socket: which of them a datagram is for, who may open one, whose turn it is.
 
+mod entry;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::net::SocketAddr;
 use std::sync::{Arc, MutexGuard};
@@ -9,93 +11,23 @@ use tacit_proto::packet::Ecn;
 use tacit_proto::tack::packet::ConnectionId;
 use tacit_proto::tack::wire::Prefix;
 use tacit_proto::units::Instant;
-use zeroize::Zeroizing;
 
-use crate::backlog::{Arrival, Backlog};
+use crate::admission::{Admission, Clients, Verdict};
+use crate::backlog::Arrival;
 use crate::config::Config;
-use crate::error::{Busy, ConnectionError};
-use crate::handshake::{Initiation, OTHER_VERSION, addressed, datagram, kind};
+use crate::datagram::{Datagram, addressed, datagram, is_handshake, kind, sealed_for};
+use crate::error::ConnectionError;
+use crate::handshake::{Initiation, OTHER_VERSION};
 use crate::identity::{Identity, PublicKey};
 use crate::memory::{Memory, Share};
 use crate::metrics::{Counters, Distributions, Metrics, Totals};
 use crate::observer::{Observer, target};
 use crate::reset::Resets;
-use crate::session::{Expect, IncomingClient, Sealed, Session};
+use crate::seal::Sealed;
+use crate::session::{Expect, IncomingClient, Session};
 use crate::shard::Shard;
 use crate::slot::{Marks, Slot};
-use crate::token::TokenIssuer;
-
-/// Half-open connections from which on a client has to show first that it is where it says it is. Ours.
-const RETRY_FROM: usize = 32;
-
-/// Half-open connections at most; what comes then is not answered. Ours.
-const MAX_HALF_OPEN: usize = 1024;
-
-/// What tells one attempt of a client from others: where it comes from, its number of the connection, and its ephemeral key, for
-/// anybody may send a datagram from there with that number.
-type Attempt = (SocketAddr, u32, [u8; 32]);
-
-/// Who may connect to a server: what it says of a client's key.
-pub(crate) type Clients = Arc<dyn Fn(&PublicKey) -> bool + Send + Sync>;
-
-struct Entry {
-    slot: Arc<Slot>,
-    /// In the queue of those that may have something to send.
-    queued: bool,
-    deadline: Option<Instant>,
-    /// What came while its user had the session locked.
-    backlog: Backlog,
-    /// It counts as half open; where it came from.
-    half_open: Option<Attempt>,
-    /// A client's: the server that may reset it, and the server's number of the connection.
-    reset_source: Option<(SocketAddr, u32)>,
-    /// It was handed to who accepts, or is a client's.
-    announced: bool,
-    /// What it holds of the memory, and the peer for whom it does. These and the next are the session's when it was looked at last.
-    share: Share,
-    peer: Option<PublicKey>,
-    has_ended: bool,
-}
-
-impl Entry {
-    /// Of a session that nobody has seen yet.
-    fn new(id: u32, session: Session, half_open: Option<Attempt>) -> Self {
-        Self {
-            slot: Slot::new(id, session),
-            queued: false,
-            deadline: None,
-            backlog: Backlog::default(),
-            announced: half_open.is_none(),
-            half_open,
-            reset_source: None,
-            share: Share::default(),
-            peer: None,
-            has_ended: false,
-        }
-    }
-}
-
-/// A datagram that arrived.
-pub(crate) struct Datagram<'a> {
-    pub from: SocketAddr,
-    pub ecn: Ecn,
-    pub bytes: &'a mut [u8],
-}
-
-/// The number of the connection for which `datagram` says that it is sealed: `implied` where it says none.
-fn sealed_for(datagram: &[u8], implied: Option<u32>) -> Option<u32> {
-    if is_handshake(datagram) {
-        return None;
-    }
-    let prefix = Prefix::of(datagram).ok()?;
-    let leaves_out = prefix.short && prefix.connection == ConnectionId(0);
-    Some(implied.filter(|_| leaves_out).unwrap_or(prefix.connection.0))
-}
-
-/// True for a datagram of the handshake, and for a reset.
-fn is_handshake(datagram: &[u8]) -> bool {
-    datagram.first().is_some_and(|first| first & kind::MASK == kind::MASK)
-}
+use entry::Entry;
 
 /// What becomes of the turn of the connection that sent a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,15 +43,13 @@ pub(crate) enum Turn {
 pub(crate) struct Hub {
     config: Config,
     identity: Identity,
-    clients: Option<Clients>,
-    tokens: TokenIssuer,
+    admission: Admission,
     resets: Resets,
     shard: Shard,
     memory: Arc<Memory>,
     entries: FxHashMap<u32, Entry>,
     /// The connection that is meant where none is named: one that a client opened when no other was open so.
     implied: Option<u32>,
-    half_open: HashMap<Attempt, u32>,
     /// A client's connections, by the server that may reset them and its number of them.
     reset_sources: HashMap<(SocketAddr, u32), u32>,
     send_queue: VecDeque<u32>,
@@ -159,19 +89,15 @@ impl Hub {
         shard: Shard,
         memory: Arc<Memory>,
     ) -> Self {
-        let mut secret = Zeroizing::new([0; 32]);
-        getrandom::fill(secret.as_mut_slice()).expect("the system has random numbers");
         Self {
             config,
-            clients,
-            tokens: TokenIssuer::new(&secret),
+            admission: Admission::new(clients),
             resets: Resets::new(&identity, port),
             identity,
             shard,
             memory,
             entries: FxHashMap::default(),
             implied: None,
-            half_open: HashMap::new(),
             reset_sources: HashMap::new(),
             send_queue: VecDeque::new(),
             deadlines: BTreeSet::new(),
@@ -491,7 +417,7 @@ impl Hub {
 
     /// A packet came for a connection that is not there: a client's, perhaps, of the time before this server was started.
     fn on_forgotten(&mut self, now: Instant, from: SocketAddr, number: ConnectionId, len: usize) {
-        if self.clients.is_none() || number.0 == 0 || !self.shard.has(number.0) {
+        if !self.admission.is_server() || number.0 == 0 || !self.shard.has(number.0) {
             return;
         }
         if let Some(answer) = self.resets.answer(now, from, number, len) {
@@ -501,7 +427,7 @@ impl Hub {
     }
 
     fn on_initiation(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
-        let is_server = self.clients.is_some() && !self.is_closed;
+        let is_server = self.admission.is_server() && !self.is_closed;
         let Some(initiation) = Initiation::of(bytes).filter(|_| is_server) else {
             if let Some(client) = Initiation::of_other_version(bytes).filter(|_| is_server) {
                 self.counters.handshakes_refused += 1;
@@ -513,35 +439,29 @@ impl Hub {
             return;
         };
         let client = initiation.client;
-        let attempt = (from, client.0, initiation.ephemeral());
-        if let Some(id) = self.half_open.get(&attempt).copied() {
-            // It has no user yet who could have it locked.
-            if let Some(mut session) = self.entries.get(&id).and_then(|entry| entry.slot.try_lock()) {
-                session.on_initiation(&initiation);
+        let has_room = self.entries.len() < self.config.max_connections;
+        let attempt = match self.admission.verdict(now, from, &initiation, has_room) {
+            Verdict::Begins(attempt) => attempt,
+            Verdict::Again(id) => {
+                // It has no user yet who could have it locked.
+                if let Some(mut session) = self.entries.get(&id).and_then(|entry| entry.slot.try_lock()) {
+                    session.on_initiation(&initiation);
+                }
+                return self.touch(id);
             }
-            return self.touch(id);
-        }
-        let shown = initiation.token.is_some_and(|token| self.tokens.is_valid(now, &token, from, client));
-        if !shown && self.half_open.len() >= RETRY_FROM {
-            let token = self.tokens.make(now, from, client);
-            self.counters.retries_sent += 1;
-            tracing::debug!(target: target::HANDSHAKE, %from, "asked a client where it is");
-            self.outbox.push_back((from, datagram(kind::RETRY, client, &token.0)));
-            return;
-        }
-        let busy = if self.half_open.len() >= MAX_HALF_OPEN {
-            Some(Busy::Handshakes)
-        } else if self.entries.len() >= self.config.max_connections {
-            Some(Busy::Connections)
-        } else {
-            None
+            Verdict::Retry(token) => {
+                self.counters.retries_sent += 1;
+                tracing::debug!(target: target::HANDSHAKE, %from, "asked a client where it is");
+                self.outbox.push_back((from, datagram(kind::RETRY, client, &token.0)));
+                return;
+            }
+            Verdict::Busy(busy) => {
+                self.counters.handshakes_refused += 1;
+                tracing::debug!(target: target::HANDSHAKE, %from, "no room for a handshake: {busy}");
+                self.outbox.push_back((from, datagram(kind::BUSY, client, &[busy as u8])));
+                return;
+            }
         };
-        if let Some(busy) = busy {
-            self.counters.handshakes_refused += 1;
-            tracing::debug!(target: target::HANDSHAKE, %from, "no room for a handshake: {busy}");
-            self.outbox.push_back((from, datagram(kind::BUSY, client, &[busy as u8])));
-            return;
-        }
         let numbers = self.numbers(false);
         let transport = &self.config.transport;
         let observer = self.observer(numbers[0], now, false);
@@ -552,7 +472,7 @@ impl Hub {
             return;
         };
         self.counters.handshakes_begun += 1;
-        self.half_open.insert(attempt, numbers[0]);
+        self.admission.begin(attempt, numbers[0]);
         self.insert(numbers[0], Entry::new(numbers[0], session, Some(attempt)));
     }
 
@@ -560,10 +480,9 @@ impl Hub {
     fn on_proved(&mut self, id: u32, session: &mut Session) {
         let Some(entry) = self.entries.get_mut(&id) else { return };
         if let Some(half_open) = entry.half_open.take() {
-            self.half_open.remove(&half_open);
+            self.admission.end(&half_open);
         }
-        let may = session.peer().is_some_and(|peer| self.clients.as_ref().is_some_and(|may| may(&peer)));
-        if may {
+        if session.peer().is_some_and(|peer| self.admission.allows(&peer)) {
             session.begin_records();
         } else {
             self.counters.clients_refused += 1;
@@ -674,7 +593,7 @@ impl Hub {
                 self.deadlines.remove(&(deadline, id));
             }
             if let Some(half_open) = entry.half_open {
-                self.half_open.remove(&half_open);
+                self.admission.end(&half_open);
             }
             if let Some(reset_source) = entry.reset_source {
                 self.reset_sources.remove(&reset_source);
@@ -747,7 +666,7 @@ impl Hub {
             counters: self.counters,
             totals: self.ended_totals,
             connections_open: 0,
-            handshakes_open: self.half_open.len() as u64,
+            handshakes_open: self.admission.half_open() as u64,
             streams_open: 0,
             bytes_in_flight: 0,
             bytes_unread: 0,

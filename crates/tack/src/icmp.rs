@@ -91,7 +91,7 @@ mod tests {
         let gone = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
         let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         // An endpoint's socket wants to know more of each datagram.
-        crate::driver::offloads(&socket).unwrap();
+        crate::socket::offloads(&socket).unwrap();
         ask_for(&socket).unwrap();
         assert_eq!(next(&socket).unwrap_err().kind(), io::ErrorKind::WouldBlock);
         socket.send_to(b"1234567", gone).await.unwrap();

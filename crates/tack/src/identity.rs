@@ -9,7 +9,7 @@ use data_encoding::BASE32_NOPAD;
 use snow::Builder;
 use zeroize::Zeroizing;
 
-use crate::handshake::Suite;
+use crate::suite::Suite;
 
 /// Bytes of a key (RFC 7748 section 5).
 const KEY_LEN: usize = 32;

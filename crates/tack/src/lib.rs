@@ -53,15 +53,18 @@
 
 #![warn(missing_debug_implementations)]
 
+mod admission;
 mod backlog;
 mod buffers;
 mod clock;
 mod config;
+mod datagram;
 mod driver;
 mod endpoint;
 mod error;
 #[cfg(fuzzing)]
 pub mod fuzzing;
+mod handle;
 mod handshake;
 pub mod happy_eyeballs;
 mod hub;
@@ -77,9 +80,12 @@ mod reset;
 mod seal;
 mod session;
 mod shard;
+mod shared;
 mod slot;
+mod socket;
 mod stats;
 mod stream;
+mod suite;
 mod token;
 pub mod udp;
 

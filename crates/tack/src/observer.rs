@@ -16,8 +16,7 @@ use crate::identity::PublicKey;
 use crate::metrics::{Sample, Totals};
 #[cfg(feature = "qlog")]
 use crate::qlog::Trace;
-use crate::seal::EPOCH;
-use crate::session::Sealed;
+use crate::seal::{EPOCH, Sealed};
 
 /// What lines are about.
 pub(crate) mod target {

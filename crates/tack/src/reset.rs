@@ -14,7 +14,7 @@ use aws_lc_rs::hmac;
 use tacit_proto::tack::packet::ConnectionId;
 use tacit_proto::units::{Duration, Instant};
 
-use crate::handshake::{datagram, kind};
+use crate::datagram::{datagram, kind};
 use crate::identity::Identity;
 
 /// Bytes of a token (RFC 9000 section 10.3).

@@ -7,7 +7,7 @@ use aws_lc_rs::aead::{Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use tacit_proto::tack::{Forged, Protector, Tag};
 use zeroize::Zeroizing;
 
-use crate::handshake::Suite;
+use crate::suite::Suite;
 
 /// Packet numbers that one key seals, as a power of 2: half of what RFC 9001 section 6.6 lets AES-GCM encrypt.
 pub(crate) const EPOCH: u32 = 22;
@@ -17,6 +17,21 @@ const MAX_FORGED: u64 = 1 << 36;
 
 /// Bytes of a key.
 pub(crate) type Secret = Zeroizing<[u8; 32]>;
+
+/// What became of a datagram that says it is sealed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sealed {
+    /// The peer sealed it.
+    Taken,
+    /// It has no form, or nothing can be sealed yet.
+    Strange,
+    /// It does not come from where the server is.
+    Misplaced,
+    /// It came before, or nobody can say.
+    Repeated,
+    /// The peer did not seal it.
+    Forged,
+}
 
 /// The key of an epoch.
 struct Key {

@@ -18,8 +18,9 @@ use tacit_proto::units::{Duration, FlowId, HostId, Instant};
 use tokio::sync::Notify;
 
 use crate::buffers::{StreamBuffers, wake};
+use crate::datagram::{datagram, kind};
 use crate::error::ConnectionError;
-use crate::handshake::{INITIATION_LEN, Initiation, Initiator, Keys, Responder, datagram, kind};
+use crate::handshake::{INITIATION_LEN, Initiation, Initiator, Keys, Responder};
 use crate::identity::{Identity, PublicKey};
 use crate::memory::Share;
 use crate::metrics::{Sample, Totals};
@@ -94,21 +95,6 @@ pub(crate) struct IncomingClient<'a> {
     pub initiation: &'a Initiation<'a>,
     /// What makes the tokens that it will hear when its connection is forgotten.
     pub resets: &'a Arc<ResetKey>,
-}
-
-/// What became of a datagram that says it is sealed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sealed {
-    /// The peer sealed it.
-    Taken,
-    /// It has no form, or nothing can be sealed yet.
-    Strange,
-    /// It does not come from where the server is.
-    Misplaced,
-    /// It came before, or nobody can say.
-    Repeated,
-    /// The peer did not seal it.
-    Forged,
 }
 
 /// Wakes the tasks that wait for a change of the connection.

@@ -10,7 +10,7 @@ use std::os::fd::AsFd;
 use nix::libc::{self, sock_filter, sock_fprog};
 use nix::sys::socket::{setsockopt, sockopt};
 
-use crate::handshake::{self, kind};
+use crate::datagram::{addressed, kind};
 
 /// The place of a socket among those that share its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl Shard {
             return None;
         }
         // A client's first datagram has the client's number: whoever gets it, takes it.
-        let (kind, number, _) = handshake::addressed(datagram)?;
+        let (kind, number, _) = addressed(datagram)?;
         let is_other = kind != kind::INITIATION && !self.has(number.0);
         is_other.then(|| (number.0 % u32::from(self.of)) as usize)
     }
@@ -76,6 +76,7 @@ pub(crate) fn steer(socket: &impl AsFd, of: u16) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::datagram;
     use std::net::{Ipv4Addr, UdpSocket};
     use tacit_proto::tack::packet::ConnectionId;
 
@@ -92,7 +93,7 @@ mod tests {
     #[test]
     fn whoever_gets_a_first_datagram_takes_it() {
         let shard = Shard { index: 1, of: 4 };
-        let of = |kind, number| shard.other_shard(&handshake::datagram(kind, ConnectionId(number), b"more"));
+        let of = |kind, number| shard.other_shard(&datagram::datagram(kind, ConnectionId(number), b"more"));
         assert_eq!(
             (of(kind::INITIATION, 7), of(kind::FINISH, 7), of(kind::FINISH, 5)),
             (None, Some(3), None)
@@ -118,14 +119,14 @@ mod tests {
         for number in 100..140 {
             // Each from another address.
             let client = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-            let datagram = handshake::datagram(0x30, ConnectionId(number), b"bytes");
+            let datagram = datagram::datagram(0x30, ConnectionId(number), b"bytes");
             client.send_to(&datagram, address).unwrap();
             let mut read = [0; 100];
             let len = shards[(number % 4) as usize].recv(&mut read).unwrap();
             assert_eq!(&read[..len], &datagram[..]);
         }
         let client = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let first = handshake::datagram(kind::INITIATION, ConnectionId(7), b"hello");
+        let first = datagram::datagram(kind::INITIATION, ConnectionId(7), b"hello");
         let mut got = 0;
         client.send_to(&first, address).unwrap();
         for shard in &shards {

@@ -10,8 +10,8 @@ use std::task::{Context, Poll, Waker};
 use tacit_proto::tack::packet::StreamId;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::endpoint::Handle;
 use crate::error::{ReadExactError, ReadToEndError, StreamError};
+use crate::handle::Handle;
 use crate::session::Session;
 
 /// The sending half of a stream.

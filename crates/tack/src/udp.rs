@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 
-use crate::driver::{SOCKET_BUFFER, offloads};
+use crate::socket::{SOCKET_BUFFER, offloads};
 
 /// UDP features of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,6 +2,7 @@
 
 use super::external::External;
 use super::pacing::Pacing;
+use super::window::Window;
 use super::{bbr, cubic, rre};
 
 /// Which controller, each with the choices that are its own.
@@ -64,6 +65,11 @@ impl Config {
     /// The initial window in bytes, for packets of `mss` bytes.
     pub(crate) fn initial_window_bytes(&self, mss: u32) -> u64 {
         u64::from(self.initial_window.max(1)) * u64::from(mss)
+    }
+
+    /// The window that a connection starts with, for packets of `mss` bytes.
+    pub(super) fn window(&self, mss: u32) -> Window {
+        Window::new(self.initial_window_bytes(mss), mss, self.byte_counting_limit)
     }
 }
 

@@ -268,7 +268,7 @@ mod tests {
     const MSS: u64 = 1000;
 
     fn cubic(segments: u64) -> Cubic {
-        let window = Window::new(&congestion::Config::default(), MSS as u32);
+        let window = congestion::Config::default().window(MSS as u32);
         let mut cubic = Cubic::new(window, Config { slow_start: SlowStart::Standard });
         cubic.window.cwnd = segments * MSS;
         cubic

@@ -64,7 +64,7 @@ pub(crate) enum Controller {
 
 impl Controller {
     pub fn new(config: &Config, mss: u32, start: Start) -> Self {
-        let window = Window::new(config, mss);
+        let window = config.window(mss);
         match config.algorithm {
             Algorithm::NewReno => Self::Reno(reno::Reno::new(window)),
             Algorithm::Cubic(own) => Self::Cubic(cubic::Cubic::new(window, own)),

@@ -1,6 +1,6 @@
 //! The window, and the rules of RFC 5681 that several controllers share.
 
-use super::{AckSample, Config};
+use super::AckSample;
 use crate::units::{BitRate, Bytes, Duration};
 
 /// State every controller has.
@@ -17,13 +17,14 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    pub(super) fn new(config: &Config, mss: u32) -> Self {
+    /// Of `initial` bytes, for segments of `mss`; no `byte_counting_limit` is below 1.
+    pub(super) fn new(initial: u64, mss: u32, byte_counting_limit: u32) -> Self {
         Self {
-            cwnd: config.initial_window_bytes(mss),
+            cwnd: initial,
             // "The initial value of ssthresh SHOULD be set arbitrarily high" (RFC 5681 section 3.1).
             ssthresh: u64::MAX,
             mss: u64::from(mss),
-            byte_counting_limit: u64::from(config.byte_counting_limit.max(1)),
+            byte_counting_limit: u64::from(byte_counting_limit.max(1)),
         }
     }
 

@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 
-use super::shim::{Handshake, Outbox, Readers, SegmentPacket};
+use super::handshake::Handshake;
+use super::packet::SegmentPacket;
+use super::readers::Readers;
 use super::switch::{Limit, RoundTrip, Switch};
 use super::{Config, Counters, Marker};
 use crate::FlowKey;
@@ -28,6 +30,13 @@ const MOST_HELD: u64 = 512 << 10;
 const USUAL_SEGMENT: u32 = 536;
 /// Resets of one connection: a host that takes none has another idea of where it stands, which its ACKs tell.
 const MOST_RESETS: u32 = 10;
+
+/// What goes to the host, and what is counted.
+#[derive(Clone, Debug)]
+pub(super) struct Outbox<P> {
+    pub down: VecDeque<P>,
+    pub counters: Counters,
+}
 
 /// What becomes of a packet.
 pub(super) enum Fate<P> {

@@ -12,15 +12,19 @@
 pub mod control;
 mod counters;
 mod flow;
+mod handshake;
 mod marker;
 mod packet;
+mod readers;
 pub mod repair;
 mod shim;
 mod switch;
 
 pub use counters::Counters;
 pub use marker::Marker;
-pub use shim::{Readers, SegmentPacket, Shim};
+pub use packet::SegmentPacket;
+pub use readers::Readers;
+pub use shim::Shim;
 
 use crate::units::{Bytes, Duration};
 

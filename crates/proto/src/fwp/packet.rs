@@ -1,10 +1,33 @@
-//! The simulator's packets as the shim sees them.
+//! Packets as the shim sees them, and the simulator's among them.
 
 use super::Marker;
-use super::shim::SegmentPacket;
 use crate::FlowKey;
 use crate::packet::{Ecn, IpHeader, Packet, Transport};
 use crate::tcp::Segment;
+
+/// What carries segments past a [`Shim`](super::Shim): a packet of a simulated world, or the bytes of a real one.
+pub trait SegmentPacket: Sized {
+    /// The key of its flow and direction.
+    fn flow_key(&self) -> FlowKey;
+
+    /// The key of the other direction.
+    fn reverse_key(&self) -> FlowKey;
+
+    /// Its TCP segment; `None` if it is not a whole one.
+    fn segment(&self) -> Option<Segment>;
+
+    /// True if its checksum is correct. Others pass unchanged, and the host drops them.
+    fn is_intact(&self) -> bool;
+
+    /// The bytes of its text; none where it carries lengths alone.
+    fn payload(&self) -> &[u8];
+
+    /// A packet from the same sender to the same receiver with `segment`, which has no option but timestamps. Its text is
+    /// a placeholder's that stands at this place of the stream, if one is named. It is not marked as having met
+    /// congestion.
+    #[must_use]
+    fn forged(&self, segment: &Segment, text: Option<(Marker, u64)>) -> Self;
+}
 
 impl SegmentPacket for Packet {
     fn flow_key(&self) -> FlowKey {

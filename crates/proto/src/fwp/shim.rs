@@ -3,53 +3,18 @@
 use std::collections::VecDeque;
 
 use super::control::{NONCE_LEN, Refusal};
-use super::flow::{Fate, Flow};
+use super::flow::{Fate, Flow, Outbox};
+use super::handshake::Handshakes;
+use super::packet::SegmentPacket;
+use super::readers::Readers;
 use super::switch::Limit;
 use super::{Config, Counters, Marker, Placeholders};
 use crate::FlowKey;
-use crate::congestion::position::Position;
 use crate::tcp::{Flags, Segment};
-use crate::units::{Instant, SeqNumber};
+use crate::units::Instant;
 
 /// Handshakes remembered per flow that may be looked after: which of them become such is known later.
 const HANDSHAKES_PER_FLOW: usize = 4;
-
-/// What carries segments past a [`Shim`]: a packet of a simulated world, or the bytes of a real one.
-pub trait SegmentPacket: Sized {
-    /// The key of its flow and direction.
-    fn flow_key(&self) -> FlowKey;
-
-    /// The key of the other direction.
-    fn reverse_key(&self) -> FlowKey;
-
-    /// Its TCP segment; `None` if it is not a whole one.
-    fn segment(&self) -> Option<Segment>;
-
-    /// True if its checksum is correct. Others pass unchanged, and the host drops them.
-    fn is_intact(&self) -> bool;
-
-    /// The bytes of its text; none where it carries lengths alone.
-    fn payload(&self) -> &[u8];
-
-    /// A packet from the same sender to the same receiver with `segment`, which has no option but timestamps. Its text is
-    /// a placeholder's that stands at this place of the stream, if one is named. It is not marked as having met
-    /// congestion.
-    #[must_use]
-    fn forged(&self, segment: &Segment, text: Option<(Marker, u64)>) -> Self;
-}
-
-/// The readers of registered flows.
-pub trait Readers {
-    /// Announces placeholders in `start..end` of the stream of `flow`; false if the reader cannot be reached.
-    fn hole(&mut self, flow: FlowKey, start: u64, end: u64) -> bool;
-
-    /// The true bytes of `start..end` came after their placeholder. `bytes` are none where packets carry lengths
-    /// alone.
-    fn late(&mut self, flow: FlowKey, start: u64, end: u64, bytes: &[u8]);
-
-    /// From here on holes are filled, or not.
-    fn switched(&mut self, flow: FlowKey, on: bool);
-}
 
 /// The shim of a receiver.
 ///
@@ -61,10 +26,8 @@ pub struct Shim<P> {
     config: Config,
     /// Registered ones, by key.
     flows: Vec<Flow<P>>,
-    /// Connections that may be registered, by key.
-    handshakes: Vec<Handshake<P>>,
-    /// Of the newest of them.
-    age: u64,
+    /// Connections that may be registered.
+    handshakes: Handshakes<P>,
     expected_ppm: u32,
     lost_frames: Option<u64>,
     out: Outbox<P>,
@@ -72,48 +35,13 @@ pub struct Shim<P> {
     due: Option<Instant>,
 }
 
-/// What goes to the host, and what is counted.
-#[derive(Clone, Debug)]
-pub(super) struct Outbox<P> {
-    pub down: VecDeque<P>,
-    pub counters: Counters,
-}
-
-/// What the SYNs of a connection said, and how far it is.
-#[derive(Clone, Debug)]
-pub(super) struct Handshake<P> {
-    pub key: FlowKey,
-    /// The greatest is the newest.
-    age: u64,
-    /// The host has everything before. To extend a number of 32 bits beyond 2 GiB one must know a place nearby.
-    pub reached: Position,
-    /// The number of the first byte that comes down, and the SYN before it.
-    pub down: Option<(SeqNumber, P)>,
-    /// Both ends scale windows, and the host by this.
-    host_scale: Option<u8>,
-    sender_scales: bool,
-}
-
-impl<P> Handshake<P> {
-    /// Of a connection that is no longer looked after.
-    pub fn known(key: FlowKey, (first, like): (SeqNumber, P), scale: u8, reached: Position) -> Self {
-        Self { key, age: 0, reached, down: Some((first, like)), host_scale: Some(scale), sender_scales: true }
-    }
-
-    /// By how much windows of the host are shifted; "the maximum scale exponent is limited to 14" (RFC 7323 section 2.3).
-    pub fn scale(&self) -> u8 {
-        self.host_scale.filter(|_| self.sender_scales).unwrap_or(0).min(14)
-    }
-}
-
 impl<P: SegmentPacket> Shim<P> {
     /// One that has seen nothing yet.
     pub fn new(config: Config) -> Self {
         Self {
+            handshakes: Handshakes::new(HANDSHAKES_PER_FLOW * config.flows as usize),
             config,
             flows: Vec::new(),
-            handshakes: Vec::new(),
-            age: 0,
             expected_ppm: 0,
             lost_frames: None,
             out: Outbox { down: VecDeque::new(), counters: Counters::default() },
@@ -153,8 +81,7 @@ impl<P: SegmentPacket> Shim<P> {
         if self.flows.len() >= self.config.flows as usize {
             return Err(Refusal::Room);
         }
-        let known = self.handshake_of(key).ok().filter(|known| self.handshakes[*known].down.is_some());
-        let handshake = self.handshakes.remove(known.ok_or(Refusal::Elsewhere)?);
+        let handshake = self.handshakes.take(key).ok_or(Refusal::Elsewhere)?;
         let flow = Flow::new(handshake, Marker::new(nonce)).ok_or(Refusal::Elsewhere)?;
         self.flows.insert(place, flow);
         self.out.counters.registered_flows += 1;
@@ -186,7 +113,7 @@ impl<P: SegmentPacket> Shim<P> {
         let Ok(place) = self.place_of(key) else { return };
         self.flows[place].stop(&mut self.out);
         if let Some(handshake) = self.flows.remove(place).into_handshake() {
-            self.remember(handshake);
+            self.handshakes.remember(handshake);
         }
     }
 
@@ -233,10 +160,9 @@ impl<P: SegmentPacket> Shim<P> {
         let Some(segment) = packet.segment() else { return };
         let key = packet.reverse_key();
         if segment.flags.contains(Flags::SYN) {
-            self.handshake(key).host_scale = segment.window_scale;
-            return;
+            return self.handshakes.syn_up(key, &segment);
         }
-        let Ok(place) = self.place_of(key) else { return self.follow(key, &segment) };
+        let Ok(place) = self.place_of(key) else { return self.handshakes.follow(key, &segment) };
         if segment.flags.contains(Flags::RST) {
             self.flows.remove(place);
             return;
@@ -296,60 +222,8 @@ impl<P: SegmentPacket> Shim<P> {
             self.flows.remove(place);
         }
         let like = packet.forged(&Segment::default(), None);
-        let handshake = self.handshake(key);
-        // One that is sent again says nothing of how far the connection is.
-        let is_new = handshake.down.as_ref().is_none_or(|(known, _)| *known != first);
-        (handshake.down, handshake.sender_scales) = (Some((first, like)), segment.window_scale.is_some());
-        if is_new {
-            handshake.reached = Position::first(first);
-        }
+        self.handshakes.syn_down(key, segment, like);
         packet
-    }
-
-    /// The host of a connection that nobody registered sends `segment`.
-    fn follow(&mut self, key: FlowKey, segment: &Segment) {
-        let Ok(place) = self.handshake_of(key) else { return };
-        let known = &mut self.handshakes[place];
-        if segment.flags.contains(Flags::ACK) && known.down.is_some() {
-            known.reached = known.reached.max(known.reached.nearest(segment.ack));
-        }
-    }
-
-    /// What is known of the handshake of `key`, which is the newest now; the oldest makes room.
-    fn handshake(&mut self, key: FlowKey) -> &mut Handshake<P> {
-        let known = self.handshake_of(key).map(|place| self.handshakes.remove(place));
-        let place = self.remember(known.unwrap_or(Handshake {
-            key,
-            age: 0,
-            reached: Position::default(),
-            down: None,
-            host_scale: None,
-            sender_scales: false,
-        }));
-        &mut self.handshakes[place]
-    }
-
-    /// Keeps `handshake` as the newest, and says where.
-    fn remember(&mut self, handshake: Handshake<P>) -> usize {
-        if self.handshakes.len() >= HANDSHAKES_PER_FLOW * self.config.flows as usize {
-            let ages = self.handshakes.iter().enumerate().map(|(place, known)| (known.age, place));
-            ages.min().map(|(_, oldest)| self.handshakes.remove(oldest));
-        }
-        self.age += 1;
-        let place = match self.handshake_of(handshake.key) {
-            // A flow that is registered has no handshake here.
-            Ok(place) => {
-                self.handshakes.remove(place);
-                place
-            }
-            Err(place) => place,
-        };
-        self.handshakes.insert(place, Handshake { age: self.age, ..handshake });
-        place
-    }
-
-    fn handshake_of(&self, key: FlowKey) -> Result<usize, usize> {
-        self.handshakes.binary_search_by_key(&key, |known| known.key)
     }
 
     fn reckon_due(&mut self) {

@@ -25,7 +25,7 @@
 
 use tacit_rohc::hack::{Coding, Compressor, Decompressor, Limits, Refusal};
 
-use super::driver::Rides;
+use super::packet::Rides;
 
 /// Bytes before the feedback, if it is short.
 const HEAD_LEN: usize = 4;

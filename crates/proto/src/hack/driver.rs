@@ -5,117 +5,16 @@
 
 use std::collections::VecDeque;
 
-use tacit_rohc::hack::{Coding, RETAINED_ACKS, Refusal};
+use tacit_rohc::hack::{RETAINED_ACKS, Refusal};
 
 use super::airtime::AckAirtime;
+use super::config::{Config, Rule, Variant};
 use super::counters::{Counters, FlowCounters};
 use super::nic::{Heard, Response};
+use super::packet::{AckPacket, Rides};
 use super::peer::{Finished, Fresh, POSTPONED_ACKS, Peer, Waiting};
 use crate::FlowKey;
-use crate::tcp::{AckInfo, Timestamps};
 use crate::units::{Duration, Instant};
-
-/// How a packet may ride on a link-layer ACK.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rides {
-    /// Not at all: it is queued, whatever happens.
-    Never,
-    /// As a pure TCP ACK: compressed against the ones before it.
-    Compressed,
-    /// Uncompressed. For cumulative feedback, whose next report covers a lost one, and which tolerates the wait for a
-    /// link-layer ACK.
-    AsIs,
-}
-
-/// A packet a driver can look into: a struct in the simulator, bytes on a live machine.
-pub trait AckPacket: Clone + PartialEq {
-    /// Appends the packet to `bytes`: the whole IP packet where it [rides](AckPacket::rides) compressed,
-    /// anything that the other end knows again where it rides as it is.
-    fn write_to(&self, bytes: &mut Vec<u8>);
-    /// Whether a link-layer ACK may carry it, and how.
-    fn rides(&self) -> Rides;
-    /// The key of its flow and direction.
-    fn flow_key(&self) -> FlowKey;
-    /// What a pure TCP ACK without other options than timestamps and SACK says; `None` for anything else.
-    fn ack_info(&self) -> Option<AckInfo>;
-    /// The Timestamps option of a TCP segment; `None` for anything else.
-    fn timestamps(&self) -> Option<FlowTimestamps>;
-}
-
-/// Timestamps of a TCP segment (RFC 7323 section 3), and the flow whose segments echo them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FlowTimestamps {
-    /// The [key](AckPacket::flow_key) of segments in the other direction.
-    pub reverse: FlowKey,
-    /// TSval and TSecr.
-    pub timestamps: Timestamps,
-}
-
-/// When an ACK waits for a link-layer ACK (paper section 3.2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Variant {
-    /// Always; after this long it goes as a packet after all.
-    Timer(Duration),
-    /// Never: it is queued as a packet too, and whichever goes first goes.
-    Opportunistic,
-    /// While the last PPDU from the peer had More Data set.
-    MoreData,
-    /// As `MoreData`, and while data is about to come that an ACK provoked: the timestamp of one that was sent has not
-    /// been echoed, and echoes usually take as long. The paper leaves it for future work (section 5). It needs TCP
-    /// timestamps, and serves paced senders, which leave the access point no queue to announce.
-    TimestampEcho,
-}
-
-/// Which ACKs ride, of those that [wait](Variant) for a link-layer ACK.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Rule {
-    /// Every one, as in the paper.
-    #[default]
-    Every,
-    /// Those that save airtime. Of ACKs that come together and of which the last says it all, the first rides, one in
-    /// `one_in`, and the last. All that wait go as packets where that takes less
-    /// [airtime](Driver::compare_airtime), unless [`Config::appended_limit`] says how many may ride.
-    ///
-    /// Not with [`Variant::Opportunistic`], whose ACKs are packets too.
-    Airtime {
-        /// 1 thins nothing.
-        one_in: u32,
-    },
-}
-
-/// Configuration of a driver.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Config {
-    /// When an ACK waits.
-    pub variant: Variant,
-    /// Which ACKs ride.
-    pub rule: Rule,
-    /// How the ACKs of a frame are coded.
-    pub coding: Coding,
-    /// From the reception of data to the moment the compressed ACKs for it lie in the NIC: interrupt,
-    /// stack, compression, DMA. Never zero on real hosts (paper section 3.2: SIFS is too short).
-    pub turnaround: Duration,
-    /// Most bytes appended to one link-layer ACK; what does not fit rides on the next. `None` appends
-    /// everything, as the paper's simulator does (section 3.3.2, footnote 7).
-    pub appended_limit: Option<u32>,
-    /// Nothing waits longer than this. The paper has no such limit; it keeps a promise of more data
-    /// that is not kept (packets dropped for age) from ending in a retransmission timeout.
-    pub hold_limit: Duration,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            variant: Variant::MoreData,
-            rule: Rule::default(),
-            coding: Coding::PerAck,
-            turnaround: Duration::from_micros(100),
-            // Below the smallest retransmission timeout in use, Linux's 200 ms.
-            hold_limit: Duration::from_millis(150),
-            appended_limit: None,
-        }
-    }
-}
 
 /// An action of the driver for the peer numbered `.0`.
 #[derive(Clone, Debug, PartialEq, Eq)]

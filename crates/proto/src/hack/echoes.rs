@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use super::driver::{AckPacket, FlowTimestamps};
+use super::packet::{AckPacket, FlowTimestamps};
 use crate::FlowKey;
 use crate::units::{Duration, Instant};
 

@@ -5,6 +5,7 @@
 
 mod airtime;
 mod codec;
+mod config;
 mod counters;
 mod driver;
 mod echoes;
@@ -13,7 +14,9 @@ mod packet;
 mod peer;
 
 pub use airtime::AckAirtime;
+pub use config::{Config, Rule, Variant};
 pub use counters::{Counters, FlowCounters};
-pub use driver::{AckPacket, Action, Config, Driver, FlowTimestamps, Rides, Rule, Variant};
+pub use driver::{Action, Driver};
 pub use nic::{Heard, Nic, Response};
+pub use packet::{AckPacket, FlowTimestamps, Rides};
 pub use tacit_rohc::hack::Coding;

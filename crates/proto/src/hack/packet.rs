@@ -1,10 +1,45 @@
-//! The simulator's packets as the driver sees them.
+//! Packets as the driver sees them, and the simulator's among them.
 
-use super::driver::{AckPacket, FlowTimestamps, Rides};
 use crate::FlowKey;
 use crate::packet::{Packet, Transport};
-use crate::tcp::AckInfo;
+use crate::tcp::{AckInfo, Timestamps};
 use crate::wire;
+
+/// How a packet may ride on a link-layer ACK.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rides {
+    /// Not at all: it is queued, whatever happens.
+    Never,
+    /// As a pure TCP ACK: compressed against the ones before it.
+    Compressed,
+    /// Uncompressed. For cumulative feedback, whose next report covers a lost one, and which tolerates the wait for a
+    /// link-layer ACK.
+    AsIs,
+}
+
+/// A packet a driver can look into: a struct in the simulator, bytes on a live machine.
+pub trait AckPacket: Clone + PartialEq {
+    /// Appends the packet to `bytes`: the whole IP packet where it [rides](AckPacket::rides) compressed,
+    /// anything that the other end knows again where it rides as it is.
+    fn write_to(&self, bytes: &mut Vec<u8>);
+    /// Whether a link-layer ACK may carry it, and how.
+    fn rides(&self) -> Rides;
+    /// The key of its flow and direction.
+    fn flow_key(&self) -> FlowKey;
+    /// What a pure TCP ACK without other options than timestamps and SACK says; `None` for anything else.
+    fn ack_info(&self) -> Option<AckInfo>;
+    /// The Timestamps option of a TCP segment; `None` for anything else.
+    fn timestamps(&self) -> Option<FlowTimestamps>;
+}
+
+/// Timestamps of a TCP segment (RFC 7323 section 3), and the flow whose segments echo them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowTimestamps {
+    /// The [key](AckPacket::flow_key) of segments in the other direction.
+    pub reverse: FlowKey,
+    /// TSval and TSecr.
+    pub timestamps: Timestamps,
+}
 
 impl AckPacket for Packet {
     fn write_to(&self, bytes: &mut Vec<u8>) {

@@ -6,9 +6,10 @@ use tacit_rohc::hack::RETAINED_ACKS;
 
 use super::airtime::{AckAirtime, Load};
 use super::codec::{Decoder, Encoder};
+use super::config::{Config, Variant};
 use super::counters::FlowCounters;
-use super::driver::{AckPacket, Config, Variant};
 use super::echoes::Echoes;
+use super::packet::AckPacket;
 use crate::FlowKey;
 use crate::tcp::AckInfo;
 use crate::units::Instant;

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use super::config::Config;
 use super::packet::{Data, StreamId};
-use super::receiver::Violation;
 use super::streams::{Half, Named, Numbers, StreamEvent, Table, news};
+use super::violation::Violation;
 use super::windows::{self, Path, Pool, Progress, Window};
 use crate::congestion::position::Position;
 use crate::ranges::{Range, RangeSet};

@@ -18,6 +18,7 @@ mod silence;
 mod skips;
 mod streams;
 mod timing;
+mod violation;
 mod windows;
 pub mod wire;
 

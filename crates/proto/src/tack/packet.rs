@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::layout::Layout;
+use super::layout::{Layout, Misread, codes, fields};
 use crate::udp;
 use crate::units::SeqNumber;
 
@@ -17,6 +17,8 @@ pub const TAG_LEN: u32 = 16;
 /// A number that the receiving end chose, by which it knows the connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ConnectionId(pub u32);
+
+fields!(ConnectionId { 0: u32 });
 
 impl ConnectionId {
     /// The bit of a number that [short data](Data::short) leaves out.
@@ -44,9 +46,59 @@ impl StreamId {
     pub const MAX: u32 = (1 << 31) - 1;
 }
 
+/// Two bytes, or four with the highest bit set where two of 15 bits cannot hold it.
+impl Layout for StreamId {
+    const WIDTH: u32 = u16::WIDTH;
+
+    fn width(&self) -> u32 {
+        if self.0 < LONG_STREAM { u16::WIDTH } else { u32::WIDTH }
+    }
+
+    fn write(&self, bytes: &mut Vec<u8>) {
+        if self.0 < LONG_STREAM {
+            (self.0 as u16).write(bytes);
+        } else {
+            (self.0 | LONG_STREAM << 16).write(bytes);
+        }
+    }
+
+    fn read(bytes: &mut &[u8]) -> Result<Self, Misread> {
+        let high = u32::from(u16::read(bytes)?);
+        if high < LONG_STREAM {
+            return Ok(Self(high));
+        }
+        let number = (high - LONG_STREAM) << 16 | u32::from(u16::read(bytes)?);
+        // A number has one form.
+        if number < LONG_STREAM { Err(Misread::LongStream) } else { Ok(Self(number)) }
+    }
+}
+
+/// The first stream whose number takes four bytes.
+const LONG_STREAM: u32 = 1 << 15;
+
+/// A limit of a stream.
+impl Layout for (StreamId, SeqNumber) {
+    const WIDTH: u32 = StreamId::WIDTH + SeqNumber::WIDTH;
+
+    fn width(&self) -> u32 {
+        self.0.width() + SeqNumber::WIDTH
+    }
+
+    fn write(&self, bytes: &mut Vec<u8>) {
+        self.0.write(bytes);
+        self.1.write(bytes);
+    }
+
+    fn read(bytes: &mut &[u8]) -> Result<Self, Misread> {
+        Ok((StreamId::read(bytes)?, SeqNumber::read(bytes)?))
+    }
+}
+
 /// A clock reading in microseconds since its owner's start, modulo 2^32.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stamp(pub u32);
+
+fields!(Stamp { 0: u32 });
 
 /// One packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -138,6 +190,8 @@ pub struct Datagram {
     pub sync: Option<Sync>,
 }
 
+fields!(Datagram { departed: Stamp } elsewhere { payload_len, sync });
+
 /// The token of a path challenge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Token {
@@ -146,6 +200,8 @@ pub struct Token {
     /// Bytes of padding: a path is of use only where it takes full packets.
     pub padding: u16,
 }
+
+fields!(Token { token: [u8; 8] } elsewhere { padding });
 
 /// Why a user ended a connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -198,6 +254,19 @@ pub struct Hello {
     pub min_interval_ms: u8,
 }
 
+fields!(Hello {
+    version: u16,
+    own: ConnectionId,
+    departed: Stamp,
+    echo: Stamp,
+    window: u32,
+    stream_window: u32,
+    max_payload: u16,
+    beta: u8,
+    every: u8,
+    min_interval_ms: u8,
+} elsewhere { streams });
+
 impl Hello {
     /// What is spoken here.
     pub const VERSION: u16 = 3;
@@ -240,6 +309,8 @@ pub struct Sync {
     pub ack_interval_ms: u16,
 }
 
+fields!(Sync { rtt_min_us: u32, floor: SeqNumber, blocks: u8, startup: bool, ack_interval_ms: u16 });
+
 /// Packet numbers `first ..= last`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Block {
@@ -248,6 +319,8 @@ pub struct Block {
     /// The last.
     pub last: SeqNumber,
 }
+
+fields!(Block { first: SeqNumber, last: SeqNumber });
 
 /// Bytes in a unit of [`Tack::burst`]: 16 bits then hold a megabyte, more than any A-MPDU of 802.11n and ac.
 pub const BURST_UNIT: u64 = 16;
@@ -287,6 +360,20 @@ pub struct Tack {
     pub streams: Vec<(StreamId, SeqNumber)>,
 }
 
+fields!(Tack {
+    left: Stamp,
+    departed: Stamp,
+    delay_us: u32,
+    rate_kbps: u32,
+    loss: u16,
+    received: SeqNumber,
+    window: SeqNumber,
+    ce: u16,
+    burst: u16,
+    cumulative: SeqNumber,
+    repeated: u8,
+} elsewhere { acked, unacked, streams });
+
 /// Why an IACK was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
@@ -295,6 +382,8 @@ pub enum Cause {
     /// The window has moved from where it held the sender.
     Window,
 }
+
+codes!(Cause, "cause of an IACK" { Cause::Loss = 1, Cause::Window = 2 });
 
 /// An IACK of a receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -313,6 +402,15 @@ pub struct InstantAck {
     pub window: SeqNumber,
 }
 
+fields!(InstantAck {
+    cause: Cause,
+    largest: SeqNumber,
+    second: SeqNumber,
+    since: SeqNumber,
+    cumulative: SeqNumber,
+    window: SeqNumber,
+});
+
 /// Why a connection ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CloseCode {
@@ -325,6 +423,13 @@ pub enum CloseCode {
     /// The peer acknowledged what was never sent, or broke another rule.
     Violation,
 }
+
+codes!(CloseCode, "reason for an end" {
+    CloseCode::Done = 1,
+    CloseCode::Aborted = 2,
+    CloseCode::Refused = 3,
+    CloseCode::Violation = 4,
+});
 
 /// Bytes that each packet begins with: type and flags, connection, packet number.
 pub(super) const PREFIX: u32 = u8::WIDTH + ConnectionId::WIDTH + SeqNumber::WIDTH;

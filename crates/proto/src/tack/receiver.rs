@@ -12,6 +12,7 @@ use super::packet::{
     room_for_blocks,
 };
 use super::timing::{RateMeter, Reference};
+use super::violation::Violation;
 use super::windows::Path;
 use crate::congestion::position::Position;
 use crate::ranges::Range;
@@ -25,10 +26,6 @@ const MAX_STREAM_LIMITS: usize = 16;
 
 /// TACKs that are kept to be filled again.
 const SPARE: usize = 4;
-
-/// The peer broke a rule of the protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Violation;
 
 #[derive(Clone, Debug)]
 pub(super) struct Receiver {

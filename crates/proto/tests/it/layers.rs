@@ -14,7 +14,7 @@ const UNKNOWN_TO: &[(&str, &[&str])] = &[
     ("tcp", &["tack", "transport", "udp", "hack", "fastack", "fwp"]),
     // Its bytes are `tack::wire`, which sockets use too: nothing else in the room names them.
     ("tack", &["tcp", "transport", "hack", "fastack", "wire"]),
-    ("udp.rs", &["tcp", "tack", "transport", "congestion", "hack", "fastack"]),
+    ("udp", &["tcp", "tack", "transport", "congestion", "hack", "fastack"]),
 ];
 
 /// All files of `room`, which is a folder or a file.

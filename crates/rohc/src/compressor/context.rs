@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use core::time::Duration;
 
 use crate::chains::{
-    Chain, IP_ID_SHORT, VARIABLE_LENGTH, behavior, common_tail, dynamic_chain, ecn_bits, irregular_chain,
+    Chain, IP_ID_SHORT, VARIABLE_LENGTH, common_tail, dynamic_chain, ecn_bits, irregular_chain,
     write_static_chain,
 };
 use crate::cid::Cid;
@@ -19,6 +19,7 @@ use crate::formats::{
     COMMON, CONTEXT_FIELDS, ContextFields, Field, Format, FormatKind, Mask, RND, SEQ, Values, bit,
 };
 use crate::header::{Header, Ip};
+use crate::ip_id::behavior;
 use crate::layers::Layers;
 use crate::quick::Template;
 use crate::state::observe;
@@ -242,7 +243,7 @@ impl Context {
             None => match base.filter(|base| plan.is_static && base.serves(header, &values)) {
                 Some(base) => {
                     kind = FormatKind::IrCr;
-                    self.write_ir_cr(&base, &packet[..head], chain, &mut values, cid, writer)?;
+                    base.write_ir_cr(&packet[..head], chain, &mut values, &mut self.table, cid, writer)?;
                 }
                 None => self.write_ir(plan.is_static, chain, &mut values, cid, writer)?,
             },

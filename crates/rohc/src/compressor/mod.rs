@@ -337,7 +337,9 @@ impl Compressor {
             (Some(tunnel), Some(layers)) => tunnel.replicates(layers),
             _ => false,
         });
-        let found = found.and_then(|slot| Base::new(base, self.flows.key(base)?.ports(), &slot.context));
+        let found = found.filter(|slot| slot.context.is_confirmed());
+        let found =
+            found.and_then(|slot| Base::new(base, self.flows.key(base)?.ports(), &slot.context.history));
         let slot = &mut self.slots[usize::from(cid)];
         if slot.context.is_confirmed() {
             slot.base = None;

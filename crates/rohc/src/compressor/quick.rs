@@ -2,11 +2,11 @@
 
 use super::CompressorConfig;
 use super::context::{Context, IP_ID_SMALL};
-use crate::chains::behavior;
 use crate::cid::Cid;
 use crate::crc::CRC3;
 use crate::formats::{ContextFields, Field, FormatKind};
 use crate::header::flags;
+use crate::ip_id::behavior;
 use crate::state::kept_flags;
 
 /// Room for every header that is made here, written in one go.

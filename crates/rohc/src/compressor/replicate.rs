@@ -1,12 +1,14 @@
 //! IR-CR: the context of a new flow made from that of another between the same hosts (RFC 6846 sections 5.2.3, 7.2 and
 //! 8.2, RFC 4164).
 
-use super::context::Context;
-use crate::chains::{Chain, behavior};
+use super::history::History;
+use super::options::Table;
+use crate::chains::Chain;
 use crate::cid::{Cid, write_large};
 use crate::crc::{CRC7, CRC8};
 use crate::formats::{Field, Values};
 use crate::header::{Header, Ip, flags};
+use crate::ip_id::behavior;
 use crate::layers::Layers;
 use crate::layers::chains::write_replicate;
 use crate::lsb::Lsb;
@@ -38,11 +40,9 @@ pub(crate) struct Base {
 }
 
 impl Base {
-    /// A base for other flows, if the peer confirmed this context.
-    pub(crate) fn new(cid: u16, ports: [u16; 2], context: &Context) -> Option<Self> {
-        let history = &context.history;
-        let latest = history.latest().filter(|_| context.is_confirmed())?;
-        let hop_limit = latest[Field::Ttl as usize];
+    /// A base for other flows, of a context with this history that the peer confirmed.
+    pub(crate) fn new(cid: u16, ports: [u16; 2], history: &History) -> Option<Self> {
+        let hop_limit = history.latest()?[Field::Ttl as usize];
         Some(Self {
             cid,
             ports,
@@ -59,18 +59,16 @@ impl Base {
         let ecn = self.without_ecn && none || values[Field::EcnUsed] != 0;
         values[Field::Rsf] <= 3 && hop_limit && ecn
     }
-}
 
-impl Context {
     /// Writes an IR-CR packet up to its payload; `bytes` is the uncompressed header.
     ///
     /// All that could have changed in the base since it was confirmed is said, changed or not.
     pub(super) fn write_ir_cr(
-        &mut self,
-        base: &Base,
+        &self,
         bytes: &[u8],
         chain: &mut Chain<'_>,
         values: &mut Values,
+        table: &mut Table,
         cid: Cid,
         writer: &mut Writer<'_>,
     ) -> Result<(), Short> {
@@ -81,16 +79,16 @@ impl Context {
         let crc_at = writer.len - 1;
         writer.put(&[0x80 | CRC7.check(bytes)])?;
         match cid.space.is_large() {
-            true => write_large(base.cid, writer)?,
-            false => writer.put(&[base.cid as u8])?,
+            true => write_large(self.cid, writer)?,
+            false => writer.put(&[self.cid as u8])?,
         }
         let Chain { header, layers } = chain;
         match layers {
             None => ip_replicate(header, values, writer)?,
             Some(layers) => layers_replicate(header, values, layers, writer)?,
         }
-        tcp_replicate(base, header, values, writer)?;
-        self.table.write_list(u16::MAX, values, writer)?;
+        tcp_replicate(self, header, values, writer)?;
+        table.write_list(u16::MAX, values, writer)?;
         let crc = CRC8.check(writer.written());
         writer.written()[crc_at] = crc;
         Ok(())

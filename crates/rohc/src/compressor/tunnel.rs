@@ -1,7 +1,7 @@
 //! What a context of the compressor knows of tunnels and extension headers.
 
 use super::history::MAX_REPEAT;
-use crate::chains::behavior;
+use crate::ip_id::behavior;
 use crate::layers::chains::{replicates, sequence, sequence_form};
 use crate::layers::{Kind, Layers, MAX_LAYERS, traffic_class};
 use crate::lsb::Window;

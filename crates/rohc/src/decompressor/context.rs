@@ -2,15 +2,14 @@
 
 use alloc::boxed::Box;
 
-use crate::chains::{
-    Chain, behavior, common_tail, dynamic_chain, ip_id_offset, irregular_chain, read_static_chain,
-};
+use crate::chains::{Chain, common_tail, dynamic_chain, irregular_chain, read_static_chain};
 use crate::crc::{CRC3, CRC7, CRC8};
 use crate::decompressor::options::{Items, NO_GENERICS};
-use crate::decompressor::repair::{First, Outage};
+use crate::decompressor::outage::Outage;
 use crate::decompressor::{ContextCounts, Scratch};
 use crate::formats::{CONTEXT_FIELDS, ContextFields, Field, Format, FormatKind, Values};
 use crate::header::{Header, Ip, Options, flags};
+use crate::ip_id::{behavior, ip_id_offset};
 use crate::items::Generics;
 use crate::layers::Layers;
 use crate::quick::Template;
@@ -416,6 +415,15 @@ pub(crate) struct Trust {
     pub(crate) verify: bool,
     /// Also packets that make sense only after a long loss, if their TCP checksum is right.
     pub(crate) repair: bool,
+}
+
+/// How the packet looked before any repair.
+#[derive(Clone, Copy)]
+pub(super) struct First {
+    /// Its checks were right, only its MSN is not what the flow's pace tells.
+    pub(super) good: bool,
+    /// By its MSN it was not newer than the reference.
+    pub(super) late: bool,
 }
 
 /// A packet as it was decoded, not yet believed.

@@ -2,6 +2,7 @@
 
 mod context;
 mod options;
+mod outage;
 mod quick;
 mod repair;
 mod replicate;

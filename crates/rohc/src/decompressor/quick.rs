@@ -1,10 +1,10 @@
 //! The quick path of the decompressor: the next pure ACK of a flow that is under way.
 
 use super::context::{Co, Context};
-use crate::chains::behavior;
 use crate::crc::CRC3;
 use crate::formats::{ContextFields, Field, FormatKind};
 use crate::header::flags;
+use crate::ip_id::behavior;
 use crate::items::index;
 use crate::lsb::Lsb;
 use crate::state::kept_flags;

@@ -10,85 +10,14 @@
 //! those that failed before it.
 
 use super::Scratch;
-use super::context::{Co, Context};
-use crate::formats::{CONTEXT_FIELDS, ContextFields, Field, Format, Values, bit};
+use super::context::{Co, Context, First};
+use super::outage::{TURNS, progress};
+use crate::formats::{CONTEXT_FIELDS, Field, Format, Values, bit};
 
-/// Turns of the MSN that are tried: after a loss of up to 16 times as many packets.
-const TURNS: usize = 8;
 /// Turns of the packet's sequence or acknowledgment number that are tried.
 const NUMBER_TURNS: u32 = 8;
-/// Decoded packets that pay for one repair, and the most repairs that can be saved up for. Who sends garbage makes a
-/// decompressor work no more than this.
-const PRICE: u8 = 4;
-const SAVINGS: u8 = 8 * PRICE;
 /// Steps of the MSN that are believed whatever the pace: that much is lost more often than 16 more.
 const SHORT: i16 = 4;
-/// Packets between two notes of the flow's pace.
-const PACE_PACKETS: u32 = 64;
-
-/// How the packet looked before any repair.
-#[derive(Clone, Copy)]
-pub(super) struct First {
-    /// Its checks were right, only its MSN is not what the flow's pace tells.
-    pub(super) good: bool,
-    /// By its MSN it was not newer than the reference.
-    pub(super) late: bool,
-}
-
-/// What a context knows about losses: how fast its flow goes, and what failed since the last success.
-#[derive(Clone, Debug)]
-pub(super) struct Outage {
-    /// MSNs of the latest packet that failed, as far as all that failed since the last success allow.
-    suspects: [u16; TURNS],
-    len: u8,
-    /// No packet has failed yet.
-    fresh: bool,
-    credit: u8,
-    /// MSN, and sequence and acknowledgment number added up: at the note before the last one, and at that.
-    notes: [(u16, u32); 2],
-}
-
-impl Outage {
-    pub(super) const NONE: Self =
-        Self { suspects: [0; TURNS], len: 0, fresh: true, credit: 0, notes: [(0, 0); 2] };
-
-    /// True when there is credit for a repair.
-    pub(super) const fn can_pay(&self) -> bool {
-        self.credit >= PRICE
-    }
-
-    /// After a success.
-    #[inline]
-    pub(super) fn clear(&mut self) {
-        self.fresh = true;
-        self.credit = (self.credit + 1).min(SAVINGS);
-    }
-
-    /// Notes the flow's pace now and then.
-    #[inline]
-    pub(super) fn note(&mut self, kept: &ContextFields) {
-        if kept[Field::Msn as usize].is_multiple_of(PACE_PACKETS) || self.notes[1] == (0, 0) {
-            self.notes = [self.notes[1], (kept[Field::Msn as usize] as u16, progress(kept))];
-        }
-    }
-
-    /// Packets that a flow at its usual pace would have sent for this much progress since `kept`.
-    fn expected(&self, kept: &ContextFields, advance: u32) -> Option<u32> {
-        let (msn, start) = self.notes[0];
-        let packets = u32::from((kept[Field::Msn as usize] as u16).wrapping_sub(msn));
-        let made = progress(kept).wrapping_sub(start);
-        if made == 0 || packets > 3 * PACE_PACKETS {
-            return None;
-        }
-        Some((u64::from(advance) * u64::from(packets) / u64::from(made)).min(u64::from(u32::MAX)) as u32)
-    }
-}
-
-/// What a flow has moved, in both directions together.
-fn progress(kept: &ContextFields) -> u32 {
-    kept[Field::Seq as usize].wrapping_add(kept[Field::Ack as usize])
-}
-
 /// The number that a format carries in few bits, and what they span.
 fn number(format: &Format) -> Option<(Field, u32)> {
     let slot = format.slots.iter().find(|slot| {
@@ -110,20 +39,14 @@ impl Context {
         scratch: &mut Scratch,
         out: &mut [u8],
     ) -> Option<usize> {
-        self.outage.credit -= PRICE;
-        if self.outage.fresh {
-            let msn = self.msn();
-            self.outage.suspects = core::array::from_fn(|turn| msn.wrapping_add(16 * turn as u16));
-            self.outage.len = TURNS as u8;
-            self.outage.fresh = false;
-        }
+        self.outage.pay(self.msn());
         let sequential = self.is_sequential();
         let mut left = [(0, 0); TURNS];
         let mut count = 0;
         // The nearest MSN, and that which the flow's pace tells: reference and turn of the number.
         let (mut nearest, mut by_pace) = (None, None);
-        for at in 0..usize::from(self.outage.len) {
-            let reference = self.outage.suspects[at];
+        for at in 0..self.outage.suspects().len() {
+            let reference = self.outage.suspects()[at];
             // By itself it came late, and was tried.
             let tried = reference == self.msn() && first.late;
             let Some((msn, turn, advance)) =
@@ -150,10 +73,7 @@ impl Context {
         } else {
             by_pace
         };
-        for (suspect, (_, msn)) in self.outage.suspects.iter_mut().zip(&left[..count]) {
-            *suspect = *msn;
-        }
-        self.outage.len = count as u8;
+        self.outage.suspect(left[..count].iter().map(|(_, msn)| *msn));
         let (reference, turn) = chosen?;
         let kept = self.moved(co.format, reference, turn);
         let mut decoded = self.attempt(co, &kept, scratch, out).ok()?;

@@ -4,11 +4,12 @@ use alloc::boxed::Box;
 
 use super::context::{Context, Fault, check_crc8};
 use super::{DecompressErrorKind, Decompressor};
-use crate::chains::{behavior, rsf_flags};
+use crate::chains::rsf_flags;
 use crate::cid::read_large;
 use crate::crc::CRC7;
 use crate::formats::{Field, Values};
 use crate::header::{Header, Ip, MAX_HEADER_LEN};
+use crate::ip_id::behavior;
 use crate::layers::chains::read_replicate;
 use crate::layers::{Layers, MAX_LAYERS_LEN};
 use crate::lsb::Lsb;

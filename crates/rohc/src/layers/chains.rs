@@ -3,7 +3,7 @@
 use super::{
     ETHERTYPE_V4, ETHERTYPE_V6, Kind, Layer, Layers, gre, mine_len, set_traffic_class, traffic_class,
 };
-use crate::chains::behavior;
+use crate::ip_id::behavior;
 use crate::lsb::Lsb;
 use crate::wire::{Coder, Reader, Short, Writer};
 

@@ -7,8 +7,8 @@
 pub(crate) mod chains;
 mod packet;
 
-use crate::chains::behavior;
 use crate::header::{Header, Ip};
+use crate::ip_id::behavior;
 use crate::wire::Short;
 
 /// Layers of a packet at most. Ours: RFC 6846 sets no limit.

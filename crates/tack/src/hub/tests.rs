@@ -7,6 +7,7 @@ use tacit_proto::tack::packet::StreamId;
 use tacit_proto::units::Duration;
 
 use super::*;
+use crate::admission::{MAX_HALF_OPEN, RETRY_FROM};
 use crate::session::HALF_OPEN;
 
 mod busy;

@@ -10,7 +10,7 @@ use tacit_proto::transport::Stats;
 use tacit_proto::units::{BitRate, Duration, Instant, SeqNumber};
 
 use crate::error::ConnectionError;
-use crate::session::Sealed;
+use crate::seal::Sealed;
 
 /// Whose connection a file is about.
 #[derive(Clone, Copy, Debug)]

@@ -21,7 +21,7 @@ use tacit_proto::transport::Stats;
 use tacit_proto::units::Instant;
 
 use crate::error::ConnectionError;
-use crate::session::Sealed;
+use crate::seal::Sealed;
 use format::{Event, Header, Readings};
 use writer::{Order, Writer};
 

@@ -8,10 +8,12 @@ use tacit_proto::tack::wire::{DecodeError, Prefix, decode_sealed};
 use tacit_proto::tack::{self, Body, Received};
 use tacit_proto::units::Instant;
 
-use super::{Established, Expect, Sealed, Session, Stage};
+use super::{Established, Expect, Session, Stage};
+use crate::datagram::{datagram, kind};
 use crate::error::{Busy, ConnectionError};
-use crate::handshake::{Initiation, OTHER_VERSION, datagram, kind};
+use crate::handshake::{Initiation, OTHER_VERSION};
 use crate::reset::ResetToken;
+use crate::seal::Sealed;
 
 /// Datagrams that wait for their reader at most; the oldest goes. Ours, as many as the core lets wait to be sent.
 const MAX_DATAGRAMS: usize = 256;

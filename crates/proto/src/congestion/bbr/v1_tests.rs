@@ -17,7 +17,7 @@ struct Path {
 impl Path {
     fn new(seed: u32) -> Self {
         let start = Start { seed, rtt: Some(RTT), ..Start::default() };
-        let window = Window::new(&congestion::Config::default(), MSS as u32);
+        let window = congestion::Config::default().window(MSS as u32);
         let bbr = Bbr::new(window, Config { policer: PolicerDetection::Off }, start);
         Self { bbr, now: Instant::ZERO, delivered: 0 }
     }

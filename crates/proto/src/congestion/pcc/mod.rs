@@ -280,14 +280,14 @@ impl CongestionControl for Pcc {
 mod tests {
     use super::super::rate::RateSample;
     use super::*;
-    use crate::congestion::Algorithm;
+    use crate::congestion::{Algorithm, Config};
 
     const MSS: u32 = 1_250;
     const RTT: Duration = Duration::from_millis(40);
 
     /// A link of `mbps` without a queue: what is sent beyond it is lost. Returns the mean rate of the last half.
     fn mean_rate(law: Law, mbps: u64) -> f64 {
-        let window = Window::new(&Algorithm::NewReno.into(), MSS);
+        let window = Config::from(Algorithm::NewReno).window(MSS);
         let start = Start { seed: 7, at: Instant::ZERO, rtt: Some(RTT), ..Start::default() };
         let mut pcc = Pcc::new(window, law, start);
         let (mut now, mut sent_later) = (Instant::ZERO + RTT, VecDeque::new());

@@ -10,12 +10,12 @@ pub use words::WORDS;
 
 use super::clock::{Clock, Reading, Trust};
 use super::compete::Competition;
-use super::delay::{DELAY_LIFETIME_US, DELAY_PERIODS, Delay};
+use super::delay::{DELAY_LIFETIME_US, DELAY_PERIODS, Delay, MAX_DELAY_US};
 use super::estimate::{Estimate, Limits, SAMPLE_TICKS, Taken};
 use super::feedback::Feedback;
 use super::search::{Search, Seen};
 use super::states::{Event, State};
-use super::steering::Steering;
+use super::steering::{MAX_RATE, MAX_WINDOW, Steering};
 
 /// The threshold at low rates, and the most it is on slow links. [F] takes the smallest round-trip time; flows that came while
 /// the buffer was in use would have a longer one, and starve the others [DERIVED].
@@ -41,14 +41,9 @@ const LONG_ROUNDS: u64 = 4;
 /// wait 52 s for an uplink of 8 kb/s [DERIVED].
 const SPARE_WINDOW: u64 = 65_536;
 const MAX_HELD_US: u64 = 60_000_000;
-/// The longest delay that steers the rate [DERIVED].
-pub(super) const MAX_DELAY_US: u64 = 5_000_000;
 /// The largest MSS (RFC 9293 section 3.7.1), and the longest tick (RFC 7323 section 5.4).
 const MAX_MSS: u32 = 65_535;
 const MAX_TICK_US: u32 = 1_000_000;
-/// No rate or window is larger: a hundred Gb/s, and what fits 32 bits.
-pub(super) const MAX_RATE: u64 = 12_500_000_000;
-pub(super) const MAX_WINDOW: u64 = 0x7fff_ffff;
 
 /// What is known when data begins to flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -527,7 +522,10 @@ impl Core {
         let gain = self.gain(threshold_us);
         let rate = match self.state {
             State::Start if self.search.restarted => self.search.start_rate,
-            State::Start => self.search.train_rate(&self.parameters),
+            State::Start => {
+                let Parameters { handshake_rtt_us, initial_window, .. } = self.parameters;
+                self.search.train_rate(handshake_rtt_us, initial_window)
+            }
             // Nobody knows what is empty while the smallest delay falls.
             State::Fill if now_us < self.delay.lowered_us + self.feedback.delay_us() => {
                 known + known * MIN_GAIN / ONE

@@ -1,7 +1,7 @@
 //! The path's relative delay, its smallest value, and what of it is the buffer's.
 
-use super::core::MAX_DELAY_US;
-
+/// The longest delay that steers the rate [DERIVED].
+pub(super) const MAX_DELAY_US: u64 = 5_000_000;
 /// How long the smallest relative delay is believed in unseen: clocks drift 3 to 6 ms a minute [DERIVED: 10 to 30 s].
 pub(super) const DELAY_LIFETIME_US: u64 = 10_000_000;
 pub(super) const DELAY_PERIODS: usize = 3;

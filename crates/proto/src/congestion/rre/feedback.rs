@@ -1,6 +1,6 @@
 //! Round-trip times, and how long no ACK has come.
 
-use super::core::MAX_DELAY_US;
+use super::delay::MAX_DELAY_US;
 
 /// The least time without an ACK that is silence [DERIVED].
 const SILENCE_US: u64 = 1_000_000;

@@ -1,8 +1,8 @@
 //! The search for the first receive rate: windows that triple, until packets of a round trip arrive more slowly than they left.
 
 use super::clock::Reading;
-use super::core::{MAX_RATE, MAX_WINDOW, Parameters};
 use super::estimate::{MUCH_LOST, SAMPLE_TICKS};
+use super::steering::{MAX_RATE, MAX_WINDOW};
 
 /// The receive rate is first found from this number of packets at least; the first train has ten [S].
 const TRAIN_PACKETS: u64 = 8;
@@ -121,9 +121,9 @@ impl Search {
     }
 
     /// The rate that sends a window of the first start as a train.
-    pub fn train_rate(&self, parameters: &Parameters) -> u64 {
-        let half_us = u64::from(parameters.handshake_rtt_us) / 2;
-        let is_first = self.start_window <= u64::from(parameters.initial_window);
+    pub fn train_rate(&self, handshake_rtt_us: u32, initial_window: u32) -> u64 {
+        let half_us = u64::from(handshake_rtt_us) / 2;
+        let is_first = self.start_window <= u64::from(initial_window);
         let train_us = if is_first { MIN_TRAIN_US } else { half_us.clamp(MIN_TRAIN_US, MAX_TRAIN_US) };
         self.start_window * 1_000_000 / train_us
     }

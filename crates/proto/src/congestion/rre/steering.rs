@@ -1,8 +1,10 @@
 //! What the caller is to do, and what of the past bounds it: losses, boosts and the highest rate.
 
-use super::core::MAX_DELAY_US;
-use super::delay::DELAY_LIFETIME_US;
+use super::delay::{DELAY_LIFETIME_US, MAX_DELAY_US};
 
+/// No rate or window is larger: a hundred Gb/s, and what fits 32 bits.
+pub(super) const MAX_RATE: u64 = 12_500_000_000;
+pub(super) const MAX_WINDOW: u64 = 0x7fff_ffff;
 /// While the buffer stays empty the gain doubles each feedback delay, so often at most.
 const MAX_BOOST: u32 = 5;
 /// What was sent within four round-trip times and twice of that may still arrive, and no rate above it is believed. They are

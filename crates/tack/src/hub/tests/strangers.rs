@@ -2,6 +2,7 @@
 //! that is full.
 
 use super::*;
+use crate::error::Busy;
 
 impl Net {
     /// The datagrams on their way to the server.

@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 
 use super::super::super::control::CongestionControl as _;
-use super::super::super::window::Window;
 use super::{TackBbr, TackConfig};
 use crate::congestion::pacing::{Bursts, Pacer};
 use crate::congestion::rate::RateSample;
@@ -89,7 +88,7 @@ pub struct Pipe {
 impl Pipe {
     pub fn new(config: TackConfig, mbps: u64, rtt: Duration) -> Self {
         let start = Start { seed: 7, rtt: Some(rtt), ..Start::default() };
-        let window = Window::new(&congestion::Config::default(), MSS as u32);
+        let window = congestion::Config::default().window(MSS as u32);
         let rate = BitRate::from_mbps(mbps);
         Self {
             bbr: TackBbr::new(window, config, start),

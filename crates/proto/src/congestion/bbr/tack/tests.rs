@@ -168,7 +168,7 @@ impl Reported {
 
     fn new(config: TackConfig) -> Self {
         let start = Start { seed: 1, rtt: Some(Self::RTT), ..Start::default() };
-        let window = Window::new(&congestion::Config::default(), MSS as u32);
+        let window = congestion::Config::default().window(MSS as u32);
         Self { bbr: TackBbr::new(window, config, start), now: Instant::ZERO, delivered: 0 }
     }
 

@@ -1,41 +1,23 @@
 //! UDP datagrams: sources, and a sink that counts them.
 
+mod datagram;
+
+pub use datagram::Datagram;
+
 use std::collections::VecDeque;
 
 use crate::endpoint::{Endpoint, Ends};
 use crate::packet::{Ecn, IpHeader, IpVersion, Packet, Transport};
 use crate::units::{BitRate, Bytes, Duration, Instant};
 
-/// A UDP datagram: a number and a payload length.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Datagram {
-    /// Counts the datagrams of a flow from 0; on the wire the first 8 bytes of payload.
-    pub number: u64,
-    /// Payload bytes after the UDP header; at least 8, for the number.
-    pub payload_len: u32,
-}
-
-impl Datagram {
-    /// Bytes of UDP header (RFC 768).
-    pub const HEADER_LEN: u32 = 8;
-    /// The smallest payload: the number.
-    pub const MIN_PAYLOAD: u32 = 8;
-    /// Set in the number of a report.
-    const REPORT: u64 = 1 << 63;
-
-    /// A report that `count` datagrams arrived so far.
-    const fn report(count: u64) -> Self {
-        Self { number: count | Self::REPORT, payload_len: Self::MIN_PAYLOAD }
-    }
-
-    /// True for datagrams of a [`Reporter`].
-    pub const fn is_report(&self) -> bool {
-        self.number & Self::REPORT != 0
-    }
-
-    /// How many datagrams arrived, for a report.
-    const fn reported(&self) -> Option<u64> {
-        if self.is_report() { Some(self.number & !Self::REPORT) } else { None }
+/// The packet with `datagram` from one end to the other, which has sent `sent` before.
+fn packet(ends: Ends, ip: IpVersion, sent: u64, datagram: Datagram) -> Packet {
+    Packet {
+        flow: ends.flow,
+        source: ends.local,
+        destination: ends.remote,
+        ip: IpHeader::numbered(ip, Ecn::NotEct, &mut (sent as u16)),
+        transport: Transport::Udp(datagram),
     }
 }
 
@@ -146,17 +128,7 @@ impl Sender {
         }
         let number = self.sent;
         self.sent += 1;
-        let identification = match self.ip {
-            IpVersion::V4 => number as u16,
-            IpVersion::V6 => 0,
-        };
-        Some(Packet {
-            flow: self.ends.flow,
-            source: self.ends.local,
-            destination: self.ends.remote,
-            ip: IpHeader { version: self.ip, ecn: Ecn::NotEct, identification },
-            transport: Transport::Udp(Datagram { number, payload_len }),
-        })
+        Some(packet(self.ends, self.ip, number, Datagram { number, payload_len }))
     }
 }
 
@@ -359,19 +331,10 @@ impl Endpoint for Reporter {
 
     fn poll_transmit(&mut self, now: Instant) -> Option<Packet> {
         self.due.take_if(|due| *due <= now)?;
-        let identification = match self.ip {
-            IpVersion::V4 => self.sent as u16,
-            IpVersion::V6 => 0,
-        };
+        let sent = self.sent;
         self.sent += 1;
         self.unreported = 0;
-        Some(Packet {
-            flow: self.ends.flow,
-            source: self.ends.local,
-            destination: self.ends.remote,
-            ip: IpHeader { version: self.ip, ecn: Ecn::NotEct, identification },
-            transport: Transport::Udp(Datagram::report(self.arrived)),
-        })
+        Some(packet(self.ends, self.ip, sent, Datagram::report(self.arrived)))
     }
 
     fn poll_event(&mut self) -> Option<()> {

@@ -1,0 +1,5 @@
+//! What ends a connection: a peer that does not keep to the protocol.
+
+/// The peer broke a rule of the protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Violation;
