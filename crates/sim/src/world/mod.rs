@@ -1,6 +1,7 @@
 //! The world that moves time.
 
 mod drivers;
+mod invariants;
 mod outcome;
 mod small_queues;
 
@@ -718,51 +719,6 @@ impl<'o, P: Carried> World<'o, P> {
                 (channel.accesses(), channel.collisions(), counters)
             })
             .collect();
-    }
-
-    /// What must hold at any time.
-    fn check(&self) -> Result<(), String> {
-        self.flows.iter().try_for_each(Flow::check)?;
-        for (index, pipe) in self.pipes.iter().enumerate() {
-            let counters = pipe.counters();
-            let gone = counters.dropped + counters.filtered_acks + counters.lost;
-            let accounted = counters.delivered + gone + pipe.in_transit() as u64;
-            let given = counters.offered + counters.duplicated;
-            if accounted != given {
-                return Err(format!("pipe {index} was given {given} packets and accounts for {accounted}"));
-            }
-        }
-        for (index, channel) in self.bss.iter().enumerate() {
-            channel.check().map_err(|what| format!("channel {index}: {what}"))?;
-        }
-        for (index, drivers) in self.drivers.iter().enumerate() {
-            drivers.check(self.now).map_err(|what| format!("channel {index}: {what}"))?;
-        }
-        Ok(())
-    }
-
-    /// What must hold at the end of the measured window.
-    fn check_airtime(&self) -> Result<(), String> {
-        for (index, channel) in self.bss.iter().enumerate() {
-            let until = channel.airtime_until(self.now).min(self.end);
-            let measured = until.saturating_since(self.setup.measure_from);
-            let booked = channel.airtime(self.now).total();
-            if booked != measured {
-                return Err(format!("channel {index}: airtime adds up to {booked} of {measured}"));
-            }
-            let present = self.now.saturating_since(self.setup.measure_from);
-            for station in stations(&self.setup.bss[index]) {
-                for (from, to) in [(StationId::AP, station), (station, StationId::AP)] {
-                    let turns = channel.turns(from, to, self.now);
-                    if turns.waited + turns.served > present * channel.categories().len() as u64 {
-                        return Err(format!(
-                            "channel {index}: {from:?} serves {to:?} for longer than time: {turns:?}"
-                        ));
-                    }
-                }
-            }
-        }
-        Ok(())
     }
 }
 

@@ -1,0 +1,73 @@
+//! What must hold of a world: packets, airtime and goodput add up.
+
+use tacit_link::wifi::StationId;
+
+use super::{World, stations};
+use crate::Carried;
+use crate::flow::{Feeder, Flow};
+
+impl<P: Carried> World<'_, P> {
+    /// What must hold at any time.
+    pub(super) fn check(&self) -> Result<(), String> {
+        self.flows.iter().try_for_each(Flow::check)?;
+        for (index, pipe) in self.pipes.iter().enumerate() {
+            let counters = pipe.counters();
+            let gone = counters.dropped + counters.filtered_acks + counters.lost;
+            let accounted = counters.delivered + gone + pipe.in_transit() as u64;
+            let given = counters.offered + counters.duplicated;
+            if accounted != given {
+                return Err(format!("pipe {index} was given {given} packets and accounts for {accounted}"));
+            }
+        }
+        for (index, channel) in self.bss.iter().enumerate() {
+            channel.check().map_err(|what| format!("channel {index}: {what}"))?;
+        }
+        for (index, drivers) in self.drivers.iter().enumerate() {
+            drivers.check(self.now).map_err(|what| format!("channel {index}: {what}"))?;
+        }
+        Ok(())
+    }
+
+    /// What must hold at the end of the measured window.
+    pub(super) fn check_airtime(&self) -> Result<(), String> {
+        for (index, channel) in self.bss.iter().enumerate() {
+            let until = channel.airtime_until(self.now).min(self.end);
+            let measured = until.saturating_since(self.setup.measure_from);
+            let booked = channel.airtime(self.now).total();
+            if booked != measured {
+                return Err(format!("channel {index}: airtime adds up to {booked} of {measured}"));
+            }
+            let present = self.now.saturating_since(self.setup.measure_from);
+            for station in stations(&self.setup.bss[index]) {
+                for (from, to) in [(StationId::AP, station), (station, StationId::AP)] {
+                    let turns = channel.turns(from, to, self.now);
+                    if turns.waited + turns.served > present * channel.categories().len() as u64 {
+                        return Err(format!(
+                            "channel {index}: {from:?} serves {to:?} for longer than time: {turns:?}"
+                        ));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// No flow has more goodput than bytes came to its sink in the measured window. All together have no more than came to
+    /// them since the start: a program hands on later what waited for its repair.
+    pub(super) fn check_goodput(&self) -> Result<(), String> {
+        let (mut got_by_all, mut carried_by_all) = (0, 0);
+        for flow in &self.flows {
+            let (got, got_since_start, _) = self.user_got(flow);
+            got_by_all += got_since_start;
+            carried_by_all += flow.carried;
+            let carried = flow.carried_since();
+            if flow.feeder == Feeder::Own && got > carried {
+                return Err(format!("{} has {got} bytes of the {carried} that came to it", flow.id));
+            }
+        }
+        if got_by_all > carried_by_all {
+            return Err(format!("flows have {got_by_all} bytes of the {carried_by_all} that came to them"));
+        }
+        Ok(())
+    }
+}
