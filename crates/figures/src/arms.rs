@@ -6,13 +6,22 @@ use std::thread;
 
 use serde::{Deserialize, Serialize};
 
-use super::live::{Live, LiveReport, Pair, live_name, simulated_name};
+use super::figure::{Claim, Findings};
+use super::live::{Live, live_name, simulated_name};
+use super::live_kind::LiveKind;
+use super::live_run::{LiveReport, LiveRuns, LiveSort, MakeLive, Pair, PerFigure};
 use super::measure::{Curve, Curves, Measure};
+use super::plot_data::PlotData;
+use super::results::RunContext;
+use super::value;
 use tacit_proto::units::Duration;
 use tacit_runs::RunsError;
 use tacit_runs::aggregate::{Mean, gain};
 use tacit_scenario::scheme::Scheme;
 use tacit_scenario::{Hop, InputError, Scenario};
+
+/// Of a claim's tolerance, what the machine's own delays may be worth: beyond that, what is missing can be theirs.
+pub const MACHINE_SHARE_MAX: f64 = 0.5;
 
 /// Most segments per ACK that the simulated arm is run with.
 const MAX_SEGMENTS_PER_ACK: f64 = 64.0;
@@ -244,6 +253,88 @@ fn bracket(ack_ratio: f64) -> (u32, f64) {
     let fewer = segments.floor();
     let (above, below) = (1.0 / fewer, 1.0 / (fewer + 1.0));
     (fewer as u32, ((above - ack_ratio.min(1.0)) / (above - below)).clamp(0.0, 1.0))
+}
+
+impl LiveKind for Live {
+    const SORT: LiveSort = LiveSort::Iperf;
+    const COLUMNS: &'static [&'static str] = &COLUMNS;
+    type Run = Pair;
+    type Results = Points;
+
+    fn names_of_curves(&self) -> Vec<String> {
+        self.acks.iter().flat_map(|acks| [live_name(acks), simulated_name(acks)]).collect()
+    }
+
+    fn form(&self, quick: bool) -> Self {
+        self.shortened(quick)
+    }
+
+    /// Stock and HACK after one another at each place.
+    fn measure(&self, make: &mut dyn MakeLive) -> Result<Vec<Pair>, RunsError> {
+        let mut pairs = Vec::new();
+        for acks in &self.acks {
+            for x in &self.axis.values {
+                let mut of = |scheme: &Scheme| {
+                    let run = self.live_run(scheme, acks, *x);
+                    make.iperf(&run).map_err(|said| RunsError::Program { command: run.command(), said })
+                };
+                let (stock, hack) = (of(self.stock)?, of(self.hack)?);
+                pairs.push(Pair { acks: acks.clone(), x: *x, stock, hack });
+            }
+        }
+        Ok(pairs)
+    }
+
+    fn given(all: &LiveRuns) -> &PerFigure<Pair> {
+        &all.pairs
+    }
+
+    fn compared(&self, live: &[Pair], _making: RunContext<'_>) -> Result<Points, RunsError> {
+        self.points(live)
+    }
+
+    fn findings(&self, results: Points) -> Box<dyn Findings> {
+        let Points { curves, slowed, disturbed, waits } = results;
+        let drawn = PlotData::new(self.x_label.clone(), "HACK's gain over stock (%)".to_owned(), curves);
+        Box::new(LiveFindings { drawn, slowed, disturbed, waits })
+    }
+}
+
+/// The points of a figure, as curves to draw.
+struct LiveFindings {
+    drawn: PlotData,
+    slowed: Curves,
+    disturbed: Vec<Annotation>,
+    waits: Vec<Annotation>,
+}
+
+impl Findings for LiveFindings {
+    fn curves(&self) -> Option<&PlotData> {
+        Some(&self.drawn)
+    }
+
+    fn disturbance(&self, claim: &Claim, measured: Option<f64>) -> Option<String> {
+        let measure = claim.measure.of_curves()?;
+        let said = |places: &[Annotation]| {
+            let about = places.iter().filter(|place| place.concerns(measure));
+            about.map(|place| place.said.as_str()).collect::<Vec<_>>().join("; ")
+        };
+        let disturbed = said(&self.disturbed);
+        if !disturbed.is_empty() {
+            return Some(disturbed);
+        }
+        let worth = (measure.of(&self.slowed)? - measured?).abs();
+        let most = claim.leeway() * MACHINE_SHARE_MAX;
+        (worth > most).then(|| {
+            format!(
+                "programs waited for a processor ({}), which is worth {} {} in the simulator; at most {} is judged",
+                said(&self.waits),
+                value(worth),
+                claim.unit,
+                value(most),
+            )
+        })
+    }
 }
 
 #[cfg(test)]

@@ -3,9 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::draw::{distribution, distribution_chart};
-use super::file::Figure;
-use super::kind::{Claim, Findings};
-use super::live_kind::{LiveKind, LiveRuns, LiveSort, MakeLive, PerFigure};
+use super::figure::{Claim, Figure, Findings};
+use super::live_kind::LiveKind;
+use super::live_run::{
+    Download, DownloadReport, DownloadRun, LiveRuns, LiveSort, MakeLive, PerFigure, SenderDownloads,
+};
 use super::measure::{Curve, Curves};
 use super::plot_data::PlotData;
 use super::results::RunContext;
@@ -48,51 +50,6 @@ pub(super) struct Downloads {
     /// Hops at the same time for each sender, which share the downloads and start them at different moments.
     hops: u32,
     quick_count: u32,
-}
-
-/// A live run that a figure wants: downloads beside an upload, one started after the other.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DownloadRun {
-    /// The hop, with the congestion control of both sides' routes; `rre` comes by [`Self::server_script`].
-    pub hop: ShellHop,
-    /// Congestion control of the server: one of the kernel's, or `rre`.
-    pub sender: &'static str,
-    /// Length of the file in bytes.
-    pub bytes: u32,
-    /// How many downloads.
-    pub count: u32,
-    /// When the first starts after the upload did, and how long after one the next starts, in milliseconds.
-    pub first_ms: u32,
-    /// See `first_ms`.
-    pub slot_ms: u32,
-    /// Size of the receiver's buffer where the scenario has one; `None` leaves it to the kernel's autotuning.
-    pub receive_buffer: Option<Bytes>,
-}
-
-/// What came of a live run.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct DownloadReport {
-    /// The downloads, in any order; those that did not end are not there.
-    pub downloads: Vec<Download>,
-    /// Why the run is not valid: what the machine did to it.
-    pub invalid: Option<String>,
-}
-
-/// How long a download took, in seconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Download {
-    /// Until it had ended.
-    pub total_s: f64,
-    /// Of that, until the connection was there.
-    pub connected_s: f64,
-}
-
-/// The live downloads of a sender.
-#[derive(Clone, Debug)]
-pub(super) struct SenderDownloads {
-    downloads: Vec<Download>,
-    /// Why nothing is claimed of them.
-    disturbed: Option<String>,
 }
 
 /// The downloads of one curve.
@@ -259,7 +216,7 @@ impl LiveKind for Downloads {
         self.senders.iter().flat_map(|sender| [live_name(sender), simulated_name(sender)]).collect()
     }
 
-    fn shortened(&self, quick: bool) -> Self {
+    fn form(&self, quick: bool) -> Self {
         let count = if quick { self.quick_count } else { self.count };
         Self { count, ..self.clone() }
     }

@@ -6,14 +6,18 @@
 mod arms;
 mod axis;
 mod claim;
+mod dependence;
 mod downloads;
 mod draw;
+mod figure;
 mod file;
-mod kind;
+mod kinds;
 mod library;
 mod live;
 mod live_kind;
+mod live_run;
 mod measure;
+mod metrics;
 mod page;
 mod plot_data;
 mod results;
@@ -38,18 +42,21 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+pub use arms::MACHINE_SHARE_MAX;
 pub use claim::{Bound, ClaimOutcome, Range, Verdict};
-pub use downloads::{Download, DownloadReport, DownloadRun, nginx_config};
-pub use file::Figure;
-pub use live::{LiveReport, LiveRun, MACHINE_SHARE_MAX};
-pub use live_kind::{LiveRuns, LiveSort, MakeLive};
+pub use dependence::{Dependence, DependenceCell, DependenceRow};
+pub use downloads::nginx_config;
+pub use figure::Figure;
+pub use live_run::{
+    Download, DownloadReport, DownloadRun, GoodputSource, LiveReport, LiveRun, LiveRuns, LiveSort, MakeLive,
+    TransferReport, TransferRun,
+};
 pub use measure::{Curve, Measure};
-pub use run::{Options, run};
+pub use results::Options;
+pub use run::run;
 pub use shell_hop::ShellHop;
 pub use summary::summary;
 pub use table::{MeasuredCell, MeasuredRow, MeasuredTable};
-pub use transfers::{GoodputSource, TransferReport, TransferRun};
-pub use variant::{Dependence, DependenceCell, DependenceRow};
 
 use tacit_runs::RunsError;
 use tacit_scenario::input::nearest;

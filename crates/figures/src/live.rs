@@ -1,22 +1,12 @@
 //! Live hops: what TCP/HACK gives Linux's own TCP.
 
-use super::arms::{self, Annotation, Points};
 use super::axis::Axis;
-use super::kind::{Claim, Findings};
-use super::live_kind::{LiveKind, LiveRuns, LiveSort, MakeLive, PerFigure};
-use super::measure::Curves;
-use super::plot_data::PlotData;
-use super::results::RunContext;
+use super::live_run::LiveRun;
 use super::schemes::scheme_of_table;
 use super::shell_hop::ShellHop;
-use super::value;
-use tacit_runs::RunsError;
 use tacit_scenario::InputError;
 use tacit_scenario::input::{Section, integer, numbers, text, texts};
 use tacit_scenario::scheme::Scheme;
-
-/// Of a claim's tolerance, what the machine's own delays may be worth: beyond that, what is missing can be theirs.
-pub const MACHINE_SHARE_MAX: f64 = 0.5;
 
 /// Longest live run.
 const MAX_SECONDS: u32 = 600;
@@ -30,8 +20,8 @@ pub(super) struct Live {
     /// How receivers acknowledge, as `tacit shell --acks` takes it: a pair of curves each.
     pub(super) acks: Vec<String>,
     congestion: String,
-    axis: Axis,
-    x_label: String,
+    pub(super) axis: Axis,
+    pub(super) x_label: String,
     seconds: u32,
     quick: Quick,
 }
@@ -41,46 +31,6 @@ pub(super) struct Live {
 struct Quick {
     x: Option<Vec<f64>>,
     seconds: Option<u32>,
-}
-
-/// A live run that a figure wants: iperf3 downloads through a hop.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LiveRun {
-    /// The hop; its scheme is one of the table.
-    pub hop: ShellHop,
-    /// How long iperf3 downloads.
-    pub seconds: u32,
-}
-
-/// What came of a live run.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct LiveReport {
-    /// Goodput of each full second in Mb/s; none where the run is not valid.
-    pub mbps: Vec<f64>,
-    /// ACKs per segment.
-    pub ack_ratio: Option<f64>,
-    /// How long the client's and the server's programs waited for a processor, on average, in microseconds;
-    /// none where the kernel does not tell.
-    pub waited_us: Option<[f64; 2]>,
-    /// Why the run is not valid: what the machine did to it, and how much of that a run bears.
-    pub invalid: Option<String>,
-}
-
-impl LiveReport {
-    /// Why nothing can be claimed of it.
-    pub(super) fn disturbance(&self) -> Option<&str> {
-        let unknown = self.waited_us.is_none().then_some("nothing tells how long its programs waited");
-        self.invalid.as_deref().or(unknown)
-    }
-}
-
-/// Stock and HACK at one place of a figure.
-#[derive(Clone, Debug)]
-pub(super) struct Pair {
-    pub acks: String,
-    pub x: f64,
-    pub stock: LiveReport,
-    pub hack: LiveReport,
 }
 
 impl Live {
@@ -108,7 +58,20 @@ impl Live {
         Ok(live)
     }
 
-    fn live_run(&self, scheme: &Scheme, acks: &str, x: f64) -> LiveRun {
+    /// As it is made, `quick` or in full.
+    pub fn shortened(&self, quick: bool) -> Self {
+        let mut shortened = self.clone();
+        if !quick {
+            return shortened;
+        }
+        if let Some(x) = &self.quick.x {
+            shortened.axis.values.clone_from(x);
+        }
+        shortened.seconds = self.quick.seconds.unwrap_or(self.seconds);
+        shortened
+    }
+
+    pub(super) fn live_run(&self, scheme: &Scheme, acks: &str, x: f64) -> LiveRun {
         let hop = ShellHop {
             scheme: scheme.name,
             acks: Some(acks.to_owned()),
@@ -124,114 +87,6 @@ impl Live {
     }
 }
 
-impl LiveKind for Live {
-    const SORT: LiveSort = LiveSort::Iperf;
-    const COLUMNS: &'static [&'static str] = &arms::COLUMNS;
-    type Run = Pair;
-    type Results = Points;
-
-    fn names_of_curves(&self) -> Vec<String> {
-        self.acks.iter().flat_map(|acks| [live_name(acks), simulated_name(acks)]).collect()
-    }
-
-    fn shortened(&self, quick: bool) -> Self {
-        let mut shortened = self.clone();
-        if !quick {
-            return shortened;
-        }
-        if let Some(x) = &self.quick.x {
-            shortened.axis.values.clone_from(x);
-        }
-        shortened.seconds = self.quick.seconds.unwrap_or(self.seconds);
-        shortened
-    }
-
-    /// Stock and HACK after one another at each place.
-    fn measure(&self, make: &mut dyn MakeLive) -> Result<Vec<Pair>, RunsError> {
-        let mut pairs = Vec::new();
-        for acks in &self.acks {
-            for x in &self.axis.values {
-                let mut of = |scheme: &Scheme| {
-                    let run = self.live_run(scheme, acks, *x);
-                    make.iperf(&run).map_err(|said| RunsError::Program { command: run.command(), said })
-                };
-                let (stock, hack) = (of(self.stock)?, of(self.hack)?);
-                pairs.push(Pair { acks: acks.clone(), x: *x, stock, hack });
-            }
-        }
-        Ok(pairs)
-    }
-
-    fn given(all: &LiveRuns) -> &PerFigure<Pair> {
-        &all.pairs
-    }
-
-    fn compared(&self, live: &[Pair], _making: RunContext<'_>) -> Result<Points, RunsError> {
-        self.points(live)
-    }
-
-    fn findings(&self, results: Points) -> Box<dyn Findings> {
-        let Points { curves, slowed, disturbed, waits } = results;
-        let drawn = PlotData::new(self.x_label.clone(), "HACK's gain over stock (%)".to_owned(), curves);
-        Box::new(LiveFindings { drawn, slowed, disturbed, waits })
-    }
-}
-
-/// The points of a figure, as curves to draw.
-struct LiveFindings {
-    drawn: PlotData,
-    slowed: Curves,
-    disturbed: Vec<Annotation>,
-    waits: Vec<Annotation>,
-}
-
-impl Findings for LiveFindings {
-    fn curves(&self) -> Option<&PlotData> {
-        Some(&self.drawn)
-    }
-
-    fn disturbance(&self, claim: &Claim, measured: Option<f64>) -> Option<String> {
-        let measure = claim.measure.of_curves()?;
-        let said = |places: &[Annotation]| {
-            let about = places.iter().filter(|place| place.concerns(measure));
-            about.map(|place| place.said.as_str()).collect::<Vec<_>>().join("; ")
-        };
-        let disturbed = said(&self.disturbed);
-        if !disturbed.is_empty() {
-            return Some(disturbed);
-        }
-        let worth = (measure.of(&self.slowed)? - measured?).abs();
-        let most = claim.leeway() * MACHINE_SHARE_MAX;
-        (worth > most).then(|| {
-            format!(
-                "programs waited for a processor ({}), which is worth {} {} in the simulator; at most {} is judged",
-                said(&self.waits),
-                value(worth),
-                claim.unit,
-                value(most),
-            )
-        })
-    }
-}
-
-impl LiveRun {
-    /// What iperf3 is told on the client's side.
-    pub fn client_words(&self) -> Vec<String> {
-        let seconds = self.seconds.to_string();
-        ["iperf3", "-c", "198.18.0.1", "-R", "-t", &seconds].map(str::to_owned).to_vec()
-    }
-
-    /// What it is told on the server's.
-    pub fn server_words(&self) -> Vec<String> {
-        ["iperf3", "-s", "-1"].map(str::to_owned).to_vec()
-    }
-
-    /// The command that makes it.
-    pub fn command(&self) -> String {
-        self.hop.command(&self.client_words().join(" "), &self.server_words().join(" "))
-    }
-}
-
 pub(super) fn live_name(acks: &str) -> String {
     format!("live, acks {acks}")
 }
@@ -243,7 +98,8 @@ pub(super) fn simulated_name(acks: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Figure, FigureOutcome, Options, run};
+    use crate::{Figure, FigureOutcome, LiveReport, LiveRuns, LiveSort, MakeLive, Options, run};
+    use tacit_runs::RunsError;
     use tacit_runs::sweep::Control;
 
     /// Makes runs of iperf3, unless it says why not.

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::run::Options;
+use super::live_run::LiveRuns;
 use tacit_runs::RunsError;
 use tacit_runs::identity::run_id;
 use tacit_runs::plan::Plan;
@@ -12,6 +12,21 @@ use tacit_runs::record::{RunRecord, RunSummary};
 use tacit_runs::store::{Provenance, Store};
 use tacit_runs::sweep::{self, Control, Progress};
 use tacit_scenario::{InputError, quoted};
+
+/// How to run figures.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Fewer and shorter runs, as the files say.
+    pub quick: bool,
+    /// Where pictures and results go; `None` keeps nothing.
+    pub directory: Option<PathBuf>,
+    /// Where results are read instead of made: nothing is run.
+    pub from: Option<PathBuf>,
+    /// Every figure was asked for: those without results in `from` are skipped.
+    pub all: bool,
+    /// What figures of live hops are made of.
+    pub live: LiveRuns,
+}
 
 /// How a figure is made, and by what its results were.
 #[derive(Clone, Copy)]
@@ -116,4 +131,15 @@ impl<'a> Results<'a> {
         self.making.made_by([&*run.version]);
         store.record(&run.id)
     }
+}
+
+/// What a figure's files are called.
+pub(super) fn file_name(id: &str, end: &str) -> String {
+    format!("{}{end}", id.replace('/', "-"))
+}
+
+/// A name as part of a file's: letters and digits, one hyphen between words.
+pub(super) fn slug(name: &str) -> String {
+    let words = name.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    words.collect::<Vec<_>>().join("-").to_lowercase()
 }

@@ -8,8 +8,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::results::RunContext;
-use super::run::file_name;
+use super::results::{RunContext, file_name};
 use tacit_runs::RunsError;
 use tacit_runs::store::write_whole;
 

@@ -3,13 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::Figure;
 use super::draw::{concerned, marks_of};
-use super::kind::{Findings, Kind};
+use super::figure::{Figure, Findings, Kind};
 use super::measure::{Curve, Curves};
 use super::plot_data::PlotData;
-use super::results::{Results, RunContext};
-use super::run::{file_name, slug};
+use super::results::{Results, RunContext, file_name, slug};
 use super::schemes::read_scheme;
 use tacit_analysis::chart::{Line, LineChart, Panel, Strip, StripChart, stacked};
 use tacit_runs::identity::run_id;

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use super::axis::CLIENTS;
-use super::file::Figure;
+use super::figure::Figure;
 use super::measure::{Curve, Curves};
 use super::plot_data::PlotData;
-use super::results::{Results, RunContext};
-use super::run::{file_name, slug};
+use super::results::{Results, RunContext, file_name, slug};
 use super::sweep::Sweep;
 use tacit_runs::RunsError;
 use tacit_runs::aggregate::{Column, Group};
@@ -27,7 +26,7 @@ pub(super) fn swept(figure: &Figure, sweep: &Sweep, making: RunContext<'_>) -> R
     drawn.average = sweep.average;
     let mut varied = Vec::new();
     for variant in &sweep.variants {
-        let made = simulate(figure, &variant.of(&sweep), Some(&variant.name), making)?;
+        let made = simulate(figure, &sweep.varied(variant), Some(&variant.name), making)?;
         drawn.variants.push((variant.name.clone(), made.curves));
         for (drawn, curves) in drawn.seeds.iter_mut().zip(made.seeds) {
             drawn.variants.push((variant.name.clone(), curves));
@@ -189,7 +188,7 @@ fn curves<'a>(figure: &Figure, sweep: &Sweep, places: &[&'a [RunSummary]]) -> Cu
 
 #[cfg(test)]
 mod tests {
-    use crate::run::page_path;
+    use crate::page::page_path;
     use crate::{Figure, Options, Verdict, run};
     use tacit_runs::store::Store;
     use tacit_runs::sweep::Control;

@@ -5,11 +5,13 @@ use std::sync::Arc as Shared;
 
 use serde::{Deserialize, Serialize};
 
-use super::kind::{Claim, Findings};
-use super::live_kind::LiveKind as _;
+use super::figure::{Claim, Findings};
+use super::live_kind::LiveKind;
+use super::live_run::{LiveRuns, LiveSort, MakeLive, PerFigure, TransferPoint, TransferReport, TransferRun};
 use super::measure::{Curve, Curves, Measure};
 use super::plot_data::PlotData;
-use super::transfers::{Arm, MAX_ATTEMPTS, TransferPoint, TransferReport, Transfers};
+use super::results::RunContext;
+use super::transfers::{Arm, Transfers};
 use tacit_runs::RunsError;
 use tacit_runs::aggregate::{Mean, median};
 use tacit_runs::plan::{self, Plan};
@@ -17,6 +19,9 @@ use tacit_runs::record::RunSummary;
 use tacit_runs::sweep::{self, Control};
 use tacit_scenario::Scenario;
 use tacit_scenario::scheme::Scheme;
+
+/// A run that the machine disturbed is made so often at most; what the last one gave is told as disturbed.
+pub(super) const MAX_ATTEMPTS: u32 = 3;
 
 /// Columns of every curve; the first is drawn. What the simulator does not know is not there: packets of one flow among
 /// several, processors.
@@ -146,6 +151,84 @@ impl Findings for TransferFindings {
 
     fn measurements(&self) -> Vec<String> {
         self.results.measurements()
+    }
+}
+
+impl LiveKind for Transfers {
+    const SORT: LiveSort = LiveSort::Transfers;
+    const COLUMNS: &'static [&'static str] = &COLUMNS;
+    type Run = TransferPoint;
+    type Results = Transferred;
+
+    fn names_of_curves(&self) -> Vec<String> {
+        self.arms.iter().flat_map(Arm::curve_names).collect()
+    }
+
+    fn names_of_variants(&self) -> Vec<&str> {
+        self.variant_names().collect()
+    }
+
+    fn makes(&self, measure: &Measure) -> bool {
+        let variant = measure.variant();
+        if variant.is_some_and(|name| !self.variant_names().any(|known| known == name)) {
+            return false;
+        }
+        let curves = self.names_of_curves();
+        let places = self.values(variant);
+        measure.is_within(&places) && measure.curves().all(|curve| curves.iter().any(|name| name == curve))
+    }
+
+    fn form(&self, quick: bool) -> Self {
+        self.shortened(quick)
+    }
+
+    /// At each place all arms after one another under one seed, then under the next, so that what the machine does meanwhile
+    /// meets all of them alike.
+    fn measure(&self, make: &mut dyn MakeLive) -> Result<Vec<TransferPoint>, RunsError> {
+        let mut places = Vec::new();
+        for variant in self.parts() {
+            for x in self.values(variant) {
+                let first = places.len();
+                for (number, arm) in self.arms.iter().enumerate() {
+                    let Some(run) = self.run(arm, variant, x, 1) else { continue };
+                    let runs = make.missing(&run).map_or_else(|| Ok(Vec::new()), Err);
+                    places.push(TransferPoint { arm: number, variant: variant.map(str::to_owned), x, runs });
+                }
+                for seed in 1..=u64::from(self.seeds) {
+                    for place in &mut places[first..] {
+                        let Ok(runs) = &mut place.runs else { continue };
+                        let Some(run) = self.run(&self.arms[place.arm], variant, x, seed) else { continue };
+                        runs.push(made_well(&run, make)?);
+                    }
+                }
+            }
+        }
+        Ok(places)
+    }
+
+    fn given(all: &LiveRuns) -> &PerFigure<TransferPoint> {
+        &all.transfers
+    }
+
+    fn compared(&self, live: &[TransferPoint], making: RunContext<'_>) -> Result<Transferred, RunsError> {
+        Transferred::new(self, live, making.control)
+    }
+
+    fn findings(&self, results: Transferred) -> Box<dyn Findings> {
+        Box::new(TransferFindings::new(self, results))
+    }
+}
+
+/// The run, again where the machine disturbed it, a few times at most.
+fn made_well(run: &TransferRun, make: &mut dyn MakeLive) -> Result<TransferReport, RunsError> {
+    let mut attempts = 1;
+    loop {
+        let failed = |said| RunsError::Program { command: run.command(), said };
+        let report = make.transfer(run).map_err(failed)?;
+        if report.invalid.is_none() || attempts == MAX_ATTEMPTS {
+            return Ok(report);
+        }
+        attempts += 1;
     }
 }
 

@@ -3,17 +3,11 @@
 
 use std::ops::RangeInclusive;
 
-use serde::{Deserialize, Serialize};
-
 use super::axis::Axis;
-use super::kind::Findings;
-use super::live_kind::{LiveKind, LiveRuns, LiveSort, MakeLive, PerFigure};
-use super::measure::{Measure, same};
-use super::results::RunContext;
+use super::live_run::{GoodputSource, TransferRun};
+use super::measure::same;
 use super::schemes::{read_scheme, scheme_named};
 use super::shell_hop::ShellHop;
-use super::transferred::{self, TransferFindings, Transferred};
-use tacit_runs::RunsError;
 use tacit_scenario::input::{Section, integer, numbers, one_of, text, texts};
 use tacit_scenario::scheme::Scheme;
 use tacit_scenario::{InputError, MAX_CLIENTS, MAX_SEEDS};
@@ -22,8 +16,6 @@ use tacit_scenario::{InputError, MAX_CLIENTS, MAX_SEEDS};
 const MAX_SECONDS: u32 = 600;
 /// Largest file that is transferred.
 const MAX_MEGABYTES: u32 = 4_000;
-/// A run that the machine disturbed is made so often at most; what the last one gave is told as disturbed.
-pub(super) const MAX_ATTEMPTS: u32 = 3;
 
 /// Numbers of simulated stations beside the one that transfers.
 const BACKGROUND: RangeInclusive<u32> = 0..=MAX_CLIENTS - 1;
@@ -77,15 +69,6 @@ struct Programs {
     goodput_source: GoodputSource,
 }
 
-/// Who says what a live run carried.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GoodputSource {
-    /// The program on the client's side, in a line of JSON.
-    Client,
-    /// The hop, of TCP: what its receiver acknowledged.
-    Hop,
-}
-
 /// `[[transfers.variant]]`: what else is set.
 #[derive(Clone, Debug)]
 pub(super) struct Variant {
@@ -105,52 +88,6 @@ struct Quick {
     megabytes: Option<u32>,
     seeds: Option<u32>,
     variants: Option<Vec<String>>,
-}
-
-/// A live run that a figure wants.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TransferRun {
-    /// The hop.
-    pub hop: ShellHop,
-    /// What runs on the server's side, with places for [`Self::filled`].
-    pub server: Vec<String>,
-    /// What runs on the client's.
-    pub client: Vec<String>,
-    /// How long the run lasts, at most.
-    pub seconds: u32,
-    /// Length of the file that is there, in bytes; zero where there is none.
-    pub bytes: u64,
-    /// Whose numbers count.
-    pub goodput_source: GoodputSource,
-}
-
-/// What came of a live run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct TransferReport {
-    /// Goodput of each full second in Mb/s.
-    pub mbps: Vec<f64>,
-    /// Bytes of a file and the seconds it took.
-    pub file: Option<(u64, f64)>,
-    /// Packets with data that reached the client.
-    pub data_packets: Option<u64>,
-    /// Packets that the client sent.
-    pub ack_packets: Option<u64>,
-    /// Bytes that crossed, for what they cost.
-    pub bytes: Option<u64>,
-    /// Processor seconds of the programs of both sides.
-    pub cpu_s: Option<f64>,
-    /// Why the run is not valid: what the machine did to it.
-    pub invalid: Option<String>,
-}
-
-/// The live runs of an arm at one place, or why there are none.
-#[derive(Clone, Debug)]
-pub(super) struct TransferPoint {
-    /// Place of the arm in the file.
-    pub arm: usize,
-    pub variant: Option<String>,
-    pub x: f64,
-    pub runs: Result<Vec<TransferReport>, String>,
 }
 
 impl Transfers {
@@ -235,6 +172,29 @@ impl Transfers {
         Ok(())
     }
 
+    /// As they are made, `quick` or in full.
+    pub fn shortened(&self, quick: bool) -> Self {
+        let mut shortened = self.clone();
+        if !quick {
+            return shortened;
+        }
+        if let Some(x) = &self.quick.x {
+            shortened.axis.values.clone_from(x);
+            // Of its own places a variant keeps those that are there.
+            shortened
+                .variants
+                .iter_mut()
+                .for_each(|variant| variant.values.retain(|own| x.iter().any(|other| same(*own, *other))));
+        }
+        if let Some(names) = &self.quick.variants {
+            shortened.variants.retain(|variant| names.contains(&variant.name));
+        }
+        shortened.seeds = self.quick.seeds.unwrap_or(self.seeds);
+        shortened.length.seconds = self.quick.seconds.unwrap_or(self.length.seconds);
+        shortened.length.megabytes = self.quick.megabytes.or(self.length.megabytes);
+        shortened
+    }
+
     pub fn variant_names(&self) -> impl Iterator<Item = &str> {
         self.variants.iter().map(|variant| variant.name.as_str())
     }
@@ -269,7 +229,8 @@ impl Transfers {
         all.chain(self.axis.also(x)).chain(&arm.assignments).cloned().collect()
     }
 
-    fn run(&self, arm: &Arm, variant: Option<&str>, x: f64, seed: u64) -> Option<TransferRun> {
+    /// The live run of `arm`; none of one that is simulated only.
+    pub fn run(&self, arm: &Arm, variant: Option<&str>, x: f64, seed: u64) -> Option<TransferRun> {
         let programs = arm.programs.as_ref()?;
         Some(TransferRun {
             hop: ShellHop {
@@ -287,102 +248,6 @@ impl Transfers {
             bytes: self.length.bytes(),
             goodput_source: programs.goodput_source,
         })
-    }
-}
-
-impl LiveKind for Transfers {
-    const SORT: LiveSort = LiveSort::Transfers;
-    const COLUMNS: &'static [&'static str] = &transferred::COLUMNS;
-    type Run = TransferPoint;
-    type Results = Transferred;
-
-    fn names_of_curves(&self) -> Vec<String> {
-        self.arms.iter().flat_map(Arm::curve_names).collect()
-    }
-
-    fn names_of_variants(&self) -> Vec<&str> {
-        self.variant_names().collect()
-    }
-
-    fn makes(&self, measure: &Measure) -> bool {
-        let variant = measure.variant();
-        if variant.is_some_and(|name| !self.variant_names().any(|known| known == name)) {
-            return false;
-        }
-        let curves = self.names_of_curves();
-        let places = self.values(variant);
-        measure.is_within(&places) && measure.curves().all(|curve| curves.iter().any(|name| name == curve))
-    }
-
-    fn shortened(&self, quick: bool) -> Self {
-        let mut shortened = self.clone();
-        if !quick {
-            return shortened;
-        }
-        if let Some(x) = &self.quick.x {
-            shortened.axis.values.clone_from(x);
-            // Of its own places a variant keeps those that are there.
-            shortened
-                .variants
-                .iter_mut()
-                .for_each(|variant| variant.values.retain(|own| x.iter().any(|other| same(*own, *other))));
-        }
-        if let Some(names) = &self.quick.variants {
-            shortened.variants.retain(|variant| names.contains(&variant.name));
-        }
-        shortened.seeds = self.quick.seeds.unwrap_or(self.seeds);
-        shortened.length.seconds = self.quick.seconds.unwrap_or(self.length.seconds);
-        shortened.length.megabytes = self.quick.megabytes.or(self.length.megabytes);
-        shortened
-    }
-
-    /// At each place all arms after one another under one seed, then under the next, so that what the machine does meanwhile
-    /// meets all of them alike.
-    fn measure(&self, make: &mut dyn MakeLive) -> Result<Vec<TransferPoint>, RunsError> {
-        let mut places = Vec::new();
-        for variant in self.parts() {
-            for x in self.values(variant) {
-                let first = places.len();
-                for (number, arm) in self.arms.iter().enumerate() {
-                    let Some(run) = self.run(arm, variant, x, 1) else { continue };
-                    let runs = make.missing(&run).map_or_else(|| Ok(Vec::new()), Err);
-                    places.push(TransferPoint { arm: number, variant: variant.map(str::to_owned), x, runs });
-                }
-                for seed in 1..=u64::from(self.seeds) {
-                    for place in &mut places[first..] {
-                        let Ok(runs) = &mut place.runs else { continue };
-                        let Some(run) = self.run(&self.arms[place.arm], variant, x, seed) else { continue };
-                        runs.push(made_well(&run, make)?);
-                    }
-                }
-            }
-        }
-        Ok(places)
-    }
-
-    fn given(all: &LiveRuns) -> &PerFigure<TransferPoint> {
-        &all.transfers
-    }
-
-    fn compared(&self, live: &[TransferPoint], making: RunContext<'_>) -> Result<Transferred, RunsError> {
-        Transferred::new(self, live, making.control)
-    }
-
-    fn findings(&self, results: Transferred) -> Box<dyn Findings> {
-        Box::new(TransferFindings::new(self, results))
-    }
-}
-
-/// The run, again where the machine disturbed it, a few times at most.
-fn made_well(run: &TransferRun, make: &mut dyn MakeLive) -> Result<TransferReport, RunsError> {
-    let mut attempts = 1;
-    loop {
-        let failed = |said| RunsError::Program { command: run.command(), said };
-        let report = make.transfer(run).map_err(failed)?;
-        if report.invalid.is_none() || attempts == MAX_ATTEMPTS {
-            return Ok(report);
-        }
-        attempts += 1;
     }
 }
 
@@ -411,7 +276,7 @@ impl Arm {
         Ok(arm)
     }
 
-    fn curve_names(&self) -> Vec<String> {
+    pub fn curve_names(&self) -> Vec<String> {
         let live = self.programs.is_some().then(|| self.live_name());
         let simulated = self.simulated.map(|_| self.simulated_name());
         live.into_iter().chain(simulated).collect()
@@ -453,32 +318,14 @@ impl Variant {
     }
 }
 
-impl TransferRun {
-    /// `words` with their places filled in: `{peer}`, `{seconds}` and `{bytes}`, and what `own` names.
-    pub fn filled(&self, words: &[String], own: &[(&str, &str)]) -> Vec<String> {
-        let (seconds, bytes) = (self.seconds.to_string(), self.bytes.to_string());
-        let known = [("{peer}", "198.18.0.1"), ("{seconds}", &*seconds), ("{bytes}", &*bytes)];
-        let fill = |word: &String| {
-            let places = known.iter().chain(own);
-            places.fold(word.clone(), |word, (place, with)| word.replace(place, with))
-        };
-        words.iter().map(fill).collect()
-    }
-
-    /// The command that makes it.
-    pub fn command(&self) -> String {
-        let words = |words: &[String]| self.filled(words, &[]).join(" ");
-        self.hop.command(&words(&self.client), &words(&self.server))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::cell::RefCell;
     use std::path::Path;
 
     use super::*;
-    use crate::{Figure, FigureOutcome, Options, run};
+    use crate::transferred::MAX_ATTEMPTS;
+    use crate::{Figure, FigureOutcome, LiveRuns, MakeLive, Options, TransferReport, run};
     use tacit_runs::sweep::Control;
 
     const FIGURE: &str = "\

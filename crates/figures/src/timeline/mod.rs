@@ -1,5 +1,6 @@
 //! Time lines: the frames around an event of one run, drawn and counted.
 
+pub(super) mod measure;
 mod select;
 mod words;
 
@@ -8,12 +9,11 @@ use std::sync::Arc;
 
 use tacit_sim::run_observed;
 
-use super::Figure;
-use super::kind::{self, Findings, Kind, known_metric};
+use super::figure::{self, Figure, Findings, Kind};
 use super::plot_data::{Measurement, PlotData};
-use super::results::{Results, RunContext};
-use super::run::file_name;
+use super::results::{Results, RunContext, file_name};
 use super::schemes::scheme_of_table;
+use measure::Measure;
 use select::Selector;
 use tacit_analysis::chart::timeline::TimelineChart;
 use tacit_runs::air::{AirTrace, Ppdu};
@@ -45,15 +45,6 @@ pub(super) struct Timeline {
     before: usize,
     /// PPDUs shown in all.
     frames: usize,
-}
-
-/// What a claim over a time line measures.
-#[derive(Clone, Debug)]
-pub(super) enum Measure {
-    /// How many of the PPDUs shown are such.
-    Count(Selector),
-    /// A metric of the run: its place in the table, and its factor.
-    Metric(usize, f64),
 }
 
 /// The frames shown and the run they come from.
@@ -121,8 +112,8 @@ impl Kind for Timeline {
         None
     }
 
-    fn read_measure(&self, section: Section<'_>) -> Result<kind::Measure, InputError> {
-        Measure::read(section).map(kind::Measure::Timeline)
+    fn read_measure(&self, section: Section<'_>) -> Result<figure::Measure, InputError> {
+        Measure::read(section).map(figure::Measure::Timeline)
     }
 
     fn is_stored(&self, figure: &Figure, directory: &Path) -> bool {
@@ -149,40 +140,15 @@ fn made(spec: &RunSpec, id: &str, command: String) -> Result<RunRecord, RunsErro
     Ok(RunRecord { ppdus: trace.ppdus.iter().map(Ppdu::to_record).collect(), ..record })
 }
 
-impl Measure {
-    pub fn read(section: Section<'_>) -> Result<Self, InputError> {
-        let measure = match section.optional("metric", |name| known_metric(&text(name)?))? {
-            Some((metric, factor)) => Self::Metric(metric, factor),
-            None => {
-                if section.node("count").is_none() {
-                    return Err(section.error("count", "one of count and metric is needed"));
-                }
-                Self::Count(Selector::read(&section, "count")?)
-            }
-        };
-        section.finish()?;
-        Ok(measure)
-    }
-
-    pub fn of(&self, shown: &Shown) -> Option<f64> {
-        match self {
-            Self::Count(selector) => {
-                Some(shown.ppdus.iter().filter(|ppdu| selector.matches(ppdu)).count() as f64)
-            }
-            Self::Metric(metric, factor) => Some(shown.metrics.get(*metric).copied().flatten()? * factor),
-        }
-    }
-}
-
 impl Findings for Shown {
     fn curves(&self) -> Option<&PlotData> {
         None
     }
 
-    fn measured(&self, measure: &kind::Measure) -> Measurement {
+    fn measured(&self, measure: &figure::Measure) -> Measurement {
         let number = match measure {
-            kind::Measure::Timeline(measure) => measure.of(self),
-            kind::Measure::Curves(_) => None,
+            figure::Measure::Timeline(measure) => measure.of(&self.ppdus, &self.metrics),
+            figure::Measure::Curves(_) => None,
         };
         Measurement { number, ..Measurement::default() }
     }
