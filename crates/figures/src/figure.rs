@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::claim;
+use super::live_runs::{Made, MakeLive};
 use super::measure;
 use super::metrics::check_metric;
 use super::plot_data::{Measurement, PlotData};
@@ -56,6 +57,7 @@ pub(super) struct Gain {
 
 impl Figure {
     /// What its file says of its kind, where that is `K`.
+    #[cfg(test)]
     pub(super) fn kind_as<K: Kind>(&self) -> Option<&K> {
         let kind: &dyn Any = &*self.kind;
         kind.downcast_ref()
@@ -126,6 +128,14 @@ pub(super) trait Kind: Any + fmt::Debug + Send + Sync {
     /// Whether the quick form has all that `measure` takes.
     fn makes_in_short(&self, _measure: &measure::Measure) -> bool {
         true
+    }
+
+    /// Makes its live runs, `quick` or in full; nothing of a figure that has none.
+    ///
+    /// # Errors
+    /// Where one cannot be made.
+    fn make_live(&self, _quick: bool, _make: &mut dyn MakeLive) -> Result<Option<Made>, RunsError> {
+        Ok(None)
     }
 
     /// Why this machine did not make figure `id`: live runs are made before figures are.

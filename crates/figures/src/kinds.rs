@@ -3,16 +3,14 @@
 use std::sync::Arc;
 
 use super::downloads::Downloads;
-use super::figure::{Figure, Kind};
-use super::live::Live;
-use super::live_run::{LiveRuns, MakeLive, PerFigure};
+use super::figure::Kind;
+use super::gains::Gains;
 use super::series::Series;
 use super::theory_and_sweep::TheoryAndSweep;
 use super::timeline::Timeline;
 use super::transfers::Transfers;
-use tacit_runs::RunsError;
 use tacit_scenario::InputError;
-use tacit_scenario::input::Section;
+use tacit_scenario::input::{Section, one_of};
 
 type ReadKind = fn(&Section<'_>) -> Result<Arc<dyn Kind>, InputError>;
 
@@ -23,14 +21,25 @@ macro_rules! kind {
 }
 
 /// The sections that make a figure one of a kind: it has those of one row.
-const KINDS: [(&[&str], ReadKind); 6] = [
+const KINDS: [(&[&str], ReadKind); 4] = [
     kind!("theory" and "sweep" => TheoryAndSweep::read),
     kind!("timeline" => Timeline::read),
     kind!("series" => Series::read),
-    kind!("live" => Live::read),
-    kind!("downloads" => Downloads::read),
-    kind!("transfers" => Transfers::read),
+    (&["transfers"], |root| read_form(root.section("transfers")?)),
 ];
+
+type ReadForm = fn(Section<'_>) -> Result<Arc<dyn Kind>, InputError>;
+
+/// The forms of `[transfers]`, by the name in `form`. The first needs none.
+const FORMS: [(&str, ReadForm); 3] = [
+    ("arms", |section| Ok(Arc::new(Transfers::read(section)?))),
+    ("gains", |section| Ok(Arc::new(Gains::read(section)?))),
+    ("downloads", |section| Ok(Arc::new(Downloads::read(section)?))),
+];
+
+fn read_form(section: Section<'_>) -> Result<Arc<dyn Kind>, InputError> {
+    section.or("form", FORMS[0].1, one_of(&FORMS))?(section)
+}
 
 /// Reads the sections of the one kind that is there.
 pub(super) fn read(root: &Section<'_>) -> Result<Arc<dyn Kind>, InputError> {
@@ -42,23 +51,8 @@ pub(super) fn read(root: &Section<'_>) -> Result<Arc<dyn Kind>, InputError> {
         }
     }
     let [read] = present[..] else {
-        let needed = "[theory] or [sweep] or both are needed, or [timeline], [series], [live], [downloads] or \
-                      [transfers] alone";
+        let needed = "[theory] or [sweep] or both are needed, or [timeline], [series] or [transfers] alone";
         return Err(root.error("theory", needed));
     };
     read(root)
-}
-
-impl LiveRuns {
-    /// Makes the live runs of `figures`, of those that have any.
-    ///
-    /// # Errors
-    /// Where a run cannot be made.
-    pub fn make(figures: &[Figure], quick: bool, make: &mut dyn MakeLive) -> Result<Self, RunsError> {
-        Ok(Self {
-            pairs: PerFigure::made::<Live>(figures, quick, make)?,
-            downloads: PerFigure::made::<Downloads>(figures, quick, make)?,
-            transfers: PerFigure::made::<Transfers>(figures, quick, make)?,
-        })
-    }
 }

@@ -3,7 +3,6 @@
 //! `docs/use/figure.md` describes the files. Each is of a kind: a closed form, a sweep with its variants, a time line, a
 //! series, or a set of live runs. Curves, tables and frames come out of it, and claims are numbers taken from those.
 
-mod arms;
 mod axis;
 mod claim;
 mod dependence;
@@ -11,11 +10,12 @@ mod downloads;
 mod draw;
 mod figure;
 mod file;
+mod form;
+mod gain_points;
+mod gains;
 mod kinds;
 mod library;
-mod live;
-mod live_kind;
-mod live_run;
+mod live_runs;
 mod measure;
 mod metrics;
 mod page;
@@ -42,15 +42,11 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-pub use arms::MACHINE_SHARE_MAX;
 pub use claim::{Bound, ClaimOutcome, Range, Verdict};
 pub use dependence::{Dependence, DependenceCell, DependenceRow};
-pub use downloads::nginx_config;
 pub use figure::Figure;
-pub use live_run::{
-    Download, DownloadReport, DownloadRun, GoodputSource, LiveReport, LiveRun, LiveRuns, LiveSort, MakeLive,
-    TransferReport, TransferRun,
-};
+pub use gains::MACHINE_SHARE_MAX;
+pub use live_runs::{Download, GoodputSource, LiveRuns, MakeLive, TransferReport, TransferRun};
 pub use measure::{Curve, Measure};
 pub use results::Options;
 pub use run::run;

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::live_run::LiveRuns;
+use super::live_runs::LiveRuns;
 use tacit_runs::RunsError;
 use tacit_runs::identity::run_id;
 use tacit_runs::plan::Plan;

@@ -6,12 +6,12 @@ use std::sync::Arc as Shared;
 use serde::{Deserialize, Serialize};
 
 use super::figure::{Claim, Findings};
-use super::live_kind::LiveKind;
-use super::live_run::{LiveRuns, LiveSort, MakeLive, PerFigure, TransferPoint, TransferReport, TransferRun};
+use super::form::Form;
+use super::live_runs::{Made, MakeLive, TransferPoint, TransferReport};
 use super::measure::{Curve, Curves, Measure};
 use super::plot_data::PlotData;
 use super::results::RunContext;
-use super::transfers::{Arm, Transfers};
+use super::transfers::{Arm, MAX_ATTEMPTS, Transfers};
 use tacit_runs::RunsError;
 use tacit_runs::aggregate::{Mean, median};
 use tacit_runs::plan::{self, Plan};
@@ -19,9 +19,6 @@ use tacit_runs::record::RunSummary;
 use tacit_runs::sweep::{self, Control};
 use tacit_scenario::Scenario;
 use tacit_scenario::scheme::Scheme;
-
-/// A run that the machine disturbed is made so often at most; what the last one gave is told as disturbed.
-pub(super) const MAX_ATTEMPTS: u32 = 3;
 
 /// Columns of every curve; the first is drawn. What the simulator does not know is not there: packets of one flow among
 /// several, processors.
@@ -154,10 +151,9 @@ impl Findings for TransferFindings {
     }
 }
 
-impl LiveKind for Transfers {
-    const SORT: LiveSort = LiveSort::Transfers;
+impl Form for Transfers {
     const COLUMNS: &'static [&'static str] = &COLUMNS;
-    type Run = TransferPoint;
+    const KEEPS: bool = true;
     type Results = Transferred;
 
     fn names_of_curves(&self) -> Vec<String> {
@@ -178,36 +174,12 @@ impl LiveKind for Transfers {
         measure.is_within(&places) && measure.curves().all(|curve| curves.iter().any(|name| name == curve))
     }
 
-    fn form(&self, quick: bool) -> Self {
+    fn shortened(&self, quick: bool) -> Self {
         self.shortened(quick)
     }
 
-    /// At each place all arms after one another under one seed, then under the next, so that what the machine does meanwhile
-    /// meets all of them alike.
-    fn measure(&self, make: &mut dyn MakeLive) -> Result<Vec<TransferPoint>, RunsError> {
-        let mut places = Vec::new();
-        for variant in self.parts() {
-            for x in self.values(variant) {
-                let first = places.len();
-                for (number, arm) in self.arms.iter().enumerate() {
-                    let Some(run) = self.run(arm, variant, x, 1) else { continue };
-                    let runs = make.missing(&run).map_or_else(|| Ok(Vec::new()), Err);
-                    places.push(TransferPoint { arm: number, variant: variant.map(str::to_owned), x, runs });
-                }
-                for seed in 1..=u64::from(self.seeds) {
-                    for place in &mut places[first..] {
-                        let Ok(runs) = &mut place.runs else { continue };
-                        let Some(run) = self.run(&self.arms[place.arm], variant, x, seed) else { continue };
-                        runs.push(made_well(&run, make)?);
-                    }
-                }
-            }
-        }
-        Ok(places)
-    }
-
-    fn given(all: &LiveRuns) -> &PerFigure<TransferPoint> {
-        &all.transfers
+    fn measured(&self, make: &mut dyn MakeLive) -> Result<Made, RunsError> {
+        self.measured(make).map(Ok)
     }
 
     fn compared(&self, live: &[TransferPoint], making: RunContext<'_>) -> Result<Transferred, RunsError> {
@@ -216,19 +188,6 @@ impl LiveKind for Transfers {
 
     fn findings(&self, results: Transferred) -> Box<dyn Findings> {
         Box::new(TransferFindings::new(self, results))
-    }
-}
-
-/// The run, again where the machine disturbed it, a few times at most.
-fn made_well(run: &TransferRun, make: &mut dyn MakeLive) -> Result<TransferReport, RunsError> {
-    let mut attempts = 1;
-    loop {
-        let failed = |said| RunsError::Program { command: run.command(), said };
-        let report = make.transfer(run).map_err(failed)?;
-        if report.invalid.is_none() || attempts == MAX_ATTEMPTS {
-            return Ok(report);
-        }
-        attempts += 1;
     }
 }
 

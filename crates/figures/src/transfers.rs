@@ -4,18 +4,22 @@
 use std::ops::RangeInclusive;
 
 use super::axis::Axis;
-use super::live_run::{GoodputSource, TransferRun};
+use super::live_runs::{GoodputSource, MakeLive, TransferPoint, TransferReport, TransferRun};
 use super::measure::same;
 use super::schemes::{read_scheme, scheme_named};
 use super::shell_hop::ShellHop;
+use tacit_runs::RunsError;
 use tacit_scenario::input::{Section, integer, numbers, one_of, text, texts};
 use tacit_scenario::scheme::Scheme;
-use tacit_scenario::{InputError, MAX_CLIENTS, MAX_SEEDS};
+use tacit_scenario::{InputError, MAX_CLIENTS, MAX_SEEDS, Scenario};
 
 /// Longest live run.
 const MAX_SECONDS: u32 = 600;
 /// Largest file that is transferred.
 const MAX_MEGABYTES: u32 = 4_000;
+
+/// A run that the machine disturbed is made so often at most; what the last one gave is told as disturbed.
+pub(super) const MAX_ATTEMPTS: u32 = 3;
 
 /// Numbers of simulated stations beside the one that transfers.
 const BACKGROUND: RangeInclusive<u32> = 0..=MAX_CLIENTS - 1;
@@ -33,6 +37,8 @@ pub(super) struct Transfers {
     pub length: Length,
     pub seeds: u32,
     background: u32,
+    /// How often a run is made until it is valid. One that is made once is not kept either.
+    attempts: u32,
     quick: Quick,
 }
 
@@ -81,7 +87,7 @@ pub(super) struct Variant {
 }
 
 /// What `--quick` changes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Quick {
     x: Option<Vec<f64>>,
     seconds: Option<u32>,
@@ -92,41 +98,64 @@ struct Quick {
 
 impl Transfers {
     pub fn read(section: Section<'_>) -> Result<Self, InputError> {
-        let x = section.section("x")?;
-        let axis = Axis::read(&x, x.required("key", text)?)?;
-        x.finish()?;
         let arms = section.sections("arm")?.into_iter().map(Arm::read).collect::<Result<Vec<_>, _>>()?;
         let variants =
             section.sections("variant")?.into_iter().map(Variant::read).collect::<Result<Vec<_>, _>>()?;
-        let seconds = integer(1..=MAX_SECONDS);
         let megabytes = integer(1..=MAX_MEGABYTES);
         let quick = section.section("quick")?;
+        let plain = Self::once_each(&section, &quick, arms, 1)?;
         let transfers = Self {
-            scenario: section.required("scenario", text)?,
-            assignments: section.or("set", Vec::new(), texts)?,
-            x_label: section.or("x-label", axis.key.clone(), text)?,
-            axis,
             length: Length {
-                seconds: section.required("seconds", &seconds)?,
                 from_s: section.or("from-s", 0, integer(0..=MAX_SECONDS))?,
                 megabytes: section.optional("megabytes", &megabytes)?,
+                ..plain.length
             },
             seeds: section.required("medians", integer(1..=MAX_SEEDS))?,
             background: section.or("background", 0, integer(BACKGROUND))?,
+            attempts: MAX_ATTEMPTS,
             quick: Quick {
-                x: quick.optional("x", numbers)?,
-                seconds: quick.optional("seconds", &seconds)?,
                 megabytes: quick.optional("megabytes", &megabytes)?,
                 seeds: quick.optional("medians", integer(1..=MAX_SEEDS))?,
                 variants: quick.optional("variants", texts)?,
+                ..plain.quick
             },
-            arms,
             variants,
+            ..plain
         };
         quick.finish()?;
         transfers.check(&section)?;
         section.finish()?;
         Ok(transfers)
+    }
+
+    /// A run of `arms` at each place of the axis, of at least `least` seconds; `quick` is a part of `section`.
+    pub fn once_each(
+        section: &Section<'_>,
+        quick: &Section<'_>,
+        arms: Vec<Arm>,
+        least: u32,
+    ) -> Result<Self, InputError> {
+        let x = section.section("x")?;
+        let axis = Axis::read(&x, x.required("key", text)?)?;
+        x.finish()?;
+        let seconds = integer(least..=MAX_SECONDS);
+        Ok(Self {
+            scenario: section.required("scenario", text)?,
+            assignments: section.or("set", Vec::new(), texts)?,
+            arms,
+            x_label: section.or("x-label", axis.key.clone(), text)?,
+            axis,
+            variants: Vec::new(),
+            length: Length { seconds: section.required("seconds", &seconds)?, from_s: 0, megabytes: None },
+            seeds: 1,
+            background: 0,
+            attempts: 1,
+            quick: Quick {
+                x: quick.optional("x", numbers)?,
+                seconds: quick.optional("seconds", &seconds)?,
+                ..Quick::default()
+            },
+        })
     }
 
     /// Names are told apart, medians are of odd numbers, and something is left to measure.
@@ -229,6 +258,14 @@ impl Transfers {
         all.chain(self.axis.also(x)).chain(&arm.assignments).cloned().collect()
     }
 
+    /// The scenario at `x`, of `arm`.
+    ///
+    /// # Errors
+    /// Where something that is set in it is not allowed.
+    pub fn scenario_at(&self, arm: &Arm, variant: Option<&str>, x: f64) -> Result<Scenario, RunsError> {
+        Ok(Scenario::load(&self.scenario, &self.assignments_at(arm, variant, x))?)
+    }
+
     /// The live run of `arm`; none of one that is simulated only.
     pub fn run(&self, arm: &Arm, variant: Option<&str>, x: f64, seed: u64) -> Option<TransferRun> {
         let programs = arm.programs.as_ref()?;
@@ -246,8 +283,49 @@ impl Transfers {
             client: programs.client.clone(),
             seconds: self.length.seconds,
             bytes: self.length.bytes(),
+            programs: &[],
             goodput_source: programs.goodput_source,
+            kept: self.attempts > 1,
         })
+    }
+
+    /// At each place all arms after one another under one seed, then under the next, so that what the machine does meanwhile
+    /// meets all of them alike.
+    ///
+    /// # Errors
+    /// Where one cannot be made.
+    pub fn measured(&self, make: &mut dyn MakeLive) -> Result<Vec<TransferPoint>, RunsError> {
+        let mut places = Vec::new();
+        for variant in self.parts() {
+            for x in self.values(variant) {
+                let first = places.len();
+                for (number, arm) in self.arms.iter().enumerate() {
+                    let Some(run) = self.run(arm, variant, x, 1) else { continue };
+                    let runs = make.missing(&run).map_or_else(|| Ok(Vec::new()), Err);
+                    places.push(TransferPoint { arm: number, variant: variant.map(str::to_owned), x, runs });
+                }
+                for seed in 1..=u64::from(self.seeds) {
+                    for place in &mut places[first..] {
+                        let Ok(runs) = &mut place.runs else { continue };
+                        let Some(run) = self.run(&self.arms[place.arm], variant, x, seed) else { continue };
+                        runs.push(self.made_well(&run, make)?);
+                    }
+                }
+            }
+        }
+        Ok(places)
+    }
+
+    /// The run, again where the machine disturbed it, a few times at most.
+    fn made_well(&self, run: &TransferRun, make: &mut dyn MakeLive) -> Result<TransferReport, RunsError> {
+        let mut attempts = 1;
+        loop {
+            let report = make.one(run)?;
+            if report.invalid.is_none() || attempts == self.attempts {
+                return Ok(report);
+            }
+            attempts += 1;
+        }
     }
 }
 
@@ -276,6 +354,22 @@ impl Arm {
         Ok(arm)
     }
 
+    /// A download by iperf3, live only.
+    pub fn iperf(scheme: &'static Scheme, acks: &str, congestion: &str) -> Self {
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+        let programs = Programs {
+            server: words(&["iperf3", "-s", "-1"]),
+            client: words(&["iperf3", "-c", "{peer}", "-R", "-t", "{seconds}"]),
+            scheme,
+            acks: acks.to_owned(),
+            congestion: Some(congestion.to_owned()),
+            goodput_source: GoodputSource::Hop,
+        };
+        let name = format!("{}, acks {acks}", scheme.name);
+        Self { name, programs: Some(programs), assignments: Vec::new(), simulated: None }
+    }
+
+    /// Names of its curves.
     pub fn curve_names(&self) -> Vec<String> {
         let live = self.programs.is_some().then(|| self.live_name());
         let simulated = self.simulated.map(|_| self.simulated_name());
@@ -324,8 +418,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::transferred::MAX_ATTEMPTS;
-    use crate::{Figure, FigureOutcome, LiveRuns, MakeLive, Options, TransferReport, run};
+    use crate::{Figure, FigureOutcome, LiveRuns, Options, run};
     use tacit_runs::sweep::Control;
 
     const FIGURE: &str = "\
@@ -392,10 +485,13 @@ tolerance = 0.001
             self.missing.filter(|program| run.client[0] == *program).map(|program| format!("no {program}"))
         }
 
-        fn transfer(&mut self, run: &TransferRun) -> Result<TransferReport, String> {
+        fn make(&mut self, runs: &[TransferRun]) -> Result<Vec<TransferReport>, String> {
             let mut asked = self.asked.borrow_mut();
-            asked.push((run.client[0].clone(), run.hop.seed.unwrap()));
-            Ok((self.of)(run, asked.len()))
+            let mut made = |run: &TransferRun| {
+                asked.push((run.client[0].clone(), run.hop.seed.unwrap()));
+                (self.of)(run, asked.len())
+            };
+            Ok(runs.iter().map(&mut made).collect())
         }
     }
 

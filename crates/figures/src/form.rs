@@ -1,4 +1,4 @@
-//! What figures of live hops have in common: real programs give their results, and the simulator stands beside.
+//! What the forms of `[transfers]` have in common: real programs give their results, and the simulator stands beside.
 
 use std::any::Any;
 use std::fmt;
@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::figure::{Figure, Findings, Kind, VariantNames};
-use super::live_run::{LiveRuns, LiveSort, MakeLive, PerFigure};
+use super::live_runs::{LiveRuns, Made, MakeLive, TransferPoint};
 use super::measure::Measure;
 use super::metrics::check_metric;
 use super::results::{Options, RunContext};
@@ -18,13 +18,11 @@ use tacit_scenario::InputError;
 use tacit_scenario::input::Section;
 
 /// A kind of figure whose results come from live hops, and from the simulator beside them.
-pub(super) trait LiveKind: Any + fmt::Debug + Send + Sync + Sized {
-    /// The programs it takes.
-    const SORT: LiveSort;
+pub(super) trait Form: Any + fmt::Debug + Send + Sync + Sized {
     /// Columns of every curve; the first is drawn.
     const COLUMNS: &'static [&'static str];
-    /// What some of its live runs gave.
-    type Run;
+    /// Valid runs are kept, and not made again.
+    const KEEPS: bool;
     /// What is kept of a figure.
     type Results: Serialize + DeserializeOwned;
 
@@ -42,28 +40,25 @@ pub(super) trait LiveKind: Any + fmt::Debug + Send + Sync + Sized {
     }
 
     /// The runs as they are made, `quick` or in full.
-    fn form(&self, quick: bool) -> Self;
+    fn shortened(&self, quick: bool) -> Self;
 
     /// Makes the live runs.
     ///
     /// # Errors
     /// Where one cannot be made.
-    fn measure(&self, make: &mut dyn MakeLive) -> Result<Vec<Self::Run>, RunsError>;
-
-    /// Those of `all` that are of this kind.
-    fn given(all: &LiveRuns) -> &PerFigure<Self::Run>;
+    fn measured(&self, make: &mut dyn MakeLive) -> Result<Made, RunsError>;
 
     /// What the live runs come to, and the same simulated.
     ///
     /// # Errors
     /// Where a simulation fails.
-    fn compared(&self, live: &[Self::Run], making: RunContext<'_>) -> Result<Self::Results, RunsError>;
+    fn compared(&self, live: &[TransferPoint], making: RunContext<'_>) -> Result<Self::Results, RunsError>;
 
     /// The results as claims are held against them.
     fn findings(&self, results: Self::Results) -> Box<dyn Findings>;
 }
 
-impl<K: LiveKind> Kind for K {
+impl<F: Form> Kind for F {
     fn curve_names(&self) -> Option<Vec<String>> {
         Some(self.names_of_curves())
     }
@@ -73,15 +68,22 @@ impl<K: LiveKind> Kind for K {
     }
 
     fn check_column(&self, name: &str, root: &Section<'_>) -> Result<(), InputError> {
-        if K::COLUMNS.contains(&name) { Ok(()) } else { check_metric(name, root) }
+        if F::COLUMNS.contains(&name) { Ok(()) } else { check_metric(name, root) }
     }
 
     fn makes_in_short(&self, measure: &Measure) -> bool {
-        self.form(true).makes(measure)
+        self.shortened(true).makes(measure)
+    }
+
+    fn make_live(&self, quick: bool, make: &mut dyn MakeLive) -> Result<Option<Made>, RunsError> {
+        Ok(Some(match make.skip_reason(F::KEEPS)? {
+            Some(skip_reason) => Err(skip_reason),
+            None => self.shortened(quick).measured(make)?,
+        }))
     }
 
     fn skip_reason(&self, id: &str, options: &Options) -> Option<String> {
-        K::given(&options.live).skip_reason(id)
+        options.live.skip_reason(id)
     }
 
     fn is_stored(&self, figure: &Figure, directory: &Path) -> bool {
@@ -89,33 +91,24 @@ impl<K: LiveKind> Kind for K {
     }
 
     fn results(&self, figure: &Figure, making: RunContext<'_>) -> Result<Box<dyn Findings>, RunsError> {
-        let made = self.form(making.options.quick);
-        let live = K::given(&making.options.live).get(&figure.id);
+        let made = self.shortened(making.options.quick);
+        let live = making.options.live.get(&figure.id);
         let results = saved::read_or_made(&figure.id, making, || made.compared(live, making))?;
         Ok(made.findings(results))
     }
 }
 
-impl<T> PerFigure<T> {
-    /// What `make` gives the figures of kind `K`.
+impl LiveRuns {
+    /// Makes the live runs of `figures`, of those that have any.
     ///
     /// # Errors
     /// Where a run cannot be made.
-    pub fn made<K: LiveKind<Run = T>>(
-        figures: &[Figure],
-        quick: bool,
-        make: &mut dyn MakeLive,
-    ) -> Result<Self, RunsError> {
-        let wanted = figures.iter().filter_map(|figure| Some((&figure.id, figure.kind_as::<K>()?)));
-        let wanted: Vec<_> = wanted.collect();
-        let skip_reason = if wanted.is_empty() { None } else { make.skip_reason(K::SORT)? };
+    pub fn make(figures: &[Figure], quick: bool, make: &mut dyn MakeLive) -> Result<Self, RunsError> {
         let mut all = Self::default();
-        for (id, kind) in wanted {
-            let runs = match &skip_reason {
-                Some(skip_reason) => Err(skip_reason.clone()),
-                None => Ok(kind.form(quick).measure(make)?),
-            };
-            all.0.insert(id.clone(), runs);
+        for figure in figures {
+            if let Some(made) = figure.kind.make_live(quick, make)? {
+                all.0.insert(figure.id.clone(), made);
+            }
         }
         Ok(all)
     }
