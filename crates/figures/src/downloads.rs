@@ -1,9 +1,7 @@
 //! Downloads of a file through live hops beside an upload, by the sender's congestion control: how long they take.
 
-use serde::{Deserialize, Serialize};
-
 use super::draw::{distribution, distribution_chart};
-use super::figure::{Claim, Figure, Findings};
+use super::figure::{Claim, Figure};
 use super::form::Form;
 use super::live_runs::{Download, GoodputSource, Made, MakeLive, TransferPoint, TransferRun};
 use super::measure::{Curve, Curves};
@@ -11,6 +9,7 @@ use super::plot_data::PlotData;
 use super::results::RunContext;
 use super::schemes::selected;
 use super::shell_hop::ShellHop;
+use super::transferred::{Point, Transferred, row};
 use tacit_analysis::chart::{LineChart, Panel, stacked};
 use tacit_proto::tcp::ReceiveAutotuning;
 use tacit_proto::units::Bytes;
@@ -58,16 +57,6 @@ struct Hop {
     first_ms: u32,
     /// See `first_ms`.
     slot_ms: u32,
-}
-
-/// The downloads of one curve.
-#[derive(Debug, Serialize, Deserialize)]
-struct Sample {
-    name: String,
-    /// In the order of [`COLUMNS`], each ascending.
-    seconds: [Vec<f64>; 2],
-    /// Why nothing is claimed of it.
-    disturbed: Option<String>,
 }
 
 impl Downloads {
@@ -157,17 +146,15 @@ impl Downloads {
         Ok(ended.map(|flow| download(flow.lasted.as_secs_f64())).collect())
     }
 
-    fn sample(&self, name: String, mut downloads: Vec<Download>, disturbed: Option<String>) -> Sample {
+    /// The point of a curve: all `downloads`, and for each that did not end one that took as long as one may.
+    fn point(&self, curve: String, mut downloads: Vec<Download>, disturbed: Option<String>) -> Point {
         downloads.resize(self.count as usize, Download { total_s: LIMIT_S.into(), connected_s: 0.0 });
-        let column = |of: fn(&Download) -> f64| {
-            let mut seconds: Vec<f64> =
-                downloads.iter().map(|download| of(download).min(LIMIT_S.into())).collect();
-            seconds.sort_by(f64::total_cmp);
-            seconds
+        let of = |download: Download| {
+            let seconds = [download.total_s, download.total_s - download.connected_s];
+            row(&COLUMNS, seconds.map(|seconds| Some(seconds.min(LIMIT_S.into()))))
         };
-        let seconds =
-            [column(|download| download.total_s), column(|download| download.total_s - download.connected_s)];
-        Sample { name, seconds, disturbed }
+        let runs = downloads.into_iter().map(of).collect();
+        Point { disturbed, ..Point::simulated(curve, None, 0.0, runs) }
     }
 }
 
@@ -209,7 +196,6 @@ impl Hop {
 impl Form for Downloads {
     const COLUMNS: &'static [&'static str] = &COLUMNS;
     const KEEPS: bool = false;
-    type Results = Samples;
 
     fn names_of_curves(&self) -> Vec<String> {
         self.senders.iter().flat_map(|sender| [live_name(sender), simulated_name(sender)]).collect()
@@ -236,38 +222,30 @@ impl Form for Downloads {
         Ok(Ok(runs.iter().enumerate().map(of_sender).collect()))
     }
 
-    fn compared(&self, live: &[TransferPoint], _making: RunContext<'_>) -> Result<Samples, RunsError> {
-        let mut samples = Vec::new();
+    fn compared(&self, live: &[TransferPoint], _making: RunContext<'_>) -> Result<Transferred, RunsError> {
+        let mut points = Vec::new();
         for (sender, place) in self.senders.iter().zip(live) {
             let reports = place.runs.as_deref().unwrap_or_default();
             let downloads = reports.iter().flat_map(|report| report.downloads.iter().copied()).collect();
             let disturbed = reports.iter().find_map(|report| report.invalid.clone());
-            samples.push(self.sample(live_name(sender), downloads, disturbed));
+            points.push(self.point(live_name(sender), downloads, disturbed));
             let mut downloads = Vec::new();
             for hop in self.hops() {
                 downloads.extend(self.simulated(&hop, sender)?);
             }
-            samples.push(self.sample(simulated_name(sender), downloads, None));
+            points.push(self.point(simulated_name(sender), downloads, None));
         }
-        Ok(Samples { samples })
+        Ok(Transferred { points })
     }
 
-    fn findings(&self, samples: Samples) -> Box<dyn Findings> {
-        let drawn = PlotData::new(String::new(), String::new(), samples.curves());
-        Box::new(DownloadFindings { drawn, samples })
-    }
-}
-
-/// The samples of a figure.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Samples {
-    samples: Vec<Sample>,
-}
-
-impl Samples {
     /// For claims: the time in which each share of the downloads ended, the share in per cent being x.
-    pub fn curves(&self) -> Curves {
-        let curve = |sample: &Sample| {
+    fn drawn(&self, results: &Transferred) -> PlotData {
+        let curve = |point: &Point| {
+            let sorted = COLUMNS.map(|name| {
+                let mut seconds = point.column(name);
+                seconds.sort_by(f64::total_cmp);
+                seconds
+            });
             let at = |share: u32| {
                 let share = share * SHARE_PERCENT;
                 // The nearest rank.
@@ -275,41 +253,26 @@ impl Samples {
                     let rank = (seconds.len() * share as usize).div_ceil(100).saturating_sub(1);
                     seconds.get(rank).copied()
                 };
-                (f64::from(share), sample.seconds.iter().map(ranked).collect())
+                (f64::from(share), sorted.iter().map(ranked).collect())
             };
-            Curve { name: sample.name.clone(), points: SHARES.map(at).collect(), ..Curve::default() }
+            Curve { name: point.curve.clone(), points: SHARES.map(at).collect(), ..Curve::default() }
         };
-        Curves {
-            columns: COLUMNS.map(str::to_owned).to_vec(),
-            curves: self.samples.iter().map(curve).collect(),
-        }
-    }
-}
-
-/// The samples, and the curves of their shares.
-struct DownloadFindings {
-    drawn: PlotData,
-    samples: Samples,
-}
-
-impl Findings for DownloadFindings {
-    fn curves(&self) -> Option<&PlotData> {
-        Some(&self.drawn)
+        let curves = results.points.iter().map(curve).collect();
+        let curves = Curves { columns: COLUMNS.map(str::to_owned).to_vec(), curves };
+        PlotData::new(String::new(), String::new(), curves)
     }
 
-    fn disturbance(&self, claim: &Claim, _measured: Option<f64>) -> Option<String> {
+    fn disturbance(&self, results: &Transferred, claim: &Claim, _measured: Option<f64>) -> Option<String> {
         let measure = claim.measure.of_curves()?;
-        let mut samples = self.samples.samples.iter();
-        samples.find_map(|sample| {
-            let is_concerned = measure.curves().any(|curve| curve == sample.name);
-            sample.disturbed.clone().filter(|_| is_concerned)
+        results.points.iter().find_map(|point| {
+            let is_concerned = measure.curves().any(|curve| curve == point.curve);
+            point.disturbed.clone().filter(|_| is_concerned)
         })
     }
 
     /// The distributions.
-    fn picture(&self, figure: &Figure) -> Option<String> {
-        let samples = self.samples.samples.iter();
-        let lines = samples.map(|sample| distribution(&sample.name, sample.seconds[0].clone()));
+    fn picture(&self, results: &Transferred, figure: &Figure) -> Option<String> {
+        let lines = results.points.iter().map(|point| distribution(&point.curve, point.column(COLUMNS[0])));
         let chart = LineChart {
             x: "seconds".to_owned(),
             y: "downloads that took no longer (%)".to_owned(),

@@ -4,15 +4,14 @@ use std::any::Any;
 use std::fmt;
 use std::path::Path;
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-
-use super::figure::{Figure, Findings, Kind, VariantNames};
+use super::figure::{Claim, Figure, Findings, Kind, VariantNames};
 use super::live_runs::{LiveRuns, Made, MakeLive, TransferPoint};
 use super::measure::Measure;
 use super::metrics::check_metric;
+use super::plot_data::PlotData;
 use super::results::{Options, RunContext};
 use super::saved;
+use super::transferred::Transferred;
 use tacit_runs::RunsError;
 use tacit_scenario::InputError;
 use tacit_scenario::input::Section;
@@ -23,8 +22,6 @@ pub(super) trait Form: Any + fmt::Debug + Send + Sync + Sized {
     const COLUMNS: &'static [&'static str];
     /// Valid runs are kept, and not made again.
     const KEEPS: bool;
-    /// What is kept of a figure.
-    type Results: Serialize + DeserializeOwned;
 
     /// Names of the curves that claims may speak of.
     fn names_of_curves(&self) -> Vec<String>;
@@ -52,10 +49,23 @@ pub(super) trait Form: Any + fmt::Debug + Send + Sync + Sized {
     ///
     /// # Errors
     /// Where a simulation fails.
-    fn compared(&self, live: &[TransferPoint], making: RunContext<'_>) -> Result<Self::Results, RunsError>;
+    fn compared(&self, live: &[TransferPoint], making: RunContext<'_>) -> Result<Transferred, RunsError>;
 
-    /// The results as claims are held against them.
-    fn findings(&self, results: Self::Results) -> Box<dyn Findings>;
+    /// The curves that `results` come to.
+    fn drawn(&self, results: &Transferred) -> PlotData;
+
+    /// Why `claim` is not judged though `measured` was.
+    fn disturbance(&self, results: &Transferred, claim: &Claim, measured: Option<f64>) -> Option<String>;
+
+    /// The picture, where it is not of the curves.
+    fn picture(&self, _results: &Transferred, _figure: &Figure) -> Option<String> {
+        None
+    }
+
+    /// What was measured where, a line for each place.
+    fn measurements(&self, _results: &Transferred) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 impl<F: Form> Kind for F {
@@ -94,7 +104,32 @@ impl<F: Form> Kind for F {
         let made = self.shortened(making.options.quick);
         let live = making.options.live.get(&figure.id);
         let results = saved::read_or_made(&figure.id, making, || made.compared(live, making))?;
-        Ok(made.findings(results))
+        Ok(Box::new(LiveFindings { drawn: made.drawn(&results), form: made, results }))
+    }
+}
+
+/// The results of a form, and their curves.
+struct LiveFindings<F> {
+    form: F,
+    drawn: PlotData,
+    results: Transferred,
+}
+
+impl<F: Form> Findings for LiveFindings<F> {
+    fn curves(&self) -> Option<&PlotData> {
+        Some(&self.drawn)
+    }
+
+    fn disturbance(&self, claim: &Claim, measured: Option<f64>) -> Option<String> {
+        self.form.disturbance(&self.results, claim, measured)
+    }
+
+    fn picture(&self, figure: &Figure) -> Option<String> {
+        self.form.picture(&self.results, figure)
+    }
+
+    fn measurements(&self) -> Vec<String> {
+        self.form.measurements(&self.results)
     }
 }
 

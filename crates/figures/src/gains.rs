@@ -1,22 +1,32 @@
 //! Gains: what TCP/HACK gives Linux's own TCP.
 
-use super::figure::{Claim, Findings};
+use super::ack_ratio::Measured;
+use super::figure::Claim;
 use super::form::Form;
-use super::gain_points::{Annotation, COLUMNS, Measured, Points, all_columns, columns};
 use super::live_runs::{Made, MakeLive, TransferPoint, TransferReport};
-use super::measure::{Curve, Curves};
+use super::measure::{Curves, Measure};
 use super::plot_data::PlotData;
 use super::results::RunContext;
 use super::schemes::scheme_of_table;
+use super::transferred::{Point, Row, Transferred, row};
 use super::transfers::{Arm, Transfers};
 use super::value;
 use tacit_runs::RunsError;
+use tacit_runs::aggregate::gain;
 use tacit_scenario::InputError;
 use tacit_scenario::input::{Section, text, texts};
 use tacit_scenario::scheme::Scheme;
 
 /// Of a claim's tolerance, what the machine's own delays may be worth: beyond that, what is missing can be theirs.
 pub const MACHINE_SHARE_MAX: f64 = 0.5;
+
+/// Columns of every curve; the first is drawn.
+const COLUMNS: [&str; 4] = ["gain_percent", "ack_ratio", "stock_mbps", "hack_mbps"];
+/// How long programs waited for a processor, on average, kept beside the columns of a live point.
+const WAITS: [&str; 4] =
+    ["stock_client_waited_us", "stock_server_waited_us", "hack_client_waited_us", "hack_server_waited_us"];
+/// The variant in which simulated hosts take as long as the programs did.
+const SLOWED: &str = "slowed";
 
 /// Shortest live run: what is between its first and its last second counts.
 const MIN_SECONDS: u32 = 4;
@@ -47,45 +57,40 @@ impl Gains {
         Ok(Self { transfers, acks, stock, hack })
     }
 
-    /// The curves of the live runs, and beside each the simulated one.
-    fn points<'a>(&self, live: &'a [TransferPoint]) -> Result<Points, RunsError> {
-        let (mut curves, mut slowed) = (Vec::new(), Vec::new());
-        let (mut disturbed, mut waits) = (Vec::new(), Vec::new());
-        for (number, acks) in self.acks.iter().enumerate() {
-            let curve = |name: String| Curve { name, ..Curve::default() };
-            let (mut measured, mut simulated) = (curve(live_name(acks)), curve(simulated_name(acks)));
-            let mut simulated_slowed = simulated.clone();
-            let of = |arm: usize| live.iter().filter(move |place| place.arm == arm);
-            for (place, other) in of(2 * number).zip(of(2 * number + 1)) {
-                let (x, run) = (place.x, |place: &'a TransferPoint| place.runs.as_deref().ok()?.first());
-                let (Some(stock), Some(hack)) = (run(place), run(other)) else { continue };
-                for (scheme, run) in [(self.stock, stock), (self.hack, hack)] {
-                    let note = |said: String| Annotation {
-                        curves: [measured.name.clone(), simulated.name.clone()],
-                        x,
-                        said: format!("{} at {x}: {said}", scheme.name),
-                    };
-                    disturbed.extend(disturbance(run).map(|said| note(said.to_owned())));
-                    waits.extend(run.waited_us.map(|[client, server]| {
-                        note(format!("{:.1} and {:.1} ms", client / 1e3, server / 1e3))
-                    }));
-                }
-                let waited = [stock, hack].map(|run| run.waited_us.unwrap_or_default());
-                let (Some(stock), Some(hack)) = (Measured::of(stock), Measured::of(hack)) else { continue };
-                measured.points.push((x, columns(stock, hack)));
-                let scenario = self.transfers.scenario_at(&self.transfers.arms[place.arm], None, x)?;
-                let simulate = |waits: [[f64; 2]; 2]| {
-                    let stock = stock.simulated(&scenario, self.stock, waits[0])?;
-                    let hack = hack.simulated(&scenario, self.hack, waits[1])?;
-                    Ok::<_, RunsError>((x, columns(stock, hack)))
-                };
-                simulated.points.push(simulate([[0.0; 2]; 2])?);
-                simulated_slowed.points.push(simulate(waited)?);
-            }
-            slowed.extend([measured.clone(), simulated_slowed]);
-            curves.extend([measured, simulated]);
-        }
-        Ok(Points { curves: all_columns(curves), slowed: all_columns(slowed), disturbed, waits })
+    /// The schemes, and beside each the columns of how long the client's and the server's programs waited.
+    fn with_waits(&self) -> [(&'static Scheme, &'static [&'static str]); 2] {
+        let (stock, hack) = WAITS.split_at(2);
+        [(self.stock, stock), (self.hack, hack)]
+    }
+
+    /// The curves, without places where a run has no numbers.
+    fn curves(&self, results: &Transferred, variant: Option<&str>) -> Curves {
+        let mut curves = results.curves(&COLUMNS, self.names_of_curves(), variant);
+        curves.curves.iter_mut().for_each(|curve| curve.points.retain(|(_, values)| values[0].is_some()));
+        curves
+    }
+
+    /// Live points that `measure` is about: it may read the simulated curve, too.
+    fn concerned<'a>(
+        &'a self,
+        results: &'a Transferred,
+        measure: &'a Measure,
+    ) -> impl Iterator<Item = &'a Point> {
+        self.acks.iter().flat_map(move |acks| {
+            let pair = [live_name(acks), simulated_name(acks)];
+            let points = results.points.iter().filter(|point| point.variant.is_none());
+            points.filter(move |point| point.curve == pair[0] && measure.reads(&pair, point.x))
+        })
+    }
+
+    /// How long the programs of a live point waited.
+    fn waits(&self, point: &Point) -> Vec<String> {
+        let of = |(scheme, names): (&Scheme, &[&str])| {
+            let mut ms = names.iter().map(|name| Some(point.runs.first()?.get(*name)? / 1e3));
+            let (client, server) = (ms.next()??, ms.next()??);
+            Some(format!("{} at {}: {client:.1} and {server:.1} ms", scheme.name, point.x))
+        };
+        self.with_waits().into_iter().filter_map(of).collect()
     }
 }
 
@@ -98,7 +103,6 @@ fn disturbance(run: &TransferReport) -> Option<&str> {
 impl Form for Gains {
     const COLUMNS: &'static [&'static str] = &COLUMNS;
     const KEEPS: bool = false;
-    type Results = Points;
 
     fn names_of_curves(&self) -> Vec<String> {
         self.acks.iter().flat_map(|acks| [live_name(acks), simulated_name(acks)]).collect()
@@ -115,53 +119,79 @@ impl Form for Gains {
         Ok(missing.map_or(Ok(made), Err))
     }
 
-    fn compared(&self, live: &[TransferPoint], _making: RunContext<'_>) -> Result<Points, RunsError> {
-        self.points(live)
-    }
-
-    fn findings(&self, results: Points) -> Box<dyn Findings> {
-        let Points { curves, slowed, disturbed, waits } = results;
-        let x_label = self.transfers.x_label.clone();
-        let drawn = PlotData::new(x_label, "HACK's gain over stock (%)".to_owned(), curves);
-        Box::new(GainFindings { drawn, slowed, disturbed, waits })
-    }
-}
-
-/// The points of a figure, as curves to draw.
-struct GainFindings {
-    drawn: PlotData,
-    slowed: Curves,
-    disturbed: Vec<Annotation>,
-    waits: Vec<Annotation>,
-}
-
-impl Findings for GainFindings {
-    fn curves(&self) -> Option<&PlotData> {
-        Some(&self.drawn)
-    }
-
-    fn disturbance(&self, claim: &Claim, measured: Option<f64>) -> Option<String> {
-        let measure = claim.measure.of_curves()?;
-        let said = |places: &[Annotation]| {
-            let about = places.iter().filter(|place| place.concerns(measure));
-            about.map(|place| place.said.as_str()).collect::<Vec<_>>().join("; ")
-        };
-        let disturbed = said(&self.disturbed);
-        if !disturbed.is_empty() {
-            return Some(disturbed);
+    /// The live runs, beside each pair the simulated one, and both as they would be if simulated hosts took as long as the
+    /// programs did.
+    fn compared(&self, live: &[TransferPoint], _making: RunContext<'_>) -> Result<Transferred, RunsError> {
+        let mut points = Vec::new();
+        for (number, acks) in self.acks.iter().enumerate() {
+            let of = |arm: usize| live.iter().filter(move |place| place.arm == arm);
+            for (place, other) in of(2 * number).zip(of(2 * number + 1)) {
+                let x = place.x;
+                let [Some(stock), Some(hack)] =
+                    [place, other].map(|place| place.runs.as_deref().ok()?.first())
+                else {
+                    continue;
+                };
+                let schemes = [(self.stock, stock), (self.hack, hack)];
+                let disturbed = schemes.into_iter().filter_map(|(scheme, run)| {
+                    Some(format!("{} at {x}: {}", scheme.name, disturbance(run)?))
+                });
+                let disturbed: Vec<String> = disturbed.collect();
+                let waited = [stock, hack].map(|run| run.waited_us);
+                let mut own =
+                    row(&WAITS, waited.iter().flat_map(|of| of.map_or([None; 2], |of| of.map(Some))));
+                let measured = Measured::of(stock).zip(Measured::of(hack));
+                own.extend(measured.map(|(stock, hack)| gained(stock, hack)).unwrap_or_default());
+                points.push(Point {
+                    disturbed: (!disturbed.is_empty()).then(|| disturbed.join("; ")),
+                    ..Point::simulated(live_name(acks), None, x, vec![own.clone()])
+                });
+                let Some((stock, hack)) = measured else { continue };
+                let scenario = self.transfers.scenario_at(&self.transfers.arms[place.arm], None, x)?;
+                let simulate = |variant, waits: [[f64; 2]; 2]| {
+                    let stock = stock.simulated(&scenario, self.stock, waits[0])?;
+                    let hack = hack.simulated(&scenario, self.hack, waits[1])?;
+                    let runs = vec![gained(stock, hack)];
+                    Ok::<_, RunsError>(Point::simulated(simulated_name(acks), variant, x, runs))
+                };
+                points.push(simulate(None, [[0.0; 2]; 2])?);
+                points.push(Point::simulated(live_name(acks), Some(SLOWED), x, vec![own]));
+                points.push(simulate(Some(SLOWED), waited.map(Option::unwrap_or_default))?);
+            }
         }
-        let worth = (measure.of(&self.slowed)? - measured?).abs();
+        Ok(Transferred { points })
+    }
+
+    fn drawn(&self, results: &Transferred) -> PlotData {
+        let curves = self.curves(results, None);
+        PlotData::new(self.transfers.x_label.clone(), "HACK's gain over stock (%)".to_owned(), curves)
+    }
+
+    fn disturbance(&self, results: &Transferred, claim: &Claim, measured: Option<f64>) -> Option<String> {
+        let measure = claim.measure.of_curves()?;
+        let concerned = || self.concerned(results, measure);
+        let disturbed: Vec<&str> = concerned().filter_map(|point| point.disturbed.as_deref()).collect();
+        if !disturbed.is_empty() {
+            return Some(disturbed.join("; "));
+        }
+        let worth = (measure.of(&self.curves(results, Some(SLOWED)))? - measured?).abs();
         let most = claim.leeway() * MACHINE_SHARE_MAX;
         (worth > most).then(|| {
             format!(
                 "programs waited for a processor ({}), which is worth {} {} in the simulator; at most {} is judged",
-                said(&self.waits),
+                concerned().flat_map(|point| self.waits(point)).collect::<Vec<_>>().join("; "),
                 value(worth),
                 claim.unit,
                 value(most),
             )
         })
     }
+}
+
+/// What HACK gained, by [`COLUMNS`].
+fn gained(stock: Measured, hack: Measured) -> Row {
+    let gain_percent = gain(hack.goodput_mbps, stock.goodput_mbps) * 100.0;
+    row(&COLUMNS, [gain_percent, stock.ack_ratio, stock.goodput_mbps, hack.goodput_mbps].map(Some))
 }
 
 fn live_name(acks: &str) -> String {

@@ -3,6 +3,8 @@
 //! `docs/use/figure.md` describes the files. Each is of a kind: a closed form, a sweep with its variants, a time line, a
 //! series, or a set of live runs. Curves, tables and frames come out of it, and claims are numbers taken from those.
 
+mod ack_ratio;
+mod arms;
 mod axis;
 mod claim;
 mod dependence;
@@ -11,7 +13,6 @@ mod draw;
 mod figure;
 mod file;
 mod form;
-mod gain_points;
 mod gains;
 mod kinds;
 mod library;

@@ -1,16 +1,11 @@
-//! The points of gains: what real programs measured, what the simulator gives at the same ACK ratio, and what it gives
-//! when its hosts take as long as the machine's programs did.
+//! A download with the ACK ratio that a live one had, simulated, by hosts that may take as long as the machine's programs did.
 
-use std::collections::BTreeMap;
 use std::thread;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
 use super::live_runs::TransferReport;
-use super::measure::{Curve, Curves, Measure};
 use tacit_proto::units::Duration;
 use tacit_runs::RunsError;
-use tacit_runs::aggregate::{Mean, gain};
+use tacit_runs::aggregate::Mean;
 use tacit_scenario::scheme::Scheme;
 use tacit_scenario::{Hop, InputError, Scenario};
 
@@ -19,90 +14,11 @@ const MAX_SEGMENTS_PER_ACK: f64 = 64.0;
 /// Seeds of the simulated arm: stock alone differs by 2 % between them.
 const SIMULATED_SEEDS: u64 = 3;
 
-/// Columns of every curve; the first is drawn.
-pub(super) const COLUMNS: [&str; 4] = ["gain_percent", "ack_ratio", "stock_mbps", "hack_mbps"];
-
 /// What the steady part of a run gave.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Measured {
-    goodput_mbps: f64,
-    ack_ratio: f64,
-}
-
-/// A figure's curves, and what says whether they may be judged.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Points {
-    #[serde(serialize_with = "write", deserialize_with = "read")]
-    pub curves: Curves,
-    /// The curves as they would be if simulated hosts took as long as the programs did.
-    #[serde(serialize_with = "write", deserialize_with = "read")]
-    pub slowed: Curves,
-    /// Where there is nothing to judge, and why.
-    pub disturbed: Vec<Annotation>,
-    /// How long programs waited for a processor.
-    pub waits: Vec<Annotation>,
-}
-
-/// What there is to say of a place of two curves.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Annotation {
-    pub curves: [String; 2],
-    pub x: f64,
-    pub said: String,
-}
-
-/// A curve as it is kept: points with `x` and every column.
-#[derive(Serialize, Deserialize)]
-struct SavedCurve {
-    name: String,
-    points: Vec<BTreeMap<String, Option<f64>>>,
-}
-
-impl SavedCurve {
-    fn of(curves: &Curves) -> Vec<Self> {
-        let point = |(x, values): &(f64, Vec<Option<f64>>)| {
-            let columns = curves.columns.iter().cloned().zip(values.iter().copied());
-            columns.chain([("x".to_owned(), Some(*x))]).collect()
-        };
-        let kept = |curve: &Curve| Self {
-            name: curve.name.clone(),
-            points: curve.points.iter().map(point).collect(),
-        };
-        curves.curves.iter().map(kept).collect()
-    }
-
-    fn read(kept: Vec<Self>) -> Curves {
-        let point = |point: BTreeMap<String, Option<f64>>| {
-            let value = |name: &&str| point.get(*name).copied().flatten();
-            Some((value(&"x")?, COLUMNS.iter().map(value).collect()))
-        };
-        let curve = |kept: Self| Curve {
-            name: kept.name,
-            points: kept.points.into_iter().filter_map(point).collect(),
-            ..Curve::default()
-        };
-        all_columns(kept.into_iter().map(curve).collect())
-    }
-}
-
-pub(super) fn all_columns(curves: Vec<Curve>) -> Curves {
-    Curves { columns: COLUMNS.map(str::to_owned).to_vec(), curves }
-}
-
-/// As [`SavedCurve`]s.
-fn write<S: Serializer>(curves: &Curves, serializer: S) -> Result<S::Ok, S::Error> {
-    SavedCurve::of(curves).serialize(serializer)
-}
-
-fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Curves, D::Error> {
-    Vec::deserialize(deserializer).map(SavedCurve::read)
-}
-
-impl Annotation {
-    /// Whether `measure` takes a value from there.
-    pub fn concerns(&self, measure: &Measure) -> bool {
-        measure.reads(&self.curves, self.x)
-    }
+    pub goodput_mbps: f64,
+    pub ack_ratio: f64,
 }
 
 /// What the client's and the server's programs waited is on the way of what they send.
@@ -177,12 +93,6 @@ fn simulated_every(
     Ok(sum / SIMULATED_SEEDS as f64)
 }
 
-/// In the order of [`COLUMNS`].
-pub(super) fn columns(stock: Measured, hack: Measured) -> Vec<Option<f64>> {
-    let gain_percent = gain(hack.goodput_mbps, stock.goodput_mbps) * 100.0;
-    vec![Some(gain_percent), Some(stock.ack_ratio), Some(stock.goodput_mbps), Some(hack.goodput_mbps)]
-}
-
 /// Segments per ACK with at least this ratio, and how far it is from there to one segment more.
 fn bracket(ack_ratio: f64) -> (u32, f64) {
     let segments = (1.0 / ack_ratio.max(1.0 / MAX_SEGMENTS_PER_ACK)).max(1.0);
@@ -194,33 +104,6 @@ fn bracket(ack_ratio: f64) -> (u32, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::saved;
-
-    #[test]
-    fn points_are_written_with_the_names_of_their_columns() {
-        let curve = Curve {
-            name: "live".into(),
-            points: vec![(150.0, vec![Some(7.5), None, Some(1.0), None])],
-            ..Curve::default()
-        };
-        let noted = Annotation { curves: ["live".into(), "simulated".into()], x: 150.0, said: "busy".into() };
-        let points = Points {
-            curves: all_columns(vec![curve]),
-            slowed: all_columns(Vec::new()),
-            disturbed: vec![noted],
-            waits: Vec::new(),
-        };
-        let json = saved::to_json("hack/live", &points).unwrap();
-        let point = serde_json::json!({
-            "x": 150.0, "gain_percent": 7.5, "ack_ratio": null, "stock_mbps": 1.0, "hack_mbps": null
-        });
-        assert_eq!(json["curves"][0]["points"][0], point);
-        assert_eq!((&json["figure"], &json["curves"][0]["name"]), (&"hack/live".into(), &"live".into()));
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("points.json");
-        std::fs::write(&path, json.to_string()).unwrap();
-        assert_eq!(saved::read::<Points>(&path).unwrap(), points);
-    }
 
     #[test]
     fn the_first_and_the_last_second_do_not_count() {

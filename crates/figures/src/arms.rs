@@ -1,0 +1,204 @@
+//! `form = "arms"`: what transfers by several programs came to, and the same simulated.
+
+use std::sync::Arc as Shared;
+
+use super::figure::Claim;
+use super::form::Form;
+use super::live_runs::{Made, MakeLive, TransferPoint, TransferReport};
+use super::measure::Measure;
+use super::plot_data::PlotData;
+use super::results::RunContext;
+use super::transferred::{Point, Row, Transferred, row};
+use super::transfers::{Arm, MAX_ATTEMPTS, Transfers};
+use tacit_runs::RunsError;
+use tacit_runs::aggregate::Mean;
+use tacit_runs::plan::{self, Plan};
+use tacit_runs::record::RunSummary;
+use tacit_runs::sweep;
+use tacit_scenario::Scenario;
+use tacit_scenario::scheme::Scheme;
+
+/// Columns of every curve; the first is drawn. What the simulator does not know is not there: packets of one flow among
+/// several, processors.
+pub(super) const COLUMNS: [&str; 6] =
+    ["goodput_mbps", "ack_ratio", "data_packets", "ack_packets", "cpu_s_per_gb", "file_s"];
+
+impl Form for Transfers {
+    const COLUMNS: &'static [&'static str] = &COLUMNS;
+    const KEEPS: bool = true;
+
+    fn names_of_curves(&self) -> Vec<String> {
+        self.arms.iter().flat_map(Arm::curve_names).collect()
+    }
+
+    fn names_of_variants(&self) -> Vec<&str> {
+        self.variant_names().collect()
+    }
+
+    fn makes(&self, measure: &Measure) -> bool {
+        let variant = measure.variant();
+        if variant.is_some_and(|name| !self.variant_names().any(|known| known == name)) {
+            return false;
+        }
+        let curves = self.names_of_curves();
+        let places = self.values(variant);
+        measure.is_within(&places) && measure.curves().all(|curve| curves.iter().any(|name| name == curve))
+    }
+
+    fn shortened(&self, quick: bool) -> Self {
+        self.shortened(quick)
+    }
+
+    fn measured(&self, make: &mut dyn MakeLive) -> Result<Made, RunsError> {
+        self.measured(make).map(Ok)
+    }
+
+    /// The live runs, and beside them the simulated.
+    fn compared(&self, live: &[TransferPoint], making: RunContext<'_>) -> Result<Transferred, RunsError> {
+        let mut points: Vec<Point> = live.iter().map(|place| live_point(self, place)).collect();
+        let mut plan = Plan::default();
+        for variant in self.parts() {
+            for x in self.values(variant) {
+                for arm in &self.arms {
+                    let Some(scheme) = arm.simulated else { continue };
+                    points.push(Point::simulated(arm.simulated_name(), variant, x, Vec::new()));
+                    push(&mut plan, self, (arm, scheme), variant, x)?;
+                }
+            }
+        }
+        let summaries = sweep::run(&plan, None, making.control)?;
+        let simulated = points[live.len()..].iter_mut();
+        for (point, runs) in simulated.zip(summaries.chunks(self.seeds as usize)) {
+            let variant = point.variant.as_deref();
+            point.runs = runs.iter().map(|run| simulated_row(self, variant, run)).collect();
+        }
+        Ok(Transferred { points })
+    }
+
+    fn drawn(&self, results: &Transferred) -> PlotData {
+        let curves = |variant| results.curves(&COLUMNS, self.names_of_curves(), variant);
+        let mut drawn = PlotData::new(self.x_label.clone(), "goodput (Mb/s)".to_owned(), curves(None));
+        drawn.variants = self.variant_names().map(|name| (name.to_owned(), curves(Some(name)))).collect();
+        drawn
+    }
+
+    fn disturbance(&self, results: &Transferred, claim: &Claim, _measured: Option<f64>) -> Option<String> {
+        let measure = claim.measure.of_curves()?;
+        let concerned = |point: &&Point| {
+            point.variant.as_deref() == measure.variant()
+                && measure.reads(std::slice::from_ref(&point.curve), point.x)
+        };
+        let said = results.points.iter().filter(concerned);
+        let said: Vec<String> = said
+            .filter_map(|point| {
+                Some(format!("{} at {}: {}", point.curve, point.x, point.disturbed.as_ref()?))
+            })
+            .collect();
+        (!said.is_empty()).then(|| said.join("; "))
+    }
+
+    /// What a reader of text sees of the picture.
+    fn measurements(&self, results: &Transferred) -> Vec<String> {
+        let line = |point: &Point| {
+            let medians = point.medians(&COLUMNS);
+            let measurements = COLUMNS.iter().zip(medians);
+            let measurements: Vec<String> = measurements
+                .filter_map(|(name, value)| Some(format!("{name} {}", super::value(value?))))
+                .collect();
+            let variant = point.variant.as_ref().map_or(String::new(), |name| format!(", {name}"));
+            let disturbed =
+                point.disturbed.as_ref().map_or(String::new(), |why| format!("; DISTURBED: {why}"));
+            format!("{} at {}{variant}: {}{disturbed}", point.curve, point.x, measurements.join(", "))
+        };
+        results.points.iter().map(line).collect()
+    }
+}
+
+/// The live runs of an arm at one place.
+fn live_point(transfers: &Transfers, place: &TransferPoint) -> Point {
+    let reports = place.runs.as_deref().unwrap_or_default();
+    let skip_reason = place.runs.as_ref().err();
+    let invalid: Vec<&str> = reports.iter().filter_map(|report| report.invalid.as_deref()).collect();
+    let disturbed = invalid.first().map(|first| {
+        format!(
+            "{} of {} runs not valid after {MAX_ATTEMPTS} attempts: {first}",
+            invalid.len(),
+            reports.len()
+        )
+    });
+    Point {
+        curve: transfers.arms[place.arm].live_name(),
+        variant: place.variant.clone(),
+        x: place.x,
+        runs: reports.iter().map(|report| live_row(transfers, report)).collect(),
+        disturbed: skip_reason.cloned().or(disturbed),
+    }
+}
+
+/// What a live run tells.
+fn live_row(transfers: &Transfers, report: &TransferReport) -> Row {
+    let steady = report.mbps.get(transfers.length.from_s as usize..).unwrap_or_default();
+    let goodput = match (transfers.length.megabytes, report.file) {
+        (Some(_), file) => file.map(|(bytes, seconds)| bytes as f64 * 8e-6 / seconds),
+        (None, _) => Mean::of(steady.iter().copied()).map(|mean| mean.mean),
+    };
+    let file_s = transfers.length.megabytes.and(report.file).map(|(_, seconds)| seconds);
+    let (data, acks) =
+        (report.data_packets.map(|count| count as f64), report.ack_packets.map(|count| count as f64));
+    let gigabytes = report.bytes.map(|bytes| bytes as f64 / 1e9);
+    let columns = [
+        goodput,
+        acks.zip(data).map(|(acks, data)| acks / data),
+        data,
+        acks,
+        report.cpu_s.zip(gigabytes).map(|(cpu_s, gigabytes)| cpu_s / gigabytes),
+        file_s,
+    ];
+    row(&COLUMNS, columns)
+}
+
+/// What a simulated run tells.
+fn simulated_row(transfers: &Transfers, variant: Option<&str>, run: &RunSummary) -> Row {
+    let file = transfers.length.megabytes.is_some();
+    let goodput = if file { "first_flow_transfer_goodput_bps" } else { "first_flow_goodput_bps" };
+    let goodput_bps = run.metric(goodput);
+    let file_s = goodput_bps.filter(|_| file).map(|bps| transfers.length.bytes() as f64 * 8.0 / bps);
+    // Those of background stations are not told apart.
+    let acks = run.metric("acks_per_data_packet").filter(|_| transfers.background(variant) == 0);
+    row(&COLUMNS, [goodput_bps.map(|bps| bps / 1e6), acks, None, None, None, file_s])
+}
+
+/// Adds the simulated runs of a place, as long as the live ones and with the same seeds.
+fn push(
+    plan: &mut Plan,
+    transfers: &Transfers,
+    (arm, scheme): (&Arm, &'static Scheme),
+    variant: Option<&str>,
+    x: f64,
+) -> Result<(), RunsError> {
+    let length = transfers.length;
+    let mut assignments = transfers.assignments_at(arm, variant, x);
+    assignments.push(format!("run.duration={} s", length.seconds));
+    assignments.push(format!("run.measure-from={} s", length.from_s));
+    let background = transfers.background(variant);
+    let clients = background + 1;
+    if length.megabytes.is_some() {
+        let file = format!("{{name=\"file\",client=1,size=\"{} B\"}}", length.bytes());
+        let others: Vec<String> = (2..=clients).map(|client| client.to_string()).collect();
+        let others = match background {
+            0 => String::new(),
+            _ => format!(",{{name=\"others\",client=[{}]}}", others.join(",")),
+        };
+        assignments.push(format!("flow=[{file}{others}]"));
+    }
+    let scenario = Shared::new(together(Scenario::load(&transfers.scenario, &assignments)?));
+    let place = plan::SweepPoint { x: Some(x), best_of: None };
+    plan.push(&scenario, scheme, clients, place, transfers.seeds)?;
+    Ok(())
+}
+
+/// All clients start with the hop, as those of a live one do.
+fn together(mut scenario: Scenario) -> Scenario {
+    scenario.stagger = tacit_proto::units::Duration::ZERO;
+    scenario
+}
