@@ -210,7 +210,7 @@ impl Form for Downloads {
     fn measured(&self, make: &mut dyn MakeLive) -> Result<Made, RunsError> {
         let runs = self.senders.iter().map(|sender| self.runs(sender)).collect::<Result<Vec<_>, _>>()?;
         let all = runs.concat();
-        if let Some(missing) = all.iter().find_map(|run| make.missing(run)) {
+        if let Some(missing) = runs.iter().filter_map(|own| own.first()).find_map(|run| make.missing(run)) {
             return Ok(Err(missing));
         }
         let command = || all.first().map_or_else(String::new, |run| run.hop.command("…", "…"));

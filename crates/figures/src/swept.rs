@@ -10,7 +10,7 @@ use super::results::{Results, RunContext, file_name, slug};
 use super::sweep::Sweep;
 use tacit_runs::RunsError;
 use tacit_runs::aggregate::{Column, Group};
-use tacit_runs::plan::{self, Plan, SweepPoint};
+use tacit_runs::plan::{Plan, SweepPoint};
 use tacit_runs::record::RunSummary;
 use tacit_runs::store::Provenance;
 use tacit_scenario::Scenario;
@@ -60,8 +60,7 @@ fn simulate(
     let plan = plan(sweep, &base, seeds as u32)?;
     let end = variant.map_or(String::new(), |name| format!("-{}", slug(name)));
     let results = Results::new(making, &figure.id, &file_name(&figure.id, &end));
-    let records =
-        results.runs(&plan, |runs| provenance(figure, sweep, variant, &base, results.command(), runs))?;
+    let records = results.runs(&plan, |runs| provenance(figure, sweep, variant, &base, &results, runs))?;
     // All seeds of a place follow each other.
     let places = || records.chunks(seeds);
     let alone = |seed: usize| {
@@ -121,28 +120,21 @@ fn provenance(
     sweep: &Sweep,
     variant: Option<&str>,
     base: &Scenario,
-    command: String,
+    results: &Results<'_>,
     records: &[RunSummary],
 ) -> Provenance {
-    let seeds = records.iter().map(|record| record.label.seed).max().unwrap_or(0);
+    let description = match variant {
+        Some(variant) => format!("{}: {variant}", figure.title),
+        None => figure.title.clone(),
+    };
+    let seeds = format!("1 to {}", records.iter().map(|record| record.label.seed).max().unwrap_or(0));
+    let schemes = sweep.schemes.iter().map(|scheme| scheme.name).collect::<Vec<_>>().join(",");
+    // The figure's file says what it depends on: there are no conditions.
     Provenance {
-        scenario: base.name.clone(),
-        description: match variant {
-            Some(variant) => format!("{}: {variant}", figure.title),
-            None => figure.title.clone(),
-        },
-        scenario_text: base.text.clone(),
-        seeds: format!("1 to {seeds}"),
-        version: tacit_runs::VERSION.to_owned(),
-        command,
-        schemes: sweep.schemes.iter().map(|scheme| scheme.name).collect::<Vec<_>>().join(","),
-        digest: plan::combined_digest(records),
-        // Its file says what it depends on.
-        conditions: String::new(),
-        warnings: String::new(),
         x_label: sweep.x_label.clone(),
         y_label: sweep.y_label.clone(),
         column: sweep.column.clone(),
+        ..results.provenance(base, description, seeds, schemes, records)
     }
 }
 

@@ -11,17 +11,14 @@ use tacit_sim::run_observed;
 
 use super::figure::{self, Figure, Findings, Kind};
 use super::plot_data::{Measurement, PlotData};
-use super::results::{Results, RunContext, file_name};
+use super::results::{Observed, Results, RunContext, file_name};
 use super::schemes::scheme_of_table;
 use measure::Measure;
 use select::Selector;
 use tacit_analysis::chart::timeline::TimelineChart;
+use tacit_runs::RunsError;
 use tacit_runs::air::{AirTrace, Ppdu};
-use tacit_runs::identity::run_id;
-use tacit_runs::plan::{self, Plan};
-use tacit_runs::record::{Label, RunRecord, RunSummary};
-use tacit_runs::store::{Provenance, Store};
-use tacit_runs::{RunsError, VERSION};
+use tacit_runs::store::Store;
 use tacit_scenario::input::{Section, integer, text, texts};
 use tacit_scenario::scheme::Scheme;
 use tacit_scenario::{InputError, MAX_CLIENTS, RunSpec, Scenario, Subject};
@@ -79,22 +76,15 @@ impl Timeline {
     /// Where the scenario cannot be run, its results are missing, or nothing matches the selector.
     fn shown(&self, figure: &Figure, results: &Results<'_>) -> Result<Shown, RunsError> {
         let scenario = Arc::new(Scenario::load(&self.scenario, &self.assignments)?);
-        let subject = Arc::new(Subject::new(scenario.clone(), self.scheme));
+        let subject = Arc::new(Subject::new(scenario, self.scheme));
         subject.check(self.clients)?;
         let spec = RunSpec::new(subject, self.clients, u64::from(self.seed));
-        let make = || made(&spec, &figure.id, results.command());
-        let provenance = |runs: &[RunSummary]| Provenance {
-            scenario: scenario.name.clone(),
-            description: figure.title.clone(),
-            scenario_text: scenario.text.clone(),
-            seeds: self.seed.to_string(),
-            version: VERSION.to_owned(),
-            command: results.command(),
-            schemes: self.scheme.name.to_owned(),
-            digest: plan::combined_digest(runs),
-            ..Provenance::default()
-        };
-        let record = results.observed(&Plan { runs: vec![spec.clone()] }, make, provenance)?;
+        let record = results.observed(&spec, figure.title.clone(), |setup| {
+            let mut trace = AirTrace::default();
+            let outcome = run_observed(setup, &mut trace)?;
+            let ppdus = trace.ppdus.iter().map(Ppdu::to_record).collect();
+            Ok((outcome, Observed { ppdus, ..Observed::default() }))
+        })?;
         let ppdus: Vec<Ppdu> = record.ppdus.iter().filter_map(Ppdu::from_record).collect();
         let found = ppdus.iter().position(|ppdu| self.at.matches(ppdu));
         let at = found.ok_or_else(|| {
@@ -124,20 +114,6 @@ impl Kind for Timeline {
         let results = Results::new(making, &figure.id, &file_name(&figure.id, ""));
         Ok(Box::new(self.shown(figure, &results)?))
     }
-}
-
-/// Makes the run of `spec` with what was on the air.
-fn made(spec: &RunSpec, id: &str, command: String) -> Result<RunRecord, RunsError> {
-    let setup = spec.setup()?;
-    let mut trace = AirTrace::default();
-    let outcome = run_observed(&setup, &mut trace).map_err(|source| RunsError::Run {
-        run: format!("figure {id}, seed {}", spec.seed),
-        command,
-        source,
-    })?;
-    let text = spec.subject.scenario().text.clone();
-    let record = RunRecord::new(run_id(spec), Label::of(spec), text, &setup, &outcome);
-    Ok(RunRecord { ppdus: trace.ppdus.iter().map(Ppdu::to_record).collect(), ..record })
 }
 
 impl Findings for Shown {
