@@ -1,7 +1,7 @@
 //! The papers' figures: one small TOML file each, with the papers' claims about it.
 //!
 //! `docs/use/figure.md` describes the files. Each is of a kind: a closed form, a sweep with its variants, a time line, a
-//! series, or a set of live runs. Curves, tables and frames come out of it, and claims are numbers taken from those.
+//! series, or transfers through live hops. Curves, tables and frames come out of it, and claims are numbers taken from those.
 
 mod ack_ratio;
 mod arms;
