@@ -1,310 +1,204 @@
-//! The arms of a live figure: what real programs measured, what the simulator gives at the same ACK ratio, and what
-//! it gives when its hosts take as long as the machine's programs did.
+//! `form = "arms"`: what transfers by several programs came to, and the same simulated.
 
-use std::collections::BTreeMap;
-use std::thread;
+use std::sync::Arc as Shared;
 
-use serde::{Deserialize, Serialize};
-
-use super::live::{Live, LiveReport, Pair, live_name, simulated_name};
-use super::measure::{Curve, Curves, Measure};
-use tacit_proto::units::Duration;
+use super::figure::Claim;
+use super::form::Form;
+use super::live_runs::{Made, MakeLive, TransferPoint, TransferReport};
+use super::measure::Measure;
+use super::plot_data::PlotData;
+use super::results::RunContext;
+use super::transferred::{Point, Row, Transferred, row};
+use super::transfers::{Arm, MAX_ATTEMPTS, Transfers};
 use tacit_runs::RunsError;
-use tacit_runs::aggregate::{Mean, gain};
+use tacit_runs::aggregate::Mean;
+use tacit_runs::plan::{self, Plan};
+use tacit_runs::record::RunSummary;
+use tacit_runs::sweep;
+use tacit_scenario::Scenario;
 use tacit_scenario::scheme::Scheme;
-use tacit_scenario::{Hop, InputError, Scenario};
 
-/// Most segments per ACK that the simulated arm is run with.
-const MAX_SEGMENTS_PER_ACK: f64 = 64.0;
-/// Seeds of the simulated arm: stock alone differs by 2 % between them.
-const SIMULATED_SEEDS: u64 = 3;
+/// Columns of every curve; the first is drawn. What the simulator does not know is not there: packets of one flow among
+/// several, processors.
+pub(super) const COLUMNS: [&str; 6] =
+    ["goodput_mbps", "ack_ratio", "data_packets", "ack_packets", "cpu_s_per_gb", "file_s"];
 
-/// Columns of every curve; the first is drawn.
-pub(super) const COLUMNS: [&str; 4] = ["gain_percent", "ack_ratio", "stock_mbps", "hack_mbps"];
+impl Form for Transfers {
+    const COLUMNS: &'static [&'static str] = &COLUMNS;
+    const KEEPS: bool = true;
 
-/// What the steady part of a run gave.
-#[derive(Clone, Copy, Debug)]
-struct Measured {
-    goodput_mbps: f64,
-    ack_ratio: f64,
-}
-
-/// A figure's curves, and what says whether they may be judged.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(from = "SavedPoints", into = "SavedPoints")]
-pub(super) struct Points {
-    pub curves: Curves,
-    /// The curves as they would be if simulated hosts took as long as the programs did.
-    pub slowed: Curves,
-    /// Where there is nothing to judge, and why.
-    pub disturbed: Vec<Annotation>,
-    /// How long programs waited for a processor.
-    pub waits: Vec<Annotation>,
-}
-
-/// What there is to say of a place of two curves.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Annotation {
-    curves: [String; 2],
-    x: f64,
-    pub said: String,
-}
-
-/// Points as they are kept: each with `x` and every column, the curves as in [`Points`].
-#[derive(Serialize, Deserialize)]
-struct SavedPoints {
-    curves: Vec<SavedCurve>,
-    slowed: Vec<SavedCurve>,
-    disturbed: Vec<Annotation>,
-    waits: Vec<Annotation>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct SavedCurve {
-    name: String,
-    points: Vec<BTreeMap<String, Option<f64>>>,
-}
-
-impl SavedCurve {
-    fn of(curves: &Curves) -> Vec<Self> {
-        let point = |(x, values): &(f64, Vec<Option<f64>>)| {
-            let columns = curves.columns.iter().cloned().zip(values.iter().copied());
-            columns.chain([("x".to_owned(), Some(*x))]).collect()
-        };
-        let kept = |curve: &Curve| Self {
-            name: curve.name.clone(),
-            points: curve.points.iter().map(point).collect(),
-        };
-        curves.curves.iter().map(kept).collect()
+    fn names_of_curves(&self) -> Vec<String> {
+        self.arms.iter().flat_map(Arm::curve_names).collect()
     }
 
-    fn read(kept: Vec<Self>) -> Curves {
-        let point = |point: BTreeMap<String, Option<f64>>| {
-            let value = |name: &&str| point.get(*name).copied().flatten();
-            Some((value(&"x")?, COLUMNS.iter().map(value).collect()))
-        };
-        let curve = |kept: Self| Curve {
-            name: kept.name,
-            points: kept.points.into_iter().filter_map(point).collect(),
-            ..Curve::default()
-        };
-        all_columns(kept.into_iter().map(curve).collect())
+    fn names_of_variants(&self) -> Vec<&str> {
+        self.variant_names().collect()
     }
-}
 
-fn all_columns(curves: Vec<Curve>) -> Curves {
-    Curves { columns: COLUMNS.map(str::to_owned).to_vec(), curves }
-}
-
-impl From<SavedPoints> for Points {
-    fn from(kept: SavedPoints) -> Self {
-        let (curves, slowed) = (SavedCurve::read(kept.curves), SavedCurve::read(kept.slowed));
-        Self { curves, slowed, disturbed: kept.disturbed, waits: kept.waits }
+    fn makes(&self, measure: &Measure) -> bool {
+        let variant = measure.variant();
+        if variant.is_some_and(|name| !self.variant_names().any(|known| known == name)) {
+            return false;
+        }
+        let curves = self.names_of_curves();
+        let places = self.values(variant);
+        measure.is_within(&places) && measure.curves().all(|curve| curves.iter().any(|name| name == curve))
     }
-}
 
-impl From<Points> for SavedPoints {
-    fn from(points: Points) -> Self {
-        let (curves, slowed) = (SavedCurve::of(&points.curves), SavedCurve::of(&points.slowed));
-        Self { curves, slowed, disturbed: points.disturbed, waits: points.waits }
+    fn shortened(&self, quick: bool) -> Self {
+        self.shortened(quick)
     }
-}
 
-impl Annotation {
-    /// Whether `measure` takes a value from there.
-    pub fn concerns(&self, measure: &Measure) -> bool {
-        measure.reads(&self.curves, self.x)
+    fn measured(&self, make: &mut dyn MakeLive) -> Result<Made, RunsError> {
+        self.measured(make).map(Ok)
     }
-}
 
-impl Live {
-    /// The curves of the live runs that `pairs` holds, and beside each the simulated one.
-    pub(super) fn points(&self, pairs: &[Pair]) -> Result<Points, RunsError> {
-        let (mut curves, mut slowed) = (Vec::new(), Vec::new());
-        let (mut disturbed, mut waits) = (Vec::new(), Vec::new());
-        for acks in &self.acks {
-            let empty = |name: String| Curve { name, ..Curve::default() };
-            let (mut live, mut simulated) = (empty(live_name(acks)), empty(simulated_name(acks)));
-            let mut simulated_slowed = simulated.clone();
-            for pair in pairs.iter().filter(|pair| pair.acks == *acks) {
-                for (scheme, run) in [("stock", &pair.stock), (self.hack.name, &pair.hack)] {
-                    let note = |said: String| Annotation {
-                        curves: [live.name.clone(), simulated.name.clone()],
-                        x: pair.x,
-                        said: format!("{scheme} at {}: {said}", pair.x),
-                    };
-                    disturbed.extend(run.disturbance().map(|said| note(said.to_owned())));
-                    waits.extend(run.waited_us.map(|[client, server]| {
-                        note(format!("{:.1} and {:.1} ms", client / 1e3, server / 1e3))
-                    }));
+    /// The live runs, and beside them the simulated.
+    fn compared(&self, live: &[TransferPoint], making: RunContext<'_>) -> Result<Transferred, RunsError> {
+        let mut points: Vec<Point> = live.iter().map(|place| live_point(self, place)).collect();
+        let mut plan = Plan::default();
+        for variant in self.parts() {
+            for x in self.values(variant) {
+                for arm in &self.arms {
+                    let Some(scheme) = arm.simulated else { continue };
+                    points.push(Point::simulated(arm.simulated_name(), variant, x, Vec::new()));
+                    push(&mut plan, self, (arm, scheme), variant, x)?;
                 }
-                let (Some(stock), Some(hack)) = (Measured::of(&pair.stock), Measured::of(&pair.hack)) else {
-                    continue;
-                };
-                live.points.push((pair.x, columns(stock, hack)));
-                let simulate = |waits: [[f64; 2]; 2]| {
-                    let stock = self.simulated(self.stock, stock.ack_ratio, pair.x, waits[0])?;
-                    let hack = self.simulated(self.hack, hack.ack_ratio, pair.x, waits[1])?;
-                    Ok::<_, RunsError>((pair.x, columns(stock, hack)))
-                };
-                simulated.points.push(simulate([[0.0; 2]; 2])?);
-                let waited = [&pair.stock, &pair.hack].map(|run| run.waited_us.unwrap_or_default());
-                simulated_slowed.points.push(simulate(waited)?);
             }
-            slowed.extend([live.clone(), simulated_slowed]);
-            curves.extend([live, simulated]);
         }
-        Ok(Points { curves: all_columns(curves), slowed: all_columns(slowed), disturbed, waits })
+        let summaries = sweep::run(&plan, None, making.control)?;
+        let simulated = points[live.len()..].iter_mut();
+        for (point, runs) in simulated.zip(summaries.chunks(self.seeds as usize)) {
+            let variant = point.variant.as_deref();
+            point.runs = runs.iter().map(|run| simulated_row(self, variant, run)).collect();
+        }
+        Ok(Transferred { points })
     }
 
-    /// The download simulated, with the ACK ratio that was measured: receivers acknowledge every so many
-    /// segments, so it lies between two of them.
-    fn simulated(
-        &self,
-        scheme: &Scheme,
-        ack_ratio: f64,
-        x: f64,
-        waits_us: [f64; 2],
-    ) -> Result<Measured, RunsError> {
-        let (fewer, share) = bracket(ack_ratio);
-        let every = |segments| self.simulated_every(scheme, segments, x, waits_us);
-        let more_acks = every(fewer)?;
-        let fewer_acks = if share > 0.0 { every(fewer + 1)? } else { more_acks };
-        Ok(Measured { goodput_mbps: more_acks + (fewer_acks - more_acks) * share, ack_ratio })
+    fn drawn(&self, results: &Transferred) -> PlotData {
+        let curves = |variant| results.curves(&COLUMNS, self.names_of_curves(), variant);
+        let mut drawn = PlotData::new(self.x_label.clone(), "goodput (Mb/s)".to_owned(), curves(None));
+        drawn.variants = self.variant_names().map(|name| (name.to_owned(), curves(Some(name)))).collect();
+        drawn
     }
 
-    /// Mean goodput in Mb/s with an ACK for `segments`.
-    fn simulated_every(
-        &self,
-        scheme: &Scheme,
-        segments: u32,
-        x: f64,
-        waits_us: [f64; 2],
-    ) -> Result<f64, RunsError> {
-        let mut scenario = scheme.applied_to(&Scenario::load(&self.scenario, &self.assignments_at(x))?);
-        scenario.tcp.ack_policy = scenario.tcp.ack_policy.with_every(segments);
-        slow_the_hosts(&mut scenario, waits_us)?;
-        let setups: Vec<_> =
-            (1..=SIMULATED_SEEDS).map(|seed| scenario.setup(1, seed)).collect::<Result<_, _>>()?;
-        let outcomes = thread::scope(|scope| {
-            let runs: Vec<_> = setups.iter().map(|setup| scope.spawn(|| tacit_sim::run(setup))).collect();
-            let join = |run: thread::ScopedJoinHandle<'_, _>| {
-                run.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            };
-            runs.into_iter().map(join).collect::<Vec<_>>()
-        });
-        let mut sum = 0.0;
-        for (outcome, seed) in outcomes.into_iter().zip(1..) {
-            let outcome = outcome.map_err(|source| RunsError::Run {
-                run: format!("{}, seed {seed}", scenario.name),
-                command: scenario.run_command(Some(scheme.name), scenario.clients, seed),
-                source,
-            })?;
-            sum += outcome.goodput_bps() / 1e6;
-        }
-        Ok(sum / SIMULATED_SEEDS as f64)
+    fn disturbance(&self, results: &Transferred, claim: &Claim, _measured: Option<f64>) -> Option<String> {
+        let measure = claim.measure.of_curves()?;
+        let concerned = |point: &&Point| {
+            point.variant.as_deref() == measure.variant()
+                && measure.reads(std::slice::from_ref(&point.curve), point.x)
+        };
+        let said = results.points.iter().filter(concerned);
+        let said: Vec<String> = said
+            .filter_map(|point| {
+                Some(format!("{} at {}: {}", point.curve, point.x, point.disturbed.as_ref()?))
+            })
+            .collect();
+        (!said.is_empty()).then(|| said.join("; "))
+    }
+
+    /// What a reader of text sees of the picture.
+    fn measurements(&self, results: &Transferred) -> Vec<String> {
+        let line = |point: &Point| {
+            let medians = point.medians(&COLUMNS);
+            let measurements = COLUMNS.iter().zip(medians);
+            let measurements: Vec<String> = measurements
+                .filter_map(|(name, value)| Some(format!("{name} {}", super::value(value?))))
+                .collect();
+            let variant = point.variant.as_ref().map_or(String::new(), |name| format!(", {name}"));
+            let disturbed =
+                point.disturbed.as_ref().map_or(String::new(), |why| format!("; DISTURBED: {why}"));
+            format!("{} at {}{variant}: {}{disturbed}", point.curve, point.x, measurements.join(", "))
+        };
+        results.points.iter().map(line).collect()
     }
 }
 
-/// What the client's and the server's programs waited is on the way of what they send.
-fn slow_the_hosts(scenario: &mut Scenario, [client_us, server_us]: [f64; 2]) -> Result<(), InputError> {
-    let wire = scenario.hops.iter_mut().find_map(|hop| match hop {
-        Hop::Pipe(link) => Some(link),
-        Hop::Wifi => None,
+/// The live runs of an arm at one place.
+fn live_point(transfers: &Transfers, place: &TransferPoint) -> Point {
+    let reports = place.runs.as_deref().unwrap_or_default();
+    let skip_reason = place.runs.as_ref().err();
+    let invalid: Vec<&str> = reports.iter().filter_map(|report| report.invalid.as_deref()).collect();
+    let disturbed = invalid.first().map(|first| {
+        format!(
+            "{} of {} runs not valid after {MAX_ATTEMPTS} attempts: {first}",
+            invalid.len(),
+            reports.len()
+        )
     });
-    let Some(wire) = wire else {
-        let what =
-            format!("{} has no wire that could stand for what a machine's programs wait", scenario.name);
-        return Err(InputError::new("live", what).allowed("scenarios with one"));
+    Point {
+        curve: transfers.arms[place.arm].live_name(),
+        variant: place.variant.clone(),
+        x: place.x,
+        runs: reports.iter().map(|report| live_row(transfers, report)).collect(),
+        disturbed: skip_reason.cloned().or(disturbed),
+    }
+}
+
+/// What a live run tells.
+fn live_row(transfers: &Transfers, report: &TransferReport) -> Row {
+    let steady = report.mbps.get(transfers.length.from_s as usize..).unwrap_or_default();
+    let goodput = match (transfers.length.megabytes, report.file) {
+        (Some(_), file) => file.map(|(bytes, seconds)| bytes as f64 * 8e-6 / seconds),
+        (None, _) => Mean::of(steady.iter().copied()).map(|mean| mean.mean),
     };
-    wire.up.delay += Duration::from_nanos((client_us * 1e3) as u64);
-    wire.down.delay += Duration::from_nanos((server_us * 1e3) as u64);
+    let file_s = transfers.length.megabytes.and(report.file).map(|(_, seconds)| seconds);
+    let (data, acks) =
+        (report.data_packets.map(|count| count as f64), report.ack_packets.map(|count| count as f64));
+    let gigabytes = report.bytes.map(|bytes| bytes as f64 / 1e9);
+    let columns = [
+        goodput,
+        acks.zip(data).map(|(acks, data)| acks / data),
+        data,
+        acks,
+        report.cpu_s.zip(gigabytes).map(|(cpu_s, gigabytes)| cpu_s / gigabytes),
+        file_s,
+    ];
+    row(&COLUMNS, columns)
+}
+
+/// What a simulated run tells.
+fn simulated_row(transfers: &Transfers, variant: Option<&str>, run: &RunSummary) -> Row {
+    let file = transfers.length.megabytes.is_some();
+    let goodput = if file { "first_flow_transfer_goodput_bps" } else { "first_flow_goodput_bps" };
+    let goodput_bps = run.metric(goodput);
+    let file_s = goodput_bps.filter(|_| file).map(|bps| transfers.length.bytes() as f64 * 8.0 / bps);
+    // Those of background stations are not told apart.
+    let acks = run.metric("acks_per_data_packet").filter(|_| transfers.background(variant) == 0);
+    row(&COLUMNS, [goodput_bps.map(|bps| bps / 1e6), acks, None, None, None, file_s])
+}
+
+/// Adds the simulated runs of a place, as long as the live ones and with the same seeds.
+fn push(
+    plan: &mut Plan,
+    transfers: &Transfers,
+    (arm, scheme): (&Arm, &'static Scheme),
+    variant: Option<&str>,
+    x: f64,
+) -> Result<(), RunsError> {
+    let length = transfers.length;
+    let mut assignments = transfers.assignments_at(arm, variant, x);
+    assignments.push(format!("run.duration={} s", length.seconds));
+    assignments.push(format!("run.measure-from={} s", length.from_s));
+    let background = transfers.background(variant);
+    let clients = background + 1;
+    if length.megabytes.is_some() {
+        let file = format!("{{name=\"file\",client=1,size=\"{} B\"}}", length.bytes());
+        let others: Vec<String> = (2..=clients).map(|client| client.to_string()).collect();
+        let others = match background {
+            0 => String::new(),
+            _ => format!(",{{name=\"others\",client=[{}]}}", others.join(",")),
+        };
+        assignments.push(format!("flow=[{file}{others}]"));
+    }
+    let scenario = Shared::new(together(Scenario::load(&transfers.scenario, &assignments)?));
+    let place = plan::SweepPoint { x: Some(x), best_of: None };
+    plan.push(&scenario, scheme, clients, place, transfers.seeds)?;
     Ok(())
 }
 
-impl Measured {
-    /// Without the first second, which is slow start, and the last, which is not whole. `None` of a run
-    /// without numbers.
-    fn of(report: &LiveReport) -> Option<Self> {
-        let steady = report.mbps.get(1..report.mbps.len().checked_sub(1)?)?;
-        let goodput = Mean::of(steady.iter().copied())?;
-        Some(Self { goodput_mbps: goodput.mean, ack_ratio: report.ack_ratio? })
-    }
-}
-
-/// In the order of [`COLUMNS`].
-fn columns(stock: Measured, hack: Measured) -> Vec<Option<f64>> {
-    let gain_percent = gain(hack.goodput_mbps, stock.goodput_mbps) * 100.0;
-    vec![Some(gain_percent), Some(stock.ack_ratio), Some(stock.goodput_mbps), Some(hack.goodput_mbps)]
-}
-
-/// Segments per ACK with at least this ratio, and how far it is from there to one segment more.
-fn bracket(ack_ratio: f64) -> (u32, f64) {
-    let segments = (1.0 / ack_ratio.max(1.0 / MAX_SEGMENTS_PER_ACK)).max(1.0);
-    let fewer = segments.floor();
-    let (above, below) = (1.0 / fewer, 1.0 / (fewer + 1.0));
-    (fewer as u32, ((above - ack_ratio.min(1.0)) / (above - below)).clamp(0.0, 1.0))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::saved;
-
-    #[test]
-    fn points_are_written_with_the_names_of_their_columns() {
-        let curve = Curve {
-            name: "live".into(),
-            points: vec![(150.0, vec![Some(7.5), None, Some(1.0), None])],
-            ..Curve::default()
-        };
-        let noted = Annotation { curves: ["live".into(), "simulated".into()], x: 150.0, said: "busy".into() };
-        let points = Points {
-            curves: all_columns(vec![curve]),
-            slowed: all_columns(Vec::new()),
-            disturbed: vec![noted],
-            waits: Vec::new(),
-        };
-        let json = saved::to_json("hack/live", &points).unwrap();
-        let point = serde_json::json!({
-            "x": 150.0, "gain_percent": 7.5, "ack_ratio": null, "stock_mbps": 1.0, "hack_mbps": null
-        });
-        assert_eq!(json["curves"][0]["points"][0], point);
-        assert_eq!((&json["figure"], &json["curves"][0]["name"]), (&"hack/live".into(), &"live".into()));
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("points.json");
-        std::fs::write(&path, json.to_string()).unwrap();
-        assert_eq!(saved::read::<Points>(&path).unwrap(), points);
-    }
-
-    #[test]
-    fn the_first_and_the_last_second_do_not_count() {
-        let report =
-            LiveReport { mbps: vec![7.0, 100.0, 110.0, 3.0], ack_ratio: Some(0.5), ..LiveReport::default() };
-        let measured = Measured::of(&report).unwrap();
-        assert!((measured.goodput_mbps - 105.0).abs() < 1e-9, "{measured:?}");
-        assert!(Measured::of(&LiveReport::default()).is_none());
-        assert!(Measured::of(&LiveReport { mbps: vec![1.0, 2.0], ..report }).is_none());
-    }
-
-    #[test]
-    fn the_simulator_acknowledges_as_the_kernel_did() {
-        assert_eq!(bracket(1.0), (1, 0.0));
-        assert_eq!(bracket(1.3), (1, 0.0));
-        assert_eq!(bracket(0.75), (1, 0.5));
-        assert_eq!(bracket(0.5), (2, 0.0));
-        let (segments, share) = bracket(0.4);
-        assert!(segments == 2 && (share - 0.6).abs() < 1e-9, "{segments} {share}");
-        assert_eq!(bracket(0.0), (64, 1.0));
-    }
-
-    #[test]
-    fn a_hosts_wait_is_on_the_way_of_what_it_sends() {
-        let mut scenario = Scenario::load("wlan-11n-150", &[]).unwrap();
-        slow_the_hosts(&mut scenario, [250.0, 1_000.0]).unwrap();
-        let Hop::Pipe(wire) = &scenario.hops[0] else { panic!("{:?}", scenario.hops) };
-        assert_eq!((wire.up.delay.as_micros(), wire.down.delay.as_micros()), (1_250, 2_000));
-        scenario.hops.remove(0);
-        assert!(slow_the_hosts(&mut scenario, [1.0; 2]).is_err());
-    }
+/// All clients start with the hop, as those of a live one do.
+fn together(mut scenario: Scenario) -> Scenario {
+    scenario.stagger = tacit_proto::units::Duration::ZERO;
+    scenario
 }

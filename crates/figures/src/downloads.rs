@@ -1,16 +1,15 @@
 //! Downloads of a file through live hops beside an upload, by the sender's congestion control: how long they take.
 
-use serde::{Deserialize, Serialize};
-
 use super::draw::{distribution, distribution_chart};
-use super::file::Figure;
-use super::kind::{Claim, Findings};
-use super::live_kind::{LiveKind, LiveRuns, LiveSort, MakeLive, PerFigure};
+use super::figure::{Claim, Figure};
+use super::form::Form;
+use super::live_runs::{Download, GoodputSource, Made, MakeLive, TransferPoint, TransferRun};
 use super::measure::{Curve, Curves};
 use super::plot_data::PlotData;
 use super::results::RunContext;
 use super::schemes::selected;
 use super::shell_hop::ShellHop;
+use super::transferred::{Point, Transferred, row};
 use tacit_analysis::chart::{LineChart, Panel, stacked};
 use tacit_proto::tcp::ReceiveAutotuning;
 use tacit_proto::units::Bytes;
@@ -34,7 +33,7 @@ const SHARE_PERCENT: u32 = 5;
 /// the client's handshake: in the simulator it is the sender that opens a connection.
 const COLUMNS: [&str; 2] = ["download_s", "transfer_s"];
 
-/// `[downloads]`: the same downloads from several senders, live and simulated.
+/// `form = "downloads"`: the same downloads from several senders, live and simulated.
 #[derive(Clone, Debug)]
 pub(super) struct Downloads {
     scenario: String,
@@ -50,59 +49,14 @@ pub(super) struct Downloads {
     quick_count: u32,
 }
 
-/// A live run that a figure wants: downloads beside an upload, one started after the other.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DownloadRun {
-    /// The hop, with the congestion control of both sides' routes; `rre` comes by [`Self::server_script`].
-    pub hop: ShellHop,
-    /// Congestion control of the server: one of the kernel's, or `rre`.
-    pub sender: &'static str,
-    /// Length of the file in bytes.
-    pub bytes: u32,
-    /// How many downloads.
-    pub count: u32,
+/// The downloads through one hop, one started after the other.
+#[derive(Clone, Copy, Debug)]
+struct Hop {
+    count: u32,
     /// When the first starts after the upload did, and how long after one the next starts, in milliseconds.
-    pub first_ms: u32,
+    first_ms: u32,
     /// See `first_ms`.
-    pub slot_ms: u32,
-    /// Size of the receiver's buffer where the scenario has one; `None` leaves it to the kernel's autotuning.
-    pub receive_buffer: Option<Bytes>,
-}
-
-/// What came of a live run.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct DownloadReport {
-    /// The downloads, in any order; those that did not end are not there.
-    pub downloads: Vec<Download>,
-    /// Why the run is not valid: what the machine did to it.
-    pub invalid: Option<String>,
-}
-
-/// How long a download took, in seconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Download {
-    /// Until it had ended.
-    pub total_s: f64,
-    /// Of that, until the connection was there.
-    pub connected_s: f64,
-}
-
-/// The live downloads of a sender.
-#[derive(Clone, Debug)]
-pub(super) struct SenderDownloads {
-    downloads: Vec<Download>,
-    /// Why nothing is claimed of them.
-    disturbed: Option<String>,
-}
-
-/// The downloads of one curve.
-#[derive(Debug, Serialize, Deserialize)]
-struct Sample {
-    name: String,
-    /// In the order of [`COLUMNS`], each ascending.
-    seconds: [Vec<f64>; 2],
-    /// Why nothing is claimed of it.
-    disturbed: Option<String>,
+    slot_ms: u32,
 }
 
 impl Downloads {
@@ -125,52 +79,101 @@ impl Downloads {
         Ok(downloads)
     }
 
-    /// The runs of `sender`, one for each hop. Each hop starts its downloads at other moments of the traces.
-    fn runs(&self, sender: &Scheme) -> Result<Vec<DownloadRun>, RunsError> {
+    /// Length of the file in bytes.
+    fn bytes(&self) -> u32 {
+        self.megabytes * 1_000_000
+    }
+
+    /// The hops of each sender. Each starts its downloads at other moments of the traces.
+    fn hops(&self) -> impl Iterator<Item = Hop> {
+        let (count, hops, slot_ms) = (self.count, self.hops, self.slot_s * 1_000);
+        let hop = move |number: u32| Hop {
+            count: (count + number) / hops,
+            first_ms: LEAD_MS + slot_ms * number / hops,
+            slot_ms,
+        };
+        (0..hops).map(hop).filter(|hop| hop.count > 0)
+    }
+
+    /// The runs of `sender`, one for each hop: nginx on the server's side, and a server for the upload.
+    fn runs(&self, sender: &Scheme) -> Result<Vec<TransferRun>, RunsError> {
         let tcp = Scenario::load(&self.scenario, &self.assignments)?.tcp;
         let receive_buffer = (tcp.receive_autotuning == ReceiveAutotuning::Off).then_some(tcp.receive_buffer);
-        let slot_ms = self.slot_s * 1_000;
-        let congestion = if sender.name == "rre" { "cubic" } else { sender.name };
-        let run = |number: u32| DownloadRun {
+        let (congestion, with) = match sender.name {
+            "rre" => ("cubic", format!("{} rre run -- ", quoted("{tacit}"))),
+            kernels => (kernels, String::new()),
+        };
+        let server = format!("iperf3 -s >/dev/null & exec {with}nginx -c {{dir}}/nginx.conf");
+        let script = |script: String| vec!["sh".to_owned(), "-c".to_owned(), script];
+        let run = |hop: Hop| TransferRun {
             hop: ShellHop {
                 congestion: Some(congestion.to_owned()),
                 ..ShellHop::new(&self.scenario, self.assignments.clone())
             },
-            sender: sender.name,
-            bytes: self.megabytes * 1_000_000,
-            count: (self.count + number) / self.hops,
-            first_ms: LEAD_MS + slot_ms * number / self.hops,
-            slot_ms,
-            receive_buffer,
+            server: script(server.clone()),
+            client: script(hop.client_script(receive_buffer)),
+            programs: &["iperf3", "nginx", "curl"],
+            seconds: hop.end_s(),
+            bytes: self.bytes().into(),
+            goodput_source: GoodputSource::Downloads,
+            kept: false,
         };
-        Ok((0..self.hops).map(run).filter(|run| run.count > 0).collect())
+        Ok(self.hops().map(run).collect())
     }
 
-    fn sample(&self, name: String, mut downloads: Vec<Download>, disturbed: Option<String>) -> Sample {
-        downloads.resize(self.count as usize, Download { total_s: LIMIT_S.into(), connected_s: 0.0 });
-        let column = |of: fn(&Download) -> f64| {
-            let mut seconds: Vec<f64> =
-                downloads.iter().map(|download| of(download).min(LIMIT_S.into())).collect();
-            seconds.sort_by(f64::total_cmp);
-            seconds
+    /// The downloads of `hop` in the simulator; those that do not end are not there.
+    fn simulated(&self, hop: &Hop, sender: &Scheme) -> Result<Vec<Download>, RunsError> {
+        let file = |(start_ms, number): (u32, u32)| {
+            format!("{{name=\"download {number}\",size=\"{} B\",start=\"{start_ms} ms\"}}", self.bytes())
         };
-        let seconds =
-            [column(|download| download.total_s), column(|download| download.total_s - download.connected_s)];
-        Sample { name, seconds, disturbed }
+        let mut flows: Vec<String> = hop.starts_ms().zip(1..).map(file).collect();
+        flows.push("{name=\"upload\",kind=\"upload\",congestion=\"cubic\"}".to_owned());
+        let own = [
+            format!("run.duration={} s", hop.end_s()),
+            "run.measure-from=0 s".to_owned(),
+            format!("flow=[{}]", flows.join(",")),
+        ];
+        let assignments: Vec<String> = self.assignments.iter().cloned().chain(own).collect();
+        let scenario = sender.applied_to(&Scenario::load(&self.scenario, &assignments)?);
+        let outcome = tacit_sim::run(&scenario.setup(1, 1)?).map_err(|source| RunsError::Run {
+            run: scenario.name.clone(),
+            command: scenario.run_command(Some(sender.name), scenario.clients, 1),
+            source,
+        })?;
+        let downloads = outcome.flows.iter().take(hop.count as usize);
+        let ended = downloads.filter(|flow| flow.completed_at.is_some());
+        let download = |total_s| Download { total_s, connected_s: 0.0 };
+        Ok(ended.map(|flow| download(flow.lasted.as_secs_f64())).collect())
+    }
+
+    /// The point of a curve: all `downloads`, and for each that did not end one that took as long as one may.
+    fn point(&self, curve: String, mut downloads: Vec<Download>, disturbed: Option<String>) -> Point {
+        downloads.resize(self.count as usize, Download { total_s: LIMIT_S.into(), connected_s: 0.0 });
+        let of = |download: Download| {
+            let seconds = [download.total_s, download.total_s - download.connected_s];
+            row(&COLUMNS, seconds.map(|seconds| Some(seconds.min(LIMIT_S.into()))))
+        };
+        let runs = downloads.into_iter().map(of).collect();
+        Point { disturbed, ..Point::simulated(curve, None, 0.0, runs) }
     }
 }
 
-impl DownloadRun {
+impl Hop {
     /// When each download starts, in milliseconds after the upload.
     fn starts_ms(&self) -> impl Iterator<Item = u32> {
         let Self { first_ms, slot_ms, .. } = *self;
         (0..self.count).map(move |number| first_ms + number * slot_ms)
     }
 
-    /// What the client's side runs: a shell script. Each download writes a line: `took`, the seconds it took, and those until
-    /// it was connected.
-    pub fn client_script(&self) -> String {
-        let last_s = (self.first_ms + self.count * self.slot_ms) / 1_000 + LIMIT_S;
+    /// When every download has ended or taken too long, in seconds after the upload.
+    fn end_s(&self) -> u32 {
+        (self.first_ms + self.count * self.slot_ms) / 1_000 + LIMIT_S
+    }
+
+    /// What the client's side runs: a shell script. Each download writes a line, as [`GoodputSource::Downloads`] says.
+    /// The receiver's buffer has `receive_buffer`; without one the kernel tunes it.
+    fn client_script(&self, receive_buffer: Option<Bytes>) -> String {
+        let last_s = self.end_s();
         let mut script = format!("iperf3 -c 198.18.0.1 -C cubic -t {last_s} >/dev/null 2>&1 & upload=$!; ");
         let mut before_ms = 0;
         for start_ms in self.starts_ms() {
@@ -183,77 +186,16 @@ impl DownloadRun {
             "get() {{ curl -s -f -m {LIMIT_S} -o /dev/null -w 'took %{{time_total}} %{{time_connect}}\\n' http://198.18.0.1:8001/file; }}; "
         );
         // Of the memory that a kernel gives a connection half is for payload (`tcp_adv_win_scale`, ip-sysctl).
-        let buffer = self.receive_buffer.map_or(String::new(), |Bytes(bytes)| {
+        let buffer = receive_buffer.map_or(String::new(), |Bytes(bytes)| {
             format!("echo 4096 {0} {0} >/proc/sys/net/ipv4/tcp_rmem; ", 2 * bytes)
         });
         format!("{buffer}{get}sleep 1; {script}sleep {LIMIT_S}; kill $upload; true")
     }
-
-    /// What the server's side runs, in the directory `directory` that is its own: nginx, and a server for the upload.
-    /// `tacit` is this program.
-    pub fn server_script(&self, tacit: &str, directory: &str) -> String {
-        let config = nginx_config(directory);
-        let with =
-            if self.sender == "rre" { format!("{} rre run -- ", quoted(tacit)) } else { String::new() };
-        format!(
-            "head -c {} /dev/urandom >{directory}/file; echo '{config}' >{directory}/nginx.conf; \
-             iperf3 -s >/dev/null & exec {with}nginx -c {directory}/nginx.conf",
-            self.bytes
-        )
-    }
-
-    /// The command that makes it, without the scripts.
-    pub fn command(&self) -> String {
-        self.hop.command("…", "…")
-    }
-
-    /// The downloads in the simulator; those that do not end are not there.
-    fn simulated(&self, sender: &Scheme) -> Result<Vec<Download>, RunsError> {
-        let name = |number| format!("download {number}");
-        let mut flows: Vec<String> = self
-            .starts_ms()
-            .zip(1_u32..)
-            .map(|(start_ms, number)| {
-                format!("{{name=\"{}\",size=\"{} B\",start=\"{start_ms} ms\"}}", name(number), self.bytes)
-            })
-            .collect();
-        flows.push("{name=\"upload\",kind=\"upload\",congestion=\"cubic\"}".to_owned());
-        let end_s = (self.first_ms + self.count * self.slot_ms) / 1_000 + LIMIT_S;
-        let assignments: Vec<String> = (self.hop.assignments.iter().cloned())
-            .chain([
-                format!("run.duration={end_s} s"),
-                "run.measure-from=0 s".to_owned(),
-                format!("flow=[{}]", flows.join(",")),
-            ])
-            .collect();
-        let scenario = sender.applied_to(&Scenario::load(&self.hop.scenario, &assignments)?);
-        let outcome = tacit_sim::run(&scenario.setup(1, 1)?).map_err(|source| RunsError::Run {
-            run: scenario.name.clone(),
-            command: scenario.run_command(Some(sender.name), scenario.clients, 1),
-            source,
-        })?;
-        let downloads = outcome.flows.iter().take(self.count as usize);
-        let ended = downloads.filter(|flow| flow.completed_at.is_some());
-        let download = |total_s| Download { total_s, connected_s: 0.0 };
-        Ok(ended.map(|flow| download(flow.lasted.as_secs_f64())).collect())
-    }
 }
 
-/// What an nginx is told that serves the files of `directory` on port 8001, and writes nowhere else.
-pub fn nginx_config(directory: &str) -> String {
-    format!(
-        "daemon off; user root; pid {directory}/pid; error_log {directory}/errors; events {{}} \
-         http {{ access_log off; client_body_temp_path {directory}/t; proxy_temp_path {directory}/t; \
-         fastcgi_temp_path {directory}/t; uwsgi_temp_path {directory}/t; scgi_temp_path {directory}/t; \
-         server {{ listen 198.18.0.1:8001; root {directory}; }} }}"
-    )
-}
-
-impl LiveKind for Downloads {
-    const SORT: LiveSort = LiveSort::Downloads;
+impl Form for Downloads {
     const COLUMNS: &'static [&'static str] = &COLUMNS;
-    type Run = SenderDownloads;
-    type Results = Samples;
+    const KEEPS: bool = false;
 
     fn names_of_curves(&self) -> Vec<String> {
         self.senders.iter().flat_map(|sender| [live_name(sender), simulated_name(sender)]).collect()
@@ -265,59 +207,45 @@ impl LiveKind for Downloads {
     }
 
     /// All senders at the same time, so that each meets the same moments of the traces.
-    fn measure(&self, make: &mut dyn MakeLive) -> Result<Vec<SenderDownloads>, RunsError> {
-        let runs: Result<Vec<Vec<DownloadRun>>, RunsError> =
-            self.senders.iter().map(|sender| self.runs(sender)).collect();
-        let runs = runs?;
+    fn measured(&self, make: &mut dyn MakeLive) -> Result<Made, RunsError> {
+        let runs = self.senders.iter().map(|sender| self.runs(sender)).collect::<Result<Vec<_>, _>>()?;
         let all = runs.concat();
-        let command = || all.first().map(DownloadRun::command).unwrap_or_default();
-        let failed = |said: String| RunsError::Program { command: command(), said };
-        let mut reports = make.downloads(&all).map_err(failed)?.into_iter();
-        let of_sender = |runs: &Vec<DownloadRun>| {
-            let reports: Vec<DownloadReport> = reports.by_ref().take(runs.len()).collect();
-            if reports.len() < runs.len() {
-                return Err(failed("gave fewer reports than runs".to_owned()));
-            }
-            let disturbed = reports.iter().find_map(|report| report.invalid.clone());
-            let downloads = reports.into_iter().flat_map(|report| report.downloads).collect();
-            Ok(SenderDownloads { downloads, disturbed })
-        };
-        runs.iter().map(of_sender).collect()
-    }
-
-    fn given(all: &LiveRuns) -> &PerFigure<SenderDownloads> {
-        &all.downloads
-    }
-
-    fn compared(&self, live: &[SenderDownloads], _making: RunContext<'_>) -> Result<Samples, RunsError> {
-        let mut samples = Vec::new();
-        for (sender, live) in self.senders.iter().zip(live) {
-            samples.push(self.sample(live_name(sender), live.downloads.clone(), live.disturbed.clone()));
-            let mut downloads = Vec::new();
-            for run in self.runs(sender)? {
-                downloads.extend(run.simulated(sender)?);
-            }
-            samples.push(self.sample(simulated_name(sender), downloads, None));
+        if let Some(missing) = runs.iter().filter_map(|own| own.first()).find_map(|run| make.missing(run)) {
+            return Ok(Err(missing));
         }
-        Ok(Samples { samples })
+        let command = || all.first().map_or_else(String::new, |run| run.hop.command("…", "…"));
+        let mut reports = make.all(&all, command)?.into_iter();
+        let of_sender = |(arm, runs): (usize, &Vec<TransferRun>)| {
+            let runs = Ok(reports.by_ref().take(runs.len()).collect());
+            TransferPoint { arm, variant: None, x: 0.0, runs }
+        };
+        Ok(Ok(runs.iter().enumerate().map(of_sender).collect()))
     }
 
-    fn findings(&self, samples: Samples) -> Box<dyn Findings> {
-        let drawn = PlotData::new(String::new(), String::new(), samples.curves());
-        Box::new(DownloadFindings { drawn, samples })
+    fn compared(&self, live: &[TransferPoint], _making: RunContext<'_>) -> Result<Transferred, RunsError> {
+        let mut points = Vec::new();
+        for (sender, place) in self.senders.iter().zip(live) {
+            let reports = place.runs.as_deref().unwrap_or_default();
+            let downloads = reports.iter().flat_map(|report| report.downloads.iter().copied()).collect();
+            let disturbed = reports.iter().find_map(|report| report.invalid.clone());
+            points.push(self.point(live_name(sender), downloads, disturbed));
+            let mut downloads = Vec::new();
+            for hop in self.hops() {
+                downloads.extend(self.simulated(&hop, sender)?);
+            }
+            points.push(self.point(simulated_name(sender), downloads, None));
+        }
+        Ok(Transferred { points })
     }
-}
 
-/// The samples of a figure.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Samples {
-    samples: Vec<Sample>,
-}
-
-impl Samples {
     /// For claims: the time in which each share of the downloads ended, the share in per cent being x.
-    pub fn curves(&self) -> Curves {
-        let curve = |sample: &Sample| {
+    fn drawn(&self, results: &Transferred) -> PlotData {
+        let curve = |point: &Point| {
+            let sorted = COLUMNS.map(|name| {
+                let mut seconds = point.column(name);
+                seconds.sort_by(f64::total_cmp);
+                seconds
+            });
             let at = |share: u32| {
                 let share = share * SHARE_PERCENT;
                 // The nearest rank.
@@ -325,41 +253,26 @@ impl Samples {
                     let rank = (seconds.len() * share as usize).div_ceil(100).saturating_sub(1);
                     seconds.get(rank).copied()
                 };
-                (f64::from(share), sample.seconds.iter().map(ranked).collect())
+                (f64::from(share), sorted.iter().map(ranked).collect())
             };
-            Curve { name: sample.name.clone(), points: SHARES.map(at).collect(), ..Curve::default() }
+            Curve { name: point.curve.clone(), points: SHARES.map(at).collect(), ..Curve::default() }
         };
-        Curves {
-            columns: COLUMNS.map(str::to_owned).to_vec(),
-            curves: self.samples.iter().map(curve).collect(),
-        }
-    }
-}
-
-/// The samples, and the curves of their shares.
-struct DownloadFindings {
-    drawn: PlotData,
-    samples: Samples,
-}
-
-impl Findings for DownloadFindings {
-    fn curves(&self) -> Option<&PlotData> {
-        Some(&self.drawn)
+        let curves = results.points.iter().map(curve).collect();
+        let curves = Curves { columns: COLUMNS.map(str::to_owned).to_vec(), curves };
+        PlotData::new(String::new(), String::new(), curves)
     }
 
-    fn disturbance(&self, claim: &Claim, _measured: Option<f64>) -> Option<String> {
+    fn disturbance(&self, results: &Transferred, claim: &Claim, _measured: Option<f64>) -> Option<String> {
         let measure = claim.measure.of_curves()?;
-        let mut samples = self.samples.samples.iter();
-        samples.find_map(|sample| {
-            let is_concerned = measure.curves().any(|curve| curve == sample.name);
-            sample.disturbed.clone().filter(|_| is_concerned)
+        results.points.iter().find_map(|point| {
+            let is_concerned = measure.curves().any(|curve| curve == point.curve);
+            point.disturbed.clone().filter(|_| is_concerned)
         })
     }
 
     /// The distributions.
-    fn picture(&self, figure: &Figure) -> Option<String> {
-        let samples = self.samples.samples.iter();
-        let lines = samples.map(|sample| distribution(&sample.name, sample.seconds[0].clone()));
+    fn picture(&self, results: &Transferred, figure: &Figure) -> Option<String> {
+        let lines = results.points.iter().map(|point| distribution(&point.curve, point.column(COLUMNS[0])));
         let chart = LineChart {
             x: "seconds".to_owned(),
             y: "downloads that took no longer (%)".to_owned(),
@@ -383,13 +296,13 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::{FigureOutcome, Options, run};
+    use crate::{FigureOutcome, LiveRuns, Options, TransferReport, run};
     use tacit_runs::sweep::Control;
 
     struct Machine<F>(F);
 
-    impl<F: Fn(&DownloadRun) -> DownloadReport> MakeLive for Machine<F> {
-        fn downloads(&mut self, runs: &[DownloadRun]) -> Result<Vec<DownloadReport>, String> {
+    impl<F: Fn(&TransferRun) -> TransferReport> MakeLive for Machine<F> {
+        fn make(&mut self, runs: &[TransferRun]) -> Result<Vec<TransferReport>, String> {
             Ok(runs.iter().map(&self.0).collect())
         }
     }
@@ -397,7 +310,8 @@ mod tests {
     const FIGURE: &str = "\
 title = \"t\"
 paper = \"p\"
-[downloads]
+[transfers]
+form = \"downloads\"
 scenario = \"lte-synthetic\"
 senders = [\"rre\", \"cubic\"]
 megabytes = 1
@@ -418,7 +332,7 @@ bound = \"at-most\"
 tolerance = 0
 ";
 
-    fn result(directory: Option<&Path>, give: impl Fn(&DownloadRun) -> DownloadReport) -> FigureOutcome {
+    fn result(directory: Option<&Path>, give: impl Fn(&TransferRun) -> TransferReport) -> FigureOutcome {
         let figures = [Figure::parse("test/downloads", "downloads.toml", FIGURE).unwrap()];
         let live = LiveRuns::make(&figures, false, &mut Machine(give)).unwrap();
         let directory = directory.map(Path::to_owned);
@@ -432,11 +346,15 @@ tolerance = 0
     }
 
     /// Downloads of 1, 2, … seconds, or of twice that.
-    fn report(run: &DownloadRun) -> DownloadReport {
-        let times = if run.sender == "rre" { 1.0 } else { 2.0 };
+    fn report(run: &TransferRun) -> TransferReport {
+        let times = if is_rre(run) { 1.0 } else { 2.0 };
         let download = |number| Download { total_s: f64::from(number) * times, connected_s: 0.5 };
-        let downloads = run.starts_ms().zip(1_u32..).map(|(_, number)| download(number)).collect();
-        DownloadReport { downloads, invalid: None }
+        let downloads = run.client[2].matches("get & ").zip(1_u32..).map(|(_, number)| download(number));
+        TransferReport { downloads: downloads.collect(), ..TransferReport::default() }
+    }
+
+    fn is_rre(run: &TransferRun) -> bool {
+        run.server[2].contains("rre run -- nginx")
     }
 
     fn verdicts(outcome: &FigureOutcome) -> Vec<&str> {
@@ -452,16 +370,13 @@ tolerance = 0
 
     #[test]
     fn what_a_machine_disturbed_is_skipped_and_nothing_else() {
-        let outcome = result(None, |run| DownloadReport { invalid: Some("busy".into()), ..report(run) });
+        let outcome = result(None, |run| TransferReport { invalid: Some("busy".into()), ..report(run) });
         assert_eq!(verdicts(&outcome), ["skipped", "pass"], "{outcome:?}");
     }
 
     #[test]
     fn what_did_not_end_counts_as_long() {
-        let outcome = result(None, |run| match run.sender {
-            "rre" => DownloadReport::default(),
-            _ => report(run),
-        });
+        let outcome = result(None, |run| if is_rre(run) { TransferReport::default() } else { report(run) });
         // Two of 60 s, where 1.5 were allowed.
         assert!(outcome.claims[0].measured.is_some_and(|ratio| ratio < 0.2), "{outcome:?}");
     }
@@ -471,10 +386,10 @@ tolerance = 0
         let figure = Figure::parse("test/downloads", "downloads.toml", FIGURE).unwrap();
         let downloads = figure.kind_as::<Downloads>().unwrap();
         let runs = downloads.runs(downloads.senders[0]).unwrap();
-        let starts: Vec<Vec<u32>> = runs.iter().map(|run| run.starts_ms().collect()).collect();
+        let starts: Vec<Vec<u32>> = downloads.hops().map(|hop| hop.starts_ms().collect()).collect();
         assert_eq!(starts, [vec![5_000, 11_000], vec![8_000, 14_000, 20_000]]);
-        assert!(runs[0].client_script().contains("sleep 5.000; get & sleep 6.000; get & sleep 60"));
-        assert!(!runs[0].client_script().contains("tcp_rmem"), "the kernel tunes its buffers itself");
+        assert!(runs[0].client[2].contains("sleep 5.000; get & sleep 6.000; get & sleep 60"));
+        assert!(!runs[0].client[2].contains("tcp_rmem"), "the kernel tunes its buffers itself");
     }
 
     #[test]
@@ -484,7 +399,7 @@ tolerance = 0
         let figure = Figure::parse("test/downloads", "downloads.toml", &toml).unwrap();
         let downloads = figure.kind_as::<Downloads>().unwrap();
         let runs = downloads.runs(downloads.senders[0]).unwrap();
-        let script = runs[0].client_script();
+        let script = &runs[0].client[2];
         assert!(script.starts_with("echo 4096 2097152 2097152 >/proc/sys/net/ipv4/tcp_rmem; "), "{script}");
     }
 }

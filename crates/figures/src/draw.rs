@@ -1,8 +1,7 @@
 //! Pictures of curves: with what the claims say of them as marks, and a panel of gains.
 
 use super::claim::Reference;
-use super::file::{Figure, Gain};
-use super::kind::Claim;
+use super::figure::{Claim, Figure, Gain};
 use super::measure::{Curve, Curves, Measure, same};
 use super::plot_data::PlotData;
 use tacit_analysis::chart::{DotChart, Line, LineChart, Mark, Panel, stacked};

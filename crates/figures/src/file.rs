@@ -1,75 +1,12 @@
 //! A figure file, read.
 
-use std::any::Any;
-use std::sync::Arc;
-
-use super::downloads::Downloads;
-use super::kind::{Claim, Kind, VariantNames};
-use super::live::Live;
+use super::figure::{Claim, Figure, Gain, Plot, VariantNames};
+use super::kinds;
 use super::measure;
-use super::series::Series;
 use super::table::Table;
-use super::theory_and_sweep::TheoryAndSweep;
-use super::timeline::Timeline;
-use super::transfers::Transfers;
 use super::variant::Depends;
 use tacit_scenario::InputError;
 use tacit_scenario::input::{Section, Tree, flag, text, texts};
-
-/// A figure: what to compute or run, how to draw it, and what is claimed of it.
-#[derive(Clone, Debug)]
-pub struct Figure {
-    /// Paper and figure.
-    pub id: String,
-    /// What it shows.
-    pub title: String,
-    /// Where it comes from.
-    pub paper: String,
-    /// What a reader has to know to judge it: what it assumes, why it comes out so.
-    pub note: Option<String>,
-    pub(super) kind: Arc<dyn Kind>,
-    pub(super) plot: Plot,
-    pub(super) table: Option<Table>,
-    pub(super) claims: Vec<Claim>,
-}
-
-/// `[plot]`: how curves are drawn.
-#[derive(Clone, Debug)]
-pub(super) struct Plot {
-    pub log_x: bool,
-    pub log_y: bool,
-    /// A panel below the curves: the gain of one over another.
-    pub gain: Option<Gain>,
-    /// Variants with a panel each below the curves.
-    pub panels: Vec<String>,
-    /// Cumulative distributions over the seeds in place of curves over x; of a sweep at a single x.
-    pub cdf: bool,
-}
-
-/// The gain of the first curve over the second.
-#[derive(Clone, Debug)]
-pub(super) struct Gain {
-    pub of: String,
-    pub over: String,
-}
-
-type ReadKind = fn(&Section<'_>) -> Result<Arc<dyn Kind>, InputError>;
-
-macro_rules! kind {
-    ($($key:literal)and+ => $read:path) => {
-        (&[$($key),+], |root| Ok(Arc::new($read($(root.section($key)?),+)?)))
-    };
-}
-
-/// The sections that make a figure one of a kind: it has those of one row.
-const KINDS: [(&[&str], ReadKind); 6] = [
-    kind!("theory" and "sweep" => TheoryAndSweep::read),
-    kind!("timeline" => Timeline::read),
-    kind!("series" => Series::read),
-    kind!("live" => Live::read),
-    kind!("downloads" => Downloads::read),
-    kind!("transfers" => Transfers::read),
-];
 
 impl Figure {
     /// Reads a figure file; `source` names it in messages.
@@ -79,7 +16,7 @@ impl Figure {
     pub fn parse(id: &str, source: &str, toml: &str) -> Result<Self, InputError> {
         let tree = Tree::parse(source, toml)?;
         let root = Section::root(source, &tree);
-        let kind = read_kind(&root)?;
+        let kind = kinds::read(&root)?;
         let source = root.or("source", "paper".to_owned(), text)?;
         let read = |claim| Claim::read(claim, &source, |measure| kind.read_measure(measure));
         let claims: Vec<Claim> = root.sections("claim")?.into_iter().map(read).collect::<Result<_, _>>()?;
@@ -100,23 +37,6 @@ impl Figure {
         figure.check_names(&root)?;
         root.finish()?;
         Ok(figure)
-    }
-
-    /// What its file says of its kind, where that is `K`.
-    pub(super) fn kind_as<K: Kind>(&self) -> Option<&K> {
-        let kind: &dyn Any = &*self.kind;
-        kind.downcast_ref()
-    }
-
-    /// What is measured of curves: by the claims, and by the cells of the table.
-    pub(super) fn measures(&self) -> impl Iterator<Item = &measure::Measure> {
-        let claims = self.claims.iter().filter_map(|claim| claim.measure.of_curves());
-        claims.chain(self.table.iter().flat_map(Table::measures))
-    }
-
-    /// Columns that are measured beside the plotted one.
-    pub(super) fn columns(&self) -> impl Iterator<Item = &str> {
-        self.measures().filter_map(measure::Measure::column)
     }
 
     /// Claims, tables and panels may only speak of curves and columns that the figure has.
@@ -197,26 +117,9 @@ impl Plot {
     }
 }
 
-/// Reads the sections of the one kind that is there.
-fn read_kind(root: &Section<'_>) -> Result<Arc<dyn Kind>, InputError> {
-    let mut present = Vec::new();
-    for (keys, read) in KINDS {
-        let sections = keys.iter().map(|key| root.section(key)).collect::<Result<Vec<_>, _>>()?;
-        if sections.iter().any(Section::is_present) {
-            present.push(read);
-        }
-    }
-    let [read] = present[..] else {
-        let needed = "[theory] or [sweep] or both are needed, or [timeline], [series], [live], [downloads] or \
-                      [transfers] alone";
-        return Err(root.error("theory", needed));
-    };
-    read(root)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::Figure;
 
     const SWEEP: &str = include_str!("../tests/sweep.toml");
 

@@ -1,19 +1,24 @@
 //! The papers' figures: one small TOML file each, with the papers' claims about it.
 //!
 //! `docs/use/figure.md` describes the files. Each is of a kind: a closed form, a sweep with its variants, a time line, a
-//! series, or a set of live runs. Curves, tables and frames come out of it, and claims are numbers taken from those.
+//! series, or transfers through live hops. Curves, tables and frames come out of it, and claims are numbers taken from those.
 
+mod ack_ratio;
 mod arms;
 mod axis;
 mod claim;
+mod dependence;
 mod downloads;
 mod draw;
+mod figure;
 mod file;
-mod kind;
+mod form;
+mod gains;
+mod kinds;
 mod library;
-mod live;
-mod live_kind;
+mod live_runs;
 mod measure;
+mod metrics;
 mod page;
 mod plot_data;
 mod results;
@@ -39,17 +44,16 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 pub use claim::{Bound, ClaimOutcome, Range, Verdict};
-pub use downloads::{Download, DownloadReport, DownloadRun, nginx_config};
-pub use file::Figure;
-pub use live::{LiveReport, LiveRun, MACHINE_SHARE_MAX};
-pub use live_kind::{LiveRuns, LiveSort, MakeLive};
+pub use dependence::{Dependence, DependenceCell, DependenceRow};
+pub use figure::Figure;
+pub use gains::MACHINE_SHARE_MAX;
+pub use live_runs::{Download, GoodputSource, LiveRuns, MakeLive, TransferReport, TransferRun};
 pub use measure::{Curve, Measure};
-pub use run::{Options, run};
+pub use results::Options;
+pub use run::run;
 pub use shell_hop::ShellHop;
 pub use summary::summary;
 pub use table::{MeasuredCell, MeasuredRow, MeasuredTable};
-pub use transfers::{GoodputSource, TransferReport, TransferRun};
-pub use variant::{Dependence, DependenceCell, DependenceRow};
 
 use tacit_runs::RunsError;
 use tacit_scenario::input::nearest;

@@ -1,14 +1,19 @@
 //! All figures of a run on one page.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use maud::{Markup, PreEscaped, html};
 
-use super::{ClaimOutcome, Dependence, FigureOutcome, MeasuredTable, Tally, run, value};
+use super::{ClaimOutcome, Dependence, FigureOutcome, MeasuredTable, Tally, value};
 use tacit_analysis::report::page::document;
 use tacit_runs::RunsError;
 use tacit_runs::store::write_whole;
 use tacit_scenario::table::count;
+
+/// Where [`write`] puts the page.
+pub(super) fn page_path(directory: &Path) -> PathBuf {
+    directory.join("index.html")
+}
 
 /// Writes the page; `pictures` are the outcomes' SVG.
 pub(super) fn write(
@@ -40,7 +45,7 @@ pub(super) fn write(
                     }
     };
     let page = document("The papers' figures", &header, &main);
-    write_whole(&run::page_path(directory), page.into_string().as_bytes())
+    write_whole(&page_path(directory), page.into_string().as_bytes())
 }
 
 fn claims_table(outcome: &FigureOutcome) -> Markup {

@@ -1,9 +1,9 @@
 //! The curves of a figure, and of its seeds and variants: what claims are held against.
 
 use super::claim::Range;
+use super::dependence::Dependence;
 use super::measure::{Cell, Curves, Measure};
 use super::sweep::Average;
-use super::variant::Dependence;
 
 /// What a claim measures, measured.
 #[derive(Default)]

@@ -4,14 +4,32 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::run::Options;
-use tacit_runs::RunsError;
+use super::live_runs::LiveRuns;
+use tacit_runs::air::PpduRecord;
 use tacit_runs::identity::run_id;
-use tacit_runs::plan::Plan;
-use tacit_runs::record::{RunRecord, RunSummary};
+use tacit_runs::plan::{self, Plan};
+use tacit_runs::record::{Label, RunRecord, RunSummary};
 use tacit_runs::store::{Provenance, Store};
 use tacit_runs::sweep::{self, Control, Progress};
-use tacit_scenario::{InputError, quoted};
+use tacit_runs::track::TrackRecord;
+use tacit_runs::{RunsError, VERSION};
+use tacit_scenario::{InputError, RunSpec, Scenario, quoted};
+use tacit_sim::{RunError, RunOutcome, Setup};
+
+/// How to run figures.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Fewer and shorter runs, as the files say.
+    pub quick: bool,
+    /// Where pictures and results go; `None` keeps nothing.
+    pub directory: Option<PathBuf>,
+    /// Where results are read instead of made: nothing is run.
+    pub from: Option<PathBuf>,
+    /// Every figure was asked for: those without results in `from` are skipped.
+    pub all: bool,
+    /// What figures of live hops are made of.
+    pub live: LiveRuns,
+}
 
 /// How a figure is made, and by what its results were.
 #[derive(Clone, Copy)]
@@ -33,6 +51,7 @@ impl RunContext<'_> {
 pub(super) struct Results<'a> {
     directory: Option<PathBuf>,
     stored: bool,
+    id: String,
     command: String,
     making: RunContext<'a>,
 }
@@ -46,14 +65,10 @@ impl<'a> Results<'a> {
         Self {
             directory: directory.map(|directory| directory.join(name)),
             stored: options.from.is_some(),
+            id: id.to_owned(),
             command: format!("tacit figure {}{quick}", quoted(id)),
             making,
         }
-    }
-
-    /// The command that makes them.
-    pub fn command(&self) -> String {
-        self.command.clone()
     }
 
     fn read(&self, plan: &Plan) -> Result<(Store, Vec<RunSummary>), RunsError> {
@@ -85,35 +100,91 @@ impl<'a> Results<'a> {
         Ok(runs)
     }
 
-    /// The one run of `plan` with what was on the air, which `make` makes where it is not there.
+    /// The run of `spec` with what `observe` sees, which makes it where it is not there.
     ///
     /// # Errors
     /// Where the run fails, cannot be kept, or was to be read and is missing.
     pub fn observed(
         &self,
-        plan: &Plan,
-        make: impl FnOnce() -> Result<RunRecord, RunsError>,
-        provenance: impl FnOnce(&[RunSummary]) -> Provenance,
+        spec: &RunSpec,
+        description: String,
+        observe: impl FnOnce(&Setup) -> Result<(RunOutcome, Observed), RunError>,
     ) -> Result<RunRecord, RunsError> {
+        let scenario = spec.subject.scenario();
+        let make = || {
+            let setup = spec.setup()?;
+            let (outcome, Observed { ppdus, track }) = observe(&setup).map_err(|source| RunsError::Run {
+                run: format!("figure {}, seed {}", self.id, spec.seed),
+                command: self.command.clone(),
+                source,
+            })?;
+            let plain =
+                RunRecord::new(run_id(spec), Label::of(spec), scenario.text.clone(), &setup, &outcome);
+            Ok(RunRecord { ppdus, track, ..plain })
+        };
         let Some(directory) = &self.directory else {
-            self.making.made_by([tacit_runs::VERSION]);
+            self.making.made_by([VERSION]);
             return make();
         };
+        let plan = Plan { runs: vec![spec.clone()] };
         if !self.stored {
             let store = Store::open(directory)?;
             let warn = |text: &str| (self.making.control.progress)(Progress::Warning(text));
             let (mut writer, known) = store.resume(&warn)?;
-            if !plan.runs.iter().all(|run| known.contains_key(&run_id(run).to_string())) {
+            if !known.contains_key(&run_id(spec).to_string()) {
                 writer.append(&make()?)?;
             }
-            let runs = sweep::stored(plan, &store, &self.command, self.making.control)?;
-            store.finish(&provenance(&runs), &runs)?;
+            let runs = sweep::stored(&plan, &store, &self.command, self.making.control)?;
+            let (seed, scheme) = (spec.seed.to_string(), spec.subject.scheme().name.to_owned());
+            store.finish(&self.provenance(scenario, description, seed, scheme, &runs), &runs)?;
         }
-        let (store, runs) = self.read(plan)?;
+        let (store, runs) = self.read(&plan)?;
         let [run] = &runs[..] else {
             return Err(InputError::new(&self.command, format!("{} runs instead of one", runs.len())).into());
         };
         self.making.made_by([&*run.version]);
         store.record(&run.id)
     }
+
+    /// What is kept with `runs` of `scenario`.
+    pub fn provenance(
+        &self,
+        scenario: &Scenario,
+        description: String,
+        seeds: String,
+        schemes: String,
+        runs: &[RunSummary],
+    ) -> Provenance {
+        Provenance {
+            scenario: scenario.name.clone(),
+            description,
+            scenario_text: scenario.text.clone(),
+            seeds,
+            version: VERSION.to_owned(),
+            command: self.command.clone(),
+            schemes,
+            digest: plan::combined_digest(runs),
+            ..Provenance::default()
+        }
+    }
+}
+
+/// What is seen of a run moment by moment.
+#[derive(Default)]
+pub(super) struct Observed {
+    /// What was on the air.
+    pub ppdus: Vec<PpduRecord>,
+    /// How a flow fared.
+    pub track: Vec<TrackRecord>,
+}
+
+/// What a figure's files are called.
+pub(super) fn file_name(id: &str, end: &str) -> String {
+    format!("{}{end}", id.replace('/', "-"))
+}
+
+/// A name as part of a file's: letters and digits, one hyphen between words.
+pub(super) fn slug(name: &str) -> String {
+    let words = name.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    words.collect::<Vec<_>>().join("-").to_lowercase()
 }

@@ -2,34 +2,16 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
 
 use super::draw::picture;
-use super::file::Figure;
-use super::kind::{Claim, Findings};
-use super::live_kind::LiveRuns;
-use super::results::RunContext;
+use super::figure::{Claim, Figure, Findings};
+use super::results::{Options, RunContext, file_name};
 use super::table::MeasuredTable;
 use super::{ClaimOutcome, FigureOutcome, page};
 use tacit_analysis::chart::{standalone, table_picture};
 use tacit_runs::RunsError;
 use tacit_runs::store::write_whole;
 use tacit_runs::sweep::Control;
-
-/// How to run figures.
-#[derive(Clone, Debug, Default)]
-pub struct Options {
-    /// Fewer and shorter runs, as the files say.
-    pub quick: bool,
-    /// Where pictures and results go; `None` keeps nothing.
-    pub directory: Option<PathBuf>,
-    /// Where results are read instead of made: nothing is run.
-    pub from: Option<PathBuf>,
-    /// Every figure was asked for: those without results in `from` are skipped.
-    pub all: bool,
-    /// What figures of live hops are made of.
-    pub live: LiveRuns,
-}
 
 /// Runs `figures`, and draws them and a page of all of them where a directory is given.
 ///
@@ -136,20 +118,4 @@ fn drawn(figure: &Figure, findings: &dyn Findings, table: Option<&MeasuredTable>
         Some(table) => table_picture(&format!("{}: {}", figure.id, figure.title), &table.grid()),
         None => findings.curves().map_or_else(String::new, |curves| picture(figure, curves)),
     }
-}
-
-/// What a figure's files are called.
-pub(super) fn file_name(id: &str, end: &str) -> String {
-    format!("{}{end}", id.replace('/', "-"))
-}
-
-/// A name as part of a file's: letters and digits, one hyphen between words.
-pub(super) fn slug(name: &str) -> String {
-    let words = name.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
-    words.collect::<Vec<_>>().join("-").to_lowercase()
-}
-
-/// Where [`run`] writes its page.
-pub(super) fn page_path(directory: &Path) -> PathBuf {
-    directory.join("index.html")
 }

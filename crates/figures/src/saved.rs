@@ -4,39 +4,41 @@ use std::fs::File;
 use std::io::{self, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::results::RunContext;
-use super::run::file_name;
+use super::results::{RunContext, file_name};
+use super::transferred::Transferred;
 use tacit_runs::RunsError;
 use tacit_runs::store::write_whole;
 
 /// Longest file of results that is read.
 const MAX_SAVED_BYTES: u64 = 16 << 20;
 
-#[derive(Serialize)]
-struct Saved<'a, R> {
-    figure: &'a str,
-    version: &'a str,
+/// What a file has.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Saved {
+    #[serde(default)]
+    figure: String,
+    /// Which version made the results; none where they do not name it.
+    version: Option<String>,
     #[serde(flatten)]
-    results: &'a R,
+    pub results: Transferred,
 }
 
 /// The results of figure `id`: read where `making` says from where, else made and kept.
 ///
 /// # Errors
 /// Where they cannot be made or kept; where there are none to read, or they are damaged.
-pub(super) fn read_or_made<R: Serialize + DeserializeOwned>(
+pub(super) fn read_or_made(
     id: &str,
     making: RunContext<'_>,
-    make: impl FnOnce() -> Result<R, RunsError>,
-) -> Result<R, RunsError> {
+    make: impl FnOnce() -> Result<Transferred, RunsError>,
+) -> Result<Transferred, RunsError> {
     if let Some(from) = &making.options.from {
-        let path = path(id, from);
-        making.made_by(version_of(&path));
-        return read(&path);
+        let saved = read(&path(id, from))?;
+        making.made_by(saved.version);
+        return Ok(saved.results);
     }
     let results = make()?;
     if let Some(directory) = &making.options.directory {
@@ -57,25 +59,17 @@ fn path(id: &str, directory: &Path) -> PathBuf {
 }
 
 /// As figure `id` keeps them.
-pub(super) fn to_json<R: Serialize>(id: &str, results: &R) -> serde_json::Result<Value> {
-    serde_json::to_value(Saved { figure: id, version: tacit_runs::VERSION, results })
+pub(super) fn to_json(id: &str, results: &Transferred) -> serde_json::Result<Value> {
+    let version = Some(tacit_runs::VERSION.to_owned());
+    serde_json::to_value(Saved { figure: id.to_owned(), version, results: results.clone() })
 }
 
 /// Those that were kept in the file at `path`.
 ///
 /// # Errors
 /// Where there are none, or they are damaged.
-pub(super) fn read<R: DeserializeOwned>(path: &Path) -> Result<R, RunsError> {
+pub(super) fn read(path: &Path) -> Result<Saved, RunsError> {
     let file = File::open(path).map_err(RunsError::io(path))?;
     serde_json::from_reader(BufReader::new(file.take(MAX_SAVED_BYTES)))
         .map_err(|error| RunsError::Store { path: path.to_owned(), what: error.to_string() })
-}
-
-/// Which version made the results at `path`; none where they do not name it.
-fn version_of(path: &Path) -> Option<String> {
-    #[derive(Deserialize)]
-    struct Maker {
-        version: String,
-    }
-    read::<Maker>(path).ok().map(|maker| maker.version)
 }

@@ -3,21 +3,16 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::Figure;
 use super::draw::{concerned, marks_of};
-use super::kind::{Findings, Kind};
+use super::figure::{Figure, Findings, Kind};
 use super::measure::{Curve, Curves};
 use super::plot_data::PlotData;
-use super::results::{Results, RunContext};
-use super::run::{file_name, slug};
+use super::results::{Observed, Results, RunContext, file_name, slug};
 use super::schemes::read_scheme;
 use tacit_analysis::chart::{Line, LineChart, Panel, Strip, StripChart, stacked};
-use tacit_runs::identity::run_id;
-use tacit_runs::plan::{self, Plan};
-use tacit_runs::record::{Label, RunRecord, RunSummary};
-use tacit_runs::store::{Provenance, Store};
+use tacit_runs::RunsError;
+use tacit_runs::store::Store;
 use tacit_runs::track::{TrackRecord, track};
-use tacit_runs::{RunsError, VERSION};
 use tacit_scenario::input::{Mismatch, Section, Value, integer, text, texts};
 use tacit_scenario::scheme::Scheme;
 use tacit_scenario::{InputError, MAX_CLIENTS, RunSpec, Scenario, Subject};
@@ -115,36 +110,29 @@ impl Series {
         figure: &Figure,
         results: impl Fn(&str) -> Results<'a>,
     ) -> Result<Vec<Vec<TrackRecord>>, RunsError> {
-        let track = |run: &Run| {
+        let of_run = |run: &Run| {
             let results = results(&run.directory(figure));
             let mut assignments = self.assignments.clone();
             assignments.extend(run.assignments.iter().cloned());
             assignments.push(format!("run.sample-interval={}", self.every));
             let scenario = Arc::new(Scenario::load(&self.scenario, &assignments)?);
-            let subject = Arc::new(Subject::new(scenario.clone(), run.scheme));
+            let subject = Arc::new(Subject::new(scenario, run.scheme));
             subject.check(self.clients)?;
             let spec = RunSpec::new(subject, self.clients, u64::from(self.seed));
             let flow = run.flow.unwrap_or(self.flow);
-            let make = || made(&spec, &figure.id, results.command(), flow);
-            let provenance = |runs: &[RunSummary]| Provenance {
-                scenario: scenario.name.clone(),
-                description: format!("{}: {}", figure.title, run.name),
-                scenario_text: scenario.text.clone(),
-                seeds: self.seed.to_string(),
-                version: VERSION.to_owned(),
-                command: results.command(),
-                schemes: run.scheme.name.to_owned(),
-                digest: plan::combined_digest(runs),
-                ..Provenance::default()
-            };
-            let record = results.observed(&Plan { runs: vec![spec.clone()] }, make, provenance)?;
+            let description = format!("{}: {}", figure.title, run.name);
+            let record = results.observed(&spec, description, |setup| {
+                let outcome = tacit_sim::run(setup)?;
+                let track = track(setup, &outcome, flow);
+                Ok((outcome, Observed { track, ..Observed::default() }))
+            })?;
             if record.track.is_empty() {
                 let what = format!("run {:?} has no flow {}", run.name, flow + 1);
                 return Err(InputError::new(&figure.id, what).into());
             }
             Ok(record.track)
         };
-        self.curves.iter().map(track).collect()
+        self.curves.iter().map(of_run).collect()
     }
 
     /// The curves of `tracks` over time in seconds: the panels' columns, and those that claims ask for.
@@ -279,19 +267,6 @@ impl Run {
     fn directory(&self, figure: &Figure) -> String {
         file_name(&figure.id, &format!("-{}", slug(&self.name)))
     }
-}
-
-/// Makes the run of `spec` and keeps how `flow` fared.
-fn made(spec: &RunSpec, id: &str, command: String, flow: usize) -> Result<RunRecord, RunsError> {
-    let setup = spec.setup()?;
-    let outcome = tacit_sim::run(&setup).map_err(|source| RunsError::Run {
-        run: format!("figure {id}, seed {}", spec.seed),
-        command,
-        source,
-    })?;
-    let text = spec.subject.scenario().text.clone();
-    let track = track(&setup, &outcome, flow);
-    Ok(RunRecord { track, ..RunRecord::new(run_id(spec), Label::of(spec), text, &setup, &outcome) })
 }
 
 fn seconds(sample: &TrackRecord) -> f64 {

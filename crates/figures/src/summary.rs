@@ -240,7 +240,7 @@ impl Page {
         if outcome.skipped.is_none() || !rows().any(|row| row.number().is_some()) {
             return outcome;
         }
-        let judge = |claim: &super::kind::Claim| {
+        let judge = |claim: &super::figure::Claim| {
             // A number in another unit is of another claim.
             let is_same = |row: &&Row| row.is_about(&claim.text) && row.said.ends_with(&cell(&claim.unit));
             let row = rows().find(is_same);

@@ -1,8 +1,8 @@
 //! `[sweep]`: simulations over an axis, as the file says.
 
 use super::axis::{Axis, CLIENTS};
-use super::kind::metric_column;
 use super::measure::Measure;
+use super::metrics::metric_column;
 use super::schemes::{read_schemes, selected};
 use super::variant::{self, Depends, Variant};
 use tacit_runs::aggregate::{Column, Group};
@@ -127,11 +127,25 @@ impl Sweep {
         quick
     }
 
+    /// The sweep that makes the runs of `variant`.
+    pub fn varied(&self, variant: &Variant) -> Self {
+        let mut own = self.clone();
+        own.assignments.extend(variant.assignments.iter().cloned());
+        if !variant.schemes.is_empty() {
+            own.schemes.clone_from(&variant.schemes);
+        }
+        if !variant.values.is_empty() {
+            own.axis = Axis { values: variant.values.clone(), also: variant.also.clone(), ..own.axis };
+        }
+        (own.variants, own.depends) = (Vec::new(), None);
+        own
+    }
+
     /// Whether these runs, some of those of `whole`, have all that `measure` takes.
     pub fn makes(&self, whole: &Self, measure: &Measure) -> bool {
         let made = |variant: Option<&str>| {
             let variant = self.variants.iter().find(|known| Some(known.name.as_str()) == variant);
-            measure.is_within(&variant.map_or(self.axis.clone(), |variant| variant.of(self).axis).values)
+            measure.is_within(&variant.map_or(self.axis.clone(), |variant| self.varied(variant).axis).values)
         };
         // Each value of a second axis is a curve; what theory says is always there.
         let (own, all) = (self.curve_names(), whole.curve_names());

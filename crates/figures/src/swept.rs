@@ -3,15 +3,14 @@
 use std::sync::Arc;
 
 use super::axis::CLIENTS;
-use super::file::Figure;
+use super::figure::Figure;
 use super::measure::{Curve, Curves};
 use super::plot_data::PlotData;
-use super::results::{Results, RunContext};
-use super::run::{file_name, slug};
+use super::results::{Results, RunContext, file_name, slug};
 use super::sweep::Sweep;
 use tacit_runs::RunsError;
 use tacit_runs::aggregate::{Column, Group};
-use tacit_runs::plan::{self, Plan, SweepPoint};
+use tacit_runs::plan::{Plan, SweepPoint};
 use tacit_runs::record::RunSummary;
 use tacit_runs::store::Provenance;
 use tacit_scenario::Scenario;
@@ -27,7 +26,7 @@ pub(super) fn swept(figure: &Figure, sweep: &Sweep, making: RunContext<'_>) -> R
     drawn.average = sweep.average;
     let mut varied = Vec::new();
     for variant in &sweep.variants {
-        let made = simulate(figure, &variant.of(&sweep), Some(&variant.name), making)?;
+        let made = simulate(figure, &sweep.varied(variant), Some(&variant.name), making)?;
         drawn.variants.push((variant.name.clone(), made.curves));
         for (drawn, curves) in drawn.seeds.iter_mut().zip(made.seeds) {
             drawn.variants.push((variant.name.clone(), curves));
@@ -61,8 +60,7 @@ fn simulate(
     let plan = plan(sweep, &base, seeds as u32)?;
     let end = variant.map_or(String::new(), |name| format!("-{}", slug(name)));
     let results = Results::new(making, &figure.id, &file_name(&figure.id, &end));
-    let records =
-        results.runs(&plan, |runs| provenance(figure, sweep, variant, &base, results.command(), runs))?;
+    let records = results.runs(&plan, |runs| provenance(figure, sweep, variant, &base, &results, runs))?;
     // All seeds of a place follow each other.
     let places = || records.chunks(seeds);
     let alone = |seed: usize| {
@@ -122,28 +120,21 @@ fn provenance(
     sweep: &Sweep,
     variant: Option<&str>,
     base: &Scenario,
-    command: String,
+    results: &Results<'_>,
     records: &[RunSummary],
 ) -> Provenance {
-    let seeds = records.iter().map(|record| record.label.seed).max().unwrap_or(0);
+    let description = match variant {
+        Some(variant) => format!("{}: {variant}", figure.title),
+        None => figure.title.clone(),
+    };
+    let seeds = format!("1 to {}", records.iter().map(|record| record.label.seed).max().unwrap_or(0));
+    let schemes = sweep.schemes.iter().map(|scheme| scheme.name).collect::<Vec<_>>().join(",");
+    // The figure's file says what it depends on: there are no conditions.
     Provenance {
-        scenario: base.name.clone(),
-        description: match variant {
-            Some(variant) => format!("{}: {variant}", figure.title),
-            None => figure.title.clone(),
-        },
-        scenario_text: base.text.clone(),
-        seeds: format!("1 to {seeds}"),
-        version: tacit_runs::VERSION.to_owned(),
-        command,
-        schemes: sweep.schemes.iter().map(|scheme| scheme.name).collect::<Vec<_>>().join(","),
-        digest: plan::combined_digest(records),
-        // Its file says what it depends on.
-        conditions: String::new(),
-        warnings: String::new(),
         x_label: sweep.x_label.clone(),
         y_label: sweep.y_label.clone(),
         column: sweep.column.clone(),
+        ..results.provenance(base, description, seeds, schemes, records)
     }
 }
 
@@ -189,7 +180,7 @@ fn curves<'a>(figure: &Figure, sweep: &Sweep, places: &[&'a [RunSummary]]) -> Cu
 
 #[cfg(test)]
 mod tests {
-    use crate::run::page_path;
+    use crate::page::page_path;
     use crate::{Figure, Options, Verdict, run};
     use tacit_runs::store::Store;
     use tacit_runs::sweep::Control;

@@ -2,12 +2,10 @@
 
 use std::path::Path;
 
-use super::file::Figure;
-use super::kind::{Findings, Kind, VariantNames};
+use super::figure::{Figure, Findings, Kind, VariantNames};
 use super::measure::{Curve, Curves, Measure, same};
 use super::plot_data::PlotData;
-use super::results::RunContext;
-use super::run::file_name;
+use super::results::{RunContext, file_name};
 use super::sweep::Sweep;
 use super::swept::swept;
 use super::variant::Depends;
@@ -56,7 +54,9 @@ impl Kind for TheoryAndSweep {
         let Some(sweep) = &self.sweep else { return Vec::new() };
         let names = sweep.variants.iter().map(|variant| VariantNames {
             name: &variant.name,
-            curves: Some(variant.of(sweep).curve_names().into_iter().chain(self.theory_names()).collect()),
+            curves: Some(
+                sweep.varied(variant).curve_names().into_iter().chain(self.theory_names()).collect(),
+            ),
         });
         names.collect()
     }

@@ -1,257 +1,101 @@
-//! What transfers came to: the median of the runs of each place, live and simulated, and which the machine disturbed.
+//! What transfers came to: the runs of each curve and place, live and simulated, and which the machine disturbed.
 
 use std::collections::BTreeMap;
-use std::sync::Arc as Shared;
 
 use serde::{Deserialize, Serialize};
 
-use super::kind::{Claim, Findings};
-use super::live_kind::LiveKind as _;
-use super::measure::{Curve, Curves, Measure};
-use super::plot_data::PlotData;
-use super::transfers::{Arm, MAX_ATTEMPTS, TransferPoint, TransferReport, Transfers};
-use tacit_runs::RunsError;
-use tacit_runs::aggregate::{Mean, median};
-use tacit_runs::plan::{self, Plan};
-use tacit_runs::record::RunSummary;
-use tacit_runs::sweep::{self, Control};
-use tacit_scenario::Scenario;
-use tacit_scenario::scheme::Scheme;
+use super::measure::{Curve, Curves};
+use tacit_runs::aggregate::median;
 
-/// Columns of every curve; the first is drawn. What the simulator does not know is not there: packets of one flow among
-/// several, processors.
-pub(super) const COLUMNS: [&str; 6] =
-    ["goodput_mbps", "ack_ratio", "data_packets", "ack_packets", "cpu_s_per_gb", "file_s"];
-
-/// The results of a figure.
+/// The results of a figure, as they are kept.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Transferred {
-    points: Vec<Point>,
+    pub points: Vec<Point>,
 }
 
 /// The runs of a curve at one place.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Point {
-    curve: String,
-    variant: Option<String>,
-    x: f64,
+pub(super) struct Point {
+    pub curve: String,
+    pub variant: Option<String>,
+    pub x: f64,
     /// Of each run, by column; what a run does not tell is not there.
-    runs: Vec<BTreeMap<String, f64>>,
+    pub runs: Vec<Row>,
     /// Why nothing is claimed of it.
-    disturbed: Option<String>,
+    pub disturbed: Option<String>,
 }
 
-impl Transferred {
-    /// The live runs, and beside them the simulated.
-    pub fn new(
-        transfers: &Transfers,
-        live: &[TransferPoint],
-        control: Control<'_>,
-    ) -> Result<Self, RunsError> {
-        let mut points: Vec<Point> = live.iter().map(|place| Point::live(transfers, place)).collect();
-        let mut plan = Plan::default();
-        for variant in transfers.parts() {
-            for x in transfers.values(variant) {
-                for arm in &transfers.arms {
-                    let Some(scheme) = arm.simulated else { continue };
-                    points.push(Point {
-                        curve: arm.simulated_name(),
-                        variant: variant.map(str::to_owned),
-                        x,
-                        runs: Vec::new(),
-                        disturbed: None,
-                    });
-                    push(&mut plan, transfers, (arm, scheme), variant, x)?;
-                }
-            }
-        }
-        let summaries = sweep::run(&plan, None, control)?;
-        let simulated = points[live.len()..].iter_mut();
-        for (point, runs) in simulated.zip(summaries.chunks(transfers.seeds as usize)) {
-            let variant = point.variant.as_deref();
-            point.runs = runs.iter().map(|run| simulated_columns(transfers, variant, run)).collect();
-        }
-        Ok(Self { points })
-    }
+/// The numbers of a run, by column.
+pub(super) type Row = BTreeMap<String, f64>;
 
-    /// The curves of a part: medians.
-    fn curves(&self, transfers: &Transfers, variant: Option<&str>) -> Curves {
-        let of_part = |point: &&Point| point.variant.as_deref() == variant;
-        let curve = |name: String| {
-            let own = self.points.iter().filter(of_part).filter(|point| point.curve == name);
-            let mut points: Vec<_> = own.map(|point| (point.x, point.medians())).collect();
-            points.sort_by(|(a, _), (b, _)| a.total_cmp(b));
-            Curve { name, points, ..Curve::default() }
-        };
-        let curves = transfers.names_of_curves().into_iter().map(curve).collect();
-        Curves { columns: COLUMNS.map(str::to_owned).to_vec(), curves }
-    }
-
-    /// Why nothing can be claimed of what `measure` takes.
-    fn disturbance(&self, measure: &Measure) -> Option<String> {
-        let concerned = |point: &&Point| {
-            point.variant.as_deref() == measure.variant()
-                && measure.reads(std::slice::from_ref(&point.curve), point.x)
-        };
-        let said = self.points.iter().filter(concerned);
-        let said: Vec<String> = said
-            .filter_map(|point| {
-                Some(format!("{} at {}: {}", point.curve, point.x, point.disturbed.as_ref()?))
-            })
-            .collect();
-        (!said.is_empty()).then(|| said.join("; "))
-    }
-
-    /// A line for each point: what a reader of text sees of the picture.
-    fn measurements(&self) -> Vec<String> {
-        let line = |point: &Point| {
-            let medians = point.medians();
-            let measurements = COLUMNS.iter().zip(medians);
-            let measurements: Vec<String> = measurements
-                .filter_map(|(name, value)| Some(format!("{name} {}", super::value(value?))))
-                .collect();
-            let variant = point.variant.as_ref().map_or(String::new(), |name| format!(", {name}"));
-            let disturbed =
-                point.disturbed.as_ref().map_or(String::new(), |why| format!("; DISTURBED: {why}"));
-            format!("{} at {}{variant}: {}{disturbed}", point.curve, point.x, measurements.join(", "))
-        };
-        self.points.iter().map(line).collect()
-    }
-}
-
-/// The results, and their curves.
-pub(super) struct TransferFindings {
-    drawn: PlotData,
-    results: Transferred,
-}
-
-impl TransferFindings {
-    pub fn new(transfers: &Transfers, results: Transferred) -> Self {
-        let curves = |variant| results.curves(transfers, variant);
-        let mut drawn = PlotData::new(transfers.x_label.clone(), "goodput (Mb/s)".to_owned(), curves(None));
-        drawn.variants =
-            transfers.variant_names().map(|name| (name.to_owned(), curves(Some(name)))).collect();
-        Self { drawn, results }
-    }
-}
-
-impl Findings for TransferFindings {
-    fn curves(&self) -> Option<&PlotData> {
-        Some(&self.drawn)
-    }
-
-    fn disturbance(&self, claim: &Claim, _measured: Option<f64>) -> Option<String> {
-        self.results.disturbance(claim.measure.of_curves()?)
-    }
-
-    fn measurements(&self) -> Vec<String> {
-        self.results.measurements()
-    }
-}
-
-impl Point {
-    fn live(transfers: &Transfers, place: &TransferPoint) -> Self {
-        let reports = place.runs.as_deref().unwrap_or_default();
-        let skip_reason = place.runs.as_ref().err();
-        let invalid: Vec<&str> = reports.iter().filter_map(|report| report.invalid.as_deref()).collect();
-        let disturbed = invalid.first().map(|first| {
-            format!(
-                "{} of {} runs not valid after {MAX_ATTEMPTS} attempts: {first}",
-                invalid.len(),
-                reports.len()
-            )
-        });
-        Self {
-            curve: transfers.arms[place.arm].live_name(),
-            variant: place.variant.clone(),
-            x: place.x,
-            runs: reports.iter().map(|report| live_columns(transfers, report)).collect(),
-            disturbed: skip_reason.cloned().or(disturbed),
-        }
-    }
-
-    /// In the order of [`COLUMNS`]; of the runs that tell one.
-    fn medians(&self) -> Vec<Option<f64>> {
-        let of = |name: &str| median(self.runs.iter().filter_map(|run| run.get(name).copied()).collect());
-        COLUMNS.iter().map(|name| of(name)).collect()
-    }
-}
-
-/// What a live run tells.
-fn live_columns(transfers: &Transfers, report: &TransferReport) -> BTreeMap<String, f64> {
-    let steady = report.mbps.get(transfers.length.from_s as usize..).unwrap_or_default();
-    let goodput = match (transfers.length.megabytes, report.file) {
-        (Some(_), file) => file.map(|(bytes, seconds)| bytes as f64 * 8e-6 / seconds),
-        (None, _) => Mean::of(steady.iter().copied()).map(|mean| mean.mean),
-    };
-    let file_s = transfers.length.megabytes.and(report.file).map(|(_, seconds)| seconds);
-    let (data, acks) =
-        (report.data_packets.map(|count| count as f64), report.ack_packets.map(|count| count as f64));
-    let gigabytes = report.bytes.map(|bytes| bytes as f64 / 1e9);
-    columns([
-        goodput,
-        acks.zip(data).map(|(acks, data)| acks / data),
-        data,
-        acks,
-        report.cpu_s.zip(gigabytes).map(|(cpu_s, gigabytes)| cpu_s / gigabytes),
-        file_s,
-    ])
-}
-
-/// What a simulated run tells.
-fn simulated_columns(
-    transfers: &Transfers,
-    variant: Option<&str>,
-    run: &RunSummary,
-) -> BTreeMap<String, f64> {
-    let file = transfers.length.megabytes.is_some();
-    let goodput = if file { "first_flow_transfer_goodput_bps" } else { "first_flow_goodput_bps" };
-    let goodput_bps = run.metric(goodput);
-    let file_s = goodput_bps.filter(|_| file).map(|bps| transfers.length.bytes() as f64 * 8.0 / bps);
-    // Those of background stations are not told apart.
-    let acks = run.metric("acks_per_data_packet").filter(|_| transfers.background(variant) == 0);
-    columns([goodput_bps.map(|bps| bps / 1e6), acks, None, None, None, file_s])
-}
-
-/// In the order of [`COLUMNS`], with their names.
-fn columns(values: [Option<f64>; COLUMNS.len()]) -> BTreeMap<String, f64> {
-    let named = COLUMNS.iter().zip(values);
+/// `values` in the order of `columns`, those that there are.
+pub(super) fn row(columns: &[&str], values: impl IntoIterator<Item = Option<f64>>) -> Row {
+    let named = columns.iter().zip(values);
     named
         .filter_map(|(name, value)| Some(((*name).to_owned(), value.filter(|value| value.is_finite())?)))
         .collect()
 }
 
-/// Adds the simulated runs of a place, as long as the live ones and with the same seeds.
-fn push(
-    plan: &mut Plan,
-    transfers: &Transfers,
-    (arm, scheme): (&Arm, &'static Scheme),
-    variant: Option<&str>,
-    x: f64,
-) -> Result<(), RunsError> {
-    let length = transfers.length;
-    let mut assignments = transfers.assignments_at(arm, variant, x);
-    assignments.push(format!("run.duration={} s", length.seconds));
-    assignments.push(format!("run.measure-from={} s", length.from_s));
-    let background = transfers.background(variant);
-    let clients = background + 1;
-    if length.megabytes.is_some() {
-        let file = format!("{{name=\"file\",client=1,size=\"{} B\"}}", length.bytes());
-        let others: Vec<String> = (2..=clients).map(|client| client.to_string()).collect();
-        let others = match background {
-            0 => String::new(),
-            _ => format!(",{{name=\"others\",client=[{}]}}", others.join(",")),
+impl Transferred {
+    /// The curves called `names` of a variant: medians.
+    pub fn curves(&self, columns: &[&str], names: Vec<String>, variant: Option<&str>) -> Curves {
+        let curve = |name: String| {
+            let is_own = |point: &&Point| point.variant.as_deref() == variant && point.curve == name;
+            let own = self.points.iter().filter(is_own);
+            let mut points: Vec<_> = own.map(|point| (point.x, point.medians(columns))).collect();
+            points.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+            Curve { name, points, ..Curve::default() }
         };
-        assignments.push(format!("flow=[{file}{others}]"));
+        let curves = names.into_iter().map(curve).collect();
+        Curves { columns: columns.iter().map(|name| (*name).to_owned()).collect(), curves }
     }
-    let scenario = Shared::new(together(Scenario::load(&transfers.scenario, &assignments)?));
-    let place = plan::SweepPoint { x: Some(x), best_of: None };
-    plan.push(&scenario, scheme, clients, place, transfers.seeds)?;
-    Ok(())
 }
 
-/// All clients start with the hop, as those of a live one do.
-fn together(mut scenario: Scenario) -> Scenario {
-    scenario.stagger = tacit_proto::units::Duration::ZERO;
-    scenario
+impl Point {
+    /// Runs that nothing disturbs.
+    pub fn simulated(curve: String, variant: Option<&str>, x: f64, runs: Vec<Row>) -> Self {
+        Self { curve, variant: variant.map(str::to_owned), x, runs, disturbed: None }
+    }
+
+    /// The values of a column, of the runs that tell them.
+    pub fn column(&self, name: &str) -> Vec<f64> {
+        self.runs.iter().filter_map(|run| run.get(name).copied()).collect()
+    }
+
+    /// In the order of `columns`.
+    pub fn medians(&self, columns: &[&str]) -> Vec<Option<f64>> {
+        columns.iter().map(|name| median(self.column(name))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::saved;
+
+    #[test]
+    fn points_are_written_with_the_names_of_their_columns() {
+        let columns = ["gain_percent", "ack_ratio", "stock_mbps", "hack_mbps"];
+        let runs = vec![row(&columns, [Some(7.5), None, Some(1.0), None])];
+        let disturbed = Some("busy".to_owned());
+        let point = Point { curve: "live".into(), variant: None, x: 150.0, runs, disturbed };
+        let results = Transferred { points: vec![point] };
+        let json = saved::to_json("hack/live", &results).unwrap();
+        let point = serde_json::json!({
+            "curve": "live", "variant": null, "x": 150.0,
+            "runs": [{"gain_percent": 7.5, "stock_mbps": 1.0}], "disturbed": "busy"
+        });
+        assert_eq!((&json["figure"], &json["points"][0]), (&"hack/live".into(), &point));
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("points.json");
+        std::fs::write(&path, json.to_string()).unwrap();
+        assert_eq!(saved::read(&path).unwrap().results, results);
+        // As gains were kept once.
+        std::fs::write(&path, r#"{"figure":"hack/live","version":"0","curves":[],"slowed":[]}"#).unwrap();
+        let error = saved::read(&path).err().unwrap().to_string();
+        assert!(
+            error.contains("missing field `points`") && error.contains("this version of tacit"),
+            "{error}"
+        );
+    }
 }

@@ -3,25 +3,21 @@
 
 use std::ops::RangeInclusive;
 
-use serde::{Deserialize, Serialize};
-
 use super::axis::Axis;
-use super::kind::Findings;
-use super::live_kind::{LiveKind, LiveRuns, LiveSort, MakeLive, PerFigure};
-use super::measure::{Measure, same};
-use super::results::RunContext;
+use super::live_runs::{GoodputSource, MakeLive, TransferPoint, TransferReport, TransferRun};
+use super::measure::same;
 use super::schemes::{read_scheme, scheme_named};
 use super::shell_hop::ShellHop;
-use super::transferred::{self, TransferFindings, Transferred};
 use tacit_runs::RunsError;
 use tacit_scenario::input::{Section, integer, numbers, one_of, text, texts};
 use tacit_scenario::scheme::Scheme;
-use tacit_scenario::{InputError, MAX_CLIENTS, MAX_SEEDS};
+use tacit_scenario::{InputError, MAX_CLIENTS, MAX_SEEDS, Scenario};
 
 /// Longest live run.
 const MAX_SECONDS: u32 = 600;
 /// Largest file that is transferred.
 const MAX_MEGABYTES: u32 = 4_000;
+
 /// A run that the machine disturbed is made so often at most; what the last one gave is told as disturbed.
 pub(super) const MAX_ATTEMPTS: u32 = 3;
 
@@ -41,6 +37,8 @@ pub(super) struct Transfers {
     pub length: Length,
     pub seeds: u32,
     background: u32,
+    /// How often a run is made until it is valid. One that is made once is not kept either.
+    attempts: u32,
     quick: Quick,
 }
 
@@ -77,15 +75,6 @@ struct Programs {
     goodput_source: GoodputSource,
 }
 
-/// Who says what a live run carried.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GoodputSource {
-    /// The program on the client's side, in a line of JSON.
-    Client,
-    /// The hop, of TCP: what its receiver acknowledged.
-    Hop,
-}
-
 /// `[[transfers.variant]]`: what else is set.
 #[derive(Clone, Debug)]
 pub(super) struct Variant {
@@ -98,7 +87,7 @@ pub(super) struct Variant {
 }
 
 /// What `--quick` changes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Quick {
     x: Option<Vec<f64>>,
     seconds: Option<u32>,
@@ -107,89 +96,66 @@ struct Quick {
     variants: Option<Vec<String>>,
 }
 
-/// A live run that a figure wants.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TransferRun {
-    /// The hop.
-    pub hop: ShellHop,
-    /// What runs on the server's side, with places for [`Self::filled`].
-    pub server: Vec<String>,
-    /// What runs on the client's.
-    pub client: Vec<String>,
-    /// How long the run lasts, at most.
-    pub seconds: u32,
-    /// Length of the file that is there, in bytes; zero where there is none.
-    pub bytes: u64,
-    /// Whose numbers count.
-    pub goodput_source: GoodputSource,
-}
-
-/// What came of a live run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct TransferReport {
-    /// Goodput of each full second in Mb/s.
-    pub mbps: Vec<f64>,
-    /// Bytes of a file and the seconds it took.
-    pub file: Option<(u64, f64)>,
-    /// Packets with data that reached the client.
-    pub data_packets: Option<u64>,
-    /// Packets that the client sent.
-    pub ack_packets: Option<u64>,
-    /// Bytes that crossed, for what they cost.
-    pub bytes: Option<u64>,
-    /// Processor seconds of the programs of both sides.
-    pub cpu_s: Option<f64>,
-    /// Why the run is not valid: what the machine did to it.
-    pub invalid: Option<String>,
-}
-
-/// The live runs of an arm at one place, or why there are none.
-#[derive(Clone, Debug)]
-pub(super) struct TransferPoint {
-    /// Place of the arm in the file.
-    pub arm: usize,
-    pub variant: Option<String>,
-    pub x: f64,
-    pub runs: Result<Vec<TransferReport>, String>,
-}
-
 impl Transfers {
     pub fn read(section: Section<'_>) -> Result<Self, InputError> {
-        let x = section.section("x")?;
-        let axis = Axis::read(&x, x.required("key", text)?)?;
-        x.finish()?;
         let arms = section.sections("arm")?.into_iter().map(Arm::read).collect::<Result<Vec<_>, _>>()?;
         let variants =
             section.sections("variant")?.into_iter().map(Variant::read).collect::<Result<Vec<_>, _>>()?;
-        let seconds = integer(1..=MAX_SECONDS);
         let megabytes = integer(1..=MAX_MEGABYTES);
         let quick = section.section("quick")?;
+        let plain = Self::once_each(&section, &quick, arms, 1)?;
         let transfers = Self {
-            scenario: section.required("scenario", text)?,
-            assignments: section.or("set", Vec::new(), texts)?,
-            x_label: section.or("x-label", axis.key.clone(), text)?,
-            axis,
             length: Length {
-                seconds: section.required("seconds", &seconds)?,
                 from_s: section.or("from-s", 0, integer(0..=MAX_SECONDS))?,
                 megabytes: section.optional("megabytes", &megabytes)?,
+                ..plain.length
             },
             seeds: section.required("medians", integer(1..=MAX_SEEDS))?,
             background: section.or("background", 0, integer(BACKGROUND))?,
+            attempts: MAX_ATTEMPTS,
             quick: Quick {
-                x: quick.optional("x", numbers)?,
-                seconds: quick.optional("seconds", &seconds)?,
                 megabytes: quick.optional("megabytes", &megabytes)?,
                 seeds: quick.optional("medians", integer(1..=MAX_SEEDS))?,
                 variants: quick.optional("variants", texts)?,
+                ..plain.quick
             },
-            arms,
             variants,
+            ..plain
         };
         quick.finish()?;
         transfers.check(&section)?;
         section.finish()?;
         Ok(transfers)
+    }
+
+    /// A run of `arms` at each place of the axis, of at least `least` seconds; `quick` is a part of `section`.
+    pub fn once_each(
+        section: &Section<'_>,
+        quick: &Section<'_>,
+        arms: Vec<Arm>,
+        least: u32,
+    ) -> Result<Self, InputError> {
+        let x = section.section("x")?;
+        let axis = Axis::read(&x, x.required("key", text)?)?;
+        x.finish()?;
+        let seconds = integer(least..=MAX_SECONDS);
+        Ok(Self {
+            scenario: section.required("scenario", text)?,
+            assignments: section.or("set", Vec::new(), texts)?,
+            arms,
+            x_label: section.or("x-label", axis.key.clone(), text)?,
+            axis,
+            variants: Vec::new(),
+            length: Length { seconds: section.required("seconds", &seconds)?, from_s: 0, megabytes: None },
+            seeds: 1,
+            background: 0,
+            attempts: 1,
+            quick: Quick {
+                x: quick.optional("x", numbers)?,
+                seconds: quick.optional("seconds", &seconds)?,
+                ..Quick::default()
+            },
+        })
     }
 
     /// Names are told apart, medians are of odd numbers, and something is left to measure.
@@ -235,6 +201,29 @@ impl Transfers {
         Ok(())
     }
 
+    /// As they are made, `quick` or in full.
+    pub fn shortened(&self, quick: bool) -> Self {
+        let mut shortened = self.clone();
+        if !quick {
+            return shortened;
+        }
+        if let Some(x) = &self.quick.x {
+            shortened.axis.values.clone_from(x);
+            // Of its own places a variant keeps those that are there.
+            shortened
+                .variants
+                .iter_mut()
+                .for_each(|variant| variant.values.retain(|own| x.iter().any(|other| same(*own, *other))));
+        }
+        if let Some(names) = &self.quick.variants {
+            shortened.variants.retain(|variant| names.contains(&variant.name));
+        }
+        shortened.seeds = self.quick.seeds.unwrap_or(self.seeds);
+        shortened.length.seconds = self.quick.seconds.unwrap_or(self.length.seconds);
+        shortened.length.megabytes = self.quick.megabytes.or(self.length.megabytes);
+        shortened
+    }
+
     pub fn variant_names(&self) -> impl Iterator<Item = &str> {
         self.variants.iter().map(|variant| variant.name.as_str())
     }
@@ -269,7 +258,16 @@ impl Transfers {
         all.chain(self.axis.also(x)).chain(&arm.assignments).cloned().collect()
     }
 
-    fn run(&self, arm: &Arm, variant: Option<&str>, x: f64, seed: u64) -> Option<TransferRun> {
+    /// The scenario at `x`, of `arm`.
+    ///
+    /// # Errors
+    /// Where something that is set in it is not allowed.
+    pub fn scenario_at(&self, arm: &Arm, variant: Option<&str>, x: f64) -> Result<Scenario, RunsError> {
+        Ok(Scenario::load(&self.scenario, &self.assignments_at(arm, variant, x))?)
+    }
+
+    /// The live run of `arm`; none of one that is simulated only.
+    pub fn run(&self, arm: &Arm, variant: Option<&str>, x: f64, seed: u64) -> Option<TransferRun> {
         let programs = arm.programs.as_ref()?;
         Some(TransferRun {
             hop: ShellHop {
@@ -285,60 +283,18 @@ impl Transfers {
             client: programs.client.clone(),
             seconds: self.length.seconds,
             bytes: self.length.bytes(),
+            programs: &[],
             goodput_source: programs.goodput_source,
+            kept: self.attempts > 1,
         })
-    }
-}
-
-impl LiveKind for Transfers {
-    const SORT: LiveSort = LiveSort::Transfers;
-    const COLUMNS: &'static [&'static str] = &transferred::COLUMNS;
-    type Run = TransferPoint;
-    type Results = Transferred;
-
-    fn names_of_curves(&self) -> Vec<String> {
-        self.arms.iter().flat_map(Arm::curve_names).collect()
-    }
-
-    fn names_of_variants(&self) -> Vec<&str> {
-        self.variant_names().collect()
-    }
-
-    fn makes(&self, measure: &Measure) -> bool {
-        let variant = measure.variant();
-        if variant.is_some_and(|name| !self.variant_names().any(|known| known == name)) {
-            return false;
-        }
-        let curves = self.names_of_curves();
-        let places = self.values(variant);
-        measure.is_within(&places) && measure.curves().all(|curve| curves.iter().any(|name| name == curve))
-    }
-
-    fn shortened(&self, quick: bool) -> Self {
-        let mut shortened = self.clone();
-        if !quick {
-            return shortened;
-        }
-        if let Some(x) = &self.quick.x {
-            shortened.axis.values.clone_from(x);
-            // Of its own places a variant keeps those that are there.
-            shortened
-                .variants
-                .iter_mut()
-                .for_each(|variant| variant.values.retain(|own| x.iter().any(|other| same(*own, *other))));
-        }
-        if let Some(names) = &self.quick.variants {
-            shortened.variants.retain(|variant| names.contains(&variant.name));
-        }
-        shortened.seeds = self.quick.seeds.unwrap_or(self.seeds);
-        shortened.length.seconds = self.quick.seconds.unwrap_or(self.length.seconds);
-        shortened.length.megabytes = self.quick.megabytes.or(self.length.megabytes);
-        shortened
     }
 
     /// At each place all arms after one another under one seed, then under the next, so that what the machine does meanwhile
     /// meets all of them alike.
-    fn measure(&self, make: &mut dyn MakeLive) -> Result<Vec<TransferPoint>, RunsError> {
+    ///
+    /// # Errors
+    /// Where one cannot be made.
+    pub fn measured(&self, make: &mut dyn MakeLive) -> Result<Vec<TransferPoint>, RunsError> {
         let mut places = Vec::new();
         for variant in self.parts() {
             for x in self.values(variant) {
@@ -352,7 +308,7 @@ impl LiveKind for Transfers {
                     for place in &mut places[first..] {
                         let Ok(runs) = &mut place.runs else { continue };
                         let Some(run) = self.run(&self.arms[place.arm], variant, x, seed) else { continue };
-                        runs.push(made_well(&run, make)?);
+                        runs.push(self.made_well(&run, make)?);
                     }
                 }
             }
@@ -360,29 +316,16 @@ impl LiveKind for Transfers {
         Ok(places)
     }
 
-    fn given(all: &LiveRuns) -> &PerFigure<TransferPoint> {
-        &all.transfers
-    }
-
-    fn compared(&self, live: &[TransferPoint], making: RunContext<'_>) -> Result<Transferred, RunsError> {
-        Transferred::new(self, live, making.control)
-    }
-
-    fn findings(&self, results: Transferred) -> Box<dyn Findings> {
-        Box::new(TransferFindings::new(self, results))
-    }
-}
-
-/// The run, again where the machine disturbed it, a few times at most.
-fn made_well(run: &TransferRun, make: &mut dyn MakeLive) -> Result<TransferReport, RunsError> {
-    let mut attempts = 1;
-    loop {
-        let failed = |said| RunsError::Program { command: run.command(), said };
-        let report = make.transfer(run).map_err(failed)?;
-        if report.invalid.is_none() || attempts == MAX_ATTEMPTS {
-            return Ok(report);
+    /// The run, again where the machine disturbed it, a few times at most.
+    fn made_well(&self, run: &TransferRun, make: &mut dyn MakeLive) -> Result<TransferReport, RunsError> {
+        let mut attempts = 1;
+        loop {
+            let report = make.one(run)?;
+            if report.invalid.is_none() || attempts == self.attempts {
+                return Ok(report);
+            }
+            attempts += 1;
         }
-        attempts += 1;
     }
 }
 
@@ -411,7 +354,23 @@ impl Arm {
         Ok(arm)
     }
 
-    fn curve_names(&self) -> Vec<String> {
+    /// A download by iperf3, live only.
+    pub fn iperf(scheme: &'static Scheme, acks: &str, congestion: &str) -> Self {
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+        let programs = Programs {
+            server: words(&["iperf3", "-s", "-1"]),
+            client: words(&["iperf3", "-c", "{peer}", "-R", "-t", "{seconds}"]),
+            scheme,
+            acks: acks.to_owned(),
+            congestion: Some(congestion.to_owned()),
+            goodput_source: GoodputSource::Hop,
+        };
+        let name = format!("{}, acks {acks}", scheme.name);
+        Self { name, programs: Some(programs), assignments: Vec::new(), simulated: None }
+    }
+
+    /// Names of its curves.
+    pub fn curve_names(&self) -> Vec<String> {
         let live = self.programs.is_some().then(|| self.live_name());
         let simulated = self.simulated.map(|_| self.simulated_name());
         live.into_iter().chain(simulated).collect()
@@ -453,32 +412,13 @@ impl Variant {
     }
 }
 
-impl TransferRun {
-    /// `words` with their places filled in: `{peer}`, `{seconds}` and `{bytes}`, and what `own` names.
-    pub fn filled(&self, words: &[String], own: &[(&str, &str)]) -> Vec<String> {
-        let (seconds, bytes) = (self.seconds.to_string(), self.bytes.to_string());
-        let known = [("{peer}", "198.18.0.1"), ("{seconds}", &*seconds), ("{bytes}", &*bytes)];
-        let fill = |word: &String| {
-            let places = known.iter().chain(own);
-            places.fold(word.clone(), |word, (place, with)| word.replace(place, with))
-        };
-        words.iter().map(fill).collect()
-    }
-
-    /// The command that makes it.
-    pub fn command(&self) -> String {
-        let words = |words: &[String]| self.filled(words, &[]).join(" ");
-        self.hop.command(&words(&self.client), &words(&self.server))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::cell::RefCell;
     use std::path::Path;
 
     use super::*;
-    use crate::{Figure, FigureOutcome, Options, run};
+    use crate::{Figure, FigureOutcome, LiveRuns, Options, run};
     use tacit_runs::sweep::Control;
 
     const FIGURE: &str = "\
@@ -545,10 +485,13 @@ tolerance = 0.001
             self.missing.filter(|program| run.client[0] == *program).map(|program| format!("no {program}"))
         }
 
-        fn transfer(&mut self, run: &TransferRun) -> Result<TransferReport, String> {
+        fn make(&mut self, runs: &[TransferRun]) -> Result<Vec<TransferReport>, String> {
             let mut asked = self.asked.borrow_mut();
-            asked.push((run.client[0].clone(), run.hop.seed.unwrap()));
-            Ok((self.of)(run, asked.len()))
+            let mut made = |run: &TransferRun| {
+                asked.push((run.client[0].clone(), run.hop.seed.unwrap()));
+                (self.of)(run, asked.len())
+            };
+            Ok(runs.iter().map(&mut made).collect())
         }
     }
 

@@ -1,5 +1,6 @@
 //! Time lines: the frames around an event of one run, drawn and counted.
 
+pub(super) mod measure;
 mod select;
 mod words;
 
@@ -8,20 +9,16 @@ use std::sync::Arc;
 
 use tacit_sim::run_observed;
 
-use super::Figure;
-use super::kind::{self, Findings, Kind, known_metric};
+use super::figure::{self, Figure, Findings, Kind};
 use super::plot_data::{Measurement, PlotData};
-use super::results::{Results, RunContext};
-use super::run::file_name;
+use super::results::{Observed, Results, RunContext, file_name};
 use super::schemes::scheme_of_table;
+use measure::Measure;
 use select::Selector;
 use tacit_analysis::chart::timeline::TimelineChart;
+use tacit_runs::RunsError;
 use tacit_runs::air::{AirTrace, Ppdu};
-use tacit_runs::identity::run_id;
-use tacit_runs::plan::{self, Plan};
-use tacit_runs::record::{Label, RunRecord, RunSummary};
-use tacit_runs::store::{Provenance, Store};
-use tacit_runs::{RunsError, VERSION};
+use tacit_runs::store::Store;
 use tacit_scenario::input::{Section, integer, text, texts};
 use tacit_scenario::scheme::Scheme;
 use tacit_scenario::{InputError, MAX_CLIENTS, RunSpec, Scenario, Subject};
@@ -45,15 +42,6 @@ pub(super) struct Timeline {
     before: usize,
     /// PPDUs shown in all.
     frames: usize,
-}
-
-/// What a claim over a time line measures.
-#[derive(Clone, Debug)]
-pub(super) enum Measure {
-    /// How many of the PPDUs shown are such.
-    Count(Selector),
-    /// A metric of the run: its place in the table, and its factor.
-    Metric(usize, f64),
 }
 
 /// The frames shown and the run they come from.
@@ -88,22 +76,15 @@ impl Timeline {
     /// Where the scenario cannot be run, its results are missing, or nothing matches the selector.
     fn shown(&self, figure: &Figure, results: &Results<'_>) -> Result<Shown, RunsError> {
         let scenario = Arc::new(Scenario::load(&self.scenario, &self.assignments)?);
-        let subject = Arc::new(Subject::new(scenario.clone(), self.scheme));
+        let subject = Arc::new(Subject::new(scenario, self.scheme));
         subject.check(self.clients)?;
         let spec = RunSpec::new(subject, self.clients, u64::from(self.seed));
-        let make = || made(&spec, &figure.id, results.command());
-        let provenance = |runs: &[RunSummary]| Provenance {
-            scenario: scenario.name.clone(),
-            description: figure.title.clone(),
-            scenario_text: scenario.text.clone(),
-            seeds: self.seed.to_string(),
-            version: VERSION.to_owned(),
-            command: results.command(),
-            schemes: self.scheme.name.to_owned(),
-            digest: plan::combined_digest(runs),
-            ..Provenance::default()
-        };
-        let record = results.observed(&Plan { runs: vec![spec.clone()] }, make, provenance)?;
+        let record = results.observed(&spec, figure.title.clone(), |setup| {
+            let mut trace = AirTrace::default();
+            let outcome = run_observed(setup, &mut trace)?;
+            let ppdus = trace.ppdus.iter().map(Ppdu::to_record).collect();
+            Ok((outcome, Observed { ppdus, ..Observed::default() }))
+        })?;
         let ppdus: Vec<Ppdu> = record.ppdus.iter().filter_map(Ppdu::from_record).collect();
         let found = ppdus.iter().position(|ppdu| self.at.matches(ppdu));
         let at = found.ok_or_else(|| {
@@ -121,8 +102,8 @@ impl Kind for Timeline {
         None
     }
 
-    fn read_measure(&self, section: Section<'_>) -> Result<kind::Measure, InputError> {
-        Measure::read(section).map(kind::Measure::Timeline)
+    fn read_measure(&self, section: Section<'_>) -> Result<figure::Measure, InputError> {
+        Measure::read(section).map(figure::Measure::Timeline)
     }
 
     fn is_stored(&self, figure: &Figure, directory: &Path) -> bool {
@@ -135,54 +116,15 @@ impl Kind for Timeline {
     }
 }
 
-/// Makes the run of `spec` with what was on the air.
-fn made(spec: &RunSpec, id: &str, command: String) -> Result<RunRecord, RunsError> {
-    let setup = spec.setup()?;
-    let mut trace = AirTrace::default();
-    let outcome = run_observed(&setup, &mut trace).map_err(|source| RunsError::Run {
-        run: format!("figure {id}, seed {}", spec.seed),
-        command,
-        source,
-    })?;
-    let text = spec.subject.scenario().text.clone();
-    let record = RunRecord::new(run_id(spec), Label::of(spec), text, &setup, &outcome);
-    Ok(RunRecord { ppdus: trace.ppdus.iter().map(Ppdu::to_record).collect(), ..record })
-}
-
-impl Measure {
-    pub fn read(section: Section<'_>) -> Result<Self, InputError> {
-        let measure = match section.optional("metric", |name| known_metric(&text(name)?))? {
-            Some((metric, factor)) => Self::Metric(metric, factor),
-            None => {
-                if section.node("count").is_none() {
-                    return Err(section.error("count", "one of count and metric is needed"));
-                }
-                Self::Count(Selector::read(&section, "count")?)
-            }
-        };
-        section.finish()?;
-        Ok(measure)
-    }
-
-    pub fn of(&self, shown: &Shown) -> Option<f64> {
-        match self {
-            Self::Count(selector) => {
-                Some(shown.ppdus.iter().filter(|ppdu| selector.matches(ppdu)).count() as f64)
-            }
-            Self::Metric(metric, factor) => Some(shown.metrics.get(*metric).copied().flatten()? * factor),
-        }
-    }
-}
-
 impl Findings for Shown {
     fn curves(&self) -> Option<&PlotData> {
         None
     }
 
-    fn measured(&self, measure: &kind::Measure) -> Measurement {
+    fn measured(&self, measure: &figure::Measure) -> Measurement {
         let number = match measure {
-            kind::Measure::Timeline(measure) => measure.of(self),
-            kind::Measure::Curves(_) => None,
+            figure::Measure::Timeline(measure) => measure.of(&self.ppdus, &self.metrics),
+            figure::Measure::Curves(_) => None,
         };
         Measurement { number, ..Measurement::default() }
     }

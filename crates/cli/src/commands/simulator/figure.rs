@@ -10,7 +10,7 @@ use tacit_runs::RunsError;
 use tacit_runs::store::write_whole;
 use tacit_scenario::{InputError, bounded};
 
-use super::live;
+use super::transfers;
 use crate::args::FigureArgs;
 use crate::output::{FAILED, Failure, note, print, print_json};
 use crate::progress::{cache, watched};
@@ -35,7 +35,7 @@ pub fn run(args: FigureArgs) -> Result<ExitCode, Failure> {
     let directory = (!args.no_report).then_some(report);
     // Before anything starts a thread.
     let live = match args.from {
-        None => live::made(&figures, args.quick, directory.as_deref())?,
+        None => transfers::made(&figures, args.quick, directory.as_deref())?,
         Some(_) => LiveRuns::default(),
     };
     let options = Options { quick: args.quick, directory, from: args.from, all: args.all, live };

@@ -14,7 +14,6 @@ use tacit_runs::threshold::Reading;
 use tacit_scenario::InputError;
 use tacit_scenario::quoted;
 
-use super::transfers::is_program;
 use crate::args::ShellArgs;
 use crate::gate::{Gate, ended};
 use crate::output::{FAILED, Failure, NOT_VALID, note, print_json};
@@ -151,6 +150,16 @@ pub fn through(bound: Bound, ack_mode: AckMode, oracle: Oracle, command: Vec<OsS
 fn is_congestion_control(name: &str) -> bool {
     (1..16).contains(&name.len())
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
+}
+
+/// Whether there is such a file, or one of that name where programs are looked for; servers are often in `sbin`.
+pub fn is_program(program: &Path) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    program.is_file()
+        || program.components().count() == 1
+            && std::env::split_paths(&path)
+                .chain(["/usr/sbin".into(), "/sbin".into()])
+                .any(|directory| directory.join(program).is_file())
 }
 
 /// The command and the server among what stands behind the first `--`.

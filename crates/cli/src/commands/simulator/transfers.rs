@@ -1,17 +1,18 @@
-//! Transfers through live hops for figures.
+//! Live runs for figures: transfers through live hops.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, IsTerminal as _, Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command};
 
 use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
-use tacit_figures::{GoodputSource, TransferReport, TransferRun, nginx_config};
+use tacit_figures::{Download, Figure, GoodputSource, LiveRuns, MakeLive, TransferReport, TransferRun};
 use tacit_runs::RunsError;
 
-use super::live::{ShellOutput, watched};
+use super::live::{ShellOutput, no_hops, watched};
+use super::shell::is_program;
 use crate::output::note;
 
 /// The program that other transports are driven by.
@@ -19,13 +20,25 @@ const PEERS: &str = "tacit-peers";
 /// What makes it.
 const PEERS_MADE_BY: &str = "cargo build --release -p tacit-peers";
 
+/// What starts a server with RRE.
+const RRE: &str = " rre run -- ";
+
 /// Longest file of results that is read.
 const MAX_LOG_BYTES: u64 = 64 << 20;
 
-/// Runs transfers in processes of this program.
+/// Makes the live runs of `figures`, those that this machine can. Must happen before there is a second thread. What is kept
+/// is in `directory`, and what is there already is not made again.
+pub fn made(figures: &[Figure], quick: bool, directory: Option<&Path>) -> Result<LiveRuns, RunsError> {
+    LiveRuns::make(figures, quick, &mut TransferRunner { directory, ..TransferRunner::default() })
+}
+
+/// Makes live runs on this machine.
 #[derive(Default)]
-pub struct TransferRunner {
+struct TransferRunner<'d> {
+    directory: Option<&'d Path>,
     run_log: Option<RunLog>,
+    /// Why there are no live hops here, once somebody asked.
+    no_hops: Option<Option<String>>,
     /// Reasons reported already: each is reported once.
     reported: Vec<String>,
 }
@@ -110,43 +123,63 @@ impl Programs {
     }
 }
 
-impl TransferRunner {
-    /// Keeps valid runs in `directory`, and makes none that is there already.
-    pub fn keep_in(&mut self, directory: Option<&Path>) -> Result<(), RunsError> {
-        self.run_log = directory.map(RunLog::open).transpose()?;
-        Ok(())
+impl MakeLive for TransferRunner<'_> {
+    fn skip_reason(&mut self, keeps: bool) -> Result<Option<String>, RunsError> {
+        if keeps && self.run_log.is_none() {
+            self.run_log = self.directory.map(RunLog::open).transpose()?;
+        }
+        Ok(self.no_hops.get_or_insert_with(no_hops).clone())
     }
 
-    /// Why a run like this one cannot be made, reported too.
-    pub fn missing(&mut self, run: &TransferRun) -> Option<String> {
+    fn missing(&mut self, run: &TransferRun) -> Option<String> {
         let said = skip_reason(run)?;
-        if !self.reported.contains(&said) {
-            note(&format!("tacit: SKIPPED: {said}"));
-            self.reported.push(said.clone());
+        // A figure that keeps none of its runs is skipped as a whole, and says so itself.
+        if run.kept {
+            self.report(&format!("SKIPPED: {said}"));
         }
         Some(said)
     }
 
-    /// Makes a run, unless it was kept.
-    pub fn make(&mut self, run: &TransferRun) -> Result<TransferReport, String> {
-        if let Some(report) = self.run_log.as_ref().and_then(|run_log| run_log.known.get(&run.command())) {
-            return Ok(report.clone());
+    fn make(&mut self, runs: &[TransferRun]) -> Result<Vec<TransferReport>, String> {
+        if let Some(known) = runs.iter().map(|run| self.known(run).cloned()).collect() {
+            return Ok(known);
         }
         if io::stderr().is_terminal() {
-            note(&format!("tacit: {}", run.command()));
+            note(&match runs {
+                [run] => format!("tacit: {}", run.command()),
+                several => {
+                    let like = several[0].hop.command("…", "…");
+                    format!("tacit: {} hops at the same time like: {like}", several.len())
+                }
+            });
         }
-        if needs_peers(run)
+        if runs.iter().any(needs_peers)
             && let Some(said) = Programs::find().ok().and_then(|programs| programs.stale())
-            && !self.reported.contains(&said)
         {
+            self.report(&said);
+        }
+        let reports = make(runs).map_err(|error| format!("{error:#}"))?;
+        if let Some(run_log) = &mut self.run_log {
+            let kept = runs.iter().zip(&reports).filter(|(run, report)| run.kept && report.invalid.is_none());
+            for (run, report) in kept {
+                run_log.keep(run, report).map_err(|error| error.to_string())?;
+            }
+        }
+        Ok(reports)
+    }
+}
+
+impl TransferRunner<'_> {
+    /// What was kept of a run like this one.
+    fn known(&self, run: &TransferRun) -> Option<&TransferReport> {
+        self.run_log.as_ref().filter(|_| run.kept)?.known.get(&run.command())
+    }
+
+    fn report(&mut self, said: &str) {
+        if !self.reported.iter().any(|before| before == said) {
             note(&format!("tacit: {said}"));
-            self.reported.push(said);
+            self.reported.push(said.to_owned());
         }
-        let report = make(run).map_err(|error| format!("{error:#}"))?;
-        if let (None, Some(run_log)) = (&report.invalid, &mut self.run_log) {
-            run_log.keep(run, &report).map_err(|error| error.to_string())?;
-        }
-        Ok(report)
     }
 }
 
@@ -165,8 +198,13 @@ fn skip_reason(run: &TransferRun) -> Option<String> {
     }
     let first = [&run.server, &run.client].map(|words| words.iter().take(1).cloned().collect::<Vec<_>>());
     let first = first.iter().flat_map(|words| programs.fill(run, words, Path::new("")));
-    let missing = first.map(PathBuf::from).find(|program| !is_program(program));
-    missing.map(|program| format!("{} is not installed", program.display()))
+    let named = run.programs.iter().map(|program| (*program).to_owned());
+    let missing = named.chain(first).map(PathBuf::from).find(|program| !is_program(program));
+    if let Some(program) = missing {
+        return Some(format!("{} is not installed", program.display()));
+    }
+    let rre = run.server.iter().any(|word| word.contains(RRE)).then(tacit_kernel::check);
+    rre?.err().map(|error| format!("tacit rre does not work here: {error}"))
 }
 
 /// True when other transports drive an end of this run.
@@ -179,16 +217,6 @@ fn hash_of(file: &Path) -> Option<String> {
     let mut hasher = blake3::Hasher::new();
     hasher.update_reader(File::open(file).ok()?).ok()?;
     Some(hasher.finalize().to_hex().to_string())
-}
-
-/// Whether there is such a file, or one of that name where programs are looked for; servers are often in `sbin`.
-pub fn is_program(program: &Path) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    program.is_file()
-        || program.components().count() == 1
-            && std::env::split_paths(&path)
-                .chain(["/usr/sbin".into(), "/sbin".into()])
-                .any(|directory| directory.join(program).is_file())
 }
 
 /// The object that a client writes, on a line or on several. Names are those of `tacit fetch --json`.
@@ -212,23 +240,50 @@ impl ClientReport {
     }
 }
 
-fn make(run: &TransferRun) -> anyhow::Result<TransferReport> {
+/// Makes `runs` at the same time.
+fn make(runs: &[TransferRun]) -> anyhow::Result<Vec<TransferReport>> {
+    let outputs = match runs {
+        // Nothing that its programs write counts: it is made in a copy of this process, which ends with it.
+        [run] if !run.kept && run.goodput_source == GoodputSource::Hop => vec![ShellOutput::of_a_copy(run)?],
+        _ => in_processes(runs)?,
+    };
+    runs.iter().zip(&outputs).map(|(run, output)| report(run, output)).collect()
+}
+
+/// What processes of this program say that make `runs`, one each.
+fn in_processes(runs: &[TransferRun]) -> anyhow::Result<Vec<ShellOutput>> {
     let programs = Programs::find()?;
     let directory = tempfile::tempdir().context("a temporary directory")?;
-    let own = directory.path();
-    std::fs::write(own.join("nginx.conf"), nginx_config(&own.to_string_lossy()))
-        .context("a server's file")?;
-    if run.bytes > 0 {
-        // What is in it does not matter: nothing on the way looks.
-        let file = File::create(own.join("file")).context("the file")?;
-        file.set_len(run.bytes).context("the file")?;
-    }
-    let mut shell = Command::new(&programs.tacit);
-    shell.args(["shell", "--json"]).args(run.hop.words()).arg("--server-log").arg(own.join("log"));
-    shell.arg("--").args(programs.fill(run, &run.client, own));
-    shell.args(["--server", "--"]).args(programs.fill(run, &run.server, own));
-    let output = ShellOutput::of(&watched(&mut shell).output().context("tacit shell")?)?;
-    report(run, &output)
+    let start = |(run, number): (&TransferRun, usize)| {
+        let own = directory.path().join(number.to_string());
+        std::fs::create_dir(&own).context("a directory for a run")?;
+        std::fs::write(own.join("nginx.conf"), nginx_config(&own.to_string_lossy()))
+            .context("a server's file")?;
+        if run.bytes > 0 {
+            // What is in it does not matter: nothing on the way looks.
+            let file = File::create(own.join("file")).context("the file")?;
+            file.set_len(run.bytes).context("the file")?;
+        }
+        let mut shell = Command::new(&programs.tacit);
+        shell.args(["shell", "--json"]).args(run.hop.words()).arg("--server-log").arg(own.join("log"));
+        shell.arg("--").args(programs.fill(run, &run.client, &own));
+        shell.args(["--server", "--"]).args(programs.fill(run, &run.server, &own));
+        watched(&mut shell).spawn().context("tacit shell")
+    };
+    let started: Vec<Child> = runs.iter().zip(0..).map(start).collect::<Result<_, _>>()?;
+    // All are read to their ends: what they say is short.
+    let ended: Vec<_> = started.into_iter().map(Child::wait_with_output).collect();
+    ended.into_iter().map(|output| ShellOutput::of(&output.context("tacit shell")?)).collect()
+}
+
+/// What an nginx is told that serves the files of `directory` on port 8001, and writes nowhere else.
+fn nginx_config(directory: &str) -> String {
+    format!(
+        "daemon off; user root; pid {directory}/pid; error_log {directory}/errors; events {{}} \
+         http {{ access_log off; client_body_temp_path {directory}/t; proxy_temp_path {directory}/t; \
+         fastcgi_temp_path {directory}/t; uwsgi_temp_path {directory}/t; scgi_temp_path {directory}/t; \
+         server {{ listen 198.18.0.1:8001; root {directory}; }} }}"
+    )
 }
 
 /// What a figure wants of what a shell and its command said.
@@ -239,21 +294,26 @@ fn report(run: &TransferRun, output: &ShellOutput) -> anyhow::Result<TransferRep
         let invalid = Some(format!("its client ended with {status}: {last}"));
         return Ok(TransferReport { invalid, ..TransferReport::default() });
     }
-    let line = ClientReport::last_of(said);
     let (down, up) = (&report["transfer"]["down"], &report["transfer"]["up"]);
-    let ran_s = |side: &str| report["waits"][side]["ran_s"].as_f64();
+    let of_both = |of: &str| {
+        let side = |side: &str| report["waits"][side][of].as_f64();
+        Some([side("command")?, side("server")?])
+    };
     let hop_bytes = down["end"]["sum_received"]["bytes"].as_u64();
     let mut transfer = TransferReport {
         data_packets: down["end"]["packets_received"].as_u64(),
         ack_packets: up["end"]["packets_sent"].as_u64(),
         bytes: hop_bytes,
-        cpu_s: ran_s("command").zip(ran_s("server")).map(|(command, server)| command + server),
+        cpu_s: of_both("ran_s").map(|[command, server]| command + server),
         invalid: invalid.clone(),
+        ack_ratio: down["end"]["ack_ratio"].as_f64(),
+        waited_us: of_both("mean_us"),
         ..TransferReport::default()
     };
     match run.goodput_source {
         GoodputSource::Client => {
-            let line = line.context("its client wrote no JSON with bytes and duration_s")?;
+            let line =
+                ClientReport::last_of(said).context("its client wrote no JSON with bytes and duration_s")?;
             transfer.bytes = Some(line.bytes);
             transfer.file = Some((line.bytes, line.duration_s));
             transfer.mbps = line.mbps;
@@ -264,8 +324,15 @@ fn report(run: &TransferRun, output: &ShellOutput) -> anyhow::Result<TransferRep
             transfer.mbps = bps.map(|bps| bps / 1e6).collect();
             transfer.file = hop_bytes.zip(down["end"]["sum_received"]["seconds"].as_f64());
         }
+        GoodputSource::Downloads => transfer.downloads = said.lines().filter_map(download).collect(),
     }
     Ok(transfer)
+}
+
+/// A download of several, from its line.
+fn download(line: &str) -> Option<Download> {
+    let (total, connected) = line.strip_prefix("took ")?.split_once(' ')?;
+    Some(Download { total_s: total.parse().ok()?, connected_s: connected.parse().ok()? })
 }
 
 #[cfg(test)]
@@ -283,9 +350,11 @@ mod tests {
             },
             server: vec!["sh".into(), "-c".into(), "exec {peers} tcp send".into()],
             client: vec!["sh".into()],
+            programs: &[],
             seconds: 3,
             bytes: 0,
             goodput_source: GoodputSource::Client,
+            kept: true,
         }
     }
 
@@ -315,7 +384,7 @@ mod tests {
             ack_packets: Some(3),
             bytes: Some(5_000),
             cpu_s: Some(0.75),
-            invalid: None,
+            ..TransferReport::default()
         };
         assert_eq!(client, expected);
         let hop = report(&TransferRun { goodput_source: GoodputSource::Hop, ..run() }, &output(REPORT, ""))

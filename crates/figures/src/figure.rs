@@ -1,20 +1,79 @@
-//! What each kind of figure answers: one trait for what its file says, one for what came of it.
+//! A figure, and what each kind of figure answers: one trait for what its file says, one for what came of it.
 
 use std::any::Any;
 use std::fmt;
 use std::path::Path;
+use std::sync::Arc;
 
 use super::claim;
-use super::file::Figure;
+use super::live_runs::{Made, MakeLive};
 use super::measure;
+use super::metrics::check_metric;
 use super::plot_data::{Measurement, PlotData};
-use super::results::RunContext;
-use super::run::Options;
-use super::timeline;
+use super::results::{Options, RunContext};
+use super::table::Table;
+use super::timeline::measure::Measure as TimelineMeasure;
 use super::variant::Depends;
-use tacit_runs::{RunsError, metric};
+use tacit_runs::RunsError;
 use tacit_scenario::InputError;
-use tacit_scenario::input::{Mismatch, Section, Value, text};
+use tacit_scenario::input::Section;
+
+/// A figure: what to compute or run, how to draw it, and what is claimed of it.
+#[derive(Clone, Debug)]
+pub struct Figure {
+    /// Paper and figure.
+    pub id: String,
+    /// What it shows.
+    pub title: String,
+    /// Where it comes from.
+    pub paper: String,
+    /// What a reader has to know to judge it: what it assumes, why it comes out so.
+    pub note: Option<String>,
+    pub(super) kind: Arc<dyn Kind>,
+    pub(super) plot: Plot,
+    pub(super) table: Option<Table>,
+    pub(super) claims: Vec<Claim>,
+}
+
+/// `[plot]`: how curves are drawn.
+#[derive(Clone, Debug)]
+pub(super) struct Plot {
+    pub log_x: bool,
+    pub log_y: bool,
+    /// A panel below the curves: the gain of one over another.
+    pub gain: Option<Gain>,
+    /// Variants with a panel each below the curves.
+    pub panels: Vec<String>,
+    /// Cumulative distributions over the seeds in place of curves over x; of a sweep at a single x.
+    pub cdf: bool,
+}
+
+/// The gain of the first curve over the second.
+#[derive(Clone, Debug)]
+pub(super) struct Gain {
+    pub of: String,
+    pub over: String,
+}
+
+impl Figure {
+    /// What its file says of its kind, where that is `K`.
+    #[cfg(test)]
+    pub(super) fn kind_as<K: Kind>(&self) -> Option<&K> {
+        let kind: &dyn Any = &*self.kind;
+        kind.downcast_ref()
+    }
+
+    /// What is measured of curves: by the claims, and by the cells of the table.
+    pub(super) fn measures(&self) -> impl Iterator<Item = &measure::Measure> {
+        let claims = self.claims.iter().filter_map(|claim| claim.measure.of_curves());
+        claims.chain(self.table.iter().flat_map(Table::measures))
+    }
+
+    /// Columns that are measured beside the plotted one.
+    pub(super) fn columns(&self) -> impl Iterator<Item = &str> {
+        self.measures().filter_map(measure::Measure::column)
+    }
+}
 
 /// A claim of a figure.
 pub(super) type Claim = claim::Claim<Measure>;
@@ -23,7 +82,7 @@ pub(super) type Claim = claim::Claim<Measure>;
 #[derive(Clone, Debug)]
 pub(super) enum Measure {
     Curves(measure::Measure),
-    Timeline(timeline::Measure),
+    Timeline(TimelineMeasure),
 }
 
 impl Measure {
@@ -69,6 +128,14 @@ pub(super) trait Kind: Any + fmt::Debug + Send + Sync {
     /// Whether the quick form has all that `measure` takes.
     fn makes_in_short(&self, _measure: &measure::Measure) -> bool {
         true
+    }
+
+    /// Makes its live runs, `quick` or in full; nothing of a figure that has none.
+    ///
+    /// # Errors
+    /// Where one cannot be made.
+    fn make_live(&self, _quick: bool, _make: &mut dyn MakeLive) -> Result<Option<Made>, RunsError> {
+        Ok(None)
     }
 
     /// Why this machine did not make figure `id`: live runs are made before figures are.
@@ -125,26 +192,4 @@ impl Findings for PlotData {
     fn curves(&self) -> Option<&PlotData> {
         Some(self)
     }
-}
-
-/// Refuses what is no metric of runs; `root` is the figure file.
-pub(super) fn check_metric(name: &str, root: &Section<'_>) -> Result<(), InputError> {
-    match metric_column(&Value::Text(name.to_owned())) {
-        Ok(_) => Ok(()),
-        Err(mismatch) => Err(root.error("claim", mismatch.what).allowed(mismatch.allowed)),
-    }
-}
-
-/// A metric by name; `_mbps` is a `_bps` metric in millions.
-pub(super) fn metric_column(value: &Value) -> Result<String, Mismatch> {
-    let name = text(value)?;
-    known_metric(&name).map(|_| name)
-}
-
-/// Place and factor of the metric called `name`.
-pub(super) fn known_metric(name: &str) -> Result<(usize, f64), Mismatch> {
-    metric::resolve_column(name).ok_or_else(|| {
-        let known = metric::ALL.iter().map(|metric| metric.name).collect::<Vec<_>>().join(", ");
-        Mismatch::new(format!("{name:?} is no metric"), known)
-    })
 }

@@ -1,0 +1,138 @@
+//! What a result depends on: a number of a sweep beside that of its variants.
+
+use serde::Serialize;
+
+use super::measure::same;
+use super::sweep::Sweep;
+use super::value;
+use super::variant::Depends;
+use tacit_runs::aggregate::{Column, Group};
+use tacit_runs::record::RunSummary;
+use tacit_scenario::table::{TextTable, number};
+
+/// What a result depends on: the same number under every variant of a sweep.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Dependence {
+    /// What is shown.
+    pub measure: String,
+    /// Its unit.
+    pub unit: String,
+    /// Meaning of the places.
+    pub x_label: String,
+    /// Places on the axis: the columns.
+    pub x: Vec<f64>,
+    /// The runs drawn, then each variant.
+    pub rows: Vec<DependenceRow>,
+}
+
+/// The number under one variant.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DependenceRow {
+    /// Name of the variant.
+    pub name: String,
+    /// One for each place; null where it was not run.
+    pub cells: Vec<Option<DependenceCell>>,
+}
+
+/// The number at one place, over the seeds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct DependenceCell {
+    /// The mean, or the gain of the means.
+    pub value: f64,
+    /// Half the width of its 95 % confidence interval, of a gain from pairs of equal seeds; null for one seed.
+    pub ci95: Option<f64>,
+    /// Of a gain: the mean it is over.
+    pub from: Option<f64>,
+    /// Of a gain: the mean that gains.
+    pub to: Option<f64>,
+}
+
+impl DependenceCell {
+    /// The number with its interval.
+    pub(super) fn number(&self) -> String {
+        let ci95 = self.ci95.map_or(String::new(), |half| format!(" ± {}", number(half, 1)));
+        let sign = if self.from.is_some() && self.value >= 0.0 { "+" } else { "" };
+        format!("{sign}{}{ci95}", number(self.value, 1))
+    }
+
+    /// From where to where it gains.
+    pub(super) fn ends(&self) -> Option<String> {
+        Some(format!("{} to {}", value(self.from?), value(self.to?)))
+    }
+}
+
+impl Dependence {
+    /// What stands above the table.
+    pub(super) fn caption(&self) -> String {
+        format!("What it depends on: {} ({}), by {}", self.measure, self.unit, self.x_label)
+    }
+
+    /// As text, indented as claims are.
+    pub(super) fn to_text(&self) -> String {
+        let heads: Vec<[String; 1]> =
+            [[String::new()]].into_iter().chain(self.x.iter().map(|x| [value(*x)])).collect();
+        let heads: Vec<[&str; 1]> = heads.iter().map(|[head]| [head.as_str()]).collect();
+        let mut table = TextTable::new(&heads);
+        let cell = |cell: &Option<DependenceCell>| match cell {
+            None => "–".to_owned(),
+            Some(cell) => {
+                let ends = cell.ends().map_or(String::new(), |ends| format!(" ({ends})"));
+                format!("{}{ends}", cell.number())
+            }
+        };
+        for row in &self.rows {
+            table.push([row.name.clone()].into_iter().chain(row.cells.iter().map(cell)).collect());
+        }
+        let lines: String = table.render().lines().map(|line| format!("  {line}\n")).collect();
+        format!("  {}\n{lines}", self.caption())
+    }
+}
+
+impl Depends {
+    /// The table over the runs drawn and those of the variants, in this order.
+    pub fn table(
+        &self,
+        sweep: &Sweep,
+        plain: &[RunSummary],
+        variants: &[(&str, &[RunSummary])],
+    ) -> Dependence {
+        let runs = [(self.plain.as_str(), plain)].into_iter().chain(variants.iter().copied());
+        let mut x = if self.x.is_empty() { sweep.axis.values.clone() } else { self.x.clone() };
+        let made = |at: f64| runs.clone().any(|(_, records)| records.iter().any(|record| at_x(record, at)));
+        x.retain(|at| made(*at));
+        let column = self.column.as_deref().unwrap_or(&sweep.column);
+        let row = |(name, records): (&str, &[RunSummary])| DependenceRow {
+            name: name.to_owned(),
+            cells: x.iter().map(|at| self.cell(sweep, records, column, *at)).collect(),
+        };
+        let rows = runs.clone().map(row).collect();
+        let measure = match &self.over {
+            Some(over) => format!("gain of {} over {over}", self.of),
+            None => format!("{} of {}", sweep.y_label_of(column), self.of),
+        };
+        Dependence { measure, unit: self.unit.clone(), x_label: sweep.x_label.clone(), x, rows }
+    }
+
+    fn cell(&self, sweep: &Sweep, records: &[RunSummary], column: &str, x: f64) -> Option<DependenceCell> {
+        let column = Column::named(column)?;
+        let group =
+            |scheme: &str| Group::of(records.iter().filter(|run| run.label.scheme == scheme && at_x(run, x)));
+        let of = group(&self.of);
+        let (value, ci95) = sweep.middle(&of, column)?;
+        let Some(over) = &self.over else {
+            return Some(DependenceCell { value, ci95, from: None, to: None });
+        };
+        let over = group(over);
+        let (gain, ci95) = sweep.gain(&of, &over, column)?;
+        Some(DependenceCell {
+            value: gain * 100.0,
+            ci95: ci95.map(|ci95| ci95 * 100.0),
+            from: Some(sweep.middle(&over, column)?.0),
+            to: Some(value),
+        })
+    }
+}
+
+fn at_x(record: &RunSummary, x: f64) -> bool {
+    record.label.x.is_some_and(|at| same(at, x))
+}

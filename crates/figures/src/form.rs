@@ -1,0 +1,150 @@
+//! What the forms of `[transfers]` have in common: real programs give their results, and the simulator stands beside.
+
+use std::any::Any;
+use std::fmt;
+use std::path::Path;
+
+use super::figure::{Claim, Figure, Findings, Kind, VariantNames};
+use super::live_runs::{LiveRuns, Made, MakeLive, TransferPoint};
+use super::measure::Measure;
+use super::metrics::check_metric;
+use super::plot_data::PlotData;
+use super::results::{Options, RunContext};
+use super::saved;
+use super::transferred::Transferred;
+use tacit_runs::RunsError;
+use tacit_scenario::InputError;
+use tacit_scenario::input::Section;
+
+/// A kind of figure whose results come from live hops, and from the simulator beside them.
+pub(super) trait Form: Any + fmt::Debug + Send + Sync + Sized {
+    /// Columns of every curve; the first is drawn.
+    const COLUMNS: &'static [&'static str];
+    /// Valid runs are kept, and not made again.
+    const KEEPS: bool;
+
+    /// Names of the curves that claims may speak of.
+    fn names_of_curves(&self) -> Vec<String>;
+
+    /// Names of what is made beside the curves that are drawn first, with the same curves.
+    fn names_of_variants(&self) -> Vec<&str> {
+        Vec::new()
+    }
+
+    /// Whether its runs have all that `measure` takes.
+    fn makes(&self, _measure: &Measure) -> bool {
+        true
+    }
+
+    /// The runs as they are made, `quick` or in full.
+    fn shortened(&self, quick: bool) -> Self;
+
+    /// Makes the live runs.
+    ///
+    /// # Errors
+    /// Where one cannot be made.
+    fn measured(&self, make: &mut dyn MakeLive) -> Result<Made, RunsError>;
+
+    /// What the live runs come to, and the same simulated.
+    ///
+    /// # Errors
+    /// Where a simulation fails.
+    fn compared(&self, live: &[TransferPoint], making: RunContext<'_>) -> Result<Transferred, RunsError>;
+
+    /// The curves that `results` come to.
+    fn drawn(&self, results: &Transferred) -> PlotData;
+
+    /// Why `claim` is not judged though `measured` was.
+    fn disturbance(&self, results: &Transferred, claim: &Claim, measured: Option<f64>) -> Option<String>;
+
+    /// The picture, where it is not of the curves.
+    fn picture(&self, _results: &Transferred, _figure: &Figure) -> Option<String> {
+        None
+    }
+
+    /// What was measured where, a line for each place.
+    fn measurements(&self, _results: &Transferred) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+impl<F: Form> Kind for F {
+    fn curve_names(&self) -> Option<Vec<String>> {
+        Some(self.names_of_curves())
+    }
+
+    fn variants(&self) -> Vec<VariantNames<'_>> {
+        self.names_of_variants().into_iter().map(|name| VariantNames { name, curves: None }).collect()
+    }
+
+    fn check_column(&self, name: &str, root: &Section<'_>) -> Result<(), InputError> {
+        if F::COLUMNS.contains(&name) { Ok(()) } else { check_metric(name, root) }
+    }
+
+    fn makes_in_short(&self, measure: &Measure) -> bool {
+        self.shortened(true).makes(measure)
+    }
+
+    fn make_live(&self, quick: bool, make: &mut dyn MakeLive) -> Result<Option<Made>, RunsError> {
+        Ok(Some(match make.skip_reason(F::KEEPS)? {
+            Some(skip_reason) => Err(skip_reason),
+            None => self.shortened(quick).measured(make)?,
+        }))
+    }
+
+    fn skip_reason(&self, id: &str, options: &Options) -> Option<String> {
+        options.live.skip_reason(id)
+    }
+
+    fn is_stored(&self, figure: &Figure, directory: &Path) -> bool {
+        saved::is_there(&figure.id, directory)
+    }
+
+    fn results(&self, figure: &Figure, making: RunContext<'_>) -> Result<Box<dyn Findings>, RunsError> {
+        let made = self.shortened(making.options.quick);
+        let live = making.options.live.get(&figure.id);
+        let results = saved::read_or_made(&figure.id, making, || made.compared(live, making))?;
+        Ok(Box::new(LiveFindings { drawn: made.drawn(&results), form: made, results }))
+    }
+}
+
+/// The results of a form, and their curves.
+struct LiveFindings<F> {
+    form: F,
+    drawn: PlotData,
+    results: Transferred,
+}
+
+impl<F: Form> Findings for LiveFindings<F> {
+    fn curves(&self) -> Option<&PlotData> {
+        Some(&self.drawn)
+    }
+
+    fn disturbance(&self, claim: &Claim, measured: Option<f64>) -> Option<String> {
+        self.form.disturbance(&self.results, claim, measured)
+    }
+
+    fn picture(&self, figure: &Figure) -> Option<String> {
+        self.form.picture(&self.results, figure)
+    }
+
+    fn measurements(&self) -> Vec<String> {
+        self.form.measurements(&self.results)
+    }
+}
+
+impl LiveRuns {
+    /// Makes the live runs of `figures`, of those that have any.
+    ///
+    /// # Errors
+    /// Where a run cannot be made.
+    pub fn make(figures: &[Figure], quick: bool, make: &mut dyn MakeLive) -> Result<Self, RunsError> {
+        let mut all = Self::default();
+        for figure in figures {
+            if let Some(made) = figure.kind.make_live(quick, make)? {
+                all.0.insert(figure.id.clone(), made);
+            }
+        }
+        Ok(all)
+    }
+}

@@ -1,0 +1,58 @@
+//! The kinds of figures there are: each has sections of its own in a figure's file.
+
+use std::sync::Arc;
+
+use super::downloads::Downloads;
+use super::figure::Kind;
+use super::gains::Gains;
+use super::series::Series;
+use super::theory_and_sweep::TheoryAndSweep;
+use super::timeline::Timeline;
+use super::transfers::Transfers;
+use tacit_scenario::InputError;
+use tacit_scenario::input::{Section, one_of};
+
+type ReadKind = fn(&Section<'_>) -> Result<Arc<dyn Kind>, InputError>;
+
+macro_rules! kind {
+    ($($key:literal)and+ => $read:path) => {
+        (&[$($key),+], |root| Ok(Arc::new($read($(root.section($key)?),+)?)))
+    };
+}
+
+/// The sections that make a figure one of a kind: it has those of one row.
+const KINDS: [(&[&str], ReadKind); 4] = [
+    kind!("theory" and "sweep" => TheoryAndSweep::read),
+    kind!("timeline" => Timeline::read),
+    kind!("series" => Series::read),
+    (&["transfers"], |root| read_form(root.section("transfers")?)),
+];
+
+type ReadForm = fn(Section<'_>) -> Result<Arc<dyn Kind>, InputError>;
+
+/// The forms of `[transfers]`, by the name in `form`. The first needs none.
+const FORMS: [(&str, ReadForm); 3] = [
+    ("arms", |section| Ok(Arc::new(Transfers::read(section)?))),
+    ("gains", |section| Ok(Arc::new(Gains::read(section)?))),
+    ("downloads", |section| Ok(Arc::new(Downloads::read(section)?))),
+];
+
+fn read_form(section: Section<'_>) -> Result<Arc<dyn Kind>, InputError> {
+    section.or("form", FORMS[0].1, one_of(&FORMS))?(section)
+}
+
+/// Reads the sections of the one kind that is there.
+pub(super) fn read(root: &Section<'_>) -> Result<Arc<dyn Kind>, InputError> {
+    let mut present = Vec::new();
+    for (keys, read) in KINDS {
+        let sections = keys.iter().map(|key| root.section(key)).collect::<Result<Vec<_>, _>>()?;
+        if sections.iter().any(Section::is_present) {
+            present.push(read);
+        }
+    }
+    let [read] = present[..] else {
+        let needed = "[theory] or [sweep] or both are needed, or [timeline], [series] or [transfers] alone";
+        return Err(root.error("theory", needed));
+    };
+    read(root)
+}

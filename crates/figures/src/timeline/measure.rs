@@ -1,0 +1,40 @@
+//! What claims over time lines measure.
+
+use super::select::Selector;
+use crate::metrics::known_metric;
+use tacit_runs::air::Ppdu;
+use tacit_scenario::InputError;
+use tacit_scenario::input::{Section, text};
+
+/// What a claim over a time line measures.
+#[derive(Clone, Debug)]
+pub(crate) enum Measure {
+    /// How many of the PPDUs shown are such.
+    Count(Selector),
+    /// A metric of the run: its place in the table, and its factor.
+    Metric(usize, f64),
+}
+
+impl Measure {
+    pub fn read(section: Section<'_>) -> Result<Self, InputError> {
+        let measure = match section.optional("metric", |name| known_metric(&text(name)?))? {
+            Some((metric, factor)) => Self::Metric(metric, factor),
+            None => {
+                if section.node("count").is_none() {
+                    return Err(section.error("count", "one of count and metric is needed"));
+                }
+                Self::Count(Selector::read(&section, "count")?)
+            }
+        };
+        section.finish()?;
+        Ok(measure)
+    }
+
+    /// Its number of the PPDUs shown and the metrics of their run.
+    pub fn of(&self, ppdus: &[Ppdu], metrics: &[Option<f64>]) -> Option<f64> {
+        match self {
+            Self::Count(selector) => Some(ppdus.iter().filter(|ppdu| selector.matches(ppdu)).count() as f64),
+            Self::Metric(metric, factor) => Some(metrics.get(*metric).copied().flatten()? * factor),
+        }
+    }
+}
