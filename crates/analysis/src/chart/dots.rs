@@ -123,7 +123,8 @@ impl DotChart {
         let baseline = self.dots.iter().find(|dot| self.baseline.as_ref() == Some(&dot.name));
         if let Some(dot) = baseline {
             let x = axis.at(dot.value);
-            canvas.line([(x, top - 4.0), (x, bottom)], Stroke::new(Ink::Text, 1).dashed(Shape::Square));
+            canvas
+                .line([(x, top - 4.0), (x, bottom)], Stroke::new(Ink::Text, 1).dashed(Shape::Square.dash()));
             canvas.text(&dot.name, (x, top - 6.0), Font::new(11.0, Ink::Text).centred().above());
         }
         let ranked = self.ranked();

@@ -1,7 +1,7 @@
 //! How a series looks: a scheme has its colour, marker and dash in every picture of the program.
 
 use super::Ink;
-use super::svg::{Canvas, DASHES, Stroke};
+use super::svg::{Canvas, Stroke};
 
 /// What tells a series from others: in print without colours the marker and the dash still do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +36,12 @@ impl Shape {
         Self::Cross,
         Self::Plus,
     ];
+
+    /// SVG's dash array of its line; empty for a solid line.
+    pub const fn dash(self) -> &'static str {
+        const DASHES: [&str; Shape::ALL.len()] = ["", "7 3", "2 3", "10 3 2 3", "4 2", "12 4", "6 2 2 2 2 2"];
+        DASHES[self as usize]
+    }
 }
 
 use Shape::{Circle as Dot, Cross, Diamond, Plus, Square, Triangle, TriangleDown as Down};
@@ -123,12 +129,12 @@ impl Look {
 
     /// The dash of its line in pixels, drawn and left out in turn, with spaces between; empty for a solid line.
     pub const fn dash(self) -> &'static str {
-        DASHES[self.shape as usize]
+        self.shape.dash()
     }
 
     /// Its line, `width` pixels wide.
     pub(super) const fn line(self, width: u32) -> Stroke {
-        Stroke::new(self.ink, width).dashed(self.shape)
+        Stroke::new(self.ink, width).dashed(self.dash())
     }
 
     /// Draws its marker.

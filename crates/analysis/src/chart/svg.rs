@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use maud::{Markup, PreEscaped, html};
 
-use super::{Ink, Shape};
+use super::Ink;
 
 /// A picture while it is drawn. Coordinates are pixels from the upper left corner.
 pub(super) struct Canvas {
@@ -29,19 +29,15 @@ impl Stroke {
         Self { ink, width, dash: "", opacity: 1.0 }
     }
 
-    /// With the dash of `shape`.
-    pub const fn dashed(self, shape: Shape) -> Self {
-        Self { dash: DASHES[shape as usize], ..self }
+    /// With this dash array of SVG's.
+    pub const fn dashed(self, dash: &'static str) -> Self {
+        Self { dash, ..self }
     }
 
     pub const fn opacity(self, opacity: f64) -> Self {
         Self { opacity, ..self }
     }
 }
-
-/// SVG's dash array of each [`Shape`]: the first is solid.
-pub(super) const DASHES: [&str; Shape::ALL.len()] =
-    ["", "7 3", "2 3", "10 3 2 3", "4 2", "12 4", "6 2 2 2 2 2"];
 
 /// Size and colour of text, and which point of it is where it is put.
 #[derive(Clone, Copy)]
@@ -214,7 +210,7 @@ mod tests {
     #[test]
     fn shapes_are_written_in_the_colours_of_the_style_sheet() {
         let mut canvas = Canvas::new(100, 50);
-        canvas.line([(0, 1), (2, 3)], Stroke::new(Ink::Curve(1), 2).dashed(Shape::Square));
+        canvas.line([(0, 1), (2, 3)], Stroke::new(Ink::Curve(1), 2).dashed("7 3"));
         canvas.line([(0.04, 1.25), (f64::NAN, 2.0), (9.0, 9.0)], Stroke::new(Ink::Grid, 1));
         canvas.rectangle([(1, 1), (5, 3)], Ink::Series(0), 0.25);
         canvas.text("a < b", (1, 2), Font::new(12.0, Ink::Text).centred());

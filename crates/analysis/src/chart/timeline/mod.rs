@@ -288,7 +288,7 @@ fn draw_arrow(canvas: &mut Canvas, x: f64, from: f64, to: f64, lost: bool) {
         return;
     }
     let middle = f64::midpoint(from, to);
-    canvas.line([(x, from), (x, middle)], Stroke::new(LOST, 1).dashed(Shape::Triangle));
+    canvas.line([(x, from), (x, middle)], Stroke::new(LOST, 1).dashed(Shape::Triangle.dash()));
     for side in [-4.0, 4.0] {
         canvas.line([(x - 4.0, middle - side), (x + 4.0, middle + side)], Stroke::new(LOST, 2));
     }
