@@ -24,6 +24,7 @@ use crate::body::{Answer, Body};
 use crate::connection::{Connection, Connector, no_body};
 use crate::entity::{Entity, MainAnswer};
 use crate::error::NetError;
+use crate::flow::Flow;
 use crate::head::number;
 use crate::partial::{PartialDownload, RangeError, Validator, partial};
 use crate::session::run;
@@ -33,8 +34,6 @@ pub const FIRST_PART: u64 = 14_000;
 
 /// Length of the first request in bytes: TCP's first flight (RFC 6928: ten segments, 14,600 bytes) less a head.
 const FIRST_PART_LOSSY: u64 = 1_000;
-/// Of ten segments one is lost in one of five flights.
-const LOSSY_PPM: u32 = 20_000;
 /// First requests at once: where 40 % of the frames are lost, a handshake and a head come through at once in 36 of 100.
 const TRIES_MAX: usize = 5;
 /// Wait before the next: half of the paper's round trip (Table I) and more.
@@ -153,7 +152,7 @@ async fn try_first(
     registered: bool,
 ) -> Result<FirstAnswer, NetError> {
     let mut connection = connector.connect(registered).await?;
-    let lossy = connection.watch.flow.as_ref().map(|flow| flow.expected_fer_ppm() >= LOSSY_PPM);
+    let lossy = connection.watch.flow.as_ref().map(Flow::is_lossy);
     if lossy.is_some() {
         // Parts of different codings would not fit together.
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));

@@ -57,6 +57,9 @@ struct News {
     over: bool,
 }
 
+/// Of ten segments one is lost in one of five flights.
+const LOSSY_PPM: u32 = 20_000;
+
 /// A flow that the shim looks after. Dropped, it is a flow like any other.
 #[derive(Debug)]
 pub struct Flow {
@@ -125,6 +128,11 @@ impl Flow {
     /// Frames in a million that the link is expected to lose.
     pub fn expected_fer_ppm(&self) -> u32 {
         self.news().registered.unwrap_or(0)
+    }
+
+    /// True where so much is lost that single segments matter.
+    pub fn is_lossy(&self) -> bool {
+        self.expected_fer_ppm() >= LOSSY_PPM
     }
 
     /// Lets placeholders stand in `range` of the stream.

@@ -15,6 +15,7 @@ pub mod error;
 pub mod fetch;
 pub mod flow;
 pub mod head;
+mod hedge;
 mod part;
 pub mod partial;
 mod pool;

@@ -19,6 +19,7 @@ use crate::body::RepairStats;
 use crate::connection::Connection;
 use crate::entity::{Entity, MainAnswer};
 use crate::error::NetError;
+use crate::hedge;
 use crate::partial::RangeError;
 use crate::pool::ConnectionPool;
 use crate::prover::{Proof, Prover};
@@ -478,7 +479,11 @@ impl Session {
                 Some(connection) => connection,
                 None => entity.connector.connect(registered).await?,
             };
-            Ok(entity.ask(connection, rest, registered).await?.0)
+            if registered {
+                hedge::ask(&entity, connection, rest).await
+            } else {
+                Ok(entity.ask(connection, rest, false).await?.0)
+            }
         }));
     }
 

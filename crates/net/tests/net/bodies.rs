@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use hyper::HeaderMap;
@@ -67,6 +67,42 @@ fn assert_same(found: &Read, content: &[u8]) {
     assert!(found.error.is_none(), "{:?}", found.error);
     assert_eq!(found.bytes.len(), content.len());
     assert!(found.bytes == content, "the bytes differ");
+}
+
+/// As where the segment with the head of the long answer is lost, for good.
+#[test]
+fn a_long_answer_whose_head_is_late_is_asked_for_on_another_connection() {
+    let content = content(3_000_000);
+    let (served, is_first) = (content.clone(), AtomicBool::new(true));
+    let server = Server::new(move |seen| {
+        let is_long = seen.range(served.len()).is_some_and(|(first, last)| last - first > 1_000_000);
+        match is_long && is_first.swap(false, Ordering::Relaxed) {
+            true => Reply::Stall(Vec::new()),
+            false => good(seen, &served, "\"v1\""),
+        }
+    });
+    let hop = Hop::before(server.address, Losses { percent: 10, ..Losses::default() });
+    let found = read(&hop);
+    assert_same(&found, &content);
+    // It was not left to the limit for heads, after which the body is resumed.
+    assert_eq!((found.is_repaired, found.repaired.resumed), (true, 0));
+}
+
+/// It may be no loss but a server that takes long.
+#[test]
+fn a_long_answer_that_is_always_late_is_taken() {
+    let content = content(1_000_000);
+    let served = content.clone();
+    let server = Server::new(move |seen| {
+        if seen.range(served.len()).is_some_and(|(first, last)| last - first > 500_000) {
+            std::thread::sleep(Duration::from_millis(300));
+        }
+        good(seen, &served, "\"v1\"")
+    });
+    let hop = Hop::before(server.address, Losses { percent: 10, ..Losses::default() });
+    let found = read(&hop);
+    assert_same(&found, &content);
+    assert_eq!((found.is_repaired, found.repaired.resumed), (true, 0));
 }
 
 #[test]
