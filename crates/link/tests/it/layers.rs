@@ -21,13 +21,14 @@ const UNKNOWN_TO: &[(&[&str], &[&str])] = &[
     (&["wifi/medium"], &["bss"]),
 ];
 
-/// All files of `room`, which is a folder or a file.
+/// All files of `room`, which is a file, or a folder and the file of its name.
 fn files_of(room: &Path) -> Vec<PathBuf> {
     if room.is_file() {
         return vec![room.to_path_buf()];
     }
     let entries = fs::read_dir(room).expect("a folder").map(|entry| entry.expect("an entry").path());
-    entries.flat_map(|path| files_of(&path)).collect()
+    let own = Some(room.with_extension("rs")).filter(|own| own.is_file());
+    entries.flat_map(|path| files_of(&path)).chain(own).collect()
 }
 
 /// True when `path` stands in `text` as a whole.
