@@ -217,10 +217,7 @@ impl Question {
         let usual = if self.quick { MOST_SEEDS / 2 } else { MOST_SEEDS };
         let most = self.max_seeds.unwrap_or(usual.max(first));
         for (option, seeds) in [("--seeds", first), ("--max-seeds", most)] {
-            if !(1..=MAX_SEEDS).contains(&seeds) {
-                return Err(InputError::new(option, format!("{seeds} is out of range"))
-                    .allowed(format!("1 to {MAX_SEEDS}")));
-            }
+            InputError::check_range(option, seeds, 1..=MAX_SEEDS)?;
         }
         if most < first {
             return Err(InputError::new("--max-seeds", format!("{most} is less than --seeds"))

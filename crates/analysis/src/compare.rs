@@ -270,11 +270,7 @@ fn make(
 ) -> Result<FinishedRuns, RunsError> {
     let clients = client_counts(options, scenario)?;
     let seeds = options.seeds.unwrap_or(scenario.run.seeds);
-    if !(1..=MAX_SEEDS).contains(&seeds) {
-        return Err(InputError::new("--seeds", format!("{seeds} is out of range"))
-            .allowed(format!("1 to {MAX_SEEDS}"))
-            .into());
-    }
+    InputError::check_range("--seeds", seeds, 1..=MAX_SEEDS)?;
     let plan = plan(scenario, schemes, twin, &clients, seeds)?;
     let warnings = warnings(options, &plan, schemes)?;
     for warning in &warnings {
@@ -378,9 +374,8 @@ fn caveats(groups: &[Group<'_>]) -> Vec<String> {
 pub(crate) fn client_counts(options: &Options, scenario: &Scenario) -> Result<Vec<u32>, InputError> {
     let mut clients =
         if options.clients.is_empty() { scenario.compare.clients.clone() } else { options.clients.clone() };
-    if let Some(wrong) = clients.iter().find(|count| !(1..=MAX_CLIENTS).contains(*count)) {
-        return Err(InputError::new("--clients", format!("{wrong} is out of range"))
-            .allowed(format!("1 to {MAX_CLIENTS}")));
+    for count in &clients {
+        InputError::check_range("--clients", *count, 1..=MAX_CLIENTS)?;
     }
     clients.sort_unstable();
     clients.dedup();

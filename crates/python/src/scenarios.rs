@@ -97,10 +97,7 @@ pub fn check(
         let scenario = Scenario::load(scenario, &assignments)?;
         let scheme = scheme.map(|name| scheme::find("--scheme", name)).transpose()?;
         let clients = clients.unwrap_or(scenario.clients);
-        if !(1..=MAX_CLIENTS).contains(&clients) {
-            let wrong = InputError::new("--clients", format!("{clients} is out of range"));
-            return Err(wrong.allowed(format!("1 to {MAX_CLIENTS}")).into());
-        }
+        InputError::check_range("--clients", clients, 1..=MAX_CLIENTS)?;
         Ok(Subject::new(Arc::new(scenario), scheme.unwrap_or(&scheme::AS_WRITTEN)).check(clients)?)
     };
     checked().map_err(|failure| failure.raised(py))

@@ -160,7 +160,9 @@ fn shell(directory: &Path, script: &str) -> Command {
     let path = format!("{}:{}", built.display(), std::env::var("PATH").unwrap());
     let mut command = Command::new("sh");
     command.args(["-c", script]).current_dir(directory).env("PATH", path).env("HOME", directory);
-    command.env("TACIT_CACHE_DIR", directory.with_file_name("cache")).env_remove("XDG_CONFIG_HOME");
+    command
+        .env("TACIT_CACHE_DIR", concat!(env!("CARGO_TARGET_TMPDIR"), "/runs-of-pages"))
+        .env_remove("XDG_CONFIG_HOME");
     command
 }
 
@@ -315,14 +317,19 @@ fn directory(all: &Path, page: &Path) -> PathBuf {
     directory
 }
 
-/// Runs the commands of all pages that `are_meant`, in the order of their page.
-fn commands_do_what_their_pages_show(are_meant: impl Fn(&Shown) -> bool) {
+/// Folders whose pages have a test of their own, so that tests end sooner side by side.
+const APART: [&str; 3] = ["docs/use/", "docs/systems/", "docs/tutorials/"];
+
+/// Runs those commands of the pages below `folders` that `are_meant`, in the order of their page; of all pages where there are no
+/// folders.
+fn commands_do_what_their_pages_show(folders: &[&str], are_meant: impl Fn(&Shown) -> bool) {
     let scenarios = scenarios();
     let has_tshark = is_installed("tshark");
     let mut counted = [0; 3];
     let mut faults = Vec::new();
     let all = directories();
-    for path in all_pages() {
+    let is_meant = |page: &str| folders.is_empty() || folders.iter().any(|folder| page.starts_with(folder));
+    for path in all_pages().into_iter().filter(|path| is_meant(&name(path))) {
         let directory = directory(all.path(), &path);
         for shown in commands_of(&path).into_iter().filter(&are_meant) {
             if shown.command.starts_with("tshark ") && !has_tshark {
@@ -347,15 +354,30 @@ fn commands_do_what_their_pages_show(are_meant: impl Fn(&Shown) -> bool) {
     assert!(faults.is_empty(), "{}", faults.join("\n\n"));
 }
 
+fn is_for_any_machine(shown: &Shown) -> bool {
+    shown.instead() != Some(ShortLive)
+}
+
 #[test]
 fn every_command_does_what_its_page_shows() {
-    commands_do_what_their_pages_show(|shown| shown.instead() != Some(ShortLive));
+    let is_here = |shown: &Shown| !APART.iter().any(|folder| shown.page.starts_with(folder));
+    commands_do_what_their_pages_show(&[], |shown| is_here(shown) && is_for_any_machine(shown));
+}
+
+#[test]
+fn every_command_of_use_does_what_its_page_shows() {
+    commands_do_what_their_pages_show(&APART[..1], is_for_any_machine);
+}
+
+#[test]
+fn every_command_of_systems_and_tutorials_does_what_its_page_shows() {
+    commands_do_what_their_pages_show(&APART[1..], is_for_any_machine);
 }
 
 /// They have a test of their own: it wants a machine on which nothing else runs.
 #[test]
 fn every_command_behind_a_hop_does_what_its_page_shows() {
-    commands_do_what_their_pages_show(|shown| shown.instead() == Some(ShortLive));
+    commands_do_what_their_pages_show(&[], |shown| shown.instead() == Some(ShortLive));
 }
 
 #[test]
