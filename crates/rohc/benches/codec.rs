@@ -3,6 +3,7 @@
 
 #[path = "../tests/common/mod.rs"]
 mod common;
+#[path = "copies/copies.rs"]
 mod copies;
 
 use criterion::{

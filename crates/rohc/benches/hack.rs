@@ -3,6 +3,7 @@
 
 #[path = "../tests/common/mod.rs"]
 mod common;
+#[path = "copies/copies.rs"]
 mod copies;
 #[path = "../tests/it/hack_support/mod.rs"]
 mod hack_support;

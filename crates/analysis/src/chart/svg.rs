@@ -89,7 +89,7 @@ impl Canvas {
         self.height
     }
 
-    fn add(&mut self, shape: Markup) {
+    fn add(&mut self, shape: &Markup) {
         self.shapes.push_str(&shape.0);
         self.shapes.push('\n');
     }
@@ -97,7 +97,7 @@ impl Canvas {
     /// A line through `points`.
     pub fn line<T: Into<f64>>(&mut self, points: impl IntoIterator<Item = (T, T)>, stroke: Stroke) {
         let points = point_list(points);
-        self.add(html! {
+        self.add(&html! {
             polyline fill="none" stroke=(stroke.ink.css()) stroke-width=(stroke.width)
                 stroke-dasharray=[written(stroke.dash)] opacity=[below_one(stroke.opacity)] points=(points) {}
         });
@@ -106,18 +106,18 @@ impl Canvas {
     /// A filled polygon.
     pub fn polygon<T: Into<f64>>(&mut self, corners: impl IntoIterator<Item = (T, T)>, ink: Ink) {
         let points = point_list(corners);
-        self.add(html! { polygon fill=(ink.css()) points=(points) {} });
+        self.add(&html! { polygon fill=(ink.css()) points=(points) {} });
     }
 
     /// A filled circle.
     pub fn circle<T: Into<f64>>(&mut self, (x, y): (T, T), radius: u32, ink: Ink) {
-        self.add(html! { circle cx=(px(x)) cy=(px(y)) r=(radius) fill=(ink.css()) {} });
+        self.add(&html! { circle cx=(px(x)) cy=(px(y)) r=(radius) fill=(ink.css()) {} });
     }
 
     /// A filled box between two corners, the upper left one first.
     pub fn rectangle<T: Into<f64>>(&mut self, corners: [(T, T); 2], ink: Ink, opacity: f64) {
         let [left, top, width, height] = edges(corners);
-        self.add(html! {
+        self.add(&html! {
             rect x=(left) y=(top) width=(width) height=(height) fill=(ink.css()) opacity=[below_one(opacity)] {}
         });
     }
@@ -125,7 +125,7 @@ impl Canvas {
     /// The outline of a box.
     pub fn outline<T: Into<f64>>(&mut self, corners: [(T, T); 2], stroke: Stroke) {
         let [left, top, width, height] = edges(corners);
-        self.add(html! {
+        self.add(&html! {
             rect x=(left) y=(top) width=(width) height=(height) fill="none" stroke=(stroke.ink.css())
                 stroke-width=(stroke.width) {}
         });
@@ -146,7 +146,7 @@ impl Canvas {
         if words.is_empty() {
             return;
         }
-        self.add(html! {
+        self.add(&html! {
             text x=(px(x)) y=(px(y)) dy=(font.dy) text-anchor=(font.anchor) font-size=(px(font.px))
                 fill=(font.ink.css()) transform=[transform] { (words) }
         });
@@ -155,7 +155,7 @@ impl Canvas {
     /// Puts `other` into the picture, its upper edge at `top`.
     pub fn put(&mut self, top: u32, other: &Self) {
         let shapes = PreEscaped(&other.shapes);
-        self.add(html! { g transform={ "translate(0 " (top) ")" } { (shapes) } });
+        self.add(&html! { g transform={ "translate(0 " (top) ")" } { (shapes) } });
     }
 
     /// The picture; `alt` says what it shows.

@@ -49,7 +49,7 @@ impl ShellOutput {
             scenario: run.hop.scenario.clone(),
             assignments: run.hop.assignments.clone(),
             scheme: Some(run.hop.scheme.to_owned()),
-            seed: run.hop.seed.unwrap_or(1).into(),
+            seed: run.hop.seed.unwrap_or(1),
             ..single::Options::default()
         };
         let said = |error: &dyn Display| anyhow::Error::msg(error.to_string());
