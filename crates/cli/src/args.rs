@@ -63,6 +63,7 @@ pub struct Cli {
 
 /// What to do.
 #[derive(Debug, Subcommand)]
+#[allow(clippy::large_enum_variant, reason = "there is one in a process")]
 pub enum Command {
     #[cfg(feature = "simulator")]
     #[command(flatten)]
