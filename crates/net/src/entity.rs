@@ -60,6 +60,20 @@ impl Entity {
         Ok((MainAnswer { connection, incoming, has, is_proven }, Response::from_parts(head, ())))
     }
 
+    /// Asks for `range` on `connection`, or on a new one, which the shim looks after if `registered`.
+    pub async fn ask_on(
+        self: Arc<Self>,
+        connection: Option<Connection>,
+        range: Range,
+        registered: bool,
+    ) -> Result<MainAnswer, NetError> {
+        let connection = match connection {
+            Some(connection) => connection,
+            None => self.connector.connect(registered).await?,
+        };
+        Ok(self.ask(connection, range, registered).await?.0)
+    }
+
     /// The number of a request that is about to be made.
     pub fn next_number(&self) -> u64 {
         self.asked.fetch_add(1, Ordering::Relaxed)

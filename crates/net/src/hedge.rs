@@ -5,7 +5,6 @@
 //! A request whose head is late is made again on another connection, and the first answer in time counts.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use tacit_proto::fwp::repair::Range;
 use tokio::task::JoinSet;
@@ -24,18 +23,19 @@ const LONG_BYTES: u64 = 256 * 1024;
 ///
 /// # Errors
 /// Where no answer comes: the first error of those requests.
-pub async fn ask(entity: &Arc<Entity>, connection: Connection, range: Range) -> Result<MainAnswer, NetError> {
+pub async fn ask(entity: Arc<Entity>, connection: Connection, range: Range) -> Result<MainAnswer, NetError> {
     let usual = connection.answered_in;
     let is_lossy = connection.watch.flow.as_ref().is_some_and(|flow| flow.is_lossy());
-    if !is_lossy || range.bytes() < LONG_BYTES || usual == Duration::ZERO {
-        return Ok(entity.ask(connection, range, true).await?.0);
+    let most = ASKED_MAX.min(entity.connector.settings.repair.parallel_max);
+    let ask = |connection| Arc::clone(&entity).ask_on(connection, range, true);
+    if !is_lossy || range.bytes() < LONG_BYTES || most < 2 {
+        return ask(Some(connection)).await;
     }
     // A head that TCP repairs comes a round trip later.
     let in_time = usual + usual / 2;
     let mut asked = JoinSet::new();
+    asked.spawn(ask(Some(connection)));
     let mut made = 1;
-    let own = Arc::clone(entity);
-    asked.spawn(async move { Ok(own.ask(connection, range, true).await?.0) });
     let mut next_at = Instant::now() + in_time;
     let (mut late, mut failed) = (None, None);
     loop {
@@ -45,19 +45,15 @@ pub async fn ask(entity: &Arc<Entity>, connection: Connection, range: Range) -> 
                 Ok(answer) => late = late.or(Some(answer)),
                 Err(error) => failed = failed.or(Some(error)),
             },
-            () = sleep_until(next_at), if made < ASKED_MAX => {
+            () = sleep_until(next_at), if made < most => {
                 made += 1;
-                let own = Arc::clone(entity);
-                asked.spawn(async move {
-                    let connection = own.connector.connect(true).await?;
-                    Ok(own.ask(connection, range, true).await?.0)
-                });
+                asked.spawn(ask(None));
                 // It opens a connection first.
                 next_at = Instant::now() + 2 * in_time;
             }
-            () = sleep_until(next_at), if made == ASKED_MAX && late.is_some() => asked.abort_all(),
+            () = sleep_until(next_at), if made == most && late.is_some() => asked.abort_all(),
         }
-        if asked.is_empty() && (made == ASKED_MAX || late.is_none()) {
+        if asked.is_empty() && (made == most || late.is_none()) {
             return match (late, failed) {
                 (Some(answer), _) => Ok(answer),
                 (None, Some(error)) => Err(error),

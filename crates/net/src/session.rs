@@ -475,14 +475,9 @@ impl Session {
         let connection = connection.filter(Connection::is_reusable);
         self.opening = Some(Box::pin(async move {
             tokio::time::sleep(wait).await;
-            let connection = match connection {
-                Some(connection) => connection,
-                None => entity.connector.connect(registered).await?,
-            };
-            if registered {
-                hedge::ask(&entity, connection, rest).await
-            } else {
-                Ok(entity.ask(connection, rest, false).await?.0)
+            match connection {
+                Some(connection) if registered => hedge::ask(entity, connection, rest).await,
+                connection => entity.ask_on(connection, rest, registered).await,
             }
         }));
     }
