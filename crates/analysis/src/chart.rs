@@ -7,6 +7,7 @@ mod layout;
 mod lines;
 mod look;
 mod panels;
+mod rows;
 mod strips;
 mod svg;
 mod table;

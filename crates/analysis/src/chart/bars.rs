@@ -2,7 +2,8 @@
 
 use super::Ink;
 use super::axis::{Axis, round_step};
-use super::svg::{Canvas, Font, Stroke};
+use super::rows::{AXIS, WIDTH, draw_axis, room_for};
+use super::svg::{Canvas, Font};
 
 /// A bar chart.
 #[derive(Clone, Debug, Default)]
@@ -37,17 +38,11 @@ pub struct Part {
     pub ink: Ink,
 }
 
-const WIDTH: u32 = 560;
 const ROW: u32 = 28;
 const TOP: u32 = 4;
-const AXIS: u32 = 46;
-/// Pixels per character of names and labels, generously.
-const CHARACTER: u32 = 7;
 
 /// The axis may be this multiple of the longest bar before its grid gets coarser.
 const MAX_AXIS_OF_BARS: f64 = 100.0;
-/// Most digits behind the point of what stands at them.
-const MAX_DECIMALS: f64 = 12.0;
 
 impl Bar {
     fn length(&self) -> f64 {
@@ -58,38 +53,23 @@ impl Bar {
 impl BarChart {
     /// The picture.
     pub fn to_svg(&self) -> String {
-        let widest = |text: fn(&Bar) -> &str| {
-            self.bars.iter().map(|bar| text(bar).chars().count()).max().unwrap_or(0) as u32 * CHARACTER + 14
-        };
+        let (names, labels) =
+            (self.bars.iter().map(|bar| &*bar.name), self.bars.iter().map(|bar| &*bar.label));
         let longest = self.bars.iter().map(Bar::length).fold(f64::MIN_POSITIVE, f64::max);
         let end = self.axis_end.unwrap_or(longest).max(f64::MIN_POSITIVE);
         // Whatever names are like, something is left for the bars.
-        let left = f64::from(widest(|bar| &bar.name).min(WIDTH * 2 / 5));
-        let right = f64::from(WIDTH - widest(|bar| &bar.label).min(WIDTH * 2 / 5));
+        let left = f64::from(room_for(names).min(WIDTH * 2 / 5));
+        let right = f64::from(WIDTH - room_for(labels).min(WIDTH * 2 / 5));
         let axis = Axis { values: [0.0, end], pixels: [left, right], log: false };
-        let mut canvas = Canvas::new(WIDTH, TOP + ROW * self.bars.len() as u32 + AXIS);
+        let bottom = TOP + ROW * self.bars.len() as u32;
+        let mut canvas = Canvas::new(WIDTH, bottom + AXIS);
         // Bars much shorter than the axis would fill it with grid lines.
         let step = round_step(longest.max(end / MAX_AXIS_OF_BARS), 6.0);
-        self.draw_axis(&mut canvas, &axis, step);
+        draw_axis(&mut canvas, &axis, step, [TOP, bottom].map(f64::from), &self.axis);
         for (row, bar) in self.bars.iter().enumerate() {
             draw_bar(&mut canvas, f64::from(TOP + ROW * row as u32), bar, &axis);
         }
         canvas.into_svg(&self.alt)
-    }
-
-    fn draw_axis(&self, canvas: &mut Canvas, axis: &Axis, step: f64) {
-        let (top, bottom) = (f64::from(TOP), f64::from(TOP + ROW * self.bars.len() as u32));
-        let decimals = (-step.log10().floor()).clamp(0.0, MAX_DECIMALS) as usize;
-        let ticks = (axis.values[1] / step + 1e-9) as u32;
-        let font = Font::new(11.5, Ink::Muted).centred().below();
-        for tick in 0..=ticks {
-            let value = f64::from(tick) * step;
-            let x = axis.at(value);
-            canvas.line([(x, top), (x, bottom)], Stroke::new(Ink::Grid, 1));
-            canvas.text(&format!("{value:.decimals$}"), (x, bottom + 7.0), font);
-        }
-        let [left, right] = axis.pixels;
-        canvas.text(&self.axis, (f64::midpoint(left, right), bottom + 25.0), font);
     }
 }
 

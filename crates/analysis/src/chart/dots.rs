@@ -1,6 +1,7 @@
 //! Ranked dots: a row each, the largest mean on top, with its interval. Many schemes at one setting stay readable.
 
 use super::axis::{Axis, round_step};
+use super::rows::{AXIS, WIDTH, draw_axis, room_for};
 use super::svg::{Canvas, Font, Stroke};
 use super::{Ink, Look, Shape};
 
@@ -36,12 +37,8 @@ pub struct Dot {
     pub said: Option<[f64; 3]>,
 }
 
-const WIDTH: u32 = 560;
 const ROW: u32 = 22;
 const TOP: u32 = 24;
-const AXIS: u32 = 46;
-/// Pixels per character of names and labels, generously.
-const CHARACTER: u32 = 7;
 /// Intervals reach this multiple of the dots' span before they are cut: one seed gone wrong hides nobody.
 const MAX_REACH: f64 = 2.0;
 
@@ -99,27 +96,17 @@ impl DotChart {
     }
 
     pub(super) fn draw(&self, canvas: &mut Canvas) {
-        let widest = |text: fn(&Dot) -> &str| {
-            self.dots.iter().map(|dot| text(dot).chars().count()).max().unwrap_or(0) as u32 * CHARACTER + 14
-        };
+        let (names, labels) =
+            (self.dots.iter().map(|dot| &*dot.name), self.dots.iter().map(|dot| &*dot.label));
         let (width, top) = (canvas.width(), f64::from(self.top()));
         // Whatever names are like, something is left for the dots.
-        let left = f64::from(widest(|dot| &dot.name).min(width / 3));
-        let right = f64::from(width - widest(|dot| &dot.label).min(width / 3));
+        let left = f64::from(room_for(names).min(width / 3));
+        let right = f64::from(width - room_for(labels).min(width / 3));
         let (values, step) = self.range();
         let axis = Axis { values, pixels: [left, right], log: false };
         let bottom = top + f64::from(ROW * self.dots.len() as u32);
         canvas.text(&self.title, (left, 12.0), Font::new(13.0, Ink::Text));
-        let small = Font::new(11.5, Ink::Muted);
-        let decimals = (-step.log10().floor()).clamp(0.0, 12.0) as usize;
-        let ticks = ((values[1] - values[0]) / step + 1e-9) as u32;
-        for tick in 0..=ticks.min(20) {
-            let value = values[0] + f64::from(tick) * step;
-            let x = axis.at(value);
-            canvas.line([(x, top), (x, bottom)], Stroke::new(Ink::Grid, 1));
-            canvas.text(&format!("{value:.decimals$}"), (x, bottom + 7.0), small.centred().below());
-        }
-        canvas.text(&self.axis, (f64::midpoint(left, right), bottom + 25.0), small.centred().below());
+        draw_axis(canvas, &axis, step, [top, bottom], &self.axis);
         let baseline = self.dots.iter().find(|dot| self.baseline.as_ref() == Some(&dot.name));
         if let Some(dot) = baseline {
             let x = axis.at(dot.value);
@@ -152,7 +139,7 @@ impl DotChart {
                 }
             }
             canvas.text(&dot.name, (left - 8.0, y), Font::new(12.5, Ink::Text).to_the_left());
-            canvas.text(&dot.label, (right + 10.0, y), small);
+            canvas.text(&dot.label, (right + 10.0, y), Font::new(11.5, Ink::Muted));
         }
     }
 }
