@@ -1,7 +1,12 @@
 //! Who may name whom inside the crate, where the compiler does not look.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+#[path = "../../../proto/tests/common/rooms.rs"]
+mod rooms;
+
+use rooms::{files_of, names};
 
 /// Rooms, and what nothing in them names.
 const UNKNOWN_TO: &[(&[&str], &[&str])] = &[
@@ -20,22 +25,6 @@ const UNKNOWN_TO: &[(&[&str], &[&str])] = &[
     (&["wifi/cell"], &["bss", "medium"]),
     (&["wifi/medium"], &["bss"]),
 ];
-
-/// All files of `room`, which is a file, or a folder and the file of its name.
-fn files_of(room: &Path) -> Vec<PathBuf> {
-    if room.is_file() {
-        return vec![room.to_path_buf()];
-    }
-    let entries = fs::read_dir(room).expect("a folder").map(|entry| entry.expect("an entry").path());
-    let own = Some(room.with_extension("rs")).filter(|own| own.is_file());
-    entries.flat_map(|path| files_of(&path)).chain(own).collect()
-}
-
-/// True when `path` stands in `text` as a whole.
-fn names(text: &str, path: &str) -> bool {
-    let goes_on = |next: char| next.is_alphanumeric() || next == '_';
-    text.match_indices(path).any(|(at, _)| !text[at + path.len()..].starts_with(goes_on))
-}
 
 /// The code of a file: its comments may link to whom it serves.
 fn code_of(file: &Path) -> String {

@@ -5,6 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+#[path = "../common/rooms.rs"]
+mod rooms;
+
+use rooms::{files_of, names};
+
 /// A room, and the rooms that nothing in it names.
 const UNKNOWN_TO: &[(&str, &[&str])] = &[
     ("units", &["congestion", "tcp", "tack", "transport", "udp", "packet", "wire", "hack", "fastack", "fwp"]),
@@ -16,22 +21,6 @@ const UNKNOWN_TO: &[(&str, &[&str])] = &[
     ("tack", &["tcp", "transport", "hack", "fastack", "wire"]),
     ("udp", &["tcp", "tack", "transport", "congestion", "hack", "fastack"]),
 ];
-
-/// All files of `room`, which is a file, or a folder and the file of its name.
-fn files_of(room: &Path) -> Vec<PathBuf> {
-    if room.is_file() {
-        return vec![room.to_path_buf()];
-    }
-    let entries = fs::read_dir(room).expect("a folder").map(|entry| entry.expect("an entry").path());
-    let own = Some(room.with_extension("rs")).filter(|own| own.is_file());
-    entries.flat_map(|path| files_of(&path)).chain(own).collect()
-}
-
-/// True when `path` stands in `text` as a whole.
-fn names(text: &str, path: &str) -> bool {
-    let goes_on = |next: char| next.is_alphanumeric() || next == '_';
-    text.match_indices(path).any(|(at, _)| !text[at + path.len()..].starts_with(goes_on))
-}
 
 #[test]
 fn rooms_name_only_those_below_them() {

@@ -1,0 +1,20 @@
+//! Rooms of a crate as files, and who is named in them; for the layers of `proto` and of `link`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// All files of `room`, which is a file, or a folder and the file of its name.
+pub fn files_of(room: &Path) -> Vec<PathBuf> {
+    if room.is_file() {
+        return vec![room.to_path_buf()];
+    }
+    let entries = fs::read_dir(room).expect("a folder").map(|entry| entry.expect("an entry").path());
+    let own = Some(room.with_extension("rs")).filter(|own| own.is_file());
+    entries.flat_map(|path| files_of(&path)).chain(own).collect()
+}
+
+/// True when `path` stands in `text` as a whole.
+pub fn names(text: &str, path: &str) -> bool {
+    let goes_on = |next: char| next.is_alphanumeric() || next == '_';
+    text.match_indices(path).any(|(at, _)| !text[at + path.len()..].starts_with(goes_on))
+}
