@@ -73,10 +73,14 @@ pub(crate) struct TextKey {
 /// A key of a table that fills a `T`.
 pub(crate) trait Entry<T> {
     /// Puts what the section says where it belongs, unless others do.
-    fn fill(&self, section: &Section<'_>, target: &mut T) -> Result<(), InputError>;
+    fn fill(&self, _section: &Section<'_>, _target: &mut T) -> Result<(), InputError> {
+        Ok(())
+    }
 
     /// The value that `target` has, in TOML; `None` for what is no field.
-    fn value(&self, name: &str, target: &T) -> Option<String>;
+    fn value(&self, _name: &str, _target: &T) -> Option<String> {
+        None
+    }
 
     /// How the key is described; `usual` is what the table is without any key.
     fn row(&self, table: &'static str, usual: &T) -> Row;
@@ -154,14 +158,6 @@ impl<K: Kind> Key<K> {
 }
 
 impl<T, K: Kind> Entry<T> for Key<K> {
-    fn fill(&self, _: &Section<'_>, _: &mut T) -> Result<(), InputError> {
-        Ok(())
-    }
-
-    fn value(&self, _: &str, _: &T) -> Option<String> {
-        None
-    }
-
     fn row(&self, table: &'static str, _: &T) -> Row {
         let usual = self.usual.shown(|| unreachable!("{} of {table} is no field", self.name));
         Row::new(table, self.name, usual, self.kind.allowed(), self.meaning)
@@ -187,14 +183,6 @@ impl<T: Clone, K: Kind> Entry<T> for Field<T, K> {
 }
 
 impl<T> Entry<T> for TextKey {
-    fn fill(&self, _: &Section<'_>, _: &mut T) -> Result<(), InputError> {
-        Ok(())
-    }
-
-    fn value(&self, _: &str, _: &T) -> Option<String> {
-        None
-    }
-
     fn row(&self, table: &'static str, _: &T) -> Row {
         let usual = self.usual.shown(|| unreachable!("{} of {table} is no field", self.name));
         Row::new(table, self.name, usual, self.allowed.to_owned(), self.meaning)
