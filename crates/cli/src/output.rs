@@ -1,5 +1,16 @@
 //! Standard output, standard error and the exit code.
 
+/// Makes each of these errors a [`Failure`] by way of the failure of its half of the program.
+macro_rules! failures_of {
+    ($half:ident: $($error:ty),+) => {$(
+        impl From<$error> for Failure {
+            fn from(error: $error) -> Self {
+                Self::$half(error.into())
+            }
+        }
+    )+};
+}
+
 #[cfg(feature = "network")]
 mod network;
 #[cfg(feature = "simulator")]

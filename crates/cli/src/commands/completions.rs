@@ -24,6 +24,7 @@ pub fn man(args: &ManArgs) -> Result<ExitCode, Failure> {
         print(&String::from_utf8_lossy(&page(&command)?))?;
         return Ok(ExitCode::SUCCESS);
     };
+    std::fs::create_dir_all(directory).map_err(cannot_write(directory))?;
     let mut files = Vec::new();
     write_pages(&command, directory, &mut files)?;
     let names: Vec<String> = files.iter().map(|path| path.display().to_string()).collect();
@@ -54,4 +55,8 @@ fn write_pages(command: &clap::Command, directory: &Path, files: &mut Vec<PathBu
         write_pages(below, directory, files)?;
     }
     Ok(())
+}
+
+fn cannot_write(path: &Path) -> impl FnOnce(std::io::Error) -> Failure {
+    move |error| Failure::Machine(format!("{}: {error}", path.display()))
 }

@@ -74,35 +74,7 @@ impl NetworkFailure {
     }
 }
 
-impl From<NetError> for Failure {
-    fn from(error: NetError) -> Self {
-        Self::Network(error.into())
-    }
-}
-
-impl From<TrustError> for Failure {
-    fn from(error: TrustError) -> Self {
-        Self::Network(error.into())
-    }
-}
-
-impl From<NodeError> for Failure {
-    fn from(error: NodeError) -> Self {
-        Self::Network(error.into())
-    }
-}
-
-impl From<PairError> for Failure {
-    fn from(error: PairError) -> Self {
-        Self::Network(error.into())
-    }
-}
-
-impl From<CopyError> for Failure {
-    fn from(error: CopyError) -> Self {
-        Self::Network(error.into())
-    }
-}
+failures_of!(Network: NetError, TrustError, NodeError, PairError, CopyError);
 
 /// `text` in one line, without characters that a terminal would obey: some of it is a peer's.
 pub fn printable(text: &str) -> String {

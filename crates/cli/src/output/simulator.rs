@@ -57,35 +57,7 @@ impl SimulatorFailure {
     }
 }
 
-impl From<ScenarioError> for Failure {
-    fn from(error: ScenarioError) -> Self {
-        Self::Simulator(error.into())
-    }
-}
-
-impl From<RunsError> for Failure {
-    fn from(error: RunsError) -> Self {
-        Self::Simulator(error.into())
-    }
-}
-
-impl From<CaptureError> for Failure {
-    fn from(error: CaptureError) -> Self {
-        Self::Simulator(error.into())
-    }
-}
-
-impl From<RohcError> for Failure {
-    fn from(error: RohcError) -> Self {
-        Self::Simulator(error.into())
-    }
-}
-
-impl From<LiveError> for Failure {
-    fn from(error: LiveError) -> Self {
-        Self::Simulator(error.into())
-    }
-}
+failures_of!(Simulator: ScenarioError, RunsError, CaptureError, RohcError, LiveError);
 
 /// Characters per line of the terminal that standard output is; `None` where it is none.
 pub fn terminal_width() -> Option<usize> {
