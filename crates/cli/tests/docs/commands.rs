@@ -317,19 +317,14 @@ fn directory(all: &Path, page: &Path) -> PathBuf {
     directory
 }
 
-/// Folders whose pages have a test of their own, so that tests end sooner side by side.
-const APART: [&str; 3] = ["docs/use/", "docs/systems/", "docs/tutorials/"];
-
-/// Runs those commands of the pages below `folders` that `are_meant`, in the order of their page; of all pages where there are no
-/// folders.
-fn commands_do_what_their_pages_show(folders: &[&str], are_meant: impl Fn(&Shown) -> bool) {
+/// Runs the commands of all pages that `are_meant`, in the order of their page.
+fn commands_do_what_their_pages_show(are_meant: impl Fn(&Shown) -> bool) {
     let scenarios = scenarios();
     let has_tshark = is_installed("tshark");
     let mut counted = [0; 3];
     let mut faults = Vec::new();
     let all = directories();
-    let is_meant = |page: &str| folders.is_empty() || folders.iter().any(|folder| page.starts_with(folder));
-    for path in all_pages().into_iter().filter(|path| is_meant(&name(path))) {
+    for path in all_pages() {
         let directory = directory(all.path(), &path);
         for shown in commands_of(&path).into_iter().filter(&are_meant) {
             if shown.command.starts_with("tshark ") && !has_tshark {
@@ -354,30 +349,45 @@ fn commands_do_what_their_pages_show(folders: &[&str], are_meant: impl Fn(&Shown
     assert!(faults.is_empty(), "{}", faults.join("\n\n"));
 }
 
-fn is_for_any_machine(shown: &Shown) -> bool {
-    shown.instead() != Some(ShortLive)
+/// Which test runs a command that any machine can run: several end sooner side by side.
+#[derive(Clone, Copy, PartialEq)]
+enum Part {
+    Use,
+    SystemsAndTutorials,
+    Others,
+}
+
+/// `None` of what is run behind a hop.
+fn part_of(shown: &Shown) -> Option<Part> {
+    if shown.instead() == Some(ShortLive) {
+        return None;
+    }
+    Some(match shown.page.split('/').nth(1) {
+        Some("use") => Part::Use,
+        Some("systems" | "tutorials") => Part::SystemsAndTutorials,
+        _ => Part::Others,
+    })
 }
 
 #[test]
 fn every_command_does_what_its_page_shows() {
-    let is_here = |shown: &Shown| !APART.iter().any(|folder| shown.page.starts_with(folder));
-    commands_do_what_their_pages_show(&[], |shown| is_here(shown) && is_for_any_machine(shown));
+    commands_do_what_their_pages_show(|shown| part_of(shown) == Some(Part::Others));
 }
 
 #[test]
 fn every_command_of_use_does_what_its_page_shows() {
-    commands_do_what_their_pages_show(&APART[..1], is_for_any_machine);
+    commands_do_what_their_pages_show(|shown| part_of(shown) == Some(Part::Use));
 }
 
 #[test]
 fn every_command_of_systems_and_tutorials_does_what_its_page_shows() {
-    commands_do_what_their_pages_show(&APART[1..], is_for_any_machine);
+    commands_do_what_their_pages_show(|shown| part_of(shown) == Some(Part::SystemsAndTutorials));
 }
 
 /// They have a test of their own: it wants a machine on which nothing else runs.
 #[test]
 fn every_command_behind_a_hop_does_what_its_page_shows() {
-    commands_do_what_their_pages_show(&[], |shown| shown.instead() == Some(ShortLive));
+    commands_do_what_their_pages_show(|shown| part_of(shown).is_none());
 }
 
 #[test]
