@@ -44,6 +44,8 @@ fn a_file_over_a_lossy_hop_is_whole_and_accounted_for() {
     let file = folder.path().join("file");
     let mut options = options(&format!("http://{}/file", hop.address), &file);
     options.settings = settings(&hop.shim);
+    // Without hedged requests: the hop also counts placeholders of an answer that is not read.
+    options.settings.repair.parallel_max = 1;
     let report = run(&options).unwrap();
     assert!(fs::read(&file).unwrap() == content);
     assert_eq!(names(&folder), ["file"]);
