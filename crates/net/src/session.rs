@@ -229,8 +229,7 @@ impl Session {
 
     fn tell(&self) {
         let mut report = self.report.lock().unwrap_or_else(PoisonError::into_inner);
-        report.counters = self.before;
-        report.counters += *self.repair.counters();
+        report.counters = self.before.plus(self.repair.counters());
     }
 
     async fn run(&mut self) -> Result<(), NetError> {

@@ -15,7 +15,6 @@ mod patience;
 pub use patience::Patience;
 
 use std::collections::BTreeMap;
-use std::ops::AddAssign;
 
 use crate::units::{Duration, Instant};
 use missing::{Missing, Part};
@@ -121,47 +120,33 @@ pub enum Failure {
     Holes,
 }
 
-/// Counts since the start, and readings where they say so.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// Holes told of.
-    pub holes: u64,
-    /// Bytes in them.
-    pub hole_bytes: u64,
-    /// Bytes of them whose original came after all, before an answer had them.
-    pub late_bytes: u64,
-    /// Requests made.
-    pub requests: u64,
-    /// Requests that failed, timed out or left a hole open.
-    pub requests_short: u64,
-    /// Requests that were not needed any more before they had ended.
-    pub requests_cancelled: u64,
-    /// Bytes of answers that filled holes.
-    pub repaired_bytes: u64,
-    /// Bytes of answers that were there already.
-    pub spare_bytes: u64,
-    /// Most bytes that were held at a time.
-    pub held_bytes_max: u64,
-    /// Longest time that an open hole, or [`Repair::hold_from`], held back bytes that were there.
-    pub blocked_max: Duration,
-    /// All such times together.
-    pub blocked_total: Duration,
-}
-
-impl AddAssign for Counters {
-    /// Counts of another part of the same body.
-    fn add_assign(&mut self, other: Self) {
-        self.holes += other.holes;
-        self.hole_bytes += other.hole_bytes;
-        self.late_bytes += other.late_bytes;
-        self.requests += other.requests;
-        self.requests_short += other.requests_short;
-        self.requests_cancelled += other.requests_cancelled;
-        self.repaired_bytes += other.repaired_bytes;
-        self.spare_bytes += other.spare_bytes;
-        self.held_bytes_max = self.held_bytes_max.max(other.held_bytes_max);
-        self.blocked_max = self.blocked_max.max(other.blocked_max);
-        self.blocked_total += other.blocked_total;
+crate::counters! {
+    /// Counts since the start.
+    pub struct Counters {
+        /// Holes told of.
+        holes: u64,
+        /// Bytes in them.
+        hole_bytes: u64,
+        /// Bytes of them whose original came after all, before an answer had them.
+        late_bytes: u64,
+        /// Requests made.
+        requests: u64,
+        /// Requests that failed, timed out or left a hole open.
+        requests_short: u64,
+        /// Requests that were not needed any more before they had ended.
+        requests_cancelled: u64,
+        /// Bytes of answers that filled holes.
+        repaired_bytes: u64,
+        /// Bytes of answers that were there already.
+        spare_bytes: u64,
+        /// All times together for which an open hole, or [`Repair::hold_from`], held back bytes that were there.
+        blocked_total: Duration,
+    }
+    peaks {
+        /// Most bytes that were held at a time.
+        held_bytes_max: u64,
+        /// Longest of those times.
+        blocked_max: Duration,
     }
 }
 
