@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use rayon::ThreadPoolBuilder;
-use tacit_analysis::compare::grid as places_of;
-use tacit_runs::batches::{Batches, Directory, Order};
+use tacit_runs::batches::{Batches, Directory, Order, grid as places_of};
 
 use crate::answer::{Answer, Told};
 use crate::error::{Failure, Outcome};

@@ -2,6 +2,7 @@
 //! that two numbers are all it takes to hand work over.
 
 mod directory;
+mod grid;
 mod swept;
 #[cfg(test)]
 mod tests;
@@ -24,6 +25,7 @@ use crate::store::{self, Provenance, Sheet};
 use crate::sweep::{self, Control};
 
 pub use directory::{Directory, Format, Swept};
+pub use grid::grid;
 pub use swept::add_swept;
 use swept::{SweptColumn, swept_columns};
 
@@ -99,7 +101,7 @@ impl BatchRun {
 }
 
 impl Batches {
-    /// The sweep of a scenario, by name, path or text, over `places` (see `tacit_analysis::compare::grid`). No scheme means the
+    /// The sweep of a scenario, by name, path or text, over `places` (see [`grid()`]). No scheme means the
     /// scenario as written, no count of clients the scenario's own, no seeds the scenario's.
     ///
     /// # Errors

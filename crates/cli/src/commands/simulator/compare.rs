@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use tacit_analysis::compare::{Comparison, Options, Row, compare, grid, overview};
+use tacit_analysis::compare::{Comparison, Options, Row, compare, overview};
 use tacit_analysis::report::{self, Report};
-use tacit_runs::batches::add_swept;
+use tacit_runs::batches::{add_swept, grid};
 use tacit_runs::metric::AirtimeShares;
 use tacit_runs::store::{Sheet, add_rows};
 use tacit_scenario::Scenario;

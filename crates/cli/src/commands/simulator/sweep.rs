@@ -4,8 +4,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 
-use tacit_analysis::compare::grid;
-use tacit_runs::batches::{Batches, Directory, Format};
+use tacit_runs::batches::{Batches, Directory, Format, grid};
 use tacit_scenario::InputError;
 
 use crate::args::{SweepArgs, SweepFormat};
