@@ -11,6 +11,7 @@ use serde::Serialize;
 use tacit_link::wifi::AirtimeUse;
 use tacit_runs::RunsError;
 use tacit_runs::aggregate::{self, Column, Group};
+use tacit_runs::batches::StoredPlace;
 use tacit_runs::metric::{AirtimeShares, airtime_name};
 use tacit_runs::plan::{self, Plan, SweepPoint};
 use tacit_runs::record::{Label, RunSummary};
@@ -416,6 +417,17 @@ impl Comparison {
             measured_s: records.first().map_or(0.0, |record| record.measured_s),
             provenance,
         }
+    }
+
+    /// Aggregates the runs of a place of a sweep.
+    ///
+    /// # Errors
+    /// Where its scenario is none that this version reads.
+    pub fn from_place(place: StoredPlace) -> Result<Self, RunsError> {
+        let StoredPlace { at, provenance, runs } = place;
+        let options = Options { scenario: provenance.scenario_text.clone(), ..Options::default() };
+        let conditions = conditions(&options)?.join("\n");
+        Ok(Self { at, ..Self::from_records(Provenance { conditions, ..provenance }, &runs) })
     }
 
     /// The client counts compared, ascending.

@@ -16,6 +16,7 @@ use crate::chart::{Bar, BarChart, Dot, DotChart, Ink, Line, LineChart, Part};
 use crate::compare::{Comparison, CompletionTimes, Row, airtime_label, beside, gain, goodput};
 use crate::explore;
 use tacit_runs::RunsError;
+use tacit_runs::batches::StoredSweep;
 use tacit_runs::store::{Provenance, Store, write_whole};
 use tacit_scenario::scheme::{self, Role, Scheme};
 use tacit_scenario::table::{count, number, number_or_dash, percent};
@@ -41,22 +42,36 @@ pub fn write(comparison: &Comparison, directory: &Path) -> Result<PathBuf, RunsE
     write_page(&Report::Comparison(Box::new(comparison.clone())), directory)
 }
 
-/// Draws the report of the results in `directory` again, without running anything.
+/// Draws the report of the results in `directory` again, without running anything. A sweep in batches is a comparison for each of
+/// its places.
 ///
 /// # Errors
 /// Where there are no results, or the report cannot be written.
-pub fn redraw(directory: &Path) -> Result<(Report, PathBuf), RunsError> {
-    let (provenance, records) = Store::existing(directory).read()?;
-    let report = match records.iter().any(|record| record.label.x.is_some()) {
-        true => Report::Sweep(Box::new(Sweep::from_records(provenance, &records))),
-        false => {
-            let mut comparison = Comparison::from_records(provenance, &records);
-            comparison.take_completions(&Store::existing(directory), &records)?;
-            Report::Comparison(Box::new(comparison))
+pub fn redraw(directory: &Path) -> Result<(Vec<Report>, PathBuf), RunsError> {
+    let reports = match StoredSweep::open(directory)? {
+        Some(sweep) => {
+            let comparison = |place| Ok(Report::Comparison(Box::new(Comparison::from_place(place?)?)));
+            sweep.places().map(comparison).collect::<Result<Vec<_>, RunsError>>()?
         }
+        None => vec![stored(directory)?],
     };
-    let path = write_page(&report, directory)?;
-    Ok((report, path))
+    let path = match &reports[..] {
+        [report] => write_page(report, directory)?,
+        several => write_all(several, directory)?,
+    };
+    Ok((reports, path))
+}
+
+/// The report of the last finished sweep in a store.
+fn stored(directory: &Path) -> Result<Report, RunsError> {
+    let store = Store::existing(directory);
+    let (provenance, records) = store.read()?;
+    if records.iter().any(|record| record.label.x.is_some()) {
+        return Ok(Report::Sweep(Box::new(Sweep::from_records(provenance, &records))));
+    }
+    let mut comparison = Comparison::from_records(provenance, &records);
+    comparison.take_completions(&store, &records)?;
+    Ok(Report::Comparison(Box::new(comparison)))
 }
 
 /// Writes one page for several reports into `directory`: an index, then a part for each. Returns where.
@@ -476,7 +491,7 @@ mod tests {
         }
         std::fs::remove_file(&path).unwrap();
         let (again, path) = redraw(directory.path()).unwrap();
-        assert_eq!(again, Report::Comparison(Box::new(comparison)));
+        assert_eq!(again, [Report::Comparison(Box::new(comparison))]);
         assert_eq!(std::fs::read_to_string(path).unwrap(), drawn);
     }
 
@@ -514,7 +529,7 @@ mod tests {
         let path = write(&comparison, directory.path()).unwrap();
         let drawn = std::fs::read_to_string(&path).unwrap();
         assert!(drawn.contains("<h2>Flow completion times</h2>"));
-        assert_eq!(redraw(directory.path()).unwrap().0, Report::Comparison(Box::new(comparison)));
+        assert_eq!(redraw(directory.path()).unwrap().0, [Report::Comparison(Box::new(comparison))]);
         assert_eq!(std::fs::read_to_string(path).unwrap(), drawn);
     }
 
@@ -536,7 +551,7 @@ mod tests {
                 compare(&options, Control::unattended()).unwrap();
                 redraw(&directory).unwrap().0
             })
-            .into();
+            .concat();
         let drawn = std::fs::read_to_string(write_all(&reports, directory.path()).unwrap()).unwrap();
         for (number, scenario) in [(1, "wlan-11n-150"), (2, "wired-10")] {
             assert!(drawn.contains(&format!("<a href=\"#part-{number}\">{scenario}</a>")), "{scenario}");
@@ -619,7 +634,7 @@ mod tests {
         };
         let directory = recorded(records.into(), &provenance);
         let (report, path) = redraw(directory.path()).unwrap();
-        let Report::Sweep(sweep) = report else { panic!("a sweep") };
+        let [Report::Sweep(sweep)] = &report[..] else { panic!("a sweep") };
         let rows: Vec<_> = sweep.rows.iter().map(|row| (row.scheme.as_str(), row.x, row.best_of)).collect();
         assert_eq!(rows, [("stock", 1.0, Some(54.0)), ("stock", 2.0, Some(24.0)), ("udp", 2.0, None)]);
         let text = sweep.to_text();

@@ -226,6 +226,24 @@ fn a_sweep_is_parquet_or_csv() {
 }
 
 #[test]
+fn the_report_of_a_sweep_is_the_comparison_at_its_places() {
+    let directory = empty();
+    let options =
+        ["--seeds", "2", "--clients", "1,2", "--schemes", "stock,udp", "--sweep", "wired.rate=5Mbps,10Mbps"];
+    let said =
+        |command: &[&str]| tacit(directory.path(), command).assert().success().get_output().stdout.clone();
+    said(&[&["sweep", "wired-10", "--out", "kept", "--format", "csv"], &options[..], &SHORT[..]].concat());
+    let compared = [&["compare", "wired-10", "--no-report"], &options[..], &SHORT[..]].concat();
+    assert_eq!(said(&["report", "kept"]), said(&compared), "with a table of all places");
+    let json = said(&["report", "kept", "--json"]);
+    assert_eq!(json, said(&[&compared[..], &["--json"]].concat()));
+    let parts: Value = serde_json::from_slice(&json).unwrap();
+    assert_eq!(parts[1]["at"][0], "wired.rate=10Mbps");
+    let page = fs::read_to_string(directory.path().join("kept/index.html")).unwrap();
+    assert!(page.contains("wired.rate=5Mbps") && page.contains("wired.rate=10Mbps"));
+}
+
+#[test]
 fn a_report_is_redrawn_without_running() {
     let directory = empty();
     let mut arguments = vec!["compare", "--seeds", "1", "--clients", "1", "--report", "out"];

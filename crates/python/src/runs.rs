@@ -16,7 +16,7 @@ use tacit_proto::tcp::AckPolicy;
 use tacit_runs::single;
 use tacit_runs::store::{objects, sheet_of, table_names};
 use tacit_runs::sweep::Control;
-use tacit_scenario::{MAX_CLIENTS, Scenario};
+use tacit_scenario::{InputError, MAX_CLIENTS, Scenario};
 use tacit_theory::hop::parse_rtt;
 
 use crate::answer::{Answer, Told, rows};
@@ -153,10 +153,17 @@ pub fn compare(
 #[pyfunction]
 pub fn report(py: Python<'_>, directory: PathBuf) -> PyResult<Answer> {
     let work = |_: Control<'_>| {
-        let (report, _) = redraw(&directory)?;
-        match &report {
-            Report::Comparison(comparison) => told_of(comparison),
-            Report::Sweep(sweep) => Ok(Told::new(sweep, report.to_text())?.with("rows", rows(&sweep.rows)?)),
+        let (reports, _) = redraw(&directory)?;
+        match &reports[..] {
+            [Report::Comparison(comparison)] => told_of(comparison),
+            [report @ Report::Sweep(sweep)] => {
+                Ok(Told::new(sweep, report.to_text())?.with("rows", rows(&sweep.rows)?))
+            }
+            several => {
+                let what = format!("a sweep of {} places", several.len());
+                let allowed = "tacit.sweep(…), whose results have the rows of all places";
+                Err(InputError::new(directory.display(), what).allowed(allowed).into())
+            }
         }
     };
     watched(py, false, None, work)?.answered(py)

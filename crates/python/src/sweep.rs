@@ -83,7 +83,7 @@ impl Sweep {
     }
 }
 
-/// The places of a grid from lists as the command line has them, such as `wifi.distance=5 m,20 m`.
+/// The places of a grid from lists as the command line has them, such as `wifi.distance=5 m,17 m`.
 #[pyfunction]
 pub fn grid(py: Python<'_>, lists: Vec<String>) -> PyResult<Vec<Vec<String>>> {
     places_of(&lists).map_err(|error| Failure::from(error).raised(py))

@@ -3,6 +3,7 @@
 
 mod directory;
 mod grid;
+mod stored;
 mod swept;
 #[cfg(test)]
 mod tests;
@@ -26,6 +27,7 @@ use crate::sweep::{self, Control};
 
 pub use directory::{Directory, Format, Swept};
 pub use grid::grid;
+pub use stored::{StoredPlace, StoredSweep};
 pub use swept::add_swept;
 use swept::{SweptColumn, swept_columns};
 
@@ -188,8 +190,13 @@ impl Batches {
 
     /// The runs in batches of at most 64 that differ in clients and seed alone: what is handed out, and kept, as one.
     pub fn batches(&self) -> impl Iterator<Item = Range<usize>> + '_ {
+        self.batches_of(0..self.runs())
+    }
+
+    /// Those of `runs`, which are whole places.
+    fn batches_of(&self, runs: Range<usize>) -> impl Iterator<Item = Range<usize>> + '_ {
         let step = self.runs_of_subject();
-        let subjects = (0..self.runs()).step_by(step.max(1));
+        let subjects = runs.step_by(step.max(1));
         subjects.flat_map(move |first| {
             (first..first + step).step_by(BATCH).map(move |start| start..(start + BATCH).min(first + step))
         })

@@ -26,7 +26,7 @@ pub struct CompareArgs {
     /// Override a setting, such as wifi.rate=65Mbps; repeatable
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub assignments: Vec<String>,
-    /// Compare at each of these values, such as 'wifi.distance=5 m,20 m'; repeatable, for a grid
+    /// Compare at each of these values, such as 'wifi.distance=5 m,17 m'; repeatable, for a grid
     #[arg(long = "sweep", value_name = "KEY=VALUE,…")]
     pub sweeps: Vec<String>,
     /// Fewer and shorter runs: at most 3 seeds and about 5 s
@@ -57,7 +57,7 @@ pub struct SweepArgs {
     /// A bundled scenario by name, or a TOML file by path
     #[arg(default_value = tacit_analysis::compare::DEFAULT_SCENARIO)]
     pub scenario: String,
-    /// Run at each of these values, such as 'wifi.distance=5 m,20 m'; repeatable, for a grid
+    /// Run at each of these values, such as 'wifi.distance=5 m,17 m'; repeatable, for a grid
     #[arg(long = "sweep", value_name = "KEY=VALUE,…")]
     pub sweeps: Vec<String>,
     /// Schemes, separated by commas, or all [default: the scenario as written]
@@ -346,7 +346,7 @@ pub struct TheoryArgs {
 /// Arguments of `report`.
 #[derive(Debug, Args)]
 pub struct ReportArgs {
-    /// Results directories of comparisons or figures
+    /// Results directories of comparisons, sweeps or figures
     #[arg(value_name = "DIR", required = true)]
     pub directories: Vec<PathBuf>,
     /// Directory of the common page, if there are several

@@ -56,7 +56,7 @@ const EXCEPTIONS: &[(&str, Instead)] = &[
     ("sudo ", Installs),
     ("pip ", Installs),
     ("dask ", TwoMachines),
-    ("tacit sweep wlan-11n-150 --sweep 'wifi.distance=5 m,20 m' --seeds 1000 --dask", TwoMachines),
+    ("tacit sweep wlan-11n-150 --sweep 'wifi.distance=5 m,17 m' --seeds 1000 --dask", TwoMachines),
     ("curl ", TwoMachines),
     ("tacit audit my.pcap", OtherCapture),
     ("tacit audit web.pcap", OtherCapture),

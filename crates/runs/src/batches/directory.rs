@@ -1,10 +1,11 @@
 //! Where a sweep of batches is kept: a file for each batch, Parquet or CSV, whose name says what is in it.
 //!
 //! `sweep.json` is the sweep. A batch that is there is whole, for files appear under their names when they are; so a sweep that
-//! was killed goes on with the batches that are missing, and a batch that two workers made is one file.
+//! was killed goes on with the batches that are missing, and a batch that two workers made is one file. `BLAKE3SUMS` has a line
+//! for each, as b3sum prints and checks them.
 
-use std::fs;
-use std::io::ErrorKind;
+use std::fs::{self, OpenOptions};
+use std::io::{ErrorKind, Write as _};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -17,11 +18,13 @@ use crate::store::write_whole;
 use crate::sweep::{Control, Progress};
 
 /// The sweep as text.
-const SWEEP: &str = "sweep.json";
+pub(super) const SWEEP: &str = "sweep.json";
 /// The batches.
 const RUNS: &str = "runs";
-/// Largest sweep in bytes: ten thousand places of scenarios of some kilobytes.
-const MAX_SWEEP: u64 = 256 << 20;
+/// The checksums of batches.
+pub(super) const SUMS: &str = "BLAKE3SUMS";
+/// Largest sweep in bytes: ten thousand places of scenarios of some kilobytes. A million checksums have no more.
+pub(super) const MAX_SWEEP: u64 = 256 << 20;
 
 /// What the files of batches are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,7 +32,7 @@ pub enum Format {
     /// With where the runs come from in its metadata.
     #[default]
     Parquet,
-    /// Rows alone.
+    /// Rows alone, which [`StoredSweep`](super::StoredSweep) reads.
     Csv,
 }
 
@@ -112,11 +115,9 @@ impl Directory {
         for id in sweep.ids(batch.clone())? {
             hash.update(id.to_string().as_bytes());
         }
-        let place = batch.start / sweep.runs_of_place();
-        let folder = format!("{place:05}-{}", sweep.scheme(batch.start));
         let hash = &hash.finalize().to_hex()[..16];
-        let name = format!("{:09}-{hash}.{}", batch.start, self.format.extension());
-        Ok(self.runs().join(folder).join(name))
+        let name = format!("{}{hash}.{}", name_of_batch(sweep, batch.start), self.format.extension());
+        Ok(self.path.join(name))
     }
 
     /// Keeps a batch that was made somewhere as a Parquet file.
@@ -132,11 +133,29 @@ impl Directory {
         self.write(sweep, batch, parquet)
     }
 
-    fn write(&self, sweep: &Batches, batch: &Range<usize>, content: &[u8]) -> Result<(), RunsError> {
+    pub(super) fn write(
+        &self,
+        sweep: &Batches,
+        batch: &Range<usize>,
+        content: &[u8],
+    ) -> Result<(), RunsError> {
         let file = self.file(sweep, batch)?;
         let folder = file.parent().unwrap_or(&self.path);
         fs::create_dir_all(folder).map_err(RunsError::io(folder))?;
+        // Before the file: one that is there has its checksum, whenever its writer is killed.
+        self.note_sum(&file, content)?;
         write_whole(&file, content)
+    }
+
+    /// Notes the checksum of `file`, which will have `content`.
+    fn note_sum(&self, file: &Path, content: &[u8]) -> Result<(), RunsError> {
+        let sums = self.path.join(SUMS);
+        let name = file.strip_prefix(&self.path).unwrap_or(file).display();
+        let line = format!("{}  {name}\n", blake3::hash(content));
+        // In one write, for lines of two writers do not mix then.
+        let mut to =
+            OpenOptions::new().append(true).create(true).open(&sums).map_err(RunsError::io(&sums))?;
+        to.write_all(line.as_bytes()).map_err(RunsError::io(&sums))
     }
 
     /// Makes the batches that are missing, one after the other, each on all cores.
@@ -179,6 +198,12 @@ pub struct Swept {
     pub reused: usize,
     /// Files below `runs` of the directory.
     pub files: usize,
+}
+
+/// How the name of the file begins that has the batch from run `first` on: below the directory, up to the hash.
+pub(super) fn name_of_batch(sweep: &Batches, first: usize) -> String {
+    let place = first / sweep.runs_of_place();
+    format!("{RUNS}/{place:05}-{}/{first:09}-", sweep.scheme(first))
 }
 
 /// `file` holds `there`, which is not the sweep that is asked for.

@@ -2,7 +2,7 @@
 
 use tacit_scenario::InputError;
 
-/// The places of a grid, as assignments, from lists of values such as `wifi.distance=5 m,20 m`; the last list changes
+/// The places of a grid, as assignments, from lists of values such as `wifi.distance=5 m,17 m`; the last list changes
 /// first. One place without any.
 ///
 /// # Errors
@@ -10,7 +10,7 @@ use tacit_scenario::InputError;
 pub fn grid(sweeps: &[String]) -> Result<Vec<Vec<String>>, InputError> {
     /// Most places.
     const MAX_PLACES: usize = 10_000;
-    let usage = "KEY=VALUE,…, such as --sweep 'wifi.distance=5 m,20 m'";
+    let usage = "KEY=VALUE,…, such as --sweep 'wifi.distance=5 m,17 m'";
     let mut places = vec![Vec::new()];
     let mut keys = Vec::new();
     for sweep in sweeps {

@@ -205,3 +205,101 @@ fn a_directory_holds_one_sweep() {
         Directory::open(place.path(), &sweep()).unwrap().keep(&sweep(), &(0..6), b"PAR1 cut").unwrap_err();
     assert!(error.to_string().contains("runs 0 to 6 are no Parquet file"), "{error}");
 }
+
+/// A finished sweep of 24 runs, in four files.
+fn kept(path: &Path) -> Batches {
+    let sweep = sweep();
+    csv_files(path, &sweep).complete(&sweep, Control::unattended()).unwrap();
+    sweep
+}
+
+fn csv_files(path: &Path, sweep: &Batches) -> Directory {
+    Directory::open(path, sweep).unwrap().with_format(Format::Csv)
+}
+
+fn places(path: &Path) -> Result<Vec<StoredPlace>, RunsError> {
+    StoredSweep::open(path)?.expect("a sweep was kept").places().collect()
+}
+
+#[test]
+fn a_kept_sweep_is_read_as_it_was_made() {
+    let place = tempfile::tempdir().unwrap();
+    assert!(StoredSweep::open(place.path()).unwrap().is_none());
+    let sweep = kept(place.path());
+    let read = places(place.path()).unwrap();
+    assert_eq!(
+        read.iter().map(|place| place.at.concat()).collect::<Vec<_>>(),
+        ["wifi.distance=5 m", "wifi.distance=20 m"]
+    );
+    let plan = Plan { runs: sweep.specs(0..24).unwrap() };
+    let made = sweep::run(&plan, None, Control::unattended()).unwrap();
+    let runs: Vec<_> = read.iter().flat_map(|place| place.runs.clone()).collect();
+    // Which version made a run is in Parquet files alone.
+    let without = |run: &RunSummary| RunSummary { version: Arc::default(), ..run.clone() };
+    assert_eq!(runs, made.iter().map(without).collect::<Vec<_>>());
+    let Provenance { command, seeds, version, scenario_text, .. } = &read[1].provenance;
+    assert!(command.contains("--set 'wifi.distance=20 m'"), "{command}");
+    assert!(command.ends_with(" --clients 1,2 --schemes stock,hack-batch --seeds 3"), "{command}");
+    assert_eq!(seeds, "1 to 3");
+    assert!(version.contains(&this_program()[..16]), "{version}");
+    assert_eq!(*scenario_text, sweep.written.places[1].scenario_text);
+}
+
+#[test]
+fn a_sweep_of_another_build_is_read_and_what_is_damaged_or_missing_is_named() {
+    let place = tempfile::tempdir().unwrap();
+    let sweep = kept(place.path());
+    let file = csv_files(place.path(), &sweep).file(&sweep, &(6..12)).unwrap();
+    let description = place.path().join("sweep.json");
+    let text = fs::read_to_string(&description).unwrap();
+    fs::write(&description, text.replace(&this_program(), "another")).unwrap();
+    assert_eq!(places(place.path()).unwrap().len(), 2);
+
+    let whole = fs::read(&file).unwrap();
+    let refused = |part: &str| {
+        let error = places(place.path()).unwrap_err().to_string();
+        assert!(error.contains(part), "{error}");
+    };
+    let mut damaged = whole.clone();
+    damaged[whole.len() / 2] ^= 1;
+    fs::write(&file, damaged).unwrap();
+    refused(&format!("{}: it does not fit its checksum", file.display()));
+    fs::remove_file(&file).unwrap();
+    refused(&file.display().to_string());
+
+    let sums = place.path().join("BLAKE3SUMS");
+    let lines = fs::read_to_string(&sums).unwrap();
+    assert_eq!(lines.lines().count(), 4);
+    let name = file.strip_prefix(place.path()).unwrap().display().to_string();
+    let line = format!("{}  {name}\n", blake3::hash(&whole));
+    assert!(lines.contains(&line), "{lines}");
+    fs::write(&sums, lines.replace(&line, "")).unwrap();
+    refused("runs 6 to 11 are not there as a CSV file");
+    fs::write(&sums, "0123  runs\n").unwrap();
+    refused("BLAKE3SUMS: line 1 is no BLAKE3 checksum and file");
+    fs::write(&description, "{").unwrap();
+    refused("sweep");
+}
+
+/// Each under a right checksum.
+#[test]
+fn a_batch_that_has_other_rows_than_it_must_is_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let sweep = kept(place.path());
+    let directory = csv_files(place.path(), &sweep);
+    let whole = fs::read_to_string(directory.file(&sweep, &(0..6)).unwrap()).unwrap();
+    let header = whole.lines().next().unwrap();
+    let numbers = |text: &str| whole.replace("hack-batch", text).replace("0.15", text);
+    for (content, said) in [
+        (whole.lines().take(3).collect::<Vec<_>>().join("\n"), "2 runs, not runs 0 to 5"),
+        (format!("{header}\n"), "0 runs, not runs 0 to 5"),
+        (String::new(), "0 runs, not runs 0 to 5"),
+        (whole.replacen("digest", "other", 1), "row 1 is of no run"),
+        (numbers("1e30"), "row 1 is of no run"),
+        (format!("{header}\na,b\n"), "CSV error"),
+    ] {
+        directory.write(&sweep, &(0..6), content.as_bytes()).unwrap();
+        let error = places(place.path()).unwrap_err().to_string();
+        assert!(error.contains(said), "{said}: {error}");
+    }
+}

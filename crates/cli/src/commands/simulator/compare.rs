@@ -55,18 +55,10 @@ pub fn run(args: &CompareArgs) -> Result<ExitCode, Failure> {
     if several && !args.no_report {
         drawn = Some(report::write_all(&reports, &args.report)?);
     }
-    let comparisons = reports.iter().filter_map(|report| match report {
-        Report::Comparison(comparison) => Some(&**comparison),
-        Report::Sweep(_) => None,
-    });
-    let comparisons: Vec<&Comparison> = comparisons.collect();
     if args.csv {
-        show_csv(&comparisons, drawn.as_deref())?;
+        show_csv(&comparisons(&reports), drawn.as_deref())?;
     } else {
         show(&reports, args.json, drawn.as_deref())?;
-        if !args.sweeps.is_empty() && !args.json {
-            print(&format!("\n{}", overview(&comparisons)))?;
-        }
     }
     let whole = gate.end("tacit compare", Duration::from_secs_f64(measured_s), &commands.join("\n"))?;
     Ok(if whole { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
@@ -105,12 +97,27 @@ fn parts(args: &CompareArgs) -> Result<Vec<Part>, Failure> {
     Ok(parts)
 }
 
-/// Prints reports and says where they are drawn.
+fn comparisons(reports: &[Report]) -> Vec<&Comparison> {
+    let comparison = |report| match report {
+        &Report::Comparison(ref comparison) => Some(&**comparison),
+        Report::Sweep(_) => None,
+    };
+    reports.iter().filter_map(comparison).collect()
+}
+
+/// Prints reports, with a table of all places where they are of a sweep, and says where they are drawn.
 pub fn show(reports: &[Report], json: bool, drawn: Option<&Path>) -> Result<(), Failure> {
     match reports {
         [one] if json => print_json(one)?,
         several if json => print_json(&several)?,
-        several => print(&several.iter().map(Report::to_text).collect::<Vec<_>>().join("\n"))?,
+        several => {
+            print(&several.iter().map(Report::to_text).collect::<Vec<_>>().join("\n"))?;
+            let mut swept = comparisons(several);
+            swept.retain(|comparison| !comparison.at.is_empty());
+            if !swept.is_empty() {
+                print(&format!("\n{}", overview(&swept)))?;
+            }
+        }
     }
     say_where(drawn);
     Ok(())

@@ -12,11 +12,11 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode, Failure> {
     let mut reports = Vec::new();
     let mut drawn = None;
     for directory in &args.directories {
-        let (report, path) = redraw(directory)?;
-        reports.push(report);
+        let (of_directory, path) = redraw(directory)?;
+        reports.extend(of_directory);
         drawn = Some(path);
     }
-    if reports.len() > 1 {
+    if args.directories.len() > 1 {
         drawn = Some(write_all(&reports, &args.report)?);
     }
     show(&reports, args.json, drawn.as_deref())?;
