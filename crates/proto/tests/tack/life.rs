@@ -88,6 +88,20 @@ fn probes_keep_an_idle_connection_alive_and_silence_ends_it() {
     assert_eq!(pipe.client_events, [Event::Connected, Event::TimedOut]);
 }
 
+/// The wait between probes doubles up to a sixteenth of the idle time-out: half of the packets may be lost, each way.
+#[test]
+fn a_peer_that_falls_silent_is_asked_sixteen_times_and_more() {
+    let config = Config { idle_timeout: Duration::from_secs(30), ..Config::default() };
+    let mut pipe = pipe(config, RATE, ms(20));
+    pipe.client.write(100_000_000);
+    pipe.run_for(ms(500));
+    pipe.down.lose_one_in = 1;
+    pipe.run_for(Duration::from_secs(31));
+    assert_eq!(pipe.client_events.last(), Some(&Event::TimedOut));
+    let asked = pipe.client.timeouts();
+    assert!((16..=24).contains(&asked), "{asked}");
+}
+
 #[test]
 fn an_abort_resets_the_peer() {
     let mut pipe = pipe(Config::default(), RATE, ms(20));
