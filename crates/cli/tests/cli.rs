@@ -226,6 +226,19 @@ fn a_sweep_is_parquet_or_csv() {
 }
 
 #[test]
+fn a_sweep_warns_of_places_where_nothing_arrives() {
+    let directory = empty();
+    let distances = "wifi.distance=5 m,20 m,21 m,22 m,23 m,24 m,25 m,26 m";
+    let words = ["sweep", "wlan-11n-150", "--seeds", "1", "--schemes", "udp", "--sweep", distances];
+    let said = tacit(directory.path(), &words).args(SHORT).assert().success().get_output().stderr.clone();
+    let said = String::from_utf8(said).unwrap();
+    let warnings: Vec<&str> = said.lines().filter(|line| line.starts_with("tacit: warning: ")).collect();
+    assert_eq!(warnings.len(), 6, "{said}");
+    assert!(warnings[0].starts_with("tacit: warning: wifi.distance=20 m: client 1 is out of reach"), "{said}");
+    assert_eq!(warnings[5], "tacit: warning: 2 more of this kind");
+}
+
+#[test]
 fn the_report_of_a_sweep_is_the_comparison_at_its_places() {
     let directory = empty();
     let options =

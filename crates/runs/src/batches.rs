@@ -8,6 +8,7 @@ mod swept;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,7 +16,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tacit_scenario::scheme::{self, Scheme};
-use tacit_scenario::{InputError, MAX_CLIENTS, MAX_SEEDS, RunSpec, Scenario, ScenarioError, Subject};
+use tacit_scenario::{
+    InputError, MAX_CLIENTS, MAX_SEEDS, RunSpec, Scenario, ScenarioError, Subject, warnings,
+};
 
 use crate::error::RunsError;
 use crate::identity::{Program, RunId, run_id};
@@ -279,6 +282,28 @@ impl Batches {
         let value = said.split_once('=')?.1.trim();
         let end = value.find(|letter: char| !matches!(letter, '0'..='9' | '.' | '-')).unwrap_or(value.len());
         value[..end].parse().ok().filter(|value: &f64| value.is_finite())
+    }
+
+    /// What the runs will not show though it was asked for, with its place; each thing once.
+    ///
+    /// # Errors
+    /// As [`Batches::make`].
+    pub fn warnings(&self) -> Result<Vec<String>, RunsError> {
+        let mut all: Vec<String> = Vec::new();
+        let mut known = BTreeSet::new();
+        for (place, GridPoint { at, .. }) in self.written.places.iter().enumerate() {
+            // Whatever the scheme and the seed, clients are where they are.
+            let subject = self.subject(place, 0)?;
+            for count in &self.written.clients {
+                let setup = RunSpec::new(subject.clone(), *count, 1).setup()?;
+                let new = warnings::of_setup(&setup).into_iter().filter(|warning| known.insert(warning.clone()));
+                all.extend(new.map(|warning| match at.as_slice() {
+                    [] => warning,
+                    at => format!("{}: {warning}", at.join(", ")),
+                }));
+            }
+        }
+        Ok(all)
     }
 
     /// The names of the runs numbered `range`: equal names give equal results.

@@ -1,5 +1,3 @@
-use std::collections::BTreeSet;
-
 use std::fs;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 

@@ -11,10 +11,20 @@ use crate::args::{SweepArgs, SweepFormat};
 use crate::output::{Failure, note, print, print_json};
 use crate::progress::{cache, watched};
 
+/// Most warnings that are printed: a grid may have as many as places.
+const WARNINGS_SHOWN: usize = 5;
+
 pub fn run(args: &SweepArgs) -> Result<ExitCode, Failure> {
     let SweepArgs { scenario, assignments, schemes, clients, seeds, .. } = args;
     // Here too before others are asked: what is not allowed is said by this program.
     let sweep = Batches::new(scenario, assignments, &grid(&args.sweeps)?, schemes, clients, *seeds)?;
+    let warnings = sweep.warnings()?;
+    for warning in warnings.iter().take(WARNINGS_SHOWN) {
+        note(&format!("tacit: warning: {warning}"));
+    }
+    if warnings.len() > WARNINGS_SHOWN {
+        note(&format!("tacit: warning: {} more of this kind", warnings.len() - WARNINGS_SHOWN));
+    }
     let format = match args.format {
         SweepFormat::Parquet => Format::Parquet,
         SweepFormat::Csv => Format::Csv,
