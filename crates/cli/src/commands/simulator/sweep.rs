@@ -13,7 +13,7 @@ use crate::progress::{cache, watched};
 
 pub fn run(args: &SweepArgs) -> Result<ExitCode, Failure> {
     let SweepArgs { scenario, assignments, schemes, clients, seeds, .. } = args;
-    // Here too before others are asked: what is not allowed is said by this program.
+    // Here too before others are asked: this program reports values that are not allowed.
     let sweep = Batches::new(scenario, assignments, &grid(&args.sweeps)?, schemes, clients, *seeds)?;
     let format = match args.format {
         SweepFormat::Parquet => Format::Parquet,
