@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use crate::args::Command;
 use crate::output::Failure;
 
-/// Does what the user asked for.
+/// Runs the user's command.
 pub fn dispatch(command: Option<Command>) -> Result<ExitCode, Failure> {
     match command {
         None => dispatch_default(),

@@ -1,4 +1,4 @@
-//! `--fail-if` and `--junit`: conditions that results have to meet, and what a CI system reads of them.
+//! `--fail-if` and `--junit`: conditions that results have to meet, and a report of them for a CI system.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -66,7 +66,7 @@ impl Gate {
             let status = match threshold.judge(readings) {
                 Ok(verdict) if verdict.broken => failed(NonSuccessKind::Failure, &verdict.said),
                 Ok(_) => TestCaseStatus::success(),
-                // What was not measured is no pass.
+                // A value that was not measured is no pass.
                 Err(error) => failed(NonSuccessKind::Error, &error.to_string()),
             };
             let name = wanted(threshold);
@@ -83,7 +83,7 @@ impl Gate {
         }
     }
 
-    /// Adds what became of something else.
+    /// Adds the outcome of something else.
     pub fn add(&mut self, subject: &str, name: &str, status: TestCaseStatus) {
         if let TestCaseStatus::NonSuccess { message, .. } = &status {
             self.broken = true;
@@ -95,8 +95,8 @@ impl Gate {
         self.cases.push(case);
     }
 
-    /// Writes the JUnit file, if one was asked for; true when nothing is broken. `said` is what made the results, for people
-    /// who want to make them again.
+    /// Writes the JUnit file, if one was asked for; true when nothing is broken. `said` is the command that made the results, for
+    /// people that want to make them again.
     pub fn end(mut self, suite: &str, took: Duration, said: &str) -> Result<bool, Failure> {
         let judged = std::mem::take(&mut self.judged);
         for (threshold, _) in self.thresholds.clone().iter().zip(judged).filter(|(_, judged)| *judged == 0) {
@@ -123,7 +123,7 @@ impl Gate {
     }
 }
 
-/// What a command's own status makes of its case.
+/// The status of the case of a command, from the command's own status.
 pub fn ended(who: &str, status: u8) -> TestCaseStatus {
     if status == 0 {
         TestCaseStatus::success()
@@ -132,7 +132,7 @@ pub fn ended(who: &str, status: u8) -> TestCaseStatus {
     }
 }
 
-/// What is wanted, in the words of its condition turned round: `goodput_mbps >= 100` of `goodput_mbps < 100`.
+/// The condition that is to hold, turned round from that of the option: `goodput_mbps >= 100` of `goodput_mbps < 100`.
 fn wanted(threshold: &Threshold) -> String {
     let text = threshold.text();
     // The longer ones first: each contains a shorter one.

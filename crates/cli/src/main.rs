@@ -1,4 +1,4 @@
-//! The `tacit` program: parses its arguments, makes one call into another room, prints what comes back.
+//! The `tacit` program: parses its arguments, makes one call into another room, prints the result.
 
 mod args;
 mod commands;

@@ -45,14 +45,14 @@ pub enum Failure {
     #[cfg(feature = "simulator")]
     #[error(transparent)]
     Simulator(#[from] SimulatorFailure),
-    /// Another machine, or what this one knows of it.
+    /// Another machine, or this machine's records of it.
     #[cfg(feature = "network")]
     #[error(transparent)]
     Network(#[from] NetworkFailure),
     /// Standard output does not take the result.
     #[error("standard output: {0}")]
     Output(#[from] io::Error),
-    /// The machine does not do what the command needs.
+    /// The machine lacks something that the command needs.
     #[error("{0}")]
     Machine(String),
 }
@@ -126,13 +126,13 @@ fn is_word_too_many(error: &clap::Error, text: &str) -> bool {
         && text.contains("Usage: tacit shell ")
 }
 
-/// What clap says in several lines, as one: what is wrong, its list, its hints, and where to read more.
+/// Clap's error of several lines, as one: the error, its list, its hints, and where to read more.
 pub fn usage_error(kind: ErrorKind, text: &str) -> String {
     let usage = text.lines().find_map(|line| line.trim().strip_prefix("Usage: "));
     let words = usage.unwrap_or("tacit").split_whitespace();
     let command = words.take_while(|word| word.bytes().all(|byte| byte.is_ascii_lowercase()));
     let see = format!("see {} --help", command.collect::<Vec<_>>().join(" "));
-    // Instead of what is wrong, these print the whole help.
+    // Instead of the error, these print the whole help.
     if matches!(kind, ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand) {
         return format!("a command is missing; {see}");
     }

@@ -1,5 +1,5 @@
 //! Copies where the world goes wrong: full disks, files that change, programs that are killed, clocks that differ. Files are whole
-//! or not there, an error says what happened, and the next copy goes on.
+//! or not there, an error tells the cause, and the next copy goes on.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -21,7 +21,7 @@ fn wait_ms(millis: u64) {
     sleep(Duration::from_millis(millis));
 }
 
-/// Whether `unshare` does with these words what the test needs; it is said where it does not.
+/// Whether `unshare` works here with these words, as the test needs; a test that is skipped says so.
 fn can_unshare(words: &[&str]) -> bool {
     let tried = Command::new("unshare").args(words).arg("true").output();
     let can = tried.is_ok_and(|tried| tried.status.success());
@@ -52,8 +52,8 @@ fn on_a_small_disk(
     command
 }
 
-/// The other end of the disk has no room: what fits arrives, what does not is told, has no name there, and is gone on with
-/// when there is room.
+/// The disk of the destination has no room: files that fit arrive; one that does not is reported, has no name there, and is
+/// copied when there is room.
 #[test]
 fn a_disk_that_is_full_here() {
     if !can_unshare(&["--mount"]) {
@@ -126,7 +126,7 @@ fn begun(users: &Users, server: &Server, to: &str) -> Child {
     child
 }
 
-/// How a copy ended, and what it said.
+/// How a copy ended, and its standard error.
 fn ended(mut child: Child) -> (Option<i32>, String) {
     let mut said = String::new();
     child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
@@ -152,11 +152,11 @@ fn a_file_that_changes_while_it_is_read() {
     let remove = || fs::remove_file(&big).unwrap();
     let before = bytes(LEN);
     let changes: [(&str, &dyn Fn(), bool); 5] = [
-        // What is added is for the next copy.
+        // Added bytes are for the next copy.
         ("grows", &grow, false),
         ("shrinks", &shrink, true),
         ("is written over", &write_over, true),
-        // Who has it open reads the old one to its end.
+        // A reader that has it open reads the old one to its end.
         ("is replaced", &replace, false),
         ("is removed", &remove, false),
     ];
@@ -181,8 +181,8 @@ fn a_file_that_changes_while_it_is_read() {
     }
 }
 
-/// The two ends have clocks 11 days apart, and one of them stands still for a while, as that of a laptop that sleeps: what counts
-/// is how much time passes here.
+/// The two ends have clocks 11 days apart, and one of them stands still for a while, as that of a laptop that sleeps: only the
+/// time that passes here counts.
 #[test]
 fn clocks_that_differ_and_stand_still() {
     let users = Users::new();
@@ -211,7 +211,7 @@ fn clocks_that_differ_and_stand_still() {
     assert!(fs::read(users.path("stopped/big")).unwrap() == big);
 }
 
-/// What a process has open, and how much memory it has, in kB.
+/// Number of descriptors that a process has open, and its memory, in kB.
 fn held(server: &Server) -> (usize, u64) {
     let process = Path::new("/proc").join(server.child.id().to_string());
     let status = fs::read_to_string(process.join("status")).unwrap();

@@ -14,7 +14,7 @@ const SHORT: [&str; 4] = ["--set", "run.duration=300ms", "--set", "run.measure-f
 
 fn tacit(directory: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::cargo_bin("tacit").unwrap();
-    // A cache of its own: what other tests ran is nothing to go by.
+    // A cache of its own: runs of other tests are nothing to go by.
     let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join(directory.file_name().unwrap());
     command.current_dir(directory).env("TACIT_CACHE_DIR", cache).args(arguments);
     command
@@ -97,7 +97,7 @@ fn compare_has_the_promised_keys_and_files() {
     );
 }
 
-/// Column names and lines of what a command prints.
+/// Column names and lines of a command's output.
 fn csv(command: &mut Command) -> (Vec<String>, Vec<csv::StringRecord>) {
     let output = command.assert().success().get_output().stdout.clone();
     let mut reader = csv::Reader::from_reader(output.as_slice());
@@ -105,7 +105,7 @@ fn csv(command: &mut Command) -> (Vec<String>, Vec<csv::StringRecord>) {
     (names, reader.records().map(Result::unwrap).collect())
 }
 
-/// Whether a field of CSV says what JSON says.
+/// Whether a field of CSV and one of JSON are the same.
 fn is_same(said: &str, value: &Value) -> bool {
     match value {
         Value::Null => said.is_empty(),
@@ -147,7 +147,7 @@ fn compare_as_csv_has_the_rows_of_json() {
     assert_eq!(places, [("5.0", "1"), ("5.0", "2"), ("20.0", "1"), ("20.0", "2")]);
 }
 
-/// Whatever the scenario has, the columns are the same.
+/// The columns are the same for any scenario.
 #[test]
 fn csv_of_a_wire_has_empty_fields_for_what_is_of_wifi() {
     let directory = empty();
@@ -708,7 +708,7 @@ fn what_was_on_the_air_opens_in_tshark() {
             "air.pcapng",
         ]);
         tacit(directory.path(), &arguments).assert().success();
-        // What did not arrive has a bad FCS on purpose, which tshark calls an error.
+        // A frame that did not arrive has a bad FCS on purpose, which tshark calls an error.
         let wrong = "(_ws.malformed || _ws.expert.severity >= error) && radiotap.flags.badfcs == 0";
         let tshark = |filter: &str| {
             let mut command = std::process::Command::new("tshark");

@@ -79,7 +79,7 @@ fn a_tree_goes_there_and_back() {
     users.done("client", &["cp", "-q", "tree/in/big", &server.at("renamed")]);
     users.done("client", &["cp", "-q", &server.at("renamed"), "fetched"]);
     assert!(fs::read(users.path("fetched")).unwrap() == bytes(20_000_000));
-    // What the source has no more.
+    // A file that the source has no more.
     fs::remove_file(users.path("tree/in/a b")).unwrap();
     let would = users.done("client", &["cp", "-n", "--delete", "tree", &server.at("")]);
     assert!(would.contains("delete tree/in/a b\n") && users.path("served/tree/in/a b").exists(), "{would}");
@@ -234,7 +234,7 @@ fn prometheus_qlog_and_logs_say_what_copies_did() {
     assert!(of("tacit_tack_data_bytes_total{direction=\"sent\"}") >= 5e6);
     assert!(of("tacit_tack_data_bytes_total{direction=\"received\"}") >= 5e6);
     assert!(of("tacit_udp_bytes_total{direction=\"sent\"}") >= 5e6);
-    // A page is families: what they are, which type, and then lines of theirs alone.
+    // A page is families: their help, their type, and then lines of theirs alone.
     let mut family = String::new();
     for line in page.lines() {
         if let Some(rest) = line.strip_prefix("# TYPE ") {
@@ -304,7 +304,7 @@ fn an_unknown_server_is_asked_about_on_a_terminal() {
         let mut command = users.command("client", &["cp", &file, "."]);
         command.stdin(pty.slave.try_clone().unwrap()).stdout(Stdio::null()).stderr(pty.slave);
         let mut child = command.spawn().unwrap();
-        // The terminal ends when nobody has it any more.
+        // The terminal ends when no process has it open any more.
         drop(command);
         let mut terminal = fs::File::from(pty.master);
         let mut said = String::new();

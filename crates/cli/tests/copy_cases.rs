@@ -1,4 +1,4 @@
-//! What users of rsync, scp and croc met, tried with `tacit serve`, `cp`, `ls` and `keys pair` over loopback.
+//! Cases of users of rsync, scp and croc, tried with `tacit serve`, `cp`, `ls` and `keys pair` over loopback.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -15,7 +15,7 @@ use std::time::Duration;
 use peers::{Server, Users, bytes};
 use serde_json::Value;
 
-/// A user with nobody's rights.
+/// The user `nobody`, without rights.
 const NOBODY: u32 = 65534;
 
 /// Two users and a server of one of them that is written to.
@@ -267,7 +267,7 @@ fn a_drop_box_takes_files_of_anyone_and_shows_none() {
     for words in [&["cp", &server.at("theirs"), "."][..], &["ls", &server.at("")]] {
         assert!(users.refused("client", words, 3).contains("shows none"));
     }
-    // Its own user, and those who are known, have all rights.
+    // Its own user, and known clients, have all rights.
     users.done("server", &["cp", "file", &server.at("")]);
     assert_eq!(users.done("server", &["ls", &server.at("")]).lines().count(), 2);
 }

@@ -245,7 +245,7 @@ fn https_is_fetched_as_it_is_from_the_server_that_it_names() {
     assert!(said.contains("over TLS"), "{said}");
     assert_eq!(fs::read(folder.path().join("file")).unwrap(), b"abc");
     fs::remove_file(folder.path().join("file")).unwrap();
-    // Another name, an authority that nobody here knows, and no TLS at all.
+    // Another name, an authority that is not trusted here, and no TLS at all.
     let (code, said) = fetch(&format!("https://ip6-localhost.invalid:{port}/file"), true);
     assert_eq!(code, Some(4), "{said}");
     let (code, said) = fetch(&format!("https://localhost:{port}/file"), false);

@@ -102,7 +102,7 @@ fn a_proxy_that_is_stopped_waits_for_what_it_carries_and_resets_the_rest() {
     assert_eq!(proxy.child.wait().unwrap().code(), Some(0));
 }
 
-/// A server on a port of this machine that sends without end to whoever connects.
+/// A server on a port of this machine that sends without end to every client.
 fn flood() -> u16 {
     let flood = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = flood.local_addr().unwrap().port();
@@ -155,12 +155,12 @@ fn above_the_limit_programs_hear_no_and_half_requests_take_no_place() {
     let words =
         ["proxy", "--serve", "--listen", "127.0.0.1:0", "--allow", "127.0.0.1:*", "--connections", "2"];
     for (limited, limit) in [("the server", &[][..]), ("this end", &["--connections", "2"][..])] {
-        // A server of its own: what the proxy before had open when it was killed keeps its places for a while.
+        // A server of its own: connections of the killed proxy before keep their places for a while.
         let server = users.start("server", &words, "connections at ");
         users.introduce(&server);
         let listening = ["proxy", &server.address, "--socks5", "--listen", "127.0.0.1:0"];
         let proxy = users.start("client", &[&listening[..], limit].concat(), "socks5 at ");
-        // They have not said what they want.
+        // They have not sent their requests.
         let half: Vec<_> = (0..64)
             .map(|_| {
                 let mut tcp = TcpStream::connect(&proxy.address).unwrap();

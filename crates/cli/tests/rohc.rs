@@ -51,7 +51,7 @@ fn ack(number: u16) -> Vec<u8> {
     packet
 }
 
-/// A classic pcap file of raw IP, times zero: what `decompress` writes.
+/// A classic pcap file of raw IP, times zero, as `decompress` writes it.
 fn pcap(packets: &[Vec<u8>]) -> Vec<u8> {
     let mut file =
         vec![0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0, 101, 0, 0, 0];

@@ -52,7 +52,7 @@ fn explain_fills_the_lines_of_a_terminal() {
             .spawn()
             .unwrap();
         let mut shown = String::new();
-        // A terminal that nobody writes to any more ends with an error, not an end of file.
+        // A terminal without writers ends with an error, not an end of file.
         let mut screen = BufReader::new(fs::File::from(terminal.master));
         while screen.read_line(&mut shown).is_ok_and(|bytes| bytes > 0) {}
         assert!(child.wait().unwrap().success());

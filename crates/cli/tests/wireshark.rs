@@ -1,4 +1,4 @@
-//! `contrib/wireshark/tacit.lua`, held against what the program counts. tshark comes with `./ci.sh setup`; without it the
+//! `contrib/wireshark/tacit.lua`, held against the program's own counts. tshark comes with `./ci.sh setup`; without it the
 //! tests say so and are skipped.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
@@ -19,7 +19,7 @@ fn tacit(directory: &Path, arguments: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// What tshark prints of `file` with the dissector; `None` without tshark.
+/// tshark's output for `file` with the dissector; `None` without tshark.
 fn tshark(directory: &Path, file: &str, arguments: &[&str]) -> Option<String> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../contrib/wireshark/tacit.lua");
     let script = format!("lua_script:{}", script.display());
@@ -174,7 +174,7 @@ fn frames(file: &[u8]) -> Vec<std::ops::Range<usize>> {
     found
 }
 
-/// Whatever bytes stand in frames: the dissector says so, and goes on.
+/// Any bytes in frames: the dissector says so, and goes on.
 #[test]
 fn garbage_is_no_error_of_the_dissector() {
     let directory = tempfile::tempdir().unwrap();

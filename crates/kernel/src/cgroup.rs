@@ -73,7 +73,7 @@ fn own() -> Result<PathBuf, LiveError> {
     Ok(if own.is_dir() { own } else { root })
 }
 
-/// A control group made for a command. When it is dropped, or this process dies, what runs in it is killed and it
+/// A control group made for a command. When it is dropped, or this process dies, the processes in it are killed and it
 /// is removed.
 #[derive(Debug)]
 pub struct Group {
@@ -85,7 +85,7 @@ pub struct Group {
 }
 
 impl Group {
-    /// Makes one below the group that this process is in, and removes those that nobody uses any more.
+    /// Makes one below the group that this process is in, and removes abandoned ones.
     ///
     /// # Errors
     /// Where the kernel does not let us.
@@ -103,7 +103,7 @@ impl Group {
         match started {
             Ok((watcher, directory)) => Ok(Self { path, directory, watcher }),
             Err(error) => {
-                // Nobody is in it yet.
+                // It is still empty.
                 let _ = fs::remove_dir(&path);
                 Err(error)
             }
@@ -147,13 +147,13 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // That is what it waits for.
+        // The watcher waits for this.
         drop(self.watcher.stdin.take());
         let _ = self.watcher.wait();
     }
 }
 
-/// Starts this very program as `tacit rre watch PATH`, in a process group of its own, so that what ends this one
+/// Starts this very program as `tacit rre watch PATH`, in a process group of its own, so that a signal that ends this one
 /// spares it.
 fn start_watcher(path: &Path) -> Result<Child, LiveError> {
     use std::os::unix::process::CommandExt as _;
@@ -161,7 +161,7 @@ fn start_watcher(path: &Path) -> Result<Child, LiveError> {
     watcher.arg("rre").arg("watch").arg(path).process_group(0);
     watcher.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut watcher = watcher.spawn().map_err(LiveError::io("a watcher"))?;
-    // One byte says that it is there. Without it there is none, whatever happened.
+    // One byte says that it is there. Without the byte there is no watcher.
     let mut ready = [0];
     let mut answer = watcher.stdout.take();
     match answer.as_mut().map(|answer| answer.read_exact(&mut ready)) {
@@ -174,13 +174,13 @@ fn start_watcher(path: &Path) -> Result<Child, LiveError> {
     }
 }
 
-/// What a watcher does: waits until its standard input ends, then kills what runs in the group and removes it.
+/// The watcher: waits until its standard input ends, then kills the processes in the group and removes it.
 ///
 /// # Errors
 /// Where the group cannot be removed.
 pub fn watch(path: &Path) -> Result<(), LiveError> {
     use std::io::Write as _;
-    // Only what `Group` made may be killed, whoever calls this.
+    // Only groups that `Group` made may be killed, for any caller.
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     if !name.starts_with(PREFIX) {
         return Err(LiveError::Setup { what: path.display().to_string(), said: "is not ours".to_owned() });
@@ -198,7 +198,7 @@ pub fn watch(path: &Path) -> Result<(), LiveError> {
 fn kill_and_remove(path: &Path) -> Result<(), LiveError> {
     let mut last = Ok(());
     for _ in 0..LOOKS_MAX {
-        // Linux 5.14. What cannot be killed shows below.
+        // Linux 5.14. A process that cannot be killed shows below.
         let _ = fs::write(path.join("cgroup.kill"), "1");
         remove_groups_below(path);
         last = fs::remove_dir(path);
@@ -216,7 +216,7 @@ fn remove_groups_below(path: &Path) {
     for entry in fs::read_dir(path).into_iter().flatten().flatten() {
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             remove_groups_below(&entry.path());
-            // What is still in there shows at the parent.
+            // A process that is still in there shows at the parent.
             let _ = fs::remove_dir(entry.path());
         }
     }

@@ -1,4 +1,4 @@
-//! What status says of a flow.
+//! The status of a flow.
 
 use std::cmp::Reverse;
 use std::fmt::Write as _;
@@ -31,7 +31,7 @@ pub struct Flow {
     /// The other side.
     #[serde(serialize_with = "as_text")]
     pub peer: SocketAddr,
-    /// What the control is doing.
+    /// State of the control.
     pub state: &'static str,
     /// Whether the receiver's clock, as its timestamps show it, is `trusted`; `unknown` at first. Where it is
     /// `refused`, or there are no timestamps, the rate at which ACKs arrive stands for the receive rate.
@@ -52,7 +52,7 @@ fn as_text<S: Serializer>(address: &SocketAddr, to: S) -> Result<S::Ok, S::Error
     to.collect_str(address)
 }
 
-/// Names of the states in `bpf/rre_core.h` and of what is thought of clocks in `bpf/rre_clock.h`, by their number.
+/// Names of the states in `bpf/rre_core.h` and of the judgments of clocks in `bpf/rre_clock.h`, by their number.
 #[cfg(any(feature = "load", test))]
 const STATES: [&str; 6] = ["start", "fill", "drain", "refresh", "monitor", "compete"];
 #[cfg(any(feature = "load", test))]
@@ -137,7 +137,7 @@ fn thousandths(number: u64) -> String {
 pub(crate) mod tests {
     use super::*;
 
-    /// What `struct flow_record` looks like in memory.
+    /// A `struct flow_record` as in memory.
     pub(crate) fn record(family: u16, local: &[u8], peer: &[u8]) -> Vec<u8> {
         let mut bytes = Vec::new();
         for word in [1_250_000_u64, 1_000_000, 12_345, 65_536] {

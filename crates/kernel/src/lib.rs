@@ -1,7 +1,7 @@
 //! TCP-RRE as a congestion control of the Linux kernel.
 //!
 //! The programs in `bpf/` are compiled beforehand and embedded. Nothing is pinned and no setting of the system is
-//! changed: the control and who uses it hang on files that this process has open, so they are gone when it ends,
+//! changed: the control and its choice of sockets hang on files that this process has open, so they are gone when it ends,
 //! however it ends.
 
 pub mod cgroup;
@@ -26,7 +26,7 @@ use std::time::Duration;
 use tacit_live::LiveError;
 use tacit_live::doctor::Check;
 
-/// What differs from one control to another.
+/// Settings of one control.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     /// Only sockets of the network namespace with this cookie use it; `None` for those of any.
@@ -35,7 +35,7 @@ pub struct Settings {
     pub target: Option<Duration>,
 }
 
-/// What `tacit doctor` says of the control, and of the list of its flows. Loads the programs to find out, and drops them.
+/// Results of `tacit doctor` on the control, and on the list of its flows. Loads the programs to find out, and drops them.
 pub fn doctor() -> [Check; 2] {
     let said = |name, needed_for, checked: Result<String, LiveError>| {
         let works = checked.is_ok();

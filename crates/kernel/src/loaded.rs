@@ -47,7 +47,7 @@ const REFUSED_AT: usize = 8;
 /// Where this is set, all that libbpf and the kernel's verifier complain of goes to standard error.
 const LOG_VARIABLE: &str = "TACIT_RRE_LOG";
 
-/// What libbpf said last when something went wrong.
+/// The first message of libbpf since a program was opened last.
 static SAID: Mutex<String> = Mutex::new(String::new());
 
 #[expect(clippy::needless_pass_by_value, reason = "libbpf-rs calls it so")]
@@ -57,7 +57,7 @@ fn remember(_level: PrintLevel, text: String) {
         let _ = io::stderr().write_all(text.as_bytes());
     }
     let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
-    // The first complaint is the cause; the rest is what follows from it.
+    // The first complaint is the cause; the rest follows from it.
     if said.is_empty() {
         *said = text.trim().to_owned();
     }
@@ -68,7 +68,7 @@ fn remember(_level: PrintLevel, text: String) {
 #[derive(Debug)]
 pub struct Control {
     name: String,
-    // Links before what they link.
+    // Links before the objects that they link.
     choices: Vec<Link>,
     _control: Link,
     object: Object,
@@ -94,7 +94,7 @@ impl Control {
                 .attach_struct_ops();
             match linked {
                 Ok(control) => return Ok(Self { name, choices: Vec::new(), _control: control, object }),
-                // Somebody else has the name.
+                // Another control has the name.
                 Err(error)
                     if error.kind() == libbpf_rs::ErrorKind::AlreadyExists && number < CONTROLS_MAX =>
                 {
@@ -132,7 +132,7 @@ impl Control {
     }
 }
 
-/// Writes what differs from one load to the next.
+/// Writes the values that differ from one load to the next.
 fn set_up(
     open: &mut OpenObject,
     name: &str,
@@ -171,7 +171,7 @@ fn load(open: OpenObject) -> Result<Object, LiveError> {
     open.load().map_err(|error| explained("loading an eBPF program", error))
 }
 
-/// The embedded object is not what this file was written for; the tests load it.
+/// The embedded object is not the one that this file was written for; the tests load it.
 fn broken(what: &str) -> LiveError {
     LiveError::Setup { what: what.to_owned(), said: "is not in the embedded eBPF object".to_owned() }
 }
@@ -193,7 +193,7 @@ fn explained(what: &str, error: libbpf_rs::Error) -> LiveError {
     refused(&what, io::Error::other(error), "tacit doctor says what this kernel has")
 }
 
-// --- What the kernel has --------------------------------------------------------------------------
+// --- The kernel's features ------------------------------------------------------------------------
 
 /// The kernel's types.
 const KERNEL_TYPES: &str = "/sys/kernel/btf/vmlinux";
@@ -263,7 +263,7 @@ pub fn check_status() -> Result<String, LiveError> {
 
 // --- Flows ----------------------------------------------------------------------------------------
 
-/// The flows of every control that is loaded on this machine, by whatever process.
+/// The flows of every control that is loaded on this machine, by any process.
 ///
 /// # Errors
 /// When the kernel does not let us look.
@@ -297,7 +297,7 @@ pub fn read_flows() -> Result<Vec<Flow>, LiveError> {
 mod tests {
     use super::*;
 
-    /// What this file writes into the object is where it takes it to be.
+    /// This file writes its values at the right places of the object.
     #[test]
     fn the_embedded_object_has_its_settings_where_they_are_written() {
         let open = ObjectBuilder::default().open_memory(RRE).unwrap();

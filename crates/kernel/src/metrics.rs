@@ -61,7 +61,7 @@ fn answer(mut reader: TcpStream) -> io::Result<()> {
     )
 }
 
-/// A metric: its name, what it is, and its value.
+/// A metric: its name, its help text, and its value.
 type Metric = (&'static str, &'static str, fn(&Flow) -> String);
 
 const METRICS: [Metric; 6] = [

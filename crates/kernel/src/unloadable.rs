@@ -1,4 +1,4 @@
-//! What stands for the loader in builds without it.
+//! Stands for the loader in builds without it.
 
 use std::fs::File;
 use std::io;

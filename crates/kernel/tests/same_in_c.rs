@@ -86,7 +86,7 @@ impl Link {
         }
     }
 
-    /// What follows when `core` sends as it does.
+    /// The next event when `core` sends as it does.
     fn event(&mut self, core: &Core, draws: &mut Draws) -> Event {
         let apart_us = match draws.within(0, 9) {
             0 => draws.within(0, 200_000),
@@ -144,7 +144,7 @@ impl Link {
         }
     }
 
-    /// What no path says.
+    /// An ACK that no path gives.
     fn wild(&self, draws: &mut Draws) -> Ack {
         Ack {
             now_us: self.now_us,
@@ -163,7 +163,7 @@ impl Link {
     }
 }
 
-/// A sequence from its first event on; what it does depends on what the core does.
+/// A sequence from its first event on; it depends on the core's actions.
 fn sequence(seed: u64) -> Vec<Event> {
     let mut draws = Draws(seed);
     let mut path = Link::new(&mut draws);
@@ -225,7 +225,7 @@ fn compiled(directory: &Path) -> Option<PathBuf> {
         cc.args(["-O2", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function"]).args(checks);
         cc.arg(here.join("rre_host.c")).arg("-o").arg(&program).output()
     };
-    // What C leaves undefined is what the kernel's compiler might do differently.
+    // The kernel's compiler might treat undefined behaviour of the C differently.
     let checked = compile(&["-fsanitize=undefined", "-fno-sanitize-recover=all"]);
     let Ok(checked) = checked else {
         let _ = writeln!(std::io::stderr(), "SKIPPED: no C compiler: THE C WAS NOT COMPARED WITH THE RUST");
@@ -247,7 +247,7 @@ fn words_of(bytes: &[u8]) -> Words {
     words.try_into().unwrap()
 }
 
-/// What the C on this host says after each of `events`.
+/// The state of the C on this host after each of `events`.
 fn on_the_host(program: &Path, directory: &Path, events: &[Event]) -> Vec<Words> {
     let file = directory.join("events");
     std::fs::write(&file, events.iter().flat_map(|event| bytes(*event)).collect::<Vec<u8>>()).unwrap();
@@ -256,7 +256,7 @@ fn on_the_host(program: &Path, directory: &Path, events: &[Event]) -> Vec<Words>
     output.stdout.chunks_exact(8 * (WORDS + 1)).map(words_of).collect()
 }
 
-/// What both remember after each event, and when silence is due.
+/// Compares the state of both after each event, and when silence is due.
 fn compare(
     sequences: impl Iterator<Item = Vec<Event>>,
     mut answers: impl FnMut(&[Event]) -> Vec<Words>,
@@ -271,7 +271,7 @@ fn compare(
             event.happen(&mut core);
             let in_rust = [&core.words()[..], &[core.silent_at_us()]].concat();
             assert_eq!(in_c[..], in_rust, "sequence {number}, event {step}: {event:?} after {before:?}");
-            // The state, and what is known of the clock.
+            // The state, and the judgment of the clock.
             seen.insert((in_rust[5], in_rust[7]));
         }
     }

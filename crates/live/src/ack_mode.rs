@@ -2,8 +2,8 @@
 //! nothing.
 //!
 //! Left alone, a kernel that gets an aggregate as one burst acknowledges once per burst or so, and how
-//! often depends on who gets the processor. `quickack` on the routes of a hop makes it one ACK per
-//! packet, whatever the load; the hop can then thin them as a delaying receiver would.
+//! often depends on which thread gets the processor. `quickack` on the routes of a hop makes it one ACK
+//! per packet, at any load; the hop can then thin them as a delaying receiver would.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -34,7 +34,7 @@ impl AckMode {
         self != Self::Kernel
     }
 
-    /// What is handed to a kernel together: one that acknowledges each segment has to see each.
+    /// Packets that are handed to a kernel together: one that acknowledges each segment has to see each.
     pub(crate) fn merge(self) -> Merge {
         match self {
             Self::Kernel => Merge::All,

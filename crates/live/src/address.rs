@@ -2,7 +2,7 @@
 //!
 //! IPv4 from 198.18.0.0/15, which is set aside for tests of network devices (RFC 2544 appendix C.2.2),
 //! IPv6 from 2001:2::/48 (RFC 5180 section 8). A hop inside a hop takes the next numbers, so that hops
-//! nest: what is behind both is reached through both.
+//! nest: hosts behind both are reached through both.
 
 use std::fs::{self, File};
 use std::net::IpAddr;
@@ -15,7 +15,7 @@ use nix::fcntl::{Flock, FlockArg};
 use crate::clock::wall;
 use crate::error::LiveError;
 
-/// Tells what runs inside how many hops it is behind.
+/// Tells a program inside how many hops it is behind.
 pub const DEPTH_VARIABLE: &str = "TACIT_DEPTH";
 
 /// Hops inside each other, and hops beside each other in one network.
@@ -62,18 +62,18 @@ impl AsFd for Claim {
     }
 }
 
-/// What the routes of a hop make of connections: settings of a side that touch nothing else.
+/// Route attributes for the connections of a hop: settings of a side that touch nothing else.
 #[derive(Clone, Debug, Default)]
 pub struct Routes {
     /// An ACK for each packet.
     pub quickack: bool,
-    /// Congestion control of what is sent this way. The sysctl of a namespace takes only those that
-    /// the host allows everybody; a route takes all it has.
+    /// Congestion control of the traffic sent this way. The sysctl of a namespace takes only those that
+    /// the host allows every user; a route takes all it has.
     pub congestion: Option<String>,
 }
 
 impl Routes {
-    /// What stands behind each route for `ip`.
+    /// Attributes behind each route for `ip`.
     fn attributes(&self) -> String {
         let quickack = if self.quickack { " quickack 1" } else { "" };
         let congestion = self.congestion.as_ref().map_or_else(String::new, |name| format!(" congctl {name}"));
@@ -111,7 +111,7 @@ impl Block {
                     == Some(u32::from_le_bytes([198, 18, number, 0]))
             })
         };
-        // What is further out has the lower numbers.
+        // A hop further out has a lower number.
         let number =
             (depth..BLOCKS).filter_map(|number| u8::try_from(number).ok()).find(|number| !used(*number));
         let number = number.ok_or_else(|| LiveError::Setup {
@@ -139,7 +139,7 @@ impl Block {
         format!("2001:2:0:{:x}::2", self.number)
     }
 
-    /// What `ip` has to do on the command's side: everything goes through the hop.
+    /// Lines for `ip` on the command's side: everything goes through the hop.
     pub fn near_script(self, device: &str, routes: &Routes) -> String {
         let how = routes.attributes();
         let (near, far, near6, far6) = (self.near(), self.far(), self.near6(), self.far6());
@@ -159,7 +159,7 @@ impl Block {
         script
     }
 
-    /// What `ip` has to do on the other side: the command's side and the hops inside it are there.
+    /// Lines for `ip` on the other side: the command's side and the hops inside it are there.
     pub fn far_script(self, device: &str, routes: &Routes) -> String {
         let how = routes.attributes();
         let (near, far, near6, far6) = (self.near(), self.far(), self.near6(), self.far6());
@@ -207,12 +207,12 @@ impl Block {
         block == number && host == 2 || (number + 1..=number + INNER as u16).contains(&block)
     }
 
-    /// What the command is told.
+    /// Environment variables of the command.
     pub fn near_environment(self) -> Vec<(String, String)> {
         self.environment(self.near(), self.far(), self.far6())
     }
 
-    /// What the other side's command is told.
+    /// Environment variables of the other side's command.
     pub fn far_environment(self) -> Vec<(String, String)> {
         self.environment(self.far(), self.near(), self.near6())
     }

@@ -18,7 +18,7 @@ use crate::error::LiveError;
 use crate::report::Report;
 use crate::shell::{self, Options};
 
-/// What the copy tells: its report, or why there is none.
+/// The copy's message: its report, or why there is none.
 type Told = Result<Report, String>;
 
 /// Runs the command through the hop, to its end, and leaves this process as it was.
@@ -36,12 +36,12 @@ pub fn run(options: Options) -> Result<Report, LiveError> {
     }
     let (mut ours, theirs) = UnixStream::pair().map_err(LiveError::io("socketpair"))?;
     let parent = getpid();
-    // SAFETY: there is one thread, so the copy has no lock that nobody will release.
+    // SAFETY: there is one thread, so no lock in the copy stays held for ever.
     let copy = match unsafe { fork() }.map_err(|error| failed(error.to_string()))? {
         ForkResult::Child => {
             drop(ours);
             let code = catch_unwind(AssertUnwindSafe(|| in_the_copy(options, theirs, parent))).unwrap_or(1);
-            // SAFETY: ends this process without running what the parent registered to run at its end.
+            // SAFETY: ends this process without running the exit handlers that the parent registered.
             unsafe { libc::_exit(code) }
         }
         ForkResult::Parent { child } => Copy(child),
@@ -57,9 +57,9 @@ pub fn run(options: Options) -> Result<Report, LiveError> {
     }
 }
 
-/// Makes the run and tells what came of it; returns the exit status of the copy.
+/// Makes the run and tells its outcome; returns the exit status of the copy.
 fn in_the_copy(options: Options, mut parent_reads: UnixStream, parent: Pid) -> i32 {
-    // A parent that was gone before that is nobody's any more.
+    // A parent that died before that call sends no signal.
     if prctl::set_pdeathsig(Signal::SIGKILL).is_err() || getppid() != parent {
         return 1;
     }
@@ -73,7 +73,7 @@ struct Copy(Pid);
 
 impl Drop for Copy {
     fn drop(&mut self) {
-        // One that has told what it had to say has nothing left to do.
+        // One that has told its outcome has nothing left to do.
         let _ = kill(self.0, Signal::SIGKILL);
         let _ = waitpid(self.0, None);
     }

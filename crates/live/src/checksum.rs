@@ -1,4 +1,4 @@
-//! The Internet checksum (RFC 1071), and what it needs to know of headers.
+//! The Internet checksum (RFC 1071), and the header fields that it needs.
 
 use std::ops::Range;
 
@@ -39,7 +39,7 @@ pub fn finish_ipv4(bytes: &mut [u8], header_len: usize, len: u16) {
 }
 
 /// The checksum of the TCP segment or UDP datagram at `range` of an IP packet, pseudo-header included: zero where the
-/// field in there is right, what belongs there where that is zero.
+/// field in there is right, the value that belongs there where the field is zero.
 ///
 /// # Panics
 /// Where `range` is not behind the IP header.

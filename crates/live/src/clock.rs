@@ -53,8 +53,8 @@ impl MediumClock {
         Instant::ZERO + elapsed.saturating_sub(self.slipped)
     }
 
-    /// An event that was due at `due` happens at `now`: notes how late, and stops the medium for what
-    /// is beyond the limit. Returns the medium's time after that.
+    /// An event that was due at `due` happens at `now`: notes how late, and stops the medium for the time
+    /// beyond the limit. Returns the medium's time after that.
     pub fn note_late(&mut self, due: Instant, now: Instant) -> Instant {
         let late = now.saturating_since(due);
         self.lateness_ns.saturating_record(late.as_nanos());

@@ -1,4 +1,4 @@
-//! What a live world carries: IP packets as bytes, beside the simulated packets of its background
+//! Payload of a live world: IP packets as bytes, beside the simulated packets of its background
 //! stations.
 
 use std::net::IpAddr;
@@ -36,7 +36,7 @@ pub struct Entry {
 
 impl Datagram {
     /// The packet that `bytes` are, on its way to the host bound as `destination`. Anything will do:
-    /// what cannot be read is carried as it is.
+    /// a packet that cannot be parsed is carried as it is.
     pub fn new(bytes: &[u8], destination: HostId) -> Self {
         Self { bytes: bytes.into(), destination, summary: Summary::of(bytes), entry: None }
     }
@@ -46,12 +46,12 @@ impl Datagram {
         Self { entry: Some(entry), ..self }
     }
 
-    /// How it came; `None` for what was made or put together here.
+    /// How it came; `None` for a packet that was made or put together here.
     pub fn entry(&self) -> Option<Entry> {
         self.entry
     }
 
-    /// The packet that came as `bytes` on a link-layer ACK: its address says which host it is for. `None` for what
+    /// The packet that came as `bytes` on a link-layer ACK: its address says which host it is for. `None` for one that
     /// has no address.
     fn addressed(bytes: &[u8], addresses: &AddressTable) -> Option<Self> {
         let summary = Summary::of(bytes);
@@ -69,26 +69,26 @@ impl Datagram {
         self.destination
     }
 
-    /// What its headers say.
+    /// Summary of its headers.
     pub fn summary(&self) -> &Summary {
         &self.summary
     }
 }
 
-/// What the headers of a packet say that accounts need.
+/// Header fields of a packet that accounts need.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// What tells its flow and direction from others; the default for what is not understood.
+    /// Tells its flow and direction from others; the default for an unknown packet.
     pub flow: FlowKey,
     /// The key of the other direction.
     pub reverse: FlowKey,
-    /// What it carries.
+    /// Contents of the packet.
     pub content: Content,
-    /// Where it comes from and where it goes; `None` for what is not understood.
+    /// Source and destination address; `None` for an unknown packet.
     pub addresses: Option<[IpAddr; 2]>,
 }
 
-/// What a packet carries.
+/// Contents of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Content {
     /// A TCP segment.
@@ -157,7 +157,7 @@ impl Summary {
     }
 }
 
-/// What `bytes` acknowledge, where they are a TCP segment that does nothing else and has no option but
+/// The acknowledgment in `bytes`, where they are a TCP segment that does nothing else and has no option but
 /// timestamps and SACK; looked at by filters alone.
 fn ack_info(bytes: &[u8]) -> Option<AckInfo> {
     let (headers, len) = whole(bytes).filter(|(headers, _)| headers.fragment == Fragment::Whole)?;
@@ -201,7 +201,7 @@ fn whole(bytes: &[u8]) -> Option<(Headers, u32)> {
     Some((headers, len))
 }
 
-/// What the links of a live world carry.
+/// Frames on the links of a live world.
 #[derive(Clone, Debug)]
 pub enum Frame {
     /// A packet of a simulated host.

@@ -1,4 +1,4 @@
-//! What this machine can do for live hops.
+//! Whether this machine can make live hops.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -22,12 +22,12 @@ use crate::tun::{TUN_FILE, Tun};
 const SLEEPS: u32 = 200;
 const SLEEP: Duration = Duration::from_millis(1);
 
-/// What this machine can do.
+/// The machine's abilities.
 #[derive(Clone, Debug, Serialize)]
 pub struct Diagnosis {
     /// `tacit shell … --server` works here.
     pub live: bool,
-    /// What was looked at, in the order in which it matters.
+    /// Checks that were made, in the order in which they matter.
     pub checks: Vec<Check>,
     /// How late a sleep of 1 ms ends, in microseconds: median, 99th percentile, largest.
     pub sleep_late_us: [u64; 3],
@@ -40,13 +40,13 @@ pub struct Diagnosis {
 /// One thing looked at.
 #[derive(Clone, Debug, Serialize)]
 pub struct Check {
-    /// What.
+    /// Its subject.
     pub name: &'static str,
     /// Whether it is there.
     pub works: bool,
-    /// What was found, or what would help.
+    /// The finding, or advice.
     pub found: String,
-    /// What needs it.
+    /// The feature that needs it.
     pub needed_for: &'static str,
     /// No live hop without it.
     pub required: bool,
@@ -104,13 +104,13 @@ fn find_ip() -> io::Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().trim_start_matches("ip utility, ").to_owned())
 }
 
-/// Tries something in a copy of this process, which takes what it makes with it when it ends.
+/// Tries something in a copy of this process, which takes its devices and namespaces with it when it ends.
 fn in_a_copy(attempt: impl FnOnce() -> io::Result<()>) -> io::Result<String> {
-    // SAFETY: there is one thread, so the copy has no lock that nobody will release.
+    // SAFETY: there is one thread, so no lock in the copy stays held for ever.
     match unsafe { fork() }? {
         ForkResult::Child => {
             let code = attempt().map_or_else(|error| error.raw_os_error().unwrap_or(libc::EPERM), |()| 0);
-            // SAFETY: ends this process without running what the parent registered to run at its end.
+            // SAFETY: ends this process without running the exit handlers that the parent registered.
             unsafe { libc::_exit(code) }
         }
         ForkResult::Parent { child } => match waitpid(child, None)? {

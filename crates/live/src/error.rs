@@ -9,11 +9,11 @@ pub enum LiveError {
     /// The kernel does not let us, or has no such thing.
     #[error("{what}: {source}; {advice}")]
     Refused {
-        /// What was tried.
+        /// The action that was tried.
         what: String,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
-        /// What would help.
+        /// Advice.
         advice: &'static str,
     },
     /// The user's argument cannot be used.
@@ -21,25 +21,25 @@ pub enum LiveError {
     Argument {
         /// Which.
         argument: &'static str,
-        /// What is wrong with it.
+        /// The fault in it.
         what: String,
-        /// What would have been right.
+        /// Allowed values.
         allowed: String,
     },
-    /// What the scenario wants is possible in simulations only.
+    /// The scenario has a setting that is possible in simulations only.
     #[error("{what} is not possible in a live hop; allowed: {allowed}")]
     Unsupported {
-        /// What it wants.
+        /// The setting.
         what: &'static str,
-        /// What it may.
+        /// Settings that are possible.
         allowed: &'static str,
     },
     /// A program that networks are set up with is missing or failed.
     #[error("{what}: {said}")]
     Setup {
-        /// What was to be done.
+        /// The action.
         what: String,
-        /// What was said about it.
+        /// The error message.
         said: String,
     },
     /// A command of the user cannot be started.
@@ -56,7 +56,7 @@ pub enum LiveError {
     /// Reading or writing failed.
     #[error("{what}: {source}")]
     Io {
-        /// What.
+        /// The file or action.
         what: String,
         /// Why.
         source: io::Error,

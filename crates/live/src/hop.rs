@@ -35,14 +35,14 @@ const LOOK_EVERY: Duration = Duration::from_micros(20);
 /// The last part of a wait is spent turning: sleeping is late by about 20 us at the median and up to
 /// 145 us at the 99th percentile.
 const SPIN: Duration = Duration::from_micros(60);
-/// What is spent turning by a thread that goes before others, whose sleeps end within a few microseconds.
+/// The same for a thread that goes before others, whose sleeps end within a few microseconds.
 const SPIN_PREFERRED: Duration = Duration::from_micros(10);
 /// How often the snapshot for others is renewed.
 const SNAPSHOT_EVERY: Duration = Duration::from_millis(100);
-/// A hop has no end of its own; this is one that nobody lives to see.
+/// A hop has no end of its own; this one is centuries away.
 const FOREVER: Duration = Duration::from_secs(100 * 365 * 86_400);
 
-/// What a hop consists of.
+/// Parts of a hop.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// Hosts and links; its flows are background traffic. Its duration is not used.
@@ -57,13 +57,13 @@ pub struct Plan {
     pub oracle: Oracle,
 }
 
-/// Whether somebody remembers the ACKs that ride, and ends a run in which another one is reconstituted.
+/// Whether the hop remembers the ACKs that ride, and ends a run in which another one is reconstituted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Oracle {
-    /// Somebody does.
+    /// It does.
     #[default]
     Watch,
-    /// Nobody does: an ACK is what its bytes say.
+    /// It does not: an ACK is read from its bytes alone.
     Off,
 }
 
@@ -74,12 +74,12 @@ impl Plan {
         self.setup.bss.iter().find_map(|set| set.fwp_shim(self.near))
     }
 
-    /// Whether a hop can do what the plan wants.
+    /// Whether a hop can carry out the plan.
     ///
     /// # Errors
     /// [`LiveError::Unsupported`], where it cannot.
     pub(crate) fn check(&self) -> Result<(), LiveError> {
-        // The agent makes segments, and what a hop carries is somebody else's bytes.
+        // The agent makes segments, and a hop carries other programs' bytes.
         if self.setup.bss.iter().any(|set| matches!(set.access_point.driver, ApDriver::FastAck(_))) {
             return Err(LiveError::Unsupported {
                 what: "wifi.ap-acks = \"fastack\", to acknowledge what real programs receive,",
@@ -103,14 +103,14 @@ pub struct Snapshot {
     pub punctuality: Punctuality,
 }
 
-/// What a hop leaves behind.
+/// Results of a hop.
 #[derive(Debug)]
 pub struct Ended {
     /// The world's counters.
     pub outcome: RunOutcome,
-    /// What the world's books say against it; `None` when they balance.
+    /// Error of the world's books; `None` when they balance.
     pub unbalanced: Option<String>,
-    /// What went through.
+    /// Traffic that went through.
     pub meter: Meter,
     /// How late events were.
     pub punctuality: Punctuality,
@@ -118,9 +118,9 @@ pub struct Ended {
     pub lasted: Duration,
     /// Processor time of the hop's thread.
     pub cpu: Duration,
-    /// Packets that a side's kernel refused, or handed over in a form that nobody can send.
+    /// Packets that a side's kernel refused, or handed over in a form that cannot be sent.
     pub refused_packets: u64,
-    /// What FWP's shim did; `None` where there is none.
+    /// Counters of FWP's shim; `None` where there is none.
     pub fwp: Option<fwp::Counters>,
 }
 
@@ -185,7 +185,7 @@ struct Port {
     peer: HostId,
     /// When the device is asked for packets next.
     looks_at: Instant,
-    /// What arrived for its kernel and was not given on yet.
+    /// Packets that arrived for its kernel and were not given on yet.
     merger: Merger,
     /// Packets that its kernel refused.
     refused: u64,
@@ -214,7 +214,7 @@ impl Port {
     }
 }
 
-/// Sends what was gathered, and counts what is refused of it.
+/// Sends gathered packets, and counts those that are refused.
 fn sending(tun: &mut Tun, refused: &mut u64) -> impl FnMut(Option<Header>, &mut [u8]) {
     |header, packet| {
         *refused += match header {
@@ -261,11 +261,11 @@ impl Hop<'_> {
         }
     }
 
-    /// One event of the world at the moment it was due, what comes of it, and what came in; returns
+    /// One event of the world at the moment it was due, its deliveries, and the packets that came in; returns
     /// the medium's time.
     ///
-    /// Kernels answer within the system call that gives them a packet. What they sent is read before
-    /// the next event, and enters the medium at the moment of this one: a hop that runs late is late
+    /// Kernels answer within the system call that gives them a packet. Their answers are read before
+    /// the next event, and enter the medium at the moment of this one: a hop that runs late is late
     /// on the wall, not on the medium.
     fn step(&mut self) -> Result<Instant, LiveError> {
         let wall = self.clock.now();
@@ -369,7 +369,7 @@ impl Hop<'_> {
 
     /// Sleeps until a packet comes, but not longer than `longest`; true when told to stop.
     fn sleep(&mut self, longest: Duration, stop: BorrowedFd<'_>) -> Result<bool, LiveError> {
-        // Without readers the one who says stop stands twice.
+        // Without readers the descriptor for stop stands twice.
         let readers = self.shim.as_ref().map_or(stop, NearShim::readers);
         let mut fds = [
             PollFd::new(stop, PollFlags::POLLIN),
@@ -443,7 +443,7 @@ fn let_in(
 /// Goes before other threads where that is allowed: a hop needs little time, but at once. True where it
 /// does.
 pub fn prefer_this_thread() -> bool {
-    // SAFETY: zeros are one; C libraries other than glibc have fields that nobody reads here.
+    // SAFETY: zeros are one; C libraries other than glibc have fields that are not read here.
     let mut priority: libc::sched_param = unsafe { std::mem::zeroed() };
     priority.sched_priority = 1;
     let policy = libc::SCHED_RR | libc::SCHED_RESET_ON_FORK;
@@ -459,5 +459,5 @@ fn thread_cpu() -> Duration {
     })
 }
 
-/// What a hop's thread and its watchers share.
+/// State that a hop's thread and its watchers share.
 pub type Shared = Arc<Mutex<Snapshot>>;

@@ -1,4 +1,4 @@
-//! What arrives together handed over together, as drivers of 802.11 cards do (GRO, through NAPI).
+//! Packets that arrive together handed over together, as drivers of 802.11 cards do (GRO, through NAPI).
 //!
 //! An aggregate's packets of one connection become one large packet: the receiving kernel looks at it once and wakes
 //! its reader once. Only packets whose checksums were made here, and that [`offload`](crate::offload) could cut apart
@@ -20,7 +20,7 @@ const PACKET_MAX: usize = 65_535;
 const ACK: u8 = 0x10;
 const PSH: u8 = 0x08;
 
-/// What is gathered.
+/// Kinds of packets that are gathered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Merge {
     /// Datagrams of UDP: programs that did not ask for them together get them one by one.
@@ -59,7 +59,7 @@ struct Shape {
     size: usize,
 }
 
-/// What a packet is to a train.
+/// Relation of a packet to a train.
 enum Fit {
     /// It was appended.
     Joined,
@@ -74,8 +74,8 @@ impl Merger {
         Self { what, trains: Vec::new(), open: 0 }
     }
 
-    /// Takes a packet whose checksum was made here, and gives on what has to leave for it. False where it cannot be
-    /// gathered: the caller flushes then, for it may be of any connection, and gives it on.
+    /// Takes a packet whose checksum was made here, and gives on the packets that have to leave for it. False where it cannot
+    /// be gathered: the caller flushes then, for it may be of any connection, and gives it on.
     pub fn take(&mut self, packet: &[u8], mut give: impl FnMut(Option<Header>, &mut [u8])) -> bool {
         let Some(shape) = Shape::of(packet).filter(|shape| self.what == Merge::All || !shape.is_tcp) else {
             return false;
@@ -106,7 +106,7 @@ impl Merger {
         true
     }
 
-    /// Gives on what was gathered: large packets with the header that says how to cut them, others as they came.
+    /// Gives on the gathered packets: large ones with the header that says how to cut them, others as they came.
     pub fn flush(&mut self, mut give: impl FnMut(Option<Header>, &mut [u8])) {
         for train in &mut self.trains[..self.open] {
             train.leave(&mut give);
@@ -213,7 +213,7 @@ impl Shape {
             && one[ports.clone()] == other[ports]
     }
 
-    /// Whether `next` is what would be cut off behind `bytes`, by its headers.
+    /// Whether `next` could be cut off behind `bytes`, by its headers.
     fn headers_agree(&self, bytes: &[u8], next: &[u8]) -> bool {
         let same = |range: Range<usize>| bytes[range.clone()] == next[range];
         // All but lengths, identification and checksum of IPv4; Don't Fragment must agree.
@@ -257,7 +257,7 @@ mod tests {
         bytes
     }
 
-    /// What a kernel is given for `packets`: how many calls, and what they are cut into.
+    /// Hands `packets` to a kernel: the number of calls, and the packets into which they are cut.
     fn handed_over(what: Merge, packets: &[Vec<u8>]) -> (usize, Vec<Vec<u8>>) {
         let (mut merger, mut calls, mut out) = (Merger::new(what), 0, Vec::new());
         let mut give = |header: Option<Header>, bytes: &mut [u8]| {
@@ -275,7 +275,7 @@ mod tests {
         (calls, out)
     }
 
-    /// Without what a cut changes: the identification of IPv4, and the checksum over it.
+    /// Without the fields that a cut changes: the identification of IPv4, and the checksum over it.
     fn known(packet: &[u8]) -> Vec<u8> {
         let mut bytes = packet.to_vec();
         if bytes.first() == Some(&0x45) && bytes.len() >= 20 {
@@ -288,8 +288,8 @@ mod tests {
     fn assert_same(one: &[Vec<u8>], other: &[Vec<u8>]) {
         let sorted = |packets: &[Vec<u8>]| {
             let mut known: Vec<_> = packets.iter().map(|packet| known(packet)).collect();
-            // Connections may overtake each other, packets of one may not: a stable order by what names them.
-            // IP version, protocol and ports.
+            // Connections may overtake each other, packets of one may not: a stable order by IP version, protocol and ports, which
+            // name a connection.
             known.sort_by_key(|bytes| match bytes[0] >> 4 {
                 4 => (bytes[0], bytes[9], bytes[20..24].to_vec()),
                 _ => (bytes[0], bytes[6], bytes[40..44].to_vec()),

@@ -1,4 +1,4 @@
-//! What went through a live hop.
+//! Traffic that went through a live hop.
 
 use hdrhistogram::Histogram;
 use rustc_hash::FxHashMap;
@@ -93,7 +93,7 @@ struct Flow {
     fin: Option<u32>,
 }
 
-/// Counts what goes in and comes out.
+/// Counts packets that go in and come out.
 #[derive(Debug)]
 pub struct Meter {
     totals: [Totals; 2],
@@ -216,7 +216,7 @@ impl Meter {
             flow.acknowledged_to = Some(ack);
             return;
         };
-        // An ACK of what never came this way says nothing about this hop.
+        // An ACK of data that never came this way says nothing about this hop.
         if is_after(ack, before) && flow.sent_to.is_some_and(|sent_to| !is_after(ack, sent_to)) {
             flow.acknowledged_to = Some(ack);
             self.totals[direction as usize].received += u64::from(ack.wrapping_sub(before));

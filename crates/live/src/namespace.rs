@@ -26,13 +26,13 @@ use crate::error::LiveError;
 
 /// Stack of a side's first process: its own code and a thread; commands have stacks of their own.
 const STACK_BYTES: usize = 1 << 20;
-/// Longest message of a side about what went wrong, in bytes.
+/// Longest error message of a side, in bytes.
 const MESSAGE_MAX: usize = 4_096;
 
 /// The program networks are set up with (iproute2).
 const IP: &str = "ip";
 
-/// What a side runs, and what it looks like inside.
+/// Command and environment of a side.
 #[derive(Debug)]
 pub struct Inside {
     /// Lines for `ip -batch`, once the device is there.
@@ -84,8 +84,8 @@ pub enum Ending {
     Gone,
 }
 
-/// Moves this process into a network namespace of its own, and into a user namespace where that is
-/// what it takes. Must happen before there is a second thread.
+/// Moves this process into a network namespace of its own, and into a user namespace where it takes
+/// one. Must happen before there is a second thread.
 ///
 /// # Errors
 /// When the kernel has no namespaces, or does not let us.
@@ -112,7 +112,7 @@ pub fn leave_the_hosts_network() -> Result<(), LiveError> {
 /// Runs lines through `ip -batch`.
 ///
 /// # Errors
-/// When there is no `ip`, or it fails: with what it said.
+/// When there is no `ip`, or it fails: with its message.
 pub fn ip_batch(script: &str) -> Result<(), LiveError> {
     let failed = |said: String| LiveError::Setup { what: format!("{IP} -batch"), said };
     let started = Command::new(IP)
@@ -123,7 +123,7 @@ pub fn ip_batch(script: &str) -> Result<(), LiveError> {
         .spawn();
     let mut ip = started.map_err(|error| failed(format!("{error}; install iproute2")))?;
     if let Some(mut stdin) = ip.stdin.take() {
-        // A failing `ip` closes its input early; what it said about it tells more.
+        // A failing `ip` closes its input early; its message tells more.
         let _ = stdin.write_all(script.as_bytes());
     }
     let output = ip.wait_with_output().map_err(|error| failed(error.to_string()))?;
@@ -154,7 +154,7 @@ impl Side {
                 unsafe { libc::close(*fd) };
             }
             let code = once.take().map_or(1, |(inside, control)| first_process(inside, control));
-            // SAFETY: ends this process without running what the parent registered to run at its end.
+            // SAFETY: ends this process without running the exit handlers that the parent registered.
             unsafe { libc::_exit(code) }
         });
         let flags = CloneFlags::CLONE_NEWNET | CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWPID;
@@ -177,7 +177,7 @@ impl Side {
     /// Takes the device into the side and sets the network up.
     ///
     /// # Errors
-    /// Where that fails, with what was said about it.
+    /// Where that fails, with the message about it.
     pub fn configure(&mut self, device: &str) -> Result<(), LiveError> {
         ip_batch(&format!("link set dev {device} netns {}\n", self.process))?;
         self.order(&[CONFIGURE])?;
@@ -205,7 +205,7 @@ impl Side {
 
     /// Sends the command a signal.
     pub fn signal(&mut self, signal: i32) {
-        // A side that is gone has nobody to signal.
+        // A side that is gone has no command to signal.
         let _ = self.order(&[SIGNAL, signal as u8]);
     }
 
@@ -259,9 +259,9 @@ fn write_message(control: &mut UnixStream, kind: u8, text: &str) -> io::Result<(
 
 // --- Inside ---------------------------------------------------------------------------------------
 
-/// What process number one of a side does; returns its exit status.
+/// Process number one of a side; returns its exit status.
 fn first_process(inside: Inside, mut control: UnixStream) -> i32 {
-    // Whatever ends the parent ends this process, and with it the side.
+    // Any end of the parent ends this process, and with it the side.
     if prctl::set_pdeathsig(Signal::SIGKILL).is_err() {
         return 1;
     }
@@ -292,7 +292,7 @@ fn first_process(inside: Inside, mut control: UnixStream) -> i32 {
 }
 
 fn set_up(inside: &Inside) -> Result<(), LiveError> {
-    // Mounts of this side are nobody else's.
+    // Mounts of this side stay in it.
     let none: Option<&str> = None;
     mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none)
         .map_err(|error| LiveError::Io { what: "mounts of a side".to_owned(), source: error.into() })?;
@@ -302,7 +302,7 @@ fn set_up(inside: &Inside) -> Result<(), LiveError> {
         source: error.into(),
         advice: "containers that mask /proc forbid it; run outside, or with more privileges",
     })?;
-    // What programs find out about devices; most ask by netlink, and do without.
+    // Lets programs find out about devices; most ask by netlink, and do without.
     let _ = mount(Some("sysfs"), "/sys", Some("sysfs"), flags, none);
     // That hid the control groups, which `tacit rre run` needs behind a hop; without root there are none.
     let _ = mount(Some("cgroup2"), "/sys/fs/cgroup", Some("cgroup2"), flags, none);

@@ -1,7 +1,7 @@
-//! What a TUN device leaves to its reader: checksums, and the cutting of large packets.
+//! Work that a TUN device leaves to its reader: checksums, and the cutting of large packets.
 //!
 //! A kernel hands over up to 64 KiB of a connection at once where the device says that it cuts them itself (TSO, USO),
-//! as network cards do. A radio sends what those send: packets with headers of their own.
+//! as network cards do. A radio sends, as those do, packets with headers of their own.
 
 use std::ops::Range;
 
@@ -109,8 +109,8 @@ pub struct Large {
     pub size: u16,
 }
 
-/// Gives on what is in `packet`: itself with its checksum completed, or the packets it is to be cut into. `packet` is
-/// used up. `None` for what cannot be understood, of which nothing or not all was given on.
+/// Gives on `packet` with its checksum completed, or the packets it is to be cut into. `packet` is used up. `None` for one
+/// that cannot be parsed, of which nothing or not all was given on.
 pub fn packets(header: &Header, packet: &mut [u8], mut give: impl FnMut(&[u8])) -> Option<()> {
     if header.gso_type == NONE {
         if header.completes_checksum() {
@@ -187,7 +187,7 @@ impl Cut {
         Some(())
     }
 
-    /// Gives packet `number`, whose headers are those of the large one, what is its own.
+    /// Gives packet `number`, whose headers are those of the large one, its own fields.
     fn mend(&self, one: &mut [u8], number: u32, is_last: bool) -> Option<()> {
         let len = one.len();
         if self.is_v4 {
@@ -281,7 +281,7 @@ mod tests {
         all
     }
 
-    /// Verifies the checksums of a packet with another implementation; what it carries.
+    /// Verifies the checksums of a packet with another implementation; returns its payload.
     fn content(bytes: &[u8]) -> Vec<u8> {
         let sum = |transport: &TransportHeader| match transport {
             TransportHeader::Tcp(tcp) => tcp.checksum,

@@ -1,5 +1,5 @@
 //! FWP's shim in front of a kernel's TCP, and the programs that read its flows: each has a connection to a socket with an
-//! abstract name in the command's network, which nobody outside reaches and which is gone when the hop is.
+//! abstract name in the command's network, which no program outside reaches and which is gone when the hop is.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -57,7 +57,7 @@ struct Connections {
     message: Vec<u8>,
 }
 
-/// What readers meet in the command's network.
+/// The socket for readers in the command's network.
 #[derive(Debug)]
 pub struct ReaderSocket {
     listener: OwnedFd,
@@ -68,7 +68,7 @@ pub struct ReaderSocket {
 /// The listening socket in the network of `process`.
 ///
 /// # Errors
-/// When the kernel does not let us in, or somebody has the name.
+/// When the kernel does not let us in, or the name is taken.
 pub fn listen_in(process: Pid) -> io::Result<ReaderSocket> {
     // A thread may have a network of its own, and this one takes it to its end.
     let inside = move || -> io::Result<ReaderSocket> {
@@ -132,7 +132,7 @@ impl NearShim {
         Ok(Self { shim, connections, socket, looks_at: Instant::ZERO, random })
     }
 
-    /// What becomes readable when a reader says something.
+    /// Becomes readable when a reader sends a message.
     pub fn readers(&self) -> BorrowedFd<'_> {
         self.connections.ready.0.as_fd()
     }
@@ -142,7 +142,7 @@ impl NearShim {
         self.shim.handle_up(now, datagram);
     }
 
-    /// `datagram` came for the command's kernel, and `missing` frames before it did not: each of what goes to it, in order.
+    /// `datagram` came for the command's kernel, and `missing` frames before it did not: each datagram that goes to it, in order.
     pub fn incoming(
         &mut self,
         now: Instant,
@@ -157,7 +157,7 @@ impl NearShim {
         self.drain(each);
     }
 
-    /// Looks after timers and readers: what goes to the kernel for that.
+    /// Looks after timers and readers: the datagrams that go to the kernel for that.
     pub fn turn(&mut self, now: Instant, each: impl FnMut(Datagram)) {
         self.shim.handle_timeout(now, &mut self.connections);
         if now >= self.looks_at {
@@ -183,7 +183,7 @@ impl NearShim {
     /// Verifies its books.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// The fault in them.
     pub fn check(&self) -> Result<(), String> {
         self.shim.check()
     }
@@ -194,7 +194,7 @@ impl NearShim {
         }
     }
 
-    /// Reads what readers say.
+    /// Reads messages of readers.
     fn serve(&mut self) {
         let mut events = [EpollEvent::empty(); 32];
         let Ok(count) = self.connections.ready.wait(&mut events, EpollTimeout::ZERO) else { return };
@@ -209,7 +209,7 @@ impl NearShim {
     fn accept(&mut self) {
         let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
         while let Ok(file) = accept4(self.socket.listener.as_raw_fd(), flags) {
-            // SAFETY: the call made this file and nobody else has it.
+            // SAFETY: the call made this file and it has no other owner.
             let socket = unsafe { OwnedFd::from_raw_fd(file) };
             // One too many is closed: its reader goes on without placeholders.
             if self.connections.all.len() < MOST_CONNECTIONS {
@@ -236,7 +236,7 @@ impl NearShim {
             };
             if !goes_on {
                 let Connection { socket, flow } = self.connections.all.swap_remove(index);
-                // Closing would do: this is for files that somebody else has too.
+                // Closing would do: this is for files that another process has too.
                 let _ = self.connections.ready.delete(&socket);
                 if let Some(flow) = flow {
                     self.shim.unregister(flow);
@@ -278,7 +278,7 @@ impl NearShim {
                 self.connections.tell(index, &ToReader::Refused(Refusal::Unreadable));
                 false
             }
-            // Nobody knows what such a reader takes for true.
+            // Such a reader may take any bytes for true.
             (_, Some(flow)) => {
                 self.shim.fail(flow);
                 true
@@ -286,7 +286,7 @@ impl NearShim {
         }
     }
 
-    /// True for root and for the user whose socket it is: placeholders would damage what anyone else reads.
+    /// True for root and for the user whose socket it is: placeholders would damage the stream of any other reader.
     fn may_register(&self, index: usize, local: SocketAddr, remote: SocketAddr) -> bool {
         let Ok(reader) = peer_uid(&self.connections.all[index].socket) else { return false };
         reader.is_root()

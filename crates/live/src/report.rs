@@ -1,4 +1,4 @@
-//! What a live run has to say.
+//! Report of a live run.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -22,13 +22,13 @@ const SLIPPED_SHARE_MAX: f64 = 0.01;
 const LATENESS_P99_MAX_US: f64 = 1_000.0;
 /// Of fewer events one in a hundred says little.
 const EVENTS_MIN: u64 = 1_000;
-/// The processor's share of a shorter run is mostly what it takes to start.
+/// The processor's share of a shorter run is mostly that of its start.
 const PROCESSOR_SECONDS_MIN: f64 = 0.5;
 
 /// A finished live run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Report {
-    /// What the hop was: name of the scenario.
+    /// Name of the scenario.
     pub scenario: String,
     /// Name of the scheme.
     pub scheme: String,
@@ -47,19 +47,19 @@ pub struct Report {
     pub server_exit_status: Option<u8>,
     /// Seconds from the start to the end.
     pub seconds: f64,
-    /// What went through; null where the run is not valid.
+    /// Traffic that went through; null where the run is not valid.
     pub transfer: Option<Transfer>,
     /// Fractions of the channel's time by use, for each channel; null where the run is not valid.
     pub airtime: Option<Vec<Shares>>,
     /// TCP/HACK at each station that speaks it, the access point first.
     pub hack: Vec<HackReport>,
-    /// What FWP's shim on the command's side did; null where there is none.
+    /// Counters of FWP's shim on the command's side; null where there is none.
     pub fwp: Option<fwp::Counters>,
     /// How late events were.
     pub lateness: Punctuality,
     /// How long commands waited for a processor.
     pub waits: Waits,
-    /// Packets that a side's kernel refused, or handed over in a form that nobody can send.
+    /// Packets that a side's kernel refused, or handed over in a form that cannot be sent.
     pub refused_packets: u64,
     /// Processor seconds of the hop's thread.
     pub cpu_s: f64,
@@ -95,9 +95,9 @@ pub struct IntervalSum {
 /// The sums at the end.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct WayEnd {
-    /// What was given to the hop, sent again segments included.
+    /// Data that was given to the hop, retransmitted segments included.
     pub sum_sent: Sum,
-    /// What receivers have: acknowledged TCP, or UDP that came out.
+    /// Data that receivers have: acknowledged TCP, or UDP that came out.
     pub sum_received: Sum,
     /// Packets of all kinds that were given to the hop.
     pub packets_sent: u64,
@@ -163,19 +163,19 @@ impl<'de> Deserialize<'de> for Shares {
     }
 }
 
-/// What a station's TCP/HACK driver did.
+/// Work of a station's TCP/HACK driver.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct HackReport {
     /// Number of the channel.
     pub channel: usize,
     /// Number of the station; 0 is the access point.
     pub station: usize,
-    /// What it counted.
+    /// Its counters.
     #[serde(flatten)]
     pub counters: hack::Counters,
 }
 
-/// What a report says of the run beside what the hop knows.
+/// Facts about the run that the hop does not know.
 #[derive(Clone, Debug)]
 pub struct About {
     /// Name of the scenario.
@@ -194,7 +194,7 @@ pub struct About {
     pub waits: Waits,
 }
 
-/// What a condition can be about, of each direction; units are the ends of the names.
+/// Quantities for conditions, of each direction; units are the ends of the names.
 const READINGS: [&str; 8] = [
     "goodput_bps",
     "delay_p50_ms",
@@ -225,7 +225,7 @@ impl WayEnd {
 }
 
 impl Transfer {
-    /// What a condition can be about: of each direction, as `down_delay_p95_ms`, and without a prefix of that which carried
+    /// Quantities for conditions: of each direction, as `down_delay_p95_ms`, and without a prefix of that which carried
     /// more.
     pub fn readings(&self) -> Vec<(String, Option<f64>)> {
         let (down, up) = (&self.down.end, &self.up.end);
@@ -292,7 +292,7 @@ impl Report {
         if let Some(transfer) = &self.transfer {
             let ways = [("down", &transfer.down), ("up", &transfer.up)];
             let most = ways.iter().map(|(_, way)| way.end.sum_sent.bytes).max().unwrap_or(0);
-            // What a client asks for is no upload.
+            // A client's requests are no upload.
             let counts = |way: &Way| way.end.sum_sent.bytes > most / 1_000;
             for (name, way) in ways.into_iter().filter(|(_, way)| counts(way)) {
                 way.write(name, &mut text);

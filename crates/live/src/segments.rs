@@ -24,7 +24,7 @@ struct Parts {
     text: Range<usize>,
 }
 
-/// The segment in `bytes`; `None` for what is none, is in parts, or has IP options or extensions between the headers.
+/// The segment in `bytes`; `None` for other packets, for fragments, and for IP options or extensions between the headers.
 fn parts(bytes: &[u8]) -> Option<Parts> {
     let headers = Headers::read(bytes)?;
     let end = headers.stated_len.map(|len| len as usize).filter(|len| *len <= bytes.len())?;
@@ -87,7 +87,7 @@ impl SegmentPacket for Datagram {
     fn forged(&self, segment: &Segment, text: Option<(Marker, u64)>) -> Self {
         let Some(bytes) = parts(self.bytes()).and_then(|parts| forge(self.bytes(), &parts, segment, text))
         else {
-            // Who has no segment has none forged.
+            // A packet without a segment has none forged.
             return self.clone();
         };
         Self::new(&bytes, self.destination())
@@ -133,8 +133,8 @@ fn forge(like: &[u8], parts: &Parts, segment: &Segment, text: Option<(Marker, u6
     Some(bytes)
 }
 
-/// The ECN field that begins at `shift` of this byte does not say congestion experienced: what nobody sent met none
-/// (RFC 3168 section 5).
+/// The ECN field that begins at `shift` of this byte does not say congestion experienced: a segment that was never sent met
+/// none (RFC 3168 section 5).
 fn unmark(byte: &mut u8, shift: u8) {
     if *byte >> shift & 0b11 == 0b11 {
         *byte &= !(0b01 << shift);
@@ -177,7 +177,7 @@ mod tests {
             for place in 0..datagram.bytes().len() {
                 let mut bytes = datagram.bytes().to_vec();
                 bytes[place] ^= 0x10;
-                // Whatever is damaged is no panic; what the checksum covers is noticed.
+                // Damage causes no panic; damage that the checksum covers is noticed.
                 let damaged = Datagram::new(&bytes, HostId(3));
                 let header_len = if is_v4 { 20 } else { 40 };
                 assert!(place < header_len || !damaged.is_intact(), "byte {place}");
@@ -207,7 +207,7 @@ mod tests {
                 assert_eq!((made.flow_key(), made.destination()), (like.flow_key(), like.destination()));
                 assert!(MARKER.made(42, made.payload()));
                 let header_len = if is_v4 { 20 } else { 40 };
-                // Somebody else reads it too.
+                // Another implementation reads it too.
                 let tcp = TcpHeaderSlice::from_slice(&made.bytes()[header_len..]).unwrap();
                 assert_eq!((tcp.source_port(), tcp.destination_port()), (80, 40_000));
                 if is_v4 {

@@ -33,7 +33,7 @@ const WATCH_EVERY: std::time::Duration = std::time::Duration::from_secs(1);
 /// How often the commands are looked at, in milliseconds.
 const LOOK_EVERY: u16 = 200;
 
-/// What to run, and through what.
+/// Command and hop of a live run.
 #[derive(Debug)]
 pub struct Options {
     /// The hop.
@@ -44,13 +44,13 @@ pub struct Options {
     pub scheme: String,
     /// The command and its arguments; empty for an interactive shell.
     pub command: Vec<OsString>,
-    /// What runs on the other side; `None` leaves the caller's own network there.
+    /// The command on the other side; `None` leaves the caller's own network there.
     pub server: Option<Vec<OsString>>,
     /// Where the server's standard output goes; `None` drops it.
     pub server_log: Option<PathBuf>,
     /// Congestion control on both sides; `None` leaves the kernel's default.
     pub congestion: Option<String>,
-    /// Where to write what was on the air.
+    /// Where to write a capture of the air.
     pub pcap: Option<PathBuf>,
     /// Where the command's standard output goes.
     pub output: Output,
@@ -190,10 +190,10 @@ fn make_device() -> Result<Tun, LiveError> {
 }
 
 impl Options {
-    /// Whether a hop can do what is asked for.
+    /// Whether a hop can carry out these options.
     ///
     /// # Errors
-    /// Where the plan wants what only simulations can, or this kernel has no such congestion control.
+    /// Where the plan has a setting that only simulations can have, or this kernel has no such congestion control.
     pub(crate) fn check(&self) -> Result<(), LiveError> {
         self.plan.check()?;
         self.congestion.as_deref().map_or(Ok(()), congestion::find)
@@ -215,7 +215,7 @@ fn name_of(command: &[OsString]) -> String {
     command.first().map_or_else(String::new, |program| program.to_string_lossy().into_owned())
 }
 
-/// Forwarding lets a hop inside a hop reach what is behind both.
+/// Forwarding lets a hop inside a hop reach hosts behind both.
 fn sysctls() -> Vec<(String, String)> {
     let mut all = vec![("net/ipv4/ip_forward".to_owned(), "1".to_owned())];
     if kernel_has_ipv6() {
@@ -240,7 +240,7 @@ impl RunningHop {
         near: &Side,
         pcap: Option<AtomicFile>,
     ) -> Result<Self, LiveError> {
-        // Before the command starts: whoever looks for the socket finds it.
+        // Before the command starts: a program that looks for the socket finds it.
         let readers = plan.shim().map(|_| listen_in(near.process()));
         let readers = readers.transpose().map_err(LiveError::io("the socket of FWP's readers"))?;
         let (stop, told) = UnixStream::pair().map_err(LiveError::io("socketpair"))?;
@@ -283,7 +283,7 @@ fn listens(side: &Side) -> bool {
     listens("tcp") || listens("tcp6") || bound("udp") || bound("udp6")
 }
 
-/// Stands for the exit status of a command whose hop broke; the hop's error is what counts.
+/// Stands for the exit status of a command whose hop broke; the hop's error counts.
 const HOP_BROKE: u8 = 125;
 
 /// Both sides while the command runs.

@@ -31,7 +31,7 @@ impl Signals {
         Ok(Self(SignalFd::with_flags(&set, flags).map_err(failed)?))
     }
 
-    /// The next signal for the command. What a terminal sends, it sends to the command too.
+    /// The next signal for the command. A terminal sends its signals to the command too.
     pub fn to_pass_on(&self) -> Option<i32> {
         let info = self.0.read_signal().ok().flatten()?;
         (info.ssi_code != libc::SI_KERNEL).then_some(info.ssi_signo as i32)
@@ -68,7 +68,7 @@ impl Terminal {
         }
         let mut set = SigSet::empty();
         set.add(Signal::SIGTTOU);
-        // Where it cannot be had back, whoever started us takes it.
+        // Where it cannot be had back, the process that started us takes it.
         if set.thread_block().is_ok() {
             let _ = tcsetpgrp(io::stdin().as_fd(), getpgrp());
             let _ = set.thread_unblock();

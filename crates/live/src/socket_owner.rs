@@ -137,7 +137,7 @@ mod tests {
         // Both ends are on this machine, and ours.
         assert_eq!(owner(client, server), Some(Uid::current()));
         assert_eq!(owner(server, client), Some(Uid::current()));
-        // The listening socket owns no connection, and nobody one that is not.
+        // The listening socket owns no connection, and a connection that does not exist has no owner.
         let nobody = SocketAddr::new(client.ip(), 1);
         assert_eq!(owner(server, nobody), None);
         assert_eq!(owner(nobody, server), None);

@@ -13,8 +13,8 @@ const LEARNT: usize = 4_096;
 
 /// Addresses of the two sides of a hop, and the flows of the simulated stations beside it.
 ///
-/// An address is at the side that sent from it, as a switch learns where its hosts are. One that nobody has sent from
-/// is where the hop's own routes say: some are the command's side, all others are out by the default route.
+/// An address is at the side that sent from it, as a switch learns where its hosts are. The hop's own routes place an address
+/// that has sent nothing: some are the command's side, all others are out by the default route.
 #[derive(Debug, Default)]
 pub struct AddressTable {
     /// Source and sink of each simulated flow, in order.

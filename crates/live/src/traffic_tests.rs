@@ -1,4 +1,4 @@
-//! What kernels really send, through a world with HACK: every packet comes out once, byte by byte.
+//! Packets as kernels really send them, through a world with HACK: every packet comes out once, byte by byte.
 
 use etherparse::{IpNumber, PacketBuilder, TcpHeader, TcpOptionElement};
 use tacit_proto::units::{Duration, HostId, Instant};
@@ -37,7 +37,7 @@ fn with(mut bytes: Vec<u8>, place: usize, value: u8) -> Vec<u8> {
     bytes
 }
 
-/// A hop under `scheme`, and what went into it.
+/// A hop under `scheme`, and the packets that went into it.
 struct Hop {
     world: World<'static, Frame>,
     bound: Bound,
@@ -54,7 +54,7 @@ impl Hop {
 
     /// With so many simulated clients beside it.
     fn beside(background: u32, scheme: &str, oracle: Oracle) -> Self {
-        // Nothing may be lost: the question is what becomes of each packet.
+        // Nothing may be lost: the test looks at the fate of each packet.
         Self::set(background, scheme, oracle, &["wifi.ap-queue=5000 packets"])
     }
 
@@ -150,7 +150,7 @@ fn frames_that_fwps_link_lost_are_counted_before_what_comes_next() {
     let [sent, arrived] = [&hop.sent, &hop.arrived].map(|way| way[0].len() as u64);
     let lost = sent - arrived;
     assert!((150..250).contains(&lost), "{lost} of {sent} are lost");
-    // After the last that arrived nobody counts.
+    // Frames lost after the last that arrived are not counted.
     assert!((lost - 5..=lost).contains(&hop.missing_frames), "{} missing, {lost} lost", hop.missing_frames);
 }
 
@@ -207,7 +207,7 @@ fn what_is_no_plain_ack_comes_out_as_it_was_too() {
             9 => segment(true, |tcp| tcp.ack(ack_number).fin(), b""),
             // A checksum that an offload never filled in.
             10 => with(ack(ack_number), 36, 0xee),
-            // SACK, an option nobody knows, and options that end early.
+            // SACK, an unknown option, and options that end early.
             11 => segment(
                 true,
                 |tcp| {

@@ -16,13 +16,13 @@ pub const TUN_FILE: &str = "/dev/net/tun";
 nix::ioctl_write_int!(tun_set_iff, b'T', 202);
 nix::ioctl_write_int!(tun_set_offload, b'T', 208);
 
-/// What this program does in the kernel's place: checksums (TUN_F_CSUM), and cutting TCP over IPv4 and IPv6, with ECN
+/// Work that this program does in the kernel's place: checksums (TUN_F_CSUM), and cutting TCP over IPv4 and IPv6, with ECN
 /// too (TUN_F_TSO4, TUN_F_TSO6, TUN_F_TSO_ECN).
 const OFFLOAD_TCP: u64 = 0x01 | 0x02 | 0x04 | 0x08;
 /// And cutting UDP over IPv4 and IPv6 (TUN_F_USO4, TUN_F_USO6), from Linux 6.2 on.
 const OFFLOAD_UDP: u64 = 0x20 | 0x40;
 
-/// Bytes of what a device hands over at once: a header, and an IP packet as long as its length field can say.
+/// Most bytes that a device hands over at once: a header, and an IP packet as long as its length field can say.
 const READ_MAX: usize = offload::HEADER_LEN + 65_535;
 
 /// A TUN device that is gone when this is dropped, or the process dies.
@@ -68,7 +68,7 @@ impl Tun {
         &self.name
     }
 
-    /// Reads what the kernel hands over at once and gives its packets on, one by one, each with whether its checksum was
+    /// Reads one buffer from the kernel and gives on its packets, one by one, each with whether its checksum was
     /// made here. Returns how many; `None` when nothing waited.
     ///
     /// # Errors
@@ -95,7 +95,7 @@ impl Tun {
         Ok(Some(packets))
     }
 
-    /// How often the kernel handed over what could not be cut into packets: programs with raw sockets can make it.
+    /// How often the kernel handed over a packet that could not be cut: programs with raw sockets can make it.
     pub fn malformed(&self) -> u64 {
         self.malformed
     }

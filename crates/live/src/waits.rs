@@ -1,7 +1,7 @@
-//! How long commands wait for a processor: what a busy machine adds to the round trips of a hop.
+//! How long commands wait for a processor: the delay that a busy machine adds to the round trips of a hop.
 //!
 //! The kernel counts for each thread how long it was ready and did not run, and how often it got to run
-//! (`schedstat`). Threads are looked at now and then; what one that ends waited since the last look is lost.
+//! (`schedstat`). Threads are looked at now and then; the time that one that ends waited since the last look is lost.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// Threads of a side that are looked at; one that has more is not waiting for a hop.
 const MAX_THREADS: usize = 1_000;
 
-/// What the commands of both sides waited.
+/// Waiting times of the commands of both sides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Waits {
     /// On the command's side; null where that is not known.
@@ -20,7 +20,7 @@ pub struct Waits {
     pub server: Option<Wait>,
 }
 
-/// What the threads of one side waited, and ran.
+/// How long the threads of one side waited, and ran.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Wait {
     /// Times that one got a processor.
@@ -56,7 +56,7 @@ impl Watcher {
         }
     }
 
-    /// What they waited so far; `None` where nothing is known.
+    /// The waiting times so far; `None` where nothing is known.
     pub fn wait(&self) -> Option<Wait> {
         let sum = |place: usize| self.threads.values().map(|counted| counted[place]).sum::<u64>();
         let [ran_ns, waited_ns, turns] = [0, 1, 2].map(sum);
@@ -103,7 +103,7 @@ mod tests {
         assert_eq!(Watcher::default().wait(), None);
     }
 
-    /// Ends it whatever becomes of the test.
+    /// Ends it on every outcome of the test.
     struct Ended(Child);
 
     impl Drop for Ended {

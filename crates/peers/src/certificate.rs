@@ -5,7 +5,7 @@ use anyhow::Result;
 
 /// Name that the certificate is for.
 pub const NAME: &str = "localhost";
-/// What precedes the 32 bytes of an Ed25519 key in PKCS #8 (RFC 8410 section 7).
+/// Prefix of the 32 bytes of an Ed25519 key in PKCS #8 (RFC 8410 section 7).
 const PKCS8_PREFIX: [u8; 16] =
     [0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20];
 

@@ -23,7 +23,7 @@ const REST_S: &str = "4";
 /// Where the server is in a hop.
 const FAR: &str = "198.18.0.1:4433";
 
-/// What to compare, and how.
+/// Scope and manner of a comparison.
 #[derive(Clone, Debug, Args)]
 pub struct Arguments {
     /// Rounds, of which the median counts
@@ -41,7 +41,7 @@ pub struct Arguments {
     /// Through `tacit shell SCENARIO`, by the tacit beside this program, not over loopback; a transfer ends after --seconds then
     #[arg(long, value_name = "SCENARIO")]
     pub through: Option<String>,
-    /// Over a wire between two namespaces that cuts what leaves in one piece, not over loopback; takes root
+    /// Over a wire between two namespaces that cuts packets that leave in one piece, not over loopback; takes root
     #[arg(long, conflicts_with = "through")]
     pub veth: bool,
     /// Change the scenario
@@ -68,7 +68,7 @@ impl Cpu {
     }
 }
 
-/// What a stack did in one round.
+/// Results of a stack in one round.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Round {
     pub mbps: f64,
@@ -89,7 +89,7 @@ pub struct Row {
     pub resident_mb: Option<f64>,
 }
 
-/// What both ends of a job said.
+/// Reports of both ends of a job.
 struct Ends {
     client: Value,
     /// Processor seconds of the server and the client, of which the first sends.
@@ -197,7 +197,7 @@ impl Arguments {
         Ok(server["resident_mb"][0].as_f64())
     }
 
-    /// A job through a hop: the client says what it measured, the hop what the programs cost.
+    /// A job through a hop: the client reports its measurements, the hop the cost of the programs.
     fn through_hop(&self, stack: Stack, [server, client]: [&str; 2], words: &[&str]) -> Result<Ends> {
         let own = std::env::current_exe()?;
         let mut shell = Command::new(own.with_file_name("tacit"));
@@ -274,7 +274,7 @@ impl Drop for Ended {
     }
 }
 
-/// A port that nobody has now.
+/// A free port.
 fn free_address() -> Result<String> {
     Ok(UdpSocket::bind("127.0.0.1:0")?.local_addr()?.to_string())
 }

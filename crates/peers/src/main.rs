@@ -25,7 +25,7 @@ use crate::quinn_stack::Flavour;
 use crate::stack::{Congestion, Settings};
 use crate::work::{Job, client, server};
 
-/// What to do.
+/// The task.
 #[derive(Debug, Parser)]
 #[command(
     about = "Bulk transfers and requests over TACK, QUIC and TCP, for comparisons",
@@ -38,14 +38,14 @@ struct Cli {
     one: Option<One>,
 }
 
-/// What concerns all stacks.
+/// Tasks that concern all stacks.
 #[derive(Debug, Subcommand)]
 enum All {
     /// Print a table of all stacks on this machine
     Compare(compare::Arguments),
     /// Measure beside ns-3, librohc, TCP and QUIC, and write a page of it
     Page(page::Arguments),
-    /// Simulate once, and print what that took
+    /// Simulate once, and print the time that it took
     #[command(hide = true)]
     Simulate(page::SimulateArguments),
 }
@@ -74,7 +74,7 @@ struct One {
     connections: usize,
 }
 
-/// What carries the data.
+/// Transport of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Stack {
     /// TACK, of this project

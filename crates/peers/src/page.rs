@@ -1,6 +1,6 @@
-//! Numbers beside the peers, as a page: what other programs do on this machine, and what ours do, in turn.
+//! Numbers beside the peers, as a page: results of other programs on this machine, and of ours, in turn.
 //!
-//! Each part measures and keeps what it found as JSON; the page is written from that, so that a part can be made again by
+//! Each part measures and keeps its results as JSON; the page is written from that, so that a part can be made again by
 //! itself and equal results give equal pages.
 
 mod codecs;
@@ -37,7 +37,7 @@ pub use table::name_of;
 /// Pairs that count; medians of fewer say little.
 const PAIRS: u32 = 5;
 
-/// What to measure, and where it goes.
+/// Parts to measure, and where the page goes.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// Parts to measure [default: all]; the others are as they were measured last
@@ -45,7 +45,7 @@ pub struct Arguments {
     /// One short pair each, printed and kept nowhere
     #[arg(long)]
     quick: bool,
-    /// Measure nothing: write the page again from what was measured
+    /// Measure nothing: write the page again from earlier measurements
     #[arg(long, conflicts_with_all = ["parts", "quick"])]
     again: bool,
     /// Where the page goes
@@ -57,7 +57,7 @@ pub struct Arguments {
     /// Sources of the programs that are compiled
     #[arg(long, value_name = "DIR", default_value = "bench")]
     sources: PathBuf,
-    /// Captures of ACKs and what librohc made of them, in `captures` and `rohc-golden` [default: $TACIT_DATA, or ../shared/data]
+    /// Captures of ACKs and librohc's output for them, in `captures` and `rohc-golden` [default: $TACIT_DATA, or ../shared/data]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
 }
@@ -93,7 +93,7 @@ impl Plan<'_> {
     }
 }
 
-/// What a part found out, or why it did not.
+/// Results of a part, or why it was skipped.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Measurement<T> {
@@ -115,7 +115,7 @@ trait Part: Serialize + DeserializeOwned {
     const HEADING: &'static str;
 
     fn measure(plan: &Plan) -> Result<Measurement<Self>>;
-    /// Tables, and what is to be said of them.
+    /// Tables, and remarks on them.
     fn text(&self) -> String;
 }
 
@@ -141,7 +141,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// A section of the page, from what is measured now or was before.
+/// A section of the page, from measurements of now or before.
 fn part<P: Part>(plan: &Plan, machine: &Machine) -> Result<String> {
     let (arguments, name) = (plan.arguments, name_of(&P::NAME));
     let path = arguments.results.join(format!("{name}.json"));
@@ -164,7 +164,7 @@ fn part<P: Part>(plan: &Plan, machine: &Machine) -> Result<String> {
     Ok(section(machine, stored.as_ref()))
 }
 
-/// What was measured before; nothing where nothing was.
+/// The earlier measurements; nothing where there are none.
 fn read<P: Part>(path: &Path) -> Result<Option<Stored<P>>> {
     match fs::read_to_string(path) {
         Ok(text) => {

@@ -13,8 +13,8 @@ use tacit_tack::happy_eyeballs::local_for;
 use crate::certificate::{Certificate, NAME};
 use crate::stack::{Congestion, Dial, Link, Listen, Packets, Pair, SOCKET_BUFFER, Settings, WINDOW};
 
-/// The largest that asks for an ACK per eleven packets. Its documentation recommends none; ten is what the draft's authors
-/// measured with (draft-ietf-quic-ack-frequency section 5.1, Custura et al. 2020).
+/// The largest that asks for an ACK per eleven packets. Its documentation recommends none; the draft's authors measured with
+/// ten (draft-ietf-quic-ack-frequency section 5.1, Custura et al. 2020).
 const ACK_ELICITING_THRESHOLD: u32 = 10;
 
 pub struct Server(Endpoint);
@@ -68,7 +68,7 @@ fn transport(settings: &Settings, flavour: Flavour) -> Arc<quinn::TransportConfi
 
 fn socket(address: SocketAddr) -> Result<std::net::UdpSocket> {
     let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
-    // The system gives what it allows, as TACK's sockets get it.
+    // The system caps them, as it caps those of TACK's sockets.
     let _ = socket.set_recv_buffer_size(SOCKET_BUFFER);
     let _ = socket.set_send_buffer_size(SOCKET_BUFFER);
     socket.bind(&address.into())?;

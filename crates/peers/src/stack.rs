@@ -1,10 +1,10 @@
-//! What all transports do alike.
+//! Traits and settings that all transports share.
 
 use anyhow::Result;
 use clap::ValueEnum;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-/// What windows let be in flight at most: those of TACK.
+/// Limit of the windows on the bytes in flight: that of TACK.
 pub const WINDOW: u32 = 64 << 20;
 /// Buffers of the sockets: those of TACK.
 pub const SOCKET_BUFFER: usize = 4 << 20;
@@ -18,7 +18,7 @@ pub enum Congestion {
     Bbr,
 }
 
-/// What was asked for.
+/// Settings of a job.
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub congestion: Congestion,
@@ -46,7 +46,7 @@ pub trait Link {
     async fn open(&mut self) -> Result<Pair>;
     /// Takes the next that the peer opens; none where the connection has ended.
     async fn accept(&mut self) -> Option<Pair>;
-    /// What was counted.
+    /// Counts of packets.
     fn packets(&self) -> Packets;
     /// Tells the peer that this is the end.
     fn close(&mut self);

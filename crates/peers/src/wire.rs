@@ -1,5 +1,5 @@
-//! A wire between two network namespaces that cuts what leaves in one piece, as a network card without segmentation of UDP does. Over
-//! loopback the kernel never cuts: how many datagrams a stack hands it at once decides there what a stack costs.
+//! A wire between two network namespaces that cuts packets that leave in one piece, as a network card without segmentation of
+//! UDP does. Over loopback the kernel never cuts: how many datagrams a stack hands it at once decides there how much a stack costs.
 
 use std::process::Command;
 
@@ -49,7 +49,7 @@ impl Wire {
         format!("{SERVER}:4433")
     }
 
-    /// What runs a program at one of the ends.
+    /// A command that runs a program at one of the ends.
     pub fn enter(&self, serves: bool) -> Command {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", if serves { &self.server } else { &self.client }]);

@@ -1,4 +1,4 @@
-//! What is done over a transport.
+//! Jobs over a transport.
 
 use std::time::{Duration, Instant};
 
@@ -11,17 +11,17 @@ use tokio::time::{sleep, timeout_at};
 
 use crate::stack::{Dial, Link, Listen, Packets, Pair, Settings};
 
-/// What is written and read at once.
+/// Bytes that are written or read at once.
 const PIECE_BYTES: usize = 1 << 20;
 /// Length of a request and of its answer.
 const REQUEST_BYTES: usize = 1_000;
 /// Requests that do not count: buffers grow, and the congestion window.
 const WARM_UP: u32 = 100;
 
-/// What to do: the first of each pair serves.
+/// The job: the first of each pair serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Job {
-    /// Listen, and send to the first who connects
+    /// Listen, and send to the first client that connects
     Send,
     /// Connect, and read
     Receive,
@@ -59,7 +59,7 @@ struct EndReport {
     /// Connections held.
     #[serde(skip_serializing_if = "Option::is_none")]
     connections: Option<usize>,
-    /// Memory of this process that is in use, and what of it came with the connections.
+    /// Memory of this process that is in use, and the part of it that came with the connections.
     #[serde(skip_serializing_if = "Option::is_none")]
     resident_mb: Option<[f64; 2]>,
 }
@@ -116,7 +116,7 @@ pub async fn client<D: Dial>(job: Job, mut dialer: D, settings: &Settings) -> Re
     line.print()
 }
 
-/// Sends what was asked for, or until the client has enough.
+/// Sends the requested bytes, or until the client has enough.
 async fn send(link: &mut impl Link, settings: &Settings) -> Result<u64> {
     let (mut write, mut read) = link.accept().await.context("no stream came")?;
     let piece = vec![7; PIECE_BYTES];
@@ -228,14 +228,14 @@ fn resident_mb() -> f64 {
     kib.unwrap_or(0.0) * 1_024.0 / 1e6
 }
 
-/// Takes connections until there are as many as asked for, and says what they take.
+/// Takes connections until there are as many as asked for, and reports the memory that they take.
 async fn hold<L: Listen>(listener: &mut L, settings: &Settings) -> Result<()> {
     let before = resident_mb();
     let mut links = Vec::with_capacity(settings.connections);
     while links.len() < settings.connections {
         links.push(listener.accept().await?);
     }
-    // What is left of the last handshakes goes.
+    // The remains of the last handshakes go.
     sleep(Duration::from_secs(2)).await;
     let after = resident_mb();
     let (connections, resident_mb) = (Some(links.len()), Some([after, after - before]));

@@ -1,4 +1,4 @@
-//! What a call gives back.
+//! The answer to a call.
 
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;

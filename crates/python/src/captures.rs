@@ -1,4 +1,4 @@
-//! Captures: what their ACKs cost, and how their headers compress.
+//! Captures: the cost of their ACKs, and how their headers compress.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -17,7 +17,7 @@ fn told(py: Python<'_>, work: impl FnOnce() -> Outcome<Told> + Send) -> PyResult
     py.detach(work).map_err(|failure| failure.raised(py))?.answered(py)
 }
 
-/// Says what the acknowledgments in a capture cost, and what each scheme would make of them.
+/// Reports the cost of the acknowledgments in a capture, and their cost under each scheme.
 #[pyfunction]
 pub fn audit(
     py: Python<'_>,
@@ -92,7 +92,7 @@ pub fn rohc_compare(
     })
 }
 
-/// The edge of the program: what a packet costs is measured here and nowhere below.
+/// The edge of the program: the cost of a packet is measured here and nowhere below.
 #[expect(clippy::disallowed_methods, reason = "the time a codec takes is its result")]
 fn now() -> Instant {
     Instant::now()

@@ -9,7 +9,7 @@ use tacit_rohc as rohc;
 
 use crate::error::{Failure, TacitError};
 
-/// Largest IP packet, and room for what compression may add to it.
+/// Largest IP packet, and room for the bytes that compression may add to it.
 const LARGEST: usize = 65_535 + 512;
 
 /// Turns IP packets into ROHC packets (RFC 6846, profile 0x0006).
@@ -32,7 +32,7 @@ impl Compressor {
         Ok(Self(Mutex::new((rohc::Compressor::new(config), vec![0; LARGEST]))))
     }
 
-    /// The ROHC packet of an IP packet. TacitError for what the profile cannot say; such a packet travels otherwise.
+    /// The ROHC packet of an IP packet. TacitError for a packet that the profile cannot express; such a packet travels otherwise.
     fn compress<'py>(&self, py: Python<'py>, packet: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (compressor, out) = &mut *state;
@@ -41,7 +41,7 @@ impl Compressor {
         Ok(PyBytes::new(py, &out[..made.len]))
     }
 
-    /// Takes in what the decompressor says.
+    /// Takes in the decompressor's feedback.
     fn feedback(&self, bytes: &[u8]) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).0.feedback(bytes);
     }
@@ -59,7 +59,7 @@ impl Decompressor {
         Ok(Self(Mutex::new((rohc::Decompressor::new(config), vec![0; LARGEST]))))
     }
 
-    /// The IP packet of a ROHC packet, and what to tell the compressor, if anything. TacitError for a packet that cannot be
+    /// The IP packet of a ROHC packet, and feedback for the compressor, if any. TacitError for a packet that cannot be
     /// believed.
     fn decompress<'py>(
         &self,

@@ -28,7 +28,7 @@ pub enum Failure {
     Interrupted(String),
 }
 
-/// What calls give.
+/// Result of a call.
 pub type Outcome<T> = Result<T, Failure>;
 
 impl From<Input> for Failure {

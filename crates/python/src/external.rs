@@ -1,7 +1,7 @@
 //! ACK policies, controllers and schedulers written in Python, as the simulator takes them.
 //!
-//! Each call takes the interpreter for a moment. What Python raises ends the experiment: nothing more is asked, and the call that
-//! made the run raises it.
+//! Each call takes the interpreter for a moment. An exception of Python ends the experiment: nothing more is asked, and the call
+//! that made the run raises it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -16,7 +16,7 @@ use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
 
 use crate::slot::{Free, Slot, Taken};
 
-/// What makes policies or controllers: a class, or any callable.
+/// Makes policies or controllers: a class, or any callable.
 pub struct Maker {
     make: Py<PyAny>,
     name: String,
@@ -56,14 +56,14 @@ impl ExternalMaker {
         &self.1.name
     }
 
-    /// What Python raised.
+    /// The exception that Python raised.
     pub fn failure(&self) -> Option<PyErr> {
         self.1.failed.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
 impl Maker {
-    /// What `call` gives, unless Python has raised something before or does now.
+    /// The result of `call`, unless Python has raised something before or does now.
     fn ask<T>(&self, call: impl FnOnce(Python<'_>) -> PyResult<T>) -> Option<T> {
         if self.failed.lock().unwrap_or_else(PoisonError::into_inner).is_some() {
             return None;
@@ -116,7 +116,7 @@ pub struct Arrival {
     smoothed_rtt: Option<f64>,
 }
 
-/// What one ACK told a sender. Times are in seconds.
+/// Contents of one ACK as told to a sender. Times are in seconds.
 #[pyclass(module = "tacit._native", frozen, get_all)]
 pub struct Acknowledged {
     /// When it came, since the start of the run.
@@ -151,10 +151,10 @@ impl Named for Slot<Maker> {
     }
 }
 
-/// An object and what made it; nothing where it could not be made.
+/// An object and its maker; nothing where it could not be made.
 type Made = Option<(Arc<Maker>, Py<PyAny>)>;
 
-/// What the maker in `slot` makes of no arguments.
+/// The object from the maker in `slot`, called without arguments.
 fn made_alone(slot: &Slot<Maker>) -> Made {
     let maker = slot.content()?;
     let made = maker.made(|py, make| make.call0(py))?;
@@ -231,7 +231,7 @@ impl control::Factory for Slot<Maker> {
 /// A controller at work.
 struct Controller {
     made: Made,
-    /// What it said last, which holds where it says nothing.
+    /// Its last answer, which holds where it gives none.
     steering: control::Steering,
 }
 
@@ -334,7 +334,7 @@ impl mu::MuSchedulerFactory for Slot<Maker> {
 struct Scheduler(Made);
 
 impl Scheduler {
-    /// Without an answer nobody is chosen: the run comes to its end.
+    /// Without an answer no client is chosen: the run comes to its end.
     fn choose(
         &self,
         chosen: &mut Vec<usize>,

@@ -56,7 +56,7 @@ fn told(outcome: &FigureOutcome) -> Outcome<Told> {
     Ok(Told::new(outcome, outcome.to_text())?.with("claims", rows(&outcome.claims)?))
 }
 
-/// What a Wi-Fi hop carries at most, in closed form.
+/// The most that a Wi-Fi hop carries, in closed form.
 #[pyfunction]
 pub fn theory(py: Python<'_>, phy: &str, rate: &str) -> PyResult<Answer> {
     let told = || -> Outcome<Told> {

@@ -1,8 +1,8 @@
 //! The native half of the Python package `tacit`: calls into the rooms that the command line calls too, with the interpreter
 //! let go meanwhile.
 //!
-//! What comes back is JSON, as the command line prints it, and tables, which speak Arrow's C stream interface; the Python half
-//! makes objects of them. Python's types of what is here are in `python/tacit/_native.pyi`.
+//! Results are JSON, as the command line prints it, and tables, which speak Arrow's C stream interface; the Python half
+//! makes objects of them. Their Python types are in `python/tacit/_native.pyi`.
 
 #![expect(clippy::needless_pass_by_value, reason = "PyO3 hands arguments over as values")]
 
@@ -23,7 +23,7 @@ use std::path::Path;
 
 use pyo3::prelude::*;
 
-/// What `tacit._native` has.
+/// Contents of `tacit._native`.
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     // Results are named after the program that makes them, which is this library and not the interpreter.

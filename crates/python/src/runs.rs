@@ -1,4 +1,4 @@
-//! Runs, comparisons, and what comes of them.
+//! Runs, comparisons, and their results.
 
 use std::path::PathBuf;
 
@@ -73,14 +73,14 @@ pub fn run(
         let told = Told::new(&single, single.to_text())?;
         Ok(sheets.into_iter().fold(told, |told, (name, sheet)| told.with(name, sheet)))
     });
-    // What Python raised says more than what became of the run without an answer.
+    // An exception of Python says more than the outcome of the run without an answer.
     if let Some(error) = brought.all().find_map(ExternalMaker::failure) {
         return Err(error);
     }
     told?.answered(py)
 }
 
-/// What Python brings of its own.
+/// The user's policies, controllers and schedulers in Python.
 struct Brought {
     acks: Option<ExternalMaker>,
     controller: Option<ExternalMaker>,

@@ -1,4 +1,4 @@
-//! What there is: scenarios, schemes, metrics, and how schemes look.
+//! Lists: scenarios, schemes, metrics, and how schemes look.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ pub fn schemes(py: Python<'_>) -> PyResult<Table> {
     table(py, sheet)
 }
 
-/// What is measured of each run: `name`, `summary`.
+/// Metrics of each run: `name`, `summary`.
 #[pyfunction]
 pub fn metrics(py: Python<'_>) -> PyResult<Table> {
     let mut sheet = Sheet::default();
@@ -84,7 +84,7 @@ pub fn load(py: Python<'_>, scenario: &str, assignments: Vec<String>) -> PyResul
     Ok((scenario.name, scenario.description, scenario.text))
 }
 
-/// Refuses what a run under `scheme` with `clients` clients would refuse.
+/// Refuses all that a run under `scheme` with `clients` clients would refuse.
 #[pyfunction]
 pub fn check(
     py: Python<'_>,
@@ -103,7 +103,7 @@ pub fn check(
     checked().map_err(|failure| failure.raised(py))
 }
 
-/// Every setting of a scenario, what it means and where it comes from.
+/// Every setting of a scenario, its meaning and where it comes from.
 #[pyfunction]
 pub fn explain(
     py: Python<'_>,

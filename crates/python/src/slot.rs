@@ -1,7 +1,7 @@
-//! Places that live as long as the process, for what does not.
+//! Places that live as long as the process, for objects that do not.
 //!
-//! A configuration of the simulator holds a reference that lives for ever to what a program brings. What Python brings lives
-//! for a run: it sits in one of these places meanwhile. There are as many as ever were taken at once.
+//! A configuration of the simulator holds a reference that lives for ever to a program's objects. Objects from Python live
+//! for a run: one sits in one of these places meanwhile. There are as many as ever were taken at once.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,7 +10,7 @@ pub struct Slot<T: 'static> {
     content: Mutex<Option<Arc<T>>>,
 }
 
-/// All places for a `T` that nobody has now.
+/// All free places for a `T`.
 pub type Free<T> = Mutex<Vec<&'static Slot<T>>>;
 
 /// A taken place; it is given back when this is dropped.
@@ -20,7 +20,7 @@ pub struct Taken<T: 'static> {
 }
 
 impl<T> Slot<T> {
-    /// What sits there; `None` after its run.
+    /// The object that sits there; `None` after its run.
     pub fn content(&self) -> Option<Arc<T>> {
         self.content.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -73,7 +73,7 @@ impl Sweep {
         kept.map_err(|error| Failure::from(error).raised(py))
     }
 
-    /// Makes what is missing here, on all cores.
+    /// Makes the missing batches here, on all cores.
     fn complete(&self, py: Python<'_>, cache: bool, progress: Option<Bound<'_, PyAny>>) -> PyResult<Answer> {
         let work = |control: tacit_runs::sweep::Control<'_>| {
             let swept = on_all_cores(|| Ok(self.directory.complete(&self.sweep, control)?))?;
@@ -93,7 +93,7 @@ pub fn grid(py: Python<'_>, lists: Vec<String>) -> PyResult<Vec<Vec<String>>> {
 #[pyfunction]
 pub fn make_order<'py>(py: Python<'py>, order: &str) -> PyResult<Bound<'py, PyBytes>> {
     let made = py.detach(|| -> Outcome<Vec<u8>> {
-        // Whoever hands out orders counts threads: one each.
+        // The process that hands out orders counts threads: one each.
         let pool = ThreadPoolBuilder::new().num_threads(1).build();
         let pool = pool.map_err(|error| Failure::Other(error.to_string()))?;
         let order = Order::parse(order)?;

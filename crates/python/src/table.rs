@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyAny, PyCapsule, PyList};
 use tacit_runs::store::{Column, Sheet};
 
-/// What capsules of the interface are called (Arrow PyCapsule interface).
+/// Name of the interface's capsules (Arrow PyCapsule interface).
 const STREAM: &CStr = c"arrow_array_stream";
 
 /// Columns of equal length: texts, counts and numbers, each of which may be missing.

@@ -17,7 +17,7 @@ use crate::error::{Failure, Outcome};
 /// How often the interpreter may look for Ctrl-C.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// What Python is told of: `("started", runs, reused)`, `("finished", 1, 0)`, `("warning", text)`.
+/// Events for Python: `("started", runs, reused)`, `("finished", 1, 0)`, `("warning", text)`.
 enum Event {
     Started(usize, usize),
     Finished,
@@ -34,7 +34,7 @@ pub fn watched<T: Send>(
     let cache = if use_cache { Cache::of_user() } else { None };
     let stop = AtomicBool::new(false);
     let (tell, told) = mpsc::channel();
-    // What is used without the interpreter has to be shared, though nobody else takes it.
+    // The receiver is used without the interpreter, so it has to be shared, though no other thread takes it.
     let told = Mutex::new(told);
     let listening = progress.is_some();
     let result = thread::scope(|scope| {
@@ -47,7 +47,7 @@ pub fn watched<T: Send>(
                     Progress::Warning(text) => Event::Warning(text.to_owned()),
                 };
                 if listening {
-                    // Nobody hears the rest once Python has raised something.
+                    // The receiver is gone once Python has raised something.
                     let _ = tell.send(event);
                 }
             };

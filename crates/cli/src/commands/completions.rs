@@ -1,4 +1,4 @@
-//! `tacit completions` and `tacit man`: what is made of the declaration of the arguments.
+//! `tacit completions` and `tacit man`: both are generated from the declaration of the arguments.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

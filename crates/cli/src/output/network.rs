@@ -8,7 +8,7 @@ use tacit_net::NetError;
 
 use super::{BAD_INPUT, FAILED, Failure};
 
-/// A server does not give what was asked for.
+/// A server refuses a request, or its answer cannot be used.
 const NO_ANSWER: u8 = 3;
 /// A connection could not be made, or broke for good.
 const NO_NETWORK: u8 = 4;
@@ -36,7 +36,7 @@ pub enum NetworkFailure {
 }
 
 impl NetworkFailure {
-    /// In one line; a peer's words without what a terminal would obey.
+    /// In one line; a peer's words without characters that a terminal would obey.
     pub fn said(&self) -> String {
         match self {
             Self::Net(error) => error.to_string(),
@@ -80,7 +80,7 @@ failures_of!(Network: NetError, TrustError, NodeError, PairError, CopyError);
 pub fn printable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
-        // Of the invisible ones, those that change the order of what is read.
+        // Of the invisible ones, those that change the order of the text.
         let reorders =
             matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
         match c.is_control() || reorders || matches!(c, '\u{2028}' | '\u{2029}') {

@@ -32,7 +32,7 @@ pub enum SimulatorFailure {
     /// A capture cannot be read.
     #[error(transparent)]
     Capture(#[from] CaptureError),
-    /// A capture cannot be compressed, or what is compressed made one.
+    /// A capture cannot be compressed, or its compressed packets do not make one again.
     #[error(transparent)]
     Rohc(#[from] RohcError),
     /// The live hop says so.

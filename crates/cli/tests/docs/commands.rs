@@ -1,10 +1,10 @@
 //! Every command in the README and in `docs/` is one.
 //!
 //! The rule: a line behind `$ ` in a ```` ```console ```` block and each line of a ```` ```sh ```` block is run, page by
-//! page, in a directory of the page's own, in the order of the page. It has to end with 0, and what the page shows below
-//! it has to be in what it prints. [`EXCEPTIONS`] lists commands that are not run so, with one of a few reasons; of those
+//! page, in a directory of the page's own, in the order of the page. It has to end with 0, and the output that the page shows
+//! below it has to be in its own. [`EXCEPTIONS`] lists commands that are not run so, with one of a few reasons; of those
 //! that are tacit's the line itself is still parsed by the program, and names of scenarios and figures are looked up.
-//! What a table of means and intervals shows comes from minutes of simulation: its command is run in short, and its
+//! A table of means and intervals comes from minutes of simulation: its command is run in short, and its
 //! columns are compared.
 //!
 //! Options that stand in prose and in synopses are looked up in `--help`.
@@ -19,10 +19,10 @@ use crate::markdown::{blocks, code_spans};
 use crate::shown::{missing, missing_headings, missing_labels};
 use crate::{all_pages, name, root};
 
-/// What is done with a command instead of running it as it stands.
+/// Treatment of a command that is not run as it stands.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Instead {
-    /// It is parsed: it makes a live hop, or asks what this machine can do for one. The live tests run such.
+    /// It is parsed: it makes a live hop, or asks whether this machine can make one. The live tests run such.
     LiveHop,
     /// It is run for a second instead of eight where live hops work, and else parsed.
     ShortLive,
@@ -30,11 +30,11 @@ enum Instead {
     TwoMachines,
     /// It is parsed: it takes minutes, or compiles.
     Long,
-    /// It is parsed: it installs something, changes the machine, or wants what not every machine has.
+    /// It is parsed: it installs something, changes the machine, or needs something that not every machine has.
     Installs,
     /// It is run with these words behind it, and headings of tables are compared: all of it takes minutes.
     Shortened(&'static str),
-    /// It is run on a capture that the simulator made, not the reader's own, and what its lines are about is compared.
+    /// It is run on a capture that the simulator made, not the reader's own, and the labels of its lines are compared.
     OtherCapture,
     /// It is run and has to end with this code.
     Fails(i32),
@@ -45,7 +45,7 @@ use Instead::{Fails, Installs, LiveHop, Long, OtherCapture, ShortLive, Shortened
 /// Few and short runs.
 const SHORT: &str = "--seeds 1 --set run.duration=1200ms --set run.measure-from=1s";
 
-/// Makes what stands for the reader's captures.
+/// Makes captures in place of the reader's.
 const CAPTURE: &str = "for file in my web; do test -e $file.pcap || tacit run hack-2014-11n-150 --pcap $file.pcap \
     --set 'run.duration=300 ms' --set 'run.measure-from=100 ms' >/dev/null || exit; done";
 
@@ -80,7 +80,7 @@ const EXCEPTIONS: &[(&str, Instead)] = &[
     ("tacit run wlan-11n-150 --set wifi.rat=", Fails(2)),
 ];
 
-/// A command of a page, and what the page shows below it.
+/// A command of a page, and the output that the page shows below it.
 struct Shown {
     page: String,
     line: usize,
@@ -154,7 +154,7 @@ fn without_remark(line: &str) -> &str {
     if line.starts_with('#') { "" } else { line.split("  #").next().unwrap().trim_end() }
 }
 
-/// A shell in `directory`, with this build's `tacit`, and a home of its own. Pages share what runs came to: many show the same.
+/// A shell in `directory`, with this build's `tacit`, and a home of its own. Pages share results of runs: many show the same.
 fn shell(directory: &Path, script: &str) -> Command {
     let built = Path::new(env!("CARGO_BIN_EXE_tacit")).parent().unwrap();
     let path = format!("{}:{}", built.display(), std::env::var("PATH").unwrap());
@@ -170,7 +170,7 @@ fn is_installed(program: &str) -> bool {
     Command::new("sh").args(["-c", &format!("command -v {program} >/dev/null")]).status().unwrap().success()
 }
 
-/// Runs `script`: its exit code, and what it printed, the result first.
+/// Runs `script`: its exit code, and its output, the result first.
 fn run(directory: &Path, script: &str) -> (Option<i32>, String) {
     let output = shell(directory, script).output().unwrap();
     let text =
@@ -178,7 +178,7 @@ fn run(directory: &Path, script: &str) -> (Option<i32>, String) {
     (output.status.code(), text)
 }
 
-/// Whether this machine can run what the pages run behind a hop.
+/// Whether this machine can run the commands of pages behind a hop.
 fn live_hops_work(directory: &Path) -> bool {
     static WORK: OnceLock<bool> = OnceLock::new();
     *WORK.get_or_init(|| {
@@ -190,7 +190,7 @@ fn live_hops_work(directory: &Path) -> bool {
     })
 }
 
-/// What is wrong with a command that is not run: tacit's own parser says it.
+/// The fault in a command that is not run: tacit's own parser tells it.
 fn parse_fault(directory: &Path, command: &str) -> Option<String> {
     if let Some(rest) = command.strip_prefix("./ci.sh ") {
         let wanted = rest.split(' ').next().unwrap();
@@ -201,7 +201,7 @@ fn parse_fault(directory: &Path, command: &str) -> Option<String> {
         return cargo_fault(command);
     }
     let words = command.strip_prefix("tacit ")?;
-    // What runs behind a hop is not tacit's to parse; what follows a pipe neither.
+    // The command behind a hop is not tacit's to parse; the words behind a pipe neither.
     let own = words.split(" -- ").next().unwrap().trim_end_matches(" --server");
     let mut is_quoted = false;
     let end = own.find(|c: char| {
@@ -232,7 +232,7 @@ fn cargo_fault(command: &str) -> Option<String> {
     None
 }
 
-/// What is wrong with the scenarios and figures that a command of tacit names.
+/// The fault in the scenarios and figures that a command of tacit names.
 fn name_fault(command: &str, scenarios: &BTreeSet<String>) -> Option<String> {
     let words: Vec<&str> = command.split_whitespace().collect();
     let rooms = ["hack", "tack", "rre", "fwp", "baselines", "validation"];
@@ -261,7 +261,7 @@ fn scenarios() -> BTreeSet<String> {
     files.iter().map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned()).collect()
 }
 
-/// What is wrong with a command, if anything is.
+/// The fault in a command, if there is one.
 fn fault(directory: &Path, shown: &Shown, scenarios: &BTreeSet<String>) -> Option<String> {
     if shown.command.starts_with("tacit")
         && let Some(fault) = name_fault(&shown.command, scenarios)
@@ -357,7 +357,7 @@ enum Part {
     Others,
 }
 
-/// `None` of what is run behind a hop.
+/// `None` of a command that is run behind a hop.
 fn part_of(shown: &Shown) -> Option<Part> {
     if shown.instead() == Some(ShortLive) {
         return None;
@@ -437,7 +437,7 @@ fn is_a_command(word: &str) -> bool {
         && !word.starts_with('-')
 }
 
-/// What `--help` says of a command and of those within it.
+/// `--help` of a command and of those within it.
 fn help(directory: &Path, command: &str) -> String {
     let (_, mut text) = run(directory, &format!("tacit {command} --help"));
     let within: &[&str] = match command {

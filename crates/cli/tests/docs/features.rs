@@ -1,4 +1,4 @@
-//! `docs/validation/features.md` is written from the table `features.toml` beside it, and what the table names is there.
+//! `docs/validation/features.md` is written from the table `features.toml` beside it, and the names in the table exist.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -30,10 +30,10 @@ enum State {
     Missing,
 }
 
-/// What may be said of a feature.
+/// Keys of a feature.
 const KEYS: [&str; 6] = ["what", "tests", "figures", "checks", "needs", "missing"];
 
-/// What some tests do not run without, by what the table calls it.
+/// Requirements of some tests, by their name in the table.
 const NEEDS: [(&str, &str); 6] = [
     ("captures", "recorded captures, which are not in the repository"),
     ("live", "live hops"),
@@ -102,7 +102,7 @@ fn claims() -> BTreeMap<String, (usize, usize)> {
     let page = fs::read_to_string(root().join("docs/validation/papers.md")).unwrap();
     let mut claims: BTreeMap<String, (usize, usize)> = BTreeMap::new();
     let mut figure = String::new();
-    // Behind the claims is who measured them.
+    // The versions that measured them follow the claims.
     let claimed = page.lines().take_while(|line| !line.starts_with("## Measured by"));
     for row in claimed.filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |")) {
         let (first, rest) = row.split_once(" |").unwrap_or((row, ""));
@@ -150,7 +150,7 @@ fn shown_by(feature: &Table, claims: &BTreeMap<String, (usize, usize)>) -> Strin
         let missed = if missed == 0 { String::new() } else { format!(" ({missed} of {all} claims not met)") };
         parts.push(format!("[{figure}](../../figures/{figure}.toml){missed}"));
     }
-    // What is no test of a crate: a step of ci.sh.
+    // A check that is no test of a crate: a step of ci.sh.
     parts.extend(words(feature, "checks").iter().map(|step| format!("`./ci.sh {step}`")));
     if feature.contains_key("needs") {
         parts.push(format!("*needs* {}", needs(feature)));
@@ -162,7 +162,7 @@ fn shown_by(feature: &Table, claims: &BTreeMap<String, (usize, usize)>) -> Strin
     parts.join(", ")
 }
 
-/// What the tests of a feature do not run without, in words.
+/// The requirement of a feature's tests, in words.
 fn needs(feature: &Table) -> &'static str {
     let needed = text(feature, "needs");
     let known = NEEDS.iter().find(|(name, _)| *name == needed);

@@ -1,4 +1,4 @@
-//! Pages of the systems have a table of what their headline depends on, written from `docs/validation/headlines.toml` and from
+//! Pages of the systems have a table of the conditions of their headline, written from `docs/validation/headlines.toml` and from
 //! the numbers of `papers.md`.
 
 use std::fmt::Write as _;
@@ -11,7 +11,7 @@ use crate::root;
 /// The line of a page before its table.
 const BEGIN: &str = "<!-- written by a test from docs/validation/headlines.toml -->\n";
 
-/// What papers.md has measured of a claim of a figure, with its interval; `None` where it was not made.
+/// The value in papers.md of a claim of a figure, with its interval; `None` where it was not made.
 fn measured(papers: &str, figure: &str, claim: &str) -> Option<String> {
     let mut current = "";
     for row in papers.lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |")) {
@@ -59,7 +59,7 @@ fn rows_of_headlines_are_claims_of_figures() {
     }
 }
 
-/// What the README tells first is what the page tells first.
+/// The README has the headline numbers of the pages.
 #[test]
 fn headlines_of_the_readme_are_those_of_the_pages() {
     let papers = fs::read_to_string(root().join("docs/validation/papers.md")).unwrap();

@@ -1,4 +1,4 @@
-//! What `docs/` and the README say: the book holds together, its commands are commands, its features have tests.
+//! Tests of `docs/` and the README: the book holds together, its commands are commands, its features have tests.
 //!
 //! Nothing here needs mdBook; `./ci.sh book` builds the book itself.
 

@@ -21,11 +21,11 @@ pub fn check_table(path: &Path, begin: &str, table: &str) {
 
 /// A fenced block.
 pub struct Block {
-    /// What stands behind the fence: `console`, `sh`, nothing.
+    /// The language behind the fence: `console`, `sh`, nothing.
     pub language: String,
     /// Number of the first line within.
     pub line: usize,
-    /// What is within.
+    /// The lines within.
     pub text: String,
 }
 
@@ -71,7 +71,7 @@ fn prose(page: &str) -> Vec<(usize, &str)> {
     lines
 }
 
-/// What stands in prose as code.
+/// Code in prose.
 pub fn code_spans(page: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (number, line) in prose(page) {
@@ -81,7 +81,7 @@ pub fn code_spans(page: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// Links and pictures of `page`; what looks like one within code is none.
+/// Links and pictures of `page`; a likeness of one within code is none.
 pub fn links(page: &str) -> Vec<Link> {
     // A link may begin on one line and end on the next.
     let mut text = String::new();

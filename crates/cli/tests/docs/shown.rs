@@ -1,4 +1,4 @@
-//! Whether a program's output is what a page shows.
+//! Whether a program's output agrees with a page.
 
 /// A line of a page in which `…` stands for anything.
 fn is_like(shown: &str, line: &str) -> bool {
@@ -16,7 +16,7 @@ fn is_like(shown: &str, line: &str) -> bool {
 }
 
 /// The first shown lines that are not in `output`, if there are any. A line that is nothing but `…` stands for any
-/// number of lines; what stands between two such has to follow each other, and what is behind has to come later.
+/// number of lines; lines between two such have to follow each other, and those behind have to come later.
 pub fn missing(shown: &str, output: &str) -> Option<String> {
     let lines: Vec<&str> = output.lines().collect();
     let mut from = 0;
@@ -34,7 +34,7 @@ pub fn missing(shown: &str, output: &str) -> Option<String> {
     None
 }
 
-/// Headings of tables: what stands above a rule, with its blanks made one.
+/// Headings of tables: the lines above a rule, with their blanks made one.
 fn headings(text: &str) -> Vec<String> {
     let lines: Vec<&str> = text.lines().collect();
     let above = lines.windows(2).filter(|pair| pair[1].starts_with("───"));
@@ -47,7 +47,7 @@ pub fn missing_headings(shown: &str, output: &str) -> Vec<String> {
     headings(shown).into_iter().filter(|heading| !found.contains(heading)).collect()
 }
 
-/// What indented lines of two columns and more are about: the first column.
+/// Labels of indented lines of two columns and more: the first column.
 fn labels(text: &str) -> Vec<String> {
     let indented = text.lines().filter_map(|line| line.strip_prefix("  "));
     let columns = indented.filter_map(|line| line.trim().split_once("  "));

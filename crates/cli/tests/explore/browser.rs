@@ -20,7 +20,7 @@ pub struct Browser {
     from: BufReader<ChildStdout>,
     session: String,
     number: u64,
-    /// What the browser said unasked.
+    /// Events of the browser.
     events: VecDeque<Value>,
     _profile: TempDir,
 }
@@ -29,7 +29,7 @@ impl Browser {
     /// Starts one with an empty profile and a window of `size`; `None` where there is no Chromium.
     pub fn start(size: (u32, u32)) -> Option<Self> {
         let profile = tempfile::tempdir().unwrap();
-        // It reads commands from descriptor 3 and answers on 4. A page that hangs ends the test, not the patience of who waits.
+        // It reads commands from descriptor 3 and answers on 4. A page that hangs ends the test after two minutes.
         let mut command = Command::new("sh");
         command.args([
             "-c",
@@ -93,7 +93,7 @@ impl Browser {
         }
     }
 
-    /// What the browser says next; `None` where it is gone.
+    /// The next message of the browser; `None` where it is gone.
     fn read(&mut self) -> Option<Value> {
         let mut said = Vec::new();
         if self.from.read_until(0, &mut said).ok()? == 0 {
@@ -113,7 +113,7 @@ impl Browser {
         self.call("Emulation.setDeviceMetricsOverride", &size);
     }
 
-    /// What the reader's system prefers.
+    /// Sets the preferred colour scheme of the reader's system.
     pub fn prefer(&mut self, scheme: &str) {
         let features = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });
         self.call("Emulation.setEmulatedMedia", &features);
@@ -144,7 +144,7 @@ impl Browser {
         result["result"]["value"].clone()
     }
 
-    /// The text of what `selector` selects.
+    /// The text of the element that `selector` selects.
     pub fn text(&mut self, selector: &str) -> String {
         let text = self.value(&format!("document.querySelector({selector:?})?.innerText ?? null"));
         text.as_str().unwrap_or_else(|| panic!("no {selector}")).to_owned()
@@ -163,7 +163,7 @@ impl Browser {
 
     /// Presses and releases a key, as a keyboard does.
     pub fn key(&mut self, key: &str) {
-        // What browsers look at for keys that write nothing.
+        // Browsers look at it for keys that write nothing.
         let code = match key {
             "Tab" => 9,
             "Enter" => 13,
@@ -214,14 +214,14 @@ impl Browser {
         }
     }
 
-    /// Waits until what is due was drawn.
+    /// Waits until all due frames were drawn.
     pub fn settle(&mut self) {
         let drawn = "new Promise((done) => setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(done)), 200))";
         let asked = json!({ "expression": drawn, "awaitPromise": true });
         self.call("Runtime.evaluate", &asked);
     }
 
-    /// What is seen, as a PNG; of the whole page, or of the window.
+    /// A screenshot, as a PNG; of the whole page, or of the window.
     pub fn picture(&mut self, path: &Path, whole: bool) {
         self.settle();
         let shot =

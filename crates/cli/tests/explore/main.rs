@@ -1,5 +1,5 @@
 //! `tacit explore`, and its page in a headless Chromium, which `./ci.sh setup` installs; without it these tests say so and
-//! are skipped. Pictures of what a reader sees stay in `target/explore`.
+//! are skipped. Screenshots stay in `target/explore`.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 mod browser;
@@ -29,7 +29,7 @@ fn tacit() -> Command {
     Command::cargo_bin("tacit").unwrap()
 }
 
-/// A page of two schemes, and what the program says of it.
+/// A page of two schemes, and the program's report of it.
 fn page(directory: &Path) -> (PathBuf, Value) {
     let path = directory.join("page.html");
     let made =
@@ -43,7 +43,7 @@ fn picture(name: &str) -> PathBuf {
     root.join("explore").join(format!("{name}.png"))
 }
 
-/// What is told of nothing that went wrong.
+/// Checks that there are no complaints, and no requests but for the page.
 fn nothing_went_wrong(browser: &mut Browser, page: &Path) {
     let (complaints, asked) = browser.complaints();
     assert_eq!(complaints, Vec::<String>::new());
@@ -92,7 +92,7 @@ fn a_reader_finds_frames_by_keys_pointer_and_words() {
     browser.settle();
     assert_eq!(stretch(&mut browser), "2 s", "all of the run to begin with");
     browser.picture(&picture("light-all"), false);
-    // What the page decodes is what the program wrote.
+    // The page decodes the same numbers as the program wrote.
     for (column, scheme) in said["schemes"].as_array().unwrap().iter().enumerate() {
         let cell = format!("document.querySelectorAll('table tbody tr')[1].cells[{}].innerText", column + 1);
         let shown: String =
@@ -164,14 +164,14 @@ fn a_reader_finds_frames_by_keys_pointer_and_words() {
     // Dragging moves; keys do not zoom where text is written.
     browser.key("+");
     browser.key("ArrowRight");
-    // The pointer tells of what is under it.
+    // The pointer tells of the item under it.
     browser.key("n");
     browser.key("z");
     browser.pointer("mouseMoved", lanes, (0.5, 0.2), &json!({}));
     let tip = browser.text(".tip");
     assert!(tip.contains("begins") && tip.contains("rate"), "{tip}");
     browser.picture(&picture("light-tip"), false);
-    // What is clicked is picked out.
+    // A clicked item is picked out.
     browser.key("0");
     browser.click(lanes, (0.5, 0.2));
     let told = browser.text("[aria-live]");

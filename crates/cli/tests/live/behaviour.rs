@@ -106,7 +106,7 @@ fn signals_go_to_the_command() {
     assert_eq!(child.wait().unwrap().code(), Some(5));
 }
 
-/// A hop whose process stands still for a quarter of its time: what `words` made of it.
+/// A hop whose process stands still for a quarter of its time: the output of `words`.
 fn standing_still(words: &[&str]) -> Output {
     let all = [words, &["--", "sh", "-c", "sleep 2; exit 3"]].concat();
     let hop = shell(&all).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -159,7 +159,7 @@ fn a_server_that_dies_fails_the_run() {
     }
 }
 
-/// What CI asks: the command's own status first, then the conditions; a run that is not valid is no pass.
+/// For CI: the command's own status first, then the conditions; a run that is not valid is no pass.
 #[test]
 fn conditions_judge_a_run_that_is_valid() {
     let Some(_machine) = machine(&["iperf3"]) else { return };

@@ -1,5 +1,5 @@
-//! One body per case, a simulated arm and a live arm: the live hop is the simulator's, so what Linux gets
-//! through it is what the simulator's TCP gets.
+//! One body per case, a simulated arm and a live arm: the live hop is the simulator's, so Linux gets through it
+//! the same as the simulator's TCP.
 
 use serde_json::Value;
 
@@ -30,12 +30,12 @@ struct Case {
     congestion: &'static str,
 }
 
-/// What the simulator calls a congestion control of Linux, where it has it.
+/// The simulator's name of a congestion control of Linux, where it has it.
 pub fn simulated_name(congestion: &str) -> &str {
     if congestion == "reno" { "newreno" } else { congestion }
 }
 
-/// What one run of each scheme gave.
+/// Results of one run of each scheme.
 #[derive(Clone, Copy, Debug)]
 struct Live {
     goodput_bps: [f64; 2],
@@ -85,7 +85,7 @@ impl Case {
     }
 }
 
-/// What becomes of a comparison.
+/// Outcome of a comparison.
 #[derive(Clone, Debug, PartialEq)]
 enum Verdict {
     Agree,
@@ -94,7 +94,7 @@ enum Verdict {
     Disturbed(String),
 }
 
-/// Compares the arms: `simulated` as it is, and `slowed` with what the machine's programs waited.
+/// Compares the arms: `simulated` as it is, and `slowed` by the waits of the machine's programs.
 fn verdict(live: &Live, simulated: [f64; 2], slowed: [f64; 2]) -> Verdict {
     let gain = |[stock, hack]: [f64; 2]| hack / stock - 1.0;
     let compared = |arm: [f64; 2]| {

@@ -16,7 +16,7 @@ fn content(bytes: usize) -> Vec<u8> {
     (0..bytes as u64).map(byte).collect()
 }
 
-/// A folder with a file, and nginx's configuration to serve what is in it.
+/// A folder with a file, and nginx's configuration to serve it.
 pub fn served(bytes: usize) -> (TempDir, Vec<u8>) {
     let folder = tempfile::tempdir().unwrap();
     let content = content(bytes);
@@ -27,13 +27,13 @@ pub fn served(bytes: usize) -> (TempDir, Vec<u8>) {
         folder.path().display()
     );
     fs::write(folder.path().join("nginx.conf"), configuration).unwrap();
-    // nginx's workers are somebody else.
+    // nginx's workers are another user.
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
     (folder, content)
 }
 
-/// The hop's report of a client that runs `script`, which finds the program in `$TACIT`, under FWP. Of what goes down `fer` of
-/// the frames are lost, and nobody repeats them.
+/// The hop's report of a client that runs `script`, which finds the program in `$TACIT`, under FWP. `fer` of the frames that go
+/// down are lost, and the link retransmits none.
 pub fn run(folder: &Path, fer: &str, script: &str) -> Value {
     run_in(&["--scheme", "fwp"], folder, fer, script)
 }
@@ -54,7 +54,7 @@ pub fn run_in(hop: &[&str], folder: &Path, fer: &str, script: &str) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// A script that runs `programs` with a proxy, which writes what it served.
+/// A script that runs `programs` with a proxy, which writes a line per request served.
 pub fn through_proxy(programs: &str) -> String {
     format!(
         "$TACIT http-proxy --allow-host 198.18.0.1 --parallel ${{PARALLEL:-16}} --json > served.json 2> said & proxy=$!
@@ -65,7 +65,7 @@ pub fn through_proxy(programs: &str) -> String {
     )
 }
 
-/// What the proxy served, in `folder`.
+/// The lines of the proxy in `folder`.
 pub fn lines(folder: &Path) -> Vec<Value> {
     let text = fs::read_to_string(folder.join("served.json")).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()

@@ -1,5 +1,5 @@
 //! FWP's shim in front of a real kernel's TCP: a registered flow over a link that loses one frame in ten, whose reader
-//! knows of every byte whether it is true; and a flow beside it that nobody registered.
+//! knows of every byte whether it is true; and a flow beside it that is not registered.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -27,7 +27,7 @@ fn byte(place: usize) -> u8 {
     ((place as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8
 }
 
-/// Sends the stream to everybody who asks with a byte.
+/// Sends the stream to every client that asks with a byte.
 #[test]
 #[ignore = "runs inside a hop"]
 fn serve() {
@@ -71,7 +71,7 @@ impl Control {
     }
 }
 
-/// What a reader knows of its stream.
+/// A reader's knowledge of its stream.
 #[derive(Default)]
 struct Known {
     holes: Vec<(usize, usize)>,
@@ -110,7 +110,7 @@ fn peer() -> String {
     std::env::var("TACIT_PEER").unwrap()
 }
 
-/// Reads a registered flow and one beside it; what it saw is in the last line.
+/// Reads a registered flow and one beside it; the last line reports on them.
 #[test]
 #[ignore = "runs inside a hop"]
 fn read_registered() {
@@ -156,7 +156,7 @@ fn read_registered() {
     let announced: usize = known.holes.iter().map(|(start, end)| end - start).sum();
     assert_eq!(placed, announced, "every announced byte was read");
     assert!(known.holes.windows(2).all(|pair| pair[0].1 <= pair[1].0), "in order");
-    // What nobody sent is the marker's: of a hole's first segment at the least its nonce.
+    // Bytes that were never sent are the marker's: of a hole's first segment at the least its nonce.
     let mut content = vec![0; 16];
     marker.fill(0, &mut content);
     assert_eq!(content, nonce);
@@ -164,7 +164,7 @@ fn read_registered() {
     println!("\nread {at} bytes, {placed} of them in {} holes, {} late", known.holes.len(), known.late);
 }
 
-/// A hop whose link loses one frame in ten of what goes down; its report.
+/// A hop whose link loses one in ten of the frames that go down; its report.
 fn lossy_hop(scheme: &str, helper: &str) -> serde_json::Value {
     let (server, client) = (words("fwp", "serve"), words("fwp", helper));
     let mut all =
@@ -235,7 +235,7 @@ fn misbehave() {
     let second = Control::open();
     second.say(ToShim::Register { version: VERSION, local, remote });
     assert_eq!(answer(&second), "Refused(Taken)");
-    // Nobody knows what a reader that says nonsense takes for true: its connection is reset.
+    // A reader that says nonsense may take any bytes for true: its connection is reset.
     send(first.0.as_raw_fd(), &[99], MsgFlags::empty()).unwrap();
     let mut stream = stream;
     stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// What is at the other end of the hop.
+/// Address of the other end of the hop.
 fn peer() -> String {
     std::env::var("TACIT_PEER").unwrap()
 }

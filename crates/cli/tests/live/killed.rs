@@ -12,7 +12,7 @@ use super::support::{machine, shell, tacit};
 const KILLS: u32 = 50;
 const KILLS_AT_ONCE: usize = 5;
 
-/// What a machine has that a hop or a congestion control could leave behind.
+/// Things that a hop or a congestion control could leave behind on a machine.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Machine {
     devices: String,
@@ -91,12 +91,12 @@ impl Machine {
 #[test]
 fn killed_at_any_moment_it_leaves_nothing_behind() {
     let Some(_machine) = machine(&["ip"]) else { return };
-    // A number of seconds that nobody else sleeps for.
+    // A number of seconds for which no other process sleeps.
     let mark = format!("9{:05}.5", std::process::id() % 100_000);
     let before = Machine::now(&mark);
     let orphan = format!("sleep {mark} & setsid sleep {mark} & sleep {mark}");
     let kills: Vec<u32> = (0..KILLS).collect();
-    // Several at once: clearing up takes the kernel a moment, whatever there is to clear up.
+    // Several at once: clearing up takes the kernel a moment, however much there is.
     for kills in kills.chunks(KILLS_AT_ONCE) {
         let start = |kill: &u32| {
             let mut words = vec!["-q", "--scheme", "hack-more-data", "--", "sh", "-c", &orphan];
@@ -137,7 +137,7 @@ fn a_figure_that_is_killed_during_a_live_run_leaves_nothing_behind() {
     let before = Machine::now(mark);
     let figure = ["figure", "hack/live", "--quick", "--no-report", "--no-cache"];
     let mut child = tacit().args(figure).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    // What the doctor tries leaves traces too, for a moment; a run leaves them for seconds.
+    // The doctor's tries leave traces too, for a moment; a run leaves them for seconds.
     let mut changed = 0;
     while changed < 20 {
         assert!(child.try_wait().unwrap().is_none(), "it ended without a live run");

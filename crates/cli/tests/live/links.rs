@@ -19,14 +19,14 @@ fn scenario(directory: &Path, text: &str) -> String {
 /// both ways, that is a millisecond and a half.
 const WAITED_MAX_US: f64 = 400.0;
 
-/// What small datagrams through a hop took, copies included.
+/// Round-trip times of small datagrams through a hop, copies included.
 struct RoundTrips {
     ms: Vec<f64>,
     /// The most that the machine can have added to one of them.
     machine: Machine,
 }
 
-/// What a machine can have added to a round trip at worst, as measured beside it, in milliseconds.
+/// The most that a machine can have added to a round trip, as measured beside it, in milliseconds.
 #[derive(Clone, Copy, Debug)]
 struct Machine {
     /// The two programs, together.
@@ -154,7 +154,7 @@ fn a_download_gets_what_the_trace_and_the_rate_script_give() {
         let path = scenario(directory.path(), text);
         let words = download(&[&path, "--json", "--congestion", "cubic"], "6");
         let Some(report) = valid_report(&words) else { return };
-        // The last seconds, without slow start and what an earlier rate left in the queue.
+        // The last seconds, without slow start and the queue that an earlier rate left.
         let intervals = report["transfer"]["down"]["intervals"].as_array().unwrap();
         let rates: Vec<f64> =
             intervals.iter().map(|interval| interval["sum"]["bits_per_second"].as_f64().unwrap()).collect();

@@ -1,4 +1,4 @@
-//! What kernels leave to a device that cuts large packets itself, as programs and the report see it.
+//! Large packets that kernels leave to a device to cut, as programs and the report see it.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream, UdpSocket};

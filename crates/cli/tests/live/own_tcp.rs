@@ -44,7 +44,7 @@ const CONGESTION_VARIABLE: &str = "TACIT_TEST_CONGESTION";
 /// Our end's initial sequence number: numbers wrap early in every transfer.
 const ISS: SeqNumber = SeqNumber(u32::MAX - 70_000);
 
-/// The bytes of every stream here: what our end sends from the far side.
+/// The bytes of every stream here, as our end sends them from the far side.
 fn pattern(from: u64, len: usize) -> Vec<u8> {
     let [destination, source] = HOSTS;
     let ip = IpHeader::default();
@@ -142,7 +142,7 @@ impl OwnHost {
         self.send();
     }
 
-    /// Takes in what waits, sends what may be sent, then waits for either.
+    /// Takes in packets that wait, sends those that may be sent, then waits for either.
     fn turn(&mut self) {
         let mut packets = Vec::new();
         while self.tun.receive(|packet, _| packets.push(packet.to_vec())).unwrap().is_some() {
@@ -171,7 +171,7 @@ impl OwnHost {
     }
 }
 
-/// A program that reads what the peer sent: beside TCP and not in its way, as with a kernel's.
+/// A program that reads the peer's data: beside TCP and not in its way, as with a kernel's.
 struct Reader {
     segments: Sender<(SeqNumber, bool, Vec<u8>)>,
     thread: JoinHandle<u64>,
@@ -209,14 +209,14 @@ impl Reader {
 /// Every byte must be the one its place says, however often it comes. Those up to `verified` came; returns how
 /// many did now.
 fn verify(first: SeqNumber, verified: u64, seq: SeqNumber, content: &[u8]) -> u64 {
-    // The place is near what was seen so far, which the 32 bits do not say alone.
+    // The place is near the bytes seen so far, which the 32 bits do not say alone.
     let ahead = i64::from((seq - (first + verified as u32)) as i32);
     let place = verified.checked_add_signed(ahead).unwrap();
     assert_eq!(pattern(place, content.len()), content, "bytes from {place} on");
     verified.max(place + content.len() as u64)
 }
 
-/// Who receives and who sends: Linux both, our sender, our receiver.
+/// Receiver and sender: Linux both, our sender, our receiver.
 const PROGRAMS: [[&str; 2]; 3] =
     [["kernel_receives", "kernel_sends"], ["kernel_receives", "own_sends"], ["own_receives", "kernel_sends"]];
 
@@ -264,7 +264,7 @@ impl Hop {
         [owned(&hop), owned(self.words), owned(&["--"]), near, owned(&["--server", "--"]), far].concat()
     }
 
-    /// What that much waiting is worth at most, as a share of the goodput: that of the round trip which it adds, where
+    /// The most that such waiting is worth, as a share of the goodput: that of the round trip which it adds, where
     /// the window decides, and less where the link does. (Asking the simulator is not enough here: programs that wait
     /// for longer than a round trip leave the connection without data, and our end goes before other threads.)
     fn worth(&self, waits_us: &[[f64; 2]]) -> f64 {
@@ -276,7 +276,7 @@ impl Hop {
 /// Rounds at most: four leave half the uncertainty of one.
 const ROUNDS_MAX: u32 = 4;
 
-/// What the transfers of each kind gave so far.
+/// Results of the transfers of each kind so far.
 #[derive(Default)]
 struct Measured {
     goodputs_bps: [Vec<f64>; 3],
@@ -336,7 +336,7 @@ impl Measured {
         }
     }
 
-    /// Mean of what the programs of each kind waited.
+    /// Mean waits of the programs of each kind.
     fn mean_waits_us(&self) -> [[f64; 2]; 3] {
         let count = self.goodputs_bps[0].len() as f64;
         self.waits_us.map(|sum| sum.map(|us| us / count))
@@ -460,7 +460,7 @@ fn cubic_through_reordering() {
 #[ignore = "runs inside a hop"]
 fn kernel_receives() {
     set_up(HOSTS[0], HOSTS[1], "lo");
-    // What our host would use: the port of the flow.
+    // The port of the flow, as our host would use it.
     let ports = [15_536, address::SERVICE_PORT];
     let socket = socket::socket(AddressFamily::Inet, SockType::Stream, SockFlag::empty(), None).unwrap();
     let addresses =
@@ -514,7 +514,7 @@ fn own_receives() {
 fn own_sends() {
     let listen = |config, ends, iss, _| Connection::listen(config, ends, iss);
     let mut host = OwnHost::new(listen, HOSTS[1]);
-    // The kernel does not know that somebody listens; a shell starts its command when it does.
+    // The kernel knows nothing of our listening TCP; a shell waits for a socket before it starts its command.
     let _ready = UdpSocket::bind("0.0.0.0:0").unwrap();
     loop {
         if host.tcp.state() == State::Established {

@@ -21,7 +21,7 @@ const BEGINS_WITH_S: f64 = 2.0;
 /// Bytes per second of the video: 16 Mb/s.
 const RATE: f64 = 2_000_000.0;
 
-/// Plays what comes from a connection.
+/// Plays the data of a connection.
 struct Player {
     rate: f64,
     /// Seconds of video that it keeps at most.
@@ -112,7 +112,7 @@ fn player(rate: f64, buffer_s: u32) -> String {
     format!("RATE={rate} BUFFER={buffer_s} $PLAYER > player.log 2>&1")
 }
 
-/// What a player in `folder` said, which had `bytes` to play.
+/// The report of a player in `folder`, which had `bytes` to play.
 fn said_in(folder: &Path, bytes: usize) -> Value {
     let played = std::fs::read(folder.join("played.json")).unwrap();
     let played: Value = serde_json::from_slice(&played).unwrap();
@@ -121,7 +121,7 @@ fn said_in(folder: &Path, bytes: usize) -> Value {
     played
 }
 
-/// What a player of `seconds` of video says that keeps `buffer_s` of it, with what the proxy says.
+/// The report of a player of `seconds` of video that keeps `buffer_s` of it, with the proxy's lines.
 fn played(seconds: f64, buffer_s: u32, rate: f64) -> (Value, Vec<Value>) {
     let (folder, content) = served((seconds * rate) as usize);
     println!("{buffer_s} s of buffer, {:.0} Mb/s", rate * 8.0 / 1e6);

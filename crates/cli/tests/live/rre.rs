@@ -59,7 +59,7 @@ fn flows_since(before: &[Value]) -> Vec<Value> {
     flows().into_iter().filter(|flow| !before.iter().any(|old| is(flow, old))).collect()
 }
 
-/// Waits until `what` holds, for five seconds at most.
+/// Waits until a condition holds, for five seconds at most.
 fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     for _ in 0..250 {
         if holds() {
@@ -84,7 +84,7 @@ fn started(mut command: Command) -> Killed {
     Killed(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap())
 }
 
-/// What a child says first on standard error.
+/// First line of a child on standard error.
 fn first_line(child: &mut Killed) -> String {
     let mut line = String::new();
     BufReader::new(child.0.stderr.as_mut().unwrap()).read_line(&mut line).unwrap();
@@ -242,7 +242,7 @@ fn killed_at_any_moment_nothing_is_left() {
         run.0.kill().unwrap();
         run.0.wait().unwrap();
     }
-    // What was killed between making a group and starting its watcher is removed by the next run.
+    // A group whose run was killed before it started a watcher is removed by the next run.
     assert!(rre(&["run", "--", "true"]).status().unwrap().success());
     assert_eq!(Machine::settled(&before, &mark), before);
 }

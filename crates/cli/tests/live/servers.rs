@@ -1,5 +1,5 @@
 //! Servers that stall or reset in the middle of a body, behind a hop under FWP: `tacit fetch` ends in bounded time, and
-//! what it keeps is the server's.
+//! the bytes that it keeps are the server's.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -24,7 +24,7 @@ const BREAKS_AT: u64 = 600_000;
 /// Answers of more bytes are long: no answer for holes is.
 const LONG: u64 = 500_000;
 
-/// What is asked for: first and last byte, of several ranges those of the first. `None` where the connection is at its end.
+/// The requested range: first and last byte, of several ranges those of the first. `None` where the connection is at its end.
 fn request(reader: &mut BufReader<TcpStream>) -> Option<(u64, u64)> {
     let (mut line, mut range) = (String::new(), (0, LEN - 1));
     while reader.read_line(&mut line).is_ok_and(|bytes| bytes > 0) {
@@ -62,7 +62,7 @@ fn answer(mut stream: TcpStream, way: &str, broken: &AtomicU32, times: u32) {
             #[allow(clippy::disallowed_methods, reason = "this is the edge where time is real")]
             std::thread::sleep(Duration::from_secs(600));
         } else if breaks {
-            // What TCP holds is on its way by then; a close without lingering is a reset.
+            // The bytes that TCP holds are on their way by then; a close without lingering is a reset.
             #[allow(clippy::disallowed_methods, reason = "this is the edge where time is real")]
             std::thread::sleep(Duration::from_millis(300));
             setsockopt(&stream, sockopt::Linger, &linger { l_onoff: 1, l_linger: 0 }).unwrap();
@@ -84,7 +84,7 @@ fn serve() {
     });
 }
 
-/// A fetch of a file from a server that breaks so many long answers: its exit code, what it said, and its report.
+/// A fetch of a file from a server that breaks so many long answers: its exit code, its standard error, and its report.
 fn fetch(folder: &Path, way: &str, times: u32) -> (i32, String, Value) {
     let script =
         "$TACIT fetch http://198.18.0.1/file -o got --timeout 4 --json > report.json 2> said; echo $? > code";
@@ -127,7 +127,7 @@ fn a_server_that_resets_or_stalls_once_is_gone_on_from() {
     }
 }
 
-/// What stays is the server's, and another run goes on with it.
+/// The bytes that stay are the server's, and another run goes on with them.
 #[test]
 fn a_server_that_always_breaks_ends_it_with_one_error_and_what_came_is_kept() {
     let Some(_machine) = machine(&[]) else { return };

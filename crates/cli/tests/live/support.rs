@@ -1,4 +1,4 @@
-//! What the tests of live hops share.
+//! Code that the tests of live hops share.
 
 use std::fs;
 use std::fs::OpenOptions;
@@ -12,11 +12,11 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use serde_json::Value;
 use tacit_figures::MACHINE_SHARE_MAX;
 
-/// Hops that measure time, or what a hop leaves on a machine, have it to themselves; others share it.
+/// Hops that measure time, or a hop's traces on a machine, have it to themselves; others share it.
 static MACHINE: RwLock<()> = RwLock::new(());
 static SKIPPED: AtomicUsize = AtomicUsize::new(0);
 
-/// Names a file for a line per live test that had what it needs (`ran NAME`), and one per test that found that its
+/// Names a file for a line per live test that had all it needs (`ran NAME`), and one per test that found that its
 /// machine does not allow a verdict (`SKIPPED NAME: reason`): the harness would count both as passed.
 const TALLY_VARIABLE: &str = "TACIT_LIVE_TALLY";
 
@@ -45,7 +45,7 @@ pub fn skip(reason: &str) {
     tally(&format!("SKIPPED {test}: {reason}"));
 }
 
-/// The machine without other hops of ours; `None` where it cannot do what the test needs.
+/// The machine without other hops of ours; `None` where it lacks something that the test needs.
 pub fn machine(programs: &[&str]) -> Option<RwLockWriteGuard<'static, ()>> {
     let guard = MACHINE.write().unwrap_or_else(PoisonError::into_inner);
     is_able(programs).then_some(guard)
@@ -167,11 +167,11 @@ pub fn waited_us(report: &Value) -> [f64; 2] {
     })
 }
 
-/// Why what a live run measured has no verdict: what its machine's delays are `worth` is too much of the
+/// Why the measurement of a live run has no verdict: its machine's delays are `worth` too much of the
 /// `tolerance`. `None` where it has one.
 pub fn disturbed(what: &str, waits_us: &[[f64; 2]], worth: f64, tolerance: f64) -> Option<String> {
     let most = tolerance * MACHINE_SHARE_MAX;
-    // What is not a number is too much as well.
+    // NaN is too much as well.
     (worth.is_nan() || worth > most).then(|| {
         let waits: Vec<_> =
             waits_us.iter().map(|[command, server]| format!("{command:.0} and {server:.0} us")).collect();

@@ -1,4 +1,4 @@
-//! Real programs through a hop: whole files, many connections, both ways, whatever the link does.
+//! Real programs through a hop: whole files, many connections, both ways, over good and bad links.
 
 use std::fs;
 
@@ -22,7 +22,7 @@ fn fetch(address: &str, options: &[&str]) -> Option<serde_json::Value> {
         directory.path().display()
     );
     fs::write(at("nginx.conf"), configuration).unwrap();
-    // nginx's workers are somebody else.
+    // nginx's workers are another user.
     use std::os::unix::fs::PermissionsExt as _;
     fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let (url, got, conf) = (format!("http://{address}/file"), at("got"), at("nginx.conf"));
@@ -56,7 +56,7 @@ fn a_file_arrives_whole_with_opportunistic_hack_over_802_11a() {
     fetch("198.18.0.1", &[&["wlan-11a-54", "--scheme", "hack-opportunistic"], &LOSSY[..]].concat());
 }
 
-/// ACKs reach real and simulated hosts by what their bytes say: nobody remembers those that were sent.
+/// ACKs reach real and simulated hosts by their bytes alone: the hop does not remember those that were sent.
 #[test]
 fn a_file_arrives_whole_with_nobody_to_compare_acks() {
     let options = ["--no-oracle", "--scheme", "hack-more-data", "--background", "2", "--acks", "2"];
@@ -69,7 +69,7 @@ fn a_file_arrives_whole_with_nobody_to_compare_acks() {
     assert_eq!(failed.iter().sum::<u64>(), 0, "{report}");
 }
 
-/// What iperf3 moved with these options, and what the hop says of HACK.
+/// The hop's report of iperf3 with these options, and the compressed ACKs of each station.
 fn iperf(options: &[&str]) -> Option<(serde_json::Value, Vec<u64>)> {
     let _machine = shared_machine(&["iperf3"])?;
     let mut words = vec!["--json", "--scheme", "hack-more-data", "--acks", "2", "--congestion", "cubic"];

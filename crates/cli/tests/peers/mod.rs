@@ -19,7 +19,7 @@ pub struct Users {
 pub struct Server {
     pub child: Child,
     pub address: String,
-    /// What it says, so that it is never told that nobody reads.
+    /// Its standard error, kept so that it always has a reader.
     pub says: BufReader<std::process::ChildStderr>,
 }
 
@@ -81,7 +81,7 @@ impl Users {
         self.start("server", &words, "tack://")
     }
 
-    /// Starts what says where it listens behind `before`.
+    /// Starts a server that says where it listens behind `before`.
     pub fn start(&self, user: &str, words: &[&str], before: &str) -> Server {
         self.started(self.command(user, words), before)
     }
@@ -129,7 +129,7 @@ pub fn socks(proxy: &str, port: u16) -> (TcpStream, u8) {
     (tcp, reply[1])
 }
 
-/// Sends `bytes`, ends that way, and reads to the end what comes back.
+/// Sends `bytes`, ends that way, and reads the answer to its end.
 pub fn echoed(mut tcp: TcpStream, bytes: &[u8]) -> Vec<u8> {
     let mut writer = tcp.try_clone().unwrap();
     std::thread::scope(|scope| {
@@ -163,7 +163,7 @@ pub fn terminate(child: &Child) {
     kill(Pid::from_raw(child.id().try_into().unwrap()), Signal::SIGTERM).unwrap();
 }
 
-/// What Prometheus gets at `address`.
+/// The metrics at `address`, as Prometheus gets them.
 pub fn scraped(address: &str) -> String {
     let mut tcp = TcpStream::connect(address).unwrap();
     tcp.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();

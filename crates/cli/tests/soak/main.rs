@@ -1,5 +1,5 @@
 //! Servers, copies and proxies for a long time, while the path, the programs and the disks fail at random: nothing wrong is delivered,
-//! nothing hangs, and what servers hold stays flat. `./ci.sh soak` runs it for an hour; a short one is among the tests.
+//! nothing hangs, and memory and descriptors of servers stay flat. `./ci.sh soak` runs it for an hour; a short one is among the tests.
 //!
 //! Every decision derives from a seed, which is printed: `SOAK_SEED` gives the same again, as far as the clock allows.
 
@@ -22,16 +22,16 @@ use std::time::{Duration, Instant};
 use site::{Held, Site};
 use weather::{Draws, Weather};
 
-/// What all actors share.
+/// State that all actors share.
 pub(crate) struct World {
     pub seed: u64,
     is_over: AtomicBool,
-    /// Actors hold it while they do something; who wants silence takes it for writing.
+    /// Actors hold it for reading while they do something; a look at the servers takes it for writing.
     silence: RwLock<()>,
     pub done: Done,
 }
 
-/// What was done, for the page at the end: a soak in which nothing happens proves nothing.
+/// Counts of actions, for the page at the end: a soak in which nothing happens proves nothing.
 #[derive(Debug, Default)]
 pub(crate) struct Done {
     pub copies: AtomicU64,
@@ -53,7 +53,7 @@ impl World {
         (!self.is_over.load(Relaxed)).then_some(turn)
     }
 
-    /// Does what an actor does. Where it fails the soak is over.
+    /// Carries out one act of an actor. Where it fails the soak is over.
     fn acting(&self, act: impl FnOnce()) {
         let _actor = Actor(self);
         act();
@@ -111,9 +111,9 @@ fn fate(world: &World, site: &Site, kills: bool, actor: u64) {
     }
 }
 
-/// Has all actors wait, looks at what the programs of `site` hold, and lets them go on.
+/// Has all actors wait, measures memory and descriptors of the programs of `site`, and lets the actors go on.
 fn look(world: &World, site: &Site, other: &Site) -> Vec<Held> {
-    // What is under way ends sooner.
+    // Acts under way end sooner.
     for site in [site, other] {
         site.set(Weather::default());
     }
@@ -125,7 +125,7 @@ fn look(world: &World, site: &Site, other: &Site) -> Vec<Held> {
     held
 }
 
-/// Runs for `span` and looks so many times at what is held.
+/// Runs for `span` and measures memory and descriptors so many times.
 fn soak(seed: u64, span: Duration, looks: u32) {
     eprintln!("soak: SOAK_SEED={seed}, {} s", span.as_secs());
     let world =
@@ -164,7 +164,7 @@ fn soak(seed: u64, span: Duration, looks: u32) {
             then.iter().all(|held| held.descriptors <= of[0].descriptors),
             "descriptors of {name}: {of:?}"
         );
-        // The first half has filled what allocators keep.
+        // The first half has filled the caches of allocators.
         let bound_kb = most(first) * 5 / 4 + 16_384;
         assert!(then.is_empty() || most(then) <= bound_kb, "memory of {name}: {of:?}");
     }
@@ -189,7 +189,7 @@ fn a_short_soak() {
 #[test]
 #[ignore = "takes an hour"]
 fn a_long_soak() {
-    // One that nobody chose.
+    // A random one.
     let seed = || RandomState::new().build_hasher().finish() >> 32;
     let span = Duration::from_secs(number("SOAK_SECONDS").unwrap_or(3600));
     soak(number("SOAK_SEED").unwrap_or_else(seed), span, 8);

@@ -16,7 +16,7 @@ const SILENCE: Duration = Duration::from_secs(60);
 const BOUND: Duration = Duration::from_secs(180);
 const FLOODED: u8 = 7;
 
-/// A server on a port of this machine that sends without end to whoever connects.
+/// A server on a port of this machine that sends without end to every client.
 pub fn flood() -> u16 {
     let flood = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = flood.local_addr().unwrap().port();

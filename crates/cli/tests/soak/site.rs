@@ -18,7 +18,7 @@ use crate::weather::{Relay, Weather};
 /// After the last actor has stopped, connections of those that were killed are given up within the idle time of 30 s.
 const IDLE_PATIENCE: Duration = Duration::from_secs(60);
 
-/// What a program holds.
+/// Memory and descriptors of a program.
 #[derive(Debug)]
 pub struct Held {
     pub name: &'static str,
@@ -57,7 +57,7 @@ const METRICS: [&str; 2] = ["--metrics", "127.0.0.1:0"];
 
 /// Starts a program that says where it listens behind `before`, and where its metrics are.
 fn start(mut command: Command, before: &str) -> (Running, String) {
-    // Resident memory tells what a program holds only where glibc gives back what is free.
+    // Resident memory is the memory in use only where glibc gives back free memory.
     command.envs([("MALLOC_ARENA_MAX", "1"), ("MALLOC_TRIM_THRESHOLD_", "131072")]);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let mut says = BufReader::new(child.stderr.take().unwrap());
@@ -72,7 +72,7 @@ fn start(mut command: Command, before: &str) -> (Running, String) {
         metrics = metrics.or(behind("metrics at http://"));
         address = address.or(behind(before));
     }
-    // What it says later is read, lest it waits.
+    // Its later output is read, lest it waits.
     std::thread::spawn(move || std::io::copy(&mut says, &mut std::io::sink()));
     (Running { child, metrics: metrics.unwrap() }, address.unwrap())
 }

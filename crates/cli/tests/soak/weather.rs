@@ -36,7 +36,7 @@ impl Draws {
     }
 }
 
-/// What happens to datagrams, each way; chances in per cent.
+/// Faults of datagrams, each way; chances in per cent.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Weather {
     pub lost: u64,
@@ -100,7 +100,7 @@ impl Ord for Late {
     }
 }
 
-/// What the threads of a relay share.
+/// State that the threads of a relay share.
 struct Relayed {
     near: Arc<UdpSocket>,
     server: SocketAddr,
@@ -159,7 +159,7 @@ impl Drop for Relay {
     }
 }
 
-/// Sends what comes late when its time has come.
+/// Sends late datagrams when their time has come.
 fn deliver(later: &Receiver<Late>) {
     let mut waiting: BinaryHeap<Reverse<Late>> = BinaryHeap::new();
     loop {
@@ -187,7 +187,7 @@ fn send(socket: &UdpSocket, to: Option<SocketAddr>, bytes: &[u8]) {
 }
 
 impl Relayed {
-    /// What becomes of a datagram.
+    /// Loses, damages, repeats, delays or sends a datagram.
     fn pass(&self, draws: &mut Draws, socket: &Arc<UdpSocket>, to: Option<SocketAddr>, bytes: &mut [u8]) {
         let Weather { lost, repeated, late, damaged, closed, .. } = *self.weather.lock().unwrap();
         if closed || draws.happens(lost) {
@@ -240,7 +240,7 @@ impl Relayed {
         flows.values().for_each(|flow| flow.is_left.store(true, Relaxed));
     }
 
-    /// A place from which `client` comes, and what brings it its answers.
+    /// A place from which `client` comes, and a thread that brings it its answers.
     fn flow(self: &Arc<Self>, client: SocketAddr, draws: Draws) -> Flow {
         let far = Arc::new(UdpSocket::bind("127.0.0.1:0").unwrap());
         far.connect(self.server).unwrap();
@@ -252,7 +252,7 @@ impl Relayed {
         thread::spawn(move || {
             let mut buffer = vec![0; 1 << 16];
             while !left.load(Relaxed) {
-                // An error is the network's word that nobody listens there; clients behind a relay hear nothing of it.
+                // An error is the network's word that the port is closed; clients behind a relay hear nothing of it.
                 if let Ok(len) = socket.recv(&mut buffer) {
                     relayed.pass(&mut down, &relayed.near, Some(client), &mut buffer[..len]);
                 } else {

@@ -18,7 +18,7 @@ const ENDING: &str = ".acks.pcap";
 const THEIR_REPEAT: &str = "4";
 const OUR_REPEAT: &str = "2";
 
-/// What `tacit rohc stats`, and the program in bench/rohc, say of a capture.
+/// Results of `tacit rohc stats`, and of the program in bench/rohc, for a capture.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Stats {
     packets: u64,
@@ -32,7 +32,7 @@ pub struct Stats {
     version: Option<String>,
 }
 
-/// What `tacit rohc compare` says.
+/// Results of `tacit rohc compare`.
 #[derive(Clone, Debug, Deserialize)]
 struct Compared {
     packets: u64,
@@ -229,7 +229,7 @@ fn captures_in(directory: &Path) -> Vec<PathBuf> {
     captures
 }
 
-/// What stands in for captures of real receivers.
+/// Stands in for captures of real receivers.
 fn made(plan: &Plan) -> Result<PathBuf> {
     let path = plan.arguments.results.join("made.pcapng");
     let mut command = tacit()?;
@@ -254,7 +254,7 @@ fn driver(plan: &Plan) -> Result<Option<PathBuf>> {
     compile(&["cc", "-O2", "-std=c11"], &source, &["rohc"], &plan.arguments.results.join("librohc")).map(Some)
 }
 
-/// The TCP packets of a capture as raw IP: what the program in bench/rohc reads.
+/// The TCP packets of a capture as raw IP, which the program in bench/rohc reads.
 fn plain(plan: &Plan, capture: &Path) -> Result<PathBuf> {
     let [rohc, pcap] = ["plain.rohc", "plain.pcap"].map(|name| plan.arguments.results.join(name));
     for (way, from, to) in [("compress", capture, &rohc), ("decompress", rohc.as_path(), &pcap)] {

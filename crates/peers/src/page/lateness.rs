@@ -14,7 +14,7 @@ const SCENARIOS: [&str; 4] = ["wlan-11n-150", "wlan-11n-300", "wlan-11ac-866", "
 const SECONDS: &str = "5";
 const QUICK_SECONDS: &str = "1";
 
-/// What a hop says of itself.
+/// A hop's report on itself.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
     /// Nothing where the run is not valid.

@@ -1,4 +1,4 @@
-//! What was measured on, and what else ran meanwhile.
+//! The machine of the measurements, and other programs that ran meanwhile.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -14,10 +14,10 @@ use super::tools::said;
 
 /// Share of the processors from which on others are named.
 const OTHERS_NAMED_FROM: f64 = 0.05;
-/// Between looks at what runs.
+/// Between looks at running processes.
 const LOOK: Duration = Duration::from_secs(5);
 
-/// A machine, and what compiles on it.
+/// A machine, and the compilers on it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
     pub processor: String,
@@ -71,7 +71,7 @@ fn memory_mb(meminfo: &str) -> u64 {
     kib.unwrap_or(0) * 1_024 / 1_000_000
 }
 
-/// When a part was measured, by which version, and what else ran.
+/// When a part was measured, by which version, and which other programs ran.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Run {
     /// UTC.
@@ -231,7 +231,7 @@ impl Process {
 /// Names of those that run and are neither `own`, nor below it, nor the kernel's.
 fn others(processes: &[Process], own: u32) -> BTreeSet<String> {
     let mut ours = BTreeSet::from([own, KTHREADD]);
-    // Whoever is below one of ours is one; a pass for each generation.
+    // A child of one of ours is one; a pass for each generation.
     loop {
         let before = ours.len();
         ours.extend(
@@ -246,7 +246,7 @@ fn others(processes: &[Process], own: u32) -> BTreeSet<String> {
         }
     }
     let others = processes.iter().filter(|process| process.runs && !ours.contains(&process.id));
-    // What runs from no file (`memfd:…`) has a name that tells nobody anything.
+    // A process that runs from no file (`memfd:…`) has a name that tells a reader nothing.
     let others = others.filter(|process| !process.name.contains(':'));
     others.map(|process| process.name.clone()).collect()
 }

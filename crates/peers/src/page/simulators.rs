@@ -14,7 +14,7 @@ use super::table::{Table, filled, middle, whole};
 use super::tools::{compile, json, said};
 use super::{Measurement, Name, Part, Plan};
 
-/// What the source in bench/ns3 is linked with.
+/// Modules with which the source in bench/ns3 is linked.
 const MODULES: [&str; 10] = [
     "ns3-core",
     "ns3-network",
@@ -76,8 +76,8 @@ macro_rules! high_efficiency_in_ns3 {
     };
 }
 
-/// `first come, first served` is what ns-3's access point does; datagrams come at a rate, as the source that fills a wire
-/// would cost ns-3 the most and say nothing more. What is not said here is in the source in bench/ns3.
+/// ns-3's access point serves `first come, first served`; datagrams come at a rate, as the source that fills a wire
+/// would cost ns-3 the most and say nothing more. The other settings are in the source in bench/ns3.
 const SETUPS: &[SetUp] = &[
     SetUp {
         name: "11n-150-tcp-1",
@@ -94,7 +94,7 @@ const SETUPS: &[SetUp] = &[
         scenario: "ns3-11n-150",
         clients: 10,
         measured_s: MEASURED_S,
-        // One A-MPDU is in the air at a time, whoever it is for: it takes 3 packets of each client's 126, not 29.
+        // One A-MPDU is in the air at a time, for any client: it takes 3 packets of each client's 126, not 29.
         set: &["wifi.ap-scheduler=fcfs", "wifi.ap-queue=123 packets"],
         ns3: &["--standard=11n", "--transport=tcp"],
     },
@@ -177,7 +177,7 @@ const SETUPS: &[SetUp] = &[
     },
 ];
 
-/// What one run of either simulator says.
+/// Results of one run of either simulator.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
     goodput_bps: f64,
@@ -326,7 +326,7 @@ impl SetUp {
         command.args([format!("--clients={}", self.clients), format!("--seed={seed}")]);
         let times = [format!("run.duration={duration_s} s"), format!("run.measure-from={MEASURE_FROM_S} s")];
         let times = times.iter().map(String::as_str);
-        // A time series is what ns-3 does not keep either.
+        // ns-3 keeps no time series either.
         let set = self.set.iter().copied().chain(times).chain(["run.sample-interval=none"]);
         command.args(set.map(|assignment| format!("--set={assignment}")));
         Ok(command)
@@ -345,7 +345,7 @@ pub struct SimulateArguments {
     assignments: Vec<String>,
 }
 
-/// Simulates in this process, and prints what that took.
+/// Simulates in this process, and prints the time that it took.
 pub fn simulate(arguments: &SimulateArguments) -> Result<()> {
     let prepared = prepare(&Options {
         scenario: arguments.scenario.clone(),

@@ -1,4 +1,4 @@
-//! A median with what it lies between.
+//! A median with the least and the largest value.
 
 use tacit_runs::aggregate::median;
 
@@ -37,7 +37,7 @@ pub fn ratios<'a, T: 'a>(
 }
 
 impl Spread {
-    /// Of what an increasing function makes of the values.
+    /// Of the values of an increasing function.
     pub fn map(self, function: impl Fn(f64) -> f64) -> Self {
         let Self { median, least, largest } = self;
         Self { median: function(median), least: function(least), largest: function(largest) }

@@ -35,7 +35,7 @@ pub fn middle(spread: Option<Spread>, decimals: usize) -> String {
     spread.map_or_else(dash, |spread| format!("{:.decimals$}", spread.median))
 }
 
-/// The median with what it lies between; a dash where there is none.
+/// The median with the least and the largest value; a dash where there is none.
 pub fn whole(spread: Option<Spread>, decimals: usize) -> String {
     spread.map_or_else(dash, |spread| spread.text(decimals))
 }
@@ -48,7 +48,7 @@ pub fn dash() -> String {
 /// Longest line of prose.
 const WIDTH: usize = 120;
 
-/// A paragraph in lines; what stands in backquotes is not broken.
+/// A paragraph in lines; text in backquotes is not broken.
 pub fn filled(text: &str) -> String {
     let mut lines = String::new();
     let (mut width, mut quoted) = (0, false);
@@ -66,7 +66,7 @@ pub fn filled(text: &str) -> String {
     lines
 }
 
-/// What a value is called on the command line.
+/// The name of a value on the command line.
 pub fn name_of(value: &impl ValueEnum) -> String {
     value.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }

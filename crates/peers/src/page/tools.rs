@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, Result, bail};
 use serde::de::DeserializeOwned;
 
-/// What a program prints, where there is one and it ends well.
+/// Output of a program, where there is one and it ends well.
 pub fn said(program: &str, words: &[&str]) -> Option<String> {
     let output =
         Command::new(program).args(words).stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
@@ -33,7 +33,7 @@ pub fn tacit() -> Result<Command> {
     Ok(Command::new(std::env::current_exe()?.with_file_name("tacit")))
 }
 
-/// Compiles `source` with what pkg-config says of `modules`.
+/// Compiles `source` with the flags from pkg-config for `modules`.
 pub fn compile(compiler: &[&str], source: &Path, modules: &[&str], made: &Path) -> Result<PathBuf> {
     let words = ["--cflags", "--libs"].iter().chain(modules).copied().collect::<Vec<_>>();
     let flags = said("pkg-config", &words).with_context(|| format!("pkg-config {}", words.join(" ")))?;

@@ -110,7 +110,7 @@ impl Part for Transports {
     }
 }
 
-/// What is sealed how. quinn takes the first suite of rustls' own order, s2n-quic the first of its own.
+/// Ciphers of the stacks. quinn takes the first suite of rustls' own order, s2n-quic the first of its own.
 const CIPHERS: &str = "All but TCP seal packets with AES-GCM by AWS-LC: TACK and quinn with keys of 256 bits, s2n-quic with 128. QUIC hides \
     packet numbers, too (header protection, RFC 9001 section 5.4), for another block of AES per packet at each end; TACK does not.";
 
@@ -150,7 +150,7 @@ fn through_hop() -> String {
     )
 }
 
-/// A column: its head, what a round has of it, and digits behind the point.
+/// A column: its head, its value in a round, and digits behind the point.
 type Column = (&'static str, fn(&Round) -> Option<f64>, usize);
 
 const COLUMNS: [Column; 7] = [

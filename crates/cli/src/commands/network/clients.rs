@@ -1,4 +1,4 @@
-//! Clients of a server: who may connect, and what each is called.
+//! Clients of a server: which may connect, and the name of each.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -10,8 +10,8 @@ use crate::output::note;
 /// Keys that were refused and told of: no more are remembered, and no more are told. Ours.
 const REFUSED_KEYS_MAX: usize = 64;
 
-/// Who may connect. The file of peers is read for each client that has proved its key: it is short, and who is trusted since
-/// gets in.
+/// Tells which clients may connect. The file of peers is read for each client that has proved its key: it is short, and a
+/// client that is trusted since gets in.
 pub fn clients(
     store: &Store,
     own: PublicKey,
@@ -37,7 +37,7 @@ pub fn clients(
     }
 }
 
-/// What a client is called.
+/// The name of a client.
 pub fn name_of(store: &Store, own: PublicKey, peer: PublicKey) -> String {
     match peer == own {
         true => "this user".to_owned(),

@@ -1,5 +1,5 @@
 //! Files in place of arguments: each long flag of a command is a key of the same name, and so is a place without a flag.
-//! What stands on the command line wins.
+//! The command line wins.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -39,7 +39,7 @@ fn wrong(source: &str, error: &clap::Error) -> InputError {
     InputError::new(source, usage_error(error.kind(), &error.to_string()))
 }
 
-/// `words` without `--config`, and with what the file says where they say nothing.
+/// `words` without `--config`, and with the file's values where they give none.
 fn with_file(source: &str, text: &str, words: &[OsString]) -> Result<Vec<OsString>, InputError> {
     let mut cli = Cli::command();
     cli.build();
@@ -84,7 +84,7 @@ fn is_given(matches: &ArgMatches, arg: &Arg) -> bool {
     matches.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine)
 }
 
-/// The words that say on the command line what a key says.
+/// The arguments that say on the command line the same as a key.
 fn said(arg: &Arg, key: &str, node: &Node) -> Result<Vec<String>, InputError> {
     let is_list = matches!(arg.get_action(), ArgAction::Append);
     let mismatch = |allowed: &str| {
@@ -115,7 +115,7 @@ fn said(arg: &Arg, key: &str, node: &Node) -> Result<Vec<String>, InputError> {
     Ok(texts.into_iter().map(word).collect())
 }
 
-/// Blames a key for a value that it cannot have. What other keys have to do with it is judged for all together.
+/// Blames a key for a value that it cannot have. Conflicts with other keys are judged for all together.
 fn try_alone(name: &str, arg: &Arg, word: &str, key: &str, node: &Node) -> Result<(), InputError> {
     let dashes = if arg.is_positional() { Some("--") } else { None };
     let words = ["tacit", name].into_iter().chain(dashes).chain([word]);

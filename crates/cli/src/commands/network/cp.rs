@@ -30,7 +30,7 @@ use crate::progress::{self, ByteBar};
 const STANDARD: &str = "-";
 /// How often the bar is drawn.
 const DRAWN_EVERY: Duration = Duration::from_millis(100);
-/// What is copied, and which way.
+/// Sources and destination of a copy, and its direction.
 #[derive(Debug, PartialEq, Eq)]
 enum Plan {
     Push {
@@ -44,7 +44,7 @@ enum Plan {
     },
 }
 
-/// What a copy came to, for `--json`.
+/// Outcome of a copy, for `--json`.
 #[derive(Serialize)]
 struct Report<'a> {
     direction: Direction,

@@ -29,25 +29,25 @@ use super::{identity, remote, seen, signals};
 use crate::args::ProxyArgs;
 use crate::output::{Failure, note, print, printable};
 
-/// For a program to say what it wants. Ours.
+/// For a program to send its request. Ours.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// After so long without a word from the other end it is taken for gone. Ours: programs wait for it.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
 /// For a connection that is being made again, before a program is refused. Ours.
 const LINK_TIMEOUT: Duration = Duration::from_secs(10);
-/// Connections of programs that may wait to be carried, or have not said what they want, beside those that are carried; more are
+/// Connections of programs that may wait to be carried, or have not sent their request, beside those that are carried; more are
 /// reset at once. Ours.
 const WAITING_MAX: usize = 1024;
-/// Bytes that wait for programs that do not read: what streams have of their own, all of a connection together, and the least and
-/// the most of one. As much again may be borrowed. Ours.
+/// Bytes that wait for programs that do not read: the windows reserved for streams, all of a connection together, and the least
+/// and the most of one. As much again may be borrowed. Ours.
 const UNREAD_MAX: u64 = 64 << 20;
 const UNREAD_OF_STREAM: std::ops::RangeInclusive<u64> = 16 << 10..=256 << 10;
-/// For what is carried to break when the connection goes. Ours.
+/// For relayed connections to break when the TACK connection goes. Ours.
 const BREAK_TIMEOUT: Duration = Duration::from_millis(500);
 /// Where programs find SOCKS5 unless told (RFC 1928 section 3).
 const SOCKS_PORT: u16 = 1080;
 
-/// What connections to a listener are for.
+/// Purpose of the connections to a listener.
 #[derive(Clone)]
 enum Purpose {
     Socks,
@@ -68,7 +68,7 @@ pub fn run(args: &ProxyArgs) -> Result<ExitCode, Failure> {
         Some(plan) => runtime.block_on(client(args, plan)),
         None => runtime.block_on(server(args)),
     };
-    // What is still carried is reset when its sockets are closed.
+    // Connections that are still carried are reset when their sockets are closed.
     runtime.shutdown_background();
     result.map(|()| ExitCode::SUCCESS)
 }
@@ -86,7 +86,7 @@ fn config(args: &ProxyArgs) -> Result<tacit_tack::Config, Failure> {
     Ok(config)
 }
 
-/// What all connections share.
+/// State that all connections share.
 struct Proxy {
     counts: ProxyCounts,
     /// For those that are carried, and for those that wait to be.
@@ -99,7 +99,7 @@ struct Proxy {
     json: bool,
 }
 
-/// What became of a connection, for `--json`.
+/// Outcome of a connection, for `--json`.
 #[derive(Serialize)]
 struct ConnectionLogLine<'a> {
     client: Option<&'a str>,
@@ -121,7 +121,7 @@ impl Proxy {
         })
     }
 
-    /// Carries a connection, and says what came of it.
+    /// Carries a connection, and reports its outcome.
     async fn carrying(&self, client: Option<&str>, work: impl Future<Output = RelayReport>) -> RelayReport {
         #[expect(clippy::disallowed_methods, reason = "connections are carried in real time")]
         let begun = Instant::now();
@@ -136,7 +136,7 @@ impl Proxy {
         if self.json {
             let line = ConnectionLogLine { client, target, bytes, duration_s, error };
             if let Ok(line) = serde_json::to_string(&line) {
-                // Whoever reads it may have gone; the proxy goes on.
+                // The reader of standard output may have gone; the proxy goes on.
                 let _ = print(&format!("{line}\n"));
             }
         } else if let (None, Some(error)) = (client, error) {
@@ -190,7 +190,7 @@ async fn server(args: &ProxyArgs) -> Result<(), Failure> {
         stopped = signals::stop() => stopped?,
     }
     proxy.end(args.grace).await?;
-    // Clients hear of it, and what is still carried is reset.
+    // Clients hear of it, and connections that are still carried are reset.
     proxy.closed.send_replace(true);
     let _ = tokio::time::timeout(BREAK_TIMEOUT, proxy.counts.running.idle()).await;
     Ok(())
@@ -224,7 +224,7 @@ async fn streams(connection: Connection, name: String, allowed: Arc<AllowList>, 
     }
 }
 
-/// What a client's end is to do.
+/// Server and listeners of a client's end.
 struct Plan {
     /// HOST:PORT.
     server: String,
@@ -305,13 +305,13 @@ async fn client(args: &ProxyArgs, plan: Plan) -> Result<(), Failure> {
         if let Some(connection) = link.clone().connection(Duration::ZERO).await {
             connection.close(0, "");
         }
-        // What is still carried breaks now, and is reset.
+        // Connections that are still carried break now, and are reset.
         let _ = tokio::time::timeout(BREAK_TIMEOUT, proxy.counts.running.idle()).await;
     }
     Ok(())
 }
 
-/// Says what happens to the connection.
+/// Reports changes of the connection.
 fn tell(proxy: &Proxy, happened: &LinkEvent<'_>) {
     match happened {
         LinkEvent::Broken(why) => note(&printable(&format!("tacit: {why}; trying again"))),
@@ -370,7 +370,7 @@ async fn carry(
             Err(_) => return RelayReport::failed(None, ProxyError::Idle),
         },
     };
-    // Whoever has not said what it wants takes nobody's place.
+    // A program that has not sent its request takes no place.
     let place = tokio::time::timeout(PLACE_TIMEOUT, proxy.places.acquire()).await;
     let (answer, streams) = match &place {
         Ok(Ok(_)) => open(&target, link).await,

@@ -2,7 +2,7 @@
 
 use tacit_apps::SERVE_PORT;
 
-/// What begins the name of a file on a server.
+/// Prefix of the name of a file on a server.
 pub const SCHEME: &str = "tack://";
 
 /// A place on a server.

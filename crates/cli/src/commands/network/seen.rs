@@ -1,4 +1,4 @@
-//! What is seen of the programs that run over TACK: logs, qlogs, counts for Prometheus.
+//! Observation of the programs that run over TACK: logs, qlogs, counts for Prometheus.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -53,7 +53,7 @@ fn qlog(directory: &Path) -> Result<Qlog, InputError> {
     Qlog::to_directory(directory).map_err(wrong)
 }
 
-/// Refuses what must not be listened at.
+/// Refuses an address at which metrics must not be served.
 pub fn check(args: &MetricsArgs) -> Result<(), InputError> {
     match args.metrics {
         Some(address) if !address.ip().is_loopback() && !args.metrics_open => {

@@ -25,7 +25,7 @@ use super::{identity, seen};
 use crate::args::ServeArgs;
 use crate::output::{Failure, note, print, printable};
 
-/// What all connections share.
+/// State that all connections share.
 struct Server {
     served: Served,
     store: Store,
@@ -40,7 +40,7 @@ struct Server {
     quiet: bool,
 }
 
-/// What became of a copy, for `--json`.
+/// Outcome of a copy, for `--json`.
 #[derive(Serialize)]
 struct CopyLogLine<'a> {
     client: &'a str,
@@ -165,7 +165,7 @@ impl Server {
         }
     }
 
-    /// Does what a client asks for, and says what came of it.
+    /// Carries out a client's request, and reports its outcome.
     async fn copy(
         &self,
         client: &str,
@@ -186,7 +186,7 @@ impl Server {
             Err(error) => (None, Err(error)),
         };
         if matches!(result, Ok(_) | Err(CopyError::Refused(_))) && writer.shutdown().await.is_ok() {
-            // Streams that are dropped before their end are reset. A client that has gone has what it wanted.
+            // Streams that are dropped before their end are reset. A client that has gone has got its data.
             let mut none = [0];
             let ends = async { tokio::join!(writer.get_mut().finished(), reader.read(&mut none)) };
             let _ = tokio::time::timeout(LAST_TIMEOUT, ends).await;
@@ -219,7 +219,7 @@ impl Server {
             };
             if let Ok(line) = serde_json::to_string(&CopyLogLine { client, direction, path, summary, error })
             {
-                // Whoever reads it may have gone; the server serves on.
+                // The reader of standard output may have gone; the server serves on.
                 let _ = print(&format!("{line}\n"));
             }
             return;

@@ -67,13 +67,13 @@ pub fn run(args: &CompareArgs) -> Result<ExitCode, Failure> {
 /// One comparison of several.
 struct Part {
     scenario: String,
-    /// What a sweep sets there.
+    /// The settings of a sweep there.
     at: Vec<String>,
     /// Where its results go: of several each into a directory of its own.
     directory: PathBuf,
 }
 
-/// What is to be compared. Every scenario is read before the first is run.
+/// The comparisons to make. Every scenario is read before the first is run.
 fn parts(args: &CompareArgs) -> Result<Vec<Part>, Failure> {
     let places = grid(&args.sweeps)?;
     let several = args.scenarios.len() * places.len() > 1;
@@ -142,7 +142,7 @@ fn say_where(drawn: Option<&Path>) {
     }
 }
 
-/// The rows of comparisons: the scenario, what a sweep sets there, and the row as in JSON.
+/// The rows of comparisons: the scenario, the settings of a sweep there, and the row as in JSON.
 fn sheet(comparisons: &[&Comparison]) -> Result<Sheet, Failure> {
     let rows =
         comparisons.iter().flat_map(|comparison| comparison.rows.iter().map(move |row| (comparison, row)));

@@ -15,7 +15,7 @@ use crate::args::FigureArgs;
 use crate::output::{FAILED, Failure, note, print, print_json};
 use crate::progress::{cache, watched};
 
-/// Where figures go when nobody says.
+/// Default directory of figures.
 const DEFAULT_DIRECTORY: &str = "tacit-report/figures";
 
 #[derive(Serialize)]
@@ -60,7 +60,7 @@ pub fn run(args: FigureArgs) -> Result<ExitCode, Failure> {
     if let Some(directory) = &options.directory {
         note(&format!("figures: {}", directory.join("index.html").display()));
     }
-    // Who asks for everything knows that not every machine can do it.
+    // A user that asks for everything knows that not every machine can do it.
     let skipped = !args.all && outcomes.iter().any(FigureOutcome::is_skipped);
     let failed = skipped || outcomes.iter().any(FigureOutcome::fails);
     Ok(if failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })

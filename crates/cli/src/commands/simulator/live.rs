@@ -1,4 +1,4 @@
-//! Live hops for figures: whether they work here, and what one said.
+//! Live hops for figures: whether they work here, and the report of one.
 
 use std::fmt::Display;
 use std::process::{Command, Output, Stdio};
@@ -22,12 +22,12 @@ pub fn watched(shell: &mut Command) -> &mut Command {
     shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped())
 }
 
-/// What a shell said.
+/// Output of `tacit shell`.
 pub struct ShellOutput {
     pub report: serde_json::Value,
     /// Why the run is not valid.
     pub invalid: Option<String>,
-    /// What its command wrote.
+    /// Standard error of the shell and its command.
     pub said: String,
 }
 
@@ -43,7 +43,7 @@ impl ShellOutput {
         Ok(Self { report, invalid, said })
     }
 
-    /// What a copy of this process says that makes `run`; nothing of what its programs write.
+    /// Output of a copy of this process that makes `run`, without that of its programs.
     pub fn of_a_copy(run: &TransferRun) -> anyhow::Result<Self> {
         let options = single::Options {
             scenario: run.hop.scenario.clone(),

@@ -62,7 +62,7 @@ fn converted(converted: &Converted, json: bool) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The edge of the program: what a packet costs is measured here and nowhere below.
+/// The edge of the program: the cost of a packet is measured here and nowhere below.
 #[expect(clippy::disallowed_methods, reason = "the time a codec takes is its result")]
 fn now() -> Instant {
     Instant::now()

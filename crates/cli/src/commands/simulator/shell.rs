@@ -20,7 +20,7 @@ use crate::output::{FAILED, Failure, NOT_VALID, note, print_json};
 
 /// Asked where words stand that may be the command's.
 const FORGOTTEN: &str = "tacit shell [SCENARIO] -- COMMAND…; was -- forgotten?";
-/// What separates commands.
+/// Separates commands.
 const SEPARATOR: &str = "--";
 
 pub fn run(args: ShellArgs) -> Result<ExitCode, Failure> {
@@ -95,7 +95,7 @@ pub fn run(args: ShellArgs) -> Result<ExitCode, Failure> {
     }
     let served = failed_server.is_none() || args.server_may_fail;
     let whole = judge(gate, &report, served)?;
-    // What was asked of a run cannot be said of one that is not valid.
+    // A run that is not valid cannot meet conditions.
     let refused = (args.require_valid || (asked && report.exit_status == 0)) && !report.valid;
     Ok(ExitCode::from(match report.exit_status {
         _ if refused => NOT_VALID,
@@ -104,7 +104,7 @@ pub fn run(args: ShellArgs) -> Result<ExitCode, Failure> {
     }))
 }
 
-/// Holds the conditions against a report, and writes what CI reads; true when nothing is broken.
+/// Holds the conditions against a report, and writes the JUnit file for CI; true when nothing is broken.
 fn judge(mut gate: Gate, report: &Report, served: bool) -> Result<bool, Failure> {
     if gate.is_idle() {
         return Ok(true);
@@ -146,7 +146,7 @@ pub fn through(bound: Bound, ack_mode: AckMode, oracle: Oracle, command: Vec<OsS
     }
 }
 
-/// What can be one: the kernel's names are short and plain (TCP_CA_NAME_MAX is 16 with the end).
+/// Whether a name can be one: the kernel's names are short and plain (TCP_CA_NAME_MAX is 16 with the end).
 fn is_congestion_control(name: &str) -> bool {
     (1..16).contains(&name.len())
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
@@ -162,7 +162,7 @@ pub fn is_program(program: &Path) -> bool {
                 .any(|directory| directory.join(program).is_file())
 }
 
-/// The command and the server among what stands behind the first `--`.
+/// The command and the server among the words behind the first `--`.
 fn split(
     server_first: bool,
     mut words: Vec<OsString>,

@@ -16,7 +16,7 @@ const WARNINGS_SHOWN: usize = 5;
 
 pub fn run(args: &SweepArgs) -> Result<ExitCode, Failure> {
     let SweepArgs { scenario, assignments, schemes, clients, seeds, .. } = args;
-    // Here too before others are asked: what is not allowed is said by this program.
+    // Here too before others are asked: this program reports values that are not allowed.
     let sweep = Batches::new(scenario, assignments, &grid(&args.sweeps)?, schemes, clients, *seeds)?;
     let warnings = sweep.warnings()?;
     for warning in warnings.iter().take(WARNINGS_SHOWN) {

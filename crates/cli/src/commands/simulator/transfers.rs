@@ -17,17 +17,17 @@ use crate::output::note;
 
 /// The program that other transports are driven by.
 const PEERS: &str = "tacit-peers";
-/// What makes it.
+/// The command that builds it.
 const PEERS_MADE_BY: &str = "cargo build --release -p tacit-peers";
 
-/// What starts a server with RRE.
+/// Words that start a server with RRE.
 const RRE: &str = " rre run -- ";
 
 /// Longest file of results that is read.
 const MAX_LOG_BYTES: u64 = 64 << 20;
 
-/// Makes the live runs of `figures`, those that this machine can. Must happen before there is a second thread. What is kept
-/// is in `directory`, and what is there already is not made again.
+/// Makes the live runs of `figures`, those that this machine can. Must happen before there is a second thread. Kept results
+/// are in `directory`, and a run that is there already is not made again.
 pub fn made(figures: &[Figure], quick: bool, directory: Option<&Path>) -> Result<LiveRuns, RunsError> {
     LiveRuns::make(figures, quick, &mut TransferRunner { directory, ..TransferRunner::default() })
 }
@@ -37,7 +37,7 @@ pub fn made(figures: &[Figure], quick: bool, directory: Option<&Path>) -> Result
 struct TransferRunner<'d> {
     directory: Option<&'d Path>,
     run_log: Option<RunLog>,
-    /// Why there are no live hops here, once somebody asked.
+    /// Why there are no live hops here, once they were asked for.
     no_hops: Option<Option<String>>,
     /// Reasons reported already: each is reported once.
     reported: Vec<String>,
@@ -88,7 +88,7 @@ impl RunLog {
     }
 }
 
-/// What stands where `{tacit}` and `{peers}` do.
+/// Substitutes for `{tacit}` and `{peers}`.
 struct Programs {
     tacit: PathBuf,
     peers: PathBuf,
@@ -102,7 +102,7 @@ impl Programs {
         Ok(Self { tacit, peers })
     }
 
-    /// What to say of a `tacit-peers` that was built before this program: its TACK may be an earlier one.
+    /// Warning about a `tacit-peers` that was built before this program: its TACK may be an earlier one.
     fn stale(&self) -> Option<String> {
         let built = |program: &Path| program.metadata().and_then(|data| data.modified()).ok();
         let older = built(&self.peers)? < built(&self.tacit)?;
@@ -170,7 +170,7 @@ impl MakeLive for TransferRunner<'_> {
 }
 
 impl TransferRunner<'_> {
-    /// What was kept of a run like this one.
+    /// The kept result of a run like this one.
     fn known(&self, run: &TransferRun) -> Option<&TransferReport> {
         self.run_log.as_ref().filter(|_| run.kept)?.known.get(&run.command())
     }
@@ -230,7 +230,7 @@ struct ClientReport {
 }
 
 impl ClientReport {
-    /// The last in what a client wrote: each begins a line.
+    /// The last report in a client's output: each begins a line.
     fn last_of(said: &str) -> Option<Self> {
         let ends = said.match_indices('\n').map(|(at, _)| at + 1);
         let begins: Vec<usize> = std::iter::once(0).chain(ends).collect();
@@ -250,7 +250,7 @@ fn make(runs: &[TransferRun]) -> anyhow::Result<Vec<TransferReport>> {
     runs.iter().zip(&outputs).map(|(run, output)| report(run, output)).collect()
 }
 
-/// What processes of this program say that make `runs`, one each.
+/// Outputs of processes of this program that make `runs`, one each.
 fn in_processes(runs: &[TransferRun]) -> anyhow::Result<Vec<ShellOutput>> {
     let programs = Programs::find()?;
     let directory = tempfile::tempdir().context("a temporary directory")?;
@@ -260,7 +260,7 @@ fn in_processes(runs: &[TransferRun]) -> anyhow::Result<Vec<ShellOutput>> {
         std::fs::write(own.join("nginx.conf"), nginx_config(&own.to_string_lossy()))
             .context("a server's file")?;
         if run.bytes > 0 {
-            // What is in it does not matter: nothing on the way looks.
+            // Its content does not matter: nothing on the way looks.
             let file = File::create(own.join("file")).context("the file")?;
             file.set_len(run.bytes).context("the file")?;
         }
@@ -271,12 +271,12 @@ fn in_processes(runs: &[TransferRun]) -> anyhow::Result<Vec<ShellOutput>> {
         watched(&mut shell).spawn().context("tacit shell")
     };
     let started: Vec<Child> = runs.iter().zip(0..).map(start).collect::<Result<_, _>>()?;
-    // All are read to their ends: what they say is short.
+    // All are read to their ends: their output is short.
     let ended: Vec<_> = started.into_iter().map(Child::wait_with_output).collect();
     ended.into_iter().map(|output| ShellOutput::of(&output.context("tacit shell")?)).collect()
 }
 
-/// What an nginx is told that serves the files of `directory` on port 8001, and writes nowhere else.
+/// Configuration of an nginx that serves the files of `directory` on port 8001, and writes nowhere else.
 fn nginx_config(directory: &str) -> String {
     format!(
         "daemon off; user root; pid {directory}/pid; error_log {directory}/errors; events {{}} \
@@ -286,7 +286,7 @@ fn nginx_config(directory: &str) -> String {
     )
 }
 
-/// What a figure wants of what a shell and its command said.
+/// The values for a figure from the output of a shell and its command.
 fn report(run: &TransferRun, output: &ShellOutput) -> anyhow::Result<TransferReport> {
     let ShellOutput { report, invalid, said } = output;
     if let Some(status) = report["exit_status"].as_u64().filter(|status| *status != 0) {
@@ -416,7 +416,7 @@ mod tests {
         run_log.file.write_all(b"{\"version\":").unwrap();
         run_log.keep(&seeded(2), &made).unwrap();
         assert_eq!(RunLog::open(directory.path()).unwrap().known.len(), 2);
-        // What another tacit-peers drove is made again.
+        // A run that another tacit-peers drove is made again.
         run_log.peers = Some("another".into());
         run_log.keep(&seeded(3), &made).unwrap();
         assert_eq!(RunLog::open(directory.path()).unwrap().known.len(), 2);
