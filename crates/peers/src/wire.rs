@@ -1,5 +1,5 @@
-//! A wire between two network namespaces that cuts packets that leave in one piece, as a network card without segmentation of
-//! UDP does. Over loopback the kernel never cuts: how many datagrams a stack hands it at once decides there how much a stack costs.
+//! A wire between two network namespaces that cuts packets that leave in one piece, as a network card without segmentation
+//! offload does. Over loopback the kernel never cuts: how many datagrams a stack hands it at once decides there how much a stack costs.
 
 use std::process::Command;
 
