@@ -1,4 +1,4 @@
-//! Programs that feed flows, and judge what arrives as their users would.
+//! Programs that feed flows, and judge the data that arrives as their users would.
 //!
 //! A flow without a program feeds itself: bulk data, a file, or datagrams at a rate. A program writes into the
 //! flows it was given, at either end, whenever it starts, one of its timers is due or something arrived.
@@ -25,7 +25,7 @@ use on_off::OnOffSource;
 use pages::Pages;
 use stream::VideoStream;
 
-/// What a program sees of its flows.
+/// A program's interface to its flows.
 #[derive(Debug)]
 pub(crate) struct Sockets<'a> {
     flows: &'a mut [Flow],
@@ -34,7 +34,7 @@ pub(crate) struct Sockets<'a> {
 }
 
 impl<'a> Sockets<'a> {
-    /// `written` collects the ends that have something to send, `asks` what is wanted of shims.
+    /// `written` collects the ends that have something to send, `asks` the requests to shims.
     pub fn new(
         flows: &'a mut [Flow],
         written: &'a mut Vec<(FlowId, End)>,
@@ -214,7 +214,7 @@ impl App {
         }
     }
 
-    /// What it did that must not be.
+    /// The invariant that it broke, if any.
     pub fn broken(&mut self) -> Option<String> {
         match &mut self.program {
             Program::Download(download) => download.broken(),
@@ -224,7 +224,7 @@ impl App {
         }
     }
 
-    /// Nobody looks on from now on.
+    /// Runs without its oracle from now on.
     pub fn dismiss_oracle(&mut self) {
         match &mut self.program {
             Program::Download(download) => download.dismiss_oracle(),
@@ -238,9 +238,9 @@ impl App {
         }
     }
 
-    /// What came to the user over `flow`: bytes that arrived since measuring started, bytes handed on since the start,
+    /// Data of the user over `flow`: bytes that arrived since measuring started, bytes handed on since the start,
     /// and when that was everything.
-    /// `None` for a program whose users get what TCP delivers.
+    /// `None` for a program whose users get the data as the transport delivers it.
     pub fn user_got(&self, flow: FlowId) -> Option<(u64, u64, Option<Instant>)> {
         let repair = match &self.program {
             Program::Download(download) => Some(download.as_ref()),
@@ -281,7 +281,7 @@ impl App {
         }
     }
 
-    /// What there is to say at `now`.
+    /// Its results at `now`.
     pub fn outcome(&self, now: Instant) -> ApplicationOutcome {
         let result = match &self.program {
             Program::Pages(pages) => ApplicationResult::Pages(pages.result()),

@@ -1,4 +1,4 @@
-//! What was on the air, as a pcapng file of 802.11 frames with radiotap headers (link type 127).
+//! Captures of the air, as pcapng files of 802.11 frames with radiotap headers (link type 127).
 //!
 //! Time zero of the run is 1970-01-01 00:00 UTC in the file.
 
@@ -107,7 +107,7 @@ impl<W: Write> CaptureWriter<W> {
         Ok(())
     }
 
-    /// Flushes, and hands back what was written to.
+    /// Flushes, and hands back the writer.
     ///
     /// # Errors
     /// When flushing fails.

@@ -1,4 +1,4 @@
-//! What a world carries.
+//! Packets that a world carries.
 
 use std::fmt::Debug;
 
@@ -9,9 +9,9 @@ use tacit_proto::packet::{Packet, Transport};
 use tacit_proto::units::{FlowId, HostId};
 use tacit_proto::wire;
 
-/// What the links of a world carry: simulated packets, or those and the bytes of a live hop.
+/// Payload of a world's links: simulated packets, or those and the bytes of a live hop.
 pub trait Carried: Payload + AckPacket + From<Packet> + Debug {
-    /// What names hosts by their addresses, beside what addresses say themselves.
+    /// Table of hosts by address, beside those that an address itself names.
     type Addresses: Debug + Default;
 
     /// The packet that `bytes` are, when they reach a host; `None` when they are none that it could pass on.
@@ -28,7 +28,7 @@ pub trait Carried: Payload + AckPacket + From<Packet> + Debug {
         AccessCategory::BestEffort
     }
 
-    /// What tells it from other packets in the trace of a run, in one word.
+    /// A word that tells it from other packets in the trace of a run.
     fn trace_word(&self) -> u64;
 
     /// The simulated packet it is; `None` where it is another.

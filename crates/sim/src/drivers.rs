@@ -1,6 +1,5 @@
-//! What stands between the MACs of a channel's stations and their hosts: nothing, TCP/HACK, a driver that holds ACKs
-//! back, FastACK's agent, FWP's
-//! shim.
+//! Drivers between the MACs of a channel's stations and their hosts: none, TCP/HACK, a driver that holds ACKs back,
+//! FastACK's agent, FWP's shim.
 //!
 //! All have one shape, [`StationDriver`]. A new one is a variant of it, a file beside these, a variant of
 //! [`ApDriver`] or [`ClientDriver`], and one of [`DriverCounters`]; the compiler names the places.
@@ -24,7 +23,7 @@ use crate::Carried;
 use crate::record::DriverCounters;
 use crate::setup::{ApDriver, BssSetup, ClientDriver};
 
-/// What stands between a station's MAC and its host.
+/// Driver between a station's MAC and its host.
 #[derive(Debug)]
 enum StationDriver<P> {
     /// Nothing: packets pass both ways.
@@ -39,16 +38,16 @@ enum StationDriver<P> {
     Fwp(Box<ClientShim>),
 }
 
-/// What a driver wants of the world.
+/// A driver's request to the world.
 #[derive(Debug)]
 pub(crate) enum Wish<P> {
     /// Pass an ACK up that was reconstituted from an acknowledgment of `from`.
     PassUp { from: FunctionId, packet: P },
     /// Send a packet that the station's host did not make.
     Send { packet: P },
-    /// Queue for a client what it was sent before; whether there was room is [told](Drivers::refused).
+    /// Queue for a client a packet that it was sent before; the driver is [told](Drivers::refused) if there was no room.
     Requeue { packet: P },
-    /// Pass up what the station's host did not get from the channel.
+    /// Pass up a packet that the station's host did not get from the channel.
     Deliver { packet: P },
     /// Tell the reader of a flow something.
     Tell { flow: FlowId, told: Told },
@@ -71,7 +70,7 @@ impl<P: Carried> StationDriver<P> {
         }
     }
 
-    /// `packet` arrived from `from`, and `missing` before it did not; gives back what goes on to the host.
+    /// `packet` arrived from `from`, and `missing` frames before it did not; gives back the packet that goes on to the host.
     fn incoming(&mut self, now: Instant, from: FunctionId, packet: P, missing: u16) -> Option<P> {
         match self {
             Self::Stock | Self::AckHold(_) => Some(packet),
@@ -117,7 +116,7 @@ impl<P: Carried> StationDriver<P> {
         }
     }
 
-    /// Does on the channel what it wants there; returns what is left for the world, `None` when all is done.
+    /// Carries out its wishes on the channel; returns the next one that is left for the world, `None` when all are done.
     fn act(&mut self, now: Instant, channel: &mut Bss<P>) -> Option<Wish<P>> {
         match self {
             Self::Stock => None,
@@ -162,7 +161,7 @@ impl<P: Carried> StationDriver<P> {
         }
     }
 
-    /// What it counted since measuring started.
+    /// Its counters since measuring started.
     fn counters(&self) -> DriverCounters {
         match self {
             Self::Stock => DriverCounters::Stock,
@@ -173,7 +172,7 @@ impl<P: Carried> StationDriver<P> {
         }
     }
 
-    /// What must hold at any time: above all it does what is due when it is due, so that none lets an ACK wait beyond
+    /// Invariants that hold at any time: above all it acts when its timer is due, so that none lets an ACK wait beyond
     /// its limit.
     fn check(&self, now: Instant) -> Result<(), String> {
         if let Some(due) = self.poll_timeout().filter(|due| *due < now) {
@@ -195,15 +194,15 @@ pub(crate) struct Drivers<P> {
     /// The first is the stock one, which those share that have no other; where there is no other, this is empty.
     drivers: Vec<StationDriver<P>>,
     /// Which of them each function of the channel has. TCP/HACK has one for each access category of a station, for a
-    /// function's NIC knows of no other's, and proof by what comes later holds within a category. FastACK has one for
+    /// function's NIC knows of no other's, and later data is proof within its category only. FastACK has one for
     /// all: connections are its business, and it sees them whole.
     of_function: Vec<u16>,
-    /// Who compares what is reconstituted; `None` where nothing is, or nobody does.
+    /// Checks reconstituted ACKs; `None` where none are reconstituted, or once dismissed.
     oracle: Option<Oracle<P>>,
 }
 
 impl<P: Carried> Drivers<P> {
-    /// The drivers that `set` names for the stations of `channel`, which is told what they need.
+    /// The drivers that `set` names for the stations of `channel`, which is told their needs.
     pub fn new(set: &BssSetup, channel: &mut Bss<P>) -> Self {
         let functions = channel.functions();
         let mut all = Self { functions, drivers: Vec::new(), of_function: Vec::new(), oracle: None };
@@ -265,7 +264,7 @@ impl<P: Carried> Drivers<P> {
         self.drivers.push(driver);
     }
 
-    /// Nobody compares from now on what is reconstituted, and what is acknowledged in others' stead.
+    /// No oracle checks reconstituted ACKs from now on, nor ACKs made in others' stead.
     pub fn dismiss_oracle(&mut self) {
         self.oracle = None;
         for driver in &mut self.drivers {
@@ -291,7 +290,7 @@ impl<P: Carried> Drivers<P> {
         self.functions.all().find(|function| acts && self.of_function[function.index()] == number)
     }
 
-    /// True where every packet goes to the channel as it is, and nobody need be told of those that come.
+    /// True where every packet goes to the channel as it is, and no driver need be told of those that come.
     #[inline]
     pub fn all_stock(&self) -> bool {
         self.drivers.is_empty()
@@ -316,7 +315,7 @@ impl<P: Carried> Drivers<P> {
         self.of(function)?.poll_timeout()
     }
 
-    /// Does what is due at `function`.
+    /// Handles the timeout of the driver of `function`.
     pub fn handle_timeout(&mut self, now: Instant, function: FunctionId) {
         if let Some(driver) = self.of_mut(function) {
             driver.handle_timeout(now);
@@ -334,7 +333,7 @@ impl<P: Carried> Drivers<P> {
         }
     }
 
-    /// `packet` arrived at `function` from `from`, and `missing` before it did not; gives back what goes on.
+    /// `packet` arrived at `function` from `from`, and `missing` frames before it did not; gives back the packet that goes on.
     pub fn incoming(
         &mut self,
         now: Instant,
@@ -385,8 +384,8 @@ impl<P: Carried> Drivers<P> {
         function
     }
 
-    /// Carries out what the driver of `function` wants on the channel; returns what is left for the world, `None` when
-    /// all is done.
+    /// Carries out the wishes of the driver of `function` on the channel; returns the next one that is left for the world,
+    /// `None` when all are done.
     pub fn act(&mut self, now: Instant, function: FunctionId, channel: &mut Bss<P>) -> Option<Wish<P>> {
         let wish = self.of_mut(function)?.act(now, channel)?;
         Some(match (wish, &mut self.oracle) {
@@ -398,7 +397,7 @@ impl<P: Carried> Drivers<P> {
         })
     }
 
-    /// What must hold at any time.
+    /// Invariants that hold at any time.
     pub fn check(&self, now: Instant) -> Result<(), String> {
         self.drivers.iter().try_for_each(|driver| driver.check(now))
     }
@@ -408,7 +407,7 @@ impl<P: Carried> Drivers<P> {
         self.drivers.iter_mut().for_each(StationDriver::start_measuring);
     }
 
-    /// What the drivers of `station` counted since measuring started, all categories together.
+    /// Counters of the drivers of `station` since measuring started, all categories together.
     pub fn counters(&self, station: StationId) -> DriverCounters {
         let mut own: Vec<_> =
             self.functions.of_station(station).filter_map(|id| self.of_function.get(id.index())).collect();
@@ -417,7 +416,7 @@ impl<P: Carried> Drivers<P> {
         each.reduce(|sum, more| sum.plus(&more)).unwrap_or_default()
     }
 
-    /// What all drivers counted of a flow since the start, its two directions together; `None` where no station speaks
+    /// Counters of a flow at all drivers since the start, its two directions together; `None` where no station speaks
     /// TCP/HACK.
     pub fn flow_counters(&self, flow: FlowId, ends: [HostId; 2]) -> Option<FlowCounters> {
         let drivers = self.drivers.iter().filter_map(|driver| match driver {

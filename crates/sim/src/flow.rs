@@ -1,4 +1,4 @@
-//! A flow at work: two transport endpoints, and what feeds them where no program does.
+//! A flow at work: two transport endpoints, and the traffic that feeds them where no program does.
 
 use tacit_link::random::Stream;
 use tacit_proto::Endpoint;
@@ -12,7 +12,7 @@ use tacit_proto::units::{Bytes, Duration, FlowId, Instant};
 use crate::record::{Reports, SeriesPoint};
 use crate::setup::{FlowSetup, Traffic};
 
-/// Bytes a bulk source keeps written ahead of what its connection has sent.
+/// Bytes a bulk source keeps written that its connection has not sent.
 const BULK_AHEAD: u64 = 1 << 20;
 
 /// Which end of a flow.
@@ -24,7 +24,7 @@ pub enum End {
     Sink,
 }
 
-/// Who writes into a flow.
+/// Writer of a flow's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Feeder {
     /// The flow itself, as its traffic says.
@@ -245,7 +245,7 @@ impl Flow {
         }
     }
 
-    /// Bytes of what `end` sends that may lie in its host's queue, where that is limited.
+    /// Bytes sent by `end` that may lie in its host's queue, where that is limited.
     pub fn small_queue(&self, end: End) -> Option<Bytes> {
         match (&self.transport, end) {
             (Protocol::Connection(connection), End::Source) => connection.source.small_queue(),
@@ -314,7 +314,7 @@ impl Flow {
         self.carried - self.carried_before
     }
 
-    /// Bytes that came to the sink since measuring started, each once. A connection that is reset forgets what waited.
+    /// Bytes that came to the sink since measuring started, each once. A connection that is reset forgets those that waited.
     pub fn arrived_since(&self) -> u64 {
         self.arrived().saturating_sub(self.arrived_before)
     }
@@ -379,7 +379,7 @@ impl Flow {
         matches!(end, Connection::Tcp(tcp) if !self.stopped && tcp.state() == tcp::State::Closed)
     }
 
-    /// What must hold at any time, or what broke.
+    /// Invariants that hold at any time; the error says which one broke.
     pub fn check(&self) -> Result<(), String> {
         match &self.transport {
             Protocol::Connection(connection) => {
@@ -409,7 +409,7 @@ impl Flow {
         }
     }
 
-    /// What the sink told the source, for datagrams with reports.
+    /// Reports of the sink to the source, for datagrams with reports.
     pub fn reports(&self) -> Option<Reports> {
         let Protocol::Datagrams(udp) = &self.transport else { return None };
         let reporter = udp.reporter.as_ref()?;
@@ -420,7 +420,7 @@ impl Flow {
         })
     }
 
-    /// What both ends counted; `None` for datagrams, which nobody acknowledges.
+    /// Statistics of both ends; `None` for datagrams, which are not acknowledged.
     pub fn stats(&self) -> Option<(Stats, Stats)> {
         match &self.transport {
             Protocol::Connection(connection) => Some((connection.source.stats(), connection.sink.stats())),
@@ -465,7 +465,7 @@ impl Connected {
         }
     }
 
-    /// Writes what the application has, without getting far ahead of what has been sent.
+    /// Writes the application's data, without getting far ahead of the bytes sent.
     fn feed(&mut self) {
         let more = match self.size {
             Some(size) => size - self.written[End::Source as usize],

@@ -1,4 +1,4 @@
-//! What a run leaves behind.
+//! Results of a run.
 
 use hdrhistogram::Histogram;
 use tacit_link::wifi::{Airtime, StationAirtime, Turns};
@@ -50,7 +50,7 @@ impl RunOutcome {
     }
 }
 
-/// What became of a flow.
+/// Outcome of a flow.
 #[derive(Clone, Debug)]
 pub struct FlowOutcome {
     /// Which.
@@ -72,30 +72,30 @@ pub struct FlowOutcome {
     pub is_sized: bool,
     /// From its start until the sink had everything, or to the end of the run.
     pub lasted: Duration,
-    /// What the source's end of the connection counted over the whole run; `None` for datagrams.
+    /// Statistics of the source's end of the connection over the whole run; `None` for datagrams.
     pub sender: Option<Stats>,
-    /// What the sink's end of the connection counted over the whole run; `None` for datagrams.
+    /// Statistics of the sink's end of the connection over the whole run; `None` for datagrams.
     pub receiver: Option<Stats>,
-    /// What the sink told the source over the whole run, for datagrams with reports.
+    /// Reports of the sink to the source over the whole run, for datagrams with reports.
     pub reports: Option<Reports>,
-    /// What became of its ACKs at TCP/HACK drivers over the whole run; `None` where there are none.
+    /// Fate of its ACKs at TCP/HACK drivers over the whole run; `None` where there are none.
     pub hack: Option<hack::FlowCounters>,
 }
 
-/// What became of a program, as its user would see it.
+/// Outcome of a program, as its user would see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApplicationOutcome {
     /// Its name.
     pub name: String,
-    /// What it fed.
+    /// The flows it fed.
     pub flows: Vec<FlowId>,
-    /// The first so many of those bring data to users; what follows repairs it.
+    /// The first so many of those bring data to users; the others repair it.
     pub data_flows: usize,
-    /// What came of it.
+    /// Its results.
     pub result: ApplicationResult,
 }
 
-/// What came of a program, by its kind.
+/// Results of a program, by its kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ApplicationResult {
     /// Pages were loaded.
@@ -148,7 +148,7 @@ pub struct OnOffTimes {
     pub on_time: Duration,
 }
 
-/// What the viewer of a video saw in the measured window.
+/// Playback of a video in the measured window, as its viewer saw it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VideoPlayed {
     /// Frames played, damaged ones included.
@@ -172,7 +172,7 @@ impl VideoPlayed {
     }
 }
 
-/// What came of a download whose holes are repaired, in the measured window but for what says otherwise.
+/// Results of a download whose holes are repaired, in the measured window unless a field says otherwise.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Downloaded {
     /// Bytes of the body handed to the user, in order.
@@ -206,12 +206,12 @@ pub struct Downloaded {
 }
 
 impl Downloaded {
-    /// What repair adds to the way from the server, over what was handed on.
+    /// Bytes that repair adds to the way from the server, over bytes handed on.
     pub fn internet_overhead(&self) -> Option<f64> {
         self.over_released(self.request_bytes + self.head_bytes + self.answer_bytes)
     }
 
-    /// What repair adds to the wireless hop beyond bytes that any repair sends again: heads and requests.
+    /// The same for the wireless hop, without bytes that any repair sends again: heads and requests.
     pub fn wireless_overhead(&self) -> Option<f64> {
         self.over_released(self.request_bytes + self.head_bytes)
     }
@@ -221,7 +221,7 @@ impl Downloaded {
     }
 }
 
-/// What a sink of datagrams told their source.
+/// Reports of a sink of datagrams to their source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reports {
     /// Reports sent.
@@ -253,7 +253,7 @@ impl FlowOutcome {
     }
 }
 
-/// What happened on a channel.
+/// Results of a channel.
 #[derive(Clone, Debug)]
 pub struct BssOutcome {
     /// Where the time went; adds up to the measured window exactly.
@@ -266,14 +266,14 @@ pub struct BssOutcome {
     pub stations: Vec<StationOutcome>,
 }
 
-/// What a station did.
+/// Results of a station.
 #[derive(Clone, Debug)]
 pub struct StationOutcome {
     /// Which host.
     pub host: HostId,
-    /// What it sent.
+    /// Counters of its MAC.
     pub counters: tacit_link::wifi::StationCounters,
-    /// What its driver did.
+    /// Counters of its driver.
     pub driver: DriverCounters,
     /// Its part of the channel's time.
     pub airtime: StationAirtime,
@@ -295,7 +295,7 @@ pub struct StationOutcome {
     pub ppdu_sizes: Vec<u64>,
 }
 
-/// What stands between a station's MAC and its host, and what that counted.
+/// The driver between a station's MAC and its host, with its counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DriverCounters {
     /// Nothing.
@@ -315,17 +315,17 @@ pub enum DriverCounters {
 }
 
 impl DriverCounters {
-    /// What TCP/HACK counted; `None` for a station that does not speak it.
+    /// Counters of TCP/HACK; `None` for a station that does not speak it.
     pub fn hack(&self) -> Option<hack::Counters> {
         if let Self::Hack(counters) = self { Some(*counters) } else { None }
     }
 
-    /// What FastACK's agent counted; `None` where there is none.
+    /// Counters of FastACK's agent; `None` where there is none.
     pub fn fastack(&self) -> Option<fastack::Counters> {
         if let Self::FastAck(counters) = self { Some(*counters) } else { None }
     }
 
-    /// What FWP's shim counted; `None` where there is none.
+    /// Counters of FWP's shim; `None` where there is none.
     pub fn fwp(&self) -> Option<fwp::Counters> {
         if let Self::Fwp(counters) = self { Some(*counters) } else { None }
     }
@@ -375,14 +375,14 @@ impl From<&Histogram<u64>> for Percentiles {
     }
 }
 
-/// What happened on one direction of a wired or cellular link.
+/// Results of one direction of a wired or cellular link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PipeOutcome {
     /// Where it begins.
     pub from: HostId,
     /// Where it ends.
     pub to: HostId,
-    /// What became of packets.
+    /// Counts of packets by their fate.
     pub counters: PipeCounters,
     /// Time from queueing to the start of transmission, in microseconds.
     pub queueing_delay_us: Percentiles,
@@ -421,6 +421,6 @@ pub struct SeriesPoint {
     pub queueing: Duration,
     /// Rate at which the sender may send; `None` where it does not pace.
     pub pacing_rate: Option<BitRate>,
-    /// What the sender's congestion control is doing; `None` where it does not say.
+    /// State of the sender's congestion control; `None` where it does not say.
     pub congestion_state: Option<&'static str>,
 }

@@ -1,4 +1,4 @@
-//! What happens next.
+//! The order of events.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -172,7 +172,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Whatever is asked for, and when, the turns are those of one list of all that was ever asked for.
+        /// The turns are those of one list of all events ever asked for.
         #[test]
         fn turns_are_by_time_then_by_asking(
             steps in proptest::collection::vec((0_u32..100, 0_u64..400, 0_u8..8), 0..600),

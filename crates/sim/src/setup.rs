@@ -1,4 +1,4 @@
-//! A run before it starts: hosts, links, flows and what feeds them, with every number decided.
+//! A run before it starts: hosts, links, flows and the programs that feed them, with every number decided.
 
 pub use crate::apps::setup::{
     Application, ApplicationSetup, Download, Law, MAX_CONNECTIONS, MAX_OBJECTS, Objects, OnOff, Repairers,
@@ -27,7 +27,7 @@ use crate::drivers::fwp::expected_ppm;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setup {
     /// Names of the hosts; [`HostId`] is the position. Random streams derive from the names, so a
-    /// host added at the end moves nobody's draws.
+    /// host added at the end moves no other host's draws.
     pub hosts: Vec<String>,
     /// Wired links.
     pub wired: Vec<WiredSetup>,
@@ -39,7 +39,7 @@ pub struct Setup {
     pub applications: Vec<ApplicationSetup>,
     /// Length of the run.
     pub duration: Duration,
-    /// Results count what happens from here to the end.
+    /// Results count events from here to the end.
     pub measure_from: Instant,
     /// Seed of every random stream.
     pub seed: u64,
@@ -50,7 +50,7 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// What a run depends on must not contradict itself.
+    /// Refuses a setup that contradicts itself.
     ///
     /// # Errors
     /// [`RunError::Setup`], where it does.
@@ -247,8 +247,8 @@ impl BssSetup {
         Ok(())
     }
 
-    /// Refuses direct links of the one numbered `index` that go one way, twice, to nobody or to somebody who does not hear
-    /// them.
+    /// Refuses direct links of the one numbered `index` that go one way, twice, to no client or to a client that does not
+    /// hear them.
     fn check_direct_links(
         &self,
         index: usize,
@@ -297,12 +297,12 @@ pub struct BssSetup {
     pub config: BssConfig,
 }
 
-/// A station: a host, and what stands between it and the MAC.
+/// A station: a host, and the driver between it and the MAC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StationSetup<D> {
     /// Which host.
     pub host: HostId,
-    /// What stands between.
+    /// The driver between.
     pub driver: D,
 }
 
@@ -313,8 +313,7 @@ impl<D: Default> From<HostId> for StationSetup<D> {
     }
 }
 
-/// What stands between an access point's MAC and its host. One thing at most: ACKs that ride cannot have been given
-/// before.
+/// Driver between an access point's MAC and its host. One at most: ACKs that ride cannot have been given before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ApDriver {
     /// Nothing.
@@ -326,7 +325,7 @@ pub enum ApDriver {
     FastAck(fastack::Config),
 }
 
-/// What stands between a client's MAC and its host. One thing at most: ACKs ride, or are held.
+/// Driver between a client's MAC and its host. One at most: ACKs ride, or are held.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ClientDriver {
     /// Nothing.
@@ -352,14 +351,14 @@ pub struct FlowSetup {
     pub start: Instant,
     /// When the source stops offering data; `None` is the end of the run.
     pub stop: Option<Instant>,
-    /// What it sends.
+    /// Its traffic.
     pub traffic: Traffic,
     /// The access category of its packets on Wi-Fi, both ways; that of all packets where the channel has one
     /// only.
     pub access_category: AccessCategory,
 }
 
-/// What a flow sends.
+/// Traffic of a flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Traffic {
     /// A connection opened by the source.
@@ -377,7 +376,7 @@ pub enum Traffic {
         payload: Bytes,
         /// Payload bits per second, evenly spaced; `None` keeps the first queue full.
         rate: Option<BitRate>,
-        /// When the sink tells the source what arrived; `None` tells nothing.
+        /// When the sink reports arrivals to the source; `None` reports nothing.
         report_after: Option<ReportAfter>,
     },
 }

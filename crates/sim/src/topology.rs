@@ -36,7 +36,7 @@ pub(crate) struct Topology {
 /// Where a host sends packets.
 #[derive(Clone, Debug)]
 enum Ways {
-    /// To everybody it reaches by the one port it has; `None` for a host without any.
+    /// To every host it reaches by the one port it has; `None` for a host without any.
     One(Option<Port>),
     /// By destination.
     Each(Vec<Option<Port>>),
@@ -92,7 +92,7 @@ impl Topology {
         Self { ways: ways.collect(), islands: islands(neighbours) }
     }
 
-    /// Where `at` sends what is for `destination`; `None` when there is no way.
+    /// Port by which `at` sends packets for `destination`; `None` when there is no way.
     #[inline]
     pub fn next_hop(&self, at: HostId, destination: HostId) -> Option<Port> {
         let to = destination.0 as usize;
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Whatever is linked to whatever, a host with one way out needs no table of its own.
+        /// However hosts are linked, one with one way out needs no table of its own.
         #[test]
         fn one_way_out_says_what_a_table_would(
             hosts in 1_usize..12,

@@ -1,4 +1,4 @@
-//! Sends packets through bytes and back: what is said by struct and by codec must be the same.
+//! Sends packets through bytes and back: structs and codec must agree.
 
 use tacit_proto::packet::Packet;
 use tacit_proto::wire;

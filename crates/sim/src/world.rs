@@ -27,7 +27,7 @@ use crate::{Carried, Observer, RunError};
 /// Packets a saturating source keeps in a queue without a limit: enough for the largest aggregate.
 const SATURATION_PACKETS: usize = 256;
 
-/// What a component of the scheduler is.
+/// A component of the scheduler.
 #[derive(Clone, Copy, Debug)]
 enum Component {
     Pipe(usize),
@@ -79,7 +79,7 @@ pub struct World<'o, P: Carried = Packet> {
     setup: Setup,
     now: Instant,
     end: Instant,
-    /// What happens from here on is not to be done yet.
+    /// Events from here on are not to be processed yet.
     until: Instant,
     scheduler: Scheduler,
     components: Vec<Component>,
@@ -103,7 +103,7 @@ pub struct World<'o, P: Carried = Packet> {
     app_components: Vec<u32>,
     /// Ends that a program wrote at and that were not pumped yet.
     written: Vec<(FlowId, End)>,
-    /// What programs want of shims.
+    /// Requests of programs to shims.
     asks: Vec<(FlowId, Ask)>,
     /// Some connections have small queues.
     has_small_queues: bool,
@@ -215,7 +215,7 @@ impl<'o, P: Carried> World<'o, P> {
         Ok(world)
     }
 
-    /// This world without anybody who compares reconstituted ACKs with those that were sent. That changes nothing
+    /// This world without its oracles, which compare reconstituted ACKs with those that were sent. That changes nothing
     /// unless one is wrong, and spares remembering them.
     #[must_use]
     pub fn without_oracle(mut self) -> Self {
@@ -224,7 +224,7 @@ impl<'o, P: Carried> World<'o, P> {
         self
     }
 
-    /// What names the hosts of packets that come as bytes; the caller that injects packets says what is to be known.
+    /// Table that names the hosts of packets that come as bytes; the caller that injects packets fills it.
     pub fn addresses_mut(&mut self) -> &mut P::Addresses {
         &mut self.addresses
     }
@@ -275,7 +275,7 @@ impl<'o, P: Carried> World<'o, P> {
                 }
             }
         }
-        // Last, so that they move nobody else's number.
+        // Last, so that no other component's number moves.
         for (index, app) in self.apps.iter().enumerate() {
             let component = add(components, Component::App(index), app.poll_timeout());
             self.app_components.push(component);
@@ -340,7 +340,7 @@ impl<'o, P: Carried> World<'o, P> {
         self.arrived.pop_front()
     }
 
-    /// Verifies what must hold at any time.
+    /// Verifies the invariants that hold at any time.
     ///
     /// # Errors
     /// [`RunError::Invariant`], where it does not.
@@ -421,7 +421,7 @@ impl<'o, P: Carried> World<'o, P> {
         }
     }
 
-    /// Calls a program, sends what it wrote and looks after its timer.
+    /// Calls a program, sends the data it wrote and schedules its timer.
     fn with_app(&mut self, index: usize, call: impl FnOnce(&mut App, &mut Sockets<'_>)) {
         let mut written = std::mem::take(&mut self.written);
         let mut asks = std::mem::take(&mut self.asks);
@@ -441,7 +441,7 @@ impl<'o, P: Carried> World<'o, P> {
         self.scheduler.wake(self.app_components[index], self.apps[index].poll_timeout());
     }
 
-    /// Delivers what has arrived from a pipe; returns when it is to be asked next.
+    /// Delivers packets that have arrived from a pipe; returns when it is to be asked next.
     #[inline(always)]
     fn handle_pipe(&mut self, index: usize) -> Option<Instant> {
         loop {
@@ -456,7 +456,7 @@ impl<'o, P: Carried> World<'o, P> {
         }
     }
 
-    /// Waits for what `component` has to do at `at`; true when that is the next event of all, which has then begun: a
+    /// Schedules the event of `component` at `at`; true when that is the next event of all, which has then begun: a
     /// wire or a channel goes on for as long as nothing else happens in between, and the scheduler has no part in it.
     #[inline(always)]
     fn goes_on(&mut self, component: u32, at: Option<Instant>) -> bool {
@@ -469,7 +469,7 @@ impl<'o, P: Carried> World<'o, P> {
         true
     }
 
-    /// Does what is due on a channel; returns when something is next, unless what this led to has woken it before.
+    /// Handles the events due on a channel; returns when the next one is, unless a consequence has woken it before.
     fn handle_bss(&mut self, index: usize) -> Option<Instant> {
         let next = self.bss[index].handle_timeout(self.now);
         while let Some(interrupt) = self.bss[index].poll_interrupt() {
@@ -502,7 +502,7 @@ impl<'o, P: Carried> World<'o, P> {
     }
 
     /// A packet arrived at `host`: for it, or to be passed on.
-    // By reference, like what it calls: a packet is moved where it comes to rest and nowhere between.
+    // By reference, like its callees: a packet is moved where it comes to rest and nowhere between.
     #[inline(always)]
     fn deliver(&mut self, host: HostId, packet: &P) {
         self.digest.mix(packet.trace_word());
@@ -533,7 +533,7 @@ impl<'o, P: Carried> World<'o, P> {
         self.pump(index, end);
     }
 
-    /// Sends what one end of a flow has to send and looks after its timer.
+    /// Sends the packets that one end of a flow has to send and schedules its timer.
     // Always: most calls come from where every packet passes.
     #[inline(always)]
     fn pump(&mut self, index: usize, end: End) {

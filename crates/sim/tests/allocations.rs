@@ -17,7 +17,7 @@ use tacit_sim::setup::ApDriver;
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Ten seconds are about 150,000 packets. What grows are a queue's capacity once in a while and the histogram of
+/// Ten seconds are about 150,000 packets. Only a queue's capacity grows, once in a while, and the histogram of
 /// queueing delays.
 fn assert_no_more_in_a_longer_run(change: impl Fn(&mut Setup)) {
     let allocations = |seconds: u64| {

@@ -1,4 +1,4 @@
-//! Equal setups give equal runs; what is not touched does not change.
+//! Equal setups give equal runs; flows that a change does not touch stay the same.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 mod common;

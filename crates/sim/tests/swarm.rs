@@ -1,4 +1,4 @@
-//! Hundreds of worlds nobody thought of, by seed: nothing breaks and nobody is left waiting.
+//! Hundreds of random worlds, by seed: no invariant breaks and no flow is left waiting.
 //!
 //! Every run checks its own invariants (bytes delivered never exceed bytes written, queues conserve
 //! packets, airtime adds up); a failure prints the world and the command that replays it.
@@ -208,7 +208,7 @@ fn setup_with_rounds(seed: u64) -> Setup {
 }
 
 /// A third of the worlds whose stations aggregate have an access point of 802.11ax or be, with windows of every length; some of
-/// their clients stay what they were. Draws of its own.
+/// their clients stay as they were. Draws of its own.
 fn add_high_efficiency(setup: &mut Setup, seed: u64) {
     let draw = &mut Stream::new(seed, "swarm high efficiency");
     let config = &mut setup.bss[0].config;
@@ -278,7 +278,7 @@ fn ofdma(draw: &mut Stream) -> OfdmaConfig {
     }
 }
 
-/// Turns by airtime, limits of what lies in the access point's MAC, TCP small queues: each in some worlds. Draws of its own.
+/// Turns by airtime, AQL limits of the access point's MAC, TCP small queues: each in some worlds. Draws of its own.
 fn add_queues(setup: &mut Setup, seed: u64) {
     let draw = &mut Stream::new(seed, "swarm queues");
     let config = &mut setup.bss[0].config;
@@ -328,7 +328,7 @@ fn add_direct_links(setup: &mut Setup, seed: u64) {
                 continue;
             }
             for [from, to] in [pair, [pair[1], pair[0]]] {
-                // What the sender acknowledges goes one way, what the receiver does the other.
+                // Data of the sender goes one way under its uplink's policy, data of the receiver the other under its own.
                 let of = |station: StationId| &set.config.stations[station.index() - 1];
                 let link_acks = BothWays { down: of(to).link_acks.up, up: of(from).link_acks.up };
                 let link = StationConfig { link_acks, ..of(from).clone() };
@@ -380,8 +380,8 @@ fn add_phys(setup: &mut Setup, seed: u64) {
     config.short_retry_limit = pick(draw, &[7, 7, 3]);
 }
 
-/// Some stations walk away in the middle of things; most of those come back. Draws of its own, like what
-/// follows: older seeds keep the rest of their worlds.
+/// Some stations walk away in the middle of things; most of those come back. Draws of its own, like those
+/// below: older seeds keep the rest of their worlds.
 fn add_leaves(setup: &mut Setup, seed: u64) {
     let draw = &mut Stream::new(seed, "swarm leaves");
     let at = |ms: u32| Instant::ZERO + Duration::from_millis(u64::from(ms));
@@ -495,7 +495,7 @@ fn add_no_ack(setup: &mut Setup, seed: u64) {
     }
 }
 
-/// Stations that differ in what is acknowledged, windows of every size, and a queue for each spatial stream, where
+/// Stations that differ in link-layer ACKs, windows of every size, and a queue for each spatial stream, where
 /// nothing stands against it. Draws of its own.
 fn add_fwp_macs(setup: &mut Setup, seed: u64) {
     let draw = &mut Stream::new(seed, "swarm macs of FWP");
@@ -524,7 +524,7 @@ fn add_fwp_macs(setup: &mut Setup, seed: u64) {
     }
 }
 
-/// What grants are used for, where there are any.
+/// Checks the use of grants, where there are any.
 fn check_grants(setup: &Setup, outcome: &RunOutcome, seed: u64) {
     let counters = |index: usize| &outcome.bss[0].stations[index].counters;
     let stations = setup.bss[0].clients.len() + 1;
@@ -541,13 +541,13 @@ fn check_grants(setup: &Setup, outcome: &RunOutcome, seed: u64) {
         return;
     }
     let ppdus = sum(|all| all.data_ppdus);
-    // What is on the air when measuring starts or ends counts for one and not for the other.
+    // A PPDU on the air when measuring starts or ends counts for one and not for the other.
     assert!(
         used <= grants + 1 && ends <= grants + used + 1 && grants <= ppdus + 1,
         "seed {seed}: {used} of {grants}"
     );
     let given = setup.bss[0].config.stations.iter().all(|station| {
-        // Grants are for who acknowledges, and is acknowledged.
+        // Grants are for stations that acknowledge, and are acknowledged.
         let acknowledges = station.link_acks == BothWays::default();
         acknowledges && station.away.is_none() && station.snr.is_none() && station.uplink_loss == Loss::None
     });
@@ -578,7 +578,7 @@ fn timeouts(outcome: &RunOutcome) -> u64 {
 /// and owe a timeout to queues alone (741).
 fn timeouts_where_acks_were_held(outcome: &RunOutcome) -> u64 {
     let held_by = |host: HostId| {
-        // What the server sends goes out at the access point.
+        // The server's packets go out at the access point.
         let station = outcome.bss[0].stations.iter().find(|station| station.host == host.max(AP));
         let counters = station.and_then(|station| station.driver.hack());
         counters.is_some_and(|acks| acks.compressed_acks + acks.flushed_acks + acks.refused_acks > 0)
@@ -631,7 +631,7 @@ fn too_noisy(setup: &Setup) -> bool {
 }
 
 /// The longest a flow may go without delivering anything where few of its segments are lost: two timeouts backed off to
-/// the worst of what these losses do to short flows.
+/// the worst that these losses do to short flows.
 const LONGEST_PAUSE: Duration = Duration::from_millis(3_500);
 
 fn check(seed: u64, setup: &Setup) {
@@ -674,7 +674,7 @@ fn loses_many(flow: &FlowOutcome) -> bool {
         || !few(receiver.packets_sent, sender.packets_received)
 }
 
-/// Whatever the network does: a sender that hears nothing new sends something again each timeout, backed off as it
+/// On any network a sender that hears nothing new sends something again each timeout, backed off as it
 /// is by then (RFC 6298 section 5.5). New data may go as a probe before (RFC 8985 section 7.3), so two may pass; and
 /// the handshake has a timeout of its own before, of a second (RFC 6298 section 2.1). TACK may
 /// probe with new data each time, as QUIC does (RFC 9002 section 6.2.4).
@@ -839,7 +839,7 @@ fn setup_with_fwp(seed: u64) -> Setup {
     setup
 }
 
-/// No placeholder is handed on, whatever else happens; every eighth world is run again, with nobody watching.
+/// No placeholder is handed on in any case; every eighth world is run again, without the oracle.
 #[test]
 fn fwp_in_random_worlds() {
     let seeds = seeds(150);
@@ -880,8 +880,8 @@ fn rounds_in_random_worlds() {
     assert!(worlds < 100 || parts.iter().all(|count| *count > 20 * worlds), "{parts:?}");
 }
 
-/// Clients whose packets nobody acknowledges took units that were anybody's. What collided there they sent again, and lost
-/// count of.
+/// Clients whose packets are not acknowledged took random-access units. They sent packets that collided there again, and lost
+/// count of them.
 #[test]
 fn worlds_in_which_unacknowledged_clients_are_offered_units() {
     Swarm::new(&rounds_in_random_worlds, setup_with_rounds).check(

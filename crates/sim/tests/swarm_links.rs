@@ -1,4 +1,4 @@
-//! Random chains of links under random flows: whatever they do to packets, no packet is made or lost unseen,
+//! Random chains of links under random flows: however links treat packets, none is made or lost unseen,
 //! files arrive whole, and equal worlds are equal.
 //!
 //! A failure prints the world and the command that replays it.

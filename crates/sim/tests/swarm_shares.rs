@@ -1,5 +1,5 @@
-//! Worlds, by seed, in which the access point always has something for everybody: clients at one rate share what there
-//! is, whatever its TXOPs hold.
+//! Worlds, by seed, in which the access point always has packets for every client: clients at one rate share the goodput
+//! evenly, under any TXOP limit and any size of aggregates and bursts.
 #![allow(clippy::unwrap_used, reason = "constants within range")]
 
 mod common;

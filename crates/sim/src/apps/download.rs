@@ -1,5 +1,5 @@
 //! A download over HTTP whose holes are asked for again (section V-D of FWP's paper): one flow brings the body, others
-//! bring ranges of it. Another program may decide what the first one brings.
+//! bring ranges of it. Another program may feed the first one.
 
 mod oracle;
 
@@ -17,7 +17,7 @@ use crate::flow::End;
 use crate::record::{Downloaded, Percentiles};
 use crate::setup::Download;
 
-/// Bytes that a server keeps written ahead of what TCP has sent.
+/// Bytes that a server keeps written and TCP has not sent.
 const AHEAD: u64 = 1 << 20;
 /// A body without an end: no run gets there.
 const ENDLESS: u64 = 1 << 50;
@@ -30,9 +30,9 @@ const GATHER: Duration = Duration::from_millis(40);
 /// Ranges of one request: 64 of them need 1.4 kB of the 8 kB that nginx reads, and Apache answers 200 (`MaxRanges`).
 const PARTS_MAX: usize = 64;
 /// Requests under way on a connection: while one is answered the next is at the server, so an answer's tail has a
-/// follower that shows what of it is missing.
+/// follower that shows which bytes of it are missing.
 const PIPELINE: usize = 2;
-/// Requests end with their connections: who has none that breaks waits for its lines instead.
+/// Requests end with their connections: here none breaks, and lines that go quiet are given up instead.
 const NEVER: Duration = Duration::from_secs(1 << 30);
 /// Bytes of a range in a request, `123456789-123459999,`.
 const RANGE_LEN: u64 = 20;
@@ -60,7 +60,7 @@ struct RepairConnection {
     quiet_since: Instant,
     /// When it was asked for something while it had nothing to bring, until the first bytes are there.
     asked_at: Option<Instant>,
-    /// Quiet for so long that others were asked; what it brings yet is taken.
+    /// Quiet for so long that others were asked; bytes that it still brings are taken.
     is_given_up: bool,
 }
 
@@ -92,7 +92,7 @@ impl RepairConnection {
 
 /// A request for ranges and its answer. Heads of answers on a connection are as long but for digits, so a reader knows where
 /// each part will stand. Any head that stands there and is true, the answer's or a part's with the Content-Range that was
-/// asked for, says that the answer is what it should be: `If-Range` lets a server send parts of that one entity alone.
+/// asked for, says that the answer is the right one: `If-Range` lets a server send parts of that one entity alone.
 #[derive(Clone, Debug)]
 struct Exchange {
     parts: VecDeque<Part>,
@@ -140,7 +140,7 @@ pub(super) struct RepairedDownload {
     is_fed: bool,
     /// Where the body begins in the stream.
     body_at: u64,
-    /// What may have placeholders once the connection is registered.
+    /// Spans that may have placeholders once the connection is registered.
     to_allow: Vec<(u64, u64)>,
     main: FlowId,
     lines: Vec<RepairConnection>,
@@ -158,7 +158,7 @@ pub(super) struct RepairedDownload {
     broken: Option<String>,
     released: u64,
     released_before: u64,
-    /// What was there when measuring started, released or held.
+    /// Bytes that were there when measuring started, released or held.
     there_before: u64,
     completed_at: Option<Instant>,
     /// Since measuring started.
@@ -181,7 +181,7 @@ impl RepairedDownload {
         Self::of(plan, false, flows, start)
     }
 
-    /// Repairs what another program asks for and writes over the first of `flows`.
+    /// Repairs the body that another program asks for and writes over the first of `flows`.
     pub fn fed(plan: Download, flows: &[FlowId], start: Instant) -> Self {
         Self::of(Download { size: None, ..plan }, true, flows, start)
     }
@@ -250,8 +250,8 @@ impl RepairedDownload {
         self.go_on(now, sockets);
     }
 
-    /// Others are asked for what lines that went quiet were to bring: an answer whose tail is lost waits for the server's
-    /// timer, and where most is lost for several.
+    /// Asks others for the ranges of lines that went quiet: an answer whose tail is lost waits for the server's timer, and
+    /// where most is lost for several.
     fn give_up_quiet_lines(&mut self, now: Instant) {
         if self.give_up_at.is_none_or(|at| at > now) {
             return;
@@ -309,7 +309,7 @@ impl RepairedDownload {
         }
     }
 
-    /// The server: it answers what has been asked whole.
+    /// The server: it answers requests that have arrived whole.
     fn serve(&mut self, flow: FlowId, sockets: &mut Sockets<'_>) {
         let got = sockets.delivered(flow, End::Source);
         if flow != self.main {
@@ -354,7 +354,7 @@ impl RepairedDownload {
             if self.is_fed {
                 return;
             }
-            // The head has no hole: who does not know what follows cannot ask for it again.
+            // The head has no hole: a reader that does not know the rest cannot ask for it again.
             sockets.ask(self.main, Ask::Allow(self.plan.head.0, u64::MAX));
             sockets.write(self.main, End::Sink, self.plan.request.0);
         }
@@ -485,8 +485,8 @@ impl RepairedDownload {
         self.make_requests(now, sockets);
     }
 
-    /// The host acknowledged what nobody will have: its connection is reset, which the server learns when it sends something
-    /// more. The others' answers are let pass, and nothing more is asked for.
+    /// The host acknowledged bytes that will not be repaired: its connection is reset, which the server learns when it sends
+    /// something more. The others' answers are let pass, and nothing more is asked for.
     fn fail(&self, sockets: &mut Sockets<'_>) {
         sockets.ask(self.main, Ask::Fail);
         self.lines.iter().for_each(|line| sockets.ask(line.flow, Ask::Stop));
@@ -575,12 +575,12 @@ impl RepairedDownload {
         }
     }
 
-    /// What it did that must not be.
+    /// The invariant that it broke, if any.
     pub fn broken(&mut self) -> Option<String> {
         self.broken.take()
     }
 
-    /// Nobody looks on from now on.
+    /// Runs without its oracle from now on.
     pub fn dismiss_oracle(&mut self) {
         self.oracle = None;
     }
@@ -590,7 +590,7 @@ impl RepairedDownload {
         let before = *self.repair.counters();
         self.counts = Downloaded {
             failure,
-            // What was counted before is taken off in the end.
+            // Earlier counts are taken off in the end.
             repair_requests: before.requests,
             repeated_repairs: before.requests_short,
             ..Downloaded::default()
@@ -630,7 +630,7 @@ impl RepairedDownload {
     }
 }
 
-/// Bytes `from..to` of the stream arrived, of `part`; what lies between `holes` is true.
+/// Bytes `from..to` of the stream arrived, of `part`; those between `holes` are true.
 fn part_arrived(
     repair: &mut Repair,
     now: Instant,

@@ -8,7 +8,7 @@ use crate::flow::End;
 use crate::record::OnOffTimes;
 use crate::setup::OnOff;
 
-/// Bytes kept written ahead of what TCP has sent, without a rate: what is written is sent though the time be
+/// Bytes kept written that TCP has not sent, without a rate: they are sent though the time be
 /// over, so no more than TCP needs to stay busy.
 const AHEAD: u64 = 128 << 10;
 

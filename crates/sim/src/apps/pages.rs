@@ -11,7 +11,7 @@ use crate::flow::End;
 use crate::record::PageLoads;
 use crate::setup::{Objects, Repairers, RequestResponse};
 
-/// What a connection is doing.
+/// State of the exchange on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Exchange {
     None,
@@ -36,7 +36,7 @@ struct PageConnection {
     answered: u64,
 }
 
-/// What the user is doing.
+/// State of the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum User {
     /// Reading, until then.
@@ -133,7 +133,7 @@ impl Pages {
         }
     }
 
-    /// What it did that must not be.
+    /// The invariant that it broke, if any.
     pub fn broken(&mut self) -> Option<String> {
         self.repairs_mut().find_map(RepairedDownload::broken)
     }
@@ -166,7 +166,7 @@ impl Pages {
         self.ask(sockets);
     }
 
-    /// Asks for the document, or for what it names, over every connection that is free.
+    /// Asks for the document, or for the objects it names, over every connection that is free.
     fn ask(&mut self, sockets: &mut Sockets<'_>) {
         for line in &mut self.lines {
             let known = if self.arrived == 0 { 1 } else { self.objects.len() };
@@ -182,7 +182,7 @@ impl Pages {
                 End::Source => (object, self.plan.request.0),
             };
             if let (Some(repair), Some(repairers)) = (&mut line.repair, &self.plan.repair) {
-                // The head has no hole: who does not know what follows cannot ask for it again.
+                // The head has no hole: a reader that does not know the rest cannot ask for it again.
                 let body = line.answered + repairers.download.head.0.min(answer);
                 repair.allow(body, line.answered + answer, sockets);
             }

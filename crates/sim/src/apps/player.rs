@@ -2,7 +2,7 @@
 
 use tacit_proto::units::{Duration, Instant};
 
-/// What the player is doing.
+/// State of the player.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// Gathering frames before the first is played.
@@ -36,7 +36,7 @@ pub(super) struct Player {
     waited: Duration,
 }
 
-/// What the measured window saw.
+/// Playback in the measured window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Watched {
     /// Times it ran dry.
@@ -155,7 +155,7 @@ impl Player {
         }
     }
 
-    /// What the window saw until `now`.
+    /// Playback in the window until `now`.
     pub fn watched(&self, now: Instant) -> Watched {
         let waiting = match self.state {
             State::Waits { since } => now.saturating_since(since),

@@ -1,4 +1,4 @@
-//! What a program does, with every number decided.
+//! Configuration of programs, with every number decided.
 
 use tacit_proto::fwp::repair;
 use tacit_proto::units::{BitRate, Bytes, Duration, FlowId};
@@ -12,14 +12,14 @@ use crate::setup::{FlowSetup, Traffic};
 pub struct ApplicationSetup {
     /// Its name in results. Its draws derive from the seed and the name of its first flow.
     pub name: String,
-    /// What it feeds, joining the same two hosts over the same time: TCP flows without a size, or UDP flows,
+    /// The flows it feeds, joining the same two hosts over the same time: TCP flows without a size, or UDP flows,
     /// whose rate then has no meaning. No flow has two programs.
     pub flows: Vec<FlowId>,
-    /// What it does.
+    /// Its kind and configuration.
     pub application: Application,
 }
 
-/// What a program does.
+/// Kind and configuration of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Application {
     /// Loads pages over TCP, one after the other.
@@ -37,11 +37,11 @@ pub enum Application {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestResponse {
     /// Which end opens the connections and asks. With [`End::Sink`] objects are downloads; with
-    /// [`End::Source`] they are uploads, and what `request` says answers each.
+    /// [`End::Source`] they are uploads, and an answer of `request` bytes follows each.
     pub requester: End,
-    /// What a page is made of.
+    /// The objects of a page.
     pub objects: Objects,
-    /// Bytes of what travels against the objects, one per object.
+    /// Bytes of the messages that travel against the objects, one per object.
     pub request: Bytes,
     /// From the end of a page to the start of the next.
     pub think: Span,
@@ -55,7 +55,7 @@ pub struct RequestResponse {
 pub struct Repairers {
     /// How many.
     pub connections: u32,
-    /// Requests, heads and repair. The program decides what comes over the first connection, so the size has no meaning.
+    /// Requests, heads and repair. The program feeds the first connection, so the size has no meaning.
     pub download: Download,
 }
 
@@ -106,7 +106,7 @@ pub struct OnOff {
     pub on: Span,
     /// How long it is silent.
     pub off: Span,
-    /// Payload rate while it sends; `None` is what TCP takes.
+    /// Payload rate while it sends; `None` is as much as TCP takes.
     pub rate: Option<BitRate>,
     /// Bytes written at once under a rate: one datagram, over UDP.
     pub chunk: Bytes,
@@ -165,7 +165,7 @@ pub const MAX_CONNECTIONS: usize = 256;
 pub const MAX_OBJECTS: u32 = 10_000;
 
 impl ApplicationSetup {
-    /// What a program depends on must not contradict itself; `taken` has the flows that have one.
+    /// Refuses a program that contradicts itself; `taken` marks the flows that have one.
     pub(crate) fn check(&self, flows: &[FlowSetup], taken: &mut [bool]) -> Result<(), RunError> {
         let refuse = |what: &str| Err(RunError::Setup(format!("application {}: {what}", self.name)));
         let Some(first) = self.flows.first().and_then(|flow| flows.get(flow.0 as usize)) else {

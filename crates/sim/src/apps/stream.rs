@@ -127,7 +127,7 @@ impl VideoStream {
         }
     }
 
-    /// The player has what repair handed on.
+    /// The player has the frames that repair handed on.
     fn provide_repaired(&mut self, now: Instant) {
         if let Some(repair) = &self.repair {
             self.player.provide(now, self.whole_frames(repair.released()));
@@ -154,7 +154,7 @@ impl VideoStream {
         if sockets.datagram_payload(self.flow).is_some() {
             let Some(number) = sockets.new_datagram(self.flow) else { return };
             self.datagram_arrived(number);
-            // What came before the last frame begun will not come any more, or comes late; the last one
+            // Missing datagrams before the last frame begun will not come any more, or come late; the last one
             // itself is there when it is whole.
             let last = self.begun.checked_sub(self.player.played() + 1);
             let whole = last
@@ -184,7 +184,7 @@ impl VideoStream {
         self.begun = self.begun.max(self.player.played() + behind as u64);
     }
 
-    /// The camera stops; what was sent is played to its end.
+    /// The camera stops; the frames sent are played to their end.
     pub fn stop(&mut self, now: Instant) {
         if std::mem::replace(&mut self.stopped, true) {
             return;

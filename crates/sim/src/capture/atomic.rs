@@ -9,15 +9,15 @@ const LINKS_MAX: usize = 40;
 /// Temporary names tried: as many as a process may have writers of one file finish at once.
 const NAMES_MAX: usize = 1_000;
 
-/// What is written takes its destination's name only on [`AtomicFile::commit`]; dropped before that, it
+/// A file that takes its destination's name only on [`AtomicFile::commit`]; dropped before that, it
 /// leaves nothing behind.
 ///
 /// Linux keeps a file without a name until then, so that a process that is killed leaves nothing either;
 /// where that is not possible (other systems, file systems without O_TMPFILE) the file is
 /// `NAME.tmp-PID` beside its destination.
 ///
-/// A destination that is there and is no regular file (a device, a pipe, a terminal) stays what it is:
-/// what is written goes into it at once. Symbolic links are followed and stay.
+/// A destination that is there and is no regular file (a device, a pipe, a terminal) stays as it is:
+/// bytes go into it at once. Symbolic links are followed and stay.
 #[derive(Debug)]
 pub struct AtomicFile {
     file: BufWriter<File>,
@@ -58,7 +58,7 @@ impl AtomicFile {
         let destination = without_links(destination)?;
         let (file, place) = match open_unnamed(directory_of(&destination)) {
             Ok(file) => (file, CommitTarget::Unnamed { destination }),
-            // What hinders more than that, such as permissions, hinders a name too.
+            // Any other obstacle, such as permissions, hinders a name too.
             Err(_) => {
                 let (file, temporary) = Temporary::create(&destination)?;
                 (file, CommitTarget::Named { temporary, destination })
@@ -100,7 +100,7 @@ impl Write for AtomicFile {
     }
 }
 
-/// What `path` stands for when the links it names are followed, the last of which may point nowhere yet.
+/// Target of `path` when the links it names are followed, the last of which may point nowhere yet.
 fn without_links(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_owned();
     for _ in 0..LINKS_MAX {
@@ -127,7 +127,7 @@ struct Temporary {
 impl Temporary {
     /// Opens one beside `destination`.
     fn create(destination: &Path) -> io::Result<(File, Self)> {
-        // create_new: never through a link that somebody else placed there.
+        // create_new: never through a link that another process placed there.
         Self::make(destination, |name| OpenOptions::new().write(true).create_new(true).open(name))
     }
 
@@ -161,7 +161,7 @@ impl Temporary {
 impl Drop for Temporary {
     fn drop(&mut self) {
         if let Some(path) = self.path.take() {
-            // Nobody is left to tell if this fails.
+            // No caller is left to tell if this fails.
             let _ = fs::remove_file(path);
         }
     }

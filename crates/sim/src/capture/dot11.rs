@@ -34,7 +34,7 @@ const MORE_DATA: u8 = 0x20;
 /// +HTC/Order: the header ends with an HT Control field.
 const HT_CONTROL_PRESENT: u8 = 0x80;
 
-/// HT Control: who answers a grant sends frames of the same access category only.
+/// HT Control: the RD responder sends frames of the same access category only.
 const AC_CONSTRAINT: u32 = 1 << 30;
 /// RDG/More PPDU.
 const MORE_PPDU: u32 = 1 << 31;
@@ -152,7 +152,7 @@ pub(super) fn frame<P: FrameBytes>(out: &mut Vec<u8>, air: &AirFrame<P>, beacon:
             out.extend(receiver);
             out.extend(transmitter);
             out.extend(receiver);
-            // Sequence control; the category, an OUI that is nobody's (locally administered), a type.
+            // Sequence control; the category, an OUI without an owner (locally administered), a type.
             out.extend([0, 0, VENDOR_SPECIFIC, 0x02, 0, 0, 0, 0]);
             out.extend_from_slice(content);
         }
@@ -239,8 +239,8 @@ fn triggered_response(response: &TriggeredResponse) -> u32 {
     HE_VARIANT | TRS << 2 | information << 6
 }
 
-/// BA Control, and what is said of each station (802.11ax-2021 clause 9.3.1.8.6); behind that, for those that something rides for, its
-/// length and itself.
+/// BA Control, and Per AID TID Info of each station (802.11ax-2021 clause 9.3.1.8.6); behind that, for each station with appended
+/// bytes, their length and the bytes.
 fn multi_sta_block_ack(out: &mut Vec<u8>, acknowledged: &[Acknowledged], tid: u8) {
     out.extend(MULTI_STA.to_le_bytes());
     for one in acknowledged {

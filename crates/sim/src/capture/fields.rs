@@ -1,4 +1,4 @@
-//! Fields of radiotap headers (radiotap.org): what those who write and those who read them have in common.
+//! Fields of radiotap headers (radiotap.org): constants common to writers and readers.
 //!
 //! Numbers are little-endian, and each field is aligned from the start of the header. Modules are named after fields, and hold
 //! their bits.
@@ -104,7 +104,7 @@ pub mod channel {
     pub const GHZ_5: u16 = 0x0100;
 }
 
-/// HT: a byte each of what is known, of flags, and the index.
+/// HT: a byte each of known bits, of flags, and the index.
 pub mod mcs {
     /// Known: the width.
     pub const BANDWIDTH_KNOWN: u8 = 0x01;
@@ -134,7 +134,7 @@ pub mod ampdu {
     pub const EOF_KNOWN: u16 = 0x0080;
 }
 
-/// VHT: two bytes of what is known, flags, width, and MCS and streams of four users.
+/// VHT: two bytes of known bits, flags, width, and MCS and streams of four users.
 pub mod vht {
     /// Known: STBC.
     pub const STBC_KNOWN: u16 = 0x0001;
@@ -166,7 +166,7 @@ pub mod he {
     pub const FORMAT_EXT_SU: u16 = 1;
     /// for several users,
     pub const FORMAT_MU: u16 = 2;
-    /// and of one who answers a trigger.
+    /// and for the answer to a trigger.
     pub const FORMAT_TB: u16 = 3;
     /// Known: the MCS.
     pub const MCS_KNOWN: u16 = 0x0020;
@@ -220,7 +220,7 @@ pub mod he_mu {
     pub const BANDWIDTH_KNOWN: u16 = 0x0004;
     /// 20 MHz of a content channel.
     pub const OF_CHANNEL: usize = 4;
-    /// What says that 20 MHz, or the wider unit that they are part of, are divided into units of this size (802.11ax-2021 table
+    /// Codes for 20 MHz, or the wider unit that they are part of, divided into units of this size (802.11ax-2021 table
     /// 27-26).
     pub const ALLOCATIONS: [(ResourceUnit, u8); 6] = [
         (ResourceUnit::Tones26, 0b0000_0000),
@@ -232,7 +232,7 @@ pub mod he_mu {
     ];
 }
 
-/// U-SIG: a common part, and one that depends on the version, of which a third word says what is known.
+/// U-SIG: a common part, and one that depends on the version, whose known bits are in a third word.
 pub mod u_sig {
     /// Known: the version, of which 0 is EHT.
     pub const VERSION_KNOWN: u32 = 0x0000_0001;
@@ -254,7 +254,7 @@ pub mod u_sig {
     pub const TYPE_SINGLE_USER: u32 = 0x0000_0040;
 }
 
-/// EHT: a word of what is known, nine of data, and one for each user.
+/// EHT: a word of known bits, nine of data, and one for each user.
 pub mod eht {
     /// Known: the guard interval.
     pub const GUARD_INTERVAL_KNOWN: u32 = 0x0000_0004;
@@ -294,7 +294,7 @@ pub fn number_of<T: PartialEq, N: Copy>(table: &[(T, N)], what: &T) -> Option<N>
     table.iter().find(|(known, _)| known == what).map(|(_, number)| *number)
 }
 
-/// What `number` stands for, the other way round.
+/// The value that `number` stands for, the other way round.
 pub fn named<T: Copy, N: PartialEq>(table: &[(T, N)], number: &N) -> Option<T> {
     table.iter().find(|(_, known)| known == number).map(|(what, _)| *what)
 }

@@ -99,7 +99,7 @@ fn fields<P>(out: &mut Vec<u8>, start: usize, air: &AirFrame<P>, (band, signal_d
     }
 }
 
-/// The VHT field: what is known, flags, bandwidth, MCS and streams of four users of which one is there,
+/// The VHT field: known bits, flags, bandwidth, MCS and streams of four users of which one is there,
 /// coding (BCC), group and partial AID (not known).
 fn very_high_throughput(out: &mut Vec<u8>, mode: &Mode) {
     let known = vht::STBC_KNOWN | vht::GUARD_INTERVAL_KNOWN | vht::BEAMFORMED_KNOWN | vht::BANDWIDTH_KNOWN;
@@ -111,7 +111,7 @@ fn very_high_throughput(out: &mut Vec<u8>, mode: &Mode) {
     out.extend([0; 4]);
 }
 
-/// The HE field, six words: what is known, MCS and coding, width, guard interval and training, streams.
+/// The HE field, six words: known bits, MCS and coding, width, guard interval and training, streams.
 fn high_efficiency(out: &mut Vec<u8>, mode: &Mode, unit_index: Option<u16>) {
     let format = match mode.format {
         Format::HeErSu => he::FORMAT_EXT_SU,
@@ -150,7 +150,7 @@ fn allocation(out: &mut Vec<u8>, mode: &Mode) {
     out.extend([units.unwrap_or_default(); 2 * he_mu::OF_CHANNEL]);
 }
 
-/// The U-SIG field: version (EHT), width and direction; what kind of PPDU.
+/// The U-SIG field: version (EHT), width and direction; the kind of PPDU.
 fn universal_signal(mode: &Mode, transmitter: StationId) -> [u32; 3] {
     let width = number_of(&u_sig::BANDWIDTHS, &mode.width_mhz).unwrap_or_default();
     let direction = if transmitter == StationId::AP { 0 } else { u_sig::UPLINK };
@@ -158,7 +158,7 @@ fn universal_signal(mode: &Mode, transmitter: StationId) -> [u32; 3] {
     [known | width << u_sig::BANDWIDTH_SHIFT | direction, u_sig::TYPE_SINGLE_USER, u_sig::TYPE_MASK]
 }
 
-/// The EHT field: what is known, guard interval and training, and MCS, coding and streams of the user.
+/// The EHT field: known bits, guard interval and training, and MCS, coding and streams of the user.
 fn extremely_high_throughput(mode: &Mode) -> [u32; 2 + eht::DATA_WORDS] {
     let mut words = [0; 2 + eht::DATA_WORDS];
     words[0] = eht::GUARD_INTERVAL_KNOWN;

@@ -6,7 +6,7 @@ use tacit_link::wifi::air::StationId;
 use crate::Setup;
 use crate::setup::BssSetup;
 
-/// What the stations of each basic service set hear of each other, in dBm.
+/// Power at which the stations of each basic service set hear each other, in dBm.
 #[derive(Clone, Debug, Default)]
 pub struct Signals(Vec<OfBss>);
 
@@ -14,7 +14,7 @@ pub struct Signals(Vec<OfBss>);
 struct OfBss {
     /// Between the access point and each client.
     clients: Vec<Option<i8>>,
-    /// Over direct links: from whom to whom.
+    /// Over direct links: transmitter and receiver.
     direct: Vec<([StationId; 2], Option<i8>)>,
 }
 
@@ -30,7 +30,7 @@ impl Signals {
         Self(setup.bss.iter().map(of_bss).collect())
     }
 
-    /// At what power the addressee of `frame` hears it; what is for everybody has no such power.
+    /// Power at which the addressee of `frame` hears it; a broadcast of the access point has none.
     pub fn of_frame<P>(&self, bss: usize, frame: &AirFrame<P>) -> Option<i8> {
         let OfBss { clients, direct } = self.0.get(bss)?;
         let client = match (frame.transmitter, frame.receiver) {

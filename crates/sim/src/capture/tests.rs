@@ -302,7 +302,7 @@ fn tshark_finds_nothing_wrong() {
     std::fs::write(&file, written(&every_kind())).unwrap();
     let check_fcs = ["-o", "wlan.check_fcs:TRUE", "-o", "wlan.check_checksum:TRUE"];
     let with = |more: &[&str]| tshark(&file, &[&check_fcs[..], more].concat());
-    // What did not arrive has a bad FCS on purpose, which tshark calls an error.
+    // Frames that did not arrive have a bad FCS on purpose, which tshark calls an error.
     let wrong = "(_ws.malformed || _ws.expert.severity >= error) && radiotap.flags.badfcs == 0";
     let Some(malformed) = with(&["-Y", wrong]) else { return };
     assert_eq!(malformed, "");
@@ -360,7 +360,7 @@ fn tshark_finds_nothing_wrong() {
     assert_eq!(beacons.lines().count(), 2);
 }
 
-/// What several users get and send at 80 and at 160 MHz: a unit of a PPDU, triggers of each kind, answers, and a Block Ack for all.
+/// Multi-user frames at 80 and at 160 MHz: a unit of a PPDU, triggers of each kind, answers, and a Block Ack for all.
 fn of_several_users() -> Vec<AirFrame<Vec<u8>>> {
     let part = |kind: MultiUser, unit, width_mhz, mcs| {
         let guard_interval = kind.guard_interval(GuardInterval::Ns800);

@@ -15,9 +15,9 @@ pub(super) struct HoldDriver<P> {
     holds: Vec<AckHold<P>>,
     function: FunctionId,
     peers: Peers,
-    /// What they let go, and for which peer.
+    /// Packets that they let go, and for which peer.
     released: VecDeque<(usize, P)>,
-    /// What they had dropped when measuring started.
+    /// ACKs that they had dropped when measuring started.
     dropped_before: u64,
 }
 
@@ -40,7 +40,7 @@ impl<P: Carried> HoldDriver<P> {
         None
     }
 
-    /// Queues what was let go.
+    /// Queues the packets that were let go.
     pub fn act(&mut self, now: Instant, channel: &mut Bss<P>) {
         while let Some((peer, packet)) = self.released.pop_front() {
             channel.enqueue(now, self.function, self.peers.id(peer), packet);

@@ -1,4 +1,4 @@
-//! FastACK's agent in an access point, with the check that it never acknowledges what no NIC did.
+//! FastACK's agent in an access point, with the check that it never acknowledges data that no NIC did.
 
 use tacit_link::wifi::Interrupt;
 use tacit_proto::fastack::{Agent, Config, Counters, Verdict};
@@ -9,19 +9,19 @@ use tacit_proto::units::{FlowId, HostId, Instant, SeqNumber};
 use super::Wish;
 use crate::Carried;
 
-/// An agent, and what is known without it.
+/// An agent, and the oracle that checks it.
 #[derive(Debug)]
 pub(crate) struct ApAgent {
     agent: Agent,
-    /// What looks on; `None` where nobody does.
+    /// Checks its ACKs; `None` once dismissed.
     oracle: Option<Oracle>,
     before: Counters,
 }
 
-/// A connection, and who receives.
+/// A connection, and its receiver.
 type Direction = (FlowId, HostId);
 
-/// What link-layer acknowledgments, and the client's own, say to have arrived of a stream.
+/// The part of a stream that arrived, by link-layer acknowledgments and the client's own.
 #[derive(Debug, Default)]
 struct Arrived {
     /// All before this; `None` until the sender's SYN was seen.
@@ -47,7 +47,7 @@ impl Arrived {
     }
 }
 
-/// What arrived in all connections, and whether more was acknowledged.
+/// Arrivals in all connections, and whether more was acknowledged.
 #[derive(Debug, Default)]
 struct Oracle {
     /// By direction of a connection.
@@ -112,7 +112,7 @@ impl ApAgent {
         Self { agent: Agent::new(config), oracle: Some(Oracle::default()), before: Counters::default() }
     }
 
-    /// Nobody looks on from now on.
+    /// Runs without its oracle from now on.
     pub fn dismiss_oracle(&mut self) {
         self.oracle = None;
     }
@@ -126,7 +126,7 @@ impl ApAgent {
         judged(&self.agent.handle_downlink(now, simulated), packet)
     }
 
-    /// The MAC has something to tell: what became of a packet.
+    /// The MAC reports the fate of a packet.
     pub fn interrupt<P: Carried>(&mut self, now: Instant, interrupt: &Interrupt<P>) {
         let Interrupt::Fate { payload, acknowledged, last, .. } = interrupt else { return };
         let Some(packet) = payload.simulated() else { return };
@@ -136,7 +136,7 @@ impl ApAgent {
         self.agent.handle_fate(now, packet, *acknowledged, *last);
     }
 
-    /// `packet` came from a client; what goes on in its place, if anything.
+    /// `packet` came from a client; returns the packet that goes on in its place, if any.
     pub fn uplink<P: Carried>(&mut self, now: Instant, packet: P) -> Option<P> {
         let Some(simulated) = packet.simulated() else { return Some(packet) };
         if let Some(oracle) = &mut self.oracle {
@@ -156,7 +156,7 @@ impl ApAgent {
         }
     }
 
-    /// What it wants done next.
+    /// Its next wish.
     pub fn poll<P: Carried>(&mut self) -> Option<Wish<P>> {
         let up = self.agent.poll_up();
         if let Some(oracle) = &mut self.oracle {

@@ -17,18 +17,18 @@ use crate::Carried;
 /// Bytes of the IP packets that losses are expected of.
 const FULL_PACKET: u32 = 1500;
 
-/// What a reader wants of the shim (`proto::fwp::control` without bytes).
+/// A reader's request to the shim (`proto::fwp::control` without bytes).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ask {
     Register,
     Allow(u64, u64),
     Repaired(u64, u64),
     Stop,
-    /// What cannot be repaired was acknowledged: nobody may take the connection for sound.
+    /// Bytes that cannot be repaired were acknowledged: the connection must not pass for sound.
     Fail,
 }
 
-/// What a shim tells a reader.
+/// A shim's message to a reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Told {
     Hole(u64, u64),
@@ -46,7 +46,7 @@ pub(crate) struct ClientShim {
     before: Counters,
 }
 
-/// What readers will be told, in order.
+/// Messages to readers, in order.
 #[derive(Debug, Default)]
 struct Notes {
     /// Registered flows.
@@ -117,7 +117,7 @@ impl ClientShim {
         self.shim.handle_down(now, simulated.clone(), &mut self.notes).map(|_| packet)
     }
 
-    /// What it wants done next: readers are told before anything is passed up.
+    /// Its next wish: readers are told before anything is passed up.
     pub fn poll<P: Carried>(&mut self) -> Option<Wish<P>> {
         match self.notes.told.pop_front() {
             Some((flow, told)) => Some(Wish::Tell { flow, told }),
@@ -147,8 +147,8 @@ impl ClientShim {
     }
 }
 
-/// How many of a million full packets that the access point sends to `station` the model of errors takes: what a driver
-/// knows of its rate from experience. A script of losses has no rate. What clients ask the access point for again is
+/// How many of a million full packets that the access point sends to `station` the model of errors takes: a driver knows
+/// this rate from experience. A script of losses has no rate. A packet that a client asks the access point for again is
 /// expected to be lost where its repair is lost too.
 pub(crate) fn expected_ppm(config: &BssConfig, station: &StationConfig) -> u32 {
     let scripted = match &station.downlink_loss {

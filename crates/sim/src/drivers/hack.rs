@@ -78,7 +78,7 @@ impl<P: Carried> HackDriver<P> {
         self.driver.handle_drained(self.peers.index(to));
     }
 
-    /// Carries out what the driver wants; returns the next reconstituted ACK.
+    /// Carries out the driver's actions; returns the next reconstituted ACK.
     pub fn act(&mut self, now: Instant, channel: &mut Bss<P>) -> Option<Wish<P>> {
         let function = self.function;
         loop {
@@ -142,7 +142,7 @@ impl<P: Carried> HackDriver<P> {
     /// Since measuring started.
     pub fn counters(&self) -> Counters {
         let mut now = self.driver.counters();
-        // An ACK queued before that rode after all is taken back from what was counted then, not from this time's.
+        // An ACK queued before that rode after all is taken back from the count of then, not from this window's.
         now.native_acks = now.native_acks.max(self.before.native_acks);
         now.since(&self.before)
     }

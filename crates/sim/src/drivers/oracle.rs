@@ -1,5 +1,5 @@
-//! The oracle of TCP/HACK: it remembers what drivers were given and compares what is reconstituted with it. It looks
-//! on and supplies nothing: a run without it is the same run.
+//! The oracle of TCP/HACK: it remembers the ACKs that drivers were given and compares reconstituted ones with them. It
+//! looks on and supplies nothing: a run without it is the same run.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ use crate::Carried;
 /// ACKs remembered per link.
 const REMEMBERED: usize = 8_192;
 
-/// What was given to the drivers of a channel.
+/// ACKs and reports given to the drivers of a channel.
 #[derive(Debug)]
 pub(super) struct Oracle<P> {
     /// By function; `None` for those that do not speak TCP/HACK.
@@ -36,7 +36,7 @@ struct Link<P> {
 }
 
 impl<P: Carried> Oracle<P> {
-    /// One that has seen nothing; `None` where nobody speaks TCP/HACK. `turnaround` says how long the host of a
+    /// One that has seen nothing; `None` where no station speaks TCP/HACK. `turnaround` says how long the host of a
     /// function takes, where that speaks it.
     pub fn new(
         functions: Functions,
@@ -83,7 +83,7 @@ impl<P: Carried> Oracle<P> {
     /// its flow and once, and a host turnaround before the acknowledgment it came on was made.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Says why it is wrong.
     pub fn judge(&mut self, at: FunctionId, from: FunctionId, packet: &P) -> Result<(), &'static str> {
         let (Link { given, answered_at }, turnaround) = self.link(from, at).ok_or("from a stock station")?;
         let place = given.iter().position(|(_, ack)| ack == packet).ok_or("nobody sent")?;

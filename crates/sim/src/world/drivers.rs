@@ -12,7 +12,7 @@ use crate::setup::FlowSetup;
 use crate::topology::Port;
 
 impl<P: Carried> World<'_, P> {
-    /// Does what the driver of `function` wants.
+    /// Carries out the wishes of the driver of `function`.
     pub(super) fn act(&mut self, index: usize, function: FunctionId) {
         while let Some(wish) = self.drivers[index].act(self.now, function, &mut self.bss[index]) {
             match wish {
@@ -68,7 +68,7 @@ impl<P: Carried> World<'_, P> {
         }
     }
 
-    /// A driver sends a client again what it had before; it is not asked again.
+    /// A driver sends a client a packet again; the driver is not offered it a second time.
     fn queue_copy(&mut self, index: usize, function: FunctionId, packet: P) {
         let host = self.bss_hosts[index][function.index()];
         let Some(Port::Wifi { from, to, .. }) = self.way_out(host, &packet) else { return };

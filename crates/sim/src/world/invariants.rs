@@ -1,4 +1,4 @@
-//! What must hold of a world: packets, airtime and goodput add up.
+//! Invariants of a world: packets, airtime and goodput add up.
 
 use tacit_link::wifi::StationId;
 
@@ -7,7 +7,7 @@ use crate::Carried;
 use crate::flow::{Feeder, Flow};
 
 impl<P: Carried> World<'_, P> {
-    /// What must hold at any time.
+    /// Packets add up on each pipe and channel, and the invariants of flows and drivers hold.
     pub(super) fn check(&self) -> Result<(), String> {
         self.flows.iter().try_for_each(Flow::check)?;
         for (index, pipe) in self.pipes.iter().enumerate() {
@@ -28,7 +28,7 @@ impl<P: Carried> World<'_, P> {
         Ok(())
     }
 
-    /// What must hold at the end of the measured window.
+    /// Airtime of each channel adds up to the measured window, and no station is served for longer than time.
     pub(super) fn check_airtime(&self) -> Result<(), String> {
         for (index, channel) in self.bss.iter().enumerate() {
             let until = channel.airtime_until(self.now).min(self.end);
@@ -53,7 +53,7 @@ impl<P: Carried> World<'_, P> {
     }
 
     /// No flow has more goodput than bytes came to its sink in the measured window. All together have no more than came to
-    /// them since the start: a program hands on later what waited for its repair.
+    /// them since the start: a program hands on bytes later that waited for their repair.
     pub(super) fn check_goodput(&self) -> Result<(), String> {
         let (mut got_by_all, mut carried_by_all) = (0, 0);
         for flow in &self.flows {

@@ -1,4 +1,4 @@
-//! What a world has to say about itself.
+//! Results of a world.
 
 use tacit_link::wifi::StationId;
 use tacit_proto::units::{Bytes, Instant};

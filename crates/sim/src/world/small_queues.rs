@@ -18,8 +18,8 @@ pub(super) fn limits(flow: &FlowSetup) -> bool {
 }
 
 impl<P: Carried> World<'_, P> {
-    /// [`pump`](World::pump) where connections may have to wait. One that waits is asked again after whatever happens on
-    /// the channel; what its pacer would say until then is of no interest.
+    /// [`pump`](World::pump) where connections may have to wait. One that waits is asked again after each event on the
+    /// channel; until then a timer of its pacer that is due already is ignored.
     #[inline(never)]
     pub(super) fn pump_within_small_queue(&mut self, index: usize, end: End) {
         let flow = &self.flows[index];
@@ -55,7 +55,7 @@ impl<P: Carried> World<'_, P> {
         }
     }
 
-    /// Bytes of what `end` of flow `index` sends that lie in the queue of its station; `None` where its host has no radio,
+    /// Bytes sent by `end` of flow `index` that lie in the queue of its station; `None` where its host has no radio,
     /// or nothing ever limits them.
     fn lying(&self, index: usize, end: End) -> Option<u64> {
         let flow = &self.flows[index];

@@ -1,4 +1,4 @@
-//! Checks over worlds that are made from seeds: which seeds, and what a failure says.
+//! Checks over worlds that are made from seeds: which seeds, and the report of a failure.
 
 use std::any::type_name_of_val;
 use std::ops::Range;
@@ -26,10 +26,10 @@ impl Swarm {
         Self { test: type_name_of_val(test), world }
     }
 
-    /// Runs `check` on the worlds of `seeds`, all of them whatever fails.
+    /// Runs `check` on the worlds of `seeds`, all of them even when some fail.
     ///
     /// # Panics
-    /// When one or more failed: of each, what happened; of the first few, set-up and the command that replays it.
+    /// When one or more failed: of each, the panic; of the first few, set-up and the command that replays it.
     pub fn check(&self, seeds: impl Iterator<Item = u64>, check: impl FnMut(u64, &Setup)) {
         let failures = self.failures(seeds, check);
         let (whole, others) = failures.split_at(failures.len().min(TOLD_WHOLE));
@@ -38,7 +38,7 @@ impl Swarm {
         assert!(told.is_empty(), "{} failed:\n\n{}", told.len(), told.join("\n\n"));
     }
 
-    /// What is to be said of each seed whose `check` panics.
+    /// A report of each seed whose `check` panics.
     pub fn failures(
         &self,
         seeds: impl Iterator<Item = u64>,

@@ -1,4 +1,4 @@
-//! TACK in worlds that were drawn for TCP, with draws of its own: what is no TACK stays as it was.
+//! TACK in worlds that were drawn for TCP, with draws of its own: all but TACK stays as it was.
 
 use tacit_link::random::Stream;
 use tacit_proto::congestion::Algorithm;

@@ -1,4 +1,4 @@
-//! Programs over known links: what their users see can be worked out by hand.
+//! Programs over known links: their results can be worked out by hand.
 
 use crate::common::*;
 use tacit_link::loss::Loss;
@@ -110,8 +110,8 @@ fn what_a_document_names_is_fetched_side_by_side() {
         let outcome = run(&over_wire(rate, application, &bulk(tcp::Config::default()), connections)).unwrap();
         page_loads(&outcome).load_times[0].as_millis() / 20
     };
-    // A round trip of 20 ms for the handshake, one for the document, and one for each round of objects; what
-    // the bytes add is less than one.
+    // A round trip of 20 ms for the handshake, one for the document, and one for each round of objects;
+    // the bytes add less than one.
     assert_eq!([1, 2, 3, 6, 20].map(load), [8, 5, 4, 3, 3]);
 }
 

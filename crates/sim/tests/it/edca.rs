@@ -1,4 +1,4 @@
-//! Access categories end to end: who gets more, and TCP/HACK in each.
+//! Access categories end to end: their shares, and TCP/HACK in each.
 
 use crate::common::*;
 use tacit_link::wifi::AccessCategory;

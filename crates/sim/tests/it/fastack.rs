@@ -98,7 +98,7 @@ fn losses_in_the_air_are_repaired_by_the_link_or_the_sender() {
     }
 }
 
-/// A client whose host is reached over a wire behind its NIC, which loses what the NIC has acknowledged.
+/// A client whose host is reached over a wire behind its NIC, which loses packets that the NIC has acknowledged.
 fn lossy_behind_the_nic(loss: f64, size: Option<Bytes>, config: tcp::Config) -> Setup {
     let mut setup = wlan(Standard::N, 300, 1, &Traffic::Connection { config: config.into(), size });
     setup.hosts.push("behind".into());

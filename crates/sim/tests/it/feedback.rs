@@ -35,11 +35,11 @@ fn hack_wlan(standard: Standard, mbps: u64, traffic: &Traffic) -> Setup {
     setup
 }
 
-/// What the client put on the air.
+/// Frames of the client on the air.
 #[derive(Default)]
 struct FromClient {
     packets: u32,
-    /// What rode on each of its ACKs and Block Acks, and whether that arrived.
+    /// Bytes appended to each of its ACKs and Block Acks, and whether they arrived.
     appended: Vec<(Vec<u8>, bool)>,
 }
 
@@ -77,7 +77,7 @@ fn watch(setup: &Setup) -> (FromClient, Reports, tacit_sim::RunOutcome) {
     (heard, reports, outcome)
 }
 
-/// What the drivers of access point and client counted.
+/// Counters of the drivers of access point and client.
 fn drivers(outcome: &tacit_sim::RunOutcome) -> [hack::Counters; 2] {
     [0, 1].map(|station| outcome.bss[0].stations[station].driver.hack().unwrap())
 }
@@ -90,7 +90,7 @@ fn reports_arrive_though_none_is_sent_as_a_packet() {
         // One each interval, counted from the datagram after the one before.
         assert!((120..=200).contains(&reports.sent), "{reports:?}");
         let unknown = reports.arrived_datagrams - reports.reported_datagrams;
-        // What arrives in an interval, while the report waits for the next Block Ack, and in that A-MPDU.
+        // Datagrams that arrive in an interval, while the report waits for the next Block Ack, and in that A-MPDU.
         let per_ms = reports.arrived_datagrams / 1_000;
         assert!(unknown <= 5 * per_ms + 2 * 42 + per_ms, "{reports:?}");
         let [ap, client] = drivers(&outcome);
@@ -109,7 +109,7 @@ fn a_report_on_a_lost_block_ack_rides_again_and_counts_once() {
     let (heard, reports, outcome) = watch(&setup);
     let (lost, received) = &heard.appended[number];
     assert!(!lost.is_empty() && !received);
-    // Figure 5a: the answer to the request carries it again, and what came since.
+    // Figure 5a: the answer to the request carries it again, and later reports.
     assert!(heard.appended[number + 1].0.starts_with(lost));
     assert_eq!(heard.packets, 0);
     assert!(reports.reported_datagrams > 0);

@@ -1,4 +1,4 @@
-//! What filters of ACKs are worth, and that they cost nobody anything.
+//! Gains of ACK filters, and that files arrive whole behind them.
 
 use crate::common::*;
 use tacit_link::loss::Loss;
@@ -11,7 +11,7 @@ use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
 use tacit_sim::setup::{ApDriver, ClientDriver, Traffic};
 use tacit_sim::{RunOutcome, Setup, run};
 
-/// A downlink of 8 Mb/s whose ACKs come back at 50 kb/s, with a window of twice what fills it.
+/// A downlink of 8 Mb/s whose ACKs come back at 50 kb/s, with a window of twice the bytes that fill it.
 fn slow_uplink(filter: AckFilter) -> RunOutcome {
     let config = tcp::Config { receive_buffer: Bytes(128 << 10), ..tcp::Config::default() };
     let mut setup = wired(BitRate::from_mbps(8), Duration::from_millis(25), 100, Loss::None, bulk(config));
@@ -78,8 +78,8 @@ fn filters_in_queues_thin_acks_and_gain_a_little() {
     }
 }
 
-/// What an aggregate brings is acknowledged in one PPDU; the part that a driver holds back goes later, in
-/// another one, and contends for it.
+/// The segments of an aggregate are acknowledged in one PPDU; the ACKs that a driver holds back go later, in
+/// another one, and contend for it.
 #[test]
 fn acks_that_are_held_back_cost_more_ppdus_than_they_save() {
     let (stock, _) = crowd(|_| {});

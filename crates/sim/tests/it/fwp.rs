@@ -16,7 +16,7 @@ use tacit_sim::{RunOutcome, World, run};
 
 const REPAIR_FLOWS: u32 = 16;
 
-/// One client, and a download through a link that loses so many percent of what goes down.
+/// One client, and a download through a link that loses so many percent of the frames that go down.
 fn plain(lost: f64, size: Option<u64>) -> Setup {
     let traffic = bulk(Profile::Linux.config());
     let mut setup = wlan(Standard::N, 150, 1, &traffic);
@@ -130,14 +130,14 @@ fn clients_beside_are_untouched_and_runs_repeat() {
     let (one, other) = (again(), again());
     assert_eq!(one.digest, other.digest);
     assert_eq!(downloaded(&one), downloaded(&other));
-    // Who watches changes nothing.
+    // The oracle changes nothing.
     let alone = World::<tacit_proto::Packet>::new(&setup, None).unwrap().without_oracle().run().unwrap();
     assert_eq!(one.digest, alone.digest);
 }
 
-/// Of six clients that collide with the access point, one without acknowledgments: the driver knows of each frame what
-/// became of it, statistics take a lost aggregate for congestion. Where RTS and CTS prevent collisions they leave what they
-/// leave anyway.
+/// Of six clients that collide with the access point, one without acknowledgments: the driver knows the fate of each frame,
+/// statistics take a lost aggregate for congestion. Where RTS and CTS prevent collisions, statistics leave only their usual
+/// share of holes.
 #[test]
 fn the_driver_tells_a_collision_from_congestion() {
     let counted = |placeholders, protection, seed| {
@@ -190,7 +190,7 @@ fn the_server_is_asked_for_what_the_access_point_could_not_repair() {
     assert!(share(&counters) < share(&from_server) / 4.0, "{counters:?} {from_server:?}");
 }
 
-/// Who acknowledged what cannot be repaired has its connection reset: nothing of it arrives any more, and the server stops.
+/// A host that acknowledged bytes that cannot be repaired has its connection reset: no more of it arrives, and the server stops.
 #[test]
 fn a_download_that_fails_is_reset() {
     let ends = |duration: u64| {
@@ -215,8 +215,8 @@ fn a_download_that_fails_is_reset() {
     assert!(early.0.released > Bytes(100_000), "{early:?}");
 }
 
-/// One client of a link that loses so many percent of what goes down, with a program over `connections`, each of which
-/// four others repair.
+/// One client of a link that loses so many percent of the frames that go down, with a program over `connections`, each of
+/// which four others repair.
 fn with_program(lost: f64, connections: u32, program: impl Fn(Repairers) -> Application) -> Setup {
     let mut setup = plain(lost, None);
     let repairers = Repairers { connections: 4, download: usual_download(None) };
@@ -258,7 +258,7 @@ fn pages_come_whole_over_connections_that_are_repaired() {
     let (loads, counters) = (page_loads(&outcome), shim(&outcome));
     println!("{loads:?} {counters:?}");
     assert!(counters.holes > 100 && loads.load_times.len() > 10, "{counters:?} {loads:?}");
-    // What arrived beyond finished pages is of the last one.
+    // Bytes that arrived beyond finished pages are of the last one.
     let arrived: u64 = outcome.flows.iter().map(|flow| flow.delivered_total.0).sum();
     let whole = loads.load_times.len() as u64 * 11 * 20_000;
     assert!((whole..=whole + 11 * 20_000).contains(&arrived), "{arrived} of {whole}");

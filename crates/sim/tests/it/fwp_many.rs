@@ -42,7 +42,7 @@ fn with_fwp(mut setup: Setup) -> Setup {
     setup
 }
 
-/// Mb/s of what each download handed on.
+/// Mb/s that each download handed on.
 fn users(outcome: &RunOutcome) -> Vec<f64> {
     let seconds = outcome.measured.as_secs_f64();
     let user = |result: &ApplicationResult| {
@@ -53,8 +53,8 @@ fn users(outcome: &RunOutcome) -> Vec<f64> {
     outcome.applications.iter().map(|application| user(&application.result)).collect()
 }
 
-/// What they get together lies between what they get without FWP and what datagrams without acknowledgments get, and they
-/// share it.
+/// Their goodput together lies between that without FWP and that of datagrams without acknowledgments, and they share
+/// it.
 #[test]
 fn twenty_clients_with_fwp_share_more_than_without() {
     let mut datagrams = many(1, &saturating(1500));
@@ -74,7 +74,7 @@ fn twenty_clients_with_fwp_share_more_than_without() {
     }
 }
 
-/// What is lost follows from each client's distance, and so does what its shim expects.
+/// Losses follow from each client's distance, and so do those that its shim expects.
 #[test]
 fn clients_near_and_far_have_fwp_and_runs_repeat() {
     let mut setup = with_fwp(many(1, &bulk(Profile::Linux.config())));

@@ -49,7 +49,7 @@ fn downloaded(outcome: &RunOutcome) -> &Downloaded {
     downloaded
 }
 
-/// Mb/s of the user, of a stock client, and of what arrived for the user's host with heads and repairs.
+/// Mb/s of the user, of a stock client, and of all data for the user's host, heads and repairs included.
 fn rates(lost: f64, seed: u64) -> [f64; 3] {
     let mut setup = paper(lost);
     setup.seed = seed;
@@ -83,7 +83,7 @@ fn a_user_of_fwp_gets_as_many_times_more_than_stock_as_in_figure_8() {
     }
 }
 
-/// What arrives beside repairs reaches the user: what repair costs beyond the holes themselves is small.
+/// Data that arrives beside repairs reaches the user: the cost of repair beyond the holes themselves is small.
 #[test]
 fn repair_takes_little_more_than_what_was_lost() {
     for lost in [1.0, 20.0] {

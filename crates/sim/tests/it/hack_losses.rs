@@ -16,14 +16,14 @@ use tacit_proto::units::{Bytes, Duration};
 use tacit_sim::setup::{ClientDriver, Traffic};
 use tacit_sim::{Observer, Setup, run_observed};
 
-/// What is on the air, in short.
+/// A PPDU on the air, in short.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Seen {
     /// Data from the access point: MPDUs, how many arrived, More Data, SYNC, a retry among them.
     Data { mpdus: usize, arrived: usize, more_data: bool, sync: bool, retry: bool },
     /// Data from the client.
     Native,
-    /// ACK or Block Ack from the client, and what rides on it.
+    /// ACK or Block Ack from the client, and the bytes that ride on it.
     Ack { received: bool, appended: Vec<u8> },
     /// Block Ack Request from the access point.
     Request,
@@ -119,7 +119,7 @@ fn figure_5a_a_lost_block_ack_is_asked_for_and_its_acks_ride_again() {
         appended(&trace[at + 2]).starts_with(appended(&trace[at])),
         "the same ACKs, and perhaps newer ones"
     );
-    // The next A-MPDU proves that they arrived: its Block Ack carries only what is new.
+    // The next A-MPDU proves that they arrived: its Block Ack carries only new ones.
     assert!(matches!(trace[at + 3], Seen::Data { sync: false, .. }));
     assert!(!appended(&trace[at + 4]).starts_with(appended(&trace[at])));
 }
@@ -173,7 +173,7 @@ fn figure_7_without_more_data_the_next_ack_goes_natively() {
     let (trace, outcome) = watch(&setup);
     let at = lost_ack(&trace);
     assert_eq!(appended(&trace[at]), appended(&quiet[last]));
-    // The ACK of the last batch goes as a packet and covers the lost ones; what was retained is cleared.
+    // The ACK of the last batch goes as a packet and covers the lost ones; those retained are cleared.
     assert!(trace[at + 1..].contains(&Seen::Native), "{:?}", &trace[at + 1..]);
     assert_eq!(outcome.flows[0].delivered_total, size);
     let late = outcome.flows[0].completed_at.unwrap().saturating_since(finished);

@@ -49,7 +49,7 @@ fn drivers(outcome: &RunOutcome) -> Vec<hack::Counters> {
     outcome.bss[0].stations.iter().filter_map(|station| station.driver.hack()).collect()
 }
 
-/// What every lossless run owes beside the invariants that the world checks: held ACKs end in no timeout,
+/// Promises of every lossless run beside the invariants that the world checks: held ACKs end in no timeout,
 /// and no flow is forgotten.
 #[track_caller]
 fn keeps_its_promises(outcome: &RunOutcome, what: &str) {
@@ -185,7 +185,7 @@ fn acks_with_sack_blocks_ride_too() {
 }
 
 /// Half an exchange is left behind when a station goes out of reach: ACKs held and retained, requests
-/// without answers, a window full of what nobody acknowledges.
+/// without answers, a window full of unacknowledged MPDUs.
 #[test]
 fn a_station_that_walks_away_and_comes_back_goes_on_and_disturbs_nobody() {
     for standard in [Standard::A, Standard::N] {

@@ -1,4 +1,4 @@
-//! Known answers of links: what traces, chains and impairments let through.
+//! Known answers of links: goodput through traces, chains and impairments.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -68,7 +68,7 @@ fn a_saturating_flow_gets_every_opportunity_of_a_recorded_trace() {
     for name in names.iter().flat_map(|name| [format!("{name}.down"), format!("{name}.up")]) {
         let Some(trace) = shared_trace(&name) else { continue };
         let (got, capacity) = (saturated_bps(&trace), trace.mean_rate().as_bps() as f64);
-        // What one opportunity is of the whole, and the rounding of the rate.
+        // The share of one opportunity in the whole, and the rounding of the rate.
         let one = 1.5 / trace.opportunities() as f64;
         assert!((got / capacity - 1.0).abs() <= one, "{name}: {got} of {capacity} b/s");
         println!("{name}: {:.3} Mb/s", got / 1e6);

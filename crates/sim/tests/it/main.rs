@@ -1,4 +1,4 @@
-//! Whole worlds: what is known of them, what was promised, what others found.
+//! Whole worlds: known answers, promises, and findings of others.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 #[path = "../common/mod.rs"]

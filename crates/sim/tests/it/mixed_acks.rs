@@ -1,4 +1,4 @@
-//! Stations that differ in what is acknowledged at the link layer, on one channel.
+//! Stations that differ in link-layer ACKs, on one channel.
 
 use crate::common::*;
 use tacit_link::Loss;
@@ -12,7 +12,7 @@ use tacit_sim::{Setup, run};
 
 const UPLINK_ONLY: BothWays<LinkAcks> = BothWays { down: LinkAcks::None, up: LinkAcks::Normal };
 
-/// 20 downloads that lose 1 % of MPDUs, every other one without acknowledgment of what it receives.
+/// 20 downloads that lose 1 % of MPDUs, every other one without acknowledgment of its downlink.
 fn twenty() -> Setup {
     let mut setup = wlan(Standard::N, 150, 20, &bulk(tcp::Config::default()));
     for (station, number) in setup.bss[0].config.stations.iter_mut().zip(0..) {
@@ -26,7 +26,7 @@ fn twenty() -> Setup {
 }
 
 /// TCP/HACK goes on beside clients without Block Acks: ACKs of the ones ride, those of the others are packets, and TCP
-/// of the others alone sees what the channel loses.
+/// of the others alone sees the channel's losses.
 #[test]
 fn hack_works_beside_clients_without_acknowledgments() {
     let mut setup = twenty();
@@ -51,13 +51,13 @@ fn hack_works_beside_clients_without_acknowledgments() {
             assert_eq!(sender.timeouts, Some(0), "{number}");
         }
     }
-    // Not told who got what, the access point books it as sent.
+    // Without acknowledgment the access point books an MPDU as sent.
     let access_point = &outcome.bss[0].stations[0].counters;
     assert!(access_point.unacknowledged > 100 && access_point.retries > 100, "{access_point:?}");
 }
 
-/// The books are kept, and everybody gets something, whatever the channel's aggregates are. It is not much without
-/// acknowledgments: aggregates that collide with ACKs of 20 clients are lost whole, and nobody notices but TCP.
+/// The books are kept, and every client gets something, with aggregates of any kind. It is not much without
+/// acknowledgments: aggregates that collide with ACKs of 20 clients are lost whole, and only TCP notices.
 #[test]
 fn twenty_mixed_clients_all_get_something() {
     for (ampdu_mpdus, amsdu) in
@@ -79,7 +79,7 @@ fn twenty_mixed_clients_all_get_something() {
     }
 }
 
-/// Collisions take whole aggregates that nobody sends again. Behind an RTS they take the RTS.
+/// Collisions take whole aggregates, which the MAC does not send again. Behind an RTS they take the RTS.
 #[test]
 fn an_rts_saves_aggregates_from_collisions() {
     let lost = |protection| {
@@ -94,7 +94,7 @@ fn an_rts_saves_aggregates_from_collisions() {
     assert!((0.005..0.02).contains(&behind_rts), "{behind_rts}: 1 % is what the channel loses");
 }
 
-/// What a combination does not allow is refused, and says which client.
+/// Settings that do not go together are refused, and the error says which client.
 #[test]
 fn what_needs_acknowledgments_is_refused_for_who_has_none() {
     let mut setup = twenty();

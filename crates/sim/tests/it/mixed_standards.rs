@@ -30,7 +30,7 @@ fn one_of_each() -> Setup {
     setup
 }
 
-/// What each client and the access point sent each other.
+/// Frames between each client and the access point.
 #[derive(Default)]
 struct Links(BTreeMap<StationId, Link>);
 

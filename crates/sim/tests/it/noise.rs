@@ -1,4 +1,4 @@
-//! Noise on the air: what it does to goodput, and that TCP/HACK stands it.
+//! Noise on the air: its effect on goodput, and that TCP/HACK stands it.
 
 use crate::common::*;
 use tacit_link::wifi::phy::{Mode, Standard};

@@ -1,5 +1,5 @@
-//! A reconstituted ACK is delivered by its bytes alone: without the oracle, which remembers what was sent, every run
-//! is the same run. (With it, an ACK that nobody sent ends the run.)
+//! A reconstituted ACK is delivered by its bytes alone: without the oracle, which remembers the ACKs sent, every run
+//! is the same run. (With it, an ACK that no host sent ends the run.)
 
 use crate::common::*;
 use tacit_link::loss::Loss;
@@ -42,7 +42,7 @@ fn lose(setup: &mut Setup) {
     }
 }
 
-/// Holds that a run is the same whoever looks on; returns what came out.
+/// Holds that a run is the same with and without the oracle; returns its outcome.
 #[track_caller]
 fn needs_no_oracle(setup: &Setup, what: &str) -> RunOutcome {
     let watched = run(setup).unwrap_or_else(|error| panic!("{what}: {error}"));
@@ -80,7 +80,7 @@ fn every_scheme_delivers_by_bytes_alone_for_one_ten_and_twenty_clients_with_loss
     }
 }
 
-/// Each category has drivers of its own at each station; ACKs of uploads ride on what the clients acknowledge.
+/// Each category has drivers of its own at each station; ACKs of uploads ride on the access point's link-layer ACKs.
 #[test]
 fn categories_and_directions_make_no_difference() {
     for scheme in SCHEMES {
@@ -99,7 +99,7 @@ fn categories_and_directions_make_no_difference() {
     }
 }
 
-/// What is not TCP's rides as the bytes it has.
+/// Packets other than TCP's ride as the bytes they have.
 #[test]
 fn reports_of_a_sink_need_none_either() {
     let reporting = Traffic::Udp {
@@ -116,8 +116,8 @@ fn reports_of_a_sink_need_none_either() {
     assert!(reports.reported_datagrams > 1_000, "{reports:?}");
 }
 
-/// In answers to triggers, inside Block Acks or behind them, whose room is too little, just right or forecast: what is cut waits, what is
-/// lost is repeated, and no ACK is made up.
+/// In answers to triggers, inside Block Acks or behind them, whose room is too little, just right or forecast: ACKs that are cut wait,
+/// lost ones are repeated, and none is made up.
 #[test]
 fn answers_to_triggers_need_none_either() {
     let kinds = MuAcknowledgment::ALL.into_iter().flat_map(|acknowledgment| {

@@ -71,8 +71,8 @@ fn constant_bit_rate_is_constant() {
     }
 }
 
-/// Ten full queues hold more than 500 ms of the channel: who was without it for so long has nothing left when its
-/// turn comes, and its queue is filled again.
+/// Ten full queues hold more than 500 ms of the channel: a station that was without it for so long has nothing left
+/// when its turn comes, and its queue is filled again.
 #[test]
 fn saturating_uploads_outlive_their_packets() {
     let mut setup = wlan(Standard::N, 150, 10, &saturating(1500));
@@ -112,7 +112,7 @@ fn airtime_adds_up_to_the_window_exactly() {
     }
 }
 
-/// Who is charged for what: nothing on a channel is left over, and nothing counts twice.
+/// Charges of airtime to stations: nothing on a channel is left over, and nothing counts twice.
 #[test]
 fn what_stations_spend_adds_up_to_what_the_channel_spent() {
     for standard in Standard::ALL {
@@ -124,7 +124,7 @@ fn what_stations_spend_adds_up_to_what_the_channel_spent() {
             let booked = channel.airtime.get(what);
             match what {
                 AirtimeUse::Idle => assert_eq!(spent, Duration::ZERO, "nobody is charged for quiet"),
-                // What the end of the run cuts off has no winner, and no responder.
+                // An access that the end of the run cuts off has no winner, and no responder.
                 AirtimeUse::Acquisition => {
                     assert!(
                         spent <= booked && booked - spent < Duration::from_micros(500),
@@ -146,7 +146,7 @@ fn what_stations_spend_adds_up_to_what_the_channel_spent() {
     }
 }
 
-/// One ACK per pair of segments of 1500 bytes at 54 Mb/s and nobody else on the air: each costs what a
+/// One ACK per pair of segments of 1500 bytes at 54 Mb/s, without contention: each costs as much as a
 /// calculation with a pencil gives.
 #[test]
 fn an_ack_costs_its_bytes_a_backoff_and_a_link_layer_ack() {

@@ -1,4 +1,4 @@
-//! What the queue at the access point does to those who share it.
+//! Effects of the queue at the access point on the flows that share it.
 
 use crate::common::*;
 use tacit_link::QueueConfig;

@@ -1,4 +1,4 @@
-//! What rate-based congestion control promises, on a bottleneck of 20 Mb/s and 40 ms.
+//! Promises of rate-based congestion control, on a bottleneck of 20 Mb/s and 40 ms.
 
 use crate::common::*;
 use tacit_link::loss::Loss;
@@ -57,7 +57,7 @@ fn rates(outcome: &RunOutcome) -> Vec<f64> {
     outcome.flows.iter().map(|flow| flow.goodput_bps(outcome.measured) / 1e6).collect()
 }
 
-/// Cardwell et al. 2016: full use of a link whatever its buffer, where loss-based control needs one of
+/// Cardwell et al. 2016: full use of a link with any buffer, where loss-based control needs one of
 /// a bandwidth-delay product.
 #[test]
 fn bbr_fills_a_link_with_half_a_product_of_buffer() {
@@ -79,7 +79,7 @@ fn bbr_flows_share_alike() {
 
 /// Cardwell et al. 2016 (figure 8) and Hock, Bless, Zitterbart 2017: with little buffer BBR, which does
 /// not mind losses, takes most of the link; with much, CUBIC's queue makes the pipe look longer, but
-/// BBR's window of two products of the smallest round trip bounds what it holds of that queue.
+/// BBR's window of two products of the smallest round trip bounds its part of that queue.
 #[test]
 fn beside_cubic_bbr_wins_in_shallow_buffers_and_loses_in_deep_ones() {
     let mut shares = Vec::new();
@@ -148,7 +148,7 @@ fn copa_keeps_the_pipe_full_and_the_queue_short() {
 }
 
 /// Allegro minds losses beyond 5 %, and no queue, and comes back from the overshoot of its start a move at a time;
-/// Vivace's utility counts what the queue grows by.
+/// Vivace's utility counts the growth of the queue.
 #[test]
 fn pcc_fills_a_link_and_vivace_keeps_its_queue_short() {
     let (allegro, _, _) = alone(Algorithm::Allegro);

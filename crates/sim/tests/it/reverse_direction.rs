@@ -1,4 +1,4 @@
-//! Reverse direction grants end to end: what TCP gains when its ACKs need no access of their own.
+//! Reverse direction grants end to end: the gain of TCP when its ACKs need no access of their own.
 
 use crate::common::*;
 use tacit_link::wifi::ReverseDirection;
@@ -58,7 +58,7 @@ fn grants_carry_tcp_further_and_no_further_than_udp() {
             gain * 100.0
         );
         assert!(gain > 0.03 && rdg < udp, "{mbps} Mb/s: stock {stock}, rdg {rdg}, udp {udp}");
-        // Nobody but the access point has to win the channel.
+        // Only the access point has to win the channel.
         assert!(outcome.bss[0].collisions * 100 < outcome.bss[0].accesses, "{}", outcome.bss[0].collisions);
         let clients = &outcome.bss[0].stations[1..];
         let used: u64 = clients.iter().map(|client| client.counters.reverse_ppdus).sum();

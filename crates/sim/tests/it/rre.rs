@@ -1,4 +1,4 @@
-//! What TCP-RRE promises of rates, queues and shares, on bottlenecks with deep buffers.
+//! Promises of TCP-RRE on rates, queues and shares, at bottlenecks with deep buffers.
 
 use crate::common::*;
 use tacit_link::loss::Loss;
@@ -80,8 +80,8 @@ fn alone_it_uses_the_link_and_leaves_the_buffer() {
 
 /// CUBIC beside it keeps its share at least, in a buffer of a round-trip time and in deep ones.
 ///
-/// deviation: what CUBIC fills RRE takes for its own, and drains: RRE keeps 0.75, 0.30 and 0.01 of its share in buffers of 40,
-/// 200 and 1000 ms, where 0.4 is the goal.
+/// deviation: RRE takes the queue that CUBIC fills for its own, and drains it: RRE keeps 0.75, 0.30 and 0.01 of its share in
+/// buffers of 40, 200 and 1000 ms, where 0.4 is the goal.
 #[test]
 fn cubic_beside_it_keeps_its_share() {
     for buffer_ms in [40, 200, 1_000] {

@@ -1,4 +1,4 @@
-//! TCP small queues in uploads over Wi-Fi: what waits in the station, and how large its aggregates become.
+//! TCP small queues in uploads over Wi-Fi: the backlog of the station, and the size of its aggregates.
 
 use crate::common::*;
 use tacit_link::Loss;

@@ -101,7 +101,7 @@ fn compressed_acks_ride_on_both_hops() {
     assert!(ap.compressed_acks * 2 > receiver.compressed_acks, "{ap:?} {receiver:?}");
 }
 
-/// Whatever is lost on either hop, no ACK is made that nobody sent, and the data goes on. The world checks the first.
+/// Under losses on both hops no ACK is made that was not sent, and the data goes on. The world checks the first.
 #[test]
 fn losses_on_both_hops_leave_every_scheme_whole() {
     let tenth = || Loss::Bernoulli(Ratio::from_fraction(0.1).unwrap());
@@ -177,7 +177,7 @@ fn a_datagram_is_on_the_air_once_where_there_is_a_direct_link() {
     }
 }
 
-/// One hop: what a download gets that no wire limits, twice what the way through the access point gets, and under every PHY.
+/// One hop: as much as a download that no wire limits, twice as much as through the access point, and under every PHY.
 #[test]
 fn tcp_over_a_direct_link_gets_what_a_download_gets() {
     for (standard, mbps) in
@@ -225,7 +225,7 @@ fn what_goes_elsewhere_still_goes_through_the_access_point() {
     assert!(arrived(0) > 0 && arrived(1) > direct, "{} {} {direct}", arrived(0), arrived(1));
 }
 
-/// Whatever rides on link-layer ACKs of an access point rides on those of a client.
+/// ACKs that ride on link-layer ACKs of an access point ride on those of a client.
 #[test]
 fn compressed_acks_ride_on_a_direct_link() {
     let stock = direct(Standard::N, 150, &bulk(tcp::Config::default()));
@@ -266,7 +266,7 @@ fn losses_on_direct_links_leave_every_scheme_whole() {
     }
 }
 
-/// The more a direct link loses, the less it carries, whoever chooses the rate; and what is lost elsewhere is nothing to it.
+/// The more a direct link loses, the less it carries, under either rate control; losses elsewhere are nothing to it.
 #[test]
 fn a_direct_link_has_its_own_losses() {
     for rate_control in [RateControl::Fixed, RateControl::Minstrel] {
@@ -293,7 +293,7 @@ fn a_direct_link_has_its_own_losses() {
     }
 }
 
-/// One end has four streams and the other one: what answers 600 Mb/s is as robust as what answers 150.
+/// One end has four streams and the other one: the response to 600 Mb/s is as robust as that to 150.
 #[test]
 fn the_ends_of_a_direct_link_send_at_rates_of_their_own() {
     for rate_control in [RateControl::Fixed, RateControl::Minstrel] {
@@ -310,7 +310,7 @@ fn the_ends_of_a_direct_link_send_at_rates_of_their_own() {
     }
 }
 
-/// Direct links that nobody uses change nothing.
+/// Direct links without traffic change nothing.
 #[test]
 fn a_link_without_traffic_is_none() {
     let without = ring(Standard::N, 150, 3, &bulk(tcp::Config::default()));

@@ -1,4 +1,4 @@
-//! FWP in worlds that were drawn for others: draws of its own, so that the worlds stay what they were without.
+//! FWP in worlds that were drawn for others: draws of its own, so that the worlds stay as they were without.
 
 use tacit_link::random::Stream;
 use tacit_link::wifi::phy::{self, Mode, Standard};
@@ -46,7 +46,7 @@ fn download(draw: &mut Stream) -> Download {
     }
 }
 
-/// Most clients of `setup` have FWP, and most of what they get over TCP is a download with repair.
+/// Most clients of `setup` have FWP, and most of their flows over TCP are downloads with repair.
 pub fn add_fwp(setup: &mut Setup, seed: u64) {
     let draw = &mut Stream::new(seed, "swarm fwp");
     be_stock(setup);
@@ -85,7 +85,7 @@ pub fn add_fwp(setup: &mut Setup, seed: u64) {
     }
 }
 
-/// What became of the downloads of some worlds.
+/// Outcomes of the downloads of some worlds.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
     pub downloads: u64,
@@ -94,7 +94,7 @@ pub struct Tally {
     pub failed: u64,
 }
 
-/// What must hold of every download; counts into `tally`.
+/// Checks the invariants of every download; counts into `tally`.
 pub fn check_downloads(setup: &Setup, outcome: &RunOutcome, seed: u64, tally: &mut Tally) {
     for (program, result) in setup.applications.iter().zip(&outcome.applications) {
         let (Application::Download(plan), ApplicationResult::Download(got)) =
@@ -109,7 +109,7 @@ pub fn check_downloads(setup: &Setup, outcome: &RunOutcome, seed: u64, tally: &m
             (got.released_total, got.completed_at),
             "seed {seed}"
         );
-        // Goodput counts bytes when they arrive, what is handed on when the gaps before it are filled: in between they are held.
+        // Goodput counts bytes when they arrive, `released` when the gaps before them are filled: in between they are held.
         let held = flow.delivered.0.abs_diff(got.released.0);
         assert!(held <= plan.repair.held_max, "seed {seed}: {held} bytes");
         tally.downloads += 1;
@@ -126,6 +126,6 @@ fn check_download(plan: &Download, got: &Downloaded, seed: u64) {
     assert!(plan.size.is_none_or(|size| got.released_total <= size), "seed {seed}: {plan:?} {got:?}");
     assert!(got.failure.is_none() || !is_whole, "seed {seed}: whole and failed, {got:?}");
     assert!(got.held_peak.0 <= plan.repair.held_max, "seed {seed}: {plan:?} {got:?}");
-    // Whatever was asked for again was a hole, and each has room in one request at least.
+    // Only holes are asked for again, and each has room in one request at least.
     assert!(got.holes > 0 || got.repair_requests == 0, "seed {seed}: {got:?}");
 }

@@ -1,4 +1,4 @@
-//! Programs in random worlds: draws of their own, so that the worlds stay what they were without.
+//! Programs in random worlds: draws of their own, so that the worlds stay as they were without.
 
 use tacit_link::random::Stream;
 use tacit_proto::units::{BitRate, Bytes, Duration, FlowId, Instant};
@@ -91,8 +91,8 @@ fn last_progress(outcome: &RunOutcome, flows: &[FlowId], since: Instant) -> Inst
     last
 }
 
-/// What must hold of every program; `patient` where losses or leaving stations excuse a page from arriving,
-/// else nobody waits for longer than `longest_pause` without anything coming.
+/// Checks the invariants of every program; `patient` where losses or leaving stations excuse a page from arriving,
+/// else no program waits for longer than `longest_pause` without anything coming.
 pub fn check_programs(
     setup: &Setup,
     outcome: &RunOutcome,

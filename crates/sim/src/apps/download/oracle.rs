@@ -1,5 +1,5 @@
-//! Who watches a repaired download: what is handed on is what the server sent, wherever it came from. It looks at what
-//! hosts take in, knows placeholders by their mark, and asks neither the shim nor the repair.
+//! The oracle of a repaired download: bytes handed on are those that the server sent, wherever they came from. It looks at
+//! the packets that hosts take in, knows placeholders by their mark, and asks neither the shim nor the repair.
 
 use tacit_proto::packet::{Packet, Transport};
 use tacit_proto::tcp::Flags;
@@ -53,16 +53,16 @@ impl Spans {
     }
 }
 
-/// What a host took in of one flow.
+/// Bytes that a host took in of one flow.
 #[derive(Debug)]
 struct Watched {
     flow: FlowId,
     /// The number of the first byte.
     first: Option<SeqNumber>,
-    /// The end of what came.
+    /// The end of the bytes that came.
     top: u64,
     seen: Spans,
-    /// What a placeholder brought first.
+    /// Bytes that a placeholder brought first.
     placed: Spans,
 }
 
@@ -72,7 +72,7 @@ pub(super) struct Oracle {
     flows: Vec<Watched>,
     /// Bytes before the body.
     head: u64,
-    /// What of the body came truly by another way, and was not handed on yet.
+    /// True bytes of the body that came by another way, and were not handed on yet.
     brought: Spans,
 }
 
