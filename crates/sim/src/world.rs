@@ -215,8 +215,8 @@ impl<'o, P: Carried> World<'o, P> {
         Ok(world)
     }
 
-    /// This world without its oracles, which compare reconstituted ACKs with those that were sent. That changes nothing
-    /// unless one is wrong, and spares remembering them.
+    /// This world without its oracles, which compare reconstituted ACKs, FastACK's ACKs and repaired downloads with their
+    /// originals. That changes nothing unless one is wrong, and spares remembering them.
     #[must_use]
     pub fn without_oracle(mut self) -> Self {
         self.drivers.iter_mut().for_each(Drivers::dismiss_oracle);
