@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
 
-/// Contents of the file at `path`; `None` where it has more than `most_bytes`. A file's stated length may be wrong: a link
-/// to a device may have no end.
+/// Contents of the file at `path`; `None` where it has more than `most_bytes`. A file need not tell its length: a link to
+/// a device may have no end.
 ///
 /// # Errors
 /// Where it cannot be opened or read.

@@ -418,8 +418,8 @@ fn hack(scenario: &mut Scenario, variant: HackVariant, coding: Option<Coding>) {
     scenario.fwp.repair = None;
 }
 
-/// Data to the clients is sent under No Ack, `down` decides its repair; clients' shims stand placeholders in for losses,
-/// and programs repair them.
+/// Data to the clients is sent under `down`, without immediate ACKs; clients' shims stand placeholders in for losses, and
+/// programs repair them.
 fn fwp(scenario: &mut Scenario, down: LinkAcks) {
     stock_acks(scenario);
     let has_edca = |hop: &&mut Wifi| hop.bss.standard.phy().aggregation.is_some();
