@@ -77,7 +77,7 @@ impl Subject {
     fn content(&self) -> blake3::Hash {
         *self.content.get_or_init(|| {
             let mut bare = self.changed.clone();
-            // Neither its name nor the defaults of a comparison.
+            // Neither its name nor the default numbers of seeds and clients.
             bare.name = String::new();
             bare.run.seeds = 0;
             bare.compare.clients = Vec::new();
