@@ -298,7 +298,7 @@ pub struct ClaimOutcome {
     pub text: String,
     /// Source of the value: the paper, a formula, another simulator; `regression` where it was measured here.
     pub source: String,
-    /// The value they say; null of a regression bound.
+    /// The value of that source; null of a regression bound.
     pub paper: Option<f64>,
     /// By how much the measured value may differ, in the same unit.
     pub tolerance: Option<f64>,

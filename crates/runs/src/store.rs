@@ -70,7 +70,7 @@ pub struct Provenance {
     pub x_label: String,
     /// The quantity drawn over it.
     pub y_label: String,
-    /// The metric that is: its name, with `_mbps` for a `_bps` one in millions.
+    /// Name of its metric, with `_mbps` for a `_bps` one in millions.
     pub column: String,
 }
 

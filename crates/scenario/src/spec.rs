@@ -31,7 +31,7 @@ pub struct RunSpec {
 pub struct Subject {
     scenario: Arc<Scenario>,
     scheme: &'static Scheme,
-    /// The scenario as the scheme leaves it, without its name and description.
+    /// The scenario as the scheme leaves it, without its TOML, description and invocation.
     changed: Scenario,
     content: OnceLock<blake3::Hash>,
 }
