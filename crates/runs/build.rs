@@ -16,7 +16,7 @@ fn main() {
         println!("cargo::rerun-if-changed={directory}/HEAD");
         println!("cargo::rerun-if-changed={directory}/logs/HEAD");
     }
-    // Whatever a result depends on; its change rebuilds this crate anyway.
+    // Everything that a result depends on; its change rebuilds this crate anyway.
     for path in [
         "../rohc/src",
         "../proto/src",

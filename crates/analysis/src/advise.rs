@@ -1,9 +1,10 @@
 //! Which acknowledgment frequency or mechanism suits a link, from runs of that link.
 //!
-//! One comparison of schemes stands behind each answer, and one answer behind each kind of queue, for what helps with a short
-//! queue need not help with a long one. Schemes are grouped by who has to change, for that is what a user can choose: a
-//! receiver's frequency is a setting, TCP/HACK is new firmware at both ends. Nothing is ranked that the confidence intervals
-//! do not tell apart: such schemes run with more seeds, up to a bound, and are then said to be not separated.
+//! One comparison of schemes stands behind each answer, and one answer behind each kind of queue, for a scheme that helps
+//! with a short queue need not help with a long one. Schemes are grouped by the side that has to change, for that is the
+//! user's choice: a receiver's frequency is a setting, TCP/HACK is new firmware at both ends. Nothing is ranked that the
+//! confidence intervals do not tell apart: such schemes run with more seeds, up to a bound, and are then said to be not
+//! separated.
 
 mod arena;
 mod judge;
@@ -64,12 +65,12 @@ pub const FIRST_SEEDS: u32 = 3;
 /// Most seeds of schemes that are not told apart.
 pub const MOST_SEEDS: u32 = 12;
 
-/// What to do, and the runs that say so.
+/// Recommended changes, and the runs behind them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Advice {
     /// Clients.
     pub clients: u32,
-    /// What limits the link as it is.
+    /// The bottleneck of the link as it is.
     pub limit: Limit,
     /// The queue before that; null where nothing but [`LimitedBy::Source`] limits, or no assignment reaches it.
     pub queue: Option<Queue>,
@@ -80,7 +81,7 @@ pub struct Advice {
     pub other_queues: Vec<QueueAdvice>,
     /// With the queue as it is, receivers that acknowledge this number of segments.
     pub frequencies: Frequencies,
-    /// What an access point of 802.11ax that serves several clients could do; null for others.
+    /// Options of an access point of 802.11ax that serves several clients; null for others.
     pub sharing: Option<Sharing>,
     /// Fewest and most seeds of a scheme.
     pub seeds: [u32; 2],
@@ -148,7 +149,7 @@ pub fn advise(question: &Question, control: Control<'_>) -> Result<Advice, RunsE
     }
     rounds.make(&mut arenas, &wanted)?;
     let mut seeds = first_seeds;
-    // Where nobody has anything to send there is nothing to rank.
+    // Where no flow has anything to send there is nothing to rank.
     while seeds < most_seeds && limit.by != LimitedBy::Source {
         let open = judge::not_told_apart(&arenas[..with_queues]);
         if open.is_empty() {
@@ -187,12 +188,12 @@ pub fn advise(question: &Question, control: Control<'_>) -> Result<Advice, RunsE
     })
 }
 
-/// Whether it is stock, or what one side could change to.
+/// Whether it is stock, or a change of one side.
 fn is_of_a_side(scheme: &Scheme) -> bool {
     scheme.role == Role::Baseline || SIDES.iter().any(|side| side.schemes.contains(&scheme.name))
 }
 
-/// Tells watchers what the runs will not show although it was asked for.
+/// Tells watchers about requests that the runs will not show.
 fn told_warnings(
     options: &Options,
     scenario: &Arc<Scenario>,
@@ -246,7 +247,7 @@ impl Question {
             assignments.push("tcp.ack-policy=delayed".to_owned());
             assignments.push(format!("tcp.ack-every={segments}"));
         }
-        // What the user sets has the last word.
+        // The user's settings have the last word.
         assignments.extend(self.assignments.iter().cloned());
         let is_possible = |side: &&sides::Side| scenario.wifi.is_some() || !side.needs_wifi;
         let of_sides = SIDES.iter().filter(is_possible).flat_map(|side| side.schemes.iter().copied());

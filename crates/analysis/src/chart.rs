@@ -23,7 +23,7 @@ pub use table::table_picture;
 
 use look::CURVE_COLOURS;
 
-/// A colour by its role; what it looks like is the style sheet's business.
+/// A colour by its role; the style sheet sets its appearance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ink {
     /// Text that matters.
@@ -32,11 +32,11 @@ pub enum Ink {
     Muted,
     /// Grid lines.
     Grid,
-    /// What is there to be seen past: curves beyond those with a colour.
+    /// For the background: curves beyond those with a colour.
     Rest,
     /// Part `n` of a bar or strip; colours repeat after the last.
     Series(usize),
-    /// Colour `n` of what [`Look`] colours; they repeat after the last.
+    /// Colour `n` of those of [`Look`]; they repeat after the last.
     Curve(usize),
 }
 

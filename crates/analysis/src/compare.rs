@@ -29,7 +29,7 @@ use receiver::{Twin, name_in_2014};
 pub use text::overview;
 pub(crate) use text::{airtime_label, beside, gain, goodput};
 
-/// The scenario compared when nobody names one.
+/// The scenario compared by default.
 pub const DEFAULT_SCENARIO: &str = "wlan-11n-150";
 /// Most runs of one comparison.
 const MAX_RUNS: usize = 1_000_000;
@@ -38,7 +38,7 @@ const MAX_RUNS: usize = 1_000_000;
 const CONDITIONS: [&str; 5] =
     ["tcp.profile", "tcp.congestion", "wifi.capture", "wifi.protection", "wifi.ap-queue"];
 
-/// What to compare.
+/// Runs to compare.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Scenario by name or path.
@@ -64,7 +64,7 @@ pub struct Options {
 pub struct Comparison {
     /// Name of the scenario.
     pub scenario: String,
-    /// What a sweep sets here, as assignments.
+    /// The assignments of a sweep here.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub at: Vec<String>,
     /// One per client count and scheme: by client count, then in the order of the scheme table.
@@ -72,14 +72,14 @@ pub struct Comparison {
     /// With the receiver of 2014, one ACK per 2 segments: the baseline and a TCP/HACK scheme for each client count.
     /// None where no TCP/HACK is compared, or the scenario has another receiver than Linux's.
     pub receiver_of_2014: Vec<Row>,
-    /// What the results depend on beside the scenario's description, as TOML: `wifi.capture = false`.
+    /// Settings that the results depend on beside the scenario's description, as TOML: `wifi.capture = false`.
     pub conditions: Vec<String>,
-    /// What was asked for and is not in the results, and what keeps bytes out of the goodput.
+    /// Requests that are not in the results, and reasons why bytes are missing from the goodput.
     pub warnings: Vec<String>,
     /// Where it comes from.
     #[serde(skip)]
     pub provenance: Provenance,
-    /// What flows of a fixed size took, in the order of the rows; none where nothing is kept.
+    /// Completion times of flows of a fixed size, in the order of the rows; none where nothing is kept.
     #[serde(rename = "flow_completion_cdfs", skip_serializing_if = "Vec::is_empty")]
     pub completions: Vec<CompletionTimes>,
     /// Length of the measured window of each run in seconds.
@@ -105,7 +105,7 @@ pub struct Row {
     pub gain_over_stock: Option<f64>,
     /// Half-width of the 95 % confidence interval of the gain, from pairs of equal seeds.
     pub gain_over_stock_ci95: Option<f64>,
-    /// Fraction of what saturating UDP carries.
+    /// Fraction of the goodput of saturating UDP.
     pub share_of_udp: Option<f64>,
     /// Pure ACKs of any transport on the air per second, retransmissions included.
     pub tcp_acks_on_air_per_s: Option<f64>,
@@ -155,7 +155,7 @@ impl Row {
         let share = |at: usize| self.airtime.as_ref().map(|shares| shares.0[at]);
         let uses = AirtimeUse::ALL.into_iter().enumerate();
         readings.extend(uses.map(|(at, what)| Reading::new(airtime_name(what), share(at))));
-        // The mean is what is meant.
+        // A condition on goodput is about the mean.
         readings.push(Reading::new("goodput_bps", Some(self.goodput_bps_mean)));
         readings
     }
@@ -186,7 +186,7 @@ fn compare_here(options: &Options, control: Control<'_>) -> Result<Comparison, R
     Ok(comparison)
 }
 
-/// Runs what a comparison without the receiver of 2014 runs, and keeps nothing.
+/// Makes the runs of a comparison without the receiver of 2014, and keeps nothing.
 ///
 /// # Errors
 /// As [`compare`].
@@ -200,7 +200,7 @@ pub(crate) fn records(
     Ok((provenance, records))
 }
 
-/// Runs that were made, where they come from, and what keeps them.
+/// Runs that were made, where they come from, and the store that keeps them.
 struct FinishedRuns {
     provenance: Provenance,
     records: Vec<RunSummary>,
@@ -279,7 +279,7 @@ fn conditions(options: &Options) -> Result<Vec<String>, ScenarioError> {
     Ok(CONDITIONS.iter().filter_map(of).collect())
 }
 
-/// What the runs of `plan` will not show though it was asked for, each thing once.
+/// Requests that the runs of `plan` will not show, each once.
 pub(crate) fn warnings(
     options: &Options,
     plan: &Plan,
@@ -290,7 +290,7 @@ pub(crate) fn warnings(
     let most = counts.iter().copied().max().unwrap_or(1);
     let mut all = warnings::of_assignments(&options.scenario, &options.assignments, schemes, most);
     for count in counts {
-        // Whatever the scheme, flows start and stop at the same times and clients are where they are.
+        // Under any scheme flows start and stop at the same times and clients are where they are.
         let Some(run) = plan.runs.iter().find(|run| run.clients == count) else { continue };
         let more = warnings::of_setup(&run.setup()?);
         all.extend(more.into_iter().filter(|warning| !all.contains(warning)).collect::<Vec<_>>());
@@ -298,7 +298,7 @@ pub(crate) fn warnings(
     Ok(all)
 }
 
-/// What keeps bytes out of the goodput of groups of runs, each thing once for those of the same count of clients.
+/// Reasons why bytes are missing from the goodput of groups of runs, each once for those of the same count of clients.
 fn caveats(groups: &[Group<'_>]) -> Vec<String> {
     let mut lines: Vec<(u32, String, Vec<&str>)> = Vec::new();
     for group in groups {
@@ -400,7 +400,7 @@ impl Comparison {
                 names.iter().filter_map(row).collect()
             };
             rows.extend(rows_in(&provenance.scenario, &names));
-            // The baseline is what the other is held against, shown above or not.
+            // The other is held against the baseline, shown above or not.
             let others = names.iter().copied().filter(|name| *name != baseline);
             receiver_of_2014
                 .extend(rows_in(&twin, &std::iter::once(baseline).chain(others).collect::<Vec<_>>()));

@@ -24,9 +24,9 @@ use tacit_theory::hop::argument;
 use crate::chart::{Ink, Look};
 use data::{RunData, Side};
 
-/// Where the page goes when nobody says.
+/// The page's file by default.
 pub const FILE: &str = "tacit-explore.html";
-/// Schemes looked at when nobody names any: the baseline, and the best known of those that let ACKs ride.
+/// Schemes by default: the baseline, and the best known of those that let ACKs ride.
 pub const DEFAULT_SCHEMES: [&str; 2] = ["stock", "hack-more-data"];
 /// Most PPDUs of a scheme: a browser holds and draws as many without a halt, and the file stays within tens of megabytes.
 pub const MAX_PPDUS: usize = 400_000;
@@ -35,7 +35,7 @@ const MAX_SAMPLES: u64 = 200_000;
 /// Distances of samples tried, the first that gives no more than that counts.
 const SAMPLE_MS: [u64; 9] = [2, 5, 10, 20, 50, 100, 200, 500, 1_000];
 
-/// What to look at.
+/// Runs to look at.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Scenario by name or path.
@@ -53,7 +53,7 @@ pub struct Options {
     pub seed: u64,
     /// Make it short: see [`tacit_scenario::Scenario::load_quick`].
     pub quick: bool,
-    /// What is kept begins then, as written; `None` means with the run.
+    /// Start of the time that is kept, as written; `None` means with the run.
     pub from: Option<String>,
     /// So much is kept, as written; `None` means to the end of the run.
     pub length: Option<String>,
@@ -72,9 +72,9 @@ pub struct WrittenPage {
     pub clients: u32,
     /// Seed of all draws.
     pub seed: u64,
-    /// What is in it.
+    /// Its schemes.
     pub schemes: Vec<ExploredScheme>,
-    /// What was asked for and is not in it, and what keeps bytes out of the goodput.
+    /// Requests that are not in it, and reasons why bytes are missing from the goodput.
     pub warnings: Vec<String>,
 }
 
@@ -83,7 +83,7 @@ pub struct WrittenPage {
 pub struct ExploredScheme {
     /// Name of the scheme.
     pub scheme: String,
-    /// What is set in this run and not in the first.
+    /// Settings of this run beyond those of the first.
     pub set: Vec<String>,
     /// Frames on the page: PPDUs of the first channel.
     pub frames: usize,
@@ -96,7 +96,7 @@ pub struct ExploredScheme {
 }
 
 impl ExploredScheme {
-    /// What the page calls it: the scheme, and what is set besides.
+    /// Its name on the page: the scheme, and its own settings.
     pub fn label(&self) -> String {
         label(&self.scheme, &self.set)
     }
@@ -120,13 +120,13 @@ pub struct Exploration {
 #[derive(Debug)]
 struct OpenedRun {
     scheme: &'static Scheme,
-    /// What is set in it and not in the first.
+    /// Settings of it beyond those of the first.
     set: Vec<String>,
     run: Prepared,
 }
 
 impl OpenedRun {
-    /// What the page calls it.
+    /// Its name on the page.
     fn label(&self) -> String {
         label(self.scheme.name, &self.set)
     }
@@ -173,7 +173,7 @@ pub fn prepare(options: &Options) -> Result<Exploration, RunsError> {
     Ok(Exploration { options: options.clone(), window, every: Duration::from_millis(*ms), runs })
 }
 
-/// The two runs of one scheme or two and of what the second has `against` the first; of one scheme one run, without any.
+/// The two runs of one scheme or two, the second with the settings of `against`; of one scheme one run, without any.
 fn sides(schemes: &[&'static Scheme], against: &[String]) -> Vec<(&'static Scheme, Vec<String>)> {
     let second = schemes.get(1).copied().or_else(|| schemes.first().copied().filter(|_| !against.is_empty()));
     let first = schemes.first().map(|scheme| (*scheme, Vec::new()));
@@ -343,7 +343,7 @@ impl Exploration {
         Ok((side, bytes, single))
     }
 
-    /// What is said where not all frames have room.
+    /// The notes about frames beyond the limit.
     fn left_out(&self, sides: &[(Side, String, Single)]) -> Vec<String> {
         let full = sides.iter().filter(|(side, ..)| side.left_out > 0);
         full.map(|(side, ..)| {
@@ -368,8 +368,8 @@ fn inks(schemes: &[&str]) -> Vec<Ink> {
     inks
 }
 
-/// The command that shows what was on the air in a run of the comparison that `command` makes: its largest number of
-/// clients, and the baseline beside the first scheme that is no yardstick. `None` where `command` makes no comparison.
+/// The command that shows the frames of a run of the comparison that `command` makes: its largest number of clients, and
+/// the baseline beside the first scheme that is no yardstick. `None` where `command` makes no comparison.
 pub(crate) fn beside(command: &str) -> Option<String> {
     let (scenario, rest) = command.strip_prefix("tacit compare ")?.split_once(" --clients ")?;
     let (clients, rest) = rest.split_once(" --schemes ")?;

@@ -1,4 +1,4 @@
-//! What runs say: comparisons and why they come out so, advice, charts, reports, and pages of frames on the air.
+//! Evaluation of runs: comparisons and why they come out so, advice, charts, reports, and pages of frames on the air.
 //!
 //! Everything here reads results of runs; a report is redrawn from its files without a run.
 

@@ -24,7 +24,7 @@ use tacit_scenario::table::{count, number, number_or_dash, percent};
 /// The report's file in a directory of results.
 pub const FILE: &str = "index.html";
 
-/// What a directory of results is a report of.
+/// Kind of a report, by the results in its directory.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Report {
@@ -128,7 +128,7 @@ impl Report {
         }
     }
 
-    /// What stands under the heading.
+    /// The part under the heading.
     fn lead(&self) -> Markup {
         html! {
             p.lead { (self.provenance().description) }
@@ -243,7 +243,7 @@ const AIRTIME_INKS: [Ink; AirtimeUse::ALL.len()] = [
     Ink::Series(7),
 ];
 
-/// What reports call the uses of airtime, and their colours on light ground; in the order of [`AirtimeUse::ALL`].
+/// Names of the uses of airtime in reports, and their colours on light ground; in the order of [`AirtimeUse::ALL`].
 pub fn airtime_looks() -> impl Iterator<Item = (AirtimeUse, &'static str, &'static str)> {
     AirtimeUse::ALL.into_iter().zip(AIRTIME_INKS).map(|(what, ink)| (what, airtime_label(what), ink.light()))
 }
@@ -561,7 +561,7 @@ mod tests {
         assert_eq!(drawn.matches("<h2>Where the time goes</h2>").count(), 1, "a wire has no airtime");
     }
 
-    /// A directory with a finished sweep of `runs`, whatever they say.
+    /// A directory with a finished sweep of `runs`, sound or not.
     fn recorded(runs: Vec<RunRecord>, provenance: &Provenance) -> tempfile::TempDir {
         let directory = tempfile::tempdir().unwrap();
         let store = Store::open(directory.path()).unwrap();

@@ -1,5 +1,4 @@
-//! Why one scheme carries more than another: the difference of their goodput, split by what the bottleneck's time went
-//! for.
+//! Why one scheme carries more than another: the difference of their goodput, split by the uses of the bottleneck's time.
 //!
 //! The bottleneck, a channel or a link, has one second per second. Each use of it takes a share `s` of that, and the
 //! shares add up to 1. With the goodput `g` a delivered bit costs `s / g` of each use, and all its costs add up to
@@ -7,8 +6,8 @@
 //!
 //! `a - b = a b (1/b - 1/a) = Σ a b (t/b - s/a) = Σ (a t - b s)`,
 //!
-//! and the member of each use is what that use contributes: exact, with nothing left. What a use costs per bit needs
-//! no model; the words beside it name what else the runs counted.
+//! and the member of each use is the contribution of that use: exact, with nothing left. The cost of a use per bit needs no
+//! model; the words beside it name the other counts of the runs.
 
 mod rounds;
 mod station;
@@ -36,7 +35,7 @@ use station::StationUse;
 /// where it starts.
 pub(crate) const BUSY: f64 = 0.9;
 
-/// How many times as long the queue on the way back is as that of the data to be what holds data up. Ours.
+/// How many times as long the queue on the way back is as that of the data to hold data up. Ours.
 pub(crate) const LONGER_BACK: f64 = 10.0;
 
 /// Why one scheme has more goodput than another, per client count.
@@ -44,13 +43,13 @@ pub(crate) const LONGER_BACK: f64 = 10.0;
 pub struct Why {
     /// Name of the scenario.
     pub scenario: String,
-    /// What it is, in a line.
+    /// One line about it.
     pub description: String,
     /// By client count.
     pub accounts: Vec<Account>,
 }
 
-/// The better of two schemes, the other, and what makes the difference.
+/// The better of two schemes, the other, and the causes of the difference.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Account {
     /// Clients.
@@ -59,7 +58,7 @@ pub struct Account {
     pub seeds: usize,
     /// The better.
     pub winner: Side,
-    /// What it is held against.
+    /// The one it is held against.
     pub other: Side,
     /// Fraction by which the winner's mean exceeds the other's.
     pub gain: f64,
@@ -67,11 +66,11 @@ pub struct Account {
     pub gain_ci95: Option<f64>,
     /// The gain is beyond its interval: there is something to explain.
     pub differs: bool,
-    /// Whose time is accounted for; goodput is what this carried, or the station's own.
+    /// The resource whose time is accounted for; goodput is the bytes that this carried, or the station's own.
     pub resource: Resource,
     /// Contributions to the difference, the largest first; they add up to it. None where there is nothing to explain.
     pub parts: Vec<Part>,
-    /// What the parts, each rounded to its own double, miss of the difference in bits per second.
+    /// Rounding error of the parts, each rounded to its own double, against the difference in bits per second.
     pub error_bps: f64,
 }
 
@@ -86,9 +85,9 @@ pub struct Side {
     pub goodput_bps_ci95: Option<f64>,
     /// Share of the resource's time in which it had something to carry.
     pub busy: f64,
-    /// What became of its ACKs under TCP/HACK; null elsewhere.
+    /// The ways of its ACKs under TCP/HACK; null elsewhere.
     pub hack: Option<AckWays>,
-    /// What PPDUs of several users were used for; null without any.
+    /// The uses of its PPDUs of several users; null without any.
     pub rounds: Option<Rounds>,
 }
 
@@ -103,7 +102,7 @@ pub struct AckWays {
     pub native_acks: f64,
     /// Of those, ACKs that waited and take less airtime so.
     pub cheaper_acks: f64,
-    /// Share of the time that what rode took.
+    /// Share of the time that the ACKs that rode took.
     pub airtime_share: f64,
 }
 
@@ -120,7 +119,7 @@ impl AckWays {
     }
 }
 
-/// What has a second per second.
+/// A resource with a second per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Resource {
@@ -135,7 +134,7 @@ pub enum Resource {
 /// Whose time an account is of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scope {
-    /// The bottleneck's, whatever it is.
+    /// The bottleneck's, be it a channel or a link.
     #[default]
     Bottleneck,
     /// The first station's.
@@ -161,12 +160,12 @@ impl Scope {
     }
 }
 
-/// What one use of the resource's time contributes.
+/// Contribution of one use of the resource's time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Part {
     /// The use.
     pub name: &'static str,
-    /// What it contributes to the difference of goodput, in bits per second.
+    /// Its contribution to the difference of goodput, in bits per second.
     pub contribution_bps: f64,
     /// Half-width of the 95 % confidence interval of that, from pairs of equal seeds; null for one.
     pub contribution_bps_ci95: Option<f64>,
@@ -174,7 +173,7 @@ pub struct Part {
     pub unexplained: bool,
     /// Milliseconds of the resource's time per megabyte delivered: winner, then other.
     pub ms_per_mb: [f64; 2],
-    /// What else the runs counted of it.
+    /// Other counts of the runs about it.
     pub evidence: Vec<Evidence>,
 }
 
@@ -295,14 +294,14 @@ struct Use {
 enum Share {
     /// Of a use of airtime all that data and ACKs together take.
     Whole(AirtimeUse),
-    /// Of a use of airtime what PPDUs of nothing but ACKs bring about.
+    /// Of a use of airtime the part that PPDUs of nothing but ACKs bring about.
     OfAcks(AirtimeUse),
     /// Of a use of airtime the rest.
     OfData(AirtimeUse),
     /// Data outside collisions, first transmissions and repeated ones: where a collision takes the first, the next one
-    /// delivers it, so that only both together are the price of what arrives.
+    /// delivers it, so that only both together are the price of data that arrives.
     Data,
-    /// What a link carries.
+    /// The traffic of a link.
     Carried,
     /// The rest of a link's time.
     Unused,
@@ -311,7 +310,7 @@ enum Share {
 }
 
 impl Share {
-    /// In a run; zero of what has no meaning there.
+    /// In a run; zero of a use that has no meaning there.
     fn of(self, run: &RunSummary) -> f64 {
         let airtime = |what| value(run, &airtime_name(what)).unwrap_or(0.0);
         match self {
@@ -332,7 +331,7 @@ impl Share {
     }
 }
 
-/// Share of the time that PPDUs of nothing but ACKs bring about of `what`.
+/// Share of the time that PPDUs of nothing but ACKs spend on `what`.
 fn for_acks(run: &RunSummary, what: AirtimeUse) -> f64 {
     let share = |name| value(run, name).unwrap_or(0.0) / 1e3 / run.measured_s.max(f64::MIN_POSITIVE);
     let share = match what {
@@ -448,7 +447,7 @@ fn uses(resource: Resource) -> Vec<Use> {
     }
 }
 
-/// A link carries, or it has nothing to carry. What its queue drops takes none of its time.
+/// A link carries, or it has nothing to carry. Packets that its queue drops take none of its time.
 fn link_uses() -> Vec<Use> {
     vec![
         Use { name: "what the link carried", share: Share::Carried, evidence: &["tcp_retransmitted_share"] },
@@ -596,7 +595,7 @@ mod tests {
         assert!(why.to_text().contains("there is none to explain"), "{}", why.to_text());
     }
 
-    /// What a part makes of the difference.
+    /// Share of a part in the difference.
     fn share(account: &Account, name: &str) -> f64 {
         let part = account.parts.iter().find(|part| part.name == name);
         let difference = account.winner.goodput_bps - account.other.goodput_bps;
@@ -625,7 +624,7 @@ mod tests {
         }
     }
 
-    /// Nobody acknowledges its frames, so that its aggregates are full where those of the other nine stall.
+    /// Its data has no link-layer ACKs, so that its aggregates are full where those of the other nine stall.
     #[test]
     fn a_station_alone_wins_by_full_aggregates() {
         let set = [

@@ -14,14 +14,14 @@ const MAX_SEGMENTS_PER_ACK: f64 = 64.0;
 /// Seeds of the simulated arm: stock alone differs by 2 % between them.
 const SIMULATED_SEEDS: u64 = 3;
 
-/// What the steady part of a run gave.
+/// Results of the steady part of a run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Measured {
     pub goodput_mbps: f64,
     pub ack_ratio: f64,
 }
 
-/// What the client's and the server's programs waited is on the way of what they send.
+/// Adds the waits of the client's and the server's programs to the delay of the packets that they send.
 fn slow_the_hosts(scenario: &mut Scenario, [client_us, server_us]: [f64; 2]) -> Result<(), InputError> {
     let wire = scenario.hops.iter_mut().find_map(|hop| match hop {
         Hop::Pipe(link) => Some(link),

@@ -1,4 +1,4 @@
-//! `form = "arms"`: what transfers by several programs came to, and the same simulated.
+//! `form = "arms"`: results of transfers by several programs, and the same simulated.
 
 use std::sync::Arc as Shared;
 
@@ -18,7 +18,7 @@ use tacit_runs::sweep;
 use tacit_scenario::Scenario;
 use tacit_scenario::scheme::Scheme;
 
-/// Columns of every curve; the first is drawn. What the simulator does not know is not there: packets of one flow among
+/// Columns of every curve; the first is drawn. Values unknown to the simulator are missing: packets of one flow among
 /// several, processors.
 pub(super) const COLUMNS: [&str; 6] =
     ["goodput_mbps", "ack_ratio", "data_packets", "ack_packets", "cpu_s_per_gb", "file_s"];
@@ -97,7 +97,7 @@ impl Form for Transfers {
         (!said.is_empty()).then(|| said.join("; "))
     }
 
-    /// What a reader of text sees of the picture.
+    /// The picture for readers of text.
     fn measurements(&self, results: &Transferred) -> Vec<String> {
         let line = |point: &Point| {
             let medians = point.medians(&COLUMNS);
@@ -135,7 +135,7 @@ fn live_point(transfers: &Transfers, place: &TransferPoint) -> Point {
     }
 }
 
-/// What a live run tells.
+/// Results of a live run.
 fn live_row(transfers: &Transfers, report: &TransferReport) -> Row {
     let steady = report.mbps.get(transfers.length.from_s as usize..).unwrap_or_default();
     let goodput = match (transfers.length.megabytes, report.file) {
@@ -157,7 +157,7 @@ fn live_row(transfers: &Transfers, report: &TransferReport) -> Row {
     row(&COLUMNS, columns)
 }
 
-/// What a simulated run tells.
+/// Results of a simulated run.
 fn simulated_row(transfers: &Transfers, variant: Option<&str>, run: &RunSummary) -> Row {
     let file = transfers.length.megabytes.is_some();
     let goodput = if file { "first_flow_transfer_goodput_bps" } else { "first_flow_goodput_bps" };

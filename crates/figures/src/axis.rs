@@ -1,4 +1,4 @@
-//! What varies along x.
+//! The x axis of a sweep.
 
 use super::measure::same;
 use tacit_scenario::InputError;
@@ -7,7 +7,7 @@ use tacit_scenario::input::{Mismatch, Section, Value, numbers, text, texts};
 /// The axis key that stands for the number of clients.
 pub(super) const CLIENTS: &str = "clients";
 
-/// What varies along x.
+/// The x axis of a sweep.
 #[derive(Clone, Debug)]
 pub(super) struct Axis {
     /// `clients`, or a key of the scenario.
@@ -15,7 +15,7 @@ pub(super) struct Axis {
     pub values: Vec<f64>,
     /// Follows the value in an assignment.
     pub unit: String,
-    /// What else changes at each of `values`; empty for nothing anywhere.
+    /// Further assignments at each of `values`; empty for nothing anywhere.
     pub also: Vec<(f64, Vec<String>)>,
 }
 
@@ -27,19 +27,19 @@ impl Axis {
         Ok(Self { key, values, unit: section.or("unit", String::new(), text)?, also })
     }
 
-    /// What puts a scenario at `value`.
+    /// The assignment that puts a scenario at `value`.
     pub fn assignment(&self, value: f64) -> String {
         format!("{}={value}{}", self.key, self.unit)
     }
 
-    /// What goes with it.
+    /// The further assignments at `value`.
     pub fn also(&self, value: f64) -> &[String] {
         let with = self.also.iter().find(|(at, _)| same(*at, value));
         with.map_or(&[], |(_, assignments)| assignments.as_slice())
     }
 }
 
-/// What else changes at each of `values`.
+/// The further assignments at each of `values`.
 pub(super) fn read_also(
     section: &Section<'_>,
     values: &[f64],

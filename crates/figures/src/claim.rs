@@ -1,4 +1,4 @@
-//! A claim about a figure: what is said, in which range what is measured has to be, and what became of it.
+//! A claim about a figure: its statement, the range of the measured value, and its verdict.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ pub(super) struct Claim<M> {
     pub unit: String,
     pub measure: M,
     pub said: Judgement,
-    /// In which range a whole run has to be, where its value is not what decides.
+    /// The range of a whole run, where its value does not decide.
     range: Option<Range>,
     /// How quick runs are judged, if otherwise.
     quick: Option<Quick>,
@@ -30,12 +30,12 @@ enum Quick {
     LeftOut,
 }
 
-/// What is claimed.
+/// The statement of a claim.
 #[derive(Clone, Debug)]
 pub(super) enum Judgement {
-    /// A value that somebody else says, or a goal.
+    /// A value of another source, or a goal.
     Value(Reference),
-    /// A range that was measured here: what leaves it has changed. It reproduces nothing.
+    /// A range that was measured here: a value outside it has changed. It reproduces nothing.
     Regression,
 }
 
@@ -43,7 +43,7 @@ pub(super) enum Judgement {
 #[derive(Clone, Debug)]
 pub(super) struct Reference {
     pub value: f64,
-    /// Who says so: the paper, a formula, another simulator.
+    /// Source of the value: the paper, a formula, another simulator.
     pub source: String,
     pub tolerance: f64,
     pub bound: Bound,
@@ -124,7 +124,7 @@ impl Reference {
         }
     }
 
-    /// What is claimed, without its unit: a value and how far off it may be, or a limit.
+    /// The statement, without its unit: a value and how far off it may be, or a limit.
     fn words(&self) -> String {
         let off = |sign: &str| match self.tolerance {
             0.0 => value(self.value),
@@ -138,11 +138,11 @@ impl Reference {
     }
 }
 
-/// Who says a value that was measured here.
+/// Source of a value that was measured here.
 const REGRESSION: &str = "regression";
 
 impl<M> Claim<M> {
-    /// Reads `[[claim]]`; `said_by` is who says the values of this figure, unless a claim names another.
+    /// Reads `[[claim]]`; `said_by` is the source of the values of this figure, unless a claim names another.
     pub fn read(
         section: Section<'_>,
         said_by: &str,
@@ -173,7 +173,7 @@ impl<M> Claim<M> {
         Ok(claim)
     }
 
-    /// The value that somebody else says.
+    /// The value of another source.
     pub fn reference(&self) -> Option<&Reference> {
         match &self.said {
             Judgement::Value(reference) => Some(reference),
@@ -186,13 +186,13 @@ impl<M> Claim<M> {
         self.quick == Some(Quick::LeftOut)
     }
 
-    /// How far off what is measured may be.
+    /// How far off the measured value may be.
     pub fn leeway(&self) -> f64 {
         let half = |range: Range| (range.high - range.low) / 2.0;
         self.reference().map_or_else(|| self.range.map_or(0.0, half), |reference| reference.tolerance)
     }
 
-    /// What became of it, where a run, in short or whole, gave `measured`, and single seeds `over_seeds`.
+    /// Its outcome, where a run, in short or whole, gave `measured`, and single seeds `over_seeds`.
     pub fn judge(&self, measured: Option<f64>, over_seeds: Option<Range>, quick: bool) -> ClaimOutcome {
         let range = match self.quick {
             Some(Quick::Within(range)) if quick => Some(range),
@@ -232,7 +232,7 @@ impl<M> Claim<M> {
     }
 }
 
-/// A value with its tolerance, and where what is measured lies if it is missed.
+/// A value with its tolerance, and the range of the measured value if it is missed.
 fn read_reference(section: &Section<'_>, said_by: &str) -> Result<(Judgement, Option<Range>), InputError> {
     let value = section.required("paper", number)?;
     let bounds = [("at-least", Bound::AtLeast), ("at-most", Bound::AtMost)];
@@ -291,25 +291,25 @@ fn tolerance(value: &Value, paper: f64) -> Result<f64, Mismatch> {
     }
 }
 
-/// What became of a claim.
+/// Outcome of a claim.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ClaimOutcome {
-    /// What is claimed.
+    /// Text of the claim.
     pub text: String,
-    /// Who says it: the paper, a formula, another simulator; `regression` where it was measured here.
+    /// Source of the value: the paper, a formula, another simulator; `regression` where it was measured here.
     pub source: String,
-    /// The value they say; null of a regression bound.
+    /// The value of that source; null of a regression bound.
     pub paper: Option<f64>,
-    /// By how much what is measured may differ, in the same unit.
+    /// By how much the measured value may differ, in the same unit.
     pub tolerance: Option<f64>,
     /// On which sides.
     pub bound: Option<Bound>,
-    /// What is claimed, without its unit.
+    /// The statement, without its unit.
     #[serde(skip)]
     pub said: String,
     /// Unit of all numbers.
     pub unit: String,
-    /// What was measured; null where there is nothing to measure.
+    /// The measured value; null where there is nothing to measure.
     pub measured: Option<f64>,
     /// The least and the largest of the same over single seeds; null where there are not several.
     pub over_seeds: Option<Range>,
@@ -317,15 +317,15 @@ pub struct ClaimOutcome {
     pub at: Option<f64>,
     /// The 95 % interval of the median over the seeds there; null where there are fewer than six.
     pub interval: Option<Range>,
-    /// In which range what is measured has to be: of claims that are missed, and of regression bounds.
+    /// The range of the measured value: of claims that are missed, and of regression bounds.
     pub range: Option<Range>,
     /// The claim holds; never so of a regression bound.
     pub pass: bool,
-    /// What became of it.
+    /// Its verdict.
     pub verdict: Verdict,
     /// Why it does not hold, where that is known and accepted.
     pub deviation: Option<String>,
-    /// Why it is not judged: what the machine did to live runs, and how much of it they bear.
+    /// Why it is not judged: the disturbance of live runs by the machine, and how much of it they bear.
     pub skipped: Option<String>,
 }
 
@@ -335,7 +335,7 @@ impl ClaimOutcome {
         (self.pass, self.verdict, self.skipped) = (false, Verdict::Skipped, Some(reason));
     }
 
-    /// Missed, and nobody has said why; or not where its range says.
+    /// Missed without a known reason; or outside the range of the file.
     pub const fn fails(&self) -> bool {
         matches!(self.verdict, Verdict::Fail)
     }
@@ -354,7 +354,7 @@ impl ClaimOutcome {
         }
     }
 
-    /// What was measured, without its unit; with its place and interval where it is the median of a cell.
+    /// The measured value, without its unit; with its place and interval where it is the median of a cell.
     pub(super) fn measured_words(&self) -> String {
         let measured = self.measured.map_or_else(|| "nothing".to_owned(), value);
         let interval = self.interval.map(|interval| format!("95 %: {interval}"));
@@ -364,7 +364,7 @@ impl ClaimOutcome {
     }
 }
 
-/// What became of a claim, in a word.
+/// Verdict on a claim, in a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
@@ -372,11 +372,11 @@ pub enum Verdict {
     Pass,
     /// It does not, for a reason that is given, and lies where the file says.
     Missed,
-    /// What was measured here before is so still.
+    /// Within the range that was measured here before.
     Kept,
-    /// Nobody can say: the machine was too busy for live runs.
+    /// Unknown: the machine was too busy for live runs.
     Skipped,
-    /// It does not hold, or what is measured is not where the file says.
+    /// It does not hold, or the measured value is not where the file says.
     Fail,
 }
 

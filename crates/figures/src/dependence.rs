@@ -1,4 +1,4 @@
-//! What a result depends on: a number of a sweep beside that of its variants.
+//! Dependence of a result: a number of a sweep beside that of its variants.
 
 use serde::Serialize;
 
@@ -10,10 +10,10 @@ use tacit_runs::aggregate::{Column, Group};
 use tacit_runs::record::RunSummary;
 use tacit_scenario::table::{TextTable, number};
 
-/// What a result depends on: the same number under every variant of a sweep.
+/// Dependence of a result: the same number under every variant of a sweep.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Dependence {
-    /// What is shown.
+    /// The measure that is shown.
     pub measure: String,
     /// Its unit.
     pub unit: String,
@@ -62,7 +62,7 @@ impl DependenceCell {
 }
 
 impl Dependence {
-    /// What stands above the table.
+    /// Caption of the table.
     pub(super) fn caption(&self) -> String {
         format!("What it depends on: {} ({}), by {}", self.measure, self.unit, self.x_label)
     }

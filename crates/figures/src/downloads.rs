@@ -170,7 +170,7 @@ impl Hop {
         (self.first_ms + self.count * self.slot_ms) / 1_000 + LIMIT_S
     }
 
-    /// What the client's side runs: a shell script. Each download writes a line, as [`GoodputSource::Downloads`] says.
+    /// The program of the client's side: a shell script. Each download writes a line, as [`GoodputSource::Downloads`] says.
     /// The receiver's buffer has `receive_buffer`; without one the kernel tunes it.
     fn client_script(&self, receive_buffer: Option<Bytes>) -> String {
         let last_s = self.end_s();

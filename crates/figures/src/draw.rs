@@ -1,4 +1,4 @@
-//! Pictures of curves: with what the claims say of them as marks, and a panel of gains.
+//! Pictures of curves: with the claims about them as marks, and a panel of gains.
 
 use super::claim::Reference;
 use super::figure::{Claim, Figure, Gain};
@@ -19,7 +19,7 @@ pub(super) fn picture(figure: &Figure, drawn: &PlotData) -> String {
     let gain = figure.plot.gain.as_ref().map(|gain| gain_panel(figure, drawn, gain));
     let variants = figure.plot.panels.iter().filter_map(|name| {
         let (_, curves) = drawn.variants.iter().find(|(known, _)| known == name)?;
-        // What is drawn is the first panel's; a panel is too low for both.
+        // The first panel names the quantity; a panel is too low for both names.
         Some(LineChart { y: name.clone(), ..curves_chart(figure, drawn, curves) })
     });
     let mut charts: Vec<LineChart> = [curves].into_iter().chain(gain).chain(variants).collect();
@@ -90,7 +90,7 @@ fn curves_chart(figure: &Figure, drawn: &PlotData, curves: &Curves) -> LineChart
     }
 }
 
-/// What claims say of the plotted curves, and who says it.
+/// Claims about the plotted curves, and their sources.
 pub(super) fn marks_of(figure: &Figure, curves: &Curves) -> (Vec<Mark>, String) {
     named(marks(figure, curves))
 }
@@ -120,10 +120,10 @@ fn in_panel(figure: &Figure, claim: &Claim) -> bool {
     panel.is_some() && measure.gain() == panel && measure.plotted().is_some()
 }
 
-/// A mark and who says so.
+/// A mark and its source.
 type LabelledMark<'a> = (Mark, &'a str);
 
-/// What claims say of the curves drawn: values as such, gains over the curves they are over.
+/// Claims about the curves drawn: values as such, gains over the curves they are over.
 fn marks<'a>(figure: &'a Figure, curves: &Curves) -> Vec<LabelledMark<'a>> {
     let mark = |claim: &'a Claim| {
         let measure = claim.measure.of_curves()?;
@@ -150,7 +150,7 @@ fn ends(places: impl Iterator<Item = f64>, from: f64, to: f64) -> Option<(f64, f
     Some((first, inside.last().unwrap_or(first)))
 }
 
-/// The marks, of each curve and place the first, and the names of who says them.
+/// The marks, of each curve and place the first, and the names of their sources.
 fn named(said: Vec<LabelledMark<'_>>) -> (Vec<Mark>, String) {
     let mut marks: Vec<Mark> = Vec::new();
     let mut names: Vec<&str> = Vec::new();

@@ -1,4 +1,4 @@
-//! A figure, and what each kind of figure answers: one trait for what its file says, one for what came of it.
+//! A figure, and the parts of each kind of figure: one trait for its file, one for its results.
 
 use std::any::Any;
 use std::fmt;
@@ -18,16 +18,16 @@ use tacit_runs::RunsError;
 use tacit_scenario::InputError;
 use tacit_scenario::input::Section;
 
-/// A figure: what to compute or run, how to draw it, and what is claimed of it.
+/// A figure: its computations or runs, its drawing, and the claims about it.
 #[derive(Clone, Debug)]
 pub struct Figure {
     /// Paper and figure.
     pub id: String,
-    /// What it shows.
+    /// Its title.
     pub title: String,
     /// Where it comes from.
     pub paper: String,
-    /// What a reader has to know to judge it: what it assumes, why it comes out so.
+    /// Notes that a reader needs to judge it: its assumptions, why it comes out so.
     pub note: Option<String>,
     pub(super) kind: Arc<dyn Kind>,
     pub(super) plot: Plot,
@@ -56,14 +56,14 @@ pub(super) struct Gain {
 }
 
 impl Figure {
-    /// What its file says of its kind, where that is `K`.
+    /// The part of its file about its kind, where that is `K`.
     #[cfg(test)]
     pub(super) fn kind_as<K: Kind>(&self) -> Option<&K> {
         let kind: &dyn Any = &*self.kind;
         kind.downcast_ref()
     }
 
-    /// What is measured of curves: by the claims, and by the cells of the table.
+    /// The measures over curves: of the claims, and of the cells of the table.
     pub(super) fn measures(&self) -> impl Iterator<Item = &measure::Measure> {
         let claims = self.claims.iter().filter_map(|claim| claim.measure.of_curves());
         claims.chain(self.table.iter().flat_map(Table::measures))
@@ -78,7 +78,7 @@ impl Figure {
 /// A claim of a figure.
 pub(super) type Claim = claim::Claim<Measure>;
 
-/// What a claim measures: a number of curves, or of the frames of a time line.
+/// Measure of a claim: a number of curves, or of the frames of a time line.
 #[derive(Clone, Debug)]
 pub(super) enum Measure {
     Curves(measure::Measure),
@@ -95,12 +95,12 @@ impl Measure {
     }
 }
 
-/// What a figure file says of where its results come from.
+/// The part of a figure file about the source of its results.
 pub(super) trait Kind: Any + fmt::Debug + Send + Sync {
     /// Names of the curves that claims may speak of; `None` of a figure without curves.
     fn curve_names(&self) -> Option<Vec<String>>;
 
-    /// What is made beside the curves that are drawn first.
+    /// The variants beside the curves that are drawn first.
     fn variants(&self) -> Vec<VariantNames<'_>> {
         Vec::new()
     }
@@ -110,7 +110,7 @@ pub(super) trait Kind: Any + fmt::Debug + Send + Sync {
         check_metric(name, root)
     }
 
-    /// What a claim of it measures.
+    /// Reads the measure of one of its claims.
     fn read_measure(&self, section: Section<'_>) -> Result<Measure, InputError> {
         measure::Measure::read(section).map(Measure::Curves)
     }
@@ -120,7 +120,7 @@ pub(super) trait Kind: Any + fmt::Debug + Send + Sync {
         false
     }
 
-    /// What a table shows of its variants.
+    /// The table of its variants.
     fn depends(&self) -> Option<&Depends> {
         None
     }
@@ -153,7 +153,7 @@ pub(super) trait Kind: Any + fmt::Debug + Send + Sync {
     fn results(&self, figure: &Figure, making: RunContext<'_>) -> Result<Box<dyn Findings>, RunsError>;
 }
 
-/// A variant, and what claims may say of it.
+/// A variant, and its names for claims.
 pub(super) struct VariantNames<'a> {
     pub name: &'a str,
     /// Its own curves, which may be measured over those of other variants. `None` of one that has those of the figure, which
@@ -161,18 +161,18 @@ pub(super) struct VariantNames<'a> {
     pub curves: Option<Vec<String>>,
 }
 
-/// What came of a figure: claims are measured there, and it is drawn.
+/// Results of a figure: claims are measured there, and it is drawn.
 pub(super) trait Findings {
     /// Its curves; `None` of frames.
     fn curves(&self) -> Option<&PlotData>;
 
-    /// What `measure` takes from it.
+    /// The result of `measure`.
     fn measured(&self, measure: &Measure) -> Measurement {
         let of_curves = self.curves().zip(measure.of_curves());
         of_curves.map_or_else(Measurement::default, |(curves, measure)| curves.measurement(measure))
     }
 
-    /// Why `claim` is not judged though `measured` was: the machine disturbed what it is about.
+    /// Why `claim` is not judged though `measured` was: the machine disturbed the runs it is about.
     fn disturbance(&self, _claim: &Claim, _measured: Option<f64>) -> Option<String> {
         None
     }
@@ -182,7 +182,7 @@ pub(super) trait Findings {
         None
     }
 
-    /// What was measured where, a line for each place.
+    /// Measurements, a line for each place.
     fn measurements(&self) -> Vec<String> {
         Vec::new()
     }

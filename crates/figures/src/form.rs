@@ -1,4 +1,4 @@
-//! What the forms of `[transfers]` have in common: real programs give their results, and the simulator stands beside.
+//! Common parts of the forms of `[transfers]`: real programs give their results, and the simulator stands beside.
 
 use std::any::Any;
 use std::fmt;
@@ -26,7 +26,7 @@ pub(super) trait Form: Any + fmt::Debug + Send + Sync + Sized {
     /// Names of the curves that claims may speak of.
     fn names_of_curves(&self) -> Vec<String>;
 
-    /// Names of what is made beside the curves that are drawn first, with the same curves.
+    /// Names of the variants beside the curves that are drawn first, with the same curves.
     fn names_of_variants(&self) -> Vec<&str> {
         Vec::new()
     }
@@ -45,7 +45,7 @@ pub(super) trait Form: Any + fmt::Debug + Send + Sync + Sized {
     /// Where one cannot be made.
     fn measured(&self, make: &mut dyn MakeLive) -> Result<Made, RunsError>;
 
-    /// What the live runs come to, and the same simulated.
+    /// Results of the live runs, and the same simulated.
     ///
     /// # Errors
     /// Where a simulation fails.
@@ -62,7 +62,7 @@ pub(super) trait Form: Any + fmt::Debug + Send + Sync + Sized {
         None
     }
 
-    /// What was measured where, a line for each place.
+    /// Measurements, a line for each place.
     fn measurements(&self, _results: &Transferred) -> Vec<String> {
         Vec::new()
     }

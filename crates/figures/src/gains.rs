@@ -1,4 +1,4 @@
-//! Gains: what TCP/HACK gives Linux's own TCP.
+//! Gains of TCP/HACK over Linux's own TCP.
 
 use super::ack_ratio::Measured;
 use super::figure::Claim;
@@ -17,7 +17,7 @@ use tacit_scenario::InputError;
 use tacit_scenario::input::{Section, text, texts};
 use tacit_scenario::scheme::Scheme;
 
-/// Of a claim's tolerance, what the machine's own delays may be worth: beyond that, what is missing can be theirs.
+/// Share of a claim's tolerance that the machine's own delays may be worth: beyond that, a missing gain can be theirs.
 pub const MACHINE_SHARE_MAX: f64 = 0.5;
 
 /// Columns of every curve; the first is drawn.
@@ -28,7 +28,7 @@ const WAITS: [&str; 4] =
 /// The variant in which simulated hosts take as long as the programs did.
 const SLOWED: &str = "slowed";
 
-/// Shortest live run: what is between its first and its last second counts.
+/// Shortest live run: the seconds between its first and its last count.
 const MIN_SECONDS: u32 = 4;
 
 /// `form = "gains"`: pairs of downloads by iperf3, stock and HACK, beside the same pairs simulated.
@@ -188,7 +188,7 @@ impl Form for Gains {
     }
 }
 
-/// What HACK gained, by [`COLUMNS`].
+/// The gain of HACK, by [`COLUMNS`].
 fn gained(stock: Measured, hack: Measured) -> Row {
     let gain_percent = gain(hack.goodput_mbps, stock.goodput_mbps) * 100.0;
     row(&COLUMNS, [gain_percent, stock.ack_ratio, stock.goodput_mbps, hack.goodput_mbps].map(Some))
@@ -268,7 +268,7 @@ tolerance = 5
         run(&figures, &options, Control::unattended()).unwrap().remove(0)
     }
 
-    /// What the simulator gives, about.
+    /// Roughly the simulator's results.
     fn right(run: &TransferRun) -> TransferReport {
         let at_150 = run.hop.assignments.iter().any(|assignment| assignment == "wifi.rate=150Mbps");
         report(match (at_150, run.hop.scheme) {
@@ -329,7 +329,7 @@ tolerance = 5
                 "{reason}"
             );
         }
-        // What the simulator does not mind is no excuse.
+        // Waits that do not change the simulated gain are no excuse.
         let wrong = |run: &TransferRun| TransferReport {
             waited_us: Some([200.0; 2]),
             ..report(if run.hop.scheme == "stock" { 118.0 } else { 110.0 })

@@ -60,26 +60,26 @@ use tacit_scenario::input::nearest;
 use tacit_scenario::table::{count, number};
 use tacit_scenario::{InputError, bounded};
 
-/// What became of a figure.
+/// Outcome of a figure.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FigureOutcome {
     /// Paper and figure.
     pub id: String,
-    /// What it shows.
+    /// Its title.
     pub title: String,
     /// Where it comes from.
     pub paper: String,
-    /// What a reader has to know to judge it.
+    /// Notes that a reader needs to judge it.
     pub note: Option<String>,
     /// The paper's table with its cells measured, where it is one.
     pub table: Option<MeasuredTable>,
-    /// What its result depends on, where it has variants.
+    /// The dependence of its result, where it has variants.
     pub depends: Option<Dependence>,
     /// The claims, in the order of the file.
     pub claims: Vec<ClaimOutcome>,
-    /// How many claims more are judged in whole runs only: the quick form does not make what they measure.
+    /// How many claims more are judged in whole runs only: the quick form does not make the runs they measure.
     pub in_full_only: usize,
-    /// What was measured where, a line for each place of a curve, of transfers.
+    /// Measurements, a line for each place of a curve, of transfers.
     #[serde(rename = "told")]
     pub measurements: Vec<String>,
     /// The versions of tacit that made its runs; nothing where results do not name it.
@@ -152,7 +152,7 @@ pub struct Tally {
     rows: usize,
     /// Claims that the quick form does not judge.
     in_full_only: usize,
-    /// Figures that were not made, whose claims nobody looked at.
+    /// Figures that were not made, whose claims were not judged.
     figures_skipped: usize,
 }
 

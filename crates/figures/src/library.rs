@@ -3,7 +3,7 @@
 /// A figure file.
 #[derive(Clone, Copy, Debug)]
 pub struct Bundled {
-    /// What users write: paper and figure.
+    /// Name on the command line: paper and figure.
     pub id: &'static str,
     /// Its file in the source tree, for messages.
     pub path: &'static str,
@@ -132,7 +132,7 @@ mod tests {
         let mut files = Vec::new();
         for paper in fs::read_dir(directory).unwrap().map(|entry| entry.unwrap()) {
             let name = paper.file_name().into_string().unwrap();
-            // Beside the papers' folders stands the list of what has no file yet.
+            // Beside the papers' folders stands the list of figures without a file.
             if paper.path().is_file() {
                 assert_eq!(name, "later.toml");
                 continue;

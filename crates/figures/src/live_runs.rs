@@ -1,4 +1,4 @@
-//! Live runs that figures want, and what came of them.
+//! Live runs that figures want, and their results.
 //!
 //! This room makes no live runs: a figure says which it wants, and the caller brings the program that makes them
 //! ([`MakeLive`]). They are made before all else, because they fork a process that must have a single thread.
@@ -10,12 +10,12 @@ use serde::{Deserialize, Serialize};
 use super::shell_hop::ShellHop;
 use tacit_runs::RunsError;
 
-/// Who makes live runs. An error of a run is one line.
+/// Maker of live runs. An error of a run is one line.
 pub trait MakeLive {
     /// Why this machine makes none; asked before the first run of each figure. `keeps` tells that its runs are kept.
     ///
     /// # Errors
-    /// Where what keeps them cannot be opened.
+    /// Where the store that keeps them cannot be opened.
     fn skip_reason(&mut self, _keeps: bool) -> Result<Option<String>, RunsError> {
         Ok(None)
     }
@@ -60,7 +60,7 @@ impl dyn MakeLive + '_ {
     }
 }
 
-/// What the live runs of figures gave, by the figures' ids.
+/// Results of the live runs of figures, by the figures' ids.
 #[derive(Clone, Debug, Default)]
 pub struct LiveRuns(pub(super) BTreeMap<String, Made>);
 
@@ -68,7 +68,7 @@ pub struct LiveRuns(pub(super) BTreeMap<String, Made>);
 pub(super) type Made = Result<Vec<TransferPoint>, String>;
 
 impl LiveRuns {
-    /// What was made for figure `id`; nothing of what was not made.
+    /// The live runs of figure `id`; nothing where none were made.
     pub(super) fn get(&self, id: &str) -> &[TransferPoint] {
         self.0.get(id).and_then(|made| made.as_deref().ok()).unwrap_or_default()
     }
@@ -92,12 +92,12 @@ pub(super) struct TransferPoint {
     pub runs: Result<Vec<TransferReport>, String>,
 }
 
-/// Who says what a live run carried.
+/// Source of a live run's goodput.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GoodputSource {
     /// The program on the client's side, in a line of JSON.
     Client,
-    /// The hop, of TCP: what its receiver acknowledged.
+    /// The hop, of TCP: the bytes that its receiver acknowledged.
     Hop,
     /// The client's side, in a line for each of several downloads: `took`, the seconds it took, and those until it was
     /// connected.
@@ -109,9 +109,9 @@ pub enum GoodputSource {
 pub struct TransferRun {
     /// The hop.
     pub hop: ShellHop,
-    /// What runs on the server's side, with places for [`Self::filled`].
+    /// The command on the server's side, with places for [`Self::filled`].
     pub server: Vec<String>,
-    /// What runs on the client's.
+    /// The command on the client's.
     pub client: Vec<String>,
     /// Programs that those start, beside the first words.
     pub programs: &'static [&'static str],
@@ -125,7 +125,7 @@ pub struct TransferRun {
     pub kept: bool,
 }
 
-/// What came of a live run. A run that is kept is kept without what only others are asked for.
+/// Results of a live run. A run that is kept is kept without the values that only other runs are asked for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TransferReport {
     /// Goodput of each full second in Mb/s.
@@ -136,11 +136,11 @@ pub struct TransferReport {
     pub data_packets: Option<u64>,
     /// Packets that the client sent.
     pub ack_packets: Option<u64>,
-    /// Bytes that crossed, for what they cost.
+    /// Bytes that crossed, as the measure of their cost.
     pub bytes: Option<u64>,
     /// Processor seconds of the programs of both sides.
     pub cpu_s: Option<f64>,
-    /// Why the run is not valid: what the machine did to it, and how much of that a run bears.
+    /// Why the run is not valid: the disturbance by the machine, and how much of that a run bears.
     pub invalid: Option<String>,
     /// TCP's pure ACKs per segment with data.
     #[serde(skip)]
@@ -164,7 +164,7 @@ pub struct Download {
 }
 
 impl TransferRun {
-    /// `words` with their places filled in: `{peer}`, `{seconds}` and `{bytes}`, and what `own` names.
+    /// `words` with their places filled in: `{peer}`, `{seconds}` and `{bytes}`, and those that `own` names.
     pub fn filled(&self, words: &[String], own: &[(&str, &str)]) -> Vec<String> {
         let (seconds, bytes) = (self.seconds.to_string(), self.bytes.to_string());
         let known = [("{peer}", "198.18.0.1"), ("{seconds}", &*seconds), ("{bytes}", &*bytes)];

@@ -1,4 +1,4 @@
-//! What a claim measures: a number out of a figure's curves.
+//! Measure of a claim: a number out of a figure's curves.
 
 use tacit_runs::aggregate::{Mean, Median, gain};
 
@@ -13,7 +13,7 @@ pub struct Curve {
     pub name: String,
     /// By x ascending: x, and the value of each column in the order of the names.
     pub points: Vec<(f64, Vec<Option<f64>>)>,
-    /// Half-width of the 95 % confidence interval of the first column at each point; empty where nobody knows.
+    /// Half-width of the 95 % confidence interval of the first column at each point; empty where it is unknown.
     pub ci95: Vec<Option<f64>>,
 }
 
@@ -125,7 +125,7 @@ impl Measure {
         at && self.curves().any(|mine| curves.iter().any(|curve| curve == mine))
     }
 
-    /// Whether it finds what it takes where curves have points at `places` only.
+    /// Whether it finds its values where curves have points at `places` only.
     pub(super) fn is_within(&self, places: &[f64]) -> bool {
         let there = places.iter().any(|x| (self.from..=self.to).contains(x));
         there && self.over_x.is_none_or(|over_x| places.iter().any(|x| same(over_x, *x)))
@@ -146,7 +146,7 @@ impl Measure {
         self.over_variant.as_deref()
     }
 
-    /// Curve and places of what it measures of the plotted curves, where those are one value each.
+    /// Curve and places of the plotted values that it measures, where those are one value each.
     pub(super) fn plotted(&self) -> Option<(&str, (f64, f64))> {
         let plain = self.column.is_none()
             && self.variant.is_none()
@@ -213,7 +213,7 @@ impl Measure {
         self.reduce(&self.cells(curves, others)?)
     }
 
-    /// What it takes at each place, by x; `None` where there is a hole.
+    /// Its values at each place, by x; `None` where there is a hole.
     fn cells(&self, curves: &Curves, others: &Curves) -> Option<Vec<(f64, f64)>> {
         let column = match &self.column {
             Some(name) => curves.columns.iter().position(|column| column == name)?,

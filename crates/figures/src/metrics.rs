@@ -4,7 +4,7 @@ use tacit_runs::metric;
 use tacit_scenario::InputError;
 use tacit_scenario::input::{Mismatch, Section, Value, text};
 
-/// Refuses what is no metric of runs; `root` is the figure file.
+/// Refuses names that are no metric of runs; `root` is the figure file.
 pub(super) fn check_metric(name: &str, root: &Section<'_>) -> Result<(), InputError> {
     match metric_column(&Value::Text(name.to_owned())) {
         Ok(_) => Ok(()),

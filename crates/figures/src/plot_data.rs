@@ -1,11 +1,11 @@
-//! The curves of a figure, and of its seeds and variants: what claims are held against.
+//! The curves of a figure, and of its seeds and variants: claims are held against them.
 
 use super::claim::Range;
 use super::dependence::Dependence;
 use super::measure::{Cell, Curves, Measure};
 use super::sweep::Average;
 
-/// What a claim measures, measured.
+/// Result of a claim's measure.
 #[derive(Default)]
 pub(super) struct Measurement {
     /// `None` where there is nothing to measure.
@@ -16,7 +16,7 @@ pub(super) struct Measurement {
     pub cell: Option<Cell>,
 }
 
-/// Curves with what their axes mean.
+/// Curves with the meaning of their axes.
 pub(super) struct PlotData {
     pub x: String,
     pub y: String,
@@ -60,7 +60,7 @@ impl PlotData {
         Some(self.measured_at(measure)?.0)
     }
 
-    /// The same with what is known of it.
+    /// The same with its seeds and its cell.
     pub fn measurement(&self, measure: &Measure) -> Measurement {
         let (number, cell) = self.measured_at(measure).unzip();
         Measurement { number, over_seeds: self.over_seeds(measure), cell: cell.flatten() }

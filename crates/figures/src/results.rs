@@ -1,4 +1,4 @@
-//! Where the runs of a figure come from: they are made and kept, or read from what was kept.
+//! Source of a figure's runs: they are made and kept, or read from kept results.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -27,11 +27,11 @@ pub struct Options {
     pub from: Option<PathBuf>,
     /// Every figure was asked for: those without results in `from` are skipped.
     pub all: bool,
-    /// What figures of live hops are made of.
+    /// Live runs for the figures of live hops.
     pub live: LiveRuns,
 }
 
-/// How a figure is made, and by what its results were.
+/// How a figure is made, and the versions that made its results.
 #[derive(Clone, Copy)]
 pub(super) struct RunContext<'a> {
     pub options: &'a Options,
@@ -100,7 +100,7 @@ impl<'a> Results<'a> {
         Ok(runs)
     }
 
-    /// The run of `spec` with what `observe` sees, which makes it where it is not there.
+    /// The run of `spec` with the observations of `observe`, which makes it where it is not there.
     ///
     /// # Errors
     /// Where the run fails, cannot be kept, or was to be read and is missing.
@@ -146,7 +146,7 @@ impl<'a> Results<'a> {
         store.record(&run.id)
     }
 
-    /// What is kept with `runs` of `scenario`.
+    /// The provenance that is kept with `runs` of `scenario`.
     pub fn provenance(
         &self,
         scenario: &Scenario,
@@ -169,16 +169,16 @@ impl<'a> Results<'a> {
     }
 }
 
-/// What is seen of a run moment by moment.
+/// Observations of a run moment by moment.
 #[derive(Default)]
 pub(super) struct Observed {
-    /// What was on the air.
+    /// The frames on the air.
     pub ppdus: Vec<PpduRecord>,
     /// How a flow fared.
     pub track: Vec<TrackRecord>,
 }
 
-/// What a figure's files are called.
+/// Name of a figure's file.
 pub(super) fn file_name(id: &str, end: &str) -> String {
     format!("{}{end}", id.replace('/', "-"))
 }

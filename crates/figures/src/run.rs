@@ -36,7 +36,7 @@ pub fn run(
     Ok(outcomes)
 }
 
-/// What becomes of a figure, and its picture, which is empty where it is not made.
+/// Outcome of a figure, and its picture, which is empty where it is not made.
 fn outcome(
     figure: &Figure,
     options: &Options,
@@ -89,7 +89,8 @@ fn skip_reason(figure: &Figure, options: &Options) -> Option<String> {
         .then(|| format!("no results in {}; tacit figure {} makes them", from.display(), figure.id))
 }
 
-/// The claims judged, without those that quick runs do not judge: those that say so, and those about what is not made.
+/// The claims judged, without those that quick runs do not judge: those that say so, and those about runs that are not
+/// made.
 fn judged(figure: &Figure, findings: &dyn Findings, quick: bool) -> Vec<ClaimOutcome> {
     let makes = |claim: &Claim| {
         let measure = claim.measure.of_curves();

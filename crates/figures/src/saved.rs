@@ -15,7 +15,7 @@ use tacit_runs::store::write_whole;
 /// Longest file of results that is read.
 const MAX_SAVED_BYTES: u64 = 16 << 20;
 
-/// What a file has.
+/// Contents of a file.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Saved {
     #[serde(default)]

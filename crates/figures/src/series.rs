@@ -55,7 +55,7 @@ const COLUMNS: [Column; 5] = [
     },
 ];
 
-/// `[series]`: which runs, and what is drawn of them.
+/// `[series]`: its runs, and the panels drawn of them.
 #[derive(Clone, Debug)]
 pub(super) struct Series {
     scenario: String,
@@ -392,7 +392,7 @@ tolerance = 3
         for shown in ["queueing (ms)", "slow start", "startup", "probe bandwidth", "link"] {
             assert!(svg.contains(shown), "{shown}");
         }
-        // Judged again from what was kept.
+        // Judged again from the kept results.
         let options = Options { from: options.directory, ..Options::default() };
         let again = &run(&[figure()], &options, Control::unattended()).unwrap()[0];
         assert_eq!(again.claims, outcome.claims);

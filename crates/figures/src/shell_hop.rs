@@ -3,12 +3,12 @@
 use tacit_scenario::quoted;
 use tacit_scenario::scheme::AS_WRITTEN;
 
-/// The hop of a live run, and what the kernels of both sides are told.
+/// The hop of a live run, and the settings of the kernels of both sides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShellHop {
     /// A scenario that comes with the program.
     pub scenario: String,
-    /// What is changed in it.
+    /// Assignments to it.
     pub assignments: Vec<String>,
     /// Name of the scheme.
     pub scheme: &'static str,
@@ -55,7 +55,7 @@ impl ShellHop {
         words
     }
 
-    /// The command for what `client` and `server` say of the two sides.
+    /// The command that runs `client` and `server` on the two sides.
     pub fn command(&self, client: &str, server: &str) -> String {
         let words: Vec<String> = self.words().iter().map(|word| quoted(word)).collect();
         format!("tacit shell {} -- {client} --server -- {server}", words.join(" "))

@@ -1,4 +1,4 @@
-//! What became of every figure, as a page of Markdown: written by runs, not by hand.
+//! Outcomes of all figures, as a page of Markdown: written by runs, not by hand.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use tacit_scenario::input::{Section, Tree, text};
 const LATER: &str = include_str!("../../../figures/later.toml");
 const LATER_PATH: &str = "figures/later.toml";
 
-/// Headings by what ids begin with, in the order of the page.
+/// Headings by the start of ids, in the order of the page.
 const SECTIONS: [(&str, &str); 6] = [
     ("hack", "HACK (USENIX ATC 2014)"),
     ("tack", "TACK (SIGCOMM 2020)"),
@@ -27,7 +27,7 @@ const EARLIER: &str = "Measured by other versions";
 /// A version that results do not name.
 const UNNAMED: &str = "a version that its results do not name";
 
-/// Between what is measured and the range in which it has to be.
+/// Between the measured value and its range.
 const WITHIN: &str = ", within ";
 
 /// The verdict of a row of a table.
@@ -42,9 +42,9 @@ struct PlannedFigure {
     claim: String,
 }
 
-/// A page with a row for every claim of `figures` and what became of it, in the same order `outcomes`, and one for every figure
-/// that has no file yet. A figure that could not be made takes what `before`, the page as it was, has measured, and is judged by
-/// its file as it is now.
+/// A page with a row for every claim of `figures` and its verdict, in the same order `outcomes`, and one for every figure
+/// that has no file yet. A figure that could not be made takes the values measured in `before`, the page as it was, and is
+/// judged by its file as it is now.
 ///
 /// # Errors
 /// Where the list of figures without a file says something that is not allowed.
@@ -177,14 +177,14 @@ struct Row {
 }
 
 impl Row {
-    /// What was measured.
+    /// The measured number.
     fn number(&self) -> Option<f64> {
         // A median's interval and place follow in brackets.
         let number = self.measured.split(WITHIN).next()?.split(" (").next()?;
         number.replace(',', "").parse().ok()
     }
 
-    /// What stands in brackets behind the number: a median's interval, and its place.
+    /// The parts in brackets behind the number: a median's interval, and its place.
     fn details(&self) -> impl Iterator<Item = &str> {
         let measured = self.measured.split(WITHIN).next().unwrap_or_default();
         let inside = measured.split_once(" (").and_then(|(_, inside)| inside.strip_suffix(')'));
@@ -233,7 +233,7 @@ impl Page {
         read
     }
 
-    /// The outcome of a figure that could not be made, with what this page has measured.
+    /// The outcome of a figure that could not be made, with the values measured on this page.
     fn judged_again(&self, figure: &Figure, outcome: &FigureOutcome) -> FigureOutcome {
         let mut outcome = outcome.clone();
         let rows = || self.rows.iter().filter(|row| row.id == figure.id);
@@ -267,7 +267,7 @@ impl Page {
     }
 }
 
-/// The cells of a row of a Markdown table, with what is escaped as it is written; none of other lines.
+/// The cells of a row of a Markdown table, with escapes as they are written; none of other lines.
 fn cells(line: &str) -> Vec<String> {
     let Some(inner) = line.strip_prefix('|').and_then(|line| line.strip_suffix('|')) else {
         return Vec::new();
@@ -328,8 +328,8 @@ mod tests {
         }
     }
 
-    /// What is measured is printed with four digits: claims are judged by these here.
-    /// What another version measured stays as it was printed, its interval and place included.
+    /// Measured values are printed with four digits: claims are judged by these here. Values of another version stay as
+    /// they were printed, their interval and place included.
     #[test]
     fn rows_keep_what_stands_behind_their_number() {
         let page = "# p\n\n| f/g | text | goal >= 2  | 2,396 (95 %: 2,376 to 2,478.5, at 1,020), within 2 to 3,000 | missed |\n";
@@ -454,7 +454,7 @@ cells = [{ paper = 30.2, measure = { value = \"UDP\", x = 54 } }, {}]
         assert!(text.contains("why | paper <= 4.36 B | 23.92, within 20 to 25 | missed |"), "{text}");
         assert!(text.contains("| hack/test | 0.1 (old) |"), "{text}");
         assert!(text.contains("|  | 54 Mb/s | | here: 29.93 (30.2) | table |"), "{text}");
-        // The file has changed since: what was measured is outside now.
+        // The file has changed since: the measured value is outside now.
         let changed = FIGURE.replace("[20, 25]", "[20, 22]");
         let changed = [Figure::parse("hack/test", "test.toml", &changed).unwrap()];
         let text = summary(&changed, std::slice::from_ref(&cannot), Some(&text)).unwrap();

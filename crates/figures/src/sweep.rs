@@ -27,7 +27,7 @@ pub(super) struct Sweep {
     pub average: Average,
     /// Its runs with something changed, beside those as they are.
     pub variants: Vec<Variant>,
-    /// What is shown of the variants.
+    /// The table of the variants.
     pub depends: Option<Depends>,
     quick: Quick,
 }
@@ -40,7 +40,7 @@ pub(super) enum Average {
     Median,
 }
 
-/// What `--quick` changes.
+/// Changes of `--quick`.
 #[derive(Clone, Debug)]
 struct Quick {
     seeds: Option<u32>,
@@ -147,7 +147,7 @@ impl Sweep {
             let variant = self.variants.iter().find(|known| Some(known.name.as_str()) == variant);
             measure.is_within(&variant.map_or(self.axis.clone(), |variant| self.varied(variant).axis).values)
         };
-        // Each value of a second axis is a curve; what theory says is always there.
+        // Each value of a second axis is a curve; curves of theory are always there.
         let (own, all) = (self.curve_names(), whole.curve_names());
         let is_left_out =
             |curve: &str| all.iter().any(|name| name == curve) && !own.iter().any(|name| name == curve);
@@ -183,7 +183,7 @@ impl Sweep {
         })
     }
 
-    /// What a column is called: the plotted one has a label.
+    /// Name of a column: the plotted one has a label.
     pub fn y_label_of(&self, column: &str) -> String {
         if column == self.column { self.y_label.clone() } else { column.to_owned() }
     }

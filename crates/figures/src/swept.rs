@@ -129,7 +129,7 @@ fn provenance(
     };
     let seeds = format!("1 to {}", records.iter().map(|record| record.label.seed).max().unwrap_or(0));
     let schemes = sweep.schemes.iter().map(|scheme| scheme.name).collect::<Vec<_>>().join(",");
-    // The figure's file says what it depends on: there are no conditions.
+    // The figure's file names the settings it depends on: there are no conditions.
     Provenance {
         x_label: sweep.x_label.clone(),
         y_label: sweep.y_label.clone(),

@@ -8,7 +8,7 @@ use tacit_scenario::InputError;
 use tacit_scenario::input::{Section, number, text, texts};
 use tacit_scenario::table::TextTable;
 
-/// `[table]`: what its columns are called, and its rows.
+/// `[table]`: the names of its columns, and its rows.
 #[derive(Clone, Debug)]
 pub(super) struct Table {
     columns: Vec<String>,
@@ -48,12 +48,12 @@ impl Table {
         Ok(Some(Self { columns, rows }))
     }
 
-    /// What its cells measure.
+    /// The measures of its cells.
     pub fn measures(&self) -> impl Iterator<Item = &Measure> {
         self.rows.iter().flat_map(|row| &row.cells).filter_map(|cell| cell.measure.as_ref())
     }
 
-    /// The table with what `recorded` says that the cells of a row and a column have measured.
+    /// The table with the values that `recorded` has for the cells of a row and a column.
     pub fn recorded(&self, recorded: impl Fn(&str, &str) -> Option<f64>) -> MeasuredTable {
         let row = |row: &Row| {
             let cell = |(cell, column): (&Cell, &String)| MeasuredCell {
@@ -98,7 +98,7 @@ pub struct MeasuredTable {
 /// A row of a paper's table.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MeasuredRow {
-    /// What stands at its left.
+    /// Name of the row.
     pub name: String,
     /// A cell for each column.
     pub cells: Vec<MeasuredCell>,
@@ -114,7 +114,7 @@ pub struct MeasuredCell {
 }
 
 impl MeasuredTable {
-    /// What stands above a printed table.
+    /// Caption of a printed table.
     pub(super) const CAPTION: &str = "measured (paper)";
 
     /// A cell without a number.

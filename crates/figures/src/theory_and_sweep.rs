@@ -102,7 +102,7 @@ fn from_theory(id: &str) -> PlotData {
     PlotData::new(figure.x.to_owned(), figure.y.to_owned(), curves)
 }
 
-/// Adds what theory says of the same x, beside every variant, too: a closed form may be of one of those.
+/// Adds the curves of theory at the same x, beside every variant, too: a closed form may be of one of those.
 fn with_theory(mut drawn: PlotData, theory: Option<PlotData>) -> PlotData {
     let swept: Vec<f64> =
         drawn.curves.curves.iter().flat_map(|curve| curve.points.iter().map(|(x, _)| *x)).collect();

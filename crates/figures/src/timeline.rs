@@ -70,7 +70,7 @@ impl Timeline {
         Ok(timeline)
     }
 
-    /// What is shown of its run, as `results` give it.
+    /// The part of its run that is shown, as `results` give it.
     ///
     /// # Errors
     /// Where the scenario cannot be run, its results are missing, or nothing matches the selector.

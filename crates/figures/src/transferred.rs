@@ -1,4 +1,4 @@
-//! What transfers came to: the runs of each curve and place, live and simulated, and which the machine disturbed.
+//! Results of transfers: the runs of each curve and place, live and simulated, and which the machine disturbed.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub(super) struct Point {
     pub curve: String,
     pub variant: Option<String>,
     pub x: f64,
-    /// Of each run, by column; what a run does not tell is not there.
+    /// Of each run, by column; a value that a run does not have is missing.
     pub runs: Vec<Row>,
     /// Why nothing is claimed of it.
     pub disturbed: Option<String>,

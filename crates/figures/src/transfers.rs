@@ -1,5 +1,5 @@
-//! Transfers through live hops by several programs, and the same simulated: what each carries, with how many packets
-//! back, at what price.
+//! Transfers through live hops by several programs, and the same simulated: the goodput of each, the packets back, and the
+//! price.
 
 use std::ops::RangeInclusive;
 
@@ -18,7 +18,7 @@ const MAX_SECONDS: u32 = 600;
 /// Largest file that is transferred.
 const MAX_MEGABYTES: u32 = 4_000;
 
-/// A run that the machine disturbed is made so often at most; what the last one gave is told as disturbed.
+/// A run that the machine disturbed is made so often at most; the last one is then kept as disturbed.
 pub(super) const MAX_ATTEMPTS: u32 = 3;
 
 /// Numbers of simulated stations beside the one that transfers.
@@ -53,7 +53,7 @@ pub(super) struct Length {
     pub megabytes: Option<u32>,
 }
 
-/// `[[transfers.arm]]`: who transfers.
+/// `[[transfers.arm]]`: the program that transfers.
 #[derive(Clone, Debug)]
 pub(super) struct Arm {
     pub name: String,
@@ -75,7 +75,7 @@ struct Programs {
     goodput_source: GoodputSource,
 }
 
-/// `[[transfers.variant]]`: what else is set.
+/// `[[transfers.variant]]`: further assignments.
 #[derive(Clone, Debug)]
 pub(super) struct Variant {
     pub name: String,
@@ -86,7 +86,7 @@ pub(super) struct Variant {
     values: Vec<f64>,
 }
 
-/// What `--quick` changes.
+/// Changes of `--quick`.
 #[derive(Clone, Debug, Default)]
 struct Quick {
     x: Option<Vec<f64>>,
@@ -250,7 +250,7 @@ impl Transfers {
         }
     }
 
-    /// What is changed in the scenario at `x`, of `arm`.
+    /// The assignments to the scenario at `x`, of `arm`.
     pub fn assignments_at(&self, arm: &Arm, variant: Option<&str>, x: f64) -> Vec<String> {
         let varied = self.variant(variant).map_or(&[][..], |variant| &variant.assignments);
         let place = [self.axis.assignment(x)];
@@ -289,8 +289,8 @@ impl Transfers {
         })
     }
 
-    /// At each place all arms after one another under one seed, then under the next, so that what the machine does meanwhile
-    /// meets all of them alike.
+    /// At each place all arms after one another under one seed, then under the next, so that disturbances by the machine
+    /// meet all of them alike.
     ///
     /// # Errors
     /// Where one cannot be made.
@@ -473,7 +473,7 @@ measure = { value = \"live few\", column = \"cpu_s_per_gb\", x = 5 }
 tolerance = 0.001
 ";
 
-    /// A machine that gives what `of` says, and remembers what it was asked for.
+    /// A machine that gives the results of `of`, and remembers its requests.
     struct Machine<F> {
         of: F,
         asked: RefCell<Vec<(String, u64)>>,
@@ -595,7 +595,7 @@ tolerance = 0.001
         };
         let mut always = machine(always);
         let outcome = result(true, &mut always, None);
-        // What is not about the disturbed arm is judged.
+        // Claims about other arms than the disturbed one are judged.
         assert_eq!(verdicts(&outcome), ["skipped", "pass", "pass"], "{outcome:?}");
         assert_eq!(always.asked.borrow().len(), 1 + MAX_ATTEMPTS as usize);
         let text = outcome.to_text();

@@ -1,4 +1,4 @@
-//! Variants of a sweep: the runs again with something changed, and what of them is shown.
+//! Variants of a sweep: the runs again with something changed, and the table of them.
 
 use super::axis::read_also;
 use super::measure::same;
@@ -7,13 +7,13 @@ use tacit_scenario::InputError;
 use tacit_scenario::input::{Section, numbers, text, texts};
 use tacit_scenario::scheme::Scheme;
 
-/// `[[sweep.variant]]`: what differs from the sweep that is drawn.
+/// `[[sweep.variant]]`: differences from the sweep that is drawn.
 #[derive(Clone, Debug)]
 pub(super) struct Variant {
-    /// What claims and the table call it.
+    /// Its name in claims and the table.
     pub name: String,
     pub assignments: Vec<String>,
-    /// Its own places on the axis, and what else is set there; empty for those of the sweep.
+    /// Its own places on the axis, and further assignments there; empty for those of the sweep.
     pub values: Vec<f64>,
     pub also: Vec<(f64, Vec<String>)>,
     /// Its own schemes; empty for those of the sweep.
@@ -77,7 +77,7 @@ pub(super) struct Depends {
     pub unit: String,
     /// Places on the axis; empty for all.
     pub x: Vec<f64>,
-    /// What the table calls the runs that are drawn.
+    /// Name in the table of the runs that are drawn.
     pub plain: String,
 }
 

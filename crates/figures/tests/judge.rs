@@ -45,7 +45,7 @@ fn made(directory: &Path) -> Vec<FigureOutcome> {
     run(&figures(), &options, Control::unattended()).unwrap()
 }
 
-/// Judges what is stored in `from`; whatever would be run fails the test.
+/// Judges the results stored in `from`; any run that starts fails the test.
 fn judged(figures: &[Figure], from: &Path, to: &Path) -> Result<Vec<FigureOutcome>, RunsError> {
     let progress = |progress: Progress<'_>| match progress {
         Progress::Started { .. } | Progress::Finished(_) => panic!("nothing is run"),

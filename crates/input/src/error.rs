@@ -1,4 +1,4 @@
-//! What is wrong with something a user wrote, as one line.
+//! An error in a user's input, as one line.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -8,9 +8,9 @@ use std::ops::RangeInclusive;
 pub struct InputError {
     /// `FILE:LINE`, or the argument.
     pub place: String,
-    /// What is wrong with it.
+    /// Description of the error.
     pub what: String,
-    /// What would have been right, where that can be said briefly.
+    /// The allowed values, where they can be listed briefly.
     pub allowed: Option<String>,
 }
 
@@ -36,7 +36,7 @@ impl InputError {
         Err(Self::new(place, format!("{value} is out of range")).allowed(format!("{least} to {most}")))
     }
 
-    /// This error, saying what is allowed.
+    /// This error, with the allowed values.
     #[must_use]
     pub fn allowed(mut self, allowed: impl Into<String>) -> Self {
         self.allowed = Some(allowed.into());

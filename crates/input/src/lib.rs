@@ -1,7 +1,7 @@
-//! Reading TOML that people write: every error names the line, the key and what is allowed.
+//! Reading TOML that people write: every error names the line, the key and the allowed values.
 //!
 //! A file becomes a [`Tree`] that remembers where each value stands, trees merge, and a [`Section`]
-//! hands out typed values by key. Keys nobody asked for are refused, the nearest known one suggested.
+//! hands out typed values by key. Keys that no reader asks for are refused, the nearest known one suggested.
 
 mod error;
 mod quantity;
@@ -17,12 +17,12 @@ pub use quantity::{
 pub use section::{Asked, Log, Section};
 pub use tree::{MAX_CLIENTS, Node, Origin, Tree, Value};
 
-/// What a value should have been; becomes an [`InputError`] when the reader adds key and line.
+/// A wrong value and the allowed ones; becomes an [`InputError`] when the reader adds key and line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
-    /// What is wrong.
+    /// Description of the error.
     pub what: String,
-    /// What is allowed.
+    /// The allowed values.
     pub allowed: String,
 }
 

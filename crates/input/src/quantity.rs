@@ -1,6 +1,6 @@
 //! Values with their unit in the text: `"150Mbps"`, `"1 ms"`, `"64 KiB"`, `"5 %"`, `"126 packets"`.
 //!
-//! Decimals are read exactly, in integers; what is finer than the unit type is rounded to nearest.
+//! Decimals are read exactly, in integers; fractions finer than the unit type are rounded to nearest.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -49,7 +49,7 @@ const LEVELS: [(&str, u64); 1] = [("dBm", 1_000)];
 /// Millimetres in them.
 const LENGTHS: [(&str, u64); 4] = [("mm", 1), ("cm", 10), ("m", 1_000), ("km", 1_000_000)];
 const PACKETS: [(&str, u64); 2] = [("packets", 1), ("packet", 1)];
-/// Of what is counted, or chosen among a few.
+/// Of things that are counted, or chosen among a few.
 const OTHERS: [(&str, u64); 3] = [("datagrams", 1), ("datagram", 1), ("MHz", 1)];
 
 /// The unit of a text that is a number and one of the units of this module.
@@ -172,7 +172,7 @@ pub fn metres(value: &Value) -> Result<f64, Mismatch> {
     quantity(value, "a distance", "12 m", &LENGTHS).map(|millis| millis as f64 / 1e3)
 }
 
-/// A number of packets, as text alone; `None` of what is none.
+/// A number of packets, as text alone; `None` of any other text.
 pub fn packets(text: &str) -> Option<u64> {
     scaled(text, &PACKETS)
 }
@@ -214,7 +214,7 @@ pub fn line(value: &Value) -> Result<String, Mismatch> {
 /// A string that results and their directories can be called: one line that a terminal prints as it is.
 ///
 /// # Errors
-/// As [`line`]; and on what can name no file.
+/// As [`line`]; and on text that can name no file.
 pub fn title(value: &Value) -> Result<String, Mismatch> {
     let title = line(value)?;
     if matches!(title.trim(), "" | "." | "..") {
@@ -274,7 +274,7 @@ pub fn integer(range: RangeInclusive<u32>) -> impl Fn(&Value) -> Result<u32, Mis
     }
 }
 
-/// What `parse` gives, if it is in `range`.
+/// The value of `parse`, if it is in `range`.
 pub fn within<T: PartialOrd + Display>(
     range: RangeInclusive<T>,
     parse: impl Fn(&Value) -> Result<T, Mismatch>,
@@ -289,7 +289,7 @@ pub fn within<T: PartialOrd + Display>(
     }
 }
 
-/// What users call `value`; `None` for one that they cannot choose.
+/// The user's name for `value`; `None` for one that users cannot choose.
 pub fn name_of<T: PartialEq>(choices: &[(&'static str, T)], value: &T) -> Option<&'static str> {
     choices.iter().find(|(_, choice)| choice == value).map(|(name, _)| *name)
 }

@@ -10,7 +10,7 @@ use crate::{InputError, Mismatch, Node, Origin, Tree, Value, few, nearest};
 pub struct Asked {
     /// Through the tables from the top; tables of an array by their number, from 1: `client[2].rate`.
     pub path: String,
-    /// What stands there, unless nothing does.
+    /// The node there, if there is one.
     pub found: Option<Node>,
 }
 
@@ -41,7 +41,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// The whole document, with `log` for what it and the sections below it are asked for.
+    /// The whole document, with `log` for the keys that it and the sections below it are asked for.
     pub fn logged(source: &str, tree: &'a Tree, log: Log) -> Self {
         Self { log: Some(log), ..Self::root(source, tree) }
     }
@@ -69,7 +69,7 @@ impl<'a> Section<'a> {
     /// The value under `key` as `parse` reads it.
     ///
     /// # Errors
-    /// Where the value is not what `parse` takes.
+    /// Where `parse` does not take the value.
     pub fn optional<T>(
         &self,
         key: &'static str,
@@ -84,7 +84,7 @@ impl<'a> Section<'a> {
     /// The value under `key`, or `default` without one.
     ///
     /// # Errors
-    /// Where the value is not what `parse` takes.
+    /// Where `parse` does not take the value.
     pub fn or<T>(
         &self,
         key: &'static str,
@@ -97,7 +97,7 @@ impl<'a> Section<'a> {
     /// The value under `key`.
     ///
     /// # Errors
-    /// Without one, or where it is not what `parse` takes.
+    /// Without one, or where `parse` does not take it.
     pub fn required<T>(
         &self,
         key: &'static str,
@@ -173,7 +173,7 @@ impl<'a> Section<'a> {
     /// Ends the reading: nothing may be left that was not asked for.
     ///
     /// # Errors
-    /// On the first key that nobody asked for.
+    /// On the first key that was not asked for.
     pub fn finish(self) -> Result<(), InputError> {
         let Some(tree) = self.tree else { return Ok(()) };
         let mut asked = self.asked.into_inner();

@@ -29,13 +29,13 @@ impl Origin {
         Self::whole(&format!("--set {path}"))
     }
 
-    /// `what` is wrong with the key at `path`, which an argument of the command line names already.
+    /// The error `what` of the key at `path`, which an argument of the command line names already.
     pub fn complaint(&self, path: &str, what: &str) -> InputError {
         let is_named = *self == Self::assigned(path);
         InputError::new(self, if is_named { what.to_owned() } else { format!("{path}: {what}") })
     }
 
-    /// Where the file lies that the value was written in; `None` for what was written in none.
+    /// Directory of the file that the value was written in; `None` for a value from no file.
     pub fn directory(&self) -> Option<&Path> {
         self.line.and_then(|_| Path::new(&*self.source).parent())
     }
@@ -53,7 +53,7 @@ impl fmt::Display for Origin {
 pub struct Node {
     /// Where.
     pub origin: Origin,
-    /// What.
+    /// Its value.
     pub value: Value,
 }
 
@@ -156,7 +156,7 @@ impl Tree {
         }
     }
 
-    /// Lays `over` on top: tables merge, anything else replaces what was there.
+    /// Lays `over` on top: tables merge, anything else replaces the value below.
     pub fn merge(&mut self, over: Self) {
         for (key, node) in over.entries {
             match (self.entries.get_mut(&key), node) {
@@ -247,7 +247,7 @@ impl Tree {
         })
     }
 
-    /// Who says something of client `number` wants it there: a smaller count does not count.
+    /// An assignment to client `number` wants it there: a smaller count does not count.
     fn count_clients(&mut self, number: usize) {
         let Some(Value::Table(clients)) = self.entries.get_mut("clients").map(|node| &mut node.value) else {
             return;
@@ -313,7 +313,7 @@ fn numbered<'a>(key: &'a str, source: &Arc<str>) -> Result<Option<(&'a str, usiz
     number.map(|number| Some((list, number))).ok_or_else(wrong)
 }
 
-/// `tables` with one for each client, where some stand for several. What is wrong with a count is the reader's to say.
+/// `tables` with one for each client, where some stand for several. Errors of a count are the reader's to report.
 fn one_by_one(tables: Vec<Node>) -> Vec<Node> {
     let several = |table: Node| {
         let Value::Table(keys) = &table.value else { return vec![table] };

@@ -89,7 +89,7 @@ fn rank_of_median(count: usize) -> Option<usize> {
     rank
 }
 
-/// What is read of each run: a metric, perhaps in another unit.
+/// A metric that is read of each run, perhaps in another unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Column {
     metric: usize,

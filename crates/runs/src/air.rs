@@ -1,5 +1,5 @@
-//! What was on the air in a run, PPDU by PPDU: the observer that hears it, and how it is kept for those that are looked
-//! at frame by frame.
+//! The frames on the air in a run, PPDU by PPDU: the observer that hears them, and their record in runs that are looked at
+//! frame by frame.
 
 mod positions;
 mod ppdu;
@@ -24,7 +24,7 @@ pub struct PpduRecord {
     pub transmitter: u16,
     /// Number of the station it was for; null for all.
     pub receiver: Option<u16>,
-    /// What it was, by the name that figure files use.
+    /// Its kind, by the name that figure files use.
     pub kind: String,
     /// MPDUs in it.
     pub mpdus: u32,
@@ -46,7 +46,7 @@ pub struct PpduRecord {
     /// Bytes of compressed TCP ACKs on it.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub appended: u32,
-    /// They began with what its sender appended before.
+    /// They began with the bytes that its transmitter appended before.
     #[serde(default, skip_serializing_if = "is_false")]
     pub again: bool,
     /// For how long nothing was on the air before it.
@@ -70,7 +70,7 @@ pub struct PpduRecord {
     /// Channel width.
     #[serde(default)]
     pub width_mhz: u16,
-    /// First and last MAC sequence number: of its MPDUs, or of what it asks for or acknowledges.
+    /// First and last MAC sequence number: of its MPDUs, or of those it asks for or acknowledges.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mac: Option<[u16; 2]>,
     /// MPDUs that a Block Ack acknowledges.

@@ -1,4 +1,4 @@
-//! What came of each program of a run, flat.
+//! Results of each program of a run, flat.
 
 use serde::{Deserialize, Serialize};
 use tacit_proto::units::Duration;
@@ -8,7 +8,7 @@ use tacit_sim::record::{
     ApplicationOutcome, ApplicationResult, Downloaded, OnOffTimes, PageLoads, VideoPlayed,
 };
 
-/// What came of a program in the measured window; null is what its kind has not.
+/// Results of a program in the measured window; null are those that its kind does not have.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ApplicationRecord {
     /// Its name.
@@ -27,7 +27,7 @@ pub struct ApplicationRecord {
     pub page_load_p95_ms: Option<f64>,
     /// From the question for the document to the last byte: mean. Null without a finished page.
     pub page_load_mean_ms: Option<f64>,
-    /// What each of them took, ascending.
+    /// Time of each of them, ascending.
     #[serde(default)]
     pub page_loads_ms: Vec<f64>,
     /// Times it began to send.
@@ -62,9 +62,10 @@ pub struct ApplicationRecord {
     pub repair_delay_p50_ms: Option<f64>,
     /// From the moment that a hole was known to the release of its last byte: 95th percentile.
     pub repair_delay_p95_ms: Option<f64>,
-    /// Requests, heads and bodies of answers over what the user got: what repair costs on the way from the server.
+    /// Requests, heads and bodies of answers over the bytes that the user got: the cost of repair on the way from the
+    /// server.
     pub internet_overhead: Option<f64>,
-    /// Requests and heads of answers over what the user got: what repair over HTTP costs on the Wi-Fi.
+    /// Requests and heads of answers over the bytes that the user got: the cost of repair over HTTP on the Wi-Fi.
     pub wireless_overhead: Option<f64>,
     /// Most bytes that waited behind holes; whole run.
     pub held_peak_bytes: Option<u64>,
@@ -151,7 +152,7 @@ impl ApplicationRecord {
         }
     }
 
-    /// What its user would say, in a line.
+    /// Its results as its user sees them, in a line.
     fn summary(&self) -> String {
         if let Some(pages) = self.pages_completed {
             let ms = |value| number_or_dash(value, 1);

@@ -1,5 +1,5 @@
-//! A sweep of numbered runs, made in batches wherever: every program that knows the sweep knows what run 17 is, so
-//! that two numbers are all it takes to hand work over.
+//! A sweep of numbered runs, made in batches anywhere: every program that knows the sweep knows run 17, so that two numbers
+//! are all it takes to hand work over.
 
 mod directory;
 mod grid;
@@ -34,7 +34,7 @@ pub use stored::{StoredPlace, StoredSweep};
 pub use swept::add_swept;
 use swept::{SweptColumn, swept_columns};
 
-/// Most runs of a batch. A lost worker loses what it has made of one; a file of this number is mostly runs. Ours.
+/// Most runs of a batch. A lost worker loses the finished part of one; a file of this number is mostly runs. Ours.
 const BATCH: usize = 64;
 /// Most runs of one sweep.
 const MAX_RUNS: usize = 100_000_000;
@@ -44,7 +44,7 @@ const MAX_RUNS: usize = 100_000_000;
 pub struct Batches {
     written: Written,
     schemes: Vec<&'static Scheme>,
-    /// What was made last: neighbours share it.
+    /// The last scenario and subject made: neighbours share them.
     last: Mutex<Last>,
 }
 
@@ -70,7 +70,7 @@ struct Written {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 struct GridPoint {
-    /// What is set there, as assignments.
+    /// The assignments there.
     at: Vec<String>,
     /// The whole scenario there as TOML.
     scenario_text: String,
@@ -82,7 +82,7 @@ struct Last {
     subject: Option<(usize, usize, Arc<Subject>)>,
 }
 
-/// What became of a run: all that the sweep does not know.
+/// Result of a run: all that the sweep does not know.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BatchRun {
     /// Its number.
@@ -110,7 +110,7 @@ impl Batches {
     /// scenario as written, no count of clients the scenario's own, no seeds the scenario's.
     ///
     /// # Errors
-    /// On input that is not allowed, at whatever place: nothing of it would run.
+    /// On input that is not allowed, at any place: nothing of it would run.
     pub fn new(
         scenario: &str,
         assignments: &[String],
@@ -149,7 +149,7 @@ impl Batches {
         Self::of(written)
     }
 
-    /// Reads what [`Batches::to_text`] wrote.
+    /// Reads the text of [`Batches::to_text`].
     ///
     /// # Errors
     /// Where it is none, or was written by another program, whose runs have other names.
@@ -191,7 +191,7 @@ impl Batches {
         self.schemes.len() * self.runs_of_subject()
     }
 
-    /// The runs in batches of at most 64 that differ in clients and seed alone: what is handed out, and kept, as one.
+    /// The runs in batches of at most 64 that differ in clients and seed alone: each is handed out, and kept, as one.
     pub fn batches(&self) -> impl Iterator<Item = Range<usize>> + '_ {
         self.batches_of(0..self.runs())
     }
@@ -337,7 +337,7 @@ impl Batches {
         inside.then_some(()).ok_or_else(|| wrong().allowed(format!("0 to {}", self.runs())))
     }
 
-    /// A table of runs: what they are, what is set at their place, a column for each key, and what was measured.
+    /// A table of runs: their labels, the assignments at their place, a column for each key, and their metrics.
     ///
     /// # Errors
     /// Where a run is not of this sweep.
@@ -405,7 +405,7 @@ impl Order {
         to_text(self)
     }
 
-    /// Reads what [`Order::to_text`] wrote.
+    /// Reads the text of [`Order::to_text`].
     ///
     /// # Errors
     /// As [`Batches::parse`].

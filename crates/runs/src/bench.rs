@@ -1,5 +1,4 @@
-//! The set-ups whose cost is published: names and what they run; and the clock that measures it. Measuring is done by the
-//! caller.
+//! The set-ups whose cost is published: names and runs; and the clock that measures it. Measuring is done by the caller.
 
 use std::time::Duration;
 
@@ -20,8 +19,7 @@ pub struct Row {
 }
 
 const TEN_SECONDS: [&str; 2] = ["run.duration=10 s", "run.sample-interval=none"];
-/// One ACK per two segments, whatever the scenarios have: an ACK is work too, and rows are held against those of
-/// earlier versions.
+/// One ACK per two segments, in every scenario: an ACK is work too, and rows are held against those of earlier versions.
 const TEN_SECONDS_CLASSIC: [&str; 3] = [TEN_SECONDS[0], TEN_SECONDS[1], "tcp.profile=classic"];
 
 /// All of them.

@@ -22,8 +22,8 @@ pub struct Bound {
     pub scheme: String,
 }
 
-/// Reads a scenario for a live hop with `background` simulated clients beside the real one, which start
-/// with it: what runs in a live hop has no length that they could come late in.
+/// Reads a scenario for a live hop with `background` simulated clients beside the real one, which start with it: programs
+/// in a live hop have no length that they could come late in.
 ///
 /// # Errors
 /// On input that is not allowed.

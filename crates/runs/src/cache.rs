@@ -1,8 +1,8 @@
-//! Results of runs by what they depend on, so that no run is made twice.
+//! Results of runs by everything they depend on, so that no run is made twice.
 //!
-//! An entry's name is that of its run ([`crate::identity`]): a result can thus only come from this very program,
-//! whatever its sources say of themselves. An entry is a file with the one record of that run, as results have it; one
-//! that does not fit its checksum is no entry.
+//! An entry's name is that of its run ([`crate::identity`]): a result can thus only come from this very program, not
+//! from another build of its sources. An entry is a file with the one record of that run, as results have it; one that
+//! does not fit its checksum is no entry.
 
 use std::fs;
 use std::io::{BufReader, Read as _};
@@ -31,14 +31,14 @@ pub struct Cache {
     gave_up: Arc<AtomicBool>,
 }
 
-/// What a cache has under a name.
+/// Contents of a cache under a name.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Entry {
     /// The result.
     Found(Box<RunRecord>),
     /// Nothing.
     Missing,
-    /// Something that is not what was written; the message names it.
+    /// Something else than was written; the message names it.
     Corrupted(String),
 }
 
@@ -68,13 +68,13 @@ impl Cache {
         self.directory.join("runs").join(&name[..2]).join(&name[2..])
     }
 
-    /// What there is of the run called `id`; label and scenario are its writer's.
+    /// The entry of the run called `id`; label and scenario are its writer's.
     pub fn get(&self, id: RunId) -> Entry {
         let path = self.path(id);
         let Ok(file) = fs::File::open(&path) else { return Entry::Missing };
         match only_run(&file) {
             Some(record) if record.id == id.to_string() => {
-                // Used now; a cache that cannot be written still gives what it has.
+                // Used now; a cache that cannot be written can still be read.
                 let used = fs::File::options().append(true).open(&path);
                 let _ = used.and_then(|file| file.set_modified(now()));
                 Entry::Found(Box::new(record))
@@ -100,8 +100,8 @@ impl Cache {
         }
     }
 
-    /// Removes what was used longest ago, until the rest fits. What another process removes meanwhile is
-    /// nobody's concern.
+    /// Removes the entries used longest ago, until the rest fits. Entries that another process removes meanwhile do not
+    /// matter.
     pub fn prune(&self) {
         let mut entries = Vec::new();
         for shelf in fs::read_dir(self.directory.join("runs")).into_iter().flatten().flatten() {
@@ -136,7 +136,7 @@ fn now() -> SystemTime {
 /// The run in a file that has nothing else.
 fn only_run(file: &fs::File) -> Option<RunRecord> {
     let about = file.metadata().ok()?;
-    // What is no file may have no end.
+    // Anything but a file may have no end.
     if !about.is_file() || about.len() > LIMIT {
         return None;
     }
@@ -171,7 +171,7 @@ mod tests {
         plan
     }
 
-    /// Results, how many runs were made for them, and what was warned of.
+    /// Results, how many runs were made for them, and the warnings.
     fn run(plan: &Plan, cache: &Cache) -> (Vec<RunSummary>, usize, Vec<String>) {
         let (made, warned) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
         let progress = |progress: Progress<'_>| match progress {

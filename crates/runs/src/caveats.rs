@@ -1,8 +1,8 @@
-//! What a reader of a run's goodput has to know that the number does not say.
+//! Caveats of a run's goodput that the number does not show.
 
 use tacit_scenario::table::{count, percent};
 
-/// What less than this of the packets in Wi-Fi queues suffer is not told.
+/// Share of the packets in Wi-Fi queues below which no caveat is given.
 const TOLD_SHARE: f64 = 0.001;
 
 /// A line for each thing that keeps bytes out of the goodput of a run whose metrics `value_of` knows by name; of

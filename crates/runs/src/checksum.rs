@@ -8,7 +8,7 @@ const PLACE: &str = "/provenance/checksum";
 
 /// BLAKE3 of `result` as JSON, whose checksum is empty yet.
 pub(crate) fn of(result: &impl Serialize) -> String {
-    // What cannot be JSON is not printed either.
+    // A result that cannot be JSON is not printed either.
     serde_json::to_value(result).map(|value| of_json(&value)).unwrap_or_default()
 }
 

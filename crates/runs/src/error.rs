@@ -1,4 +1,4 @@
-//! What can go wrong with runs and their results, as one line each.
+//! Errors of runs and their results, as one line each.
 
 use std::fmt;
 use std::io;
@@ -21,12 +21,12 @@ pub enum RunsError {
         /// Why.
         source: io::Error,
     },
-    /// A results file that is not what this program writes.
+    /// A results file that this program does not write.
     #[error("{}: {what}; allowed: a results file written by this version of tacit", path.display())]
     Store {
         /// Which.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Its fault.
         what: String,
     },
     /// A run failed.
@@ -58,7 +58,7 @@ pub enum RunsError {
         total: usize,
         /// The command that makes them.
         command: String,
-        /// The command that made what is there, where it is another.
+        /// The command that made the runs there, where it is another.
         there: Option<String>,
     },
     /// Stopped by the user between runs; the finished ones are kept where there is a directory to

@@ -1,4 +1,4 @@
-//! What happened on each hop of a run, direction by direction.
+//! Results of each hop of a run, direction by direction.
 
 use serde::{Deserialize, Serialize};
 use tacit_link::wifi::StationId;
@@ -18,9 +18,9 @@ pub struct HopRecord {
     /// Name of the host that receives; null for an access point, which sends to all its clients, and for a client with
     /// direct links.
     pub to: Option<String>,
-    /// What became of packets. Delivered are those that arrive; dropped those that its queue refused or threw out; filtered
-    /// the pure ACKs that gave way to a later one; lost those that went on the way, for Wi-Fi those given up and not
-    /// arrived: retry limit or lifetime, or sent unacknowledged in vain.
+    /// Fate of packets. Delivered are those that arrive; dropped those that its queue refused or threw out; filtered the
+    /// pure ACKs that gave way to a later one; lost those that went on the way, for Wi-Fi those given up and not arrived:
+    /// retry limit or lifetime, or sent unacknowledged in vain.
     #[serde(flatten)]
     pub counters: PipeCounters,
     /// How long they waited in its queue.
@@ -82,7 +82,7 @@ fn pipe_record(pipe: &PipeOutcome, service: &Service, name: &impl Fn(HostId) -> 
 
 fn station_record(station: &StationOutcome, from: String, to: Option<String>) -> HopRecord {
     let counters = &station.counters;
-    // What was sent before measuring began may have been repaired since.
+    // Packets that were sent before measuring began may have been repaired since.
     let unacknowledged_lost = counters.unacknowledged.saturating_sub(counters.unacknowledged_arrived);
     let given_up = counters.mpdus_dropped + unacknowledged_lost;
     let settled = counters.delivered_first_try
@@ -100,7 +100,7 @@ fn station_record(station: &StationOutcome, from: String, to: Option<String>) ->
             delivered_bytes: Bytes(counters.arrived_bytes),
             dropped: counters.queue_drops + counters.queue_discards,
             filtered_acks: counters.filtered_acks + held_and_dropped,
-            // A sender that hears no link-layer ACK gives up what has arrived.
+            // A sender that hears no link-layer ACK gives up packets that have arrived.
             lost: given_up.min(settled.saturating_sub(counters.arrived)),
             duplicated: 0,
         },
@@ -181,7 +181,7 @@ mod tests {
         assert!(single.to_text().contains("client-1  ap, clients"), "{}", single.to_text());
     }
 
-    /// A receiver counts what its sender takes for lost: no Block Ack ever comes back.
+    /// A receiver counts the packets that its sender takes for lost: no Block Ack ever comes back.
     #[test]
     fn what_arrives_counts_where_no_block_ack_comes_back() {
         let assignments = ["wifi.link-ack-error=100 %", "run.duration=3 s", "run.measure-from=1 s"];
@@ -197,7 +197,7 @@ mod tests {
         let flow = &single.flows[0];
         let hop = single.hops.iter().find(|hop| hop.kind == "wifi" && hop.from == "ap").unwrap();
         assert!(flow.goodput_bps > 1e6, "{flow:?}");
-        // Headers are the hop's, and some of what arrives is sent twice.
+        // Headers are the hop's, and some packets that arrive are sent twice.
         assert!(hop.counters.delivered_bytes.0 as f64 * 8.0 > flow.goodput_bps * 2.0, "{hop:?}");
         assert!(hop.counters.delivered > 0 && hop.counters.lost < hop.counters.delivered, "{hop:?}");
     }

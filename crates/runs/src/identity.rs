@@ -1,4 +1,4 @@
-//! What a run is called: a hash of all that its result depends on.
+//! The name of a run: a hash of all that its result depends on.
 
 use std::fmt;
 use std::fs::File;
@@ -38,8 +38,8 @@ impl fmt::Display for Program {
 }
 
 impl Program {
-    /// This one: its bytes, whatever its sources say of themselves, and its version. `None` where it cannot
-    /// read itself. A library that said so ([`made_by_library`]) is the program, even if another program loaded it.
+    /// This one: its bytes rather than its sources, and its version. `None` where it cannot read itself. A
+    /// library that said so ([`made_by_library`]) is the program, even if another program loaded it.
     pub fn this() -> Option<Self> {
         static THIS: OnceLock<Option<Program>> = OnceLock::new();
         *THIS.get_or_init(|| {

@@ -1,5 +1,5 @@
-//! Runs: a [`plan`] of them, made in a [`sweep`] or one by one ([`single`]), and what is kept of each
-//! ([`record`], [`store`]).
+//! Runs: a [`plan`] of them, made in a [`sweep`] or one by one ([`single`]), and the record of each ([`record`],
+//! [`store`]).
 //!
 //! Nothing here draws or judges: see `tacit-analysis`.
 
@@ -39,7 +39,7 @@ pub fn citation(version: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    /// What CITATION.cff says is what the program says.
+    /// CITATION.cff agrees with the program.
     #[test]
     fn the_citation_file_fits_the_package() {
         let file = include_str!("../../../CITATION.cff");

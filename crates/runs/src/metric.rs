@@ -1,4 +1,4 @@
-//! What is measured of a run: one table from which columns, JSON keys and figures' names follow.
+//! Metrics of a run: one table from which columns, JSON keys and figures' names follow.
 
 mod fwp;
 mod shares;
@@ -19,7 +19,7 @@ use view::View;
 pub struct Metric {
     /// Column name; the unit is its end.
     pub name: &'static str,
-    /// What it is, in a line.
+    /// One line about it.
     pub summary: &'static str,
     measure: fn(&View<'_>) -> Option<f64>,
 }
@@ -31,7 +31,7 @@ impl Metric {
     }
 }
 
-/// The metric that holds the share of `what`.
+/// The metric that holds the share of the use `what`.
 pub fn airtime_name(what: AirtimeUse) -> String {
     format!("airtime_{}", what.name())
 }
@@ -41,8 +41,8 @@ pub fn position(name: &str) -> Option<usize> {
     ALL.iter().position(|metric| metric.name == name)
 }
 
-/// The metric behind the name of a column, by position, and what its values are multiplied with: `_mbps` is a `_bps`
-/// metric in millions.
+/// The metric behind the name of a column, by position, and the factor of its values: `_mbps` is a `_bps` metric in
+/// millions.
 pub fn resolve_column(name: &str) -> Option<(usize, f64)> {
     let in_millions = || {
         let metric = position(&format!("{}_bps", name.strip_suffix("_mbps")?))?;
@@ -51,7 +51,7 @@ pub fn resolve_column(name: &str) -> Option<(usize, f64)> {
     position(name).map(|metric| (metric, 1.0)).or_else(in_millions)
 }
 
-/// Values of all metrics, as they are written down: by name, so that they are read back whatever is in the table then.
+/// Values of all metrics, as they are written down: by name, so that a later table can read them back.
 pub(crate) mod by_name {
     use std::fmt;
 
@@ -99,7 +99,7 @@ pub(crate) mod by_name {
 pub struct AirtimeShares(pub [f64; AirtimeUse::ALL.len()]);
 
 impl AirtimeShares {
-    /// From what `value_of` says of the metric of each use; `None` where one has no meaning.
+    /// From the metric of each use, by `value_of`; `None` where one has no meaning.
     pub fn from_metrics(value_of: impl Fn(&str) -> Option<f64>) -> Option<Self> {
         let mut shares = [0.0; AirtimeUse::ALL.len()];
         for (share, what) in shares.iter_mut().zip(AirtimeUse::ALL) {
@@ -169,7 +169,8 @@ mod tests {
         is_close(value_of("one_way_delay_p95_us", &full), 25_000.0 + 50.0 * 1_200.0, 1_300.0);
     }
 
-    /// With losses and a round trip as long as the window what waits for a gap is filled in bursts; what arrives is not.
+    /// With losses and a round trip as long as the window the data behind a gap is released in bursts; its arrival is
+    /// smooth.
     #[test]
     fn no_window_has_more_goodput_than_its_link_carries() {
         for measure_from_ms in (1_000..3_000).step_by(200) {
@@ -187,7 +188,7 @@ mod tests {
     fn log_power_is_the_logarithm_of_rate_over_delay() {
         is_close(value_of("log_power", &two_wires("download", "4Mbps")), (4.0_f64 / 25.0).ln(), 0.01);
         is_close(value_of("log_power", &two_wires("upload", "4Mbps")), (4.0_f64 / 35.0).ln(), 0.01);
-        // The ranked flow's alone: what others carry beside it is no merit of its sender.
+        // The ranked flow's alone: traffic of others beside it is no merit of its sender.
         let beside = outcome_of(
             2,
             "[run]\nduration = \"4 s\"\nmeasure-from = \"1 s\"\n\

@@ -1,4 +1,4 @@
-//! What a sweep runs: scenario x scheme x clients x seed.
+//! Runs of a sweep: scenario x scheme x clients x seed.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;

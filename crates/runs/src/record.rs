@@ -84,7 +84,7 @@ pub struct RunRecord {
     pub stations: Vec<StationRecord>,
     /// Its samples.
     pub series: Vec<SampleRecord>,
-    /// What was on the air, of runs that are looked at frame by frame.
+    /// The frames on the air, of runs that are looked at frame by frame.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ppdus: Vec<PpduRecord>,
     /// How a flow fared over time, of runs that are looked at moment by moment.
@@ -92,12 +92,12 @@ pub struct RunRecord {
     pub track: Vec<TrackRecord>,
 }
 
-/// What became of a flow.
+/// Results of a flow.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FlowRecord {
     /// Number of the flow.
     pub flow: u32,
-    /// Who sends to whom, and the number of the flow between them where there are several.
+    /// Source and destination, and the number of the flow between them where there are several.
     #[serde(default)]
     pub name: String,
     /// Number of the sending host.
@@ -126,7 +126,7 @@ pub struct FlowRecord {
     pub data_segments_sent: Option<u64>,
     /// Packets the sink sent that only acknowledge, for connections.
     pub acks_sent: Option<u64>,
-    /// What TCP/HACK drivers counted of it, both directions, whole run; nulls where there are none.
+    /// Counters of TCP/HACK drivers about it, both directions, whole run; nulls where there are none.
     #[serde(flatten, serialize_with = "or_nulls")]
     pub hack: Option<hack::FlowCounters>,
 }
@@ -160,7 +160,7 @@ pub struct SampleRecord {
 }
 
 impl RunRecord {
-    /// What is kept of `outcome`, which came of `setup`.
+    /// The record of `outcome`, which came of `setup`.
     pub fn new(id: RunId, label: Label, scenario_text: String, setup: &Setup, outcome: &RunOutcome) -> Self {
         Self {
             id: id.to_string(),

@@ -1,4 +1,4 @@
-//! A stored result, made again and held against what was stored.
+//! A stored result, made again and held against the stored one.
 
 use std::path::Path;
 
@@ -33,7 +33,7 @@ struct Stored {
 /// Longest JSON of a run that is read, in bytes.
 const MAX_JSON: u64 = 1 << 26;
 
-/// What became of a result that was made again.
+/// Outcome of a result that was made again.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Replay {
     /// Name of the scenario.
@@ -60,14 +60,14 @@ pub struct Replay {
     pub differences: Vec<Difference>,
 }
 
-/// A metric that is not what it was.
+/// A metric that has changed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Difference {
     /// Its name.
     pub metric: String,
-    /// What was stored.
+    /// The stored value.
     pub stored: Option<f64>,
-    /// What it is now.
+    /// The value now.
     pub now: Option<f64>,
 }
 
@@ -202,7 +202,7 @@ impl Stored {
 }
 
 impl Replay {
-    /// As text: `same`, or what differs.
+    /// As text: `same`, or the differences.
     pub fn to_text(&self) -> String {
         let scheme = self.scheme.as_deref().unwrap_or("as written");
         let clients = tacit_scenario::table::count(self.clients.into(), "client");

@@ -28,7 +28,7 @@ use crate::threshold::Reading;
 use tacit_scenario::table::{TextTable, number, number_or_dash, significant};
 use tacit_scenario::{InputError, MAX_CLIENTS, RunSpec, Scenario, Subject, scheme, warnings};
 
-/// What to run.
+/// The run to make.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Scenario by name or path.
@@ -76,7 +76,7 @@ pub struct Single {
     pub airtime: Option<AirtimeShares>,
     /// Every metric by name; null where it has no meaning.
     pub metrics: Metrics,
-    /// What was asked for and is not in the results, and what keeps bytes out of the goodput.
+    /// Requests that are not in the results, and reasons why bytes are missing from the goodput.
     pub warnings: Vec<String>,
     /// All it takes to make the run again.
     pub provenance: RunProvenance,
@@ -122,9 +122,9 @@ pub type Reached<'a> = &'a mut dyn FnMut(Duration);
 /// A run that is ready to start.
 #[derive(Clone, Debug)]
 pub struct Prepared {
-    /// What the simulator is told.
+    /// The simulator's configuration.
     pub setup: Setup,
-    /// What was asked for and will not be in the results.
+    /// Requests that will not be in the results.
     pub warnings: Vec<String>,
     spec: RunSpec,
 }
@@ -137,8 +137,8 @@ pub fn prepare(options: &Options) -> Result<Prepared, RunsError> {
     prepare_changed(options, |_| {})
 }
 
-/// Reads the scenario and builds the run, of which `change` has the last word, after the scheme. What it changes no command
-/// says, and no cache may keep.
+/// Reads the scenario and builds the run, of which `change` has the last word, after the scheme. No command expresses its
+/// changes, and no cache may keep them.
 ///
 /// # Errors
 /// As [`prepare`].
@@ -202,7 +202,7 @@ impl Prepared {
         (self.spec.subject.scenario().name.clone(), self.setup)
     }
 
-    /// Runs, and keeps no record: what `bench` measures.
+    /// Runs, and keeps no record: `bench` measures this.
     ///
     /// # Errors
     /// Where the run fails.
@@ -218,7 +218,7 @@ impl Prepared {
         self.run_watched(control, None)
     }
 
-    /// Runs, unless the cache of `control` has the result; `reached`, if there is one, is told the time of what is on
+    /// Runs, unless the cache of `control` has the result; `reached`, if there is one, is told the time of each frame on
     /// the air.
     ///
     /// # Errors
@@ -254,7 +254,7 @@ impl Prepared {
         Ok(record)
     }
 
-    /// Runs, writes what was on the air to `path` as pcapng, whole or not at all, and gives the record. `reached` as in
+    /// Runs, writes the frames on the air to `path` as pcapng, whole or not at all, and gives the record. `reached` as in
     /// [`Prepared::run_watched`].
     ///
     /// # Errors
@@ -278,7 +278,7 @@ impl Prepared {
         Ok(self.record(&outcome))
     }
 
-    /// Runs while `observer` listens; nothing is cached, for what it hears is the result.
+    /// Runs while `observer` listens; nothing is cached, for its observations are the result.
     ///
     /// # Errors
     /// Where the run fails.
@@ -306,7 +306,7 @@ impl Prepared {
         RunRecord::new(run_id(&self.spec), self.label(), text, &self.setup, outcome)
     }
 
-    /// What a record of this run tells.
+    /// The results in a record of this run.
     pub fn single(&self, record: RunRecord) -> Single {
         let goodput_bps = record.metric("goodput_bps").unwrap_or_default();
         let metrics = Metrics(record.metrics);
@@ -463,7 +463,7 @@ impl Single {
         text.push('\n');
         let mut metrics = TextTable::new(&[["metric"], ["value"]]);
         for (metric, value) in metric::ALL.iter().zip(&self.metrics.0) {
-            // What has no meaning in this run is in the JSON form only.
+            // A metric that has no meaning in this run is in the JSON form only.
             if let Some(value) = value {
                 metrics.push(vec![metric.name.to_owned(), significant(*value)]);
             }
@@ -480,7 +480,7 @@ mod tests {
 
     use super::*;
 
-    /// What the counters of a run say of each other, flow by flow and station by station.
+    /// The counters of a run agree, flow by flow and station by station.
     #[test]
     fn the_accounts_of_flows_and_stations_agree() {
         let options = Options {
@@ -518,7 +518,7 @@ mod tests {
         assert!((1.0..3.0 * 126.0).contains(&mean), "{mean} in three queues");
     }
 
-    /// With data and ACKs from every station neither mean is beyond what a PPDU can hold, which is 42 full packets.
+    /// With data and ACKs from every station neither mean exceeds the capacity of a PPDU, which is 42 full packets.
     #[test]
     fn aggregates_of_data_and_of_acks_are_told_apart() {
         let words = ["traffic.kind=both", "run.duration=2s", "run.measure-from=1s"];

@@ -1,4 +1,4 @@
-//! What each station of a run did, flat and in JSON.
+//! Results of each station of a run, flat and in JSON.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use tacit_sim::record::StationOutcome;
 
 use crate::hop_record::QueueDelays;
 
-/// What a station sent, waited and spent in the measured window.
+/// Counters, waits and airtime of a station in the measured window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(remote = "Self")]
 pub struct StationRecord {
@@ -20,7 +20,7 @@ pub struct StationRecord {
     pub bss: u32,
     /// Number of the host; the access point is the first station of its channel.
     pub host: u32,
-    /// What it counted.
+    /// Its counters.
     #[serde(flatten)]
     pub counters: StationCounters,
     /// PPDUs of data by the number of their MPDUs: the first entry counts those of one.
@@ -36,17 +36,17 @@ pub struct StationRecord {
     pub queue_delays: QueueDelays,
     /// Seconds of the channel's time that it is charged for, by use.
     pub airtime_s: AirtimeSeconds,
-    /// Of them, those for PPDUs of nothing but TCP ACKs, and for what rode on its link-layer ACKs.
+    /// Of them, those for PPDUs of nothing but TCP ACKs, and for the ACKs that rode on its link-layer ACKs.
     pub tcp_ack_airtime_s: AirtimeSeconds,
-    /// What its TCP/HACK driver did; null for a stock station.
+    /// Results of its TCP/HACK driver; null for a stock station.
     pub hack: Option<DriverRecord>,
-    /// What it acknowledged in its clients' stead; null where it does not.
+    /// Counters of the ACKs that it sent in its clients' stead; null where it sends none.
     pub fastack: Option<fastack::Counters>,
-    /// What its FWP shim did; null where there is none.
+    /// Counters of its FWP shim; null where there is none.
     pub fwp: Option<fwp::Counters>,
 }
 
-/// What is no counter of a station and stands among them in files and tables: its name, and that before it.
+/// Fields that are no counters of a station and stand among them in files and tables: the name of each, and that before it.
 const AMONG_COUNTERS: [(&str, &str); 2] = [("ppdu_sizes", "data_mpdus"), ("queue_marks", "queue_discards")];
 
 impl Serialize for StationRecord {
@@ -70,17 +70,17 @@ impl<'de> Deserialize<'de> for StationRecord {
     }
 }
 
-/// What a TCP/HACK driver did in the measured window.
+/// Results of a TCP/HACK driver in the measured window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DriverRecord {
-    /// What it counted.
+    /// Its counters.
     #[serde(flatten)]
     pub counters: hack::Counters,
     /// Bytes of compressed ACKs as IP packets over those they took; null where nothing was compressed.
     pub compression_ratio: Option<f64>,
 }
 
-/// Seconds by use of airtime; idle time is nobody's.
+/// Seconds by use of airtime; idle time is no station's.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AirtimeSeconds(Vec<(AirtimeUse, f64)>);
 

@@ -48,7 +48,7 @@ pub(crate) const RECORD: &str = "runs.jsonl";
 pub struct Provenance {
     /// Name of the scenario.
     pub scenario: String,
-    /// What it is, in a line.
+    /// One line about it.
     pub description: String,
     /// Its whole TOML.
     pub scenario_text: String,
@@ -62,15 +62,15 @@ pub struct Provenance {
     pub schemes: String,
     /// Hash of all runs' digests, in order.
     pub digest: String,
-    /// What the results depend on beside the description, a line of TOML each.
+    /// Settings that the results depend on beside the description, a line of TOML each.
     pub conditions: String,
-    /// What was asked for and is not in the results, a line each.
+    /// Requests that are not in the results, a line each.
     pub warnings: String,
-    /// What varies along the axis of a sweep; empty for no sweep, like the next two.
+    /// The variable along the axis of a sweep; empty for no sweep, like the next two.
     pub x_label: String,
-    /// What is drawn over it.
+    /// The quantity drawn over it.
     pub y_label: String,
-    /// The metric that is: its name, with `_mbps` for a `_bps` one in millions.
+    /// Name of its metric, with `_mbps` for a `_bps` one in millions.
     pub column: String,
 }
 
@@ -120,8 +120,8 @@ impl Store {
         &self.directory
     }
 
-    /// Opens the record for appending, with the runs in it by id. What is cut short or damaged in it is dropped, and
-    /// `warn` told of.
+    /// Opens the record for appending, with the runs in it by id. Parts of it that are cut short or damaged are dropped,
+    /// and `warn` is told of them.
     ///
     /// # Errors
     /// Where it cannot be read or written.
@@ -171,8 +171,8 @@ impl Store {
         log.run(&line)
     }
 
-    /// What the flows of a fixed size took that users read, in seconds, by the ids of the runs in `ids`. A record from
-    /// before flows had it says nothing of it.
+    /// Completion times of the flows of a fixed size that users read, in seconds, by the ids of the runs in `ids`. A record
+    /// from before flows had it has none.
     ///
     /// # Errors
     /// Where the record is damaged.

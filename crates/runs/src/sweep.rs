@@ -15,7 +15,7 @@ use crate::plan::Plan;
 use crate::record::{Label, RunRecord, RunSummary};
 use crate::store::{Store, Writer};
 
-/// What a sweep reports while it runs.
+/// Reports of a sweep while it runs.
 #[derive(Clone, Copy, Debug)]
 pub enum Progress<'a> {
     /// Before the first run.
@@ -46,7 +46,7 @@ pub struct Control<'a> {
 static RUN_ON: AtomicBool = AtomicBool::new(false);
 
 impl Control<'_> {
-    /// Nobody watches, nobody stops.
+    /// Without a watcher, and without a stop.
     pub const fn unattended() -> Control<'static> {
         Control { stop: &RUN_ON, progress: &|_| {}, cache: None }
     }
@@ -106,7 +106,7 @@ pub fn run(plan: &Plan, store: Option<&Store>, control: Control<'_>) -> Result<V
 /// The runs of `plan` as `store` has them, whichever program made them. Nothing is run.
 ///
 /// # Errors
-/// [`RunsError::Missing`], which says that `command` makes what is missing; or where the store is damaged.
+/// [`RunsError::Missing`], which names `command` to make the missing runs; or where the store is damaged.
 pub fn stored(
     plan: &Plan,
     store: &Store,
@@ -154,7 +154,7 @@ fn run_one(run: &RunSpec, id: RunId, control: Control<'_>) -> Result<RunRecord, 
 /// Adds a run to the record of results, if there is one.
 fn keep(record: RunRecord, writer: Option<&Mutex<Writer>>) -> Result<RunRecord, RunsError> {
     if let Some(writer) = writer {
-        // A poisoned lock means another run panicked; what this one found is still worth keeping.
+        // A poisoned lock means another run panicked; the result of this one is still worth keeping.
         writer.lock().unwrap_or_else(std::sync::PoisonError::into_inner).append(&record)?;
     }
     Ok(record)

@@ -24,7 +24,7 @@ impl Reading {
     }
 }
 
-/// What may not be.
+/// A condition that results may not meet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Threshold {
     text: String,
@@ -38,9 +38,9 @@ pub struct Threshold {
 /// How a condition came out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
-    /// What was measured, in the unit of the condition's name.
+    /// The measured value, in the unit of the condition's name.
     pub measured: f64,
-    /// The condition holds: what may not be is.
+    /// The condition holds: the forbidden has happened.
     pub broken: bool,
     /// Both in words: `delay_p95_ms is 93.2, and may not be > 80`.
     pub said: String,
@@ -75,7 +75,7 @@ impl fmt::Display for Relation {
     }
 }
 
-/// Units of one kind: the ends of names, how users write them, and what one is in the first.
+/// Units of one kind: the ends of names, how users write them, and the factor of each to the first.
 type Family = &'static [(&'static str, &'static [&'static str], f64)];
 
 const FAMILIES: [Family; 2] = [
@@ -88,7 +88,7 @@ const FAMILIES: [Family; 2] = [
     &[("_us", &["us"], 1.0), ("_ms", &["ms"], 1e3), ("_s", &["s"], 1e6)],
 ];
 
-/// What one of a unit is in another of its family.
+/// A unit by its factor to the first of its family.
 struct Unit {
     family: Family,
     factor: f64,
@@ -153,7 +153,7 @@ impl Threshold {
         self.scheme.as_deref()
     }
 
-    /// Makes sure that `known` has the name, in whatever unit of its kind.
+    /// Makes sure that `known` has the name, in any unit of its kind.
     ///
     /// # Errors
     /// Where it has not.
@@ -171,7 +171,7 @@ impl Threshold {
     /// Holds the condition against results.
     ///
     /// # Errors
-    /// Where they have no such reading, or it has no value there: what was not measured is no pass.
+    /// Where they have no such reading, or it has no value there: a value that was not measured is no pass.
     pub fn judge(&self, readings: &[Reading]) -> Result<Verdict, InputError> {
         self.check(readings.iter().map(|reading| reading.name.as_str()))?;
         // The name itself before one in another unit.
@@ -194,8 +194,8 @@ impl Threshold {
         Ok(Verdict { measured, broken: self.relation.holds(measured, self.limit), said })
     }
 
-    /// What a value of the reading called `name` is multiplied with to be in the unit of this condition's name; `None`
-    /// for another reading.
+    /// The factor from a value of the reading called `name` to the unit of this condition's name; `None` for another
+    /// reading.
     fn factor_of(&self, name: &str) -> Option<f64> {
         if name == self.name {
             return Some(1.0);
@@ -216,7 +216,7 @@ fn of_today(name: &str) -> String {
     turned.unwrap_or_else(|| name.to_owned())
 }
 
-/// What a number in `unit` is multiplied with to be in that of `name`; `None` where it cannot be.
+/// The factor from a number in `unit` to the unit of `name`; `None` where there is none.
 fn factor(name: &str, unit: &str) -> Option<f64> {
     let own = Unit::of_name(name);
     match (unit, own) {

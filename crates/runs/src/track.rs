@@ -23,7 +23,7 @@ pub struct TrackRecord {
     pub window_bytes: u64,
     /// Its smoothed round-trip time; 0 where it has none.
     pub smoothed_rtt_ns: u64,
-    /// What its congestion control is doing; null where it does not say.
+    /// State of its congestion control; null where it reports none.
     pub state: Option<String>,
 }
 

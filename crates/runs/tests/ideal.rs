@@ -24,7 +24,7 @@ fn options(scenario: &str, metres: u32, seed: u64) -> Options {
     }
 }
 
-/// Mean goodput in Mb/s of this mode, or of what rate control finds.
+/// Mean goodput in Mb/s of this mode, or of the modes that rate control chooses.
 fn goodput(scenario: &str, metres: u32, control: RateChoice, mode: Option<Mode>, seeds: u64) -> f64 {
     let of_seed = |seed| {
         let change = |scenario: &mut Scenario| {

@@ -1,4 +1,4 @@
-//! A library that makes runs inside another program; a test file of its own, as what is said holds for the process.
+//! A library that makes runs inside another program; a test file of its own, as its declaration holds for the process.
 
 use tacit_runs::identity::{Program, made_by_library};
 

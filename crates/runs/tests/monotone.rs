@@ -1,4 +1,4 @@
-//! More of what hurts never helps: goodput over random pairs of distances, losses, rates and numbers of clients.
+//! More of an impairment never helps: goodput over random pairs of distances, losses, rates and numbers of clients.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -98,7 +98,7 @@ fn at_a_lower_rate_there_is_not_more() {
     }
 }
 
-/// Two stations that contend may have more together than one, whose backoff nobody shortens: not each of them.
+/// Two stations that contend may have more together than one, whose backoff no other shortens: not each of them.
 #[test]
 fn among_more_clients_each_has_not_more() {
     let mut draws = Draws::new("clients");

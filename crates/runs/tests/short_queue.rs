@@ -2,8 +2,8 @@
 
 use tacit_runs::single::{Options, prepare_changed};
 
-/// A queue of 126 packets holds 12 ms of 80: what it loses while it stands full is no loss of the path, for which more has to
-/// be sent. Once a flow believed so it lost a quarter of its packets for good.
+/// A queue of 126 packets holds 12 ms of 80: packets it loses while it stands full are no loss of the path, for which more
+/// has to be sent. Once a flow believed so it lost a quarter of its packets for good.
 #[test]
 fn a_queue_that_stands_full_is_not_taken_for_a_lossy_path() {
     for seed in 1..=6 {

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
 
-/// What the file at `path` holds; `None` where that is more than `most_bytes`. A file may not say how long it is: a link to a
-/// device may have no end.
+/// Contents of the file at `path`; `None` where it has more than `most_bytes`. A file need not tell its length: a link to
+/// a device may have no end.
 ///
 /// # Errors
 /// Where it cannot be opened or read.

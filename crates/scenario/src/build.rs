@@ -36,7 +36,7 @@ impl Chain {
     }
 }
 
-/// What a chain leads to.
+/// The far end of a chain.
 struct Laid {
     /// One host each behind Wi-Fi, one for all at the end of a wire.
     clients: Vec<HostId>,
@@ -57,12 +57,12 @@ impl Scenario {
         HostId(position.expect("every setup has a client") as u32)
     }
 
-    /// Refuses what [`Scenario::setup`] refuses, at less cost.
+    /// Refuses the scenarios that [`Scenario::setup`] refuses, at less cost.
     ///
     /// # Errors
-    /// Where a client starts after the end of the run, or by `clients.stagger` after measuring began, or has no signal that its
-    /// rate could follow; or a direct link joins two that do not hear each other, or nobody says how well they do; or the access
-    /// point sends to several at once, and some are hidden from others.
+    /// Where a client starts after the end of the run, or by `clients.stagger` after measuring began, or has no signal that
+    /// its rate could follow; or a direct link joins two that do not hear each other, or has no signal; or the access point
+    /// sends to several at once, and some are hidden from others.
     pub fn check(&self, clients: u32) -> Result<(), InputError> {
         (0..clients).try_for_each(|index| self.check_signal(index))?;
         self.check_ofdma(clients)?;
@@ -220,13 +220,13 @@ impl Scenario {
         Ok(BssSetup { access_point, clients: clients.collect(), config })
     }
 
-    /// What stands between the access point's MAC and its host; reading the scenario left one thing at most.
+    /// The driver between the access point's MAC and its host; reading the scenario left one at most.
     fn ap_driver(&self, wifi: &Wifi) -> ApDriver {
         let agent = wifi.ap_acks.agent().map_or(ApDriver::Stock, ApDriver::FastAck);
         self.hack.config().map_or(agent, ApDriver::Hack)
     }
 
-    /// What stands between the MAC of the client with this index and its host.
+    /// The driver between the MAC of the client with this index and its host.
     fn client_driver(&self, wifi: &Wifi, index: u32) -> ClientDriver {
         let hold = wifi.ack_filter.hold().map_or(ClientDriver::Stock, ClientDriver::AckHold);
         let client = self.client_override(index);
@@ -271,8 +271,8 @@ impl Scenario {
         a.hidden_from.contains(&other) || b.hidden_from.contains(&one) || too_far
     }
 
-    /// Refuses that a client starts when results count already, unless somebody said when it starts or all of the run
-    /// counts: the goodput of many clients would lack that of the last.
+    /// Refuses that a client starts when results count already, unless its start was set or all of the run counts: the
+    /// goodput of many clients would lack that of the last.
     pub(super) fn check_stagger(&self, index: u32, start: Duration) -> Result<(), InputError> {
         let from = self.run.measure_from;
         if start <= from || from == Duration::ZERO {
@@ -433,7 +433,7 @@ mod tests {
         assert_eq!(setup.flows.len(), 2);
     }
 
-    /// Who is joined with whom, by name, wires first.
+    /// Pairs of joined hosts, by name, wires first.
     fn joints(setup: &Setup) -> Vec<String> {
         let name = |host: HostId| setup.hosts[host.0 as usize].as_str();
         let wires = setup.wired.iter().map(|wire| (wire.a, wire.b));

@@ -1,4 +1,5 @@
-//! Direct links between clients: which there are, how well their ends hear each other, and what the simulator is told.
+//! Direct links between clients: which there are, how well their ends hear each other, and their configuration in the
+//! simulator.
 
 use std::collections::BTreeSet;
 
@@ -29,7 +30,7 @@ pub enum DirectPairs {
 /// Direct links of `[wifi]`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DirectPlan {
-    /// Who has them.
+    /// The pairs of clients that have them.
     pub pairs: DirectPairs,
     /// How well the ends of each hear one another; `None` is as their positions say.
     pub signal: Option<Signal>,
@@ -37,7 +38,7 @@ pub struct DirectPlan {
 
 const ALL: &str = "all";
 
-/// What `direct-links` takes.
+/// Values of `direct-links`.
 pub(crate) const PAIRS_ALLOWED: &str =
     "`\"none\"`, `\"all\"`, or pairs of clients from 1, such as `[[1, 2], [1, 3]]`";
 
@@ -81,7 +82,7 @@ impl Scenario {
     /// Those of the first `clients` clients that have a direct link, and how well they hear each other.
     ///
     /// # Errors
-    /// Where nobody says how well, or the ends of one do not hear each other or go out of reach.
+    /// Where the signal is not given, or the ends of one do not hear each other or go out of reach.
     pub(crate) fn direct_pairs(
         &self,
         wifi: &Wifi,
@@ -167,7 +168,7 @@ impl Scenario {
         Ok(Some(signal))
     }
 
-    /// What the simulator is told of a direct link, one way after the other.
+    /// The simulator's configuration of a direct link, one way after the other.
     pub(crate) fn direct_link(
         &self,
         wifi: &Wifi,

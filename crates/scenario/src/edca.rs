@@ -1,4 +1,4 @@
-//! What access point and clients contend with, where a scenario says so.
+//! EDCA parameters of access point and clients, where a scenario sets them.
 
 use tacit_link::wifi::phy::Phy;
 use tacit_link::wifi::{AccessCategory, EdcaOverride, PerCategory};

@@ -1,4 +1,4 @@
-//! What the settings come to that a scheme may change, or whose default depends on others.
+//! Effective values of the settings that a scheme may change, or whose default depends on others.
 
 use tacit_link::wifi::phy::{HeOptions, Mode, Standard};
 use tacit_link::wifi::{PathLoss, Protection, ReverseDirection};
@@ -21,13 +21,13 @@ pub(super) struct Effective {
     pub from: fn(&Scenario) -> &'static str,
 }
 
-/// Those that are no fields of what the keys fill, or whose default depends on others.
+/// Those without a field of their own, or whose default depends on others.
 fn all() -> impl Iterator<Item = &'static Effective> {
     [RUN, TCP, LINKS, WIFI, HACK].into_iter().flatten()
 }
 
-/// What `scenario` has for `key`, and where that comes from if it is not given and not the default; `None` for what is
-/// what the scenario says or else the default.
+/// The value of `key` in `scenario`, and its origin if it is not given and not the default; `None` for keys whose value is
+/// the one that the scenario gives or else the default.
 pub(super) fn of(key: &str, scenario: &Scenario) -> Option<(String, &'static str)> {
     match all().find(|effective| effective.key == key) {
         Some(effective) => Some(((effective.value)(scenario), (effective.from)(scenario))),

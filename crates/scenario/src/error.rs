@@ -1,4 +1,4 @@
-//! What can be wrong with a scenario, as one line each.
+//! Errors of a scenario, as one line each.
 
 use std::io;
 use std::path::{Path, PathBuf};

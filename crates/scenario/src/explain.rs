@@ -1,6 +1,6 @@
-//! Every setting of a scenario: its value, what it means, and where it comes from.
+//! Every setting of a scenario: its value, meaning and origin.
 //!
-//! The list is what the reader asked for, the words are those of [`keys`](crate::keys).
+//! The reader's log lists the keys, [`keys`](crate::keys) has their texts.
 
 mod choice;
 mod text;
@@ -20,7 +20,7 @@ use crate::scheme::{self, Scheme};
 pub struct Setting {
     /// Its key: `wifi.rate`, `client[2].start`.
     pub key: String,
-    /// Its value as TOML; for a default that is no value, what the default is.
+    /// Its value as TOML; for a default that is no value, the description of the default.
     pub value: String,
     /// The unit its value is written in; null where it has none.
     pub unit: Option<String>,
@@ -28,9 +28,9 @@ pub struct Setting {
     pub origin: String,
     /// The default.
     pub default: String,
-    /// What is allowed.
+    /// The allowed values.
     pub allowed: String,
-    /// What it means.
+    /// Its meaning.
     pub meaning: String,
 }
 
@@ -39,7 +39,7 @@ pub struct Setting {
 pub struct Explanation {
     /// Name of the scenario.
     pub scenario: String,
-    /// What it is, in a line.
+    /// One line about it.
     pub description: String,
     /// The scheme on top of it; null for the scenario as written.
     pub scheme: Option<String>,
@@ -50,12 +50,12 @@ pub struct Explanation {
     pub named: Vec<String>,
     /// Whether FWP, plain Block Ack or TCP/HACK suits the scenario, and why; empty where only some settings were asked for.
     pub choice: Vec<String>,
-    /// Which of its ACKs ride under TCP/HACK, and what their ways cost; empty where its clients do not speak it, and where
-    /// settings of other tables were asked for.
+    /// Which of its ACKs ride under TCP/HACK, and the airtime of each way; empty where its clients do not speak it, and
+    /// where settings of other tables were asked for.
     pub acks: Vec<String>,
 }
 
-/// Explains a scenario, under a scheme if one is named; only `keys` and what is below them, if there are any.
+/// Explains a scenario, under a scheme if one is named; only `keys` and the settings below them, if there are any.
 ///
 /// # Errors
 /// As [`Scenario::load`]; on an unknown scheme, and on keys that the scenario has not.
@@ -127,8 +127,8 @@ fn is_said_elsewhere(asked: &Asked, log: &[Asked], scenario: &Scenario) -> bool 
         || (below("wired") && absent("wired") && !absent("cellular"))
 }
 
-/// True for what holds settings and is none: tables whose keys are read, lists of tables, and `base`, which is gone when
-/// the reader comes. A table that is read whole is the value of its key.
+/// True for keys that hold settings and are none: tables whose keys are read, lists of tables, and `base`, which is gone
+/// when the reader comes. A table that is read whole is the value of its key.
 fn is_structure(asked: &Asked, log: &[Asked]) -> bool {
     let holds = !asked.path.contains('.') && keys::find(&asked.path).is_none();
     let is_table = matches!(&asked.found, Some(Node { value: Value::Table(_), .. }));
@@ -173,7 +173,7 @@ fn origin_text(origin: &str) -> String {
     if origin.starts_with("--set ") { "--set".to_owned() } else { origin.to_owned() }
 }
 
-/// What follows the number in a value such as `"14 s"`; words have none, whatever they look like.
+/// The unit after the number in a value such as `"14 s"`; names and descriptions have none, even if they look like it.
 fn unit_of(key: &str, value: &str) -> Option<String> {
     let is_words = matches!(key.rsplit('.').next(), Some("name" | "description"));
     let text = value.strip_prefix('"')?.strip_suffix('"')?;
@@ -208,7 +208,7 @@ fn only(keys: &[String], log: &[Asked], scenario: &Scenario) -> Result<Vec<Setti
     Ok(settings)
 }
 
-/// What is wrong with asking for `key`, which is none of `settings` nor above one.
+/// The error for `key`, which is none of `settings` nor above one.
 fn without(key: &str, settings: &[Setting]) -> InputError {
     let table = key.split(['.', '[']).next().unwrap_or(key);
     let row = keys::find(key);
@@ -330,7 +330,7 @@ mod tests {
                 let base = Scenario::load(&scenario, &said).unwrap();
                 said.push(String::new());
                 for setting in explain(&scenario, &said[..1], None, &[]).unwrap().settings {
-                    // What was given stands there already; words such as `none` are no values.
+                    // A given value stands there already; words such as `none` are no values.
                     let is_given = setting.origin.contains(".toml:") || setting.origin == "--set";
                     let document = format!("v = {}", setting.value);
                     if is_given || crate::input::Tree::parse("t", &document).is_err() {
@@ -348,7 +348,7 @@ mod tests {
 
     #[test]
     fn every_key_of_tcp_is_explained_by_its_value() {
-        // The knobs of a policy are the policy's, whatever the profile.
+        // The knobs of a policy are the policy's, under any profile.
         let knobs = ["ack-delay", "quick-acks", "gro-flush"];
         for key in asked("[tcp]\n").into_iter().map(|asked| asked.path) {
             let Some(name) = key.strip_prefix("tcp.") else { continue };
@@ -477,7 +477,7 @@ mod tests {
         assert!(error("wired.reorder.chance").contains("see wired.reorder; allowed: { chance"));
     }
 
-    /// A table in place of a value is no more than its words say, so what is allowed stands there.
+    /// A table in place of a value has no more to its description, so the allowed values stand there.
     #[test]
     fn what_is_allowed_is_told_of_keys_that_are_named() {
         let text = |keys: &[&str]| {

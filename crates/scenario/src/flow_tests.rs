@@ -125,7 +125,7 @@ fn direct_links_that_cannot_be_are_refused() {
     assert!(leaves.contains("client 2 leaves"), "{leaves}");
 }
 
-/// What is out of reach, and link-layer ACKs too fast for the signal, on direct links too.
+/// Clients out of reach, and link-layer ACKs too fast for the signal, on direct links too.
 #[test]
 fn direct_links_out_of_reach_are_told() {
     let warned = |set: &[&str]| warnings::of_setup(&between_clients(set).setup(3, 1).unwrap());
@@ -285,7 +285,7 @@ fn a_flow_may_have_a_controller_of_its_own_over_any_transport() {
     assert_eq!(controls("tack"), [("tack", Algorithm::TACK_BBR), beside, ("tack", Algorithm::Copa)]);
 }
 
-/// What came of the only application of `scenario`, two clients and eight seconds, and how much its bulk flow carried.
+/// Result of the only application of `scenario`, two clients and eight seconds, and the goodput of its bulk flow.
 fn served(scenario: &str) -> (tacit_sim::record::ApplicationResult, f64) {
     let short = ["run.duration=8 s".to_owned(), "run.measure-from=2 s".to_owned()];
     let setup = Scenario::load(scenario, &short).unwrap().setup(2, 1).unwrap();

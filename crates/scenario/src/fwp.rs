@@ -1,10 +1,10 @@
-//! `[fwp]`: placeholders for what a link without retransmissions loses, and their repair.
+//! `[fwp]`: placeholders for the losses of a link without retransmissions, and their repair.
 
 use tacit_proto::fwp::{self, Placeholders, repair};
 use tacit_proto::units::{Bytes, Duration};
 use tacit_sim::setup::{Download, Repairers};
 
-/// Who has the bytes that stand behind placeholders.
+/// Source of the bytes behind placeholders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RepairFrom {
     /// The server, over HTTP (the paper's way).
@@ -14,17 +14,17 @@ pub enum RepairFrom {
 /// `[fwp]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FwpPlan {
-    /// Who repairs; `None` leaves clients without shims.
+    /// Source of the repair; `None` leaves clients without shims.
     pub repair: Option<RepairFrom>,
-    /// Who says which holes are the link's.
+    /// How the shim recognises holes of the link.
     pub placeholders: Placeholders,
     /// How long a hole may be due to reordering.
     pub settle: Duration,
-    /// Standard deviations by which losses may exceed what is expected.
+    /// Standard deviations by which losses may exceed the expected ones.
     pub margin: u32,
     /// Percent of a round trip after which a hole left to TCP is filled; 0 never.
     pub overdue: u32,
-    /// Most holes of a flow that nobody has repaired.
+    /// Most unrepaired holes of a flow.
     pub holes_max: u32,
     /// Most bytes in those.
     pub hole_bytes_max: Bytes,
@@ -64,7 +64,7 @@ impl FwpPlan {
         })
     }
 
-    /// What repairs a connection that another program feeds; `None` where nothing is repaired.
+    /// The connections that repair another program's; `None` where nothing is repaired.
     pub fn repairers(&self) -> Option<Repairers> {
         let (download, flows) = self.download(None)?;
         Some(Repairers { connections: flows - 1, download })

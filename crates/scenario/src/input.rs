@@ -45,8 +45,8 @@ pub fn queue_limit(value: &Value) -> Result<QueueLimit, Mismatch> {
     Ok(limit)
 }
 
-/// What a link loses: a share, a Gilbert-Elliott channel as a table of four shares, or the numbers of the
-/// packets, counted from 0, singly or as `"FIRST to LAST"`.
+/// Losses of a link: a share, a Gilbert-Elliott channel as a table of four shares, or the numbers of the packets, counted
+/// from 0, singly or as `"FIRST to LAST"`.
 ///
 /// # Errors
 /// Unless one of these, with at most a million packets.

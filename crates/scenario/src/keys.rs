@@ -1,9 +1,9 @@
-//! Every key of a scenario, described once: its name, its type with unit and limits, its default and what it means.
+//! Every key of a scenario, described once: its name, its type with unit and limits, its default and its meaning.
 //!
-//! The reader takes types, limits and messages from here, `tacit explain` and `docs/use/scenario.md` their words. A
-//! key that is one field of what the simulator is told is a [`Field`], which says where its value goes: nothing else
-//! has to know of it. One that is read together with others is a [`Key`], and `read` knows how; one that is a table,
-//! or whose type depends on others, is [`TextKey`].
+//! The reader takes types, limits and messages from here, `tacit explain` and `docs/use/scenario.md` their words. A key
+//! that is one field of the simulator's configuration is a [`Field`], which says where its value goes: nothing else has to
+//! know of it. One that is read together with others is a [`Key`], and `read` knows how; one that is a table, or whose type
+//! depends on others, is [`TextKey`].
 
 pub(crate) mod clients;
 pub(crate) mod edca;
@@ -26,10 +26,10 @@ use crate::input::Section;
 use crate::{InputError, Scenario};
 use kind::Kind;
 
-/// What a setting is where nobody gives it.
+/// Value of a setting that is not given.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Usual {
-    /// What its field is in the default of its table.
+    /// The value of its field in the default of its table.
     Field,
     /// This, in TOML.
     Is(&'static str),
@@ -47,11 +47,11 @@ pub(crate) struct Key<K> {
     pub kind: K,
     /// Without it.
     pub usual: Usual,
-    /// What it means, in Markdown.
+    /// Its meaning, in Markdown.
     pub meaning: &'static str,
 }
 
-/// A key that says what a field of `T` is.
+/// A key for one field of `T`.
 pub(crate) struct Field<T, K: Kind> {
     pub name: &'static str,
     pub kind: K,
@@ -65,24 +65,24 @@ pub(crate) struct Field<T, K: Kind> {
 pub(crate) struct TextKey {
     pub name: &'static str,
     pub usual: Usual,
-    /// What is allowed, in Markdown.
+    /// The allowed values, in Markdown.
     pub allowed: &'static str,
     pub meaning: &'static str,
 }
 
 /// A key of a table that fills a `T`.
 pub(crate) trait Entry<T> {
-    /// Puts what the section says where it belongs, unless others do.
+    /// Stores the section's value in its field, unless others do.
     fn fill(&self, _section: &Section<'_>, _target: &mut T) -> Result<(), InputError> {
         Ok(())
     }
 
-    /// The value that `target` has, in TOML; `None` for what is no field.
+    /// The value that `target` has, in TOML; `None` for keys that are no field.
     fn value(&self, _name: &str, _target: &T) -> Option<String> {
         None
     }
 
-    /// How the key is described; `usual` is what the table is without any key.
+    /// The description of the key; `usual` is the table without any key.
     fn row(&self, table: &'static str, usual: &T) -> Row;
 }
 
@@ -97,9 +97,9 @@ pub(crate) struct Row {
     pub default: String,
     /// True for a default that can be written in a scenario as it stands.
     pub literal: bool,
-    /// What is allowed, in Markdown.
+    /// The allowed values, in Markdown.
     pub allowed: String,
-    /// What it means, in Markdown.
+    /// Its meaning, in Markdown.
     pub meaning: &'static str,
 }
 
@@ -132,7 +132,7 @@ impl Usual {
 }
 
 impl<K: Kind> Key<K> {
-    /// What `section` says of it.
+    /// Its value in `section`, if there is one.
     ///
     /// # Errors
     /// Where that is not allowed.
@@ -140,7 +140,7 @@ impl<K: Kind> Key<K> {
         section.optional(self.name, |value| self.kind.read(value))
     }
 
-    /// What `section` says of it, or `usual`.
+    /// Its value in `section`, or `usual`.
     ///
     /// # Errors
     /// Where that is not allowed.
@@ -148,7 +148,7 @@ impl<K: Kind> Key<K> {
         Ok(self.given(section)?.unwrap_or(usual))
     }
 
-    /// What `section` has to say of it.
+    /// Its value in `section`, which must have one.
     ///
     /// # Errors
     /// Where it says nothing, or something that is not allowed.
@@ -240,7 +240,7 @@ pub(crate) fn rows() -> &'static [Row] {
     })
 }
 
-/// The value of the field that `path` names, such as `wifi.rate`; `None` for what is no field of the tables below.
+/// The value of the field that `path` names, such as `wifi.rate`; `None` for keys that are no field of the tables below.
 pub(crate) fn value(path: &str, scenario: &Scenario) -> Option<String> {
     let (table, name) = path.split_once('.')?;
     match table {
@@ -268,9 +268,9 @@ pub(crate) fn header(name: &str) -> String {
     if LISTS.contains(&name) { format!("[[{name}]]") } else { format!("[{name}]") }
 }
 
-/// The row that describes `path`, such as `wifi.rate` or `client[2].rate`. What `[[flow]]` and `[[hop]]` do not
-/// describe themselves is as in the tables they differ from; `down` and `up` of a link have its keys; any other
-/// table in place of a value has a table of its own, or is described by the value.
+/// The row that describes `path`, such as `wifi.rate` or `client[2].rate`. Keys that `[[flow]]` and `[[hop]]` do not
+/// describe themselves are as in the tables they differ from; `down` and `up` of a link have its keys; any other table in
+/// place of a value has a table of its own, or is described by the value.
 pub(crate) fn find(path: &str) -> Option<&'static Row> {
     let parts: Vec<&str> = path.split('.').collect();
     let (table, key) = match parts[..] {

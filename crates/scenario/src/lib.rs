@@ -1,7 +1,7 @@
-//! Scenarios: what users write in TOML, and the [`Setup`](tacit_sim::Setup) it becomes.
+//! Scenarios: TOML files, and the [`Setup`](tacit_sim::Setup) that they become.
 //!
 //! The topology is a chain: server -- wire -- access point -- Wi-Fi -- clients, or server -- wire -- client
-//! where there is no `[wifi]`, or what `[[hop]]` lists. A scenario may name a `base` it differs from; tables
+//! where there is no `[wifi]`, or the list of `[[hop]]`. A scenario may name a `base` it differs from; tables
 //! merge.
 
 pub mod bounded;
@@ -66,7 +66,7 @@ pub use tacit_input::{MAX_CLIENTS, table};
 pub const MAX_SEEDS: u32 = 10_000;
 /// Deepest chain of bases.
 const MAX_BASES: usize = 16;
-/// What messages call a scenario that is given as TOML.
+/// The name that messages give a scenario in TOML.
 const TEXT: &str = "text";
 /// Largest scenario file in bytes.
 const MAX_FILE: u64 = 1 << 20;
@@ -78,7 +78,7 @@ pub struct Scenario {
     pub name: String,
     /// One line about it.
     pub description: String,
-    /// The whole of it as TOML, bases and `--set` merged in: what provenance records.
+    /// The whole of it as TOML, bases and `--set` merged in: provenance records this.
     pub text: String,
     /// How it was named: name or path, and assignments, as a shell takes them.
     pub invocation: String,
@@ -92,13 +92,13 @@ pub struct Scenario {
     pub fwp: FwpPlan,
     /// From the server to the clients.
     pub hops: Vec<Hop>,
-    /// How many clients when nobody says otherwise.
+    /// How many clients by default.
     pub clients: u32,
     /// Client `i` starts `i` times this after the first.
     pub stagger: Duration,
-    /// What single clients do differently, in their order.
+    /// Differences of single clients, in their order.
     pub overrides: Vec<ClientOverride>,
-    /// What flows.
+    /// Its traffic.
     pub traffic: TrafficPlan,
     /// Flows of their own kinds, in place of those; none for as `traffic` says.
     pub flows: Vec<FlowPlan>,
@@ -106,13 +106,13 @@ pub struct Scenario {
     pub tcp: tcp::Config,
     /// How receivers acknowledge that count segments, be it under a scheme.
     pub delayed_acks: DelayedAcks,
-    /// What CUBIC chooses, also where another controller is chosen: schemes may have it.
+    /// Options of CUBIC, also where another controller is chosen: schemes may have it.
     pub cubic: cubic::Config,
-    /// What TCP-RRE chooses, also where another controller is chosen: schemes may have it.
+    /// Options of TCP-RRE, also where another controller is chosen: schemes may have it.
     pub rre: rre::Config,
     /// Both ends of each TACK connection.
     pub tack: TackPlan,
-    /// What `compare` does when nobody says otherwise.
+    /// Defaults of `compare`.
     pub compare: ComparePlan,
 }
 
@@ -138,22 +138,22 @@ pub enum RateChoice {
     #[default]
     Fixed,
     /// Of the modes with the width, guard interval and format of [`Wifi::mode`] and at most its streams the one that
-    /// carries most at the signal of each client: what no rate control can know, and each is measured by.
+    /// carries most at the signal of each client: no rate control can know it, and each is measured by it.
     Ideal,
-    /// Between these modes, by what gets through.
+    /// Between these modes, by the share of MPDUs that arrive.
     Minstrel,
 }
 
 /// `[wifi]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wifi {
-    /// What the simulator is told, but for stations, categories and ACK filters, which follow from the rest.
+    /// The simulator's configuration, but for stations, categories and ACK filters, which follow from the rest.
     pub bss: BssConfig,
     /// Data rate.
     pub mode: Mode,
     /// Where each client has the mode that carries most at its signal: which modes there are.
     pub ideal: Option<ModeChoice>,
-    /// Who chooses the rate of data, where it is not said.
+    /// Rate control of data, where its rate is not set.
     pub rate_control: RateChoice,
     /// Rate of control responses; `None` follows the standard's rule.
     pub ack_mode: Option<Mode>,
@@ -167,19 +167,19 @@ pub struct Wifi {
     pub signal: Option<Signal>,
     /// Direct links between clients.
     pub direct: DirectPlan,
-    /// What distances mean.
+    /// Propagation: SNR over distance.
     pub propagation: Propagation,
     /// Clients with positions hear each other from this power on, in dBm.
     pub carrier_sense_dbm: f64,
     /// Which access categories there are.
     pub categories: Categories,
-    /// What access point and clients contend with instead of the standard's numbers.
+    /// EDCA parameters of access point and clients instead of the standard's.
     pub edca: EdcaPlan<ByRole<Numbers>>,
-    /// What TXOPs hold for responders, where they hold something.
+    /// Reverse direction grants in TXOPs, where there are any.
     pub grant: ReverseDirection,
-    /// What becomes of pure TCP ACKs in front of it.
+    /// Filter of pure TCP ACKs in front of it.
     pub ack_filter: WifiAckFilter,
-    /// Who acknowledges TCP data that clients receive.
+    /// Acknowledgments of the access point for TCP data that clients receive.
     pub ap_acks: ApAcks,
     /// PPDUs of several users.
     pub ofdma: OfdmaPlan,
@@ -278,7 +278,7 @@ impl ApAcks {
     }
 }
 
-/// What becomes of pure TCP ACKs that wait for the Wi-Fi.
+/// Filter of pure TCP ACKs that wait for the Wi-Fi.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WifiAckFilter {
     /// Nothing.
@@ -326,11 +326,11 @@ pub struct HackPlan {
     pub coding: hack::Coding,
     /// From the reception of data to compressed ACKs in the NIC.
     pub turnaround: Duration,
-    /// Longest wait, whatever the variant.
+    /// Longest wait, under any variant.
     pub hold_limit: Duration,
     /// Most bytes appended to one link-layer ACK.
     pub appended_limit: Option<u32>,
-    /// What Block Acks that answer triggers leave for compressed ACKs.
+    /// Room for compressed ACKs in trigger-based Block Acks.
     pub mu_room: HackRoom,
     /// Where these are.
     pub mu_carrier: HackCarrier,
@@ -359,8 +359,7 @@ pub enum HackRule {
 }
 
 impl HackRule {
-    /// Where nobody says one: the paper's rule up to 802.11ac. On faster physical layers the control response rate is what
-    /// ACKs wait for.
+    /// By default the paper's rule up to 802.11ac. On faster physical layers ACKs wait for the control response rate.
     pub fn usual_of(standard: Standard) -> Self {
         match standard {
             Standard::A | Standard::B | Standard::G | Standard::N | Standard::Ac => Self::Every,
@@ -368,7 +367,7 @@ impl HackRule {
         }
     }
 
-    /// Where nobody says a coding: the paper's, or the one of fewer bytes.
+    /// By default the paper's coding, or the one of fewer bytes.
     pub fn usual_coding(self) -> hack::Coding {
         match self {
             Self::Every => hack::Coding::PerAck,
@@ -403,28 +402,28 @@ impl HackPlan {
 /// PPDUs of several users, where there are any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OfdmaPlan {
-    /// How users acknowledge what they get in one; `None` for none.
+    /// How users acknowledge their parts of one; `None` for none.
     pub acknowledgment: Option<MuAcknowledgment>,
     /// Most users of one.
     pub max_users: u32,
     /// Highest MCS of Block Acks that answer triggers.
     pub block_ack_mcs: u32,
-    /// What triggers leave their users.
+    /// MinTrigProcTime: the time that triggers leave their users.
     pub trigger_padding: Duration,
-    /// When the access point asks clients for what they have.
+    /// When the access point triggers clients to send their packets.
     pub triggers: Triggers,
     /// Whether it asks how much that is before.
     pub polls: bool,
     /// Units of each trigger that any client may take.
     pub random_access_units: u32,
-    /// What clients contend with after they sent when they were asked.
+    /// EDCA parameters of clients after they answered a trigger.
     pub mu_edca: MuEdca,
-    /// What decides instead of `triggers`, and of taking turns; a program brings it.
+    /// Decides instead of `triggers`, and of taking turns; a program brings it.
     pub scheduler: Option<ExternalMuScheduler>,
 }
 
 impl OfdmaPlan {
-    /// What the access point is told, with `hack_room` for compressed ACKs in `hack_carrier`.
+    /// The access point's configuration, with `hack_room` for compressed ACKs in `hack_carrier`.
     pub fn config(&self, hack_room: HackRoom, hack_carrier: HackCarrier) -> Option<OfdmaConfig> {
         Some(OfdmaConfig {
             max_users: self.max_users as u16,
@@ -469,7 +468,7 @@ pub struct MpduError {
     pub up: Loss,
 }
 
-/// `[[client]]`: what one client does differently.
+/// `[[client]]`: the differences of one client.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClientOverride {
     /// Data rate.
@@ -494,7 +493,7 @@ pub struct ClientOverride {
     pub position: Option<Position>,
     /// Clients that it does not hear and that do not hear it, numbered from 0.
     pub hidden_from: Vec<u32>,
-    /// What it contends with instead of what `[wifi]` says.
+    /// Its EDCA parameters instead of those of `[wifi]`.
     pub edca: EdcaPlan<Numbers>,
     /// The access category of its traffic.
     pub access_category: Option<AccessCategory>,
@@ -562,9 +561,9 @@ impl Scenario {
         format!("tacit run {}{scheme} --clients {clients} --seed {seed}", self.invocation)
     }
 
-    /// Loads a scenario as [`Scenario::load`] does, with runs that are short and few, but for what `assignments` say of
-    /// that: 5 s, or as long as it takes to measure 3 s from a second after the latest start on, and 3 seeds. `clients` are
-    /// the counts that run; none stands for the scenario's.
+    /// Loads a scenario as [`Scenario::load`] does, with runs that are short and few, unless `assignments` set their number
+    /// and times: 5 s, or as long as it takes to measure 3 s from a second after the latest start on, and 3 seeds.
+    /// `clients` are the counts that run; none stands for the scenario's.
     ///
     /// # Errors
     /// As [`Scenario::load`].
@@ -586,7 +585,7 @@ impl Scenario {
             self.overrides.iter().map(|client| client.start).chain(self.flows.iter().map(|flow| flow.start));
         let staggered = self.stagger.saturating_mul(u64::from(most.clamp(1, MAX_CLIENTS) - 1));
         let latest = starts.flatten().max().unwrap_or(Duration::ZERO).max(staggered) + self.run.start_spread;
-        // A flow that has just started is slow: what it leaves free, others have.
+        // A flow that has just started is slow: others have the rest of the capacity.
         let measure_from = self.run.measure_from.min(latest + Duration::from_secs(1));
         let duration =
             (measure_from + Duration::from_secs(3)).max(Duration::from_secs(5)).min(self.run.duration);
@@ -631,7 +630,7 @@ fn load_assigned(name_or_path: &str, assignments: &[String]) -> Result<Loaded, S
 
 fn assign(tree: &mut Tree, assignments: &[String]) -> Result<(), InputError> {
     let mut assigned = Tree::default();
-    // What is wrong with others is said below.
+    // Errors in others are reported below.
     for assignment in assignments.iter().filter(|said| said.trim_start().starts_with("run.")) {
         assigned.set(assignment)?;
     }
@@ -689,7 +688,7 @@ fn with_base(
     Ok(merged)
 }
 
-/// Who lists more `[[client]]` tables than the base has clients means them all.
+/// A file that lists more `[[client]]` tables than the base has clients means them all.
 fn forget_smaller_count(base: &mut Tree, tree: &Tree) {
     let Some(Value::List(clients)) = tree.entries.get("client").map(|node| &node.value) else { return };
     let Some(Value::Table(counts)) = base.entries.get_mut("clients").map(|node| &mut node.value) else {
@@ -702,7 +701,8 @@ fn forget_smaller_count(base: &mut Tree, tree: &Tree) {
     }
 }
 
-/// Who lists `[[client]]` tables compares schemes for these clients, not for the counts that the base is compared at.
+/// A file that lists `[[client]]` tables compares schemes for these clients, not for the counts that the base is compared
+/// at.
 fn forget_compared_counts(base: &mut Tree, tree: &Tree) {
     if tree.entries.contains_key("client")
         && let Some(Value::Table(compared)) = base.entries.get_mut("compare").map(|node| &mut node.value)
@@ -711,7 +711,7 @@ fn forget_compared_counts(base: &mut Tree, tree: &Tree) {
     }
 }
 
-/// Who makes a run shorter than the base measures from, and says nothing of that, measures from its quarter on.
+/// A run that is shorter than the base measures from, and does not set that time, measures from its quarter on.
 fn forget_late_measuring(base: &mut Tree, tree: &Tree) {
     const NAMES: [&str; 2] = ["duration", run::MEASURE_FROM];
     let time = |run: &Tree, name| run.entries.get(name).and_then(|node| duration(&node.value).ok());

@@ -3,7 +3,7 @@
 /// A named scenario.
 #[derive(Clone, Copy, Debug)]
 pub struct Bundled {
-    /// What users write.
+    /// Name on the command line.
     pub name: &'static str,
     /// Its file in the source tree, for messages.
     pub path: &'static str,

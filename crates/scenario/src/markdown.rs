@@ -18,7 +18,7 @@ pub fn to_text(markdown: &str) -> String {
     text + rest
 }
 
-/// What stands between backticks, and what comes after.
+/// The text between backticks, and the text after them.
 fn code(text: &str) -> Option<(String, &str)> {
     let (inner, after) = text.strip_prefix('`')?.split_once('`')?;
     Some((inner.to_owned(), after))
@@ -80,7 +80,7 @@ mod tests {
         assert_eq!(to_text("2 * 3 * 4, [1, 10], a ` alone"), "2 * 3 * 4, [1, 10], a ` alone");
         assert_eq!(to_text("*`code`* of [a *b*](c)"), "code of a b");
         for text in ["", "[", "[a", "[a](", "*", "**", "`", "[é](ü)ö*", "–`"] {
-            // None of these panics, and what is no Markdown comes back.
+            // None of these panics, and text that is no Markdown comes back.
             assert!(to_text(text).len() <= text.len(), "{text}");
         }
         let plain = "as in [wired]; 3 of them, \"none\"";

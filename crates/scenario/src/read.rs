@@ -34,12 +34,12 @@ const MAX_WIFI_PACKET: Bytes = Bytes(2_296);
 /// Linux's default interface queue length.
 pub(crate) const DEFAULT_QUEUE: QueueLimit = QueueLimit { packets: Some(1_000), bytes: None };
 
-/// What `tree` says.
+/// The scenario in `tree`.
 pub(super) fn scenario(name: String, source: &str, tree: &Tree) -> Result<Scenario, InputError> {
     from_root(name, Section::root(source, tree), tree)
 }
 
-/// What `tree` says, with `log` for the keys that were asked for.
+/// The scenario in `tree`, with `log` for the keys that were asked for.
 pub(super) fn logged_scenario(
     name: String,
     source: &str,
@@ -138,7 +138,7 @@ fn run_section(section: Section<'_>) -> Result<RunPlan, InputError> {
     Ok(plan)
 }
 
-/// What is compared; of a scenario that lists its clients those.
+/// `[compare]`; a scenario that lists its clients is compared with those.
 fn compare_section(section: Section<'_>, own_clients: Option<u32>) -> Result<ComparePlan, InputError> {
     let usual = own_clients.map_or(vec![1, 10], |count| vec![count]);
     let plan = ComparePlan { clients: run::COMPARED_CLIENTS.or(&section, usual)? };

@@ -22,25 +22,25 @@ use crate::{
 /// A named change to a scenario.
 #[derive(Clone, Copy, Debug)]
 pub struct Scheme {
-    /// What users write.
+    /// Name on the command line.
     pub name: &'static str,
-    /// What it is, in a line.
+    /// One line about it.
     pub summary: &'static str,
     /// Part in a comparison.
     pub role: Role,
-    /// Whether it is compared when nobody says what to compare.
+    /// Whether it is compared by default.
     pub listing: Listing,
     apply: fn(&mut Scenario),
 }
 
-/// What a scheme is for in a comparison.
+/// Part of a scheme in a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Gains are counted over it.
     Baseline,
     /// Shares are counted of it: no transport carries more.
     Bound,
-    /// One to be judged: TCP, or what becomes of its ACKs.
+    /// One to be judged: TCP, or another treatment of its ACKs.
     Candidate,
     /// One to be judged that has another transport in TCP's place.
     Transport,
@@ -55,7 +55,7 @@ pub enum Listing {
     ByName,
 }
 
-/// What stands for every scheme where names are expected.
+/// The word for all schemes where names are expected.
 const EVERY_SCHEME: &str = "all";
 
 /// All schemes, in the order tables show them.
@@ -249,7 +249,7 @@ pub const ALL: &[Scheme] = &[
                 (hop.ap_acks, hop.link_acks) = (ApAcks::FastAck, BothWays::default());
                 hop.bss.stream_queues = StreamQueues::Joint;
             }
-            // The access point's agent is told of what all clients acknowledge.
+            // The access point's agent needs link-layer ACKs from all clients.
             scenario.overrides.iter_mut().for_each(|client| client.link_acks = None);
         },
     },
@@ -396,7 +396,7 @@ pub const ALL: &[Scheme] = &[
     },
 ];
 
-/// The scenario as it is written: for figures about what no scheme does.
+/// The scenario as it is written: for figures that no scheme changes.
 pub static AS_WRITTEN: Scheme = Scheme {
     name: "as-written",
     summary: "the transport and acknowledgments of the scenario itself",
@@ -405,10 +405,10 @@ pub static AS_WRITTEN: Scheme = Scheme {
     apply: |_| {},
 };
 
-/// What only acknowledges rides on link-layer ACKs, whatever its transport: by `variant` and the scenario's rule, in
-/// this coding or the rule's own.
+/// Pure ACKs of any transport ride on link-layer ACKs: by `variant` and the scenario's rule, in this coding or the rule's
+/// own.
 fn hack(scenario: &mut Scenario, variant: HackVariant, coding: Option<Coding>) {
-    // An ACK rides, is filtered, or was given before; what is in the way of the driver goes.
+    // An ACK rides, is filtered, or was given before; settings that exclude the driver go.
     if let Some(hop) = &mut scenario.wifi {
         (hop.ack_filter, hop.ap_acks) = (WifiAckFilter::Off, ApAcks::None);
         (hop.link_acks, hop.bss.stream_queues) = (BothWays::default(), StreamQueues::Joint);
@@ -418,8 +418,8 @@ fn hack(scenario: &mut Scenario, variant: HackVariant, coding: Option<Coding>) {
     scenario.fwp.repair = None;
 }
 
-/// Data to the clients is sent without being acknowledged, `down` says what becomes of it; clients' shims stand
-/// placeholders in for what is lost, and programs repair it.
+/// Data to the clients is sent under `down`, without immediate ACKs; clients' shims stand placeholders in for losses, and
+/// programs repair them.
 fn fwp(scenario: &mut Scenario, down: LinkAcks) {
     stock_acks(scenario);
     let has_edca = |hop: &&mut Wifi| hop.bss.standard.phy().aggregation.is_some();
@@ -496,7 +496,7 @@ impl Scheme {
         changed
     }
 
-    /// What the command line calls it; `None` for the scenario as written.
+    /// Its name on the command line; `None` for the scenario as written.
     pub fn argument(&self) -> Option<&'static str> {
         Some(self.name).filter(|name| *name != AS_WRITTEN.name)
     }
@@ -512,7 +512,7 @@ impl Scheme {
     }
 }
 
-/// The schemes compared when nobody names any.
+/// The schemes compared by default.
 pub fn by_default() -> impl Iterator<Item = &'static Scheme> {
     ALL.iter().filter(|scheme| scheme.listing == Listing::Default)
 }

@@ -13,7 +13,7 @@ pub enum Signal {
 }
 
 impl Signal {
-    /// The power that a receiver on the channel of `mode` hears, rounded to what radiotap can say.
+    /// The power that a receiver on the channel of `mode` hears, rounded to radiotap's whole dBm.
     pub fn received_dbm(&self, propagation: &Propagation, mode: &Mode) -> i8 {
         let dbm = self.snr(propagation, mode).as_db() + propagation.noise_dbm(mode.width_mhz);
         // Saturates.

@@ -1,4 +1,4 @@
-//! A run that is to be made: what its result depends on, small enough to have a million of.
+//! A run that is to be made: everything its result depends on, small enough to have a million of.
 
 use std::sync::{Arc, OnceLock};
 
@@ -8,8 +8,7 @@ use tacit_sim::Setup;
 use crate::scheme::{self, Scheme};
 use crate::{InputError, Scenario, ScenarioError};
 
-/// A run: a scenario, the scheme that changes it, how many clients, and the draws. What runs have in common
-/// they share.
+/// A run: a scenario, the scheme that changes it, how many clients, and the draws. Runs share their common parts.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(try_from = "Written", into = "Written")]
 pub struct RunSpec {
@@ -27,12 +26,12 @@ pub struct RunSpec {
     pub wire: bool,
 }
 
-/// A scenario under a scheme: what any number of runs have in common.
+/// A scenario under a scheme: the common part of any number of runs.
 #[derive(Debug)]
 pub struct Subject {
     scenario: Arc<Scenario>,
     scheme: &'static Scheme,
-    /// The scenario as the scheme leaves it, without what only names or describes it.
+    /// The scenario as the scheme leaves it, without its TOML, description and invocation.
     changed: Scenario,
     content: OnceLock<blake3::Hash>,
 }
@@ -47,7 +46,7 @@ impl Subject {
         Self { scenario, scheme, changed, content: OnceLock::new() }
     }
 
-    /// This subject with what `change` makes of the scenario as the scheme leaves it: what no file can say. Results of it must
+    /// This subject after `change` of the scenario as the scheme leaves it, such as no file can express. Results of it must
     /// not be kept under names made of it, for they would mean nothing to another process.
     #[must_use]
     pub fn changed_by(mut self, change: impl FnOnce(&mut Scenario)) -> Self {
@@ -65,7 +64,7 @@ impl Subject {
         self.scheme
     }
 
-    /// Refuses what a run with `clients` clients would refuse.
+    /// Refuses the counts that a run with `clients` clients would refuse.
     ///
     /// # Errors
     /// Where the scenario cannot have this many clients.
@@ -78,7 +77,7 @@ impl Subject {
     fn content(&self) -> blake3::Hash {
         *self.content.get_or_init(|| {
             let mut bare = self.changed.clone();
-            // Neither what it is called nor what is compared when nobody says.
+            // Neither its name nor the default numbers of seeds and clients.
             bare.name = String::new();
             bare.run.seeds = 0;
             bare.compare.clients = Vec::new();

@@ -33,7 +33,7 @@ pub enum AckRule {
 }
 
 impl From<Config> for TackPlan {
-    /// What the other rule would need is as usual.
+    /// Fields that only the other rule needs have their defaults.
     fn from(config: Config) -> Self {
         /// QUIC's `max_ack_delay` (RFC 9000 section 18.2).
         const USUAL_DELAY: Duration = Duration::from_millis(25);

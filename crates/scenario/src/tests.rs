@@ -1,4 +1,4 @@
-//! What users are told when a scenario is wrong: one snapshot of every kind of mistake.
+//! Error messages of wrong scenarios: one snapshot of every kind of mistake.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -8,7 +8,7 @@ use tacit_proto::units::BitRate;
 
 use super::*;
 
-/// A mistake: what it is, the file, and `--set` assignments.
+/// A mistake: its description, the file, and `--set` assignments.
 const MISTAKES: &[(&str, &str, &[&str])] = &[
     ("unknown key", "base = \"wlan-11n-150\"\n\n[wifi]\nrat = \"65Mbps\"\n", &[]),
     ("unknown section", "base = \"wlan-11n-150\"\n[wfi]\n", &[]),
@@ -258,7 +258,7 @@ const MISTAKES: &[(&str, &str, &[&str])] = &[
     ("no such room", "base = \"wlan-11ax-1200\"\n", &["hack.mu-room=much"]),
 ];
 
-/// Who does not hear whom is known where clients are.
+/// Hidden clients are known only once there are clients.
 #[test]
 fn units_need_clients_that_hear_each_other() {
     let text =
@@ -328,7 +328,7 @@ fn more_client_tables_than_the_base_has_clients_are_all_meant() {
     assert_eq!(clients(&format!("base = \"wlan-11n-150\"\n{three}"), &[]), 3);
     assert_eq!(clients(&format!("base = \"wlan-11a-54\"\n{three}"), &[]), 3);
     assert_eq!(clients("base = \"wlan-11n-150\"\n", &[]), 1);
-    // Who says how many means that, and the other tables are left out.
+    // `clients.count` wins over the number of `[[client]]` tables: those beyond it are left out.
     assert_eq!(clients(&format!("base = \"wlan-11n-150\"\n{three}[clients]\ncount = 2\n"), &[]), 2);
     assert_eq!(clients(&format!("base = \"wlan-11n-150\"\n{three}"), &["clients.count=1"]), 1);
     // Fewer tables than clients are about the first ones.

@@ -74,7 +74,7 @@ pub(super) fn names() -> String {
     SYNTHETIC.map(|synthetic| format!("{:?}", synthetic.name)).join(", ")
 }
 
-/// What stands between the path of a trace and the BLAKE3 hash that its file must have.
+/// Separator between the path of a trace and the BLAKE3 hash that its file must have.
 const HASH: &str = " blake3:";
 
 /// The path of a trace, and the hash that its file must have where it says one.
@@ -97,7 +97,7 @@ pub(super) fn load(directory: &Path, said: &str) -> (PathBuf, Result<Arc<Trace>,
     let path = directory.join(path);
     let trace = read(&path).map_err(|error| LoadError::File(error.to_string())).and_then(|bytes| {
         let found = blake3::hash(&bytes).to_hex();
-        // Before it is looked at: a result may come from anybody, and messages show what a file says.
+        // Before it is looked at: a result may come from anybody, and messages quote the file.
         if let Some(hash) = hash.filter(|hash| *hash != found.as_str()) {
             return Err(LoadError::File(format!(
                 "not the trace that is meant: its hash is {found}, not {hash}"
@@ -138,7 +138,7 @@ fn each_in(
 }
 
 /// Makes `tree` name files of traces so that it means the same wherever it is read: by their whole paths, and by their
-/// hashes. What cannot be read stays as it is, for the reader to complain of.
+/// hashes. A file that cannot be read stays as it is, for the reader to complain of.
 pub(super) fn pin(tree: &mut Tree) -> Result<(), InputError> {
     each_in(tree, |node| {
         let Value::Text(said) = &node.value else { return Ok(()) };
@@ -146,7 +146,7 @@ pub(super) fn pin(tree: &mut Tree) -> Result<(), InputError> {
             return Ok(());
         }
         let path = node.origin.directory().unwrap_or(Path::new("")).join(said);
-        // What is no file, such as a pipe, can be read once only.
+        // Anything but a file, such as a pipe, can be read once only.
         if path.is_file()
             && let (Ok(whole), Ok(bytes)) = (std::path::absolute(&path), read(&path))
             && let Some(whole) = whole.to_str()

@@ -1,4 +1,4 @@
-//! What flows, as a scenario says it, and the flows and programs of a run that it becomes.
+//! The traffic of a scenario, and the flows and programs of a run that it becomes.
 
 use tacit_link::random::Stream;
 use tacit_link::wifi::AccessCategory;
@@ -50,7 +50,7 @@ pub struct TrafficPlan {
     /// The client that [station-to-station](Direction::StationToStation) data goes to, numbered from 0; `None` is the
     /// client after the one that sends, the first after the last.
     pub peer: Option<u32>,
-    /// Over what.
+    /// Its transport.
     pub transport: Transport,
     /// Bytes per flow over a connection; `None` is bulk.
     pub size: Option<Bytes>,
@@ -64,7 +64,7 @@ pub struct TrafficPlan {
     pub access_category: Option<AccessCategory>,
     /// Congestion control of its connections, where that is another than the transport has.
     pub congestion: Option<Algorithm>,
-    /// What feeds the flow.
+    /// The source of the flow.
     pub application: ApplicationKind,
     /// The knobs of those that are more than a source.
     pub knobs: ApplicationKnobs,
@@ -77,7 +77,7 @@ impl TrafficPlan {
     }
 }
 
-/// What feeds a flow.
+/// Source of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ApplicationKind {
     /// As much as the transport takes, a file, or datagrams at a rate.
@@ -105,7 +105,7 @@ impl ApplicationKind {
     }
 }
 
-/// What programs are told; each kind uses its own.
+/// Parameters of programs; each kind uses its own.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ApplicationKnobs {
     /// The objects of a page.
@@ -180,7 +180,7 @@ pub struct FlowPlan {
     pub stop: Option<Duration>,
     /// Whether it names its transport itself: then no scheme changes it.
     pub own_transport: Option<Transport>,
-    /// What flows.
+    /// Its traffic.
     pub traffic: TrafficPlan,
 }
 
@@ -260,7 +260,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Adds what client `index` has of `flow`, or of the traffic that all have.
+    /// Adds the flows and programs of client `index` for `flow`, or for the traffic that all have.
     fn push(
         &mut self,
         index: u32,
@@ -295,7 +295,7 @@ impl Run<'_> {
                 self.push_flows(setup, 1)?;
                 continue;
             };
-            // What has a program has its size from there.
+            // The size of a program's flow comes from the program.
             if let Traffic::Connection { size, .. } = &mut setup.traffic {
                 *size = None;
             }
@@ -323,7 +323,7 @@ impl Run<'_> {
                 let peer = self.peer(index, traffic)?;
                 let name = format!("client {number} to client {}", peer + 1);
                 let way = Way { source: host, sink: self.places.host(peer), asks: End::Sink, name };
-                // Who is named as the peer of all sends nothing to itself.
+                // A client that is the named peer of all sends nothing to itself.
                 if peer == index { Vec::new() } else { vec![way] }
             }
         })
@@ -387,7 +387,7 @@ impl Scenario {
         }
     }
 
-    /// What connections are told; `None` where datagrams have none.
+    /// Configuration of connections; `None` for datagrams.
     fn connection(&self, plan: &TrafficPlan) -> Option<transport::Config> {
         match plan.transport {
             Transport::Tcp => {
@@ -404,8 +404,8 @@ impl Scenario {
         }
     }
 
-    /// The program that feeds a flow, and over how many connections; `asks` is the end that wants what is sent, or has it
-    /// to send, and `fwp` its way with what is lost.
+    /// The program that feeds a flow, and over how many connections; `asks` is the end that requests the data, or has it to
+    /// send, and `fwp` the client's repair of losses.
     fn application(&self, plan: &TrafficPlan, asks: End, fwp: &FwpPlan) -> Option<(Application, u32)> {
         let knobs = &plan.knobs;
         let span = |mean| Span { mean, law: knobs.times };
@@ -413,7 +413,7 @@ impl Scenario {
         let repair = fwp.repairers().filter(|_| over_tcp);
         let flows_of_each = repair.as_ref().map_or(1, |repairers| 1 + repairers.connections);
         match plan.application {
-            // What the user of an upload or of datagrams gets has no holes.
+            // An upload or datagrams reach their user without holes.
             ApplicationKind::Bulk => {
                 let (download, flows) = fwp.download(plan.size).filter(|_| over_tcp)?;
                 Some((Application::Download(download), flows))
@@ -452,7 +452,7 @@ impl Scenario {
         }
     }
 
-    /// Bytes per datagram: as given, or what fills the MTU.
+    /// Bytes per datagram: as given, or as many as fill the MTU.
     fn udp_payload(&self, plan: &TrafficPlan) -> Bytes {
         plan.udp_payload.unwrap_or_else(|| datagram_filling(self.tcp.mtu, self.tcp.ip))
     }

@@ -1,4 +1,4 @@
-//! What a scenario says that its runs will not show: no errors, but not what somebody expects who wrote it.
+//! Settings of a scenario that its runs will not show: no errors, but not as their author expects.
 
 use tacit_link::wifi::error_rate::{mpdu_success, preamble_success};
 use tacit_link::wifi::phy::{Mode, block_ack_len, mpdu_len};
@@ -23,7 +23,7 @@ pub fn of_assignments(
     schemes: &[&Scheme],
     clients: u32,
 ) -> Vec<String> {
-    // Somebody who compares sets TCP's keys for all but the bound, which has no TCP.
+    // In a comparison TCP's keys are set for all but the bound, which has no TCP.
     let has_others = schemes.iter().any(|scheme| scheme.role != Role::Bound);
     let schemes: Vec<&Scheme> =
         schemes.iter().copied().filter(|scheme| !has_others || scheme.role != Role::Bound).collect();
@@ -61,7 +61,7 @@ fn of_assignment(
     };
     let said = value(assignments);
     if said.is_some() && said == value(&others) {
-        // It says what holds anyway.
+        // It sets the value that holds anyway.
         return None;
     }
     let setup = |scenario: &Scenario, scheme: &Scheme| scheme.applied_to(scenario).setup(clients, 1).ok();
@@ -89,7 +89,7 @@ fn overrides(scheme: &Scheme, key: &str, scenario: &Scenario) -> bool {
     value(scenario) != value(&changed)
 }
 
-/// What will not be in the results of a run, a line for each reason.
+/// Traffic and settings that will not be in the results of a run, a line for each reason.
 pub fn of_setup(setup: &Setup) -> Vec<String> {
     let mut warnings = of_times(setup);
     for bss in &setup.bss {
@@ -115,7 +115,7 @@ fn of_signals(config: &BssConfig) -> Vec<String> {
     clients.into_iter().chain(direct).collect()
 }
 
-/// What [`of_signals`] says of `links`, each with its name among what is `called` so and has its signal from `keys`.
+/// Warnings of [`of_signals`] about `links`, each with its name; `called` is their kind, `keys` set their signal.
 fn of_links<'a>(
     config: &BssConfig,
     links: impl Iterator<Item = (String, &'a StationConfig)>,
@@ -166,9 +166,9 @@ fn slowest(config: &BssConfig, station: &StationConfig) -> Mode {
     }
 }
 
-/// Links that something is said of, and what it is of the one that is worst off.
+/// Links that a warning is about, and the state of the worst of them.
 struct Affected {
-    /// What each is.
+    /// Their kind.
     called: &'static str,
     names: Vec<String>,
     worst: Option<(f64, Decibels, Mode)>,
@@ -186,7 +186,7 @@ impl Affected {
         }
     }
 
-    /// The words of `tell` about who, which share of what is sent arrives, signal and mode; `None` of nobody.
+    /// The text of `tell`, given the names, the share that arrives, signal and mode; `None` where no link is affected.
     fn told(self, tell: impl FnOnce(String, String, Decibels, Mode) -> String) -> Option<String> {
         /// More are counted instead.
         const NAMED: usize = 5;
@@ -202,7 +202,7 @@ impl Affected {
     }
 }
 
-/// What of a run's traffic the measured window misses, a line for each way to miss it.
+/// The parts of a run's traffic that the measured window misses, a line for each way to miss them.
 fn of_times(setup: &Setup) -> Vec<String> {
     let mut warnings = Vec::new();
     let flows = count(setup.flows.len() as u64, "flow");
@@ -267,14 +267,14 @@ mod tests {
             &["hack.timer=5 ms"],
             &["wifi.rate=65Mbps", "wifi.mpdu-error=5 %"],
             &["run.seeds=3", "run.duration=8 s", "compare.clients=[7]", "name=other"],
-            // What holds anyway, and what a later one takes back.
+            // Values that hold anyway, and one that a later assignment takes back.
             &["wifi.rate=150Mbps", "tcp.sack=true"],
             &["tcp.ack-policy=delayed", "tcp.ack-every=9", "tcp.ack-every=2"],
         ];
         for assignments in fine {
             assert_eq!(of("wlan-11n-150", assignments, &schemes), [] as [&str; 0], "{assignments:?}");
         }
-        // What is wrong is the reader's to say.
+        // Errors are the reader's to report.
         assert_eq!(of("wlan-11n-150", &["tcp.ack-evry=4", "tcp.sack"], &schemes), [] as [&str; 0]);
         assert_eq!(of("wired-10", &["tcp.sack=false"], &["udp"]).len(), 1, "UDP alone has no TCP to set");
     }

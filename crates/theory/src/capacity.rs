@@ -16,9 +16,9 @@ pub struct AckCoding {
 }
 
 impl AckCoding {
-    /// What the codec of [`tacit_proto::hack`] needs ACK by ACK. A frame has four bytes, which say its first ACK
-    /// where that is the expected one, and two for each further ACK that is; the rest is what others need. Measured:
-    /// 4.12 bytes with one ACK a frame, 48.4 with 21 (`hack/table2` and `hack/aifs` hold the simulator against these).
+    /// Bytes of the codec of [`tacit_proto::hack`] ACK by ACK. A frame has four bytes, which say its first ACK where that
+    /// is the expected one, and two for each further ACK that is; the rest is for others. Measured: 4.12 bytes with one ACK
+    /// a frame, 48.4 with 21 (`hack/table2` and `hack/aifs` hold the simulator against these).
     pub const CODEC: Self = Self { first: 4.12, further: 2.21 };
     /// The HACK paper's: its table 2 gives 4.36 per ACK, its capacity curves have 4.4.
     pub const HACK_PAPER: Self = Self { first: 4.4, further: 4.4 };
@@ -138,8 +138,8 @@ impl AckExchange {
         self.acquisition + self.ack + self.link_ack
     }
 
-    /// What `acks` of one user take on average in exchanges of `most` at most: fewer than one are an exchange in some cycles only,
-    /// more than `most` are several exchanges.
+    /// Mean airtime of `acks` of one user in exchanges of `most` at most: fewer than one are an exchange in some cycles
+    /// only, more than `most` are several exchanges.
     pub(crate) fn mean(acks: f64, most: u32, exchange: impl Fn(u32) -> Self) -> Self {
         if acks <= 0.0 {
             return Self::default();
@@ -157,7 +157,7 @@ impl AckExchange {
     }
 }
 
-/// Sizes in bytes of the packets a flow sends, and of what counts as goodput in them.
+/// Sizes in bytes of the packets a flow sends, and of the goodput in them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Traffic {
     /// IP packet of a full-sized segment.
@@ -221,9 +221,9 @@ pub struct Airtime {
     pub data_acquisition: Duration,
     /// The data PPDU.
     pub data: Duration,
-    /// SIFS and link-layer ACK to data, without what HACK adds to it.
+    /// SIFS and link-layer ACK to data, without the compressed ACKs of HACK.
     pub data_link_ack: Duration,
-    /// What compressed ACKs add to the link-layer ACK.
+    /// Airtime that compressed ACKs add to the link-layer ACK.
     pub compressed_acks: Duration,
     /// AIFS and backoff before TCP ACKs.
     pub ack_acquisition: Duration,
@@ -258,14 +258,14 @@ impl Airtime {
         self.parts().into_iter().map(|(_, part)| part).sum()
     }
 
-    /// Share of the cycle that transport acknowledgments take, in whatever form.
+    /// Share of the cycle that transport acknowledgments take, in any form.
     pub fn feedback_share(&self) -> f64 {
         let feedback = self.compressed_acks + self.ack_acquisition + self.ack + self.ack_link_ack;
         feedback.as_secs_f64() / self.total().as_secs_f64()
     }
 }
 
-/// What [`capacity`] and [`round_capacity`](crate::round_capacity) find.
+/// Result of [`capacity`] and [`round_capacity`](crate::round_capacity).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Capacity {
     /// Application bytes per time, of all users.
@@ -345,7 +345,7 @@ pub(crate) trait Cycle {
     }
 }
 
-/// The cycle of one user who is sent to alone.
+/// The cycle of one user whose data goes to it alone.
 struct Alone<'a> {
     hop: &'a Hop,
     traffic: &'a Traffic,

@@ -12,7 +12,7 @@ use super::{
     AckPolicy, Feedback, Hop, Rounds, Traffic, ack_frequency_hz, capacity, single_frame_utilization,
 };
 
-/// What [`figure`] knows.
+/// Ids of the figures that [`figure`] computes.
 pub const IDS: [&str; 6] = [
     "hack/fig1a",
     "hack/fig1b",
@@ -50,7 +50,7 @@ pub struct Series {
 /// A figure that no formula gives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownFigure {
-    /// What was asked for.
+    /// The id that was asked for.
     pub id: String,
 }
 

@@ -1,4 +1,4 @@
-//! The wireless hop that closed forms are asked about, from what users write, and what they say of it.
+//! The wireless hop that closed forms are asked about, from the text of users, and their answers about it.
 
 use serde::Serialize;
 use tacit_link::wifi::phy::{Mode, ResourceUnit, Standard};
@@ -10,7 +10,7 @@ use tacit_scenario::InputError;
 use tacit_scenario::input::{MAX_DURATION, Mismatch, Value, bit_rate, duration, one_of, within};
 use tacit_scenario::table::{TextTable, count, number, percent, signed_percent};
 
-/// The standard of a hop unless somebody says otherwise.
+/// The standard of a hop by default.
 pub const USUAL_PHY: &str = "802.11n";
 /// Its rate: that of the HACK paper's measurements.
 pub const USUAL_RATE: &str = "150Mbps";
@@ -39,7 +39,7 @@ pub fn said(phy: Option<&str>, rate: Option<&str>) -> Result<Option<Hop>, InputE
     is_said.then(|| parse(phy.unwrap_or(USUAL_PHY), rate.unwrap_or(USUAL_RATE))).transpose()
 }
 
-/// The hop unless somebody says otherwise.
+/// The hop by default.
 pub fn usual() -> Hop {
     parse(USUAL_PHY, USUAL_RATE).expect("802.11n has 150 Mb/s")
 }
@@ -52,7 +52,7 @@ pub fn parse_rtt(text: &str) -> Result<Duration, InputError> {
     argument("--rtt", text, within(Duration::ZERO..=MAX_DURATION, duration))
 }
 
-/// What `parse` reads in the argument called `name`.
+/// The value that `parse` reads in the argument called `name`.
 ///
 /// # Errors
 /// Where it does not read `text`.
@@ -65,7 +65,7 @@ pub fn argument<T>(
         .map_err(|mismatch| InputError::new(name, mismatch.what).allowed(mismatch.allowed))
 }
 
-/// What a lossless, collision-free hop carries at most.
+/// Highest goodput of a lossless, collision-free hop.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Bounds {
     /// The standard.
@@ -149,7 +149,7 @@ impl Bounds {
     }
 }
 
-/// What each of several users' PPDUs carry at most, by how their ACKs come.
+/// Highest goodput with PPDUs for several users, by how their ACKs come.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SharedBounds {
     /// The standard.
@@ -168,10 +168,10 @@ pub struct SharedBounds {
     pub ways: Vec<WayBounds>,
 }
 
-/// What one way of acknowledging leaves.
+/// Highest goodput under one way of acknowledging.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WayBounds {
-    /// What it is.
+    /// Name of the way.
     pub name: &'static str,
     /// Goodput of all users in bits per second.
     pub goodput_bps: f64,
@@ -179,7 +179,7 @@ pub struct WayBounds {
     pub feedback_airtime: f64,
 }
 
-/// The bounds of `users` who share each PPDU over `hop`, as long as PPDUs may be.
+/// The bounds of `users` that share each PPDU over `hop`, as long as PPDUs may be.
 ///
 /// # Errors
 /// Where the hop is not 802.11ax, or its channel has no unit for each.

@@ -1,5 +1,4 @@
-//! Closed forms: what a lossless, collision-free 802.11 hop can carry at most, and how often each
-//! policy acknowledges.
+//! Closed forms: bounds on the goodput of a lossless, collision-free 802.11 hop, and how often each policy acknowledges.
 //!
 //! These are bounds to hold simulations and measurements against, not predictions of either: they
 //! know the mean backoff and the length of every frame, and neither loss nor contention.

@@ -20,8 +20,8 @@ pub struct Rounds {
     pub hop: Hop,
     /// Users of a PPDU.
     pub users: u32,
-    /// How they acknowledge; whether a trigger asks for their ACKs, and whether a poll goes before it. Room for TCP/HACK is here as long
-    /// as needed, and nobody contends after an answer.
+    /// How they acknowledge; whether a trigger asks for their ACKs, and whether a poll goes before it. Room for TCP/HACK is
+    /// here as long as needed, and no user contends after an answer.
     pub ofdma: OfdmaConfig,
     /// Highest MCS of TCP ACKs in answer to a trigger.
     pub ack_mcs: u8,
@@ -29,7 +29,7 @@ pub struct Rounds {
     pub report_mcs: u8,
     /// How a trigger for TCP ACKs gets the medium.
     pub trigger_access: TriggerAccess,
-    /// What the Block Ack for several stations says of each.
+    /// Contents of the Multi-STA Block Ack for each of them.
     pub answer: MultiStaAnswer,
 }
 
@@ -42,7 +42,7 @@ pub enum TriggerAccess {
     SameTxop,
 }
 
-/// What a Block Ack for several stations says of one whose MPDUs all arrived (802.11ax-2021 clause 9.3.1.8.6).
+/// Contents of a Multi-STA Block Ack for a station whose MPDUs all arrived (802.11ax-2021 clause 9.3.1.8.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MultiStaAnswer {
     /// That all arrived, in two bytes.
@@ -85,8 +85,8 @@ impl Rounds {
         Some(self.triggered(&self.modes()?, traffic, acks))
     }
 
-    /// What a poll adds to a trigger for ACKs: a trigger for buffer status reports (BSRP), the reports, and a SIFS behind each; `None` as
-    /// for [`Self::ack_round`].
+    /// Airtime that a poll adds to a trigger for ACKs: a trigger for buffer status reports (BSRP), the reports, and a SIFS
+    /// behind each; `None` as for [`Self::ack_round`].
     pub fn poll(&self) -> Option<Duration> {
         Some(self.poll_in(&self.modes()?))
     }
@@ -158,8 +158,8 @@ impl Rounds {
         }
     }
 
-    /// An access of each user with `acks` TCP ACKs. All of them contend at once, so that one mean backoff is all that they wait together:
-    /// who always has something to send sends once in that time.
+    /// An access of each user with `acks` TCP ACKs. All of them contend at once, so that one mean backoff is all that they
+    /// wait together: a user that always has something to send sends once in that time.
     fn accesses(&self, traffic: &Traffic, acks: u32) -> AckExchange {
         let AckExchange { ack, link_ack, .. } = self.hop.ack_access(traffic, acks);
         let users = u64::from(self.users);
@@ -280,7 +280,7 @@ impl Shared<'_> {
         self.rounds.hop.most_mpdus(Duration::ZERO, ppdu)
     }
 
-    /// What `acks` TCP ACKs behind each Block Ack add to it, and the Block Ack for them.
+    /// Airtime that `acks` TCP ACKs behind each Block Ack add to it, and the Block Ack for them.
     fn behind_block_acks(&self, acks: u32) -> AckExchange {
         let Self { rounds, modes, traffic, .. } = self;
         let before = subframe_len(block_ack_len(rounds.hop.block_ack_window));

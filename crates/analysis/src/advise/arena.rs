@@ -62,7 +62,7 @@ impl Arena {
         Lead::of(&self.group(one), &self.group(other))
     }
 
-    /// Whether the runs leave open which of both has more goodput, beyond what counts.
+    /// Whether the runs leave open which of both has more goodput, beyond a lead that counts.
     pub fn is_open(&self, one: &str, other: &str) -> bool {
         let lead = self.lead(one, other).filter(|lead| lead.mean >= 0.0).or_else(|| self.lead(other, one));
         lead.is_some_and(|lead| lead.order(EQUAL) == Order::Open)
@@ -93,10 +93,10 @@ pub(super) struct SeedRequest {
     pub seeds: u32,
 }
 
-/// What makes runs, round after round, as one sweep to watchers.
+/// Makes runs, round after round, as one sweep to watchers.
 pub(super) struct Rounds<'a> {
     control: Control<'a>,
-    /// Keeps what runs in the first arena.
+    /// Keeps the runs of the first arena.
     store: Option<&'a Store>,
     /// Runs of earlier rounds.
     made: usize,
@@ -107,7 +107,7 @@ impl<'a> Rounds<'a> {
         Self { control, store, made: 0 }
     }
 
-    /// Makes what is `wanted` and was not made yet.
+    /// Makes the `wanted` runs that were not made yet.
     ///
     /// # Errors
     /// As [`sweep::run`], and where a scenario cannot have a scheme.
@@ -136,7 +136,7 @@ impl<'a> Rounds<'a> {
             let control = Control { progress: &progress, ..self.control };
             for run in sweep::run(plan, store, control)? {
                 let scheme = Scheme::position(&run.label.scheme);
-                // What runs is of the table of schemes.
+                // Only schemes of the table run.
                 let name = tacit_scenario::scheme::ALL.get(scheme).map_or("", |scheme| scheme.name);
                 arena.runs.entry(name).or_default().push(run);
             }

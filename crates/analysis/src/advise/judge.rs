@@ -8,7 +8,7 @@ use super::arena::{Arena, EQUAL, Lead, Order};
 use super::sides::{FREQUENCIES, SIDES};
 use crate::compare::Row;
 
-/// What to do with one queue.
+/// Advice for one queue.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Answer {
     /// The link as it is.
@@ -27,13 +27,13 @@ pub struct Answer {
 /// The best that one side can do alone.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Choice {
-    /// Who has to change what.
+    /// The side that has to change, and its change.
     pub change: &'static str,
     /// The scheme.
     pub scheme: String,
-    /// What it is.
+    /// One line about it.
     pub summary: &'static str,
-    /// What the runs do not show.
+    /// Costs that the runs do not show.
     pub cost: &'static str,
     /// Whether it is worth it.
     pub verdict: Verdict,
@@ -43,7 +43,7 @@ pub struct Choice {
     pub row: Row,
 }
 
-/// What a choice is worth, by the 95 % confidence interval of its gain.
+/// Worth of a choice, by the 95 % confidence interval of its gain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -88,7 +88,7 @@ struct Standing<'n> {
 }
 
 impl Answer {
-    /// What the runs of `arena` say.
+    /// The advice from the runs of `arena`.
     ///
     /// # Panics
     /// Where the baseline did not run.

@@ -1,4 +1,4 @@
-//! What limits a link, and queues it could have.
+//! The bottleneck of a link, and queues it could have.
 
 use serde::Serialize;
 use tacit_link::QueueConfig;
@@ -14,10 +14,10 @@ use super::arena::{Arena, Lead};
 use crate::compare::{Options, load};
 use crate::why::{BUSY, LONGER_BACK, Resource, fullest};
 
-/// What keeps the goodput of today from being higher, and how full the way is.
+/// The limit of today's goodput, and how full the way is.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Limit {
-    /// What it is.
+    /// Its kind.
     pub by: LimitedBy,
     /// Whose time is nearest to its end.
     pub resource: Option<Resource>,
@@ -25,13 +25,13 @@ pub struct Limit {
     pub busy: Option<f64>,
     /// Goodput over that of saturating UDP.
     pub share_of_udp: Option<f64>,
-    /// Share of the channel's time that ACKs take, and what they bring about in link-layer ACKs and accesses apart.
+    /// Share of the channel's time that ACKs take, without their link-layer ACKs and accesses.
     pub airtime_tcp_ack: Option<f64>,
     /// Data packets sent again among those sent.
     pub tcp_retransmitted_share: Option<f64>,
 }
 
-/// What keeps the goodput from being higher.
+/// Kind of limit on the goodput.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LimitedBy {
@@ -41,7 +41,7 @@ pub enum LimitedBy {
     Link,
     /// ACKs wait on their way back.
     WayBack,
-    /// Nobody had anything to send: programs wait for users, or for their own rate.
+    /// No flow had anything to send: programs wait for users, or for their own rate.
     Source,
     /// The queue drops before the way is full: with a longer one it carries more.
     Queue,
@@ -49,9 +49,9 @@ pub enum LimitedBy {
     Ends,
 }
 
-/// Of less than this in ms nobody takes notice, however long the other queue. Ours.
+/// Users do not notice a wait below this in ms, however long the other queue. Ours.
 const NOTICED_MS: f64 = 10.0;
-/// What a longer queue has to add for the one that there is to be what limits. Ours.
+/// Least gain of a longer queue for the present one to be the limit. Ours.
 const QUEUE_COUNTS: f64 = 0.02;
 
 impl Limit {
@@ -105,16 +105,16 @@ fn is_greedy(scenario: &Scenario) -> bool {
     })
 }
 
-/// A queue in front of what limits.
+/// A queue in front of the bottleneck.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Queue {
     /// How it compares with a bandwidth-delay product.
     pub kind: QueueKind,
-    /// What sets it, as in `--set`; the scenario's own where it is none.
+    /// The value that sets it, as in `--set`; the scenario's own where it is none.
     pub setting: Option<String>,
     /// Packets that it holds; null where bytes count.
     pub packets: Option<u32>,
-    /// What it holds over the bandwidth-delay product of the flows that share it; null where bytes count.
+    /// Its capacity over the bandwidth-delay product of the flows that share it; null where bytes count.
     pub bandwidth_delay_products: Option<f64>,
 }
 
@@ -150,8 +150,8 @@ pub(super) struct BottleneckQueue {
 }
 
 impl BottleneckQueue {
-    /// The queue that data waits in before what limits, where it is one that assignments reach; `capacity_bps` is what all
-    /// flows could have together.
+    /// The queue that data waits in before the bottleneck, where it is one that assignments reach; `capacity_bps` is the
+    /// goodput that all flows could have together.
     pub fn of(
         scenario: &Scenario,
         resource: Option<Resource>,
@@ -232,8 +232,8 @@ impl BottleneckQueue {
         all.into_iter().filter(|queue| !is_own(queue)).collect()
     }
 
-    /// What sets `queue` on top of `options`, and the scenario with it; `None` where no assignment reaches the queue, as with
-    /// those of `[[hop]]`.
+    /// The assignments that set `queue` on top of `options`, and the scenario with it; `None` where no assignment reaches
+    /// the queue, as with those of `[[hop]]`.
     pub fn with(&self, options: &Options, queue: &Queue) -> Option<(Vec<String>, Scenario)> {
         let setting = queue.setting.as_ref()?;
         let set: Vec<String> = self.keys.iter().map(|key| format!("{key}={setting}")).collect();
@@ -279,7 +279,7 @@ mod tests {
         assert_eq!(kinds(&["wifi.ap-queue=1000 packets"]), [Short, FqCodel]);
         assert_eq!(kinds(&["wifi.ap-queue=2 packets"]), [Ample, FqCodel]);
         assert_eq!(kinds(&["wifi.ap-queue={ discipline = \"fq-codel\" }"]), [Short, Ample]);
-        // Bytes are no number of packets, and neither is what FQ-CoDel holds.
+        // Bytes are no number of packets, and neither is the limit of FQ-CoDel.
         assert_eq!(kinds(&["wifi.ap-queue=1 MB"]), [Short, FqCodel]);
         assert_eq!(kinds(&["wifi.ap-queue=unlimited"]), [Short, FqCodel]);
     }

@@ -1,4 +1,4 @@
-//! What an access point of 802.11ax that serves several clients could do: OFDMA, and how ACKs come back under it.
+//! Options of an access point of 802.11ax that serves several clients: OFDMA, and how ACKs come back under it.
 
 use serde::Serialize;
 use tacit_link::wifi::phy::Standard;
@@ -15,7 +15,7 @@ struct Setting {
     set: &'static [&'static str],
 }
 
-/// From what access points do today to what none does.
+/// From the behaviour of today's access points to one that none has.
 const SETTINGS: [Setting; 6] = [
     Setting { name: "no OFDMA", set: &["wifi.ofdma=off", "wifi.triggers=off"] },
     Setting { name: "downlink OFDMA", set: &["wifi.ofdma=mu-bar", "wifi.triggers=off"] },
@@ -37,13 +37,13 @@ const SETTINGS: [Setting; 6] = [
     },
 ];
 
-/// Who else is tried under each setting.
+/// Schemes that also run under each setting.
 const BESIDE_STOCK: [&str; 2] = ["tack", "hack-batch"];
 
-/// What the access point could do.
+/// Options of the access point.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Sharing {
-    /// The settings, from what access points do today to what none does.
+    /// The settings, from the behaviour of today's access points to one that none has.
     pub settings: Vec<SharingSetting>,
     /// The place of the one under which stock clients have most.
     pub best: usize,
@@ -51,10 +51,10 @@ pub struct Sharing {
     pub as_good: Vec<usize>,
 }
 
-/// A setting, and what clients have under it.
+/// A setting, and the goodput of clients under it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SharingSetting {
-    /// What the access point does.
+    /// Behaviour of the access point.
     pub name: &'static str,
     /// Assignments that make it do so.
     pub set: Vec<String>,
@@ -85,7 +85,7 @@ pub(super) fn schemes() -> Vec<&'static Scheme> {
 }
 
 impl Sharing {
-    /// What the runs of `arenas` say, one for each setting; `None` for none.
+    /// The results of `arenas`, one for each setting; `None` for none.
     pub(super) fn of(arenas: &[Arena]) -> Option<Self> {
         let stock = Scheme::of_role(Role::Baseline).name;
         let rows = |arena: &Arena| -> Vec<Row> {

@@ -1,11 +1,11 @@
-//! Who could change what, and scenarios for links.
+//! Sides that could change, and scenarios for links.
 
 use tacit_link::wifi::phy::Standard;
 use tacit_proto::units::BitRate;
 use tacit_scenario::InputError;
 use tacit_theory::hop;
 
-/// Who has to change.
+/// A side that has to change.
 pub(super) struct Side {
     pub change: &'static str,
     pub cost: &'static str,
@@ -65,8 +65,8 @@ pub(super) const FREQUENCIES: &[(Option<u32>, &str)] = &[
     (None, "tack-lite"),
 ];
 
-/// The scenario that is meant, and what is set on top of it: the one named, or the nearest to a PHY and a rate, which are
-/// `802.11n` and `150Mbps` where nobody says.
+/// The scenario that is meant, and the settings on top of it: the one named, or the nearest to a PHY and a rate, which are
+/// `802.11n` and `150Mbps` by default.
 ///
 /// # Errors
 /// On a PHY or rate that there is not.

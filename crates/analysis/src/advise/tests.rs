@@ -60,8 +60,8 @@ fn the_smallest_change_and_the_largest_gain_are_told_apart() {
     assert!(goodput(0) < goodput(2) && goodput(2) < goodput(4), "fewer ACKs leave more of the air: {text}");
 }
 
-/// At 50 ms the queue of the scenario is a fraction of a bandwidth-delay product: what helps there is not what helps with a
-/// longer one, and the queue is what limits.
+/// At 50 ms the queue of the scenario is a fraction of a bandwidth-delay product: other schemes help there than with a
+/// longer one, and the queue is the limit.
 #[test]
 fn a_short_queue_is_named_and_another_answers_otherwise() {
     let question = Question {

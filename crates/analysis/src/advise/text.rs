@@ -45,7 +45,7 @@ pub(super) fn laid_out(advice: &Advice) -> String {
     text
 }
 
-/// What limits, and the queue before it.
+/// The bottleneck, and the queue before it.
 fn limit(limit: &Limit, queue: Option<&Queue>) -> String {
     let busy = percent(limit.busy, 1);
     let way = match limit.resource {
@@ -132,7 +132,7 @@ fn sentences(answer: &Answer) -> String {
     text
 }
 
-/// A choice with what it gains and costs.
+/// A choice with its gains and costs.
 fn said(choice: &Choice, today: &Row) -> String {
     let waits = [
         ("wait", today.queue_delay_p95_us.zip(choice.row.queue_delay_p95_us)),
@@ -170,12 +170,12 @@ fn frequency(row: &Row) -> String {
     }
 }
 
-/// Of a Wi-Fi hop the wait in a queue, of wires what packets take from end to end.
+/// Of a Wi-Fi hop the wait in a queue, of wires the one-way delay of packets.
 const fn delay_heads(row: &Row) -> [&'static str; 2] {
     if row.one_way_delay_p95_us.is_some() { ["one way", "p95 ms"] } else { ["queueing", "p50 / p95 ms"] }
 }
 
-/// What the runs of a row say: seeds, goodput, gain, packets per ACK, ACKs on the air, delay.
+/// Results of a row: seeds, goodput, gain, packets per ACK, ACKs on the air, delay.
 fn measured(row: &Row) -> [String; 6] {
     let wait = |us: Option<f64>| number_or_dash(us.map(|us| us / 1e3), 1);
     let per_ack = row.acks_per_data_packet.filter(|ratio| *ratio > 0.0).map(|ratio| 1.0 / ratio);
@@ -313,7 +313,7 @@ fn frequencies(frequencies: &Frequencies) -> String {
     format!("\nBy segments per ACK, with the queue as it is:\n{}{best}", table.render())
 }
 
-/// What the access point could do.
+/// Options of the access point.
 fn sharing(sharing: &Sharing) -> String {
     let Some(first) = sharing.settings.first() else { return String::new() };
     let heads = first.rows.iter().map(|row| [row.scheme.as_str(), "Mb/s"]);

@@ -8,7 +8,7 @@ use super::svg::{Canvas, Font};
 /// A bar chart.
 #[derive(Clone, Debug, Default)]
 pub struct BarChart {
-    /// What it shows, for readers who do not see it.
+    /// Alternative text.
     pub alt: String,
     /// Meaning and unit of the axis.
     pub axis: String,
@@ -21,9 +21,9 @@ pub struct BarChart {
 /// A row of the chart.
 #[derive(Clone, Debug, Default)]
 pub struct Bar {
-    /// What stands before it.
+    /// Text before it.
     pub name: String,
-    /// What stands behind it.
+    /// Text behind it.
     pub label: String,
     /// Its parts, end to end.
     pub parts: Vec<Part>,
@@ -57,7 +57,7 @@ impl BarChart {
             (self.bars.iter().map(|bar| &*bar.name), self.bars.iter().map(|bar| &*bar.label));
         let longest = self.bars.iter().map(Bar::length).fold(f64::MIN_POSITIVE, f64::max);
         let end = self.axis_end.unwrap_or(longest).max(f64::MIN_POSITIVE);
-        // Whatever names are like, something is left for the bars.
+        // Even with the longest names some room is left for the bars.
         let left = f64::from(room_for(names).min(WIDTH * 2 / 5));
         let right = f64::from(WIDTH - room_for(labels).min(WIDTH * 2 / 5));
         let axis = Axis { values: [0.0, end], pixels: [left, right], log: false };

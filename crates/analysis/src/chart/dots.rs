@@ -8,9 +8,9 @@ use super::{Ink, Look, Shape};
 /// A chart of ranked dots.
 #[derive(Clone, Debug, Default)]
 pub struct DotChart {
-    /// What it shows, for readers who do not see it.
+    /// Alternative text.
     pub alt: String,
-    /// What stands above it, where the page says nothing.
+    /// Text above it, where the page has no title.
     pub title: String,
     /// Meaning and unit of the axis.
     pub axis: String,
@@ -25,21 +25,21 @@ pub struct DotChart {
 /// A row of the chart.
 #[derive(Clone, Debug, Default)]
 pub struct Dot {
-    /// What stands before it; it says how the dot looks, see [`Look::of_series`].
+    /// Text before it; it decides how the dot looks, see [`Look::of_series`].
     pub name: String,
-    /// What stands behind it.
+    /// Text behind it.
     pub label: String,
     /// Where it is.
     pub value: f64,
     /// Half-width of the interval around it.
     pub interval: Option<f64>,
-    /// What somebody says it is, between how little and how much it may be.
+    /// The value that others state, between the least and the most it may be.
     pub said: Option<[f64; 3]>,
 }
 
 const ROW: u32 = 22;
 const TOP: u32 = 24;
-/// Intervals reach this multiple of the dots' span before they are cut: one seed gone wrong hides nobody.
+/// Intervals reach this multiple of the dots' span before they are cut: one seed gone wrong hides no other dot.
 const MAX_REACH: f64 = 2.0;
 
 impl Dot {
@@ -73,7 +73,7 @@ impl DotChart {
         if self.title.is_empty() { TOP } else { TOP + ROW }
     }
 
-    /// Ends of the axis, and the distance of its grid lines. Dots say by their place, not their length, what they are: the
+    /// Ends of the axis, and the distance of its grid lines. Dots show their value by their place, not their length: the
     /// axis begins near the least.
     fn range(&self) -> ([f64; 2], f64) {
         let least_and_most = |values: &mut dyn Iterator<Item = f64>| {
@@ -99,7 +99,7 @@ impl DotChart {
         let (names, labels) =
             (self.dots.iter().map(|dot| &*dot.name), self.dots.iter().map(|dot| &*dot.label));
         let (width, top) = (canvas.width(), f64::from(self.top()));
-        // Whatever names are like, something is left for the dots.
+        // Even with the longest names some room is left for the dots.
         let left = f64::from(room_for(names).min(width / 3));
         let right = f64::from(width - room_for(labels).min(width / 3));
         let (values, step) = self.range();

@@ -10,7 +10,7 @@ use tacit_scenario::table::number;
 /// A line chart.
 #[derive(Clone, Debug, Default)]
 pub struct LineChart {
-    /// What it shows, for readers who do not see it.
+    /// Alternative text.
     pub alt: String,
     /// Meaning and unit of x.
     pub x: String,
@@ -26,11 +26,11 @@ pub struct LineChart {
     pub dense: bool,
     /// Steps in place of straight lines from point to point: shares of a count.
     pub steps: bool,
-    /// Names of curves that have a colour before others, as what is said is said of them.
+    /// Names of curves that have a colour before others, as claims are about them.
     pub concerned: Vec<String>,
-    /// What is said of the curves, beside what they are.
+    /// Claims about the curves, beside their values.
     pub marks: Vec<Mark>,
-    /// Who says so, as in the legend.
+    /// Source of the marks, as in the legend.
     pub marks_name: String,
 }
 
@@ -58,7 +58,7 @@ pub struct Line {
     pub name: String,
     /// x and y, x ascending.
     pub points: Vec<(f64, f64)>,
-    /// Half-width of the 95 % confidence interval at each point; empty where nobody knows.
+    /// Half-width of the 95 % confidence interval at each point; empty where it is unknown.
     pub ci95: Vec<Option<f64>>,
 }
 
@@ -69,8 +69,8 @@ pub const MAX_COLOURED: usize = 7;
 const BOTTOM_UNNAMED: u32 = 26;
 
 impl LineChart {
-    /// A chart of ranked dots for each x, where more curves than have a colour meet few x: what would cross as lines is in
-    /// order as dots. `None` where lines say more.
+    /// A chart of ranked dots for each x, where more curves than have a colour meet few x: lines would cross, dots are in
+    /// order. `None` where lines say more.
     pub fn ranked(&self) -> Option<Vec<DotChart>> {
         /// Most charts below each other.
         const MAX_PLACES: usize = 3;
@@ -221,7 +221,7 @@ impl LineChart {
         }
     }
 
-    /// What is drawn of curve `line`.
+    /// The path that is drawn for curve `line`.
     fn path(&self, line: usize) -> Vec<(f64, f64)> {
         let points = &self.lines[line].points;
         let Some(first) = points.first().filter(|_| self.steps) else { return points.clone() };

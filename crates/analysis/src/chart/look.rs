@@ -3,7 +3,7 @@
 use super::Ink;
 use super::svg::{Canvas, Stroke};
 
-/// What tells a series from others: in print without colours the marker and the dash still do.
+/// Colour and marker that tell a series from others: in print without colours the marker and the dash still do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Look {
     /// Its colour.
@@ -56,8 +56,8 @@ const ORANGE: usize = 5;
 const SKY: usize = 6;
 pub(super) const CURVE_COLOURS: usize = 7;
 
-/// Each scheme's colour and marker. A family has a colour: yardsticks black, HACK blue, rarer ACKs sky blue, stacks'
-/// own policies purple, what thins ACKs on their way orange, FWP and senders green, TACK vermillion. Ours.
+/// Each scheme's colour and marker. A family has a colour: yardsticks black, HACK blue, rarer ACKs sky blue, stacks' own
+/// policies purple, schemes that thin ACKs on their way orange, FWP and senders green, TACK vermillion. Ours.
 const SCHEMES: &[(&str, usize, Shape)] = &[
     ("stock", BLACK, Dot),
     ("udp", BLACK, Down),
@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(seen.len(), SCHEMES.len(), "a look without a scheme");
     }
 
-    /// Who changes a look changes every picture that was ever published.
+    /// A changed look changes every picture that was ever published.
     #[test]
     fn looks_of_the_default_schemes_stay() {
         let mut table = String::new();
@@ -247,7 +247,7 @@ mod tests {
         assert_eq!(Look::of_series(&many.iter().map(String::as_str).collect::<Vec<_>>()).len(), 200);
     }
 
-    /// WCAG 2.1, success criterion 1.4.11 asks 3:1 of graphics; luminance as WCAG defines it is what a grey print has.
+    /// WCAG 2.1, success criterion 1.4.11 asks 3:1 of graphics; a grey print has luminance as WCAG defines it.
     #[test]
     fn every_curve_stands_out_from_paper_without_its_colour() {
         let light = STYLE.split("@media").next().unwrap();

@@ -8,7 +8,7 @@ const HEIGHT: u32 = 400;
 /// Of curves below another panel.
 const PANEL_HEIGHT: u32 = 210;
 
-/// What stands below or above something else.
+/// A chart below or above others.
 #[derive(Clone, Copy, Debug)]
 pub enum Panel<'a> {
     /// Curves.
@@ -38,7 +38,7 @@ impl Panel<'_> {
     }
 }
 
-/// `panels` below each other in one picture, their axes aligned; `alt` says what it shows.
+/// `panels` below each other in one picture, their axes aligned; `alt` describes it.
 pub fn stacked(alt: &str, panels: &[Panel<'_>]) -> String {
     let heights: Vec<u32> =
         panels.iter().enumerate().map(|(index, panel)| panel.height(index == 0)).collect();

@@ -1,4 +1,4 @@
-//! What charts of a row for each name have in common: their width, and the axis below the rows.
+//! Common parts of charts with a row for each name: their width, and the axis below the rows.
 
 use super::Ink;
 use super::axis::Axis;
@@ -11,9 +11,9 @@ pub(super) const AXIS: u32 = 46;
 /// Pixels per character of names and labels, generously.
 const CHARACTER: u32 = 7;
 
-/// Most digits behind the point of what stands at grid lines.
+/// Most digits behind the point of the numbers at grid lines.
 const MAX_DECIMALS: f64 = 12.0;
-/// Grid lines at most, whatever the numbers are.
+/// Grid lines at most, for any numbers.
 const MAX_TICKS: u32 = 1_000;
 
 /// Room for the longest of `texts`.

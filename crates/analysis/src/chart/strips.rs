@@ -1,4 +1,4 @@
-//! What somebody was doing over time: a strip each, coloured by what it was.
+//! States over time: a strip for each name, coloured by state.
 
 use super::axis::Axis;
 use super::layout::{self, BOTTOM, LEFT, MARGIN};
@@ -21,7 +21,7 @@ pub struct StripChart {
 pub struct Strip {
     /// Whose.
     pub name: String,
-    /// From when on what, ascending; each lasts until the next, the last to the end.
+    /// States by the time from which they hold, ascending; each lasts until the next, the last to the end.
     pub states: Vec<(f64, String)>,
 }
 
@@ -31,7 +31,7 @@ const STRIP: u32 = 34;
 const LINE: u32 = 18;
 
 impl StripChart {
-    /// What there is, in the order it first appears.
+    /// The states there are, in the order they first appear.
     fn states(&self) -> Vec<&str> {
         let mut states: Vec<&str> = Vec::new();
         for (_, state) in self.strips.iter().flat_map(|strip| &strip.states) {

@@ -158,7 +158,7 @@ impl Canvas {
         self.add(&html! { g transform={ "translate(0 " (top) ")" } { (shapes) } });
     }
 
-    /// The picture; `alt` says what it shows.
+    /// The picture; `alt` describes it.
     pub fn into_svg(self, alt: &str) -> String {
         let Self { width, height, shapes } = self;
         let svg = html! {

@@ -8,8 +8,7 @@ const ROW: u32 = 30;
 const CHARACTER: u32 = 8;
 const GAP: u32 = 24;
 
-/// `rows` as a table under their first; the first column to the left, all others to the right. `alt` says what
-/// it shows.
+/// `rows` as a table under their first; the first column to the left, all others to the right. `alt` describes it.
 pub fn table_picture(alt: &str, rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let widest =

@@ -9,13 +9,13 @@ use place::{Placed, PlacedExchange, part_width, place, text_width};
 /// A time line.
 #[derive(Clone, Debug, Default)]
 pub struct TimelineChart {
-    /// What it shows, for readers who do not see it.
+    /// Alternative text.
     pub alt: String,
     /// Names of the stations, first on top.
     pub lanes: Vec<String>,
     /// The exchanges in order of time.
     pub exchanges: Vec<Exchange>,
-    /// Colours and what they mean.
+    /// Colours and their meaning.
     pub legend: Vec<(Ink, String)>,
 }
 
@@ -31,19 +31,19 @@ pub struct Exchange {
 /// A PPDU.
 #[derive(Clone, Debug)]
 pub struct Frame {
-    /// Who sends: index of a lane.
+    /// Transmitter: index of a lane.
     pub lane: usize,
-    /// Who should hear it; `None` for everybody.
+    /// Receiver; `None` for all.
     pub to: Option<usize>,
     /// When it starts.
     pub start_us: f64,
     /// How long it is.
     pub duration_us: f64,
-    /// What its box is made of, left to right.
+    /// Parts of its box, left to right.
     pub parts: Vec<Part>,
     /// Of each MPDU, whether it arrived; nothing is drawn of fewer than two.
     pub mpdus: Vec<bool>,
-    /// What stands above or below the box.
+    /// Text above or below the box.
     pub notes: Vec<Note>,
     /// Nothing of it arrived.
     pub lost: bool,
@@ -54,7 +54,7 @@ pub struct Frame {
 /// A stretch of a box.
 #[derive(Clone, Debug)]
 pub struct Part {
-    /// What is written in it.
+    /// Its text.
     pub label: String,
     /// Its colour.
     pub ink: Ink,
@@ -69,7 +69,7 @@ pub struct Note {
     pub ink: Ink,
 }
 
-/// The colour of what is lost.
+/// The colour of lost frames and MPDUs.
 pub const LOST: Ink = Ink::Series(5);
 
 /// How to read widths; see [`place`].
@@ -198,7 +198,7 @@ impl TimelineChart {
     }
 }
 
-/// Boxes are light enough for the text in them; what is lost stands out.
+/// Boxes are light enough for the text in them; lost ones stand out.
 fn tint(ink: Ink) -> f64 {
     if ink == LOST { 1.0 } else { 0.25 }
 }
@@ -238,7 +238,7 @@ fn draw_frame(canvas: &mut Canvas, frame: &Frame, place: &Placed, line_top: i32,
     draw_arrow(canvas, place.right(), f64::from(from), f64::from(end), frame.lost);
 }
 
-/// The box: its parts, the strip of its MPDUs, a cross where it was lost, and on top what is written.
+/// The box: its parts, the strip of its MPDUs, a cross where it was lost, and on top its text.
 fn draw_box(canvas: &mut Canvas, frame: &Frame, place: &Placed, (lane_top, lane_height): (i32, i32)) {
     let (part, parts) = (frame.part_of.0 as i32, frame.part_of.1 as i32);
     let edge = |part: i32| f64::from(lane_top + lane_height * part / parts);
@@ -278,7 +278,7 @@ fn draw_mpdus(canvas: &mut Canvas, frame: &Frame, place: &Placed, top: f64) {
     }
 }
 
-/// An arrow at the end of a frame, to who should hear it; a broken one where nobody did.
+/// An arrow at the end of a frame, to its receiver; a broken one where that did not hear it.
 fn draw_arrow(canvas: &mut Canvas, x: f64, from: f64, to: f64, lost: bool) {
     let down = (to - from).signum();
     if !lost {

@@ -9,7 +9,7 @@ use tacit_runs::RunsError;
 use tacit_runs::record::RunSummary;
 use tacit_runs::store::Store;
 
-/// What the flows of a scheme took that came to their end, of all seeds together.
+/// Completion times of the flows of a scheme that came to their end, of all seeds together.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CompletionTimes {
     /// Name of the scheme.

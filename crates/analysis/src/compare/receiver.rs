@@ -9,15 +9,15 @@ use tacit_scenario::{InputError, Scenario, ScenarioError, Transport};
 
 use super::{Options, load};
 
-/// The receiver that TCP/HACK was measured with: what makes it of any other.
+/// The receiver that TCP/HACK was measured with: assignments that make it of any other.
 pub(crate) const OF_2014: [&str; 3] = ["tcp.profile=classic", "tcp.ack-policy=delayed", "tcp.ack-every=2"];
 
-/// What results call a scenario with that receiver.
+/// The name in results of a scenario with that receiver.
 pub(super) fn name_in_2014(scenario: &str) -> String {
     format!("{scenario}, receiver of 2014")
 }
 
-/// A scenario with the receiver of 2014, and what is run in it: the baseline, and one TCP/HACK scheme.
+/// A scenario with the receiver of 2014, and the schemes that run in it: the baseline, and one TCP/HACK scheme.
 pub(super) struct Twin {
     scenario: Arc<Scenario>,
     schemes: [&'static Scheme; 2],

@@ -72,7 +72,7 @@ pub fn overview(comparisons: &[&Comparison]) -> String {
     table.render()
 }
 
-/// What TCP/HACK gains with the receiver of 2014, where that was run.
+/// Gain of TCP/HACK with the receiver of 2014, where that was run.
 pub(crate) fn beside(comparison: &Comparison, clients: u32) -> Option<String> {
     let mut rows = comparison.receiver_of_2014.iter().filter(|row| row.clients == clients);
     let (stock, hack) = (rows.next()?, rows.next()?);
@@ -114,7 +114,7 @@ fn main_table(rows: &[&Row]) -> TextTable {
     table
 }
 
-/// What flows took that have an end: means over the runs.
+/// Durations of flows that have an end: means over the runs.
 fn completion_table(rows: &[&Row]) -> TextTable {
     let mut table = TextTable::new(&[
         ["flow completion", "scheme"],
@@ -164,7 +164,7 @@ fn airtime_table(rows: &[&Row]) -> TextTable {
     table
 }
 
-/// What people read for a use of airtime.
+/// Name of a use of airtime for readers.
 pub(crate) const fn airtime_label(what: AirtimeUse) -> &'static str {
     match what {
         AirtimeUse::Data => "data",

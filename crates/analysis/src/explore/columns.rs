@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-/// What a value is told as.
+/// Coding of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Coding {
     /// Itself.
@@ -24,7 +24,7 @@ pub(super) struct Column {
     pub values: Vec<u64>,
 }
 
-/// What a reader needs to know of a column.
+/// Layout of a column, for readers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Layout {
     pub name: &'static str,
@@ -81,7 +81,7 @@ fn steps(values: &[u64], keys: &[u64]) -> Vec<u64> {
     values.iter().enumerate().map(step).collect()
 }
 
-/// The values of each column again: what the page does.
+/// The values of each column again, as the page decodes them.
 #[cfg(test)]
 pub(super) fn decode(layouts: &[Layout], bytes: &[u8]) -> BTreeMap<&'static str, Vec<u64>> {
     let mut columns: BTreeMap<&'static str, Vec<u64>> = BTreeMap::new();

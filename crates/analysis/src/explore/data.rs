@@ -1,4 +1,4 @@
-//! What a run under one scheme gives the page: its frames and samples as columns, and the rest as JSON.
+//! Data of the page from a run under one scheme: its frames and samples as columns, and the rest as JSON.
 
 use std::collections::BTreeMap;
 
@@ -41,7 +41,7 @@ pub(super) struct Side {
     pub command: String,
     pub duration_ns: u64,
     pub measure_from_ns: u64,
-    /// What is kept lies between.
+    /// Start of the time that is kept, and its end.
     pub from_ns: u64,
     pub until_ns: u64,
     /// PPDUs beyond the limit.
@@ -57,7 +57,7 @@ pub(super) struct Side {
     pub categories: Vec<&'static str>,
     /// AIFS of each, by station.
     pub aifs_ns: Vec<[u64; 4]>,
-    /// Behind more slots than the largest contention window nobody had anything to send.
+    /// Behind more slots than the largest contention window no station had anything to send.
     pub most_slots: u32,
     pub rates: Vec<RateOf>,
     pub kinds: Vec<&'static str>,
@@ -88,20 +88,20 @@ pub(super) struct RateOf {
     pub width_mhz: u16,
 }
 
-/// What came of one run.
+/// Results of one run.
 pub(super) struct RunData<'a> {
     pub setup: &'a Setup,
     pub watch: &'a Watch<'a>,
     pub single: &'a Single,
     pub outcome: &'a RunOutcome,
     pub ink: String,
-    /// What the page calls it.
+    /// Its name on the page.
     pub label: String,
     pub summary: &'a str,
 }
 
 impl RunData<'_> {
-    /// What the page needs, and its columns, deflated and in base64.
+    /// The page's data, and its columns, deflated and in base64.
     pub fn to_side(&self) -> (Side, String) {
         let (rates, columns) = self.columns();
         let (layouts, bytes) = encode(&columns);
@@ -167,7 +167,7 @@ impl RunData<'_> {
 
     fn columns(&self) -> (Vec<Rate>, Vec<Column>) {
         let mut ppdus: Vec<&Ppdu> = self.watch.trace.ppdus.iter().collect();
-        // Beside hidden stations what ends first is heard first.
+        // Beside hidden stations the frame that ends first is heard first.
         ppdus.sort_by_key(|ppdu| ppdu.at);
         let mut rates: Vec<Rate> = ppdus.iter().map(|ppdu| ppdu.rate).collect();
         rates.sort_unstable();
@@ -226,8 +226,8 @@ impl From<&Rate> for RateOf {
     }
 }
 
-/// What is missing in a row is told as the last value of its flow, so that it costs nothing; another column says that it
-/// is missing.
+/// A value that is missing in a row is written as the last value of its flow, so that it costs nothing; another column says
+/// that it is missing.
 fn carried(ppdus: &[&Ppdu], of: impl Fn(&Ppdu) -> Option<u64>) -> Vec<u64> {
     let mut last: BTreeMap<u64, u64> = BTreeMap::new();
     let value = |ppdu: &&Ppdu| {

@@ -1,4 +1,4 @@
-//! The page: what is known before anybody looks, as HTML, and the bytes that the scripts draw.
+//! The page: results known in advance as HTML, and the bytes that the scripts draw.
 
 use std::collections::BTreeSet;
 
@@ -26,11 +26,11 @@ const SCRIPTS: [&str; 9] = [
     include_str!("js/main.js"),
 ];
 const SHEET: &str = include_str!("explore.css");
-/// Nothing may be fetched, whatever stands in the page.
+/// Nothing may be fetched, even if the page's text asks for it.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; \
                       base-uri 'none'; form-action 'none'";
 
-/// What the page is about.
+/// Contents of the page.
 pub(super) struct Content<'a> {
     pub scenario: &'a str,
     pub description: &'a str,
@@ -42,7 +42,7 @@ pub(super) struct Content<'a> {
     pub sides: &'a [(Side, String, Single)],
 }
 
-/// What scripts read.
+/// Data for scripts.
 #[derive(Serialize)]
 struct ScriptData<'a> {
     scenario: &'a str,
@@ -91,7 +91,7 @@ pub(super) fn document(content: &Content<'_>) -> String {
     page.into_string()
 }
 
-/// The colours of all pages; beside what the reader's system says, what the reader chose here.
+/// The colours of all pages: by the reader's system, or as the reader chose here.
 fn themes() -> String {
     let (light, rest) = STYLE.split_once("@media").unwrap_or((STYLE, ""));
     let dark = rest.split_once("{:root{").and_then(|(_, rest)| rest.split_once('}'));
@@ -106,7 +106,7 @@ fn script() -> String {
     format!("(()=>{{'use strict';\n{}}})();", SCRIPTS.join("\n"))
 }
 
-/// JSON that ends no script element and opens no comment, whatever its strings say.
+/// JSON that ends no script element and opens no comment, even if its strings would.
 fn in_script(value: &impl Serialize) -> String {
     let text = serde_json::to_string(value).expect("structs of numbers and strings become JSON");
     text.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")

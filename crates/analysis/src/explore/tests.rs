@@ -1,4 +1,4 @@
-//! What stands in the page is what was on the air.
+//! The frames of the page are those that were on the air.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,7 +13,7 @@ use super::columns::{Layout, decode};
 use super::data::FLAGS;
 use super::*;
 
-/// A page and what a reader finds in it.
+/// A page and the data that a reader finds in it.
 struct Read {
     html: String,
     written: WrittenPage,
@@ -109,11 +109,11 @@ fn a_page_holds_every_frame_as_it_was_heard() {
     }
 }
 
-/// Frames of the page, counted by a reader, are what the run says of itself.
+/// Frames of the page, counted by a reader, agree with the run's metrics.
 #[test]
 fn frames_of_the_page_add_up_to_the_metrics_of_the_run() {
-    // As many stations as collide. Runs count a frame when it begins, and hear it when it is over: what the last second
-    // of a run began is on the page of one that goes on.
+    // As many stations as collide. Runs count a frame when it begins, and hear it when it is over: frames that begin in the
+    // last second of a run and end after it are on the page of one that goes on.
     let options =
         Options { clients: Some(6), ..short("wlan-11n-150", &["run.duration=1s", "run.measure-from=0s"]) };
     let longer = Options {

@@ -5,7 +5,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use super::style;
 use crate::chart::STYLE;
 
-/// A page called `title`, with what stands at its top and what it is about.
+/// A page called `title`, with its header and main part.
 pub fn document(title: &str, header: &Markup, main: &Markup) -> Markup {
     html! {
         (DOCTYPE)

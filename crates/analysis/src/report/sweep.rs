@@ -13,7 +13,7 @@ use tacit_runs::store::Provenance;
 use tacit_scenario::scheme::Scheme;
 use tacit_scenario::table::{TextTable, number, number_or_dash};
 
-/// What is drawn of sweeps that do not say.
+/// The metric of sweeps that name none.
 const GOODPUT: &str = "goodput_mbps";
 
 /// A metric of each scheme along the axis of a sweep.
@@ -21,11 +21,11 @@ const GOODPUT: &str = "goodput_mbps";
 pub struct Sweep {
     /// Name of the scenario.
     pub scenario: String,
-    /// What the sweep shows.
+    /// Title of the sweep.
     pub title: String,
-    /// What the axis stands for.
+    /// Meaning of the axis.
     pub x_label: String,
-    /// What is averaged, with its unit.
+    /// The averaged quantity, with its unit.
     pub y_label: String,
     /// Its name: a metric, `_mbps` for a `_bps` one in millions.
     pub column: String,

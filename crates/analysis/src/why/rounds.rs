@@ -21,7 +21,7 @@ pub struct Rounds {
     pub answer_time_share: f64,
     /// Triggers that ask for packets, in PPDUs of their own.
     pub triggers_per_s: f64,
-    /// Share of the users asked for packets who had none; null where nobody was asked.
+    /// Share of users with no packets among those that triggers ask for packets; null without such triggers.
     pub empty_answer_share: Option<f64>,
     /// Share that was filled of the room for compressed ACKs in Block Acks; null without room.
     pub room_fill: Option<f64>,
@@ -30,7 +30,7 @@ pub struct Rounds {
 }
 
 impl Rounds {
-    /// Of a group; `None` where nobody sends to several.
+    /// Of a group; `None` where no PPDU is for several users.
     pub(super) fn of(group: &Group<'_>) -> Option<Self> {
         Some(Self {
             shared_ppdu_share: mean(group, "shared_ppdu_share")?,

@@ -1,5 +1,5 @@
 //! One station's account: its time is idle, or its packets wait for their turn, or they are on the air. The time of both
-//! kinds counts for what it brought: goodput, other bytes, or nothing.
+//! kinds counts for its yield: goodput, other bytes, or nothing.
 
 use tacit_runs::record::RunSummary;
 
@@ -12,7 +12,7 @@ pub(super) enum StationUse {
     Wait,
     /// Exchanges, as far as they brought goodput.
     Serve,
-    /// Waiting and exchanges for bytes that are no goodput: headers, repair, and what came twice.
+    /// Waiting and exchanges for bytes that are no goodput: headers, repair, and duplicates.
     Overhead,
     /// Waiting and exchanges for packets that did not arrive.
     Lost,

@@ -9,7 +9,7 @@ use super::{Account, AckWays, BUSY, Evidence, LONGER_BACK, Part, Resource, Side,
 const WORTH_WORDS: f64 = 0.05;
 
 impl Why {
-    /// As text: per client count a headline, what limits, the contributions as a table and the large ones in words.
+    /// As text: per client count a headline, the bottleneck, the contributions as a table and the large ones in words.
     pub fn to_text(&self) -> String {
         let mut text = format!("{}: {}\n", self.scenario, self.description);
         for account in &self.accounts {
@@ -43,7 +43,7 @@ impl Account {
         text
     }
 
-    /// What the parts leave open.
+    /// The unexplained rest of the parts.
     fn remainder(&self) -> String {
         let unexplained = self.parts.iter().filter(|part| part.unexplained);
         let share = unexplained.map(|part| part.contribution_bps).sum::<f64>() / self.difference_bps();
@@ -92,7 +92,7 @@ impl Account {
         }
     }
 
-    /// What limits, as far as the shares tell.
+    /// The bottleneck, as far as the shares tell.
     fn limit(&self) -> String {
         let what = match self.resource {
             Resource::Channel => "the Wi-Fi channel",
@@ -181,7 +181,7 @@ impl Account {
         table
     }
 
-    /// A contribution, and what else the runs counted of it.
+    /// A contribution, and the other counts of the runs about it.
     fn words(&self, part: &Part) -> String {
         let [own, other] = part.ms_per_mb;
         let verb = if part.contribution_bps >= 0.0 { "less" } else { "more" };
@@ -209,7 +209,7 @@ impl Account {
     }
 }
 
-/// What became of the ACKs of `scheme`.
+/// The ways of the ACKs of `scheme`.
 fn ways_of_acks(scheme: &str, ways: &AckWays) -> String {
     format!(
         "ACKs of {scheme}: {} rode on link-layer ACKs in {} % of the time, {} gave way to those, {} went as packets, \

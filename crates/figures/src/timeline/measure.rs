@@ -1,4 +1,4 @@
-//! What claims over time lines measure.
+//! Measures of claims over time lines.
 
 use super::select::Selector;
 use crate::metrics::known_metric;
@@ -6,7 +6,7 @@ use tacit_runs::air::Ppdu;
 use tacit_scenario::InputError;
 use tacit_scenario::input::{Section, text};
 
-/// What a claim over a time line measures.
+/// Measure of a claim over a time line.
 #[derive(Clone, Debug)]
 pub(crate) enum Measure {
     /// How many of the PPDUs shown are such.

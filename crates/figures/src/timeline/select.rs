@@ -1,4 +1,4 @@
-//! Choosing PPDUs: where a time line starts, and what its claims count.
+//! Choosing PPDUs: the start of a time line, and those that its claims count.
 
 use tacit_link::wifi::StationId;
 use tacit_proto::units::{Duration, Instant};
@@ -15,7 +15,7 @@ enum Lost {
     Whole,
 }
 
-/// What a PPDU must be; what is not said may be anything.
+/// Conditions on a PPDU; those that are absent always hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Selector {
     kind: Option<Kind>,

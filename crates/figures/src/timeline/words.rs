@@ -10,7 +10,7 @@ use tacit_proto::units::Duration;
 use tacit_runs::air::{Kind, Ppdu};
 use tacit_scenario::table::count;
 
-/// Between what belongs together, at 5 and 6 GHz.
+/// Between frames of one exchange, at 5 and 6 GHz.
 const SIFS: Duration = Duration::from_micros(16);
 
 /// Colour of compressed TCP ACKs.
@@ -65,7 +65,7 @@ pub(super) fn exchanges(ppdus: &[Ppdu]) -> Vec<Exchange> {
             lost: ppdu.is_lost(),
             part_of,
         };
-        // A trigger is a SIFS behind what it is about, and the answers a SIFS behind it.
+        // A trigger is a SIFS behind the PPDU it is about, and the answers a SIFS behind it.
         let follows = ppdu.idle_before <= SIFS && (ppdu.kind == Kind::Trigger || answers_trigger);
         // Data behind a Block Ack is in the same PPDU.
         let behind = ppdus[..number].iter().rev().take_while(|other| other.at == ppdu.at);
@@ -143,7 +143,7 @@ fn notes(ppdu: &Ppdu) -> Vec<Note> {
     notes
 }
 
-/// The colours that occur, and what they mean.
+/// The colours that occur, and their meaning.
 pub(super) fn legend(ppdus: &[Ppdu]) -> Vec<(Ink, String)> {
     let kinds = [
         (Kind::Data, "data, + More Data"),
@@ -173,7 +173,7 @@ pub(super) fn legend(ppdus: &[Ppdu]) -> Vec<(Ink, String)> {
     legend
 }
 
-/// What is on the air, as sentences.
+/// The frames on the air, as sentences.
 pub(super) fn tell(ppdus: &[Ppdu]) -> String {
     ppdus.iter().map(sentence).collect::<Vec<_>>().join(" ")
 }

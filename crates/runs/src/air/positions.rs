@@ -20,9 +20,9 @@ pub(super) struct PacketPositions {
 /// Positions in streams, of which headers carry the low 32 bits, and TCP's not from 0 on.
 #[derive(Clone, Debug, Default)]
 pub struct Positions {
-    /// The last of each flow and who sends its bytes, of data and of acknowledgments.
+    /// The last of each flow and the sender of its bytes, of data and of acknowledgments.
     last: BTreeMap<(FlowId, HostId, bool), u64>,
-    /// The sequence number of the first byte of each flow and who sends it; 0 where there is none.
+    /// The sequence number of the first byte of each flow and its sender; 0 where there is none.
     first: BTreeMap<(FlowId, HostId), SeqNumber>,
 }
 
@@ -67,7 +67,7 @@ impl Positions {
         }
     }
 
-    /// The position of `number` in what `sender` sends: the one that is nearest to the last.
+    /// The position of `number` in the bytes of `sender`: the one that is nearest to the last.
     fn whole(&mut self, flow: FlowId, sender: HostId, acknowledged: bool, number: SeqNumber) -> u64 {
         let first = self.first.get(&(flow, sender)).copied().unwrap_or_default();
         let low = number.0.wrapping_sub(first.0);

@@ -9,12 +9,12 @@ use super::PpduRecord;
 /// Most MPDUs in a PPDU that is read: EHT has as many (802.11be).
 const MAX_MPDUS: usize = 1024;
 
-/// What a PPDU is.
+/// Kind of a PPDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Packets, not all of which only acknowledge.
     Data,
-    /// Nothing but packets that only acknowledge: pure TCP ACKs, or what other transports have in their place.
+    /// Nothing but packets that only acknowledge: pure TCP ACKs, or those of other transports in their place.
     TcpAck,
     /// A single link-layer ACK.
     Ack,
@@ -63,7 +63,7 @@ impl Kind {
     }
 }
 
-/// At what rate a PPDU is sent, and how that comes about.
+/// Rate of a PPDU, and the parameters it follows from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rate {
     /// Of the data field.
@@ -89,11 +89,11 @@ pub struct Ppdu {
     pub at: Instant,
     /// How long it took.
     pub duration: Duration,
-    /// Who sent it.
+    /// Its transmitter.
     pub transmitter: StationId,
-    /// Who it was for; `None` for all.
+    /// Its receiver; `None` for all.
     pub receiver: Option<StationId>,
-    /// What it was.
+    /// Its kind.
     pub kind: Kind,
     /// Of each MPDU, whether it arrived.
     pub arrived: Vec<bool>,
@@ -107,7 +107,7 @@ pub struct Ppdu {
     pub sync: bool,
     /// Bytes of compressed TCP ACKs on it.
     pub appended: usize,
-    /// They begin with what its sender appended before.
+    /// They begin with the bytes that its transmitter appended before.
     pub again: bool,
     /// For how long nothing was on the air before it.
     pub idle_before: Duration,
@@ -117,7 +117,7 @@ pub struct Ppdu {
     pub category: AccessCategory,
     /// Its rate.
     pub rate: Rate,
-    /// First and last MAC sequence number: of its MPDUs, or of what it asks for or acknowledges.
+    /// First and last MAC sequence number: of its MPDUs, or of those it asks for or acknowledges.
     pub mac: Option<[u16; 2]>,
     /// MPDUs that a Block Ack acknowledges.
     pub acknowledged: u32,

@@ -36,7 +36,7 @@ pub struct AirTrace {
     /// PPDUs of the window that were heard after it was full.
     pub left_out: u64,
     window: Window,
-    /// What each station appended last.
+    /// The compressed ACKs that each station appended last.
     appended: Vec<Vec<u8>>,
     positions: Positions,
     air: Air,
@@ -83,7 +83,7 @@ impl AirTrace {
         }
     }
 
-    /// Whether what `station` appends now begins with what it appended before.
+    /// Whether the bytes that `station` appends now begin with those that it appended before.
     fn appends_again(&mut self, station: StationId, appended: &[u8]) -> bool {
         if self.appended.len() <= station.index() {
             self.appended.resize_with(station.index() + 1, Vec::new);
@@ -92,8 +92,8 @@ impl AirTrace {
         !before.is_empty() && appended.starts_with(&before)
     }
 
-    /// The PPDU this MPDU belongs to, if an MPDU of it was heard already. PPDUs that collide start
-    /// together and differ in who sends; parts of one for several users differ in whom they are for.
+    /// The PPDU this MPDU belongs to, if an MPDU of it was heard already. PPDUs that collide start together and differ in
+    /// transmitter; parts of one for several users differ in receiver.
     fn same_ppdu(&mut self, frame: &AirFrame<Packet>, kind: Kind) -> Option<&mut Ppdu> {
         let together = self.ppdus.iter_mut().rev().take_while(|ppdu| ppdu.at == frame.at);
         // Data behind a Block Ack is kept apart from that.
@@ -104,7 +104,7 @@ impl AirTrace {
         together.into_iter().find(same)
     }
 
-    /// What `frame` is by itself.
+    /// The PPDU of `frame` by itself.
     fn heard(&mut self, frame: &AirFrame<Packet>, idle_before: Duration) -> Ppdu {
         let mut ppdu = Ppdu {
             at: frame.at,

@@ -1,4 +1,4 @@
-//! The observer of a run that is explored: what is on the air, and how things stand from moment to moment.
+//! The observer of a run that is explored: frames on the air, and the state of flows and queues from moment to moment.
 
 use tacit_link::AirFrame;
 use tacit_link::wifi::StationId;
@@ -15,7 +15,7 @@ use crate::single::Reached;
 pub struct Backlog {
     /// When.
     pub at: Instant,
-    /// Who.
+    /// The station.
     pub station: StationId,
     /// How many.
     pub packets: usize,
@@ -23,7 +23,7 @@ pub struct Backlog {
 
 /// Listens to the first channel of a run and looks at flows and queues now and then.
 pub struct Watch<'a> {
-    /// What was on the air.
+    /// The frames on the air.
     pub trace: AirTrace,
     /// How the flows stood, by time, then flow.
     pub points: Vec<SeriesPoint>,
@@ -35,14 +35,14 @@ pub struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    /// One that keeps what lies in `window`, with a look every `every`; `reached`, if there is one, is told the time of
-    /// what is on the air.
+    /// One that keeps the frames in `window`, with a look every `every`; `reached`, if there is one, is told the time of
+    /// each frame on the air.
     pub fn new(window: Window, every: Duration, reached: Option<Reached<'a>>) -> Self {
         let trace = AirTrace::of(window);
         Self { trace, points: Vec::new(), backlogs: Vec::new(), window, every, reached }
     }
 
-    /// What is kept lies in it.
+    /// The window of time that is kept.
     pub const fn window(&self) -> Window {
         self.window
     }

@@ -1,4 +1,4 @@
-//! Where a sweep of batches is kept: a file for each batch, Parquet or CSV, whose name says what is in it.
+//! The directory of a sweep of batches: a file for each batch, Parquet or CSV, whose name says which runs are in it.
 //!
 //! `sweep.json` is the sweep. A batch that is there is whole, for files appear under their names when they are; so a sweep that
 //! was killed goes on with the batches that are missing, and a batch that two workers made is one file. `BLAKE3SUMS` has a line
@@ -26,7 +26,7 @@ pub(super) const SUMS: &str = "BLAKE3SUMS";
 /// Largest sweep in bytes: ten thousand places of scenarios of some kilobytes. A million checksums have no more.
 pub(super) const MAX_SWEEP: u64 = 256 << 20;
 
-/// What the files of batches are.
+/// Format of the files of batches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
     /// With where the runs come from in its metadata.

@@ -1,4 +1,4 @@
-//! What a sweep sets, as columns of its tables.
+//! The keys that a sweep sets, as columns of its tables.
 
 use serde::{Deserialize, Serialize};
 
@@ -54,7 +54,7 @@ fn assignment(at: &[String], index: usize) -> Option<(&str, &str)> {
 }
 
 /// A swept value as a number, and the end of its column's name, which says the unit. Units of a kind become one, so that
-/// `500 us` and `5 ms` stand in one column; `None` of what is no number.
+/// `500 us` and `5 ms` stand in one column; `None` of a value that is no number.
 pub(super) fn quantity(value: &str) -> Option<(f64, &'static str)> {
     let end =
         value.find(|letter: char| !matches!(letter, '0'..='9' | '.' | '-' | '_')).unwrap_or(value.len());

@@ -55,7 +55,7 @@ fn swept_quantities_are_numbers_in_one_unit_of_their_kind() {
     assert_eq!(["ideal", "true", "802.11n"].map(quantity), [None; 3]);
 }
 
-/// Each file has runs of one place: what a column is called must not depend on the file.
+/// Each file has runs of one place: the name of a column must not depend on the file.
 #[test]
 fn every_file_of_a_sweep_has_the_same_columns() {
     let names = |losses: [&str; 2]| {
@@ -171,7 +171,7 @@ fn a_sweep_that_was_stopped_goes_on_with_what_is_missing() {
     let RunsError::Interrupted { finished, total, .. } = error else { panic!("{error}") };
     assert_eq!((finished, total), (6, 24), "the first batch");
 
-    // Whoever opens it again has the batch; what came twice is there once.
+    // A directory that is opened again has the batch; a batch that came twice is there once.
     let directory = Directory::open(&path, &sweep).unwrap();
     let first = directory.file(&sweep, &(0..6)).unwrap();
     let bytes = fs::read(&first).unwrap();

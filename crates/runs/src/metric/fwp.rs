@@ -1,4 +1,4 @@
-//! What FWP's shims and the downloads that they serve counted.
+//! Counters of FWP's shims and of the downloads that they serve.
 
 use tacit_proto::fwp;
 use tacit_sim::record::{ApplicationResult, Downloaded, Percentiles};

@@ -1,4 +1,4 @@
-//! Who got how much of what there was.
+//! Goodput of flows and hosts beside that of others.
 
 use tacit_proto::units::Instant;
 use tacit_sim::record::FlowOutcome;
@@ -77,7 +77,7 @@ impl<'a> View<'a> {
         jain(self.users_flows().iter().map(|flow| flow.delivered.0 as f64))
     }
 
-    /// Jain's index of what flows got while they ran.
+    /// Jain's index of the goodput of flows while they ran.
     pub fn transfer_fairness(&self) -> Option<f64> {
         jain(self.users_flows().iter().map(|flow| flow.transfer_goodput_bps()))
     }

@@ -5,7 +5,7 @@ use tacit_sim::record::FlowOutcome;
 
 use super::view::View;
 
-/// The station at the wireless end of the first flow, and what goes the way of that flow's data.
+/// The station at the wireless end of the first flow, and the traffic in the direction of that flow's data.
 pub(super) struct FirstStation {
     turns: Turns,
     measured_s: f64,
@@ -53,7 +53,7 @@ impl FirstStation {
     }
 
     pub fn lost_share(&self) -> f64 {
-        // What was sent before the window and arrived in it counts as arrived.
+        // A packet that was sent before the window and arrived in it counts as arrived.
         1.0 - (self.turns.arrived as f64 / self.turns.sent as f64).min(1.0)
     }
 

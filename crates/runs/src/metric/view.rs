@@ -17,10 +17,10 @@ pub(super) struct View<'a> {
     pub bss: Option<&'a BssOutcome>,
     pub senders: Vec<&'a Stats>,
     pub receivers: Vec<&'a Stats>,
-    /// Pages of all users together; `None` where nobody loads any.
+    /// Pages of all users together; `None` where no user loads any.
     pub pages: Option<PageLoads>,
     pub videos: Vec<&'a VideoPlayed>,
-    /// What flows took that users read and that came to their end, ascending.
+    /// Completion times of the flows that users read and that came to their end, ascending.
     pub completion_times: Vec<Duration>,
 }
 
@@ -93,7 +93,7 @@ impl<'a> View<'a> {
         Some(airtime.get(what).as_secs_f64() / airtime.total().as_secs_f64())
     }
 
-    /// Milliseconds that all stations spent on `what` for PPDUs of nothing but pure TCP ACKs.
+    /// Milliseconds of `what` that all stations spent for PPDUs of nothing but pure TCP ACKs.
     pub fn spent_on_acks(&self, what: AirtimeUse) -> Option<f64> {
         self.millis(|station| station.airtime.of(PayloadClass::Ack).get(what))
     }
@@ -110,7 +110,7 @@ impl<'a> View<'a> {
         self.bss?.stations.iter().rev().max_by_key(|station| station.counters.delivered_bytes)
     }
 
-    /// Sum over all TCP/HACK drivers; `None` where nobody has one.
+    /// Sum over all TCP/HACK drivers; `None` where no station has one.
     pub fn hack(&self, count: impl Fn(&hack::Counters) -> u64) -> Option<f64> {
         let mut drivers =
             self.outcome.bss.iter().flat_map(|bss| &bss.stations).filter_map(|station| station.driver.hack());
@@ -132,7 +132,7 @@ impl<'a> View<'a> {
         self.receivers.iter().map(|stats| count(stats)).reduce(|sum, more| sum + more).map(|sum| sum as f64)
     }
 
-    /// Zero where nobody acknowledges.
+    /// Zero without ACKs.
     pub fn acks_per_data_packet(&self) -> Option<f64> {
         let counts = self.outcome.flows.iter().filter_map(|flow| match (&flow.receiver, &flow.reports) {
             (Some(end), _) => Some((end.acks_sent, end.data_packets_received)),
@@ -149,7 +149,7 @@ impl<'a> View<'a> {
         Some(self.pages.as_ref()?.percentile(percent)?.as_secs_f64() * 1e3)
     }
 
-    /// Sum over all videos; `None` where nobody watches any.
+    /// Sum over all videos; `None` where no user watches any.
     pub fn watched(&self, count: impl Fn(&VideoPlayed) -> f64) -> Option<f64> {
         (!self.videos.is_empty()).then(|| self.videos.iter().map(|video| count(video)).sum())
     }
@@ -198,7 +198,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// Flows that somebody reads; connections that only repair others' downloads are left out.
+/// Flows that users read; connections that only repair others' downloads are left out.
 fn users_flows(outcome: &RunOutcome) -> Vec<&FlowOutcome> {
     let programs = outcome.applications.iter();
     let mut others: Vec<_> =
@@ -208,7 +208,7 @@ fn users_flows(outcome: &RunOutcome) -> Vec<&FlowOutcome> {
     outcome.flows.iter().filter(is_read).collect()
 }
 
-/// What flows took that came to their end, ascending.
+/// Completion times of the flows that came to their end, ascending.
 fn completion_times(outcome: &RunOutcome) -> Vec<Duration> {
     let mut times: Vec<_> = users_flows(outcome).iter().filter_map(|flow| flow.completion_time()).collect();
     times.sort_unstable();

@@ -38,7 +38,7 @@ struct Program {
 }
 
 impl Run {
-    /// What flows took that users read, ascending, in seconds.
+    /// Completion times of the flows that users read, ascending, in seconds.
     fn completion_times(&self) -> Vec<f64> {
         let is_read = |flow: &&Flow| !self.applications.iter().any(|program| program.repairs_with(flow.flow));
         let took = self.flows.iter().filter(is_read).filter_map(|flow| flow.duration_s);
@@ -49,7 +49,7 @@ impl Run {
 }
 
 impl Program {
-    /// The connections beside the first of a repaired download have what it lacks, and no reader of their own.
+    /// The connections beside the first of a repaired download carry its missing bytes, and have no reader of their own.
     fn repairs_with(&self, flow: u32) -> bool {
         let own = flow.checked_sub(self.first_flow);
         self.released_bytes.is_some() && own.is_some_and(|own| (1..self.connections).contains(&own))

@@ -1,4 +1,4 @@
-//! What a finished sweep is made of: the entry that closes it in the record of results.
+//! Contents of a finished sweep: the entry that closes it in the record of results.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

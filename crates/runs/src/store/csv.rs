@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use super::sheet::{Column, Sheet};
 
 impl Sheet {
-    /// As CSV: a line of names, then the rows. What has no value is an empty field; a number reads back as the same one.
+    /// As CSV: a line of names, then the rows. A missing value is an empty field; a number reads back as the same one.
     pub fn to_csv(&self) -> String {
         let mut writer = csv::Writer::from_writer(Vec::new());
         let rows = self.columns.first().map_or(0, |(_, column)| column.len());

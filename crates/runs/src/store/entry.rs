@@ -17,10 +17,10 @@ const OPEN: &[u8] = b"{\"blake3\":\"";
 const CLOSE: &[u8] = b"\",";
 /// Bytes before those that the checksum is of.
 const HEAD: usize = OPEN.len() + 2 * blake3::OUT_LEN + CLOSE.len();
-/// Bytes after them that tell what kind of entry it is.
+/// Bytes after them that tell the kind of entry.
 const KIND: usize = 8;
 
-/// What an entry tells of; `R` and `S` are as much of it as is wanted.
+/// An entry; `R` and `S` are the wanted parts of a run and of a sweep.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Entry<R, S> {
@@ -30,7 +30,7 @@ pub(crate) enum Entry<R, S> {
     Sweep(S),
 }
 
-/// What kind an entry is, without reading it.
+/// The kind of an entry, without reading it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Run,
@@ -59,7 +59,7 @@ pub(crate) enum State {
 /// `entry` as a line.
 pub(crate) fn line<R: Serialize, S: Serialize>(entry: &Entry<R, S>) -> serde_json::Result<Vec<u8>> {
     let json = serde_json::to_vec(entry)?;
-    // An object: what follows its brace.
+    // An object: the part after its brace.
     let body = json.get(1..).unwrap_or_default();
     let mut line = Vec::with_capacity(HEAD + json.len());
     line.extend_from_slice(OPEN);

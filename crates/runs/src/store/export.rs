@@ -1,4 +1,4 @@
-//! Results as Parquet files, for whatever else reads them; this program reads its own record only.
+//! Results as Parquet files, for other programs; this program reads its own record only.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -20,7 +20,7 @@ pub(crate) const RUNS: &str = "runs.parquet";
 /// Makes rows out of runs.
 type MakeSheet = fn(&[RunRecord]) -> Sheet;
 
-/// Each file, and what makes its rows.
+/// Each file, and the function that makes its rows.
 pub(super) const FILES: [(&str, MakeSheet); 6] = [
     (RUNS, tables::runs),
     ("flows.parquet", flat::sheet::<FlowRecord>),
@@ -48,7 +48,7 @@ pub fn sheet_of(name: &str, records: &[RunRecord]) -> Option<Sheet> {
 /// Runs are taken into memory until their records have this number of bytes: a row group of each file.
 const GROUP: u64 = 64 << 20;
 
-/// Writes what `contents` lists, from `log` into `directory`, and gives the places of the entries used.
+/// Writes the entries that `contents` lists, from `log` into `directory`, and gives the places of the entries used.
 pub(super) fn export(log: &Log, contents: &Contents, directory: &Path) -> Result<BTreeSet<u64>, RunsError> {
     export_in_groups(log, contents, directory, GROUP)
 }

@@ -124,7 +124,7 @@ fn below(name: &str, key: &str) -> String {
     if name.is_empty() { key.to_owned() } else { format!("{name}_{key}") }
 }
 
-/// What stands in `record` under the path that makes `column`, as `columns` names it.
+/// The values in `record` by the path that makes a column, as `columns` names it.
 fn cells(record: &Value) -> Cells {
     let mut found = Vec::new();
     columns("", record, &mut found);
@@ -145,7 +145,7 @@ pub(super) fn sheet<P: Part>(records: &[RunRecord]) -> Sheet {
     sheet
 }
 
-/// What any JSON objects are as a sheet, a row each: a column has the type of its first value that is not null.
+/// JSON objects as a sheet, a row each: a column has the type of its first value that is not null.
 pub fn objects(rows: &[Value]) -> Sheet {
     let mut kinds: Vec<(String, Value)> = Vec::new();
     for row in rows {
@@ -197,7 +197,7 @@ fn fill(sheet: &mut Sheet, kinds: Vec<(String, Value)>, rows: &[&Cells]) {
             Value::Number(number) if !number.is_f64() => {
                 sheet.integer(&name, values().map(|value| value?.as_u64()));
             }
-            // Numbers, and what may be null.
+            // Numbers, and values that may be null.
             _ => sheet.number(&name, values().map(|value| value?.as_f64())),
         }
     }

@@ -88,7 +88,7 @@ impl Log {
 
     /// Every run, without its parts; `None` for one that this version cannot read, or that no run can have given.
     pub fn runs(&self) -> impl Iterator<Item = (&EntryLocation, Option<RunSummary>)> {
-        // What many runs have in common is kept once.
+        // Texts that many runs share are kept once.
         let mut texts: BTreeSet<Arc<str>> = BTreeSet::new();
         let mut shared = move |text: &mut Arc<str>| match texts.get(text) {
             Some(known) => *text = known.clone(),
@@ -139,7 +139,7 @@ impl Log {
         write().map_err(RunsError::io(&self.path))
     }
 
-    /// Lets go of what the last sweep does not need, where that is much.
+    /// Drops the entries that the last sweep does not need, where they are many.
     pub fn compact(&self, needed: &BTreeSet<u64>) -> Result<(), RunsError> {
         let last = self.of_kind(Kind::Sweep).next_back().map(|line| line.offset);
         let wanted = |line: &EntryLocation| needed.contains(&line.offset) || Some(line.offset) == last;
@@ -167,8 +167,8 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Opens the record at `path`, and gives the runs in it by id. What is cut short or damaged is taken out, and
-    /// `warn` told of.
+    /// Opens the record at `path`, and gives the runs in it by id. Parts that are cut short or damaged are taken out, and
+    /// `warn` is told of them.
     pub(super) fn open(
         path: &Path,
         warn: &dyn Fn(&str),

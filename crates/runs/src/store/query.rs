@@ -1,4 +1,4 @@
-//! What the record of results is asked for: its last sweep, and the runs of a plan.
+//! Queries of the record of results: its last sweep, and the runs of a plan.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -35,7 +35,7 @@ pub(super) fn last_sweep(log: &Log) -> Result<(Provenance, Vec<RunSummary>), Run
     Ok((contents.provenance, runs))
 }
 
-/// Identifies a run whatever program made it: the scenario's text, the scheme, the clients, the seed.
+/// Identifies a run of any program: the scenario's text, the scheme, the clients, the seed.
 type RunKey = (Arc<str>, String, u32, u64);
 
 fn run_key(text: &Arc<str>, label: &Label) -> RunKey {
@@ -51,7 +51,7 @@ pub(super) fn select(log: &Log, plan: &Plan) -> Result<Vec<Option<RunSummary>>, 
         ids.insert(run_key(&run.scenario_text, &run.label), run.id.clone());
         runs.insert(run.id.clone(), run);
     }
-    // The rows of what finished last count most.
+    // The rows of the sweep that finished last count most.
     let sweeps = log.sweeps().collect::<Result<Vec<_>, _>>()?;
     for sweep in sweeps.iter().rev() {
         for row in sweep.rows.iter().filter(|row| runs.contains_key(&row.id)) {

@@ -146,7 +146,7 @@ fn a_damaged_record_is_named_and_made_again() {
     assert_eq!(store.read().unwrap().1, whole);
 }
 
-/// Results, how many runs were made for them, and what was warned of.
+/// Results, how many runs were made for them, and the warnings.
 fn resumed(plan: &Plan, store: &Store) -> (Vec<RunSummary>, usize, Vec<String>) {
     let said = std::sync::Mutex::new((0, Vec::new()));
     let progress = |progress: Progress<'_>| match progress {
@@ -226,7 +226,7 @@ fn a_sweep_that_did_not_finish_is_no_report() {
     assert!(error.contains("2 runs of a sweep that did not finish"), "{error}");
 }
 
-/// What is sound but says nothing that this version knows: nested deeply, of another kind, empty, not JSON.
+/// Entries that are sound but say nothing that this version knows: nested deeply, of another kind, empty, not JSON.
 #[test]
 fn sound_entries_of_strangers_are_refused_or_left_alone() {
     let sealed = |body: &str| {
@@ -269,7 +269,7 @@ fn sound_entries_of_strangers_are_refused_or_left_alone() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
-    /// Flipped, cut, doubled and strange bytes: what is read is what was written, or one line says what is wrong.
+    /// Flipped, cut, doubled and strange bytes: the contents are read as they were written, or one line names the fault.
     #[test]
     fn a_damaged_directory_is_read_or_refused_in_one_line(
         places in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0_u8..4), 1..4),
@@ -296,7 +296,7 @@ proptest! {
                 prop_assert!(message.contains(RECORD) && message.lines().count() == 1, "{}", message);
             }
         }
-        // Resuming mends it, and what it knows then is what was written.
+        // Resuming mends it, and it knows then only runs as they were written.
         let (_, known) = store.resume(&|_| {}).unwrap();
         for (id, run) in known {
             let original = written.1.iter().find(|other| other.id == id);

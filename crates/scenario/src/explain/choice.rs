@@ -1,4 +1,4 @@
-//! Which link layer to choose for a scenario: FWP's, plain Block Ack or TCP/HACK, from what was measured.
+//! Which link layer to choose for a scenario: FWP's, plain Block Ack or TCP/HACK, from measurements.
 
 use tacit_link::wifi::Protection;
 
@@ -79,12 +79,12 @@ pub(super) fn of(scenario: &Scenario) -> Vec<String> {
     lines
 }
 
-/// What is lost, and of its repair what is lost again, in percent of what arrives: p / (1 - p).
+/// Losses, those of their repair included, in percent of the data that arrives: p / (1 - p).
 fn lost_again_percent(lost_ppm: u64) -> f64 {
     lost_ppm as f64 * 100.0 / MILLION.saturating_sub(lost_ppm).max(1) as f64
 }
 
-/// What the first client's link loses at its rate where nothing is repeated.
+/// Losses of the first client's link at its rate without retransmissions.
 fn lost_ppm(scenario: &Scenario) -> Option<u64> {
     let fwp = ALL.iter().find(|scheme| scheme.name == FWP)?.applied_to(scenario);
     let setup = fwp.setup(1, 1).ok()?;

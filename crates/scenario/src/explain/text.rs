@@ -10,7 +10,7 @@ use crate::markdown::{to_text, wrap};
 const LONGEST_VALUE: usize = 40;
 /// Fewer characters than these are no column of words.
 const NARROWEST_MEANING: usize = 32;
-/// Before what belongs to the line above.
+/// Before lines that belong to the line above.
 const INDENT: &str = "    ";
 const GAP: &str = "  ";
 

@@ -1,4 +1,4 @@
-//! The ways that ACKs may take under TCP/HACK, and what they cost in a scenario.
+//! The ways that ACKs may take under TCP/HACK, and their airtime in a scenario.
 
 use tacit_link::wifi::{AccessCategory, Bss, StationId};
 use tacit_proto::hack::{AckAirtime, Rule};
@@ -9,7 +9,7 @@ use crate::Scenario;
 
 /// Bytes of an ACK over IPv4 with timestamps.
 const ACK_BYTES: u32 = 52;
-/// ACKs to say what many cost.
+/// Number of ACKs in the example of many.
 const MANY: u32 = 64;
 
 /// A line for each thing that decides; none where the clients do not speak TCP/HACK.
@@ -38,7 +38,7 @@ pub(super) fn of(scenario: &Scenario) -> Vec<String> {
     lines
 }
 
-/// Of what the first client sends to the access point.
+/// Airtimes of ACKs from the first client to the access point.
 fn times(scenario: &Scenario) -> Option<impl AckAirtime> {
     let setup = scenario.setup(1, 1).ok()?;
     let set = setup.bss.first()?;

@@ -11,7 +11,7 @@ pub(crate) const HACK: &str = "hack";
 
 type Client<K> = Field<ClientOverride, K>;
 
-/// What any client may say.
+/// Keys of any client.
 pub(crate) const CLIENT: Keys<ClientOverride> = &[
     &COUNT,
     &Client {
@@ -46,7 +46,7 @@ pub(crate) const COUNT: Key<Whole> = Key {
 const SELFISH: &str =
     "overrides `[wifi]` for what this client sends, as a station that ignores its access point does";
 
-/// What a client behind Wi-Fi may say.
+/// Keys of a client behind Wi-Fi.
 pub(crate) const WIRELESS: Keys<ClientOverride> = &[
     &wifi::client::STANDARD,
     &wifi::client::RATE,

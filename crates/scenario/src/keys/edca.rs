@@ -6,7 +6,7 @@ use super::kind::{Kind, NONE, or};
 use crate::edca::{ByRole, Numbers};
 use crate::input::{Mismatch, Tree, Value, nearest};
 
-/// What a number may be.
+/// Range of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Of {
     /// CWmin or CWmax: 2^n - 1, which the standard writes as the exponent n of four bits (802.11-2020 clause

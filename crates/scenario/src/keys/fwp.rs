@@ -20,7 +20,7 @@ pub(crate) fn usual() -> FwpPlan {
         hole_bytes_max: shim.most_hole_bytes,
         patience: shim.patience,
         round_trip: shim.round_trip,
-        // With six, as browsers have, repair is what limits a link of 150 Mb/s from 5 % of losses on.
+        // With six, as browsers have, repair limits a link of 150 Mb/s from 5 % of losses on.
         connections: 16,
         // GET, Host, Range, If-Range and a user agent; status, lengths, type, validator and date: as curl and nginx
         // write them.

@@ -48,7 +48,7 @@ pub(super) const HOST_TIME: Span = Span::between(Duration::from_micros(1), Durat
 
 type Hack<K> = Field<HackPlan, K>;
 
-/// What the default of the coding depends on.
+/// The default of the coding depends on it.
 pub(crate) const RULE: Hack<Choice<HackRule>> = Hack {
     name: "rule",
     kind: Choice(&[("every", HackRule::Every), ("airtime", HackRule::Airtime)]),

@@ -1,5 +1,5 @@
-//! How the values of keys are written: types with their limits, each of which reads a value, writes one, and says
-//! what is allowed.
+//! How the values of keys are written: types with their limits, each of which reads a value, writes one, and names the
+//! allowed ones.
 
 use std::ops::RangeInclusive;
 
@@ -14,16 +14,16 @@ use crate::input::{
 
 /// A type of values and its limits.
 pub(crate) trait Kind {
-    /// What the program makes of a value.
+    /// Type of the parsed value.
     type Value;
 
-    /// Reads what a user wrote.
+    /// Reads a value of the scenario.
     fn read(&self, value: &Value) -> Result<Self::Value, Mismatch>;
 
-    /// As TOML; [`NONE`] for what cannot be written.
+    /// As TOML; [`NONE`] for values that cannot be written.
     fn write(&self, value: &Self::Value) -> String;
 
-    /// What is allowed, in Markdown.
+    /// The allowed values, in Markdown.
     fn allowed(&self) -> String;
 }
 
@@ -278,7 +278,7 @@ impl<T: Clone + PartialEq> Kind for Choice<T> {
     }
 }
 
-/// What a link loses.
+/// Losses of a link.
 pub(crate) struct Losses;
 
 impl Kind for Losses {
@@ -297,7 +297,7 @@ impl Kind for Losses {
     }
 }
 
-/// What a queue holds.
+/// Limit of a queue.
 pub(crate) struct Limit;
 
 impl Kind for Limit {
@@ -318,7 +318,7 @@ impl Kind for Limit {
     }
 }
 
-/// What the inner kind takes, or `"none"`.
+/// The values of the inner kind, or `"none"`.
 pub(crate) struct OrNone<K>(pub K);
 
 impl<K: Kind> Kind for OrNone<K> {
@@ -340,7 +340,7 @@ impl<K: Kind> Kind for OrNone<K> {
     }
 }
 
-/// What the inner kind takes, for a setting that is nothing until it is given.
+/// The values of the inner kind, for a setting that is nothing until it is given.
 pub(crate) struct Given<K>(pub K);
 
 impl<K: Kind> Kind for Given<K> {

@@ -11,7 +11,7 @@ use crate::read::DEFAULT_QUEUE;
 
 /// Most changes of a rate script.
 const MAX_CHANGES: usize = 100_000;
-/// One way over a mobile network without queues; what Winstein et al. (NSDI 2013) replay their traces with.
+/// One way over a mobile network without queues; Winstein et al. (NSDI 2013) replay their traces with it.
 const CELLULAR_DELAY: Duration = Duration::from_millis(20);
 
 /// The wire of a scenario that says nothing of it: fast enough not to matter.
@@ -19,7 +19,7 @@ pub(crate) fn usual_wire() -> PipeConfig {
     PipeConfig::new(BitRate::from_mbps(1_000), Duration::from_millis(1), DEFAULT_QUEUE.into())
 }
 
-/// What a mobile link is but for its traces.
+/// A mobile link but for its traces.
 pub(crate) fn usual_cellular() -> PipeConfig {
     PipeConfig { delay: CELLULAR_DELAY, ..usual_wire() }
 }
@@ -42,7 +42,7 @@ pub(crate) const RATE_SCRIPT: Key<Own<RateChanges>> = Key {
               in transmission continues at the new rate; the last entry must be a rate",
 };
 
-/// What a wire has beside [`COMMON`].
+/// Keys of a wire beside [`COMMON`].
 pub(super) const WIRED: Keys<PipeConfig> = &[&RATE, &RATE_SCRIPT];
 
 const fn trace(name: &'static str) -> Key<Own<String>> {
@@ -59,7 +59,7 @@ const fn trace(name: &'static str) -> Key<Own<String>> {
 pub(crate) const DOWN_TRACE: Key<Own<String>> = trace("down-trace");
 pub(crate) const UP_TRACE: Key<Own<String>> = trace("up-trace");
 
-/// What a mobile link has beside [`COMMON`].
+/// Keys of a mobile link beside [`COMMON`].
 pub(super) const CELLULAR: Keys<PipeConfig> = &[&DOWN_TRACE, &UP_TRACE];
 
 /// Filters that queues of wires and mobile links may have; no link replaces ACKs.
@@ -110,7 +110,7 @@ const DIRECTION: &str = "overrides for the direction towards the clients, or fro
 
 type Pipe<K> = Field<PipeConfig, K>;
 
-/// What wired and mobile links have in common.
+/// Keys of both wired and mobile links.
 pub(crate) const COMMON: Keys<PipeConfig> = &[
     &Pipe {
         name: "delay",
@@ -158,7 +158,7 @@ pub(crate) const COMMON: Keys<PipeConfig> = &[
     },
 ];
 
-/// What a hop is.
+/// Kind of a hop.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HopKind {
     Wired,

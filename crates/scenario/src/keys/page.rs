@@ -26,8 +26,7 @@ const HEADINGS: [(&str, &str); 16] = [
     ("compare", "### `[compare]`"),
 ];
 
-/// `page` with every table of keys as it should be. Prose stays; what stands under a heading and is a table of keys
-/// is replaced.
+/// `page` with every table of keys as it should be. Prose stays; tables of keys under a heading are replaced.
 fn with_tables(page: &str) -> String {
     let mut text = String::new();
     let mut table = None;
@@ -71,7 +70,7 @@ fn markdown(table: &str) -> String {
     text
 }
 
-/// What can be written as it stands is code, but for plain numbers.
+/// A default that can be written as it stands is code, but for plain numbers.
 fn default_cell(row: &Row) -> String {
     let is_number = row.default.bytes().all(|byte| byte.is_ascii_digit());
     if row.literal && !is_number { format!("`{}`", row.default) } else { row.default.clone() }

@@ -9,7 +9,7 @@ use super::tcp::{ACK_DELAY_LIMIT, BUFFER, CONTROLS as TCP_CONTROLS};
 use super::{Field, Keys, Usual};
 use crate::tack::{AckRule, TackPlan};
 
-/// The one that TACK was designed with, and what TCP has but TCP-RRE, which reads TCP's timestamps.
+/// The controller that TACK was designed with, and those of TCP but TCP-RRE, which reads TCP's timestamps.
 const CONTROLS: [(&str, Algorithm); 6] = {
     let [cubic, newreno, bbr, vegas, copa, ..] = TCP_CONTROLS;
     [("tack-bbr", Algorithm::TACK_BBR), cubic, newreno, bbr, vegas, copa]

@@ -34,7 +34,7 @@ pub(super) const CONTROLS: [(&str, Algorithm); 8] = [
     ("vivace", Algorithm::Vivace),
 ];
 
-/// What a controller can choose are keys of their own.
+/// Options of a controller are keys of their own.
 pub(crate) const CONGESTION: Key<Choice<Algorithm>> = Key {
     name: "congestion",
     kind: Choice(&CONTROLS),
@@ -42,7 +42,7 @@ pub(crate) const CONGESTION: Key<Choice<Algorithm>> = Key {
     meaning: "congestion control; BBR is version 1, `rre` is TCP-RRE, `allegro` and `vivace` are PCC's",
 };
 
-/// What `tcp.congestion` calls `algorithm`, whatever it chose, as TOML.
+/// The name of `algorithm` in `tcp.congestion`, under any options, as TOML.
 pub(crate) fn control_text(algorithm: Algorithm) -> String {
     let is_it = |(_, known): &&(&str, Algorithm)| discriminant(known) == discriminant(&algorithm);
     CONGESTION.kind.0.iter().find(is_it).map_or_else(|| NONE.to_owned(), |(name, _)| quoted(name))
@@ -205,7 +205,7 @@ pub(crate) const ACK_POLICY: Key<Choice<Policy>> = Key {
     meaning: "rule by which receivers acknowledge; see [schemes.md](schemes.md). Schemes change it",
 };
 
-/// What `tcp.ack-policy` calls `policy`, as TOML; no file names one that a program brought.
+/// The name of `policy` in `tcp.ack-policy`, as TOML; no file names one that a program brought.
 pub(crate) fn policy_text(policy: AckPolicy) -> String {
     let fixed = Policy::Fixed(policy);
     ACK_POLICY.kind.write(&match policy {

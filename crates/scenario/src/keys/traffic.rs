@@ -257,7 +257,7 @@ pub(crate) const STOP: Key<Span> = Key {
               their end",
 };
 
-/// The controllers that every transport has; what one can choose is as it is usual.
+/// The controllers that every transport has; their options are the defaults.
 pub(crate) const CONGESTION: Key<Choice<Algorithm>> = Key {
     name: "congestion",
     kind: Choice(&CONTROLS),
@@ -265,7 +265,7 @@ pub(crate) const CONGESTION: Key<Choice<Algorithm>> = Key {
     meaning: "congestion control of this flow's connections, for every transport; no scheme changes it",
 };
 
-/// What a `[[flow]]` has beside the keys of `[traffic]`.
+/// Keys of `[[flow]]` beside those of `[traffic]`.
 pub(super) const FLOW: Keys<()> = &[&NAME, &CLIENT, &START, &STOP, &CONGESTION];
 
 fn saturating_or_rate(value: &Value) -> Result<Option<BitRate>, Mismatch> {

@@ -19,7 +19,7 @@ use crate::direct;
 use crate::input::{Mismatch, Value, byte_count, duration};
 use crate::{ApAcks, Categories, RateChoice, Wifi, WifiAckFilter};
 
-/// What explanations and the page take for the default: 802.11n.
+/// The defaults in explanations and on the page: 802.11n.
 pub(super) fn usual() -> Wifi {
     let mode = Mode::for_rate(Standard::N, BitRate::from_mbps(150)).expect("802.11n has this rate");
     Wifi::new(BssConfig::new(Standard::N, Vec::new()), mode)
@@ -263,7 +263,7 @@ pub(crate) const CW_MAX: &str = "cw-max";
 pub(crate) const AIFSN: &str = "aifsn";
 pub(crate) const LINK_ACKS: &str = "link-acks";
 
-/// What is acknowledged of the data to a client and from it.
+/// Which data to a client and from it has link-layer ACKs.
 pub(crate) const LINK_ACK_CHOICE: Choice<BothWays<LinkAcks>> = Choice(&[
     ("normal", BothWays::of(LinkAcks::Normal)),
     ("uplink-only", BothWays { down: LinkAcks::None, up: LinkAcks::Normal }),
@@ -716,7 +716,7 @@ pub(crate) const RANDOM_ACCESS_UNITS: &str = "random-access-units";
 
 const TRIGGER_PADDINGS_ALLOWED: &str = "0, 8 or 16 us";
 
-/// What the standard knows.
+/// The standard's values.
 fn trigger_padding(value: &Value) -> Result<Duration, Mismatch> {
     let padding = duration(value)?;
     OfdmaConfig::TRIGGER_PADDINGS.contains(&padding).then_some(padding).ok_or_else(|| {
@@ -727,7 +727,7 @@ fn trigger_padding(value: &Value) -> Result<Duration, Mismatch> {
 const SPACINGS_ALLOWED: &str = "0, 0.25, 0.5, 1, 2, 4, 8 or 16 us";
 const SPACING: Span = Span::up_to(Duration::from_micros(16));
 
-/// What receivers may ask for.
+/// The minimum MPDU start spacings that receivers may ask for.
 fn mpdu_start_spacing(value: &Value) -> Result<Duration, Mismatch> {
     let spacing = duration(value)?;
     let known = spacing == Duration::ZERO || BssConfig::MPDU_START_SPACINGS.contains(&spacing);
@@ -759,7 +759,7 @@ fn beacons(value: &Value) -> Result<Option<Duration>, Mismatch> {
     }
 }
 
-/// The key of this name for one client; what is allowed is as in `[wifi]`.
+/// The key of this name for one client; its allowed values are those of `[wifi]`.
 const fn of_client(name: &'static str, meaning: &'static str) -> TextKey {
     TextKey { name, usual: Usual::Described("as in `[wifi]`"), allowed: "as in `[wifi]`", meaning }
 }
@@ -767,7 +767,7 @@ const fn of_client(name: &'static str, meaning: &'static str) -> TextKey {
 const NARROWS: &str = "rate of data frames to and from this client, chosen without the keys of `[wifi]`";
 const FOR_THIS: &str = "overrides `[wifi]` for this client";
 
-/// What `[[client]]` may say otherwise.
+/// Keys that `[[client]]` may override.
 pub(crate) mod client {
     use super::*;
 

@@ -48,7 +48,7 @@ pub(super) fn client_overrides(
     Ok(clients)
 }
 
-/// What a client behind Wi-Fi says.
+/// Keys of a client behind Wi-Fi.
 fn wireless(section: &Section<'_>, wifi: &Wifi, client: &mut ClientOverride) -> Result<(), InputError> {
     fill(keys::WIRELESS, section, client)?;
     let (standard, variant) = (wifi.bss.standard, wifi.bss.variant);

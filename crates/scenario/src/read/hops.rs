@@ -22,8 +22,8 @@ const MAX_HOPS: usize = 16;
 /// How long a reordered packet waits for the others, unless the scenario says.
 const REORDER_DELAY: Duration = Duration::from_millis(100);
 
-/// The chain: `[[hop]]` in its order, or else what there is of `[wired]`, `[cellular]` and `[wifi]`, in
-/// this order. Beside `[[hop]]` the first two say what hops of their kind have unless they say otherwise.
+/// The chain: `[[hop]]` in its order, or else those of `[wired]`, `[cellular]` and `[wifi]` that there are, in this order.
+/// Beside `[[hop]]` the first two give the defaults of hops of their kind.
 pub(super) fn chain(root: &Section<'_>, has_wifi: bool) -> Result<Vec<Hop>, InputError> {
     let (wired_section, cellular_section) = (root.section("wired")?, root.section("cellular")?);
     let (has_wired, has_cellular) = (wired_section.is_present(), cellular_section.is_present());
@@ -78,7 +78,7 @@ fn hop(
     }
 }
 
-/// A wired link; what `section` does not say is as in `usual`.
+/// A wired link; keys that `section` lacks are as in `usual`.
 fn wired(section: &Section<'_>, usual: &Link) -> Result<Link, InputError> {
     each_way(section, usual, |section, usual| {
         let pipe = PipeConfig { service: service(section, &usual.service)?, ..usual.clone() };
@@ -86,7 +86,7 @@ fn wired(section: &Section<'_>, usual: &Link) -> Result<Link, InputError> {
     })
 }
 
-/// Reads both directions with `read`, then what `down` and `up` say of their own.
+/// Reads both directions with `read`, then the differences of `down` and `up`.
 fn each_way(
     section: &Section<'_>,
     usual: &Link,
@@ -120,7 +120,7 @@ fn service(section: &Section<'_>, usual: &Service) -> Result<Service, InputError
     Ok(Service::Script(script))
 }
 
-/// What wired and cellular links have in common.
+/// Keys of both wired and cellular links.
 fn common_keys(section: &Section<'_>, usual: &PipeConfig) -> Result<PipeConfig, InputError> {
     let mut pipe = usual.clone();
     fill(links::COMMON, section, &mut pipe)?;
@@ -130,8 +130,8 @@ fn common_keys(section: &Section<'_>, usual: &PipeConfig) -> Result<PipeConfig, 
     Ok(pipe)
 }
 
-/// What waits, from `queue` and `drop`. A limit alone changes nothing of which packet a full queue drops, and replaces
-/// any other discipline.
+/// The queue, from `queue` and `drop`. A limit alone changes nothing of which packet a full queue drops, and replaces any
+/// other discipline.
 fn queue_of(section: &Section<'_>, usual: QueueConfig) -> Result<QueueConfig, InputError> {
     let own = queue(section, links::QUEUE.name, QueueHop::Wire)?;
     let drop = links::DROP.given(section)?;

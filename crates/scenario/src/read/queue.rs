@@ -9,13 +9,13 @@ use crate::input::{Section, Value, queue_limit};
 use crate::keys::kind::or;
 use crate::keys::queue::{DISCIPLINE, Discipline, ECN, FLOWS, INTERVAL, LIMIT, QUANTUM, TARGET};
 
-/// What Linux's mac80211 lets wait (`fq_init`), for all stations together there.
+/// Limit of Linux's mac80211 (`fq_init`), for all stations together there.
 const MAC80211_LIMIT: QueueLimit = QueueLimit { packets: Some(8_192), bytes: None };
 
-/// What RFC 8290 section 5.2.4 lets wait.
+/// Limit of RFC 8290 section 5.2.4.
 const FQ_CODEL_LIMIT: QueueLimit = QueueLimit { packets: Some(10_240), bytes: None };
 
-/// Where a queue stands, which decides what FQ-CoDel has by default.
+/// Place of a queue, which decides the defaults of FQ-CoDel.
 #[derive(Clone, Copy)]
 pub(super) enum QueueHop {
     /// In front of a wire or a mobile link.

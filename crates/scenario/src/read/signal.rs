@@ -32,7 +32,7 @@ fn one_of(
     }
 }
 
-/// What a distance means, but for the power of transmitters.
+/// Path loss and noise, but for the power of transmitters.
 pub(super) fn propagation(section: &Section<'_>, usual: Propagation) -> Result<Propagation, InputError> {
     let with_exponent = keys::PATH_LOSS.or(section, true)?;
     let exponent = keys::PATH_LOSS_EXPONENT.given(section)?;

@@ -34,7 +34,7 @@ pub(super) fn tcp_section(
     Ok((config, ForSchemes { delayed_acks, cubic, rre }))
 }
 
-/// What schemes need of the section that its configuration need not hold.
+/// Settings of the section that schemes need and its configuration need not hold.
 pub(super) struct ForSchemes {
     pub delayed_acks: DelayedAcks,
     pub cubic: cubic::Config,

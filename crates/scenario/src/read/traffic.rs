@@ -17,7 +17,7 @@ const UDP_HEADER: u64 = 8;
 /// Most `[[flow]]` tables.
 const MAX_FLOW_TABLES: usize = 1_000;
 
-/// Where traffic is read: what the rest of the scenario says about it.
+/// The rest of the scenario that traffic depends on.
 #[derive(Clone, Copy)]
 pub(super) struct Surroundings<'a> {
     pub tcp: &'a tcp::Config,
@@ -33,7 +33,7 @@ pub(super) fn traffic_section(
     Ok(plan)
 }
 
-/// `[[flow]]`, on top of what `[traffic]` says.
+/// `[[flow]]`, on top of `[traffic]`.
 pub(super) fn flow_sections(
     root: &Section<'_>,
     traffic: &TrafficPlan,
@@ -113,7 +113,7 @@ fn check_peer(section: &Section<'_>, plan: &TrafficPlan, around: Surroundings<'_
     Ok(())
 }
 
-/// What an application cannot do.
+/// Refuses combinations that an application does not support.
 fn check(section: &Section<'_>, plan: &TrafficPlan) -> Result<(), InputError> {
     let (kind, over_udp) = (plan.application, plan.transport == Transport::Udp);
     if kind == ApplicationKind::RequestResponse && over_udp {

@@ -1,4 +1,4 @@
-//! `[wifi]` and what `[[client]]` may say of it.
+//! `[wifi]` and the keys of it that `[[client]]` may have.
 
 use tacit_link::Loss;
 use tacit_link::wifi::phy::{
@@ -39,7 +39,7 @@ pub(super) fn client_mode(section: &Section<'_>, wifi: &Wifi) -> Result<Option<M
     Ok(mode)
 }
 
-/// `rate`, and the keys that say what a rate leaves open; `None` where none of them stands.
+/// `rate`, and the keys that a rate leaves open; `None` where none of them stands.
 fn data_mode(
     section: &Section<'_>,
     standard: Standard,
@@ -48,8 +48,8 @@ fn data_mode(
     mode_choice(section, bit_rate)?.map(|choice| choose(section, standard, variant, choice)).transpose()
 }
 
-/// `rate` and the keys that say what it leaves open, where it may be `"ideal"`: the mode for lack of a signal, and what
-/// narrows the choice.
+/// `rate` and the keys that it leaves open, where it may be `"ideal"`: the mode for lack of a signal, and the limits of the
+/// choice.
 fn mode_or_ideal(
     section: &Section<'_>,
     standard: Standard,
@@ -164,7 +164,7 @@ fn listed(part: Part, values: &[u16]) -> String {
     values.iter().map(text).collect::<Vec<_>>().join(", ")
 }
 
-/// The rates there are; where other keys narrow them, the nearest to what was asked for.
+/// The rates there are; where other keys narrow them, the nearest to the rate that was asked for.
 fn rates(unknown: &UnknownRate) -> String {
     const NEAREST: usize = 8;
     let mut rates = unknown.allowed.clone();
@@ -179,7 +179,7 @@ fn rates(unknown: &UnknownRate) -> String {
 /// The standards with EDCA and A-MPDUs.
 const AGGREGATING: &str = "802.11n, 802.11ac, 802.11ax, 802.11be";
 
-/// Refuses what the standard cannot do, and what cannot be had together.
+/// Refuses settings that the standard does not have, and those that exclude each other.
 fn check(section: &Section<'_>, wifi: &Wifi) -> Result<(), InputError> {
     let (name, aggregates) = (wifi.bss.standard.name(), wifi.bss.standard.phy().aggregation.is_some());
     let refused = |key, what: String, allowed: &str| Err(section.error(key, what).allowed(allowed));
@@ -247,7 +247,7 @@ fn check(section: &Section<'_>, wifi: &Wifi) -> Result<(), InputError> {
     Ok(())
 }
 
-/// What does not go with PPDUs of several users, if anything does.
+/// Whether a setting excludes PPDUs of several users, and which.
 fn refuses_ofdma(wifi: &Wifi) -> Option<String> {
     let standard = wifi.bss.standard;
     let reasons = [
@@ -269,8 +269,8 @@ fn refuses_ofdma(wifi: &Wifi) -> Option<String> {
     reasons.into_iter().find(|(applies, _)| *applies).map(|(_, what)| what)
 }
 
-/// What needs that all data of all clients is acknowledged, if anything does. Reverse direction grants leave those out
-/// that do without, but one that no client could take is a mistake.
+/// The setting that needs link-layer ACKs for all data of all clients, if there is one. Reverse direction grants leave
+/// those out that do without, but one that no client could take is a mistake.
 fn needs_link_acks(wifi: &Wifi) -> Option<&'static str> {
     let building_on_them = [
         (wifi.bss.standard.phy().aggregation.is_none(), wifi.bss.standard.name()),
@@ -306,7 +306,7 @@ pub(super) fn check_client_acks(
     check_link_acks(section, speaking.or(needs_link_acks(wifi)))
 }
 
-/// Refuses what `standard` has no room for in what stations contend with: `section` says some of it.
+/// Refuses EDCA parameters that `standard` does not have; `section` has some of them.
 pub(super) fn check_edca(
     section: &Section<'_>,
     standard: Standard,
@@ -335,7 +335,7 @@ pub(super) fn check_edca(
     Err(section.error(key, what).allowed("cw-min up to cw-max"))
 }
 
-/// What is granted, if anything is.
+/// The reverse direction grant, if there is one.
 fn grant(section: &Section<'_>) -> Result<ReverseDirection, InputError> {
     Ok(ReverseDirection::Granted {
         turnaround: keys::REVERSE_TURNAROUND.or(section, Duration::ZERO)?,
@@ -343,7 +343,7 @@ fn grant(section: &Section<'_>) -> Result<ReverseDirection, InputError> {
     })
 }
 
-/// The band, and what is chosen at 2.4 GHz.
+/// The band, and the options of 2.4 GHz.
 fn variant(section: &Section<'_>, standard: Standard) -> Result<Variant, InputError> {
     let usual = Variant::of(standard);
     let (name, band) = (standard.name(), keys::BAND.or(section, usual.band)?);
@@ -413,7 +413,7 @@ fn he_choice(section: &Section<'_>, standard: Standard) -> Result<HeChoice, Inpu
     Ok(choice)
 }
 
-/// What goes before data: where nothing is said, what stations of 802.11b need.
+/// Protection of data: by default as stations of 802.11b need it.
 fn protection(section: &Section<'_>, variant: Variant, standard: Standard) -> Result<Protection, InputError> {
     let mixed = standard != Standard::B && variant.basic_rates == BasicRates::Dsss;
     let above = keys::RTS_THRESHOLD.given(section)?;

@@ -1,9 +1,9 @@
 //! Where the boxes of a time line stand: time runs from left to right and, where a line is full, goes
 //! on in the next.
 //!
-//! Time is not to scale, or a Block Ack of 30 us beside an A-MPDU of 3.5 ms would be a hair. A box is
-//! [`SCALE`] times the square root of its microseconds wide, and never narrower than what is written in
-//! it. Idle time is a fixed gap: a narrow one before a response, a wide one before the next exchange.
+//! Time is not to scale, or a Block Ack of 30 us beside an A-MPDU of 3.5 ms would be a hair. A box is [`SCALE`] times the
+//! square root of its microseconds wide, and never narrower than its text. Idle time is a fixed gap: a narrow one before a
+//! response, a wide one before the next exchange.
 
 use super::{Exchange, Frame};
 
@@ -55,7 +55,7 @@ fn box_width(frame: &Frame) -> f64 {
     written.max(SCALE * frame.duration_us.sqrt())
 }
 
-/// A box and what is noted beside it.
+/// A box and the notes beside it.
 fn slot_width(frame: &Frame) -> f64 {
     frame.notes.iter().map(|note| text_width(&note.text)).fold(box_width(frame), f64::max)
 }
