@@ -736,7 +736,7 @@ impl Hub {
         self.deadlines.first().map(|(at, _)| *at)
     }
 
-    /// Timers, and arrivals that waited for users who are done.
+    /// Timers, and the backlogs of sessions whose users are done.
     pub fn handle_timeout(&mut self, now: Instant) {
         while let Some(id) = self.behind.pop() {
             self.catch_up(now, id);
