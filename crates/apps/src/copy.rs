@@ -85,7 +85,7 @@ pub enum Rights {
     Drop,
 }
 
-/// What was done with a path, or would be.
+/// Action taken for a path, or that a dry run would take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
