@@ -1,7 +1,7 @@
 //! Two machines learn each other's keys by one short code that a person reads on one and types on the other (SPAKE2, RFC 9382, as the
 //! `spake2` crate has it).
 //!
-//! Both ends know each other's key by their connection, but not whether it is the right one: anybody may stand between. The keys are the
+//! Both ends know each other's key by the connection, but not whether it is the right one: an attacker may stand between. The keys are the
 //! identities of the exchange, so that ends that see other keys come to other secrets, as do ends with other codes. Nothing that is
 //! said lets a code be tried without asking: each connection is one guess, and few are taken.
 

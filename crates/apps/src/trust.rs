@@ -1,4 +1,4 @@
-//! Whom to trust, in files that are one user's: the private key, and the public keys of peers.
+//! Trusted peers, in files that are one user's: the private key, and the public keys of peers.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Read as _, Write as _};

@@ -18,7 +18,7 @@ pub(crate) const RETRY_FROM: usize = 32;
 /// Half-open connections at most; further initiations go unanswered. Ours.
 pub(crate) const MAX_HALF_OPEN: usize = 1024;
 
-/// Identifies one attempt of a client: its address, its connection ID, and its ephemeral key, for anybody may send a datagram
+/// Identifies one attempt of a client: its address, its connection ID, and its ephemeral key, for any host may send a datagram
 /// from that address with that ID.
 pub(crate) type Attempt = (SocketAddr, u32, [u8; 32]);
 

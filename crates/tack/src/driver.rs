@@ -139,7 +139,7 @@ impl Driver {
             let count = match received {
                 Ok(count) => count,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
-                // An ICMP error for a datagram that we sent; anybody can provoke one.
+                // An ICMP error for a datagram that we sent; any host can provoke one.
                 Err(error) if is_of_the_network(&error) => continue,
                 Err(error) => return Err(error),
             };

@@ -216,7 +216,7 @@ impl Initiator {
         datagram
     }
 
-    /// A Retry: the server asks to try again with the token in `body`. A few may ask, for anybody could, and one of them is the server.
+    /// A Retry: the server asks to try again with the token in `body`. A few may ask, for any host could, and one of them is the server.
     pub fn on_retry(&mut self, body: &[u8]) -> Option<Vec<u8>> {
         let token = Some(Token(body.try_into().ok()?));
         if self.retries >= MAX_RETRIES || token == self.token {

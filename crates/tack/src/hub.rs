@@ -397,7 +397,7 @@ impl Hub {
     }
 
     /// An ICMP error reports that the datagram that begins with `bytes`, and went to `to`, found no listener where `refused`, or no
-    /// route. Anybody that has seen the bytes can forge it.
+    /// route. Any host that has seen the bytes can forge it.
     pub fn on_unreachable(&mut self, now: Instant, to: SocketAddr, bytes: &[u8], refused: bool) {
         let Some((kind, number, _)) = addressed(bytes) else { return };
         let id = match kind {

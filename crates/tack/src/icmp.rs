@@ -1,8 +1,8 @@
 //! ICMP errors for datagrams that were sent (ICMP and ICMPv6: RFC 1122 section 4.1.3.3, RFC 4443 section 3.1): no program listens
 //! at a port, or there is no route to a host.
 //!
-//! Linux keeps it in a queue of the socket's own (`IP_RECVERR`), with the datagram's address and its beginning, by which the
-//! connection is found. It is a hint: any host that has seen a datagram can forge it.
+//! Linux keeps them in a queue of the socket's own (`IP_RECVERR`), with the datagram's address and its beginning, by which the
+//! connection is found. They are hints: any host that has seen a datagram can forge one.
 
 use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;

@@ -39,7 +39,7 @@ const FINISH_AGAIN: Duration = Duration::from_millis(100);
 const UNVERIFIED_DELAY: Duration = Duration::from_millis(600);
 
 /// Bytes that a stream takes from its writer at least, beyond five quarters of the congestion window: bytes that wait longer
-/// is read from slower memory. Ours.
+/// are read from slower memory. Ours.
 const SEND_AHEAD: u64 = 256 << 10;
 /// Bytes that a stream takes from its writer beyond the peer's window: a peer whose reader stalls costs so much per stream, and
 /// one that goes on is sent so much until its writer is awake. Ours.
@@ -49,7 +49,7 @@ pub(crate) const BEYOND_LIMIT: u64 = 64 << 10;
 /// again and again keeps as much from being let go, of a thousand one in three of which is lost. Ours.
 const BEHIND_GAP_WINDOWS: u64 = 12;
 
-/// Whom a client wants to talk to.
+/// The server that a client expects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Expect {
     Key(PublicKey),
@@ -81,7 +81,7 @@ struct Established {
     moved: Option<[u8; MOVED_LEN]>,
 }
 
-/// A reason to end that nothing proves: an ICMP error, or a datagram that anybody on the path may have sent. It takes effect unless
+/// A reason to end that nothing proves: an ICMP error, or a datagram that any host on the path may have sent. It takes effect unless
 /// the server answers before.
 struct UnverifiedEnd {
     why: ConnectionError,
@@ -435,7 +435,7 @@ impl Session {
         self.pump();
     }
 
-    /// The connection ends for `why` unless the server disproves it: anybody may have sent this.
+    /// The connection ends for `why` unless the server disproves it: any host may have sent this.
     fn on_unverified(&mut self, now: Instant, why: ConnectionError) {
         if self.end.is_none() && self.unverified.is_none() {
             let round_trips = self.core.rtt_min().unwrap_or_default().saturating_mul(2);

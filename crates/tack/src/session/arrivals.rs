@@ -135,8 +135,8 @@ impl Session {
         true
     }
 
-    /// An ICMP error for a datagram of this client to `to`: no program listens at the port where
-    /// `refused`, or that there is no way to the host, which may be true for a while. A connection that stands outlives that.
+    /// An ICMP error for a datagram of this client to `to`: no program listens at the port where `refused`, or else there is no
+    /// route to the host, which may pass. A connection that stands outlives that.
     pub fn on_unreachable(&mut self, now: Instant, to: SocketAddr, refused: bool) {
         match self.stage {
             _ if to != self.remote => {}
