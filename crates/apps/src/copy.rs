@@ -2,7 +2,7 @@
 //! `receive`. Either end may be the client.
 //!
 //! The protocol has phases, in each of which one end talks and the other listens, so that neither waits for the other
-//! with full buffers: the sender lists what it has; the receiver says what it wants, and from which byte; the sender
+//! with full buffers: the sender lists its files; the receiver names those that it wants, and from which byte; the sender
 //! streams contents, with no round trip per file, and hears meanwhile which files the receiver cannot keep; the receiver
 //! reports.
 
@@ -40,16 +40,16 @@ pub enum CopyError {
     /// The stream broke, or a file of this end did.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// The peer says what the protocol does not allow.
+    /// The peer breaks the protocol.
     #[error("the peer breaks the protocol: {0}")]
     Protocol(String),
-    /// The peer does not do what was asked.
+    /// The peer refuses the request.
     #[error("refused: {0}")]
     Refused(String),
     /// More than this end takes.
     #[error("more than {max} {what} in one copy")]
     Limit {
-        /// What there is too much of.
+        /// The limited quantity.
         what: &'static str,
         /// How much of it is taken.
         max: usize,
@@ -59,15 +59,15 @@ pub enum CopyError {
     Argument(String),
 }
 
-/// What the user asked for beside the copy itself.
+/// The user's options beside the copy itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Options {
     /// Compare contents, not size and time.
     pub checksum: bool,
-    /// Remove what the source has not.
+    /// Remove paths that the source does not have.
     pub delete: bool,
-    /// Change nothing, say what would happen.
+    /// Change nothing, report the changes that a copy would make.
     pub dry_run: bool,
     /// Neither send nor remove matching paths.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -85,7 +85,7 @@ pub enum Rights {
     Drop,
 }
 
-/// What happened to a path, or would happen.
+/// Action taken for a path, or that a dry run would take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
@@ -101,20 +101,20 @@ pub enum Action {
     Failed,
 }
 
-/// What became of one path.
+/// Outcome for one path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Report {
     /// Relative to the destination.
     pub path: String,
-    /// What happened.
+    /// Action taken on it.
     pub action: Action,
     /// Why it failed or was skipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// What a copy came to.
+/// Totals of a copy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Summary {
@@ -134,7 +134,7 @@ pub struct Summary {
     pub resumed_bytes: u64,
 }
 
-/// Summary and what became of each path that was not there already.
+/// Summary, and the outcome for each path that was not there already.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CopyReport {
     /// In numbers.

@@ -26,7 +26,7 @@ impl Link {
     }
 }
 
-/// What happens to the connection.
+/// A change of the connection's state.
 #[derive(Debug)]
 pub enum LinkEvent<'a> {
     /// It broke, for this reason.
@@ -37,8 +37,8 @@ pub enum LinkEvent<'a> {
     Restored,
 }
 
-/// Keeps a connection that is there, and gives the link to it with what keeps it: that ends with the error which other
-/// attempts would meet too, a server that refuses or has another key. `report` gets what happens.
+/// Keeps a connection that is there, and returns its link with the future that keeps it: that ends with the error which other
+/// attempts would meet too, a server that refuses or has another key. `report` gets the events.
 pub fn keep(
     first: (Node, Connection),
     store: Store,
@@ -80,7 +80,7 @@ async fn again(
 ) -> Result<(Node, Connection), NodeError> {
     let mut wait = AGAIN_FIRST;
     loop {
-        // Nobody is asked: whom the user did not trust at first is not trusted now.
+        // No user is asked: a server that the user did not trust at first is not trusted now.
         match node::connect(store, identity, config, name, |_| false).await {
             Err(error) if !is_final(&error) => {
                 report(LinkEvent::RetryFailed(&error, wait));
@@ -92,7 +92,7 @@ async fn again(
     }
 }
 
-/// True for what another attempt would meet too.
+/// True for an error that another attempt would meet too.
 fn is_final(error: &NodeError) -> bool {
     matches!(error, NodeError::Trust(_) | NodeError::Refused { .. } | NodeError::Io { .. })
 }

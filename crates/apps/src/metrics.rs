@@ -25,7 +25,7 @@ use crate::copy::{CopyError, CopyReport};
 use crate::proxy::{ProxyError, ReplyCode};
 use crate::running::Running;
 
-/// Readers at once. Ours: one, and some who try by hand.
+/// Readers at once. Ours: one, and some requests by hand.
 const READERS_MAX: usize = 8;
 /// For a reader to ask and to take its answer. Ours.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -35,7 +35,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub struct Page(String);
 
 impl Page {
-    /// What was written.
+    /// The written text.
     pub fn into_text(self) -> String {
         self.0
     }
@@ -87,7 +87,7 @@ impl Page {
         let _ = writeln!(self.0, "tacit_{name}_count {all}");
     }
 
-    /// What an endpoint counts.
+    /// Counters of an endpoint.
     pub fn endpoint(&mut self, metrics: &Metrics) {
         let (counters, totals) = (&metrics.counters, &metrics.totals);
         self.gauge("tack_connections", "Open connections.", metrics.connections_open);
@@ -234,7 +234,7 @@ impl CopyCounts {
     }
 }
 
-/// What became of the connections of a proxy.
+/// Outcomes of the connections of a proxy.
 #[derive(Debug, Default)]
 pub struct ProxyCounts {
     /// Connections that are carried.
@@ -285,7 +285,7 @@ impl ProxyCounts {
     }
 }
 
-/// Answers every GET of `/metrics` at `listener` with what `page` says then, until dropped.
+/// Answers every GET of `/metrics` at `listener` with the current `page`, until dropped.
 pub async fn serve(listener: TcpListener, page: Arc<dyn Fn() -> String + Send + Sync>) {
     let readers = Arc::new(Semaphore::new(READERS_MAX));
     loop {

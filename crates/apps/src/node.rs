@@ -23,7 +23,7 @@ pub enum NodeError {
     /// The system gives no socket or thread.
     #[error("{what}: {source}")]
     Io {
-        /// For what.
+        /// The operation.
         what: String,
         /// Why.
         source: io::Error,
@@ -44,7 +44,7 @@ pub enum NodeError {
     Refused {
         /// The server.
         name: String,
-        /// What it says.
+        /// Its message.
         text: String,
         /// This user's key.
         key: PublicKey,
@@ -71,7 +71,7 @@ impl NodeError {
     }
 }
 
-/// What is there at an address.
+/// The server found at an address.
 enum Found {
     /// The server that is known.
     Connection(Connection),
@@ -114,7 +114,7 @@ impl Node {
             runtime.block_on(async {
                 let endpoint = bind();
                 let alive = endpoint.as_ref().ok().cloned();
-                // Who waits for it is `start`, below.
+                // `start`, below, waits for it.
                 let _ = bound.send(endpoint);
                 let Some(endpoint) = alive else { return };
                 let _ = stopped.await;
@@ -142,8 +142,8 @@ impl Drop for Node {
 }
 
 /// Connects to the server `name` (HOST:PORT), at the first of its addresses that answers (RFC 8305). It must have the key that
-/// is known, or one that `ask` takes. A server with the key of `identity` itself needs neither: who has the private key is the
-/// same user.
+/// is known, or one that `ask` takes. A server with the key of `identity` itself needs neither: the holder of the private key is
+/// the same user.
 ///
 /// # Errors
 /// Where no address of it answers, or its key is not trusted.
@@ -154,7 +154,7 @@ pub async fn connect(
     name: &str,
     ask: impl FnOnce(PublicKey) -> bool,
 ) -> Result<(Node, Connection), NodeError> {
-    // Whoever is faster than a known server on the way to it cannot take its place.
+    // An attacker that is faster than a known server cannot take its place.
     let (node, address, reached) = reach(identity, config, name, store.key_of(name)?).await?;
     let key = match reached {
         Found::Connection(connection) => return Ok((node, connection)),

@@ -1,7 +1,7 @@
 //! Two machines learn each other's keys by one short code that a person reads on one and types on the other (SPAKE2, RFC 9382, as the
 //! `spake2` crate has it).
 //!
-//! Both ends know each other's key by their connection, but not whether it is the right one: anybody may stand between. The keys are the
+//! Both ends know each other's key by the connection, but not whether it is the right one: an attacker may stand between. The keys are the
 //! identities of the exchange, so that ends that see other keys come to other secrets, as do ends with other codes. Nothing that is
 //! said lets a code be tried without asking: each connection is one guess, and few are taken.
 
@@ -30,7 +30,7 @@ const NAME_BYTES_MAX: usize = 255;
 /// Why two ends are not paired.
 #[derive(Debug, thiserror::Error)]
 pub enum PairError {
-    /// The codes differ, or somebody stands between the two.
+    /// The codes differ, or an attacker stands between the two.
     #[error("wrong code, or an attacker answers")]
     WrongCode,
     /// Too many wrong codes.
@@ -61,7 +61,7 @@ impl From<std::io::Error> for PairError {
 pub struct Code(String);
 
 impl Code {
-    /// One that nobody knows.
+    /// A random one.
     ///
     /// # Errors
     /// Where the system has no randomness.
@@ -326,7 +326,7 @@ mod tests {
         let keys = Keys { server: key(1), client: key(2) };
         for (typed, there, here) in [
             ("123-456-788", keys, keys),
-            // Somebody with a key of its own stands between, and hands on what is said.
+            // An attacker with a key of its own stands between, and relays the messages.
             (CODE, Keys { client: key(3), ..keys }, keys),
             (CODE, keys, Keys { server: key(3), ..keys }),
             (CODE, Keys { client: key(3), ..keys }, Keys { server: key(3), ..keys }),

@@ -1,5 +1,5 @@
 //! TCP connections over streams: one stream each. The client's end takes them by SOCKS5 or for one target; the server's
-//! end connects, to what its list allows.
+//! end connects, to the targets of its list.
 //!
 //! A stream begins with the target (a length, u16 big endian, and `host:port`). One byte answers, a reply code of
 //! SOCKS5. Bytes follow both ways, each way until its end.
@@ -22,7 +22,7 @@ pub enum ProxyError {
     /// A stream or connection broke.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// The other end says what the protocol does not allow.
+    /// The other end breaks the protocol.
     #[error("{0}")]
     Protocol(String),
     /// The server's end does not connect.
@@ -33,7 +33,7 @@ pub enum ProxyError {
     Idle,
 }
 
-/// What the server's end says of a target: the reply codes of RFC 1928, §6.
+/// Answer of the server's end for a target: the reply codes of RFC 1928, §6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[repr(u8)]
 pub enum ReplyCode {
@@ -49,7 +49,7 @@ pub enum ReplyCode {
     /// No address, or no way to it.
     #[error("the target is unreachable")]
     Unreachable = 4,
-    /// Nobody listens.
+    /// No program listens.
     #[error("the target refuses the connection")]
     Refused = 5,
     /// As many connections are carried as may be. RFC 1928 has no code for that, and leaves those above 8 free.
@@ -87,7 +87,7 @@ pub async fn ask<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     }
 }
 
-/// Reads what [`ask`] writes.
+/// Reads the target that [`ask`] writes.
 ///
 /// # Errors
 /// Where it is no target, or the stream breaks.

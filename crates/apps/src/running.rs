@@ -1,10 +1,10 @@
-//! What runs now: counted, and waited for.
+//! Running activities: counted, and waited for.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use tokio::sync::Notify;
 
-/// How much runs, and who waits for the end of all of it.
+/// Number of running activities, and the tasks that wait for the end of all.
 #[derive(Debug, Default)]
 pub struct Running {
     count: AtomicU64,

@@ -1,4 +1,4 @@
-//! Whom to trust, in files that are one user's: the private key, and the public keys of peers.
+//! Trusted peers, in files that are one user's: the private key, and the public keys of peers.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Read as _, Write as _};
@@ -48,7 +48,7 @@ pub enum TrustError {
         path: PathBuf,
         /// Of the file, from 1.
         line: usize,
-        /// What is wrong.
+        /// The error.
         what: &'static str,
     },
     /// A name that cannot stand in the file.
@@ -66,7 +66,7 @@ pub enum TrustError {
         /// Its key now.
         shown: PublicKey,
     },
-    /// Nobody was there to ask, or the answer was no.
+    /// No user was there to ask, or the answer was no.
     #[error("{name} is unknown, with key {shown}; if that is right, run tacit keys trust {name} {shown}")]
     Unknown {
         /// The peer.
@@ -79,7 +79,7 @@ pub enum TrustError {
 /// A peer and its key.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Peer {
-    /// What the user calls it: a name or an address.
+    /// The user's name for it, or an address.
     pub name: String,
     /// Its public key.
     #[serde(serialize_with = "text")]
@@ -266,7 +266,7 @@ impl Store {
         lock().map_err(|source| TrustError::Io { path: self.0.clone(), source })
     }
 
-    /// Makes the directory where it is not there, and lets nobody but its owner into it, whatever the umask is or was.
+    /// Makes the directory where it is not there, and lets only its owner into it, under any umask.
     fn make_directory(&self) -> io::Result<()> {
         fs::create_dir_all(&self.0)?;
         let permissions = fs::metadata(&self.0)?.permissions();

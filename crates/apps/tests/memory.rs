@@ -1,4 +1,4 @@
-//! What the longest list that a receiver takes costs it. A program of its own: memory is the process's.
+//! Memory for the longest list that a receiver takes. A program of its own: memory is the process's.
 
 use std::fs;
 

@@ -1,8 +1,8 @@
-//! What the acknowledgments in a capture cost.
+//! Cost of the acknowledgments in a capture.
 //!
 //! Reads pcap and pcapng of any common link type as a stream, counts data and pure ACKs per TCP
-//! connection, and says with [`theory`](tacit_theory) what those ACKs would cost on a Wi-Fi hop.
-//! Captures are hostile input: memory is bounded, and whatever was read before a fault still counts.
+//! connection, and computes with [`theory`](tacit_theory) the cost of those ACKs on a Wi-Fi hop. Captures are hostile
+//! input: memory is bounded, and everything read before a fault still counts.
 
 mod copies;
 mod flow;
@@ -51,7 +51,7 @@ pub struct Audit {
     pub tunnels: Vec<Counted>,
     /// How 802.11 frames with TCP in them were sent, where their radiotap headers say it; those of most data first.
     pub sent_as: Vec<SentAs>,
-    /// What a reader of the numbers should know.
+    /// Caveats for a reader of the numbers.
     pub warnings: Vec<String>,
     /// All connections together.
     pub total: Summary,
@@ -101,7 +101,7 @@ pub struct Report {
     /// The counts.
     #[serde(flatten)]
     pub audit: Audit,
-    /// What they mean on a Wi-Fi hop.
+    /// Predicted cost on a Wi-Fi hop.
     pub prediction: Option<Prediction>,
 }
 
@@ -214,7 +214,7 @@ struct Counting {
     flows: FlowTable,
 }
 
-/// What takes the packets of one frame.
+/// Sink of the packets of one frame.
 struct Packets<'c> {
     counting: &'c mut Counting,
     record: Record,

@@ -45,7 +45,7 @@ pub enum CaptureError {
     NotACapture {
         /// The file.
         name: String,
-        /// What stands there instead.
+        /// A description of its first bytes.
         found: String,
     },
     /// A fault before any packet.
@@ -55,7 +55,7 @@ pub enum CaptureError {
         name: String,
         /// Bytes read until then.
         offset: u64,
-        /// What is wrong.
+        /// The fault.
         problem: String,
     },
     /// No packet is of a link type that is understood.
@@ -75,7 +75,7 @@ pub enum CaptureError {
         packet: u64,
         /// Where it begins.
         offset: u64,
-        /// What is wrong.
+        /// The fault.
         problem: String,
     },
 }

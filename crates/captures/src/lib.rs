@@ -1,4 +1,4 @@
-//! Captures people have recorded: what their acknowledgments cost, and the ROHC codec on them.
+//! Captures people have recorded: the cost of their acknowledgments, and the ROHC codec on them.
 
 pub mod audit;
 pub mod capture;

@@ -1,4 +1,4 @@
-//! The ROHC codec on captures: what it makes of them, and files of compressed packets.
+//! The ROHC codec on captures: its results, and files of compressed packets.
 //!
 //! [`stats`] runs a capture through a compressor and its decompressor and checks every byte;
 //! [`compress`] and [`decompress`] go between captures and files of ROHC packets; [`compare`] sets ours beside those of

@@ -33,7 +33,7 @@ fn ack(v6: bool, port: u16, number: u32) -> Vec<u8> {
         ack: number * 2_896,
         reserved: 0,
         flags: flags::ACK,
-        // Every so often it moves, and what says so is said twice.
+        // Every so often it moves, and the packet that says so is said twice.
         window: 500 + (number / 16) as u16,
         checksum: 0,
         urgent: 0,
@@ -49,7 +49,7 @@ fn ack(v6: bool, port: u16, number: u32) -> Vec<u8> {
 /// An IPv4 packet that is no TCP: it goes with profile 0x0000.
 const NO_TCP: [u8; 20] = [0x45, 0, 0, 20, 0, 0, 0, 0, 64, 1, 0x66, 0xe5, 10, 0, 0, 1, 10, 0, 0, 2];
 
-/// Frames of a channel in either direction, and what each is.
+/// Frames of a channel in either direction, and the name of each.
 #[derive(Default)]
 struct Heard {
     pcap: Vec<u8>,
@@ -99,7 +99,7 @@ fn ends(cids: CidSpace, feedback: bool, frame_bytes: usize) -> [Channel; 2] {
     [Channel::new(config), Channel::new(config)]
 }
 
-/// What tshark says of `pcap`, a line for each frame; `None`, said loudly, without tshark.
+/// Output of tshark for `pcap`, a line for each frame; `None`, said loudly, without tshark.
 fn tshark(directory: &Path, pcap: &[u8], arguments: &[&str]) -> Option<String> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../contrib/wireshark/tacit.lua");
     let file = directory.join("rohc.pcap");

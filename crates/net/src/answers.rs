@@ -1,9 +1,9 @@
-//! What a connection for repairs brings: answers one after the other, any byte of which may be a placeholder.
+//! Parser of a connection for repairs: responses one after the other, any byte of which may be a placeholder.
 //!
-//! Their heads are placed by what earlier ones of the same server looked like ([`Shape`]), so that one that is hit costs
-//! no more than what it stands before. What a head says is believed where it is whole; what stands in a part is
-//! handed on once any head of its answer stood where it had to and said what was asked for. Whatever does not fit ends the
-//! connection. Which state of the file a part is of only its answer's own head says; where that is missing, so is the proof
+//! The [`Shape`] of earlier responses of the same server places their heads, so that one that is hit costs no more than the
+//! bytes behind it. A whole head is believed; the bytes of a part are handed on once any head of its response stood where it
+//! had to and named the requested range. Any mismatch ends the connection. Only its response's own head says which state of
+//! the file a part is of; where that is missing, so is the proof
 //! ([`AnswerEvent::Bytes`]).
 
 use std::collections::VecDeque;
@@ -18,10 +18,10 @@ use crate::partial::{RangeError, Validator, check, check_several};
 /// Longest body of the answer that teaches how parts are written.
 const LESSON_MAX: u64 = 4096;
 
-/// What is asked about.
+/// The file that requests are about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subject {
-    /// What the file has to be.
+    /// Validator that the file must have.
     pub validator: Validator,
     /// Bytes of the whole.
     pub complete: u64,
@@ -39,7 +39,7 @@ pub enum Several {
     Like(u64, Template),
 }
 
-/// What a server's partial answers look like.
+/// Layout of a server's partial responses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// Bytes of the head of an answer with one range, but for the digits of its range and length.
@@ -112,12 +112,12 @@ fn single_digits(range: Range) -> u64 {
     digits(range.start) + digits(range.end - 1) + digits(range.bytes())
 }
 
-/// What was asked for with one request.
+/// Ranges of one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Who wants the bytes, and which they are.
+    /// The requested ranges, and the ID that each is for.
     ranges: Vec<(Option<RequestId>, Range)>,
-    /// Nobody wants them: the question is how the server answers.
+    /// No ID is waiting for them: the request probes how the server answers.
     is_question: bool,
     /// Requests for the file that were made before.
     number: u64,
@@ -153,7 +153,7 @@ impl Request {
 }
 
 /// Most bytes of a part, where there may be more parts: any head that is whole says that an answer is the right
-/// one, and what comes before the first is lost.
+/// one, and the bytes before the first are lost.
 const PART_MAX: u64 = 16 * 1024;
 
 /// Cuts long ranges into at most `more` additional ones. One alone becomes two: without a second head its answer
@@ -174,12 +174,12 @@ fn split(ranges: Vec<(Option<RequestId>, Range)>, mut more: usize) -> Vec<(Optio
     cut
 }
 
-/// What bytes mean.
+/// Meaning of bytes that were read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnswerEvent {
     /// Bytes `from..from + len` of those that were read are the file's from `position` on.
     Bytes {
-        /// Who wants them.
+        /// The ID that they are for.
         id: RequestId,
         /// In the file.
         position: u64,
@@ -187,7 +187,7 @@ pub enum AnswerEvent {
         from: usize,
         /// How many.
         len: usize,
-        /// The head of their answer named the state of the file. Else that is what their request asked for.
+        /// The head of their answer named the state of the file. Else their request's condition alone does.
         is_proven: bool,
     },
     /// The head of the answer to this request (see [`Request::of`]) names the state of the file that was asked about.
@@ -224,12 +224,12 @@ impl From<HeadError> for Unusable {
     }
 }
 
-/// What stands where the stream is. Ends are places in it.
+/// State of the parser at its position in the stream. Ends are stream positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ParseState {
     /// In a head that is whole so far.
     Head,
-    /// In one that is not, or in what nobody wants.
+    /// In one that is not, or in bytes to skip.
     HitHead { end: u64 },
     /// In the body of the answer that teaches.
     Lesson { end: u64 },
@@ -256,7 +256,7 @@ pub struct Answers {
     text: Vec<u8>,
     text_is_hit: bool,
     boundary: Option<Vec<u8>>,
-    /// A true head was seen: the answer is what was asked for.
+    /// A true head was seen: the answer is the requested one.
     is_known: bool,
     /// And it named the state of the file.
     is_proven: bool,
@@ -298,7 +298,7 @@ impl Answers {
     /// Parses `bytes` that were read; `holes`, in stream positions and ascending, are placeholders.
     ///
     /// # Errors
-    /// Why the connection is of no more use. What was heard before holds.
+    /// Why the connection is of no more use. Events so far hold.
     pub fn take(
         &mut self,
         bytes: &[u8],
@@ -371,7 +371,7 @@ impl Answers {
         let end = match self.place {
             ParseState::Head => {
                 let len = self.requests.front().and_then(|request| shape.head_len(request));
-                // Who cannot place what follows must not have allowed it.
+                // A reader that cannot place the rest must not have allowed it.
                 let end = self.begins + len.ok_or(NetError::Misplaced)?;
                 if end <= self.at {
                     return Err(broken("a head longer than those before"));
@@ -440,7 +440,7 @@ impl Answers {
         Unusable::Refuses(self.requests.front().map_or(0, |request| request.ranges.len()))
     }
 
-    /// What stands behind a head or a part: `index` is that of the next part, or beyond them all where parts have no
+    /// Begins the item behind a head or a part: `index` is that of the next part, or beyond them all where parts have no
     /// heads.
     fn go_to(
         &mut self,
@@ -479,7 +479,7 @@ impl Answers {
         }
     }
 
-    /// The head of a part that is whole stands where it must, and says what was asked for.
+    /// The head of a part that is whole stands where it must, and names the requested range.
     fn check_part_head(&mut self, index: usize, shape: &Shape) -> Result<(), Unusable> {
         let text = std::mem::take(&mut self.text);
         if self.text_is_hit {
@@ -554,8 +554,8 @@ impl Answers {
         }
     }
 
-    /// All of the file comes instead of `asked`, which is near its beginning: what is before is let pass, and behind it the
-    /// connection is of no more use.
+    /// All of the file comes instead of `asked`, which is near its beginning: the bytes before it are skipped, and behind it
+    /// the connection is of no more use.
     fn whole_file(
         &mut self,
         asked: Range,

@@ -92,7 +92,7 @@ impl Body {
         self.left
     }
 
-    /// What repair had to do so far.
+    /// Statistics of repair so far.
     pub fn repaired(&self) -> RepairStats {
         self.repaired.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -113,7 +113,7 @@ impl Body {
                     None => Some(Ok(bytes)),
                 }
             }
-            // Whoever makes the bytes says why there are no more; silence is an end before the end.
+            // The source of the bytes says why there are no more; silence is an end before the end.
             (None, Some(left)) if *left > 0 => {
                 *left = 0;
                 Some(Err(NetError::Broken("the body ended early".to_owned())))
@@ -158,7 +158,7 @@ pub struct Answer {
     pub headers: hyper::HeaderMap,
     /// Its body.
     pub body: Body,
-    /// What its connections have in common.
+    /// State common to its connections.
     pub connector: Arc<Connector>,
     /// True where holes in it are repaired.
     pub is_repaired: bool,

@@ -1,7 +1,7 @@
 //! `multipart/byteranges` (RFC 9110 section 14.6) as one server writes it: the text around the parts.
 //!
-//! Between the answers of one server that text varies by the digits of its ranges and by the boundary alone. So who has seen one
-//! answer whole knows where each part of another one will stand, and what each of its heads has to say.
+//! Between the answers of one server that text varies by the digits of its ranges and by the boundary alone. So one whole
+//! answer tells where each part of another one will stand, and the text of each of its heads.
 
 use httparse::{EMPTY_HEADER, Header};
 use tacit_proto::fwp::repair::Range;
@@ -59,7 +59,7 @@ pub fn boundary(content_type: &[u8]) -> Option<Vec<u8>> {
     is_boundary(value).then(|| value.to_vec())
 }
 
-/// The characters of a boundary (RFC 2046 section 5.1.1), without spaces, which nobody uses.
+/// The characters of a boundary (RFC 2046 section 5.1.1), without spaces, which no server uses.
 fn is_boundary(text: &[u8]) -> bool {
     let allowed = |byte: &u8| byte.is_ascii_alphanumeric() || b"'()+_,-./:=?".contains(byte);
     (1..=BOUNDARY_MAX).contains(&text.len()) && text.iter().all(allowed)
@@ -189,7 +189,7 @@ impl Template {
     }
 }
 
-/// What stands before and behind the range in the head of a part.
+/// The text before and behind the range in the head of a part.
 fn part_head(head: &[u8], range: Range, complete: u64) -> Option<(&[u8], &[u8])> {
     let mut lines = [EMPTY_HEADER; LINES_MAX];
     let httparse::Status::Complete((len, lines)) = httparse::parse_headers(head, &mut lines).ok()? else {

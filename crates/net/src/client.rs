@@ -1,4 +1,4 @@
-//! The first request for a file, and what its answer allows.
+//! The first request for a file, and the ways to go on that its answer allows.
 //!
 //! Where the shim looks after the connection, the first [`FIRST_PART`] bytes are asked for as a range, with no
 //! placeholders allowed. The answer tells whether there are ranges, a strong validator, the length, and how long heads
@@ -237,7 +237,7 @@ pub async fn go_on(connector: &Arc<Connector>, begun: PartialDownload) -> Result
     let connection = connector.connect(true).await?;
     let (main, head) = entity.ask(connection, rest, true).await?;
     if main.has.start != rest.start {
-        // A whole answer; whoever wants that asks for it.
+        // A whole answer; it must be requested as such.
         return Err(RangeError::Ignored.into());
     }
     Ok(start(entity, rest, main, head))

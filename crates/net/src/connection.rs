@@ -72,7 +72,7 @@ impl Default for Settings {
 /// Bytes that may wait for holes, as many as simulated readers let wait (`fwp.reorder-buffer`): where 40 % of the frames
 /// are lost 8 MiB are full within two seconds.
 const HELD_MAX: u64 = 64 << 20;
-/// How long a hole may stay open, and how often it is asked for: nobody waits for a file's first bytes, and where much is lost
+/// How long a hole may stay open, and how often it is asked for: no reader waits for a file's first bytes, and where much is lost
 /// TCP without repair is slower by far than asking on.
 const DEADLINE: tacit_proto::units::Duration = tacit_proto::units::Duration::from_secs(60);
 const ATTEMPTS_MAX: u32 = 200;
@@ -90,7 +90,7 @@ impl Settings {
 /// hyper's buffers: a frame of a body is no longer.
 const BUFFER_LEN: usize = 128 * 1024;
 
-/// What is known of the hop, for the report.
+/// State of the hop, for the report.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hop {
     /// Connections that the shim looks after.
@@ -129,7 +129,7 @@ impl Connector {
         !self.target.is_tls && Flow::is_there(&self.settings.shim)
     }
 
-    /// What the connections so far found.
+    /// State of the hop, from the connections so far.
     pub fn hop(&self) -> Hop {
         self.hop.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -159,7 +159,7 @@ impl Connector {
             .handshake::<_, Outgoing>(io)
             .await
             .map_err(|error| NetError::of_hyper(&error))?;
-        // What makes it fail is told to whoever waits for an answer.
+        // The request that waits for an answer reports its failure.
         let task = tokio::spawn(async move {
             let _ = connection.await;
         });
@@ -274,7 +274,7 @@ const HEAD_SLACK: u64 = 64;
 #[derive(Debug)]
 pub struct Connection {
     sender: SendRequest<Outgoing>,
-    /// What is known of its stream.
+    /// State of its stream.
     pub watch: Arc<Watch>,
     task: JoinHandle<()>,
     head_timeout: Duration,

@@ -13,14 +13,14 @@ use crate::connection::{Connection, Connector, Expected, no_body};
 use crate::error::NetError;
 use crate::partial::{Validator, check};
 
-/// What is asked for, again and again.
+/// The entity that is requested, again and again.
 #[derive(Debug)]
 pub struct Entity {
     /// Where.
     pub connector: Arc<Connector>,
     /// Headers of each request, end to end, without ranges and conditions.
     pub headers: HeaderMap,
-    /// What it has to be.
+    /// Validator that it must have.
     pub validator: Validator,
     /// Bytes of the whole.
     pub complete: u64,
@@ -28,7 +28,7 @@ pub struct Entity {
     pub head_len: AtomicU64,
     /// Requests for holes made so far.
     pub asked: AtomicU64,
-    /// What answers to requests for holes look like.
+    /// Layout of answers to requests for holes.
     pub shape: Mutex<Shape>,
 }
 
@@ -79,9 +79,9 @@ impl Entity {
         self.asked.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// What the server's partial answers look like.
+    /// Layout of the server's partial answers.
     pub fn shape(&self) -> MutexGuard<'_, Shape> {
-        // Whoever held it left it whole: no code between lock and unlock panics half-way through a change.
+        // Its last holder left it whole: no code between lock and unlock panics half-way through a change.
         self.shape.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

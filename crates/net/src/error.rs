@@ -15,9 +15,9 @@ pub enum NetError {
     /// Not an address that can be fetched.
     #[error("{url:?} is no address of a file: {why}")]
     Url {
-        /// What was given.
+        /// The given URL.
         url: String,
-        /// What is wrong with it.
+        /// Its defect.
         why: &'static str,
     },
     /// `https`, where repair is needed.
@@ -26,7 +26,7 @@ pub enum NetError {
          over a link that acknowledges"
     )]
     Encrypted {
-        /// What was given.
+        /// The given URL.
         url: String,
     },
     /// From `https` a redirect leads to `http`.
@@ -40,7 +40,7 @@ pub enum NetError {
     Tls {
         /// The name.
         host: String,
-        /// What is wrong.
+        /// The error.
         why: String,
     },
     /// An argument that cannot be used.
@@ -51,7 +51,7 @@ pub enum NetError {
     Resolve {
         /// The name.
         host: String,
-        /// What the resolver says.
+        /// The resolver's error.
         source: io::Error,
     },
     /// An address that must not be reached from here.
@@ -61,7 +61,7 @@ pub enum NetError {
         host: String,
         /// Its address.
         address: IpAddr,
-        /// What would allow it.
+        /// The option that would allow it.
         hint: &'static str,
     },
     /// A port that must not be reached from here.
@@ -72,7 +72,7 @@ pub enum NetError {
     Connect {
         /// The name.
         host: String,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// Nothing came, or nothing could be sent.
@@ -112,7 +112,7 @@ pub enum NetError {
     File {
         /// Its name.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// Another process fetches the same file.
@@ -132,7 +132,7 @@ pub enum NetError {
 }
 
 impl NetError {
-    /// hyper wraps what its socket says.
+    /// hyper wraps the errors of its socket.
     pub(crate) fn of_hyper(error: &hyper::Error) -> Self {
         let mut source = std::error::Error::source(error);
         while let Some(inner) = source {

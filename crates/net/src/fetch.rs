@@ -22,7 +22,7 @@ const REDIRECTS_MAX: u32 = 10;
 /// Times that a file that changes while it comes is begun anew.
 const STARTS_MAX: u32 = 3;
 
-/// What to fetch, and where to.
+/// Source, destination and settings of a fetch.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// `http://…` or `https://…`.
@@ -31,7 +31,7 @@ pub struct Options {
     pub destination: Option<PathBuf>,
     /// Discard the part of an earlier attempt.
     pub restart: bool,
-    /// What the file has to have.
+    /// SHA-256 that the file must have.
     pub sha256: Option<String>,
     /// How servers are talked to.
     pub settings: Settings,
@@ -43,7 +43,7 @@ pub type Progress<'a> = &'a mut dyn FnMut(u64, Option<u64>);
 /// Fetches a file.
 ///
 /// # Errors
-/// Where it is not there in the end. What came stays beside the destination if it can be gone on with.
+/// Where it is not there in the end. Received bytes stay beside the destination if it can be resumed.
 pub async fn fetch(options: &Options, progress: Progress<'_>) -> Result<Report, NetError> {
     let target = Target::parse(&options.url)?;
     if let Some(wanted) = &options.sha256
@@ -127,7 +127,7 @@ impl Fetch<'_> {
     async fn find(&self, mut target: Target) -> Result<Answer, NetError> {
         let mut headers = HeaderMap::new();
         headers.insert(USER_AGENT, HeaderValue::from_static(concat!("tacit/", env!("CARGO_PKG_VERSION"))));
-        // What is stored is what the checksum is about.
+        // The checksum is about the stored bytes.
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         headers.insert(crate::digest::WANT, HeaderValue::from_static("sha-256=10"));
         let mut reach = Arc::new(Reach::All);
@@ -144,7 +144,7 @@ impl Fetch<'_> {
                 | StatusCode::PERMANENT_REDIRECT => {
                     let location = answer.headers.get(LOCATION).and_then(|location| location.to_str().ok());
                     let Some(location) = location else { return Err(refused(&target, answer.status)) };
-                    // A server of the Internet has no business with what only this machine can reach.
+                    // A server of the Internet must not reach addresses that only this machine can.
                     if connector.peer().is_some_and(is_public) {
                         let hint = ": a public server redirects there";
                         reach = Arc::new(Reach::Public { also: Vec::new(), hint, own: None });

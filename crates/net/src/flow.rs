@@ -46,7 +46,7 @@ const REGISTRATION_TIMEOUT: Duration = Duration::from_secs(1);
 /// Most news that may wait to be taken. The reader takes them after each read; no receive window holds this number.
 const NEWS_MAX: usize = 65_536;
 
-/// What the shim said since last asked.
+/// Messages of the shim since the last call.
 #[derive(Debug, Default)]
 struct News {
     registered: Option<u32>,
@@ -64,8 +64,8 @@ const LOSSY_PPM: u32 = 20_000;
 #[derive(Debug)]
 pub struct Flow {
     socket: Socket,
-    /// A second handle of it, to wait on: tokio has no name for SOCK_SEQPACKET, but its calls are the same. What it thinks
-    /// is there lags behind what is there, so it is not asked.
+    /// A second handle of it, to wait on: tokio has no name for SOCK_SEQPACKET, but its calls are the same. Its readiness lags
+    /// behind the socket's, so it is not asked.
     waiter: UnixDatagram,
     news: Mutex<News>,
 }
@@ -90,7 +90,7 @@ impl Flow {
     /// Registers the TCP connection between `local` and `remote`.
     ///
     /// # Errors
-    /// Where the shim says what it must not.
+    /// Where the shim violates the protocol.
     pub async fn register(
         name: &ShimName,
         local: SocketAddr,
@@ -169,14 +169,14 @@ impl Flow {
         if self.news().over {
             std::future::pending::<()>().await;
         }
-        // Reading finds out what is wrong with it, if anything.
+        // Reading reports its error, if it has one.
         let _ = self.waiter.readable().await;
     }
 
     /// Reads all messages of the shim.
     ///
     /// # Errors
-    /// What is no message.
+    /// Where a message is malformed.
     pub fn drain(&self) -> Result<(), NetError> {
         let mut buffer = [0; MAX_MESSAGE_LEN + 1];
         let mut news = self.news();
@@ -248,7 +248,7 @@ impl Flow {
     }
 
     fn news(&self) -> MutexGuard<'_, News> {
-        // Whoever held it left it whole: no code between lock and unlock panics half-way through a change.
+        // Its last holder left it whole: no code between lock and unlock panics half-way through a change.
         self.news.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

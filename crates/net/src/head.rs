@@ -1,4 +1,4 @@
-//! Heads of HTTP/1 messages, read strictly: what two readers could take for different messages is refused.
+//! Heads of HTTP/1 messages, read strictly: input that two readers could take for different messages is refused.
 //!
 //! hyper parses every message that goes through here again. It is lenient where RFC 9112 allows it: a line may end in a
 //! bare LF, a length beside `Transfer-Encoding` is dropped. A proxy must not be (RFC 9112 section 11.2), and to place a
@@ -58,7 +58,7 @@ pub enum Framing {
     Close,
 }
 
-/// What of a response's head matters below hyper.
+/// Fields of a response's head that matter below hyper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResponseHead {
     /// Its status.
@@ -79,7 +79,7 @@ impl HeadReader {
     /// Takes bytes up to the end of the head. Says how many it took and whether that was all.
     ///
     /// # Errors
-    /// What no head may have.
+    /// Bytes that no head may have.
     pub fn push(&mut self, input: &[u8]) -> Result<(usize, bool), HeadError> {
         for (at, &byte) in input.iter().enumerate() {
             if self.bytes.len() == MAX_HEAD_LEN {
@@ -119,7 +119,7 @@ impl HeadReader {
     /// The whole head as that of a response.
     ///
     /// # Errors
-    /// What is none, or could be read in two ways.
+    /// A malformed or ambiguous head.
     pub fn response(&self, answers_head: bool) -> Result<ResponseHead, HeadError> {
         let mut headers = [EMPTY_HEADER; MAX_HEADERS];
         let mut response = httparse::Response::new(&mut headers);
@@ -129,7 +129,7 @@ impl HeadReader {
         };
         let (length, chunked) = lengths(response.headers, version)?;
         let framing = match (status, length) {
-            // RFC 9112 section 6.3: these have no body, whatever their headers say.
+            // RFC 9112 section 6.3: these have no body, even where their headers announce one.
             (100..=199 | 204 | 304, _) => Framing::Length(0),
             _ if answers_head => Framing::Length(0),
             _ if chunked => Framing::Chunked,
@@ -143,7 +143,7 @@ impl HeadReader {
     /// 9.3).
     ///
     /// # Errors
-    /// What is no head.
+    /// A malformed head.
     pub fn headers(&self) -> Result<(HeaderMap, bool), HeadError> {
         let mut lines = [EMPTY_HEADER; MAX_HEADERS];
         let mut response = httparse::Response::new(&mut lines);
@@ -165,7 +165,7 @@ impl HeadReader {
     /// The framing of the whole head as that of a request.
     ///
     /// # Errors
-    /// What is none, or could be read in two ways.
+    /// A malformed or ambiguous head.
     pub fn request(&self) -> Result<Framing, HeadError> {
         let mut headers = [EMPTY_HEADER; MAX_HEADERS];
         let mut request = httparse::Request::new(&mut headers);

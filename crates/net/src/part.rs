@@ -1,4 +1,4 @@
-//! A file that comes piece by piece: `NAME.part` beside its destination, with what it takes to go on in
+//! A file that comes piece by piece: `NAME.part` beside its destination, with the state for resuming it in
 //! `NAME.part.json`. Only a whole file gets its name.
 
 use std::fs::{self, File, OpenOptions};
@@ -18,7 +18,7 @@ use crate::partial::PartialDownload;
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PartMetadata {
-    /// What was asked for.
+    /// The requested URL.
     url: String,
     /// Where it was found.
     found_at: String,
@@ -63,7 +63,7 @@ pub struct Incoming {
     place: Output,
     hash: Sha256,
     bytes: u64,
-    /// What resuming needs, if that is possible.
+    /// State for resuming, if that is possible.
     note: Option<PartMetadata>,
 }
 
@@ -85,7 +85,7 @@ impl Incoming {
     /// For `destination`; `None` is standard output.
     ///
     /// # Errors
-    /// Where it cannot be written, or somebody else writes it.
+    /// Where it cannot be written, or another process writes it.
     pub fn open(destination: Option<&Path>) -> Result<Self, NetError> {
         let fresh = |place| Self { place, hash: Sha256::new(), bytes: 0, note: None };
         let Some(destination) = destination else {
@@ -103,7 +103,7 @@ impl Incoming {
             }
             _ => (),
         }
-        // A symbolic link stays, and what it names is replaced.
+        // A symbolic link stays, and its target is replaced.
         let destination = fs::canonicalize(destination).unwrap_or_else(|_| destination.to_owned());
         let (part, note) = (beside(&destination, ".part"), beside(&destination, ".part.json"));
         let mut options = OpenOptions::new();
@@ -120,7 +120,7 @@ impl Incoming {
         Ok(fresh(Output::Part { file, part, note, destination }))
     }
 
-    /// What an earlier attempt at `url` left, and where it found it; its bytes count as written.
+    /// The part that an earlier attempt at `url` left, and where it found the file; its bytes count as written.
     pub fn resume(&mut self, url: &str) -> EarlierPart {
         match self.read_left(url) {
             None => EarlierPart::Nothing,
@@ -137,7 +137,7 @@ impl Incoming {
         }
     }
 
-    /// The note about what is there, and the hash of what is checked, if it is the noted one.
+    /// The note about the part, and the hash of its checked bytes, if it is the noted one.
     fn read_left(&mut self, url: &str) -> Option<(PartMetadata, Option<Sha256>)> {
         let Output::Part { file, note, .. } = &mut self.place else { return None };
         let note: PartMetadata = serde_json::from_slice(&fs::read(note).ok()?).ok()?;
@@ -164,7 +164,7 @@ impl Incoming {
         Some((note, is_whole.then_some(hash)))
     }
 
-    /// Forgets what is there and begins anew, with what it takes to go on another time. False where bytes are gone that
+    /// Discards the part and begins anew, with the state for resuming another time. False where bytes are gone that
     /// cannot be taken back.
     ///
     /// # Errors
@@ -226,7 +226,7 @@ impl Incoming {
         self.bytes
     }
 
-    /// SHA-256 of what was written, in hexadecimal digits.
+    /// SHA-256 of the written bytes, in hexadecimal digits.
     pub fn sha256(&self) -> String {
         hex(self.hash.clone())
     }
@@ -246,17 +246,17 @@ impl Incoming {
         Ok(())
     }
 
-    /// Leaves what is there for another time, if it is of use then.
+    /// Leaves the part for another time, if it is of use then.
     pub fn leave(mut self) {
         if self.note.is_none() || self.bytes == 0 || self.write_note().is_err() {
             self.discard();
         }
     }
 
-    /// Removes what is there.
+    /// Removes the part.
     pub fn discard(self) {
         if let Output::Part { part, note, .. } = &self.place {
-            // Nothing can be done about what stays.
+            // Nothing can be done about files that stay.
             let _ = (fs::remove_file(note), fs::remove_file(part));
         }
     }

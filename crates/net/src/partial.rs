@@ -1,4 +1,4 @@
-//! Validators, `Content-Range` and `Location`: what tells whether an answer is the part that was asked for.
+//! Validators, `Content-Range` and `Location`: fields that tell whether an answer is the requested part.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ impl Validator {
         is_strong.then(|| Self::Date(modified.to_owned()))
     }
 
-    /// What stands in `If-Range`.
+    /// The value of `If-Range`.
     pub fn as_str(&self) -> &str {
         match self {
             Self::Tag(text) | Self::Date(text) => text,

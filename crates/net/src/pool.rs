@@ -34,13 +34,13 @@ struct PooledConnection {
     has_answered: bool,
     /// Requests under way.
     asked: usize,
-    /// What is to come.
+    /// Requests that it has yet to answer.
     open_ids: BTreeSet<RequestId>,
     /// The last byte came, or the first was asked for.
     quiet_since: Instant,
     /// When it was asked for something while it had nothing to bring, until the first bytes are there.
     asked_at: Option<Instant>,
-    /// Quiet for so long that others were asked; what it brings yet is taken.
+    /// Quiet for so long that others were asked; bytes that it brings yet are taken.
     is_given_up: bool,
 }
 
@@ -86,7 +86,7 @@ impl ConnectionPool {
         }
     }
 
-    /// Opens what is short.
+    /// Opens the connections that are missing.
     pub fn open(&mut self, now: Instant, entity: &Arc<Entity>) {
         let idle = self.lines.iter().filter(|line| line.asked == 0 && !line.is_given_up).count();
         if now < self.open_at {
@@ -148,7 +148,7 @@ impl ConnectionPool {
             (line.quiet_since, line.asked_at) = (now, Some(now));
         }
         line.asked += 1;
-        // One that is over says so itself, and what it was asked for is asked for again.
+        // One that is over says so itself, and its requests are made again.
         let _ = line.requests.try_send(request);
         true
     }
@@ -181,7 +181,7 @@ impl ConnectionPool {
         line.asked_at.take().map(|asked_at| now - asked_at)
     }
 
-    /// `id` is over; what it was to bring yet.
+    /// `id` is over; returns the requests that it had yet to answer.
     pub fn over(&mut self, now: Instant, id: ConnectionId) -> BTreeSet<RequestId> {
         let Some(place) = self.lines.iter().position(|line| line.id == id) else { return BTreeSet::new() };
         let line = self.lines.remove(place);
@@ -198,8 +198,8 @@ impl ConnectionPool {
         self.unopened >= UNOPENED_MAX
     }
 
-    /// What quiet connections were to bring: an answer whose tail is lost waits for the server's timer, and where most is
-    /// lost for several.
+    /// Open requests of quiet connections: an answer whose tail is lost waits for the server's timer, and where most is lost
+    /// for several.
     pub fn give_up_quiet(&mut self, now: Instant, patience: Duration) -> Vec<RequestId> {
         let quiet =
             self.lines.iter_mut().filter(|line| line.waits_since().is_some_and(|at| at + patience <= now));

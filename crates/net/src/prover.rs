@@ -12,7 +12,7 @@ use crate::entity::Entity;
 use crate::error::NetError;
 use crate::partial::RangeError;
 
-/// Bytes in doubt hold back what is there for so long before the server is asked for nothing else: most often an answer for
+/// Bytes in doubt hold back received bytes for so long before the server is asked for nothing else: most often an answer for
 /// holes says it meanwhile.
 const WAIT: Duration = Duration::from_millis(250);
 /// Attempts in a row without an answer.
@@ -37,7 +37,7 @@ pub struct Prover {
 }
 
 impl Prover {
-    /// There are bytes in doubt; with `is_held` they hold back what is there, and with `is_rest` nothing else is to come.
+    /// There are bytes in doubt; with `is_held` they hold back received bytes, and with `is_rest` nothing else is to come.
     pub fn step(&mut self, now: Instant, entity: &Arc<Entity>, is_held: bool, is_rest: bool) {
         self.held_since = is_held.then(|| self.held_since.unwrap_or(now));
         if self.asking.is_some() || self.not_before.is_some_and(|at| now < at) {
@@ -60,7 +60,7 @@ impl Prover {
         self.held_since = None;
     }
 
-    /// What comes of it.
+    /// Outcome of the request under way.
     pub async fn next(&mut self) -> Result<Proof, NetError> {
         match &mut self.asking {
             Some(asking) => asking.await,
@@ -71,7 +71,7 @@ impl Prover {
     /// The request whose answer says that the file was still the same.
     ///
     /// # Errors
-    /// Where it was not, or nobody says so.
+    /// Where it was not, or no answer says so.
     pub fn done(&mut self, now: Instant, proof: Result<Proof, NetError>) -> Result<Option<u64>, NetError> {
         self.asking = None;
         match proof {

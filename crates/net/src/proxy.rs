@@ -1,10 +1,10 @@
-//! A forward proxy for programs that know nothing of holes: what they GET is repaired on the way.
+//! A forward proxy for programs that know nothing of holes: it repairs responses to GET on the way.
 //!
 //! `CONNECT` opens a tunnel for TLS, in which nothing is repaired.
 //!
 //! It is no open relay. It listens for programs of this machine, reaches public servers at ports of HTTP, and others only
 //! where they are named; the address that a name has is judged at the moment of connecting. Memory is bounded per
-//! connection (two heads, hyper's buffers, what repair holds back) and so are connections.
+//! connection (two heads, hyper's buffers, bytes that repair holds back) and so are connections.
 
 mod forward;
 mod guard;
@@ -219,7 +219,7 @@ async fn serve_one(
         .serve_connection(TokioIo::new(guarded), service)
         .with_upgrades();
     tokio::pin!(connection);
-    // What breaks a connection is its program's business.
+    // An error of a connection is its program's business.
     tokio::select! {
         _ = connection.as_mut() => (),
         _ = stopped.changed() => {

@@ -13,7 +13,7 @@ pub enum Reach {
     Public {
         /// Names and addresses, in small letters.
         also: Vec<String>,
-        /// What a refusal says would help.
+        /// The remedy that a refusal names.
         hint: &'static str,
         /// The proxy's own address: it must not talk to itself.
         own: Option<SocketAddr>,

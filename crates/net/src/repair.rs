@@ -20,7 +20,7 @@ use crate::flow::Flow;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConnectionId(pub u64);
 
-/// What a line tells.
+/// An event of a line.
 #[derive(Debug)]
 pub enum RepairEvent {
     /// It is connected.
@@ -31,7 +31,7 @@ pub enum RepairEvent {
     Over(Unusable),
 }
 
-/// What came with one read.
+/// Results of one read.
 #[derive(Debug, Default)]
 pub struct Received {
     /// Bytes of the file.
@@ -47,7 +47,7 @@ pub struct Received {
 /// Bytes for a hole.
 #[derive(Debug)]
 pub struct Piece {
-    /// Who wants them.
+    /// The ID that they are for.
     pub id: RequestId,
     /// Of the first, in the file.
     pub position: u64,
@@ -141,7 +141,7 @@ impl RepairConnection<'_> {
         Ok(())
     }
 
-    /// Reads what is there.
+    /// Reads the available bytes.
     fn read(&mut self, buffer: &mut [u8]) -> (Received, Result<(), Unusable>) {
         let mut received = Received::default();
         let len = match self.tcp.try_read(buffer) {
@@ -163,7 +163,7 @@ impl RepairConnection<'_> {
             // The holes among them are known by now: they are told of before their placeholders reach TCP.
             flow.drain()?;
             holes = flow.take_holes(end);
-            // What comes late is asked for again.
+            // Late bytes are asked for again.
             drop(flow.take_late());
             // So are they.
             holes.iter().for_each(|hole| flow.repaired(*hole));

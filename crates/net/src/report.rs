@@ -1,4 +1,4 @@
-//! What a file cost.
+//! The cost of a file.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -30,10 +30,10 @@ pub enum Verified {
     Server,
 }
 
-/// What one file cost. Bytes are those of this attempt.
+/// The cost of one file. Bytes are those of this attempt.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// What was asked for.
+    /// The requested URL.
     pub url: String,
     /// Where it was found.
     pub found_at: String,
@@ -59,7 +59,7 @@ pub struct Report {
     pub shim_refused: Option<String>,
     /// It came over TLS: as it was, without repair.
     pub is_tls: bool,
-    /// What repair did; `None` where nothing could be repaired.
+    /// The work of repair; `None` where nothing could be repaired.
     pub repair: Option<RepairReport>,
     /// Connections made.
     pub connections: u64,
@@ -69,7 +69,7 @@ pub struct Report {
     pub wireless_overhead: Option<f64>,
 }
 
-/// What repair did.
+/// The work of repair.
 #[derive(Clone, Debug, Serialize)]
 pub struct RepairReport {
     /// Frames that the link is expected to lose, in parts of all; `None` without a shim.
@@ -103,7 +103,7 @@ pub struct RepairReport {
 }
 
 impl RepairReport {
-    /// Of what was counted.
+    /// Of these counts.
     pub fn of(repaired: &RepairStats, hop: &Hop, placeholder_bytes: u64) -> Self {
         let counters = &repaired.counters;
         Self {

@@ -1,8 +1,8 @@
 //! A body that comes over a flow with placeholders, made whole by range requests.
 //!
-//! One task owns it all: the connection that brings the body (the main one), the requests for holes, and what is held
-//! back. The main connection is opened again where it breaks, for what is not there yet. What cannot be repaired comes
-//! over a connection without placeholders; what is not the same entity any more ends everything.
+//! One task owns it all: the connection that brings the body (the main one), the requests for holes, and the bytes held
+//! back. The main connection is opened again where it breaks, for the bytes that are missing. Bytes that cannot be repaired
+//! come over a connection without placeholders; an entity that has changed ends everything.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -40,14 +40,14 @@ struct Reading {
     late: Vec<(u64, Vec<u8>)>,
     /// Times that the shim switched off, as far as reported.
     switched_off: u64,
-    /// Nothing more comes but what is late.
+    /// Nothing more comes but late bytes.
     is_over: bool,
 }
 
-/// What a session waits for.
+/// An event that a session waits for.
 enum Event {
     Repair(ConnectionId, RepairEvent),
-    /// There is room for what can be released; or nobody reads any more.
+    /// There is room for bytes that can be released; or the reader is gone.
     Room(bool),
     Opened(Result<MainAnswer, NetError>),
     Proven(Result<Proof, NetError>),
@@ -82,7 +82,7 @@ pub async fn run(
     }
 }
 
-/// True for what would not happen without placeholders.
+/// True for errors that would not happen without placeholders.
 fn is_repairs_fault(error: &NetError) -> bool {
     matches!(
         error,
@@ -99,7 +99,7 @@ fn is_repairs_fault(error: &NetError) -> bool {
     )
 }
 
-/// True for what a server says while it is busy (RFC 9110 section 15.6).
+/// True for a status of a server that is busy (RFC 9110 section 15.6).
 fn is_passing(error: &NetError) -> bool {
     matches!(error, NetError::Range(RangeError::Status(429 | 500..=599)))
 }
@@ -112,8 +112,8 @@ const RESUME_WAIT: Duration = Duration::from_millis(100);
 const LATE_MAX: usize = 1024;
 /// Connections that may end before a server has said how it answers several ranges; then it is asked for one at a time.
 const ENDED_BEFORE_SHAPE_MAX: u32 = 4;
-/// A request for no more holes than this goes to other idle connections too: what is left at the end waits for nothing
-/// but its luck.
+/// A request for no more holes than this goes to other idle connections too: the last holes wait for nothing but their
+/// luck.
 const FEW: usize = 8;
 /// To this number.
 const COPIES: usize = 2;
@@ -161,7 +161,7 @@ struct Session {
     ask_at: tokio::time::Instant,
     doubts: UnprovenRanges,
     prover: Prover,
-    /// What earlier attempts at the same body counted.
+    /// Counters of earlier attempts at the same body.
     before: Counters,
     report: Arc<Mutex<RepairStats>>,
 }
@@ -239,13 +239,13 @@ impl Session {
                 return Ok(());
             }
             if !self.wait().await? {
-                // Nobody reads any more.
+                // The reader is gone.
                 return Ok(());
             }
         }
     }
 
-    /// What follows from what is known, without waiting.
+    /// Takes all steps that are due now, without waiting.
     fn step(&mut self) -> Result<(), NetError> {
         let now = self.now();
         self.repair.handle_timeout(now);
@@ -287,7 +287,7 @@ impl Session {
             Event::Room(false) => return Ok(false),
             Event::Room(true) => {
                 if let Some(range) = self.repair.poll_release(self.now(), PIECE) {
-                    // There is room, and nobody else sends.
+                    // There is room, and no other task sends.
                     return Ok(self.bytes.try_send(Ok(self.store.read(range))).is_ok());
                 }
             }
@@ -327,7 +327,7 @@ impl Session {
         self.last_bytes = tokio::time::Instant::now();
         let Some(reading) = &mut self.reading else { return Ok(()) };
         let reached = self.repair.reached();
-        // A whole answer to a request for a part begins with what is there already.
+        // A whole answer to a request for a part begins with bytes that are there already.
         let skip = reached.saturating_sub(reading.at).min(bytes.len() as u64);
         let fits = bytes.len().min(usize::try_from(skip + self.repair.room()).unwrap_or(usize::MAX));
         let mut bytes = bytes;
@@ -376,7 +376,7 @@ impl Session {
             .into_iter()
             .partition(|(start, bytes)| start + bytes.len() as u64 <= stream_reached);
         reading.late = early;
-        // What is forgotten is asked for instead.
+        // Dropped bytes are asked for instead.
         reading.late.truncate(LATE_MAX);
         let come: Vec<(u64, Vec<u8>)> = come;
         let come: Vec<_> = come
@@ -392,7 +392,7 @@ impl Session {
         Ok(())
     }
 
-    /// Writes what of `bytes` is missing.
+    /// Writes those of `bytes` that are missing.
     fn put(&mut self, range: Range, bytes: &[u8], is_proven: bool) {
         let first = self.repair.missing_in(range).next();
         if let Some(first) = first.filter(|_| !is_proven) {
@@ -419,7 +419,7 @@ impl Session {
         self.repair.hold_from(self.now(), self.doubts.first());
     }
 
-    /// Has a connection ready while anything is in doubt, and asks when that holds back what is there: at once if nothing
+    /// Has a connection ready while anything is in doubt, and asks when that holds back received bytes: at once if nothing
     /// else is under way that could tell.
     fn ask_for_proof(&mut self) {
         let Some(first) = self.doubts.first() else { return self.prover.rest() };
@@ -439,7 +439,7 @@ impl Session {
         if self.repair.reached() < self.repair.end() {
             self.reopen(Some(reading.main.connection));
         } else {
-            // What comes late still fills holes.
+            // Late bytes still fill holes.
             self.reading = Some(Reading { is_over: true, ..reading });
         }
         Ok(())
@@ -463,7 +463,7 @@ impl Session {
         Ok(())
     }
 
-    /// Asks for what was not read yet.
+    /// Asks for the bytes that were not read yet.
     fn reopen(&mut self, connection: Option<Connection>) {
         let Some(rest) = Range::new(self.repair.reached(), self.repair.end()) else { return };
         let (entity, registered) = (Arc::clone(&self.entity), self.registered);
@@ -481,12 +481,12 @@ impl Session {
         }));
     }
 
-    /// When something is to be done that nobody tells of.
+    /// When a step is due that no event announces.
     fn timeout(&self) -> Option<tokio::time::Instant> {
         let now = tokio::time::Instant::now();
         let pipelined = self.entity.shape().pipelined();
         let repair = self.repair.poll_timeout().map(|at| self.started + Duration::from_nanos(at.as_nanos()));
-        // What is due waits for others to be asked for together, or for a connection: those tell.
+        // Holes that are due wait for others to be asked for together, or for a connection: those tell.
         let repair = repair.and_then(|at| {
             let has_room = self.pool.has_room(pipelined);
             if at > now { Some(at) } else { has_room.then_some(self.ask_at) }
@@ -631,7 +631,7 @@ async fn frame(reading: &mut Option<Reading>) -> Result<Option<Bytes>, NetError>
     }
 }
 
-/// Waits for the shim to say something beside what reading TCP brings up.
+/// Waits for a message of the shim beside those that reading TCP brings up.
 async fn said(watch: Option<&Watch>) {
     match watch.and_then(|watch| watch.flow.as_ref()) {
         Some(flow) => flow.readable().await,

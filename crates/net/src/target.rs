@@ -24,7 +24,7 @@ impl Target {
     /// The address in `text`.
     ///
     /// # Errors
-    /// What is none, or names no server.
+    /// An invalid address, or one without a server.
     pub fn parse(text: &str) -> Result<Self, NetError> {
         let bad = |why| NetError::Url { url: text.to_owned(), why };
         let uri: Uri =
@@ -35,7 +35,7 @@ impl Target {
     /// The address that `uri` is.
     ///
     /// # Errors
-    /// What names no server.
+    /// One without a server.
     pub fn of(uri: &Uri) -> Result<Self, NetError> {
         let bad = |why| NetError::Url { url: uri.to_string(), why };
         let is_tls = match uri.scheme_str() {
@@ -112,7 +112,7 @@ impl Target {
         if self.is_tls { "https" } else { "http" }
     }
 
-    /// What a file from here is called: the last part of its path.
+    /// Name for a file from here: the last part of its path.
     pub fn file_name(&self) -> Option<&str> {
         let path = self.path.split('?').next()?;
         path.rsplit('/').next().filter(|name| !matches!(*name, "" | "." | "..") && !name.contains('\0'))

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 /// UnprovenRanges kept apart; beyond that the newest are one.
 const DOUBTS_MAX: usize = 256;
 
-/// What is in doubt.
+/// Ranges in doubt.
 #[derive(Debug, Default)]
 pub struct UnprovenRanges {
     /// Numbers of the requests that would settle them, in order, and their first bytes.

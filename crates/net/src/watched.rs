@@ -25,7 +25,7 @@ pub struct Traffic {
     pub placeholders: AtomicU64,
 }
 
-/// What comes next from the server.
+/// The server's next element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// Nothing: no request is open.
@@ -52,7 +52,7 @@ struct State {
     head_len: u64,
 }
 
-/// What is known of a connection's stream, shared between hyper's side and ours.
+/// State of a connection's stream, shared between hyper's side and ours.
 #[derive(Debug)]
 pub struct Watch {
     state: Mutex<State>,
@@ -157,7 +157,7 @@ impl Watch {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Whoever held it left it whole: no code between lock and unlock panics half-way through a change.
+        // Its last holder left it whole: no code between lock and unlock panics half-way through a change.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

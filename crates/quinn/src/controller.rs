@@ -1,8 +1,8 @@
-//! The window: what arrives in a round trip and between two ACKs, and a little more that waits at the bottleneck.
+//! The window: the bytes that arrive in a round trip and between two ACKs, and a small standing queue at the bottleneck.
 //!
-//! quinn asks a controller for one number. It is the limit of what may be in flight, and quinn paces at 5/4 of it per
-//! smoothed round-trip time (RFC 9002 section 7.7). TACK has two numbers there, a rate and a limit twice as large, so that
-//! the rate decides how much waits; here the window does.
+//! quinn asks a controller for one number. It limits the bytes in flight, and quinn paces at 5/4 of it per smoothed round-trip
+//! time (RFC 9002 section 7.7). TACK has two numbers there, a rate and a limit twice as large, so that the rate decides how much
+//! waits; here the window does.
 
 use std::any::Any;
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ use crate::windowed::WindowedMax;
 const INITIAL_PACKETS: u64 = 10;
 const INITIAL_BYTES_MAX: u64 = 14_720;
 
-/// What may always be in flight, as in BBR (draft-cardwell-iccrg-bbr-congestion-control-00 section 4.2.3.3), and after
+/// Minimum window, as in BBR (draft-cardwell-iccrg-bbr-congestion-control-00 section 4.2.3.3), and after
 /// persistent congestion (RFC 9002 section 7.6.2).
 const WINDOW_PACKETS_MIN: u64 = 4;
 const CONGESTED_PACKETS: u64 = 2;
@@ -25,14 +25,14 @@ const CONGESTED_PACKETS: u64 = 2;
 /// quinn sends while less than the window is in flight with the next packet, and a packet may be half an ACK's worth.
 const ROUNDING_PACKETS: u64 = 3;
 
-/// What waits at the bottleneck so that it never runs dry, and an access point has something to aggregate: CoDel's target
+/// Standing queue at the bottleneck, so that it never runs dry and an access point has something to aggregate: CoDel's target
 /// (RFC 8289 section 4.4), which no queue manager counts as congestion.
 const STANDING_QUEUE: Duration = Duration::from_millis(5);
 
 /// Room is kept for ACKs that are up to so far apart: the most that the law has a receiver wait.
 const ACK_GAP_MAX: Duration = Duration::from_millis(100);
 
-/// How long a smallest round trip is believed: then less is sent for one, so that what waits is not taken for the path
+/// How long a smallest round trip is believed: then less is sent for one, so that queueing is not taken for the path
 /// (BBR's ProbeRTT, draft-cardwell-iccrg-bbr-congestion-control-00 section 4.1.2.3).
 const MIN_RTT_VALID: Duration = Duration::from_secs(10);
 /// The round trip of one batch of ACKs is known with the next.
@@ -61,15 +61,15 @@ const STARTUP: Phase = Phase::Startup { best_rate: 0, rounds_without_growth: 0 }
 /// How fast to look for more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// The window grows by what is acknowledged, until the rate no longer does.
+    /// The window grows by the acknowledged bytes, until the rate no longer does.
     Startup { best_rate: u64, rounds_without_growth: u32 },
     /// As much as arrives, and a standing queue.
     Cruise { rounds: u32 },
     /// More by `sixteenths`, to see whether more arrives than `rate_before`.
     Probe { sixteenths: u64, rate_before: u64, rounds: u32 },
-    /// No standing queue: what a probe or a lossy round left behind goes.
+    /// No standing queue: the excess that a probe or a lossy round left behind drains.
     Drain,
-    /// Half of what the path holds, until packets sent `since` are acknowledged; none before so little is in flight.
+    /// Half of the path's capacity, until packets sent `since` are acknowledged; none before so little is in flight.
     ProbeRtt { since: Option<Instant>, batches: u32, smallest: Option<Duration> },
 }
 
@@ -101,7 +101,7 @@ struct Round {
 }
 
 impl Round {
-    /// What is in flight but will not arrive, where `arriving` does.
+    /// Bytes in flight that will not arrive, where `arriving` does.
     fn lost_of(&self, arriving: u64) -> u64 {
         let lost = u128::from(arriving) * u128::from(self.lost_bytes);
         let lost = lost.checked_div(self.acked_bytes.into()).unwrap_or(0);
@@ -133,7 +133,7 @@ pub(crate) struct TackController {
     last_round: Round,
     /// Of [`ROOM_STEPS`].
     room_steps: u64,
-    /// What quinn paces by.
+    /// The round trip that quinn paces by.
     smoothed_rtt: Option<Duration>,
 }
 
@@ -244,7 +244,7 @@ impl TackController {
         self.room_steps =
             if is_heavy { self.room_steps.saturating_sub(1) } else { ROOM_STEPS.min(self.room_steps + 1) };
         if is_lossy {
-            // What arrived before the queue was full no longer does.
+            // The rate that arrived before the queue was full no longer does.
             self.rate.forget_older_rounds();
         }
         self.phase = match self.phase {
@@ -282,7 +282,7 @@ impl TackController {
         self.round = Round { ends_at_bytes: self.delivery.delivered_bytes(), ..Round::default() };
     }
 
-    /// More than half of what was added must have arrived.
+    /// More than half of the added bytes must have arrived.
     fn judge_probe(&self, sixteenths: u64, rate_before: u64) -> Phase {
         let found = self.rate.of_this_round();
         if found >= rate_before.saturating_add(rate_before / 32 * sixteenths) {
@@ -307,7 +307,7 @@ impl TackController {
         let rounding = ROUNDING_PACKETS * self.mtu;
         let smallest = WINDOW_PACKETS_MIN * self.mtu;
         self.window = match self.phase {
-            // Twice what arrives is enough to see twice the rate.
+            // Twice the arriving bytes are enough to see twice the rate.
             Phase::Startup { .. } => self.window.min(with_queue.saturating_mul(2).max(self.initial_window())),
             Phase::Cruise { .. } => with_queue.saturating_add(rounding).max(smallest),
             Phase::Probe { sixteenths, .. } => {
@@ -336,7 +336,7 @@ impl TackController {
 }
 
 /// The sample that changed a smoothed round-trip time from `before` to `smoothed`. quinn subtracts the delay that the peer
-/// says its ACK had, but shows only what is smoothed: 7/8 of that before and 1/8 of the sample (RFC 9002 section 5.3). No
+/// says its ACK had, but shows only the smoothed value: 7/8 of that before and 1/8 of the sample (RFC 9002 section 5.3). No
 /// sample is below `min`, and the first one is all there is.
 fn last_sample(before: Duration, smoothed: Duration, min: Duration) -> Option<Duration> {
     (smoothed != before).then(|| (smoothed * 8).saturating_sub(before * 7).max(min))
@@ -387,7 +387,7 @@ impl Controller for TackController {
     fn metrics(&self) -> ControllerMetrics {
         let mut metrics = ControllerMetrics::default();
         metrics.congestion_window = self.window;
-        // What quinn's pacer does with the window (RFC 9002 section 7.7), in bits.
+        // Pacing rate that quinn's pacer derives from the window (RFC 9002 section 7.7), in bits.
         metrics.pacing_rate = self
             .smoothed_rtt
             .and_then(|rtt| bytes_per_s(self.window, rtt))

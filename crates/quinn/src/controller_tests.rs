@@ -48,7 +48,7 @@ fn the_rate_of_a_bottleneck_is_found_and_little_waits() {
         assert!(percent(&seen, &path) >= 98, "{rtt_ms} ms: {} %", percent(&seen, &path));
         let measured = model.controller.rate.max();
         assert!((RATE * 99 / 100..RATE * 102 / 100).contains(&measured), "{rtt_ms} ms: {measured} bytes/s");
-        // The standing queue, what an interval brings at once, and a probe's sixteenth.
+        // The standing queue, the bytes that an interval brings at once, and a probe's sixteenth.
         let most = bytes_in(RATE, (STANDING_QUEUE + path.max_ack_delay) * 17 / 16 + path.rtt / 16);
         let waiting = seen.waiting_percentile(95);
         assert!(waiting <= most, "{rtt_ms} ms: {waiting} bytes wait, of {most}");
@@ -118,7 +118,7 @@ fn persistent_congestion_starts_anew() {
     assert!(percent(&model.run(SECOND), &path) >= 97);
 }
 
-/// RFC 3168 section 5: as to a loss, so what waits at the router goes.
+/// RFC 3168 section 5: as to a loss, so the queue at the router goes.
 #[test]
 fn a_mark_ends_the_standing_queue() {
     let path = path(80);
@@ -133,7 +133,7 @@ fn a_mark_ends_the_standing_queue() {
     assert!(window_max >= arriving(&path), "{window_max}");
 }
 
-/// What leaves at once after an ACK finds no place in a queue of 5 ms: without less room more is lost than arrives.
+/// A burst after an ACK finds no place in a queue of 5 ms: without less room more is lost than arrives.
 #[test]
 fn a_short_queue_takes_the_room_away() {
     for rtt_ms in ROUND_TRIPS {

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// What is sent within a millisecond, with no ACK between, has one record.
+/// Packets sent within a millisecond, with no ACK between, share one record.
 const RECORD_EVERY: Duration = Duration::from_millis(1);
 
 /// Four seconds without an ACK at one record per millisecond. Beyond it packets count with the newest record.
@@ -21,7 +21,7 @@ struct Record {
     delivered_sent: Instant,
 }
 
-/// What a batch of ACKs says.
+/// Delivery rate sample of a batch of ACKs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sample {
     /// Bytes delivered in all when the newest packet of the batch was sent.
@@ -32,7 +32,7 @@ pub(crate) struct Sample {
     pub interval: Duration,
 }
 
-/// Counts what is delivered.
+/// Counts delivered bytes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Delivery {
     delivered_bytes: u64,
@@ -111,7 +111,7 @@ pub(crate) fn bytes_per_s(bytes: u64, interval: Duration) -> Option<u64> {
     Some(u64::try_from(per_s).unwrap_or(u64::MAX))
 }
 
-/// What comes in `time` at `rate` bytes per second.
+/// Bytes that come in `time` at `rate` bytes per second.
 pub(crate) fn bytes_in(rate: u64, time: Duration) -> u64 {
     u64::try_from(u128::from(rate) * time.as_nanos() / 1_000_000_000).unwrap_or(u64::MAX)
 }
@@ -171,7 +171,7 @@ mod tests {
         assert_eq!(sample.rate, Some(100_000));
     }
 
-    /// ACKs are packets as well, and nobody acknowledges them.
+    /// ACKs are packets as well, and no ACK acknowledges them.
     #[test]
     fn what_is_never_acknowledged_takes_bounded_memory() {
         let (began, mut delivery) = (start(), Delivery::default());

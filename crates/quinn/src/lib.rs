@@ -51,7 +51,7 @@ impl ControllerFactory for Tack {
     }
 }
 
-/// The ACK frequency to request: at most one ACK per 10 ms, whatever the data rate, and one at once for a loss.
+/// The ACK frequency to request: at most one ACK per 10 ms, at any data rate, and one at once for a loss.
 ///
 /// quinn sends this request once, at the start (the ACK_FREQUENCY frame of draft-ietf-quic-ack-frequency-04), if the peer has
 /// announced the extension (`min_ack_delay`). The controller adapts to a peer without it.

@@ -1,4 +1,4 @@
-//! A path with one bottleneck under a virtual clock, a sender that does what quinn's does with a window, and a receiver that
+//! A path with one bottleneck under a virtual clock, a sender that uses its window as quinn's does, and a receiver that
 //! acknowledges as quinn's does when it was asked to wait.
 
 use std::collections::VecDeque;
@@ -19,7 +19,7 @@ pub(crate) fn start() -> Instant {
     Instant::now()
 }
 
-/// What the path is.
+/// Parameters of the path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Path {
     pub rate_bytes_per_s: u64,
@@ -33,7 +33,7 @@ pub(crate) struct Path {
     pub acks_lost_per_mille: u64,
 }
 
-/// What was seen since the last look.
+/// Observations since the last look.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seen {
     pub delivered_bytes: u64,
@@ -79,7 +79,7 @@ pub(crate) struct Model {
     active: Instant,
     queue: VecDeque<Packet>,
     credit_nanobytes: u128,
-    /// On the wire to the receiver, and what it has not acknowledged.
+    /// On the wire to the receiver, and received but not acknowledged.
     arriving: VecDeque<(Instant, Packet)>,
     unacked: Vec<Packet>,
     ack_due: Option<Instant>,
@@ -118,7 +118,7 @@ impl Model {
         }
     }
 
-    /// Goes on for `time`, and says what came of it.
+    /// Goes on for `time`, and returns the observations.
     pub(crate) fn run(&mut self, time: Duration) -> Seen {
         self.seen = Seen { time, window_min: u64::MAX, ..Seen::default() };
         let end = self.now + time;

@@ -88,7 +88,7 @@ async fn connected(client_has_law: bool) -> Outcome<(Endpoint, Connection, Endpo
     Ok((server, accepted, client, connected))
 }
 
-/// Carries a transfer from one end to the other, and says what frames the sender received.
+/// Carries a transfer from one end to the other, and counts the frames that the sender received.
 async fn transfer(from: &Connection, to: &Connection) -> Outcome<FrameStats> {
     let data: Vec<u8> = (0..TRANSFER_BYTES).map(|at| (at % 251) as u8).collect();
     let before = from.stats().frame_rx.acks;

@@ -1,4 +1,4 @@
-//! Two endpoints over loopback in one process: what connections that share a socket carry, and how long requests and
+//! Two endpoints over loopback in one process: the throughput of connections that share a socket, and how long requests and
 //! calls of another one take beside them.
 //!
 //! `cargo bench -p tacit-tack --bench sockets` prints a line per case, of the best of several rounds, which is the least disturbed
@@ -30,7 +30,7 @@ const CASES: [(usize, usize); 5] = [(1, 1), (1, 2), (8, 1), (8, 2), (32, 2)];
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// Takes what comes, and answers with the count.
+/// Reads each stream to its end, and answers with the byte count.
 async fn serve(connection: Connection) -> Result<(), Failure> {
     loop {
         let (mut send, mut recv) = connection.accept_bi().await?;
@@ -94,7 +94,7 @@ fn processor_time() -> Result<Duration, Failure> {
     Ok(clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID)?.into())
 }
 
-/// What one round of a case took.
+/// Durations measured in one round of a case.
 #[derive(Clone, Copy)]
 struct Round {
     transfer: Duration,

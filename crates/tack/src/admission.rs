@@ -1,4 +1,4 @@
-//! Which clients a server lets in. Who has not shown who it is costs memory, and may not even be where it says it is.
+//! Admission of clients at a server. A client that has not authenticated costs memory, and its source address may be spoofed.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -15,17 +15,17 @@ use crate::token::{Token, TokenIssuer};
 /// Half-open connections from which on a client has to show first that it is where it says it is. Ours.
 pub(crate) const RETRY_FROM: usize = 32;
 
-/// Half-open connections at most; what comes then is not answered. Ours.
+/// Half-open connections at most; further initiations go unanswered. Ours.
 pub(crate) const MAX_HALF_OPEN: usize = 1024;
 
-/// What tells one attempt of a client from others: where it comes from, its number of the connection, and its ephemeral key, for
-/// anybody may send a datagram from there with that number.
+/// Identifies one attempt of a client: its address, its connection ID, and its ephemeral key, for any host may send a datagram
+/// from that address with that ID.
 pub(crate) type Attempt = (SocketAddr, u32, [u8; 32]);
 
-/// Who may connect to a server: what it says of a client's key.
+/// Decides by its public key whether a client may connect to a server.
 pub(crate) type Clients = Arc<dyn Fn(&PublicKey) -> bool + Send + Sync>;
 
-/// What becomes of a client's first datagram.
+/// Outcome of a client's first datagram.
 pub(crate) enum Verdict {
     /// A handshake begins, if the datagram is one.
     Begins(Attempt),
@@ -65,7 +65,7 @@ impl Admission {
         self.clients.as_ref().is_some_and(|may| may(peer))
     }
 
-    /// What becomes of the `initiation` that came from `from`; `has_room` says that one more connection may be open.
+    /// Decides on the `initiation` that came from `from`; `has_room` says that one more connection may be open.
     pub fn verdict(
         &self,
         now: Instant,

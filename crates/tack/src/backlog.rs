@@ -37,7 +37,7 @@ impl Backlog {
         !self.is_due && self.arrivals.is_empty()
     }
 
-    /// Adds what arrived at `at`, with the `bytes` of a datagram. False if there is no room, and it is dropped.
+    /// Adds the `arrival` of time `at`, with the `bytes` of a datagram. False if there is no room, and it is dropped.
     pub fn push(&mut self, at: Instant, arrival: Arrival, bytes: &[u8]) -> bool {
         let held = self.bytes.len() + self.arrivals.len() * size_of::<(Instant, Arrival)>();
         let has_room = held + bytes.len() <= MAX_BYTES;

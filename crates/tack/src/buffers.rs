@@ -12,7 +12,7 @@ pub(crate) struct StreamBuffers {
     pub counted: u64,
 }
 
-/// What we send.
+/// Bytes of a stream to send, until they are released.
 #[derive(Default)]
 pub(crate) struct SendBuffer {
     /// The place of the first byte that is held.
@@ -33,7 +33,7 @@ pub(crate) struct SendBuffer {
     pub waker: Option<Waker>,
 }
 
-/// What arrives.
+/// Received bytes of a stream, until its reader takes them.
 #[derive(Default)]
 pub(crate) struct RecvBuffer {
     /// The place of the first byte that its reader has not taken.
@@ -51,12 +51,12 @@ pub(crate) struct RecvBuffer {
 }
 
 impl StreamBuffers {
-    /// True when nothing is left to do for it and nobody holds it.
+    /// True when the stream has finished and no handle holds it.
     pub fn is_over(&self) -> bool {
         self.is_dropped() && self.sending.finished
     }
 
-    /// True when nobody holds it.
+    /// True when no handle holds it.
     pub fn is_dropped(&self) -> bool {
         self.sending.dropped && self.receiving.dropped
     }
@@ -66,14 +66,14 @@ impl StreamBuffers {
         (self.sending.bytes.capacity() + self.receiving.bytes.capacity()) as u64
     }
 
-    /// Wakes who waits for it.
+    /// Wakes the tasks that wait for it.
     pub fn wake(&mut self) {
         wake(&mut self.sending.waker);
         wake(&mut self.receiving.waker);
     }
 }
 
-/// Wakes who waits.
+/// Wakes the task that waits.
 pub(crate) fn wake(waker: &mut Option<Waker>) {
     if let Some(waker) = waker.take() {
         waker.wake();
@@ -171,7 +171,7 @@ impl RecvBuffer {
         self.ready as u64
     }
 
-    /// The reader has taken `len` of what [`peek`](Self::peek) gave.
+    /// The reader has taken `len` of the bytes that [`peek`](Self::peek) gave.
     pub fn take(&mut self, len: usize) {
         self.bytes.drain(..len);
         self.ready -= len;
@@ -179,7 +179,7 @@ impl RecvBuffer {
         free_if_empty(&mut self.bytes);
     }
 
-    /// Nobody reads it any more.
+    /// Discards the bytes: no reader is left.
     pub fn clear(&mut self) {
         self.bytes = VecDeque::new();
         self.ready = 0;
@@ -231,7 +231,7 @@ mod tests {
             prop_assert_eq!(read, (0..350).map(byte).collect::<Vec<_>>());
         }
 
-        /// What is written is copied from any place until it is let go.
+        /// Written bytes are copied from any place until they are released.
         #[test]
         fn what_is_held_is_what_was_written(steps in prop::collection::vec((1..30usize, 0..30u64), 1..60)) {
             let (mut sending, mut written, mut released) = (SendBuffer::default(), Vec::new(), 0);

@@ -168,7 +168,7 @@ impl Config {
         self
     }
 
-    /// Reserves a window for each stream, in bytes, whatever other streams use. A reader that stalls blocks no other stream:
+    /// Reserves a window for each stream, in bytes, independent of other streams. A reader that stalls blocks no other stream:
     /// it takes no more than the rest of the connection's window. Values above the first window count as that.
     ///
     /// Default: 256 KiB.
@@ -185,7 +185,7 @@ impl Config {
         self
     }
 
-    /// Limits the bytes in flight of a connection, whatever the peer's windows allow.
+    /// Limits the bytes in flight of a connection, even where the peer's windows allow more.
     ///
     /// Default: 64 MiB.
     pub fn send_window(&mut self, bytes: u64) -> &mut Self {

@@ -1,4 +1,4 @@
-//! A datagram of a socket, as far as its first bytes tell: what it is, and which connection it is for.
+//! A datagram of a socket, as far as its first bytes tell: its kind, and its connection.
 
 use std::net::SocketAddr;
 
@@ -14,7 +14,7 @@ pub(crate) mod kind {
     pub const RETRY: u8 = 0xf4;
     pub const RESET: u8 = 0xf5;
     pub const BUSY: u8 = 0xf6;
-    /// What the first byte of all of them has in its high half; no packet of the core does.
+    /// High half of the first byte of all of them; no packet of the core has it.
     pub const MASK: u8 = 0xf0;
 }
 
@@ -30,7 +30,7 @@ pub(crate) fn datagram(kind: u8, connection: ConnectionId, body: &[u8]) -> Vec<u
     [&[kind], connection.0.to_be_bytes().as_slice(), body].concat()
 }
 
-/// The number by which the end it goes to knows the connection, and what follows, of a datagram other than an initiation.
+/// Kind, the receiver's connection ID, and the rest, of a datagram other than an initiation.
 pub(crate) fn addressed(datagram: &[u8]) -> Option<(u8, ConnectionId, &[u8])> {
     let mut rest = datagram;
     let [kind] = take(&mut rest)?;

@@ -57,7 +57,7 @@ struct Driver {
     batch: Batch,
     /// A datagram that did not fit the batch.
     next: Option<(SocketAddr, Ecn, Vec<u8>)>,
-    /// The batch was tried again: what the network said of earlier ones was said instead of sending it.
+    /// The batch was tried again: the first call reported an ICMP error of earlier datagrams instead of sending it.
     tried_again: bool,
     buffers: Vec<Vec<u8>>,
 }
@@ -125,7 +125,7 @@ impl Driver {
         }
     }
 
-    /// Takes in what has arrived; true where there may be more.
+    /// Takes in the datagrams that have arrived; true where there may be more.
     fn receive(&mut self) -> io::Result<bool> {
         self.read_icmp_errors();
         for _ in 0..TURNS {
@@ -139,7 +139,7 @@ impl Driver {
             let count = match received {
                 Ok(count) => count,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
-                // What the network says of a datagram that we sent; anybody can make it say so.
+                // An ICMP error for a datagram that we sent; any host can provoke one.
                 Err(error) if is_of_the_network(&error) => continue,
                 Err(error) => return Err(error),
             };
@@ -161,7 +161,7 @@ impl Driver {
         Ok(true)
     }
 
-    /// Takes in what the network says of datagrams that were sent.
+    /// Takes in ICMP errors for datagrams that were sent.
     fn read_icmp_errors(&mut self) {
         let Socket { socket, .. } = &self.group.sockets[usize::from(self.shared.shard.index)];
         for _ in 0..TURNS {
@@ -185,7 +185,7 @@ impl Driver {
         }
     }
 
-    /// Sends what there is; whether there is more, and whether the socket takes none now.
+    /// Sends pending datagrams; returns whether more are pending, and whether the socket takes none now.
     fn send(&mut self) -> io::Result<(bool, bool)> {
         for _ in 0..TURNS {
             if self.batch.count == 0 {
@@ -218,7 +218,7 @@ impl Driver {
         Ok((true, false))
     }
 
-    /// Makes a batch of what may leave now.
+    /// Makes a batch of the datagrams that may leave now.
     fn fill(&mut self) {
         self.batch.clear();
         self.tried_again = false;
@@ -253,7 +253,7 @@ fn datagrams<'a>(metas: &'a [RecvMeta], buffers: &'a mut [Vec<u8>]) -> impl Iter
     })
 }
 
-/// The mark of ECN that what was received has.
+/// ECN codepoint of the received datagrams.
 fn mark(meta: &RecvMeta) -> Ecn {
     meta.ecn.map_or(Ecn::NotEct, |ecn| match ecn {
         EcnCodepoint::Ect0 => Ecn::Ect0,
@@ -286,8 +286,8 @@ impl Batch {
     }
 }
 
-/// True for what ICMP says of datagrams that were sent, which the system tells the next call on the socket (RFC 1122 section
-/// 4.1.3.3; Linux: `icmp_err_convert` and `icmpv6_err_convert`), and for what a signal interrupts. None of it ends a socket.
+/// True for ICMP errors of sent datagrams, which the system reports at the next call on the socket (RFC 1122 section 4.1.3.3;
+/// Linux: `icmp_err_convert` and `icmpv6_err_convert`), and for an interrupt by a signal. None of them ends a socket.
 fn is_of_the_network(error: &io::Error) -> bool {
     let said = error.raw_os_error().map(Errno::from_raw);
     matches!(

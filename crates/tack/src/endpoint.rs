@@ -112,7 +112,7 @@ impl Endpoint {
         Ok(Self { shards, _alive: alive, local })
     }
 
-    /// Opens connections, and answers for what all shards have alike.
+    /// The shard that opens connections, and holds the state that all shards share.
     fn first(&self) -> &Arc<Shared> {
         &self.shards[0]
     }
@@ -234,7 +234,7 @@ impl Endpoint {
         first.connection_ended.notify_waiters();
     }
 
-    /// Waits until no connection is open, and what their ends have to tell the peers was sent.
+    /// Waits until no connection is open, and their final packets to the peers were sent.
     pub async fn wait_idle(&self) {
         loop {
             let mut notified = pin!(self.first().connection_ended.notified());

@@ -19,7 +19,7 @@ pub enum ConnectionError {
         /// Reason, may be empty.
         reason: String,
     },
-    /// The network reports that nobody listens on the port, and no server answered.
+    /// The network reports that no program listens on the port, and no server answered.
     #[error("no server at this address: the network reports it unreachable")]
     Unreachable,
     /// The server has no room for another connection.

@@ -1,4 +1,4 @@
-//! What fuzz targets call: datagrams of anybody, and packets of a peer that has keys.
+//! Entry points of fuzz targets: datagrams of an unauthenticated sender, and packets of a peer that has keys.
 
 use std::cell::RefCell;
 use std::net::SocketAddr;
@@ -82,10 +82,10 @@ impl Pair {
     }
 }
 
-/// Somebody without keys sends `bytes`, as datagrams, to a server and to a client that waits for its answer.
+/// A sender without keys sends `bytes`, as datagrams, to a server and to a client that waits for its answer.
 ///
 /// # Panics
-/// Where a server says more than three times what it heard, or a client takes it for an answer.
+/// Where a server sends more than three times the bytes it received, or a client takes them for an answer.
 pub fn anybody(bytes: &[u8]) {
     let mut pair = Pair::new();
     let mut first = Vec::new();

@@ -1,4 +1,4 @@
-//! What connections and streams hold of a session.
+//! References of connections and streams to their session.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ pub(crate) struct Handle {
     pub slot: Arc<Slot>,
 }
 
-/// Tells the driver of what a user did, when it is dropped.
+/// Marks the session for the driver after a user's call, when it is dropped.
 struct Mark<'a>(&'a Handle);
 
 impl Drop for Mark<'_> {

@@ -1,8 +1,8 @@
 //! The handshake: Noise XX (revision 34, section 7.5) in three datagrams, each of one packet.
 //!
-//! What the core says in its opening packets travels inside the Noise messages: the [`Open`](tacit_proto::tack::Body::Open) in the
-//! clear in the first, the [`Answer`](tacit_proto::tack::Body::Answer) encrypted in the second. The third proves who the client
-//! is, to a server that has proved who it is. `docs/references/tack-wire.md` lays the datagrams out.
+//! The core's opening packets travel inside the Noise messages: the [`Open`](tacit_proto::tack::Body::Open) in the clear in the
+//! first, the [`Answer`](tacit_proto::tack::Body::Answer) encrypted in the second. The third authenticates the client to a server
+//! that has authenticated itself. `docs/references/tack-wire.md` lays the datagrams out.
 
 use snow::{Builder, HandshakeState};
 use tacit_proto::tack::packet::{ConnectionId, Packet, Stamp};
@@ -16,17 +16,17 @@ use crate::seal::{EPOCH, Opener, Sealer};
 use crate::suite::Suite;
 use crate::token::{self, Token};
 
-/// The version of the handshake and of what follows. The first had no token for resets, the second no short data.
+/// Version of the handshake and of the packets after it. The first had no token for resets, the second no short data.
 const VERSION: u8 = 3;
 
 /// The byte of a [`kind::BUSY`] that says that the server speaks another version.
 pub(crate) const OTHER_VERSION: u8 = 3;
 
-/// Bytes of an initiation: what a path takes at least (RFC 9000 section 14.1), and more than a third of what a server answers
-/// before it has heard that the client is where it says it is.
+/// Bytes of an initiation: the least that a path carries (RFC 9000 section 14.1), and more than a third of a server's answers
+/// before it has validated the client's address.
 pub(crate) const INITIATION_LEN: usize = 1200;
 
-/// Bytes of an ephemeral key, which is what a Noise XX message begins with.
+/// Bytes of an ephemeral key, with which a Noise XX message begins.
 const EPHEMERAL: usize = 32;
 
 /// Retries that one attempt follows at most: the server's own, and those that others forge. Ours.
@@ -35,7 +35,7 @@ const MAX_RETRIES: u8 = 8;
 /// Bytes of a handshake's Noise message at most: keys, tags and an opening packet. Ours.
 const MAX_NOISE: usize = 512;
 
-/// What both ends hash before anything else, so that neither can be talked into another version or suite.
+/// The prologue, which both ends hash before anything else, so that neither can be talked into another version or suite.
 fn prologue(suite: Suite, client: ConnectionId) -> [u8; 16] {
     let mut prologue = *b"tacit-tack\0\0\0\0\0\0";
     prologue[10] = VERSION;
@@ -80,7 +80,7 @@ impl<'a> Initiation<'a> {
         (is_other && client.0 != 0).then_some(client)
     }
 
-    /// What tells one attempt of a client from another: its ephemeral key.
+    /// Ephemeral key, which distinguishes one attempt of a client from another.
     pub fn ephemeral(&self) -> [u8; EPHEMERAL] {
         let mut key = [0; EPHEMERAL];
         key.copy_from_slice(&self.noise[..EPHEMERAL]);
@@ -88,7 +88,7 @@ impl<'a> Initiation<'a> {
     }
 }
 
-/// What both ends have when the handshake is over.
+/// Keys and identities that both ends have when the handshake is over.
 pub(crate) struct Keys {
     pub sealer: Sealer,
     pub opener: Opener,
@@ -142,7 +142,7 @@ fn begin<'a>(suite: Suite, prologue: &'a [u8], identity: &'a Identity) -> Builde
 /// The client's side, until the server has answered.
 pub(crate) struct Initiator {
     noise: HandshakeState,
-    /// What the state is made of anew when somebody answered who is not the server.
+    /// Inputs to make the state anew when another host than the server answered.
     identity: Identity,
     ephemeral: Zeroizing<[u8; EPHEMERAL]>,
     open: Vec<u8>,
@@ -151,7 +151,7 @@ pub(crate) struct Initiator {
     client: ConnectionId,
     message: Vec<u8>,
     token: Option<Token>,
-    /// It was sent more than once, so that nobody knows which of them was answered.
+    /// It was sent more than once, so that it is unknown which of them was answered.
     repeated: bool,
 }
 
@@ -216,7 +216,7 @@ impl Initiator {
         datagram
     }
 
-    /// The server asks to try again with a token: with what. A few may ask, for anybody could, and one of them is the server.
+    /// A Retry: the server asks to try again with the token in `body`. A few may ask, for any host could, and one of them is the server.
     pub fn on_retry(&mut self, body: &[u8]) -> Option<Vec<u8>> {
         let token = Some(Token(body.try_into().ok()?));
         if self.retries >= MAX_RETRIES || token == self.token {
@@ -227,8 +227,8 @@ impl Initiator {
         Some(self.repeat())
     }
 
-    /// What the server answers: its key, its opening packet, and what it will say when it has forgotten the connection. `None`
-    /// where the datagram is not its own.
+    /// Reads the server's response: its key, its opening packet, and the reset token of the connection. `None` where the datagram is
+    /// not the server's.
     pub fn on_response(&mut self, body: &[u8]) -> Option<(PublicKey, Packet, ResetToken)> {
         // Of a message that fails the state keeps nothing but an ephemeral key, which the next one replaces.
         let payload = read(&mut self.noise, body)?;
@@ -251,7 +251,7 @@ impl Initiator {
     }
 }
 
-/// The server's side, until the client has proved who it is.
+/// The server's side, until the client is authenticated.
 pub(crate) struct Responder {
     noise: HandshakeState,
     suite: Suite,
@@ -275,7 +275,7 @@ impl Responder {
         write(&mut self.noise, &[&reset.0[..], &in_bytes(answer)].concat())
     }
 
-    /// Takes in the third message. What it proves is in the keys; `None`, and nothing has changed, where it proves nothing.
+    /// Takes in the third message. On success the keys have the client's key; where it fails, false, and nothing has changed.
     pub fn on_finish(&mut self, body: &[u8]) -> bool {
         read(&mut self.noise, body).is_some() && self.noise.is_handshake_finished()
     }

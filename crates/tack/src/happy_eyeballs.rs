@@ -16,7 +16,7 @@ const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 const ADDRESSES_MAX: usize = 8;
 
 /// The order in which addresses are tried: families take turns, the first address's first (RFC 8305 section 4, with a First
-/// Address Family Count of 1), and none comes twice. What a resolver says of preference within a family stays.
+/// Address Family Count of 1), and none comes twice. A resolver's preference within a family stays.
 fn in_turns(addresses: impl IntoIterator<Item = SocketAddr>) -> Vec<SocketAddr> {
     let mut families: [VecDeque<SocketAddr>; 2] = Default::default();
     let mut first = None;
@@ -117,7 +117,7 @@ mod tests {
         assert_eq!(in_turns(many), [v6(0), v4(1), v6(1), v6(2), v6(3), v6(4), v6(5), v6(6)]);
     }
 
-    /// Who was tried and when, in ms, and what came of it. Of an address's last bytes, the lowest says what it does: 1 answers
+    /// Attempts with their times in ms, and the outcome. The lowest digit of an address's last byte sets its behaviour: 1 answers
     /// 100 ms later, 2 never does, 3 fails at once.
     async fn raced(addresses: &[SocketAddr]) -> (Vec<(SocketAddr, u128)>, Result<SocketAddr, usize>) {
         let began = Instant::now();

@@ -1,4 +1,4 @@
-//! All connections of a socket, without the socket: which of them a datagram is for, who may open one, whose turn it is.
+//! All connections of a socket, without the socket: demultiplexing of datagrams, admission of clients, and turns to send.
 
 mod entry;
 
@@ -29,7 +29,7 @@ use crate::shard::Shard;
 use crate::slot::{Marks, Slot};
 use entry::Entry;
 
-/// What becomes of the turn of the connection that sent a datagram.
+/// Whether the connection that sent a datagram keeps its turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
     /// It may send more.
@@ -113,7 +113,7 @@ impl Hub {
         }
     }
 
-    /// A number for a new connection, and what chance derives from in it.
+    /// A number for a new connection, and the seed of its randomness.
     fn numbers(&self, implied: bool) -> [u32; 2] {
         loop {
             let random_number = random() & !ConnectionId::IMPLIED;
@@ -171,7 +171,7 @@ impl Hub {
         self.entries.get(&id).map(|entry| entry.slot.lock())
     }
 
-    /// Takes in what users marked: their connections may have something to send.
+    /// Takes in the sessions that users marked: their connections may have something to send.
     pub fn take_marks(&mut self, marks: &Marks) {
         for id in marks.numbers().drain(..) {
             let Some(entry) = self.entries.get_mut(&id) else { continue };
@@ -212,7 +212,7 @@ impl Hub {
             }
             self.touch(id);
         }
-        // Nobody will accept these, so nobody drops their handles.
+        // No task will accept these, so none drops their handles.
         for id in std::mem::take(&mut self.accepted) {
             if let Some(entry) = self.entries.get(&id) {
                 entry.slot.lock().handles = 0;
@@ -279,7 +279,7 @@ impl Hub {
         self.counters.bytes_received += datagram.bytes.len() as u64;
     }
 
-    /// The connection that `datagram` is for; none where it is for the hub, or for nobody.
+    /// The connection that `datagram` is for; none where it is for the hub, or for no connection.
     fn addressee(&self, datagram: &Datagram<'_>) -> Option<(u32, Arc<Slot>)> {
         let id = if is_handshake(datagram.bytes) {
             match addressed(datagram.bytes)? {
@@ -345,7 +345,7 @@ impl Hub {
     fn on_handshake(&mut self, at: Instant, id: u32, session: &mut Session, from: SocketAddr, bytes: &[u8]) {
         let Some((kind, _, body)) = addressed(bytes) else { return };
         if kind == kind::RESET {
-            // From somebody else than the server, which alone has the token.
+            // Not from the server, which alone has the token.
             self.counters.datagrams_strange += u64::from(!session.on_reset(at, body));
             return;
         }
@@ -362,20 +362,20 @@ impl Hub {
         }
     }
 
-    /// A client that has connected is handed to who accepts.
+    /// Hands a client that has connected to the task that accepts.
     fn announce(&mut self, id: u32, session: &mut Session) {
         if let Some(entry) = self.entries.get_mut(&id)
             && !entry.announced
             && session.is_connected()
         {
             entry.announced = true;
-            // The handle of who accepts it, who may come late.
+            // The handle of the task that accepts it, perhaps later.
             session.handles = 1;
             self.accepted.push_back(id);
         }
     }
 
-    /// The user of `id` has its session locked: what arrived waits, with the `bytes` of a datagram.
+    /// The user of `id` has its session locked: the arrival waits, with the `bytes` of a datagram.
     fn put_off(&mut self, now: Instant, id: u32, arrival: Arrival, bytes: &[u8]) {
         if let Some(entry) = self.entries.get_mut(&id)
             && !entry.backlog.push(now, arrival, bytes)
@@ -396,8 +396,8 @@ impl Hub {
         self.counters.datagrams_strange += 1;
     }
 
-    /// The network says that what begins with `bytes`, and went to `to`, found nobody there where `refused`, or no way. Anybody can
-    /// say so who has seen them.
+    /// An ICMP error reports that the datagram that begins with `bytes`, and went to `to`, found no listener where `refused`, or no
+    /// route. Any host that has seen the bytes can forge it.
     pub fn on_unreachable(&mut self, now: Instant, to: SocketAddr, bytes: &[u8], refused: bool) {
         let Some((kind, number, _)) = addressed(bytes) else { return };
         let id = match kind {
@@ -443,7 +443,7 @@ impl Hub {
         let attempt = match self.admission.verdict(now, from, &initiation, has_room) {
             Verdict::Begins(attempt) => attempt,
             Verdict::Again(id) => {
-                // It has no user yet who could have it locked.
+                // It has no user yet, so no user has it locked.
                 if let Some(mut session) = self.entries.get(&id).and_then(|entry| entry.slot.try_lock()) {
                     session.on_initiation(&initiation);
                 }
@@ -476,7 +476,7 @@ impl Hub {
         self.insert(numbers[0], Entry::new(numbers[0], session, Some(attempt)));
     }
 
-    /// A client has proved who it is.
+    /// A client is authenticated.
     fn on_proved(&mut self, id: u32, session: &mut Session) {
         let Some(entry) = self.entries.get_mut(&id) else { return };
         if let Some(half_open) = entry.half_open.take() {
@@ -537,7 +537,7 @@ impl Hub {
         }
     }
 
-    /// One connection sends what it has, as long as `sent` lets it.
+    /// One connection sends its pending datagrams, as long as `sent` lets it.
     fn turn(
         &mut self,
         now: Instant,
@@ -641,7 +641,7 @@ impl Hub {
         true
     }
 
-    /// A session is gone: what it counted stays.
+    /// A session is gone: its counts stay.
     fn count(&mut self, session: &Session) {
         session.add_to(&mut self.ended_totals);
         let counters = &mut self.counters;
@@ -736,7 +736,7 @@ impl Hub {
         self.deadlines.first().map(|(at, _)| *at)
     }
 
-    /// Timers, and what waited for users who are done.
+    /// Timers, and the backlogs of sessions whose users are done.
     pub fn handle_timeout(&mut self, now: Instant) {
         while let Some(id) = self.behind.pop() {
             self.catch_up(now, id);
@@ -752,7 +752,7 @@ impl Hub {
         }
     }
 
-    /// The session of `id` takes in what waited for it, unless its user has it locked.
+    /// The session of `id` takes in its backlog, unless its user has it locked.
     fn catch_up(&mut self, now: Instant, id: u32) {
         if let Some(slot) = self.slot(id) {
             drop(self.enter(now, id, &slot));

@@ -1,8 +1,8 @@
-//! What the network says of datagrams that were sent (ICMP and ICMPv6: RFC 1122 section 4.1.3.3, RFC 4443 section 3.1): that nobody
-//! listens at a port, or that there is no way to a host.
+//! ICMP errors for datagrams that were sent (ICMP and ICMPv6: RFC 1122 section 4.1.3.3, RFC 4443 section 3.1): no program listens
+//! at a port, or there is no route to a host.
 //!
-//! Linux keeps it in a queue of the socket's own (`IP_RECVERR`), with the datagram's address and its beginning, by which the
-//! connection is found. It is a hint: anyone who has seen a datagram can forge it.
+//! Linux keeps them in a queue of the socket's own (`IP_RECVERR`), with the datagram's address and its beginning, by which the
+//! connection is found. They are hints: any host that has seen a datagram can forge one.
 
 use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;
@@ -20,16 +20,16 @@ const BEGINS: usize = 5;
 /// Bytes of control messages beside the one that is looked for: addresses, marks and lengths, a few dozen.
 const OTHERS: usize = 512;
 
-/// A datagram that nobody took.
+/// A datagram that was not delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct IcmpError {
     pub to: SocketAddr,
     pub begins: [u8; BEGINS],
-    /// The host says that no program listens; otherwise somebody says that the host is not reached.
+    /// The host says that no program listens; otherwise a router says that the host is not reached.
     pub by_host: bool,
 }
 
-/// Has the system keep what the network says of this socket's datagrams.
+/// Has the system queue ICMP errors for this socket's datagrams.
 ///
 /// # Errors
 /// Where it does not.
@@ -41,14 +41,14 @@ pub(crate) fn ask_for(socket: &UdpSocket) -> io::Result<()> {
     Ok(setsockopt(socket, sockopt::Ipv4RecvErr, &true)?)
 }
 
-/// The next of what it has kept; `None` for what says nothing of the other end.
+/// The next queued error; `None` for one that does not concern the other end.
 ///
 /// # Errors
 /// `WouldBlock` where there is no more.
 pub(crate) fn next(socket: &UdpSocket) -> io::Result<Option<IcmpError>> {
     let mut begins = [0; BEGINS];
     let mut slices = [IoSliceMut::new(&mut begins)];
-    // What is said, with the address of whoever says it; before it the system puts what the socket wants to know of datagrams.
+    // The error, with the address of its sender; before it the system puts the ancillary data that the socket asked for.
     let mut space = cmsg_space!(sock_extended_err, libc::sockaddr_in6, [u8; OTHERS]);
     let flags = MsgFlags::MSG_ERRQUEUE | MsgFlags::MSG_DONTWAIT;
     let message = recvmsg::<SockaddrStorage>(socket.as_raw_fd(), &mut slices, Some(&mut space), flags)?;
@@ -63,7 +63,7 @@ pub(crate) fn next(socket: &UdpSocket) -> io::Result<Option<IcmpError>> {
     Ok(to.zip(said).filter(|_| len == BEGINS).map(|(to, by_host)| IcmpError { to, begins, by_host }))
 }
 
-/// Whether the host itself refuses; `None` for what is no refusal: what the system says itself, and packets that are too long.
+/// Whether the host itself refuses; `None` for errors of the local system, and for packets that are too long.
 fn by_host(error: &sock_extended_err) -> Option<bool> {
     if !matches!(error.ee_origin, libc::SO_EE_ORIGIN_ICMP | libc::SO_EE_ORIGIN_ICMP6) {
         return None;

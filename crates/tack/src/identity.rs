@@ -146,7 +146,7 @@ impl fmt::Debug for Identity {
     }
 }
 
-/// What the file of an identity begins with.
+/// Prefix of an identity's file.
 const PREFIX: &str = "tacit-private-key-1 ";
 
 /// Bytes of such a file at most; more is something else.

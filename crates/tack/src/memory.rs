@@ -1,6 +1,6 @@
 //! Memory that the connections of an endpoint share, over all of its sockets.
 //!
-//! What streams hold is bounded in three steps, each of which is felt by fewer: windows beyond those that all streams have are lent
+//! Memory of streams is bounded in three steps, each of which is felt by fewer: windows beyond those that all streams have are lent
 //! from a half of it; writers wait where three quarters are full; where all of it is, the fullest stream of the client that holds
 //! most is given up, and both of its ends hear why.
 
@@ -12,7 +12,7 @@ use crate::config::Config;
 /// Bytes that a stream takes from its writer where memory is tight, and more once the peer has these. Ours.
 pub(crate) const TIGHT: u64 = 16 << 10;
 
-/// What an endpoint may hold, and holds.
+/// Memory limit of an endpoint, and its use.
 #[derive(Debug)]
 pub(crate) struct Memory {
     max: u64,
@@ -20,10 +20,10 @@ pub(crate) struct Memory {
     held: AtomicU64,
 }
 
-/// What one connection holds of it.
+/// Share of one connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Share {
-    /// Bytes that its peer may send beyond what each stream has for itself.
+    /// Bytes that its peer may send beyond the reserved window of each stream.
     pub borrowed: u64,
     /// Bytes of buffers.
     pub held: u64,
@@ -51,13 +51,13 @@ impl Memory {
         change(&self.held, before.held, now.held);
     }
 
-    /// Bytes that a connection may borrow, of which it has borrowed `own`: half of what others leave.
+    /// Bytes that a connection may borrow, of which it has borrowed `own`: half of the bytes that others leave.
     pub fn borrowable(&self, own: u64) -> u64 {
         let others = self.borrowed.load(Relaxed).saturating_sub(own);
         (self.max / 2).saturating_sub(others) / 2
     }
 
-    /// Writers are to wait until peers have what was written.
+    /// Writers are to wait until peers have the written bytes.
     pub fn is_tight(&self) -> bool {
         self.held() > self.max / 4 * 3
     }
@@ -88,7 +88,7 @@ mod tests {
                 assert!(memory.borrowed.load(Relaxed) <= 1 << 19);
             }
         }
-        // Those that came late have as much as the first, once these have read what was granted.
+        // Those that came late have as much as the first, once these have read the bytes that were granted.
         let (least, most) = shares.iter().fold((u64::MAX, 0), |(least, most), share| {
             (least.min(share.borrowed), most.max(share.borrowed))
         });

@@ -94,7 +94,7 @@ tacit_proto::counters! {
 }
 
 impl Totals {
-    /// Adds what the core of one connection counted.
+    /// Adds the counters of the core of one connection.
     pub(crate) fn add(&mut self, stats: &Stats) {
         self.packets_sent += stats.packets_sent;
         self.packets_received += stats.packets_received;
@@ -132,7 +132,7 @@ impl Histogram {
         self.sum = self.sum.saturating_add(value);
     }
 
-    /// Adds what another one with these bounds has.
+    /// Adds another histogram with these bounds.
     fn add(&mut self, other: &Self) {
         self.counts.iter_mut().zip(&other.counts).for_each(|(count, more)| *count += more);
         self.sum = self.sum.saturating_add(other.sum);
@@ -161,7 +161,7 @@ const RATE_BOUNDS_BPS: [u64; 12] = [
     30_000_000_000,
 ];
 
-/// What a connection that hears acknowledgments tells once a second.
+/// Readings that a connection gives once a second while it hears acknowledgments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sample {
     pub rtt: Option<Duration>,
@@ -229,7 +229,7 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Adds what another shard of the endpoint counted. They share memory, and what writes records.
+    /// Adds the metrics of another shard of the endpoint. Shards share the memory and the qlog writer.
     pub(crate) fn add(&mut self, other: &Self) {
         self.counters = self.counters.plus(&other.counters);
         self.totals = self.totals.plus(&other.totals);

@@ -1,7 +1,7 @@
-//! What others get to see of a connection: lines for logs, counts, and its qlog.
+//! Observation of a connection: lines for logs, counts, and its qlog.
 //!
-//! Lines are events of `tracing`, each with a target of its own below `tacit_tack`. What happens per packet is at the level
-//! `trace`, and costs a look at one flag where nobody listens.
+//! Lines are events of `tracing`, each with a target of its own below `tacit_tack`. Per-packet events are at the level `trace`, and
+//! cost a look at one flag where no subscriber listens.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -18,7 +18,7 @@ use crate::metrics::{Sample, Totals};
 use crate::qlog::Trace;
 use crate::seal::{EPOCH, Sealed};
 
-/// What lines are about.
+/// Targets of log lines.
 pub(crate) mod target {
     pub const CONNECTION: &str = "tacit_tack::connection";
     pub const HANDSHAKE: &str = "tacit_tack::handshake";
@@ -66,7 +66,7 @@ pub(crate) struct Observer {
     pub qlog: Option<Trace>,
 }
 
-/// What a packet is called in logs.
+/// Name of a packet in logs.
 pub(crate) fn name_of(body: &Body) -> &'static str {
     match body {
         Body::Open(_) => "open",
@@ -108,7 +108,7 @@ impl Observer {
         }
     }
 
-    /// Has the core tell what is to be written down.
+    /// Has the core report the events that are recorded.
     pub fn watch(&self, core: &mut tack::Connection) {
         #[cfg(feature = "qlog")]
         if self.qlog.is_some() {
@@ -203,7 +203,7 @@ impl Observer {
         }
     }
 
-    /// The connection is over, or was none. What the peer says of it is escaped.
+    /// The connection is over, or was none. The peer's reason is escaped.
     pub fn on_end(&mut self, why: &ConnectionError, core: &tack::Connection, was_connected: bool) {
         let lasted_s = self.now.saturating_since(self.began).as_secs_f64();
         let reason = why.to_string();
@@ -295,13 +295,13 @@ impl Observer {
         }
     }
 
-    /// What was sampled since this was asked last.
+    /// The sample since the last call.
     #[inline]
     pub fn take_sample(&mut self) -> Option<Sample> {
         self.sample.take()
     }
 
-    /// Adds what it counted.
+    /// Adds its counts.
     pub fn add_to(&self, totals: &mut Totals) {
         totals.tacks_sent += self.tacks_sent;
         totals.iacks_sent += self.iacks_sent;

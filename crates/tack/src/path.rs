@@ -7,7 +7,7 @@ use tacit_proto::units::{Duration, Instant};
 /// How long an answer is waited for before the next packet from there is asked again. Ours.
 const ASK_AGAIN: Duration = Duration::from_millis(300);
 
-/// What is known of the path.
+/// State of path validation.
 #[derive(Default)]
 pub(crate) struct Path {
     candidate: Option<Candidate>,
@@ -24,8 +24,8 @@ struct Candidate {
 }
 
 impl Path {
-    /// A packet of `len` bytes came from another address. What is to be asked there, `token` where that is new, with the room for
-    /// it.
+    /// A packet of `len` bytes came from another address. Returns the token of the path challenge to send there, `token` where that
+    /// address is new, with the room for it.
     pub fn on_packet(
         &mut self,
         now: Instant,
@@ -53,7 +53,7 @@ impl Path {
         Some((candidate.token, room as u32))
     }
 
-    /// True where `token`, heard from `from`, is what was asked there.
+    /// True where `token`, heard from `from`, is that of the path challenge sent there.
     pub fn is_proved(&mut self, from: SocketAddr, token: [u8; 8]) -> bool {
         let proved = |candidate: &mut Candidate| candidate.address == from && candidate.token == token;
         self.candidate.take_if(proved).is_some()

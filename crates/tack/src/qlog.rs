@@ -1,8 +1,8 @@
-//! Files of what happened to each connection, in qlog's format.
+//! Event traces of each connection, in qlog's format.
 //!
 //! A file is a JSON text sequence (RFC 7464) as draft-ietf-quic-qlog-main-schema-02 has it, which calls itself version 0.3, with
 //! events of draft-ietf-quic-qlog-quic-events-02: the version that qvis reads. Drafts since have other names for the same
-//! events. What QUIC has no word for has a name that begins with `tacit:`.
+//! events. Events that QUIC does not have get a name that begins with `tacit:`.
 //!
 //! Records are made on the thread of the endpoint, which hands them on and never waits; one more thread writes them.
 
@@ -25,10 +25,10 @@ use crate::seal::Sealed;
 use format::{Event, Header, Readings};
 use writer::{Order, Writer};
 
-/// Records of a connection that wait until its peer has proved who it is: the datagrams of a handshake, some of them twice. Ours.
+/// Records of a connection that wait until its peer is authenticated: the datagrams of a handshake, some of them twice. Ours.
 const EARLY_MAX: usize = 16;
 
-/// Datagrams that were not taken of which a file tells at most: who sees a connection's number can send any number of them. Ours.
+/// Datagrams not taken that a file tells of at most: a host that sees a connection's number can send any number of them. Ours.
 const NOT_TAKEN_MAX: u32 = 1000;
 
 /// A directory for qlog files, for [`Config::qlog`](crate::Config::qlog). Clones share its writing thread, which ends with the
@@ -67,7 +67,7 @@ impl Qlog {
         self.writer.flush();
     }
 
-    /// What records a connection; nothing is written before [`Trace::begin`].
+    /// The trace of a connection; nothing is written before [`Trace::begin`].
     pub(crate) fn trace(&self, id: u32, is_client: bool) -> Trace {
         Trace {
             qlog: self.clone(),
@@ -86,7 +86,7 @@ impl Qlog {
     }
 }
 
-/// What records one connection.
+/// Recorder of one connection.
 pub(crate) struct Trace {
     qlog: Qlog,
     id: u32,
@@ -153,7 +153,7 @@ impl Trace {
         self.record(now, Event::Packet { is_sent: false, number, start, packet, acked });
     }
 
-    /// What `packet` acknowledges anew at its low end, and the number that those in it are near.
+    /// Numbers that `packet` acknowledges anew at its low end, and the number that those in it are near.
     fn acked(&mut self, packet: &tack::Packet, near: u64, whose: usize) -> Option<format::Acked> {
         let cumulative = format::whole(near, format::cumulative(packet)?);
         let below = self.acked_below[whose];
@@ -189,7 +189,7 @@ impl Trace {
         self.record(now, Event::Path { from, to });
     }
 
-    /// Acknowledgments came, or time passed: what was lost, and what changed of the readings.
+    /// Acknowledgments came, or time passed: records lost packets, and readings that changed.
     pub fn feedback(&mut self, now: Instant, stats: &Stats, losses: Vec<u64>) {
         for number in losses {
             self.record(now, Event::Lost { number });

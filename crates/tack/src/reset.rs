@@ -1,8 +1,8 @@
 //! Words of a server that knows nothing of a connection, to the client that still does (RFC 9000 section 10.3): a server that was
 //! started again has forgotten all of them.
 //!
-//! In the handshake the client got a token, which the server makes of what it has after a restart too: its private key, its
-//! port, the number of the connection, and the client's address. Without the key nobody can make one. A server that asks another
+//! In the handshake the client got a token, which the server derives from inputs that it has after a restart too: its private key,
+//! its port, the number of the connection, and the client's address. Without the key none can be made. A server that asks another
 //! server with this key about a number that was seen on the way gets a token for another port or for its own address
 //! (RFC 9000 section 21.11).
 
@@ -28,7 +28,7 @@ pub(crate) const MOVED_LEN: usize = 8;
 const EVERY: Duration = Duration::from_millis(1);
 const AT_ONCE: Duration = Duration::from_millis(100);
 
-/// What shows a client that its server has forgotten the connection.
+/// Token that shows a client that its server has forgotten the connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ResetToken(pub [u8; LEN]);
 
@@ -38,7 +38,7 @@ impl ResetToken {
         verify_slices_are_equal(&self.0, said).is_ok()
     }
 
-    /// What a client that has moved gets of it.
+    /// The part of it that a client gets that has moved.
     pub fn moved(&self) -> [u8; MOVED_LEN] {
         let mut first = [0; MOVED_LEN];
         first.copy_from_slice(&self.0[..MOVED_LEN]);
@@ -95,8 +95,8 @@ impl Resets {
         self.key.token(number, address)
     }
 
-    /// What to say to `from`, which sent a packet of `len` bytes for the connection `number` that is not there; nothing where
-    /// too much was said of late, or the answer would be no shorter: two servers would answer each other for ever.
+    /// The reset for `from`, which sent a packet of `len` bytes for the connection `number` that is not there; none where too many were
+    /// sent of late, or the reset would be no shorter: two servers would answer each other for ever.
     pub fn answer(
         &mut self,
         now: Instant,

@@ -1,4 +1,4 @@
-//! The keys of a connection: what seals packets, what opens them, and which were opened before.
+//! The keys of a connection: sealing, opening, and replay protection.
 //!
 //! Each direction has a key for every [`EPOCH`] of packet numbers, made from the last by Noise's REKEY (Noise section 4.2). The
 //! number says which key, so that nothing need be agreed on. Keys live in AWS-LC, which overwrites them when they are freed.
@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 
 use crate::suite::Suite;
 
-/// Packet numbers that one key seals, as a power of 2: half of what RFC 9001 section 6.6 lets AES-GCM encrypt.
+/// Packet numbers that one key seals, as a power of 2: half of AES-GCM's confidentiality limit in RFC 9001 section 6.6.
 pub(crate) const EPOCH: u32 = 22;
 
 /// Forged packets after which a key is not used on: the least that RFC 9001 section 6.6 has, that of ChaCha20-Poly1305.
@@ -18,7 +18,7 @@ const MAX_FORGED: u64 = 1 << 36;
 /// Bytes of a key.
 pub(crate) type Secret = Zeroizing<[u8; 32]>;
 
-/// What became of a datagram that says it is sealed.
+/// Outcome of opening a datagram that says it is sealed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sealed {
     /// The peer sealed it.
@@ -27,7 +27,7 @@ pub(crate) enum Sealed {
     Strange,
     /// It does not come from where the server is.
     Misplaced,
-    /// It came before, or nobody can say.
+    /// It came before, or is too old to tell.
     Repeated,
     /// The peer did not seal it.
     Forged,
@@ -50,7 +50,7 @@ impl Key {
     /// The key of the next epoch: REKEY encrypts 32 zeros under the highest number, which no packet has.
     fn next(&self) -> Self {
         let mut secret = Zeroizing::new([0; 32]);
-        // Of what REKEY encrypts, the tag is no part of the key.
+        // Of REKEY's ciphertext, the tag is no part of the key.
         let _ = self
             .key
             .seal_in_place_separate_tag(self.nonce(u64::MAX), Aad::empty(), secret.as_mut_slice())
@@ -84,7 +84,7 @@ impl Protector for Key {
     }
 }
 
-/// Seals what leaves.
+/// Seals packets that leave.
 pub(crate) struct Sealer {
     key: Key,
     bits: u32,
@@ -95,7 +95,7 @@ impl Sealer {
         Self { key: Key::new(suite, 0, secret), bits }
     }
 
-    /// What seals the packet `number`. Numbers only grow.
+    /// The key that seals the packet `number`. Numbers only grow.
     pub fn of(&mut self, number: u64) -> &impl Protector {
         while self.key.epoch < number >> self.bits {
             self.key = self.key.next();
@@ -104,7 +104,7 @@ impl Sealer {
     }
 }
 
-/// Opens what arrives, once.
+/// Opens packets that arrive, once each.
 pub(crate) struct Opener {
     /// The newest key that opened a packet, the one before it, and the one to come.
     previous: Option<Key>,
@@ -122,7 +122,7 @@ impl Opener {
         Self { previous: None, current, next, bits, window: Window::default(), forged: 0 }
     }
 
-    /// What opens the packet `number`; none where it was opened before, or is of an epoch that is too far.
+    /// The key that opens the packet `number`; none where it was opened before, or is of an epoch that is too far.
     pub fn of(&self, number: u64) -> Option<&impl Protector> {
         if self.forged >= MAX_FORGED || !self.window.is_new(number) {
             return None;
@@ -141,7 +141,7 @@ impl Opener {
         self.window.insert(number)
     }
 
-    /// A packet was not what its tag says.
+    /// A packet failed authentication.
     pub fn on_forged(&mut self) {
         self.forged += 1;
     }
@@ -218,7 +218,7 @@ mod tests {
     fn keys_change_with_numbers_and_late_packets_still_open() {
         for suite in [Suite::Aes256Gcm, Suite::ChaChaPoly] {
             let mut opener = Opener::new(suite, &secret(), 4);
-            // Sealers go forward only, so what comes late is sealed by another.
+            // Sealers go forward only, so another one seals late packets.
             let mut sealer = Sealer::new(suite, &secret(), 4);
             for number in (0..200).filter(|number| number % 16 != 15) {
                 assert!(exchange(&mut sealer, &mut opener, number), "{number}");
@@ -257,7 +257,7 @@ mod tests {
     }
 
     proptest! {
-        /// The window against a set: nothing opens twice, and what is not too old opens.
+        /// The window against a set: nothing opens twice, and a number that is not too old opens.
         #[test]
         fn a_number_is_new_once(steps in prop::collection::vec((any::<bool>(), 0..3 * WINDOW), 1..200)) {
             let mut window = Window::default();

@@ -29,31 +29,31 @@ use crate::path::Path;
 use crate::reset::{MOVED_LEN, ResetKey, ResetToken};
 use crate::stats::ConnectionStats;
 
-/// How long a client has to prove who it is, once the server has answered. Ours.
+/// How long a client has to authenticate, once the server has answered. Ours.
 pub(crate) const HALF_OPEN: Duration = Duration::from_secs(10);
 
-/// How long the client waits before it says again who it is, while it hears nothing: ours, near a long round trip.
+/// How long the client waits before it repeats its third message, while it hears nothing: ours, near a long round trip.
 const FINISH_AGAIN: Duration = Duration::from_millis(100);
 
 /// Time for the server to disprove an unverified end: ours, two repeats of a first datagram, or a few probes.
 const UNVERIFIED_DELAY: Duration = Duration::from_millis(600);
 
-/// Bytes that a stream takes from its writer at least, beyond five quarters of the congestion window: what waits longer
-/// is read from slower memory. Ours.
+/// Bytes that a stream takes from its writer at least, beyond five quarters of the congestion window: bytes that wait longer
+/// are read from slower memory. Ours.
 const SEND_AHEAD: u64 = 256 << 10;
-/// Bytes that a stream takes from its writer beyond what the peer takes: a peer whose reader stalls costs so much per stream, and
+/// Bytes that a stream takes from its writer beyond the peer's window: a peer whose reader stalls costs so much per stream, and
 /// one that goes on is sent so much until its writer is awake. Ours.
 pub(crate) const BEYOND_LIMIT: u64 = 64 << 10;
 
-/// What the peer has behind a gap does not count, up to this number of congestion windows: a packet that is lost
+/// Bytes that the peer has behind a gap do not count, up to this number of congestion windows: a packet that is lost
 /// again and again keeps as much from being let go, of a thousand one in three of which is lost. Ours.
 const BEHIND_GAP_WINDOWS: u64 = 12;
 
-/// Whom a client wants to talk to.
+/// The server that a client expects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Expect {
     Key(PublicKey),
-    /// It only wants to know who is there, and goes away before it has said who it is.
+    /// It only learns the server's key, and leaves before it has authenticated itself.
     Learn,
 }
 
@@ -75,13 +75,13 @@ struct Established {
     keys: Keys,
     /// The client's last datagram of the handshake and when it was sent, until something shows that it arrived.
     finish: Option<(Vec<u8>, Option<Instant>)>,
-    /// What a server says that has forgotten this connection, and to an address to which this client has moved since; a server
-    /// itself hears no such thing.
+    /// Token of a server that has forgotten this connection, and its part for an address to which this client has moved since; a
+    /// server itself hears no such thing.
     reset: Option<ResetToken>,
     moved: Option<[u8; MOVED_LEN]>,
 }
 
-/// A reason to end that nothing proves: an ICMP error, or a datagram that anybody on the path may have sent. It takes effect unless
+/// A reason to end that nothing proves: an ICMP error, or a datagram that any host on the path may have sent. It takes effect unless
 /// the server answers before.
 struct UnverifiedEnd {
     why: ConnectionError,
@@ -93,7 +93,7 @@ struct UnverifiedEnd {
 pub(crate) struct IncomingClient<'a> {
     pub remote: SocketAddr,
     pub initiation: &'a Initiation<'a>,
-    /// What makes the tokens that it will hear when its connection is forgotten.
+    /// The key that makes the reset tokens of its connections.
     pub resets: &'a Arc<ResetKey>,
 }
 
@@ -173,7 +173,7 @@ impl Session {
         session
     }
 
-    /// A server's session, for a client that began a handshake; `None` where what it says is no opening packet.
+    /// A server's session, for a client that began a handshake; `None` where its message has no opening packet.
     pub fn accept(
         now: Instant,
         mut observer: Observer,
@@ -227,7 +227,7 @@ impl Session {
         }
     }
 
-    /// True while the client has not proved who it is.
+    /// True while the client is not authenticated.
     pub fn is_half_open(&self) -> bool {
         matches!(self.stage, Stage::Responding { .. })
     }
@@ -245,7 +245,7 @@ impl Session {
         self.connected
     }
 
-    /// True when it has ended, nobody holds it, and nothing is left to say.
+    /// True when it has ended, no handle holds it, and nothing is left to send.
     pub fn is_gone(&self) -> bool {
         self.end.is_some() && self.handles == 0 && self.outbox.is_empty()
     }
@@ -254,12 +254,12 @@ impl Session {
         self.core.stats()
     }
 
-    /// What its user sees of it.
+    /// Statistics for its user.
     pub fn connection_stats(&self) -> ConnectionStats {
         ConnectionStats::new(&self.core.stats(), self.core.packets_lost())
     }
 
-    /// What it holds of the memory of its endpoint.
+    /// Its share of the endpoint's memory.
     pub fn share(&self) -> Share {
         Share { borrowed: self.core.borrowed().0, held: self.buffer_capacity }
     }
@@ -289,20 +289,20 @@ impl Session {
         self.streams.len() as u64
     }
 
-    /// What was sampled since this was asked last.
+    /// The sample since the last call.
     #[inline]
     pub fn take_sample(&mut self) -> Option<Sample> {
         self.observer.take_sample()
     }
 
-    /// Adds what was counted.
+    /// Adds its counts.
     pub fn add_to(&self, totals: &mut Totals) {
         totals.add(&self.core.stats());
         totals.packets_lost += self.core.packets_lost();
         self.observer.add_to(totals);
     }
 
-    /// What happened so far, and what happens from now on, is written down: the client may connect.
+    /// Starts to write records, those so far included: the client may connect.
     pub fn begin_records(&mut self) {
         self.observer.begin(self.observer.now, self.remote, self.core.peer_id());
     }
@@ -312,7 +312,7 @@ impl Session {
         self.end.as_ref()
     }
 
-    // What leaves.
+    // Departures.
 
     /// Appends the next datagram to send, and says where to and how marked.
     pub fn poll_transmit(&mut self, now: Instant, into: &mut Vec<u8>) -> Option<(SocketAddr, Ecn)> {
@@ -357,7 +357,7 @@ impl Session {
         }
     }
 
-    /// A client says who it is before all else, until it is heard.
+    /// A client sends its third message before all else, until it is heard.
     fn say_finish(&mut self, now: Instant) {
         let Stage::Established(established) = &mut self.stage else { return };
         let Some((finish, sent)) = &mut established.finish else { return };
@@ -424,7 +424,7 @@ impl Session {
         }
         if let Some(unverified) = self.unverified.take_if(|unverified| unverified.at <= now) {
             self.finish(unverified.why);
-            // Nobody is there to hear more of it.
+            // No peer is there to hear more of it.
             self.core.abort();
             self.pump();
             self.stage = Stage::Closed;
@@ -435,7 +435,7 @@ impl Session {
         self.pump();
     }
 
-    /// The connection ends for `why` unless the server disproves it: anybody may have sent this.
+    /// The connection ends for `why` unless the server disproves it: any host may have sent this.
     fn on_unverified(&mut self, now: Instant, why: ConnectionError) {
         if self.end.is_none() && self.unverified.is_none() {
             let round_trips = self.core.rtt_min().unwrap_or_default().saturating_mul(2);
@@ -443,7 +443,7 @@ impl Session {
         }
     }
 
-    // What the core tells.
+    // Events of the core.
 
     fn finish(&mut self, why: ConnectionError) {
         self.unverified = None;
@@ -546,7 +546,7 @@ impl Session {
     }
 }
 
-/// The core wants to know who talks to whom only where it makes IP packets, which sockets do here.
+/// The core needs source and destination only where it makes IP packets, which sockets do here.
 const ENDS: Ends = Ends { flow: FlowId(0), local: HostId(0), remote: HostId(1) };
 
 /// The configuration for a path to `remote`, whose headers have other lengths for IPv6.

@@ -1,8 +1,8 @@
 //! Several sockets with one address: which of them a datagram is for.
 //!
-//! Each has connections with numbers of its own, so that every datagram but a client's first says where it belongs, whatever
-//! address it comes from. The kernel reads it there (a classic BPF program, Linux 4.5). What it brings to another socket all the
-//! same, such as a batch in which a client put datagrams of several connections, is handed on.
+//! Each has connections with numbers of its own, so that every datagram but a client's first says where it belongs, from any
+//! address. The kernel reads it there (a classic BPF program, Linux 4.5). A datagram that it brings to another socket all the same,
+//! such as in a batch in which a client put datagrams of several connections, is handed on.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -41,7 +41,7 @@ impl Shard {
         if self.of == 1 {
             return None;
         }
-        // A client's first datagram has the client's number: whoever gets it, takes it.
+        // A client's first datagram has the client's number: any shard takes it.
         let (kind, number, _) = addressed(datagram)?;
         let is_other = kind != kind::INITIATION && !self.has(number.0);
         is_other.then(|| (number.0 % u32::from(self.of)) as usize)
@@ -101,7 +101,7 @@ mod tests {
         assert_eq!((of(0x30, 8), shard.other_shard(b"abc")), (Some(0), None));
     }
 
-    /// The kernel's reading of the program: each of four sockets gets what is numbered for it.
+    /// The kernel's reading of the program: each of four sockets gets the datagrams that are numbered for it.
     #[test]
     fn the_kernel_brings_datagrams_to_their_shard() {
         let bound = |address: std::net::SocketAddr| {

@@ -1,4 +1,4 @@
-//! What a socket's driver, its endpoint and the handles of its connections have in common: the hub, and who is woken.
+//! State common to a socket's driver, its endpoint and the handles of its connections: the hub, and the wakers.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -28,7 +28,7 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// What `hub` and its `socket` need beside each other.
+    /// Joins `hub` with the rest of its `socket`'s state.
     pub fn new(
         hub: Hub,
         shard: Shard,
@@ -50,7 +50,7 @@ impl Shared {
         }
     }
 
-    /// The hub, whose lock nobody holds while waiting. It knows of all that users did before.
+    /// The hub, whose lock no task holds while waiting. It knows of all that users did before.
     pub fn hub(&self) -> MutexGuard<'_, Hub> {
         // A panic of another thread leaves every session as whole as each of its calls leaves it.
         let mut hub = self.hub.lock().unwrap_or_else(PoisonError::into_inner);
@@ -58,7 +58,7 @@ impl Shared {
         hub
     }
 
-    /// Tells the driver of what a user did with the session in `slot`.
+    /// Tells the driver of a user's call on the session in `slot`.
     pub fn mark(&self, slot: &Slot) {
         if self.marks.mark(slot) {
             self.work.notify_one();

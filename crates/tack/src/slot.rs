@@ -1,6 +1,6 @@
 //! One connection as its users and the hub of its socket share it.
 //!
-//! Two rules keep the driver from missing a user's call. First, a session is locked by a user, who then marks its slot and wakes the
+//! Two rules keep the driver from missing a user's call. First, a session is locked by a user, which then marks its slot and wakes the
 //! driver, or by the holder of the hub. So a holder of the hub that finds a session locked may leave it: its user's mark is still to
 //! come. Second, the hub clears a mark before it looks at the session: a call that it does not see makes another mark.
 //!
@@ -30,13 +30,13 @@ impl Slot {
         Arc::new(Self { id, notifiers, session: Mutex::new(session), is_marked: AtomicBool::new(false) })
     }
 
-    /// The session, once others have let go of it. Only for a user, who marks the slot afterwards, and for the holder of the hub.
+    /// The session, once others have let go of it. Only for a user, which marks the slot afterwards, and for the holder of the hub.
     pub fn lock(&self) -> MutexGuard<'_, Session> {
         // A panic of another thread leaves a session as whole as each of its calls leaves it.
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The session, for the holder of the hub; `None` while a user has it, who marks the slot afterwards.
+    /// The session, for the holder of the hub; `None` while a user has it, which marks the slot afterwards.
     pub fn try_lock(&self) -> Option<MutexGuard<'_, Session>> {
         for _ in 0..TRIES {
             match self.session.try_lock() {
@@ -50,7 +50,7 @@ impl Slot {
 
     /// The hub took the mark in, and looks at the session after this.
     pub fn clear_mark(&self) {
-        // Acquires what users did who found the mark already made.
+        // Acquires the writes of users that found the mark already made.
         self.is_marked.swap(false, AcqRel);
     }
 

@@ -1,4 +1,4 @@
-//! UDP sockets, with what the system does for batches of datagrams.
+//! UDP sockets, with the system's support for batches of datagrams.
 
 use std::io;
 use std::net::SocketAddr;
@@ -12,7 +12,7 @@ use tokio::net::UdpSocket;
 use crate::icmp;
 use crate::shard;
 
-/// What the system is asked to hold for the socket each way: a round trip of 20 ms at 1.6 Gb/s. Ours; it may give less.
+/// Socket buffer that the system is asked for each way: a round trip of 20 ms at 1.6 Gb/s. Ours; it may give less.
 pub(crate) const SOCKET_BUFFER: usize = 4 << 20;
 
 /// A UDP socket of an endpoint, which takes and gives batches.
@@ -26,7 +26,7 @@ impl Socket {
     pub fn bind_all(address: SocketAddr, shards: u16, is_client: bool) -> io::Result<Vec<Self>> {
         let first = Self::bind(address, shards > 1)?;
         if is_client {
-            // A server has nobody to give up for it.
+            // A server has no connection to give up for it.
             icmp::ask_for(&first.socket)?;
         }
         let address = first.local_addr()?;
@@ -52,7 +52,7 @@ impl Socket {
         socket.bind(&address.into())?;
         let socket = UdpSocket::from_std(socket.into())?;
         let state = offloads(&socket)?;
-        // More than the system allows is no error: it gives what it allows.
+        // A request above the system's limit is no error: it gives its limit.
         let _ = state.set_send_buffer_size((&socket).into(), SOCKET_BUFFER);
         let _ = state.set_recv_buffer_size((&socket).into(), SOCKET_BUFFER);
         Ok(Self { socket, state })

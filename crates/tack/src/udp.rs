@@ -47,14 +47,14 @@ pub fn probe() -> io::Result<Capabilities> {
     Ok(Capabilities { ecn_v6, ..found })
 }
 
-/// What loopback at `host` does.
+/// Capabilities of loopback at `host`.
 fn probe_at(host: IpAddr) -> io::Result<Capabilities> {
     let (from, to) = (UdpSocket::bind((host, 0))?, UdpSocket::bind((host, 0))?);
     let (sender, receiver) = (offloads(&from)?, offloads(&to)?);
-    // More than the system allows is no error: it gives what it allows.
+    // A request above the system's limit is no error: it gives its limit.
     let _ = sender.set_send_buffer_size((&from).into(), SOCKET_BUFFER);
     let _ = receiver.set_recv_buffer_size((&to).into(), SOCKET_BUFFER);
-    // The socket waits no longer than it must: what was sent on loopback is there.
+    // The socket waits no longer than it must: datagrams sent on loopback are there.
     to.set_nonblocking(false)?;
     to.set_read_timeout(Some(Duration::from_secs(1)))?;
     let contents = vec![0; BATCH * SEGMENT];
@@ -79,7 +79,7 @@ fn probe_at(host: IpAddr) -> io::Result<Capabilities> {
     })
 }
 
-/// What arrived.
+/// Received datagrams of a probe.
 #[derive(Clone, Copy)]
 struct Arrived {
     /// Datagrams in one piece, at most.

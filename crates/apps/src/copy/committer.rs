@@ -24,7 +24,7 @@ const OTHER_FILES: u64 = 256;
 const BYTES_MAX: u64 = 32 << 20;
 /// Files up to which each is brought to disk by itself, and nothing of others on the way. Ours.
 const SINGLE_MAX: usize = 4;
-/// Bytes of a file that are received before the disk is told to take them. Ours: what is there when the file ends is waited for.
+/// Bytes of a file that are received before the disk is told to take them. Ours: bytes that remain when the file ends are waited for.
 const WRITEBACK_BYTES: u64 = 32 << 20;
 
 /// A file whose bytes are all there.
@@ -54,7 +54,7 @@ pub(super) enum Replace {
     Directories(Vec<Exclude>),
 }
 
-/// What became of a file.
+/// Outcome for a file.
 pub(super) struct Committed {
     /// Its place in the manifest.
     pub index: usize,
@@ -103,7 +103,7 @@ impl<'a> Committer<'a> {
         })
     }
 
-    /// Takes a file, which may wait for others. Waits itself where the disk is slower than what comes.
+    /// Takes a file, which may wait for others. Waits itself where the disk is slower than the stream.
     pub async fn take(&mut self, complete: CompleteFile, claim: Option<Claim<'a>>) {
         self.waiting_bytes += complete.size_bytes;
         self.waiting.push(complete);
@@ -118,7 +118,7 @@ impl<'a> Committer<'a> {
         self.committed.push(Committed::failed(index, reason));
     }
 
-    /// Brings all to disk; what became of each, in no order.
+    /// Brings all to disk; returns each file's outcome, in no order.
     pub async fn finish(&mut self) -> Vec<Committed> {
         self.start().await;
         self.join().await;
@@ -236,7 +236,7 @@ fn sync(files: &[CompleteFile]) -> Vec<io::Result<()>> {
     files.iter().map(&mut sync).collect()
 }
 
-/// Has the disk take what came of a file while the rest of it comes.
+/// Has the disk take the received bytes of a file while the rest of it comes.
 #[derive(Default)]
 pub(super) struct Writeback {
     bytes: u64,
@@ -248,7 +248,7 @@ impl Writeback {
     /// Notes bytes that were written to `file`.
     ///
     /// # Errors
-    /// Where the disk did not take what came before.
+    /// Where the disk did not take earlier bytes.
     pub async fn on_written(&mut self, file: &File, bytes: usize) -> io::Result<()> {
         self.bytes += bytes as u64;
         if self.bytes < WRITEBACK_BYTES || self.running.as_ref().is_some_and(|running| !running.is_finished())
@@ -267,7 +267,7 @@ impl Writeback {
         Ok(())
     }
 
-    /// Waits for what was begun. A failure is told here or never: the system tells it once.
+    /// Waits for the write-back under way. A failure is told here or never: the system tells it once.
     pub async fn finish(mut self) -> Result<(), String> {
         self.join().await;
         self.failure.map_or(Ok(()), |failure| Err(failure.to_string()))

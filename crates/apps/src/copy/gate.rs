@@ -6,7 +6,7 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncBufRead, AsyncRead, AsyncWrite, ReadBuf};
 
-/// What bytes of a stream pass, each way if it has two.
+/// A gate that bytes of a stream pass, each way if it has two.
 pub trait Gate {
     /// Bytes that may pass now, one at least.
     fn poll_room(&mut self, context: &mut Context<'_>) -> Poll<usize>;

@@ -9,11 +9,11 @@ const ALL_BYTES_MAX: u64 = 2 << 30;
 /// Bytes that a path takes beside its name, which is held twice. Measured by tests/memory.rs, and rounded up.
 const PATH_BYTES: u64 = 512;
 
-/// What lists take.
+/// Memory of all lists, in bytes.
 #[derive(Debug, Default)]
 pub(super) struct Lists(AtomicU64);
 
-/// What the lists of one copy take, until this is dropped.
+/// Memory of the lists of one copy, until this is dropped.
 #[derive(Debug)]
 pub(super) struct ListBudget<'a> {
     lists: &'a Lists,

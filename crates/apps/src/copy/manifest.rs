@@ -1,4 +1,4 @@
-//! What a receiver takes of a sender's list.
+//! Paths that a receiver takes of a sender's list.
 
 use super::pattern::{is_pattern, matches};
 use super::tree::{PARTIAL_SUFFIX, Relative};

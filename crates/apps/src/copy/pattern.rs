@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::wire::PATH_BYTES_MAX;
 
 /// True where `pattern` matches `name`, which has no slash. Takes time in proportion to the product of their lengths,
-/// whatever the pattern.
+/// for every pattern.
 pub fn matches(pattern: &str, name: &str) -> bool {
     let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
     let (mut at, mut from) = (0, 0);

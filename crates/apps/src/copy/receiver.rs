@@ -41,7 +41,7 @@ impl Terms<'_> {
     }
 }
 
-/// What is wanted of a file.
+/// A file that the receiver wants, and from which byte.
 pub(super) struct Want {
     pub index: usize,
     pub offset_bytes: u64,
@@ -73,7 +73,7 @@ pub(super) struct Receiver<'a> {
     list_budget: ListBudget<'a>,
 }
 
-/// Receives into `tree` what a sender lists, and tells it what came of it.
+/// Receives into `tree` the files that a sender lists, and reports the outcome to it.
 ///
 /// # Errors
 /// Where the stream or the protocol breaks, or a limit. Files that cannot be written are in the outcome.
@@ -100,7 +100,7 @@ pub(super) async fn receive<'a, R: AsyncBufRead + Unpin, W: AsyncWrite + Unpin>(
     receiver.manifest(reader).await?;
     let wants = receiver.plan(progress, writer).await?;
     let received = receiver.files(&wants, progress, reader, writer).await;
-    // What is whole gets its name, whatever becomes of the rest.
+    // Complete files get their names, even if the rest fails.
     let committed = receiver.committer.finish().await;
     received?;
     receiver.on_committed(committed);
@@ -120,8 +120,8 @@ impl Receiver<'_> {
         self.outcome.paths.push(Report { path: wire::bounded(path.to_owned()), action, reason });
     }
 
-    /// Where the bytes of `path` stand until they are whole. Of the name's hash, as a name has no room for an ending; where nobody
-    /// is to learn what others left, of the user's key, too.
+    /// Where the bytes of `path` stand until they are whole. Of the name's hash, as a name has no room for an ending; where no user
+    /// may learn of another's partial files, of the user's key, too.
     pub fn partial(&self, path: &Relative) -> Result<Relative, String> {
         let (directory, name) = path.split();
         let mut hasher = blake3::Hasher::new();
@@ -133,7 +133,7 @@ impl Receiver<'_> {
         Relative::parse(directory)?.join(&format!(".{}{PARTIAL_SUFFIX}", &hash.as_str()[..16]))
     }
 
-    /// Reads what the sender has.
+    /// Reads the sender's manifest.
     async fn manifest<R: AsyncRead + Unpin>(&mut self, reader: &mut R) -> Result<(), CopyError> {
         // Of a million paths their hashes take less than they do.
         let mut seen = BTreeSet::new();
@@ -213,7 +213,7 @@ impl Receiver<'_> {
         Ok(())
     }
 
-    /// Tells what became of files, in their order.
+    /// Reports the outcome of files, in their order.
     fn on_committed(&mut self, mut committed: Vec<Committed>) {
         committed.sort_unstable_by_key(|committed| committed.index);
         for Committed { index, offset_bytes, outcome, removed } in committed {
@@ -302,7 +302,7 @@ impl Receiver<'_> {
         Ok(())
     }
 
-    /// Opens what holds `path` until it is whole, for writing from `offset_bytes` on. Another copy of the same user that has it
+    /// Opens the partial file of `path`, for writing from `offset_bytes` on. Another copy of the same user that has it
     /// and gets nothing is stopped.
     async fn open_partial(&self, path: &Relative, offset_bytes: u64) -> Result<PartialFile, String> {
         let open = |partial: &Relative| -> io::Result<Option<PartialFile>> {
@@ -330,12 +330,12 @@ impl Receiver<'_> {
         if matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
             && let Ok(partial) = self.partial(path)
         {
-            // Nothing can be done about what stays.
+            // Nothing can be done about a file that stays.
             let _ = self.tree.remove(partial.as_str(), false);
         }
     }
 
-    /// What a file is called until it is on disk. One that is not whole is removed: no prefix of it can be trusted.
+    /// Name of a file until it is on disk. One that is not whole is removed: no prefix of it can be trusted.
     fn complete(&self, is_whole: bool, path: &Relative) -> Result<Relative, String> {
         let partial = self.partial(path)?;
         if !is_whole {

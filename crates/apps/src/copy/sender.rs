@@ -40,7 +40,7 @@ struct SourceRoot {
     tree: Tree,
     /// Below `tree`; empty: all that is in it, without a name of its own.
     start: Relative,
-    /// What `start` is called where it arrives, if not what it is called here.
+    /// Name of `start` at the destination, if it differs.
     name: Option<Relative>,
     /// Names below `start` that are listed: 0 is `start` itself.
     depth_max: usize,
@@ -62,7 +62,7 @@ impl SourceRoot {
         Self { tree, start, name: None, depth_max: usize::MAX }
     }
 
-    /// What `path`, which is `start` or below it, is called where it arrives.
+    /// Name at the destination of `path`, which is `start` or below it.
     fn arrives(&self, path: &Relative) -> Result<Relative, String> {
         let Some(name) = &self.name else { return Ok(path.clone()) };
         let below = path.as_str().strip_prefix(self.start.as_str()).unwrap_or_default();
@@ -80,7 +80,7 @@ impl SourceRoot {
 }
 
 impl Source {
-    /// What the user names: each arrives under its last name, and `DIR/` or `.` without one.
+    /// The paths that the user names: each arrives under its last name, and `DIR/` or `.` without one.
     ///
     /// # Errors
     /// Where one is not there, or its name is no text.
@@ -148,7 +148,7 @@ impl Source {
         Ok(source)
     }
 
-    /// Of what is below `tree` the names at `paths`, and of directories the names in them; all below where it is `recursive`.
+    /// Of the entries below `tree` the names at `paths`, and of directories the names in them; all below where it is `recursive`.
     pub(super) fn to_list(tree: &Tree, paths: &[String], is_recursive: bool) -> Result<Self, String> {
         let one = match paths {
             [path] => Relative::parse(path.trim_end_matches('/')).ok(),
@@ -204,7 +204,7 @@ struct Listed {
     size_bytes: u64,
 }
 
-/// What the sender remembers of its manifest, and what it heard of it.
+/// The sender's record of its manifest, with reports of the receiver.
 struct Manifest<'a> {
     /// By place; `None`: no file.
     files: Vec<Option<Listed>>,
@@ -263,7 +263,7 @@ enum NotListed {
     NotCarried(String),
 }
 
-/// Sends `source` and gives what the receiver says came of it.
+/// Sends `source` and returns the receiver's report.
 ///
 /// # Errors
 /// Where the stream or the protocol breaks. Files that cannot be read are in the outcome.
@@ -389,7 +389,7 @@ fn on_stop(
     Ok(())
 }
 
-/// Writes the entries of `root`, a directory before what is in it.
+/// Writes the entries of `root`, a directory before its contents.
 async fn list_root<W: AsyncWrite + Unpin>(
     index: usize,
     root: &SourceRoot,

@@ -15,13 +15,13 @@ use super::wire::{self, ASKED_MAX, Arriving, ENTRIES_MAX, Entry, Kind, Message, 
 use super::writers::Writers;
 use super::{Action, CopyError, CopyReport, Options, Progress, Report, Rights};
 
-/// For a client to say what it wants on a stream that it opened. Ours.
+/// For a client to send its request on a stream that it opened. Ours.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// For a client that is refused in the middle of its list to come to the end of that. Ours.
 const HEARD_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What one end serves.
+/// The tree or file that one end serves.
 #[derive(Debug)]
 pub struct Served {
     tree: Tree,
@@ -67,7 +67,7 @@ impl Served {
         })
     }
 
-    /// Does what a client asks for on one stream.
+    /// Serves a client's request on one stream.
     ///
     /// # Errors
     /// Where the request is refused, or the stream or the protocol breaks.
@@ -80,7 +80,7 @@ impl Served {
         self.answer(request, reader, writer).await
     }
 
-    /// Does what `request` asks for.
+    /// Serves `request`.
     ///
     /// # Errors
     /// Where it is refused, or the stream or the protocol breaks.
@@ -212,7 +212,7 @@ fn place_in(
     }
 }
 
-/// What a client asks for.
+/// A client's request.
 #[derive(Clone, Debug)]
 pub struct Request {
     version: u32,
@@ -220,7 +220,7 @@ pub struct Request {
     pub work: Option<Work>,
     /// How.
     pub options: Options,
-    /// Who asks, as far as is known: a copy of the same one takes over from one whose client has gone.
+    /// The client's owner, as far as is known: a copy of the same one takes over from one whose client has gone.
     pub owner: Option<String>,
     /// Rights of this client, where they differ from those of all.
     pub rights: Option<Rights>,

@@ -18,7 +18,7 @@ use rustix::io::Errno;
 use super::pattern::{is_pattern, matches};
 use super::wire::{ENTRIES_MAX, LENGTH_MAX, NAME_BYTES_MAX, PATH_BYTES_MAX, Timestamp};
 
-/// End of the name of what an interrupted copy leaves: no file of a source.
+/// Suffix of a partial file, which an interrupted copy leaves: no file of a source.
 pub const PARTIAL_SUFFIX: &str = ".tacit-part";
 
 /// A path that stays below where it starts. Empty: the start itself.
@@ -93,7 +93,7 @@ impl Relative {
     }
 }
 
-/// A directory and what is below it.
+/// A directory and all below it.
 #[derive(Debug)]
 pub struct Tree(Option<OwnedFd>);
 
@@ -164,7 +164,7 @@ impl Tree {
         Ok(at)
     }
 
-    /// What stands at `path`, links not followed.
+    /// Status of `path`, links not followed.
     pub fn stat(&self, path: &Relative) -> io::Result<Stat> {
         if path.is_empty() {
             return Ok(rustix::fs::fstat(self.directory("")?)?);
@@ -183,7 +183,7 @@ impl Tree {
         }
     }
 
-    /// The file `path` for reading. What is no plain file is refused, and never waited for.
+    /// The file `path` for reading. Anything but a plain file is refused, and never waited for.
     pub fn read(&self, path: &Relative) -> io::Result<File> {
         self.open_file(path, OFlags::RDONLY)
     }
@@ -193,7 +193,7 @@ impl Tree {
         self.open_file(path, OFlags::RDWR | OFlags::CREATE)
     }
 
-    /// As [`Self::write`], and for nobody else: two copies that write one file would each verify its own bytes only.
+    /// As [`Self::write`], but exclusive: two copies that write one file would each verify its own bytes only.
     pub fn write_alone(&self, path: &Relative) -> io::Result<File> {
         let busy = || io::Error::new(ErrorKind::WouldBlock, "another copy is writing it");
         let file = self.write(path)?;
@@ -274,7 +274,7 @@ impl Tree {
         Ok(rustix::fs::mkdirat(self.directory(directory)?, name, OWNER)?)
     }
 
-    /// Lets the owner of the directory `path`, who is this user, make and remove names in it.
+    /// Lets the owner of the directory `path`, which is this user, make and remove names in it.
     pub fn unlock_directory(&self, path: impl AsRef<OsStr>, stat: &Stat) -> io::Result<()> {
         let mode = Mode::from_raw_mode(stat.st_mode);
         if mode.contains(OWNER) || rustix::process::geteuid().is_root() {
@@ -308,7 +308,7 @@ impl Tree {
     }
 
     /// Removes `start` and all below it that is not to be kept, which is asked by path and whether it is a directory; a directory with
-    /// something in it stays. In a `dry_run` only says what would be removed.
+    /// something in it stays. A `dry_run` only reports the paths.
     pub fn remove_all(
         &self,
         start: OsString,

@@ -11,7 +11,7 @@ use super::{CopyError, Options, Report, Summary};
 pub const VERSION: u32 = 2;
 /// Of a message or a piece of contents, bytes: one buffer of this size holds any.
 pub const LENGTH_MAX: usize = 64 * 1024;
-/// Paths in one copy: what a receiver keeps of each stays below 1 GiB in all.
+/// Paths in one copy: a receiver's memory for them stays below 1 GiB in all.
 pub const ENTRIES_MAX: usize = 1_000_000;
 /// Bytes of all paths and link targets in one copy.
 pub const NAMES_BYTES_MAX: usize = 256 << 20;
@@ -36,7 +36,7 @@ pub enum Direction {
     Pull,
 }
 
-/// What stands at a path.
+/// Kind of a path's entry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Kind {
@@ -55,7 +55,7 @@ pub enum Kind {
         /// Where it points.
         target: String,
     },
-    /// A file whose length nobody knows before its end.
+    /// A file whose length is unknown before its end.
     Stream,
 }
 
@@ -106,7 +106,7 @@ impl From<Timestamp> for (i64, u32) {
 pub struct Entry {
     /// Relative, its parts parted by slashes.
     pub path: String,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// Last change.
     pub mtime: Timestamp,
@@ -196,7 +196,7 @@ pub enum Message {
     },
     /// The server does it.
     Ready {
-        /// What the one source is to be called: the path is no directory.
+        /// Name for the one source: the path is no directory.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         name: Option<String>,
     },
@@ -227,7 +227,7 @@ pub enum Message {
         index: usize,
         /// So much is there already.
         offset_bytes: u64,
-        /// Hash of what is there.
+        /// Hash of those bytes.
         blake3: String,
     },
     /// Receiver: that is all.
@@ -236,7 +236,7 @@ pub enum Message {
     Contents {
         /// Place in the manifest.
         index: usize,
-        /// From here on: what was wanted, or 0 where the prefix is another file's.
+        /// From here on: the wanted offset, or 0 where the prefix is another file's.
         offset_bytes: u64,
         /// Of the whole file when it was opened; `None` of a stream.
         size_bytes: Option<u64>,
@@ -257,7 +257,7 @@ pub enum Message {
         /// Why.
         reason: String,
     },
-    /// Receiver: what became of a path.
+    /// Receiver: outcome for a path.
     Report(Report),
     /// Receiver: the end.
     Summary(Summary),

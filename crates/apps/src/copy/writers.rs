@@ -16,13 +16,14 @@ const SILENCE: Duration = Duration::from_secs(2);
 /// For a copy to fall silent: bytes of a client that has gone may still be on the way, or in buffers, and the disk may be slow. Ours;
 /// shorter than a connection stands in silence.
 const FALLS_SILENT: Duration = Duration::from_secs(20);
-/// A copy that gets more is no copy of a client that has gone: what fits in the largest window of a connection, and a stream's own.
+/// A copy that gets more is no copy of a client that has gone: the bytes that fit in the largest window of a connection, and a
+/// stream's own.
 const OF_GONE_MAX: u64 = (64 << 20) + (256 << 10);
 /// For a copy that is told to stop to let go of its file. Ours.
 const LET_GO: Duration = Duration::from_secs(1);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// Which file it is, whatever its name: device and number.
+/// Identifies a file independent of its name: device and number.
 type FileId = (u64, u64);
 
 /// Copies of a server that write.

@@ -102,8 +102,8 @@ impl AllowList {
         })
     }
 
-    /// Judges the address that `target` has. One that is not public needs a rule that names the address: whoever owns a
-    /// name decides what it resolves to.
+    /// Judges the address that `target` has. One that is not public needs a rule that names the address: the owner of a name
+    /// decides its addresses.
     pub fn allows(&self, target: &Target, ip: IpAddr) -> bool {
         let ip = ip.to_canonical();
         self.0.iter().filter(|rule| rule.ports.contains(&target.port)).any(|rule| match &rule.hosts {

@@ -42,12 +42,12 @@ impl Default for Limits {
     }
 }
 
-/// What was carried over one stream.
+/// Outcome of one stream.
 #[derive(Debug, Default)]
 pub struct RelayReport {
-    /// What was asked for, where that came.
+    /// The requested target, where it came.
     pub target: Option<Target>,
-    /// What the server's end said of it.
+    /// The answer of the server's end.
     pub answer: Option<ReplyCode>,
     /// Bytes that were moved, both ways.
     pub bytes: u64,
@@ -90,7 +90,7 @@ where
 
 /// Moves bytes between `tcp` and a stream until both ways have ended, and gives their number; `all` counts them as they go.
 /// Where one end breaks, or this program ends before, `tcp` is reset, so that half of something is not taken for all of it;
-/// whoever owns the stream resets it when this fails.
+/// the owner of the stream resets it when this fails.
 pub async fn relay<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     mut tcp: TcpStream,
     reader: &mut R,
@@ -123,8 +123,8 @@ pub async fn relay<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     (moved.own.load(Relaxed), result)
 }
 
-/// Does what the client's end asks for on one stream, once there is a place for it among `places`: until it has said what it asks
-/// for it takes none.
+/// Serves the request of the client's end on one stream, once there is a place for it among `places`: until it has sent its
+/// target it takes none.
 pub async fn serve<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     allowed: &AllowList,
     limits: Limits,

@@ -20,7 +20,7 @@ const IPV6: u8 = 4;
 const COMMAND_NOT_SUPPORTED: u8 = 7;
 const ADDRESS_TYPE_NOT_SUPPORTED: u8 = 8;
 
-/// Reads what a program wants to connect to. It is told why not, where it does not get it; else [`reply`] comes next.
+/// Reads the target of a program's request. Where it does not get it, it is told why not; else [`reply`] comes next.
 ///
 /// # Errors
 /// Where it asks for anything else, or the connection breaks.
@@ -69,7 +69,7 @@ pub async fn request<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S) -> Resul
     }
 }
 
-/// Tells the program what came of its request.
+/// Tells the program the outcome of its request.
 ///
 /// # Errors
 /// Where the connection breaks.

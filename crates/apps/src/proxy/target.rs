@@ -30,7 +30,7 @@ impl FromStr for Host {
         if name.is_empty() || name.len() > NAME_BYTES_MAX || !name.bytes().all(is_name) {
             return Err("not the name of a host".into());
         }
-        // Resolvers read 127.1 and 2130706433 as addresses: what looks like one and is none is refused.
+        // Resolvers read 127.1 and 2130706433 as addresses: text that looks like one and is none is refused.
         let last = name.rsplit('.').next().unwrap_or_default();
         if last.starts_with("0x") || last.bytes().all(|byte| byte.is_ascii_digit()) {
             return Err("neither a name nor an address".into());

@@ -1,4 +1,4 @@
-//! Copies over a stream in memory: what arrives, what resumes, and what hostile peers get.
+//! Copies over a stream in memory: complete ones, resumed ones, and hostile peers.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::fs;
@@ -88,7 +88,7 @@ fn a_served_tree_is_fetched_in_part_and_nothing_outside_it_is() {
     assert_eq!(pulled(&one, "", to.path()).unwrap().summary.received_bytes, 300_000);
 }
 
-/// The name that what is left of `name` has.
+/// Name of the partial file of `name`.
 fn partial_name(name: &str) -> String {
     format!(".{}.tacit-part", &blake3::hash(name.as_bytes()).to_hex().as_str()[..16])
 }
@@ -165,7 +165,7 @@ fn names_and_links_that_lead_out_are_refused_one_by_one() {
     assert_eq!((summary.copied, summary.failed, summary.skipped), (1, count + 1, out_count), "{outcome:?}");
     assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
     assert_eq!(fs::read_dir(to.path()).unwrap().count(), 2);
-    // What is there is replaced by its name, and what it points at stays.
+    // The link itself is replaced, and its target stays.
     assert_eq!(hostile(to.path(), vec![entry("door", Kind::Directory), END], &[]).unwrap().summary.copied, 1);
     assert!(fs::symlink_metadata(to.path().join("door")).unwrap().is_dir());
     assert!(outside.path().exists());
@@ -298,7 +298,7 @@ fn a_file_that_cannot_be_kept_stops_at_once_and_others_go_on() {
         let failed: Vec<_> = outcome.paths.iter().filter(|report| report.action == Action::Failed).collect();
         assert_eq!((failed.len(), &*failed[0].path), (1, "big"), "{outcome:?}");
         assert_eq!(failed[0].reason.as_deref(), Some("another copy is writing it"));
-        // The buffers between the ends, and what is sent before the sender looks again.
+        // The buffers between the ends, and the bytes sent before the sender looks again.
         assert!(outcome.summary.received_bytes < 3_000_000, "{outcome:?}");
         assert_eq!(outcome.summary.copied, 2);
         for name in ["a", "z"] {
@@ -320,7 +320,7 @@ fn a_file_that_has_no_place_is_told_before_contents_come() {
 
 #[test]
 fn a_server_cannot_send_what_was_not_asked_for() {
-    // What a server says that is asked for `asked`, to `destination`.
+    // Failures and received names where a server is asked for `asked`, to `destination`, and lists `sent`.
     let told = |asked: &[&str], destination: &str, sent: &[&str]| {
         let to = tempfile::tempdir().unwrap();
         let destination = to.path().join(destination);
@@ -420,7 +420,7 @@ fn a_drop_box_takes_what_is_new_and_shows_nothing() {
     assert_eq!(drop_in(&from.path().join("link")).summary.failed, 1);
     assert_eq!(fs::read(to.path().join("dir/theirs")).unwrap(), b"theirs");
     assert_eq!(fs::metadata(to.path().join("dir")).unwrap().permissions().mode() & 0o777, 0o700);
-    // What a file of this name has left by another user is neither told nor gone on with.
+    // Another user's partial file of this name is neither told nor gone on with.
     fs::write(from.path().join("big"), bytes(300_000)).unwrap();
     fs::write(to.path().join(partial_name("big")), bytes(200_000)).unwrap();
     assert_eq!(drop_in(&from.path().join("big")).summary.received_bytes, 300_000);

@@ -13,7 +13,7 @@ use tacit_apps::copy::{Action, CopyReport, Options};
 
 const MIRROR: Options = Options { checksum: false, delete: true, dry_run: false, exclude: Vec::new() };
 
-/// What stands at a path; a letter each, as `ls -F` would show it.
+/// Makes an entry of `kind` at a path, the kinds that `ls -F` would show.
 fn make(at: &Path, kind: &str) {
     match kind {
         "none" => (),
@@ -35,7 +35,7 @@ fn make(at: &Path, kind: &str) {
     }
 }
 
-/// What stands at `at` and below, in words.
+/// The entries at `at` and below, in words.
 fn shown(at: &Path) -> String {
     let Ok(about) = fs::symlink_metadata(at) else { return "none".into() };
     match () {

@@ -76,8 +76,8 @@ fn a_target_that_no_rule_names_is_not_connected_to() {
     });
 }
 
-/// Where as many are carried as may be, the next is refused with that for a reason after a while; one that does not say what it
-/// wants takes nobody's place.
+/// Where as many are carried as may be, the next is refused with that for a reason after a while; one that does not send its
+/// target takes no place.
 #[test]
 fn above_the_limit_connections_are_refused_and_half_requests_take_no_place() {
     run(async {
@@ -118,7 +118,7 @@ fn an_idle_connection_is_ended() {
     });
 }
 
-/// What SOCKS5 makes of `said`, and what the program hears.
+/// Target that SOCKS5 reads from `said`, and its answers to the program.
 fn socks_of(said: &[u8]) -> (Result<String, ProxyError>, Vec<u8>) {
     run(async {
         let (mut mine, mut theirs) = duplex(4096);

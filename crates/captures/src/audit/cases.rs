@@ -1,4 +1,4 @@
-//! Captures that other readers of captures got wrong, or this one did: `../shared/cases/captures`, and what is like them.
+//! Captures that other readers of captures got wrong, or this one did: `../shared/cases/captures`, and others like them.
 
 use std::path::PathBuf;
 

@@ -8,7 +8,7 @@ use super::tcp::Tcp;
 /// Where a packet was captured: interface of the file, interface a cooked header names.
 pub(super) type Interface = (u32, Option<u32>);
 
-/// What a packet has in common with its copies, hashed: the address pair and all of its headers that no router changes.
+/// Hash that a packet shares with its copies: of the address pair and all of its headers that no router changes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Content(u64);
 
@@ -25,8 +25,8 @@ pub(super) struct Copies {
 }
 
 impl Copies {
-    /// How much later a copy may come. The least retransmission timeout in use (Linux's) is as long: what comes later has
-    /// been sent again.
+    /// How much later a copy may come. The least retransmission timeout in use (Linux's) is as long: a later packet has been
+    /// sent again.
     pub const WITHIN_NANOS: i128 = 200_000_000;
     /// Packets remembered.
     pub const MOST: usize = 16_384;

@@ -1,4 +1,4 @@
-//! Connections and what was counted of them, in bounded memory.
+//! Connections and their counters, in bounded memory.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -29,12 +29,12 @@ struct Direction {
     last_ack: Option<(u32, u16)>,
     /// Highest acknowledgment number.
     highest_ack: Option<u32>,
-    /// MSS option of its SYN: bounds what the *other* direction sends.
+    /// MSS option of its SYN: bounds the segments of the *other* direction.
     mss: Option<u16>,
 }
 
 impl Direction {
-    /// What the next segment of this direction is for; `peer` is the other one.
+    /// Kind of the next segment of this direction; `peer` is the other one.
     fn kind(&self, tcp: &Tcp, peer: &Self) -> Segment {
         let opens_or_closes =
             [Flags::SYN, Flags::FIN, Flags::RST].iter().any(|flag| tcp.flags.contains(*flag));
@@ -145,7 +145,7 @@ impl Flow {
         if tcp.flags.contains(Flags::SYN) {
             direction.mss = tcp.options.mss.or(direction.mss);
         }
-        // A sender stays below its own MSS too, as a rule; the smaller of both is what is on the link.
+        // A sender stays below its own MSS too, as a rule; the smaller of both is the one on the link.
         let mss = peer.mss.map(|peer| direction.mss.map_or(peer, |own| own.min(peer)));
         let kind = direction.kind(tcp, &peer);
         direction.counters.count(tcp, kind, mss);
@@ -206,7 +206,7 @@ pub(super) struct FlowTable {
     last_nanos: Option<i128>,
 }
 
-/// What [`FlowTable::finish`] finds.
+/// Results of [`FlowTable::finish`].
 pub(super) struct Finished {
     pub total: Summary,
     /// Most bytes first.

@@ -35,7 +35,7 @@ pub struct SentAs {
 #[derive(Default)]
 pub(super) struct Modes(BTreeMap<Key, Sent>);
 
-/// Format, MCS, streams, width, guard interval, and the rate of those without an MCS: what radio headers tell apart.
+/// Format, MCS, streams, width, guard interval, and the rate of those without an MCS: the fields that radio headers tell apart.
 type Key = (&'static str, Option<u8>, u8, u16, u16, u64);
 
 struct Sent {

@@ -1,4 +1,4 @@
-//! What a capture says of its link and traffic, for runs of the like.
+//! Link and traffic of a capture, for runs of the like.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,7 @@ use tacit_proto::units::Duration;
 
 use super::{Audit, FlowSummary};
 
-/// What a simulation needs to know of a capture.
+/// Parameters that a simulation takes from a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Observed {
     /// Median round-trip time of handshakes, in microseconds. At a client it is that of the whole path, at an access point that
@@ -27,13 +27,13 @@ fn micros<S: serde::Serializer>(time: &Option<Duration>, serializer: S) -> Resul
 }
 
 impl Audit {
-    /// What it says of its link and traffic.
+    /// Its link and traffic.
     pub fn observed(&self) -> Observed {
         let mut round_trips: Vec<f64> =
             self.flows.iter().filter_map(|flow| flow.handshake_rtt_ms).filter(|ms| *ms > 0.0).collect();
         round_trips.sort_unstable_by(f64::total_cmp);
         let median = round_trips.get(round_trips.len() / 2);
-        // Flows stand most bytes first. What is small beside the largest did not fill the channel.
+        // Flows stand most bytes first. Flows that are small beside the largest did not fill the channel.
         let most = self.flows.iter().map(|flow| flow.summary.payload_bytes).max().unwrap_or(0);
         let counts =
             |flow: &&FlowSummary| flow.summary.payload_bytes > 0 && flow.summary.payload_bytes >= most / 10;

@@ -1,4 +1,4 @@
-//! What a capture's acknowledgments would cost on a Wi-Fi hop, and what each scheme would make of them.
+//! Predicted cost of a capture's acknowledgments on a Wi-Fi hop, and their cost under each scheme.
 
 use serde::Serialize;
 use tacit_proto::units::Duration;
@@ -114,7 +114,7 @@ impl Audit {
         })
     }
 
-    /// Mean sizes; where the capture lacks one, that of full segments. Sizes are held to what one MPDU
+    /// Mean sizes; where the capture lacks one, that of full segments. Sizes are held to the payload that one MPDU
     /// may carry (802.11-2020 clause 9.2.4.7.1), so that hostile ones cannot upset the arithmetic.
     fn traffic(&self) -> Traffic {
         const LONGEST_MSDU: u64 = 2_304;

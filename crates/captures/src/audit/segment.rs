@@ -1,10 +1,10 @@
-//! What a TCP segment is for, and counts of segments.
+//! Kinds of TCP segments, and counts of segments.
 
 use tacit_proto::counters;
 
 use super::tcp::Tcp;
 
-/// IPv4 and IPv6 packets of this size are what an unannounced segment size is taken from.
+/// An unannounced segment size is taken from IPv4 and IPv6 packets of this size.
 const ETHERNET_MTU: u32 = 1500;
 
 counters! {
@@ -32,7 +32,7 @@ counters! {
 }
 
 impl Counters {
-    /// What one packet says. `mss` is the size the handshake announced, if seen.
+    /// Counts one packet. `mss` is the size the handshake announced, if seen.
     pub fn count(&mut self, tcp: &Tcp, kind: Segment, mss: Option<u16>) {
         self.packets += 1;
         self.ip_bytes += u64::from(tcp.ip_len);
@@ -62,7 +62,7 @@ impl Counters {
     }
 }
 
-/// What a segment is for. Each is of one kind.
+/// Kind of a segment. Each is of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Segment {
     /// It has payload.
@@ -73,7 +73,7 @@ pub(super) enum Segment {
     DuplicateAck,
     /// A pure ACK that changes the window only.
     WindowUpdate,
-    /// Nothing or one byte, below what was sent already (RFC 9293 section 3.8.4).
+    /// Nothing or one byte, below the bytes that were sent already (RFC 9293 section 3.8.4).
     KeepAlive,
     /// The answer to one.
     KeepAliveAck,

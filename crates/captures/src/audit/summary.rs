@@ -1,4 +1,4 @@
-//! What an audit reports, field by field.
+//! Report of an audit, field by field.
 
 use serde::Serialize;
 
@@ -36,7 +36,7 @@ pub struct Summary {
     pub duplicate_ack_share: Option<f64>,
     /// Segments without payload that only change the window.
     pub window_updates: u64,
-    /// Keep-alives: nothing or one byte, below what was sent already.
+    /// Keep-alives: nothing or one byte, below the bytes that were sent already.
     pub keep_alives: u64,
     /// Answers to them.
     pub keep_alive_acks: u64,
@@ -74,7 +74,7 @@ fn share(part: u64, whole: u64) -> Option<f64> {
 }
 
 impl Summary {
-    /// `all` is counted; ratios are of `paired`, what was seen in both directions.
+    /// `all` is counted; ratios are of `paired`, the packets of connections seen in both directions.
     pub(super) fn new(all: &Counters, paired: Option<&Counters>, nanos: Option<i128>) -> Self {
         let ratio =
             |data: fn(&Counters) -> u64| paired.and_then(|paired| share(paired.ack_packets, data(paired)));

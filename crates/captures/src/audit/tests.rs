@@ -334,7 +334,7 @@ fn on_the_air(mode: Mode) -> Vec<u8> {
     writer.finish().unwrap()
 }
 
-/// What the simulator writes, the audit reads; what did not arrive counts as not captured.
+/// The audit reads the simulator's captures; packets that did not arrive count as not captured.
 #[test]
 fn a_simulated_channel_reads_back() {
     let mode = Mode::for_rate(Standard::N, BitRate::from_mbps(150)).unwrap();
@@ -447,7 +447,7 @@ fn mutated(mut bytes: Vec<u8>, edits: &[(prop::sample::Index, u8)], cut: prop::s
 }
 
 proptest! {
-    /// Whatever a damaged capture holds, the audit ends, and its numbers hang together.
+    /// With any damage to a capture, the audit ends, and its numbers hang together.
     #[test]
     fn damaged_captures_do_no_harm(
         kind in 0..5,

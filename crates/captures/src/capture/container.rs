@@ -41,7 +41,7 @@ pub(crate) enum Fault {
 }
 
 impl Fault {
-    /// What is wrong, where a packet should begin.
+    /// Text of the fault, where a packet should begin.
     pub fn describe(&self) -> String {
         match self {
             Self::Truncated => "the file ends inside it".to_owned(),

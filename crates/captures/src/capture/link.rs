@@ -13,7 +13,7 @@ use tacit_link::wifi::phy::Mode;
 pub(crate) use kind::{Kind, Kinds};
 pub(crate) use tunnel::kind_of;
 
-/// What became of a frame.
+/// Outcome for a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// Its IP packets, if any, were handed out.
@@ -100,7 +100,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// What has sequence numbers of its own: receiver and transmitter address, and TID.
+/// A sequence number space: receiver and transmitter address, and TID.
 type Stream = ([u8; 12], u8);
 
 /// 802.11 frames heard, to tell retransmissions from first copies as a receiver does
@@ -129,7 +129,7 @@ impl Heard {
     }
 }
 
-/// What a reader does with the IP packets of a frame.
+/// Receives the IP packets of a frame.
 pub(crate) trait Sink {
     /// Takes a packet that is no tunnel's.
     fn packet(&mut self, ip: IpBytes<'_>);

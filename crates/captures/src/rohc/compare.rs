@@ -14,7 +14,7 @@ use super::packets::{Chunk, Packets, Wanted};
 use super::strict::GROWTH;
 use crate::capture::CaptureError;
 
-/// What a comparison came to.
+/// Result of a comparison.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Comparison {
     /// The capture.

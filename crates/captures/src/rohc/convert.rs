@@ -27,7 +27,7 @@ pub(super) const CHUNK: usize = 1024 * 1024;
 /// Bytes of the longest IP packet.
 pub(super) const LONGEST_PACKET: usize = 65_535;
 
-/// What both ends of a ROHC channel agree on, and how often changes are said.
+/// Parameters that both ends of a ROHC channel agree on, and how often changes are said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Channel {
     /// The numbering of contexts.
@@ -48,7 +48,7 @@ impl Channel {
     /// A channel with CIDs of this name, and every change said in `repeat` packets.
     ///
     /// # Errors
-    /// Where there are no such CIDs, or nobody says anything so often.
+    /// Where there are no such CIDs, or `repeat` is out of range.
     pub fn parse(cids: &str, repeat: u8) -> Result<Self, InputError> {
         let cids = match cids {
             "small" => CidSpace::Small { max: 15 },
@@ -82,7 +82,7 @@ impl Channel {
     }
 }
 
-/// What a conversion came to.
+/// Result of a conversion.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Converted {
     /// The file that was written.
@@ -242,7 +242,7 @@ impl Converted {
     }
 }
 
-/// Refuses to write over what is read.
+/// Refuses to overwrite the input.
 fn different(from: &Path, to: &Path) -> Result<(), InputError> {
     match (from.canonicalize(), to.canonicalize()) {
         (Ok(from), Ok(same)) if from == same => {

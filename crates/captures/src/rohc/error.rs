@@ -1,4 +1,4 @@
-//! What can go wrong between captures and compressed packets, as one line each.
+//! Errors between captures and compressed packets, as one line each.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ pub enum RohcError {
     RoundTrip {
         /// File and packet.
         place: String,
-        /// What came instead.
+        /// The failure: of compression, of decompression, or a changed packet.
         what: String,
     },
 }

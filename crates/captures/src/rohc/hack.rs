@@ -1,9 +1,9 @@
 //! Both ends of the HACK variant, side by side.
 //!
-//! All pure ACKs of a capture are taken for those of one station. A frame, which is what one link-layer
-//! ACK would carry, ends where a gap of more than 1 ms follows or after 21 ACKs: what 42 subframes of an
-//! A-MPDU bring forth, whether all of them go into the frame or some natively beside it. The first ACK of each flow goes natively: it makes the context. The end of a chunk
-//! ends a frame, too.
+//! All pure ACKs of a capture are taken for those of one station. A frame, the payload of one link-layer ACK, ends where a gap of
+//! more than 1 ms follows or after 21 ACKs: those that 42 subframes of an A-MPDU bring forth, whether all of them go into the
+//! frame or some natively beside it. The first ACK of each flow goes natively: it makes the context. The end of a chunk ends a
+//! frame, too.
 
 use tacit_rohc::hack::{Coding, Compressor, Decompressor, Limits, MAX_FRAME_ACKS, Refusal, frame_kinds};
 
@@ -17,7 +17,7 @@ const FRAME_ACKS: usize = 21;
 /// Every CID there is.
 const LIMITS: Limits = Limits { contexts: 256, frame_acks: MAX_FRAME_ACKS };
 
-/// What went to the other end, in order.
+/// An item sent to the other end, in order.
 enum Sent {
     /// An ACK as it is: its length in bytes.
     Native(usize),
@@ -39,7 +39,7 @@ pub(super) struct HackPair {
     natives: Vec<u8>,
     /// Places of the ACKs in frames.
     acks: Vec<usize>,
-    /// What came back, one after another.
+    /// Decompressed ACKs, one after another.
     back: Vec<u8>,
     /// Where each ACK ends in `back`.
     ends: Vec<usize>,
@@ -174,7 +174,7 @@ impl Pair for HackPair {
     }
 }
 
-/// Compares what a frame brought with what was put into it. The flows of a frame come one after the
+/// Compares the ACKs decompressed from a frame with those put into it. The flows of a frame come one after the
 /// other, each in the order it was sent.
 fn check_frame<'a>(
     sent: impl Iterator<Item = &'a [u8]>,

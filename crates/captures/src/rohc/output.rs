@@ -35,7 +35,7 @@ enum Layout {
 }
 
 impl Layout {
-    /// What the end of the file's name asks for.
+    /// The layout that the suffix of the file's name asks for.
     fn of(path: &Path) -> Self {
         match path.extension().and_then(|extension| extension.to_str()) {
             Some("pcap") => Self::Pcap,

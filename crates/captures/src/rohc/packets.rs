@@ -94,7 +94,7 @@ impl Chunk {
     }
 }
 
-/// What was done to packets, and which were left out.
+/// Counts of changed packets, and of those left out.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tally {
     pub left_out: LeftOut,
@@ -184,7 +184,7 @@ impl Packets {
     }
 }
 
-/// What takes the packets of one frame.
+/// Sink of the packets of one frame.
 struct Admission<'p> {
     wanted: Wanted,
     chunk: &'p mut Chunk,
@@ -206,7 +206,7 @@ impl Sink for Admission<'_> {
         if self.wanted == Wanted::PureAcks {
             return false;
         }
-        // What the snap length took is no part of any header.
+        // Bytes beyond the snap length are no part of any header.
         let mut whole = ip.bytes.to_vec();
         whole.resize(stated_len(ip.bytes).unwrap_or(0).max(whole.len()), 0);
         Layers::parse(&whole).is_ok()
@@ -275,9 +275,9 @@ fn admit(
     }
     let packet = &mut chunk.bytes[start..];
     let kept = match Layers::parse(packet) {
-        // What was parsed out of zeros is no header.
+        // Zeros beyond the captured bytes are no header.
         Ok((layers, header)) if layers.len() + header.len() > captured => Err(Reason::Cut),
-        // The HACK variant is for what a station's own TCP sends.
+        // The HACK variant is for segments of a station's own TCP.
         Ok((layers, _)) if wanted == Wanted::PureAcks && !layers.is_empty() => Err(Reason::NotPlainTcp),
         Ok((_, header)) if wanted == Wanted::PureAcks && !header.is_pure_ack() => Err(Reason::NotPureAck),
         Ok(headers) => Ok(headers),

@@ -1,10 +1,10 @@
-//! What every codec does with packets: there, back, and compare.
+//! The steps that every codec takes with packets: there, back, and compare.
 
 use std::collections::BTreeMap;
 
 use super::packets::Chunk;
 
-/// A compressor and its decompressor, and what went between them of one chunk.
+/// A compressor and its decompressor, and the compressed packets of one chunk between them.
 pub(super) trait Pair {
     /// Forgets all contexts, and keeps its memory.
     fn renew(&mut self);
@@ -12,13 +12,13 @@ pub(super) trait Pair {
     fn prepare(&mut self, chunk: &Chunk);
     /// Compresses the packets of the chunk, one after the other.
     fn compress(&mut self, chunk: &Chunk);
-    /// Decompresses what [`Pair::compress`] made.
+    /// Decompresses the output of [`Pair::compress`].
     fn decompress(&mut self);
-    /// Compares what came back and counts.
+    /// Compares the decompressed packets and counts.
     fn check(&self, chunk: &Chunk, counts: &mut Counts);
 }
 
-/// What is counted of a capture.
+/// Counters of a capture.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     pub packets: u64,

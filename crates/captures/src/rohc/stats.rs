@@ -1,4 +1,4 @@
-//! What a codec makes of a capture: bytes, formats, time, and whether all came back.
+//! Results of a codec on a capture: bytes, formats, time, and whether all came back.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,7 +17,7 @@ use super::strict::StrictPair;
 use tacit_scenario::InputError;
 use tacit_scenario::table::{TextTable, number};
 
-/// Bytes of packets held at a time. What is derived from them takes up to three times as much again.
+/// Bytes of packets held at a time. Data derived from them takes up to three times as much again.
 const CHUNK: usize = 16 * 1024 * 1024;
 /// Times that a capture which fits into one chunk is run through the codec.
 const PASSES: usize = 9;
@@ -72,7 +72,7 @@ impl Codec {
     }
 }
 
-/// What a codec made of a capture.
+/// Results of a codec on a capture.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Stats {
     /// The file, as given.
@@ -103,7 +103,7 @@ pub struct Stats {
     pub native: u64,
     /// HACK: of these, packets whose CID another live flow has.
     pub cid_taken: u64,
-    /// HACK: frames, each what one link-layer ACK would carry.
+    /// HACK: frames, each the payload of one link-layer ACK.
     pub frames: Option<u64>,
     /// Packets whose TCP checksum was wrong and was set right first.
     pub checksums_set_right: u64,
@@ -288,7 +288,7 @@ impl Stats {
         out
     }
 
-    /// What a reader of the figures should know.
+    /// Caveats for a reader of the figures.
     fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if self.checksums_set_right > 0 {

@@ -8,7 +8,7 @@ use super::pair::{Counts, Pair};
 /// Most bytes by which a ROHC packet is longer than the packet in it.
 pub(super) const GROWTH: usize = 65;
 
-/// What headers cost by themselves: no refreshes. The other fields are those of the default.
+/// Cost of headers by themselves: no refreshes. The other fields are those of the default.
 fn config() -> CompressorConfig {
     CompressorConfig { refresh_ir: 0, refresh_ir_dyn: 0, ..CompressorConfig::default() }
 }
@@ -29,7 +29,7 @@ pub(super) struct StrictPair {
     rohc: Vec<u8>,
     made: Vec<CompressedPacket>,
     refused: u64,
-    /// What came back, one after another, and room for one more.
+    /// Decompressed packets, one after another, and room for one more.
     back: Vec<u8>,
     /// Start and length in `back` by packet made; `None` for failures.
     done: Vec<Option<(usize, usize)>>,

@@ -74,7 +74,7 @@ fn holes(ranges: &[(u64, u64)]) -> Vec<(RequestId, Range)> {
     (0..).map(RequestId).zip(ranges.iter().map(|(start, end)| range(*start, *end))).collect()
 }
 
-/// Reads `bytes` in pieces, whose `hit` are placeholders. What was heard is true, and belongs to who asked.
+/// Reads `bytes` in pieces, whose `hit` are placeholders. All events are true, and go to the ID that asked.
 fn read(
     asked: &[(RequestId, Range)],
     bytes: &[u8],
@@ -189,7 +189,7 @@ fn a_server_that_joins_ranges_that_touch_is_asked_for_others() {
     assert!(matches!(shape.several, Several::Like(..)) && !shape.splits);
 }
 
-/// Nobody's bytes are taken from an answer that is not exactly what was asked for.
+/// No bytes are taken from an answer that does not match its request exactly.
 #[test]
 fn answers_that_lie_end_the_connection() {
     let shape = taught();
@@ -222,7 +222,7 @@ fn answers_that_lie_end_the_connection() {
         let (_, result) = read(&asked, lie, &[], 500, &mut shape.clone());
         assert!(result.is_err(), "{}", String::from_utf8_lossy(&lie[..200.min(lie.len())]));
     }
-    // What lies about parts is found out where the answer's head is lost, too.
+    // A lie about parts is found out where the answer's head is lost, too.
     let about_parts = [
         answer("b2", &swapped),
         answer("b2", &[range(10, 8000)]),
@@ -257,8 +257,8 @@ fn placeholders_in_heads_that_nobody_can_place_are_refused() {
 }
 
 proptest! {
-    /// Whatever is hit, what is handed on is true (checked as it is read); what is neither hit nor before the first whole
-    /// head is handed on.
+    /// With any bytes hit, all bytes handed on are true (checked as they are read); bytes that are neither hit nor before the
+    /// first whole head are handed on.
     #[test]
     fn answers_with_any_holes_bring_only_what_is_true(
         starts in prop::collection::btree_set(0..90_u64, 1..20),

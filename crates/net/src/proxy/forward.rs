@@ -31,7 +31,7 @@ use crate::target::Target;
 /// The body of an answer to a program.
 pub type Reply = UnsyncBoxBody<Bytes, NetError>;
 
-/// What all requests have in common.
+/// State common to all requests.
 pub struct Forwarder {
     pub settings: Arc<Settings>,
     pub reach: Arc<Reach>,

@@ -14,7 +14,7 @@ use tokio::net::TcpStream;
 use super::patience::WaitLimit;
 use crate::head::{Framing, HeadError, HeadReader};
 
-/// What comes next from the program.
+/// The program's next element.
 #[derive(Debug)]
 enum Phase {
     Head,

@@ -6,7 +6,7 @@ use hyper::header::{
     TE, TRAILER, TRANSFER_ENCODING, UPGRADE, VIA,
 };
 
-/// What this proxy calls itself in `Via`.
+/// This proxy's pseudonym in `Via`.
 const PSEUDONYM: &str = "tacit";
 
 /// Those that are about one connection, whether `Connection` names them or not (RFC 9110 section 7.6.1).
@@ -22,7 +22,7 @@ const HOP_BY_HOP: [HeaderName; 9] = [
     HeaderName::from_static("proxy-connection"),
 ];
 
-/// Leaves what is end to end, and says that it came through here.
+/// Leaves the end-to-end headers, and adds `Via`.
 pub fn pass_on(headers: &mut HeaderMap, version: Version) {
     let named: Vec<HeaderName> = headers
         .get_all(CONNECTION)
@@ -43,7 +43,7 @@ pub fn pass_on(headers: &mut HeaderMap, version: Version) {
     headers.extend(own.map(|own| (VIA, own)).ok());
 }
 
-/// True for what went round in a circle: more proxies of this kind than anybody chains.
+/// True for a message in a forwarding loop: more proxies of this kind than any chain has.
 pub fn is_loop(headers: &HeaderMap) -> bool {
     let values = headers.get_all(VIA).iter().filter_map(|value| value.to_str().ok());
     values.flat_map(|value| value.split(',')).filter(|hop| hop.trim().ends_with(PSEUDONYM)).count() > 4

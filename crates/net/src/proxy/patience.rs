@@ -19,7 +19,7 @@ impl WaitLimit {
         Self { span, stuck: None }
     }
 
-    /// Passes on what is ready. `None` says that the wait is over without it.
+    /// Passes on a ready `result`. `None` says that the wait is over without it.
     pub fn poll<T>(&mut self, cx: &mut Context<'_>, result: Poll<T>) -> Poll<Option<T>> {
         if let Poll::Ready(value) = result {
             self.stuck = None;

@@ -1,13 +1,13 @@
-//! A line of the access log: what the proxy served.
+//! A line of the access log: one request that the proxy served.
 
 use std::sync::Arc;
 
 use serde::Serialize;
 
-/// What the proxy served.
+/// A request that the proxy served.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Served {
-    /// What was asked.
+    /// Its method.
     pub method: String,
     /// For which address.
     pub url: String,

@@ -212,8 +212,8 @@ fn a_connection_that_breaks_is_gone_on_with() {
     assert_eq!(found.repaired.resumed, 1);
 }
 
-/// A server that says it has ranges, sends all from the start each time and cuts it at the same place: what brings nothing new is
-/// no progress, and is given up within the time that a silent server has.
+/// A server that says it has ranges, sends all from the start each time and cuts it at the same place: an answer without new
+/// bytes is no progress, and is given up within the time that a silent server has.
 #[test]
 fn a_server_that_cuts_each_answer_at_the_same_place_is_given_up() {
     let server = Server::new(|_| {
@@ -231,8 +231,8 @@ fn a_server_that_cuts_each_answer_at_the_same_place_is_given_up() {
 fn placeholders_where_none_may_stand_are_never_read() {
     let content = content(300_000);
     let server = Server::of(content.clone());
-    // In heads, in the first part, at the end of bodies: what was not allowed is refused, asked for again, and comes over
-    // TCP in the end.
+    // In heads, in the first part, at the end of bodies: placeholders that were not allowed are refused, their bytes are asked
+    // for again, and come over TCP in the end.
     let hop = Hop::before(server.address, Losses { percent: 15, anywhere: true, ..Losses::default() });
     match read_with(hop.address, settings(&hop.shim)) {
         Ok(found) => match found.error {
@@ -246,7 +246,7 @@ fn placeholders_where_none_may_stand_are_never_read() {
 /// How a server answers.
 type Way = fn(&Seen, &[u8]) -> Reply;
 
-/// What comes of a server that answers its first request well, and later ones as `then` says.
+/// Reads from a server that answers its first request well, and later ones as `then` says.
 fn after_first(content: &[u8], then: impl Fn(&Seen, &[u8]) -> Reply + Send + Sync + 'static) -> (Hop, Read) {
     let own = content.to_vec();
     let server =
@@ -292,7 +292,7 @@ fn headless(server: &Server) -> Hop {
     Hop::before(server.address, Losses { percent: 10, heads: true, ..Losses::default() })
 }
 
-/// What RFC 9110 says, with heads that fill more than the segment that is lost: parts stand behind it.
+/// Replies as of RFC 9110, with heads that fill more than the segment that is lost: parts stand behind it.
 fn with_long_heads(seen: &Seen, content: &[u8], tag: &str) -> Reply {
     let Reply::Bytes(bytes) = good(seen, content, tag) else { panic!("it answers and goes on") };
     let end = bytes.windows(4).position(|text| text == b"\r\n\r\n").unwrap() + 2;
@@ -305,7 +305,7 @@ fn is_for_holes(seen: &Seen) -> bool {
     seen.ranges(usize::MAX).is_some_and(|ranges| ranges.len() > 1 && ranges[1] != (1, 1))
 }
 
-/// RFC 9110 section 13.1.5 forbids to ignore `If-Range`. Who does it and changes the file says so in heads alone, which
+/// RFC 9110 section 13.1.5 forbids to ignore `If-Range`. A server that does it and changes the file says so in heads alone, which
 /// are lost here: nothing of the new file is handed on, and the body does not end as if it were whole.
 #[test]
 fn a_server_that_ignores_if_range_is_found_out_without_heads() {
@@ -345,7 +345,7 @@ fn what_no_head_vouches_for_waits_for_one_that_does() {
         assert_same(&found, &content);
         let heads = heads.load(Ordering::Relaxed);
         assert!(heads > 0 && found.repaired.counters.holes > 0, "{heads}, {:?}", found.repaired);
-        // Who refuses to say it is read over a connection without placeholders.
+        // The file of a server that refuses HEAD is read over a connection without placeholders.
         assert_eq!(found.repaired.fell_back, head_status != 200);
     }
 }
@@ -355,7 +355,7 @@ fn repairs_that_lie_fall_back_to_tcp_or_end_it() {
     let content = content(500_000);
     // Ranges shifted, longer, in two parts, coded, ignored for the holes; a plain request in the end is answered.
     let plain = |seen: &Seen, content: &[u8]| {
-        // What has no end near its beginning is the rest of the file.
+        // A range without an end near its beginning is the rest of the file.
         let (first, last) = seen.range(content.len())?;
         (last + 1 == content.len() && last - first > 300_000).then(|| good(seen, content, "\"v1\""))
     };
@@ -383,10 +383,10 @@ fn repairs_that_lie_fall_back_to_tcp_or_end_it() {
         let (_, found) = after_first(&content, move |seen, content| {
             plain(seen, content).unwrap_or_else(|| then(seen, content))
         });
-        // The first hole is near the beginning, so that what is left is more than the plain answer's least.
+        // The first hole is near the beginning, so that the rest is more than the plain answer's least.
         assert_same(&found, &content);
         assert!(found.repaired.fell_back, "{:?}", found.repaired);
-        // Whose last resort lies too gets an error that says so.
+        // If the last resort lies too, the error says so.
         let (_, found) = after_first(&content, then);
         assert!(
             matches!(&found.error, Some(NetError::Range(error)) if *error == said),

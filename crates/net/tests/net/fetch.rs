@@ -1,4 +1,4 @@
-//! Files get their name when they are whole and right, and what came before is never wasted or mixed.
+//! Files get their name when they are whole and right, and earlier bytes are never wasted or mixed.
 
 use std::fs;
 use std::path::Path;
@@ -54,7 +54,7 @@ fn a_file_over_a_lossy_hop_is_whole_and_accounted_for() {
     assert!(repair.holes > 0 && repair.requests > 0);
     assert_eq!(repair.placeholder_bytes, hop.counts.hole_bytes.load(Ordering::Relaxed));
     assert_eq!(repair.expected_fer, Some(0.1));
-    // Every placeholder crosses the Internet path twice, and what lies between holes too.
+    // Every placeholder crosses the Internet path twice, and the bytes between holes too.
     let lost = repair.placeholder_bytes as f64 / 2e6;
     let spare = repair.spare_bytes as f64 / 2e6;
     let internet = report.internet_overhead.unwrap();
@@ -80,13 +80,13 @@ fn checksums_are_computed_and_held_to() {
     assert_eq!(fs::read(&file).unwrap(), b"abc");
 }
 
-/// A server that breaks its first answer in the middle, and what is there after that.
+/// A server that breaks its first answer in the middle, and has `new` after that.
 fn interrupted(folder: &TempDir, old: &[u8], new: &[u8], tags: [&'static str; 2]) -> (Server, Options) {
     let new = new.to_vec();
     broken(folder, old, tags[0], move |seen| good(seen, &new, tags[1]))
 }
 
-/// Likewise, with what the server answers once it works.
+/// Likewise, with the server's `answer` once it works.
 fn broken(
     folder: &TempDir,
     old: &[u8],
@@ -183,7 +183,7 @@ fn a_digest_of_the_server_is_held_against_and_finds_a_part_of_another_file() {
     let report = run(&options).unwrap();
     assert!(fs::read(folder.path().join("file")).unwrap() == wanted, "not a mix");
     assert_eq!((report.was_damaged, report.verified), (true, Some(Verified::Server)));
-    // A file that is not what its digest says is not kept.
+    // A file that does not match its digest is not kept.
     let server = Server::new(|seen| {
         with_line(good(seen, b"abc", "\"a\""), "Digest: SHA-256=RK/0qy18MlBSVnWgjwz6lZEWjP/lF5HF9bvEF8FabDg=")
     });

@@ -14,7 +14,7 @@ use socket2::{Domain, Socket, Type};
 use tacit_net::flow::ShimName;
 use tacit_proto::fwp::control::{MAX_MESSAGE_LEN, ToReader, ToShim};
 
-/// What stands in place of a lost segment: the marker of the paper, without its nonce.
+/// The bytes in place of a lost segment: the marker of the paper, without its nonce.
 pub const MARKER: &[u8] = b"\x89FWP-PLACEHOLDER\r\n\r\n";
 const SEGMENT: usize = 1448;
 
@@ -103,7 +103,7 @@ fn send(socket: &Socket, message: ToReader<'_>) {
     let _ = socket.send(&bytes);
 }
 
-/// Registers a flow, then takes what its reader says until it is gone. `relay` takes it too, whichever comes first.
+/// Registers a flow, then takes its reader's messages until it is gone. `relay` takes them too, whichever comes first.
 fn listen(socket: &Socket, flows: &Flows, counts: &Counts, losses: Losses) {
     let mut buffer = [0; MAX_MESSAGE_LEN];
     let Ok(bytes @ 1..) = (&*socket).read(&mut buffer) else { return };
@@ -118,7 +118,7 @@ fn listen(socket: &Socket, flows: &Flows, counts: &Counts, losses: Losses) {
     flows.lock().unwrap().insert(local, flow);
     counts.registered.fetch_add(1, Ordering::Relaxed);
     send(socket, ToReader::Registered { nonce: [7; 16], expected_fer_ppm: 100_000 });
-    // Waits without taking the message, which whoever has the lock does.
+    // Waits without taking the message, which the holder of the lock does.
     while let Ok(1..) = recv(socket.as_raw_fd(), &mut buffer, MsgFlags::MSG_PEEK) {
         flows.lock().unwrap().get_mut(&local).unwrap().hear(counts);
     }
@@ -180,7 +180,7 @@ fn relay(
             let mut flows = flows.lock().unwrap();
             let mut flow = flows.get_mut(&reader);
             if let Some(flow) = &mut flow {
-                // No message is answered but the first: what the reader allowed before it asked may still wait.
+                // No message is answered but the first: an allowance that the reader sent before its request may still wait.
                 flow.hear(counts);
             }
             if let Some(flow) = flow.as_ref().filter(|_| is_lost) {

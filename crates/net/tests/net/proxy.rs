@@ -1,4 +1,4 @@
-//! Programs through the proxy: what they get, and what they do not.
+//! Programs through the proxy: answers that they get, and requests that are refused.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -57,7 +57,7 @@ impl Running {
         }
     }
 
-    /// What the proxy answers to `request`, until it closes.
+    /// The proxy's answer to `request`, until it closes.
     fn ask(&self, request: &str) -> String {
         let mut stream = TcpStream::connect(self.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
@@ -89,7 +89,7 @@ fn plain() -> Settings {
     settings(&ShimName::abstracted(b"tacit-test-nobody"))
 }
 
-/// What a program that is told of the proxy writes to its output; `None` where it is not installed.
+/// Output of a program that is told of the proxy; `None` where it is not installed.
 fn program(proxy: &Running, words: &[&str]) -> Option<(bool, Vec<u8>)> {
     let mut command = Command::new(words[0]);
     command.args(&words[1..]).env("http_proxy", format!("http://{}", proxy.address)).env_remove("no_proxy");
@@ -170,7 +170,7 @@ fn a_part_that_a_program_asks_for_is_repaired_and_stays_a_part() {
     let (head, bytes, served) = ask("bytes=200000-", "If-Range: \"0\"\r\n");
     assert!(head.starts_with("http/1.1 200") && bytes == content, "{head}");
     assert!(served.complete, "{served:?}");
-    // What only the server can answer passes as it is.
+    // A request that only the server can answer passes as it is.
     let (_, bytes, served) = ask("bytes=-100000", "");
     assert!(bytes.len() == 100_000 || bytes == content, "{served:?}");
     assert!(!served.repaired && served.holes == 0, "{served:?}");
@@ -377,7 +377,7 @@ fn more_programs_than_places_wait_for_their_turn() {
     askers.into_iter().for_each(|asker| asker.join().unwrap());
 }
 
-/// A server that sends back what it gets, and ends when its client does.
+/// A server that echoes its input, and ends when its client does.
 fn echo() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -424,7 +424,7 @@ fn first_served(proxy: &Running) -> Served {
 fn a_tunnel_carries_bytes_both_ways_as_they_are() {
     let server = echo();
     let proxy = Running::before(&[server], plain());
-    // What looks like a head that could be read in two ways is the tunnel's, also right behind the request.
+    // Bytes that look like a head that could be read in two ways are the tunnel's, also right behind the request.
     let early = b"GET / HTTP/1.1\nContent-Length: 1\nContent-Length: 2\n\n";
     let (mut stream, head) = tunnel(&proxy, server, early);
     assert!(head.starts_with("HTTP/1.1 200"), "{head}");

@@ -44,7 +44,7 @@ impl Seen {
     }
 }
 
-/// What a server writes, and whether the connection lives on.
+/// A server's output, and whether the connection lives on.
 pub enum Reply {
     Bytes(Vec<u8>),
     Last(Vec<u8>),
@@ -134,7 +134,7 @@ fn head(reader: &mut BufReader<TcpStream>) -> Option<Seen> {
     Some(Seen { method, path, headers, body: Vec::new(), number: 0 })
 }
 
-/// What RFC 9110 says.
+/// A reply as of RFC 9110.
 pub fn good(seen: &Seen, content: &[u8], tag: &str) -> Reply {
     if content.is_empty() && seen.header("range").is_some() {
         let head =

@@ -1,4 +1,4 @@
-//! Servers that others wrote, and readers that play what they read.
+//! Third-party servers, and readers that play the bytes they read.
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
@@ -105,7 +105,7 @@ fn pythons_server_has_no_ranges_and_is_read_as_it_is() {
     assert!(found.bytes == content);
 }
 
-/// Time that a player would stand still: it begins once `buffer` of what it plays is there, plays at `rate` bytes a
+/// Time that a player would stand still: it begins once `buffer` of its stream is there, plays at `rate` bytes a
 /// second, and waits for as much again where it runs dry.
 fn stalled(arrivals: &[(Duration, usize)], rate: f64, buffer: Duration) -> Duration {
     let (mut played_until, mut stalls) = (None::<Duration>, Duration::ZERO);

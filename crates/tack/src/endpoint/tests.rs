@@ -40,7 +40,7 @@ impl LongCall {
     }
 }
 
-/// Sends back what comes on each stream.
+/// Echoes each stream.
 async fn echo(connection: Connection) {
     while let Ok((mut send, mut recv)) = connection.accept_bi().await {
         tokio::spawn(async move {
@@ -77,7 +77,7 @@ async fn two() -> (Endpoint, Endpoint, PublicKey, [Connection; 2], [Connection; 
 }
 
 /// A thread is in a call of one connection for as long as another one transfers megabytes, and a third one is made: at the server's
-/// end and then at the client's. What came for the busy connection meanwhile is all there afterwards.
+/// end and then at the client's. All data that came for the busy connection meanwhile is there afterwards.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_long_call_of_one_connection_holds_up_no_other() {
     let (server, client, key, [busy, other], [busy_there, other_there]) = two().await;

@@ -1,4 +1,4 @@
-//! What a hub knows of one of its connections.
+//! A hub's record of one of its connections.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,22 +18,22 @@ pub(super) struct Entry {
     /// In the queue of those that may have something to send.
     pub queued: bool,
     pub deadline: Option<Instant>,
-    /// What came while its user had the session locked.
+    /// Arrivals while its user had the session locked.
     pub backlog: Backlog,
     /// It counts as half open; where it came from.
     pub half_open: Option<Attempt>,
     /// A client's: the server that may reset it, and the server's number of the connection.
     pub reset_source: Option<(SocketAddr, u32)>,
-    /// It was handed to who accepts, or is a client's.
+    /// It was handed to the task that accepts, or is a client's.
     pub announced: bool,
-    /// What it holds of the memory, and the peer for whom it does. These and the next are the session's when it was looked at last.
+    /// Its share of the memory, and the peer that is charged for it. These and the next are the session's when it was looked at last.
     pub share: Share,
     pub peer: Option<PublicKey>,
     pub has_ended: bool,
 }
 
 impl Entry {
-    /// Of a session that nobody has seen yet.
+    /// Of a session that no task has seen yet.
     pub fn new(id: u32, session: Session, half_open: Option<Attempt>) -> Self {
         Self {
             slot: Slot::new(id, session),

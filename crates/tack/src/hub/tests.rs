@@ -1,4 +1,4 @@
-//! Hubs on a simulated network, and what an attacker may try there.
+//! Hubs on a simulated network, and attacks on them.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -33,7 +33,7 @@ fn server_address() -> SocketAddr {
     address(2, 2000)
 }
 
-/// Where the attacker is who is not on the path.
+/// Address of the off-path attacker.
 fn attacker_address() -> SocketAddr {
     address(66, 6666)
 }
@@ -72,7 +72,7 @@ struct Net {
     /// When all that is sent is lost.
     lose_at: fn(Instant) -> bool,
     one_way: Duration,
-    /// What the link to the server takes for a byte, and until when it is taken.
+    /// Serialization time per byte on the link to the server, and until when it is busy.
     per_byte: Duration,
     busy_until: Instant,
     /// All that was sent, and where from and to.
@@ -196,7 +196,7 @@ impl Net {
         (client, stream)
     }
 
-    /// What the server has of the first stream that was opened to it.
+    /// Data of the first stream that was opened to the server, and whether it ended.
     fn read(&mut self) -> (Vec<u8>, bool) {
         let server = self.server.accept().expect("a client connected");
         let session = self.server.session(server).unwrap();
@@ -204,8 +204,8 @@ impl Net {
     }
 }
 
-/// What a packet that is lost again and again keeps behind it is not what the writer is ahead by: 1 % lost, and half as much in
-/// bursts, 240 Mb/s and 80 ms, and a writer that always has more.
+/// Bytes that a repeatedly lost packet holds back do not count towards the writer's lead: 1 % lost, and half as much in bursts,
+/// 240 Mb/s and 80 ms, and a writer that always has more.
 ///
 /// Bursts are of time. Of numbers one would last half a second where the sender waits and nothing but ACKs is sent.
 #[test]
@@ -219,7 +219,7 @@ fn no_gap_keeps_a_stream_from_its_writer() {
     let server = net.server.accept().expect("a client connected");
     let mut opened = None;
     net.lose = |order| scattered(order).is_multiple_of(100);
-    // What 25 packets take.
+    // The time of 25 packets.
     net.lose_at = |now| scattered(now.as_nanos() / 1_200_000).is_multiple_of(200);
     let chunk = payload(64 << 10);
     let mut written = 0;
@@ -248,7 +248,7 @@ fn no_gap_keeps_a_stream_from_its_writer() {
     assert!(written > 5 * 30_000_000 * 9 / 10, "{written} bytes taken");
 }
 
-/// What has come of the first stream that the peer opened, and whether it ended.
+/// Received data of the first stream that the peer opened, and whether it ended.
 fn read_opened(session: &mut Session) -> (Vec<u8>, bool) {
     let stream = session.next_opened().unwrap().expect("a stream was opened");
     let receiving = &mut session.buffers(stream).unwrap().receiving;
@@ -289,7 +289,7 @@ fn one_connection_of_a_client_is_implied() {
         let (read, _) = read_opened(session);
         assert!(read == sent, "{} bytes of connection {client}", read.len());
     }
-    // What is closed gives its place to the next.
+    // A closed connection gives its place to the next.
     let session = net.client.session(clients[0]).unwrap();
     session.close(0, "");
     session.handles = 0;
@@ -418,7 +418,7 @@ fn a_flood_of_handshakes_is_bounded_and_honest_clients_get_in() {
 fn clients_that_show_where_they_are_and_no_more_are_bounded_too() {
     let mut net = Net::new();
     let mut attacker = client(&Config::default());
-    // Many addresses of one attacker, each of which answers what it is asked.
+    // Many addresses of one attacker, each of which answers every Retry.
     for number in 0..2_000u32 {
         let from = address(100, number as u16 + 1);
         let id = attacker.connect(net.now, server_address(), Expect::Key(net.server_identity.public_key()));
@@ -465,7 +465,7 @@ fn an_address_that_does_not_answer_is_not_sent_to() {
     let mut net = Net::new();
     net.begin(200_000);
     net.run(Duration::from_millis(3));
-    // Somebody on the path sends the newest packet from a victim's address.
+    // An attacker on the path sends the newest packet from a victim's address.
     let newest = net
         .in_flight
         .iter()
@@ -497,7 +497,7 @@ fn a_reader_that_does_not_read_holds_its_writer() {
     assert!(written < 3 << 20, "{written} bytes were taken from the writer");
     let server = net.server.accept().unwrap();
     let waiting = net.server.session(server).unwrap().buffers(stream).unwrap().receiving.waiting();
-    // A window grows to four times what arrived in a round trip.
+    // A window grows to four times the arrivals of a round trip.
     assert!((1..=1 << 20).contains(&waiting), "{waiting} bytes wait for the reader");
 }
 

@@ -33,7 +33,7 @@ impl Header {
         self.began.duration_since(SystemTime::UNIX_EPOCH).unwrap_or(WallDuration::ZERO).as_millis() as f64
     }
 
-    /// What the file is called, without what makes it the only one.
+    /// Stem of the file's name, without the suffix that makes it unique.
     pub fn file_name(&self) -> String {
         format!("{:.0}-{:08x}-{}", self.reference_ms(), self.id, self.role())
     }
@@ -80,7 +80,7 @@ impl Header {
     }
 }
 
-/// What the sender goes by.
+/// The sender's recovery metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Readings {
     rtt_min: Option<Duration>,
@@ -118,7 +118,7 @@ impl Readings {
     }
 }
 
-/// What an acknowledgment says of low numbers.
+/// Low end of an acknowledgment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Acked {
     /// A number that all in it are near.
@@ -128,7 +128,7 @@ pub(super) struct Acked {
     pub below: u64,
 }
 
-/// What is written down.
+/// A recorded event.
 pub(super) enum Event {
     Started(Header),
     Connected,
@@ -190,7 +190,7 @@ pub(super) fn cumulative(packet: &tack::Packet) -> Option<SeqNumber> {
     }
 }
 
-/// Of the place of a packet's bytes in their stream, what the packet itself says.
+/// Offset of a packet's bytes in their stream, as the packet itself has it.
 pub(super) fn low_offset(packet: &tack::Packet) -> u64 {
     match &packet.body {
         Body::Data(data) => data.offset.0.into(),
@@ -248,7 +248,7 @@ impl Event {
                 vec![record("connectivity:mtu_updated", data)]
             }
             Self::Key { generation, is_clients, is_ours } => {
-                // The schema wants the key itself, which nobody but its owners should have.
+                // The schema wants the key itself, which must stay with its owners.
                 let data = json!({
                     "key_type": if *is_clients { "client_1rtt_secret" } else { "server_1rtt_secret" },
                     "new": "",
@@ -307,7 +307,7 @@ fn packet_data(number: u64, start: u64, packet: &tack::Packet, acked: Option<Ack
     })
 }
 
-/// What a packet carries. TACKs and IACKs are QUIC's ACK frames too, so that tools see what is acknowledged.
+/// Frames of a packet. TACKs and IACKs are QUIC's ACK frames too, so that tools see the acknowledged numbers.
 fn frames(start: u64, packet: &tack::Packet, acked: Option<Acked>) -> Value {
     match &packet.body {
         Body::Open(_) | Body::Answer(_) => {
@@ -373,7 +373,7 @@ fn ack(acked: Option<Acked>, ranges: &[[u64; 2]]) -> Value {
     json!([{ "frame_type": "ack", "acked_ranges": ranges }])
 }
 
-/// What a TACK says arrived above its cumulative number: the acked list, and what lies between blocks of the unacked list.
+/// Ranges that a TACK acknowledges above its cumulative number: the acked list, and the gaps between blocks of the unacked list.
 fn tack_ranges(tack: &Tack, acked: Option<Acked>) -> Vec<[u64; 2]> {
     let Some(acked) = acked else { return Vec::new() };
     let number = |low| whole(acked.near, low);
@@ -402,7 +402,7 @@ fn sync_data(sync: &Sync) -> Value {
     })
 }
 
-/// What TACK says and QUIC has no word for, as the packet has it: numbers have 32 bits.
+/// Fields of TACK that QUIC does not have, as in the packet: numbers have 32 bits.
 fn own(packet: &tack::Packet) -> Option<(&'static str, Value)> {
     match &packet.body {
         Body::Tack(tack) => Some((

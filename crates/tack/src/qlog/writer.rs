@@ -20,10 +20,10 @@ const WAITING_MAX: usize = 1 << 16;
 /// Files of one name that are looked past. Ours.
 const NAMES_MAX: u32 = 1000;
 
-/// How long what waits may take to be written when the program ends. Ours.
+/// How long pending records may take to be written when the program ends. Ours.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What the thread is told.
+/// Orders to the thread.
 pub(super) enum Order {
     Begin { file: u64, header: Header },
     Event { file: u64, now: Instant, event: Event },
@@ -98,7 +98,7 @@ impl Drop for Writer {
     fn drop(&mut self) {
         self.flush();
         self.orders = None;
-        // What takes longer than that is not waited for.
+        // A thread that takes longer is not waited for.
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(thread) = thread.filter(JoinHandle::is_finished) {
             let _ = thread.join();
@@ -112,7 +112,7 @@ struct Open {
     path: PathBuf,
 }
 
-/// What the thread has.
+/// State of the thread.
 struct Desk {
     directory: PathBuf,
     counts: Arc<Counts>,
@@ -132,7 +132,7 @@ impl Desk {
                     for file in files {
                         self.try_file(file, |open| open.flush());
                     }
-                    // Who asked may have given up.
+                    // The caller may have given up.
                     let _ = told.send(());
                 }
             }
@@ -192,7 +192,7 @@ impl Desk {
         if let Err(error) = act(writer) {
             tracing::warn!(target: "tacit_tack::qlog", path = ?open.path, %error, "a file ends before its connection");
             self.counts.dropped.fetch_add(1, Relaxed);
-            // What is in its buffer would be tried again when it is dropped.
+            // The bytes in its buffer would be tried again when it is dropped.
             if let Some(writer) = open.file.take() {
                 let _ = writer.into_parts();
             }
@@ -236,7 +236,7 @@ mod tests {
         assert_eq!(writer.dropped(), 1);
         writer.order(Order::End(0));
         assert_eq!(received.try_iter().count(), WAITING_MAX + 1);
-        // Nobody is there to flush.
+        // No thread is there to flush.
         drop(received);
     }
 }

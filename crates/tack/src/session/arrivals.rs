@@ -1,4 +1,4 @@
-//! What arrives: the handshake's datagrams, sealed packets, resets.
+//! Arrivals: the handshake's datagrams, sealed packets, resets.
 
 use std::net::SocketAddr;
 
@@ -46,7 +46,7 @@ impl Session {
             }
             (kind::RESPONSE, Stage::Initiating(_)) => self.on_response(now, body),
             (kind::RESPONSE, Stage::Established(established)) => {
-                // A second answer: what we said last was lost.
+                // A second response: our third message was lost.
                 if let Some((_, sent)) = &mut established.finish {
                     *sent = None;
                 }
@@ -73,7 +73,7 @@ impl Session {
         match self.expect {
             Some(Expect::Key(expected)) if expected == found => {}
             Some(Expect::Key(expected)) => {
-                // Somebody on the way may be faster than the server.
+                // An attacker on the path may be faster than the server.
                 initiator.disregard();
                 return self.on_unverified(now, ConnectionError::WrongPeer { expected, found });
             }
@@ -117,7 +117,7 @@ impl Session {
         established.reset.is_some().then(|| (self.remote, self.core.peer_id().0))
     }
 
-    /// Somebody at the server's address says that the connection is forgotten. False where it is not the server, which alone has
+    /// A host at the server's address says that the connection is forgotten. False where it is not the server, which alone has
     /// the token.
     pub fn on_reset(&mut self, now: Instant, said: &[u8]) -> bool {
         let Stage::Established(established) = &self.stage else { return false };
@@ -128,15 +128,15 @@ impl Session {
         }
         self.observer.now = now;
         self.finish(ConnectionError::ServerRestarted);
-        // Nobody is there to hear more of it (RFC 9000 section 10.3.1).
+        // No peer is there to hear more of it (RFC 9000 section 10.3.1).
         self.core.abort();
         self.pump();
         self.stage = Stage::Closed;
         true
     }
 
-    /// The network says of a datagram of this client to `to` that nobody took it: that no program listens at the port where
-    /// `refused`, or that there is no way to the host, which may be true for a while. A connection that stands outlives that.
+    /// An ICMP error for a datagram of this client to `to`: no program listens at the port where `refused`, or else there is no
+    /// route to the host, which may pass. A connection that stands outlives that.
     pub fn on_unreachable(&mut self, now: Instant, to: SocketAddr, refused: bool) {
         match self.stage {
             _ if to != self.remote => {}
@@ -150,7 +150,7 @@ impl Session {
         }
     }
 
-    /// Takes in a sealed packet. Of what was not sealed by the peer nothing is believed and nothing said.
+    /// Takes in a sealed packet. A packet that the peer did not seal is neither believed nor answered.
     pub fn on_sealed(&mut self, now: Instant, from: SocketAddr, ecn: Ecn, bytes: &mut [u8]) -> Sealed {
         let Stage::Established(established) = &mut self.stage else { return Sealed::Strange };
         // A server has one address (RFC 9000 section 9).
@@ -167,7 +167,7 @@ impl Session {
                 established.keys.opener.on_forged();
                 return Sealed::Forged;
             }
-            // The peer sealed what no peer says.
+            // The peer sealed a packet that no peer sends.
             Err(_) => {
                 self.core.abort();
                 self.observer.now = now;
@@ -228,7 +228,7 @@ impl Session {
                 self.notifiers.datagram.notify_waiters();
             }
             Some(Received::PathChallenge(token)) => {
-                // A server that asks where this client is says with it what it would say there had it forgotten the connection.
+                // A server's path challenge is also its reset token for this address, had it forgotten the connection.
                 if let Stage::Established(established) = &mut self.stage {
                     established.moved = established.reset.is_some().then_some(token);
                 }

@@ -1,4 +1,4 @@
-//! What the user does with a connection: streams, datagrams, its end.
+//! The user's calls on a connection: streams, datagrams, its end.
 
 use bytes::Bytes;
 use tacit_proto::tack::packet::StreamId;
@@ -92,7 +92,7 @@ impl Session {
         Ok(())
     }
 
-    /// Gives up what is sent.
+    /// Abandons the send side.
     pub fn reset(&mut self, stream: StreamId, code: u32) {
         if let Some(buffers) = self.streams.get_mut(&stream)
             && !buffers.sending.finished
@@ -111,7 +111,7 @@ impl Session {
         self.count(stream);
     }
 
-    /// Wants no more of what the peer sends.
+    /// Abandons the receive side.
     pub fn stop(&mut self, stream: StreamId, code: u32) {
         if let Some(buffers) = self.streams.get_mut(&stream) {
             let all_there = buffers.receiving.ended || buffers.receiving.reset.is_some();
@@ -144,7 +144,7 @@ impl Session {
         true
     }
 
-    /// The writer is gone. What it has not ended is reset, so that half a message is not taken for a whole one.
+    /// The writer is gone. A send side that it has not ended is reset, so that half a message is not taken for a whole one.
     pub fn drop_sending(&mut self, stream: StreamId) {
         let Some(buffers) = self.streams.get_mut(&stream) else { return };
         buffers.sending.dropped = true;

@@ -42,7 +42,7 @@ fn has_ipv6() -> bool {
     has
 }
 
-/// What the relay does to datagrams, each way; chances in per cent.
+/// Impairments by the relay, each way; chances in per cent.
 #[derive(Clone, Copy, Default)]
 struct Chaos {
     lost: u64,
@@ -116,7 +116,7 @@ impl Way {
         Self { chaos, draws: Draws(seed), passed: 0 }
     }
 
-    /// What becomes of `datagram`: copies of it, and how long each takes.
+    /// Copies of `datagram` that pass, and how long each takes.
     fn through(&mut self, datagram: &[u8]) -> Vec<(Duration, Vec<u8>)> {
         self.passed += 1;
         let Chaos { lost, repeated, late, damaged, truncated, mtu_falls_after, mtu_then, .. } = self.chaos;
@@ -203,7 +203,7 @@ fn server(address: SocketAddr, shards: u16) -> (Endpoint, PublicKey) {
     (Endpoint::server(address, identity, config, |_| true).unwrap(), key)
 }
 
-/// Connects through the relay. Who loses every second datagram may have to ask more than once.
+/// Connects through the relay. A client that loses every second datagram may have to ask more than once.
 async fn connected(client: &Endpoint, relay: SocketAddr, key: PublicKey) -> Connection {
     for _ in 0..5 {
         match client.connect(relay, key).await {
@@ -245,7 +245,7 @@ async fn both_ways(chaos: Chaos, len: usize) {
         assert!(read.unwrap() == bytes, "bytes of the server changed on their way");
         connection
     });
-    // Who drops its connection ends it, and its last acknowledgments may be lost.
+    // Dropping a connection ends it, and its last acknowledgments may be lost.
     let _connection = moved.await.unwrap();
     serving.await.unwrap();
     relay.abort();
@@ -480,7 +480,7 @@ fn a_server_that_was_killed_and_started_again_is_told() {
     clients.block_on(client.connect(address, key)).unwrap();
 }
 
-/// The first address of a name is one where nobody answers.
+/// The first address of a name is one where no server answers.
 #[tokio::test]
 async fn an_address_where_nobody_answers_is_passed_over() {
     let (server, key) = server(loopback(), 1);
@@ -492,7 +492,7 @@ async fn an_address_where_nobody_answers_is_passed_over() {
     let (_client, connection) = made.unwrap();
     assert_eq!(connection.remote_address(), server.local_addr());
     assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
-    // Who answers and has another key says more than silence does.
+    // An answer with another key says more than silence does.
     let mut config = Config::default();
     config.max_idle_timeout(Duration::from_secs(1)).max_connections(1);
     let other = Identity::generate().public_key();
@@ -539,7 +539,7 @@ async fn a_path_that_ends_is_told() {
             }
         };
         let (written, came) = tokio::join!(writing, receive.read_to_end(0));
-        // The network says that nobody listens, and nobody belies it.
+        // The network says that no program listens, and no server belies it.
         let refused = StreamError::Connection(ConnectionError::Unreachable);
         assert_eq!(written, refused);
         assert_eq!(came, Err(ReadToEndError::Stream(refused.clone())));

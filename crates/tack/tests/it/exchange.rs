@@ -109,7 +109,7 @@ async fn datagrams_cross() {
     .unwrap();
 }
 
-/// A port where nobody listens, and a server that ends under its connection without a word, are told in less than a second.
+/// A port where no program listens, and a server that ends under its connection without a word, are told in less than a second.
 #[tokio::test]
 async fn a_server_that_is_not_there_is_told_at_once() {
     timeout(SOON, async {
@@ -231,7 +231,7 @@ async fn a_closed_endpoint_has_no_connections() {
         let mut config = Config::default();
         config.max_idle_timeout(Duration::from_millis(500));
         let (server, client, there, here) = pair_with(&config).await;
-        // One that nobody accepts.
+        // One that no task accepts.
         let waits = client.connect(server.local_addr(), here.peer()).await.unwrap();
         assert_eq!(here.close_reason(), None);
         server.close(9, "going away");

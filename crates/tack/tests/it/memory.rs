@@ -1,4 +1,4 @@
-//! What all clients of a server together can have it hold: no more than it was told, and the client that takes least notices nothing.
+//! Memory bound of a server over all clients: it holds no more than it was told, and the client that takes least notices nothing.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -14,7 +14,7 @@ const CLIENTS: usize = 40;
 const STREAMS: usize = 8;
 const MAX: u64 = 24 << 20;
 
-/// Writes on so many streams, which nobody reads, until they are given up or nothing is taken any more; those that stand then, and how
+/// Writes on so many streams, which no task reads, until they are given up or nothing is taken any more; those that stand then, and how
 /// many were given up.
 async fn writes(connection: Connection) -> (Vec<(SendStream, RecvStream)>, usize) {
     let bytes = vec![1; 64 << 10];
@@ -89,7 +89,7 @@ async fn forty_clients_whose_streams_nobody_reads_fill_no_more_than_max_memory()
         loop {
             let metrics = watched.metrics();
             most = most.max(metrics.bytes_held);
-            // What one look of the socket at what arrived may add.
+            // The most that one look of the socket at its arrivals may add.
             assert!(metrics.bytes_held <= MAX + (4 << 20), "{} bytes are held", metrics.bytes_held);
             if metrics.counters.streams_given_up > 0 && most > MAX / 2 {
                 return most;

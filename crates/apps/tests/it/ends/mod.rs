@@ -33,7 +33,7 @@ pub fn halves(stream: DuplexStream) -> (BufReader<ReadHalf<DuplexStream>>, Write
     (BufReader::new(reader), writer)
 }
 
-/// Pushes `from` to `path` of what is served at `root`.
+/// Pushes `from` to `path` below `root`, which is served.
 pub fn sent(
     from: impl AsRef<Path>,
     root: &Path,
@@ -48,7 +48,7 @@ pub fn sent(
     client
 }
 
-/// What both ends say of a push.
+/// Reports of both ends about a push.
 pub fn sent_from(
     source: Source,
     root: &Path,
@@ -136,7 +136,7 @@ pub fn entry(path: &str, kind: Kind) -> Message {
 pub const FILE: Kind = Kind::File { size_bytes: 3, blake3: None };
 pub const END: Message = Message::EntriesEnd { is_top_listed: false };
 
-/// What begins the contents of the first file.
+/// The message that begins the contents of the first file.
 pub fn opened(size_bytes: u64) -> Message {
     let (size_bytes, mtime) = (Some(size_bytes), Some(Timestamp::default()));
     Message::Contents { index: 0, offset_bytes: 0, size_bytes, mtime }

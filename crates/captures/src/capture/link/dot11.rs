@@ -124,7 +124,7 @@ impl<S: Sink> Walk<'_, S> {
         self.dot11(without_fcs(frame.skip(length as usize)?), false)
     }
 
-    /// PPI: version, flags, length, the link type of what follows; fields, of which the one of 802.11 tells of an FCS.
+    /// PPI: version, flags, length, the link type of the frame behind it; fields, of which the one of 802.11 tells of an FCS.
     pub(super) fn ppi(&mut self, frame: Cursor<'_>) -> Option<Verdict> {
         const COMMON_802_11: u16 = 2;
         const FLAG_FCS: u16 = 1;

@@ -1,8 +1,8 @@
-//! Ethernet and what stands between it and IP: VLAN tags, MPLS, PPPoE and PPP.
+//! Ethernet and the layers between it and IP: VLAN tags, MPLS, PPPoE and PPP.
 
 use super::{Cursor, Kind, Sink, Verdict, Walk};
 
-/// Ethernet II's type fields begin here; what is less is a length (802.3 clause 3.2.6).
+/// Ethernet II's type fields begin here; a lower value is a length (802.3 clause 3.2.6).
 const LEAST_ETHER_TYPE: u16 = 0x0600;
 const LONGEST_LENGTH: u16 = 1_500;
 /// Transparent Ethernet bridging, in GRE and its successors (RFC 1701).
@@ -43,7 +43,7 @@ impl<S: Sink> Walk<'_, S> {
         self.by_ether_type(ether_type, frame.skip(8)?)
     }
 
-    /// A label stack (RFC 3032 section 2.1). Nothing says what is under the last label: the first four bits tell IP from a
+    /// A label stack (RFC 3032 section 2.1). No field names the payload under the last label: the first four bits tell IP from a
     /// pseudowire's control word (RFC 4385 section 3).
     pub(super) fn mpls(&mut self, mut rest: Cursor<'_>) -> Option<Verdict> {
         const BOTTOM_OF_STACK: u8 = 0x01;

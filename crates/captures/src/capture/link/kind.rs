@@ -1,4 +1,4 @@
-//! What is no TCP, by kind.
+//! Frames and packets without TCP, by kind.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,6 +1,6 @@
 //! Radiotap headers (radiotap.org): where the frame begins, whether it was received whole, and how it was sent.
 //!
-//! Whatever a header says of a field's length or place is held against its own length; a mode that no table has is none.
+//! The lengths and places of fields in a header are held against its own length; a mode that no table has is none.
 
 use tacit_link::wifi::phy::{GuardInterval, Mode, Preamble};
 use tacit_proto::units::BitRate;
@@ -8,13 +8,13 @@ use tacit_sim::capture::fields::{
     self, FIELDS, GUARD_INTERVAL_MASK, GUARD_INTERVALS, TLV_ALIGN, bit, channel, flags, named, tlv, u_sig,
 };
 
-/// What a header says.
+/// Fields of a header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Radiotap {
     /// Bytes of the header.
     pub len: usize,
     flags: u8,
-    /// How the frame was sent; `None` where the header does not say, or says what no table has.
+    /// How the frame was sent; `None` where the header does not say, or names a mode that no table has.
     pub mode: Option<Mode>,
 }
 
@@ -93,7 +93,7 @@ impl<'h> Fields<'h> {
         Some(field)
     }
 
-    /// A vendor's fields: OUI, what they are, and their length (radiotap.org, vendor namespace).
+    /// A vendor's fields: OUI, their kind, and their length (radiotap.org, vendor namespace).
     fn skip_vendors(&mut self) -> Option<()> {
         let namespace = self.next(6, 2)?;
         let len = usize::from(u16_at(namespace, 4)?);
@@ -117,7 +117,7 @@ impl<'h> Fields<'h> {
 /// MCS, streams and guard interval of an EHT field.
 type Eht = (u8, u8, GuardInterval);
 
-/// What the fields say of how a frame was sent.
+/// Fields about how a frame was sent.
 #[derive(Default)]
 struct Radio {
     flags: Option<u8>,
@@ -219,7 +219,7 @@ fn he(field: &[u8]) -> Option<Mode> {
     }
 }
 
-/// The EHT field: a word of what is known, nine of data, one for each user, of which one is the frame's.
+/// The EHT field: a word of known flags, nine of data, one for each user, of which one is the frame's.
 fn eht(field: &[u8]) -> Option<Eht> {
     use fields::eht::{
         DATA_FOR_USER, DATA_WORDS, GUARD_INTERVAL_KNOWN, GUARD_INTERVAL_SHIFT, MCS_KNOWN, MCS_MASK,

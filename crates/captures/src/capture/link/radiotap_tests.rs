@@ -84,7 +84,7 @@ fn tlvs_come_behind_the_fields_of_every_antenna() {
 
 #[test]
 fn a_vendors_fields_are_skipped() {
-    // OUI, what it is, 5 bytes; then the fields of the second word, which is the vendor's, and those of the third.
+    // OUI, the kind, 5 bytes; then the fields of the second word, which is the vendor's, and those of the third.
     let present = [
         1 << bit::VENDOR_NAMESPACE | 1 << bit::MORE,
         0xff | 1 << bit::RADIOTAP_NAMESPACE | 1 << bit::MORE,
@@ -128,7 +128,7 @@ proptest! {
         Radiotap::parse(&bytes);
     }
 
-    /// Whatever mode a writer says, within the tables or not.
+    /// Any mode in a header, within the tables or not.
     #[test]
     fn arbitrary_modes_do_no_harm(field in prop::collection::vec(any::<u8>(), 12), users in any::<[u32; 4]>()) {
         let known = [&[0x7f][..], &field[1..3]].concat();

@@ -11,7 +11,7 @@ const IPV6: u8 = 41;
 const GRE: u8 = 47;
 const UDP_HEADER_LEN: usize = 8;
 
-/// What is behind a tunnel's header.
+/// Payload of a tunnel.
 #[derive(Clone, Copy)]
 enum Inside {
     Ip,
@@ -206,7 +206,7 @@ fn capwap(packet: Cursor<'_>) -> Option<Entrance<'_>> {
     Some(Entrance { name: "CAPWAP", inside, payload })
 }
 
-/// What Aruba's access points mirror: a pcap record header of big-endian seconds, microseconds and two lengths, and an
+/// Mirrored frames of Aruba's access points: a pcap record header of big-endian seconds, microseconds and two lengths, and an
 /// 802.11 frame.
 fn aruba_mirror(packet: Cursor<'_>) -> Option<Entrance<'_>> {
     let (captured, original) = (packet.u32_at(8)?, packet.u32_at(12)?);
@@ -220,7 +220,7 @@ fn aruba_mirror(packet: Cursor<'_>) -> Option<Entrance<'_>> {
     })
 }
 
-/// What kind of packet without TCP an IP packet is.
+/// Kind of an IP packet without TCP.
 pub(crate) fn kind_of(ip: &[u8]) -> Kind {
     match Headers::read(ip) {
         Some(Headers { transport: Transport::Udp { source, destination }, .. }) => {

@@ -46,7 +46,7 @@ fn the_mark_of_a_connection_that_is_gone_is_passed_over() {
     assert!(!net.client.has_work() && net.client.is_idle());
 }
 
-/// Users of four connections, who wait after each call until the hub has sent what it left, and a driver that sleeps unless it is
+/// Users of four connections, each of which waits after a call until the hub has sent its data, and a driver that sleeps unless it is
 /// woken. No timer and no datagram is there to make up for a call that it missed.
 #[test]
 fn no_call_is_missed() {
@@ -157,7 +157,7 @@ fn what_waited_is_taken_in_without_a_chance_to_send() {
     assert!(slot.lock().stats().packets_received > received);
 }
 
-/// The client's deadline passes while its user has the session: it takes effect when the user is done, and wakes nobody before.
+/// The client's deadline passes while its user has the session: it takes effect when the user is done, and wakes no task before.
 #[test]
 fn a_deadline_that_passes_meanwhile_stays_due() {
     let mut net = Net::new();
@@ -222,7 +222,7 @@ fn the_fullest_stream_is_given_up_when_its_user_is_done() {
     assert!((60_000..MAX).contains(&net.server.memory.held()), "{} bytes", net.server.memory.held());
 }
 
-/// What the network says meanwhile takes effect afterwards.
+/// An ICMP error that arrives meanwhile takes effect afterwards.
 #[test]
 fn an_icmp_error_waits_for_the_user() {
     let mut net = Net::new();

@@ -46,7 +46,7 @@ impl Busy {
         while self.net.now < until {
             let arrival = self.net.in_flight.peek().map(|Reverse((at, ..))| *at);
             let timers = [self.net.client.poll_timeout(), self.net.server.poll_timeout()];
-            // Whoever sleeps is woken by its timer.
+            // A sleeping hub is woken by its timer.
             let timers = [0, 1].map(|whose| timers[whose].filter(|_| self.turns[whose].is_none()));
             let next =
                 self.turns.into_iter().chain(timers).chain([arrival]).flatten().min().expect("they go on");
@@ -108,7 +108,7 @@ impl Busy {
     }
 }
 
-/// A turn for each burst, and bursts of what such turns let through, are 38, 9 and 2 Mb/s and less each second.
+/// With a turn for each burst, and bursts only of the size that such turns allow, rates are 38, 9 and 2 Mb/s and fall each second.
 #[test]
 fn a_sender_that_waits_for_its_turn_keeps_its_rate() {
     for waits_us in [1_000, 3_000, 10_000] {

@@ -1,4 +1,4 @@
-//! What qlog files say, read by a library that others wrote, and held against what connections counted.
+//! Contents of qlog files, read by a third-party library, and compared with the counters of connections.
 
 use std::fs;
 use std::path::Path;
@@ -171,7 +171,7 @@ fn a_qlog_is_what_the_schema_says_and_counts_what_the_connection_counts() {
     });
     assert_eq!(files.len(), 2);
     let Stats { packets_sent, packets_received, acks_received, data_packets_sent, .. } = client_stats;
-    // The close, and what was heard after it.
+    // The close, and packets received after it.
     assert_eq!(count(&of_client, "transport:packet_sent"), packets_sent + 1);
     let received = count(&of_client, "transport:packet_received");
     assert!((packets_received..packets_received + 3).contains(&received), "{received} of {packets_received}");
@@ -205,7 +205,7 @@ fn a_qlog_is_what_the_schema_says_and_counts_what_the_connection_counts() {
     pieces.sort_unstable();
     let covered = pieces.iter().fold(0, |end, (at, len)| if *at <= end { end.max(at + len) } else { end });
     assert_eq!(covered, 250_000);
-    // What is acknowledged and what is lost are packets that were sent.
+    // Acknowledged and lost packet numbers are of packets that were sent.
     let sent: BTreeSet<u64> = of_client
         .iter()
         .filter(|record| record["name"] == "transport:packet_sent")

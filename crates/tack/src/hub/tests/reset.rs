@@ -1,4 +1,4 @@
-//! A server that was started again, and who may say that it was.
+//! A restarted server, and which hosts may report the restart.
 
 use super::*;
 
@@ -35,7 +35,7 @@ fn a_server_that_was_started_again_says_so_at_once() {
     net.run(Duration::from_secs(60));
     assert_eq!(net.sent_by_client(), before, "nobody is there to hear more");
     assert_eq!(net.client.poll_timeout(), None);
-    // The next connection stands at once, and what is left of the first goes with its user.
+    // The next connection stands at once, and the rest of the first goes with its user.
     net.begin(1_000);
     net.run(Duration::from_secs(1));
     assert!(net.read() == (payload(1_000), true));
@@ -97,8 +97,8 @@ fn nobody_but_the_server_can_say_it() {
     say(from, number, &[]);
     say(from, number ^ 1, &right);
     say(attacker_address(), number, &right);
-    // What others get who ask: an attacker from its address, at this port and at another server's of this user; and somebody else's
-    // server.
+    // Tokens that other requests get: an attacker's from its address, at this port and at another server's of this user; and another
+    // server's.
     let identity = net.server_identity.clone();
     for (identity, port, ip) in [
         (&identity, from.port(), attacker_address().ip()),
@@ -118,7 +118,7 @@ fn nobody_but_the_server_can_say_it() {
     assert_eq!(net.alive(client), forgotten());
 }
 
-/// Who asks about connections that are not there gets less than it sends, and seldom; nobody answers an answer, a server that has
+/// A host that asks about connections that are not there gets less than it sends, and seldom; no answer is answered, a server that has
 /// the connection says nothing, and no client does.
 #[test]
 fn answers_are_few_and_go_to_nobody_who_answers() {

@@ -1,9 +1,9 @@
-//! What records of qlog 0.3 must have and may have: tables after draft-ietf-quic-qlog-main-schema-02 and
+//! Required and optional fields of qlog 0.3 records: tables after draft-ietf-quic-qlog-main-schema-02 and
 //! draft-ietf-quic-qlog-quic-events-02, which qvis reads. Of words that stand for one of a few, all are listed.
 
 use serde_json::Value;
 
-/// What a field holds.
+/// Type of a field.
 #[derive(Clone, Copy, Debug)]
 enum Is {
     Text,
@@ -20,7 +20,7 @@ enum Is {
     Ranges,
 }
 
-/// A field, whether a record must have it, and what it holds.
+/// A field, whether a record must have it, and its type.
 type Field = (&'static str, bool, Is);
 
 const MUST: bool = true;

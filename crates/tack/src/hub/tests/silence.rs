@@ -1,4 +1,4 @@
-//! Clients that only receive: what they do when nothing comes any more.
+//! Clients that only receive: their behaviour when no data comes any more.
 
 use super::*;
 
@@ -68,7 +68,7 @@ fn a_pull_goes_on_wherever_the_client_is() {
         pull.run(200);
         for turn in 0..20u8 {
             pull.net.client_at = address(if same_host { 1 } else { 10 + turn }, 2000 + u16::from(turn));
-            // What was on its way to the old address, and a few round trips of silence, are less than half of the time.
+            // Packets on their way to the old address, and a few round trips of silence, are less than half of the time.
             let read = pull.run(500);
             assert!(read > 250_000, "{read} bytes of 512,000 in turn {turn}");
         }

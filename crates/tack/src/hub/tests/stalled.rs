@@ -1,11 +1,11 @@
-//! Readers that stall, and what others of their connection notice of them: nothing.
+//! Readers that stall, and their effect on other streams of the connection: none.
 
 use std::collections::BTreeMap;
 
 use super::*;
 use crate::session::BEYOND_LIMIT;
 
-/// How a reader at the server takes what comes on its stream.
+/// How a reader at the server reads its stream.
 #[derive(Clone, Copy)]
 enum Reads {
     All,
@@ -117,7 +117,7 @@ fn beside_readers_that_stall_another_has_the_rate_that_it_has_alone() {
     }
 }
 
-/// How long four bytes take to the server while its readers of other streams do what they do.
+/// How long four bytes take to the server beside readers of other streams.
 fn one_way_beside(others: &[Reads]) -> u64 {
     let mut carried = Carried::new();
     for reads in others {

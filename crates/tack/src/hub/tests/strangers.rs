@@ -1,5 +1,5 @@
-//! What may be said to a client before, or while, it hears the server: by twins that are faster, by the network, and by a server
-//! that is full.
+//! Answers that may reach a client before, or while, it hears the server: of faster twins, of the network, and of a server that is
+//! full.
 
 use super::*;
 use crate::error::Busy;
@@ -26,7 +26,7 @@ impl Net {
     }
 }
 
-/// A server with another key that sees what the client sends, and answers before the server does.
+/// A server with another key that sees the client's datagrams, and answers before the server does.
 struct Twin(Hub);
 
 impl Twin {
@@ -116,7 +116,7 @@ fn a_server_that_is_full_says_so() {
     net.run(Duration::from_secs(1));
     let full = Err(ConnectionError::Busy(Busy::Connections));
     assert_eq!(net.state_of(second), (false, full));
-    // What is closed gives its place back.
+    // A closed connection gives its place back.
     let server = net.server.accept().expect("the first connected");
     for (hub, id) in [(&mut net.client, first), (&mut net.server, server)] {
         let session = hub.session(id).unwrap();
@@ -150,7 +150,7 @@ fn who_speaks_another_version_is_told() {
     assert_eq!(net.state_of(client), (false, Err(ConnectionError::OtherVersion)));
 }
 
-/// The network says of each datagram that nobody listens, as it does or as somebody does in its name.
+/// Has an ICMP error, genuine or forged, report for each datagram that no program listens.
 fn refuse_all(net: &mut Net, refused: bool) {
     for (_, to, bytes) in std::mem::take(&mut net.seen) {
         if to == server_address() {
