@@ -1,7 +1,7 @@
 //! Congestion control: how many bytes may be in flight, and how fast they are sent.
 //!
-//! A [`Controller`] receives events and returns a window, and a pacing rate if it has one. It decides neither what is
-//! lost nor what is sent. Windows are in bytes and arithmetic is in integers, so that a run is equal on every machine.
+//! A [`Controller`] receives events and returns a window, and a pacing rate if it has one. It neither detects losses nor
+//! selects data to send. Windows are in bytes and arithmetic is in integers, so that a run is equal on every machine.
 //!
 //! Window-based controllers receive newly acknowledged data ([`AckSample`], outside fast recovery), losses and timeouts.
 //! A controller that asks for it ([`Controller::wants_delivery`]) receives every ACK in every phase, with the delivered
@@ -12,7 +12,7 @@
 //! Each controller implements [`CongestionControl`], a user's own ([`external`]) included. [`Controller`] is the enum of
 //! them, and has the rules that hold for all.
 //!
-//! Beside the controllers is what every transport needs and none owns: pacing, rate samples, estimates of the
+//! Beside the controllers are the parts that every transport needs and none owns: pacing, rate samples, estimates of the
 //! round-trip time, positions in a stream. Nothing in here names a transport (`tests/layers.rs` looks).
 
 #[cfg(test)]
@@ -142,8 +142,8 @@ impl Controller {
         self.inner_mut().on_ack(sample);
     }
 
-    /// Fast recovery begins, or an ECN echo is answered as a loss (RFC 3168 section 6.1.2); BBR takes no notice of
-    /// the latter. `flight` is what was in flight, without limited transmit.
+    /// Fast recovery begins, or an ECN echo is answered as a loss (RFC 3168 section 6.1.2); BBR takes no notice of the latter.
+    /// `flight` is the bytes that were in flight, without limited transmit.
     pub fn on_loss(&mut self, flight: u64) {
         self.inner_mut().on_loss(flight);
     }
@@ -173,8 +173,8 @@ impl Controller {
         self.inner_mut().on_restart(idle);
     }
 
-    /// The latest reduction was needless; `before` is the controller before it. One that has gone on
-    /// measuring since keeps what it knows.
+    /// The latest reduction was needless; `before` is the controller before it. One that has gone on measuring since keeps its
+    /// estimates.
     pub fn undo(&mut self, before: Self) {
         if self.wants_delivery() {
             self.inner_mut().on_undo(before.cwnd());
@@ -189,8 +189,8 @@ impl Controller {
         self.wants_delivery()
     }
 
-    /// True for a controller that goes by what is delivered: it wants [`Self::on_delivery`], is itself only when its
-    /// segments are paced, and holds to a window of its own.
+    /// True for a controller driven by delivery samples: it wants [`Self::on_delivery`], is itself only when its segments are
+    /// paced, and holds to a window of its own.
     pub fn wants_delivery(&self) -> bool {
         self.inner().wants_delivery()
     }
@@ -211,8 +211,8 @@ impl Controller {
         self.inner_mut().on_delivery(delivery);
     }
 
-    /// True while the controller sends less than it could to measure something else: what is delivered
-    /// then says as little about the network as when the application holds back.
+    /// True while the controller sends less than it could to measure something else: delivery rates then say as little about
+    /// the network as when the application holds back.
     pub fn holds_back(&self) -> bool {
         self.inner().holds_back()
     }
@@ -227,7 +227,7 @@ impl Controller {
         self.inner().in_start_up()
     }
 
-    /// What it is doing, in a word or two of its own: for pictures and people, never for decisions.
+    /// Its current state, in a word or two of its own: for pictures and people, never for decisions.
     pub fn state(&self) -> Option<&'static str> {
         self.inner().state()
     }
@@ -240,7 +240,7 @@ impl Controller {
         if let Self::Cubic(_) = self { None } else { self.inner().poll_timeout() }
     }
 
-    /// Does what is due at `now`; harmless when nothing is.
+    /// Takes the actions due at `now`; harmless when none is.
     #[inline]
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.poll_timeout().is_some_and(|at| now >= at) {

@@ -1,4 +1,4 @@
-//! A controller for tests of whatever owns one: it acts when no ACK comes.
+//! A controller for tests of its owners: it acts when no ACK comes.
 
 use super::AckSample;
 use super::control::{CongestionControl, Pause};

@@ -27,7 +27,7 @@ pub enum PolicerDetection {
     Off,
 }
 
-/// What BBR has to choose.
+/// Options of BBR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
     /// Whether it looks for policers.

@@ -1,4 +1,4 @@
-//! What congestion control may be told before it starts.
+//! Configuration of congestion control.
 
 use super::external::External;
 use super::pacing::Pacing;
@@ -22,7 +22,7 @@ pub enum Algorithm {
     Vegas,
     /// Copa (Arun and Balakrishnan 2018), default mode and TCP-competitive mode.
     Copa,
-    /// PCC Allegro (Dong et al. 2015): rates are tried, and what they bring is compared.
+    /// PCC Allegro (Dong et al. 2015): rates are tried, and their utilities compared.
     Allegro,
     /// PCC Vivace (Dong et al. 2018): the rate follows the gradient of a utility.
     Vivace,
@@ -46,7 +46,7 @@ impl Algorithm {
     pub const RRE: Self = Self::Rre(rre::Config { target: None });
 }
 
-/// Configuration of the congestion control of one sender, whatever its transport.
+/// Configuration of the congestion control of one sender, of any transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
     /// The controller.

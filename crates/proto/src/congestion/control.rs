@@ -18,9 +18,8 @@ pub(crate) enum Pause {
 /// A congestion controller. Its window is in bytes.
 ///
 /// A controller that goes by a window alone implements [`on_ack`](Self::on_ack), [`on_loss`](Self::on_loss) and
-/// [`on_timeout`](Self::on_timeout). One that goes by what is delivered implements
-/// [`on_delivery`](Self::on_delivery) and [`on_undo`](Self::on_undo), and returns true from
-/// [`wants_delivery`](Self::wants_delivery).
+/// [`on_timeout`](Self::on_timeout). One driven by delivery samples implements [`on_delivery`](Self::on_delivery) and
+/// [`on_undo`](Self::on_undo), and returns true from [`wants_delivery`](Self::wants_delivery).
 pub(super) trait CongestionControl {
     /// Its window.
     fn window(&self) -> &Window;

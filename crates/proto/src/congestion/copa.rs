@@ -16,8 +16,8 @@ const DEFAULT: u64 = 2;
 const MOST: u64 = 1 << 16;
 /// RTTmin is the smallest of so long (section 2.1).
 const RTT_MIN_WINDOW: Duration = Duration::from_secs(10);
-/// RTTmax is the largest of four round trips; nobody else fills the queue as long as it was nearly empty,
-/// below a tenth of the largest delay, once in five (section 2.2).
+/// RTTmax is the largest of four round trips; no other flow fills the queue as long as it was nearly empty, below a tenth of
+/// the largest delay, once in five (section 2.2).
 const RTT_MAX_ROUNDS: u64 = 4;
 const EMPTY_PART: u64 = 10;
 const EMPTY_ROUNDS: u64 = 5;
@@ -43,12 +43,12 @@ pub(crate) struct Copa {
     velocity: u64,
     direction: Direction,
     steady_rounds: u32,
-    /// The round: what must have been delivered when it ends, and the window when it began.
+    /// The round: the bytes delivered at which it ends, and the window when it began.
     next_round_delivered: u64,
     round_cwnd: u64,
     /// Fraction of a byte not yet added to or taken from the window, in bytes times cwnd.
     credit: i128,
-    /// 1/delta: at the default, or what competing with others who fill the queue has made of it.
+    /// 1/delta: the default, or the value adapted in competition with flows that fill the queue.
     inverse_delta: u64,
     last_empty: Option<Instant>,
     lost_in_round: bool,
@@ -106,7 +106,7 @@ impl Copa {
         let moved = self.credit / cwnd;
         self.credit -= moved * cwnd;
         let least = i128::from(MIN_SEGMENTS * window.mss);
-        // No faster than slow start, whatever the velocity.
+        // No faster than slow start, at any velocity.
         let moved = moved.clamp(-i128::from(acked), i128::from(acked));
         window.cwnd = (cwnd + moved).max(least) as u64;
     }
@@ -130,8 +130,8 @@ impl Copa {
         self.lost_in_round = false;
     }
 
-    /// The queue was not nearly empty for five round trips: somebody else fills it. Then 1/delta goes the
-    /// way of Reno's window, up by one a round trip and halved by a loss.
+    /// The queue was not nearly empty for five round trips: another flow fills it. Then 1/delta goes the way of Reno's window,
+    /// up by one a round trip and halved by a loss.
     fn choose_mode(&mut self, now: Instant, standing: Duration) {
         let (Some(rtt_min), Some(rtt_max)) = (self.rtt_min.get(), self.rtt_max.get()) else { return };
         let queueing = standing.saturating_sub(rtt_min);
@@ -182,7 +182,7 @@ impl CongestionControl for Copa {
         self.steer(sample.newly_delivered, waiting <= wanted, sample.app_limited);
     }
 
-    /// Loss alone says nothing in default mode; competing, it is what the others go by.
+    /// Loss alone says nothing in default mode; in competitive mode, it is the signal that the others go by.
     fn on_loss(&mut self, _flight: u64) {
         self.lost_in_round = true;
     }
@@ -200,8 +200,7 @@ impl CongestionControl for Copa {
         self.window.cwnd = self.window.cwnd.max(cwnd_before);
     }
 
-    /// Twice the window a standing round trip, so that ACKs clock what is sent and bursts do not queue
-    /// (section 2.1).
+    /// Twice the window a standing round trip, so that ACKs clock the sender and bursts do not queue (section 2.1).
     fn pacing_rate(&self, _smoothed_rtt: Option<Duration>, _in_flight: u64) -> Option<BitRate> {
         BitRate::from_amount(Bytes(2 * self.window.cwnd), self.standing.get()?)
     }

@@ -41,7 +41,7 @@ pub enum SlowStart {
     Linux,
 }
 
-/// What CUBIC has to choose.
+/// Options of CUBIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
     /// How slow start ends.
@@ -227,7 +227,7 @@ impl CongestionControl for Cubic {
         self.reduce(flight);
         self.window.collapse();
         self.start_on_plateau = true;
-        // Linux forgets what the path carried.
+        // Linux forgets how much the path carried.
         self.is_searching = self.searches;
     }
 

@@ -1,7 +1,7 @@
 //! A user's own controller: for experiments, and for other languages.
 //!
 //! It is told of every ACK, of losses and of timeouts, and sets window and rate itself, as BBR does. It may be slow: it is
-//! called through a lock and a table of functions. What it answers is kept within what a sender can do.
+//! called through a lock and a table of functions. Its answers are kept within the abilities of a sender.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,10 +17,10 @@ const MAX_WINDOW: u64 = 1 << 40;
 
 /// A controller of a connection.
 pub trait Control: Send {
-    /// An ACK came, whatever it acknowledges.
+    /// An ACK came, whether it acknowledges anything or not.
     fn on_ack(&mut self, ack: &Acknowledged) -> Steering;
 
-    /// Fast recovery begins, or an ECN echo came; `in_flight` is what was in the network.
+    /// Fast recovery begins, or an ECN echo came; `in_flight` is the bytes that were in the network.
     fn on_loss(&mut self, in_flight: Bytes) -> Steering;
 
     /// The retransmission timer expired.
@@ -33,7 +33,7 @@ pub trait Factory: Named + Sync {
     fn control(&self, mss: Bytes, initial_window: Bytes) -> (Box<dyn Control>, Steering);
 }
 
-/// What one ACK told.
+/// Report of one ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Acknowledged {
     /// When it came.
@@ -62,7 +62,7 @@ pub struct Acknowledged {
     pub in_recovery: bool,
 }
 
-/// What a controller decides.
+/// Decision of a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Steering {
     /// Bytes that may be in the network; at least a segment is.

@@ -1,17 +1,17 @@
 //! Pacing: a rate becomes times at which segments may leave.
 //!
-//! Segments go in bursts of about a millisecond's worth, as Linux sizes what it hands to the
-//! interface; after a burst the next one waits until the whole of it would have left at the rate.
+//! Segments go in bursts of about a millisecond's worth, as Linux sizes those for the interface; after a burst the next one
+//! waits until the whole of it would have left at the rate.
 
 use crate::units::{BitRate, Bytes, Duration, Instant};
 
-/// A burst is what the rate carries in this time: 2^-10 s (Linux `sk_pacing_shift` 10).
+/// A burst is the data of this time at the rate: 2^-10 s (Linux `sk_pacing_shift` 10).
 const BURST_TIME: Duration = Duration::from_nanos(1_000_000_000 >> 10);
 
 /// Least segments in a burst (Linux `tcp_min_tso_segs`): one alone would draw one delayed ACK.
 const MIN_BURST_SEGMENTS: u64 = 2;
 
-/// Most bytes in a burst of segments: what one IP packet, and so one offloaded send, can carry.
+/// Most bytes in a burst of segments: the capacity of one IP packet, and so of one offloaded send.
 const MAX_BURST: Bytes = Bytes(65_535);
 
 /// A burst of datagrams may last so long however many bytes that are: 2^-12 s. Ours: a program that has a socket sleeps
@@ -31,7 +31,7 @@ pub enum Pacing {
     Off,
 }
 
-/// Who sends bursts, which bounds their length.
+/// Source of bursts, which bounds their length.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) enum Bursts {
     /// The kernel: one offloaded send each.
@@ -42,7 +42,7 @@ pub(crate) enum Bursts {
 }
 
 /// Lateness of a driver that is made up for at once. Ours: turns are so far apart where a dozen programs want a processor (Linux 6.18,
-/// slices of some 3 ms). The window bounds what leaves at once.
+/// slices of some 3 ms). The window bounds the burst that leaves at once.
 const LATENESS_MAX: Duration = Duration::from_millis(50);
 
 impl Bursts {
@@ -63,7 +63,7 @@ pub(crate) struct Pacer {
     bursts: Bursts,
     /// When everything sent so far would have left at the rate.
     next_at: Instant,
-    /// When the burst under way began, and what is left of it.
+    /// When the burst under way began, and its bytes left to send.
     burst_at: Instant,
     burst_left: u64,
     /// How late the driver came, until that is made up for.
@@ -172,7 +172,7 @@ mod tests {
     fn the_rate_is_kept_by_a_driver_that_says_how_late_it_comes() {
         let sent = |late, tells| sent_in_100_ms(BitRate::from_mbps(80), Duration::from_millis(late), tells);
         for late in [1, 3, 10] {
-            // What the last turn makes up for may come after the end.
+            // Data that makes up for the last turn may come after the end.
             let least = 1_000_000 - late * 10_000;
             assert!((least..=1_014_000).contains(&sent(late, true)), "{late} ms: {}", sent(late, true));
         }

@@ -1,9 +1,9 @@
-//! Performance-oriented congestion control: a sender tries rates for a monitor interval each, computes the utility of what became
-//! of them, and goes where it is higher. Two ways to go: [`allegro`] and [`vivace`].
+//! Performance-oriented congestion control: a sender tries rates for a monitor interval each, computes the utility of their
+//! outcome, and goes where it is higher. Two ways to go: [`allegro`] and [`vivace`].
 //!
 //! Ours, where the papers leave it open or the sender's books do not tell: losses count for the interval in which the newest data was
-//! sent that the same ACK reports; after a move nothing else is moved until it has been reported; the window is
-//! twice what the rate sends in a round trip.
+//! sent that the same ACK reports; after a move nothing else is moved until it has been reported; the window is twice the data of a
+//! round trip at the rate.
 
 mod allegro;
 mod fixed;
@@ -41,7 +41,7 @@ const VIVACE_TENTHS: u64 = 10;
 const SETTLE: u64 = 8;
 /// Intervals that are waited for, at most. Ours.
 const MAX_INTERVALS: usize = 64;
-/// Rates stay within what two packets a round trip and a wire of 100 Gb/s are. Ours.
+/// Rates stay between two packets a round trip and a wire of 100 Gb/s. Ours.
 const MAX_RATE: BitRate = BitRate::from_mbps(100_000);
 
 #[derive(Clone, Debug)]
@@ -50,7 +50,7 @@ enum Learner {
     Vivace(Vivace),
 }
 
-/// What the sender is about.
+/// Phase of the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// Rates double each interval until utility falls.
@@ -246,7 +246,7 @@ impl CongestionControl for Pcc {
         self.hold_window();
     }
 
-    /// What was learned is of another path: half the rate, and from the start. Ours.
+    /// The results so far are of another path: half the rate, and from the start. Ours.
     fn on_timeout(&mut self, _now: Instant, _flight: u64) {
         self.base = self.bounded(BitRate::from_bps(self.base.as_bps() / 2));
         self.intervals.clear();
@@ -285,7 +285,7 @@ mod tests {
     const MSS: u32 = 1_250;
     const RTT: Duration = Duration::from_millis(40);
 
-    /// A link of `mbps` without a queue: what is sent beyond it is lost. Returns the mean rate of the last half.
+    /// A link of `mbps` without a queue: data beyond it is lost. Returns the mean rate of the last half.
     fn mean_rate(law: Law, mbps: u64) -> f64 {
         let window = Config::from(Algorithm::NewReno).window(MSS);
         let start = Start { seed: 7, at: Instant::ZERO, rtt: Some(RTT), ..Start::default() };

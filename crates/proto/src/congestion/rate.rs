@@ -1,16 +1,16 @@
-//! Delivery rate samples: how fast the network carried what an ACK reports.
+//! Delivery rate samples: how fast the network carried the data that an ACK reports.
 //!
-//! Kept only for a controller that asks. The method is that of draft-ietf-ccwg-bbr section 4.1, which
-//! was draft-cheng-iccrg-delivery-rate-estimation: each transmission notes how much had been delivered
-//! by then; when the ACK for it comes, what was delivered in between over the time it took is a rate.
-//! The time is the longer of sending and acknowledging the same data, so that neither a burst of
-//! sending nor ACKs that arrive bunched together can make the rate larger than it was.
+//! Kept only for a controller that asks. The method is that of draft-ietf-ccwg-bbr section 4.1, which was
+//! draft-cheng-iccrg-delivery-rate-estimation: each transmission notes how much had been delivered by then; when the ACK for it
+//! comes, the data delivered in between over the time it took is a rate. The time is the longer of sending and acknowledging
+//! the same data, so that neither a burst of sending nor ACKs that arrive bunched together can make the rate larger than it
+//! was.
 
 use std::collections::VecDeque;
 
 use crate::units::{BitRate, Bytes, Duration, Instant};
 
-/// What was true when a segment was (last) sent.
+/// State when a segment was (last) sent.
 #[derive(Clone, Copy, Debug)]
 struct Snapshot {
     /// P.sent_time.
@@ -25,7 +25,7 @@ struct Snapshot {
     resent: bool,
 }
 
-/// What one ACK says about the rate of delivery.
+/// Sample of the delivery rate from one ACK.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RateSample {
     /// Bytes delivered since the newest segment it reports was sent, and the time that took; `None`
@@ -64,7 +64,7 @@ pub(crate) struct RateSampler {
     app_limited_until: Option<u64>,
     /// Smallest round-trip time seen.
     rtt_min: Option<Duration>,
-    /// The ACK being taken in: when it came, what it reports, and the newest segment among that.
+    /// The ACK being taken in: when it came, the bytes it reports, and the newest segment among them.
     now: Instant,
     newly_delivered: u64,
     newest: Option<Snapshot>,
@@ -85,7 +85,7 @@ impl RateSampler {
 
     fn snapshot(&mut self, now: Instant, in_flight: u64, resent: bool) -> Snapshot {
         if in_flight == 0 {
-            // A flight begins: time before it is nobody's.
+            // A flight begins: time before it does not count.
             self.first_sent_at = now;
             self.delivered_at = now;
         }
@@ -104,12 +104,12 @@ impl RateSampler {
         self.app_limited_until = Some((self.delivered + in_flight).max(1));
     }
 
-    /// True while what is sent counts as limited by the application.
+    /// True while data sent counts as limited by the application.
     pub fn limited_by_application(&self) -> bool {
         self.app_limited_until.is_some()
     }
 
-    /// An ACK arrived; what it reports follows.
+    /// An ACK arrived; its reports follow.
     pub fn begin_ack(&mut self, now: Instant) {
         self.now = now;
         self.newly_delivered = 0;
@@ -138,7 +138,7 @@ impl RateSampler {
         self.snapshots.pop_front();
     }
 
-    /// What the ACK said.
+    /// The sample of the ACK.
     pub fn finish_ack(&mut self) -> RateSample {
         if self.app_limited_until.is_some_and(|until| self.delivered > until) {
             self.app_limited_until = None;
@@ -159,8 +159,8 @@ impl RateSampler {
         let sending = newest.sent_at.saturating_since(newest.first_sent_at);
         let acking = self.delivered_at.saturating_since(newest.delivered_at);
         let span = sending.max(acking);
-        // Delivered in less than the smallest round trip is what an earlier copy brought, or an ACK
-        // for what was not lost after all: no rate follows from it.
+        // Data delivered in less than the smallest round trip came with an earlier copy, or was not lost after all when it was
+        // sent again: no rate follows from it.
         if span.as_nanos() > 0 && self.rtt_min.is_some_and(|least| span >= least) {
             sample.over = Some((Bytes(self.delivered - newest.delivered), span));
         }

@@ -2,8 +2,8 @@
 //! of ACKs (Leong, Xu, Leong and Wang, "Mitigating egregious ACK delays in cellular data networks by eliminating TCP ACK
 //! clocking", ICNP 2013).
 //!
-//! The paper's text could not be had. What the slides say is marked [S], values of an industrial sender that follows them
-//! [F], and what is ours [DERIVED]; docs/design/rre.md has the whole.
+//! The paper's text could not be had. Content of the slides is marked [S], values of an industrial sender that follows them
+//! [F], and our own additions [DERIVED]; docs/design/rre.md has the whole.
 //!
 //! [`Core`] knows nothing of this crate: numbers go in and come out, so that a kernel can do the same in C.
 
@@ -26,7 +26,7 @@ use super::window::Window;
 use super::{Delivery, Repair, Start};
 use crate::units::{BitRate, Duration, Instant};
 
-/// What TCP-RRE has to choose.
+/// Options of TCP-RRE.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Config {
     /// The buffer delay to keep to at 250 kb/s and below, above which it falls with the root of the rate; `None`: 80 ms.
@@ -135,7 +135,7 @@ impl CongestionControl for Rre {
     }
 }
 
-/// What is larger than 32 bits hold is as good as the largest they do.
+/// An amount larger than 32 bits hold is as good as the largest they do.
 fn bytes(amount: u64) -> u32 {
     u32::try_from(amount).unwrap_or(u32::MAX)
 }

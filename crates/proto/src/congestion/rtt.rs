@@ -13,10 +13,9 @@ const RTO_MAX: Duration = Duration::from_secs(60);
 
 /// SRTT, RTTVAR and the backed-off RTO.
 ///
-/// Samples are exact to the nanosecond, far finer than the coarse clocks RFC 6298 was written for,
-/// and a path with a steady delay lets RTTVAR decay to nothing. The lower bound is therefore put
-/// under the variance term, `RTO = SRTT + max(rto_min, 4 * RTTVAR)`, as Linux does: never below
-/// what section 2.4's bound on the sum asks, and no spurious timeout when a long steady delay grows.
+/// Samples are exact to the nanosecond, far finer than the coarse clocks RFC 6298 was written for, and a path with a steady
+/// delay lets RTTVAR decay to nothing. The lower bound is therefore put under the variance term, `RTO = SRTT + max(rto_min, 4 *
+/// RTTVAR)`, as Linux does: never below section 2.4's bound on the sum, and no spurious timeout when a long steady delay grows.
 #[derive(Clone, Debug)]
 pub(crate) struct RttEstimator {
     smoothed: Option<Duration>,

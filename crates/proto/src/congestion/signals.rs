@@ -1,10 +1,10 @@
-//! What a controller is told.
+//! Inputs of a controller.
 
 use super::position::Position;
 use super::rate::RateSample;
 use crate::units::{BitRate, Bytes, Duration, Instant};
 
-/// What an acknowledgment of new data means to a controller.
+/// An acknowledgment of new data, as a controller sees it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AckSample {
     /// When it arrived.
@@ -19,15 +19,14 @@ pub(crate) struct AckSample {
     pub rtt: Option<Duration>,
     /// Smoothed round-trip time.
     pub smoothed_rtt: Option<Duration>,
-    /// The window was what held the sender back while this data was in flight. When the application
-    /// or the receiver was, the window proves nothing and must not grow (RFC 5681 section 3.1,
-    /// RFC 7661).
+    /// The window held the sender back while this data was in flight. When the application or the receiver did, the window
+    /// proves nothing and must not grow (RFC 5681 section 3.1, RFC 7661).
     pub window_limited: bool,
     /// The sender is repairing after a retransmission timeout.
     pub after_timeout: bool,
 }
 
-/// What the sender is repairing.
+/// Repair under way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Repair {
     /// Nothing.
@@ -35,7 +34,7 @@ pub(crate) enum Repair {
     None,
     /// Fast recovery.
     Fast,
-    /// What was outstanding at a retransmission timeout.
+    /// Of the data outstanding at a retransmission timeout.
     Timeout,
 }
 
@@ -44,7 +43,7 @@ pub(crate) enum Repair {
 pub(crate) struct Delivery {
     /// When it arrived.
     pub now: Instant,
-    /// What it delivered, and how fast.
+    /// Data that it delivered, and how fast.
     pub sample: RateSample,
     /// Bytes newly held lost.
     pub lost: u64,
@@ -62,11 +61,11 @@ pub(crate) struct Delivery {
     pub stamps: Option<Stamps>,
     /// The peer's windows, not the application, kept the sender from sending more at some time since the last.
     pub receiver_limited: bool,
-    /// What the receiver measured itself, where it does.
+    /// The receiver's own measurements, where it makes them.
     pub receiver: Option<ReceiverReport>,
 }
 
-/// What the receiver of a connection measures and reports at a rate of its own (TACK).
+/// Measurements that the receiver of a connection reports at a rate of its own (TACK).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ReceiverReport {
     /// Rate at which bytes of data arrived lately; `None` while it is not known. Never more than was sent.
@@ -75,7 +74,7 @@ pub(crate) struct ReceiverReport {
     pub loss: u16,
     /// The time in which a controller counts: RTT_min / beta, or longer where reports are rarer than in a round trip.
     pub interval: Duration,
-    /// How long it may keep what it knows beside the round trip; zero where that is the interval or less.
+    /// How long it may withhold feedback beside the round trip; zero where that is the interval or less.
     pub wait: Duration,
     /// The most that arrives at once lately.
     pub burst: Bytes,
@@ -86,14 +85,14 @@ pub(crate) struct ReceiverReport {
 pub(crate) struct Stamps {
     /// The receiver's clock when it made the ACK.
     pub receiver: u32,
-    /// Ours, with its offset, when what the ACK answers was sent.
+    /// Ours, with its offset, when the data that the ACK answers was sent.
     pub sender: u32,
 }
 
-/// What is known when data starts to flow.
+/// Parameters known when data starts to flow.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Start {
-    /// What chance derives from: the same in each run, different in each connection.
+    /// Seed of chance: the same in each run, different in each connection.
     pub seed: u32,
     /// When that is.
     pub at: Instant,

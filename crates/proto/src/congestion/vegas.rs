@@ -1,5 +1,5 @@
-//! Vegas (Brakmo and Peterson, "TCP Vegas: end to end congestion avoidance on a global Internet",
-//! IEEE JSAC 13(8), 1995): a window a few segments larger than what the path itself holds.
+//! Vegas (Brakmo and Peterson, "TCP Vegas: end to end congestion avoidance on a global Internet", IEEE JSAC 13(8), 1995): a
+//! window a few segments larger than the capacity of the path itself.
 
 use super::AckSample;
 use super::control::CongestionControl;
@@ -44,7 +44,7 @@ impl Vegas {
         let mss = window.mss;
         if window.in_slow_start() {
             if self.samples >= MIN_SAMPLES && waiting > GAMMA * mss {
-                // What the path holds without its queues, and one segment more.
+                // The path's capacity without its queues, and one segment more.
                 window.cwnd = (window.cwnd - waiting + mss).max(2 * mss);
                 window.ssthresh = window.cwnd;
             }

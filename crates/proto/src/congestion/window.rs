@@ -32,9 +32,9 @@ impl Window {
         self.cwnd < self.ssthresh
     }
 
-    /// Slow start with appropriate byte counting: by what was acknowledged, at most `L` segments
-    /// (RFC 3465 section 2.2), and at most one after a timeout, where one ACK may cover a whole
-    /// window that left the network long ago (section 2.3). Returns the bytes ssthresh left over.
+    /// Slow start with appropriate byte counting: by the bytes acknowledged, at most `L` segments (RFC 3465 section 2.2), and
+    /// at most one after a timeout, where one ACK may cover a whole window that left the network long ago (section 2.3).
+    /// Returns the bytes ssthresh left over.
     pub(super) fn slow_start(&mut self, sample: &AckSample) -> u64 {
         let limit = if sample.after_timeout { 1 } else { self.byte_counting_limit };
         let growth = sample.acked.min(limit * self.mss);
@@ -55,7 +55,7 @@ impl Window {
     }
 
     /// The rate that paces it: 200 % of it per smoothed round-trip time while far from ssthresh, then 120 % (Linux
-    /// `tcp_pacing_ss_ratio`, `tcp_pacing_ca_ratio`). What is `in_flight` counts where it is more.
+    /// `tcp_pacing_ss_ratio`, `tcp_pacing_ca_ratio`). Bytes `in_flight` count where they are more.
     pub(super) fn pacing_rate(&self, smoothed_rtt: Duration, in_flight: u64) -> Option<BitRate> {
         let percent = if self.cwnd < self.ssthresh / 2 { 200 } else { 120 };
         BitRate::from_amount(Bytes(self.cwnd.max(in_flight) * percent / 100), smoothed_rtt)

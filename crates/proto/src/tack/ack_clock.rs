@@ -9,8 +9,8 @@ use crate::units::{BitRate, Bytes, Duration, Instant};
 const TAIL_MIN: Duration = Duration::from_millis(1);
 pub(super) const TAIL_MAX: Duration = Duration::from_millis(25);
 
-/// ACKs in a round trip while a sender starts up, at most. The sender paces, so that what an ACK brings is news of the
-/// rate: sixteen times a round trip it is as good as with every packet (docs/experiments/tack.md).
+/// ACKs in a round trip while a sender starts up, at most. The sender paces, so that an ACK brings only news of the rate:
+/// sixteen times a round trip it is as good as with every packet (docs/experiments/tack.md).
 const STARTUP_PER_RTT: u64 = 16;
 
 /// Full-sized packets per ACK of a start-up under [`AckClock::Tack`], as TCP's receivers have (RFC 5681 section 4.2): the first
@@ -39,18 +39,18 @@ const HOLE_REPORTS_PER_RTT: u64 = 4;
 const HOLE_INTERVAL: core::ops::RangeInclusive<Duration> =
     Duration::from_millis(1)..=Duration::from_millis(10);
 
-/// Bytes by which a packet may be shorter than the largest and still counts as full-sized: the room that its stream's name
-/// and what the sender tells of the path take in it.
+/// Bytes by which a packet may be shorter than the largest and still counts as full-sized: the room that its stream's number
+/// and a `Sync` take in it.
 const FULL_SLACK: u64 = 32;
 
-/// What the time between ACKs follows from.
+/// Inputs of the time between ACKs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Arriving {
     /// The rate at which data arrives; zero while it is not known.
     pub rate: BitRate,
     /// The smallest round-trip time.
     pub rtt_min: Duration,
-    /// What queues add to it now.
+    /// Queueing delay that adds to it now.
     pub queueing: Duration,
     /// A full-sized packet.
     pub packet: Bytes,
@@ -86,7 +86,7 @@ impl AckClock {
         }
     }
 
-    /// How long a packet may wait for its ACK, whatever arrives after it.
+    /// How long a packet may wait for its ACK, independent of later arrivals.
     pub fn longest_wait(self, arriving: &Arriving) -> Duration {
         match self {
             Self::Tack { .. } => at_least_tail(self.interval(arriving)),
@@ -127,7 +127,7 @@ pub(super) struct Clock {
     rate: BitRate,
     queueing: QueueingDelay,
     bursts: BurstMeter,
-    /// The time between ACKs as of the last, and what is left of it where packets come faster than they did by then.
+    /// The time between ACKs as of the last, and a shorter one for packets that come faster than they did by then.
     interval: Duration,
     least: Duration,
 }
@@ -215,7 +215,8 @@ impl Clock {
         self.rtt_min
     }
 
-    /// From when a packet leaves to when its sender hears of it, where no queue stands: what a receive window must last for.
+    /// From when a packet leaves to when its sender hears of it, where no queue stands: the time that a receive window must
+    /// last for.
     pub fn feedback_delay(&self) -> Option<Duration> {
         let wait = if self.is_tack() { self.interval } else { Duration::ZERO };
         self.rtt_min.map(|rtt_min| rtt_min + wait)
@@ -232,7 +233,7 @@ impl Clock {
     }
 
     /// When a hole that opens at `now` is to be reported, where holes were reported `before`; `None` where each has an IACK.
-    /// What else one PPDU lost is known a moment later, and goes with it.
+    /// Other losses of one PPDU are known a moment later, and go with it.
     pub fn hole_due(&self, now: Instant, before: Option<Instant>) -> Option<Instant> {
         self.is_tack().then(|| {
             let spaced = before.map_or(now, |before| before + self.hole_interval());
@@ -262,7 +263,7 @@ impl Clock {
         Some(if self.is_tack() { self.gather(due) } else { due })
     }
 
-    /// What arrives at once is acknowledged at once: a TACK that falls due within a burst waits for the rest of it.
+    /// Packets that arrive at once are acknowledged at once: a TACK that falls due within a burst waits for the rest of it.
     fn gather(&self, due: Instant) -> Instant {
         due.max(self.bursts.began().min(due) + GATHER)
     }
@@ -282,7 +283,7 @@ impl Clock {
         }
         match self.rule {
             AckClock::Tack { every, .. } => {
-                // Twice what an interval brings: packets come faster than they did.
+                // Twice the bursts of an interval: packets come faster than they did.
                 let hurries = self.pending >= 2 * BURSTS_PER_ACK * self.burst().0;
                 let interval = if hurries { self.least } else { self.interval };
                 self.counted(every, interval, at_least_tail(self.interval)).max(self.pending_since)

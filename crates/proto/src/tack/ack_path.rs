@@ -1,4 +1,4 @@
-//! What a sender knows of the way that acknowledgments take: how long they queue on it, and how many it carries.
+//! A sender's model of the way that acknowledgments take: how long they queue on it, and how many it carries.
 //!
 //! RFC 5690 has a TCP receiver's ACK ratio follow from lost ACKs. Here the time between ACKs follows from their queue, before
 //! any is lost.
@@ -28,7 +28,7 @@ pub(super) struct AckPath {
     smoothed: Duration,
     last_arrival: Instant,
     run: Option<Run>,
-    /// The least time between ACKs that queued: what the bottleneck needs for one.
+    /// The least time between ACKs that queued: the bottleneck's service time of one.
     gaps: WindowedMin,
     /// The least time between ACKs that the receiver is asked for.
     interval: Duration,
@@ -82,7 +82,7 @@ impl AckPath {
         grows || stands
     }
 
-    /// What the bottleneck needs for an ACK, as far as it was seen.
+    /// The bottleneck's service time of an ACK, as far as it was seen.
     fn service_time(&self) -> Duration {
         self.gaps.get().unwrap_or_default()
     }

@@ -9,14 +9,14 @@ use crate::units::{Duration, Instant};
 /// Separate ranges that are remembered at most; of more, the lowest is forgotten.
 const MAX_RANGES: usize = 4096;
 
-/// Packets after which the loss rate is worked out anew; half of what was counted stays.
+/// Packets after which the loss rate is worked out anew; half of the counts stays.
 const LOSS_WINDOW: u64 = 128;
 
 /// Round-trip times without reordering after which a settling time is given up (RFC 8985 section 6.2, step 4: 16
 /// recoveries).
 const SETTLED_AFTER: u64 = 16;
 
-/// What an arrival is.
+/// Kind of an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Arrival {
     /// The next number.
@@ -34,9 +34,9 @@ pub(super) enum Arrival {
 /// The books of one direction.
 #[derive(Clone, Debug)]
 pub(super) struct Arrivals {
-    /// Every number below arrived, or nobody asks for it any more.
+    /// Every number below arrived, or is no longer asked for.
     cumulative: Position,
-    /// What arrived above, without touching it.
+    /// Numbers that arrived above, without touching it.
     above: RangeSet,
     /// The number after the largest that arrived.
     end: Position,
@@ -76,7 +76,7 @@ impl Arrivals {
         self.settling.front().map_or(self.end, |(hole, _)| hole.start)
     }
 
-    /// What arrived above [`cumulative`](Self::cumulative), highest first.
+    /// Ranges that arrived above [`cumulative`](Self::cumulative), highest first.
     pub fn blocks(&self) -> impl Iterator<Item = Range> + '_ {
         self.above.iter().rev()
     }
@@ -86,7 +86,7 @@ impl Arrivals {
         self.above.containing(number)
     }
 
-    /// What is missing and counts as lost, lowest first.
+    /// Missing ranges that count as lost, lowest first.
     pub fn holes(&self) -> impl Iterator<Item = Range> + '_ {
         let settled = self.settled_end();
         let starts = std::iter::once(self.cumulative).chain(self.above.iter().map(|range| range.end));
@@ -103,7 +103,7 @@ impl Arrivals {
         self.loss.rate
     }
 
-    /// What number `number` would be, were it taken in.
+    /// The kind of arrival that `number` would be, were it taken in.
     #[inline]
     pub fn what_is(&self, number: Position) -> Arrival {
         if number == self.end {
@@ -160,7 +160,7 @@ impl Arrivals {
             self.cumulative = number + 1;
             self.absorb();
         } else if self.above.insert(Range { start: number, end: number + 1 }, MAX_RANGES).is_none() {
-            // The lowest count as missing again, which claims less than is true and never more. Holes that nobody repairs
+            // The lowest count as missing again, which claims less than is true and never more. Holes that are never repaired
             // are those of feedback.
             self.above.pop_first();
             self.above.insert(Range { start: number, end: number + 1 }, MAX_RANGES);
@@ -194,7 +194,7 @@ impl Arrivals {
         self.settling.front().map(|(_, at)| *at)
     }
 
-    /// The next hole whose settling time is over by `now`, or what is left of it.
+    /// The next hole whose settling time is over by `now`, or the rest of it.
     pub fn settled(&mut self, now: Instant) -> Option<Range> {
         while let Some((hole, at)) = self.settling.front().copied() {
             if now < at {
@@ -289,7 +289,7 @@ mod tests {
         assert_eq!(arrivals.what_is(at(2)), Arrival::Late);
         assert_eq!(arrivals.take(millis(4), at(2), RTT), None);
         assert!(arrivals.take(millis(5), at(5), RTT).is_some());
-        // A quarter of the round trip: until then the hole is nobody's.
+        // A quarter of the round trip: until then the hole does not count as lost.
         assert_eq!(spans(arrivals.holes()), []);
         assert_eq!(arrivals.next_settled(), Some(millis(15)));
         assert_eq!(arrivals.settled(millis(14)), None);

@@ -1,4 +1,4 @@
-//! What a TACK endpoint may be told before it starts.
+//! Configuration of a TACK endpoint.
 
 use crate::congestion;
 use crate::packet::IpVersion;
@@ -8,9 +8,9 @@ use crate::units::{Bytes, Duration};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckClock {
     /// The TACK rule for today's networks. The interval between ACKs is the longest of three: the time in which `every`
-    /// full-sized packets, or two bursts of what arrives at once, come in; `beta`-th of the round-trip time as it is now,
-    /// queueing included; and `min_interval`. What arrives at once is acknowledged at once. docs/design/tack.md has the
-    /// equation and the reasons.
+    /// full-sized packets, or two bursts of packets that arrive at once, come in; `beta`-th of the round-trip time as it is
+    /// now, queueing included; and `min_interval`. Packets that arrive at once are acknowledged at once. docs/design/tack.md
+    /// has the equation and the reasons.
     Tack {
         /// ACKs per round-trip time, at least 2.
         beta: u8,
@@ -52,16 +52,16 @@ impl AckClock {
     }
 }
 
-/// What acknowledgments say about holes.
+/// Length of the lists of blocks in acknowledgments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lists {
     /// TACK-poor: one block of each list.
     Poor,
-    /// TACK-rich: as many blocks as the losses on both paths ask for, up to what fits (section 5.1, equations 6 to 8).
+    /// TACK-rich: as many blocks as the losses on both paths ask for, up to the room (section 5.1, equations 6 to 8).
     Rich,
 }
 
-/// Who detects a loss first.
+/// When the receiver reports a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LossReports {
     /// Reported at once, with an IACK (section 5.1).
@@ -79,7 +79,7 @@ pub enum Timing {
     Newest,
 }
 
-/// Who measures the rate of delivery.
+/// The end that measures the rate of delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RateFrom {
     /// The receiver, which sees packets arrive (section 5.3).
@@ -135,17 +135,17 @@ pub struct Config {
     pub ecn: bool,
     /// Bytes of a connection that may be on their way to the receiver at first; they grow with the path.
     pub receive_buffer: Bytes,
-    /// What [`receive_buffer`](Self::receive_buffer) may grow to, and what streams may borrow beyond
-    /// [`min_stream_buffer`](Self::min_stream_buffer) until their readers have taken it.
+    /// Bound on the growth of [`receive_buffer`](Self::receive_buffer), and on the bytes that streams may borrow beyond
+    /// [`min_stream_buffer`](Self::min_stream_buffer) until their readers have taken them.
     pub max_receive_buffer: Bytes,
-    /// Bytes of each stream that the receiver always holds for its reader, whatever other streams hold: no reader that
-    /// stalls takes more from others than they have beyond this. No more than [`receive_buffer`](Self::receive_buffer).
+    /// Bytes of each stream that the receiver always holds for its reader, independent of other streams: no reader that stalls
+    /// takes more from others than they have beyond this. No more than [`receive_buffer`](Self::receive_buffer).
     pub min_stream_buffer: Bytes,
     /// Bytes of one stream that it holds at most.
     pub stream_buffer: Bytes,
     /// How received data is consumed.
     pub reader: Reader,
-    /// Most bytes in flight whatever the windows say.
+    /// Most bytes in flight, even where the windows allow more.
     pub send_buffer: Bytes,
     /// Streams of the peer that may be open at once beside stream 0, at least 1.
     pub max_streams: u16,
@@ -208,7 +208,7 @@ impl Config {
 
     fn payload_of(&self, mtu: Bytes) -> u32 {
         let headers = u64::from(self.ip.header_len() + super::packet::UDP_HEADER_LEN);
-        // What an IPv4 packet carries at most.
+        // Most bytes that an IPv4 packet carries.
         u32::try_from(mtu.0.saturating_sub(headers)).unwrap_or(u32::MAX).min(65_507)
     }
 

@@ -58,7 +58,7 @@ enum Greeting {
     },
 }
 
-/// What the user wrote, on any stream.
+/// State of the user's writes, on any stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Written {
     Nothing,
@@ -86,7 +86,7 @@ pub struct Connection {
     greeting: Greeting,
     /// How often it was sent.
     hellos: u32,
-    /// What the peer's hello said of its departure, and when it came.
+    /// Departure in the peer's hello, and when the hello came.
     echo: Stamp,
     echo_at: Instant,
     close_due: Option<CloseCode>,
@@ -131,7 +131,7 @@ impl Connection {
     }
 
     fn new(config: Config, ends: Ends, seed: u32, state: State) -> Self {
-        // Odd constants near 2^32 over the golden ratio and its square: what derives from one seed should differ.
+        // Odd constants near 2^32 over the golden ratio and its square: values derived from one seed should differ.
         let clock_offset = seed.wrapping_mul(0x9E37_79B1);
         let sender = Sender::new(&config, clock_offset, seed);
         let receiver = Receiver::new(&config, state == State::Opening, sender.mss(), clock_offset);
@@ -221,7 +221,7 @@ impl Connection {
         self.sender.blocks()
     }
 
-    /// What was counted so far, and readings as of now.
+    /// Counts so far, and readings as of now.
     pub fn stats(&self) -> Stats {
         let sent = &self.sender.counters;
         Stats {
@@ -255,7 +255,7 @@ impl Connection {
     /// Verifies the invariants that hold after all packets to send were taken.
     ///
     /// # Errors
-    /// What would wait for ever if the peer said nothing more.
+    /// Where data or packets would wait for ever if the peer said nothing more.
     pub fn check(&self) -> Result<(), String> {
         if self.state == State::Established { self.sender.check() } else { Ok(()) }
     }
@@ -410,7 +410,7 @@ impl Connection {
         }
     }
 
-    /// What follows once a packet was taken in.
+    /// Consequences of a packet that was taken in.
     fn settle(&mut self, now: Instant) {
         self.open_what_peer_opened();
         if self.written == Written::Untold && self.sender.streams.is_done() {

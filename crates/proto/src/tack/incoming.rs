@@ -26,11 +26,11 @@ pub struct Accepted {
     pub start: u64,
     /// Bytes at the front of the packet that are not among them: they were delivered before.
     pub skip: u32,
-    /// How many they are. Some may have arrived before, and are what they were.
+    /// How many they are. Some may have arrived before, and are unchanged.
     pub len: u32,
 }
 
-/// What became of a packet's bytes.
+/// Fate of a packet's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Taken {
     /// All of them, the number that had not arrived before, and those for the user.
@@ -47,7 +47,7 @@ struct Stream {
     /// Bytes below were handed on.
     delivered: Position,
     above: RangeSet,
-    /// The end of what arrived.
+    /// The end of the bytes that arrived.
     highest: Position,
     /// Where it ends, once that is known.
     end: Option<Position>,
@@ -55,12 +55,12 @@ struct Stream {
     reset: Option<u32>,
     /// Our user wants no more of it.
     stopped: bool,
-    /// What the reader has taken.
+    /// The end of the bytes that the reader has taken.
     read: Position,
     /// The limit last advertised to the peer.
     advertised: Position,
     window: Window,
-    /// Waits for its limit to be told; whatever that is where the peer asked.
+    /// Waits for its limit to be told, even one that has not moved where the peer asked.
     queued: bool,
     asked: bool,
     news: u8,
@@ -81,7 +81,7 @@ pub(super) struct Incoming {
     opened: VecDeque<StreamId>,
     /// Streams whose limit is to be told.
     limits: VecDeque<StreamId>,
-    /// What streams may hold until their readers take it.
+    /// Bytes that streams may hold until their readers take them.
     pool: Pool,
     buffer: Buffer,
     /// Streams that have not arrived to their end.
@@ -89,9 +89,9 @@ pub(super) struct Incoming {
     /// Sums over all streams.
     delivered: u64,
     highest: u64,
-    /// What will never come, of streams that were given up.
+    /// Bytes that will never come, of streams that were given up.
     never: u64,
-    /// What counts no longer against the limit of all streams.
+    /// Bytes that no longer count against the limit of all streams.
     freed: u64,
     /// The limit last advertised to the peer.
     advertised: u64,
@@ -121,12 +121,12 @@ impl Incoming {
         }
     }
 
-    /// What streams hold beyond the windows that are their own.
+    /// Bytes that streams hold beyond the windows that are their own.
     pub fn borrowed(&self) -> u64 {
         self.pool.lent()
     }
 
-    /// What streams may hold beyond those.
+    /// Bytes that streams may hold beyond those.
     pub fn borrowable(&self) -> u64 {
         self.pool.size()
     }
@@ -136,7 +136,7 @@ impl Incoming {
         self.pool.resize(bytes);
     }
 
-    /// What the peer may send of each stream before it is told more.
+    /// Bytes of each stream that the peer may send before it is told more.
     pub fn first_window(&self) -> u64 {
         self.pool.floor
     }
@@ -261,7 +261,7 @@ impl Incoming {
         stream.highest = end;
         stream.above.clear();
         self.highest += grows;
-        // Nobody will read the rest.
+        // The rest will not be read.
         self.never += end - stream.delivered;
         stream.read = end;
         stream.window.on_read(&mut self.pool, stream.progress());
@@ -276,7 +276,7 @@ impl Incoming {
         let Some(stream) = self.streams.get_mut(id) else { return false };
         let comes = !stream.stopped && !stream.ended();
         stream.stopped = true;
-        // What was delivered nobody will read.
+        // Delivered bytes will not be read.
         self.on_read(id, u64::MAX);
         comes
     }
@@ -363,7 +363,7 @@ impl Incoming {
         known
     }
 
-    /// What is to be told of a stream next.
+    /// The next event of a stream.
     pub fn next_event(&mut self) -> Option<StreamEvent> {
         let (id, kind) = self.streams.next_news()?;
         Some(match kind {
@@ -379,8 +379,8 @@ impl Incoming {
         self.streams.others()
     }
 
-    /// The window of all streams grows with what arrives in a round-trip time, and that of `id`, of which something arrived,
-    /// with what its reader takes.
+    /// The window of all streams grows with the arrivals of a round-trip time, and that of `id`, of which something arrived,
+    /// with the bytes that its reader takes.
     pub fn autotune(&mut self, now: Instant, id: StreamId, received: u64, path: Path) {
         self.buffer.autotune(now, received, path);
         let Some(stream) = self.streams.get_mut(id).filter(|stream| stream.end.is_none()) else { return };
@@ -390,13 +390,13 @@ impl Incoming {
         }
     }
 
-    /// What is in order counts no longer against the limit of all streams, nor what will never come: its stream's window is
-    /// charged for it until it is read.
+    /// Bytes in order no longer count against the limit of all streams, nor do bytes that will never come: their stream's
+    /// window is charged for them until they are read.
     pub fn free_delivered(&mut self) {
         self.freed = self.delivered + self.never;
     }
 
-    /// Bytes of all streams that the peer may send. What was promised stays so.
+    /// Bytes of all streams that the peer may send. An advertised limit stands.
     fn limit(&self) -> u64 {
         self.advertised.max(self.freed + self.buffer.size)
     }
@@ -473,7 +473,7 @@ impl Stream {
     fn progress(&self) -> Progress {
         Progress {
             read: self.read - START,
-            // Of what was given up the reader has all.
+            // Of a stream that was given up the reader has all.
             delivered: self.delivered.max(self.read) - START,
             granted: self.end.unwrap_or(self.advertised) - START,
             open: self.end.is_none(),
@@ -527,7 +527,7 @@ impl Stream {
     }
 }
 
-/// How much of all streams may be on its way or wait for what was lost, which grows with the path.
+/// Bytes of all streams that may be on their way or wait behind a loss; they grow with the path.
 #[derive(Clone, Debug)]
 struct Buffer {
     size: u64,
@@ -625,7 +625,7 @@ mod tests {
         streams.take(&data(0, 0, 800, false));
         streams.take(&data(2, 0, 200, false));
         streams.free_delivered();
-        // What is in order is its stream's matter, and no longer that of all.
+        // Bytes in order count against their stream alone, and no longer against all.
         assert_eq!(streams.tell(), 2000);
         assert!(!streams.reopened_stream(StreamId(0), 10));
         streams.on_read(StreamId(0), 10_000);

@@ -1,9 +1,9 @@
-//! How what packets consist of lies in bytes: one table per struct ([`packet`](super::packet)), from which its width, its
-//! writing and its reading follow. Fields stand one after another in the order of the table, numbers in network byte order.
+//! The layout of packets in bytes: one table per struct ([`packet`](super::packet)), from which its width, its writing and its
+//! reading follow. Fields stand one after another in the order of the table, numbers in network byte order.
 
 use crate::units::SeqNumber;
 
-/// Why bytes are not what they were taken for.
+/// Why bytes cannot be read as the expected type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Misread {
     /// They end too early.
@@ -17,7 +17,7 @@ pub enum Misread {
     Value(&'static str, u8),
 }
 
-/// What packets consist of.
+/// Parts of packets.
 pub(super) trait Layout: Sized {
     /// Bytes that it takes at least, and most things always.
     const WIDTH: u32;
@@ -71,7 +71,7 @@ macro_rules! fields {
     };
 }
 
-/// What a byte may say.
+/// Codes that a byte may hold.
 macro_rules! codes {
     ($name:ty, $what:literal { $($($value:tt)::+ = $code:literal),* $(,)? }) => {
         impl Layout for $name {

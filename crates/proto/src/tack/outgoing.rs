@@ -1,4 +1,4 @@
-//! Streams that are sent: what was written, what waits to be sent again, what the peer has.
+//! Streams that are sent: bytes written, bytes that wait to be sent again, bytes that the peer has.
 
 use std::collections::VecDeque;
 
@@ -26,7 +26,7 @@ impl Chunk {
 
 #[derive(Clone, Debug)]
 struct Stream {
-    /// The end of what was written; what is closed ends there.
+    /// The end of the written bytes; a closed stream ends there.
     written: Position,
     closed: bool,
     /// The first byte that was never sent.
@@ -36,7 +36,7 @@ struct Stream {
     /// Every byte below is acknowledged, and those in `above`.
     acked: Position,
     above: RangeSet,
-    /// What the peer takes.
+    /// The peer's limit.
     limit: Position,
     /// In the line of those with something new to send.
     queued: bool,
@@ -66,7 +66,7 @@ pub(super) struct Outgoing {
     line: VecDeque<StreamId>,
     /// Streams that a limit of their own has come to hold.
     held: VecDeque<StreamId>,
-    /// What was lost.
+    /// Lost chunks.
     again: VecDeque<Chunk>,
     stream_limit: u64,
     /// Bytes of all streams that were sent, and that may be.
@@ -103,7 +103,7 @@ impl Outgoing {
         }
     }
 
-    /// The peer says at the start what it takes, of all streams and of each.
+    /// The peer states its limits at the start, of all streams and of each.
     pub fn open(&mut self, limit: u64, stream_limit: u64) {
         self.limit = limit;
         self.stream_limit = stream_limit;
@@ -121,7 +121,7 @@ impl Outgoing {
         }
     }
 
-    /// Changes a stream, and with it what is counted of all; `None` where there is none.
+    /// Changes a stream, and with it the counts of all; `None` where there is none.
     fn update<R>(&mut self, id: StreamId, change: impl FnOnce(&mut Stream) -> R) -> Option<R> {
         let stream = self.streams.get_mut(id)?;
         let (was_done, was_finished) = (stream.is_done(), stream.is_finished());
@@ -161,7 +161,7 @@ impl Outgoing {
         self.queue(id);
     }
 
-    /// The stream ends behind what was written; stream 0 when the others are over as well.
+    /// The stream ends behind the written bytes; stream 0 when the others are over as well.
     pub fn close(&mut self, id: StreamId) {
         if id == StreamId(0) {
             self.ending = true;
@@ -190,7 +190,7 @@ impl Outgoing {
         self.ending
     }
 
-    /// Gives `id` up. What the peer is to hear, where there is something to give up.
+    /// Gives `id` up. Returns the message for the peer, where there is something to give up.
     pub fn reset(&mut self, id: StreamId, code: u32) -> Option<Control> {
         let (unsent, end) = self.update(id, |stream| {
             if stream.reset.is_some() || stream.is_finished() {
@@ -207,7 +207,7 @@ impl Outgoing {
         Some(Control::Reset { stream: id, code, end: end.wire() })
     }
 
-    /// The peer wants no more of `id`. What it is to hear in turn (RFC 9000 section 3.5).
+    /// The peer wants no more of `id`. Returns the message in turn (RFC 9000 section 3.5).
     pub fn on_stop(&mut self, id: StreamId, code: u32) -> Option<Control> {
         let stream = self.streams.get_mut(id)?;
         if stream.is_finished() || stream.stopped.is_some() {
@@ -238,7 +238,7 @@ impl Outgoing {
         self.streams.remove(id);
     }
 
-    /// What is to be told of a stream next.
+    /// The next event of a stream.
     pub fn next_event(&mut self) -> Option<StreamEvent> {
         let (id, kind) = self.streams.next_news()?;
         Some(match kind {
@@ -296,7 +296,7 @@ impl Outgoing {
         self.limit = self.limit.max(limit);
     }
 
-    /// What the peer takes of all streams.
+    /// The peer's limit of all streams.
     pub fn limit(&self) -> u64 {
         self.limit
     }
@@ -308,7 +308,7 @@ impl Outgoing {
         stream.limit = before.max(before.nearest(limit));
         let raised = stream.limit > before;
         stream.held &= !raised;
-        // A writer may have waited for that: its driver keeps little of what the peer does not take.
+        // A writer may have waited for that: its driver keeps little beyond the peer's limit.
         if raised && stream.written > before {
             self.streams.tell(id, news::WRITABLE);
         }
@@ -338,19 +338,19 @@ impl Outgoing {
         self.sent < self.limit && stream.next < stream.limit
     }
 
-    /// Something waits and none of it may leave: limits of the peer hold it all, of whatever stream.
+    /// Something waits and none of it may leave: limits of the peer, of any stream, hold it all.
     pub fn is_receiver_limited(&self) -> bool {
         self.again.is_empty() && self.unsent > 0 && !self.has_new()
     }
 
-    /// True when the limit of all streams, or that of stream 0, is all that holds what waits. Limits of other streams are
+    /// True when the limit of all streams, or that of stream 0, alone holds the waiting bytes. Limits of other streams are
     /// asked for by name.
     pub fn is_held(&self) -> bool {
         let by_these = !self.line.is_empty() || self.streams.zero().held;
         by_these && self.is_receiver_limited()
     }
 
-    /// The next of at most `room` bytes; what was lost goes first. The flag is true for what was sent before.
+    /// The next of at most `room` bytes; lost ones go first. The flag is true for bytes that were sent before.
     pub fn next(&mut self, room: u32) -> Option<(Chunk, bool)> {
         if let Some(chunk) = self.next_lost(room) {
             return Some((chunk, true));
@@ -390,7 +390,7 @@ impl Outgoing {
         Some(chunk)
     }
 
-    /// What the peer has not got of `chunk`, up to its end.
+    /// The part of `chunk` that the peer lacks, up to its end.
     pub fn missing(&self, chunk: Chunk) -> Option<Chunk> {
         let stream = self.streams.get(chunk.stream).filter(|stream| stream.reset.is_none())?;
         let fin = chunk.fin && !stream.fin_acked;
@@ -402,7 +402,7 @@ impl Outgoing {
         }
     }
 
-    /// What was lost and the peer has not got otherwise.
+    /// Lost bytes that the peer has not got otherwise.
     fn next_lost(&mut self, room: u32) -> Option<Chunk> {
         while let Some(chunk) = self.again.pop_front() {
             let Some(chunk) = self.missing(chunk) else { continue };
@@ -554,7 +554,7 @@ impl Stream {
         self.acked - before
     }
 
-    /// The end of what the peer has, behind gaps or not.
+    /// The end of the peer's bytes, behind gaps or not.
     fn reached(&self) -> Position {
         self.above.last().map_or(self.acked, |last| last.end)
     }

@@ -106,14 +106,14 @@ pub struct Packet {
     /// How the end it goes to knows the connection; 0 in an [`Open`](Body::Open), before it has chosen, in the
     /// [`Close`](Body::Close) of an end that was not answered, and in [short data](Data::short) that leaves it out.
     pub connection: ConnectionId,
-    /// PKT.SEQ: one more for each packet sent, whatever it carries and whether again or not (TACK paper section 5.1). The
-    /// low 32 bits; of [short data](Data::short) the low 16.
+    /// PKT.SEQ: one more for each packet sent, of any content and whether again or not (TACK paper section 5.1). The low 32
+    /// bits; of [short data](Data::short) the low 16.
     pub number: SeqNumber,
-    /// What it carries.
+    /// Its content.
     pub body: Body,
 }
 
-/// What a packet carries.
+/// Content of a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Body {
     /// Asks for a connection.
@@ -126,7 +126,7 @@ pub enum Body {
     Tack(Arc<Tack>),
     /// An IACK: one event, at once.
     Instant(InstantAck),
-    /// What the sender tells the receiver, where no data was there to carry it.
+    /// State of the sender for the receiver, where no data was there to carry it.
     Sync(Sync),
     /// Padding that asks for an answer: keeps a path alive, or finds out how long a packet may be
     /// (RFC 8899 section 4.1).
@@ -268,7 +268,7 @@ fields!(Hello {
 } elsewhere { streams });
 
 impl Hello {
-    /// What is spoken here.
+    /// The version spoken here.
     pub const VERSION: u16 = 3;
 }
 
@@ -290,7 +290,7 @@ pub struct Data {
     pub short: bool,
     /// When it left (TACK paper section 5.2); where `short`, [`Stamp::short`] of that.
     pub departed: Stamp,
-    /// What the receiver should know.
+    /// State of the sender for the receiver.
     pub sync: Option<Sync>,
 }
 
@@ -351,8 +351,7 @@ pub struct Tack {
     /// The acked list: received, highest first, none below `cumulative`. At most [`MAX_LIST`], as in each list.
     pub acked: Vec<Block>,
     /// The unacked list: missing, lowest first, none below `cumulative`. Between one block and the next everything was
-    /// received, with one exception: nothing is said of what lies between the first `repeated` blocks and those behind
-    /// them.
+    /// received, with one exception: nothing is said of the range between the first `repeated` blocks and those behind them.
     pub unacked: Vec<Block>,
     /// Number of blocks at the start of the unacked list that are its oldest; the length of the list without an exception.
     pub repeated: u8,
@@ -418,9 +417,9 @@ pub enum CloseCode {
     Done,
     /// The user gave it up.
     Aborted,
-    /// There is nobody to talk to.
+    /// There is no endpoint to talk to.
     Refused,
-    /// The peer acknowledged what was never sent, or broke another rule.
+    /// The peer acknowledged packets that were never sent, or broke another rule.
     Violation,
 }
 
@@ -437,7 +436,7 @@ pub(super) const PREFIX: u32 = u8::WIDTH + ConnectionId::WIDTH + SeqNumber::WIDT
 /// Entries that each list of a [`Tack`] holds at most: its length is one byte.
 pub const MAX_LIST: usize = u8::MAX as usize;
 
-/// Bytes of a [`Tack`] without what its lists hold: the fields, and a byte of length for each list.
+/// Bytes of a [`Tack`] without the entries of its lists: the fields, and a byte of length for each list.
 const TACK: u32 = Tack::WIDTH + 3;
 
 /// Bytes of a list of limits.
@@ -490,7 +489,7 @@ impl Packet {
         matches!(self.body, Body::Tack(_) | Body::Instant(_))
     }
 
-    /// True for what must be acknowledged.
+    /// True for a packet that must be acknowledged.
     pub(crate) fn elicits(&self) -> bool {
         matches!(self.body, Body::Data(_) | Body::Datagram(_) | Body::Control(_) | Body::Probe { .. })
     }

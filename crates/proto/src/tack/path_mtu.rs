@@ -1,7 +1,7 @@
 //! How long a packet may be: path MTU discovery for datagrams (RFC 8899).
 //!
 //! Packets of the base size are taken to pass. Longer ones are tried with probes of padding: first the usual size, then the
-//! longest, then by halving what is not known. A probe that is lost says nothing about congestion.
+//! longest, then by halving the unknown range. A probe that is lost says nothing about congestion.
 
 use crate::units::{Duration, Instant};
 
@@ -23,7 +23,7 @@ pub(super) struct PathMtu {
     max: u32,
     /// Most paths take it.
     usual: u32,
-    /// What passes, and the smallest that did not, in bytes of UDP payload.
+    /// The size that passes, and the smallest that did not, in bytes of UDP payload.
     passes: u32,
     fails: u32,
     probing: Option<u32>,
@@ -52,7 +52,7 @@ impl PathMtu {
         *self = Self::new(self.base, self.max, self.usual);
     }
 
-    /// No packet is longer than `max`, whatever the path takes.
+    /// No packet is longer than `max`, even where the path takes longer ones.
     pub fn limit(&mut self, max: u32) {
         if max < self.max {
             *self = Self { passes: self.passes.min(max), ..Self::new(self.base.min(max), max, self.usual) };

@@ -1,8 +1,8 @@
-//! The seam for encryption: what makes a packet's tag and looks at it.
+//! The seam for encryption: makes and verifies the tag of a packet.
 
 use super::packet::TAG_LEN;
 
-/// What proves that a packet is whole and of the peer.
+/// Proof that a packet is whole and of the peer.
 pub type Tag = [u8; TAG_LEN as usize];
 
 /// The tag is not that of the packet.
@@ -12,23 +12,23 @@ pub struct Forged;
 
 /// Authenticated encryption with associated data (RFC 5116 section 2) as TACK uses it.
 ///
-/// The header, which is associated data, is what each packet begins with: type and flags, connection, packet number. It
-/// stays readable, for the receiver must find the connection, and with it the key, by it. All behind it is the body. The
-/// nonce is made of the whole packet number, of which packets carry the low 32 bits: no number, and so no nonce, is used
-/// twice with a key.
+/// The header, which is associated data, is the front of each packet: type and flags, connection, packet number. It stays
+/// readable, for the receiver must find the connection, and with it the key, by it. All behind it is the body. The nonce is
+/// made of the whole packet number, of which packets carry the low 32 bits: no number, and so no nonce, is used twice with a
+/// key.
 pub trait Protector {
     /// Encrypts `body` in place.
     fn seal(&self, number: u64, header: &[u8], body: &mut [u8]) -> Tag;
 
-    /// Decrypts `body` in place. What it holds after an error is of no use.
+    /// Decrypts `body` in place. Its content after an error is of no use.
     ///
     /// # Errors
     ///
-    /// [`Forged`] where `tag` is not what [`seal`](Self::seal) gave for these bytes.
+    /// [`Forged`] where `tag` is not the one that [`seal`](Self::seal) gave for these bytes.
     fn open(&self, number: u64, header: &[u8], body: &mut [u8], tag: &Tag) -> Result<(), Forged>;
 }
 
-/// No protection: a tag of zeros, for the simulator, where nobody listens and lengths are what counts.
+/// No protection: a tag of zeros, for the simulator, which has no eavesdropper and where only lengths count.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unprotected;
 

@@ -1,4 +1,4 @@
-//! The receiving half of a connection: what arrived, and what is said of it when.
+//! The receiving half of a connection: arrivals, and the contents and times of their acknowledgments.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::congestion::position::Position;
 use crate::ranges::Range;
 use crate::units::{Duration, Instant, SeqNumber};
 
-/// Blocks of each list that are repeated at least, whatever the sender asks for.
+/// Blocks of each list that are repeated at least, even where the sender asks for fewer.
 const LEAST_BLOCKS: u8 = 4;
 
 /// Limits of streams that one TACK tells at most.
@@ -39,7 +39,7 @@ pub(super) struct Receiver {
     arrivals: Arrivals,
     clock: Clock,
     reference: Reference,
-    /// The packet with the largest number of those that say when they left, and when: what short data is reckoned from.
+    /// The packet with the largest number of those that say when they left, and when: the reference for short data.
     newest: (Position, Stamp),
     meter: RateMeter,
     pub incoming: Incoming,
@@ -47,7 +47,7 @@ pub(super) struct Receiver {
     ce: u16,
     /// Blocks of each list that the sender asks for.
     blocks: u8,
-    /// A TACK has said what is missing below, and so what arrived.
+    /// A TACK has reported the holes below, and so the arrivals.
     reported_end: Position,
     /// The next TACK repeats holes from here on.
     repeat_from: Position,
@@ -55,7 +55,7 @@ pub(super) struct Receiver {
     last_instant: Option<Instant>,
     /// When holes that no IACK reported are due.
     holes_due: Option<Instant>,
-    /// A TACK is due whatever the clock says, with all that it has room for.
+    /// A TACK is due independent of the clock, with all that it has room for.
     asked: bool,
     /// A TACK is due for the limits of streams.
     limits_due: bool,
@@ -106,7 +106,7 @@ impl Receiver {
         self.clock.rtt_min().unwrap_or_default()
     }
 
-    /// A packet arrived that nobody acknowledges. False for one that had arrived before.
+    /// A packet arrived that is never acknowledged. False for one that had arrived before.
     pub fn on_number(&mut self, now: Instant, number: SeqNumber) -> bool {
         let number = self.arrivals.end().nearest(number);
         let fresh = self.arrivals.what_is(number) != Arrival::Duplicate;
@@ -152,8 +152,8 @@ impl Receiver {
 
     /// When packet `number` left, which says so in short. Packets leave in the order of their numbers, and one that is newer than
     /// all that arrived left less than a turn of the short reading after the newest of these, which the sender knows to have
-    /// arrived. One that was overtaken by as long a time may seem to have left later than it did, never later than what
-    /// overtook it: it is not taken for the one with the least delay.
+    /// arrived. One that was overtaken by as long a time may seem to have left later than it did, never later than the packet
+    /// that overtook it: it is not taken for the one with the least delay.
     fn departed(&self, number: Position, short: Stamp) -> Stamp {
         let (newest, departed) = self.newest;
         if number > newest { departed.next(short) } else { departed.last(short) }
@@ -172,7 +172,7 @@ impl Receiver {
         }
     }
 
-    /// Bytes of a stream arrived; `marked` where the packet experienced congestion. Returns what the user may have.
+    /// Bytes of a stream arrived; `marked` where the packet experienced congestion. Returns the bytes that the user may have.
     pub fn on_data(
         &mut self,
         now: Instant,
@@ -228,7 +228,7 @@ impl Receiver {
         true
     }
 
-    /// What follows from `bytes` that arrived for any stream.
+    /// Consequences of `bytes` that arrived for any stream.
     fn on_bytes(
         &mut self,
         now: Instant,
@@ -238,7 +238,7 @@ impl Receiver {
         departed: Stamp,
         marked: bool,
     ) {
-        // The sender has taken out of the network what was reported missing.
+        // The sender has taken packets reported missing out of the network.
         if arrival != Arrival::Late {
             self.meter.on_bytes(now, bytes);
         }
@@ -259,7 +259,7 @@ impl Receiver {
         }
     }
 
-    /// The sender tells what it knows.
+    /// The sender tells its state.
     pub fn synchronise(&mut self, sync: &Sync) {
         let rtt_min = Duration::from_micros(u64::from(sync.rtt_min_us));
         let ack_path = Duration::from_millis(sync.ack_interval_ms.into());
@@ -297,7 +297,7 @@ impl Receiver {
             return;
         }
         let again = self.last_instant.map(|last| last + self.clock.hole_interval());
-        // A poor TACK could not say what waits for it.
+        // A poor TACK could not report the holes that wait for it.
         let again = again.filter(|again| now < *again && self.lists == Lists::Rich);
         // Those that wait are reported before this one, or with it.
         if self.holes_due.is_some() || again.is_some() {
@@ -378,7 +378,7 @@ impl Receiver {
             .iter()
             .position(|tack| Arc::strong_count(tack) == 1)
             .map_or_else(|| Arc::new(Tack::default()), |place| self.spare.swap_remove(place));
-        // One that we made or that nobody else holds; a copy otherwise.
+        // One that we made or that has no other owner; a copy otherwise.
         self.fill(now, Arc::make_mut(&mut shared));
         self.asked = false;
         if self.spare.len() < SPARE {
@@ -414,10 +414,10 @@ impl Receiver {
         self.holes_due = (!complete).then(|| now + self.clock.hole_interval());
     }
 
-    /// What is new since the last, and beyond it as many blocks as the sender asked for: of the acked list the highest,
-    /// of the unacked list the lowest, so that the oldest are repeated (TACK paper section 5.1). By our law successive TACKs
-    /// repeat successive holes instead: until the sender's floor moves, a round trip later, each would repeat the same. A
-    /// sender that asks gets all. False where holes are left that no acknowledgment has reported.
+    /// News since the last, and beyond them as many blocks as the sender asked for: of the acked list the highest, of the
+    /// unacked list the lowest, so that the oldest are repeated (TACK paper section 5.1). By our law successive TACKs repeat
+    /// successive holes instead: until the sender's floor moves, a round trip later, each would repeat the same. A sender that
+    /// asks gets all. False where holes are left that no acknowledgment has reported.
     fn fill_lists(&mut self, tack: &mut Tack) -> bool {
         let room = room_for_blocks(self.max_payload, limits_len(&tack.streams)) as usize;
         let (reported_end, from) =
@@ -427,7 +427,7 @@ impl Receiver {
             Lists::Poor => (1, self.asked),
             Lists::Rich => (usize::from(self.blocks), true),
         };
-        // Whatever the sender asks for of each list, a quarter of the room is for what it has not heard.
+        // However many the sender asks for of each list, a quarter of the room is for news.
         let least = least.min((room * 3 / 8).max(1));
         let block = |range: Range| Block { first: range.start.wire(), last: (range.end - 1).wire() };
         tack.unacked.clear();
@@ -450,7 +450,7 @@ impl Receiver {
                 untold |= passed.replace(hole).is_some();
                 continue;
             }
-            // The last one before the news goes with them: what arrived after it is news too.
+            // The last one before the news goes with them: the arrivals after it are news too.
             let anchor = passed.take().filter(|_| !repeats);
             if tack.unacked.len() + usize::from(anchor.is_some()) + least >= room {
                 left = Some(hole.start);

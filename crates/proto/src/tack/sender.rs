@@ -1,4 +1,4 @@
-//! The sending half of a connection: what is in the network, what was lost, and when the next packet may leave.
+//! The sending half of a connection: packets in the network, losses, and when the next packet may leave.
 
 mod beside;
 mod feedback;
@@ -36,7 +36,7 @@ const PROBES_BEFORE_IDLE: u64 = 16;
 /// Longest wait between two probes (RFC 6298 section 2.5).
 const PTO_MAX: Duration = Duration::from_secs(60);
 
-/// Packets in the network at most, whatever their length: a bound of memory.
+/// Packets in the network at most, of any length: a bound of memory.
 const MAX_PACKETS: usize = 1 << 17;
 
 /// Data is short where its number is less than that above one that the peer has, a quarter of the circle of 16 bits: the peer finds
@@ -46,13 +46,13 @@ const SHORT_NUMBERS: u64 = 1 << 14;
 /// And where it leaves less than that after it: a turn of [`Stamp::short`] is 1.05 s.
 const SHORT_AGE: Duration = Duration::from_secs(1);
 
-/// What a number stood for.
+/// Content that a number stood for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Carried {
     Data(Chunk),
     /// Bytes of a datagram.
     Datagram(u32),
-    /// What is said of a stream.
+    /// A message about a stream.
     Control(Control),
     /// How many streams the peer may open.
     Streams,
@@ -73,7 +73,7 @@ struct Sent {
     lost: bool,
 }
 
-/// What the sender counts.
+/// Counters of the sender.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counters {
     pub data_packets: u64,
@@ -89,7 +89,7 @@ pub(super) struct Counters {
 pub(super) struct Sender {
     config: Config,
     pub streams: Outgoing,
-    /// What leaves beside streams.
+    /// Content beside streams.
     pub beside: Beside,
     clock_offset: u32,
     mss: u32,
@@ -123,7 +123,7 @@ pub(super) struct Sender {
     window_limited: bool,
     /// The peer's windows did.
     receiver_limited: bool,
-    /// Recovery ends when what was sent before it began is acknowledged or lost.
+    /// Recovery ends when the packets sent before it began are acknowledged or lost.
     recovery: Option<Position>,
     after_timeout: bool,
     /// Until then rates are of a time in which nothing but probes was sent.
@@ -132,8 +132,8 @@ pub(super) struct Sender {
     last_sent: Instant,
     timeouts: u32,
     probes: u8,
-    /// The fastest rate of the last three round trips, for what a report is about left up to two of them ago: a receiver
-    /// that claims more is not believed.
+    /// The fastest rate of the last three round trips, for the packets of a report left up to two of them ago: a receiver that
+    /// claims more is not believed.
     fastest: [BitRate; 3],
     fastest_since: Instant,
     sync: SyncState,
@@ -141,7 +141,7 @@ pub(super) struct Sender {
     startup_rounds: u32,
     skips: Skips,
     ce: u16,
-    /// How the receiver was asked to acknowledge, and what that follows from as of its last TACK.
+    /// How the receiver was asked to acknowledge, and the inputs of that as of its last TACK.
     clock: AckClock,
     arriving: Arriving,
     /// Packets lost, in 65,536ths, on the way to the receiver and back.
@@ -158,7 +158,7 @@ pub(super) struct Sender {
     path_since: Instant,
     elsewhere: u64,
     pub counters: Counters,
-    /// Numbers that were lost and not told of, where somebody wants to hear.
+    /// Numbers that were lost and not told of, where the user asks for them.
     pub losses: Option<Vec<u64>>,
 }
 
@@ -274,8 +274,8 @@ impl Sender {
         self.in_flight.saturating_sub(self.unreported + self.elsewhere)
     }
 
-    /// Congestion window in bytes, with room for what has arrived and is not reported yet, where the controller does not
-    /// count that itself.
+    /// Congestion window in bytes, with room for arrivals that are not reported yet, where the controller does not count them
+    /// itself.
     pub fn cwnd(&self) -> u64 {
         let unreported = if self.config.paces_by_reports() {
             // A start-up doubles in a round trip as it is.
@@ -305,7 +305,7 @@ impl Sender {
         self.congestion.pacing_rate(self.rtt.smoothed(), self.in_flight())
     }
 
-    /// What congestion control is doing.
+    /// State of congestion control.
     pub fn congestion_state(&self) -> Option<&'static str> {
         self.congestion.state()
     }
@@ -326,7 +326,7 @@ impl Sender {
         self.rtt.rto() + wait.max(ack_clock::TAIL_MAX)
     }
 
-    /// What the time between ACKs follows from, as far as it is known here.
+    /// Inputs of the time between ACKs, as far as they are known here.
     fn arriving(&self) -> Arriving {
         let rtt_min = self.rtt_min.get().unwrap_or_default();
         let queueing = self.rtt.smoothed().unwrap_or_default().saturating_sub(rtt_min);
@@ -368,7 +368,7 @@ impl Sender {
         self.awaits().then(|| self.last_sent + self.backed_off())
     }
 
-    /// Does what is due at `now`.
+    /// Takes the actions due at `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.paced_until.is_some_and(|at| at <= now) {
             self.end_pacing(now);
@@ -399,7 +399,7 @@ impl Sender {
         }
     }
 
-    /// What waits for an answer may never have one: the peer is asked at once.
+    /// An answer that is waited for may never come: the peer is asked at once.
     pub fn ask_again(&mut self) {
         if self.awaits() {
             (self.timeouts, self.probes) = (0, 2);
@@ -428,8 +428,8 @@ impl Sender {
             return Some(control);
         }
         if !self.streams.has_lost() && !self.streams.has_new() && !self.beside.has_datagrams() {
-            // Nothing is left, or the peer's windows hold it: neither says how much the path carries, unless most of what
-            // the congestion window allows is in flight.
+            // Nothing is left, or the peer's windows hold it: neither says how much the path carries, unless most of the
+            // congestion window is in flight.
             let is_receiver_limited = self.streams.is_receiver_limited();
             self.receiver_limited |= is_receiver_limited;
             if !is_receiver_limited || self.in_flight() < self.cwnd() / 4 * 3 {
@@ -502,7 +502,7 @@ impl Sender {
         self.fastest[0] = self.fastest[0].max(rate);
     }
 
-    /// What makes the receiver speak: something it has not, or nothing at all.
+    /// A packet that makes the receiver answer: with data that it lacks, or without any.
     fn next_probe(&mut self, now: Instant) -> Body {
         if let Some((chunk, again)) = self.next_chunk(now) {
             return self.data(now, chunk, again, true);
@@ -609,7 +609,7 @@ impl Sender {
         number
     }
 
-    /// What would wait for ever if the peer said nothing more.
+    /// Fails where data or packets would wait for ever if the peer said nothing more.
     pub fn check(&self) -> Result<(), String> {
         let waits = self.streams.has_lost() || self.streams.has_new();
         if waits && self.poll_timeout().is_none() {

@@ -7,8 +7,8 @@ use crate::units::{Duration, Instant};
 
 /// Round trips without a packet after which the peer is asked. Ours: a lost round of packets and its repair take two.
 const ROUND_TRIPS: u64 = 4;
-/// Beyond them, what a sender may wait with its next packet for a reason of its own. Ours, the longest that a TACK waits for
-/// company.
+/// Beyond them, the time for which a sender may hold its next packet for a reason of its own. Ours, the longest that a TACK
+/// waits for company.
 const SLACK: Duration = Duration::from_millis(25);
 /// The wait where no round trip was measured (RFC 6298 section 2.1), and the longest between two questions. Ours.
 const UNKNOWN: Duration = Duration::from_secs(1);

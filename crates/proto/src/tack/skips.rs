@@ -67,7 +67,7 @@ impl Skips {
         true
     }
 
-    /// Chance is mixed with what nobody else knows.
+    /// Chance is mixed with a number that no other end knows.
     pub fn stir(&mut self, fresh: u32) {
         self.chance.0 ^= fresh;
     }

@@ -1,4 +1,4 @@
-//! The streams there are: their numbers, the table they stand in, and what their user is told.
+//! The streams there are: their numbers, their table, and the events for their user.
 
 use std::collections::VecDeque;
 
@@ -21,7 +21,7 @@ pub enum StreamEvent {
     Ended(StreamId),
     /// The peer gave up its direction, for a reason of the application: no more is delivered.
     Reset(StreamId, u32),
-    /// The peer has more of it than before, or takes more. What the user holds may go up to the first gap.
+    /// The peer has more of it than before, or takes more. The user may release its copy up to the first gap.
     Writable(StreamId),
     /// The peer wants no more of it, for a reason of the application. Our direction was reset for the same reason.
     Stopped(StreamId, u32),
@@ -138,7 +138,7 @@ impl<T: Half> Table<T> {
         }
     }
 
-    /// What is to be told next.
+    /// The next news.
     pub fn next_news(&mut self) -> Option<(StreamId, u8)> {
         let id = *self.with_events.front()?;
         let waiting = self.get_mut(id)?.news();
@@ -167,7 +167,7 @@ pub(super) struct Numbers {
     most: u32,
 }
 
-/// What a number that the peer names stands for.
+/// Meaning of a number that the peer names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Named {
     /// A stream that was opened, and may be forgotten.
@@ -216,7 +216,7 @@ impl Numbers {
         Ok(was_out && self.own < self.own_limit)
     }
 
-    /// What `id`, which the peer names, stands for.
+    /// The meaning of `id`, which the peer names.
     #[inline]
     pub fn named(&self, id: StreamId) -> Named {
         let (place, ours) = (id.0 / 2, id.0 % 2 == self.own_bit);

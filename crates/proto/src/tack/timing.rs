@@ -47,9 +47,9 @@ impl Stamp {
     }
 }
 
-/// The packet that stands for all since the last TACK (TACK paper section 5.2). Delays are not smoothed before the least
-/// is sought, as the paper does: a mean of delays is no delay that a packet had, and the sender's filter takes out
-/// what the way back adds.
+/// The packet that stands for all since the last TACK (TACK paper section 5.2). Delays are not smoothed before the least is
+/// sought, as the paper does: a mean of delays is no delay that a packet had, and the sender's filter takes out the delay of
+/// the way back.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reference {
     rule: Timing,
@@ -82,7 +82,7 @@ impl Reference {
         }
     }
 
-    /// What a TACK that leaves at `now` says of it; the search begins anew.
+    /// The least delay, for a TACK that leaves at `now`; the search begins anew.
     pub fn take(&mut self, now: Instant) -> Option<Least> {
         let best = self.best.take()?;
         let waited = now.saturating_since(best.arrived).as_micros();
@@ -117,7 +117,7 @@ pub(super) struct RelativeDelay {
 }
 
 impl RelativeDelay {
-    /// The delay of what arrived at `now`, above the least.
+    /// The delay of a packet that arrived at `now`, above the least.
     pub fn update(&mut self, now: Instant, delay_us: u32) -> Duration {
         let origin = *self.origin.get_or_insert(delay_us.wrapping_sub(1 << 31));
         let delay = Duration::from_micros(delay_us.wrapping_sub(origin).into());
@@ -125,7 +125,7 @@ impl RelativeDelay {
     }
 }
 
-/// What queues add to the one-way delay of data: the least of each interval, so a queue that stands.
+/// Queueing part of the one-way delay of data: the least of each interval, so a queue that stands.
 #[derive(Clone, Debug, Default)]
 pub(super) struct QueueingDelay {
     relative: RelativeDelay,
@@ -363,7 +363,7 @@ mod tests {
         bursts.on_bytes(micros(20_000), 1_000);
         bursts.end_interval();
         assert_eq!(bursts.burst(), 36_750, "forgotten by an eighth each interval");
-        // A wire at 1 Gb/s: what a quarter of a millisecond brings, however long it goes on.
+        // A wire at 1 Gb/s: the packets of a quarter of a millisecond, however long it goes on.
         let mut wire = BurstMeter::default();
         (0..10_000).for_each(|packet| wire.on_bytes(micros(12 * packet), 1_500));
         wire.end_interval();

@@ -1,4 +1,4 @@
-//! What ends a connection: a peer that does not keep to the protocol.
+//! A violation ends a connection: the peer does not keep to the protocol.
 
 /// The peer broke a rule of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

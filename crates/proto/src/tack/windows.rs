@@ -1,18 +1,19 @@
 //! How much of each stream the peer may send before its reader has taken it: windows that share a pool, so that no reader, and no
-//! set of readers, can take what others need.
+//! set of readers, can take the room that others need.
 //!
-//! Credit that was given cannot be taken back (RFC 9000 section 4.1), so a stream holds what it was granted until its reader has
-//! read it. Each stream therefore has a floor of its own that nobody else can touch, and borrows the rest of its window from
-//! the pool: as much as its reader has shown to need, and never more than half of what others leave. The design is in
+//! Credit that was given cannot be taken back (RFC 9000 section 4.1), so a stream holds its granted credit until its reader has
+//! read it. Each stream therefore has a floor of its own that no other stream can touch, and borrows the rest of its window from
+//! the pool: as much as its reader has shown to need, and never more than half of the bytes that others leave. The design is in
 //! docs/design/tack-endpoint.md.
 
 use super::config::{Config, Reader};
 use crate::units::{Duration, Instant};
 
-/// A window is a multiple of what its reader takes, or what arrives, in a round-trip time, where `loss` 65,536ths of what is sent are
-/// lost: neither a start-up, which doubles, nor a repair, which takes a round trip, is to be held by it. Where much is lost some
-/// packet of a round trip is lost again and again: of a thousand, one in three of which is lost, six times; of two thousand, one
-/// in twenty of which is lost, three times. While it is out a sender that is held learns of its losses by timeouts alone.
+/// A window is a multiple of the bytes that its reader takes, or that arrive, in a round-trip time, where `loss` 65,536ths of the
+/// packets sent are lost: neither a start-up, which doubles, nor a repair, which takes a round trip, is to be held by it. Where much
+/// is lost some packet of a round trip is lost again and again: of a thousand, one in three of which is lost, six times; of two
+/// thousand, one in twenty of which is lost, three times. While it is out a sender that is held learns of its losses by timeouts
+/// alone.
 pub(super) fn round_trips(loss: u16) -> u64 {
     match loss {
         0..SIXTY_FOURTH => 4,
@@ -22,20 +23,20 @@ pub(super) fn round_trips(loss: u16) -> u64 {
     }
 }
 
-/// Shares of what is sent, in 65,536ths.
+/// Shares of the packets sent, in 65,536ths.
 const SIXTY_FOURTH: u16 = 1 << 10;
 const EIGHTH: u16 = 1 << 13;
 const QUARTER: u16 = 1 << 14;
 
 /// Where others have borrowed more than half of the pool a window doubles only after its reader has taken this multiple of it. A
 /// program that stops reading has first filled the buffers of its system, and must not look like one that reads: with the
-/// default floor these are 4 MiB, the most that Linux holds of what one socket sends (net.ipv4.tcp_wmem). Ours.
+/// default floor these are 4 MiB, the most that Linux holds of one socket's data to send (net.ipv4.tcp_wmem). Ours.
 const EARNED_WINDOWS: u64 = 16;
 
-/// What streams may hold.
+/// Room for the bytes of streams.
 #[derive(Clone, Debug)]
 pub(super) struct Pool {
-    /// The window that every stream has, whatever others hold.
+    /// The window that every stream has, independent of others.
     pub floor: u64,
     /// The largest window of one stream.
     largest: u64,
@@ -48,7 +49,7 @@ pub(super) struct Pool {
 #[derive(Clone, Debug)]
 pub(super) struct Window {
     size: u64,
-    /// What of the window, or of what was granted before it shrank, is borrowed.
+    /// The borrowed part of the window, or of the credit granted before it shrank.
     borrowed: u64,
     /// When the reader's rate was looked at last, and how far it was then.
     since: Instant,
@@ -71,11 +72,11 @@ pub(super) struct Path {
 /// How far a stream is.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Progress {
-    /// What the reader has taken.
+    /// Bytes that the reader has taken.
     pub read: u64,
-    /// What is there for it in order.
+    /// Bytes that have arrived in order, read or not.
     pub delivered: u64,
-    /// What the peer may still have to send: up to its limit, or up to the end where that is known.
+    /// Bytes that the peer may send in all: up to its limit, or up to the end where that is known.
     pub granted: u64,
     /// More may come.
     pub open: bool,
@@ -85,7 +86,7 @@ impl Pool {
     pub fn new(config: &Config) -> Self {
         let largest = config.stream_buffer.0;
         let floor = match config.reader {
-            // Nobody stalls.
+            // No reader stalls.
             Reader::Immediate => largest,
             Reader::Explicit => largest.min(config.min_stream_buffer.0).min(config.receive_buffer.0),
         };
@@ -121,7 +122,7 @@ impl Window {
         }
     }
 
-    /// Bytes that the peer may send beyond what was read.
+    /// Bytes that the peer may send beyond those read.
     pub fn size(&self) -> u64 {
         self.size
     }
@@ -141,7 +142,7 @@ impl Window {
         if wanted > self.size {
             self.grow(pool, progress.read, wanted);
         } else if self.standing > self.size / 2 {
-            // The reader is behind, not the path: what it needs is what it takes.
+            // The reader is behind, not the path: it needs no more than it takes.
             self.size = wanted.max(pool.floor);
         }
         if pool.lent > pool.size {
@@ -175,7 +176,7 @@ impl Window {
         }
     }
 
-    /// What it holds of the pool after a change.
+    /// Updates its share of the pool after a change.
     pub fn account(&mut self, pool: &mut Pool, progress: Progress) {
         let granted = progress.granted.saturating_sub(progress.read);
         let held = if progress.open { granted.max(self.size) } else { granted };
@@ -198,7 +199,7 @@ mod tests {
 
     const RTT: Duration = Duration::from_millis(40);
 
-    /// Streams of one connection, whose peer sends whatever it may.
+    /// Streams of one connection, whose peer sends all that it may.
     struct Model {
         pool: Pool,
         now: Instant,
@@ -231,7 +232,7 @@ mod tests {
             progress.read - before
         }
 
-        /// A program that takes what the buffers of its system hold, and then nothing.
+        /// A program that takes as much as the buffers of its system hold, and then nothing.
         fn stall(&mut self, bytes: u64) {
             let stalled = self.open();
             let mut room: u64 = 2_500_000;
@@ -249,7 +250,7 @@ mod tests {
         Config { reader: Reader::Explicit, ..Config::default() }
     }
 
-    /// Paths of 100 Mb/s and 1 Gb/s, 40 ms long: what fits into a round trip.
+    /// Paths of 100 Mb/s and 1 Gb/s, 40 ms long: the bytes of a round trip.
     #[test]
     fn beside_stalled_readers_one_that_reads_gets_what_the_path_has() {
         for bytes in [500_000, 5_000_000] {
@@ -302,7 +303,7 @@ mod tests {
         assert_eq!(model.pool.lent(), 0);
     }
 
-    /// Other connections of the same program have borrowed what this one might have.
+    /// Other connections of the same program have borrowed bytes that this one might have.
     #[test]
     fn windows_shrink_with_their_pool_as_they_are_read() {
         let mut model = Model::new(&config());

@@ -1,7 +1,7 @@
 //! Encoding and decoding of TACK's packets (`docs/references/tack-wire.md`).
 //!
-//! A packet has one form, and what has another is refused: whatever [`decode`] takes, [`encode`] makes again, byte for
-//! byte. Nothing is allocated for a list before its bytes are known to be there.
+//! A packet has one form, and bytes of another are refused: all that [`decode`] takes, [`encode`] makes again, byte for byte.
+//! Nothing is allocated for a list before its bytes are known to be there.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ mod kind {
     pub const MASK: u8 = 0xf0;
 }
 
-/// What a control packet says, in the byte behind the prefix.
+/// Kind of a control packet, in the byte behind the prefix.
 mod control {
     pub const RESET: u8 = 1;
     pub const STOP: u8 = 2;
@@ -54,7 +54,7 @@ mod flag {
     pub const ASK: u8 = 2;
     /// The number of the stream follows, which is not 0.
     pub const STREAM: u8 = 4;
-    /// What the receiver should know follows.
+    /// A `Sync` follows.
     pub const SYNC: u8 = 8;
 }
 
@@ -105,7 +105,7 @@ pub enum EncodeError {
     /// The content is not as long as the packet says.
     #[error("{0} bytes of a stream in a packet with {1}")]
     Content(usize, u32),
-    /// It says what may not be said.
+    /// It breaks a rule of the format.
     #[error(transparent)]
     Unsound(#[from] Unsound),
 }
@@ -134,7 +134,7 @@ pub enum DecodeError {
     /// The tag is not that of the packet.
     #[error(transparent)]
     Forged(#[from] Forged),
-    /// It says what may not be said.
+    /// It breaks a rule of the format.
     #[error(transparent)]
     Unsound(#[from] Unsound),
 }
@@ -143,7 +143,7 @@ pub enum DecodeError {
 ///
 /// # Errors
 ///
-/// Where `content` is not as long as the packet says, or the packet says what may not be said.
+/// Where `content` is not as long as the packet says, or the packet breaks a rule of the format.
 pub fn encode(packet: &Packet, content: &[u8], bytes: &mut Vec<u8>) -> Result<(), EncodeError> {
     encode_sealed(packet, content, u64::from(packet.number.0), &Unprotected, bytes)
 }
@@ -209,7 +209,7 @@ pub fn encode_from(
 ///
 /// # Errors
 ///
-/// Whatever [`encode`] would not have made.
+/// All bytes that [`encode`] would not have made.
 pub fn decode(bytes: &[u8]) -> Result<(Packet, &[u8]), DecodeError> {
     let (plain, tag) = bytes.split_last_chunk().ok_or(Misread::Short)?;
     Unprotected::check(tag)?;
@@ -249,7 +249,7 @@ pub struct Prefix {
 }
 
 impl Prefix {
-    /// What `bytes`, a packet and its tag, begin with. Nothing of it is proved yet.
+    /// The prefix of `bytes`, a packet and its tag. Nothing of it is proved yet.
     ///
     /// # Errors
     ///
@@ -517,7 +517,7 @@ fn length(bytes: &[u8]) -> Result<u16, DecodeError> {
     u16::try_from(bytes.len()).map_err(|_| DecodeError::TooLong(bytes.len() - usize::from(u16::MAX)))
 }
 
-/// Looks for what no end says, whatever it knows: what may be refused without knowing the connection.
+/// Looks for contents that no end sends in any state: those that may be refused without knowing the connection.
 fn check(packet: &Packet) -> Result<(), Unsound> {
     let named = packet.connection != ConnectionId(0);
     match packet.body {

@@ -1,10 +1,10 @@
-//! What a pure ACK says, for queues that drop those of which a later one says it all.
+//! Contents of a pure ACK, for queues that drop one where a later one says it all.
 
 use super::segment::{Flags, SackBlocks, SackRange, Segment, Timestamps};
 use crate::units::SeqNumber;
 
-/// What a segment says that does nothing but acknowledge: no payload, no flag but ACK, ECE and CWR, and no
-/// option but timestamps and SACK.
+/// Contents of a segment that does nothing but acknowledge: no payload, no flag but ACK, ECE and CWR, and no option but
+/// timestamps and SACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AckInfo {
     /// Next byte expected.
@@ -18,10 +18,10 @@ pub struct AckInfo {
 }
 
 impl AckInfo {
-    /// What `segment` says; `None` where it does more than acknowledge.
+    /// Contents of `segment`; `None` where it does more than acknowledge.
     pub fn of(segment: &Segment) -> Option<Self> {
         let Segment { ack, flags, timestamps, sack, .. } = *segment;
-        // Filters stand back where PSH asks for haste, whatever for.
+        // Filters stand back where PSH asks for haste, for any reason.
         let pure = segment.is_pure_ack() && !flags.contains(Flags::PSH);
         pure.then_some(Self { ack, flags, timestamps, sack })
     }
@@ -33,11 +33,11 @@ impl AckInfo {
 
     /// True when a sender that got both, `older` first, knows no more than one that got this one alone.
     ///
-    /// The rule is that of CAKE's filter (Høiland-Jørgensen et al., LANMAN 2018; tc-cake(8)): a higher number, or
-    /// the same with more SACKed; everything that `older` SACKs acknowledged or SACKed; the same ECE and CWR;
-    /// timestamps that do not go back. The same number with nothing new is a duplicate ACK, or a window update,
-    /// and counts (RFC 5681 section 2). Stricter than CAKE: what reports a duplicate segment (RFC 2883) is
-    /// covered by nothing and covers no duplicate ACK, and flags must agree whichever other ACKs wait.
+    /// The rule is that of CAKE's filter (Høiland-Jørgensen et al., LANMAN 2018; tc-cake(8)): a higher number, or the same with
+    /// more SACKed; everything that `older` SACKs acknowledged or SACKed; the same ECE and CWR; timestamps that do not go back.
+    /// The same number with nothing new is a duplicate ACK, or a window update, and counts (RFC 5681 section 2). Stricter than
+    /// CAKE: an ACK that reports a duplicate segment (RFC 2883) is covered by nothing and covers no duplicate ACK, and flags
+    /// must agree whichever other ACKs wait.
     pub fn covers(&self, older: &Self) -> bool {
         let sacks_more = !self.reports_duplicate() && !older.sacks_all_of(self);
         let more = self.ack.after(older.ack) || self.ack == older.ack && sacks_more;

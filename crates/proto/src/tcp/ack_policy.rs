@@ -17,7 +17,7 @@ use rtt::ReceiverRtt;
 
 pub use policy::{AckPolicy, DelayLimit, DelayedAcks, LinuxAcks, PacketAcks, PacketLimit, Reordering};
 
-/// What to do about an acknowledgment after a segment arrived.
+/// Decision about an acknowledgment after a segment arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckDecision {
     /// Send one at once.
@@ -32,13 +32,13 @@ pub enum AckDecision {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Disorder<'a> {
     pub now: Instant,
-    /// What was new of it.
+    /// The new part of it.
     pub range: Range,
-    /// Where what had been received before ended.
+    /// Where the data received before had ended.
     pub highest_before: Position,
     /// RCV.NXT, after it.
     pub rcv_nxt: Position,
-    /// What waits behind gaps, after it.
+    /// Data behind gaps, after it.
     pub queue: &'a ReorderQueue,
 }
 
@@ -54,7 +54,7 @@ impl Disorder<'_> {
     }
 }
 
-/// Counts what was received and not yet acknowledged.
+/// Counts data received and not yet acknowledged.
 #[derive(Clone, Debug)]
 pub(crate) struct AckScheduler {
     unacked_bytes: u64,

@@ -1,5 +1,5 @@
-//! A receive buffer that grows with what the application takes: dynamic right-sizing (Fisk and Feng,
-//! "Dynamic right-sizing in TCP", 2001), with the rule and the limits of Linux.
+//! A receive buffer that grows with the bytes that the application takes: dynamic right-sizing (Fisk and Feng, "Dynamic
+//! right-sizing in TCP", 2001), with the rule and the limits of Linux.
 
 use crate::congestion::position::Position;
 use crate::units::{Bytes, Duration, Instant};
@@ -20,7 +20,7 @@ pub enum ReceiveAutotuning {
 impl ReceiveAutotuning {
     /// Linux: 131072 bytes at first, 6 MiB at most (the last two numbers of net.ipv4.tcp_rmem).
     pub const LINUX: Self = Self::UpTo(Bytes(6 << 20));
-    /// What [`LINUX`](Self::LINUX) starts with.
+    /// Initial buffer of [`LINUX`](Self::LINUX).
     pub const LINUX_START: Bytes = Bytes(131_072);
 
     /// The largest buffer there may be, starting with `buffer`.
@@ -32,10 +32,10 @@ impl ReceiveAutotuning {
     }
 }
 
-/// Segments of room beyond twice what was taken, as in Linux.
+/// Segments of room beyond twice the bytes taken, as in Linux.
 const SPARE_SEGMENTS: u64 = 16;
 
-/// Measures round trips and what the application takes in each.
+/// Measures round trips and the bytes that the application takes in each.
 #[derive(Clone, Debug)]
 pub(crate) struct Autotune {
     max: u64,
@@ -68,11 +68,11 @@ impl Autotune {
         self.taken += bytes;
     }
 
-    /// Data arrived in order up to `rcv_nxt`, with the window open up to `edge`; its timestamp echoes
-    /// what was sent `echoed` ago. Returns the buffer's new size where `buffer` is too small.
+    /// Data arrived in order up to `rcv_nxt`, with the window open up to `edge`; its timestamp echoes a segment sent `echoed`
+    /// ago. Returns the buffer's new size where `buffer` is too small.
     ///
-    /// A buffer of twice what a round trip brings lets slow start double the next one; the faster that
-    /// grows, the more room it gets.
+    /// A buffer of twice the data of a round trip lets slow start double the next one; the faster that grows, the more room it
+    /// gets.
     pub fn on_data(
         &mut self,
         now: Instant,
@@ -91,7 +91,7 @@ impl Autotune {
             return None;
         }
         let room = (2 * taken + SPARE_SEGMENTS * self.mss).min(self.max);
-        // No sender more than doubles: what came at once beyond that had waited behind a gap.
+        // No sender more than doubles: bytes that came at once beyond that had waited behind a gap.
         let risen = (taken - self.most_taken).min(self.most_taken);
         let growth = (u128::from(room) * u128::from(risen) / u128::from(self.most_taken)) as u64;
         self.most_taken = taken;

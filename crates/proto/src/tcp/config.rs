@@ -1,4 +1,4 @@
-//! What a TCP endpoint may be told before it starts.
+//! Configuration of a TCP endpoint.
 
 use super::ack_policy::AckPolicy;
 use super::autotune::ReceiveAutotuning;
@@ -23,11 +23,11 @@ pub struct Config {
     pub ack_policy: AckPolicy,
     /// Offer timestamps (RFC 7323).
     pub timestamps: bool,
-    /// What becomes of segments that lack them though both ends agreed on them.
+    /// Treatment of segments that lack them though both ends agreed on them.
     pub unstamped: Unstamped,
-    /// How often the clock of this end's timestamps ticks; `None` is once per millisecond, all such clocks in step. A
-    /// clock that is given ticks in a phase of its own, and measures nothing: what is read off it is too coarse to
-    /// hold against times of milliseconds, so its owner measures as one without timestamps does.
+    /// How often the clock of this end's timestamps ticks; `None` is once per millisecond, all such clocks in step. A clock
+    /// that is given ticks in a phase of its own, and measures nothing: its readings are too coarse to hold against times of
+    /// milliseconds, so its owner measures as one without timestamps does.
     pub timestamp_tick: Option<Duration>,
     /// Offer selective acknowledgment (RFC 2018).
     pub sack: bool,
@@ -45,7 +45,7 @@ pub struct Config {
     pub receive_buffer: Bytes,
     /// Whether it grows.
     pub receive_autotuning: ReceiveAutotuning,
-    /// Most bytes in flight whatever the windows say (a send buffer limit).
+    /// Most bytes in flight, even where the windows allow more (a send buffer limit).
     pub send_buffer: Bytes,
     /// TCP small queues: limit of the data in the host's own queue, as a time at the rate of the connection. `None` for no
     /// limit. The driver of the connection honours [`Connection::small_queue`](super::Connection::small_queue).
@@ -56,7 +56,7 @@ pub struct Config {
     pub time_wait: Duration,
 }
 
-/// What becomes of segments without timestamps where both ends agreed on them.
+/// Treatment of segments without timestamps where both ends agreed on them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unstamped {
     /// They are dropped: "a TCP SHOULD silently drop the segment" (RFC 7323 section 3.2).

@@ -50,7 +50,7 @@ pub enum State {
     TimeWait,
 }
 
-/// What both SYNs agreed on.
+/// Options that both SYNs agreed on.
 #[derive(Clone, Copy, Debug, Default)]
 struct Negotiated {
     timestamps: bool,
@@ -61,7 +61,7 @@ struct Negotiated {
     send_scale: u8,
 }
 
-/// TS.Recent and what belongs to it (RFC 7323 section 4.3).
+/// TS.Recent and its companions (RFC 7323 section 4.3).
 #[derive(Clone, Copy, Debug, Default)]
 struct TimestampState {
     recent: u32,
@@ -73,8 +73,8 @@ struct TimestampState {
 ///
 /// A sans-IO [`Endpoint`]: see there for how it is driven. Methods that queue something to send
 /// ([`write`](Self::write), [`close`](Self::close), [`abort`](Self::abort), [`read`](Self::read))
-/// take no time; what they cause appears on the next
-/// [`poll_transmit`](Endpoint::poll_transmit), so drain after them as after any other call.
+/// take no time; their output appears on the next [`poll_transmit`](Endpoint::poll_transmit), so drain after them as after any
+/// other call.
 ///
 /// Costs: no allocation and constant amortised time per packet while nothing is lost.
 #[derive(Clone, Debug)]
@@ -99,7 +99,7 @@ pub struct Connection {
     opened: Instant,
     syn_due: bool,
     syn_sent_at: Option<Instant>,
-    /// More than one SYN was sent: what the peer answers is ambiguous.
+    /// More than one SYN was sent: the peer's answer is ambiguous.
     syn_resent: bool,
     syn_retries: u32,
     ack_due: bool,
@@ -162,10 +162,9 @@ impl Connection {
         self.sender.write(bytes);
     }
 
-    /// Sends FIN after everything written; what the peer sends is still taken in. Called before the
-    /// handshake is done it waits for that, so that a whole exchange can be queued up front.
-    /// (RFC 9293 section 3.10.4 would delete a connection in LISTEN or SYN-SENT;
-    /// [`abort`](Self::abort) does.)
+    /// Sends FIN after everything written; the peer's data is still taken in. Called before the handshake is done it waits for
+    /// that, so that a whole exchange can be queued up front. (RFC 9293 section 3.10.4 would delete a connection in LISTEN or
+    /// SYN-SENT; [`abort`](Self::abort) does.)
     pub fn close(&mut self) {
         match self.state {
             State::Listen | State::SynSent | State::SynReceived => self.sender.close(),
@@ -262,7 +261,7 @@ impl Connection {
         self.receiver.blocked()
     }
 
-    /// What was counted so far, and readings as of now.
+    /// Counts so far, and readings as of now.
     pub fn counters(&self) -> Counters {
         let mut counters = self.counters;
         self.sender.read_out(&mut counters);
@@ -270,7 +269,7 @@ impl Connection {
         counters
     }
 
-    /// What of it every transport counts.
+    /// Those of them that every transport has.
     pub fn stats(&self) -> Stats {
         let counters = self.counters();
         Stats {
@@ -374,7 +373,7 @@ impl Endpoint for Connection {
         if self.timers.take_expired(Timer::TimeWait, now) {
             self.end(Event::Closed);
         }
-        // Nothing to do: what it held back goes out on the next poll_transmit.
+        // Nothing to do: data that it held back goes out on the next poll_transmit.
         self.timers.take_expired(Timer::Pacing, now);
         if self.congestion_deadline().is_some_and(|at| at <= now) {
             self.sender.congestion.handle_timeout(now);
@@ -392,8 +391,8 @@ impl Endpoint for Connection {
         self.events.pop_front()
     }
 
-    /// The earliest of five timers and of what congestion control wants. Changes with almost every ACK:
-    /// drivers should let an event already scheduled fire early rather than move it each time.
+    /// The earliest of five timers and of congestion control's deadline. Changes with almost every ACK: drivers should let an
+    /// event already scheduled fire early rather than move it each time.
     #[inline]
     fn poll_timeout(&self) -> Option<Instant> {
         let timer = self.timers.next();

@@ -1,4 +1,4 @@
-//! What a connection counted, for reports and tests.
+//! Counters of a connection, for reports and tests.
 
 use crate::units::Duration;
 

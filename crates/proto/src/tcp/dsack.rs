@@ -1,5 +1,5 @@
-//! Duplicate SACK (RFC 2883): a receiver reports in the first block what it had already, and a sender
-//! learns that a copy was needless.
+//! Duplicate SACK (RFC 2883): a receiver reports in the first block data that it had already, and a sender learns that a copy
+//! was needless.
 
 use super::segment::SackBlocks;
 use crate::congestion::position::Position;

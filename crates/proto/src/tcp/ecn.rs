@@ -1,4 +1,4 @@
-//! Explicit Congestion Notification (RFC 3168 section 6.1): what each half of a connection remembers.
+//! Explicit Congestion Notification (RFC 3168 section 6.1): the memory of each half of a connection.
 
 use super::segment::Flags;
 use crate::congestion::position::Position;
@@ -13,8 +13,7 @@ pub(crate) fn offers(flags: Flags) -> bool {
     flags.contains(OFFER)
 }
 
-/// True for an ECN-setup SYN-ACK. One that mirrors both flags comes from a host that copies what it
-/// does not know.
+/// True for an ECN-setup SYN-ACK. One that mirrors both flags comes from a host that copies flags it does not know.
 pub(crate) fn accepts(flags: Flags) -> bool {
     flags.contains(ACCEPTANCE) && !flags.contains(Flags::CWR)
 }
@@ -35,7 +34,7 @@ impl Echo {
         }
     }
 
-    /// What the ACKs to come say.
+    /// Flags of the ACKs to come.
     pub fn flags(self) -> Flags {
         if self.0 { Flags::ECE } else { Flags::NONE }
     }
@@ -60,7 +59,7 @@ impl Reductions {
         ack > self.answered
     }
 
-    /// The window was reduced, for whatever reason, with data up to `snd_nxt` sent.
+    /// The window was reduced, for any reason, with data up to `snd_nxt` sent.
     pub fn on_reduced(&mut self, snd_nxt: Position) {
         self.answered = snd_nxt;
         self.cwr_due = true;

@@ -12,10 +12,10 @@ use crate::units::Duration;
 /// A set of choices to start from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Profile {
-    /// What the RFCs up to 6675 say, with CUBIC and HyStart: [`Config::default`].
+    /// The rules of the RFCs up to 6675, with CUBIC and HyStart: [`Config::default`].
     #[default]
     Classic,
-    /// What a Linux host of today does without being told otherwise, as far as it is modelled.
+    /// A Linux host of today with its defaults, as far as it is modelled.
     Linux,
 }
 
@@ -28,7 +28,7 @@ impl Profile {
                 congestion: congestion::Config {
                     // hystart = 1, and bictcp_update()'s 5 % a round trip before the first loss.
                     algorithm: Algorithm::Cubic(cubic::Config::LINUX),
-                    // tcp_slow_start() counts what was acknowledged, without a limit.
+                    // tcp_slow_start() counts all that was acknowledged, without a limit.
                     byte_counting_limit: u32::MAX,
                     ..congestion::Config::default()
                 },

@@ -3,12 +3,12 @@
 /// How much may be sent during fast recovery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Recovery {
-    /// What fits between `pipe` and the reduced window (RFC 6675 section 5 step (C)): nothing until
-    /// enough has left the network, then one segment per segment.
+    /// As much as fits between `pipe` and the reduced window (RFC 6675 section 5 step (C)): nothing until enough has left the
+    /// network, then one segment per segment.
     #[default]
     Rfc6675,
-    /// A share of what every ACK delivers, so that the reduction is spread over the round trip; below
-    /// the reduced window as slow start would, PRR-SSRB (RFC 6937).
+    /// A share of the data that every ACK delivers, so that the reduction is spread over the round trip; below the reduced
+    /// window as slow start would, PRR-SSRB (RFC 6937).
     Prr,
 }
 
@@ -21,7 +21,7 @@ pub(crate) struct Prr {
     out: u64,
     /// RecoverFS.
     flight_at_start: u64,
-    /// What is left of sndcnt.
+    /// The rest of sndcnt.
     allowance: u64,
 }
 
@@ -105,8 +105,8 @@ mod tests {
         assert_eq!(pipe, 8 * MSS);
     }
 
-    /// Above ssthresh the share is rounded up, so that the reduction is not more than was asked for; below, what ACKs
-    /// allowed and was not sent is not lost (RFC 6937 section 3).
+    /// Above ssthresh the share is rounded up, so that the reduction is not more than was asked for; below, an allowance that
+    /// ACKs brought and that was not used is not lost (RFC 6937 section 3).
     #[test]
     fn shares_are_rounded_up_and_kept_until_they_are_used() {
         let mut prr = Prr::new(3 * MSS);

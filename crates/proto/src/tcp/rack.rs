@@ -1,4 +1,4 @@
-//! RACK (RFC 8985): what was sent before something that has arrived, and long enough before, is lost.
+//! RACK (RFC 8985): a segment sent before one that has arrived, and long enough before, is lost.
 //!
 //! [`Rack`] keeps the variables of section 5.3 and says how much reordering is borne; going through
 //! segments is the scoreboard's (`sack/timed.rs`), timers and probes are the sender's
@@ -11,7 +11,7 @@ use crate::units::{Duration, Instant};
 /// How a sender finds out that a segment is lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LossDetection {
-    /// By what was SACKed above it, or by duplicate ACKs (RFC 6675, without SACK RFC 6582).
+    /// By SACKed data above it, or by duplicate ACKs (RFC 6675, without SACK RFC 6582).
     #[default]
     DupAck,
     /// By when it was sent, with a probe where the last segments of a flight may be lost (RFC 8985).
@@ -76,7 +76,7 @@ pub(crate) struct Rack {
     pub rtt: Duration,
     /// RACK.min_RTT.
     pub min_rtt: MinRtt,
-    /// RACK.fack, and what it was before this ACK.
+    /// RACK.fack, and its value before this ACK.
     fack: Position,
     fack_before: Position,
     /// RACK.reordering_seen.
@@ -89,7 +89,7 @@ pub(crate) struct Rack {
     reo_wnd_mult: u64,
     /// RACK.reo_wnd_persist.
     reo_wnd_persist: u32,
-    /// This ACK: when it came, what its timestamp echoes, and the newest segment it delivered.
+    /// This ACK: when it came, the age of the segment that its timestamp echoes, and the newest segment it delivered.
     now: Instant,
     echoed: Option<Duration>,
     newest_of_ack: Option<SentOrder>,
@@ -119,7 +119,7 @@ impl Rack {
         }
     }
 
-    /// An ACK arrived whose timestamp, if any, echoes what was sent `echoed` ago.
+    /// An ACK arrived whose timestamp, if any, echoes a segment sent `echoed` ago.
     pub fn begin_ack(&mut self, now: Instant, echoed: Option<Duration>) {
         self.now = now;
         self.echoed = echoed;
@@ -129,9 +129,9 @@ impl Rack {
 
     /// Steps 2 and 3 of section 6.2 for one segment, in any order within an ACK.
     ///
-    /// The echo decides only for what SEG.ACK covers: the ACK that a segment above a gap brings
-    /// echoes the last one below it (RFC 7323 section 4.3), so that the text's own example of a lost
-    /// retransmission (section 3.4) would never be noticed.
+    /// The echo decides only for segments that SEG.ACK covers: the ACK that a segment above a gap brings echoes the last one
+    /// below it (RFC 7323 section 4.3), so that the text's own example of a lost retransmission (section 3.4) would never be
+    /// noticed.
     pub fn on_delivered(&mut self, segment: Delivered) {
         let rtt = self.now.saturating_since(segment.sent_at);
         self.fack = self.fack.max(segment.end);

@@ -21,16 +21,16 @@ pub enum ReadPolicy {
     Manual,
 }
 
-/// What the text of a segment led to.
+/// Outcome of a segment's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Received {
-    /// What to do about an acknowledgment.
+    /// Decision about an acknowledgment.
     pub ack: AckDecision,
     /// The peer's FIN is now in order.
     pub finished: bool,
 }
 
-/// How the size of the buffer follows what arrives.
+/// How the size of the buffer follows the arrivals.
 #[derive(Clone, Debug)]
 enum Tuning {
     Grows(Autotune),
@@ -52,7 +52,7 @@ pub(crate) struct Receiver {
     reorder: ReorderQueue,
     /// Duplicates are reported (RFC 2883).
     report_duplicates: bool,
-    /// What the next ACK reports to have come twice.
+    /// The duplicate that the next ACK reports.
     duplicate: Option<Range>,
     /// Where the peer's FIN stands, once seen in the window.
     fin_at: Option<Position>,
@@ -100,7 +100,7 @@ impl Receiver {
         self.tuning.is_some()
     }
 
-    /// Data has arrived, sent when the peer's clock showed `stamp`; its timestamp echoes what was sent `echoed` ago.
+    /// Data has arrived, sent when the peer's clock showed `stamp`; its timestamp echoes a segment sent `echoed` ago.
     pub fn tune(&mut self, now: Instant, stamp: Option<u32>, echoed: Option<Duration>) {
         let (nxt, edge, buffer) = (self.rcv_nxt, self.edge, self.buffer);
         let wanted = match &mut self.tuning {
@@ -135,8 +135,8 @@ impl Receiver {
         !self.reorder.is_empty() || self.duplicate.is_some()
     }
 
-    /// The blocks of the next ACK, at most `room`: a duplicate goes first and is reported once (RFC 2883
-    /// section 4), then what waits behind gaps.
+    /// The blocks of the next ACK, at most `room`: a duplicate goes first and is reported once (RFC 2883 section 4), then the
+    /// data behind gaps.
     pub fn take_blocks(&mut self, room: usize, counters: &mut Counters) -> SackBlocks {
         let Some(duplicate) = self.duplicate.take_if(|_| room > 0) else { return self.reorder.blocks(room) };
         counters.dsacks_sent += 1;
@@ -247,8 +247,8 @@ impl Receiver {
         Received { ack, finished }
     }
 
-    /// True when the next `len` bytes can be taken in by [`receive_next`](Self::receive_next): nothing is missing, the
-    /// peer has not closed, there is room for all of them, and nobody measures by them.
+    /// True when the next `len` bytes can be taken in by [`receive_next`](Self::receive_next): nothing is missing, the peer has
+    /// not closed, there is room for all of them, and nothing is measured by them.
     #[inline]
     pub fn is_ready_for(&self, len: u32) -> bool {
         self.reorder.is_empty()

@@ -62,20 +62,20 @@ impl ReorderQueue {
         true
     }
 
-    /// Puts the range that holds `byte` first; what `joined` has swallowed is no block of its own.
+    /// Puts the range that holds `byte` first; a range that `joined` has swallowed is no block of its own.
     fn remember(&mut self, joined: Range, byte: Position) {
         let mut first = Some(byte);
         for slot in &mut self.recent {
             let previous = core::mem::replace(slot, first);
             match previous {
                 Some(other) if other < joined.start || other >= joined.end => first = previous,
-                // Empty, or part of what now stands first: everything behind it stays in place.
+                // Empty, or part of the range that now stands first: everything behind it stays in place.
                 _ => return,
             }
         }
     }
 
-    /// Takes out what follows `rcv_nxt` without a gap; returns the new RCV.NXT.
+    /// Takes out the data that follows `rcv_nxt` without a gap; returns the new RCV.NXT.
     pub fn advance(&mut self, rcv_nxt: Position) -> Position {
         let mut next = rcv_nxt;
         while let Some(first) = self.ranges.first() {

@@ -11,8 +11,8 @@ use crate::units::{Bytes, Duration, Instant};
 const TARGET: Duration = Duration::from_millis(50);
 /// Waits beyond this shrink the window.
 const MOST: Duration = Duration::from_millis(100);
-/// What a window gains, above what the rate and the target ask for, while the wait is short, and loses while it is long:
-/// a quarter. It finds rates that grow.
+/// Gain of a window, above the demand of the rate and the target, while the wait is short, and loss while it is long: a
+/// quarter. It finds rates that grow.
 const STEP: u64 = 4;
 /// Shortest time over which a rate is measured, and how much of the last rate stays in the next.
 const SPAN_MIN: Duration = Duration::from_millis(100);
@@ -46,12 +46,12 @@ impl Smallest {
     }
 }
 
-/// What the receiver knows of the way to it.
+/// The receiver's model of the way to it.
 #[derive(Clone, Debug)]
 pub(crate) struct Rsfc {
     max: u64,
     mss: u64,
-    /// What the sender's clock showed first; relative delays count from there.
+    /// The first reading of the sender's clock; relative delays count from there.
     first_stamp: Option<u32>,
     delay: Smallest,
     rtt: Smallest,
@@ -83,8 +83,8 @@ impl Rsfc {
         }
     }
 
-    /// Data arrived in order up to `rcv_nxt`, sent when the sender's clock showed `stamp`, in answer to what went `echoed` ago.
-    /// Returns the window to offer from here on, once a span has ended.
+    /// Data arrived in order up to `rcv_nxt`, sent when the sender's clock showed `stamp`, in answer to a segment sent `echoed`
+    /// ago. Returns the window to offer from here on, once a span has ended.
     pub fn on_data(
         &mut self,
         now: Instant,
@@ -116,7 +116,7 @@ impl Rsfc {
             return None;
         }
         if now >= self.drain_at {
-            // What is on the way arrives within a round trip and the wait; as long again shows the path without it.
+            // Data on the way arrives within a round trip and the wait; as long again shows the path without it.
             self.drain_until = Some(now + Duration::from_micros((rtt + wait) as u64) * 2);
             return Some(MIN_SEGMENTS * self.mss);
         }

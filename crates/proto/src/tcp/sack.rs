@@ -1,7 +1,7 @@
-//! The scoreboard: what was sent, what of it arrived, what is held lost (RFC 6675 section 3).
+//! The scoreboard: segments sent, those of them that arrived, those held lost (RFC 6675 section 3).
 //!
-//! It only keeps the books. *Whether* a segment is lost is decided in [`Scoreboard::detect_lost`] by
-//! what was SACKed, or in `timed` by when it was sent; *what* to send next in [`sender`](super::sender).
+//! It only keeps the books. *Whether* a segment is lost is decided in [`Scoreboard::detect_lost`] by SACKed data, or in `timed`
+//! by when it was sent; *which* to send next in [`sender`](super::sender).
 
 mod timed;
 
@@ -43,7 +43,7 @@ impl Sent {
         self.marks & marks != 0
     }
 
-    /// What SetPipe counts for it: once unless lost, and once if sent again (RFC 6675 section 4).
+    /// Its share of SetPipe's count: once unless lost, and once if sent again (RFC 6675 section 4).
     fn in_pipe(&self) -> u64 {
         if self.has(SACKED) {
             return 0;
@@ -52,7 +52,7 @@ impl Sent {
     }
 }
 
-/// What a cumulative acknowledgment covered.
+/// Outcome of a cumulative acknowledgment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Acknowledged {
     /// Bytes newly covered.
@@ -101,7 +101,7 @@ pub(crate) struct Scoreboard {
     examined: u64,
     /// HighRxt: no segment before this index needs sending again.
     resend_from: u64,
-    /// Told of what is sent and delivered, where the congestion control asks for rates.
+    /// Told of data sent and delivered, where the congestion control asks for rates.
     pub rate: Option<Box<RateSampler>>,
     /// Where times of transmission decide about loss (RFC 8985).
     timed: Option<Box<Timed>>,
@@ -144,8 +144,8 @@ impl Scoreboard {
         self.pipe += u64::from(len);
     }
 
-    /// True while every segment outstanding was sent once and nothing but that is known of any, and nobody wants to be
-    /// told of each.
+    /// True while every segment outstanding was sent once and nothing but that is known of any, and none has to be reported
+    /// singly.
     #[inline]
     pub fn is_plain(&self) -> bool {
         self.rate.is_none()
@@ -159,8 +159,8 @@ impl Scoreboard {
         if self.is_plain() { self.acknowledge_plain(una, now) } else { self.acknowledge_each(una, now) }
     }
 
-    /// [`acknowledge`](Self::acknowledge) for a board that [is plain](Self::is_plain): what is covered is what lies
-    /// below `una`, and only the first and the last segment of it have anything more to say.
+    /// [`acknowledge`](Self::acknowledge) for a board that [is plain](Self::is_plain): it covers all that lies below `una`, and
+    /// only the first and the last segment of it have anything more to say.
     #[inline]
     fn acknowledge_plain(&mut self, una: Position, now: Instant) -> Acknowledged {
         let mut covered = Acknowledged::default();
@@ -185,14 +185,14 @@ impl Scoreboard {
         covered
     }
 
-    /// Whatever is outstanding now may bear marks.
+    /// Any segment outstanding now may bear marks.
     fn note_marks(&mut self) {
         if let Some(last) = self.segments.back() {
             self.marked_below = last.end();
         }
     }
 
-    /// [`acknowledge`](Self::acknowledge), whatever is known of the segments.
+    /// [`acknowledge`](Self::acknowledge), with any marks on the segments.
     fn acknowledge_each(&mut self, una: Position, now: Instant) -> Acknowledged {
         let mut covered = Acknowledged::default();
         let mut timed = self.timed.as_deref_mut();
@@ -202,7 +202,7 @@ impl Scoreboard {
             }
             let before = front.in_pipe();
             if front.end() > una {
-                // A peer may acknowledge part of a segment; what is left keeps its marks.
+                // A peer may acknowledge part of a segment; the rest keeps its marks.
                 let cut = (una - front.start) as u32;
                 front.start = una;
                 front.len -= cut;
@@ -304,7 +304,7 @@ impl Scoreboard {
     /// IsLost (RFC 6675 section 4) for all segments at once: those below which three separate SACKed
     /// ranges, or more than two full segments of SACKed bytes, lie above. Once lost stays lost.
     ///
-    /// What is lost is always below one edge, so only segments the edge has newly passed are marked.
+    /// Lost segments are always below one edge, so only segments the edge has newly passed are marked.
     pub fn detect_lost(&mut self, mss: u32) {
         let mut bytes = 0;
         let edge = self.sacked.iter().rev().zip(1..).find_map(|(range, ranges)| {
@@ -341,8 +341,8 @@ impl Scoreboard {
         }
     }
 
-    /// After a timeout nothing is thought to be in the network: all but SACKed data is lost, and
-    /// what was sent again is lost again.
+    /// After a timeout nothing is thought to be in the network: all but SACKed data is lost, and retransmissions are lost
+    /// again.
     ///
     /// SACK information survives (RFC 6675 section 5.1 allows it with a test for reneging) unless the
     /// first segment is SACKed: a peer that holds it would have acknowledged it, so it threw it away
@@ -367,7 +367,7 @@ impl Scoreboard {
         self.resend_from = self.removed;
     }
 
-    /// After all nothing was lost: what is not SACKed counts as on its way, once.
+    /// After all nothing was lost: a segment that is not SACKed counts as on its way, once.
     pub fn unmark_lost(&mut self) {
         self.pipe = 0;
         for sent in &mut self.segments {
@@ -528,7 +528,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever happens in whatever order, the running sums equal a recount.
+        /// After any events in any order, the running sums equal a recount.
         #[test]
         fn sums_stay_true(
             by_time in any::<bool>(),
@@ -555,7 +555,7 @@ mod tests {
                         una = (una + len).min(next);
                         let mut other = board.clone();
                         let each = other.acknowledge_each(at(una), now);
-                        // What is plain may be taken in the short way, to the same end.
+                        // A plain board may take the ACK in the short way, to the same end.
                         prop_assert_eq!(board.acknowledge(at(una), now), each);
                         prop_assert_eq!(format!("{board:?}"), format!("{other:?}"));
                     }

@@ -170,8 +170,8 @@ pub struct Segment {
     pub window_scale: Option<u8>,
     /// SACK-permitted option, in SYN segments (RFC 2018 section 2).
     pub sack_permitted: bool,
-    /// Its text is none of the sender's: FWP's shim made it. TCP does not look; it is for who watches a simulation, and
-    /// bytes do not have it.
+    /// Its text is none of the sender's: FWP's shim made it. TCP does not look; it is for observers of a simulation, and bytes
+    /// do not have it.
     pub placeholder: bool,
 }
 

@@ -1,5 +1,5 @@
-//! The sending half: SND.UNA, SND.NXT, the peer's window. What acknowledgments and timeouts mean for
-//! loss is in `recovery`, what to send next in `transmit`.
+//! The sending half: SND.UNA, SND.NXT, the peer's window. Loss as shown by acknowledgments and timeouts is in `recovery`, the
+//! choice of the next segment in `transmit`.
 
 mod delivery;
 mod extended;
@@ -54,14 +54,14 @@ impl TimerKind for Timer {
 
 pub(crate) type Timers = TimerTable<5>;
 
-/// What the sender is doing about loss.
+/// Phase of loss recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// Nothing known to be lost.
     Open,
     /// Fast recovery until RecoveryPoint is acknowledged.
     Recovery(Position),
-    /// Repairing after a retransmission timeout until what was outstanding then is acknowledged.
+    /// Repairing after a retransmission timeout until the data outstanding then is acknowledged.
     Timeout(Position),
 }
 
@@ -108,7 +108,7 @@ pub(crate) struct ArrivedAck {
     pub echoed: Option<Duration>,
 }
 
-/// What an acknowledgment achieved.
+/// Outcome of an acknowledgment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Progress {
     /// SND.UNA moved.
@@ -143,7 +143,7 @@ pub(crate) struct Sender {
     pub congestion: Controller,
     pacer: Option<Pacer>,
     phase: Phase,
-    /// Something of what [`extended`] does is asked for.
+    /// A feature of [`extended`] is asked for.
     extended: bool,
     /// Where RACK-TLP detects loss.
     rack_tlp: Option<RackTlp>,
@@ -164,7 +164,7 @@ pub(crate) struct Sender {
     recover: Position,
     /// RescueRxt.
     rescue_after: Position,
-    /// The first lost segment goes out whatever the window says (RFC 6675 step (4.3)).
+    /// The first lost segment goes out independent of the window (RFC 6675 step (4.3)).
     resend_first: bool,
     /// Data below was in flight when the congestion window held more back.
     window_limited_until: Position,
@@ -180,7 +180,7 @@ pub(crate) struct Sender {
     pub probe_due: bool,
 }
 
-/// What the handshake came to.
+/// Outcome of the handshake.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Handshake {
     /// Bytes of data in a full segment.
@@ -384,7 +384,7 @@ impl Sender {
         counters: &mut Counters,
     ) -> bool {
         let prior_una = self.snd_una;
-        // What was sent once is measured by itself.
+        // A segment sent once is measured by itself.
         let sample = self.advance(now, ack, None, timers, counters);
         self.dup_acks = 0;
         self.inferred = 0;
@@ -423,7 +423,7 @@ impl Sender {
         for block in segment.sack.as_slice() {
             let start = self.snd_una.nearest(block.start);
             let end = self.snd_una.nearest(block.end);
-            // Blocks at or below SND.UNA report duplicates (RFC 2883); the rest of what is odd lies.
+            // Blocks at or below SND.UNA report duplicates (RFC 2883); other odd ones lie.
             if start < end && start > ack && start > self.snd_una && end <= self.snd_nxt {
                 news += self.board.mark_sacked(Range { start, end });
             }
@@ -506,7 +506,7 @@ impl Sender {
     }
 }
 
-/// Karn's rule (RFC 6298 section 3): what was sent twice is measured by timestamps or not at all.
+/// Karn's rule (RFC 6298 section 3): a segment sent twice is measured by timestamps or not at all.
 ///
 /// And by timestamps only when they echo the latest copy, sent `age` ago. When that copy met a receiver
 /// that had the data already and whose ACK was lost, the echo is of an earlier one (RFC 7323 section

@@ -5,15 +5,15 @@ use crate::units::{BitRate, Bytes, Duration};
 /// Most that a connection without a pacer has there (Linux `tcp_limit_output_bytes`, 1 MiB from 4.20 to 6.18).
 const LIMIT_OUTPUT: Bytes = Bytes(1 << 20);
 
-/// Most bytes that the stack hands down in one piece: what one IP packet can carry.
+/// Most bytes that the stack hands down in one piece: the capacity of one IP packet.
 const MAX_PIECE: u64 = 65_535;
 
 /// Least segments in a piece (Linux `tcp_min_tso_segs`).
 const MIN_PIECE_SEGMENTS: u64 = 2;
 
-/// Bytes that may lie there before nothing more is handed down: what `rate` carries in `time` (Linux
-/// `sk_pacing_shift`: 2^-10 s, or 2^-7 s where mac80211 says so), and two pieces at least, each as large as what `rate`
-/// carries in `time` in whole segments of `mss` bytes (`tcp_tso_autosize`).
+/// Bytes that may lie there before nothing more is handed down: the data of `time` at `rate` (Linux `sk_pacing_shift`: 2^-10 s,
+/// or 2^-7 s where mac80211 says so), and two pieces at least, each as large as that data in whole segments of `mss` bytes
+/// (`tcp_tso_autosize`).
 pub(in crate::tcp) fn limit(time: Duration, rate: BitRate, mss: u64, is_paced: bool) -> Bytes {
     let in_time = rate.amount_in(time);
     let segments = (in_time.0.min(MAX_PIECE) / mss.max(1)).max(MIN_PIECE_SEGMENTS);

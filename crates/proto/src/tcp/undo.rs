@@ -1,14 +1,14 @@
 //! Was that timeout, or that fast recovery, needed? If not, everything is as it was before.
 //!
-//! [`Episode`] keeps what is needed to tell and to undo; `sender/undo.rs` asks it.
+//! [`Episode`] keeps the state needed to tell and to undo; `sender/undo.rs` asks it.
 
 use super::segment::TIMESTAMP_TICK;
 use crate::congestion::Controller;
 use crate::congestion::position::Position;
 use crate::units::{Duration, Instant};
 
-/// How a sender finds out that it retransmitted for nothing, in which case the congestion window is
-/// restored (RFC 4015) and what was held lost no longer is.
+/// How a sender finds out that it retransmitted for nothing, in which case the congestion window is restored (RFC 4015) and
+/// segments held lost no longer are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Undo {
     /// Not at all.
@@ -17,7 +17,7 @@ pub enum Undo {
     /// By timestamps: the first ACK after a retransmission echoes the original (Eifel, RFC 3522). For
     /// timeouts and fast recoveries.
     Eifel,
-    /// By what comes back after a timeout: data that was not sent again (F-RTO, RFC 5682).
+    /// By the ACKs after a timeout: for data that was not sent again (F-RTO, RFC 5682).
     FRto,
     /// By both, and by every copy being reported as a duplicate (RFC 2883, RFC 3708), as Linux does.
     All,
@@ -82,7 +82,7 @@ impl Episode {
         self.copies += 1;
     }
 
-    /// Repair is over; what was sent until now, `snd_nxt`, may still be reported.
+    /// Repair is over; data sent until now, up to `snd_nxt`, may still be reported.
     pub fn on_repaired(&mut self, snd_nxt: Position) {
         self.ends.get_or_insert(snd_nxt);
     }
@@ -121,8 +121,8 @@ impl Episode {
 pub(crate) enum Frto {
     /// Step 2: the retransmission, which ends here, is not acknowledged.
     First { resent_end: Position },
-    /// Step 3: new data goes out instead of what is held lost; the next ACK decides, and the timeout was
-    /// spurious if it covers something, but nothing beyond `point`.
+    /// Step 3: new data goes out instead of segments held lost; the next ACK decides, and the timeout was spurious if it covers
+    /// something, but nothing beyond `point`.
     Second { point: Position },
 }
 

@@ -55,7 +55,7 @@ impl Common {
         self.aggregation.update(delivery, self.rounds.started, rate, cwnd, mss);
     }
 
-    /// The first round-trip time, where the handshake measured none, says what the window is as a rate.
+    /// The first round-trip time, where the handshake measured none, turns the window into a rate.
     pub(super) fn update_first_rtt(&mut self, delivery: &Delivery) {
         if !self.has_rtt
             && let Some(rtt) = delivery.smoothed_rtt
@@ -81,7 +81,7 @@ impl Common {
         ends
     }
 
-    /// What is sent now is less than the path carries, on purpose.
+    /// Sends less than the path carries, on purpose.
     pub(super) fn holds_back(&self) -> bool {
         self.mode == Mode::ProbeRtt
     }
@@ -110,7 +110,7 @@ impl Common {
     }
 }
 
-/// What differs between versions.
+/// Steps that differ between versions.
 pub(in super::super) trait Version {
     fn common(&self) -> &Common;
     fn common_mut(&mut self) -> &mut Common;
@@ -156,7 +156,7 @@ impl<V: Version> CongestionControl for V {
         self.common_mut().save_cwnd();
     }
 
-    /// What is outstanding is gone: one segment goes first.
+    /// All outstanding data is gone: one segment goes first.
     fn on_timeout(&mut self, _now: Instant, _flight: u64) {
         let common = self.common_mut();
         common.save_cwnd();

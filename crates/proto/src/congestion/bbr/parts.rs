@@ -1,4 +1,4 @@
-//! What the versions of BBR have in common: gains, rounds, the end of startup, recovery by conservation of packets.
+//! Parts that the versions of BBR have in common: gains, rounds, the end of startup, recovery by conservation of packets.
 
 use super::super::{Delivery, Repair};
 use crate::units::{BitRate, Bytes, Duration};
@@ -8,7 +8,7 @@ pub(super) const UNIT: u64 = 256;
 /// 2/ln 2 = 2.885: the smallest gain that lets the rate double each round
 /// (draft-cardwell-iccrg-bbr-congestion-control-00 section 4.2.1).
 pub(super) const HIGH_GAIN: u64 = UNIT * 2885 / 1000 + 1;
-/// Its inverse: drains in one round what startup queued.
+/// Its inverse: drains the queue of startup in one round.
 pub(super) const DRAIN_GAIN: u64 = UNIT * 1000 / 2885;
 /// How long a smallest round-trip time is believed.
 pub(super) const RTT_MIN_LIFETIME: Duration = Duration::from_secs(10);
@@ -34,14 +34,14 @@ pub(super) fn paced(rate: BitRate, gain: u64) -> BitRate {
     BitRate::from_bps(scaled(rate, gain).as_bps() / 100 * MARGIN_PERCENT)
 }
 
-/// What startup begins with: a window of `cwnd` bytes per `rtt`, and the high gain.
+/// Rate at the start of startup: a window of `cwnd` bytes per `rtt`, times the high gain.
 pub(super) fn initial_pacing_rate(cwnd: u64, rtt: Option<Duration>) -> BitRate {
     let rtt = rtt.filter(|rtt| rtt.as_nanos() > 0).unwrap_or(NOMINAL_RTT);
     let rate = BitRate::from_amount(Bytes(cwnd), rtt).unwrap_or_default();
     scaled(rate, HIGH_GAIN * MARGIN_PERCENT / 100)
 }
 
-/// What a sender does (draft section 4.3).
+/// State of a sender (draft section 4.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
     Startup,
@@ -78,13 +78,13 @@ impl Rounds {
         }
     }
 
-    /// A round begins now, whatever the last one waits for.
+    /// A round begins now, whether the last one is over or not.
     pub fn begin(&mut self, delivery: &Delivery) {
         self.next_delivered = delivery.sample.delivered;
     }
 }
 
-/// Whether the pipe has been full: BBR.full_bw and what belongs to it.
+/// Whether the pipe has been full: BBR.full_bw and its companions.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FullPipe {
     /// The rate that has to be outgrown.
@@ -112,7 +112,7 @@ impl FullPipe {
     }
 }
 
-/// Version 1's answer to losses: the first round of a recovery sends what left the network, and with the end of it the
+/// Version 1's answer to losses: the first round of a recovery sends as much as left the network, and with the end of it the
 /// window is as it was.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Recovery {
@@ -124,13 +124,13 @@ pub(super) struct Recovery {
 }
 
 impl Recovery {
-    /// Remembers the window `cwnd`; what is remembered while the window is already cut stays if it was more.
+    /// Remembers the window `cwnd`; while the window is already cut, the larger of this and the one remembered.
     pub fn save(&mut self, cwnd: u64, is_cut: bool) {
         let fresh = self.repair == Repair::None && !is_cut;
         self.prior_cwnd = if fresh { cwnd } else { self.prior_cwnd.max(cwnd) };
     }
 
-    /// What is outstanding is gone.
+    /// All outstanding data is gone.
     pub fn on_timeout(&mut self) {
         self.repair = Repair::Timeout;
         self.conserves = false;

@@ -1,8 +1,7 @@
 //! Long-term bandwidth sampling: noticing a token-bucket policer (the `lt_bw` of Linux `tcp_bbr.c`).
 //!
-//! A policer passes bursts at the full rate and then drops what exceeds its own. When two successive
-//! intervals bounded by losses lost a fifth or more each and delivered at the same rate, that rate is
-//! believed and kept to for a while.
+//! A policer passes bursts at the full rate and then drops the excess over its own. When two successive intervals bounded by
+//! losses lost a fifth or more each and delivered at the same rate, that rate is believed and kept to for a while.
 
 use super::super::Delivery;
 use crate::units::{BitRate, Bytes, Duration, Instant};
@@ -11,7 +10,7 @@ use crate::units::{BitRate, Bytes, Duration, Instant};
 const MIN_ROUNDS: u32 = 4;
 /// An interval this many times longer says nothing.
 const MAX_ROUNDS: u32 = 4 * MIN_ROUNDS;
-/// Share of what was delivered that must be lost, in 256ths (`bbr_lt_loss_thresh`: about 20 %).
+/// Share of the delivered bytes that must be lost, in 256ths (`bbr_lt_loss_thresh`: about 20 %).
 const LOSS_SHARE: u64 = 50;
 /// Two rates agree within an eighth (`bbr_lt_bw_ratio`) or 4 kb/s (`bbr_lt_bw_diff`).
 const AGREE_PART: u64 = 8;

@@ -1,8 +1,8 @@
 //! The co-designed, receiver-based BBR of TACK: the successor paper (IEEE/ACM ToN 29(6), 2021) section VI-D, and where
 //! that is silent version 1.
 //!
-//! The receiver measures the rate, the sender the round-trip time, and time is counted in TACK intervals, of which a
-//! round trip has beta. What differs from the paper is a choice of [`TackConfig`]: [`TackConfig::PAPER`] has none of it.
+//! The receiver measures the rate, the sender the round-trip time, and time is counted in TACK intervals, of which a round trip
+//! has beta. Departures from the paper are choices of [`TackConfig`]: [`TackConfig::PAPER`] has none of them.
 
 mod base_loss;
 mod bound;
@@ -27,7 +27,7 @@ use standing::{STEP_MAX, Standing};
 
 pub use config::{Bounds, Drains, ProbeRtt, Probes, TackConfig};
 
-/// Intervals of a cycle that ask for more, with their gain, and then as many that drain what that queued (T21: 1.25 and
+/// Intervals of a cycle that ask for more, with their gain, and then as many that drain the queue of the former (T21: 1.25 and
 /// 0.75, four each: a round trip).
 const PROBING: u64 = 4;
 const PROBING_GAIN: u64 = UNIT * 5 / 4;
@@ -103,16 +103,16 @@ impl TackBbr {
         }
     }
 
-    /// BWmax of what arrives.
+    /// BWmax as delivered.
     fn arrives(&self) -> BitRate {
         self.rates.largest(!self.common.full.reached)
     }
 
-    /// BWmax: what has to be sent for that to arrive.
+    /// BWmax as sent: the rate at which to send for that to arrive.
     fn rate(&self) -> BitRate {
         match self.config.bounds {
             Bounds::Product => self.arrives(),
-            // What the path loses at any rate is to be sent too.
+            // The share that the path loses at any rate is to be sent too.
             Bounds::Loss => BitRate::from_bps(self.bound.base.sent_for(self.arrives().as_bps())),
         }
     }
@@ -128,7 +128,7 @@ impl TackBbr {
         self.common.set_pacing_rate(rate);
     }
 
-    /// What the receiver reports is of a round trip before. In the first three the window says what is sent: at once where it is
+    /// The receiver's reports are of a round trip before. In the first three the window sets the rate: at once where it is
     /// short, and then with the high gain, as [`initial_pacing_rate`] does for the first. Nothing later.
     fn slow_start_rate(&self) -> BitRate {
         let windows = self.common.window.cwnd / self.common.initial_window.max(1);
@@ -139,7 +139,7 @@ impl TackBbr {
         initial_pacing_rate(gain * self.common.window.cwnd, self.rtt_min.least)
     }
 
-    /// The cycle drains what its probe queued.
+    /// The cycle drains the queue of its probe.
     fn is_draining(&self) -> bool {
         self.common.mode == Mode::ProbeBandwidth && (PROBING..DRAINED).contains(&self.position)
     }
@@ -156,7 +156,7 @@ impl TackBbr {
     fn cycle_gain(&self) -> u64 {
         let (cruising, step) = (self.standing.cruising_gain(self.rate()), self.standing.step());
         match (self.position, self.standing.is_active()) {
-            // What the path loses of a small step leaves nothing to find.
+            // Where the path's own losses eat up a small step, a probe has nothing to find.
             (..PROBING, true) => cruising.max(UNIT + (step + self.bound.base.uncompensated()).min(STEP_MAX)),
             (..PROBING, false) => PROBING_GAIN,
             (..DRAINED, true) => UNIT - step,
@@ -184,8 +184,8 @@ impl TackBbr {
         self.rates.pass(passed);
     }
 
-    /// What the receiver measures; what the sender sees only where no receiver ever said anything, for ACKs that come
-    /// late and together must not pass for a rate.
+    /// Takes the rate that the receiver measures. The sender's own sample counts only where no receiver ever reported one, for
+    /// ACKs that come late and together must not pass for a rate.
     fn update_bandwidth(&mut self, delivery: &Delivery) {
         let reported = delivery.receiver.and_then(|receiver| receiver.rate);
         self.is_receiver_based |= reported.is_some();
@@ -198,7 +198,8 @@ impl TackBbr {
 
     fn update_rounds(&mut self, delivery: &Delivery) {
         self.bound.update(delivery);
-        // What was sent while the cycle drained is heard of a round trip later. A queue that stands even so may be what overflows.
+        // Losses of data sent while the cycle drained are heard of a round trip later. A queue that stands even so may be the
+        // one that overflows.
         let drained = (DRAINED..DRAINED + PROBING).contains(&self.position)
             && self.standing.is_short(self.rate(), self.rtt_min.least.unwrap_or_default());
         if self.common.mode == Mode::ProbeBandwidth && drained {
@@ -226,8 +227,8 @@ impl TackBbr {
         if is_full {
             self.common.full.on_round(self.rate());
         }
-        // What arrives is what the path carries now; BWmax may be of before. Where others take the channel, round trips
-        // are many times the smallest, and what that needs would be less than arrives.
+        // The reported mean is the path's rate now; BWmax may be of before. Where others take the channel, round trips are many
+        // times the smallest, and a product over the smallest would be less than arrives.
         let trip = self.rtt_min.least.unwrap_or_default() + self.longest_silence();
         let usual = delivery.smoothed_rtt.unwrap_or_default();
         let stalled = (!self.common.full.reached).then_some(self.common.full.rounds);
@@ -237,7 +238,7 @@ impl TackBbr {
         let unqueued = self.rtt_min.least.map(|least| least + usual_queue);
         let heavy = self.bound.on_round(unqueued, self.common.window.mss, floor, stalled);
         if heavy && self.config.bounds == Bounds::Loss {
-            // Whatever was asked for, it is more than there is.
+            // Startup or probe, it asked for more than there is.
             self.common.full.reached = true;
             if self.common.mode == Mode::ProbeBandwidth && self.position < PROBING {
                 self.position = PROBING;
@@ -252,7 +253,7 @@ impl TackBbr {
         }
         self.update_draining(in_flight);
         let before = self.rate_before.as_bps();
-        // Half of what was asked for.
+        // Half of the step.
         let part = if self.standing.is_active() { 2 * UNIT / self.standing.step() } else { SUCCESS_PART };
         let found = self.rate().as_bps() >= before + before / part;
         let again =
@@ -267,7 +268,7 @@ impl TackBbr {
         self.bound.on_cycle(self.cap());
     }
 
-    /// Longer draining is at the cost of the rest of the cycle: what is too much in flight keeps its gain down.
+    /// Longer draining is at the cost of the rest of the cycle: an excess in flight keeps its gain down.
     fn update_draining(&mut self, in_flight: u64) {
         let is_over = in_flight <= self.with_bursts(self.amount_in(UNIT)) || self.position >= MOST_DRAINING;
         if self.position < DRAINED {
@@ -359,7 +360,7 @@ impl TackBbr {
         self.rate().amount_in(least).0.saturating_mul(gain) / UNIT
     }
 
-    /// And in a TACK interval: what has arrived and is not reported yet.
+    /// And in a TACK interval: data that has arrived and is not reported yet.
     fn amount_per_interval(&self) -> u64 {
         self.rate().amount_in(self.longest_silence()).0
     }
@@ -369,16 +370,15 @@ impl TackBbr {
         self.intervals.length.max(self.standing.wait())
     }
 
-    /// The cap of what is in flight: two products and what one interval brings, which is cwnd_gain = 2 + 1 / (RTT_min
-    /// f_tack) in the paper's words; more where what arrives at once is more. The allowance for aggregated ACKs
-    /// contains the interval's.
+    /// The cap on bytes in flight: two products and the arrivals of one interval, which is cwnd_gain = 2 + 1 / (RTT_min f_tack)
+    /// in the paper's words; more where more arrives at once. The allowance for aggregated ACKs contains the interval's.
     fn cap(&self) -> u64 {
         let products = self.amount_in(2 * UNIT);
         let lump = if self.common.full.reached { self.common.aggregation.allowance(self.rate()) } else { 0 };
         self.with_bursts(products + lump.max(self.amount_per_interval()))
     }
 
-    /// With room for what waits at the bottleneck on purpose, and for what is on its way to the pacer, in it and behind it
+    /// With room for the queue kept at the bottleneck on purpose, and for data on its way to the pacer, in it and behind it
     /// (`bbr_quantization_budget`).
     fn with_bursts(&self, bytes: u64) -> u64 {
         bytes
@@ -393,7 +393,7 @@ impl TackBbr {
             let cwnd = self.common.window.cwnd;
             if self.common.full.reached {
                 let bound = self.bound.bytes.filter(|_| self.config.bounds == Bounds::Loss);
-                // What is paced need not grow with ACKs, of which there are few.
+                // A paced window need not grow with ACKs, of which there are few.
                 let grown = if self.standing.is_active() { cap } else { cwnd + acked };
                 self.common.window.cwnd = grown.min(cap).min(bound.unwrap_or(u64::MAX));
             } else if cwnd < cap || self.arrives().as_bps() == 0 {
@@ -406,9 +406,9 @@ impl TackBbr {
         }
     }
 
-    /// What the window is after losses; true when recovery decides on it. Version 1 conserves packets in the first round
-    /// of a recovery and comes out of one with the window it had. Under [`Bounds::Loss`] only the bound cuts, and what
-    /// is delivered after a timeout shows that the path is there again.
+    /// The window after losses; true when recovery decides on it. Version 1 conserves packets in the first round of a recovery
+    /// and comes out of one with the window it had. Under [`Bounds::Loss`] only the bound cuts, and a delivery after a timeout
+    /// shows that the path is there again.
     fn recover(&mut self, delivery: &Delivery) -> bool {
         let was_silent = core::mem::take(&mut self.is_silent);
         match self.config.bounds {
@@ -446,7 +446,7 @@ impl Version for TackBbr {
         self.set_cwnd(delivery);
     }
 
-    /// What is known of the path stays, for an outage says nothing about it.
+    /// The model of the path stays, for an outage says nothing about it.
     fn note_timeout(&mut self) {
         self.is_silent = true;
     }
@@ -455,7 +455,7 @@ impl Version for TackBbr {
         self.bound = LossBound::default();
     }
 
-    /// The pause is nobody's time.
+    /// The pause belongs to no interval.
     fn on_idle_restart(&mut self, now: Instant) {
         self.intervals.restart(now);
         match self.common.mode {

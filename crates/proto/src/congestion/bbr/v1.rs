@@ -79,8 +79,8 @@ impl Bbr {
         rate.amount_in(rtt_min).0.saturating_mul(gain) / UNIT
     }
 
-    /// `gain` times the bandwidth-delay product, with room for what is on its way to the pacer, in it and behind it, so
-    /// that a small product does not keep the pipe from being used (`bbr_quantization_budget`).
+    /// `gain` times the bandwidth-delay product, with room for data on its way to the pacer, in it and behind it, so that a
+    /// small product does not keep the pipe from being used (`bbr_quantization_budget`).
     fn target(&self, rate: BitRate, gain: u64) -> u64 {
         self.with_bursts(self.product(rate, gain))
     }
@@ -220,7 +220,7 @@ impl Bbr {
     fn update_gains(&mut self) {
         let (pacing, cwnd) = match self.common.mode {
             Mode::Startup => (HIGH_GAIN, HIGH_GAIN),
-            // The window stays what startup made it: only the rate falls.
+            // The window stays that of startup: only the rate falls.
             Mode::Drain => (DRAIN_GAIN, HIGH_GAIN),
             Mode::ProbeBandwidth if self.policer.rate().is_some() => (UNIT, CWND_GAIN),
             Mode::ProbeBandwidth => (PACING_GAINS[self.phase], CWND_GAIN),
@@ -274,13 +274,12 @@ impl Version for Bbr {
         self.set_cwnd(delivery);
     }
 
-    /// What was learnt of the top speed is in doubt (`bbr_set_state`).
+    /// The top speed learnt so far is in doubt (`bbr_set_state`).
     fn note_timeout(&mut self) {
         self.common.full.rate = BitRate::default();
     }
 
-    /// What looked like a full pipe or a policer was none (`bbr_undo_cwnd`). The window comes back with the end of
-    /// recovery.
+    /// The seeming full pipe or policer was none (`bbr_undo_cwnd`). The window comes back with the end of recovery.
     fn note_undo(&mut self) {
         self.common.full.rate = BitRate::default();
         self.common.full.rounds = 0;

@@ -73,7 +73,7 @@ impl Path {
     }
 }
 
-/// Three rounds in a row without a quarter more, and of those that show what the path carries.
+/// Three rounds in a row without a quarter more, and of those that show the path's capacity.
 #[test]
 fn startup_ends_after_three_rounds_without_growth() {
     let mut path = Path::new(1);
@@ -89,7 +89,7 @@ fn startup_ends_after_three_rounds_without_growth() {
     assert!(path.bbr.common.full.reached);
 }
 
-/// The first round of a recovery sends what left the network; with the end of it the window is as it was.
+/// The first round of a recovery sends as much as left the network; with the end of it the window is as it was.
 #[test]
 fn recovery_conserves_packets_and_gives_the_window_back() {
     let mut path = Path::full();
@@ -133,7 +133,7 @@ fn probing_the_round_trip_takes_200_ms_and_a_round() {
     assert!(!still && cwnd >= before, "{cwnd} after {before}");
 }
 
-/// Any phase but the one that drains what the one before it queued.
+/// Any phase but the one that drains the queue of the one before it.
 #[test]
 fn cycles_begin_anywhere_but_in_the_draining_phase() {
     let mut seen = [0; PACING_GAINS.len()];

@@ -1,4 +1,4 @@
-//! The smallest or largest of what was measured lately.
+//! The smallest or largest of recent samples.
 
 use std::collections::VecDeque;
 
@@ -14,8 +14,8 @@ pub(super) struct Extreme {
 }
 
 impl Extreme {
-    /// Takes in `value` at `now`, and forgets what is older than `window`. `beats` says which of two
-    /// wins, and is the same each time.
+    /// Takes in `value` at `now`, and forgets samples older than `window`. `beats` says which of two wins, and is the same each
+    /// time.
     pub fn update(
         &mut self,
         now: Instant,

@@ -10,7 +10,7 @@ const STEP_MIN: u64 = 1;
 const STEP_MAX: u64 = 5;
 /// Trials of a decision: two pairs in random order (section 3.2).
 pub(super) const TRIALS: usize = 4;
-/// What the sigmoid makes of a loss rate: 5 % is the threshold, alpha = 100 (section 2.2).
+/// Sigmoid of the loss rate: 5 % is the threshold, alpha = 100 (section 2.2).
 const LOSS_THRESHOLD: i64 = ONE / 20;
 const ALPHA: i64 = 100;
 /// log2 e.
@@ -38,7 +38,7 @@ pub(super) struct Allegro {
     before: BitRate,
 }
 
-/// What a report leads to.
+/// Consequence of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Decision {
     /// More results have to come.

@@ -1,4 +1,4 @@
-//! Powers and logarithms in fixed point, good to some 2^-14: what utility functions need, the same on every machine.
+//! Powers and logarithms in fixed point, good to some 2^-14: for utility functions, the same on every machine.
 
 /// Fractional bits of all numbers in here.
 pub(super) const BITS: u32 = 16;

@@ -1,9 +1,9 @@
-//! Monitor intervals: what became of the data that was sent at one rate.
+//! Monitor intervals: the fate of the data that was sent at one rate.
 
 use super::fixed::ONE;
 use crate::units::{BitRate, Bytes, Duration, Instant};
 
-/// What an interval is for.
+/// Purpose of an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
     /// Sending at the rate of the start-up, of this generation.
@@ -40,7 +40,7 @@ struct Slope {
     xy: i128,
 }
 
-/// What an interval came to.
+/// Outcome of an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Report {
     pub purpose: Purpose,

@@ -23,7 +23,7 @@ const STEADY: i64 = 3;
 const BOUND_FIRST: i64 = 5;
 const BOUND_STEP: i64 = 10;
 
-/// In 2^-16 of what x in Mb/s gives.
+/// In 2^-16 of the utility for x in Mb/s.
 pub(super) fn utility(report: &Report) -> i64 {
     let rate = report.rate.as_bps();
     // log2 of x in Mb/s: that of bits per second less that of 10^6.
@@ -70,7 +70,7 @@ impl Vivace {
         let share = |percent: i64| i128::from(bps) * i128::from(percent) / 100;
         let bound = share(BOUND_FIRST + self.widened * BOUND_STEP);
         let kept = moved.clamp(-bound, bound);
-        // The bound widens while steps reach it, and narrows to what they need.
+        // The bound widens while steps reach it, and narrows to the least that holds them.
         self.widened = if moved.abs() > bound {
             self.widened + 1
         } else {

@@ -7,25 +7,26 @@ const TICKS_US: [u32; 5] = [1_000, 2_000, 4_000, 10_000, 100_000];
 const TICKS_TO_JUDGE: u64 = 10;
 /// A clock that ticked less often than that while so much was sent has stopped: the slowest needs half of it.
 const STOPPED_US: u64 = 2_000_000;
-/// How far the receiver's clock may fall behind ours, beside a twentieth: what a buffer can have drained since the first ACK.
+/// How far the receiver's clock may fall behind ours, beside a twentieth: the most that a buffer can have drained since the
+/// first ACK.
 const BEHIND_US: u64 = 250_000;
-/// How far either clock may be off what local time allows: an ACK that was this long on its way.
+/// How far either clock may be off the bounds of local time: an ACK that was this long on its way.
 const SLACK_US: u64 = 60_000_000;
 /// How long the first ACKs' least tick counts.
 const EARLY_US: u64 = 2_000_000;
 /// A clock that is not believed is judged again after so long.
 const FORGIVE_US: u64 = 10_000_000;
 
-/// What an ACK says of time, from either end. The zero of each is arbitrary.
+/// Times that an ACK carries, of either end. The zero of each is arbitrary.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Reading {
     /// When the receiver made the ACK, by its clock.
     pub received_us: u64,
-    /// When what the ACK answers was sent, by ours.
+    /// When the data that the ACK answers was sent, by ours.
     pub sent_us: u64,
 }
 
-/// What is known of the receiver's clock.
+/// Trust in the receiver's clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Trust {
@@ -44,19 +45,19 @@ pub(super) struct Clock {
     pub trust: Trust,
     /// Length of a tick in microseconds, 0 while unknown.
     pub tick_us: u32,
-    /// An ACK with timestamps was seen since the last restart; what it said.
+    /// An ACK with timestamps was seen since the last restart; its values.
     pub(super) seen: bool,
     pub(super) last_value: u32,
     pub(super) last_echo: u32,
     /// Local time of that first ACK, and of the restart before it where the clock was refused.
     pub(super) first_at_us: u64,
     pub(super) refused_at_us: u64,
-    /// What the receiver's clock counted since the first ACK, and at the latest reading. Neither wraps.
+    /// Time of the receiver's clock since the first ACK, in ticks, and at the latest reading. Neither wraps.
     pub(super) ticks: u64,
     pub(super) edge_ticks: u64,
     /// Shorter than this no tick can be: so little did the receiver's clock count while ours went on.
     pub(super) least_tick_us: u32,
-    /// What ours counted, from what the first ACK answers to what the latest one does.
+    /// Time of ours from the data that the first ACK answers to the data that the latest one does.
     pub(super) sent_us: i64,
     /// Local time less [`Self::sent_us`]: the least that was seen, where an echo belonged to the latest segment of its ACK.
     pub(super) lead_known: bool,
@@ -65,8 +66,8 @@ pub(super) struct Clock {
 
 impl Clock {
     /// An ACK carries `value` and echoes `echo`, of our clock whose ticks last `sender_tick_us`; `advanced` when it
-    /// acknowledges more in sequence than before: only then does the echo belong to what arrived last (RFC 7323
-    /// section 4.3). Returns false when the clock turns out to be another than thought.
+    /// acknowledges more in sequence than before: only then does the echo belong to the latest arrival (RFC 7323 section 4.3).
+    /// Returns false when the clock turns out to be another than thought.
     pub fn on_ack(
         &mut self,
         now_us: u64,
@@ -116,8 +117,8 @@ impl Clock {
     }
 
     /// Counts from this ACK on where the first one is a bad beginning: its round trip was at least twice as long as this one's,
-    /// and longer than what [`tick_of`] allows a buffer to drain. So it is after an outage at the handshake. `latest_us` is
-    /// when the latest segment that it newly acknowledges was sent, 0 where that is not known. True where it does.
+    /// and longer than [`tick_of`] allows a buffer to drain. So it is after an outage at the handshake. `latest_us` is when the
+    /// latest segment that it newly acknowledges was sent, 0 where that is not known. True where it does.
     pub fn begin_anew(&mut self, now_us: u64, latest_us: u64) -> bool {
         if !self.seen || latest_us == 0 || self.sent_us < 0 {
             return false;
@@ -146,15 +147,15 @@ impl Clock {
         true
     }
 
-    /// Compares what the receiver's clock counted with what ours did, from sending to sending: the way of the ACKs is
-    /// in neither.
+    /// Compares the time counted by the receiver's clock with that by ours, from sending to sending: the way of the ACKs is in
+    /// neither.
     fn judge(&mut self, now_us: u64) -> bool {
         if self.sent_us < 0 || (self.trust == Trust::Refused && now_us < self.refused_at_us + FORGIVE_US) {
             return true;
         }
         let span_us = self.sent_us as u64;
         // The first ACKs tell ticks apart that later ones may not: at the start more is sent than arrives, and short ticks
-        // would keep up with the sender too. What follows much later is told by the whole time [DERIVED].
+        // would keep up with the sender too. Much later the whole time tells [DERIVED].
         if span_us < EARLY_US {
             let least_us = (span_us - span_us / 4) / (self.ticks + 1);
             self.least_tick_us = self.least_tick_us.max(least_us as u32);
@@ -183,9 +184,9 @@ impl Clock {
         known
     }
 
-    /// What the latest ACK says, if it is the first of a tick: then the receiver's clock is known as closely as ACKs
-    /// follow each other, whatever the length of its ticks [DERIVED]. `latest_us` is as for [`Self::begin_anew`]: an ACK of
-    /// several segments is made when the last of them arrives, and echoes the first (RFC 7323 section 4.3) [DERIVED].
+    /// Times of the latest ACK, if it is the first of a tick: then the receiver's clock is known as closely as ACKs follow each
+    /// other, at any length of its ticks [DERIVED]. `latest_us` is as for [`Self::begin_anew`]: an ACK of several segments is
+    /// made when the last of them arrives, and echoes the first (RFC 7323 section 4.3) [DERIVED].
     pub fn read(&mut self, latest_us: u64) -> Option<Reading> {
         if self.trust != Trust::Trusted || !self.seen || self.ticks == self.edge_ticks {
             return None;
@@ -195,7 +196,7 @@ impl Clock {
         let latest_sent_us = if is_known { latest_us as i64 - self.lead_us } else { self.sent_us };
         Some(Reading {
             received_us: SLACK_US + self.ticks * u64::from(self.tick_us),
-            // What the first ACK answers need not have been sent first.
+            // The data that the first ACK answers need not have been sent first.
             sent_us: self.sent_us.max(latest_sent_us).wrapping_add(SLACK_US as i64) as u64,
         })
     }
@@ -244,7 +245,7 @@ mod tests {
         tick_us
     }
 
-    /// A handshake that met an outage took 1.5 s; what followed takes 50 ms.
+    /// A handshake that met an outage took 1.5 s; later round trips take 50 ms.
     #[test]
     fn an_outage_at_the_handshake_makes_ticks_no_longer() {
         let mut clock = Clock::default();

@@ -4,8 +4,8 @@
 /// again within the second time [DERIVED].
 const VAIN_US: u64 = 6_000_000;
 const VAIN_LIFETIME_US: u64 = 60_000_000;
-/// Those who compete look whether the buffer empties where its delay falls by this part, after so long at least, and after the
-/// second time in any case [DERIVED].
+/// A competing sender looks whether the buffer empties where its delay falls by this part, after so long at least, and after
+/// the second time in any case [DERIVED].
 const GIVE_WAY: u64 = 6;
 const LOOK_US: u64 = 2_000_000;
 const COMPETE_US: u64 = 30_000_000;
@@ -18,7 +18,7 @@ const INVERSE_C: u64 = 2_500_000_000;
 /// So many times that fit 64 bits.
 const MAX_SEGMENTS: u64 = 1 << 31;
 
-/// What is known of others at the bottleneck.
+/// Evidence of others at the bottleneck.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Competition {
     /// The receive rate when draining began.
@@ -36,7 +36,7 @@ pub(super) struct Competition {
 }
 
 impl Competition {
-    /// A packet was this long on its way. Ends what a vain drain said where the buffer was empty, or long ago.
+    /// A packet was this long on its way. Clears a vain drain where the buffer was empty, or the drain was long ago.
     pub fn on_delay(&mut self, now_us: u64, delay_us: i64, threshold_us: u64) {
         let empty = delay_us - self.vain_delay_us < threshold_us as i64;
         if empty || now_us >= self.vain_at_us + VAIN_LIFETIME_US {
@@ -60,7 +60,7 @@ impl Competition {
         again && now_us >= self.vain_at_us + VAIN_US
     }
 
-    /// Others give way: all who compete see that at once, and see together whether the buffer empties.
+    /// Others give way: all competing senders see that at once, and see together whether the buffer empties.
     pub fn is_time_to_look(&mut self, now_us: u64, entered_us: u64, buffer_us: u64) -> bool {
         self.competed_us = self.competed_us.max(buffer_us);
         let give_way = buffer_us < self.competed_us - self.competed_us / GIVE_WAY;
@@ -71,14 +71,14 @@ impl Competition {
         now_us >= entered_us + least_us
     }
 
-    /// Draining begins at `rate`. What was had before the first vain drain is what to return to.
+    /// Draining begins at `rate`. The rate before the first vain drain is the one to return to.
     pub fn drain_from(&mut self, rate: u64) {
         if self.vain_at_us == 0 {
             self.drained_rate = rate;
         }
     }
 
-    /// From `rate` in a round trip of `rtt_us` back to what was had.
+    /// From `rate` in a round trip of `rtt_us` back to the rate before draining.
     pub fn begin(&mut self, now_us: u64, rate: u64, rtt_us: u64, mss: u64) {
         self.competing = true;
         let [window, peak] = [rate, self.drained_rate.max(rate)].map(|rate| rate * rtt_us / 1_000_000);

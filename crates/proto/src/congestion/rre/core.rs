@@ -37,15 +37,15 @@ const MAX_GAIN: u64 = 256;
 const TOP_GAIN: u64 = 512;
 /// Draining for longer than this number of smoothed round-trip times means that the path has changed [F].
 const LONG_ROUNDS: u64 = 4;
-/// What may be outstanding beyond the rate times the longest round-trip time, and the longest that counts: a thousand ACKs
-/// wait 52 s for an uplink of 8 kb/s [DERIVED].
+/// Bytes that may be outstanding beyond the rate times the longest round-trip time, and the longest that counts: a thousand
+/// ACKs wait 52 s for an uplink of 8 kb/s [DERIVED].
 const SPARE_WINDOW: u64 = 65_536;
 const MAX_HELD_US: u64 = 60_000_000;
 /// The largest MSS (RFC 9293 section 3.7.1), and the longest tick (RFC 7323 section 5.4).
 const MAX_MSS: u32 = 65_535;
 const MAX_TICK_US: u32 = 1_000_000;
 
-/// What is known when data begins to flow.
+/// Parameters known when data begins to flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Parameters {
     /// Payload of a full segment in bytes.
@@ -60,7 +60,7 @@ pub struct Parameters {
     pub target_us: u32,
 }
 
-/// What an ACK says.
+/// Report of an ACK.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ack {
     /// When it came.
@@ -98,7 +98,7 @@ pub struct Core {
     entered_us: u64,
     clock: Clock,
     estimate: Estimate,
-    /// What has been delivered in all.
+    /// Bytes delivered in all.
     delivered: u64,
     delay: Delay,
     search: Search,
@@ -109,7 +109,7 @@ pub struct Core {
 }
 
 impl Core {
-    /// At `now_us` data may begin to flow. Parameters beyond what TCP knows are taken for the nearest that it does.
+    /// At `now_us` data may begin to flow. Parameters beyond the limits of TCP are taken for the nearest within them.
     pub fn new(parameters: Parameters, now_us: u64) -> Self {
         let parameters = Parameters {
             mss: parameters.mss.clamp(1, MAX_MSS),
@@ -134,7 +134,7 @@ impl Core {
         core
     }
 
-    /// What the handshake's last segment says of the clocks.
+    /// Takes in the clocks of the handshake's last segment.
     pub fn on_handshake(&mut self, now_us: u64, value: u32, echo: u32) {
         self.clock.on_ack(now_us, value, echo, true, self.parameters.sender_tick_us);
     }
@@ -142,7 +142,7 @@ impl Core {
     /// An ACK came.
     pub fn on_ack(&mut self, ack: &Ack) {
         let now_us = ack.now_us;
-        // Where ACKs were lost, what ends a timeout or silence answers what was sent long before it.
+        // Where ACKs were lost, the one that ends a timeout or silence answers data sent long before it.
         let ends_wait = self.steering.collapsed || self.feedback.silences > 0;
         self.hear(ack);
         if let Some(reading) = self.read(ack).filter(|_| !ends_wait) {
@@ -169,7 +169,7 @@ impl Core {
         self.steer(now_us);
     }
 
-    /// The latest timeout was needless: what was sent is still on its way.
+    /// The latest timeout was needless: the data is still on its way.
     pub fn on_undo(&mut self) {
         self.steering.collapsed = false;
         self.steer(self.feedback.heard_us);
@@ -184,7 +184,7 @@ impl Core {
     pub fn on_transmit_start(&mut self, now_us: u64) {
         self.feedback.heard_us = now_us;
         self.feedback.silences = 0;
-        // What was not sent is no sign that the path became slower.
+        // A pause of the sender is no sign that the path became slower.
         self.estimate.restart();
         self.steer(now_us);
     }
@@ -206,7 +206,7 @@ impl Core {
         self.steering.window
     }
 
-    /// What the sender does.
+    /// State of the sender.
     pub const fn state(&self) -> State {
         self.state
     }
@@ -235,12 +235,12 @@ impl Core {
         u64::from(self.clock.tick_us.max(self.parameters.sender_tick_us))
     }
 
-    /// Any ACK: what it counts, and that it came.
+    /// Any ACK: its counts, and that it came.
     fn hear(&mut self, ack: &Ack) {
         self.delivered += u64::from(ack.delivered);
         let silences = self.feedback.on_ack(ack.now_us, ack.rtt_us, ack.smoothed_rtt_us);
         if silences > 0 {
-            // What held before the silence is believed as far as it was acted upon.
+            // The rate from before the silence is believed as far as it was acted upon.
             // A rate that is not known stays so: 0 is no rate.
             let least = self.estimate.rate.min(1);
             self.estimate.rate = (self.estimate.rate >> silences).max(least);
@@ -252,7 +252,7 @@ impl Core {
         }
     }
 
-    /// The times that the ACK carries, or what stands for them where the receiver's clock is of no use.
+    /// The times that the ACK carries, or their substitutes where the receiver's clock is of no use.
     fn read(&mut self, ack: &Ack) -> Option<Reading> {
         let trust = self.clock.trust;
         // 0 where it is not known.
@@ -268,7 +268,7 @@ impl Core {
             self.clock.tick_us = 0;
             self.forget_delays(ack.now_us);
         }
-        // An ACK that tells of no arrival echoes what came long before it: what the peer sends, or has twice.
+        // An ACK that reports no arrival echoes a time long before it: it carries data of the peer, or answers a duplicate.
         if !ack.advanced && ack.delivered == 0 {
             return None;
         }
@@ -286,7 +286,7 @@ impl Core {
         self.search.round_read = false;
     }
 
-    /// Relative delay, its smallest value, and what of it is the buffer's (slides 11 and 12).
+    /// Relative delay, its smallest value, and the buffer's part of it (slides 11 and 12).
     fn measure(&mut self, now_us: u64, reading: Reading, repairing: bool) {
         let delay_us = reading.received_us as i64 - reading.sent_us as i64;
         let feedback_us = self.feedback.delay_us();
@@ -310,7 +310,7 @@ impl Core {
     /// The receive rate, and whether to ask for more than it.
     fn estimate_rate(&mut self, now_us: u64, reading: Reading) {
         if self.state == State::Refresh {
-            // What arrives is what was held back.
+            // The sender holds back, and arrivals with it.
             self.estimate.restart();
             return;
         }
@@ -323,7 +323,7 @@ impl Core {
             used: self.delay.buffer_us > threshold_us / 2,
         };
         let Some(taken) = self.estimate.on_reading(reading, self.delivered, &limits) else { return };
-        // The buffer was full all the time, and what seems the path's delay has the buffer's in it.
+        // The buffer was full all the time, and the seeming delay of the path contains the buffer's.
         if taken == Taken::Lossy {
             self.steering.hold_us = now_us + self.feedback.delay_us();
             self.enter(Event::Loss, now_us);
@@ -381,10 +381,10 @@ impl Core {
         self.enter(Event::Loss, now_us);
     }
 
-    /// Events that follow from what was measured.
+    /// Events that follow from the measurements.
     fn decide(&mut self, ack: &Ack) {
         let now_us = ack.now_us;
-        // What was lost may be much: monitoring sends it faster too while the buffer is empty [DERIVED].
+        // Much may have been lost: monitoring sends it again faster, too, while the buffer is empty [DERIVED].
         let repairs = self.state == State::Monitor
             && self.estimate.rate > 0
             && self.delay.buffer_us < self.threshold_us() / 2;
@@ -393,7 +393,8 @@ impl Core {
             self.search.start_rate =
                 (self.search.start_rate + per_delay).min(2 * self.estimate.rate).clamp(1, MAX_RATE);
         }
-        // At half of what arrives a buffer that nobody else fills is empty in twice its delay, which the round trip has in it.
+        // At half the rate of arrival a buffer that no other flow fills is empty in twice its delay, which the round trip has
+        // in it.
         let feedback_us = self.feedback.delay_us();
         let buffer_us = self.competition.vain_buffer_us.min(feedback_us);
         let emptied_us = self.entered_us + feedback_us.max(2 * buffer_us);
@@ -418,7 +419,7 @@ impl Core {
         } else if self.delay.buffer_us < threshold_us / 2 + self.packet_us()
             && now_us >= self.steering.hold_us
         {
-            // What a feedback delay drains further reaches the smallest delay, which is measured anew each time.
+            // The drain of one more feedback delay reaches the smallest delay, which is measured anew each time.
             self.enter(Event::Below, now_us);
         }
         let stale = match self.state {
@@ -457,7 +458,7 @@ impl Core {
                 }
             }
             State::Start => {
-                // "Forget": the rate is sought anew from what is sent now [F].
+                // "Forget": the rate is sought anew from data sent now [F].
                 self.search.restart();
                 self.estimate.restart();
                 self.steering.loss_threshold_us = 0;
@@ -526,7 +527,7 @@ impl Core {
                 let Parameters { handshake_rtt_us, initial_window, .. } = self.parameters;
                 self.search.train_rate(handshake_rtt_us, initial_window)
             }
-            // Nobody knows what is empty while the smallest delay falls.
+            // No delay is known to be that of an empty buffer while the smallest one falls.
             State::Fill if now_us < self.delay.lowered_us + self.feedback.delay_us() => {
                 known + known * MIN_GAIN / ONE
             }
@@ -536,7 +537,7 @@ impl Core {
                 known - known * excess.clamp(gain, TOP_GAIN) / ONE
             }
             State::Refresh => known / 2,
-            // What is found meanwhile may be less than was thought.
+            // The rate found meanwhile may be less than was thought.
             State::Monitor if known > 0 => self.search.start_rate.min(2 * known),
             State::Monitor => self.search.start_rate,
             State::Compete => {
@@ -559,8 +560,8 @@ impl Core {
     }
 }
 
-/// The share of the threshold at `rate` bytes per second, in 1024ths: one over the root of what it is above
-/// [`MIDDLE_RATE`], linear between powers of four.
+/// The share of the threshold at `rate` bytes per second, in 1024ths: one over the root of its ratio to [`MIDDLE_RATE`], where
+/// it is above that; linear between powers of four.
 fn share_of(rate: u64) -> u64 {
     let halvings = log2(rate.max(MIDDLE_RATE)).saturating_sub(log2(MIDDLE_RATE)) / 2;
     (ONE - halvings % ONE / 2) >> (halvings / ONE).min(MAX_HALVINGS)

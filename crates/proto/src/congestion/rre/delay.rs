@@ -1,4 +1,4 @@
-//! The path's relative delay, its smallest value, and what of it is the buffer's.
+//! The path's relative delay, its smallest value, and the buffer's part of it.
 
 /// The longest delay that steers the rate [DERIVED].
 pub(super) const MAX_DELAY_US: u64 = 5_000_000;
@@ -6,7 +6,7 @@ pub(super) const MAX_DELAY_US: u64 = 5_000_000;
 pub(super) const DELAY_LIFETIME_US: u64 = 10_000_000;
 pub(super) const DELAY_PERIODS: usize = 3;
 
-/// What is known of the delay.
+/// The delay as measured so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Delay {
     /// The smallest relative delay that counts, and when it was last seen.
@@ -98,7 +98,7 @@ impl Delay {
             self.mins_us = [i64::MAX; DELAY_PERIODS];
             self.min_us = i64::MAX;
         }
-        // Somebody empties the buffer, and there is more in it than was thought: it is the time to join.
+        // Another flow empties the buffer, and there is more in it than was thought: it is the time to join.
         self.lower = delay_us + threshold_us as i64 / 8 < self.min_us && self.min_us != i64::MAX;
         if let Some(feedback_us) = refresh_us.filter(|_| self.lower) {
             self.emptied_us = self.emptied_us.max(now_us + 4 * threshold_us);
@@ -116,8 +116,8 @@ impl Delay {
 
     /// The buffer's part of `delay_us`.
     ///
-    /// While a hole is being repaired ACKs echo what came before it, and the delay looks longer than it is: then the
-    /// smallest of a feedback delay counts [DERIVED].
+    /// While a hole is being repaired ACKs echo a segment before it, and the delay looks longer than it is: then the smallest
+    /// of a feedback delay counts [DERIVED].
     pub fn update_buffer(&mut self, now_us: u64, delay_us: i64, repairing: bool, feedback_us: u64) {
         let buffer_us = (delay_us - self.min_us) as u64;
         if !repairing {

@@ -1,4 +1,4 @@
-//! The receive rate: what was newly delivered between two ACKs, over the difference of the receiver's clock (slide 8).
+//! The receive rate: the bytes newly delivered between two ACKs, over the difference of the receiver's clock (slide 8).
 
 use super::clock::Reading;
 
@@ -13,14 +13,14 @@ pub(super) const SAMPLE_TICKS: u64 = 4;
 /// are no sample [DERIVED].
 const FALL: u64 = 2;
 
-/// More than this part of what arrives is not lost at random [DERIVED].
+/// More than this part of the arrivals is not lost at random [DERIVED].
 pub(super) const MUCH_LOST: u64 = 8;
-/// What counts of a sample without a number that overflows.
+/// Most bytes of a sample that count, so that no number overflows.
 const MOST_BYTES: u64 = 1 << 40;
 /// No further than to this part of it at once: a link that stands still for a moment must not stop the sender.
 const MOST_FALL: u64 = 2;
 
-/// What bounds a sample.
+/// Bounds of a sample.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     /// Length of a tick in microseconds.
@@ -50,7 +50,7 @@ pub(super) struct Estimate {
     pub rate: u64,
     /// It is that of a train: the first sample takes its place.
     pub(super) provisional: bool,
-    /// The checkpoint: the receiver's time, that of what it had then, by ours, and what was delivered by then.
+    /// The checkpoint: the receiver's time, the time by ours of the data it had then, and the bytes delivered by then.
     pub(super) marked: bool,
     pub(super) mark_us: u64,
     pub(super) mark_sent_us: u64,
@@ -63,7 +63,7 @@ pub(super) struct Estimate {
 }
 
 impl Estimate {
-    /// The next sample begins with what is read next.
+    /// The next sample begins with the next reading.
     pub fn restart(&mut self) {
         self.marked = false;
     }
@@ -73,8 +73,8 @@ impl Estimate {
         self.lost = (self.lost + u64::from(bytes)).min(MOST_BYTES);
     }
 
-    /// `delivered` bytes in all had been delivered when the receiver's clock showed what `reading` says. The sample, where
-    /// the rate was updated by it.
+    /// `delivered` bytes in all had been delivered at the receiver's time of `reading`. The sample, where the rate was updated
+    /// by it.
     pub fn on_reading(&mut self, reading: Reading, delivered: u64, limits: &Limits) -> Option<Taken> {
         let Limits { tick_us, mss, most, stall_us, used } = *limits;
         self.used_once |= used;
@@ -115,8 +115,8 @@ impl Estimate {
     }
 
     /// The path was the limit of the `bytes` that arrived in `span_us`, not a sender that paused: the buffer was never empty, or
-    /// what filled it left faster than it arrived, or was lost. So much may be lost that it looks empty: then it was full from
-    /// the first packet on.
+    /// the data that filled it left faster than it arrived, or was lost. So much may be lost that it looks empty: then it was
+    /// full from the first packet on.
     fn is_path_limited(&self, reading: Reading, span_us: u64, bytes: u64) -> bool {
         let sent_us = reading.sent_us.saturating_sub(self.mark_sent_us);
         let left_faster = span_us > sent_us + sent_us / 8;

@@ -9,7 +9,7 @@ const MAX_SILENCES: u32 = 16;
 /// Round-trip time where none is known yet (RFC 6298 section 2.1: a second).
 const UNKNOWN_RTT_US: u64 = 1_000_000;
 
-/// What ACKs tell by coming.
+/// Times at which ACKs come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Feedback {
     pub(super) smoothed_rtt_us: u64,
@@ -63,8 +63,8 @@ impl Feedback {
         known.clamp(1_000, MAX_DELAY_US)
     }
 
-    /// The feedback delay, how long it takes until what is changed is seen: what is smoothed tells long after an outage of the
-    /// round trips in it.
+    /// The feedback delay, from a change until its effect is seen: the smoothed time contains the round trips of an outage long
+    /// after it.
     pub fn delay_us(&self) -> u64 {
         let smoothed_us = self.smoothed_us();
         if self.latest_rtt_us == 0 { smoothed_us } else { smoothed_us.min(self.latest_rtt_us.max(1_000)) }

@@ -6,16 +6,16 @@ use super::steering::{MAX_RATE, MAX_WINDOW};
 
 /// The receive rate is first found from this number of packets at least; the first train has ten [S].
 const TRAIN_PACKETS: u64 = 8;
-/// A window is sent in half a round-trip time at the start, which is taken to be between these: the first train measures
-/// what it meets only when it is faster than that.
+/// A window is sent in half a round-trip time at the start, which is taken to be between these: the first train measures a
+/// bottleneck only when it is faster than that.
 const MIN_TRAIN_US: u64 = 5_000;
 const MAX_TRAIN_US: u64 = 20_000;
 
-/// What is known with a reading.
+/// State at a reading.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
     pub now_us: u64,
-    /// What has been delivered in all, in bytes.
+    /// Bytes delivered in all.
     pub delivered: u64,
     /// Bytes in the network.
     pub in_flight: u64,
@@ -32,7 +32,7 @@ pub(super) struct Seen {
 /// The state of the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Search {
-    /// The round: what must be delivered for it to end, and what was read at its beginning.
+    /// The round: the bytes delivered at which it ends, and the reading at its beginning.
     pub(super) round_end: u64,
     pub(super) round_read: bool,
     pub(super) round_reading: Reading,
@@ -61,7 +61,7 @@ impl Search {
         }
     }
 
-    /// "Forget": the rate is sought anew from what is sent now [F].
+    /// "Forget": the rate is sought anew from data sent now [F].
     pub fn restart(&mut self) {
         self.restarted = true;
         self.round_read = false;
@@ -84,7 +84,7 @@ impl Search {
         let new_round = seen.delivered > self.round_end;
         if new_round {
             self.round_end = seen.delivered + seen.in_flight;
-            // At once: what leaves as ACKs arrive is no train where those are slow.
+            // At once: data that leaves as ACKs arrive is no train where those are slow.
             if !self.restarted && !seen.limited {
                 self.start_window = (3 * self.start_window).min(MAX_WINDOW);
             }

@@ -1,10 +1,10 @@
-//! What the sender does, and what makes it do something else.
+//! States of the sender, and the events that change them.
 
-/// What the sender does (slides 13 and 14: three phases, the second of two states).
+/// State of the sender (slides 13 and 14: three phases, the second of two states).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum State {
-    /// Seeks the receive rate: sends more with each answer, until what it sends leaves faster than it arrives.
+    /// Seeks the receive rate: sends more with each answer, until data leaves faster than it arrives.
     #[default]
     Start,
     /// Sends faster than the receiver receives: the buffer fills.
@@ -15,11 +15,11 @@ pub enum State {
     Refresh,
     /// Keeps back and waits for the path to be repaired, to begin anew.
     Monitor,
-    /// Others keep the buffer full whatever this sender does: takes the window that CUBIC would [DERIVED].
+    /// Others keep the buffer full at any rate of this sender: takes the window that CUBIC would [DERIVED].
     Compete,
 }
 
-/// What happened.
+/// Event that may change the state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Event {
@@ -52,7 +52,7 @@ impl State {
     pub const ALL: [Self; 6] =
         [Self::Start, Self::Fill, Self::Drain, Self::Refresh, Self::Monitor, Self::Compete];
 
-    /// What it is called in pictures.
+    /// Its name in pictures.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Start => "start",

@@ -1,14 +1,14 @@
-//! What the caller is to do, and what of the past bounds it: losses, boosts and the highest rate.
+//! Rate and window for the caller, and the past that bounds them: losses, boosts and the highest rate.
 
 use super::delay::{DELAY_LIFETIME_US, MAX_DELAY_US};
 
-/// No rate or window is larger: a hundred Gb/s, and what fits 32 bits.
+/// No rate or window is larger: a hundred Gb/s, and the most that a signed number of 32 bits holds.
 pub(super) const MAX_RATE: u64 = 12_500_000_000;
 pub(super) const MAX_WINDOW: u64 = 0x7fff_ffff;
 /// While the buffer stays empty the gain doubles each feedback delay, so often at most.
 const MAX_BOOST: u32 = 5;
-/// What was sent within four round-trip times and twice of that may still arrive, and no rate above it is believed. They are
-/// taken to be between these.
+/// Data sent within the latest four to eight round-trip times may still arrive, and no rate above its own is believed. Four of
+/// them are taken to be between these.
 const MIN_TOP_US: u64 = 1_000_000;
 const TOP_US: u64 = 30_000_000;
 
@@ -18,7 +18,7 @@ pub(super) struct Steering {
     /// Doublings of the gain, and when the last was.
     pub(super) boost: u32,
     pub(super) boosted_us: u64,
-    /// Draining goes on until then whatever the buffer delay; when losses last made it so, and whether they had before.
+    /// Draining goes on until then at any buffer delay; when losses last made it so, and whether they had before.
     pub(super) hold_us: u64,
     pub(super) loss_us: u64,
     pub(super) lost_before: bool,
@@ -30,7 +30,7 @@ pub(super) struct Steering {
     pub(super) top_rate: u64,
     pub(super) last_top_rate: u64,
     pub(super) top_until_us: u64,
-    /// What the caller is to do.
+    /// Rate and window for the caller.
     pub(super) rate: u64,
     pub(super) window: u64,
 }
@@ -85,7 +85,7 @@ impl Steering {
         }
     }
 
-    /// The highest rate that what arrives may have been sent at.
+    /// The highest rate at which arriving data may have been sent.
     pub fn most_sent(&self) -> u64 {
         self.top_rate.max(self.last_top_rate)
     }

@@ -1,4 +1,4 @@
-//! All that the machine remembers as numbers, to be compared with what it remembers in C.
+//! The machine's whole state as numbers, to be compared with its state in C.
 
 use super::super::clock::{Clock, Reading};
 use super::super::compete::{Competition, Cubic};

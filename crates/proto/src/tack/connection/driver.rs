@@ -21,7 +21,7 @@ pub struct Transmit {
     pub start: u64,
 }
 
-/// What a packet that arrived has for the driver.
+/// Content of an arrived packet for the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Received {
     /// Bytes of a stream.

@@ -180,7 +180,7 @@ impl Connection {
             self.sender.streams.insert(stream);
             opened = true;
         }
-        // What was closed before gives its place back now where it had no reason to then: less than half was used.
+        // A stream closed before gives its place back now where it had no reason to then: less than half was used.
         if opened {
             self.allow_more_streams();
         }

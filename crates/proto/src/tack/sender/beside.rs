@@ -1,4 +1,4 @@
-//! What leaves beside streams: what is said about them, datagrams, and a new path.
+//! Content beside streams: messages about them, datagrams, and a new path.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -90,7 +90,7 @@ impl Sender {
         room_for_datagram(self.path_mtu.payload())
     }
 
-    /// What is said about streams next.
+    /// The next message about streams.
     pub(super) fn next_control(&mut self, now: Instant) -> Option<Body> {
         if !self.beside.is_urgent() || self.sent.len() >= super::MAX_PACKETS {
             return None;
@@ -106,14 +106,14 @@ impl Sender {
         Some(Body::Control(control))
     }
 
-    /// The peer has what was said.
+    /// The peer has the message.
     pub(super) fn on_control_acked(&mut self, control: Control) {
         if let Control::Reset { stream, .. } = control {
             self.streams.on_reset_acked(stream);
         }
     }
 
-    /// What was said was lost.
+    /// The message was lost.
     pub(super) fn on_control_lost(&mut self, control: Control) {
         let matters = match control {
             Control::Reset { stream, .. } => self.streams.is_resetting(stream),
@@ -125,7 +125,7 @@ impl Sender {
         }
     }
 
-    /// What the peer was told of the streams that it may open has arrived, or was lost.
+    /// The number of streams that the peer may open has arrived there, or was lost.
     pub(super) fn on_streams_told(&mut self, arrived: bool) {
         self.beside.advertising = false;
         if !arrived {
@@ -184,7 +184,7 @@ impl Sender {
         self.path_mtu.payload()
     }
 
-    /// Packets take another path from now on: what was measured is of none (RFC 9000 section 9.4). What is in flight is
+    /// Packets take another path from now on: the measurements are of none (RFC 9000 section 9.4). Packets in flight are
     /// neither lost nor of the new path.
     pub fn on_path_changed(&mut self, now: Instant, seed: u32) {
         (self.path_start, self.path_since, self.elsewhere) = (self.next, now, self.in_flight);

@@ -1,4 +1,4 @@
-//! What feedback means: which packets arrived, which are lost, how long the path is and how fast.
+//! Evaluation of feedback: which packets arrived, which are lost, how long the path is and how fast.
 
 use super::{Carried, Sender};
 use crate::congestion::position::Position;
@@ -13,11 +13,11 @@ use crate::units::{BitRate, Bytes, Duration, Instant, SeqNumber};
 /// Intervals that the controller counts in a round trip of feedback: beta of the paper.
 const INTERVALS_PER_TRIP: u64 = 4;
 
-/// The receiver acknowledged what was never sent.
+/// The receiver acknowledged packets that were never sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::tack) struct Optimistic;
 
-/// What one piece of feedback told.
+/// Contents of one piece of feedback.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     acked: u64,
@@ -33,7 +33,7 @@ impl Sender {
     /// Takes in a TACK.
     ///
     /// # Errors
-    /// Where it acknowledges what was never sent: nothing of it was believed from there on.
+    /// Where it acknowledges packets that were never sent: nothing of it was believed from there on.
     pub fn on_tack(&mut self, now: Instant, tack: &Tack, ack_loss: u16) -> Result<(), Optimistic> {
         let prior = self.in_flight();
         let mut seen = Seen::default();
@@ -117,7 +117,7 @@ impl Sender {
         seen: &mut Seen,
     ) -> Result<(), Optimistic> {
         let end = self.base.nearest(cumulative);
-        // No receiver passes what was left out before it was told to.
+        // No receiver passes numbers that were left out before it was told to.
         if end > self.next || self.skips.is_within(self.base.max(self.told_floor), end) {
             return Err(Optimistic);
         }
@@ -195,8 +195,8 @@ impl Sender {
         }
     }
 
-    /// The receiver holds the numbers of `range` lost. What was sent less than a round trip ago it cannot know
-    /// about; each packet is thus sent again once per round trip at most.
+    /// The receiver holds the numbers of `range` lost. It cannot know about packets sent less than a round trip ago; each
+    /// packet is thus sent again once per round trip at most.
     fn lose(&mut self, now: Instant, range: Range, seen: &mut Seen) {
         let rtt_min = self.rtt_min.get().unwrap_or_default();
         let youngest = rtt_min - rtt_min / 8;
@@ -263,7 +263,7 @@ impl Sender {
         self.settled.pop_first();
     }
 
-    /// The receiver counts bytes that it got, of whatever packets.
+    /// The receiver counts bytes that it got, of any packets.
     fn count_received(&mut self, received: SeqNumber) -> Result<(), Optimistic> {
         self.received = self.received.max(self.received.nearest(received));
         let received = self.received - START;
@@ -308,7 +308,7 @@ impl Sender {
         self.after_timeout = false;
     }
 
-    /// What the receiver measured, as far as it can be true: no faster than we sent.
+    /// The receiver's measurements, as far as they can be true: no faster than we sent.
     fn report(&self, rate: BitRate, loss: u16) -> ReceiverReport {
         let fastest = self.fastest.into_iter().max().unwrap_or_default();
         let rate = if fastest > BitRate::default() { rate.min(fastest) } else { rate };
@@ -323,7 +323,7 @@ impl Sender {
         ReceiverReport { rate: (rate > BitRate::default()).then_some(rate), loss, interval, wait, burst }
     }
 
-    /// Tells the controller, and what follows from the feedback as a whole.
+    /// Tells the controller, and acts on the feedback as a whole.
     fn finish(&mut self, now: Instant, prior_in_flight: u64, seen: &Seen) {
         if let Some(rtt) = seen.rtt {
             self.rtt.sample(rtt);
@@ -357,7 +357,7 @@ impl Sender {
                 (false, Some(_)) => Repair::Fast,
                 (false, None) => Repair::None,
             };
-            // What arrived while the report queued.
+            // Bytes that arrived while the report queued.
             let late = self.reported_late(self.ack_path.queueing());
             self.congestion.on_delivery(&Delivery {
                 now,
@@ -377,7 +377,7 @@ impl Sender {
             self.rate.limit_by_application(self.in_flight());
         }
         self.end_startup(round_over);
-        // The rate may have risen: what waits for the pacer asks it again.
+        // The rate may have risen: data that waits for the pacer asks it again.
         self.end_pacing(now);
     }
 

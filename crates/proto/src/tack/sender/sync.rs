@@ -1,4 +1,4 @@
-//! What the sender tells the receiver, and when (TACK paper sections 4.4 and 5.4).
+//! State that the sender tells the receiver, and when (TACK paper sections 4.4 and 5.4).
 
 use super::Sender;
 use crate::congestion::position::Position;
@@ -6,8 +6,8 @@ use crate::tack::config::{AckClock, Lists};
 use crate::tack::packet::Sync;
 use crate::units::{Duration, Instant};
 
-/// Round trips after which a start-up is over, whatever the controller says of it: one that the application
-/// holds back might never leave it.
+/// Round trips after which a start-up is over, even where the controller goes on with it: one that the application holds back
+/// might never leave it.
 const STARTUP_ROUNDS: u32 = 12;
 
 /// The state last sent to the receiver.
@@ -33,7 +33,7 @@ impl SyncState {
 }
 
 impl Sender {
-    /// What the packet `number`, about to leave, should tell the receiver. The papers send this where the value has
+    /// State that the packet `number`, about to leave, should tell the receiver. The papers send this where the value has
     /// doubled or halved; on data it costs ten bytes, so that an eighth is enough here, and nothing waits.
     pub(super) fn next_sync(&mut self, now: Instant, number: Position) -> Option<Sync> {
         let current = self.current_sync();
@@ -46,7 +46,7 @@ impl Sender {
         Some(current)
     }
 
-    /// What the receiver should know at once though no data may leave: the round-trip time has doubled or halved
+    /// State that the receiver should know at once though no data may leave: the round-trip time has doubled or halved
     /// (successor paper section VI-C), or the start-up is over. It is told again with data.
     pub fn next_urgent_sync(&mut self, now: Instant) -> Option<Sync> {
         let (announced, current) = (self.sync.announced, self.current_sync());
@@ -83,7 +83,7 @@ impl Sender {
         !self.sync.known || moved || current.blocks != announced.blocks || repaired
     }
 
-    /// What the receiver does not keep anyway, which in a start-up is little.
+    /// Least time between ACKs, beyond the one that the receiver keeps anyway, which in a start-up is little.
     fn ack_interval_ms(&self) -> u16 {
         let AckClock::Tack { beta, min_interval, .. } = self.clock else { return 0 };
         let interval = self.ack_path.interval(beta);

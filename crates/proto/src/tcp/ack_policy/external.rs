@@ -16,7 +16,7 @@ pub trait Acknowledge: Send {
     /// A segment with new data arrived.
     fn on_data(&mut self, arrival: &Arrival) -> AckDecision;
 
-    /// What [`AckDecision::At`] asked for is due.
+    /// The time that [`AckDecision::At`] asked for has come.
     fn on_timer(&mut self, now: Instant) -> AckDecision;
 
     /// An acknowledgment of everything received was sent, by this policy or with data.
@@ -49,7 +49,7 @@ pub struct Arrival {
 /// A [`Factory`] as a configuration holds it.
 pub type External = FactoryRef<dyn Factory>;
 
-/// One at work. What it does is kept out of the ways of the policies that ship, which are short enough to be inlined.
+/// One at work. Its code is kept out of the ways of the policies that ship, which are short enough to be inlined.
 #[derive(Clone)]
 pub(super) struct ExternalPolicy {
     pub rtt: ReceiverRtt,
@@ -72,7 +72,7 @@ impl ExternalPolicy {
         question(self.policy.lock().unwrap_or_else(PoisonError::into_inner).as_mut())
     }
 
-    /// What a policy says, with times that are over as now.
+    /// Decision of a policy, with times that are over as now.
     fn decided(
         &self,
         now: Instant,

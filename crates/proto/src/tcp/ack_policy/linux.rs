@@ -13,7 +13,7 @@ const DELAY_MAX: Duration = Duration::from_millis(200);
 const RTO_MIN: Duration = Duration::from_millis(200);
 /// TCP_MAX_QUICKACKS.
 const QUICK_ACKS: u32 = 16;
-/// Largest aggregate: what an IP packet holds.
+/// Largest aggregate: the capacity of an IP packet.
 const MAX_AGGREGATE: u64 = 65_535;
 /// Duplicate ACKs that are never compressed (TCP_FASTRETRANS_THRESH).
 const UNCOMPRESSED: u32 = 3;
@@ -118,7 +118,7 @@ impl Linux {
         self.ato.min(longest).min(DELAY_MAX)
     }
 
-    /// The earliest of what is waited for.
+    /// The earliest of the pending times.
     fn next(&self) -> AckDecision {
         let waits = [self.flush_at, self.delayed_until, self.compressed_until];
         waits.into_iter().flatten().min().map_or(AckDecision::Wait, AckDecision::At)

@@ -116,7 +116,7 @@ impl Packets {
     }
 
     fn at_once(&self, disorder: &Disorder<'_>, full_segment: u64) -> bool {
-        // What follows the highest without a gap of its own is in order as far as QUIC can tell.
+        // A packet that follows the highest without a gap of its own is in order as far as QUIC can tell.
         let out_of_order = disorder.range.start != disorder.highest_before;
         match self.policy.reordering {
             Reordering::Immediate | Reordering::Threshold(1) => out_of_order,

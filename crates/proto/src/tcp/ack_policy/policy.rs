@@ -5,15 +5,15 @@ use crate::units::Duration;
 
 /// When a receiver acknowledges.
 ///
-/// [`Default`] is what RFC 5681 describes and ns-3 and many others do. The rest are what the
-/// transports of today do instead of it, under their names. Those of QUIC count packets, which here
-/// are segments with payload, and the numbers of bytes in them do not matter.
+/// [`Default`] is the rule of RFC 5681, as ns-3 and many others have it. The rest are the rules of today's transports, under
+/// their names. Those of QUIC count packets, which here are segments with payload, and the numbers of bytes in them do not
+/// matter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckPolicy {
     /// One ACK for a number of full-sized segments, or after a delay. Out-of-order data, and data that
     /// fills a gap, are acknowledged at once (RFC 5681 section 4.2).
     Delayed(DelayedAcks),
-    /// What Linux does: aggregates, an adaptive delay, compressed SACKs.
+    /// As in Linux: aggregates, an adaptive delay, compressed SACKs.
     Linux(LinuxAcks),
     /// One ACK for a number of packets, or after a delay, as QUIC does.
     Packets(PacketAcks),
@@ -35,9 +35,8 @@ pub struct DelayedAcks {
 /// Linux's receiver, as of 6.x with the defaults of its `net.ipv4.tcp_*` settings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinuxAcks {
-    /// In-order segments that arrive within this of the first become one, of up to 64 KiB, before
-    /// TCP sees them (GRO). Zero joins what arrives at the same instant: what one PPDU brought, or one
-    /// poll of the interface.
+    /// In-order segments that arrive within this of the first become one, of up to 64 KiB, before TCP sees them (GRO). Zero
+    /// joins segments that arrive at the same instant: those of one PPDU, or of one poll of the interface.
     pub gro_flush: Duration,
 }
 
@@ -50,7 +49,7 @@ pub struct PacketAcks {
     pub packets: PacketLimit,
     /// An ACK at the latest after this.
     pub delay: DelayLimit,
-    /// What out-of-order packets do.
+    /// Effect of out-of-order packets.
     pub reordering: Reordering,
 }
 
@@ -61,8 +60,8 @@ pub enum PacketLimit {
     Every(u32),
     /// Any number: only the delay counts.
     Unbounded,
-    /// A quarter of the peer's congestion window, within bounds. The window is taken to be what
-    /// arrived in the latest round-trip time.
+    /// A quarter of the peer's congestion window, within bounds. The window is taken to be the packets that arrived in the
+    /// latest round-trip time.
     QuarterWindow {
         /// Least packets.
         least: u32,
@@ -101,14 +100,13 @@ pub enum DelayLimit {
     },
 }
 
-/// What out-of-order packets do.
+/// Effect of out-of-order packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reordering {
-    /// A packet below one that was received before, and one that opens a gap, are acknowledged at
-    /// once; what follows above the gap is counted (RFC 9000 section 13.2.1).
+    /// A packet below one that was received before, and one that opens a gap, are acknowledged at once; those that follow above
+    /// the gap are counted (RFC 9000 section 13.2.1).
     Immediate,
-    /// The first packets above a gap are acknowledged at once, and those below what an ACK has
-    /// already reported.
+    /// The first packets above a gap are acknowledged at once, and those below one that an ACK has already reported.
     FirstAboveGap(u32),
     /// An ACK is due at once when a packet that no ACK could have shown to be lost is missing and one
     /// this far above it has arrived; 0 never, 1 is `Immediate` (draft-ietf-quic-ack-frequency section
@@ -125,8 +123,7 @@ pub(super) const MAX_ACK_DELAY: Duration = Duration::from_millis(25);
 pub(super) const QUIC_PACKETS: u32 = 2;
 
 impl AckPolicy {
-    /// What [`AckPolicy::quic_ackfreq`] is asked for where nobody says otherwise: as few ACKs as Chrome
-    /// sends, RFC 9000's delay, and RFC 9002's packet threshold.
+    /// Defaults of [`AckPolicy::quic_ackfreq`]: as few ACKs as Chrome sends, RFC 9000's delay, and RFC 9002's packet threshold.
     pub const ACK_FREQUENCY: (u32, Duration, u32) = (10, MAX_ACK_DELAY, 3);
 
     /// Delayed ACKs, one for `segments`, with Linux' times.
@@ -144,7 +141,7 @@ impl AckPolicy {
         }
     }
 
-    /// Linux, with aggregates of what arrives at once.
+    /// Linux, with aggregates of segments that arrive at once.
     pub const fn linux() -> Self {
         Self::Linux(LinuxAcks { gro_flush: Duration::ZERO })
     }
@@ -159,9 +156,8 @@ impl AckPolicy {
         })
     }
 
-    /// What a sender asked for in an ACK_FREQUENCY frame: an ACK with `packets` packets, after
-    /// `max_ack_delay`, or when one is missing that lies `reordering_threshold` below another
-    /// (draft-ietf-quic-ack-frequency).
+    /// As a sender asks for in an ACK_FREQUENCY frame: an ACK with `packets` packets, after `max_ack_delay`, or when one is
+    /// missing that lies `reordering_threshold` below another (draft-ietf-quic-ack-frequency).
     pub const fn quic_ackfreq(packets: u32, max_ack_delay: Duration, reordering_threshold: u32) -> Self {
         Self::Packets(PacketAcks {
             early_packets: 0,
@@ -182,8 +178,7 @@ impl AckPolicy {
         })
     }
 
-    /// neqo (Firefox): four ACKs a round trip, of 2 to 256 packets and at most 50 ms; whatever is out
-    /// of order at once.
+    /// neqo (Firefox): four ACKs a round trip, of 2 to 256 packets and at most 50 ms; packets out of order at once.
     pub const fn neqo() -> Self {
         Self::Packets(PacketAcks {
             early_packets: 0,
@@ -193,8 +188,8 @@ impl AckPolicy {
         })
     }
 
-    /// picoquic: an ACK every 32 packets, 64 where RTT_min is 40 ms or more, or after a quarter of
-    /// RTT_min, 1 to 10 ms; whatever is out of order at once.
+    /// picoquic: an ACK every 32 packets, 64 where RTT_min is 40 ms or more, or after a quarter of RTT_min, 1 to 10 ms; packets
+    /// out of order at once.
     pub const fn picoquic() -> Self {
         Self::Packets(PacketAcks {
             early_packets: 0,

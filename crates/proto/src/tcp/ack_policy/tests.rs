@@ -44,7 +44,7 @@ fn assert_rates(policy: AckPolicy, expected: [u64; 3]) {
     }
 }
 
-/// What each policy makes of the rate at which 802.11ac delivers, at 10, 80 and 200 ms.
+/// ACK rate of each policy at the delivery rate of 802.11ac, at 10, 80 and 200 ms.
 #[test]
 fn ack_rates_are_those_published() {
     assert_rates(AckPolicy::every(2), [24_777; 3]);
@@ -58,7 +58,7 @@ fn ack_rates_are_those_published() {
     assert_rates(AckPolicy::quic_ackfreq(packets, delay, reordering), [4_955; 3]);
 }
 
-/// 45 segments of 1448 bytes fill 64 KiB; the rest of a burst is what the timer finds.
+/// 45 segments of 1448 bytes fill 64 KiB; the rest of a burst is left to the timer.
 #[test]
 fn aggregates_are_answered_once() {
     let mut acks = AckScheduler::new(&Config { ack_policy: AckPolicy::linux(), ..Config::default() });

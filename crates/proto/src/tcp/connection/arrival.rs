@@ -433,7 +433,8 @@ impl Connection {
     /// Seventh and eighth: the text and the FIN.
     fn take_text(&mut self, now: Instant, placed: &Placed<'_>) {
         if !self.can_receive() {
-            // There is none after the peer's FIN: what lies there is answered and dropped (RFC 9293 section 3.10.7.4).
+            // There is none after the peer's FIN: a segment with text there is answered and dropped (RFC 9293 section
+            // 3.10.7.4).
             self.ack_due = true;
             return;
         }

@@ -1,4 +1,4 @@
-//! A controller that acts when no ACK comes is called by whoever drives the connection.
+//! A controller that acts when no ACK comes is called by the driver of the connection.
 
 use super::*;
 use crate::congestion::Algorithm;
@@ -7,7 +7,7 @@ use crate::units::{Duration, FlowId, HostId};
 
 const MSS: u64 = 1460;
 
-/// A client whose controller halves its window after [`Alarm::PATIENCE`] without an ACK, and what answers it.
+/// A client whose controller halves its window after [`Alarm::PATIENCE`] without an ACK, and the server that answers it.
 struct Pair {
     now: Instant,
     client: Connection,

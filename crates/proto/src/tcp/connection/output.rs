@@ -77,7 +77,7 @@ impl Connection {
         Some(packet)
     }
 
-    /// What to send next at `now`: RST, SYN, urgent ACKs, data, probe, ACK, in this order.
+    /// The next output at `now`: RST, SYN, urgent ACKs, data, probe, ACK, in this order.
     pub(super) fn next_outbound(&mut self, now: Instant) -> Option<Outbound> {
         if self.state == State::Established && self.reset_due.is_none() && !self.receiver.has_blocks() {
             if let Some(outgoing) = self.sender.next_full(now, &self.timers) {
@@ -90,7 +90,7 @@ impl Connection {
         self.next_in_turn(now)
     }
 
-    /// [`next_outbound`](Self::next_outbound) in any state, whatever there is to send.
+    /// [`next_outbound`](Self::next_outbound) in any state, for any output.
     #[inline(never)]
     fn next_in_turn(&mut self, now: Instant) -> Option<Outbound> {
         if let Some(reset) = self.reset_due.take() {
@@ -157,8 +157,8 @@ impl Connection {
         self.wrap(segment, codepoint)
     }
 
-    /// A SYN offers what the configuration allows; a SYN-ACK only what the peer's SYN offered too
-    /// (RFC 7323 sections 2.2, 3.2; RFC 2018 section 2).
+    /// A SYN offers the options that the configuration allows; a SYN-ACK only those that the peer's SYN offered too (RFC 7323
+    /// sections 2.2, 3.2; RFC 2018 section 2).
     #[inline(never)]
     fn syn_segment(&mut self, now: Instant) -> Segment {
         if self.syn_sent_at.is_some() {
@@ -253,7 +253,7 @@ impl Connection {
         (u128::from(since.as_nanos()) + phase).div_euclid(u128::from(tick)) as u32
     }
 
-    /// ECT(0) on new data; not on ACKs, probes and what is sent again (RFC 3168 sections 6.1.4 to 6.1.6).
+    /// ECT(0) on new data; not on ACKs, probes and retransmissions (RFC 3168 sections 6.1.4 to 6.1.6).
     #[inline]
     pub(super) fn codepoint(&self, outbound: &Outbound) -> Ecn {
         match outbound {

@@ -1,6 +1,6 @@
-//! Header prediction (V. Jacobson, R. Braden and D. Borman, RFC 1323 appendix A; RFC 7323 section 4.3 keeps its rule):
-//! while nothing is lost nearly every segment is the next data or acknowledges the next data, and can be taken in
-//! without asking all that SEGMENT ARRIVES asks. What is not predicted goes the long way.
+//! Header prediction (V. Jacobson, R. Braden and D. Borman, RFC 1323 appendix A; RFC 7323 section 4.3 keeps its rule): while
+//! nothing is lost nearly every segment is the next data or acknowledges the next data, and can be taken in without all the
+//! checks of SEGMENT ARRIVES. A segment that is not predicted goes the long way.
 
 use super::arrival::before;
 use super::{Connection, State};

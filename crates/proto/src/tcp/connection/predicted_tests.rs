@@ -9,7 +9,7 @@ use crate::tcp::config::Config;
 use crate::tcp::profile::Profile;
 use crate::units::{Bytes, Duration, FlowId, HostId, Instant, SeqNumber};
 
-/// What a path does to the packets of a transfer, one after the other, over and over.
+/// Fate of a packet of a transfer. A path deals out a list of them, one after the other, over and over.
 #[derive(Clone, Copy, Debug)]
 enum Fate {
     Arrives,
@@ -51,7 +51,7 @@ impl Path {
         }
     }
 
-    /// Sends what `end` has to send, and compares the two ways to choose it.
+    /// Sends all output of `end`, and compares the two ways to choose it.
     fn drain(&mut self, end: usize) {
         loop {
             let mut short = self.ends[end].clone();
@@ -142,8 +142,8 @@ fn a_transfer_without_loss_is_predicted() {
 }
 
 proptest! {
-    /// Whatever happens on the way, what is predicted is taken in to the same end as if nothing had been, and so is
-    /// what is sent in the short way.
+    /// On any path, a predicted segment is taken in to the same end as without prediction, and so is output sent in the short
+    /// way.
     #[test]
     fn the_short_ways_lead_where_the_long_ones_do(
         linux in any::<bool>(),

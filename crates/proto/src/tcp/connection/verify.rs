@@ -1,14 +1,14 @@
-//! What holds of a connection at any time, once all it has to send was taken.
+//! Invariants of a connection at any time, once all it has to send was taken.
 
 use super::{Connection, State};
 use crate::tcp::sender::Timer;
 
 impl Connection {
-    /// Verifies that a timer will wake whatever waits: data or a SYN for its acknowledgment (RFC 9293 section 3.8.1,
-    /// RFC 6298 section 5.1), the rest of the data for a window that opens (RFC 9293 section 3.8.6.1).
+    /// Verifies that a timer will wake all that waits: data or a SYN for its acknowledgment (RFC 9293 section 3.8.1, RFC 6298
+    /// section 5.1), the rest of the data for a window that opens (RFC 9293 section 3.8.6.1).
     ///
     /// # Errors
-    /// What would wait for ever if the peer said nothing more.
+    /// Where data or a SYN would wait for ever if the peer said nothing more.
     pub fn check(&self) -> Result<(), String> {
         let armed = |timer| self.timers.get(timer).is_some();
         let waits = match self.state {

@@ -6,7 +6,7 @@ use super::{AMBIGUOUS, DUP_THRESH, LOST, RESENT, SACKED, Scoreboard, Sent};
 use crate::tcp::rack::{Delivered, Rack};
 use crate::units::{Duration, Instant};
 
-/// What RACK needs beside the segments themselves.
+/// State of RACK beside the segments themselves.
 ///
 /// First copies lie in the board in the order of their transmission, so one cursor serves them;
 /// later copies are listed here in theirs. Neither needs a list through all segments.
@@ -24,10 +24,10 @@ struct Copied {
     sent_at: Instant,
 }
 
-/// What a look at the times of transmission found.
+/// Result of a look at the times of transmission.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Overdue {
-    /// When the next segment will have waited long enough for what was reordered.
+    /// When the next segment will have waited long enough for reordering.
     pub again_at: Option<Instant>,
     /// When the latest retransmission now held lost was sent.
     pub lost_again: Option<Instant>,
@@ -115,8 +115,8 @@ impl Scoreboard {
         found
     }
 
-    /// RACK_mark_losses_on_RTO() (RFC 8985 section 6.3): the first segment, and what was sent a
-    /// round trip ago. A peer that reneges is treated as in [`mark_all_lost`](Self::mark_all_lost).
+    /// RACK_mark_losses_on_RTO() (RFC 8985 section 6.3): the first segment, and those sent a round trip ago. A peer that
+    /// reneges is treated as in [`mark_all_lost`](Self::mark_all_lost).
     pub fn mark_overdue_lost(&mut self, now: Instant, srtt: Option<Duration>) {
         let Some(timed) = &mut self.timed else { return self.mark_all_lost() };
         if self.segments.front().is_some_and(|sent| sent.has(SACKED)) {

@@ -1,4 +1,4 @@
-//! What rate-based congestion control asks of the sender: delivery rate samples and pacing.
+//! The sender's part of rate-based congestion control: delivery rate samples and pacing.
 
 use super::extended::Seen;
 use super::{Phase, Sender, Timer, Timers};
@@ -8,15 +8,15 @@ use crate::tcp::small_queues;
 use crate::units::{BitRate, Bytes, Duration, Instant};
 
 impl Sender {
-    /// Arranges for what the controller just made wants to know and to do.
+    /// Sets up the samples and the pacer that the controller just made wants.
     pub(super) fn set_up_rate_control(&mut self, pacing: Pacing) {
         self.board.rate = self.congestion.wants_delivery().then(Default::default);
         self.pacer = self.congestion.pacer(pacing, Bursts::Segments);
         self.extended |= self.pacer.is_some() || self.board.rate.is_some();
     }
 
-    /// An ACK arrived. When nothing waits to be sent though the window has room, what it and the next ones
-    /// deliver says nothing about the network (draft-ietf-ccwg-bbr section 4.1.2.4).
+    /// An ACK arrived. When nothing waits to be sent though the window has room, the data that it and the next ones deliver
+    /// says nothing about the network (draft-ietf-ccwg-bbr section 4.1.2.4).
     pub(super) fn begin_delivery(&mut self, now: Instant) {
         let idle = self.unsent() < u64::from(self.mss) && self.has_room(self.mss);
         let pipe = self.pipe();
@@ -36,7 +36,7 @@ impl Sender {
         self.congestion.on_delivery(&Delivery {
             now: seen.now,
             sample,
-            // Nothing is sent while an ACK is taken in: what left the pipe and did not arrive was lost.
+            // Nothing is sent while an ACK is taken in: data that left the pipe and did not arrive was lost.
             lost: prior_pipe.saturating_sub(pipe).saturating_sub(sample.newly_delivered),
             prior_in_flight: prior_pipe,
             in_flight: pipe,
@@ -73,8 +73,8 @@ impl Sender {
         self.congestion.pacing_rate(self.rtt.smoothed(), self.board.pipe())
     }
 
-    /// Bytes that small queues of `time` let lie in the host's queue, once a rate is known; `None` where it goes on
-    /// whatever lies there.
+    /// Bytes that small queues of `time` let lie in the host's queue, once a rate is known; `None` where it goes on independent
+    /// of that queue.
     pub(in crate::tcp) fn small_queue(&self, time: Duration) -> Option<Bytes> {
         if self.unsent() == 0 || self.board.is_empty() || self.phase != Phase::Open {
             return None;

@@ -1,6 +1,5 @@
-//! What an ACK means to the choices beyond RFC 6675: RACK-TLP, PRR, ECN, the undoing of needless
-//! retransmissions, rates of delivery, pacing. Connections without any of them only ask once whether there is
-//! one.
+//! An ACK in the choices beyond RFC 6675: RACK-TLP, PRR, ECN, the undoing of needless retransmissions, rates of delivery,
+//! pacing. Connections without any of them only ask once whether there is one.
 
 use super::{Outgoing, Phase, Sender, Timers};
 use crate::congestion::position::Position;
@@ -34,7 +33,7 @@ pub(super) struct Seen<'a> {
 /// The state an ACK is compared with.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Before {
-    /// What the peer was known to hold.
+    /// Data that the peer was known to hold.
     held: Position,
     /// SND.WND.
     window: u64,
@@ -89,7 +88,7 @@ impl Sender {
         }
     }
 
-    /// The window is or was reduced: once per window, whatever says so.
+    /// The window is or was reduced: once per window, for any reason.
     pub(super) fn note_reduction(&mut self) {
         if let Some(reductions) = &mut self.reductions {
             reductions.on_reduced(self.snd_nxt);
@@ -108,7 +107,7 @@ impl Sender {
             counters.ecn_reductions += 1;
             self.congestion.on_loss(seen.flight);
             self.note_reduction();
-            // What an earlier loss did can no longer be undone without undoing this.
+            // The response to an earlier loss can no longer be undone without undoing this.
             self.episode = None;
             self.inferred = 0;
         }

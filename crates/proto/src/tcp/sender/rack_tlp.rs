@@ -9,8 +9,8 @@ use crate::units::{Duration, Instant};
 /// PTO without a measured round trip (RFC 8985 section 7.2).
 const PTO_UNMEASURED: Duration = Duration::from_secs(1);
 
-/// What the retransmission timer is set for: "one timer with an additional state variable indicating
-/// the type of the timer" (RFC 8985 section 8).
+/// Purpose of the retransmission timer: "one timer with an additional state variable indicating the type of the timer" (RFC
+/// 8985 section 8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Watch {
     Timeout,
@@ -129,7 +129,7 @@ impl Sender {
         }
     }
 
-    /// A recovery begins: what is lost from now on counts anew, and no probe is waited for (TLP_init()).
+    /// A recovery begins: losses from now on count anew, and no probe is waited for (TLP_init()).
     pub(super) fn forget_probe(&mut self, now: Instant) {
         if let Some(tlp) = &mut self.rack_tlp {
             tlp.answered_at = now;
@@ -155,7 +155,7 @@ impl Sender {
         timers.set(Timer::Retransmit, (now + wait).min(tlp.timeout_at));
     }
 
-    /// TLP_send_probe(), as far as it decides; what the probe is, `choose` says.
+    /// TLP_send_probe(), as far as it decides; `choose` selects the probe.
     fn on_probe_timeout(&mut self, now: Instant, timers: &mut Timers) {
         let nothing_else = self.phase == Phase::Open && !self.board.any_sacked();
         if self.board.is_empty() {

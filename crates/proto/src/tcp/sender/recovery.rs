@@ -110,8 +110,8 @@ impl Sender {
         self.prr = spread.then(|| Prr::new(self.flight()));
     }
 
-    /// What may be sent after an ACK before which the peer held `held_before`. The controller has set
-    /// its window to ssthresh, or to what it finds right.
+    /// Sets the amount that may be sent after an ACK before which the peer held `held_before`. The controller has set its
+    /// window to ssthresh, or to one that it finds right.
     pub(super) fn allow_proportionally(&mut self, held_before: Position) {
         let delivered = self.held_by_peer().saturating_since(held_before);
         let (pipe, target) = (self.pipe(), self.congestion.cwnd());
@@ -126,8 +126,8 @@ impl Sender {
         }
     }
 
-    /// NewReno: a partial ACK names the next lost segment. Of what it covers, all but one segment had
-    /// been inferred to have left the network already.
+    /// NewReno: a partial ACK names the next lost segment. Of the segments it covers, all but one had been inferred to have
+    /// left the network already.
     fn on_partial_ack(&mut self, acked: u64) {
         self.inferred = self.inferred.saturating_sub(acked.saturating_sub(u64::from(self.mss)));
         self.board.mark_first_lost();

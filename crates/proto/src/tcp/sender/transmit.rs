@@ -1,4 +1,4 @@
-//! What to send next: NextSeg (RFC 6675 section 4), windows, probes (RFC 9293 section 3.8.6).
+//! Choice of the next segment: NextSeg (RFC 6675 section 4), windows, probes (RFC 9293 section 3.8.6).
 
 use super::{MAX_RETRIES, Outgoing, Phase, Sender, Timer, Timers};
 use crate::congestion::position::Position;
@@ -50,7 +50,7 @@ impl Sender {
         Some(Outgoing { start, payload: self.mss, fin: false, push: end == self.data_end, again: false })
     }
 
-    /// True when nothing is left to send and nothing was lost, without features that time what is sent.
+    /// True when nothing is left to send and nothing was lost, without features that time segments.
     #[inline]
     pub fn is_quiet(&self) -> bool {
         self.data_end == self.snd_nxt
@@ -211,9 +211,8 @@ impl Sender {
         }
     }
 
-    /// The persist timer expired: probe, or send what fits in spite of SWS avoidance. False when the
-    /// peer has left too many probes unanswered; while it answers, a window may stay closed for ever
-    /// (RFC 9293 section 3.8.6.1).
+    /// The persist timer expired: probe, or send as much as fits in spite of SWS avoidance. False when the peer has left too
+    /// many probes unanswered; while it answers, a window may stay closed for ever (RFC 9293 section 3.8.6.1).
     pub fn on_persist_timeout(&mut self) -> bool {
         self.probes += 1;
         self.unanswered += 1;

@@ -1,4 +1,4 @@
-//! Taking back what was done about a loss that was none (RFC 3522, 4015, 5682).
+//! Undoing the response to a loss that was none (RFC 3522, 4015, 5682).
 
 use super::extended::Seen;
 use super::{Phase, Sender};
@@ -8,7 +8,7 @@ use crate::tcp::undo::{Cause, Episode, Frto, Undo};
 use crate::units::Instant;
 
 impl Sender {
-    /// The window is about to be reduced. What began in an earlier reduction is undone with it.
+    /// The window is about to be reduced. An episode that began in an earlier reduction is undone with it.
     pub(super) fn begin_episode(&mut self, cause: Cause) {
         if self.undo == Undo::Never {
             return;
@@ -127,8 +127,8 @@ impl Sender {
         }
     }
 
-    /// While step 3 waits for its answer nothing is sent again, and what the window holds, two segments by
-    /// now, is new data.
+    /// While step 3 waits for its answer nothing is sent again, and the data that the window holds, two segments by now, is
+    /// new.
     pub(super) fn frto_waits(&self) -> bool {
         matches!(self.frto, Some(Frto::Second { .. }))
     }

@@ -1,13 +1,13 @@
-//! What a path loses however little is sent: the share that was lost while a cycle drained.
+//! Base loss: the share that a path loses at any rate, measured as the share lost while a cycle drained.
 //!
-//! A queue that overflows, or a policer, loses little at three quarters of the rate. What is lost then is lost by the path, so to
-//! send less brings no more of it across: what is to arrive has to be sent so much more often.
+//! A queue that overflows, or a policer, loses little at three quarters of the rate. Losses at that rate are the path's own, so
+//! to send less brings no more of the data across: for the same arrivals, so much more has to be sent.
 
-/// Segments that must have been sent while draining before a share is told, and after which half of what was counted goes.
+/// Segments that must have been sent while draining before a share is told, and after which the counts are halved.
 const LEAST_SEGMENTS: u64 = 32;
 const MOST_SEGMENTS: u64 = 512;
-/// What a probe regains by its gain of 5/4 needs no help, and flows that share a short buffer lose an eighth while they drain: shares
-/// below 3/16, in 256ths, count as none.
+/// The gain of 5/4 of a probe makes up for small losses without help, and flows that share a short buffer lose an eighth while they
+/// drain: shares below 3/16, in 256ths, count as none.
 const LEAST: u64 = 48;
 /// Nor is more than half believed.
 const MOST: u64 = 128;
@@ -21,7 +21,7 @@ pub(super) struct BaseLoss {
 }
 
 impl BaseLoss {
-    /// Of what was sent while a cycle drained, so much was lost and delivered, in segments of `mss`.
+    /// Of the data sent while a cycle drained, so many bytes were lost and delivered; segments have `mss`.
     pub fn update(&mut self, lost: u64, delivered: u64, mss: u64) {
         self.lost += lost;
         self.sent += lost + delivered;
@@ -44,12 +44,12 @@ impl BaseLoss {
         self.measured - self.share()
     }
 
-    /// What is expected to be lost of `sent`, with a quarter for chance.
+    /// Bytes of `sent` that are expected to be lost, with a quarter for chance.
     pub fn expected(&self, sent: u64) -> u64 {
         sent / 256 * self.share() * 5 / 4
     }
 
-    /// What has to be sent for `arrives` to arrive.
+    /// Amount to send for `arrives` to arrive.
     pub fn sent_for(&self, arrives: u64) -> u64 {
         (u128::from(arrives) * 256 / u128::from(256 - self.share())) as u64
     }

@@ -1,5 +1,5 @@
-//! A bound on what is in flight, by losses: BBRv3's inflight_hi (draft-ietf-ccwg-bbr-02, where it is
-//! `BBR.inflight_longterm`), with a condition of its own.
+//! A bound on bytes in flight, by losses: BBRv3's inflight_hi (draft-ietf-ccwg-bbr-02, where it is `BBR.inflight_longterm`),
+//! with a condition of its own.
 
 use super::super::super::Delivery;
 use super::super::parts::UNIT;
@@ -20,10 +20,10 @@ const SEGMENTS_GROWING: u64 = 64;
 const ALLOWANCE_SEGMENTS: u64 = 4;
 /// A queue stood all through a round whose least round-trip time was this part above the smallest.
 const QUEUE_PART: u64 = 4;
-/// What heavy loss leaves of what was in flight: `BBR.Beta`, 0.7.
+/// Share of the bytes in flight that heavy loss leaves: `BBR.Beta`, 0.7.
 const BETA_TENTHS: u64 = 7;
-/// What the first cycle without heavy loss adds, as much as its probe asks for; each after it adds twice as much as the
-/// last, as a probe of BBRv3 does each round: a bound that a bad moment brought must not stay.
+/// Growth of the bound in the first cycle without heavy loss, as much as its probe asks for; each after it adds twice as much
+/// as the last, as a probe of BBRv3 does each round: a bound that a bad moment brought must not stay.
 const GROWTH: u64 = UNIT / 4;
 
 #[derive(Clone, Debug, Default)]
@@ -35,11 +35,11 @@ pub(super) struct LossBound {
     is_heavy: bool,
     /// Cycles since that did not.
     clean: u32,
-    /// What the path loses whatever is in flight, which is no sign of too much.
+    /// The path's own losses, independent of the bytes in flight, which are no sign of too much.
     pub base: BaseLoss,
 }
 
-/// What a round brought so far.
+/// Counts of a round so far.
 #[derive(Clone, Debug, Default)]
 struct Round {
     /// Bytes lost and delivered.
@@ -54,7 +54,7 @@ struct Round {
 }
 
 impl LossBound {
-    /// Takes in what a delivery tells.
+    /// Takes in a delivery.
     pub fn update(&mut self, delivery: &Delivery) {
         let round = &mut self.round;
         round.lost += delivery.lost;
@@ -66,8 +66,8 @@ impl LossBound {
         }
     }
 
-    /// A round is over. True when it lost too much: then no more may be in flight than the share that arrived, 0.7 at
-    /// most, of what was; but `floor` bytes at least. In startup `stalled` rounds went by without growth.
+    /// A round is over. True when it lost too much: then the bytes in flight are bounded by the share of them that arrived, 0.7
+    /// at most; but `floor` bytes at least. In startup `stalled` rounds went by without growth.
     pub fn on_round(
         &mut self,
         rtt_min: Option<Duration>,
@@ -82,8 +82,8 @@ impl LossBound {
         let sent = round.lost + round.delivered;
         let allowed = sent / part + self.base.expected(sent) + ALLOWANCE_SEGMENTS * mss;
         let few = growing.is_some() && sent < SEGMENTS_GROWING * mss;
-        // Where data or room at the receiver lacked, what was in flight is no measure of the path (draft-ietf-ccwg-bbr: samples with
-        // `is_app_limited` set no `BBR.inflight_longterm`).
+        // Where data or room at the receiver lacked, the bytes in flight are no measure of the path (draft-ietf-ccwg-bbr: samples
+        // with `is_app_limited` set no `BBR.inflight_longterm`).
         let limited = round.limited > round.delivered / 2;
         let heavy = round.lost > allowed && !few && !limited;
         if heavy {
@@ -144,7 +144,7 @@ mod tests {
         });
     }
 
-    /// A sender that waits for the receiver's window has little in flight, most of which may be what was lost before.
+    /// A sender that waits for the receiver's window has little in flight, and its losses may be mostly of earlier data.
     #[test]
     fn a_round_in_which_the_path_was_not_asked_for_more_bounds_nothing() {
         let mut bound = LossBound::default();

@@ -1,15 +1,15 @@
-//! What the BBR of TACK may be told.
+//! Configuration of the BBR of TACK.
 
 use super::super::parts::RTT_MIN_LIFETIME;
 use crate::units::Duration;
 
-/// What bounds the bytes in flight beside twice the bandwidth-delay product and what arrives in a TACK interval.
+/// Bound on the bytes in flight beside twice the bandwidth-delay product and the arrivals of a TACK interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bounds {
     /// Nothing else. In the first round of a recovery packets are conserved, as in version 1.
     Product,
-    /// Losses: of more than 2 % in a round with a queue, or a sixth without one. After them no more than 0.7 of what was
-    /// in flight may be, and a product at least (after BBRv3, draft-ietf-ccwg-bbr). Other losses change nothing.
+    /// Losses: of more than 2 % in a round with a queue, or a sixth without one. After them no more than 0.7 of the former
+    /// bytes in flight are allowed, and a product at least (after BBRv3, draft-ietf-ccwg-bbr). Other losses change nothing.
     Loss,
 }
 
@@ -22,13 +22,13 @@ pub enum Probes {
     WhileTheyFind,
 }
 
-/// How long the gain cycle drains what its probe queued.
+/// How long the gain cycle drains the queue of its probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Drains {
     /// As long as the probe lasted.
     AsLongAsProbes,
-    /// And on until no more than a bandwidth-delay product is in flight (after BBRv3), three times as long at most: what
-    /// an estimate somewhat too high has queued in a cycle goes too.
+    /// And on until no more than a bandwidth-delay product is in flight (after BBRv3), three times as long at most: the queue
+    /// that an estimate somewhat too high has built in a cycle goes too.
     UntilEmpty,
 }
 
@@ -51,7 +51,7 @@ impl ProbeRtt {
     pub const USUAL: Self = Self { after: RTT_MIN_LIFETIME, share: 128 };
 }
 
-/// What the BBR of TACK has to choose.
+/// Options of the BBR of TACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TackConfig {
     /// TACK intervals in a cycle of gains, 8 at least: four that ask for a quarter more, four that drain it, and the rest.
@@ -64,7 +64,7 @@ pub struct TackConfig {
     pub drains: Drains,
     /// How the round-trip time is probed; `None` for not at all.
     pub probe_rtt: Option<ProbeRtt>,
-    /// What bounds the bytes in flight.
+    /// The bound on bytes in flight.
     pub bounds: Bounds,
 }
 
@@ -78,7 +78,7 @@ impl TackConfig {
         probe_rtt: Some(ProbeRtt::PAPER),
         bounds: Bounds::Product,
     };
-    /// What keeps goodput up over Wi-Fi and behind losses too.
+    /// Keeps goodput up over Wi-Fi and behind losses too.
     pub const USUAL: Self = Self {
         probes: Probes::WhileTheyFind,
         drains: Drains::UntilEmpty,

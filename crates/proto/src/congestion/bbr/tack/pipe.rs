@@ -18,12 +18,12 @@ const BETA: u64 = 4;
 struct Packet {
     sent_at: Instant,
     number: u64,
-    /// What had been delivered when it left.
+    /// Bytes delivered when it left.
     prior_delivered: u64,
     arrived_at: Instant,
 }
 
-/// What a TACK says.
+/// Contents of a TACK.
 struct Feedback {
     arrives_at: Instant,
     received: u64,
@@ -63,7 +63,7 @@ pub struct Pipe {
     credit_at: Instant,
     served_at: Instant,
     flying: VecDeque<Packet>,
-    /// When bytes came last, and the time before it with how many had by then: what comes in one instant is counted
+    /// When bytes came last, and the time before it with the bytes that had come by then: arrivals of one instant are counted
     /// when the next has begun. And that as of earlier TACKs.
     latest_at: Instant,
     complete: (Instant, u64),
@@ -155,7 +155,7 @@ impl Pipe {
         self.bbr.rate()
     }
 
-    /// What waits at the bottleneck, in time.
+    /// The queue at the bottleneck, in time.
     pub fn queue_delay(&self) -> Duration {
         self.rate.time_for(Bytes(self.queued))
     }
@@ -292,7 +292,7 @@ impl Pipe {
         let newly_delivered = feedback.received - self.delivered;
         self.delivered = feedback.received;
         let lost = (feedback.largest * MSS - feedback.received).max(self.lost);
-        // What a timeout held lost and arrived after all is not in flight either.
+        // Packets held lost by a timeout that arrived after all are not in flight either.
         let newly_lost = lost - self.lost;
         self.lost = lost.min(self.sent * MSS - self.delivered);
         let rtt =

@@ -28,7 +28,7 @@ impl Intervals {
         passed
     }
 
-    /// What went by until `now` does not count.
+    /// Time until `now` does not count.
     pub fn restart(&mut self, now: Instant) {
         self.since = now;
     }
@@ -71,7 +71,7 @@ impl Rates {
         }
         self.mean = self.average();
         (self.sum_bps, self.count) = (0, 0);
-        // Intervals in which all reports were of a sender that held back do not age what is known.
+        // Intervals in which all reports were of a sender that held back do not age the maximum.
         if core::mem::take(&mut self.has_counted) {
             self.interval += intervals.min(SPOKEN_FOR);
         }
@@ -90,7 +90,7 @@ impl Rates {
         }
     }
 
-    /// What arrived lately: the mean of the current interval's reports, or of the last one's that had any.
+    /// The recent rate of arrival: the mean of the current interval's reports, or of the last one's that had any.
     pub fn average(&self) -> BitRate {
         self.sum_bps.checked_div(self.count).map_or(self.mean, BitRate::from_bps)
     }
@@ -163,7 +163,7 @@ mod tests {
             rates.report(MBPS(10), true);
         }
         assert_eq!(rates.largest(false), MBPS(100));
-        // And what it held back for does not age what was found.
+        // And intervals in which it held back do not age the maximum.
         rates.report(MBPS(10), false);
         assert_eq!(rates.largest(false), MBPS(100));
         rates.pass(1);

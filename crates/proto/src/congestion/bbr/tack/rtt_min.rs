@@ -4,7 +4,7 @@ use crate::units::{Duration, Instant};
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct RttMin {
-    /// What is believed.
+    /// The smallest round-trip time, as believed.
     pub least: Option<Duration>,
     seen_at: Option<Instant>,
     /// The least since it was seen, or since [`Self::look_again`].
@@ -17,8 +17,8 @@ impl RttMin {
         Self { least: rtt, ..Self::default() }
     }
 
-    /// Takes in what feedback at `now` says. Only what is no larger shows the smallest again: a flow that came to a
-    /// standing queue would see about as much for ever.
+    /// Takes in feedback at `now`. Only a sample no larger shows the smallest again: a flow that came to a standing queue would
+    /// see about as much for ever.
     pub fn update(&mut self, now: Instant, rtt: Option<Duration>) {
         self.seen_at.get_or_insert(now);
         let Some(rtt) = rtt else { return };
@@ -37,12 +37,12 @@ impl RttMin {
         self.seen_at.map_or(Duration::ZERO, |at| now.saturating_since(at))
     }
 
-    /// Only what comes from here on is evidence.
+    /// Only samples from here on are evidence.
     pub fn look_again(&mut self) {
         self.since = None;
     }
 
-    /// Believes what was seen instead of it.
+    /// Believes the least seen since instead of it.
     pub fn forget(&mut self, now: Instant) {
         self.least = self.since.take().or(self.least);
         self.seen_at = Some(now);

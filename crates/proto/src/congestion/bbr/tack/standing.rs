@@ -1,8 +1,8 @@
-//! Where ACKs are rarer than four in a round trip: what the bottleneck keeps waiting between them, and how far a probe goes.
+//! Where ACKs are rarer than four in a round trip: the queue that the bottleneck keeps between them, and how far a probe goes.
 //!
-//! An access point fills an A-MPDU with what waits for it. A sender that paces at the rate it sees arrive, and no faster, finds
-//! that rate confirmed whatever A-MPDUs it leaves room for. So it keeps a burst waiting where the receiver says that packets
-//! come in bursts; but no more than is taken for a good queue elsewhere.
+//! An access point fills an A-MPDU from its queue. A sender that paces at the rate it sees arrive, and no faster, finds that
+//! rate confirmed by any size of A-MPDU that it leaves room for. So it keeps a burst waiting where the receiver says that
+//! packets come in bursts; but no more than is taken for a good queue elsewhere.
 
 use super::super::parts::UNIT;
 use crate::congestion::ReceiverReport;
@@ -10,7 +10,7 @@ use crate::units::{BitRate, Bytes, Duration};
 
 /// A standing queue of this time is good: the target of CoDel (RFC 8289 section 4.3).
 const TARGET_MAX: Duration = Duration::from_millis(5);
-/// What arrives in an interval varies by some per cent, where stations contend for the channel: a part of it is kept waiting, so
+/// Arrivals in an interval vary by some per cent, where stations contend for the channel: a part of them is kept waiting, so
 /// that the bottleneck never runs dry. Found by search (docs/experiments/tack.md).
 const TARGET_PART: u64 = 16;
 /// The most that the gain is lifted by to fill a queue: as much as a probe asks for.
@@ -21,12 +21,12 @@ pub(super) const STEP_MAX: u64 = UNIT / 4;
 
 #[derive(Clone, Debug)]
 pub(super) struct Standing {
-    /// How long the receiver may keep what it knows; zero where it acknowledges by the round trip.
+    /// How long the receiver may withhold feedback; zero where it acknowledges by the round trip.
     wait: Duration,
     burst: Bytes,
     /// The least delay of the last interval above the smallest round-trip time.
     queue: Duration,
-    /// What a probe asks for beyond the rate, in 256ths.
+    /// Share of the rate that a probe asks for in addition, in 256ths.
     step: u64,
 }
 
@@ -37,7 +37,7 @@ impl Default for Standing {
 }
 
 impl Standing {
-    /// Takes in what a receiver reports.
+    /// Takes in a receiver's report.
     pub fn on_report(&mut self, report: &ReceiverReport) {
         (self.wait, self.burst) = (report.wait, report.burst);
     }
@@ -52,7 +52,7 @@ impl Standing {
         self.wait > Duration::ZERO
     }
 
-    /// How long the receiver may keep what it knows.
+    /// How long the receiver may withhold feedback.
     pub fn wait(&self) -> Duration {
         self.wait
     }
@@ -88,13 +88,13 @@ impl Standing {
         self.queue <= self.target_time(rate) + least / 32
     }
 
-    /// What a probe asks for beyond the rate, and gives up after it, in 256ths.
+    /// Share of the rate that a probe asks for in addition, and gives up after it, in 256ths.
     pub fn step(&self) -> u64 {
         self.step
     }
 
     /// A cycle of gains begins, after a probe that `found` more. A queue that others keep up is answered by whole steps, or they
-    /// would take what small ones leave.
+    /// would take the room that small ones leave.
     pub fn on_cycle(&mut self, found: bool, rate: BitRate, least: Duration) {
         self.step = match (self.is_long(rate, least), found) {
             (true, _) => STEP_MAX,

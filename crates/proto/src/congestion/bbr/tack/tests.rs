@@ -37,8 +37,8 @@ fn the_rate_of_the_bottleneck_is_found_and_the_queue_drained() {
     }
 }
 
-/// The successor paper says 24 round trips, and 12 as tuned for Miracast. A probe per cycle and no more takes three
-/// cycles and what the first waits for.
+/// The successor paper says 24 round trips, and 12 as tuned for Miracast. A probe per cycle and no more takes three cycles and
+/// the wait for the first.
 #[test]
 fn a_doubled_rate_is_found_within_three_cycles() {
     let doubling = |config, rtt| {
@@ -77,7 +77,7 @@ fn a_halved_rate_is_found_when_the_filter_has_forgotten_the_old_one() {
     }
 }
 
-/// Losses by chance, 1.2 % of data and 10 % of TACKs, cost what they take and no more than a few per cent.
+/// Losses by chance, 1.2 % of data and 10 % of TACKs, cost their own share and no more than a few per cent.
 #[test]
 fn losses_by_chance_do_not_reduce_the_rate() {
     for config in [TackConfig::USUAL, TackConfig::MIRACAST] {
@@ -135,8 +135,8 @@ fn an_outage_does_not_end_what_is_known_of_the_path() {
     assert!(used >= 97, "{used} %");
 }
 
-/// A bottleneck with a tenth of a product of buffer goes down to a quarter of its rate. Until the filter forgets the old
-/// one, losses bound what is in flight.
+/// A bottleneck with a tenth of a product of buffer goes down to a quarter of its rate. Until the filter forgets the old one,
+/// losses bound the bytes in flight.
 #[test]
 fn heavy_losses_bound_what_is_in_flight() {
     let overflow = |bounds, phase| {
@@ -220,8 +220,8 @@ impl Reported {
     }
 }
 
-/// Where others take the channel round trips are five times the smallest, and 6 % are lost: the window must leave what
-/// arrives, or less arrives after each round.
+/// Where others take the channel round trips are five times the smallest, and 6 % are lost: the window must leave room for the
+/// arrivals of a round trip, or less arrives after each.
 #[test]
 fn heavy_losses_leave_what_arrives_in_the_round_trips_of_now() {
     let mut reported = Reported::new(TackConfig::USUAL);
@@ -358,7 +358,8 @@ fn a_pause_is_nobody_s_time() {
     assert_eq!((reported.bbr.position, reported.bbr.common.mode), (2, Mode::ProbeBandwidth));
 }
 
-/// Version 1's way, for comparison: what is delivered may go again, and the window comes back with the end of it.
+/// Version 1's way, for comparison: each delivered packet may be followed by another, and the window comes back with the end of
+/// it.
 #[test]
 fn without_a_bound_by_losses_recovery_conserves_packets() {
     let mut reported = Reported::stable(TackConfig::PAPER);
