@@ -18,7 +18,7 @@
 //! # Why nothing wrong is ever delivered
 //!
 //! Every ACK is coded against the one before it, so a frame may only be decoded in exactly the state it was made in.
-//! Call the ACKs from one native ACK up to the next an *incarnation* of the flow.
+//! Call the ACKs coded from one native ACK on an *incarnation* of the flow.
 //!
 //! - Within an incarnation a frame is decoded only when its MSN is exactly the next one. The compressor counts
 //!   the MSN per CID and never resets it, so a frame of an earlier incarnation, or of another flow with this CID, is

@@ -108,7 +108,7 @@ pub(super) struct Flow {
     pub(super) repairs_until: Option<SeqNumber>,
     /// The blocks that went up last.
     pub(super) last_sack: SackBlocks,
-    /// The sender asked whether the window is open, or anybody there.
+    /// The sender asked whether the window is open, or the client there.
     pub(super) probed: bool,
     pub(super) cache: Cache,
     /// Copies in a row that the client left unanswered.

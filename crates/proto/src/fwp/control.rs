@@ -74,7 +74,7 @@ pub enum ToShim {
 pub enum ToReader<'a> {
     /// The flow is looked after from here on.
     Registered {
-        /// The nonce of its placeholders (the paper's marker).
+        /// The nonce that its placeholders are made from (the paper's marker).
         nonce: [u8; NONCE_LEN],
         /// Frames in a million that the link is expected to lose at its present rate.
         expected_fer_ppm: u32,

@@ -466,7 +466,7 @@ impl<P: SegmentPacket> Flow<P> {
     }
 
     /// Placeholders could stand in `hole`, regardless of the losses: the reader allows it and the host has room. Data missing
-    /// before it was left to TCP, which knows by its own signs what to send again.
+    /// before it was left to TCP, which knows by its own signs the data to send again.
     fn may_stand(&self, hole: Range) -> bool {
         !self.stopped && self.edge.is_some_and(|edge| hole.end <= edge) && self.allowed.covers(hole)
     }
@@ -643,7 +643,7 @@ impl<P: SegmentPacket> Flow<P> {
         self.pass(hole);
     }
 
-    /// Bytes that the host has came again: those of placeholders are told. True where the host need not see them:
+    /// Bytes that the host has came again: those that placeholders stand for are told. True where the host need not see them:
     /// all of them stand in holes, and the sender sent them before the data that showed them to be missing. TCP would
     /// answer with a duplicate ACK. Bytes sent again later ask for an ACK, and pass.
     fn is_late(
