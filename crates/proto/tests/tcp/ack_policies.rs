@@ -140,7 +140,7 @@ fn tack_lite_answers_four_times_a_round_trip_however_much_comes() {
 #[test]
 fn linux_answers_quickly_at_first_and_aggregates_once() {
     let mut script = receiver(AckPolicy::linux());
-    // Sixteen quick ACKs, each for any reason.
+    // Sixteen quick ACKs, for any reason.
     for segment in 0..15 {
         let start = 1 + 1000 * segment;
         script.run(&format!(

@@ -98,7 +98,7 @@ impl Script {
         self.expect_silence("the end of the script");
     }
 
-    /// Runs the lines of `text`, with any segments sent after the last.
+    /// Runs the lines of `text`, regardless of segments sent after the last.
     pub fn run_open(&mut self, text: &str) {
         for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
             self.run_line(line);
