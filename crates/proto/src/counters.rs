@@ -2,7 +2,7 @@
 
 /// Declares a struct of monotonic counters, with `since` (a difference, field by field) and `plus` (a sum).
 /// Fields under `peaks` are never reset: a difference has the later one, a sum the larger. Fields under `unrecorded` are no
-/// part of records, which serde writes: `recorded` gives what is left without them.
+/// part of records, which serde writes: `recorded` gives the counters without them.
 ///
 /// ```
 /// tacit_proto::counters! {
@@ -39,7 +39,7 @@ macro_rules! counters {
         }
 
         $(impl $name {
-            /// What records have of it: a record that is read equals the one that was written.
+            /// The recorded fields, the others at their default: a record that is read equals the one that was written.
             #[must_use]
             pub fn recorded(&self) -> Self {
                 Self { $($hidden: Default::default(),)* ..*self }

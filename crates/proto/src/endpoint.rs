@@ -14,17 +14,17 @@ use crate::units::{FlowId, HostId, Instant};
 ///    [`handle_timeout`](Endpoint::handle_timeout) then.
 ///
 /// Calling `handle_timeout` early, late or twice is harmless: an endpoint compares its own
-/// deadlines with `now` and does only what is due. Time never runs backwards between calls.
+/// deadlines with `now` and does only the work that is due. Time never runs backwards between calls.
 pub trait Endpoint {
-    /// What travels between endpoints.
+    /// Packets between endpoints.
     type Packet;
-    /// What the endpoint tells its user.
+    /// Events that the endpoint reports to its user.
     type Event;
 
     /// Takes in one packet that arrived at `now`.
     fn handle_packet(&mut self, now: Instant, packet: Self::Packet);
 
-    /// Does whatever is due at `now`; harmless when nothing is.
+    /// Does all that is due at `now`; harmless when nothing is.
     fn handle_timeout(&mut self, now: Instant);
 
     /// The next packet to send at `now`, or `None` until the next `handle_*` or user call.
@@ -58,7 +58,7 @@ pub enum Event {
     /// The peer closed its direction; all it sent has arrived.
     PeerClosed,
     /// The connection ended in order, or because its own user aborted it. Where the end that closed first
-    /// stays a while for what is late, as TCP's does in TIME-WAIT, this comes after.
+    /// stays a while for late packets, as TCP's does in TIME-WAIT, this comes after.
     Closed,
     /// The peer reset or refused the connection.
     Reset,

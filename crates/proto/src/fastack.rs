@@ -20,7 +20,7 @@ pub use counters::Counters;
 use crate::packet::Packet;
 use crate::units::{Bytes, Duration};
 
-/// What an [`Agent`] may spend, and how patient it is.
+/// Limits of an [`Agent`], and how patient it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
     /// Directions of connections looked after at once; others are left alone.
@@ -47,7 +47,7 @@ impl Config {
     };
 }
 
-/// What becomes of a packet at the access point.
+/// Fate of a packet at the access point.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Forward it unchanged.

@@ -1,4 +1,4 @@
-//! What tells flows apart, in queues, filters, drivers and accounts.
+//! The key that tells flows apart, in queues, filters, drivers and accounts.
 
 use std::hash::{Hash as _, Hasher as _};
 use std::net::SocketAddr;
@@ -10,12 +10,12 @@ use crate::units::{FlowId, HostId};
 /// One direction of one flow: its packets may not overtake each other. Simulated packets and those of a live machine
 /// have keys alike and meet in one queue; live ones have a hash, which two flows share once in 2^64.
 ///
-/// The default is for packets that nobody can tell apart.
+/// The default is for packets that cannot be told apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowKey(u64);
 
 impl FlowKey {
-    /// Of no flow: for what is said of several together.
+    /// Of no flow: for reports on several together.
     pub(crate) const OTHERS: Self = Self(u64::MAX);
 
     /// The key of the packets that `source` sends in `flow` of a simulated world.

@@ -4,7 +4,7 @@
 //! A [`Shim`] below the receiver's TCP (the paper's compatible TCP, section V-C) replaces missing segments of a registered
 //! flow by *placeholders*, so that no duplicate ACK leaves. It tells the flow's reader first ([`control`]). Losses beyond the
 //! link's error rate are congestion, and TCP sees those holes. The shim never touches an unregistered flow, passes a
-//! placeholder that its reader was not told of, or acknowledges what the reader did not
+//! placeholder that its reader was not told of, or acknowledges data that the reader did not
 //! [allow](control::ToShim::Allow).
 //!
 //! Rules: `docs/design/fwp.md`.
@@ -38,7 +38,7 @@ pub enum Placeholders {
     Driver,
 }
 
-/// What a [`Shim`] may spend, and how patient it is.
+/// Limits of a [`Shim`], and how patient it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
     /// Time that reordering may explain a hole: later data waits this long before the hole is filled.
@@ -65,7 +65,7 @@ pub struct Config {
 
 impl Config {
     /// No wait: the link does not reorder. A margin of three standard deviations, without which a link that loses just
-    /// what it is expected to lose would be off half of the time. One and a half round trips for a retransmission: fast
+    /// its expected share would be off half of the time. One and a half round trips for a retransmission: fast
     /// retransmit takes one, and half of one is the jitter of its queues. Holes of 64 MiB: 10 s of a tenth of 50 Mb/s, or of half
     /// a second's repair at 1 Gb/s. 40 ms are the paper's round trip (Table I).
     pub const USUAL: Self = Self {

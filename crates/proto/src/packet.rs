@@ -66,7 +66,7 @@ impl IpHeader {
     }
 }
 
-/// What the IP packet carries.
+/// Payload of the IP packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Transport {
     /// A TCP segment.
@@ -125,7 +125,7 @@ impl Packet {
         matches!(&self.transport, Transport::Tcp(segment) if segment.is_pure_ack())
     }
 
-    /// What a pure TCP ACK without other options than timestamps and SACK says; `None` of anything else.
+    /// Fields of a pure TCP ACK without other options than timestamps and SACK; `None` of anything else.
     #[inline]
     pub fn ack_info(&self) -> Option<AckInfo> {
         match &self.transport {

@@ -85,7 +85,7 @@ impl RangeSet {
         (start < end).then_some(Range { start, end })
     }
 
-    /// Adds `range`, joining what it touches, and returns the range it has become part of.
+    /// Adds `range`, joining those that it touches, and returns the range it has become part of.
     /// Returns `None`, changing nothing, when that would make more than `limit` ranges.
     pub fn insert(&mut self, range: Range, limit: usize) -> Option<Range> {
         debug_assert!(range.start < range.end, "a range is not empty");

@@ -1,11 +1,11 @@
-//! What can be said of a connection whatever its transport.
+//! Statistics of a connection over any transport.
 
 use crate::units::{BitRate, Duration};
 
 /// Counters of one end of a connection since it was made, and current readings.
 ///
-/// The optional ones are what only some transports have: `None` is no such number, which is something else than
-/// none so far. What only one transport counts is in its own room, such as [`tcp::Counters`](crate::tcp::Counters).
+/// The optional ones exist only in some transports: `None` is no such number, which is something else than
+/// none so far. Counters of one transport alone are in its own room, such as [`tcp::Counters`](crate::tcp::Counters).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Packets sent, of any kind.

@@ -45,7 +45,7 @@ impl From<tcp::Config> for Config {
 /// One end of a connection.
 ///
 /// A sans-IO [`Endpoint`]: see there for how it is driven. [`write`](Self::write) and [`close`](Self::close) take no
-/// time; what they cause appears on the next [`poll_transmit`](Endpoint::poll_transmit), so drain after them as after
+/// time; their effects appear on the next [`poll_transmit`](Endpoint::poll_transmit), so drain after them as after
 /// any other call.
 #[derive(Clone, Debug)]
 #[expect(clippy::large_enum_variant, reason = "a connection is made once and then stays in its box")]
@@ -57,8 +57,8 @@ pub enum Connection {
 }
 
 impl Connection {
-    /// Opens a connection. Whatever the transport leaves to chance, such as the first sequence number, is `seed` or
-    /// follows from it.
+    /// Opens a connection. All that the transport leaves to chance, such as the first sequence number, is `seed` or follows
+    /// from it.
     pub fn connect(config: &Config, ends: Ends, seed: u32, now: Instant) -> Self {
         match config {
             Config::Tcp(config) => Self::Tcp(tcp::Connection::connect(*config, ends, SeqNumber(seed), now)),
@@ -136,7 +136,7 @@ impl Connection {
         }
     }
 
-    /// What was counted so far, and readings as of now.
+    /// Counts so far, and readings as of now.
     pub fn stats(&self) -> Stats {
         match self {
             Self::Tcp(tcp) => tcp.stats(),
@@ -147,7 +147,7 @@ impl Connection {
     /// Verifies the invariants that hold after all packets to send were taken.
     ///
     /// # Errors
-    /// What would wait for ever if the peer said nothing more.
+    /// A wait that would never end if the peer said nothing more.
     pub fn check(&self) -> Result<(), String> {
         match self {
             Self::Tcp(tcp) => tcp.check(),

@@ -28,7 +28,7 @@ enum Pace {
     Saturating,
     /// One datagram per interval; `next` is when the next is due.
     Constant { interval: Duration, next: Instant },
-    /// What was supplied and not sent yet, in bytes of payload.
+    /// Supplied and not sent yet, in bytes of payload.
     Supplied { bytes: u64 },
 }
 
@@ -71,7 +71,7 @@ impl Sender {
         Self::new(ends, ip, payload_len, Pace::Constant { interval, next: start })
     }
 
-    /// A source that sends what [`supply`](Self::supply) provides, in datagrams of at most `payload_len` bytes.
+    /// A source that sends the bytes that [`supply`](Self::supply) provides, in datagrams of at most `payload_len` bytes.
     pub fn supplied(ends: Ends, ip: IpVersion, payload_len: u32) -> Self {
         Self::new(ends, ip, payload_len, Pace::Supplied { bytes: 0 })
     }
@@ -117,7 +117,7 @@ impl Sender {
         self.reported
     }
 
-    /// The next datagram at once, whatever the pace; `None` only beyond the limit.
+    /// The next datagram at once, at any pace; `None` only beyond the limit.
     pub fn next_packet(&mut self) -> Option<Packet> {
         self.packet(self.payload_len)
     }
@@ -143,7 +143,7 @@ impl Endpoint for Sender {
         }
     }
 
-    /// What is due is sent by [`poll_transmit`](Endpoint::poll_transmit).
+    /// Due datagrams are sent by [`poll_transmit`](Endpoint::poll_transmit).
     fn handle_timeout(&mut self, _now: Instant) {}
 
     /// A datagram for every interval that has passed, or of the supplied bytes; `None` from a saturating source.
@@ -179,7 +179,7 @@ impl Endpoint for Sender {
     }
 }
 
-/// What a [`Receiver`] counted.
+/// Counters of a [`Receiver`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Received {
     /// Datagrams that arrived, duplicates included.
@@ -210,7 +210,7 @@ pub struct Receiver {
     window_start: u64,
 }
 
-/// How far back arrivals are remembered: 4096 datagrams, whatever a peer claims.
+/// How far back arrivals are remembered: 4096 datagrams, under any claims of a peer.
 const WINDOW_WORDS: u64 = 64;
 
 impl Receiver {
@@ -265,7 +265,7 @@ impl Receiver {
         new
     }
 
-    /// What was counted so far.
+    /// Counts so far.
     pub fn counts(&self) -> Received {
         self.counts
     }
@@ -326,7 +326,7 @@ impl Endpoint for Reporter {
         }
     }
 
-    /// What is due is sent by [`poll_transmit`](Endpoint::poll_transmit).
+    /// A due report is sent by [`poll_transmit`](Endpoint::poll_transmit).
     fn handle_timeout(&mut self, _now: Instant) {}
 
     fn poll_transmit(&mut self, now: Instant) -> Option<Packet> {

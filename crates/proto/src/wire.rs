@@ -1,6 +1,6 @@
 //! Encoding and decoding of packets.
 //!
-//! A [`Packet`] holds what varies. The rest follows from it: addresses from [`HostId`]s and ports from [`FlowId`] (see
+//! A [`Packet`] holds the fields that vary. The rest follows from them: addresses from [`HostId`]s and ports from [`FlowId`] (see
 //! [`address`]), the payload from flow, direction and stream position (see [`payload`]), the layout of TCP options from
 //! [`Segment::header_len`]. A TACK packet is the payload of a datagram, encoded by [`tack::wire`]. So
 //! `decode(encode(p)) == p`, and [`decode`] refuses everything that this crate would not have sent, payload included.
@@ -21,7 +21,7 @@ use crate::units::{FlowId, HostId, SeqNumber};
 
 use payload::Stream;
 
-/// Hops a packet may take (RFC 1700's recommendation; what Linux sends).
+/// Hops a packet may take (RFC 1700's recommendation; the default of Linux).
 const TTL: u8 = 64;
 
 /// Why a packet has no form on the wire.
@@ -45,7 +45,7 @@ pub enum EncodeError {
     /// No room for the datagram's number.
     #[error("{0} bytes of UDP payload cannot hold the datagram's number")]
     ShortDatagram(u32),
-    /// What a TACK packet says has no form.
+    /// The content of a TACK packet has no form.
     #[error("TACK: {0}")]
     Tack(tack::wire::EncodeError),
 }
@@ -86,7 +86,7 @@ pub enum DecodeError {
     /// A TCP option that is unknown, unsound, repeated, or not where we put it.
     #[error("unknown, unsound or differently laid out TCP options")]
     TcpOptions,
-    /// A byte of payload is not what its place in the stream says.
+    /// A byte of payload differs from the one for its place in the stream.
     #[error("payload byte {0} is not what its place in the stream says")]
     Payload(u32),
     /// A datagram to TACK's port is no packet of its.
@@ -101,7 +101,7 @@ pub fn encode(packet: &Packet) -> Result<Vec<u8>, EncodeError> {
     Ok(bytes)
 }
 
-/// The first `snap_len` bytes of `packet`, for captures: headers, and whatever payload fits. The
+/// The first `snap_len` bytes of `packet`, for captures: headers, and as much payload as fits. The
 /// transport checksum is that of the whole packet.
 pub fn encode_headers(packet: &Packet, snap_len: usize) -> Result<Vec<u8>, EncodeError> {
     let mut bytes = encode(packet)?;
@@ -160,7 +160,7 @@ pub fn encode_foreign(packet: &Packet, content: &[u8], bytes: &mut Vec<u8>) -> R
 ///
 /// # Errors
 ///
-/// Whatever [`encode`] would not have made, apart from TTL, DSCP and the form of a checksum of zero.
+/// Bytes that [`encode`] would not have made, apart from TTL, DSCP and the form of a checksum of zero.
 pub fn decode(bytes: &[u8]) -> Result<Packet, DecodeError> {
     let (packet, content) = decode_foreign(bytes)?;
     Stream::of(&packet).verify(&packet.transport, content)?;

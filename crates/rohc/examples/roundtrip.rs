@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let done = decompressor.decompress(&rohc[..made.len], &mut back)?;
         assert_eq!(back[..done.len], packet[..len]);
         if let Some(feedback) = done.feedback {
-            // On the way back; a compressor also works without, and then repeats what it says.
+            // On the way back; a compressor also works without feedback, and then repeats its updates.
             compressor.feedback(feedback.as_bytes());
         }
     }

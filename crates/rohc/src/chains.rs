@@ -254,7 +254,7 @@ fn tcp_dynamic(coder: &mut impl Coder, header: &mut Header, values: &mut Values)
     coder.u16(&mut header.window)?;
     coder.u16(&mut header.checksum)?;
     unless_zero(byte & 0x10 != 0, &mut header.urgent, |urgent| coder.u16(urgent))?;
-    // Without the flag the stride stays what it is: what an IR leaves there is 0, see `Context`.
+    // Without the flag the stride stays as it is: the value that an IR leaves there is 0, see `Context`.
     if byte & 0x40 != 0 {
         let mut stride = stride;
         coder.u16(&mut stride)?;
@@ -337,7 +337,7 @@ fn common_ip_id(coder: &mut impl Coder, values: &mut Values, kept: &ContextField
     Ok(())
 }
 
-/// The irregular items of layers, ipv4_innermost_irregular and tcp_irregular: what follows the base header before the
+/// The irregular items of layers, ipv4_innermost_irregular and tcp_irregular: those between the base header and the
 /// options' irregular items.
 #[inline]
 pub(crate) fn irregular_chain(

@@ -144,7 +144,7 @@ pub struct Channel {
     compressor: Compressor,
     decompressor: Decompressor,
     plain: Plain,
-    /// Feedback about what was received, and bytes of it in use.
+    /// Feedback about received packets, and bytes of it in use.
     answers: [u8; FEEDBACK_BYTES],
     answers_len: usize,
     malformed_feedback: u64,
@@ -209,7 +209,7 @@ impl Channel {
     /// Sends an IP packet: hands one frame to `transmit`, or its segments one after the other. Feedback that waits goes
     /// with the first.
     ///
-    /// What is no TCP, or TCP that profile 0x0006 does not take, goes with profile 0x0000.
+    /// Packets that are not TCP, or TCP that profile 0x0006 does not take, go with profile 0x0000.
     ///
     /// # Errors
     ///
@@ -408,7 +408,7 @@ impl Channel {
     }
 }
 
-/// What a frame may have beyond its packet: see [`Compressor::compress`], and a CRC-32.
+/// Most bytes that a frame has beyond its packet: see [`Compressor::compress`], and a CRC-32.
 const LONGEST_GROWTH: usize = 72;
 
 /// A packet of profile 0x0000, as an IR if it announces the profile.

@@ -18,7 +18,7 @@ pub enum CidSpace {
 }
 
 impl CidSpace {
-    /// The largest CID, within what the coding allows.
+    /// The largest CID, within the bounds of the coding.
     pub const fn max(self) -> u16 {
         match self {
             Self::Small { max } => {
@@ -42,19 +42,19 @@ impl CidSpace {
         matches!(self, Self::Large { .. })
     }
 
-    /// What precedes the first byte of a header: the add-CID byte of a small CID other than 0.
+    /// Writes the bytes before the first byte of a header: the add-CID byte of a small CID other than 0.
     #[inline]
     pub(crate) fn write_before(self, cid: u16, writer: &mut Writer<'_>) -> Result<(), Short> {
         if self.is_large() || cid == 0 { Ok(()) } else { writer.put(&[0xe0 | cid as u8]) }
     }
 
-    /// What follows the first byte of a header: a large CID.
+    /// Writes the bytes after the first byte of a header: a large CID.
     #[inline]
     pub(crate) fn write_after(self, cid: u16, writer: &mut Writer<'_>) -> Result<(), Short> {
         if self.is_large() { write_large(cid, writer) } else { Ok(()) }
     }
 
-    /// Reads what is before, the first byte itself, and what is after: the CID and the first byte.
+    /// Reads the first byte of a header, and the CID before or after it: the CID and the first byte.
     #[inline]
     pub(crate) fn read(self, reader: &mut Reader<'_>) -> Result<(u16, u8), Short> {
         let first = reader.next()?;
@@ -94,7 +94,7 @@ pub(crate) fn write_large(cid: u16, writer: &mut Writer<'_>) -> Result<(), Short
     if cid < 128 { writer.put(&[cid as u8]) } else { writer.put(&(0x8000 | cid).to_be_bytes()) }
 }
 
-/// Reads what [`write_large`] wrote.
+/// Reads a CID that [`write_large`] wrote.
 pub(crate) fn read_large(reader: &mut Reader<'_>) -> Result<u16, Short> {
     let first = reader.next()?;
     match first >> 6 {

@@ -94,7 +94,7 @@ pub struct Compressed {
     pub cid: u16,
 }
 
-/// Why a packet cannot be compressed; it must travel otherwise. What the peer knows is not affected.
+/// Why a packet cannot be compressed; it must travel otherwise. The peer's contexts are not affected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CompressError {
@@ -135,7 +135,7 @@ const fn key_range(ip: &Ip) -> core::ops::Range<usize> {
     }
 }
 
-/// What names a flow whose packets have layers.
+/// The key of a flow whose packets have layers.
 fn layered_key<'a>(layers: &Layers, header: &Header, key: &'a mut [u8; KEY_LEN]) -> &'a [u8] {
     let mut writer = Writer::new(key);
     let ports = [header.source_port.to_be_bytes(), header.destination_port.to_be_bytes()];
@@ -159,7 +159,7 @@ struct Slot {
     counts: FlowCounts,
 }
 
-/// What a context has done since its flow began.
+/// Counts of a context since its flow began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FlowCounts {
@@ -184,7 +184,7 @@ pub struct Compressor {
     /// By CID.
     slots: Vec<Slot>,
     flows: Flows,
-    /// What [`Compressor::set_time`] said, in milliseconds.
+    /// The time that [`Compressor::set_time`] set, in milliseconds.
     now_ms: u64,
     /// Packets of unknown flows that get no context yet, because the peer has refused one.
     no_new_flows: u32,
@@ -226,7 +226,7 @@ impl Compressor {
         {
             return Ok(made);
         }
-        // By reference: the header is large, and moving it here would wait for what was just stored.
+        // By reference: the header is large, and moving it here would wait for the stores just made.
         let mut parsed = Header::parse_apart(packet);
         let (header, options) = match &mut parsed {
             Ok((header, options)) => (header, *options),
@@ -326,8 +326,8 @@ impl Compressor {
         Some(Compressed { len, format, cid })
     }
 
-    /// What the context of this CID is replicated from. One that no answer confirmed in time starts again with an IR
-    /// (from CR to IR, RFC 4164): the peer may not know IR-CR, and what it says of them may have a form that is ignored.
+    /// The base context of this CID. One that no answer confirmed in time starts again with an IR (from CR to IR, RFC
+    /// 4164): the peer may not know IR-CR, and its answers to them may have a form that is ignored.
     #[cold]
     fn base_of(&mut self, cid: u16, layers: Option<&Layers>) -> Option<Base> {
         let (base, generation) = self.slots[usize::from(cid)].base?;
@@ -438,7 +438,7 @@ impl Compressor {
         self.flows.pin(cid, pinned)
     }
 
-    /// What the context with this CID has done for its flow, if it has one.
+    /// Counts of the flow with this CID, if the context has one.
     pub fn counts(&self, cid: u16) -> Option<FlowCounts> {
         self.flows.key(cid)?;
         self.slots.get(usize::from(cid)).map(|slot| slot.counts)
@@ -478,7 +478,7 @@ impl Compressor {
         };
         if !context.is_answered(msn, is_static) {
             context.restart(is_static, &config);
-            // From CR to IR (RFC 4164): the base was not what it was taken for.
+            // From CR to IR (RFC 4164): the assumption about the base was wrong.
             slot.base = None;
         }
         if element.reject {

@@ -96,7 +96,7 @@ impl Crc {
         }
     }
 
-    /// CRC-3 over a header of fixed length, 8 bytes at least: what [`Crc::check`] says.
+    /// CRC-3 over a header of fixed length, 8 bytes at least: the result of [`Crc::check`].
     #[inline(always)]
     pub(crate) fn check_header<const LEN: usize>(&self, bytes: &[u8; LEN]) -> u8 {
         const SEVEN: u64 = u64::MAX >> 8;
@@ -126,7 +126,7 @@ impl Crc {
 }
 
 /// Sixteen bytes that have the same remainder as `blocks`, a multiple of sixteen, with this state before them: for a
-/// period of 127, where what is a block further back counts as one bit further back.
+/// period of 127, where a bit one block further back counts as one bit further back.
 #[inline]
 fn fold_sixteen(state: u8, blocks: &[u8]) -> u128 {
     let mut folded = 0;

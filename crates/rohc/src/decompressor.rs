@@ -77,7 +77,7 @@ pub struct Decompressed {
     pub cid: u16,
     /// How it had been coded.
     pub format: FormatKind,
-    /// What to send back to the compressor, if anything.
+    /// Feedback for the compressor, if any.
     pub feedback: Option<Feedback>,
 }
 
@@ -87,7 +87,7 @@ pub struct Decompressed {
 pub struct DecompressError {
     /// The reason.
     pub kind: DecompressErrorKind,
-    /// What to send back to the compressor, if anything.
+    /// Feedback for the compressor, if any.
     pub feedback: Option<Feedback>,
 }
 
@@ -150,7 +150,7 @@ impl From<Fault> for DecompressErrorKind {
     }
 }
 
-/// What a context has done since its flow began.
+/// Counts of a context since its flow began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ContextCounts {
@@ -168,7 +168,7 @@ pub struct ContextCounts {
     pub refused: u64,
 }
 
-/// What a packet says of things that are large and seldom there, until it is believed.
+/// Large and seldom parts of a packet, until it is believed.
 #[derive(Clone, Debug)]
 struct Scratch {
     generics: Generics,
@@ -220,7 +220,7 @@ impl Decompressor {
         plain || slot.is_some()
     }
 
-    /// What the context of profile 0x0006 with this CID has done for its flow, if there is one.
+    /// Counts of the flow with this CID in profile 0x0006, if there is a context.
     pub fn counts(&self, cid: u16) -> Option<ContextCounts> {
         self.contexts.get(usize::from(cid))?.as_deref().map(|context| context.counts)
     }
@@ -269,13 +269,13 @@ impl Decompressor {
         Ok((len, FormatKind::PlainIr))
     }
 
-    /// Decompresses one ROHC packet into `out`, which bounds the length of what comes out.
+    /// Decompresses one ROHC packet into `out`, which bounds the length of the result.
     ///
     /// Padding and feedback before the packet are skipped; see [`split_feedback`] for getting at the latter.
     ///
     /// # Errors
     ///
-    /// See [`DecompressErrorKind`]. No context changes on an error, and what `out` then holds means nothing.
+    /// See [`DecompressErrorKind`]. No context changes on an error, and the content of `out` then means nothing.
     pub fn decompress(&mut self, rohc: &[u8], out: &mut [u8]) -> Result<Decompressed, DecompressError> {
         let packet = match rohc.first() {
             Some(0xe0 | 0xf0..=0xf7) => split_feedback(rohc).1,
@@ -447,7 +447,7 @@ impl Decompressor {
         Some(Feedback::new(kind, self.config.cids, cid, msn))
     }
 
-    /// Acknowledges what changes a context much; the rest needs no answer.
+    /// Acknowledges packets that change a context much; the rest needs no answer.
     ///
     /// A compressor sends such packets in a row until it knows, and one answer is enough. In case it is lost others
     /// follow: for the 2nd, 4th and 8th packet of the row, and for every 16th.
@@ -476,7 +476,7 @@ impl Decompressor {
     }
 }
 
-/// Copies a packet, or what follows its first byte.
+/// Copies a packet, or the bytes after its first one.
 fn copy_plain(packet: &[u8], out: &mut [u8]) -> Result<usize, DecompressErrorKind> {
     out.get_mut(..packet.len()).ok_or(DecompressErrorKind::OutputTooSmall)?.copy_from_slice(packet);
     Ok(packet.len())

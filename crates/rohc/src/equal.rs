@@ -1,4 +1,4 @@
-//! The quick paths do what the general ones do, byte by byte: captures, drawn flows, losses, repetitions and feedback.
+//! The quick paths equal the general ones, byte by byte: captures, drawn flows, losses, repetitions and feedback.
 
 use proptest::prelude::*;
 

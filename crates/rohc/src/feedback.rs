@@ -118,7 +118,7 @@ impl Element {
 
 /// Splits the feedback elements and padding off the front of a ROHC packet: (feedback, the rest).
 ///
-/// The first part may be empty; it is what the compressor of the opposite direction takes in
+/// The first part may be empty; the compressor of the opposite direction takes it in by
 /// [`crate::Compressor::feedback`]. A truncated element leaves everything in the first part.
 pub fn split_feedback(packet: &[u8]) -> (&[u8], &[u8]) {
     let mut reader = Reader::new(packet);

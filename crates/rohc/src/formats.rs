@@ -9,13 +9,13 @@ use crate::lsb::Lsb;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub(crate) enum Field {
-    // Kept in the context: what a packet that says nothing about them inherits.
+    // Kept in the context: a packet that says nothing about these fields inherits them.
     Seq,
     Ack,
     AckResidue,
     SeqResidue,
     PayloadLen,
-    // From here on what is sent or looked at in its own way.
+    // From here on fields that are sent or looked at in their own way.
     IpIdOffset,
     SeqScaled,
     AckScaled,
@@ -24,7 +24,7 @@ pub(crate) enum Field {
     TsEcho,
     /// Changes whenever SACK edges do (compressor only).
     SackId,
-    // From here on what changes seldom.
+    // From here on fields that change seldom.
     Window,
     Ttl,
     EcnUsed,
@@ -69,7 +69,7 @@ pub(crate) const SELDOM: usize = Window as usize;
 pub(crate) const CONTEXT_FIELDS: usize = Psh as usize;
 const FIELDS: usize = TtlIndicator as usize + 1;
 
-/// What the context keeps of one packet.
+/// Fields that the context keeps of one packet.
 pub(crate) type ContextFields = [u32; CONTEXT_FIELDS];
 
 /// Every field of one packet.
@@ -145,7 +145,7 @@ impl Slot {
         self.bits as u32
     }
 
-    /// True when the bits are the value, whatever the reference.
+    /// True when the bits are the value, independent of the reference.
     #[inline]
     pub(crate) const fn is_raw(&self) -> bool {
         self.lsb.is_none()
@@ -174,7 +174,7 @@ pub(crate) struct Format {
     pub(crate) len: usize,
     /// Fields a decompressor learns from it.
     pub(crate) carries: Mask,
-    /// What must not have changed: `carries` holds only if the scaling is known.
+    /// Scalings that must not have changed: `carries` holds only if the scaling is known.
     pub(crate) scaled_ack: bool,
     pub(crate) scaled_seq: bool,
     /// The check has seven bits, not three.

@@ -18,7 +18,7 @@
 //! # Why nothing wrong is ever delivered
 //!
 //! Every ACK is coded against the one before it, so a frame may only be decoded in exactly the state it was made in.
-//! Call what follows from one native ACK an *incarnation* of the flow.
+//! Call the ACKs coded from one native ACK on an *incarnation* of the flow.
 //!
 //! - Within an incarnation a frame is decoded only when its MSN is exactly the next one. The compressor counts
 //!   the MSN per CID and never resets it, so a frame of an earlier incarnation, or of another flow with this CID, is
@@ -34,19 +34,19 @@
 //! - A native ACK that only the decompressor knows of (the link's acknowledgment of it was lost) changes nothing:
 //!   the present incarnation goes on until a first frame ends it.
 //!
-//! The CRC-8 over all reconstructed headers is therefore not what tells states apart; it is the last line
+//! The CRC-8 over all reconstructed headers is therefore not there to tell states apart; it is the last line
 //! behind the driver's mistakes and against stray bytes, where it lets 1 of 256 pass beside an MSN that only 1 of 256
 //! has. The LL ACK's own 32-bit FCS and the MSN stand before it. Sixteen bits would cost a quarter of a short frame.
-//! Against somebody who forges frames no CRC helps: link-layer ACKs are not encrypted.
+//! Against forged frames no CRC helps: link-layer ACKs are not encrypted.
 //!
 //! A frame that fails leaves every context as it was. The next native ACK that both ends see starts afresh.
 //!
-//! What holds beyond the window: a frame that comes again when 129 or more further ACKs of its CID were sent is taken for new
+//! Beyond the window this holds: a frame that comes again when 129 or more further ACKs of its CID were sent is taken for new
 //! if its MSN is the next one by chance, which is one state in 256 (and certain after exactly 256, 512 and so on); then the
 //! CRC-8 lets one of 256 through, whose ACKs are wrong. In any other state it is dropped unread. First frames
 //! are safe beyond the window, too, by their CRC-16.
 //!
-//! # What the driver owes
+//! # Duties of the driver
 //!
 //! - [`Compressor::note_native`] for native ACKs that the link acknowledged, and only those that the peer's
 //!   codec sees before any later frame.
@@ -54,7 +54,7 @@
 //! - [`Compressor::invalidate`] when it gives up frames that may not have arrived; then the flow goes natively.
 //! - No frame repeated after [`RETAINED_ACKS`] further ACKs were compressed.
 //!
-//! Breaking these costs ACKs until the next native one and nothing else, but for what is said of frames beyond the window.
+//! Breaking these costs ACKs until the next native one and nothing else, but for the frames beyond the window (above).
 //!
 //! # Example
 //!
@@ -112,7 +112,7 @@ pub use decompressor::{Decompressor, Report};
 
 use crate::header::{Header, MAX_HEADER_LEN, Options, ParseError, flags};
 
-/// Most ACKs one frame holds, whatever the [`Limits`].
+/// Most ACKs one frame holds, under any [`Limits`].
 pub const MAX_FRAME_ACKS: usize = 64;
 /// Most ACKs a driver may have finished since a frame that it still repeats: beyond that an old frame could look new.
 pub const RETAINED_ACKS: usize = 127;
@@ -127,7 +127,7 @@ pub enum Coding {
     Batch,
 }
 
-/// Bounds of what one end stores.
+/// Bounds on the state of one end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Flows with a context: 1..=256. The longest unused one makes room.
@@ -221,7 +221,7 @@ fn pure_ack(packet: &[u8]) -> Result<Header, Refusal> {
     if header.len() + options.len() != packet.len() {
         return Err(Refusal::Trailer);
     }
-    // Before the options are copied: what was just stored is slow to load.
+    // Before the options are copied: bytes just stored are slow to load.
     if !header.packet_checks(packet) {
         return Err(Refusal::Checksum);
     }

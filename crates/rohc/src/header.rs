@@ -1,7 +1,7 @@
 //! A TCP/IP header as plain values: IPv4 without options or IPv6 without extension headers, and TCP with all options.
-//! What may stand around it is in [`Layers`](crate::Layers).
+//! The headers that may stand around it are in [`Layers`](crate::Layers).
 //!
-//! [`Header::parse`] accepts exactly the headers that [`Header::emit`] writes back bit for bit. What can be
+//! [`Header::parse`] accepts exactly the headers that [`Header::emit`] writes back bit for bit. Fields that can be
 //! inferred (lengths, the IPv4 header checksum) is checked once and not stored.
 
 use core::fmt;
@@ -83,7 +83,7 @@ impl fmt::Display for ParseError {
 
 impl core::error::Error for ParseError {}
 
-/// What differs between the two IP versions.
+/// Fields that differ between the two IP versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Ip {
     /// IPv4 without options.
@@ -122,7 +122,7 @@ impl Ip {
 /// The header of one TCP segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Header {
-    /// Addresses and what only one IP version has.
+    /// Addresses and the fields that only one IP version has.
     pub ip: Ip,
     /// Differentiated services code point, 6 bits.
     pub dscp: u8,
@@ -159,7 +159,7 @@ impl Header {
     ///
     /// # Errors
     ///
-    /// Whatever [`Header::emit`] could not restore is refused: IP options, extension headers, fragments,
+    /// Headers that [`Header::emit`] could not restore are refused: IP options, extension headers, fragments,
     /// a wrong IPv4 checksum, lengths that lie, or a packet cut short. Bytes behind the length that the IP
     /// header states (link padding) are ignored.
     #[inline]
@@ -247,8 +247,8 @@ impl Header {
         Ok(())
     }
 
-    /// True when the TCP checksum in `packet`, a whole packet with this IP header, is what [`Header::tcp_checksum`]
-    /// computes.
+    /// True when the TCP checksum in `packet`, a whole packet with this IP header, is the one that
+    /// [`Header::tcp_checksum`] computes.
     #[cfg(any(test, feature = "hack"))]
     #[inline]
     pub(crate) fn packet_checks(&self, packet: &[u8]) -> bool {
@@ -385,7 +385,7 @@ impl Header {
     /// True when the TCP checksum is right for `payload`.
     #[inline]
     pub fn has_valid_checksum(&self, payload: &[u8]) -> bool {
-        // 0x0000 and 0xffff are both zero in ones' complement; only what we would compute ourselves can be restored.
+        // 0x0000 and 0xffff are both zero in ones' complement; only the one that we would compute can be restored.
         self.checksum == self.tcp_checksum(payload)
     }
 }
@@ -409,7 +409,7 @@ pub(crate) fn check_v4(ip: &[u8; IPV4_LEN]) -> Result<(), ParseError> {
     Ok(())
 }
 
-/// Addresses and what only IPv4 has, the byte of DSCP and ECN, and the TTL.
+/// Addresses and the fields that only IPv4 has, the byte of DSCP and ECN, and the TTL.
 #[inline(always)]
 pub(crate) fn read_v4(ip: &[u8; IPV4_LEN]) -> (Ip, u8, u8) {
     let fields = Ip::V4 {
@@ -421,7 +421,7 @@ pub(crate) fn read_v4(ip: &[u8; IPV4_LEN]) -> (Ip, u8, u8) {
     (fields, ip[1], ip[8])
 }
 
-/// Addresses and what only IPv6 has, the traffic class, and the hop limit.
+/// Addresses and the fields that only IPv6 has, the traffic class, and the hop limit.
 #[inline(always)]
 pub(crate) fn read_v6(ip: &[u8; IPV6_LEN]) -> (Ip, u8, u8) {
     let word = be32(ip, 0);
@@ -458,7 +458,7 @@ impl Options {
     #[inline]
     pub(crate) fn refill(&mut self, fill: impl FnOnce(&mut [u8; MAX_OPTIONS_LEN]) -> Option<usize>) -> bool {
         let Some(len) = fill(&mut self.bytes) else { return false };
-        // What lies behind the area is zero, for headers are compared as a whole.
+        // Bytes behind the area are zero, for headers are compared as a whole.
         let old = usize::from(self.len);
         if old > len {
             self.bytes[len..old].fill(0);
@@ -509,7 +509,7 @@ impl<'a> IntoIterator for &'a Options {
 /// One TCP option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TcpOption<'a> {
-    /// Kind 0 and whatever follows it; the last.
+    /// Kind 0 and the bytes after it; the last.
     End(&'a [u8]),
     /// Kind 1.
     Nop,
@@ -532,7 +532,7 @@ pub enum TcpOption<'a> {
     Other {
         /// Kind byte.
         kind: u8,
-        /// What follows the length byte.
+        /// The bytes after the length byte.
         data: &'a [u8],
     },
     /// A length byte that is missing or impossible, and all that is left; the last.
@@ -608,9 +608,9 @@ pub(crate) fn be32(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
-/// Adds `bytes` to a ones' complement sum, eight at a time; what is left at the end is padded.
+/// Adds `bytes` to a ones' complement sum, eight at a time; the remainder at the end is padded.
 ///
-/// The words are taken in the machine's order of bytes, and so is what [`fold`] makes of the sum: which order it is does
+/// The words are taken in the machine's order of bytes, and so is the result of [`fold`]: which order it is does
 /// not matter to such a sum, nor does the width of the words (RFC 1071 section 2).
 #[inline(always)]
 pub(crate) fn sum_bytes(sum: u64, bytes: &[u8]) -> u64 {
@@ -700,7 +700,7 @@ mod tests {
         }
     }
 
-    /// Summing a packet and computing what it should carry are two ways to one answer; of 0x0000 and 0xffff, which
+    /// Summing a packet and computing its checksum are two ways to one answer; of 0x0000 and 0xffff, which
     /// are both zero, it is never the latter.
     #[test]
     fn one_checksum_of_all_is_right_whichever_way_it_is_found() {

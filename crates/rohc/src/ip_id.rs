@@ -1,4 +1,4 @@
-//! How the IP-ID of a flow behaves, and what is sent in its place.
+//! How the IP-ID of a flow behaves, and the value sent in its place.
 
 /// ip_id_behavior_innermost (RFC 6846 section 8.2).
 pub(crate) mod behavior {

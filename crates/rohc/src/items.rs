@@ -1,4 +1,4 @@
-//! What the compressed forms of TCP options have in common at both ends (RFC 6846 sections 6.3 and 8.2).
+//! Common parts of the compressed forms of TCP options at both ends (RFC 6846 sections 6.3 and 8.2).
 
 use crate::header::MAX_OPTIONS_LEN;
 use crate::lsb::Lsb;
@@ -103,7 +103,7 @@ impl Sack {
         Ok(())
     }
 
-    /// Reads what [`Sack::write`] wrote; a count of 0 leaves `self` as it is.
+    /// Reads the blocks that [`Sack::write`] wrote; a count of 0 leaves `self` as it is.
     pub(crate) fn read(&mut self, ack: u32, reader: &mut Reader<'_>) -> Result<(), Short> {
         let count = reader.next()?;
         match count {
@@ -170,7 +170,7 @@ pub(crate) struct ListHead {
     pub(crate) present: [bool; MAX_LIST],
 }
 
-/// Reads what [`write_list_head`] wrote; reserved bits and padding must be clear.
+/// Reads the head that [`write_list_head`] wrote; reserved bits and padding must be clear.
 pub(crate) fn read_list_head(reader: &mut Reader<'_>) -> Result<ListHead, Short> {
     let first = reader.next()?;
     let len = usize::from(first & 0xf);

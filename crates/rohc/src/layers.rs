@@ -1,6 +1,6 @@
 //! The headers around the innermost IP header and TCP: of tunnels before them, and extension headers between the two.
 //!
-//! RFC 6846 section 6.2 lists what may stand there: IPv4, IPv6, GRE, the minimal encapsulation (MINE), the
+//! RFC 6846 section 6.2 lists those that may stand there: IPv4, IPv6, GRE, the minimal encapsulation (MINE), the
 //! Authentication Header and three kinds of IPv6 options. [`Layers`] keeps their bytes with zeros where lengths and
 //! checksums can be inferred; a layer is one such header.
 
@@ -29,7 +29,7 @@ pub(crate) mod protocol {
     pub(crate) const DESTINATION: u8 = 60;
 }
 
-/// What a layer is.
+/// Kind of a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Kind {
     V4,
@@ -42,7 +42,7 @@ pub(crate) enum Kind {
     Mine,
 }
 
-/// What a header announces as the next one.
+/// The next header that a header announces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     Tcp,
@@ -74,7 +74,7 @@ impl Version {
 }
 
 impl Next {
-    /// What a protocol number stands for within an IP header of this version; `None` for what is not compressed.
+    /// Meaning of a protocol number within an IP header of this version; `None` for a header that is not compressed.
     pub(crate) const fn of(number: u8, within: Version) -> Option<Self> {
         Some(match (number, within) {
             (protocol::TCP, _) => Self::Tcp,
@@ -91,7 +91,7 @@ impl Next {
         })
     }
 
-    /// What follows a layer with these bytes.
+    /// The header after a layer with these bytes.
     pub(crate) fn behind(kind: Kind, bytes: &[u8], within: Version) -> Option<Self> {
         let number = match kind {
             Kind::V4 => bytes[9],

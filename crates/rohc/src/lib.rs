@@ -56,7 +56,7 @@
 //! decoded wrongly. After longer losses one wrong header in eight would pass the CRC. So a packet that does not follow its
 //! predecessor also needs a correct TCP checksum, if those of its flow have been correct, and a packet that fails is decoded
 //! again under the assumption of a longer loss ([`DecompressorConfig::repair`]). A failure changes no state, and after
-//! [`DecompressorConfig::damaged_after`] failures only headers with longer CRCs are tried. What remains: a loss of 16 packets
+//! [`DecompressorConfig::damaged_after`] failures only headers with longer CRCs are tried. One gap remains: a loss of 16 packets
 //! or a multiple, which looks like none in one case of eight, with an IP-ID that is a multiple of 16 too small.
 //! [`DecompressorConfig::verify_tcp_checksum`] verifies the TCP checksum of every packet.
 

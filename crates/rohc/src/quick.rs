@@ -1,13 +1,13 @@
-//! What the quick paths of both ends share: the headers that bulk transfers repeat, as words with a mask.
+//! Common part of the quick paths of both ends: the headers that bulk transfers repeat, as words with a mask.
 //!
 //! Nearly every header of a flow has the bytes of the one before it but for a few numbers. Where that is so, a comparison
-//! of words stands for parsing, and a copy of the old bytes for writing. The quick paths do in this way what the general
-//! ones do, byte by byte and field by field (`tests/quick.rs`); whatever they do not know goes to those.
+//! of words stands for parsing, and a copy of the old bytes for writing. The quick paths do in this way the work of the
+//! general ones, byte by byte and field by field (`equal.rs`); packets that they do not know go to those.
 
 /// Bytes of an IPv6 header and a TCP header with NOP, NOP, timestamps.
 const MAX_LEN: usize = 72;
 
-/// Where the TCP header begins, and the mask of what must stay, for one IP version.
+/// Where the TCP header begins, and the mask of the bits that must stay, for one IP version.
 pub(crate) struct Layout {
     pub(crate) tcp: usize,
     /// Bytes of the whole header.
@@ -18,7 +18,7 @@ pub(crate) struct Layout {
 /// IPv4, IPv6.
 pub(crate) static LAYOUTS: [Layout; 2] = [layout(20), layout(40)];
 
-/// What may change: IP-ID and IPv4 checksum, acknowledgment number, PSH, window, TCP checksum, timestamps.
+/// The fields that may change: IP-ID and IPv4 checksum, acknowledgment number, PSH, window, TCP checksum, timestamps.
 const fn layout(tcp: usize) -> Layout {
     let len = tcp + 32;
     let mut bytes = [0; MAX_LEN];
@@ -99,11 +99,11 @@ impl Template {
         &self.bytes
     }
 
-    /// True when a packet has these bytes, but for what may change. `V6` is the layout's version, `LEN` its length.
+    /// True when a packet has these bytes, but for those that may change. `V6` is the layout's version, `LEN` its length.
     #[inline(always)]
     pub(crate) fn matches<const V6: bool, const LEN: usize>(&self, packet: &[u8; LEN]) -> bool {
         let layout = &LAYOUTS[usize::from(V6)];
-        // What is left behind the last whole word are timestamps.
+        // Only timestamps are left behind the last whole word.
         let words = packet.as_chunks().0.iter().zip(self.bytes.as_chunks().0).zip(&layout.mask);
         let difference = words.fold(0, |difference, ((new, old), mask)| {
             difference | (u64::from_ne_bytes(*new) ^ u64::from_ne_bytes(*old)) & mask

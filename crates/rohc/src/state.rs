@@ -45,7 +45,7 @@ pub(crate) const fn kept_flags(flags: u8) -> u32 {
 
 /// field_scaling for both sequence and acknowledgment number (RFC 6846 section 6.4.8).
 ///
-/// A packet without payload has no scaling factor for the sequence number; what was established stays.
+/// A packet without payload has no scaling factor for the sequence number; the established one stays.
 #[inline]
 pub(crate) fn scale(values: &mut Values) {
     let (ack, stride) = (values[Field::Ack], values[Field::Stride]);

@@ -1,4 +1,4 @@
-//! One description for both directions: a [`Coder`] either writes the values it is shown or replaces them by what it reads.
+//! One description for both directions: a [`Coder`] either writes the values it is shown or replaces them by those read.
 
 use crate::lsb::Lsb;
 
@@ -6,7 +6,7 @@ use crate::lsb::Lsb;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Short;
 
-/// Writes or reads a sequence of bytes, depending on who implements it.
+/// Writes or reads a sequence of bytes, depending on the implementor.
 pub(crate) trait Coder {
     /// True for the direction that replaces values.
     const READS: bool;
@@ -119,7 +119,7 @@ impl<'a> Writer<'a> {
     #[inline]
     pub(crate) fn put_word(&mut self, word: u64, len: usize) -> Result<(), Short> {
         let bytes = word.to_be_bytes();
-        // With room for all eight, a copy of fixed length will do; what is too much is overwritten or never looked at.
+        // With room for all eight, a copy of fixed length will do; the excess is overwritten or never looked at.
         if let Some(room) = self.out.get_mut(self.len..).and_then(|room| room.first_chunk_mut()) {
             *room = bytes;
             self.len += len;
@@ -128,7 +128,7 @@ impl<'a> Writer<'a> {
         self.put(&bytes[..len])
     }
 
-    /// What has been written so far.
+    /// The bytes written so far.
     #[inline]
     pub(crate) fn written(&mut self) -> &mut [u8] {
         &mut self.out[..self.len]

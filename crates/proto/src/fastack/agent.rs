@@ -1,4 +1,4 @@
-//! The table of flows, and what comes in and goes out.
+//! The table of flows, and the packets that come in and go out.
 
 use super::flow::{Flow, Key, Outbox};
 use super::{Config, Counters, Verdict};
@@ -29,7 +29,7 @@ impl Agent {
         Self { config, flows: Vec::new(), settled: Vec::new(), out: Outbox::default(), due: None }
     }
 
-    /// `packet` is about to be queued for a client. What is not TCP passes, and so does every flow whose handshake was
+    /// `packet` is about to be queued for a client. Packets other than TCP pass, and so does every flow whose handshake was
     /// not seen.
     pub fn handle_downlink(&mut self, now: Instant, packet: &Packet) -> Verdict {
         let Transport::Tcp(segment) = &packet.transport else { return Verdict::Pass };
@@ -130,7 +130,7 @@ impl Agent {
         self.due
     }
 
-    /// Sends again what clients have left unanswered for too long. Early calls do no harm.
+    /// Sends again the data that clients have left unanswered for too long. Early calls do no harm.
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.due.is_none_or(|due| due > now) {
             return;
@@ -144,7 +144,7 @@ impl Agent {
         self.due = self.flows.iter().filter_map(|flow| flow.due).min();
     }
 
-    /// What it did so far.
+    /// Counts so far.
     pub fn counters(&self) -> Counters {
         self.out.counters
     }
@@ -152,7 +152,7 @@ impl Agent {
     /// Verifies its books.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// An inconsistency in them.
     pub fn check(&self) -> Result<(), String> {
         match self.flows.iter().find(|flow| !flow.is_sound(&self.config)) {
             Some(flow) => Err(format!("the books of {} are wrong", flow.key.flow)),
@@ -192,7 +192,7 @@ impl Agent {
     }
 
     /// Room for one more flow: the one not used for longest goes, of those whose clients have all that was
-    /// acknowledged for them. Its sender knows what its client knows, so nobody misses the agent.
+    /// acknowledged for them. Its sender knows as much as its client, so the agent is not missed.
     fn make_room(&mut self) -> bool {
         if self.flows.len() < self.config.flows as usize {
             return true;

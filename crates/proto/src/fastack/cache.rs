@@ -39,7 +39,7 @@ pub(super) struct Cache {
     next_order: u64,
     /// The latest three in order that the client SACKed, earliest first.
     latest_sacked: [Option<u64>; DUPLICATES],
-    /// What it SACKed with its last ACK.
+    /// The blocks that it SACKed with its last ACK.
     known_blocks: SackBlocks,
 }
 
@@ -62,7 +62,7 @@ impl Cache {
             return true;
         }
         while self.bytes + len > most_bytes || self.segments.len() >= MOST_SEGMENTS {
-            // What lies lowest can be acknowledged soonest.
+            // The lowest data can be acknowledged soonest.
             let last = self.segments.back().filter(|last| last.start.after(start));
             if last.is_none() || self.segments.len() == self.promised {
                 return false;
@@ -89,7 +89,7 @@ impl Cache {
         }
     }
 
-    /// The next copy that continues what is acknowledged up to `acked`, inside the window that ends at `edge`; from
+    /// The next copy that continues the data acknowledged up to `acked`, inside the window that ends at `edge`; from
     /// here on it counts as acknowledged.
     pub fn promise(&mut self, acked: SeqNumber, edge: SeqNumber) -> Option<&Cached> {
         while self.segments.get(self.promised).is_some_and(|next| next.end.before_eq(acked)) {
@@ -113,7 +113,7 @@ impl Cache {
         }
     }
 
-    /// The client's TCP holds `blocks` behind a hole. Only what they say beyond the last ones is looked at.
+    /// The client's TCP holds `blocks` behind a hole. Only the parts of them beyond the last ones are looked at.
     pub fn sack(&mut self, blocks: SackBlocks) {
         let known_blocks = std::mem::replace(&mut self.known_blocks, blocks);
         for block in blocks.as_slice() {
@@ -132,7 +132,7 @@ impl Cache {
         }
     }
 
-    /// The copy of what the client's TCP misses first, if that was acknowledged for it.
+    /// The copy of the first data that the client's TCP misses, if that was acknowledged for it.
     pub fn first(&mut self) -> Option<&mut Cached> {
         if self.promised == 0 { None } else { self.segments.front_mut() }
     }
@@ -152,8 +152,8 @@ impl Cache {
         }
     }
 
-    /// A copy that was sent again reached the NIC, or found no room in a queue: in either case what is SACKed from now
-    /// on will tell.
+    /// A copy that was sent again reached the NIC, or found no room in a queue: in either case the SACK blocks from now on will
+    /// tell.
     pub fn resent_anew(&mut self, now: Instant, start: SeqNumber) {
         let order = self.next_order;
         if let Some(copy) = self.resent(start) {

@@ -1,7 +1,7 @@
-//! What an agent counts.
+//! Counters of an agent.
 
 crate::counters! {
-    /// What an [`Agent`](super::Agent) did.
+    /// Counters of an [`Agent`](super::Agent).
     #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
     pub struct Counters {
         /// ACKs made in clients' stead.

@@ -1,4 +1,4 @@
-//! One direction of a connection: what its sender was told, what its client's TCP has, and what lies between.
+//! One direction of a connection: the data acknowledged to its sender, the data that its client's TCP has, and the rest between.
 
 use std::collections::VecDeque;
 
@@ -18,9 +18,9 @@ const MAX_BACKOFF: u32 = 6;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key {
     pub flow: FlowId,
-    /// Who sends data.
+    /// The sender of data.
     pub sender: HostId,
-    /// Who is behind the access point.
+    /// The host behind the access point.
     pub client: HostId,
 }
 
@@ -34,7 +34,7 @@ impl Key {
     }
 }
 
-/// What an agent gives out, and what it counts.
+/// Packets that an agent gives out, and its counters.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Outbox {
     pub up: VecDeque<Packet>,
@@ -42,7 +42,7 @@ pub(super) struct Outbox {
     pub counters: Counters,
 }
 
-/// What one end's SYN said.
+/// Content of one end's SYN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Syn {
     /// The number after it.
@@ -71,13 +71,13 @@ pub(super) struct Flow {
     client_syn: Option<Syn>,
     /// Shift of the windows that the client offers.
     pub(super) scale: u8,
-    /// What the client's own ACKs cover.
+    /// The end of the data that the client's own ACKs cover.
     pub(super) client_acked: SeqNumber,
-    /// What may be acknowledged: the client's TCP has it, or its NIC has and there is a copy.
+    /// The end of the data that may be acknowledged: the client's TCP has it, or its NIC has and there is a copy.
     pub(super) answered: SeqNumber,
     /// The ACK number last sent to the sender.
     pub(super) acked_to_sender: SeqNumber,
-    /// The end of what has been seen going down.
+    /// The end of the data that has been seen going down.
     pub(super) highest: SeqNumber,
     /// The end of the window that the client offered last.
     pub(super) edge: SeqNumber,
@@ -88,7 +88,7 @@ pub(super) struct Flow {
     pub(super) largest_segment: u32,
     /// Segments answered for that the sender has not been told of.
     untold_segments: u32,
-    /// The client's next byte, its clock and the headers of its packets: what a forged ACK carries.
+    /// The client's next byte, its clock and the headers of its packets: those of a forged ACK.
     pub(super) client_next: SeqNumber,
     pub(super) client_clock: Option<u32>,
     pub(super) client_ip: IpHeader,
@@ -96,7 +96,7 @@ pub(super) struct Flow {
     pub(super) recent: Option<u32>,
     /// The echo of congestion marks of such a client (RFC 3168 section 6.1.3).
     pub(super) echoes_congestion: bool,
-    /// The latest of the sender: what a copy sent again carries.
+    /// The latest segment of the sender: a copy sent again carries its fields.
     sender_latest: Segment,
     /// Where the stream ends, FIN included.
     fin_end: Option<SeqNumber>,
@@ -108,7 +108,7 @@ pub(super) struct Flow {
     pub(super) repairs_until: Option<SeqNumber>,
     /// The blocks that went up last.
     pub(super) last_sack: SackBlocks,
-    /// The sender asked whether the window is open, or anybody there.
+    /// The sender asked whether the window is open, or the client there.
     pub(super) probed: bool,
     pub(super) cache: Cache,
     /// Copies in a row that the client left unanswered.
@@ -160,7 +160,7 @@ impl Flow {
         self.sender_syn.is_some() && self.client_syn.is_some()
     }
 
-    /// Something was acknowledged that the client's own TCP has not: nobody else has it.
+    /// Data was acknowledged that the client's own TCP has not: only the agent has it.
     pub fn owes(&self) -> bool {
         self.client_acked.before(self.answered)
     }
@@ -242,7 +242,7 @@ impl Flow {
         } else if segment.payload_len == 0 && segment.seq.before(self.acked_to_sender) {
             self.probed = !self.owes();
             if !self.probed {
-                // The client misses something below, so it may not mind what stands above.
+                // The client misses something below, so it may not mind data above.
                 self.tell(out);
             }
         }
@@ -270,7 +270,7 @@ impl Flow {
             }
             return true;
         }
-        // What lies beyond the window is a probe, which a client need not take.
+        // Data beyond the window is a probe, which a client need not take.
         if !arrived || end.after(self.edge) {
             return true;
         }
@@ -278,12 +278,12 @@ impl Flow {
         self.cache.insert(now, packet.clone(), [start, end], config.cache.0)
     }
 
-    /// Answers for all that continues what was answered for, with an ACK for each `ack_every` segments.
+    /// Answers for all data that continues the answered data, with an ACK for each `ack_every` segments.
     pub fn answer(&mut self, now: Instant, config: &Config, out: &mut Outbox) {
         while let Some(copy) = self.cache.promise(self.answered, self.edge) {
             let Transport::Tcp(segment) = copy.packet.transport else { break };
             let (packet_ecn, end) = (copy.packet.ip.ecn, copy.end);
-            // What waited behind a hole gets one ACK when that is filled (RFC 5681 section 4.2).
+            // Data that waited behind a hole gets one ACK when that is filled (RFC 5681 section 4.2).
             self.untold_segments += u32::from(copy.at == now);
             self.note_stamp(&segment);
             self.answered = end;
@@ -309,7 +309,7 @@ impl Flow {
         }
     }
 
-    /// Nothing more comes with this link-layer acknowledgment: what is left over is told.
+    /// Nothing more comes with this link-layer acknowledgment: the rest is told.
     pub fn flush(&mut self, out: &mut Outbox) {
         if self.acked_to_sender != self.answered {
             self.forge(out);
@@ -349,7 +349,7 @@ impl Flow {
         Packet { transport: Transport::Tcp(segment), ..*packet }
     }
 
-    /// What is left of the window that the client offered, rounded down: the client's window ends where it said.
+    /// The rest of the window that the client offered, rounded down: the client's window ends where it said.
     pub(super) fn window_field(&self) -> u16 {
         let left = if self.edge.after(self.answered) { self.edge - self.answered } else { 0 };
         u16::try_from(left >> self.scale).unwrap_or(u16::MAX)
@@ -387,7 +387,7 @@ impl Flow {
         true
     }
 
-    /// Sends the client again what its TCP misses first.
+    /// Sends the client again the first data that its TCP misses.
     pub(super) fn resend_first(&mut self, out: &mut Outbox) {
         let latest = self.sender_latest;
         if let Some(copy) = self.cache.first() {

@@ -1,4 +1,4 @@
-//! What a client says, and what of it its sender has to hear.
+//! A client's ACKs, and the parts of them that its sender has to hear.
 
 use super::cache::DUPLICATES;
 use super::flow::{Flow, Outbox};
@@ -7,7 +7,7 @@ use crate::packet::Packet;
 use crate::tcp::{Flags, SackBlocks, Segment};
 use crate::units::{Duration, Instant, SeqNumber};
 
-/// Without SACK duplicates do not say what they are for: they count against a copy that has had this long to show.
+/// Without SACK duplicates do not name their segment: they count against a copy that has had this long to show.
 const SETTLING: Duration = Duration::from_millis(50);
 
 impl Flow {
@@ -52,12 +52,12 @@ impl Flow {
         verdict
     }
 
-    /// What later ACKs in the client's name carry.
+    /// Notes the fields that later ACKs in the client's name carry.
     fn note_client(&mut self, packet: &Packet, segment: &Segment) {
         self.client_ip = packet.ip;
         self.client_next = self.client_next.max(segment.seq + segment.sequence_len());
         if let (Some(clock), Some(stamps)) = (self.client_clock, segment.timestamps) {
-            // Never backwards: the sender's PAWS would drop what follows.
+            // Never backwards: the sender's PAWS would drop later segments.
             self.client_clock = Some(SeqNumber(clock).max(SeqNumber(stamps.value)).0);
         }
     }
@@ -85,7 +85,7 @@ impl Flow {
         }
         self.moved_on(now, config);
         if self.repairs_until.is_some_and(|until| segment.ack.before(until)) {
-            // Part of what was missing: the next hole begins here (RFC 6582 section 3.2). SACKs say more than that.
+            // Part of the missing data: the next hole begins here (RFC 6582 section 3.2). SACKs say more than that.
             if segment.sack.is_empty() && self.cache.first().is_some_and(|copy| !copy.resent) {
                 self.resend_first(out);
             }
@@ -94,7 +94,7 @@ impl Flow {
         }
     }
 
-    /// Sends again what the client shows to miss and what its sender holds for arrived.
+    /// Sends again the data that the client shows to miss and that its sender holds for arrived.
     fn repair(&mut self, now: Instant, segment: &Segment, out: &mut Outbox) {
         if !self.owes() {
             return;
@@ -136,7 +136,7 @@ impl Flow {
 
     /// A duplicate ACK that no copy of ours has caused.
     fn is_own_duplicate(&mut self, segment: &Segment) -> bool {
-        // What came twice is no news to a sender that sent it once (RFC 2883).
+        // Data that came twice is no news to a sender that sent it once (RFC 2883).
         if !segment.sack.is_empty() {
             return false;
         }
@@ -145,7 +145,7 @@ impl Flow {
         !ours
     }
 
-    /// The blocks of `segment` that tell its sender something: above what it knows to have arrived.
+    /// The blocks of `segment` that tell its sender something: above the data that it knows to have arrived.
     fn blocks_above(&self, segment: &Segment) -> SackBlocks {
         let mut above = SackBlocks::EMPTY;
         for block in segment.sack.as_slice().iter().filter(|block| block.start.after(self.answered)) {
@@ -156,7 +156,7 @@ impl Flow {
     }
 
     /// True when the sender must hear how far the window reaches: it moved by a segment, or half of its size (RFC 9293
-    /// section 3.8.6.2.2), and of what the sender knows half is used. With more than that left it is not held up, and
+    /// section 3.8.6.2.2), and of the window that the sender knows half is used. With more than that left it is not held up, and
     /// hears of it with the next forged ACK. Or the window was taken back.
     fn window_is_news(&self) -> bool {
         let unit = 1_u32 << self.scale;

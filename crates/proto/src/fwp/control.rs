@@ -1,4 +1,4 @@
-//! What the reader of a flow and the shim below its TCP tell each other: one message per packet of a connection that
+//! Messages between the reader of a flow and the shim below its TCP: one message per packet of a connection that
 //! keeps packets apart (`SOCK_SEQPACKET`), one connection per flow.
 //!
 //! A flow has placeholders only from [`ToReader::Registered`] on, and only while its connection lives. Every hole is
@@ -13,11 +13,10 @@ use std::net::{IpAddr, SocketAddr};
 /// Name of the shim's abstract socket, reachable inside its network namespace only.
 pub const SOCKET_NAME: &[u8] = b"tacit-fwp";
 
-/// What this module speaks. A shim refuses a reader of another version.
+/// Version of this protocol. A shim refuses a reader of another version.
 pub const VERSION: u8 = 1;
 
-/// Most bytes that one [`ToReader::Late`] carries: an Ethernet jumbo frame has room for no more. What is longer goes in
-/// several.
+/// Most bytes that one [`ToReader::Late`] carries: an Ethernet jumbo frame has room for no more. Longer data goes in several.
 pub const MAX_LATE_LEN: usize = 9000;
 
 /// Bytes of the longest message.
@@ -59,7 +58,7 @@ pub enum ToShim {
         end: u64,
     },
     /// The reader has the true bytes of `start..end`, or wants them no more: a hole there no longer counts among those
-    /// outstanding, of which the shim allows a number. Who never says it has holes forgotten after a while.
+    /// outstanding, of which the shim allows a number. A reader that never says it has holes forgotten after a while.
     Repaired {
         /// The first byte.
         start: u64,
@@ -75,7 +74,7 @@ pub enum ToShim {
 pub enum ToReader<'a> {
     /// The flow is looked after from here on.
     Registered {
-        /// What its placeholders are made from (the paper's marker).
+        /// The nonce that its placeholders are made from (the paper's marker).
         nonce: [u8; NONCE_LEN],
         /// Frames in a million that the link is expected to lose at its present rate.
         expected_fer_ppm: u32,
@@ -159,7 +158,7 @@ impl ToShim {
     /// The message in `bytes`.
     ///
     /// # Errors
-    /// Whatever [`ToShim::encode`] does not write.
+    /// Bytes that [`ToShim::encode`] does not write.
     pub fn decode(bytes: &[u8]) -> Result<Self, Misread> {
         let mut fields = Fields::of(bytes)?;
         let message = match fields.kind {
@@ -206,7 +205,7 @@ impl<'a> ToReader<'a> {
     /// The message in `bytes`.
     ///
     /// # Errors
-    /// Whatever [`ToReader::encode`] does not write of messages that keep the module's rules.
+    /// Bytes that [`ToReader::encode`] does not write of messages that keep the module's rules.
     pub fn decode(bytes: &'a [u8]) -> Result<Self, Misread> {
         let mut fields = Fields::of(bytes)?;
         let message = match fields.kind {

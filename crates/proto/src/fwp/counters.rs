@@ -1,12 +1,12 @@
-//! What a shim counts.
+//! Counters of a shim.
 
 crate::counters! {
-    /// What a [`Shim`](super::Shim) did.
+    /// Counters of a [`Shim`](super::Shim).
     #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
     pub struct Counters {
         /// Flows that were registered.
         registered_flows: u64,
-        /// Data segments of registered flows that arrived in order or beyond what had arrived.
+        /// Data segments of registered flows that arrived in order or beyond all data before them.
         segments: u64,
         /// Segments missed before them.
         lost_segments: u64,
@@ -28,7 +28,7 @@ crate::counters! {
         other_holes: u64,
         /// Segments that came after their placeholder.
         late_segments: u64,
-        /// Of them, those that went no further: TCP had the placeholder and nobody had sent them again.
+        /// Of them, those that went no further: TCP had the placeholder and they had not been sent again.
         swallowed_segments: u64,
         /// Segments that waited for one before them that came in time.
         reordered_segments: u64,

@@ -1,4 +1,4 @@
-//! One registered flow: what its host's TCP has, what is missing, and what stands in its place.
+//! One registered flow: the data that its host's TCP has, the missing data, and the placeholders for it.
 
 use std::collections::VecDeque;
 
@@ -13,7 +13,7 @@ use crate::ranges::{Range, RangeSet};
 use crate::tcp::{Flags, Segment, Timestamps};
 use crate::units::{Duration, Instant, SeqNumber};
 
-/// Beyond whatever waits.
+/// A position beyond all waiting segments.
 const END: Position = Position::first(SeqNumber(0)).saturating_add(u64::MAX);
 /// Ranges that a reader may have allowed and TCP not passed yet.
 const MOST_ALLOWED: usize = 256;
@@ -31,16 +31,16 @@ const USUAL_SEGMENT: u32 = 536;
 /// Resets of one connection: a host that takes none has another idea of where it stands, which its ACKs tell.
 const MOST_RESETS: u32 = 10;
 
-/// What goes to the host, and what is counted.
+/// Packets for the host, and counters.
 #[derive(Clone, Debug)]
 pub(super) struct Outbox<P> {
     pub down: VecDeque<P>,
     pub counters: Counters,
 }
 
-/// What becomes of a packet.
+/// Fate of a packet.
 pub(super) enum Fate<P> {
-    /// It goes to the host behind what is in the outbox.
+    /// It goes to the host behind the packets in the outbox.
     Passes(P),
     /// It is in the outbox, waits, or goes nowhere.
     Taken,
@@ -51,7 +51,7 @@ pub(super) enum Fate<P> {
 struct Hole {
     range: Range,
     at: Instant,
-    /// The sender's clock when it sent what came after: what it sent before bears nothing later.
+    /// The sender's clock when it sent the data after the hole: earlier packets bear nothing later.
     stamp: Option<u32>,
     /// It had been left to TCP.
     is_overdue: bool,
@@ -124,13 +124,13 @@ pub(super) struct Flow<P> {
     edge: Option<Position>,
     /// The host has everything before, placeholders included.
     next: Position,
-    /// The end of what has been passed on; above `next` while TCP repairs a hole.
+    /// The end of the data passed on; above `next` while TCP repairs a hole.
     top: Position,
-    /// What the host has beyond `next`.
+    /// Data that the host has beyond `next`.
     beyond: RangeSet,
     /// Where placeholders may stand.
     allowed: RangeSet,
-    /// In order; nobody has repaired them.
+    /// In order; none of them is repaired.
     holes: VecDeque<Hole>,
     hole_bytes: u64,
     /// Those of holes that had been left to TCP.
@@ -149,7 +149,7 @@ pub(super) struct Flow<P> {
     /// The largest text of a segment.
     largest: u32,
     switch: Switch,
-    /// What the link had lost when the newest of the flow came.
+    /// Frames that the link had lost when the newest of the flow came.
     lost_frames: u64,
     trip: RoundTrip,
     stopped: bool,
@@ -194,8 +194,7 @@ impl<P: SegmentPacket> Flow<P> {
         })
     }
 
-    /// What a later registration needs to know; `None` where the host has placeholders that nobody repaired, or is being
-    /// reset.
+    /// State that a later registration needs; `None` where the host has unrepaired placeholders, or is being reset.
     pub fn into_handshake(self) -> Option<Handshake<P>> {
         let is_clean = self.holes.is_empty() && self.resets.is_none();
         is_clean.then(|| Handshake::known(self.key, (self.first.wire(), self.like), self.scale, self.next))
@@ -229,7 +228,7 @@ impl<P: SegmentPacket> Flow<P> {
         self.overdue_bytes = self.holes.iter().map(Hole::overdue_len).sum();
     }
 
-    /// No more placeholders; what waits goes on.
+    /// No more placeholders; waiting segments go on.
     pub fn stop(&mut self, out: &mut Outbox<P>) {
         self.stopped = true;
         self.left.clear();
@@ -344,8 +343,8 @@ impl<P: SegmentPacket> Flow<P> {
         Fate::Taken
     }
 
-    /// Frames that the link lost since the newest of the flow came, which `text` may be now. What comes late, or is sent
-    /// again, moves nothing: frames that are missing before it are not missing before what is new.
+    /// Frames that the link lost since the newest of the flow came, which `text` may be now. Late data, or data sent again,
+    /// moves nothing: frames that are missing before it are not missing before new data.
     fn lost_before(&mut self, text: Range, limit: Limit) -> Option<u64> {
         let newest = self.held.back().map_or(self.top, |held| held.text.end.max(self.top));
         let lost = limit.lost_frames?;
@@ -378,7 +377,7 @@ impl<P: SegmentPacket> Flow<P> {
     ) {
         counters.segments += 1;
         counters.lost_segments += lost;
-        // A link that says what it lost needs no statistics.
+        // A link that reports its losses needs no statistics.
         if limit.lost_frames.is_none() && self.switch.note(now, lost, self.trip.or(config.round_trip), limit)
         {
             let on = self.switch.on;
@@ -408,7 +407,7 @@ impl<P: SegmentPacket> Flow<P> {
             out.counters.held_bytes_max = out.counters.held_bytes_max.max(self.held_bytes);
             return;
         }
-        // Whatever waits is decided too: it must not come behind this.
+        // All waiting segments are decided too: they must not come behind this.
         while let Some(first) = self.take_held(END) {
             self.decide(now, first, (config, limit), out, readers);
         }
@@ -422,7 +421,7 @@ impl<P: SegmentPacket> Flow<P> {
         Some(first)
     }
 
-    /// What is missing before `new` is filled, or left to TCP; then `new` goes on.
+    /// The data missing before `new` is filled, or left to TCP; then `new` goes on.
     fn decide(
         &mut self,
         now: Instant,
@@ -432,7 +431,7 @@ impl<P: SegmentPacket> Flow<P> {
         readers: &mut impl Readers,
     ) {
         let hole = Range { start: self.top, end: new.text.start };
-        // Below what arrived already TCP repairs, and knows best.
+        // Below data that arrived already TCP repairs, and knows best.
         if hole.start < hole.end {
             let size = u64::from(self.segment_size());
             let segments = hole.len().div_ceil(size);
@@ -466,8 +465,8 @@ impl<P: SegmentPacket> Flow<P> {
         if self.largest == 0 { USUAL_SEGMENT } else { self.largest }
     }
 
-    /// Placeholders could stand in `hole`, whatever the losses: the reader allows it and the host has room. What is missing
-    /// before it was left to TCP, which knows by its own signs what to send again.
+    /// Placeholders could stand in `hole`, regardless of the losses: the reader allows it and the host has room. Data missing
+    /// before it was left to TCP, which knows by its own signs the data to send again.
     fn may_stand(&self, hole: Range) -> bool {
         !self.stopped && self.edge.is_some_and(|edge| hole.end <= edge) && self.allowed.covers(hole)
     }
@@ -527,7 +526,7 @@ impl<P: SegmentPacket> Flow<P> {
     /// A segment with `stamps` arrived: it tells of which holes that were left to TCP the sender has heard.
     fn note_answer(&mut self, now: Instant, stamps: Option<Timestamps>) {
         let Some(stamps) = stamps.filter(|_| !self.left.is_empty()) else { return };
-        // Who has heard of a hole has heard of those before it.
+        // A sender that has heard of a hole has heard of those before it.
         let first = self.left.partition_point(|hole| hole.answered.is_some());
         let heard = |hole: &&mut LeftHole| hole.next_stamp.is_some_and(|stamp| stamps.echoes(stamp));
         for hole in self.left.range_mut(first..).take_while(heard) {
@@ -536,8 +535,8 @@ impl<P: SegmentPacket> Flow<P> {
     }
 
     /// `text` arrived, which tells of which holes the retransmissions are lost where a path keeps the order. A sender
-    /// sends lost segments again from the lowest on, so what it sends again beyond a hole followed the hole's own; and
-    /// it sends nothing new while something is lost (RFC 6675 section 5, NextSeg), but for what it sends before it takes
+    /// sends lost segments again from the lowest on, so data that it sends again beyond a hole followed the hole's own; and
+    /// it sends nothing new while something is lost (RFC 6675 section 5, NextSeg), but for the data that it sends before it takes
     /// the hole for a loss, within the half round trip after its first answer.
     fn note_overtaken(&mut self, now: Instant, text: Range, stamps: Option<Timestamps>, config: &Config) {
         self.data_at = Some(now);
@@ -576,7 +575,7 @@ impl<P: SegmentPacket> Flow<P> {
         })
     }
 
-    /// Fills what TCP did not repair in time. Its duplicate ACKs have told the sender of these losses, and the link may have
+    /// Fills holes that TCP did not repair in time. Its duplicate ACKs have told the sender of these losses, and the link may have
     /// lost the retransmission; a link that loses nothing did not, so that loss too is left to TCP.
     pub fn fill_overdue(
         &mut self,
@@ -644,9 +643,9 @@ impl<P: SegmentPacket> Flow<P> {
         self.pass(hole);
     }
 
-    /// Bytes that the host has came again: what placeholders stand for is told. True where the host need not see them:
-    /// all of them stand in holes, and the sender sent them before what made it known that they were missing. TCP would
-    /// answer with a duplicate ACK. What was sent again later asks for an ACK, and passes.
+    /// Bytes that the host has came again: those that placeholders stand for are told. True where the host need not see them:
+    /// all of them stand in holes, and the sender sent them before the data that showed them to be missing. TCP would
+    /// answer with a duplicate ACK. Bytes sent again later ask for an ACK, and pass.
     fn is_late(
         &mut self,
         text: Range,
@@ -680,7 +679,7 @@ impl<P: SegmentPacket> Flow<P> {
         swallowed
     }
 
-    /// What waits for something that the host has by now.
+    /// Passes on segments that wait for data that the host has by now.
     fn release_reached(&mut self, out: &mut Outbox<P>) {
         while let Some(held) = self.take_held(self.next) {
             out.counters.reordered_segments += 1;
@@ -704,7 +703,7 @@ impl<P: SegmentPacket> Flow<P> {
     }
 
     fn settles_at(&self, config: &Config) -> Option<Instant> {
-        // The first hole is before the first that waits; what came first behind it may stand later in the list.
+        // The first hole is before the first that waits; the first to come behind it may stand later in the list.
         self.held.iter().map(|held| held.since).min().map(|since| since + config.settle)
     }
 

@@ -1,11 +1,11 @@
-//! What went by of connections that nobody has registered: a flow begins with its handshake.
+//! Handshakes of connections that are not registered: a flow begins with its handshake.
 
 use crate::FlowKey;
 use crate::congestion::position::Position;
 use crate::tcp::{Flags, Segment};
 use crate::units::SeqNumber;
 
-/// What the SYNs of a connection said, and how far it is.
+/// Content of a connection's SYNs, and how far it is.
 #[derive(Clone, Debug)]
 pub(super) struct Handshake<P> {
     pub key: FlowKey,
@@ -80,7 +80,7 @@ impl<P> Handshakes<P> {
         }
     }
 
-    /// What is known of the handshake of `key`, which is the newest now; the oldest makes room.
+    /// The known handshake of `key`, which is the newest now; the oldest makes room.
     fn newest(&mut self, key: FlowKey) -> &mut Handshake<P> {
         let known = self.place_of(key).map(|place| self.known.remove(place));
         let place = self.remember(known.unwrap_or(Handshake {

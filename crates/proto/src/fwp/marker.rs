@@ -1,12 +1,12 @@
-//! What placeholders contain.
+//! Content of placeholders.
 
 use super::control::NONCE_LEN;
 
-/// The content of a flow's placeholders: its nonce, then bytes that follow from nonce and place. Content that somebody
-/// else makes up has them with a chance of 2^-128.
+/// The content of a flow's placeholders: its nonce, then bytes that follow from nonce and place. Content from any other source
+/// has them with a chance of 2^-128.
 ///
-/// The truth about holes is what the reader was told; this is for who looks at the bytes (the paper's way), and so that
-/// bytes that nobody sent are never something else by accident.
+/// The truth about holes is in the messages to the reader; this is for inspection of the bytes (the paper's way), and so that
+/// bytes that were never sent are never something else by accident.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Marker {
     nonce: [u8; NONCE_LEN],
@@ -18,7 +18,7 @@ impl Marker {
         Self { nonce }
     }
 
-    /// What the reader was told.
+    /// The nonce that the reader was told.
     pub const fn nonce(&self) -> [u8; NONCE_LEN] {
         self.nonce
     }

@@ -5,7 +5,7 @@ use crate::FlowKey;
 use crate::packet::{Ecn, IpHeader, Packet, Transport};
 use crate::tcp::Segment;
 
-/// What carries segments past a [`Shim`](super::Shim): a packet of a simulated world, or the bytes of a real one.
+/// Carrier of segments past a [`Shim`](super::Shim): a packet of a simulated world, or the bytes of a real one.
 pub trait SegmentPacket: Sized {
     /// The key of its flow and direction.
     fn flow_key(&self) -> FlowKey;

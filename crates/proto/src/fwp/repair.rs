@@ -1,11 +1,11 @@
 //! Which bytes of a body with holes are there, which to ask for again, and which to hand on: session repair of FWP
 //! (§V-D), without sockets and without bytes.
 //!
-//! The reader tells of what TCP delivered ([`Repair::arrived`]) and of which of it are placeholders ([`Repair::hole`],
-//! always first); it makes the requests that [`Repair::poll_request`] gives, tells how they went, and takes what may be
+//! The reader tells of the bytes that TCP delivered ([`Repair::arrived`]) and of the placeholders in them ([`Repair::hole`],
+//! always first); it makes the requests that [`Repair::poll_request`] gives, tells how they went, and takes the bytes to be
 //! handed on from [`Repair::poll_release`], in order and once. Positions count bytes of the whole body that the server has.
 //!
-//! Memory is bounded: no more than [`Config::held_max`] bytes lie between what was handed on and what was read
+//! Memory is bounded: no more than [`Config::held_max`] bytes lie between those handed on and those read
 //! ([`Repair::room`] says how many more may be read), and no more than [`Config::holes_max`] holes are open. A hole that
 //! cannot be filled ends everything ([`Repair::failure`]): the paper waits for ever and names a timeout as future work.
 
@@ -39,7 +39,7 @@ impl Range {
         self.end - self.start
     }
 
-    /// What both have.
+    /// The common part of both.
     pub fn common(self, other: Self) -> Option<Self> {
         Self::new(self.start.max(other.start), self.end.min(other.end))
     }
@@ -64,7 +64,7 @@ pub struct Config {
     pub attempts_max: u32,
     /// Wait before asking again after a failure; twice as long each further time, up to 64 times.
     pub retry_wait: Duration,
-    /// Bytes between what was handed on and what was read.
+    /// Bytes between those handed on and those read.
     pub held_max: u64,
     /// Holes open at once.
     pub holes_max: usize,
@@ -102,7 +102,7 @@ pub struct RequestId(pub u64);
 pub struct Request {
     /// Its name.
     pub id: RequestId,
-    /// Holes, and what lies between them.
+    /// Holes, and the bytes between them.
     pub range: Range,
 }
 
@@ -246,8 +246,8 @@ impl Repair {
         self.missing.within(range)
     }
 
-    /// The bytes of `hole` are, or will be, placeholders. What was released stays; what was filled stays filled only
-    /// where it is told of before it is read, so holes are told of first and once.
+    /// The bytes of `hole` are, or will be, placeholders. Released bytes stay; filled bytes stay filled only
+    /// where the hole is told of before it is read, so holes are told of first and once.
     pub fn hole(&mut self, now: Instant, hole: Range) {
         let Some(hole) = hole.common(Range { start: self.released, end: self.end }) else { return };
         let added = self.missing.add(hole);
@@ -319,7 +319,7 @@ impl Repair {
         self.running.contains_key(&id)
     }
 
-    /// The answer to `id` is over. What it left open, because it was short or hit by holes itself, is asked for again at
+    /// The answer to `id` is over. Bytes that it left open, because it was short or hit by holes itself, are asked for again at
     /// once.
     pub fn ended(&mut self, now: Instant, id: RequestId) {
         if let Some(request) = self.running.remove(&id) {
@@ -426,7 +426,7 @@ impl Repair {
         (self.released + self.config.held_max).min(self.end)
     }
 
-    /// Parts that nobody was asked for, as far as there is room for them.
+    /// Parts without a request, as far as there is room for them.
     fn askable(&self) -> impl Iterator<Item = (u64, &Part)> {
         let end = self.window_end();
         self.missing.unasked().take_while(move |(start, _)| *start < end)
@@ -453,7 +453,7 @@ impl Repair {
         Some(range)
     }
 
-    /// Takes `range` out of what is missing, and gives up requests that are left without a purpose.
+    /// Takes `range` out of the missing bytes, and gives up requests that are left without a purpose.
     fn fill(&mut self, range: Range, by: Option<RequestId>) -> u64 {
         let running = &mut self.running;
         let mut idle = Vec::new();
@@ -475,7 +475,7 @@ impl Repair {
         filled
     }
 
-    /// What `id` was to fill waits for another request.
+    /// Parts that `id` was to fill wait for another request.
     fn fall_short(&mut self, now: Instant, id: RequestId, range: Range, wait: Duration) {
         let attempts_max = self.config.attempts_max;
         let mut exhausted = None;
@@ -493,7 +493,7 @@ impl Repair {
         }
     }
 
-    /// Keeps the clock of what an open hole holds back.
+    /// Keeps the clock of the data that an open hole holds back.
     fn note_blocked(&mut self, now: Instant) {
         self.now = self.now.max(now);
         let blocked = self.releasable_to() == self.released && self.reached > self.released;

@@ -1,4 +1,4 @@
-//! The table of flows, and what comes in and goes out.
+//! The table of flows, and the packets that come in and go out.
 
 use std::collections::VecDeque;
 
@@ -18,7 +18,7 @@ const HANDSHAKES_PER_FLOW: usize = 4;
 
 /// The shim of a receiver.
 ///
-/// The contract is that of [`Endpoint`](crate::Endpoint), for what stands between a link and a host: after any call drain
+/// The contract is that of [`Endpoint`](crate::Endpoint), for a stage between a link and a host: after any call drain
 /// [`Shim::poll_down`] to `None`, then read [`Shim::poll_timeout`]. A flow is called by the key of the direction that
 /// brings data, and positions in its stream count from 0.
 #[derive(Clone, Debug)]
@@ -194,7 +194,7 @@ impl<P: SegmentPacket> Shim<P> {
         self.reckon_due();
     }
 
-    /// What it did so far.
+    /// Counts so far.
     pub fn counters(&self) -> Counters {
         self.out.counters
     }
@@ -202,7 +202,7 @@ impl<P: SegmentPacket> Shim<P> {
     /// Verifies its books.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// An inconsistency in them.
     pub fn check(&self) -> Result<(), String> {
         if self.flows.len() > self.config.flows as usize {
             return Err("too many flows".to_owned());
@@ -215,7 +215,7 @@ impl<P: SegmentPacket> Shim<P> {
     fn syn_down(&mut self, key: FlowKey, segment: &Segment, packet: P) -> P {
         let first = segment.seq + 1;
         if let Ok(place) = self.place_of(key) {
-            // Sent again, or another connection between the same ends, which nobody registered.
+            // Sent again, or another connection between the same ends, which is not registered.
             if self.flows[place].begins_at(first) {
                 return packet;
             }

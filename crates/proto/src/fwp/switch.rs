@@ -82,10 +82,10 @@ impl Switch {
     }
 }
 
-/// What a link may lose.
+/// Losses that a link may have.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limit {
-    /// What it is expected to lose, in a million.
+    /// Expected losses, in a million frames.
     pub expected_ppm: u32,
     /// Tenths of a standard deviation more.
     pub margin_tenths: u32,

@@ -27,7 +27,7 @@ pub(super) struct Load {
 }
 
 impl Load {
-    /// True where packets take less airtime than riding does. What is in no frame yet counts as much as what is, on an average.
+    /// True where packets take less airtime than riding does. ACKs in no frame yet count as much as those in one, on an average.
     pub fn goes_cheaper_as_packets(&self, airtime: &dyn AckAirtime) -> bool {
         let Some(mean_bytes) = self.packet_bytes.checked_div(self.framed) else { return false };
         let bytes = u64::from(self.frame_bytes) * u64::from(self.all) / u64::from(self.framed);

@@ -19,7 +19,7 @@
 //! ```
 //!
 //! Feedback of this kind stands for itself: no frame needs another. The number is there because the NIC
-//! repeats what is not proven (paper section 3.4): what is not newer than the newest is a repetition. Frames
+//! repeats unproven frames (paper section 3.4): one that is not newer than the newest is a repetition. Frames
 //! that were given up leave a gap, which is none of the receiver's business. Nothing checks the bytes but
 //! the FCS of the link-layer ACK.
 
@@ -59,7 +59,7 @@ pub(super) struct Decoder {
     next: u32,
 }
 
-/// What became of the bytes of one link-layer ACK.
+/// Outcome of the bytes of one link-layer ACK.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Report {
     /// Packets passed on.
@@ -71,7 +71,7 @@ pub(super) struct Report {
 }
 
 impl Encoder {
-    /// `appended_limit` is what one link-layer ACK may carry: frames are made small enough that one fits.
+    /// `appended_limit` is the most that one link-layer ACK may carry: frames are made small enough that one fits.
     pub fn new(coding: Coding, appended_limit: Option<u32>) -> Self {
         Self {
             acks: Compressor::new(coding, frame_limits(appended_limit)),
@@ -128,12 +128,12 @@ impl Encoder {
         self.acks.note_native(packet);
     }
 
-    /// The peer may not have what rode of this packet's flow.
+    /// The peer may not have the ACKs of this packet's flow that rode.
     pub fn invalidate(&mut self, packet: &[u8]) {
         self.acks.invalidate(packet);
     }
 
-    /// The peer may not have what rode of any flow.
+    /// The peer may not have the ACKs of any flow that rode.
     pub fn invalidate_all(&mut self) {
         self.acks.invalidate_all();
     }
@@ -150,7 +150,7 @@ impl Decoder {
         self.acks.note_native(packet);
     }
 
-    /// Takes in what an acknowledgment carried; `deliver` gets each packet that is new.
+    /// Takes in the bytes that an acknowledgment carried; `deliver` gets each packet that is new.
     pub fn receive(&mut self, bytes: &[u8], deliver: &mut dyn FnMut(&[u8])) -> Report {
         let mut report = Report::default();
         let mut rest = bytes;
@@ -223,7 +223,7 @@ fn split(bytes: &[u8]) -> Option<(Frame<'_>, &[u8])> {
     Some((Frame { number, body }, behind))
 }
 
-/// What follows the frames of compressed ACKs at the start of `bytes`; nothing when one of them lies.
+/// The bytes after the frames of compressed ACKs at the start of `bytes`; nothing when one of them lies.
 fn behind_acks(bytes: &[u8]) -> &[u8] {
     let mut rest = bytes;
     while !rest.is_empty() && rest[0] & 0xf != KIND {

@@ -1,4 +1,4 @@
-//! What a driver may choose: when an ACK waits, which ACKs ride, and within which bounds.
+//! Options of a driver: when an ACK waits, which ACKs ride, and within which bounds.
 
 use tacit_rohc::hack::Coding;
 
@@ -48,7 +48,7 @@ pub struct Config {
     /// From the reception of data to the moment the compressed ACKs for it lie in the NIC: interrupt,
     /// stack, compression, DMA. Never zero on real hosts (paper section 3.2: SIFS is too short).
     pub turnaround: Duration,
-    /// Most bytes appended to one link-layer ACK; what does not fit rides on the next. `None` appends
+    /// Most bytes appended to one link-layer ACK; the rest rides on the next. `None` appends
     /// everything, as the paper's simulator does (section 3.3.2, footnote 7).
     pub appended_limit: Option<u32>,
     /// Nothing waits longer than this. The paper has no such limit; it keeps a promise of more data

@@ -1,7 +1,7 @@
-//! What a driver counts.
+//! Counters of a driver.
 
 crate::counters! {
-    /// What a driver counted.
+    /// Counters of a driver.
     #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
     pub struct Counters {
         /// Pure ACKs queued as packets.
@@ -34,7 +34,7 @@ crate::counters! {
 }
 
 crate::counters! {
-    /// What a driver counted of one flow.
+    /// Counters of a driver for one flow.
     #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
     pub struct FlowCounters {
         /// Pure ACKs queued as packets.

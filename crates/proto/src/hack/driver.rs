@@ -1,7 +1,7 @@
 //! The driver's part of TCP/HACK (paper sections 3.2 to 3.4): which ACKs wait for a link-layer ACK.
 //!
-//! TCP's ACKs are what it is for; any other transport's feedback may ride beside them ([`Rides::AsIs`]).
-//! What is said of ACKs below holds for both.
+//! It is made for TCP's ACKs; any other transport's feedback may ride beside them ([`Rides::AsIs`]).
+//! The text on ACKs below holds for both.
 
 use std::collections::VecDeque;
 
@@ -150,7 +150,7 @@ impl<P: AckPacket> Driver<P> {
         }
         self.peers[peer].more_data = more_data;
         if !self.peers[peer].will_send(self.config.variant, now) {
-            // Nothing will come to carry what waits: the race of section 3.3.1, or the end of a burst.
+            // Nothing will come to carry the waiting ACKs: the race of section 3.3.1, or the end of a burst.
             self.flush(peer);
         } else if response.proven {
             self.unblock(now, peer);
@@ -318,7 +318,7 @@ impl<P: AckPacket> Driver<P> {
         true
     }
 
-    /// Some of what no frame could take may enter one now.
+    /// Some of the ACKs that no frame could take may enter one now.
     fn unblock(&mut self, now: Instant, peer: usize) {
         let at = now + self.config.turnaround;
         if self.thins().is_none() {
@@ -436,7 +436,7 @@ impl<P: AckPacket> Driver<P> {
         airtime.is_some_and(|airtime| state.load().goes_cheaper_as_packets(airtime))
     }
 
-    /// Sends what waits as packets, in order.
+    /// Sends the waiting ACKs as packets, in order.
     fn flush(&mut self, peer: usize) {
         let variant = self.config.variant;
         let waiting = self.forget_waiting(peer);
@@ -474,7 +474,7 @@ impl<P: AckPacket> Driver<P> {
         waiting
     }
 
-    /// Gives up on what was sent and not proven; contexts must be made anew by packets.
+    /// Gives up on frames sent and not proven; contexts must be made anew by packets.
     fn forget_retained(&mut self, peer: usize) {
         let state = &mut self.peers[peer];
         if state.retained.is_empty() {
@@ -501,8 +501,8 @@ impl<P: AckPacket> Driver<P> {
     fn send_native(&mut self, peer: usize, packet: P) {
         let flow = packet.flow_key();
         if self.config.variant != Variant::Opportunistic && self.peers[peer].retained.contains(&flow) {
-            // Figure 7: cumulative ACKs cover what may have been lost. Flows that shared those frames
-            // cannot know what the peer has, and start anew too.
+            // Figure 7: cumulative ACKs cover those that may have been lost. Flows that shared those frames
+            // cannot know the peer's contexts, and start anew too.
             self.forget_retained(peer);
             self.flush(peer);
         }
@@ -514,9 +514,9 @@ impl<P: AckPacket> Driver<P> {
     }
 }
 
-/// Flows per peer that are counted one by one; what is beyond, on a live hop, is counted together.
+/// Flows per peer that are counted one by one; those beyond, on a live hop, are counted together.
 const COUNTED_FLOWS: usize = 256;
-/// The key of what is counted together.
+/// The key of those counted together.
 const OTHER_FLOWS: FlowKey = FlowKey::OTHERS;
 
 fn counters_of(flows: &mut Vec<(FlowKey, FlowCounters)>, flow: FlowKey) -> &mut FlowCounters {

@@ -29,7 +29,7 @@ struct Flow {
 }
 
 impl Flow {
-    /// An ACK waits for data that comes within half of what an echo takes. Senders do not feel that beside a whole round
+    /// An ACK waits for data that comes within half the time of an echo. Senders do not feel that beside a whole round
     /// trip; a sender in slow start, whose next data is a round trip away, gets its ACKs at once. Ours.
     fn patience(&self) -> Option<Duration> {
         self.delay.map(|delay| delay / 2)
@@ -39,7 +39,7 @@ impl Flow {
         let Some((_, sent)) = self.unechoed.front() else { return false };
         let (Some(delay), Some(patience)) = (self.delay, self.patience()) else { return false };
         let due = *sent + delay;
-        // What is overdue by as much is not believed in.
+        // Data overdue by as much is not believed in.
         due <= now + patience && now <= due + patience
     }
 }

@@ -16,7 +16,7 @@ pub enum Heard {
     BlockAckRequest,
 }
 
-/// What the NIC did when it acknowledged: part of the receive interrupt.
+/// Actions of the NIC when it acknowledged: part of the receive interrupt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Response {
     /// The peer received the appended frames, which are removed.
@@ -39,7 +39,7 @@ struct Peer {
     fresh_lens: VecDeque<usize>,
     /// MAC sequence number of the single MPDU acknowledged last; `None` after a Block Ack.
     last_single: Option<u16>,
-    /// The last acknowledgment had no room for `retained`: what follows it proves nothing of that.
+    /// The last acknowledgment had no room for `retained`: the next PPDU proves nothing of that.
     withheld: bool,
 }
 
@@ -82,15 +82,15 @@ impl Nic {
         self.peers[peer].retained.clear();
     }
 
-    /// One SIFS after a PPDU from `peer`: decides what was proven by it, and appends what is not
-    /// proven and what is new to `appended`.
+    /// One SIFS after a PPDU from `peer`: decides which frames were proven by it, and appends the unproven
+    /// and the new ones to `appended`.
     ///
     /// Proof (paper section 3.4): with A-MPDUs any later A-MPDU, for a transmitter without the Block
     /// Ack would have sent a request; with single MPDUs one of another sequence number. Not with the
     /// SYNC bit, by which the transmitter says that it moved on without (figure 8).
     ///
     /// `room` are the bytes that the acknowledgment has beside its own, where its length is fixed before it is made: in answer to
-    /// a trigger. Nothing is appended beyond them, nor anything new where not even what was sent before fits.
+    /// a trigger. Nothing is appended beyond them, nor anything new where not even the frames sent before fit.
     pub fn respond(
         &mut self,
         peer: usize,
@@ -200,8 +200,8 @@ mod tests {
         assert_eq!(respond(&mut nic, Heard::Ampdu, false).0, b"k");
     }
 
-    /// In answer to a trigger: an acknowledgment of a fixed length ends at a frame, and one that has no room for what it should
-    /// repeat is no sign that it arrived.
+    /// In answer to a trigger: an acknowledgment of a fixed length ends at a frame, and one without room for the frames to
+    /// repeat is no sign that they arrived.
     #[test]
     fn an_acknowledgment_of_a_fixed_length_is_cut_at_a_frame() {
         let within = |nic: &mut Nic, heard, room| {

@@ -8,7 +8,7 @@ use crate::wire;
 /// How a packet may ride on a link-layer ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rides {
-    /// Not at all: it is queued, whatever happens.
+    /// Not at all: it is always queued.
     Never,
     /// As a pure TCP ACK: compressed against the ones before it.
     Compressed,
@@ -26,7 +26,7 @@ pub trait AckPacket: Clone + PartialEq {
     fn rides(&self) -> Rides;
     /// The key of its flow and direction.
     fn flow_key(&self) -> FlowKey;
-    /// What a pure TCP ACK without other options than timestamps and SACK says; `None` for anything else.
+    /// Fields of a pure TCP ACK without other options than timestamps and SACK; `None` for anything else.
     fn ack_info(&self) -> Option<AckInfo>;
     /// The Timestamps option of a TCP segment; `None` for anything else.
     fn timestamps(&self) -> Option<FlowTimestamps>;

@@ -1,4 +1,4 @@
-//! What a driver knows of one peer: the ACKs on their way to it, in which state, and since when.
+//! A driver's state for one peer: the ACKs on their way to it, in which state, and since when.
 
 use std::collections::VecDeque;
 
@@ -23,10 +23,10 @@ pub(super) struct Peer<P> {
     pub more_data: bool,
     /// Which ACKs the peer's hosts have not echoed; of the timestamp variant alone.
     pub echoes: Echoes,
-    /// What the ways of its ACKs cost, where somebody compares that.
+    /// Costs of the ways of its ACKs, where they are compared.
     pub airtime: Option<Box<dyn AckAirtime>>,
     /// In no frame yet, in the order they came: behind packets of their flow that are queued or in the air, to be
-    /// compressed once those arrived; beyond what may be unproven, once some of that is proven; or gathered to be thinned.
+    /// compressed once those arrived; beyond the limit of unproven ACKs, once some are proven; or gathered to be thinned.
     pub postponed: VecDeque<Waiting<P>>,
     /// In the frame being built: all of one instant, so that each has its whole turnaround.
     pub building: Vec<P>,
@@ -58,7 +58,7 @@ pub(super) struct Peer<P> {
 pub(super) struct Waiting<P> {
     pub packet: P,
     pub flow: FlowKey,
-    /// What it says, where a later one may take its place.
+    /// Its fields, where a later one may take its place.
     pub info: Option<AckInfo>,
     /// Since when it waits, or the first of those whose place it took.
     pub since: Instant,
@@ -92,7 +92,7 @@ pub(super) struct Fresh<P> {
     pub packet_bytes: u32,
 }
 
-/// Most ACKs that wait before any frame holds them: about what a station's queue would take.
+/// Most ACKs that wait before any frame holds them: about the length of a station's queue.
 pub(super) const POSTPONED_ACKS: usize = 1024;
 
 impl<P: AckPacket> Peer<P> {
@@ -124,7 +124,7 @@ impl<P: AckPacket> Peer<P> {
         [self.job_at, self.hold_until].into_iter().flatten().min()
     }
 
-    /// Whether the peer is about to send what an ACK can wait for, as far as `variant` asks for a sign of it.
+    /// Whether the peer is about to send data that an ACK can wait for, as far as `variant` asks for a sign of it.
     pub fn will_send(&self, variant: Variant, now: Instant) -> bool {
         match variant {
             Variant::MoreData => self.more_data,
@@ -160,7 +160,7 @@ impl<P: AckPacket> Peer<P> {
         true
     }
 
-    /// What was in nobody's frame because packets of its flow, or too many unproven ACKs, were before it will be in the NIC
+    /// ACKs that were in no frame because packets of their flow, or too many unproven ACKs, were before them will be in the NIC
     /// at `at`, unless that is so still.
     pub fn unblock(&mut self, at: Instant) {
         let mut follows_one = false;
@@ -174,7 +174,7 @@ impl<P: AckPacket> Peer<P> {
         }
     }
 
-    /// What waits, as the airtime of it counts.
+    /// Load of the waiting ACKs, for the comparison of airtimes.
     pub fn load(&self) -> Load {
         let in_nic = self.fresh.iter().map(|fresh| (fresh.packets.len(), fresh.bytes, fresh.packet_bytes));
         let finished =

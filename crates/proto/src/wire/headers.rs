@@ -1,5 +1,5 @@
 //! The headers of IP packets that others made: of a live machine, or in captures that may have cut them off. The one
-//! reader of such; what this crate makes itself is read by [`decode`](super::decode), which refuses anything else.
+//! reader of such; this crate's own packets are read by [`decode`](super::decode), which refuses anything else.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -28,7 +28,7 @@ pub struct Headers {
     pub fragment: Fragment,
     /// The number of the protocol that it carries.
     pub protocol: u8,
-    /// What it carries. A fragment that is not the first has no header of it.
+    /// Its transport header. A fragment that is not the first has none.
     pub transport: Transport,
 }
 
@@ -118,8 +118,8 @@ impl TcpOption<'_> {
 pub struct BadOption;
 
 impl Headers {
-    /// What `bytes`, the beginning of an IP packet, say; `None` where they are none or end within the IP header or an
-    /// extension header.
+    /// Reads `bytes`, the beginning of an IP packet; `None` where they are none or end within the IP header or an extension
+    /// header.
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let (ip, stopped) = LaxIpSlice::from_slice(bytes).ok()?;
         if stopped.is_some() {
@@ -149,7 +149,7 @@ impl Headers {
             (true, 0) => Fragment::First,
             (true, _) => Fragment::Later,
         };
-        // Not the payload that the library finds: a length field of nonsense does not hide what is there.
+        // Not the payload that the library finds: a length field of nonsense does not hide the bytes there.
         let rest = &bytes[header_len..];
         let transport = match ip.payload_ip_number() {
             _ if fragment == Fragment::Later => Transport::Other,
@@ -223,8 +223,8 @@ impl Tcp {
 
     /// Its options but for padding, in order (RFC 9293 section 3.1); nothing follows one whose length cannot be.
     ///
-    /// Own code: the library's iterator ends at the first kind that it does not know, and what follows one of Multipath
-    /// TCP's, say, counts too.
+    /// Own code: the library's iterator ends at the first kind that it does not know, and options after one of Multipath TCP's,
+    /// say, count too.
     pub fn options(&self) -> impl Iterator<Item = Result<TcpOption<'_>, BadOption>> {
         let mut rest = &self.options[..usize::from(self.options_len)];
         std::iter::from_fn(move || {

@@ -116,7 +116,7 @@ fn extension_headers_and_fragments() {
 }
 
 proptest::proptest! {
-    /// What must hold of anything that claims to be IP.
+    /// Invariants of anything that claims to be IP.
     #[test]
     fn any_bytes_are_read_or_not(
         version in proptest::sample::select(&[0x45_u8, 0x46, 0x4f, 0x60]),

@@ -73,8 +73,8 @@ pub(super) fn encode(segment: &Segment) -> Result<Encoded, EncodeError> {
     Ok(options)
 }
 
-/// Reads the options of `header` into `segment`; any order is read, but only what is laid out as
-/// [`encode`] would is accepted, so that a packet has one form.
+/// Reads the options of `header` into `segment`; any order is read, but only the layout of [`encode`] is accepted, so that a
+/// packet has one form.
 pub(super) fn decode(header: &TcpHeader, segment: &mut Segment) -> Result<(), DecodeError> {
     for option in header.options_iterator() {
         match option.map_err(|_| DecodeError::TcpOptions)? {

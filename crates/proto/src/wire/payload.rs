@@ -1,4 +1,4 @@
-//! What payload bytes are: a pattern that follows from flow, direction and place, so that a receiver
+//! Payload bytes: a pattern that follows from flow, direction and place, so that a receiver
 //! can tell every byte that is not where it belongs.
 
 use super::{DecodeError, EncodeError};
@@ -77,7 +77,7 @@ impl Stream {
         Self { key: scramble(self.key ^ number) }
     }
 
-    /// Compares `content` with what it should be.
+    /// Compares `content` with its pattern.
     pub(super) fn verify(self, transport: &Transport, content: &[u8]) -> Result<(), DecodeError> {
         let (stream, place, from) = match transport {
             Transport::Tcp(segment) => (self, first_place(segment), 0),

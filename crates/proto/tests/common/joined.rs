@@ -45,7 +45,7 @@ pub struct Link {
     pub delay_one_in: u64,
     pub jitter: Duration,
     pub double_one_in: u64,
-    /// What becomes of the time that a TCP segment brings: given when it is sent and what it says, what it says then;
+    /// Changes the timestamps of TCP segments on the way: from the time of sending and the stamp, the stamp delivered;
     /// `None` takes the option out.
     pub restamp: Option<fn(Instant, u32) -> Option<u32>>,
     /// ECN-capable packets that wait longer than this are marked.
@@ -157,7 +157,7 @@ pub struct Pipe<C> {
     pub server_events: Vec<Event>,
     /// Send every packet through the codec, which must give it back as it was.
     pub wire: bool,
-    /// Lengths and times of all packets sent: the order of what happens, in one number.
+    /// Lengths and times of all packets sent: the order of events, in one number.
     pub digest: u64,
     flying: BinaryHeap<Reverse<Flying>>,
     order: u64,

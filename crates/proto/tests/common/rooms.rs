@@ -1,4 +1,4 @@
-//! Rooms of a crate as files, and who is named in them; for the layers of `proto` and of `link`.
+//! Rooms of a crate as files, and the names used in them; for the layers of `proto` and of `link`.
 
 use std::fs;
 use std::path::{Path, PathBuf};

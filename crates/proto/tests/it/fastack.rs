@@ -1,5 +1,5 @@
-//! FastACK's agent, packet by packet: what goes down, what the link says became of it, what the client says, and what
-//! the sender gets to hear. Numbers are bytes of the stream from 0 on; segments are 1000 bytes.
+//! FastACK's agent, packet by packet: data that goes down, its fate on the link, the client's ACKs, and those that the sender gets
+//! to hear. Numbers are bytes of the stream from 0 on; segments are 1000 bytes.
 
 use tacit_proto::fastack::{Agent, Config, Verdict};
 use tacit_proto::packet::{Ecn, IpHeader, Packet, Transport};
@@ -104,7 +104,7 @@ impl Script {
         }
     }
 
-    /// A Block Ack says what became of `segments`: which the client's NIC has.
+    /// A Block Ack tells the fate of `segments`: which the client's NIC has.
     fn block_ack(&mut self, segments: &[(Segment, bool)]) {
         for (index, (segment, acknowledged)) in segments.iter().enumerate() {
             let packet = self.packet(SENDER, CLIENT, *segment);
@@ -137,7 +137,7 @@ impl Script {
         }
     }
 
-    /// The client says `segment`; what of it goes on.
+    /// The client says `segment`; returns the part that goes on.
     fn says(&mut self, segment: Segment) -> Option<Segment> {
         let packet = self.packet(CLIENT, SENDER, segment);
         let verdict = self.agent.handle_uplink(self.now, &packet);
@@ -149,7 +149,7 @@ impl Script {
         }
     }
 
-    /// What goes up in the client's name: number and window by bytes.
+    /// ACKs that go up in the client's name: number and window by bytes.
     fn forged(&mut self) -> Vec<(u32, u32)> {
         let all =
             std::iter::from_fn(|| self.agent.poll_up()).map(|packet| segment_of(&packet)).collect::<Vec<_>>();
@@ -198,14 +198,14 @@ fn a_hole_after_the_retry_limit_is_the_senders_to_fill() {
     let segments: Vec<_> = (0..5).map(|n| (s.data(n * 1_000), fates[n as usize])).collect();
     s.block_ack(&segments);
     assert_eq!(s.numbers(), [1_000], "not past the segment that was given up");
-    // The client's own first ACK of that number is no news, its duplicates are, with what they SACK.
+    // The client's own first ACK of that number is no news, its duplicates are, with the blocks they SACK.
     assert_eq!(s.says(s.ack(1_000, &[])), None);
     for blocks in [(2_000, 3_000), (2_000, 4_000), (2_000, 5_000)] {
         let duplicate = s.ack(1_000, &[blocks]);
         assert_eq!(s.says(duplicate), Some(duplicate));
     }
     assert_eq!(s.copies(), [0; 0], "the agent never had it");
-    // The sender fills the hole, and what waited behind it is answered for at once, with one ACK (RFC 5681 section 4.2).
+    // The sender fills the hole, and data that waited behind it is answered for at once, with one ACK (RFC 5681 section 4.2).
     s.wait(1);
     s.delivers(&[1_000]);
     assert_eq!(s.numbers(), [5_000]);
@@ -284,7 +284,7 @@ fn the_last_segment_is_sent_again_when_the_client_stays_silent() {
     s.wait(1);
     assert_eq!(s.copies(), [0]);
     assert_eq!(s.says(s.ack(1_000, &[])), None);
-    // What came twice draws a duplicate, which is not the sender's business.
+    // Data that came twice draws a duplicate, which is not the sender's business.
     assert!(s.says(s.ack(1_000, &[(0, 1_000)])).is_none(), "as a report of a duplicate segment");
     assert_eq!(s.agent.counters().local_timeouts, 2);
 }
@@ -309,12 +309,12 @@ fn without_sack_holes_are_filled_one_after_the_other() {
         assert_eq!(s.says(s.ack(0, &[])), None);
     }
     assert_eq!(s.copies(), [0]);
-    // Part of what was missing comes with it: the next hole begins there.
+    // Part of the missing data comes with it: the next hole begins there.
     assert_eq!(s.says(s.ack(3_000, &[])), None);
     assert_eq!(s.copies(), [3_000]);
     assert_eq!(s.says(s.ack(6_000, &[])), None);
     assert_eq!(s.copies(), [0; 0]);
-    // That is repaired. The next loss is one of its own; what has just arrived may be under way in the host.
+    // That is repaired. The next loss is one of its own; data that has just arrived may be under way in the host.
     s.delivers(&[6_000, 7_000, 8_000, 9_000]);
     for (wait, copies) in [(49, vec![]), (1, vec![6_000])] {
         s.wait(wait);
@@ -325,7 +325,7 @@ fn without_sack_holes_are_filled_one_after_the_other() {
     }
 }
 
-/// A copy that finds no room in the queue was never sent. As after one that arrived, what the client says of three
+/// A copy that finds no room in the queue was never sent. As after one that arrived, the client's ACKs of three
 /// later segments sends it again.
 #[test]
 fn a_copy_that_was_refused_is_tried_again() {
@@ -402,7 +402,7 @@ fn a_sender_that_knows_of_little_window_hears_of_more_at_once() {
     // Nothing is on its way that could be acknowledged: without this ACK the sender would wait for its probe.
     let update = s.says(s.ack(2_000, &[])).unwrap();
     assert_eq!((update.ack - s.first, update.window), (40_000, (2_000_u32 >> SCALE) as u16));
-    // And a probe finds what is known.
+    // And a probe finds the known state.
     let probe = Segment { seq: s.first + 39_999, payload_len: 0, ..s.data(0) };
     assert_eq!(s.down(probe), Verdict::Pass);
     assert_eq!(s.forged(), [(40_000, 2_000)]);
@@ -453,7 +453,7 @@ fn echoes_follow_the_segment_that_an_ack_begins_with() {
     s.sender_clock = 130;
     s.client_clock = 5_040;
     s.sends(&[2_000]);
-    // The client's clock as it was last seen, whatever the time.
+    // The client's clock as it was last seen, independent of the time.
     assert_eq!(s.says(s.ack(1_000, &[])), None);
     s.block_ack(&[(first, true), (s.data(2_000), true)]);
     let ack = segment_of(&s.agent.poll_up().unwrap());
@@ -476,7 +476,7 @@ fn data_of_the_client_carries_what_was_answered_for() {
     let data = Segment { payload_len: 300, flags: Flags::ACK | Flags::PSH, ..s.ack(0, &[]) };
     let heard = s.says(data).unwrap();
     assert_eq!((heard.payload_len, heard.seq, heard.ack), (300, data.seq, s.first + 2_000));
-    // What is forged later stands behind it.
+    // Later forged ACKs stand behind it.
     s.delivers(&[2_000]);
     assert_eq!(segment_of(&s.agent.poll_up().unwrap()).seq, s.client_first + 300);
 }
@@ -509,7 +509,7 @@ fn the_end_of_the_stream_is_the_clients_to_acknowledge() {
     assert_eq!(s.numbers(), [0; 0]);
     let ack = s.ack(2_001, &[]);
     assert_eq!(s.says(ack), Some(ack));
-    // Then the flow is forgotten: whatever comes passes.
+    // Then the flow is forgotten: every packet passes.
     let late = s.ack(1_000, &[]);
     assert_eq!(s.says(late), Some(late));
     assert_eq!(s.agent.poll_timeout().filter(|due| *due <= s.now), None);
@@ -565,7 +565,7 @@ fn a_full_cache_leaves_the_rest_to_the_client() {
     assert_eq!(s.numbers(), [2_000, 3_000]);
     assert_eq!(s.agent.counters().uncached_segments, 2);
     assert_eq!(s.says(s.ack(2_000, &[])), None);
-    // What it did not answer for the client acknowledges itself, and from there on all is as before.
+    // Data that it did not answer for the client acknowledges itself, and from there on all is as before.
     let own = s.ack(4_000, &[]);
     assert_eq!(s.says(own), Some(own));
     let own = s.ack(5_000, &[]);
@@ -613,7 +613,7 @@ fn a_flow_makes_room_for_another_only_when_it_owes_nothing() {
         s.flow = FlowId(flow);
         s.handshake();
     }
-    // The second made room for the third: the first has told its sender of what its client has not acknowledged.
+    // The second made room for the third: the first has told its sender of data that its client has not acknowledged.
     assert_eq!((s.agent.counters().evicted_flows, s.agent.counters().refused_flows), (1, 0));
     s.flow = FlowId(8);
     let own = s.ack(0, &[]);

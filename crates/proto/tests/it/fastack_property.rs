@@ -16,7 +16,7 @@ const WINDOW: u32 = 30;
 /// The stream wraps around early.
 const FIRST: SeqNumber = SeqNumber(u32::MAX - 2_000);
 
-/// What happens next.
+/// The next event.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     /// The sender sends so many new segments, as far as the window goes.
@@ -32,7 +32,7 @@ enum Step {
     Wire { lost: bool },
     /// So many milliseconds.
     Wait(u64),
-    /// The sender repeats what it has heard nothing of.
+    /// The sender repeats the data that it has heard nothing of.
     Repeat,
 }
 
@@ -49,7 +49,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Both ends, the link between them, and what must hold.
+/// Both ends, the link between them, and the state for the invariants.
 struct World {
     agent: Agent,
     config: Config,
@@ -119,7 +119,7 @@ impl World {
         self.at_nic.iter().take_while(|has| **has).count() as u32
     }
 
-    /// What the client says now.
+    /// The client's ACK as of now.
     fn ack(&self) -> Segment {
         let mut sack = SackBlocks::EMPTY;
         let mut number = self.has() as usize;
@@ -192,7 +192,7 @@ impl World {
         assert!(kept <= self.config.cache.0, "{kept} bytes are kept");
     }
 
-    /// Nothing that the sender hears is more than what is true.
+    /// Nothing that the sender hears is more than the truth.
     fn goes_up(&mut self, segment: Segment, made: bool) {
         let number = (segment.ack - FIRST) / LEN;
         assert!(number <= self.at_nic(), "{number} acknowledged, {} at the NIC", self.at_nic());
@@ -244,7 +244,7 @@ impl World {
         }
     }
 
-    /// From here on nothing is lost: who waits for what?
+    /// From here on nothing is lost: does any end wait for ever?
     fn finish(&mut self) {
         for _ in 0..2_000 {
             while !self.air.is_empty() {
@@ -279,8 +279,8 @@ fn segment_of(packet: &Packet) -> Segment {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
-    /// No byte is acknowledged that is not at the client's NIC, what the sender hears never goes back nor past the
-    /// client's window, and in the end both ends have everything.
+    /// No byte is acknowledged that is not at the client's NIC, the ACKs that the sender hears never go back nor past the client's
+    /// window, and in the end both ends have everything.
     #[test]
     fn nothing_untrue_is_said_and_nothing_is_lost(
         sack in any::<bool>(),

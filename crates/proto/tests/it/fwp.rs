@@ -13,7 +13,7 @@ const MSS: u32 = 1000;
 const SERVER: HostId = HostId(0);
 const HOST: HostId = HostId(1);
 
-/// What a reader was told.
+/// Messages to a reader.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Told {
     Hole(u64, u64),
@@ -53,12 +53,12 @@ struct Script {
     now: Instant,
     /// The sender's clock.
     clock: Option<u32>,
-    /// The host's clock, and what of it the sender echoes.
+    /// The host's clock, and the value of it that the sender echoes.
     host_clock: u32,
     echo: u32,
 }
 
-/// What the host got: offset, length, placeholder.
+/// Text that the host got: offset, length, placeholder.
 type Got = (u64, u32, bool);
 
 impl Script {
@@ -139,7 +139,7 @@ impl Script {
         }
     }
 
-    /// The host gets what a segment with `len` bytes from `offset` on leads to.
+    /// The host gets the texts that a segment with `len` bytes from `offset` on leads to.
     fn data(&mut self, offset: u64, len: u32) -> Vec<Got> {
         self.down(self.text(offset, len))
     }
@@ -321,7 +321,7 @@ fn what_the_sender_sends_again_asks_for_an_ack_and_passes() {
     script.told();
     assert_eq!(script.segments([1]), [sent(1)], "its stamp is later than that of what followed the hole");
     assert_eq!(script.told(), [Late(1000, 2000)]);
-    // Without stamps nobody can tell them apart: it passes.
+    // Without stamps they cannot be told apart: it passes.
     let mut script = Script::usual();
     script.clock = None;
     script.segments([0, 2]);
@@ -359,7 +359,7 @@ fn within_the_settling_time_reordering_is_no_hole() {
     assert_eq!(script.segments([1]), [sent(1), sent(2), sent(3)]);
     assert_eq!(script.told(), []);
     assert_eq!((script.counters().reordered_segments, script.counters().lost_segments), (2, 0));
-    // A hole that stays is filled when its time is over, and what waits follows in order.
+    // A hole that stays is filled when its time is over, and waiting segments follow in order.
     assert_eq!(script.segments([6, 5, 8]), []);
     assert_eq!(script.shim.poll_timeout(), Some(script.now + MS * 5));
     assert_eq!(script.later(MS * 5), [placed(4), sent(5), sent(6), placed(7), sent(8)]);
@@ -549,7 +549,7 @@ fn who_may_not_be_registered_is_told_why() {
 const FAR: [u64; 2] = [3_000_000, 5_000_000];
 
 impl Script {
-    /// The host acknowledges all up to segment `number`, bit by bit: nobody's window is 2 GiB.
+    /// The host acknowledges all up to segment `number`, bit by bit: no host's window is 2 GiB.
     fn proceed(&mut self, from: u64, number: u64) {
         for number in (from..number).step_by(500_000).chain([number]) {
             self.ack(number * u64::from(MSS));
@@ -573,7 +573,7 @@ fn a_connection_that_is_far_may_be_registered() {
     for far in FAR {
         let mut script = Script::new(Config::USUAL);
         script.proceed(0, far);
-        // A SYN that was sent again comes late, and means what it did.
+        // A SYN that was sent again comes late, and means the same.
         script.open();
         script.register_and_lose(far);
     }
@@ -649,7 +649,7 @@ fn failing_resets_the_connection_at_the_host() {
     let Transport::Tcp(segment) = reset.transport else { panic!("TCP") };
     assert_eq!((segment.seq, segment.flags), (script.number(3000), Flags::RST));
     assert_eq!((reset.source, reset.destination), (SERVER, HOST));
-    // A host that has dropped something answers with what it expects (RFC 5961).
+    // A host that has dropped something answers with the number that it expects (RFC 5961).
     script.ack(1000);
     assert_eq!(script.drained(), [(1000, 0, false)]);
     assert_eq!(script.counters().failed_flows, 1);
@@ -672,7 +672,7 @@ fn where_the_driver_says_what_the_link_lost_no_statistics_are_needed() {
     after(&mut script, 0, 5);
     after(&mut script, 0, 6);
     assert_eq!(script.counters().congested_holes, 2);
-    // What is lost of a flow may be missing before another's packet.
+    // Losses of a flow may be missing before another's packet.
     script.shim.link_lost(2);
     assert_eq!(after(&mut script, 0, 10), [placed(8), placed(9), sent(10)]);
     assert_eq!(script.counters().switched_off, 0, "whatever the loss rate");

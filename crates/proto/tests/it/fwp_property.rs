@@ -1,4 +1,4 @@
-//! What FWP's shim never does, whatever arrives.
+//! Invariants of FWP's shim under any input.
 
 use proptest::prelude::*;
 use tacit_proto::FlowKey;
@@ -10,7 +10,7 @@ use tacit_proto::units::{Bytes, Duration, FlowId, HostId, Instant, SeqNumber};
 const WINDOW: u16 = 600;
 const STREAM: usize = 4000;
 
-/// What happens next.
+/// The next event.
 #[derive(Clone, Debug)]
 enum Step {
     /// Text of the stream comes, first seen or not.
@@ -20,7 +20,7 @@ enum Step {
         fin: bool,
         stamp: u8,
     },
-    /// The host acknowledges what it has.
+    /// The host acknowledges all it has.
     Ack,
     Allow(u32, u32),
     Repaired(u32, u32),
@@ -73,7 +73,7 @@ struct Byte {
     allowed: bool,
     announced: bool,
     placed: u32,
-    /// The host's TCP has it, and from whom it was first.
+    /// The host's TCP has it, and the source of its first copy: sender or shim.
     has: bool,
     first_was_placed: bool,
     sent: bool,

@@ -1,4 +1,4 @@
-//! The driver of TCP/HACK beside a real NIC, step by step: what the host does between the acknowledgment
+//! The driver of TCP/HACK beside a real NIC, step by step: the host's work between the acknowledgment
 //! of one PPDU and that of the next (HACK paper sections 3.2 and 3.3.1).
 
 use tacit_proto::hack::{Action, Config, Driver, Heard, Nic, Variant};
@@ -333,7 +333,7 @@ fn with_an_echo_of_40_ms() -> Client {
     client
 }
 
-/// Section 5: that ACK 20 was not echoed says that its data is still to come, whatever the peer's More Data says.
+/// Section 5: that ACK 20 was not echoed says that its data is still to come, regardless of the peer's More Data.
 #[test]
 fn an_ack_waits_for_the_data_that_one_before_it_provoked() {
     let mut client = with_an_echo_of_40_ms();

@@ -200,7 +200,7 @@ fn what_only_an_ack_itself_says_rides() {
     }
 }
 
-/// The newest window is the receiver's word, whatever ACKs before it said (RFC 9293 section 3.10.7.4).
+/// The newest window is the receiver's word, regardless of earlier ACKs (RFC 9293 section 3.10.7.4).
 #[test]
 fn the_window_of_the_last_ack_stands() {
     let open = |number, window| changed(number, |segment| segment.window = window);
@@ -278,7 +278,7 @@ fn what_was_gathered_goes_as_packets_when_it_has_waited_too_long() {
     assert_eq!(link.client.counters().hold_limits, 1);
 }
 
-/// A broken ACK is a packet, and takes nobody's place.
+/// A broken ACK is a packet, and takes no other's place.
 #[test]
 fn what_the_codec_refuses_goes_behind_those_that_wait() {
     let mut link = Link::thinning(8);
@@ -309,7 +309,7 @@ fn with_a_limit_of_bytes_none_goes_as_a_packet_to_save_airtime() {
     assert_eq!(link.ride_of(&[ack(1)]), [ack(1)]);
 }
 
-/// Figure 7: a packet of a flow takes back what rode and is unproven, whatever the reason.
+/// Figure 7: a packet of a flow takes back the ACKs that rode and are unproven, for any reason.
 #[test]
 fn a_packet_that_is_cheaper_clears_what_is_unproven() {
     // Ten bytes take as long as packets: one ACK rides, eight do not.
@@ -339,7 +339,7 @@ fn opportunistic_acks_are_packets_as_they_are() {
     assert_eq!(link.client.counters().thinned_acks, 0);
 }
 
-/// An ACK of one of two flows: by how much its number rises, and what else it says.
+/// An ACK of one of two flows: by how much its number rises, and its other changes.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     Plain { step: u32 },
@@ -378,9 +378,8 @@ fn made(kind: Kind, number: u32, id: u16) -> Packet {
 }
 
 proptest! {
-    /// Whatever a receiver sends, and whatever prices are: every ACK goes once, in order, or gave way to a later one of
-    /// its flow, plain as it, of a higher number and the same echo, with fewer than `one_in` between; and none is held for
-    /// ever.
+    /// For any ACKs of a receiver, and any prices: every ACK goes once, in order, or gave way to a later one of its flow, plain as
+    /// it, of a higher number and the same echo, with fewer than `one_in` between; and none is held for ever.
     #[test]
     fn a_sender_misses_nothing_whatever_the_receiver_sends(
         steps in prop::collection::vec((any_kind(), any::<bool>(), 0_u64..4), 1..200),
@@ -391,7 +390,7 @@ proptest! {
         let config = Config { rule: Rule::Airtime { one_in }, coding, ..Config::default() };
         let mut link = Link::new(config, Prices { byte_ns });
         let (mut numbers, mut now, mut sent) = ([1_u32; 2], at(1_000), Vec::new());
-        // As they reach the access point: what rode, and packets one Block Ack later.
+        // As they reach the access point: ACKs that rode, and packets one Block Ack later.
         let mut arrived: Vec<Packet> = Vec::new();
         for ((kind, second, pause), id) in steps.into_iter().zip(1_u16..) {
             if let Kind::Plain { step } = kind {

@@ -1,5 +1,5 @@
-//! Who may name whom inside the crate, where the compiler does not look; and what docs/design/architecture.md says of
-//! who uses whom among the crates.
+//! Which rooms may name which inside the crate, where the compiler does not look; and which crates use which,
+//! against docs/design/architecture.md.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -14,7 +14,7 @@ use rooms::{files_of, names};
 const UNKNOWN_TO: &[(&str, &[&str])] = &[
     ("units", &["congestion", "tcp", "tack", "transport", "udp", "packet", "wire", "hack", "fastack", "fwp"]),
     ("stats.rs", &["congestion", "tack", "transport", "udp", "packet", "wire", "hack", "fastack"]),
-    // What every transport needs and none owns.
+    // Every transport needs it and none owns it.
     ("congestion", &["tcp", "tack", "transport", "udp", "packet", "wire", "hack", "fastack", "fwp"]),
     ("tcp", &["tack", "transport", "udp", "hack", "fastack", "fwp"]),
     // Its bytes are `tack::wire`, which sockets use too: nothing else in the room names them.
@@ -46,7 +46,7 @@ fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// What the manifests say, tests left out.
+/// Uses in the manifests, tests left out.
 fn uses_by_manifest() -> Uses {
     let crates = fs::read_dir(repository().join("crates")).expect("a folder");
     let uses = crates.map(|entry| {
@@ -115,7 +115,7 @@ fn the_table_of_the_rooms_says_what_each_crate_uses() {
     assert_eq!(said, uses_by_manifest());
 }
 
-/// A file that no `mod` names is in no test program, and what it asserts is never asked.
+/// A file that no `mod` names is in no test program, and its assertions are never checked.
 #[test]
 fn every_file_of_tests_is_in_a_test_program() {
     let mut looked_at = 0;

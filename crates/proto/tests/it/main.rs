@@ -1,4 +1,4 @@
-//! Protocols from outside: packets, HACK, FastACK, FWP; the rooms and what they may use.
+//! Protocols from outside: packets, HACK, FastACK, FWP; the rooms and the uses permitted to them.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 mod fastack;

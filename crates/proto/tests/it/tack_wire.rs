@@ -79,7 +79,7 @@ fn block(first: u32, last: u32) -> Block {
     Block { first: SeqNumber(first), last: SeqNumber(last) }
 }
 
-/// The receiver has all below 12, and 15, 16 and 20; what is between is lost.
+/// The receiver has all below 12, and 15, 16 and 20; all between is lost.
 fn tack() -> Tack {
     Tack {
         left: Stamp(0x2000_0001),
@@ -169,7 +169,7 @@ fn samples() -> Vec<(&'static str, Packet, Vec<usize>)> {
     ]
 }
 
-/// What the streams of `packet` carry in these tests.
+/// Content of the streams of `packet` in these tests.
 fn content_of(packet: &Packet) -> Vec<u8> {
     (0..packet.payload_len()).map(|place| 0xd0 | place as u8 & 0xf).collect()
 }
@@ -241,7 +241,7 @@ fn a_packet_cut_short_or_drawn_out_is_refused() {
     for (name, packet, _) in samples() {
         let bytes = encoded(&packet);
         let plain = &bytes[..bytes.len() - TAG];
-        // Data and padding are what is left: any length will do.
+        // Data and padding are the rest: any length will do.
         let (fixed, open_ended) = match &packet.body {
             Body::Data(data) => (plain.len() - usize::from(data.payload_len), true),
             Body::Datagram(datagram) => (plain.len() - usize::from(datagram.payload_len), true),
@@ -305,7 +305,7 @@ fn what_stands_for_nothing_is_refused() {
     assert_eq!(decode(&tagged), Err(DecodeError::Forged(Forged)));
 }
 
-/// Both directions ask the same question: what cannot be sent cannot be taken either.
+/// Both directions ask the same question: a packet that cannot be sent cannot be taken either.
 #[test]
 fn what_no_end_says_is_neither_sent_nor_taken() {
     let unsound = |packet: &Packet| encode(packet, &content_of(packet), &mut Vec::new());
@@ -398,7 +398,7 @@ fn lists_hold_as_much_as_their_length_can_say() {
     let packet = packet(Body::Tack(Arc::new(full)));
     let bytes = encoded(&packet);
     assert_eq!(decode(&bytes), Ok((packet, &[][..])));
-    // Lengths that promise what is not there.
+    // Lengths that promise bytes that are not there.
     for list in 0..3 {
         let mut bytes = [&[0x40; 1][..], &[1; 8], &[0; 34], &[0; TAG]].concat();
         bytes[9 + 31 + list] = u8::MAX;
@@ -590,7 +590,7 @@ fn what_endpoints_say_survives() {
         let config = Config { lists, ack_clock, ..Config::default() };
         exchange(config, 0);
         let mut expected = vec![1, 2, 4, 5, 9, 10, 13];
-        // There holes are reported by TACKs, with what else was lost.
+        // There holes are reported by TACKs, with the other losses.
         expected.retain(|kind| *kind != 5 || lists == Lists::Poor || ack_clock != AckClock::USUAL);
         let kinds = exchange(config, 100);
         assert!(expected.iter().all(|kind| kinds.contains(kind)), "{kinds:?}");

@@ -1,4 +1,4 @@
-//! What holds whatever is said to the core: numbers that no path would say, in any order.
+//! Invariants of the core under any input: numbers that no path would say, in any order.
 
 use proptest::prelude::*;
 use tacit_proto::congestion::rre::{Ack, Core, Parameters, State};
@@ -50,7 +50,7 @@ fn ack() -> impl Strategy<Value = Ack> {
     )
 }
 
-/// ACKs as a path brings them, but for what is drawn.
+/// ACKs as a path brings them, but for the drawn fields.
 fn likely_ack() -> impl Strategy<Value = Ack> {
     (0_u64..400_000, 0_u32..300, 0_u32..40, any::<[bool; 2]>(), 0_u32..64).prop_map(
         |(apart_us, behind, packets, [limited, repairing], loss)| Ack {
@@ -101,7 +101,7 @@ fn parameters() -> impl Strategy<Value = Parameters> {
     prop_oneof![Just(usual), any_at_all]
 }
 
-/// What holds at any time. The least rate is two segments in a round-trip time of 100 ms or more.
+/// Bounds that hold at any time. The least rate is two segments in a round-trip time of 100 ms or more.
 fn hold_bounds(core: &Core, parameters: &Parameters) {
     let mss = u64::from(parameters.mss.clamp(1, 65_535));
     let least_rate = 2 * mss * 1_000_000 / LEAST_RATE_US;
@@ -136,7 +136,7 @@ fn run(parameters: Parameters, events: Vec<Event>) {
     }
 }
 
-/// Turns the time and the clocks of [`likely_ack`], which say how far they went, into what they show.
+/// Turns the time and the clocks of [`likely_ack`], which are steps, into readings.
 fn running(events: Vec<Event>) -> Vec<Event> {
     let (mut now_us, mut sent_us) = (2_000_000, 1_900_000_u64);
     let mut on = |event| match event {

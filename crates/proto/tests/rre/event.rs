@@ -1,10 +1,10 @@
-//! What happens to a core, and the line of text that says it with what the core says then.
+//! Events of a core, and the line of text for each with the core's state after it.
 
 use std::fmt::Write as _;
 
 use tacit_proto::congestion::rre::{Ack, Core, Parameters, State, Trust};
 
-/// What each line of a file of vectors means.
+/// Meaning of each line of a file of vectors.
 pub const FORMAT: &str = "\
 # Times are in microseconds, amounts in bytes, rates in bytes per second. Each line is an event, and after = what the core
 # says then. Events:
@@ -40,7 +40,7 @@ impl Event {
         }
     }
 
-    /// What it is called, and its numbers in the order of [`FORMAT`]; the first is the time.
+    /// Its name, and its numbers in the order of [`FORMAT`]; the first is the time.
     pub fn name_and_numbers(self) -> (&'static str, Vec<u64>) {
         let wide = |now_us, numbers: &[u32]| {
             [now_us].into_iter().chain(numbers.iter().map(|number| u64::from(*number))).collect()
@@ -115,7 +115,7 @@ impl Event {
         })
     }
 
-    /// The event, and what `core` says after it.
+    /// The event, and the state of `core` after it.
     pub fn line(self, core: &Core) -> String {
         let (name, numbers) = self.name_and_numbers();
         let mut line = name.to_owned();

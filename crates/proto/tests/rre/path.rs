@@ -12,35 +12,35 @@ const OTHERS: usize = usize::MAX;
 /// A segment with its headers.
 const PACKET: u64 = 1_500;
 const SECOND_US: u64 = 1_000_000;
-/// What is delivered this many transmissions after another shows that one lost.
+/// A segment delivered this many transmissions after another shows that one lost.
 const REORDERED: u64 = 3;
 const LEAST_RTO_US: u64 = 200_000;
 const DELAYED_ACK_US: u64 = 40_000;
-/// What our clock shows at the beginning, in milliseconds: it wraps within 2 s.
+/// Reading of our clock at the beginning, in milliseconds: it wraps within 2 s.
 const FIRST_STAMP: u32 = u32::MAX - 2_000;
 /// When the flow begins.
 pub const BEGIN_US: u64 = 1_000_000;
 
-/// What a path is like. Times count from the beginning of the flow.
+/// Parameters of a path. Times count from the beginning of the flow.
 #[derive(Clone)]
 pub struct Path {
     pub duration_us: u64,
     /// From each time on a rate in bytes per second; 0 is an outage.
     pub rates: Vec<(u64, u64)>,
     pub queue: u64,
-    /// What others keep waiting in the queue, in bytes.
+    /// Bytes that others keep waiting in the queue.
     pub others: fn(u64) -> u64,
     /// Each way.
     pub delay_us: u64,
     /// How much longer the way there is.
     pub more_delay_us: fn(u64) -> u64,
-    /// What waits on the way of the ACKs.
+    /// The wait of ACKs on their way.
     pub ack_queue_us: fn(u64) -> u64,
     /// The receiver sends an ACK for so many packets.
     pub packets_per_ack: u64,
     /// The way back passes one ACK each so often, the newest; 0: each as it comes.
     pub ack_turn_us: u64,
-    /// The receiver's clock: what it shows in microseconds, and how long its ticks are; `None`: no timestamps.
+    /// The receiver's clock: its reading in microseconds, and how long its ticks are; `None`: no timestamps.
     pub clock_us: fn(u64) -> Option<u64>,
     pub tick_us: u64,
     pub first_value: u32,
@@ -93,14 +93,14 @@ struct Flying {
 
 struct FlyingAck {
     at_us: u64,
-    /// How much of what arrived it tells, the next segment expected, and the timestamps.
+    /// How many of the arrivals it tells, the next segment expected, and the timestamps.
     arrivals: usize,
     next: usize,
     value: Option<u32>,
     echo: u32,
 }
 
-/// What a run leaves: each event, what the core said then, and all that was delivered by then.
+/// Record of a run: each event, the core's state then, and all that was delivered by then.
 pub struct Run {
     pub steps: Vec<Step>,
     pub timeouts: u64,
@@ -219,7 +219,7 @@ impl World {
         self.record(event);
     }
 
-    /// What the receiver's clock says at local time `at_us`.
+    /// Reading of the receiver's clock at local time `at_us`.
     fn value_at(&self, at_us: u64) -> Option<u32> {
         let shown_us = (self.path.clock_us)(at_us)?;
         Some(self.path.first_value.wrapping_add((shown_us / self.path.tick_us) as u32))
@@ -347,7 +347,7 @@ impl World {
 
     fn on_ack(&mut self, ack: &FlyingAck) {
         let advanced = ack.next > self.una;
-        // An echo of what was sent before the timeout: it was needless (RFC 3522).
+        // An echo of a segment from before the timeout: it was needless (RFC 3522).
         let earlier = |before: u32| (ack.echo.wrapping_sub(before) as i32) < 0;
         if advanced && ack.value.is_some() && self.undo_before.take().is_some_and(earlier) {
             self.undo();
@@ -399,7 +399,7 @@ impl World {
         }));
     }
 
-    /// The latest timeout was needless: what was not sent again is still on its way.
+    /// The latest timeout was needless: segments not sent again are still on their way.
     fn undo(&mut self) {
         for segment in &mut self.segments[self.una..] {
             if segment.lost && !segment.again && !segment.in_flight && !segment.delivered {

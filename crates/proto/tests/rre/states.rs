@@ -23,7 +23,7 @@ fn every_event_in_every_state() {
     insta::assert_snapshot!(table.trim_end());
 }
 
-/// Whatever happens, some chain of events leads from each state to each other one: no state is a trap.
+/// Some chain of events leads from each state to each other one: no state is a trap.
 #[test]
 fn every_state_is_left_and_reached() {
     for from in State::ALL {

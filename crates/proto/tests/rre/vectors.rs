@@ -1,5 +1,5 @@
-//! Golden vectors: what the core says, step by step, on small paths. `vectors/rre/*.txt` holds them for whoever does the
-//! same in another language; `TACIT_WRITE_VECTORS=1` writes them.
+//! Golden vectors: the core's answers, step by step, on small paths. `vectors/rre/*.txt` holds them for implementations in other
+//! languages; `TACIT_WRITE_VECTORS=1` writes them.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use crate::path::{BEGIN_US, MSS, Path, Run, World};
 
 const SECOND_US: u64 = 1_000_000;
 
-/// A file of vectors, and what must be seen in it: a file that only repeats what the core does would hide its faults.
+/// A file of vectors, and the check of it: a file that only repeats the core's answers would hide its faults.
 struct Vector {
     name: &'static str,
     about: &'static str,
@@ -24,7 +24,7 @@ fn mbps(rate: f64) -> u64 {
     (rate * 125_000.0) as u64
 }
 
-/// Share of what `rate` could deliver of payload that was delivered between the two times.
+/// Payload delivered between the two times, as a share of the most that `rate` could deliver.
 fn share(run: &Run, rate: u64, from_us: u64, to_us: u64) -> f64 {
     let by = |at_us: u64| {
         run.steps.iter().rev().find(|step| step.at_us < BEGIN_US + at_us).map_or(0, |step| step.delivered)
@@ -42,7 +42,7 @@ fn states(run: &Run) -> BTreeSet<&'static str> {
     run.steps.iter().map(|step| step.core.state().name()).collect()
 }
 
-/// The 95th percentile of what the core takes for the buffer's delay, from `from_us` on.
+/// The 95th percentile of the core's estimate of the buffer's delay, from `from_us` on.
 fn queue_p95_us(run: &Run, from_us: u64) -> u64 {
     let mut waits: Vec<_> =
         run.steps.iter().filter(|step| step.at_us >= BEGIN_US + from_us).map(|step| step.queue_us).collect();
@@ -302,7 +302,7 @@ fn crowded() -> Vec<Vector> {
                 };
                 assert!(states(run).contains("compete"));
                 assert!(matches!(state_at(19 * SECOND_US), State::Compete | State::Refresh));
-                // Others take whatever room there is.
+                // Others take all the room there is.
                 let kept = share(run, mbps(2.0), 14 * SECOND_US, 20 * SECOND_US);
                 assert!(kept > 0.2, "{kept} kept");
                 assert!(!matches!(state_at(29 * SECOND_US), State::Compete));
@@ -330,7 +330,7 @@ fn crowded() -> Vec<Vector> {
     ]
 }
 
-/// From 6 s to 10 s a fair part of 1 Mb/s is used, whatever the clock says, and the queue stays bounded.
+/// From 6 s to 10 s a fair part of 1 Mb/s is used, under any clock, and the queue stays bounded.
 fn goes_on(run: &Run) {
     let used = share(run, mbps(1.0), 6 * SECOND_US, 10 * SECOND_US);
     assert!(used > 0.5, "{used} used");
@@ -432,7 +432,7 @@ fn each_path_leaves_its_vector() {
     assert!(wrong.is_empty(), "{}\n{how}", wrong.join("\n"));
 }
 
-/// Whoever reads the files alone can do the same.
+/// A reader of the files alone can do the same.
 #[test]
 fn the_text_says_all() {
     for file in fs::read_dir(directory()).expect("the directory of vectors") {

@@ -14,13 +14,13 @@ use tacit_proto::units::{Duration, Instant};
 
 use crate::joined::{Random, ends};
 
-/// The byte at `place` of what the end `by` writes on `stream`.
+/// The byte at `place` of the data that the end `by` writes on `stream`.
 pub fn byte(by: usize, stream: StreamId, place: u64) -> u8 {
     Random((place / 8) ^ (u64::from(stream.0) << 24) ^ ((by as u64) << 60)).next().to_le_bytes()
         [(place % 8) as usize]
 }
 
-/// A tag that follows from the whole number, so that who finds a wrong one is caught.
+/// A tag that follows from the whole number, so that an end that finds a wrong one is caught.
 struct Numbered;
 
 impl Protector for Numbered {
@@ -72,7 +72,7 @@ impl End {
         self.connection.write_stream(stream, bytes);
     }
 
-    /// Takes what was delivered of `stream` and compares it.
+    /// Takes the delivered bytes of `stream` and compares them.
     pub fn read(&mut self, stream: StreamId) {
         let delivered = self.connection.delivered_of(stream);
         let Some(reading) = self.reading.get_mut(&stream) else { return };
@@ -139,7 +139,7 @@ impl End {
         }
     }
 
-    /// Lets go of what the peer has.
+    /// Lets go of the bytes that the peer has.
     pub fn release(&mut self, stream: StreamId) {
         let acked = self.connection.acked_of(stream);
         if let Some(writing) = self.writing.get_mut(&stream) {
@@ -149,7 +149,7 @@ impl End {
     }
 }
 
-/// When a datagram arrives, its place among all, to whom it goes, and what it holds.
+/// When a datagram arrives, its place among all, the end it goes to, and its bytes.
 type Flying = (Instant, u64, usize, Vec<u8>);
 
 /// Both ends and the path between them.
@@ -235,7 +235,7 @@ impl Net {
         }
     }
 
-    /// Does what happens until `until`; `user` hears of streams.
+    /// Runs all events until `until`; `user` hears of streams.
     pub fn run(&mut self, until: Instant, mut user: impl FnMut(&mut End, Instant, StreamEvent)) {
         let mut still = 0;
         loop {

@@ -52,8 +52,8 @@ fn what_was_never_sent_cannot_arrive() {
     is_thrown_out(Body::Instant(instant));
 }
 
-/// A receiver that acknowledges what it cannot have seen meets a number that was never sent, sooner or later: whether it
-/// lists numbers or says that it has all below one.
+/// A receiver that acknowledges packets it cannot have seen meets a number that was never sent, sooner or later: whether it lists
+/// numbers or says that it has all below one.
 #[test]
 fn an_optimistic_receiver_is_caught_within_4096_packets() {
     for lists in [true, false] {
@@ -82,7 +82,7 @@ fn an_optimistic_receiver_is_caught_within_4096_packets() {
     }
 }
 
-/// A rate that nobody sent at is not believed: the next packets leave no faster for it.
+/// A rate that was never sent at is not believed: the next packets leave no faster for it.
 #[test]
 fn a_claimed_rate_does_not_speed_the_sender_up() {
     let sent_in_100_ms = |rate_kbps| {
@@ -127,7 +127,7 @@ fn streams_have_rules() {
     let stop = |stream| Body::Control(Control::Stop { stream: StreamId(stream), code: 1 });
     let held = |stream| Body::Control(Control::Held { stream: StreamId(stream) });
     let streams = |limit| Body::Control(Control::Streams { limit });
-    // What was said before is right, and the last is wrong.
+    // All but the last are right, and the last is wrong.
     let wrong = [
         // More than it may open: stream 0 and four.
         vec![bytes(8, 0, 1, false), bytes(10, 0, 1, false)],
@@ -165,7 +165,7 @@ fn streams_have_rules() {
     }
 }
 
-/// Streams that are opened and given up at once: as many are remembered as may be open, and what they held is given back.
+/// Streams that are opened and given up at once: as many are remembered as may be open, and their memory is given back.
 #[test]
 fn a_peer_that_opens_and_resets_costs_no_memory() {
     let mut script = script();
@@ -177,7 +177,7 @@ fn a_peer_that_opens_and_resets_costs_no_memory() {
         let opened = std::iter::from_fn(|| script.end.poll_stream_event()).count();
         assert_eq!((opened, script.end.peer_streams()), (2, 1));
         script.end.close_stream(StreamId(2 * place));
-        // All of it arrives; what is said then is about streams that are over.
+        // All of it arrives; later packets are about streams that are over.
         for _ in 0..2 {
             let sent = script.numbered(now);
             for (_, body) in &sent {
@@ -291,7 +291,7 @@ fn any_body() -> impl Strategy<Value = Body> {
 }
 
 proptest! {
-    /// Whatever a peer says: no panic, bounded memory, deadlines that are kept.
+    /// For anything that a peer says: no panic, bounded memory, deadlines that are kept.
     #[test]
     fn no_peer_breaks_an_end(said in prop::collection::vec((any::<prop::sample::Index>(), any_body()), 1..60)) {
         let (mut script, _) = sender();

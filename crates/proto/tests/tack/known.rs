@@ -1,4 +1,4 @@
-//! Known answers: what a connection with stream 0 alone sends, and when. They move whenever its behaviour does; a change that
+//! Known answers: the packets of a connection with stream 0 alone, and their times. They move whenever its behaviour does; a change that
 //! was not meant to change behaviour and moves them is wrong.
 
 use tacit_proto::congestion::Algorithm;

@@ -134,7 +134,7 @@ fn another_version_is_refused() {
     assert_eq!(server.takes(at_ms(0)), [Body::Close(CloseCode::Refused)]);
 }
 
-/// The second end's "done" is lost: whoever sends data to an end that is done is told again.
+/// The second end's "done" is lost: an end that sends data to one that is done is told again.
 #[test]
 fn a_lost_close_is_said_again() {
     let mut pipe = pipe(Config::default(), RATE, ms(20));
@@ -142,7 +142,7 @@ fn a_lost_close_is_said_again() {
     pipe.client.close();
     pipe.run_for(ms(200));
     pipe.server.close();
-    // The server's end of data arrives, its acknowledgment and what follows does not.
+    // The server's end of data arrives, its acknowledgment and later packets do not.
     pipe.run_for(ms(15));
     pipe.up.lose_one_in = 1;
     pipe.run_for(ms(30));

@@ -1,4 +1,4 @@
-//! What live transports need beside streams: datagrams, paths that change, packets that must be shorter, reasons for an end.
+//! Needs of live transports beside streams: datagrams, paths that change, packets that must be shorter, reasons for an end.
 
 use tacit_proto::Endpoint;
 use tacit_proto::endpoint::Event;
@@ -116,7 +116,7 @@ fn another_path_is_measured_anew() {
     net.run(at_ms(9_000), |_, _, _| {});
     let after = net.ends[0].connection.stats();
     assert_eq!((after.bytes_acked, net.ends[0].connection.max_datagram()), (4_000_000, 1472 - 41));
-    // What left on the old path and came by it is no sample of the new one.
+    // Packets that left on the old path and came by it are no samples of the new one.
     assert_eq!(net.ends[0].connection.rtt_min(), Some(ms(120)));
     assert_eq!((after.packets_retransmitted, after.fast_recoveries), (0, Some(0)));
 }

@@ -1,4 +1,4 @@
-//! Paths that lose much, whatever is sent.
+//! Paths that lose much, under any traffic.
 
 use tacit_proto::tack::{Config, Connection};
 use tacit_proto::units::{BitRate, Bytes, Duration};
@@ -49,7 +49,7 @@ fn a_path_that_loses_half_carries_all_of_it_in_four_times_what_it_must_take() {
     assert!(took <= ms(4 * 3200), "{} us", took.as_micros());
 }
 
-/// One packet in twenty is lost, and one acknowledgment in five, over 200 ms: what a lost TACK would have told is told again before
+/// One packet in twenty is lost, and one acknowledgment in five, over 200 ms: the news of a lost TACK is told again before
 /// the window is used up. A packet that is lost again and again is the exception: it held a second in a hundred, on one of ten
 /// paths, with data packets of 33 bytes and with those of 29.
 #[test]

@@ -1,4 +1,4 @@
-//! Packet scripts: one for each rule of when an acknowledgment is sent and what it says.
+//! Packet scripts: one for each rule of when an acknowledgment is sent and of its content.
 
 use tacit_proto::tack::packet::{Block, Body, Cause, Data, InstantAck, Stamp, Sync, Tack};
 use tacit_proto::tack::{AckClock, Config, Lists, LossReports, StartUp, Timing};
@@ -175,7 +175,7 @@ fn successive_tacks_repeat_successive_holes() {
         let now = 100 + 500 * turn;
         script.data(at_ms(now), 83 + turn as u32, 81 + turn as u32, None);
         let tack = only_tack(&script.takes(at_ms(now + 400)));
-        // The last hole goes with what is new behind it where it is the only one that was passed over.
+        // The last hole goes with the new ones behind it where it is the only one that was passed over.
         assert!(tack.unacked.len() <= 5, "{tack:?}");
         told.extend(tack.unacked.iter().map(|hole| hole.first.0));
     }
@@ -256,7 +256,7 @@ fn data_that_asks_is_answered_at_once() {
     only_tack(&script.takes(at_ms(41)));
 }
 
-/// The sender's half: what a TACK calls missing goes again, under a new number, and once.
+/// The sender's half: packets that a TACK calls missing go again, under a new number, and once.
 #[test]
 fn a_hole_is_repaired_once_per_round_trip() {
     let mut script = Script::established(Config::default());
@@ -291,7 +291,7 @@ fn a_hole_is_repaired_once_per_round_trip() {
     assert_eq!(repairs, 1);
 }
 
-/// The rule for today's networks, with room for whatever a script sends.
+/// The rule for today's networks, with room for anything a script sends.
 fn tack_rule() -> Config {
     Config { receive_buffer: Bytes(1 << 24), ..Config::default() }
 }

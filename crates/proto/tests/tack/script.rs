@@ -18,7 +18,7 @@ pub fn at_ms(millis: u64) -> Instant {
 /// Bytes of data in a full packet of 1500 to a server, or to a client with another connection.
 pub const FULL: u16 = 1443;
 
-/// A connection, and what its peer needs to talk to it.
+/// A connection, and the state its peer needs to talk to it.
 pub struct Script {
     pub end: Connection,
     /// How the scripted peer wants to be addressed.
@@ -43,7 +43,7 @@ impl Script {
     /// 10 ms. The next of the peer is number 2.
     pub fn established(config: Config) -> Self {
         let mut script = Self::listening(config);
-        // The peer wishes what this end would.
+        // The peer wishes the same as this end.
         let (beta, every, min_interval_ms) = match config.ack_clock {
             AckClock::Tack { beta, every, min_interval } => {
                 (beta, every, (min_interval.as_micros() / 1000) as u8)
@@ -112,13 +112,13 @@ impl Script {
         self.end.handle_timeout(at_ms(now));
     }
 
-    /// What the connection sends at `now`.
+    /// Packets that the connection sends at `now`.
     pub fn takes(&mut self, now: Instant) -> Vec<Body> {
         self.end.handle_timeout(now);
         self.numbered(now).into_iter().map(|(_, body)| body).collect()
     }
 
-    /// What the connection sends at `now`, with the numbers.
+    /// Packets that the connection sends at `now`, with the numbers.
     pub fn numbered(&mut self, now: Instant) -> Vec<(u32, Body)> {
         let packets = std::iter::from_fn(|| self.end.poll_transmit(now));
         packets
@@ -134,7 +134,7 @@ impl Script {
         Stamp(self.clock.0.wrapping_add((now.as_nanos() / 1000) as u32))
     }
 
-    /// What the connection has told.
+    /// Events that the connection has told.
     pub fn events(&mut self) -> Vec<Event> {
         std::iter::from_fn(|| self.end.poll_event()).collect()
     }

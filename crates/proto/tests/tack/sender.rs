@@ -1,4 +1,4 @@
-//! Packet scripts of the sending half: what it tells, when it probes, what it makes of marks.
+//! Packet scripts of the sending half: its reports, its probes, its answer to marks.
 
 use std::sync::Arc;
 

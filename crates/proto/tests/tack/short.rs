@@ -30,7 +30,7 @@ fn tack(end: &Script, now: u64, cumulative: u32, bytes: u32) -> Body {
     }))
 }
 
-/// What is written and left at `now` of a connection whose peer has data that left at 10 ms.
+/// Data written and sent at `now` by a connection whose peer has data that left at 10 ms.
 fn written_at(now: u64) -> Vec<Data> {
     let mut script = Script::established(Config::default());
     script.end.write(u64::from(FULL));
@@ -55,7 +55,7 @@ fn data_is_short_while_what_the_peer_has_left_lately() {
     assert!(!late.is_empty() && late.iter().all(|data| !data.short), "{late:?}");
 }
 
-/// Whatever the sender's clock reads, and though its short form turns many times: the reading that comes back is that of the packet.
+/// For any reading of the sender's clock, and though its short form turns many times: the reading that comes back is that of the packet.
 #[test]
 fn short_stamps_are_read_in_full() {
     let mut script = receiver();
@@ -117,7 +117,7 @@ fn numbers_turn_without_harm() {
     assert!(pipe.client_events.contains(&Event::Closed) && pipe.server_events.contains(&Event::Closed));
 }
 
-/// What a client gets goes without the number of its connection; what a server gets names it.
+/// Packets to a client go without the number of its connection; packets to a server name it.
 #[test]
 fn the_client_is_implied() {
     for to in [Side::Server, Side::Client] {
@@ -134,7 +134,7 @@ fn the_client_is_implied() {
     assert!(ConnectionId(1 << 31).is_implied() && !ConnectionId(u32::MAX >> 1).is_implied());
 }
 
-/// What was lost in a long packet and goes again in none so long leaves no trail of small packets.
+/// Data that was lost in a long packet and goes again in none so long leaves no trail of small packets.
 #[test]
 fn what_no_longer_fits_goes_on_in_the_next() {
     let mut script = Script::established(Config::default());
@@ -150,7 +150,7 @@ fn what_no_longer_fits_goes_on_in_the_next() {
         .collect();
     let numbers: Vec<u32> = sent.iter().map(|(number, _)| *number).collect();
     assert_eq!(numbers.len(), 8, "{sent:?}");
-    // All but the last are missing, as it is known only after a second and a half: what goes again is long.
+    // All but the last are missing, as it is known only after a second and a half: the data goes again in long form.
     let last = numbers[7];
     let mut missing = match tack(&script, 1_600, numbers[0], u32::from(FULL) + u32::from(FULL)) {
         Body::Tack(tack) => Tack::clone(&tack),

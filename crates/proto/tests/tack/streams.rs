@@ -25,10 +25,10 @@ fn config() -> Config {
     }
 }
 
-/// What became of each direction of each stream.
+/// Fate of each direction of each stream.
 #[derive(Default)]
 struct Books {
-    /// What each end wrote on streams that it ended, and on which it gave up.
+    /// Bytes that each end wrote on streams that it ended, and the streams it gave up.
     ended: BTreeMap<(usize, StreamId), u64>,
     reset: BTreeSet<(usize, StreamId)>,
     /// Directions of which the reader heard the end, and the writer.
@@ -42,7 +42,7 @@ struct Books {
 }
 
 impl Books {
-    /// What an end does with a stream of its own, or of the peer.
+    /// An end's use of a stream of its own, or of the peer.
     fn begin(&mut self, end: &mut End, stream: StreamId) {
         let draw = self.random.next();
         let bytes = match draw % 16 {
@@ -90,7 +90,7 @@ impl Books {
                 end.read(stream);
                 let taken = end.reading.remove(&stream).map_or(0, |reading| reading.taken);
                 if !self.stopped.contains(&(peer, stream)) && self.ended.contains_key(&(peer, stream)) {
-                    // Of one that we stopped the driver got what came before.
+                    // Of one that we stopped the driver got the bytes before.
                     assert!(taken <= self.ended[&(peer, stream)]);
                 }
                 assert!(self.read_to_end.insert((peer, stream)), "an end is told once");

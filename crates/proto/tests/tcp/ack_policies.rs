@@ -44,7 +44,7 @@ fn quic_answers_every_second_packet_whatever_its_size() {
     );
 }
 
-/// A gap is worth an ACK when a packet three above what is missing has come
+/// A gap is worth an ACK when a packet three above the missing one has come
 /// (draft-ietf-quic-ack-frequency section 6.2).
 #[test]
 fn ack_frequency_reports_a_gap_three_packets_deep() {
@@ -140,7 +140,7 @@ fn tack_lite_answers_four_times_a_round_trip_however_much_comes() {
 #[test]
 fn linux_answers_quickly_at_first_and_aggregates_once() {
     let mut script = receiver(AckPolicy::linux());
-    // Sixteen quick ACKs, whatever each is for.
+    // Sixteen quick ACKs, for any reason.
     for segment in 0..15 {
         let start = 1 + 1000 * segment;
         script.run(&format!(
@@ -158,7 +158,7 @@ fn linux_answers_quickly_at_first_and_aggregates_once() {
          +1  < . 20001:21001(1000) ack 1
          +40 > . 1:1(0) ack 21001",
     );
-    // What arrives at once is one aggregate, up to 64 KiB.
+    // Segments that arrive at once are one aggregate, up to 64 KiB.
     script.run(&format!("{}\n+0 > . 1:1(0) ack 61001", burst(21_001, 40)));
     // Data that was not needed makes it quick again.
     script.run(
@@ -169,7 +169,7 @@ fn linux_answers_quickly_at_first_and_aggregates_once() {
     );
 }
 
-/// An interface that hands on what came within a millisecond: one quick ACK for all of it.
+/// An interface that hands on the segments of a millisecond together: one quick ACK for all of them.
 #[test]
 fn linux_waits_for_the_aggregate_to_be_flushed() {
     let policy = AckPolicy::Linux(LinuxAcks { gro_flush: Duration::from_millis(1) });
@@ -185,7 +185,7 @@ fn linux_waits_for_the_aggregate_to_be_flushed() {
     );
 }
 
-/// SACK compression: three duplicates go at once, the sender needs them; then one for what comes in a
+/// SACK compression: three duplicates go at once, the sender needs them; then one for the segments of a
 /// millisecond, or for 44.
 #[test]
 fn linux_compresses_sacks() {

@@ -112,7 +112,7 @@ fn sack_blocks_tell_the_latest_first() {
     );
 }
 
-/// A full segment has no room for blocks, and counts as no duplicate: the ACK for what lies above a gap goes before
+/// A full segment has no room for blocks, and counts as no duplicate: the ACK for data above a gap goes before
 /// the data that the same segment allowed.
 #[test]
 fn blocks_do_not_wait_for_data() {

@@ -53,7 +53,7 @@ fn a_buffer_that_does_not_grow_holds_the_same_path_down() {
     assert!(rate < 700_000, "{rate} bytes/s");
 }
 
-/// A slow path is given what its round trips bring, a twentieth of the limit, however long it runs.
+/// A slow path is given as much as its round trips bring, a twentieth of the limit, over any length of time.
 #[test]
 fn a_slow_path_takes_little_memory() {
     let config = Config { congestion: Algorithm::NewReno.into(), ..growing(true) };
@@ -67,7 +67,7 @@ fn a_slow_path_takes_little_memory() {
     assert!(buffer < 400_000, "{buffer}");
 }
 
-/// An application that reads slowly is given no more memory: only what it takes counts.
+/// An application that reads slowly is given no more memory: only the bytes it takes count.
 #[test]
 fn an_application_that_does_not_read_gets_no_larger_buffer() {
     let mut pipe = pipe(growing(true), 100, 200);

@@ -11,7 +11,7 @@ use tacit_proto::units::{BitRate, Duration, Instant, SeqNumber};
 use crate::joined::ends;
 use crate::pipe::{Link, Pipe};
 
-/// What a receiver with these ticks stamps on its SYN-ACK, asked each 250 us for 400 ms.
+/// Stamps of a receiver with these ticks on its SYN-ACK, asked each 250 us for 400 ms.
 fn stamps(tick: Option<Duration>, iss: u32) -> Vec<u32> {
     let [near, far] = ends();
     let mut client = Connection::connect(Config::default(), near, SeqNumber(1), Instant::ZERO);
@@ -98,7 +98,7 @@ fn a_slow_clock_of_the_receiver_costs_a_sender_of_other_kinds_nothing() {
     }
 }
 
-/// What a receiver's clock says instead of what it should.
+/// A receiver's wrong stamp, from the time and the right one.
 type Restamp = fn(Instant, u32) -> Option<u32>;
 
 /// Milliseconds since the clock went wrong, a little after the handshake; `None` before.
@@ -109,7 +109,7 @@ fn wrong_for(now: Instant) -> Option<u32> {
 
 /// And within how many milliseconds 300 kB are there all the same, which take 350 or so.
 const CLOCKS: [(&str, Restamp, u64); 5] = [
-    // PAWS refuses what is older (RFC 7323 section 5.3), until the clock is where it was.
+    // PAWS refuses older stamps (RFC 7323 section 5.3), until the clock is where it was.
     ("steps back", |now, stamp| Some(stamp.wrapping_sub(wrong_for(now).map_or(0, |_| 100))), 1_500),
     ("stops", |now, stamp| Some(stamp.wrapping_sub(wrong_for(now).unwrap_or(0))), 1_000),
     ("runs twice as fast", |_, stamp| Some(stamp.wrapping_mul(2)), 1_000),

@@ -77,7 +77,7 @@ fn what_is_sent_again_is_not_capable_and_a_loss_is_told_by_cwr_too() {
     assert_eq!((script.counters().cwnd, script.counters().ecn_reductions), (5_000, 0));
 }
 
-/// A loss that proves to be none gives the window back, but not what a mark took in between.
+/// A loss that proves to be none gives the window back, but not the part that a mark took in between.
 #[test]
 fn an_echo_is_not_undone_with_an_earlier_loss() {
     let cwnd_after = |flags: &str| {

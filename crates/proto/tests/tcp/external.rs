@@ -132,7 +132,7 @@ impl Control for Constant {
     }
 }
 
-/// What a sender steered so has delivered after 10 s over 40 ms of round trip and as much room as it wants.
+/// Bytes that a sender steered so has delivered after 10 s over 40 ms of round trip and as much room as it wants.
 fn delivered(factory: &'static Constant, pacing: Pacing) -> u64 {
     let algorithm = Algorithm::External(FactoryRef(factory));
     let config =

@@ -210,8 +210,7 @@ fn drain(connection: &mut Connection, now: Instant) -> usize {
 }
 
 proptest! {
-    /// Whatever arrives in whatever state: no panic, no endless output, and no byte delivered,
-    /// acknowledged or read that was not there.
+    /// For any segments in any state: no panic, no endless output, and no byte delivered, acknowledged or read that was not there.
     #[test]
     fn any_segments_in_any_state_do_no_harm(
         opening in 0u8..3,
@@ -260,7 +259,7 @@ proptest! {
             prop_assert!(counters.bytes_sent - counters.bytes_retransmitted <= written);
             prop_assert!(counters.bytes_in_flight <= counters.bytes_sent + 2);
             prop_assert!(counters.cwnd >= 76);
-            // What is on its way is watched by a timer.
+            // Data in flight is watched by a timer.
             let watched = connection.poll_timeout().is_some() || connection.state() == State::Closed;
             prop_assert!(counters.bytes_in_flight == 0 || watched);
         }

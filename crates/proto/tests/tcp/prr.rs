@@ -1,4 +1,4 @@
-//! What is sent during fast recovery, ACK by ACK (RFC 6675, RFC 6937).
+//! Segments sent during fast recovery, ACK by ACK (RFC 6675, RFC 6937).
 
 use tacit_proto::congestion::{self, Algorithm};
 use tacit_proto::tcp::{Config, LossDetection, Recovery};
@@ -37,7 +37,7 @@ fn prr_spreads_the_reduction_over_the_round_trip() {
 }
 
 /// With more than half the flight lost the network holds less than the window. RFC 6675 fills the gap
-/// at once, PRR by one segment an ACK beyond what it delivered.
+/// at once, PRR by one segment an ACK beyond the data it delivered.
 #[test]
 fn prr_fills_the_window_after_a_burst_of_losses_without_a_burst_of_its_own() {
     let run = |recovery| segments_sent_per_ack(config(recovery, LossDetection::DupAck), 14);

@@ -179,7 +179,7 @@ fn a_loss_repaired_by_its_probe_is_still_a_loss() {
     assert_eq!(run(needless).cwnd, 10_000);
 }
 
-/// A receiver acknowledges both the copy and what followed it at once: the report alone tells that the probe was
+/// A receiver acknowledges both the copy and the data after it at once: the report alone tells that the probe was
 /// needless. One without reports sends a duplicate, which a window update is not.
 #[test]
 fn a_probe_is_known_to_be_needless_by_a_report_or_by_a_duplicate() {
@@ -206,7 +206,7 @@ fn a_probe_is_known_to_be_needless_by_a_report_or_by_a_duplicate() {
     assert_eq!(answered_by("win 50000"), 2_000);
 }
 
-/// A recovery ends what a probe was sent for (TLP_init()): its end is no second loss, and the next tail has a probe.
+/// A recovery ends the purpose of a probe (TLP_init()): its end is no second loss, and the next tail has a probe.
 #[test]
 fn after_a_recovery_probes_begin_anew() {
     let mut script = flight(rack(), 10);
@@ -238,7 +238,7 @@ fn after_a_recovery_probes_begin_anew() {
     assert_eq!((script.counters().loss_probes, script.counters().cwnd), (2, 4_500));
 }
 
-/// No probe without a round trip measured since the last one (section 7.2): what was sent twice measures none.
+/// No probe without a round trip measured since the last one (section 7.2): a segment sent twice measures none.
 #[test]
 fn a_probe_waits_for_a_measurement_after_the_last_one() {
     let mut script = flight(rack(), 1);
@@ -253,7 +253,7 @@ fn a_probe_waits_for_a_measurement_after_the_last_one() {
     assert_eq!((script.counters().loss_probes, script.counters().timeouts), (1, 1));
 }
 
-/// After a timeout only the first segment, and what was sent a round trip before, counts as lost
+/// After a timeout only the first segment, and those sent a round trip before, count as lost
 /// (section 6.3; the example of section 3.5).
 #[test]
 fn a_timeout_spares_what_was_sent_just_before() {

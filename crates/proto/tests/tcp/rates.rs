@@ -58,7 +58,7 @@ fn acknowledgments_and_handshakes_are_not_paced() {
 }
 
 /// BBR starts at 2/ln 2 times the initial window per round trip of the handshake, less one per cent:
-/// 10 000 bytes in 100 ms become 2 284 375 b/s, 3.502 ms a segment. Each ACK shows what the path
+/// 10 000 bytes in 100 ms become 2 284 375 b/s, 3.502 ms a segment. Each ACK shows the rate that the path
 /// carried, and the window grows by it.
 #[test]
 fn bbr_starts_at_nearly_three_windows_a_round_trip() {
@@ -109,11 +109,11 @@ fn bbr_follows_a_link_that_halves_and_doubles() {
     pipe.run_for(ms(10_000));
     pipe.up.rate = Some(BitRate::from_mbps(20));
     // Ten rounds, each of up to 80 ms while the queue is full, until the old maximum is forgotten. Half
-    // of what is sent meanwhile is lost.
+    // of the data sent meanwhile is lost.
     pipe.run_for(ms(2_000));
     let (after, _) = share(&mut pipe, 20, ms(5_000));
     assert!(after > 0.9, "{after}");
-    // What queued then stands, for the rate is what leaves it, until the round-trip time is probed.
+    // The queue of that time stands, for the rate is that of its departures, until the round-trip time is probed.
     let (later, counters) = share(&mut pipe, 20, ms(10_000));
     assert!(later > 0.9, "{later}");
     assert!(counters.srtt < Some(ms(60)), "the queue is gone: {:?}", counters.srtt);
@@ -125,7 +125,7 @@ fn bbr_follows_a_link_that_halves_and_doubles() {
 }
 
 /// Every ten seconds 200 ms pass with four segments in flight. On a path of 4 ms that is more rounds than
-/// the filter remembers, but what is held back on purpose is no sample.
+/// the filter remembers, but data held back on purpose is no sample.
 #[test]
 fn bbr_remembers_the_rate_while_it_probes_the_round_trip() {
     let config = Config { congestion: Algorithm::BBR.into(), ..Config::default() };
@@ -198,7 +198,7 @@ fn pacing_leaves_cubic_its_share() {
     }
 }
 
-/// No panic, no stall and nothing lost for good, whatever the path does.
+/// No panic, no stall and nothing lost for good, on any path.
 #[test]
 fn bbr_survives_losses_in_both_directions() {
     for (data, acks) in [(20, 0), (0, 5), (50, 10), (7, 3)] {

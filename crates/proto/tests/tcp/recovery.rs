@@ -26,7 +26,7 @@ fn ten_in_flight(config: Config) -> Script {
 #[test]
 fn slow_start_doubles_and_counts_bytes() {
     let mut script = ten_in_flight(reno());
-    // Each ACK frees what it covers and adds as much, at most two segments (RFC 3465).
+    // Each ACK frees the bytes it covers and adds as much, at most two segments (RFC 3465).
     script.run(
         "+100 < . 1:1(0) ack 2001
          +0   > . 10001:11001(1000) ack 1
@@ -185,7 +185,7 @@ fn newreno_repairs_one_loss_per_partial_ack() {
     assert_eq!(counters.cwnd, 2_000);
 }
 
-/// Go-back-N after a timeout makes the receiver send duplicates for what it had; they are not taken
+/// Go-back-N after a timeout makes the receiver send duplicates for data it had; they are not taken
 /// for a new loss (RFC 6582 section 3.2 step 1).
 /// A duplicate acknowledges nothing new and offers the same window (RFC 5681 section 2): a receiver that reads slowly
 /// sends others.
@@ -276,7 +276,7 @@ fn an_echo_of_an_earlier_copy_is_no_measurement() {
     assert_eq!(counters.rto.as_millis(), 600);
 }
 
-/// SACK information survives a timeout: only what is missing is sent again.
+/// SACK information survives a timeout: only missing data is sent again.
 #[test]
 fn after_a_timeout_sacked_segments_are_not_sent_again() {
     let mut script = ten_in_flight(reno());
@@ -445,7 +445,7 @@ fn small_windows_are_not_filled_by_crumbs() {
 }
 
 /// The first and the fifth of ten are lost, and the second of those sent meanwhile. The ACK that ends the recovery
-/// stops at that one, beyond what was sent when it began: duplicates of it are believed (RFC 6582 section 3.2 step 1).
+/// stops at that one, beyond the data sent before it began: duplicates of it are believed (RFC 6582 section 3.2 step 1).
 #[test]
 fn newreno_without_sack_recovers_again_from_a_loss_beyond_the_recovery_point() {
     let mut script = ten_in_flight(without_sack());

@@ -53,7 +53,7 @@ fn is_bad(now: Instant) -> bool {
     (BAD_MS..GOOD_MS).contains(&(now.saturating_since(Instant::ZERO).as_nanos() / 1_000_000))
 }
 
-/// What the receiver's clock says at `now` though it should say `value`.
+/// The receiver's stamp at `now` instead of `value`, the right one.
 type Restamp = fn(Instant, u32) -> Option<u32>;
 
 /// For how many milliseconds the network has been bad; it stays at that when the network is good again.
@@ -62,9 +62,9 @@ fn bad_ms(now: Instant) -> u32 {
     since.min(Duration::from_millis(GOOD_MS - BAD_MS)).as_millis() as u32
 }
 
-/// For 6 s the receiver's clock is wrong: what of the link is used in the last 4 of them at least, and how many seconds after
-/// them 0.8 of it is used again. Two segments in 100 ms, which are sent always, are 0.029 of the link.
-/// No clock steps back far: PAWS (RFC 7323 section 5) lets no such ACK through to any sender.
+/// For 6 s the receiver's clock is wrong: the least share of the link used in the last 4 of them, and how many seconds after them
+/// 0.8 of it is used again. Two segments in 100 ms, which are sent always, are 0.029 of the link. No clock steps back far: PAWS
+/// (RFC 7323 section 5) lets no such ACK through to any sender.
 const CLOCKS: [(&str, Restamp, f64, u64); 7] = [
     // deviation: the second that is missing makes ticks of 1 ms look like 2 ms until a twentieth of the time hides it.
     (
@@ -88,7 +88,7 @@ const CLOCKS: [(&str, Restamp, f64, u64); 7] = [
     ("ten times as fast", |now, value| Some(value.wrapping_add(9 * bad_ms(now))), 0.025, 8),
 ];
 
-/// Whatever the receiver's clock says, data goes on, no burst is sent, and what was before comes back.
+/// Under any clock of the receiver data goes on, no burst is sent, and the rate from before comes back.
 #[test]
 fn a_wrong_clock_is_survived() {
     let mut wrong = Vec::new();

@@ -14,7 +14,7 @@
 //! `<options>`: `mss N`, `sackOK`, `wscale N`, `TS val ecr`,
 //! `sack a:b c:d`. Sequence numbers count from each end's SYN; our timestamps are milliseconds of
 //! script time. In an expected segment `win` and `<options>` may be left out, and are then not
-//! compared. A segment nobody expects, or one at the wrong time, fails the script.
+//! compared. An unexpected segment, or one at the wrong time, fails the script.
 
 use std::collections::VecDeque;
 use std::fmt::Write;
@@ -85,7 +85,7 @@ impl Script {
         self.connection.counters()
     }
 
-    /// Takes what was sent and compared with no line, without windows and options.
+    /// Takes the segments sent and compared with no line, without windows and options.
     pub fn replies(&mut self) -> Vec<String> {
         let sent = std::mem::take(&mut self.sent);
         let short = |text: String| text.split(" win ").next().unwrap_or_default().to_owned();
@@ -98,7 +98,7 @@ impl Script {
         self.expect_silence("the end of the script");
     }
 
-    /// Runs the lines of `text`, whatever was sent after the last.
+    /// Runs the lines of `text`, regardless of segments sent after the last.
     pub fn run_open(&mut self, text: &str) {
         for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
             self.run_line(line);

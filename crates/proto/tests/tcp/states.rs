@@ -31,7 +31,7 @@ fn in_state(state: State, way: &str) -> Script {
     script
 }
 
-/// What arrives: `una` and `nxt` are our SND.UNA and SND.NXT, `rcv` our RCV.NXT.
+/// Segments that arrive: `una` and `nxt` are our SND.UNA and SND.NXT, `rcv` our RCV.NXT.
 fn arrivals(state: State) -> [(&'static str, String); 8] {
     let (una, nxt, rcv) = match state {
         State::Closed | State::Listen | State::SynSent => (1, 1, 0),

@@ -1,5 +1,4 @@
-//! Whole transfers between two ends: nothing is lost, doubled or stalled, and rates are what
-//! arithmetic says.
+//! Whole transfers between two ends: nothing is lost, doubled or stalled, and rates are those of arithmetic.
 
 use proptest::prelude::*;
 use tacit_proto::congestion::Algorithm;
@@ -41,7 +40,7 @@ fn a_transfer_completes_and_both_ends_close() {
     assert_eq!(pipe.server_events, [Event::Connected, Event::PeerClosed, Event::Closed]);
 }
 
-/// What the simulator moves as structs, bytes would say the same.
+/// The simulator moves structs; their bytes would say the same.
 #[test]
 fn every_packet_of_a_transfer_survives_the_wire() {
     for ip in [IpVersion::V4, IpVersion::V6] {
@@ -168,7 +167,7 @@ fn cubic_follows_its_response_function() {
 }
 
 /// Where the cubic curve is slower than Reno, CUBIC is AIMD(9/17, 0.7) until W_est is back at the
-/// window before the loss, made to average what Reno does: sqrt(3/2 n).
+/// window before the loss, made to average as Reno does: sqrt(3/2 n).
 #[test]
 fn cubic_on_short_paths_is_friendly_to_reno() {
     let config = Config { ack_policy: AckPolicy::every(1), ..Config::default() };
@@ -195,7 +194,7 @@ fn hystart_leaves_slow_start_without_loss() {
 }
 
 /// Slow start overshoots the queue, and SACK repairs some two hundred losses in one recovery. (The
-/// send buffer keeps half the window within what path and queue hold. Without it the halved window
+/// send buffer keeps half the window within the capacity of path and queue. Without it the halved window
 /// is just about that much, a few retransmissions are lost too, and without RACK that takes a
 /// timeout.)
 #[test]
@@ -229,7 +228,7 @@ fn a_slow_reader_is_never_overrun_and_never_stalls() {
     assert_eq!(pipe.server.counters().dropped_bytes, 0);
 }
 
-/// A path as bad as paths get; what is true on it is true everywhere.
+/// A path as bad as paths get; anything true on it is true everywhere.
 #[derive(Clone, Debug)]
 struct Weather {
     config: Config,
@@ -312,11 +311,11 @@ fn consistent(counters: &Counters) -> bool {
 }
 
 proptest! {
-    // A quarter of what PROPTEST_CASES asks for: each case is a whole transfer.
+    // A quarter of the cases that PROPTEST_CASES asks for: each case is a whole transfer.
     #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 4))]
 
-    /// Every byte is delivered once and in order (the receiver counts only what is in order), both
-    /// ends close, and nobody waits for ever.
+    /// Every byte is delivered once and in order (the receiver counts only bytes in order), both ends close, and no end waits for
+    /// ever.
     #[test]
     fn any_weather_is_survived(weather in weather()) {
         let rate = BitRate::from_mbps(20);

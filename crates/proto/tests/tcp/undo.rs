@@ -70,7 +70,7 @@ fn f_rto_without_sack_gives_up_at_the_first_duplicate() {
     assert_eq!(script.counters().spurious_timeouts, 0);
 }
 
-/// Without SACK a duplicate after the new data says that what was held lost is lost (section 2.1 step 3a).
+/// Without SACK a duplicate after the new data says that the data held for lost is lost (section 2.1 step 3a).
 #[test]
 fn f_rto_without_sack_takes_a_duplicate_of_new_data_for_a_loss() {
     let mut script = ten_in_flight(Config { sack: false, ..config(Undo::FRto) });
@@ -86,7 +86,7 @@ fn f_rto_without_sack_takes_a_duplicate_of_new_data_for_a_loss() {
     assert_eq!((counters.spurious_timeouts, counters.cwnd), (0, 2_000));
 }
 
-/// In a repair that has begun already ACKs for what arrived before prove nothing: the timer that expires in it, be it
+/// In a repair that has begun already ACKs for data that arrived before prove nothing: the timer that expires in it, be it
 /// in fast recovery or after another timeout, is taken at its word (step 1).
 #[test]
 fn f_rto_is_not_tried_while_other_data_is_under_repair() {
@@ -202,7 +202,7 @@ fn a_reported_duplicate_of_every_copy_undoes_a_fast_recovery() {
     }
 }
 
-/// A peer, or a network that doubles packets, reports duplicates nobody sent: nothing is undone.
+/// A peer, or a network that doubles packets, reports duplicates that were never sent: nothing is undone.
 #[test]
 fn duplicates_that_no_copy_explains_undo_nothing() {
     let mut script = ten_in_flight(config(Undo::All));
@@ -253,7 +253,7 @@ fn f_rto_needs_room_for_new_data() {
 }
 
 /// The tail is lost, and so is its probe; the timeout that follows was needless for all the others. Once it is undone,
-/// RACK finds the tail by what was sent after it.
+/// RACK finds the tail by the data sent after it.
 #[test]
 fn after_an_undo_rack_finds_what_was_sent_again_and_lost() {
     let config = Config { loss_detection: LossDetection::RackTlp, ..config(Undo::FRto) };

@@ -1,4 +1,4 @@
-//! What the recovery choices promise, over whole transfers drawn at random.
+//! Promises of the recovery choices, over whole transfers drawn at random.
 
 use proptest::prelude::*;
 use tacit_proto::congestion::Algorithm;
@@ -20,8 +20,7 @@ fn pipe(config: Config, mbps: u64, delay: Duration) -> Pipe {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 2))]
 
-    /// Whatever part of the end of a flight is lost, up to all of it: the probe brings SACKs, RACK finds
-    /// the rest, and no timer expires.
+    /// Any part of the end of a flight is lost, up to all of it: the probe brings SACKs, RACK finds the rest, and no timer expires.
     #[test]
     fn a_lost_tail_costs_no_timeout_with_rack_tlp(
         segments in 1u64..=10, lost in 1u64..=10, prr in any::<bool>(), undo in any::<bool>(),
@@ -102,8 +101,8 @@ proptest! {
     }
 }
 
-/// Slow start overshoots a short queue by far, and the window after the cut still does not fit: what
-/// is sent again is lost again. RACK notices; counting duplicates takes a timeout.
+/// Slow start overshoots a short queue by far, and the window after the cut still does not fit: retransmissions are lost again.
+/// RACK notices; counting duplicates takes a timeout.
 #[test]
 fn retransmissions_lost_again_cost_no_timeout_with_rack() {
     let run = |loss_detection| {

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 /// Passes of which the best counts: the least disturbed one.
 const PASSES: usize = 60;
 
-/// What it is called, and a pass of it.
+/// Name of a way to copy, and one timed pass of it.
 pub type Way<'a> = (String, Box<dyn FnMut() -> Duration + 'a>);
 
-/// Packets that are copied over and over: few enough to stay in the nearest cache, whatever else the machine does.
+/// Packets that are copied over and over: few enough to stay in the nearest cache under any other load of the machine.
 const HOT: usize = 256;
 
 /// Prints nanoseconds per packet of each way, and how many copies of the packet that is.

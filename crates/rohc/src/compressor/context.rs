@@ -1,4 +1,4 @@
-//! One context of the compressor: what it learns about its flow and which packet it sends next.
+//! One context of the compressor: how it learns about its flow and which packet it sends next.
 
 use alloc::boxed::Box;
 use core::time::Duration;
@@ -31,7 +31,7 @@ const ECN_STABLE: u8 = 64;
 const ANSWER_PACKETS: u32 = 32;
 const _: () = assert!(ECN_STABLE > MAX_REPEAT);
 
-/// What is known about a flow and about what its decompressor knows.
+/// State of a flow, and the compressor's knowledge of its decompressor's context.
 #[derive(Clone, Debug)]
 pub(crate) struct Context {
     pub(crate) history: History,
@@ -67,20 +67,20 @@ pub(crate) struct Context {
     first: u16,
     /// The peer decompressed one of its packets.
     is_known: bool,
-    /// The peer confirmed what the latest run made or repaired.
+    /// The peer confirmed the context that the latest run made or repaired.
     confirmed: bool,
     /// The last header, for the quick path.
     pub(super) template: Template,
     /// Packets, and the time, until which the quick path may serve: then a refresh is due.
     pub(super) quiet_packets: u32,
-    /// What `quiet_packets` was at first.
+    /// Initial value of `quiet_packets`.
     pub(super) granted_packets: u32,
     pub(super) quiet_until_ms: u64,
     /// Feedback has come: no periodic refreshes (RFC 6846 section 5.2.1.2).
     pub(crate) has_feedback: bool,
 }
 
-/// The packet type for one packet and what its list brings.
+/// The packet type for one packet and the items that its list brings.
 struct Plan {
     format: Option<&'static Format>,
     is_static: bool,
@@ -154,12 +154,12 @@ impl Context {
         }
     }
 
-    /// True when the peer is known to have this context (RFC 6846 section 5.2.3: what may be a base).
+    /// True when the peer is known to have this context (RFC 6846 section 5.2.3: the condition for a base).
     pub(crate) const fn is_confirmed(&self) -> bool {
         self.confirmed
     }
 
-    /// True when no answer came to what made this context, though it would have had time to.
+    /// True when the packets that made this context drew no answer, though there was time for one.
     pub(crate) const fn waits_in_vain(&self) -> bool {
         !self.confirmed && self.ir_left == 0 && self.since_ir >= ANSWER_PACKETS
     }
@@ -170,7 +170,7 @@ impl Context {
         !self.is_known && (msn.wrapping_sub(self.first) as i16) < 0
     }
 
-    /// True when a NACK for `msn` is already answered by what was sent since.
+    /// True when a NACK for `msn` is already answered by packets sent since.
     pub(crate) fn is_answered(&self, msn: Option<u16>, is_static: bool) -> bool {
         let running = self.ir_left > 0 || (!is_static && self.dyn_left > 0);
         running && msn.is_some_and(|msn| (msn.wrapping_sub(self.run_start) as i16) < 0)
@@ -188,7 +188,7 @@ impl Context {
             if self.ir_left > 0 || self.dyn_left > 0 {
                 self.ir_left = 0;
                 self.dyn_left = 0;
-                // Up to the acknowledged packet, and not what changed after it (section 5.2.2.1).
+                // Up to the acknowledged packet, without later changes (section 5.2.2.1).
                 let has_all = |kept: &ContextFields| {
                     kept[Field::Msn as usize] == u32::from(msn)
                         && kept[Field::ListId as usize] == self.table.list_id()
@@ -283,7 +283,7 @@ impl Context {
         }
     }
 
-    /// Notes what the layers of a packet have become; true when an outer header's DSCP or ECN has changed.
+    /// Notes the layers of a new packet; true when an outer header's DSCP or ECN has changed.
     #[cold]
     fn learn_layers(&mut self, layers: &mut Layers, config: &CompressorConfig) -> bool {
         let Some(tunnel) = &mut self.tunnel else {
@@ -363,8 +363,8 @@ impl Context {
         }
     }
 
-    /// What jumps forward as often as `IP_ID_JUMP` allows is taken for random: each jump costs a co_common or two, being
-    /// random costs two bytes in each packet. Hosts that merge segments count each of them.
+    /// An IP-ID that jumps forward as often as `IP_ID_JUMP` allows is taken for random: each jump costs a co_common or
+    /// two, being random costs two bytes in each packet. Hosts that merge segments count each of them.
     #[inline]
     fn weigh_jumps(&mut self, id: u16, last: u16, seen: u32) -> u32 {
         let step = match seen {

@@ -8,8 +8,8 @@ pub(super) const KEY_LEN: usize = 8 + 36;
 /// No context.
 const NONE: u16 = u16::MAX;
 
-/// The bytes that name a flow: both addresses and ports, as they follow each other in the packet; before them what tells
-/// tunnels apart, if there is one.
+/// The bytes that name a flow: both addresses and ports, as they follow each other in the packet; before them the
+/// fingerprint of its tunnel, if there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FlowKey {
     len: u8,
@@ -39,7 +39,7 @@ impl FlowKey {
         &self.bytes[..usize::from(self.len)]
     }
 
-    /// Both addresses, and what stands before them.
+    /// Both addresses, and the bytes before them.
     pub(super) fn addresses(&self) -> &[u8] {
         &self.bytes[..usize::from(self.len).saturating_sub(4)]
     }
@@ -54,7 +54,7 @@ impl FlowKey {
 /// Where a CID stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Use {
-    /// Nobody has it.
+    /// No flow has it.
     Free,
     /// A flow has it and may lose it.
     Listed,
@@ -88,7 +88,7 @@ pub(super) struct Flows {
 }
 
 impl Flows {
-    /// No flows. `seed` keys the hash, so that who chooses ports cannot choose places.
+    /// No flows. `seed` keys the hash, so that a peer that chooses ports cannot choose places.
     pub(super) fn new(max: u16, seed: u64) -> Self {
         let (entries, places) = (Vec::new(), Vec::new());
         Self { entries, places, seed, max, newest: NONE, oldest: NONE, free: NONE, latest: NONE }

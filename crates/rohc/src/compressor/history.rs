@@ -45,7 +45,7 @@ impl History {
         self.latest = at;
     }
 
-    /// The entry of another packet like the last one, for the caller to set in what all entries may differ.
+    /// The entry of another packet like the last one; the caller sets the fields in which all entries may differ.
     #[inline(always)]
     pub(crate) fn repeat_calm(&mut self, width: u8) -> &mut ContextFields {
         if self.len < usize::from(width) {
@@ -63,7 +63,7 @@ impl History {
         self.len = 0;
     }
 
-    /// The peer has decompressed the packet with this MSN: what was sent earlier is no reference any more.
+    /// The peer has decompressed the packet with this MSN: earlier ones are no references any more.
     pub(crate) fn confirm(&mut self, msn: u16) {
         let age = |kept: &ContextFields| (kept[Field::Msn as usize] as u16).wrapping_sub(msn) as i16;
         if !self.entries().iter().any(|kept| age(kept) == 0) {

@@ -97,7 +97,7 @@ impl Table {
         values: &mut Values,
         history: &History,
     ) -> Result<(), Unlistable> {
-        // What nearly every segment of a modern host carries: NOP, NOP, timestamps.
+        // The options of nearly every segment of a modern host: NOP, NOP, timestamps.
         if let [1, 1, 8, 10, ts @ ..] = bytes
             && let Ok(ts) = <&[u8; 8]>::try_from(ts)
             && self.order.list() == [index::NOP, index::NOP, index::TIMESTAMPS]
@@ -242,7 +242,7 @@ impl Table {
         bring
     }
 
-    /// The forms for the irregular items of TSval and TSecr; `None` when they are too far from what the peer may have.
+    /// The forms for the irregular items of TSval and TSecr; `None` when they are too far from those that the peer may have.
     #[inline]
     pub(crate) fn timestamp_forms(&self, values: &Values, history: &History) -> Option<TimestampForms> {
         if !self.has_timestamps {

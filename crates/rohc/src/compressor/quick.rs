@@ -15,7 +15,7 @@ const ROOM: usize = 24;
 /// True when lsb(bits, offset) tells the value beside every one that the peer may hold, of a field of this width.
 #[inline(always)]
 fn fit(history: &[ContextFields], field: Field, value: u32, bits: u32, offset: i32, width_mask: u32) -> bool {
-    // One bit beyond what is sent, in any of them, and it does not fit.
+    // One bit beyond those sent, in any of them, and it does not fit.
     let mut beyond = 0;
     for entry in history {
         beyond |= value.wrapping_sub(entry[field as usize]).wrapping_add_signed(offset) & width_mask;
@@ -47,7 +47,7 @@ struct Base {
 
 impl Context {
     /// Compresses `packet` if it repeats the header before it but for the numbers of an acknowledgment: the length of
-    /// what was written, and how. `None` leaves everything as it was.
+    /// bytes written, and how. `None` leaves everything as it was.
     #[inline]
     pub(crate) fn quick(
         &mut self,
@@ -109,7 +109,7 @@ impl Context {
         let window = be16(tcp + 14);
         let (value, echo) = (be32(tcp + 24), be32(tcp + 28));
 
-        // All references at once, one word for each question: a bit beyond what is sent says that it does not fit.
+        // All references at once, one word for each question: a bit beyond those sent says that it does not fit.
         let (mut residues, mut windows, mut scales, mut offsets) = (0, 0, 0, 0);
         let (mut values, mut echoes) = (Distances::NONE, Distances::NONE);
         for entry in history {
@@ -140,7 +140,7 @@ impl Context {
         let times = u64::from(value_bits) << echo_len | u64::from(echo_bits);
         let written = write(room, cid, head, Bits { word: times, len: value_len + echo_len })?;
 
-        // From here on nothing fails: what the packet changes.
+        // From here on nothing fails: the changes by this packet.
         let entry = self.history.repeat_calm(config.repetitions());
         entry[Field::Ack as usize] = ack;
         entry[Field::AckScaled as usize] = scaled;
@@ -161,7 +161,7 @@ impl Context {
     }
 }
 
-/// The distances of a timestamp from those that the peer may hold: what they have in common with the forms' intervals.
+/// The distances of a timestamp from those that the peer may hold, ORed: enough to compare with the forms' intervals.
 #[derive(Clone, Copy)]
 struct Distances {
     /// From one below the interval of the two short forms.
@@ -179,7 +179,7 @@ impl Distances {
         self.around |= distance.wrapping_add(0x4_0000);
     }
 
-    /// Length in bits and bits of the shortest form, but for the one with 29 bits. Which one it is nobody can foresee, so
+    /// Length in bits and bits of the shortest form, but for the one with 29 bits. Which one it is cannot be foreseen, so
     /// there is no branch for it.
     #[inline(always)]
     fn form(self, value: u32) -> Option<(u32, u32)> {
@@ -287,7 +287,7 @@ impl Context {
         self.granted_packets = self.quiet_packets;
     }
 
-    /// Ends the quick path for now, and counts what went through it.
+    /// Ends the quick path for now, and counts its packets.
     pub(super) fn leave_quick(&mut self) {
         let made = self.granted_packets - self.quiet_packets;
         let few = made.min(u8::MAX.into()) as u8;

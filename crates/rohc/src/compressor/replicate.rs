@@ -27,7 +27,7 @@ pub(crate) struct ContextChoice {
     pub(crate) now_ms: u64,
 }
 
-/// What an IR-CR packet takes from the base context: its static chain, and what the peer surely holds of the rest.
+/// The base context of an IR-CR packet: its static chain, and the rest as far as the peer surely holds it.
 #[derive(Clone, Copy)]
 pub(crate) struct Base {
     pub(crate) cid: u16,

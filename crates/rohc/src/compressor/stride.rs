@@ -58,8 +58,7 @@ impl StrideFinder {
         }
     }
 
-    /// The step to this acknowledgment number, if it is one that changes nothing of what is known: none, or one that the
-    /// stride divides.
+    /// The step to this acknowledgment number, if it leaves the stride as it is: none, or one that the stride divides.
     #[inline(always)]
     pub(crate) fn usual_step(&self, ack: u32) -> Option<u32> {
         let step = ack.wrapping_sub(self.last_ack);
@@ -67,7 +66,7 @@ impl StrideFinder {
         (step == 0 || (step < MAX_STEP && self.candidate == self.stride && divides)).then_some(step)
     }
 
-    /// As [`StrideFinder::observe`] for what [`StrideFinder::usual_step`] returned.
+    /// As [`StrideFinder::observe`] for a step that [`StrideFinder::usual_step`] returned.
     #[inline]
     pub(crate) fn note_usual_step(&mut self, ack: u32, step: u32) {
         self.last_ack = ack;

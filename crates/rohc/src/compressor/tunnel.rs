@@ -1,4 +1,4 @@
-//! What a context of the compressor knows of tunnels and extension headers.
+//! A compressor context's state of tunnels and extension headers.
 
 use super::history::MAX_REPEAT;
 use crate::ip_id::behavior;
@@ -6,12 +6,12 @@ use crate::layers::chains::{replicates, sequence, sequence_form};
 use crate::layers::{Kind, Layers, MAX_LAYERS, traffic_class};
 use crate::lsb::Window;
 
-/// What changed from one packet's layers to the next one's.
+/// Changes from one packet's layers to the next one's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Change {
-    /// What only an IR says.
+    /// Changes that only an IR carries.
     pub(super) statics: bool,
-    /// What only an IR-DYN says, or an IR.
+    /// Changes that only an IR-DYN carries, or an IR.
     pub(super) dynamics: bool,
     /// DSCP or ECN of an outer IP header: the irregular chain has them while ECN is in use (RFC 6846 section 6.1.3).
     pub(super) traffic_class: bool,
@@ -19,7 +19,7 @@ pub(super) struct Change {
     ttl: bool,
 }
 
-/// The layers of a flow's last packet, and what the peer may hold of them.
+/// The layers of a flow's last packet, and the values of them that the peer may hold.
 #[derive(Clone, Debug)]
 pub(super) struct Tunnel {
     last: Layers,
@@ -94,7 +94,7 @@ impl Tunnel {
         }
     }
 
-    /// True when an IR-CR says all in which these layers may differ from what the peer holds of this tunnel.
+    /// True when an IR-CR says every difference of these layers from those that the peer holds of this tunnel.
     pub(super) fn replicates(&self, layers: &Layers) -> bool {
         self.ttl_left == 0 && replicates(&self.last, layers)
     }

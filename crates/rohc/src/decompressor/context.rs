@@ -32,7 +32,7 @@ impl From<Short> for Fault {
     }
 }
 
-/// What is known about a flow. Changed only after a check succeeded.
+/// State of a flow. Changed only after a check succeeded.
 #[derive(Clone, Debug)]
 pub(crate) struct Context {
     header: Header,
@@ -155,7 +155,7 @@ impl Context {
     ) -> Result<usize, Fault> {
         let age = self.age(&decoded.values);
         let checksum = self.checksum_holds(&decoded.header, scratch, decoded.payload);
-        // What comes late cannot be ahead: then it is the MSN that wrapped, after a long loss.
+        // A late packet cannot be ahead: then it is the MSN that wrapped, after a long loss.
         let wrapped = late && decoded.good && checksum && self.is_ahead(&decoded.values);
         let must_check = trust.verify || late || (trust.repair && self.has_checksums);
         let good = decoded.good && !wrapped && (checksum || !must_check);
@@ -253,7 +253,7 @@ impl Context {
         Ok(Decoded { header, values, items, generic, payload, len, good })
     }
 
-    /// Takes over what a packet says.
+    /// Takes over the values of a packet.
     #[inline]
     pub(super) fn accept(&mut self, decoded: &mut Decoded<'_>, scratch: &Scratch) {
         if decoded.generic {
@@ -297,7 +297,7 @@ impl Context {
         self.outage.note(&self.kept);
     }
 
-    /// Decodes what follows the CRC byte of an IR or IR-DYN packet. `header` is everything from the add-CID or type
+    /// Decodes the bytes after the CRC byte of an IR or IR-DYN packet. `header` is everything from the add-CID or type
     /// byte on, of which `crc_at` is the CRC byte.
     pub(crate) fn decode_ir(
         &mut self,
@@ -389,7 +389,7 @@ impl Context {
         Ok(len)
     }
 
-    /// The header as of the last packet, and what else the context keeps.
+    /// The header as of the last packet, and the rest of the context's state.
     pub(crate) fn parts(&self) -> (Header, &ContextFields, &Items, &Generics) {
         // The quick path keeps numbers only here.
         let mut header = self.header;
@@ -401,14 +401,14 @@ impl Context {
 /// [`Field::KeptFlags`] as formats other than co_common imply them.
 const USUAL_FLAGS: u32 = kept_flags(flags::ACK);
 
-/// A CO packet: its format, its first byte and what follows a large CID.
+/// A CO packet: its format, its first byte and the bytes after a large CID.
 pub(crate) struct Co<'a> {
     pub(crate) format: &'static Format,
     pub(crate) first: u8,
     pub(crate) rest: &'a [u8],
 }
 
-/// What a decompressor believes.
+/// Which packets a decompressor believes.
 #[derive(Clone, Copy)]
 pub(crate) struct Trust {
     /// Only packets whose TCP checksum is right.
@@ -420,7 +420,7 @@ pub(crate) struct Trust {
 /// How the packet looked before any repair.
 #[derive(Clone, Copy)]
 pub(super) struct First {
-    /// Its checks were right, only its MSN is not what the flow's pace tells.
+    /// Its checks were right, only its MSN does not fit the flow's pace.
     pub(super) good: bool,
     /// By its MSN it was not newer than the reference.
     pub(super) late: bool,
@@ -439,7 +439,7 @@ pub(super) struct Decoded<'a> {
     pub(super) good: bool,
 }
 
-/// What stays the same while a packet is decoded in more ways than one.
+/// Inputs that stay the same while a packet is decoded in more ways than one.
 struct Check<'a> {
     format: &'static Format,
     crc: u32,

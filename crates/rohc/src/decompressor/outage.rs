@@ -1,17 +1,17 @@
-//! Losses of a flow, as far as they tell what its next packets are.
+//! Losses of a flow, as far as they foretell its next packets.
 
 use crate::formats::{ContextFields, Field};
 
 /// Turns of the MSN that are tried: after a loss of up to 16 times as many packets.
 pub(super) const TURNS: usize = 8;
-/// Decoded packets that pay for one repair, and the most repairs that can be saved up for. Who sends garbage makes a
+/// Decoded packets that pay for one repair, and the most repairs that can be saved up for. A sender of garbage makes a
 /// decompressor work no more than this.
 const PRICE: u8 = 4;
 const SAVINGS: u8 = 8 * PRICE;
 /// Packets between two notes of the flow's pace.
 const PACE_PACKETS: u32 = 64;
 
-/// What a context knows about losses: how fast its flow goes, and what failed since the last success.
+/// A context's knowledge of losses: how fast its flow goes, and which packets failed since the last success.
 #[derive(Clone, Debug)]
 pub(super) struct Outage {
     /// MSNs of the latest packet that failed, as far as all that failed since the last success allow.
@@ -83,7 +83,7 @@ impl Outage {
     }
 }
 
-/// What a flow has moved, in both directions together.
+/// Progress of a flow in bytes, in both directions together.
 pub(super) fn progress(kept: &ContextFields) -> u32 {
     kept[Field::Seq as usize].wrapping_add(kept[Field::Ack as usize])
 }

@@ -9,7 +9,7 @@ use crate::items::index;
 use crate::lsb::Lsb;
 use crate::state::kept_flags;
 
-/// What the base headers that are known here say; what they do not say stays.
+/// Fields that the base headers known here carry; all others stay.
 struct BaseHeaderFields {
     /// Where the byte with MSN, PSH and CRC stands, counted from the second byte of the header.
     last: usize,
@@ -42,7 +42,7 @@ fn timestamp(reference: u32, bytes: &[u8], at: &mut usize) -> Option<u32> {
 }
 
 impl Context {
-    /// Decodes a packet that says only what an acknowledgment changes, if it follows the one before it and its check is
+    /// Decodes a packet that says only the changes of an acknowledgment, if it follows the one before it and its check is
     /// right. `None` leaves everything as it was, but for `out`.
     #[inline]
     pub(crate) fn quick(&mut self, co: &Co<'_>, out: &mut [u8]) -> Option<usize> {

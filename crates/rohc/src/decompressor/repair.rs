@@ -2,7 +2,7 @@
 //!
 //! RFC 3095 section 5.3.2.2.4 describes such repairs for the sequence number of RTP, RFC 6846 section 5.3.1.1 allows them.
 //! Here the reference of the MSN is moved on by multiples of 16, and that of the number that the packet carries by
-//! multiples of what its bits span. A result counts if its own check and the TCP checksum are right, 19 bits together,
+//! multiples of the span of its bits. A result counts if its own check and the TCP checksum are right, 19 bits together,
 //! and something in it has grown.
 //!
 //! The TCP checksum does not cover an IP-ID, which follows from the MSN where it is sequential. There the MSN must be the
@@ -16,9 +16,9 @@ use crate::formats::{CONTEXT_FIELDS, Field, Format, Values, bit};
 
 /// Turns of the packet's sequence or acknowledgment number that are tried.
 const NUMBER_TURNS: u32 = 8;
-/// Steps of the MSN that are believed whatever the pace: that much is lost more often than 16 more.
+/// Steps of the MSN that are believed at any pace: that much is lost more often than 16 more.
 const SHORT: i16 = 4;
-/// The number that a format carries in few bits, and what they span.
+/// The number that a format carries in few bits, and the span of those.
 fn number(format: &Format) -> Option<(Field, u32)> {
     let slot = format.slots.iter().find(|slot| {
         bit(slot.field) & (bit(Field::AckScaled) | bit(Field::SeqScaled) | bit(Field::Ack) | bit(Field::Seq))

@@ -33,7 +33,7 @@ impl Sack {
         Some(())
     }
 
-    /// The blocks that an acknowledgment of everything before `ack` leaves: what the next ACK is expected to repeat.
+    /// The blocks that an acknowledgment of everything before `ack` leaves: the next ACK is expected to repeat them.
     #[inline]
     pub fn beyond(&self, ack: u32) -> Self {
         let mut rest = Self::default();
@@ -54,7 +54,7 @@ pub(super) struct Timestamps {
     pub echo: u32,
 }
 
-/// What an option area says, if it is laid out as the common stacks do.
+/// Content of an option area, if it is laid out as the common stacks do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Area {
     /// `[NOP NOP TS] [NOP NOP SACK]`, each part present or not, nothing else.

@@ -1,7 +1,7 @@
-//! The batch coding: the ACKs of a frame as one run, range coded against what the context learnt to expect.
+//! The batch coding: the ACKs of a frame as one run, range coded against the expectations that the context learnt.
 //!
-//! A run-length form pays for every exception in bytes; an adaptive estimate per decision pays for what is
-//! surprising alone, and a run that goes on as expected costs a few hundredths of a bit per decision. The estimates
+//! A run-length form pays for every exception in bytes; an adaptive estimate per decision pays for surprises
+//! alone, and a run that goes on as expected costs a few hundredths of a bit per decision. The estimates
 //! belong to the context: they start from one table and move with every ACK coded, at both ends alike.
 
 use super::context::{
@@ -45,7 +45,7 @@ pub(super) struct Model {
     was: Was,
 }
 
-/// What the previous ACK was like: the ground of the next one's estimates.
+/// Shape of the previous ACK: the ground of the next one's estimates.
 #[derive(Clone, Copy, Debug, Default)]
 struct Was {
     step_expected: bool,
@@ -95,7 +95,7 @@ impl Model {
         coder.bit(&mut self.last[index.min(POSITIONS - 1)], is_last)
     }
 
-    /// Codes one ACK; `None` when what is read cannot be.
+    /// Codes one ACK; `None` when the bits read make none.
     #[inline]
     pub fn ack<C: BitCoder>(
         &mut self,

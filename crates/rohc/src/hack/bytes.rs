@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 /// Longest varint: 34 bits and a few to spare.
 const VARINT_LEN: u32 = 6;
 
-/// Writes what it is given, or ignores it and returns what it reads; `None` at the end or at what cannot be.
+/// Writes its argument, or ignores it and returns the value read; `None` at the end or at an impossible value.
 pub(super) trait Bytes {
     fn byte(&mut self, byte: u8) -> Option<u8>;
 
@@ -60,7 +60,7 @@ impl<'a> Reader<'a> {
         Self(bytes)
     }
 
-    /// What was not read yet.
+    /// The bytes not read yet.
     pub const fn rest(&self) -> &'a [u8] {
         self.0
     }

@@ -17,7 +17,7 @@ const MOST_HOLD: u8 = 32;
 /// Incarnations of a CID whose checks a new one must not share.
 const REMEMBERED_CHECKS: usize = 8;
 
-/// What the compressor keeps of the flow that owns a CID.
+/// State of the flow that owns a CID.
 #[derive(Clone, Debug)]
 struct Slot {
     flow: Flow,
@@ -33,7 +33,7 @@ struct Slot {
     /// ACKs of this flow in the frame being built.
     pending: usize,
     last_use: u64,
-    /// ACKs of this flow less native ACKs of others with its CID: a majority vote on who has it.
+    /// ACKs of this flow less native ACKs of others with its CID: a majority vote on its owner.
     hold: u8,
 }
 
@@ -55,7 +55,7 @@ pub struct Compressor {
     /// The next MSN of every CID: never reset, so that old frames stay old.
     msn: [u8; 256],
     pending: Vec<Pending>,
-    /// The pending packets one after another: what the checks run over.
+    /// The pending packets one after another: the input of the checks.
     store: Vec<u8>,
     body: Vec<u8>,
     clock: u64,
@@ -110,7 +110,7 @@ impl Compressor {
     ///
     /// # Errors
     ///
-    /// What has to go natively; see [`Refusal`].
+    /// The packet has to go natively; see [`Refusal`].
     pub fn accepts(&self, packet: &[u8]) -> Result<(), Refusal> {
         self.slot_of(&pure_ack(packet)?).map(drop)
     }
@@ -130,7 +130,7 @@ impl Compressor {
     ///
     /// # Errors
     ///
-    /// What has to go natively is refused and changes nothing; see [`Refusal`].
+    /// A packet that has to go natively is refused and changes nothing; see [`Refusal`].
     pub fn push(&mut self, packet: &[u8]) -> Result<(), Refusal> {
         let header = pure_ack(packet)?;
         let at = self.slot_of(&header)?;
@@ -338,7 +338,7 @@ impl Slot {
         for (index, header) in acks.enumerate() {
             let delta = self.context.diff(header);
             let is_last = self.model.last(&mut coder, index, index + 1 == count);
-            // What an encoder is given is always something.
+            // An encoder is given a valid delta and never returns `None`.
             let _ = self.model.ack(&mut coder, &self.context, FramePosition { index, is_last }, &delta);
             self.context.advance(&delta, header);
         }

@@ -1,4 +1,4 @@
-//! What both ends know of a flow, what they expect of its next ACK, and how that ACK differs ([`Delta`]).
+//! The state of a flow at both ends, the ACK that they expect next, and how that ACK differs ([`Delta`]).
 //!
 //! **The written rule.** A context is a function of the native ACK that began it and of the ACKs coded since, in
 //! order; nothing else enters it. [`Context::new`] says how it begins, [`Context::advance`] how it goes on, and both
@@ -48,7 +48,7 @@ pub(super) enum Step {
     Bytes(u32),
 }
 
-/// One SACK block beside what the context expects.
+/// One SACK block beside those that the context expects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BlockDelta {
     /// The expected block of this index, its end moved by so much.
@@ -177,7 +177,7 @@ impl Rare {
     }
 }
 
-/// How an ACK differs from what the context expects; all zero when it does not. Differences are modulo the width of
+/// Difference of an ACK from the expected one; all zero when there is none. Differences are modulo the width of
 /// their field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Delta {
@@ -282,7 +282,7 @@ impl Context {
         self.sack.beyond(ack)
     }
 
-    /// How `header` differs from what is expected. The TCP checksum is not looked at: the caller verified it.
+    /// Difference of `header` from the expected one. The TCP checksum is not looked at: the caller verified it.
     #[inline]
     pub fn diff(&self, header: &Header) -> Delta {
         let last = &self.header;
@@ -423,7 +423,7 @@ impl Context {
         self.header = *header;
     }
 
-    /// What an ACK that differed by `delta` tells about those to come; its IPv4 identification is `id`, that of the one
+    /// Learns for the ACKs to come from one that differed by `delta`; its IPv4 identification is `id`, that of the one
     /// before it `last_id`.
     #[inline]
     fn learn(&mut self, delta: &Delta, last_id: u16, id: u16) {

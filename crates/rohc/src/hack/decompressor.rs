@@ -30,7 +30,7 @@ pub struct Report {
     pub acks: usize,
     /// Frames that came before.
     pub duplicates: usize,
-    /// Lengths that lie, unknown kinds, fields that no pure ACK has. What follows a lying length is not looked at.
+    /// Lengths that lie, unknown kinds, fields that no pure ACK has. Bytes after a lying length are not looked at.
     pub malformed: usize,
     /// No flow with that CID is in use.
     pub no_context: usize,
@@ -72,7 +72,7 @@ struct Native {
 struct Incarnation {
     /// Check of the native ACK it started from.
     started: u16,
-    /// MSN of its first frame: what tells a repetition of that from the first frame of a later incarnation whose
+    /// MSN of its first frame: it tells a repetition of that from the first frame of a later incarnation whose
     /// native ACK has the same check.
     first: u8,
     /// MSN of the next frame; like `seen` counted on beyond 8 bits.
@@ -97,8 +97,7 @@ impl Incarnation {
         frame.native == self.started && frame.msn == self.first
     }
 
-    /// How far this MSN is ahead of the next one; negative: how far behind. What it tells about the compressor is
-    /// noted.
+    /// How far this MSN is ahead of the next one; negative: how far behind. Notes how far the compressor has come.
     fn age(&mut self, msn: u8) -> i32 {
         let msn = MSN.decode(self.seen, msn.into());
         if msn.wrapping_sub(self.seen) as i32 > 0 {
@@ -366,7 +365,7 @@ impl Output {
             *at = mark.unwrap_or(0);
             self.push(context, &delta)?;
         }
-        // Not one by one as they are made: what was just stored byte by byte is slow to load in words.
+        // Not one by one as they are made: words just stored byte by byte are slow to load.
         for (index, packet) in self.packets().enumerate().skip(1) {
             if marks[index] != per_ack::mark(frame.msn.wrapping_add(index as u8), packet) {
                 return Err(Dropped::Check);

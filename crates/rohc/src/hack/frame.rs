@@ -28,7 +28,7 @@ const FIXED_LEN: usize = 4;
 /// Length nibble of a frame with more length behind the check.
 const MORE: u8 = 15;
 
-/// What the low nibble of the first byte says.
+/// Meaning of the low nibble of the first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// ACK by ACK; the first one has the expected step and timestamps that rose by `pair / 3` and `pair % 3`.
@@ -70,7 +70,7 @@ impl Kind {
         matches!(self, Self::Batch | Self::BatchInit)
     }
 
-    /// What people call it.
+    /// Its name for people.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Short { .. } => "short",

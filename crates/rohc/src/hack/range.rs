@@ -1,4 +1,4 @@
-//! Adaptive binary range coder: every yes-or-no of a batch costs what it tells, often far less than a bit.
+//! Adaptive binary range coder: every yes-or-no of a batch costs its information, often far less than a bit.
 //!
 //! One description of the fields serves both directions: it is written against [`BitCoder`], which the encoder and
 //! the decoder both are. An encoder writes the bit it is given; a decoder ignores it and returns the one it reads.
@@ -12,7 +12,7 @@ const RENORMALISE: u32 = 1 << 24;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Chance(u16);
 
-/// A new estimate follows what it sees at once, an old one slowly: the divisor as a shift, by age.
+/// A new estimate follows its observations at once, an old one slowly: the divisor as a shift, by age.
 const RATE: [u8; 16] = [1, 2, 2, 3, 3, 3, 4, 4, 4, 4, 4, 4, 4, 4, 5, 5];
 const AGE_MASK: u16 = 0xf;
 
@@ -209,7 +209,7 @@ const NUMBER_BITS: usize = 35;
 /// Numbers up to this length in bits are learnt whole.
 const LEARNT_BITS: u32 = 5;
 
-/// Estimates for a number whose size varies widely: its length in bits by unary decisions, then what is below its
+/// Estimates for a number whose size varies widely: its length in bits by unary decisions, then the bits below its
 /// leading one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Number {

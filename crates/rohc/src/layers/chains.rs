@@ -1,4 +1,4 @@
-//! What the static, dynamic, replicate and irregular chains say of layers (RFC 6846 section 8.2).
+//! Layers in the static, dynamic, replicate and irregular chains (RFC 6846 section 8.2).
 
 use super::{
     ETHERTYPE_V4, ETHERTYPE_V6, Kind, Layer, Layers, gre, mine_len, set_traffic_class, traffic_class,
@@ -208,12 +208,12 @@ fn lsb_7_or_31(coder: &mut impl Coder, short: bool, bytes: &mut [u8]) -> Result<
         coder.bytes(&mut sent[1..])?;
         SEQUENCE_LONG.decode(reference, SEQUENCE_LONG.encode(u32::from_be_bytes(sent)))
     };
-    // Who writes has the value; beside itself it would decode to itself, too.
+    // A writer has the value; beside itself it would decode to itself, too.
     *word = value.to_be_bytes();
     Ok(())
 }
 
-/// The discriminator of a replicate item that says nothing of what the base has, and of one that does.
+/// The discriminator of a replicate item without the fields that the base has, and of one with them.
 const REPLICATE_0: u8 = 0x00;
 const REPLICATE_1: u8 = 0x80;
 
@@ -245,7 +245,7 @@ pub(crate) fn write_replicate(writer: &mut Writer<'_>, layer: &Layer, bytes: &mu
     }
 }
 
-/// True when [`write_replicate`] says all in which `layers` may differ from what `base` has.
+/// True when [`write_replicate`] says every difference of `layers` from `base`.
 pub(crate) fn replicates(base: &Layers, layers: &Layers) -> bool {
     base.is_same_flow(layers)
         && base.all().iter().zip(layers.all()).all(|(one, other)| {

@@ -5,7 +5,7 @@ use crate::header::{
     Header, IPV4_LEN, IPV6_LEN, Ip, ParseError, be16, check_v4, fold, read_v4, read_v6, sum_bytes,
 };
 
-/// A header in a packet: what it is, where it begins and how long it is.
+/// A header in a packet: its kind, where it begins and how long it is.
 type HeaderSpan = (Kind, usize, usize);
 
 impl Layers {
@@ -13,9 +13,9 @@ impl Layers {
     ///
     /// # Errors
     ///
-    /// Whatever [`Layers::emit`] could not restore is refused: see [`Header::parse`]. [`ParseError::NotPlainTcp`] means
-    /// IPv4 options or a header that RFC 6846 does not compress here, [`ParseError::TooManyHeaders`] more of them than
-    /// [`MAX_LAYERS`] or [`MAX_LAYERS_LEN`](super::MAX_LAYERS_LEN).
+    /// Headers that [`Layers::emit`] could not restore are refused: see [`Header::parse`]. [`ParseError::NotPlainTcp`]
+    /// means IPv4 options or a header that RFC 6846 does not compress here, [`ParseError::TooManyHeaders`] more of them
+    /// than [`MAX_LAYERS`] or [`MAX_LAYERS_LEN`](super::MAX_LAYERS_LEN).
     pub fn parse(packet: &[u8]) -> Result<(Self, Header), ParseError> {
         let mut layers = Self::EMPTY;
         let (mut header, options, _) = layers.read(packet)?;
@@ -24,7 +24,7 @@ impl Layers {
     }
 
     /// Reads all headers of `packet`: TCP and the innermost IP without options, the options, and the bytes of the packet
-    /// without what follows the length that its first header states.
+    /// without those behind the length that its first header states.
     pub(crate) fn read<'a>(&mut self, packet: &'a [u8]) -> Result<(Header, &'a [u8], &'a [u8]), ParseError> {
         self.clear();
         // One more than may be layers: the innermost IP header.
@@ -73,7 +73,7 @@ impl Layers {
         Ok((header, options, &packet[..end]))
     }
 
-    /// Copies all headers but the innermost IP header, and clears what will be inferred.
+    /// Copies all headers but the innermost IP header, and clears the fields that will be inferred.
     fn take(&mut self, packet: &[u8], places: &[HeaderSpan], innermost: usize) -> Result<(), ParseError> {
         for (index, &(kind, at, len)) in places.iter().enumerate() {
             if index == innermost {
@@ -166,7 +166,7 @@ fn ip_len(version: Version, ip: &[u8]) -> Result<usize, ParseError> {
     }
 }
 
-/// Bytes of a layer by what stands at its beginning, and whether it is one that can be restored.
+/// Bytes of a layer by its first bytes, and whether it is one that can be restored.
 fn layer_len(kind: Kind, bytes: &[u8]) -> Result<usize, ParseError> {
     let byte = |at: usize| bytes.get(at).copied().ok_or(ParseError::Length);
     Ok(match kind {
@@ -181,7 +181,7 @@ fn layer_len(kind: Kind, bytes: &[u8]) -> Result<usize, ParseError> {
         Kind::Gre => {
             let flags = byte(0)?;
             let len = gre::len(flags);
-            // Reserved bits, the version, and the bytes behind the checksum are zero in what RFC 6846 compresses.
+            // Reserved bits, the version, and the bytes behind the checksum are zero in any GRE header that RFC 6846 compresses.
             let reserved = flags & !(gre::CHECKSUM | gre::KEY | gre::SEQUENCE) != 0 || byte(1)? != 0;
             let offset = flags & gre::CHECKSUM != 0 && [byte(6)?, byte(7)?] != [0; 2];
             if reserved || offset {
@@ -217,7 +217,7 @@ fn infer_checksum(bytes: &mut [u8], at: usize) {
     bytes[at..at + 2].copy_from_slice(&checksum.to_be_bytes());
 }
 
-/// Writes what the static chain says of an IP header, and zeros.
+/// Writes the fields of an IP header that its static chain carries, and zeros.
 pub(super) fn static_ip(ip: &Ip, next: u8, out: &mut [u8]) {
     out.fill(0);
     match ip {

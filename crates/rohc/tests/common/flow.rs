@@ -3,7 +3,7 @@
 
 use tacit_rohc::header::{Header, Ip, MAX_OPTIONS_LEN, Options};
 
-/// What happens to a header between two packets, and a number that says how much.
+/// Kind of a change to a header between two packets, and a number that says how much.
 pub type Change = (u8, u32);
 /// The changes before each packet.
 pub type Script = Vec<Vec<Change>>;

@@ -1,4 +1,4 @@
-//! What the integration tests share: the captures and a reader for them.
+//! Shared by the integration tests: the captures and a reader for them.
 #![allow(dead_code, clippy::unwrap_used)]
 
 use std::path::PathBuf;

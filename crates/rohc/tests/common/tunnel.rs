@@ -33,7 +33,7 @@ pub enum Part {
         destination: [u8; 4],
         source: Option<[u8; 4]>,
     },
-    /// Protocol number 0, 43 or 60, and what follows next header and length: 6 bytes, or 8 more for each.
+    /// Protocol number 0, 43 or 60, and the bytes after next header and length: 6, or 8 more for each.
     Options {
         number: u8,
         value: Vec<u8>,
@@ -58,7 +58,7 @@ pub fn wrap(packet: &[u8], outer: &[Part], behind: &[Part]) -> Vec<u8> {
     body
 }
 
-/// A header before what it carries, and its own number.
+/// A header before its payload, and its own number.
 fn before(part: &Part, next: u8, body: Vec<u8>) -> (Vec<u8>, u8) {
     let mut bytes = Vec::new();
     match part {
@@ -119,7 +119,7 @@ fn before(part: &Part, next: u8, body: Vec<u8>) -> (Vec<u8>, u8) {
     }
 }
 
-/// An IP header with the length of what follows, and that.
+/// An IP header with the length of its payload, and the payload.
 fn set_lengths(mut ip: Vec<u8>, body: Vec<u8>) -> Vec<u8> {
     if ip[0] >> 4 == 4 {
         let len = (20 + body.len()) as u16;
@@ -184,7 +184,7 @@ pub fn stack(choice: u32, v6: bool) -> (Vec<Part>, Vec<Part>) {
     (outer, behind)
 }
 
-/// What differs in one packet's headers from the packet before it: `kind` says what, in which part and by how much
+/// Changes one packet's headers against the packet before it: `kind` says which field, in which part and by how much
 /// `amount`.
 pub fn change(parts: &mut [Part], kind: u8, amount: u32) {
     if parts.is_empty() {
@@ -212,7 +212,7 @@ pub fn change(parts: &mut [Part], kind: u8, amount: u32) {
     }
 }
 
-/// What changes with every packet: IP-IDs and sequence numbers.
+/// The changes in every packet: IP-IDs and sequence numbers.
 pub fn next(parts: &mut [Part]) {
     for part in parts {
         match part {

@@ -1,4 +1,4 @@
-//! Whatever a legal flow does, each packet returns bit for bit, also when packets between are lost.
+//! Each packet of any legal flow returns bit for bit, also when packets between are lost.
 
 use crate::{flow, scripts};
 use proptest::prelude::*;
@@ -45,7 +45,7 @@ proptest! {
         check(&packets, CompressorConfig { cids, repeat, seed, refresh_ir: 50, refresh_ir_dyn: 20, ..CompressorConfig::default() }, |_| true)?;
     }
 
-    /// The promise of the optimistic approach: fewer losses in a row than repetitions harm nobody else.
+    /// The promise of the optimistic approach: fewer losses in a row than repetitions harm no other packet.
     #[test]
     fn losses_shorter_than_the_repetition_harm_only_the_lost(
         script in scripts::scripts(120), v6: bool, repeat in 2u8..=8, pattern in prop::collection::vec(any::<bool>(), 7..40),

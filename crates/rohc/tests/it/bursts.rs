@@ -1,4 +1,4 @@
-//! Bursts of loss longer than any repetition: what else is lost, with and without feedback.
+//! Bursts of loss longer than any repetition: further losses, with and without feedback.
 
 use crate::common;
 use tacit_rohc::{Compressor, CompressorConfig, Decompressor, DecompressorConfig, FormatKind};
@@ -63,7 +63,7 @@ fn run(packets: &[Vec<u8>], burst: usize, feedback: Option<usize>, repair: bool)
     outcome
 }
 
-/// What a burst may cost beside what was lost: with feedback four packets until the context counts as damaged, the way
+/// Limits of a burst's cost beside its own losses: with feedback four packets until the context counts as damaged, the way
 /// there and back, and packets that look late, which say nothing; without, one refresh. On average far less.
 #[test]
 fn bursts_cost_little_more_than_what_was_lost() {
@@ -93,7 +93,7 @@ fn bursts_cost_little_more_than_what_was_lost() {
     assert!(wrong <= 9, "{wrong}");
 }
 
-/// What a context counts is what its user saw.
+/// The counts of a context are those that its user saw.
 #[test]
 fn a_context_counts_what_it_did() {
     let packets = common::synthetic(3000, false);

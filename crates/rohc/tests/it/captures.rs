@@ -30,8 +30,8 @@ fn round_trip(name: &str, packets: &[Vec<u8>], config: CompressorConfig) -> Outc
     Outcome { bytes_per_packet: bytes as f64 / packets.len() as f64, formats }
 }
 
-/// Bytes per packet that the default configuration must not exceed, but for its refreshes: what it took when this was
-/// written.
+/// Bytes per packet that the default configuration must not exceed, but for its refreshes: those measured when this
+/// was written.
 const CEILINGS: [(&str, f64); 5] = [
     ("tun_11a_25MB_v4", 7.85),
     ("tun_11n_aggr_v4", 12.04),
@@ -70,7 +70,7 @@ fn every_capture_returns_bit_for_bit() {
     }
 }
 
-/// What two repetitions cannot save (README), answers do: bytes there and back within 5 % of the best model's 10.33.
+/// Answers save the bytes that two repetitions cannot (README): there and back within 5 % of the best model's 10.33.
 #[test]
 fn feedback_saves_repetitions_on_a_flow_with_losses() {
     let Some(packets) = common::capture("veth_loss1_v4") else { return };

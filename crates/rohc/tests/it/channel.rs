@@ -128,7 +128,7 @@ fn refreshes_come_by_time_too() {
     let packets = common::synthetic(400, false);
     let mut compressor = Compressor::new(CompressorConfig::default());
     let mut rohc = [0; 200];
-    // A packet a second, but for the first that repeat what begins a flow.
+    // A packet a second, but for the first that repeat the beginning of a flow.
     let mut formats = Vec::new();
     for (second, packet) in packets.iter().take(24).enumerate() {
         compressor.set_time(Duration::from_secs(second as u64 + 1000));

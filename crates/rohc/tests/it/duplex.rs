@@ -1,4 +1,4 @@
-//! Both directions of a channel: every packet gets through, feedback finds its way, and what the user asks for happens.
+//! Both directions of a channel: every packet gets through, feedback finds its way, and the user's requests are met.
 
 use crate::headers::{emit, pure_ack};
 use tacit_rohc::header::{Header, Ip};
@@ -25,7 +25,7 @@ fn udp(number: u32, len: usize) -> Vec<u8> {
     packet
 }
 
-/// Sends there; what arrives.
+/// Sends there; returns the packets that arrive.
 fn across(from: &mut Channel, to: &mut Channel, packet: &[u8]) -> (FormatKind, Vec<Vec<u8>>) {
     let mut frames = Vec::new();
     let sent = from.send(packet, |frame| frames.push(frame.to_vec())).unwrap();

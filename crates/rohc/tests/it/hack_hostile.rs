@@ -1,4 +1,4 @@
-//! Bytes that no compressor made: nothing panics, nothing grows, and what the checks let pass is measured.
+//! Bytes that no compressor made: nothing panics, nothing grows, and the share that the checks let pass is measured.
 
 use crate::hack_support::packets::{Change, Receiver};
 use proptest::prelude::*;
@@ -38,7 +38,7 @@ fn in_step(coding: Coding, v6: bool, acks: usize) -> (Decompressor, Vec<u8>, Vec
 }
 
 /// Every frame with one, two or three bits turned over. Bound: behind a right CID and MSN the CRC-8 alone decides, so at most
-/// about 1 of 256 passes; whoever turns a bit of CID or MSN passes less often still.
+/// about 1 of 256 passes; a turned bit of CID or MSN passes less often still.
 #[test]
 fn turned_bits_pass_no_more_often_than_the_check_allows() {
     for (coding, acks) in [(Coding::PerAck, 1), (Coding::PerAck, 12), (Coding::Batch, 1), (Coding::Batch, 12)]

@@ -27,14 +27,14 @@ impl Draw {
     }
 }
 
-/// How often what happens, in percent per round.
+/// How often each event happens, in percent per round.
 #[derive(Clone, Copy)]
 struct Weather {
     /// The LL ACK is lost.
     loss: u64,
     /// The client does not learn that it arrived, and repeats it.
     doubt: u64,
-    /// The driver gives up what it retains and goes native.
+    /// The driver gives up its retained frames and goes native.
     flush: u64,
     /// A native ACK without a flush (opportunistic variant, or a queue that ran dry).
     native: u64,
@@ -118,7 +118,7 @@ impl World {
         self.only.unwrap_or(drawn)
     }
 
-    /// A batch of ACKs becomes a frame, if the flows have contexts; what is refused is gone.
+    /// A batch of ACKs becomes a frame, if the flows have contexts; refused ones are gone.
     fn make_frame(&mut self) {
         for _ in 0..1 + self.draw.below(5) {
             let flow = self.some_flow();
@@ -215,7 +215,7 @@ impl World {
         }
     }
 
-    /// One native ACK per flow, then one LL exchange: whatever happened before, its ACKs must arrive.
+    /// One native ACK per flow, then one LL exchange: after any history, its ACKs must arrive.
     fn resynchronises(&mut self) {
         self.flush();
         for flow in 0..self.receivers.len() {

@@ -1,4 +1,4 @@
-//! Whatever a legal receiver sends comes back bit for bit.
+//! The ACKs of any legal receiver come back bit for bit.
 
 use crate::hack_support;
 use crate::hack_support::packets::{Change, Receiver, change};

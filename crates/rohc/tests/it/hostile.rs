@@ -75,7 +75,7 @@ proptest! {
         }
     }
 
-    /// A damaged copy before each packet: whatever is refused for its check leaves the context as it was.
+    /// A damaged copy before each packet: one refused for its check leaves the context as it was.
     #[test]
     fn what_fails_changes_nothing(script in scripts::scripts(60), v6: bool, choice: u32, hows in prop::collection::vec(any::<u32>(), 60)) {
         let config = CompressorConfig::default();

@@ -1,4 +1,4 @@
-//! What [`CompressorConfig::repeat`] promises, with feedback that comes late or not at all.
+//! The promise of [`CompressorConfig::repeat`], with feedback that comes late or not at all.
 
 use crate::flow;
 use std::collections::VecDeque;
@@ -49,8 +49,8 @@ impl Draws {
     }
 }
 
-/// Flows that share up to three contexts; of each, fewer packets in a row are lost than `repeat` says. Returns what
-/// went wrong.
+/// Flows that share up to three contexts; of each, fewer packets in a row are lost than `repeat` says. Returns the
+/// fault.
 fn run(seed: u64) -> Result<(), String> {
     let mut draws = Draws::new(seed);
     let repeat = 1 + draws.below(4) as u8;

@@ -1,4 +1,4 @@
-//! What peers may send, and what they may not be sent: one test per thing that was refused or wrong before.
+//! Packets that peers may send, and packets that they may not be sent: one test per thing that was refused or wrong before.
 
 use crate::common;
 use crate::headers::{self, TIMESTAMPS, packet, pure_ack};

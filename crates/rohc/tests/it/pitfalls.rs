@@ -376,8 +376,8 @@ fn segments_other_profiles_and_strange_cids_are_told_apart() {
     }
 }
 
-/// The one context goes to another flow, and both of its IRs are lost. The peer answers what follows with what it has,
-/// the context of the flow before: IR-DYN would be understood by that, and its ports put on the new flow's packets.
+/// The one context goes to another flow, and both of its IRs are lost. The peer answers the next packets with its own
+/// context, that of the flow before: IR-DYN would be understood by that, and its ports put on the new flow's packets.
 #[test]
 fn a_nack_from_before_the_flow_is_no_proof_of_its_static_part() {
     let cids = CidSpace::Small { max: 0 };

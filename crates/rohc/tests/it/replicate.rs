@@ -1,4 +1,4 @@
-//! IR-CR: packets made by hand from RFC 6846 section 8.2, and what a compressor that replicates makes of two flows.
+//! IR-CR: packets made by hand from RFC 6846 section 8.2, and two flows through a compressor that replicates.
 
 use crate::flow;
 use crate::headers::{emit, pure_ack};
@@ -102,7 +102,7 @@ fn a_replication_needs_its_base_and_both_checks() {
         bad[at] ^= 0x08;
         assert!(decompressor.decompress(&bad, &mut out).is_err(), "byte {at}");
     }
-    // A right CRC-8 over a wrong CRC-7: the base differs from what the compressor had.
+    // A right CRC-8 over a wrong CRC-7: the base differs from the compressor's.
     let mut other = established(space, &Header { ttl: 64, dscp: 0, destination_port: 81, ..base() });
     assert_eq!(other.decompress(&good, &mut out).unwrap_err().kind, DecompressErrorKind::Crc);
     for cut in 0..good.len() {
@@ -219,8 +219,8 @@ fn with_ports(mut packet: Vec<u8>, v6: bool, ports: u32) -> Vec<u8> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// Flows between two hosts come up one after another and go on among each other, whatever each of them does, and
-    /// whichever feedback is lost.
+    /// Flows between two hosts come up one after another and go on among each other, with any changes in each of them
+    /// and any losses of feedback.
     #[test]
     fn replicated_flows_return_bit_for_bit(
         scripts in prop::collection::vec((script(), prop_oneof![any::<u32>(), 0x1389_0050u32..0x1389_0150]), 2..6),

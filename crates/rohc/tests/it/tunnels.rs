@@ -63,7 +63,7 @@ fn an_ir_has_an_item_for_each_header_in_their_order() {
     assert_eq!(rohc[3..3 + chains.len()], chains);
 }
 
-/// What the irregular chain says: the outer IP-ID, the outer TTL in co_common alone, seven bits of a sequence number.
+/// Content of the irregular chain: the outer IP-ID, the outer TTL in co_common alone, seven bits of a sequence number.
 #[test]
 fn small_packets_say_what_changed_in_outer_headers() {
     let mut outer = [Part::V4 { tos: 0, ttl: 64, id: 500, dont_fragment: true }];
@@ -102,7 +102,7 @@ fn small_packets_say_what_changed_in_outer_headers() {
     send(&mut header, &mut outer, &mut behind, 9);
     let (kind, rohc) = send(&mut header, &mut outer, &mut behind, 9);
     assert_eq!((kind, rohc.len()), (FormatKind::Seq4, usual + 2), "a byte per IP header");
-    // What has no place in the irregular chain takes an IR-DYN.
+    // A change without a place in the irregular chain takes an IR-DYN.
     assert_eq!(send(&mut header, &mut outer, &mut behind, 3).0, FormatKind::IrDyn);
 }
 
@@ -171,7 +171,7 @@ fn what_could_not_be_restored_is_refused() {
     let mut inner = whole.clone();
     inner[21 * MAX_LAYERS] ^= 1;
     assert!(Layers::parse(&inner).is_err());
-    // Padding of the link is nobody's.
+    // Padding of the link belongs to no header.
     let padded = [whole.clone(), vec![0; 9]].concat();
     let (layers, header) = Layers::parse(&padded).unwrap();
     let mut back = vec![0; whole.len()];
@@ -228,8 +228,8 @@ fn packets(script: &flow::Script, is_v6: bool, choice: u32, changes: &[(u8, u32)
 proptest! {
     #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
 
-    /// Whatever a legal flow does in its tunnel, each packet returns bit for bit, also when fewer packets in a row are lost
-    /// than each change is repeated.
+    /// Each packet of any legal flow in a tunnel returns bit for bit, also when fewer packets in a row are lost than
+    /// each change is repeated.
     #[test]
     fn every_packet_returns(
         script in scripts::scripts(80), is_v6: bool, choice: u32, repeat in 1u8..=8, large: bool,
@@ -262,7 +262,7 @@ proptest! {
         }
     }
 
-    /// Whatever comes is either refused or written back as it was.
+    /// A packet is either refused or written back as it was.
     #[test]
     fn what_is_parsed_is_emitted_again(choice: u32, is_v6: bool, flips in prop::collection::vec((any::<u16>(), any::<u8>()), 0..3)) {
         let (outer, behind) = tunnel::stack(choice, is_v6);

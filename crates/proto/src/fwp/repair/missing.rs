@@ -1,4 +1,4 @@
-//! The bytes that are missing, in order, and who was asked for them.
+//! The bytes that are missing, in order, and the requests for them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,11 +18,11 @@ pub(super) struct Part {
     pub not_before: Instant,
 }
 
-/// Disjoint parts by their start. They may touch: what was asked for and what was not stay apart.
+/// Disjoint parts by their start. They may touch: parts with and without a request stay apart.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Missing {
     parts: BTreeMap<u64, Part>,
-    /// Starts of those that nobody was asked for: few among thousands that were.
+    /// Starts of those without a request: few among thousands with one.
     unasked: BTreeSet<u64>,
 }
 
@@ -35,7 +35,7 @@ impl Missing {
         self.parts.iter().map(|(start, part)| (*start, part))
     }
 
-    /// Parts that nobody was asked for.
+    /// Parts without a request.
     pub fn unasked(&self) -> impl Iterator<Item = (u64, &Part)> {
         self.unasked.iter().filter_map(|start| Some((*start, self.parts.get(start)?)))
     }
@@ -56,7 +56,7 @@ impl Missing {
         before.or_else(|| self.parts.range(byte..).next()).map(|(start, part)| (*start, part))
     }
 
-    /// What of `range` is missing.
+    /// The missing parts of `range`.
     pub fn within(&self, range: Range) -> impl Iterator<Item = Range> + '_ {
         let first = self.next(range.start).map_or(range.end, |(start, _)| start);
         self.parts
@@ -64,7 +64,7 @@ impl Missing {
             .map_while(move |(start, part)| Range { start: *start, end: part.end }.common(range))
     }
 
-    /// Adds what of `range` is not there yet, and says how many bytes those are.
+    /// Adds the parts of `range` that are not there yet, and says how many bytes those are.
     pub fn add(&mut self, range: Range) -> u64 {
         let known: Vec<_> = self.within(range).collect();
         let mut added = 0;
@@ -80,7 +80,7 @@ impl Missing {
         added
     }
 
-    /// A part nobody asked for yet joins one like it that ends where it starts: a row of lost segments is one hole.
+    /// A part without a request joins one like it that ends where it starts: a row of lost segments is one hole.
     fn insert_fresh(&mut self, gap: Range) {
         if let Some((_, before)) = self.parts.range_mut(..gap.start).next_back()
             && before.end == gap.start
@@ -95,7 +95,7 @@ impl Missing {
         self.unasked.insert(gap.start);
     }
 
-    /// Marks what is missing in `range` as asked for, cutting the last part at its end; says how many parts those are.
+    /// Marks the missing parts in `range` as asked for, cutting the last part at its end; says how many parts those are.
     pub fn ask(&mut self, range: Range, id: RequestId, deadline: Instant) -> usize {
         self.cut(range.start);
         self.cut(range.end);

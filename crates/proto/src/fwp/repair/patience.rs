@@ -4,7 +4,7 @@ use crate::units::Duration;
 
 /// A connection is given up for others after this multiple of the time that answers take: queues fill up behind them.
 const ANSWER_TIMES: u64 = 8;
-/// But not before this: Linux's TCP repeats what was lost after 200 ms and more (`TCP_RTO_MIN`), and brings it then.
+/// But not before this: Linux's TCP repeats lost data after 200 ms and more (`TCP_RTO_MIN`), and brings it then.
 const MIN: Duration = Duration::from_millis(250);
 /// Each answer moves the mean by an eighth of the difference, as a round-trip sample does (RFC 6298 section 2).
 const GAIN: u64 = 8;

@@ -206,7 +206,7 @@ fn too_many_holes_end_it() {
     assert_eq!(repair.failure(), Some(Failure::Holes));
 }
 
-/// What the world does next; numbers are taken modulo what is possible.
+/// The next step of the world; numbers are taken modulo the possible ones.
 #[derive(Clone, Debug)]
 enum Step {
     Read { bytes: u64, holes: Vec<(u64, u64)> },
@@ -318,7 +318,7 @@ fn what_is_held_is_not_released_and_counts_as_delay() {
     repair.hold_from(at(0), Some(40));
     assert_eq!(repair.poll_release(at(0), 1000), Some(range(0, 40)));
     assert!(!repair.can_release() && repair.poll_release(at(10), 1000).is_none());
-    // Of what is released already nothing can be held.
+    // Nothing of the released bytes can be held.
     repair.hold_from(at(20), Some(10));
     assert!(!repair.can_release());
     repair.hold_from(at(30), None);
@@ -329,8 +329,8 @@ fn what_is_held_is_not_released_and_counts_as_delay() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
-    /// Whatever is answered, lost, late or slow: what is released is there, in order and once; what is asked for is
-    /// missing and asked for by one request only; and nothing grows beyond its bound.
+    /// Under any answers, losses and delays: released bytes are there, in order and once; requested bytes are missing and in
+    /// one request only; and nothing grows beyond its bound.
     #[test]
     fn repair_agrees_with_a_flag_per_byte(steps in prop::collection::vec(step(), 1..200)) {
         let config = Config {

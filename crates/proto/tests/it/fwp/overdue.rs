@@ -47,7 +47,7 @@ fn a_hole_left_to_tcp_is_filled_when_its_retransmission_is_overdue() {
     script.answers(1000, ROUND_TRIP, 3);
     assert_eq!(script.later(OVERDUE - ROUND_TRIP - MS), [], "it may still come");
     script.now += MS;
-    // New data, half a round trip after the answer: the sender has sent again what it knew to be lost.
+    // New data, half a round trip after the answer: the sender has sent again the segments it knew to be lost.
     assert_eq!(script.segments([4]), [sent(4)]);
     assert_eq!(script.shim.poll_timeout(), Some(script.now));
     assert_eq!(script.later(Duration::ZERO), [placed(1)]);
@@ -127,7 +127,7 @@ fn overdue_is_one_and_a_half_of_the_round_trips_that_the_flow_has() {
     assert_eq!(script.later(Duration::ZERO), [placed(1)]);
 }
 
-/// The ACK of a placeholder that echoes what was sent before the retransmission says that nothing was lost (RFC 3522).
+/// The ACK of a placeholder that echoes a segment from before the retransmission says that nothing was lost (RFC 3522).
 #[test]
 fn an_overdue_hole_waits_for_the_answer_to_its_duplicate_acks() {
     // New data that soon after the first answer may have left before the sender took the hole for a loss.
@@ -138,7 +138,7 @@ fn an_overdue_hole_waits_for_the_answer_to_its_duplicate_acks() {
     script.now += MS;
     assert_eq!(script.segments([5]), [sent(5)]);
     assert_eq!(script.later(Duration::ZERO), [placed(1)]);
-    // What was on its way before the hole was known is no answer.
+    // Segments on their way before the hole was known are no answer.
     let mut script = with_a_hole_left([2, 3, 4, 5]);
     assert_eq!(script.later(SILENT - MS), []);
     assert_eq!(script.later(MS), [placed(1)], "the sender is silent and waits for a timer");

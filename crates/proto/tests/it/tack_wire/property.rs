@@ -162,7 +162,7 @@ proptest! {
         prop_assert_eq!(wire::decode(&bytes), Ok(carried));
     }
 
-    /// Sound packets with a few bytes changed, which reach deeper than noise: what is still taken has one form.
+    /// Sound packets with a few bytes changed, which reach deeper than noise: those still taken have one form.
     #[test]
     fn what_is_taken_is_what_would_be_sent(
         packet in any_packet(),

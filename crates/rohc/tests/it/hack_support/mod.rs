@@ -1,4 +1,4 @@
-//! What the tests of the HACK variant share: captures, and frames as a driver cuts them.
+//! Shared by the tests of the HACK variant: captures, and frames as a driver cuts them.
 #![allow(dead_code, reason = "the benchmark takes its share")]
 
 pub mod packets;
@@ -59,7 +59,7 @@ pub struct FrameRule {
     pub frames: usize,
 }
 
-/// What a capture came to.
+/// Totals of a capture.
 #[derive(Debug, Default)]
 pub struct Sum {
     pub acks: usize,
