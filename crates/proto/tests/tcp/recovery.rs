@@ -185,8 +185,6 @@ fn newreno_repairs_one_loss_per_partial_ack() {
     assert_eq!(counters.cwnd, 2_000);
 }
 
-/// Go-back-N after a timeout makes the receiver send duplicates for data it had; they are not taken
-/// for a new loss (RFC 6582 section 3.2 step 1).
 /// A duplicate acknowledges nothing new and offers the same window (RFC 5681 section 2): a receiver that reads slowly
 /// sends others.
 #[test]
@@ -202,6 +200,8 @@ fn window_updates_are_no_duplicates() {
     assert_eq!(script.counters().fast_recoveries, 0);
 }
 
+/// Go-back-N after a timeout makes the receiver send duplicates for data it had; they are not taken
+/// for a new loss (RFC 6582 section 3.2 step 1).
 #[test]
 fn newreno_is_not_fooled_by_its_own_echo() {
     let mut script = ten_in_flight(without_sack());
