@@ -8,7 +8,7 @@ use std::fmt;
 
 use tacit_proto::units::{BitRate, Bytes, Instant};
 
-/// What one opportunity delivers: a packet of Ethernet's MTU, or as much of several.
+/// Bytes that one opportunity delivers: a packet of Ethernet's MTU, or as much of several packets.
 pub const OPPORTUNITY: Bytes = Bytes(1_500);
 /// Most opportunities of a trace: four hours at 100 Mb/s.
 pub const MAX_OPPORTUNITIES: usize = 1 << 27;
@@ -31,7 +31,7 @@ pub struct Trace {
 pub struct TraceError {
     /// Counted from 1; one past the last where something is missing.
     pub line: usize,
-    /// What is wrong, and what is allowed.
+    /// The error, and the allowed values.
     pub what: String,
 }
 
@@ -99,7 +99,7 @@ impl Trace {
         self.millis.len()
     }
 
-    /// What a queue that is never empty gets, IP headers included, rounded down.
+    /// Throughput of a queue that is never empty, IP headers included, rounded down.
     pub fn mean_rate(&self) -> BitRate {
         let bits = self.millis.len() as u64 * OPPORTUNITY.0 * 8;
         BitRate::from_bps(bits * 1_000 / u64::from(self.period_millis()))
@@ -118,7 +118,7 @@ impl Trace {
         Instant::from_nanos(millis * NANOS_PER_MILLI)
     }
 
-    /// The first opportunity later than `now`: what comes at its very moment has missed it.
+    /// The first opportunity later than `now`: a packet that comes at its very moment has missed it.
     pub(crate) fn first_after(&self, now: Instant) -> u64 {
         let period = u64::from(self.period_millis());
         let millis = now.as_nanos() / NANOS_PER_MILLI + 1;
@@ -157,11 +157,11 @@ impl fmt::Debug for Trace {
 /// Where a link is in its trace.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Position {
-    /// The next opportunity nobody has used or let pass.
+    /// The next opportunity neither used nor passed up.
     next: u64,
     /// When the one before came.
     at: Instant,
-    /// What is left of that one, for packets that were there when it came.
+    /// The unused part of that one, for packets that were there when it came.
     left: Bytes,
 }
 

@@ -1,4 +1,4 @@
-//! Sans-IO links, generic over what they carry.
+//! Sans-IO links, generic over their payload.
 
 pub mod cellular;
 pub mod loss;

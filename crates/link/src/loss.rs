@@ -4,7 +4,7 @@ use tacit_proto::units::Ratio;
 
 use crate::random::Stream;
 
-/// What a link loses, apart from what its queue drops.
+/// Loss process of a link, queue drops apart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Loss {
     /// Nothing.
@@ -23,7 +23,7 @@ pub enum Loss {
 ///
 /// It may change state before each packet, not with time: so the model means the same on a wire, where
 /// losses have no clock, its numbers are those that the literature fits to traces of packets, and a run of
-/// losses has the same length whatever else is sent. A channel that nobody uses does not recover.
+/// losses has the same length under any other traffic. An unused channel does not recover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GilbertElliott {
     /// Share of packets lost in the good state, where it begins.
@@ -88,7 +88,7 @@ impl LossProcess {
         }
     }
 
-    /// Out of line: a loss that has no memory costs what it did without this.
+    /// Out of line, so that a loss process without memory costs no more than it would without this one.
     #[inline(never)]
     fn takes_in_burst(&mut self, channel: GilbertElliott) -> bool {
         let leaves = if self.in_bad { channel.bad_to_good } else { channel.good_to_bad };
@@ -115,7 +115,7 @@ mod tests {
         }
     }
 
-    /// What `channel` does to `packets` packets.
+    /// Fate of `packets` packets in `channel`, true for a loss.
     fn losses(channel: GilbertElliott, packets: usize) -> Vec<bool> {
         let mut process = LossProcess::new(Loss::GilbertElliott(channel), Stream::new(1, "bursts"));
         (0..packets).map(|_| process.takes()).collect()

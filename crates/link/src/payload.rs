@@ -1,4 +1,4 @@
-//! What a link may know about what it carries.
+//! Properties of a payload that a link may see.
 
 use tacit_proto::FlowKey;
 use tacit_proto::Packet;
@@ -15,7 +15,7 @@ pub enum PayloadClass {
     Ack,
 }
 
-/// What links carry: simulator structs or live bytes.
+/// Payload of links: simulator structs or live bytes.
 pub trait Payload: Clone {
     /// Bytes of the IP packet.
     fn len(&self) -> Bytes;
@@ -28,14 +28,14 @@ pub trait Payload: Clone {
     /// For the accounts.
     fn class(&self) -> PayloadClass;
 
-    /// What tells its flow and direction from others, for queues that keep flows apart; the default for all where
-    /// nobody can tell.
+    /// Key that tells its flow and direction from others, for queues that keep flows apart; the default for all where
+    /// flows cannot be told apart.
     fn flow_key(&self) -> FlowKey {
         FlowKey::default()
     }
 
-    /// What it says, where it is a pure TCP ACK with no option but timestamps and SACK: for
-    /// [filters](crate::queue::AckFilter) of those; `None` otherwise, and where nobody can tell.
+    /// Fields of a pure TCP ACK with no option but timestamps and SACK, for [filters](crate::queue::AckFilter) of those;
+    /// `None` for other packets, and where packets cannot be told apart.
     fn ack_info(&self) -> Option<AckInfo> {
         None
     }

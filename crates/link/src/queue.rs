@@ -63,15 +63,15 @@ impl CoDelConfig {
     pub const INTERNET: Self =
         Self { target: Duration::from_millis(5), interval: Duration::from_millis(100), ecn: true };
 
-    /// What Linux's mac80211 takes for a station (`sta_info_alloc`): 20 ms and 100 ms, because an A-MPDU
-    /// alone lasts up to 5 ms and others have their turns between.
+    /// Settings of Linux's mac80211 for a station (`sta_info_alloc`): 20 ms and 100 ms, because an A-MPDU alone lasts up
+    /// to 5 ms and others have their turns between.
     pub const MAC80211: Self = Self { target: Duration::from_millis(20), ..Self::INTERNET };
 }
 
 /// The settings of FQ-CoDel (RFC 8290 section 5.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FqCoDelConfig {
-    /// What works on each flow's queue.
+    /// CoDel settings of each flow's queue.
     pub codel: CoDelConfig,
     /// Bytes a flow may send in its turn.
     pub quantum: u32,
@@ -83,7 +83,7 @@ impl FqCoDelConfig {
     /// RFC 8290 sections 5.2.1 to 5.2.4: a quantum of one Ethernet frame.
     pub const INTERNET: Self = Self { codel: CoDelConfig::INTERNET, quantum: 1_514, flows: 1_024 };
 
-    /// What Linux's mac80211 takes (`fq_init`): a quantum of 300 bytes, so that flows of small packets,
+    /// Settings of Linux's mac80211 (`fq_init`): a quantum of 300 bytes, so that flows of small packets,
     /// TCP ACKs among them, are served before a full packet of another; the number of queues is that of
     /// RFC 8290 section 5.2.3, each station having its own here.
     pub const MAC80211: Self = Self { codel: CoDelConfig::MAC80211, quantum: 300, flows: 1_024 };
@@ -92,10 +92,10 @@ impl FqCoDelConfig {
 /// Which packet of a queue leaves next, and which are dropped on the way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Discipline {
-    /// First in, first out; only what does not fit is dropped.
+    /// First in, first out; a packet that does not fit is dropped.
     #[default]
     DropTail,
-    /// First in, first out; for what does not fit those are dropped that have waited longest.
+    /// First in, first out; the packets that have waited longest are dropped to make room for a new one.
     DropHead,
     /// First in, first out, and drops while delay stays above a target.
     CoDel(CoDelConfig),
@@ -118,8 +118,7 @@ impl From<QueueLimit> for QueueConfig {
     }
 }
 
-/// A queue at work. CoDel and FQ-CoDel stay out of line, so that the others cost what they did when there was nothing
-/// else.
+/// A queue at work. CoDel and FQ-CoDel stay out of line, so that the others cost no more than they would without them.
 ///
 /// Every packet it took leaves it once: by [`Queue::pop`], by [`Queue::retract`], or through the `dropped`
 /// of [`Queue::push`] and [`Queue::front`].
@@ -219,7 +218,7 @@ impl<P: Payload> Queue<P> {
         }
     }
 
-    /// What waits: in the order it leaves if nothing is dropped and flows do not take turns.
+    /// The waiting packets, in the order they leave if nothing is dropped and flows do not take turns.
     pub fn iter(&self) -> impl Iterator<Item = &Queued<P>> {
         let (bounded, codel, fq) = match self {
             Self::Bounded(queue) => (Some(queue.iter()), None, None),
@@ -263,7 +262,7 @@ impl<P: Payload> Queue<P> {
         }
     }
 
-    /// Forgets what was before.
+    /// Starts the peak over at the present length.
     pub fn reset_peak(&mut self) {
         match self {
             Self::Bounded(queue) => queue.reset_peak(),

@@ -1,4 +1,4 @@
-//! Random streams: one per purpose, so that what one part draws moves nobody else's draws.
+//! Random streams: one per purpose, so that draws of one part never move those of another.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};

@@ -1,4 +1,4 @@
-//! A one-way pipe: a queue, a transmitter, a delay, and what happens on the way.
+//! A one-way pipe: a queue, a transmitter, a delay, and impairments on the way.
 
 mod impair;
 mod line;
@@ -29,13 +29,13 @@ pub struct PipeConfig {
     pub service: Service,
     /// Propagation delay.
     pub delay: Duration,
-    /// What waits for the transmitter.
+    /// The queue before the transmitter.
     pub queue: QueueConfig,
-    /// What becomes of pure TCP ACKs that wait.
+    /// Treatment of pure TCP ACKs that wait.
     pub ack_filter: AckFilter,
-    /// What is lost after transmission.
+    /// Losses after transmission.
     pub loss: Loss,
-    /// What else happens to packets after transmission.
+    /// Other impairments after transmission.
     pub impairments: Impairments,
 }
 
@@ -54,7 +54,7 @@ impl PipeConfig {
 }
 
 tacit_proto::counters! {
-    /// What a pipe did with the packets it was given. Those `offered` and `duplicated` are delivered,
+    /// Fates of the packets given to a pipe. Those `offered` and `duplicated` are delivered,
     /// dropped, lost, or still in it.
     #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
     pub struct PipeCounters {
@@ -87,13 +87,13 @@ pub struct Pipe<P> {
     config: PipeConfig,
     loss: LossProcess,
     entry: Entry<P>,
-    /// What arrives in the order it was sent, with what still waits to be sent where that has no queue.
+    /// Packets that arrive in the order they were sent, with those that still wait to be sent where they have no queue.
     transit: VecDeque<InTransit<P>>,
     counters: PipeCounters,
     waits: Waits,
 }
 
-/// What packets wait in, and what sends them.
+/// The place where packets wait, and their transmitter.
 #[derive(Clone, Debug)]
 enum Entry<P> {
     /// Most wires.
@@ -162,7 +162,7 @@ impl<P: Payload> Pipe<P> {
         }
     }
 
-    /// Its queue and transmitter, where they are apart, and what they need.
+    /// Its queue and transmitter, where they are apart, and the other parts they need.
     fn staged(&mut self) -> Option<(&mut Staged<P>, Beside<'_, P>)> {
         let Entry::Staged(staged) = &mut self.entry else { return None };
         let beside = Beside {
@@ -184,7 +184,7 @@ impl<P: Payload> Pipe<P> {
         }
     }
 
-    /// Transmits what has begun to be transmitted by `now`.
+    /// Transmits packets whose transmission has begun by `now`.
     #[inline]
     fn advance(&mut self, now: Instant) {
         match &mut self.entry {
@@ -225,7 +225,7 @@ impl<P: Payload> Pipe<P> {
         {
             return packet;
         }
-        // What waits in front of a line arrives after its turn, which has not come.
+        // Packets that wait in front of a line arrive after their turn, which has not come.
         if self.transit.front()?.at > now {
             return None;
         }
@@ -233,7 +233,7 @@ impl<P: Payload> Pipe<P> {
     }
 
     /// True where something is on its way and nothing that is offered now can come before it: then
-    /// [`Pipe::poll_timeout`] stays what it is.
+    /// [`Pipe::poll_timeout`] does not change.
     #[inline]
     pub fn is_busy(&self) -> bool {
         matches!(&self.entry, Entry::DropTail(line) if self.transit.len() > line.waiting())
@@ -270,7 +270,7 @@ impl<P: Payload> Pipe<P> {
         since.map_or(Duration::ZERO, |since| now.saturating_since(since))
     }
 
-    /// When half of what waits will have gone to the transmitter, if nothing of it is dropped and its order is kept;
+    /// When half of the waiting packets will have gone to the transmitter, if none of them is dropped and their order is kept;
     /// `None` when nothing waits.
     pub fn half_begun_at(&self) -> Option<Instant> {
         match &self.entry {
@@ -293,7 +293,7 @@ impl<P: Payload> Pipe<P> {
             }
     }
 
-    /// Time from queueing to the start of transmission in microseconds, within 3 %, of what began to be
+    /// Time from queueing to the start of transmission in microseconds, within 3 %, of packets that began to be
     /// transmitted since [`start_measuring`](Self::start_measuring).
     pub fn queueing_delay_us(&self) -> Histogram<u64> {
         self.waits.histogram()
@@ -401,8 +401,7 @@ mod tests {
         Instant::ZERO + Duration::from_millis(ms)
     }
 
-    /// What comes out of an impaired pipe that is given `count` packets, one per millisecond, and when in
-    /// microseconds.
+    /// Packets that come out of an impaired pipe that is given `count`, one per millisecond, and when in microseconds.
     fn sent_through(impairments: Impairments, count: u64) -> (Vec<(u64, u64)>, PipeCounters) {
         let mut pipe = Pipe::new(PipeConfig { impairments, ..config(10) }, 1, "pipe");
         let mut out = Vec::new();
@@ -439,7 +438,7 @@ mod tests {
         assert_eq!(pipe.counters().dropped, 3);
     }
 
-    /// Twice as much as goes through, for `ms`; what comes out when the pipe is looked at every `every` packets.
+    /// Twice as much as goes through, for `ms`; the packets that come out when the pipe is looked at every `every` packets.
     fn overloaded(discipline: Discipline, service: Service, ms: u64, every: u64) -> Vec<(u64, PipeCounters)> {
         let limit = QueueLimit { packets: Some(1_000), bytes: None };
         let config = PipeConfig { queue: QueueConfig { limit, discipline }, service, ..config(0) };
@@ -461,7 +460,7 @@ mod tests {
         out.into_iter().map(|n| (n, pipe.counters())).collect()
     }
 
-    /// What is decided follows from when it is decided on, not from when somebody looks.
+    /// Decisions follow from their own time, not from that of a poll.
     #[test]
     fn looking_at_a_pipe_changes_nothing() {
         let services = [
@@ -484,7 +483,7 @@ mod tests {
     }
 
     /// A standing queue of a thousand packets is a second of delay at 12 Mb/s; CoDel drops, ever more often, until little
-    /// of it is left. Packets that nobody slows down for keep coming, so it takes a while.
+    /// of it is left. Packets of a sender that does not slow down keep coming, so it takes a while.
     #[test]
     fn codel_keeps_the_delay_down() {
         let (_, tail) = overloaded(Discipline::DropTail, Service::Rate(BitRate::from_mbps(12)), 4_000, 1)[0];
@@ -603,7 +602,7 @@ mod tests {
         assert_eq!(out, [(0, 56_000), (1, 57_000), (2, 58_000)]);
     }
 
-    /// No more than 64 are held at once: what comes then keeps its place.
+    /// No more than 64 are held at once: packets that come then keep their place.
     #[test]
     fn packets_beyond_those_that_may_be_held_keep_their_place() {
         let reordering =

@@ -7,7 +7,7 @@ use tacit_proto::units::Instant;
 use super::Queue;
 use crate::payload::Payload;
 
-/// What becomes of queued pure ACKs when another one of their flow comes.
+/// Treatment of queued pure ACKs when another one of their flow comes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AckFilter {
     /// Nothing.
@@ -19,12 +19,12 @@ pub enum AckFilter {
     /// CAKE's `ack-filter-aggressive`: the same if there is one; a flow keeps the new one alone.
     CakeAggressive,
     /// As Wi-Fi drivers do: the new one takes the place of the last packet of its flow, if both are plain and
-    /// its number is higher. Only the last one's: what waits behind it would come late.
+    /// its number is higher. Only the last one's: packets that wait behind it would come late.
     Replace,
 }
 
 impl AckFilter {
-    /// Queues `payload` at `now` and drops what it makes redundant, or has it take the place of what it replaces;
+    /// Queues `payload` at `now` and drops the ACKs it makes redundant, or puts it in the place of the packet it replaces;
     /// returns whether the queue took it, and how many ACKs are gone. `dropped` is as in [`Queue::push`].
     #[inline(never)]
     pub(crate) fn push<P: Payload>(
@@ -37,7 +37,7 @@ impl AckFilter {
         let Some(payload) = self.replace(queue, payload) else { return (true, 1) };
         let ack = self.ack_of(&payload);
         let taken = queue.push(now, payload, dropped);
-        // What the queue refused makes nothing redundant.
+        // A refused ACK makes nothing redundant.
         let filtered = ack.filter(|_| taken).map_or(0, |ack| self.thin(queue, ack));
         (taken, filtered)
     }
@@ -47,7 +47,7 @@ impl AckFilter {
         if self == Self::Replace { replace(queue, newest) } else { Some(newest) }
     }
 
-    /// What a packet that is about to be queued says, for [`AckFilter::thin`]; `None` where that will do nothing.
+    /// Flow and fields of a packet that is about to be queued, for [`AckFilter::thin`]; `None` where that will do nothing.
     fn ack_of<P: Payload>(self, packet: &P) -> Option<(FlowKey, AckInfo)> {
         match self {
             Self::Off | Self::Replace => None,
@@ -55,8 +55,7 @@ impl AckFilter {
         }
     }
 
-    /// After the ACK of `flow` that says `newest` was queued: drops what it makes redundant; returns how many
-    /// packets.
+    /// After the ACK `newest` of `flow` was queued: drops the ACKs it makes redundant; returns how many packets.
     fn thin<P: Payload>(self, queue: &mut Queue<P>, (flow, newest): (FlowKey, AckInfo)) -> u64 {
         let kept_besides = if self == Self::Cake { 1 } else { 0 };
         // The ACK itself is not among them: nothing covers itself.
@@ -138,7 +137,7 @@ mod tests {
         segment
     }
 
-    /// Queues `packets` behind `filter` and takes out what is left.
+    /// Queues `packets` behind `filter` and takes out the rest.
     fn through(filter: AckFilter, discipline: Discipline, packets: &[Packet]) -> Vec<Packet> {
         let mut queue = Queue::new(QueueConfig { limit: QueueLimit::default(), discipline });
         for packet in packets {
@@ -151,7 +150,7 @@ mod tests {
         left
     }
 
-    /// Flow, acknowledgment number and payload of what is left in a drop-tail queue.
+    /// Flow, acknowledgment number and payload length of the packets left in a drop-tail queue.
     fn left(filter: AckFilter, packets: &[Packet]) -> Vec<(u32, u32, u32)> {
         let left = through(filter, Discipline::DropTail, packets);
         left.iter().map(|packet| (packet.flow.0, tcp(packet).ack.0, tcp(packet).payload_len)).collect()
@@ -202,9 +201,9 @@ mod tests {
         assert_eq!(left(AckFilter::Replace, &[ack(1, 100), stamped(200, 8)]).len(), 2);
     }
 
-    /// What a sender of one flow knows after `packets`: the highest number, what is SACKed above it, how often the same
-    /// number came again since without SACK blocks that say it better, the window, the latest timestamps, whether it
-    /// saw ECE, and the reports of duplicate segments.
+    /// State of a sender of one flow after `packets`: the highest number, the ranges SACKed above it, how often the same
+    /// number came again since without SACK blocks that say it better, the window, the latest timestamps, whether it saw
+    /// ECE, and the reports of duplicate segments.
     fn learnt(packets: &[Packet], flow: u32) -> impl PartialEq + std::fmt::Debug {
         let mut ack = SeqNumber(0);
         let (mut repeats, mut window, mut stamps, mut ecn, mut duplicates) =

@@ -21,12 +21,12 @@ pub struct AckHoldConfig {
 }
 
 impl AckHoldConfig {
-    /// In the middle of what drivers do: one in 3 to 15, 5 to 10 ms.
+    /// In the middle of drivers' settings: one in 3 to 15, 5 to 10 ms.
     pub const USUAL: Self = Self { ratio: 8, delay: Duration::from_millis(5) };
 }
 
-/// Holds plain pure ACKs, one per flow: the next that [covers](AckInfo::covers) it takes its place. Whatever
-/// else the flow sends passes at once, behind what was held.
+/// Holds plain pure ACKs, one per flow: the next that [covers](AckInfo::covers) it takes its place. Any other packet of
+/// the flow passes at once, behind the held ACK.
 ///
 /// Drivers let ACKs with options pass, which is all of them where timestamps are on; here only those with
 /// SACK blocks do. And drivers look into IPv4 alone.
@@ -54,7 +54,7 @@ impl<P: Payload> AckHold<P> {
         Self { config, flows: BTreeMap::new(), next: None, dropped: 0 }
     }
 
-    /// The host sends `packet`; what is to be queued now is handed to `pass`, in order.
+    /// The host sends `packet`; packets to be queued now are handed to `pass`, in order.
     pub fn offer(&mut self, now: Instant, packet: P, pass: &mut impl FnMut(P)) {
         let key = packet.flow_key();
         let ack = packet.ack_info().filter(AckInfo::is_plain);
@@ -95,7 +95,7 @@ impl<P: Payload> AckHold<P> {
         self.next
     }
 
-    /// Lets go what has waited for too long by `now`.
+    /// Releases ACKs that have waited for too long by `now`.
     pub fn handle_timeout(&mut self, now: Instant, pass: &mut impl FnMut(P)) {
         if self.next.is_none_or(|next| next > now) {
             return;
@@ -206,7 +206,7 @@ mod tests {
         assert_eq!(passed, [300]);
     }
 
-    /// Whatever lets one go, the count to the next begins there.
+    /// The count to the next begins at each release, for any reason.
     #[test]
     fn what_goes_for_another_reason_starts_the_count_over() {
         let mut hold = hold(3);

@@ -44,7 +44,7 @@ impl<P: Payload> Bounded<P> {
         true
     }
 
-    /// Drops what has waited longest until `len` bytes fit, if this is a queue that does so.
+    /// Drops the packets that have waited longest until `len` bytes fit, if this is a queue that does so.
     #[inline(never)]
     fn make_room(&mut self, len: Bytes, dropped: &mut impl FnMut(P)) -> bool {
         if self.overflow == Overflow::DropTail {
@@ -81,7 +81,7 @@ impl<P: Payload> Bounded<P> {
         self.fifo.discard(count);
     }
 
-    /// What waits, in order.
+    /// The waiting packets, in order.
     #[inline]
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Queued<P>> {
         self.fifo.iter()
@@ -104,7 +104,7 @@ impl<P: Payload> Bounded<P> {
         self.peak
     }
 
-    /// Forgets what was before.
+    /// Starts the peak over at the present length.
     pub fn reset_peak(&mut self) {
         self.peak = self.len();
     }

@@ -51,14 +51,14 @@ pub(super) struct Control {
     pub(super) marks: u64,
 }
 
-/// What CoDel thinks of a packet that it looked at.
+/// CoDel's verdict on a packet that it looked at.
 struct Looked<P> {
     queued: Queued<P>,
     ok_to_drop: bool,
 }
 
 impl Control {
-    /// Takes the next packet from `fifo` at `now`, dropping before it what has to go. `largest` is the
+    /// Takes the next packet from `fifo` at `now`, dropping the packets before it that must go. `largest` is the
     /// longest packet seen: no more than that waiting is no queue.
     pub(super) fn dequeue<P: Payload>(
         &mut self,
@@ -73,7 +73,7 @@ impl Control {
             if looked.ok_to_drop {
                 if !self.mark(config, &mut looked) {
                     dropped(looked.queued.payload);
-                    // Never empty: what was just dropped had more than the largest packet behind it.
+                    // Never empty: the packet just dropped had more than the largest packet behind it.
                     looked = self.look(config, largest, fifo, now)?;
                 }
                 self.start_dropping(config, now);

@@ -25,7 +25,7 @@ fn at(ms: u64) -> Instant {
     Instant::ZERO + Duration::from_millis(ms)
 }
 
-/// A queue under the settings of RFC 8289, and what became of what was put in.
+/// A queue under the settings of RFC 8289, and the fate of its packets.
 struct Harness {
     queue: CoDel<Numbered>,
     arrived: u32,
@@ -126,7 +126,7 @@ fn dropping_ends_when_the_queue_does() {
     h.arrive(0, 20, false);
     h.keep_up(0, 250, false);
     assert_eq!(h.dropped.len(), 2);
-    // The sender stops: the queue drains, and what comes later is not its fault.
+    // The sender stops: the queue drains, and later packets are not its fault.
     let mut ms = 250;
     while h.take(ms).is_some() {
         ms += 1;
@@ -160,7 +160,7 @@ fn a_queue_that_comes_back_soon_meets_the_rate_it_had() {
     assert_eq!(times[1], 605, "{times:?}");
 }
 
-/// Sixteen intervals later what was learnt is out of date: from an interval on again (RFC 8289 section 4.2).
+/// Sixteen intervals later the learnt count is out of date: from an interval on again (RFC 8289 section 4.2).
 #[test]
 fn a_queue_that_comes_back_late_begins_anew() {
     assert_eq!(drops_after_coming_back(2_450)[..2], [2_555, 2_655]);

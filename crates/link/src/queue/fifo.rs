@@ -55,7 +55,7 @@ impl<P: Payload> Fifo<P> {
         self.packets.iter_mut().for_each(|queued| see(&mut queued.payload));
     }
 
-    /// Takes out what `unwanted` says, and tells `gone` the bytes of each.
+    /// Takes out the packets that `unwanted` selects, and tells `gone` the bytes of each.
     pub(super) fn retract(&mut self, unwanted: &mut impl FnMut(&P) -> bool, gone: &mut impl FnMut(Bytes)) {
         let bytes = &mut self.bytes;
         self.packets.retain(|queued| {

@@ -64,7 +64,7 @@ impl<P: Payload> FqCoDel<P> {
         }
     }
 
-    /// Never refuses: what does not fit makes the longest flow lose its oldest packets.
+    /// Never refuses: a packet that does not fit makes the longest flow lose its oldest packets.
     #[inline(never)]
     pub(super) fn push(&mut self, now: Instant, payload: P, dropped: &mut impl FnMut(P)) -> bool {
         let len = payload.len();
@@ -131,7 +131,7 @@ impl<P: Payload> FqCoDel<P> {
         self.next.as_ref()
     }
 
-    /// RFC 8290 section 4.2. What it returns still counts as waiting.
+    /// RFC 8290 section 4.2. The packet it returns still counts as waiting.
     fn dequeue(&mut self, now: Instant, dropped: &mut impl FnMut(P)) -> Option<Queued<P>> {
         loop {
             let was_new = !self.new.is_empty();

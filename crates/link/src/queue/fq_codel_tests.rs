@@ -149,7 +149,7 @@ fn codel_works_on_each_flow_by_itself() {
 }
 
 proptest::proptest! {
-    /// Whatever happens, each packet comes out once, each flow in order, and the books balance.
+    /// After any sequence of steps, each packet comes out once, each flow in order, and the books balance.
     #[test]
     fn nothing_is_made_or_lost(steps in proptest::collection::vec((0_u64..5, 0_u32..4, 40_u64..1500), 1..400)) {
         let mut queue = queue(Some(20), 300);

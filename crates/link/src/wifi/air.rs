@@ -1,4 +1,4 @@
-//! What an ideal observer hears: every frame on the air, for captures and time lines.
+//! The air as an ideal observer hears it: every frame, for captures and time lines.
 
 use tacit_proto::units::{Duration, Instant};
 
@@ -64,7 +64,7 @@ pub enum Frame<P> {
     },
     /// ACK.
     Ack {
-        /// What rides on it (TCP/HACK); empty on a stock one.
+        /// Bytes appended to it (TCP/HACK); empty on a stock one.
         appended: Vec<u8>,
     },
     /// Compressed Block Ack.
@@ -73,7 +73,7 @@ pub enum Frame<P> {
         start: u16,
         /// Bit i acknowledges sequence number start + i.
         bitmap: AckBitmap,
-        /// What rides on it (TCP/HACK); empty on a stock one.
+        /// Bytes appended to it (TCP/HACK); empty on a stock one.
         appended: Vec<u8>,
     },
     /// Block Ack Request.
@@ -85,7 +85,7 @@ pub enum Frame<P> {
     Trigger(Trigger),
     /// Block Ack for several stations at once.
     MultiStaBlockAck(Vec<Acknowledged>),
-    /// QoS Null of a client, which says what waits.
+    /// QoS Null of a client, which reports its queue.
     QosNull {
         /// Queue Size, in units of 256 bytes (802.11-2020 clause 9.2.4.5.6).
         queue_size: u8,
@@ -99,9 +99,9 @@ pub enum Frame<P> {
     },
     /// Request to send.
     Rts,
-    /// Clear to send, to who asked or to the sender itself.
+    /// Clear to send, to the sender of an RTS or to itself (CTS-to-self).
     Cts,
-    /// End of a TXOP before what it reserved is over.
+    /// End of a TXOP before its reservation is over.
     CfEnd,
     /// Beacon.
     Beacon,
@@ -110,7 +110,7 @@ pub enum Frame<P> {
 /// A trigger frame (802.11ax-2021 clause 9.3.1.22).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trigger {
-    /// What it asks for.
+    /// Its variant: the response that it asks for.
     pub kind: TriggerKind,
     /// Channel width of the answers, in MHz.
     pub width_mhz: u16,
@@ -118,7 +118,7 @@ pub struct Trigger {
     pub padding_bytes: u32,
     /// LENGTH of L-SIG in the answers.
     pub l_sig_length: u32,
-    /// Who answers.
+    /// Users that answer.
     pub users: Vec<TriggerUser>,
 }
 
@@ -133,7 +133,7 @@ pub struct TriggeredResponse {
     pub unit_index: u16,
 }
 
-/// What a Block Ack for several stations says of one.
+/// One station's part of a Block Ack for several stations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Acknowledged {
     /// Whose data it is about.
@@ -142,14 +142,14 @@ pub struct Acknowledged {
     pub start: u16,
     /// Bit i acknowledges sequence number start + i.
     pub bitmap: AckBitmap,
-    /// What rides on it for this station (TCP/HACK); empty on a stock one.
+    /// Bytes appended for this station (TCP/HACK); empty on a stock one.
     pub appended: Vec<u8>,
 }
 
-/// Who answers a trigger, and how.
+/// A user that answers a trigger, and the form of its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TriggerUser {
-    /// Who; the access point for any client that takes a unit (UORA, 802.11ax-2021 clause 26.5.4).
+    /// The user; the access point for any client that takes a unit (UORA, 802.11ax-2021 clause 26.5.4).
     pub station: StationId,
     /// How: its mode, unit included.
     pub mode: Mode,
@@ -170,23 +170,23 @@ pub struct AirFrame<P> {
     pub duration: Duration,
     /// Rate and format of that PPDU.
     pub mode: Mode,
-    /// What its Duration field says: how long the medium is reserved after it.
+    /// Its Duration field: how long the medium is reserved after it.
     pub reserves: Duration,
-    /// Who sends.
+    /// The transmitter.
     pub transmitter: StationId,
-    /// Who is addressed; `None` is everybody.
+    /// The addressee; `None` for a broadcast.
     pub receiver: Option<StationId>,
     /// The access category of the exchange it belongs to.
     pub category: AccessCategory,
     /// Whether the addressee got it.
     pub outcome: Outcome,
-    /// The RDG/More PPDU subfield of its HT Control field, if it has one (802.11-2020 clause 9.2.4.6): from the
-    /// holder of a TXOP a grant, from who answers that a PPDU follows.
+    /// The RDG/More PPDU subfield of its HT Control field, if it has one (802.11-2020 clause 9.2.4.6): from the holder of
+    /// a TXOP a grant, from the responder that a PPDU follows.
     pub more_ppdu: Option<bool>,
     /// Which of the units of `mode` in the channel it has, from 0, where several users share the PPDU.
     pub unit_index: Option<u16>,
     /// Its A-MPDU, if any.
     pub ampdu: Option<AmpduPosition>,
-    /// What it is.
+    /// The frame itself.
     pub frame: Frame<P>,
 }

@@ -4,7 +4,7 @@ use tacit_proto::units::{Duration, Instant};
 
 use crate::payload::PayloadClass;
 
-/// What a stretch of time on a channel was spent on. The categories cover every moment exactly once.
+/// Use of a stretch of time on a channel. The categories cover every moment exactly once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AirtimeUse {
     /// PPDUs of data: preamble, headers and payload of MPDUs on their first transmission.
@@ -17,7 +17,7 @@ pub enum AirtimeUse {
     LinkAck,
     /// RTS, CTS and the SIFS after each.
     Protection,
-    /// What compressed TCP ACKs add to link-layer acknowledgments (TCP/HACK).
+    /// Time that compressed TCP ACKs add to link-layer acknowledgments (TCP/HACK).
     CompressedAck,
     /// Waiting for the medium with something to send: AIFS, backoff, timeouts.
     Acquisition,
@@ -25,7 +25,7 @@ pub enum AirtimeUse {
     Collision,
     /// Beacons.
     Beacon,
-    /// Nobody has anything to send.
+    /// No station has anything to send.
     Idle,
 }
 
@@ -83,16 +83,15 @@ impl Airtime {
     }
 }
 
-/// What one station spent of a channel's time, what it sent PPDUs of nothing but pure TCP ACKs for apart
-/// from the rest.
+/// A channel's time charged to one station, PPDUs of nothing but pure TCP ACKs apart from the rest.
 ///
-/// A station is charged for its PPDUs and for what they bring about: RTS and CTS before them, the link-layer
+/// A station is charged for its PPDUs and for the exchanges they bring about: RTS and CTS before them, the link-layer
 /// ACKs that answer them,
-/// and the idle time somebody waited (AIFS or EIFS, slots of backoff, timeouts) since the access before
+/// and the idle time some station waited (AIFS or EIFS, slots of backoff, timeouts) since the access before
 /// its own, even if others counted down in it or a beacon came between. So a station that
 /// counts down while others win is not charged for it, and no idle time counts twice. Stations that collide
-/// share the wait and the collision evenly. A Block Ack Request counts as the PPDU it asks about. What is
-/// appended to a link-layer ACK is charged to the station that appends it.
+/// share the wait and the collision evenly. A Block Ack Request counts as the PPDU it asks about. Bytes
+/// appended to a link-layer ACK are charged to the station that appends them.
 ///
 /// Over all stations the uses add up to those of the channel, [`AirtimeUse::Idle`] apart, and apart from a
 /// wait or an exchange that the end of the window cuts off.
@@ -104,7 +103,7 @@ pub struct StationAirtime {
 
 impl StationAirtime {
     /// Time spent on PPDUs of `class`: [`PayloadClass::Ack`] for those of nothing but pure TCP ACKs, and
-    /// for what rides on link-layer ACKs.
+    /// for bytes appended to link-layer ACKs.
     pub const fn of(&self, class: PayloadClass) -> &Airtime {
         match class {
             PayloadClass::Data => &self.data,

@@ -26,12 +26,12 @@ pub struct Bss<P> {
     medium: Medium,
 }
 
-/// What became of a packet that was offered to a queue.
+/// Outcome of offering a packet to a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offered {
     /// The queue dropped it.
     Refused,
-    /// It waits with others, and [`Bss::poll_timeout`] stays what it was.
+    /// It waits with others, and [`Bss::poll_timeout`] does not change.
     Waits,
     /// It is the first, and its station contends for the channel from now on.
     Contends,
@@ -71,7 +71,7 @@ impl<P: Payload> Bss<P> {
         self.cell.stations.numbers()
     }
 
-    /// What `station` has for `category`; where that is not in use for best effort, or the first that is.
+    /// The function of `station` for `category`; where that is not in use, for best effort, or else the first in use.
     pub fn function(&self, station: StationId, category: AccessCategory) -> FunctionId {
         let place_of = |wanted| self.categories().iter().position(|known| *known == wanted);
         let place = place_of(category).or_else(|| place_of(AccessCategory::BestEffort)).unwrap_or(0);
@@ -98,7 +98,7 @@ impl<P: Payload> Bss<P> {
         self.offer(now, from, to, payload) != Offered::Refused
     }
 
-    /// Queues `payload` at `from` for `to`, and says what that leads to.
+    /// Queues `payload` at `from` for `to`, and returns the outcome.
     ///
     /// # Panics
     /// When two clients without a direct link are named: their traffic goes through the access point.
@@ -141,7 +141,7 @@ impl<P: Payload> Bss<P> {
         packets.filter(|packet| counts(packet)).fold(Bytes(0), |sum, packet| sum + packet.len())
     }
 
-    /// Does everything due by `now`; returns what [`Bss::poll_timeout`] says after it.
+    /// Does everything due by `now`; returns [`Bss::poll_timeout`] after it.
     #[inline]
     pub fn handle_timeout(&mut self, now: Instant) -> Option<Instant> {
         loop {
@@ -189,14 +189,14 @@ impl<P: Payload> Bss<P> {
         }
     }
 
-    /// What ACKs of `function` to `peer` cost on the air.
+    /// Airtime of ACKs of `function` to `peer`.
     pub fn ack_times(&self, function: FunctionId, peer: FunctionId) -> AckTimes {
         let (rules, station) = (&self.cell.rules, &self.cell.stations[function]);
         let edca = rules.config.edca(self.station(function), station.category);
         AckTimes::new(rules, &edca, &station.peers[station.peer_index(peer)].originator)
     }
 
-    /// Reports to [`Bss::poll_interrupt`] what becomes of each packet that `function` sends.
+    /// Reports to [`Bss::poll_interrupt`] the fate of each packet that `function` sends.
     pub fn report_fates(&mut self, function: FunctionId) {
         for peer in &mut self.cell.stations[function].peers {
             peer.originator.report_fates();
@@ -242,29 +242,28 @@ impl<P: Payload> Bss<P> {
         self.cell.stations.of(station).map(Station::backlog).sum()
     }
 
-    /// Verifies that no packet was made or lost, and that whatever waits will have its turn.
+    /// Verifies that no packet was made or lost, and that every waiting packet will have its turn.
     ///
     /// # Errors
-    /// Which station breaks what.
+    /// The station and the rule it breaks.
     pub fn check(&self) -> Result<(), String> {
         self.cell.check_books()?;
         self.medium.check(&self.cell)
     }
 
-    // --- What it has to say about itself ----------------------------------------------------
+    // --- Reports ----------------------------------------------------------------------------
 
     /// Where the time went, of the part of the measured window before `now`.
     pub fn airtime(&self, now: Instant) -> Airtime {
         self.cell.accounts.airtime(self.medium.present_use(&self.cell), now)
     }
 
-    /// Until when [`Bss::airtime`] knows what the channel does: the end of what is on the air, at `now`
-    /// at the earliest.
+    /// Until when [`Bss::airtime`] knows the use of the channel: the end of the PPDU on the air, at `now` at the earliest.
     pub fn airtime_until(&self, now: Instant) -> Instant {
         self.cell.accounts.booked_until().max(now)
     }
 
-    /// What `station` spent of that time.
+    /// Share of `station` in that time.
     pub fn station_airtime(&self, station: StationId) -> StationAirtime {
         let each = self.cell.stations.of(station).map(|function| function.airtime);
         each.reduce(|sum, more| sum.plus(&more)).unwrap_or_default()

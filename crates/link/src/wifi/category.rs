@@ -57,11 +57,11 @@ pub struct EdcaParameters {
     pub cw_max: u32,
 }
 
-/// What an access point tells its stations to contend with instead of the defaults (the EDCA Parameter Set element,
-/// 802.11-2020 clause 9.4.2.28), or what a station contends with whatever it was told. `None` leaves the default.
+/// Contention parameters that an access point announces to its stations instead of the defaults (the EDCA Parameter Set
+/// element, 802.11-2020 clause 9.4.2.28), or that a station uses regardless of those. `None` leaves the default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EdcaOverride {
-    /// AIFSN. DCF has none: DIFS is what it is.
+    /// AIFSN. DCF has none, for its DIFS is fixed.
     pub aifs_slots: Option<u32>,
     /// Smallest contention window.
     pub cw_min: Option<u32>,
@@ -70,7 +70,7 @@ pub struct EdcaOverride {
 }
 
 impl EdcaOverride {
-    /// `usual` with what this says otherwise; of the windows, one that nobody says makes way for the other.
+    /// `usual` with these values in place of its own; of the windows, one left open makes way for the other.
     pub fn over(self, usual: EdcaParameters) -> EdcaParameters {
         let cw_min = self.cw_min.unwrap_or_else(|| self.cw_max.unwrap_or(usual.cw_min).min(usual.cw_min));
         EdcaParameters {

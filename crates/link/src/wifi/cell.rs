@@ -1,5 +1,5 @@
-//! What all stations of a channel share, hidden ones included: what is sent and answered, what becomes of it, and the
-//! books. Who may send when is the [medium](super::medium)'s to say.
+//! State that all stations of a channel share, hidden ones included: transmissions, answers, their outcome, and the books.
+//! The [medium](super::medium) decides which station may send, and when.
 
 mod accounts;
 mod air_log;
@@ -47,7 +47,7 @@ use crate::payload::{Payload, PayloadClass};
 /// Bytes of a beacon: header 24, fixed fields 12, a short SSID, rates and the usual elements, FCS.
 const BEACON_LEN: u32 = 110;
 
-/// What the stations of a channel share.
+/// State that the stations of a channel share.
 #[derive(Clone, Debug)]
 pub(crate) struct Cell<P> {
     pub rules: Rules,
@@ -55,7 +55,7 @@ pub(crate) struct Cell<P> {
     pub accounts: Accounts,
     pub air: AirLog<P>,
     pub outbox: Outbox<P>,
-    /// What rides on the acknowledgment in the air.
+    /// Bytes appended to the acknowledgment in the air.
     appended: Vec<u8>,
     /// Whom the next PPDU of several users is for; kept for its capacity.
     users: Vec<usize>,
@@ -63,9 +63,9 @@ pub(crate) struct Cell<P> {
     spare_parts: Vec<downlink::Part>,
     /// When the next beacon is due.
     pub next_beacon: Option<Instant>,
-    /// No gap in a reorder buffer times out before this, and nobody asks for what is missing.
+    /// No gap in a reorder buffer times out before this, and no request for missing data is due.
     pub reorder_check: Option<Instant>,
-    /// Functions that begin to contend for what no host gave them.
+    /// Functions that begin to contend without a packet from a host.
     pub contending: Vec<FunctionId>,
 }
 
@@ -121,7 +121,7 @@ impl<P: Payload> Cell<P> {
         self.charge(from, class, AirtimeUse::Data, end);
     }
 
-    /// What `id` sends at an access of its own at `at`; `None` when all that it had was too old.
+    /// The transmission of `id` at an access of its own at `at`; `None` when all its packets were too old.
     #[inline]
     pub fn begin_access(&mut self, at: Instant, id: FunctionId) -> Option<Outgoing> {
         let outgoing = self.stations[id].begin_access(at, &self.rules);
@@ -129,7 +129,7 @@ impl<P: Payload> Cell<P> {
         outgoing
     }
 
-    // --- What arrives -----------------------------------------------------------------------
+    // --- Reception --------------------------------------------------------------------------
 
     /// Draws whether a control frame of the handshake is understood.
     pub fn hears(&mut self, exchange: &Exchange, len: u32, sent_at: Instant, way: Direction) -> bool {
@@ -144,7 +144,7 @@ impl<P: Payload> Cell<P> {
         peer.hears(len, sent_at)
     }
 
-    /// Takes in what arrived of a PPDU that is over. True when any did.
+    /// Takes in the frames of a finished PPDU that arrived. True when any did.
     pub fn receive(&mut self, exchange: &Exchange) -> bool {
         let before = self.outbox.delivered.len();
         let bytes_before = self.stations[exchange.from].counters.arrived_bytes;
@@ -212,7 +212,7 @@ impl<P: Payload> Cell<P> {
             exchange.is_clear(exchange.start) && sender.noise.is_none() && sender.data_loss.is_none();
         let mut taken = 0;
         if matches!(recipient, Recipient::Block(_)) && is_clear && !unheard && !self.air.is_kept() {
-            // Nothing can happen to any of them, and nobody asks for more than what arrived.
+            // None of them can be lost, and only the arrived bytes are to be counted.
             // Packets would have to be measured one by one. The last that is looked at may not be taken.
             let (mut bytes, mut last) = (0, 0);
             let mpdus = sender.originator.in_flight().map(|mpdu| {
@@ -253,7 +253,7 @@ impl<P: Payload> Cell<P> {
         heard
     }
 
-    /// Passes up what has waited behind a gap for too long.
+    /// Passes up MPDUs that have waited behind a gap for too long.
     pub fn give_up_gaps(&mut self, at: Instant) {
         let timeout = self.rules.config.reorder_timeout;
         let delivered = &mut self.outbox.delivered;
@@ -285,7 +285,7 @@ impl<P: Payload> Cell<P> {
         self.ask_for_repair(at);
     }
 
-    // --- What is answered -------------------------------------------------------------------
+    // --- Answers ----------------------------------------------------------------------------
 
     /// Puts the acknowledgment together, with at most `room` bytes appended where its length is fixed.
     pub fn answer(&mut self, exchange: &Exchange, room: Option<usize>) -> Answer {
@@ -334,10 +334,10 @@ impl<P: Payload> Cell<P> {
         Answer { exchange, lost, holds_more }
     }
 
-    // --- What becomes of it -----------------------------------------------------------------
+    // --- Outcome ----------------------------------------------------------------------------
 
-    /// What the originator makes of an acknowledgment, or of a lost one. `next_idle` is the idle period that would
-    /// begin now at who began the exchange. Returns what is settled with it.
+    /// The originator settles an acknowledgment, or a lost one. `next_idle` is the idle period that would begin now at the
+    /// initiator of the exchange. Returns the settled MPDUs.
     pub fn settle_response(&mut self, exchange: &Exchange, lost: bool, next_idle: u64) -> Settled {
         let at = exchange.response_end;
         let oldest = self.rules.oldest_allowed(at);
@@ -389,8 +389,8 @@ impl<P: Payload> Cell<P> {
         settled
     }
 
-    /// A PPDU of data that nobody acknowledges is over, and its sender has nothing to wait for: whatever became of it,
-    /// it is done with, and the window is that of a success (802.11-2020 clause 10.3.2.14: nothing tells of a failure).
+    /// A PPDU of unacknowledged data is over, and its sender has nothing to wait for: arrived or not, it is done with, and
+    /// the window is that of a success (802.11-2020 clause 10.3.2.14: nothing tells of a failure).
     pub fn settle_unanswered(&mut self, exchange: &Exchange) {
         let peer = exchange.peer();
         let station = &mut self.stations[exchange.from];
@@ -452,7 +452,7 @@ impl<P: Payload> Cell<P> {
         self.end_failed(exchange, settled, noticed_at, next_idle);
     }
 
-    /// An exchange that failed is over: `settled` is what its sender, who notices at `noticed_at`, gives up.
+    /// An exchange that failed is over: its sender, which notices at `noticed_at`, gives up `settled`.
     fn end_failed(&mut self, exchange: &Exchange, settled: Settled, noticed_at: Instant, next_idle: u64) {
         let station = &mut self.stations[exchange.from];
         station.count_settled(settled);
@@ -501,7 +501,7 @@ impl<P: Payload> Cell<P> {
         }
     }
 
-    /// Keeps a frame of the handshake of `exchange` for who asked.
+    /// Logs a frame of the handshake of `exchange`, if the air is observed.
     pub fn record_handshake(&mut self, exchange: &Exchange, step: Step, outcome: Outcome) {
         let originator = self.stations.originator(exchange);
         self.air.record_handshake(exchange, originator, &self.rules, step, outcome);
@@ -553,7 +553,7 @@ impl<P: Payload> Cell<P> {
 /// An acknowledgment as it goes out.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Answer {
-    /// What it answers, with its length.
+    /// The exchange it answers, with its length.
     pub exchange: Exchange,
     /// It will not arrive.
     pub lost: bool,
@@ -561,7 +561,7 @@ pub(crate) struct Answer {
     pub holds_more: bool,
 }
 
-/// What the recipient of `outgoing` sees of it: kind, More Data, SYNC.
+/// View of `outgoing` at its recipient: kind, More Data, SYNC.
 fn seen_by_recipient<P: Payload>(outgoing: &Outgoing, peer: &Peer<P>) -> (Heard, bool, bool) {
     match outgoing {
         Outgoing::Request { .. } | Outgoing::Ask { .. } => (Heard::BlockAckRequest, false, false),

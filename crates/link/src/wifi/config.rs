@@ -1,4 +1,4 @@
-//! What a basic service set may be told before it starts.
+//! Configuration of a basic service set.
 
 use tacit_proto::units::{Bytes, Duration, Instant};
 
@@ -15,7 +15,7 @@ use crate::queue::{AckFilter, QueueConfig};
 pub struct StationConfig {
     /// Rate of data frames, both ways.
     pub mode: Mode,
-    /// Rate of control responses, if not what the standard's rule gives for `mode`.
+    /// Rate of control responses, if not that of the standard's rule for `mode`.
     pub control_mode: Option<Mode>,
     /// Which data MPDUs from the access point are lost, apart from collisions.
     pub downlink_loss: Loss,
@@ -31,13 +31,13 @@ pub struct StationConfig {
     /// Whether the SNR over a channel narrower than that of `mode` is higher by the noise that it keeps out, as it is at
     /// a distance; otherwise it is the same over all.
     pub narrow_is_clearer: bool,
-    /// Power at which the access point and the station hear each other, for captures; nothing else depends on it. `None` where
-    /// nobody says.
+    /// Power at which the access point and the station hear each other, for captures; nothing else depends on it. `None`
+    /// where it is not given.
     pub signal_dbm: Option<i8>,
-    /// From when to when the station is out of reach: nothing between it and the access point arrives, though
-    /// both still defer to what is sent. `None` for never.
+    /// From when to when the station is out of reach: nothing between it and the access point arrives, though both still
+    /// defer to every PPDU. `None` for never.
     pub away: Option<(Instant, Instant)>,
-    /// What it contends with instead of the defaults.
+    /// Contention parameters in place of the defaults.
     pub edca: PerCategory<EdcaOverride>,
     /// Queue at the access point for this station.
     pub downlink_queue: QueueConfig,
@@ -76,16 +76,16 @@ impl StationConfig {
     }
 }
 
-/// One way of a direct link between two clients (tunnelled direct link set-up, TDLS, of IEEE 802.11z): what goes from one to the other does not
+/// One way of a direct link between two clients (tunnelled direct link set-up, TDLS, of IEEE 802.11z): its frames do not
 /// go through the access point. The way back is another of these.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DirectLink {
-    /// Who sends.
+    /// The sender.
     pub from: StationId,
-    /// Who receives.
+    /// The receiver.
     pub to: StationId,
-    /// What is sent, as if the receiver were the access point of the sender: what goes up counts, and of
-    /// [`StationConfig::link_acks`] what goes down for the way back. What it contends with is the sender's.
+    /// Its settings, as if the receiver were the access point of the sender: those of the uplink count, and of
+    /// [`StationConfig::link_acks`] that of the downlink for the way back. Its contention parameters are the sender's.
     pub link: StationConfig,
 }
 
@@ -96,7 +96,7 @@ impl DirectLink {
     }
 }
 
-/// What goes before data PPDUs to reserve the channel, and before which.
+/// Frames before data PPDUs that reserve the channel, and the PPDUs they precede.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Protection {
     /// Nothing.
@@ -120,26 +120,26 @@ pub enum RateControl {
     /// That of [`StationConfig::mode`], always.
     #[default]
     Fixed,
-    /// By what gets through, between the modes of the guard interval of [`StationConfig::mode`] with at most its width
+    /// By the MPDUs that get through, between the modes of the guard interval of [`StationConfig::mode`] with at most its width
     /// and streams.
     Minstrel,
 }
 
-/// Whether who holds a TXOP lets who answers send in it too (RD protocol, 802.11-2012 clause 9.25, 802.11-2020
+/// Whether the holder of a TXOP lets the responder send in it too (RD protocol, 802.11-2012 clause 9.25, 802.11-2020
 /// clause 10.29).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReverseDirection {
     /// Never.
     #[default]
     Off,
-    /// With each data PPDU: one SIFS after its acknowledgment the recipient sends one PPDU of what it has for the
-    /// holder in the same access category.
+    /// With each data PPDU: one SIFS after its acknowledgment the recipient sends one PPDU of its data for the holder in
+    /// the same access category.
     Granted {
-        /// What has been queued for less than this when the PPDU goes out is not in it: the host's data is still
+        /// A packet queued for less than this when the PPDU goes out is not in it: the host's data is still
         /// on its way to the NIC's memory.
         turnaround: Duration,
         /// How long the holder of a TXOP without a limit grants beyond the acknowledgment of its own PPDU; one with
-        /// a limit grants what is left of it.
+        /// a limit grants the rest of it.
         limit: Duration,
     },
 }
@@ -172,10 +172,11 @@ pub enum LinkAcks {
     #[default]
     Normal,
     /// Not at all (policy No Ack): each PPDU is sent once and forgotten, so no window stalls, nothing is sent again, and
-    /// what arrives is passed up at once. With FWP TCP and HTTP make up for it (Havey and Almeroth, section V-A).
+    /// data is passed up as it arrives. With FWP TCP and HTTP make up for it (Havey and Almeroth, section V-A).
     None,
-    /// Not when it is sent; but who sent it keeps it as [`BssConfig::repair`] says, and who lacks it asks for it now and
-    /// then, by a Block Ack at an access of its own. It is sent again once for each request, and passed up late.
+    /// Not when it is sent; but its sender keeps it as [`BssConfig::repair`] says, and a recipient that lacks it asks for
+    /// it now and then, by a Block Ack at an access of its own. It is sent again once for each request, and passed up
+    /// late.
     Deferred,
 }
 
@@ -192,7 +193,7 @@ pub struct RepairConfig {
 
 impl RepairConfig {
     /// Room for the 1984 numbers that can be told apart, in full packets, for as long as TCP takes to notice; asked for
-    /// often enough that a request covers what 600 Mb/s lose.
+    /// often enough that a request covers the losses of 600 Mb/s.
     pub const USUAL: Self =
         Self { buffer: Bytes(3_000_000), age: Duration::from_millis(200), period: Duration::from_millis(20) };
 }
@@ -218,7 +219,7 @@ impl<T: Copy + PartialEq> BothWays<T> {
     }
 }
 
-/// What the spatial streams of a mode are to the aggregates sent in it.
+/// Relation of the spatial streams of a mode to the aggregates sent in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StreamQueues {
     /// One A-MPDU is spread over all streams, as the standard has it (802.11-2020 clause 19.3.11.8).
@@ -258,12 +259,12 @@ pub enum ApScheduler {
     /// packets of one destination out of it.
     FirstComeFirstServed,
     /// Deficit round robin over airtime, as mac80211 does it (Høiland-Jørgensen et al., "Ending the Anomaly", USENIX ATC
-    /// 2017): each may use as much of the channel as the others, what it sends to the access point included.
+    /// 2017): each may use as much of the channel as the others, its PPDUs to the access point included.
     Airtime,
 }
 
 impl ApScheduler {
-    /// What a turn adds to the deficit of a client: mac80211's weight of a station, 256 us.
+    /// Airtime that a turn adds to the deficit of a client: mac80211's weight of a station, 256 us.
     pub const AIRTIME_QUANTUM: Duration = Duration::from_micros(256);
     /// Most airtime that a client can owe the others. Ours: without a bound, as in mac80211, one that sent much would wait for
     /// as long as it did until it receives anything.
@@ -275,18 +276,18 @@ impl ApScheduler {
 pub struct BssConfig {
     /// The amendment of the access point, and of its clients but those whose mode is of an older one.
     pub standard: Standard,
-    /// What they choose of what it allows; makes a difference at 2.4 GHz, and with HE and EHT.
+    /// Options that they choose in it; these make a difference at 2.4 GHz, and with HE and EHT.
     pub variant: Variant,
     /// The clients; station `i + 1` is entry `i`, the access point is station 0.
     pub stations: Vec<StationConfig>,
     /// The access categories in use, each station having all of them; at least one, and best effort alone
     /// where the standard has no EDCA.
     pub categories: Vec<AccessCategory>,
-    /// What the access point contends with instead of the defaults.
+    /// Contention parameters of the access point in place of the defaults.
     pub ap_edca: PerCategory<EdcaOverride>,
     /// How they choose the rate of data.
     pub rate_control: RateControl,
-    /// What clients send one another past the access point, both ways of each link.
+    /// Links between clients past the access point, both ways of each.
     pub direct_links: Vec<DirectLink>,
     /// Pairs of clients that do not hear each other; everybody hears the access point.
     pub hidden: Vec<(StationId, StationId)>,
@@ -301,40 +302,39 @@ pub struct BssConfig {
     /// Least time from the start of one MPDU to the next in an A-MPDU, which receivers ask for: Minimum MPDU Start
     /// Spacing, zero or one of [`BssConfig::MPDU_START_SPACINGS`].
     pub mpdu_start_spacing: Duration,
-    /// MPDUs that may be outstanding under a Block Ack agreement, from 2 to what the standard
-    /// has, 64, 256 or 1024: what the recipient says it has room for
-    /// (Buffer Size, 802.11-2020 clause 9.4.1.13). No more than a client's own standard has.
+    /// MPDUs that may be outstanding under a Block Ack agreement, from 2 to the standard's maximum, 64, 256 or 1024: the
+    /// Buffer Size that the recipient announces (802.11-2020 clause 9.4.1.13). No more than a client's own standard has.
     pub block_ack_window: u32,
-    /// What the spatial streams of a client are to its queue.
+    /// Relation of the spatial streams of a client to its queue.
     pub stream_queues: StreamQueues,
     /// How many bytes of packets share an MPDU as an A-MSDU where the standard aggregates; `None` for one
     /// packet each.
     pub amsdu: Option<AmsduLimit>,
     /// How data whose acknowledgment is deferred is repaired.
     pub repair: RepairConfig,
-    /// What TXOPs hold for responders; where the standard aggregates.
+    /// Grants to responders within TXOPs; where the standard aggregates.
     pub reverse_direction: ReverseDirection,
     /// Target beacon transmission time interval; `None` for no beacons (IBSS-like test beds).
     pub beacon_interval: Option<Duration>,
     /// Retries of an MPDU, and of a Block Ack Request, before giving up (dot11LongRetryLimit).
     pub retry_limit: u32,
-    /// What goes before data.
+    /// Frames before data that reserve the channel.
     pub protection: Protection,
-    /// RTS that may stay unanswered in a row before what they announce is given up
+    /// RTS that may stay unanswered in a row before the PPDU they announce is given up
     /// (dot11ShortRetryLimit), less one.
     pub short_retry_limit: u32,
     /// An MPDU older than this since it was queued is dropped rather than retried.
     pub lifetime: Duration,
-    /// The recipient passes on what it has when a gap in front of it lasts this long.
+    /// The recipient passes on its MPDUs when a gap in front of them lasts this long.
     pub reorder_timeout: Duration,
     /// Link-layer ACKs leave this much later than one SIFS, as some implementations do, and
     /// transmitters wait as much longer.
     pub link_ack_delay: Duration,
-    /// A receiver keeps hold of the longest of several PPDUs that start together, and gets what of it
-    /// comes after the others have ended. Off, everything that overlaps is lost whole.
+    /// A receiver keeps hold of the longest of several PPDUs that start together, and gets the part of it that comes after
+    /// the others have ended. Off, all PPDUs that overlap are lost whole.
     ///
     /// Where some clients are hidden from each other, and the SNR of all is known, the access point gets the first of
-    /// frames that overlap if it is stronger than noise and all others by what its mode needs.
+    /// frames that overlap if it is stronger than noise and all others by as much as its mode needs.
     pub capture: bool,
     /// Whom the access point serves next.
     pub ap_scheduler: ApScheduler,
@@ -343,16 +343,16 @@ pub struct BssConfig {
     /// How long packets for a client last on the air, at its rate, that the access point has given to its MAC and that are
     /// not settled (AQL, airtime queue limits): a data PPDU is no longer, but for one packet. `None` for no limit.
     pub aql_limit: Option<Duration>,
-    /// What becomes of pure TCP ACKs in the access point's queues.
+    /// Treatment of pure TCP ACKs in the access point's queues.
     pub ap_ack_filter: AckFilter,
-    /// What becomes of pure TCP ACKs in the stations' queues.
+    /// Treatment of pure TCP ACKs in the stations' queues.
     pub station_ack_filter: AckFilter,
     /// Wait EIFS instead of AIFS after an undecodable frame.
     pub eifs: bool,
 }
 
 impl BssConfig {
-    /// What a receiver may ask for between the starts of MPDUs, besides nothing (802.11-2020 clause 9.4.2.55.3).
+    /// Least times that a receiver may ask for between the starts of MPDUs, besides none (802.11-2020 clause 9.4.2.55.3).
     pub const MPDU_START_SPACINGS: [Duration; 7] = [
         Duration::from_nanos(250),
         Duration::from_nanos(500),
@@ -417,14 +417,14 @@ impl BssConfig {
         self.standard_at(mode).phy_as(self.variant)
     }
 
-    /// MPDUs that may be outstanding in `mode`: the window, or what the mode's standard has.
+    /// MPDUs that may be outstanding in `mode`: the window, or the limit of the mode's standard.
     pub fn window_at(&self, mode: &Mode) -> u32 {
         self.phy_at(mode)
             .aggregation
             .map_or(self.block_ack_window, |limits| limits.mpdus.min(self.block_ack_window))
     }
 
-    /// What `station` contends with in `category`.
+    /// Contention parameters of `station` in `category`.
     ///
     /// # Panics
     /// Unless the set has this station.

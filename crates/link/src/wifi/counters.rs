@@ -1,4 +1,4 @@
-//! What a station counts.
+//! Counters of a station.
 
 use tacit_proto::units::Duration;
 
@@ -8,16 +8,16 @@ tacit_proto::counters! {
     /// Counters of one station; all monotonic. Records have them in this order.
     #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
     pub struct StationCounters {
-        /// Bytes of the packets that `arrived`: what a record calls delivered, whatever this station was told.
+        /// Bytes of the packets that `arrived`, known to this station or not: the delivered bytes of a record.
         #[cfg_attr(feature = "serde", serde(rename = "delivered_bytes"))]
         arrived_bytes: u64,
         /// PPDUs of data sent, collided ones included.
         data_ppdus: u64,
         /// MPDUs in them.
         data_mpdus: u64,
-        /// Packets sent that nobody acknowledges.
+        /// Packets sent for which no acknowledgment is due.
         unacknowledged: u64,
-        /// Of them, those that arrived, which nobody told their sender.
+        /// Of them, those that arrived, unknown to their sender.
         unacknowledged_arrived: u64,
         /// Requests for data that did not arrive, sent at an access of their own.
         repair_requests: u64,
@@ -51,7 +51,7 @@ tacit_proto::counters! {
         missed_cts: u64,
         /// CTS sent to the sender itself.
         cts_to_self: u64,
-        /// Reverse direction grants that reached who may use them.
+        /// Reverse direction grants that reached the responder.
         reverse_grants: u64,
         /// PPDUs of data or Block Ack Requests sent in the TXOP of another that granted it.
         reverse_ppdus: u64,
@@ -99,15 +99,15 @@ tacit_proto::counters! {
         tcp_ack_ppdu_acks: u64,
         /// Bytes of pure TCP ACKs as IP packets, each packet counted on its first transmission.
         tcp_ack_bytes: u64,
-        /// What those bytes take at the data rate alone, without preamble, MAC header and padding: the column
+        /// Time of those bytes at the data rate alone, without preamble, MAC header and padding: the column
         /// "TCP ACK" of the HACK paper's table 3.
         tcp_ack_byte_time: Duration,
-        /// AIFS and the slots drawn for each PPDU of nothing but pure TCP ACKs, collided and repeated ones
-        /// included: what winning the channel costs when nobody counts down at the same time, as closed forms
-        /// and the column "Acquire channel" of the HACK paper's table 3 have it. What it did cost is in
+        /// AIFS and the slots drawn for each PPDU of nothing but pure TCP ACKs, collided and repeated ones included: the
+        /// cost of winning the channel when no other station counts down at the same time, as closed forms and the column
+        /// "Acquire channel" of the HACK paper's table 3 have it. The actual cost is in
         /// [`StationAirtime`](super::StationAirtime).
         tcp_ack_backoff: Duration,
-        /// What `appended_bytes` take at the control rate alone: the column "ROHC" of the HACK paper's table 3. On the air
+        /// Time of `appended_bytes` at the control rate alone: the column "ROHC" of the HACK paper's table 3. On the air
         /// they may cost less, where they fit into the padding of the last symbol.
         appended_byte_time: Duration,
         /// Bytes of IP packets delivered, unacknowledged ones included.
@@ -122,7 +122,7 @@ tacit_proto::counters! {
         answer_time: Duration,
         /// Answers to Basic Triggers that had no packet, from anybody asked.
         empty_answers: u64,
-        /// Answers of users who append, with a Block Ack in a PPDU of several.
+        /// Answers of users that append, with a Block Ack in a PPDU of several.
         roomy_answers: u64,
         /// Of them, those that held more than they had room for.
         short_answers: u64,
@@ -137,7 +137,7 @@ tacit_proto::counters! {
 }
 
 impl StationCounters {
-    /// A PPDU of several users, who have a `unit` each, that lasts `lasts` for the longest of `psdus`.
+    /// A PPDU of several users, each with a `unit`, that lasts `lasts` for the longest of `psdus`.
     pub(super) fn count_shared_ppdu(&mut self, unit: ResourceUnit, psdus: &[(Mode, u32)], lasts: Duration) {
         let units = psdus.first().map_or(0, |(mode, _)| unit.count_in(mode.width_mhz));
         self.shared_ppdus += 1;

@@ -1,12 +1,12 @@
-//! The functions of a channel: a station has one for each access category in use, and each contends for itself. What
-//! number a function has, whose it is and whom it exchanges packets with is decided here alone.
+//! The functions of a channel: a station has one for each access category in use, and each contends for itself. The number
+//! of a function, its station and its peers are decided here alone.
 
 use super::air::StationId;
 use super::config::DirectLink;
 
-/// What a station has for one access category: its enhanced distributed channel access function (802.11-2020 clause
-/// 10.23.2.1 calls it an EDCAF), which has a backoff and queues of its own and meets those of its own station as it
-/// meets others'. [`Bss::function`](super::Bss::function) gives that of a station and a category.
+/// A station's enhanced distributed channel access function for one access category (802.11-2020 clause 10.23.2.1 calls it
+/// an EDCAF), which has a backoff and queues of its own and meets those of its own station as it meets others'.
+/// [`Bss::function`](super::Bss::function) gives that of a station and a category.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FunctionId(u16);
 
@@ -18,7 +18,7 @@ impl FunctionId {
 }
 
 impl StationId {
-    /// What it has for the first category in use, the only one by default.
+    /// Its function for the first category in use, the only one by default.
     pub const fn first_function(self) -> FunctionId {
         FunctionId(self.0)
     }
@@ -49,12 +49,12 @@ impl Functions {
         (0..self.stations * self.categories).map(FunctionId)
     }
 
-    /// What `station` has for the category in `place` among those in use.
+    /// The function of `station` for the category in `place` among those in use.
     pub const fn of(self, station: StationId, place: usize) -> FunctionId {
         FunctionId(station.0 + place as u16 * self.stations)
     }
 
-    /// What `station` has for each category.
+    /// The functions of `station`, one for each category.
     #[inline]
     pub fn of_station(self, station: StationId) -> impl Iterator<Item = FunctionId> {
         (station.0..self.stations * self.categories).step_by(usize::from(self.stations)).map(FunctionId)

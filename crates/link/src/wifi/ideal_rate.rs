@@ -20,7 +20,7 @@ const ACK_PACKET: u32 = 52;
 const MPDUS: u32 = 25_600;
 const LEAST_EXCHANGES: u32 = 400;
 
-/// What a mode is chosen for.
+/// The TCP traffic that a mode is chosen for.
 #[derive(Clone, Copy, Debug)]
 pub struct TcpOver<'a> {
     /// Limits of aggregation and retries.
@@ -61,15 +61,15 @@ impl TcpOver<'_> {
         preamble_success(mode, snr) * mpdu_success(mode, snr, bytes)
     }
 
-    /// Goodput of TCP in bits per second, IP headers counted as goodput: the lesser of what the link carries and of what
-    /// congestion control makes of what the link loses.
+    /// Goodput of TCP in bits per second, IP headers counted as goodput: the lesser of the link's throughput and of the
+    /// rate that congestion control reaches at the link's losses.
     pub fn goodput(&self, mode: &Mode, snr: Decibels) -> f64 {
         let success = self.success(mode, snr);
         if success <= 0.0 {
             return 0.0;
         }
         let played = self.play(mode, snr);
-        // What is lost to the last retry.
+        // Share of packets lost, their last retry included.
         let lost = libm::pow(1.0 - success, f64::from(self.config.retry_limit) + 1.0);
         let round_trip = self.round_trip.as_secs_f64() + 2.0 * played.exchange_s;
         let most = f64::from(self.packet * 8) * window(lost, round_trip) / round_trip;
@@ -86,7 +86,7 @@ impl TcpOver<'_> {
         carried / self.exchange(mode, mpdus, 0, 0)
     }
 
-    /// What single MPDUs carry, each of which is sent until it arrives or its retries are used up.
+    /// Throughput of single MPDUs, each of which is sent until it arrives or its retries are used up.
     fn single(&self, mode: &Mode, success: f64) -> Played {
         let (mut reached, mut seconds, mut exchanges, mut delivered) = (1.0, 0.0, 0.0, 0.0);
         for attempt in 0..=self.config.retry_limit {
@@ -156,13 +156,13 @@ impl TcpOver<'_> {
         (bytes / subframe).clamp(1, most.max(1))
     }
 
-    /// Seconds that an exchange of `sent` MPDUs takes, its backoff included, and its part of what answers it: TCP ACKs of what
+    /// Seconds that an exchange of `sent` MPDUs takes, its backoff included, and its part of the answers: TCP ACKs of the
     /// `arrived`, and their collisions with data.
     fn exchange(&self, mode: &Mode, sent: u32, arrived: u64, failed_before: u32) -> f64 {
         let phy = self.config.phy_at(mode);
         let control = phy.control_mode(mode);
         let header_len = phy.mac_header_len();
-        // Of the access point, for data and for what answers it.
+        // Of the access point, for data and for its TCP ACKs.
         let edca = self.config.edca(StationId::AP, AccessCategory::BestEffort);
         let cw = |failed: u32| {
             ((u64::from(edca.cw_min) + 1) << failed.min(10)).min(u64::from(edca.cw_max) + 1) - 1
@@ -189,7 +189,7 @@ impl TcpOver<'_> {
         let in_one = (acks / answers).ceil() as u32;
         // Its slots pass while data counts down too.
         let answer = aifs + mode.ppdu_duration(psdu(in_one, ACK_PACKET)) + response(in_one);
-        // Data goes again, of an A-MPDU after a request for the Block Ack that nobody sent.
+        // Data goes again, of an A-MPDU after a request for the Block Ack that was not sent.
         let again = match sent {
             0 | 1 => backoff(1).saturating_sub(backoff(0)),
             _ => aifs + backoff(1) + control.ppdu_duration(BLOCK_ACK_REQUEST_LEN) + response(sent),

@@ -27,8 +27,8 @@ fn the_ideal_rate_follows_the_envelope() {
     assert_eq!(over(&config).ideal_mode([], |_| Decibels::from_db(10.0)), None);
 }
 
-/// So a mode whose bound is less than what another carries need not be looked at. Where much is lost the draws of 400 exchanges are
-/// off by more.
+/// So a mode whose bound is less than the throughput of another need not be looked at. Where much is lost the draws of 400
+/// exchanges are off by more.
 #[test]
 fn nothing_carries_more_than_its_bound_and_without_losses_nearly_all_of_it_but_the_answers() {
     for standard in [Standard::A, Standard::N, Standard::Ac, Standard::Be] {

@@ -1,4 +1,4 @@
-//! What a NIC tells its driver.
+//! Interrupts of a NIC to its driver.
 
 use tacit_proto::hack::{Heard, Response};
 
@@ -9,29 +9,29 @@ use super::functions::FunctionId;
 pub enum Interrupt<P> {
     /// `function` received a PPDU from `from` and acknowledges it.
     Received {
-        /// Who received.
+        /// The receiver.
         function: FunctionId,
-        /// Who sent.
+        /// The sender.
         from: FunctionId,
-        /// What.
+        /// Kind of the PPDU.
         heard: Heard,
         /// The More Data bit.
         more_data: bool,
-        /// What the NIC did.
+        /// The NIC's response.
         response: Response,
     },
     /// The acknowledgment that `function` got from `from` carried these bytes.
     Appended {
         /// Whose transmission completed.
         function: FunctionId,
-        /// Who acknowledged it.
+        /// The function that acknowledged it.
         from: FunctionId,
-        /// What rode along.
+        /// The appended bytes.
         bytes: Vec<u8>,
     },
     /// A pure TCP ACK that `function` sent to `to` as a packet has left the window, in order.
     Settled {
-        /// Who sent.
+        /// The sender.
         function: FunctionId,
         /// To whom.
         to: FunctionId,
@@ -40,10 +40,10 @@ pub enum Interrupt<P> {
         /// Acknowledged, or given up.
         delivered: bool,
     },
-    /// What became of a packet that `function` sent to `to` is decided, in order or not; for functions that
+    /// The fate of a packet that `function` sent to `to` is decided, in order or not; for functions that
     /// [asked](super::Bss::report_fates).
     Fate {
-        /// Who sent.
+        /// The sender.
         function: FunctionId,
         /// To whom.
         to: FunctionId,

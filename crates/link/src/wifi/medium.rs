@@ -1,4 +1,4 @@
-//! The medium: who hears whom, contention, NAV, and who may send when.
+//! The medium: which stations hear each other, contention, NAV, and which may send when.
 
 mod capture;
 mod hidden;
@@ -25,7 +25,7 @@ pub(crate) enum Medium {
 }
 
 impl Medium {
-    /// What `rules` say of who hears whom.
+    /// The medium of `rules`, shared by all or with hidden stations.
     pub fn new(rules: &Rules) -> Self {
         if rules.config.hidden.is_empty() {
             Self::Shared(Shared::new(rules.phy))
@@ -42,7 +42,7 @@ impl Medium {
         }
     }
 
-    /// Does what is due at `at`.
+    /// Does the work due at `at`.
     pub fn step<P: Payload>(&mut self, cell: &mut Cell<P>, at: Instant) {
         match self {
             Self::Shared(medium) => medium.step(cell, at),
@@ -58,7 +58,7 @@ impl Medium {
         }
     }
 
-    /// What time without an end booked yet is booked as.
+    /// The use that time without an end booked yet is booked as.
     pub fn present_use<P: Payload>(&self, cell: &Cell<P>) -> AirtimeUse {
         match self {
             Self::Shared(medium) => medium.idle_use(),
@@ -66,7 +66,7 @@ impl Medium {
         }
     }
 
-    /// Verifies that whatever waits in `cell` will have its turn.
+    /// Verifies that every packet that waits in `cell` will have its turn.
     ///
     /// # Errors
     /// Which station would sleep through it.

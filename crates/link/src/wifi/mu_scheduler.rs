@@ -21,7 +21,7 @@ pub trait MuScheduler: Send {
 
     /// Chooses among `clients` for a Basic Trigger at `now`: pushes the positions of those that it asks to `asked`, which is empty.
     /// Without any, the access point sends no trigger. It is called after each exchange, and again when the access point has won the
-    /// medium: what it answers then counts.
+    /// medium: its choice then counts.
     fn uplink(&mut self, now: Instant, clients: &[UplinkClient], most: usize, asked: &mut Vec<usize>) {
         let _ = (now, clients, most, asked);
     }

@@ -1,4 +1,4 @@
-//! PPDUs of several users: what an access point may be told of them.
+//! PPDUs of several users: their settings at an access point.
 
 use tacit_proto::units::Duration;
 
@@ -14,31 +14,31 @@ use super::phy::{
 pub struct OfdmaConfig {
     /// Most users of one PPDU; two at least.
     pub max_users: u16,
-    /// How users acknowledge what they get in one.
+    /// How users acknowledge their data in one.
     pub acknowledgment: MuAcknowledgment,
     /// Highest MCS of Block Acks that answer triggers.
     pub block_ack_mcs: u8,
-    /// What triggers leave their users between the last of their fields and the answer: 0, 8 or 16 us of padding
+    /// Time that triggers leave their users between the last of their fields and the answer: 0, 8 or 16 us of padding
     /// (MinTrigProcTime, 802.11ax-2021 clause 9.3.1.22).
     pub trigger_padding: Duration,
-    /// What Block Acks of several users leave for compressed TCP ACKs.
+    /// Room that Block Acks of several users leave for compressed TCP ACKs.
     pub hack_room: HackRoom,
     /// Where these are.
     pub hack_carrier: HackCarrier,
-    /// When the access point asks clients for what they have.
+    /// When the access point asks clients for their data.
     pub triggers: Triggers,
     /// Whether it asks how much that is before.
     pub polls: bool,
     /// Units of each trigger that any client may take (UORA, 802.11ax-2021 clause 26.5.4).
     pub random_access_units: u16,
-    /// What clients contend with after they sent when they were asked.
+    /// Contention parameters of clients after an answer to a trigger.
     pub mu_edca: MuEdca,
-    /// What decides instead of [`Triggers`] and of taking turns.
+    /// Scheduler in place of [`Triggers`] and of taking turns.
     pub scheduler: Option<ExternalMuScheduler>,
 }
 
 impl OfdmaConfig {
-    /// Up to 16 users who answer a trigger, 16 us of padding in that, and room by forecast.
+    /// Up to 16 users that answer a trigger, 16 us of padding in that, and room by forecast.
     pub const USUAL: Self = Self {
         max_users: 16,
         acknowledgment: MuAcknowledgment::MuBar,
@@ -82,7 +82,7 @@ impl OfdmaConfig {
         self.triggers != Triggers::Off || self.scheduler.is_some()
     }
 
-    /// What the padding of a trigger may be.
+    /// The paddings that a trigger may have.
     pub const TRIGGER_PADDINGS: [Duration; 3] =
         [Duration::ZERO, Duration::from_micros(8), Duration::from_micros(16)];
     /// Most users of a PPDU: units of 26 tones in 160 MHz.
@@ -146,13 +146,13 @@ impl MuAcknowledgment {
     }
 }
 
-/// What the answers to a trigger leave for compressed TCP ACKs: the access point fixes how long they are before it knows what its
-/// clients hold.
+/// Room that the answers to a trigger leave for compressed TCP ACKs: the access point fixes how long they are before it
+/// knows which ACKs its clients hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HackRoom {
     /// As many bytes for each user, always.
     Fixed(u32),
-    /// What each user appended lately for what it had got, times what it has got since.
+    /// Bytes that each user appended lately for the MPDUs it had got, times those it has got since.
     Forecast,
 }
 
@@ -162,11 +162,11 @@ pub enum HackCarrier {
     /// Behind the Block Ack Information, as for one user.
     BlockAck,
     /// In a second MPDU, an Action No Ack frame, so that the control frame is that of the standard. An access point that misses either
-    /// takes both for missed: what rode there comes again by the rules for lost link-layer ACKs.
+    /// takes both for missed: bytes that rode there come again by the rules for lost link-layer ACKs.
     OwnMpdu,
 }
 
-/// When an access point asks its clients for what they have, by Basic Triggers (802.11ax-2021 clause 26.5.2): at accesses of its own,
+/// When an access point asks its clients for their data, by Basic Triggers (802.11ax-2021 clause 26.5.2): at accesses of its own,
 /// or on in its TXOP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Triggers {
@@ -178,7 +178,7 @@ pub enum Triggers {
     Always,
     /// Those that were just sent data, whose ACKs are to come, and those that said that something waits.
     AckAware,
-    /// Nobody by name, as often as it gets the medium: all units of a trigger are of [random
+    /// No client by name, as often as it gets the medium: all units of a trigger are of [random
     /// access](OfdmaConfig::random_access_units).
     RandomAccess,
 }
@@ -194,13 +194,13 @@ impl Triggers {
     }
 }
 
-/// What clients contend with for a while after the access point acknowledged what it had asked for (MU EDCA Parameter Set,
+/// Contention parameters of clients for a while after the access point acknowledged triggered data (MU EDCA Parameter Set,
 /// 802.11ax-2021 clauses 9.4.2.251 and 26.2.7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MuEdca {
     /// As before: hostapd, unless it is configured otherwise.
     Off,
-    /// What OpenWrt's access points say.
+    /// Those that OpenWrt's access points announce.
     OpenWrt,
     /// They do not contend: hostapd's sample configuration.
     Silent,
@@ -210,7 +210,7 @@ impl MuEdca {
     /// A unit of the timer: 8 TU of 1024 us each.
     const TIMER_UNIT: Duration = Duration::from_micros(8 * 1_024);
 
-    /// What a client contends with in `category`, and for how long.
+    /// Contention parameters of a client in `category`, and for how long.
     pub(crate) fn parameters(self, category: AccessCategory) -> Option<(EdcaParameters, Duration)> {
         let (aifs_slots, cw_min, cw_max) = match (self, category) {
             (Self::Off, _) => return None,

@@ -1,6 +1,6 @@
 //! The 802.11 physical layer as data: timing, rates, and how long a frame lasts.
 //!
-//! Nothing above this module knows what a symbol is. A standard is a row of [`Phy`] constants and
+//! Nothing above this module deals in symbols. A standard is a row of [`Phy`] constants and
 //! a table of [`Mode`]s; adding one adds rows.
 
 mod choice;
@@ -77,7 +77,7 @@ impl Standard {
     }
 
     /// Whether an access point of this standard serves clients of `other`: its own, and from 802.11n on older ones with QoS, whose
-    /// times and access are the same in one band. What is older has a contention of its own, which is not mixed here.
+    /// times and access are the same in one band. An older standard has a contention of its own, which is not mixed here.
     pub const fn serves(self, other: Self) -> bool {
         let have_qos = self.phy().aggregation.is_some() && other.phy().aggregation.is_some();
         self as u8 == other as u8 || have_qos && (other as u8) < self as u8
@@ -170,8 +170,7 @@ impl Band {
     }
 }
 
-/// What a basic service set chooses of what its standard allows: the band, more at 2.4 GHz, and how HE and EHT PPDUs begin and
-/// end.
+/// Choices of a basic service set among the options of its standard: the band, more at 2.4 GHz, and how HE and EHT PPDUs begin and end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Variant {
     /// The band, which 802.11n, ax and be can choose.
@@ -182,12 +181,12 @@ pub struct Variant {
     pub preamble: Preamble,
     /// Basic rates; 802.11b has its own only.
     pub basic_rates: BasicRates,
-    /// What HE and EHT PPDUs look like.
+    /// Form of HE and EHT PPDUs.
     pub he: HeChoice,
 }
 
 impl Variant {
-    /// What `standard` is used with unless somebody says otherwise: the long preamble, which every
+    /// The default variant of `standard`: the long preamble, which every
     /// receiver knows; 802.11g without stations of 802.11b.
     pub const fn of(standard: Standard) -> Self {
         let (slot, basic_rates) = match standard {
@@ -228,11 +227,11 @@ pub struct Phy {
     pub cw_max: u32,
     /// QoS data frames and block acknowledgment with A-MPDU.
     pub aggregation: Option<AmpduLimits>,
-    /// What 2.4 GHz leaves to choose.
+    /// Options of 2.4 GHz operation.
     pub variant: Variant,
 }
 
-/// What an A-MPDU may hold at most.
+/// Limits of an A-MPDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AmpduLimits {
     /// Bytes of the whole A-MPDU.
@@ -241,7 +240,7 @@ pub struct AmpduLimits {
     pub mpdus: u32,
     /// Longest PPDU in the air (aPPDUMaxTime).
     pub ppdu: Duration,
-    /// What a PPDU of one MPDU looks like.
+    /// Form of a PPDU of one MPDU.
     pub single: SingleMpdu,
     /// Bytes of an MPDU within it.
     pub mpdu: u32,
@@ -436,7 +435,7 @@ impl Phy {
         if self.aggregation.is_some() { QOS_MAC_HEADER_LEN } else { MAC_HEADER_LEN }
     }
 
-    /// The control mode of this standard at `rate`: legacy OFDM, and at 2.4 GHz what its table has.
+    /// The control mode of this standard at `rate`: legacy OFDM, and at 2.4 GHz that of its table.
     pub fn legacy_mode(&self, rate: BitRate) -> Option<Mode> {
         let dsss = || Mode::dsss(rate, self.variant.preamble);
         match self.standard {
@@ -483,7 +482,7 @@ impl Phy {
     }
 
     /// Extended interframe space: SIFS, an ACK at the lowest mandatory rate of the PHY, then DIFS or AIFS
-    /// (802.11-2020 clause 10.3.2.3.7). At 2.4 GHz that rate is 1 Mb/s whatever the basic rates are.
+    /// (802.11-2020 clause 10.3.2.3.7). At 2.4 GHz that rate is 1 Mb/s with any basic rates.
     pub fn eifs(&self) -> Duration {
         let rate =
             if self.variant.is_2_4_ghz() { Self::DSSS_BASIC_RATES[0] } else { Self::OFDM_BASIC_RATES[0] };

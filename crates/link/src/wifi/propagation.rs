@@ -73,14 +73,14 @@ pub enum PathLoss {
     },
 }
 
-/// What decides the SNR besides distance.
+/// Parameters of the SNR besides distance.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Propagation {
     /// How power falls with distance.
     pub path_loss: PathLoss,
     /// Power of a transmitter, all antennas, with their gain.
     pub tx_power_dbm: f64,
-    /// What a receiver adds to thermal noise.
+    /// Noise figure of the receiver.
     pub noise_figure_db: f64,
     /// Centre of the channel.
     pub frequency_mhz: f64,

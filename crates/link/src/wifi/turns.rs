@@ -1,13 +1,13 @@
-//! How a station serves one destination: how long packets wait for its turn, and what its turns bring.
+//! How a station serves one destination: how long packets wait for its turn, and the data that its turns carry.
 
 use tacit_proto::units::{Duration, Instant};
 
 tacit_proto::counters! {
-    /// What one destination got of a station. The rest of the time nothing waited for it.
+    /// A station's service to one destination. The rest of the time nothing waited for it.
     pub struct Turns {
         /// Time in which something waited to be sent to it, outside its exchanges.
         waited: Duration,
-        /// Time of its exchanges, from their first frame until the sender knows what became of them.
+        /// Time of its exchanges, from their first frame until the sender knows their outcome.
         served: Duration,
         /// PPDUs of data in them.
         ppdus: u64,
@@ -28,7 +28,7 @@ pub(crate) struct TurnLog {
     waits_since: Option<Instant>,
     /// When its last wait ended.
     waited_until: Instant,
-    /// The end of its last exchange, or of what is not measured.
+    /// The end of its last exchange, or of the time that is not measured.
     booked_until: Instant,
 }
 
@@ -48,7 +48,7 @@ impl TurnLog {
         }
     }
 
-    /// An exchange lasted from the first instant to the second. What came meanwhile waits from then on.
+    /// An exchange lasted from the first instant to the second. Packets that came meanwhile wait from then on.
     #[inline]
     pub fn serve(&mut self, [begin, end]: [Instant; 2]) {
         self.turns.served += end.saturating_since(begin.max(self.booked_until));
@@ -70,7 +70,7 @@ impl TurnLog {
         self.waits_since = self.waits_since.map(|since| since.max(at));
     }
 
-    /// The turns until `now`. The last may begin a SIFS later, and its sender may learn later what became of it.
+    /// The turns until `now`. The last may begin a SIFS later, and its sender may learn its outcome later.
     pub fn until(&self, now: Instant) -> Turns {
         let mut log = *self;
         log.turns.waited = log.turns.waited.saturating_sub(log.waited_until.saturating_since(now));

@@ -1,4 +1,4 @@
-//! What a path does to packets on their way: jitter, reordering, duplication.
+//! Impairments of packets on a path: jitter, reordering, duplication.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -24,12 +24,12 @@ impl Impairments {
     pub const NONE: Self = Self { jitter: None, reordering: None, duplication: Ratio::ZERO };
 }
 
-/// A delay that varies from packet to packet; what would make it negative makes it zero.
+/// A delay that varies from packet to packet; it is never less than zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Jitter {
     /// How.
     pub distribution: Distribution,
-    /// What packets do that are faster than the one before.
+    /// Treatment of packets that are faster than the one before.
     pub order: Order,
 }
 
@@ -250,7 +250,7 @@ impl<P> PartialOrd for Numbered<P> {
     }
 }
 
-/// The earliest is the greatest: what a heap gives first.
+/// The earliest is the greatest: a heap gives it first.
 impl<P> Ord for Numbered<P> {
     fn cmp(&self, other: &Self) -> Ordering {
         other.key().cmp(&self.key())

@@ -12,8 +12,8 @@ use crate::wired::impair::Impairments;
 /// The books of such a transmitter. The packets themselves stand with those in flight, for nothing can happen to one
 /// before its turn: each is moved once in and once out, where a queue of its own would move it twice more.
 ///
-/// Which packets were taken, when they leave and how long they waited is what a drop-tail
-/// [`Queue`](crate::queue::Queue) before the same transmitter would say.
+/// It takes the same packets, which leave at the same times and have waited as long, as a drop-tail
+/// [`Queue`](crate::queue::Queue) before the same transmitter.
 #[derive(Clone, Debug)]
 pub(super) struct DropTailTransmitter {
     rate: BitRate,
@@ -36,7 +36,7 @@ struct Waiting {
 }
 
 impl DropTailTransmitter {
-    /// The line that `config` describes; `None` where what is done with a packet may depend on those behind it, or on
+    /// The line that `config` describes; `None` where the fate of a packet may depend on those behind it, or on
     /// more than a rate.
     pub fn of(config: &PipeConfig) -> Option<Self> {
         let Service::Rate(rate) = config.service else { return None };

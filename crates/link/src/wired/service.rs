@@ -6,7 +6,7 @@ use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
 
 use crate::cellular::{Position, Trace};
 
-/// What decides when packets leave a queue.
+/// Schedule by which packets leave a queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Service {
     /// A transmitter of one rate.
@@ -52,7 +52,7 @@ pub struct RateScript {
 
 impl RateScript {
     /// `first`, and from each time in `changes` on another rate; `None` for none at all. `None` unless the
-    /// times ascend and the last one is a rate: packets that wait forever help nobody.
+    /// times ascend and the last one is a rate: else packets would wait forever.
     pub fn new(first: BitRate, changes: Vec<(Instant, Option<BitRate>)>) -> Option<Self> {
         let ascend = changes.windows(2).all(|pair| pair[0].0 < pair[1].0);
         let ends = changes.last().is_none_or(|(_, rate)| rate.is_some());
@@ -92,7 +92,7 @@ impl RateScript {
         }
     }
 
-    /// When `len` bytes are out that begin at `start`; what a change finds half sent goes on at the new rate.
+    /// When `len` bytes are out that begin at `start`; a packet that a change finds half sent goes on at the new rate.
     fn end_of(&self, start: Instant, len: Bytes) -> Instant {
         let mut rest_nanobits = u128::from(len.0) * 8_000_000_000;
         let mut from = start;
@@ -116,7 +116,7 @@ impl RateScript {
 /// A transmitter at work.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Progress {
-    /// When it finishes what it has.
+    /// When it finishes the packets it has.
     free_at: Instant,
     position: Position,
 }
@@ -197,7 +197,7 @@ mod tests {
         assert_eq!(service.rate_at(at(12)), BitRate::default());
         assert_eq!(Service::Rate(BitRate::from_mbps(12)).capacity(at(5), at(7)), Bytes(3_000));
         let trace = Trace::parse("1\n1\n4\n10\n").unwrap();
-        // Opportunities at 1, 1, 4, 10, 11, 11, 14, 20 ms: what comes at the moment of one has missed it.
+        // Opportunities at 1, 1, 4, 10, 11, 11, 14, 20 ms: a packet that comes at the moment of one has missed it.
         assert_eq!(trace.capacity(at(0), at(10)), Bytes(4 * 1_500));
         assert_eq!(trace.capacity(at(4), at(12)), Bytes(3 * 1_500));
         let service = Service::Trace(Arc::new(trace));

@@ -1,4 +1,4 @@
-//! A queue, a transmitter and what happens behind it, each on its own: for pipes where what becomes of a packet shows
+//! A queue, a transmitter and the path behind it, each on its own: for pipes where the fate of a packet shows
 //! only when its turn comes, or after.
 
 use std::collections::VecDeque;
@@ -12,18 +12,18 @@ use crate::loss::LossProcess;
 use crate::payload::Payload;
 use crate::queue::{AckFilter, Queue, Queued};
 
-/// The queue and the transmitter of a pipe, and what is in flight where packets may overtake one another.
+/// The queue and the transmitter of a pipe, and the packets in flight where they may overtake one another.
 #[derive(Clone, Debug)]
 pub(super) struct Staged<P> {
     progress: Progress,
-    /// What waits for the transmitter.
+    /// The queue before the transmitter.
     queue: Queue<P>,
     /// When the first of it begins to be transmitted, or is decided on; [`NEVER`] where none waits.
     next_start: Instant,
     impaired: Option<Impaired<P>>,
 }
 
-/// What of a pipe takes part in a transmission, beside its queue.
+/// The parts of a pipe that a transmission needs, beside its queue.
 pub(super) struct Beside<'a, P> {
     pub config: &'a PipeConfig,
     pub loss: &'a mut LossProcess,
@@ -70,9 +70,9 @@ impl<P: Payload> Staged<P> {
         self.next_start = since.map_or(NEVER, |since| self.progress.next_start(&config.service, since));
     }
 
-    /// Transmits what has begun to be transmitted by `now`.
+    /// Transmits packets whose transmission has begun by `now`.
     pub fn advance(&mut self, now: Instant, pipe: &mut Beside<'_, P>) {
-        // What leaves in the order it came has nothing to be decided.
+        // Packets that leave in the order they came have nothing to be decided.
         let is_decided = matches!(self.queue, Queue::Bounded(_));
         while self.next_start <= now && (is_decided || self.decide(now, pipe)) {
             let Queued { payload, at: since, len } = self.queue.pop().expect("it has a front");
@@ -107,12 +107,12 @@ impl<P: Payload> Staged<P> {
         false
     }
 
-    /// What has arrived by `now` where packets may overtake one another; the outer `None` where they may not.
+    /// A packet that has arrived by `now` where packets may overtake one another; the outer `None` where they may not.
     pub fn pop_impaired(&mut self, now: Instant) -> Option<Option<InTransit<P>>> {
         self.impaired.as_mut().map(|impaired| impaired.pop(now))
     }
 
-    /// When it is to be asked next, if what is in flight in order arrives at `in_order`.
+    /// When it is to be asked next, if the first packet in flight in order arrives at `in_order`.
     pub fn poll_timeout(&self, in_order: Option<Instant>) -> Option<Instant> {
         let next_start = Some(self.next_start).filter(|at| *at != NEVER);
         match &self.impaired {
@@ -140,7 +140,7 @@ impl<P: Payload> Staged<P> {
         self.queue.len() + self.impaired.as_ref().map_or(0, Impaired::len)
     }
 
-    /// When half of what waits will have gone to the transmitter, if nothing of it is dropped and its order is kept;
+    /// When half of the waiting packets will have gone to the transmitter, if none of them is dropped and their order is kept;
     /// `None` when nothing waits.
     pub fn half_begun_at(&self, config: &PipeConfig) -> Option<Instant> {
         let mut progress = self.progress;

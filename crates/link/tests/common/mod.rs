@@ -10,7 +10,7 @@ use tacit_proto::units::{Bytes, Duration, Instant};
 /// Bytes of a [`Blob`].
 pub const BLOB: u64 = 1500;
 
-/// A full packet of data that nobody tells from another.
+/// A full packet of data that cannot be told from another.
 #[derive(Clone, Debug)]
 pub struct Blob;
 

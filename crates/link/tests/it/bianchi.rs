@@ -22,7 +22,7 @@ fn mode(standard: Standard) -> Mode {
     Mode::for_rate(standard, BitRate::from_kbps(kbps)).unwrap()
 }
 
-/// What everybody contends with by default.
+/// The default contention parameters.
 fn usual(standard: Standard) -> EdcaParameters {
     AccessCategory::BestEffort.parameters(standard.phy())
 }

@@ -1,4 +1,4 @@
-//! Access categories: who gets the channel how often, against a count of slots by itself.
+//! Access categories: how often each gets the channel, against a count of slots by itself.
 
 use crate::common;
 use crate::common::{Blob, channel, short_queue};
@@ -17,7 +17,7 @@ fn saturate(stations: u16, senders: &[(StationId, AccessCategory)], bursts: Burs
     saturate_as(BssConfig { bursts, ..BssConfig::new(Standard::N, Vec::new()) }, stations, senders)
 }
 
-/// The same with what `config` says, and of what `config.stations` says of the first what they contend with.
+/// The same with the settings of `config`, of `config.stations` those of contention alone.
 fn saturate_as(config: BssConfig, stations: u16, senders: &[(StationId, AccessCategory)]) -> Bss<Blob> {
     let mode = Mode::for_rate(Standard::N, BitRate::from_mbps(150)).unwrap();
     let station = StationConfig {
@@ -54,7 +54,7 @@ fn saturate_as(config: BssConfig, stations: u16, senders: &[(StationId, AccessCa
 /// Frames delivered by each of `senders` in a count of backoffs without a channel: after each transmission
 /// the wait begins anew, a sender counts slots from its AIFS on, or from its ACK timeout after a collision of
 /// its own, the slot in which another begins counts too, and those that end together collide (802.11-2020
-/// clause 10.23.2.4). Who wins delivers as many frames as `bursts` lets it.
+/// clause 10.23.2.4). The winner delivers as many frames as `bursts` lets it.
 fn count_slots(senders: &[EdcaParams], bursts: Bursts, transmissions: u32) -> Vec<u32> {
     const SIFS_US: u32 = 16;
     const SLOT_US: u32 = 9;

@@ -1,4 +1,4 @@
-//! What a driver is told of each packet that it asked about: acknowledged or given up, as soon as that is decided.
+//! Reports to a driver on each packet that it asked about: acknowledged or given up, as soon as that is decided.
 
 use proptest::prelude::*;
 use tacit_link::loss::Loss;
@@ -22,8 +22,8 @@ impl Payload for Data {
     }
 }
 
-/// Sends `count` packets at once with losses by script; returns what was told (number, acknowledged, last) and what the
-/// client has in the end.
+/// Sends `count` packets at once with losses by script; returns the reports (number, acknowledged, last) and the packets
+/// that the client has in the end.
 fn told(
     asks: bool,
     count: u32,
@@ -78,7 +78,7 @@ fn each_acknowledgment_tells_what_it_decided() {
 }
 
 proptest! {
-    /// Whatever is lost, each packet has one fate, and what is acknowledged gets to the client.
+    /// Under any losses, each packet has one fate, and every acknowledged one gets to the client.
     #[test]
     fn each_packet_has_one_fate(
         data in prop::collection::btree_set(0_u64..150, 0..80),
@@ -89,7 +89,7 @@ proptest! {
         numbers.sort_unstable();
         prop_assert_eq!(numbers, (0..60).collect::<Vec<_>>());
         for (number, acknowledged, _) in &told {
-            // What was given up may have arrived all the same: its acknowledgments were lost.
+            // A packet given up may have arrived all the same: its acknowledgments were lost.
             prop_assert!(!acknowledged || passed_up.contains(number), "{} did not arrive", number);
         }
         prop_assert!(told.last().unwrap().2);

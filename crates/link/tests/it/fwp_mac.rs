@@ -56,8 +56,8 @@ impl Payload for Numbered {
     }
 }
 
-/// Numbers of the packets in each PPDU of a download of `packets`, counted from 1 as the paper does, and what was
-/// delivered with how many MPDUs missing before it.
+/// Numbers of the packets in each PPDU of a download of `packets`, counted from 1 as the paper does, and those of the
+/// packets delivered, with the number of MPDUs missing before each.
 fn ppdus(config: BssConfig, packets: u32) -> (Vec<Vec<u32>>, Vec<(u32, u16)>) {
     let mut bss = channel(config, 1, "figures", Duration::from_secs(1));
     bss.record_air();
@@ -108,7 +108,7 @@ fn the_window_of_the_emulator_stalls_as_in_figure_4() {
     assert_eq!(ppdus[1..], [vec![2, 33], (34..=64).collect::<Vec<_>>()]);
 }
 
-/// Aggregates of 32 in the standard's window of 64 have room for a whole one behind what is missing.
+/// Aggregates of 32 in the standard's window of 64 have room for a whole one behind a missing MPDU.
 #[test]
 fn a_window_of_two_aggregates_stalls_later() {
     let mut config = config(1, 1);
@@ -120,7 +120,7 @@ fn a_window_of_two_aggregates_stalls_later() {
     assert_eq!(ppdus[2], [2, 64, 65]);
 }
 
-/// Figure 3: aggregates of 32 follow each other whatever is lost, and the recipient knows how many are missing where.
+/// Figure 3: aggregates of 32 follow each other under any losses, and the recipient knows how many are missing where.
 #[test]
 fn aggregates_without_acknowledgment_are_full_as_in_figure_3() {
     let mut config = config(1, 1);
@@ -180,7 +180,7 @@ fn an_amsdu_alone_is_one_mpdu_under_an_ack() {
     assert_eq!((delivered, acks), (vec![5, 5, 2], 3));
 }
 
-/// A saturated download for `span`: counters of the access point, and what each client got.
+/// A saturated download for `span`: counters of the access point, and the packets delivered to each client.
 fn download(config: BssConfig, span: Duration, label: &str) -> (StationCounters, Vec<u64>, Bss<Blob>) {
     let clients = config.stations.len() as u16;
     let mut config = config;
@@ -236,7 +236,7 @@ fn aggregates_side_by_side_last_as_long_as_one() {
     assert_eq!(std::iter::from_fn(|| bss.poll_deliver()).count(), 130);
 }
 
-/// A mode of one stream is what it is, whatever streams are to queues.
+/// A mode of one stream is the same under either relation of streams to queues.
 #[test]
 fn one_stream_of_its_own_is_all_streams_jointly() {
     for acks in [BothWays::default(), NO_ACK] {
@@ -276,7 +276,7 @@ fn odd_streams_keep_their_books() {
                         LinkAcks::Normal => counters.delivered_first_try + counters.delivered_after_retry,
                         _ => counters.unacknowledged_arrived,
                     };
-                    // What waits behind a gap, and what is on the air at the end, is in one of the two.
+                    // Packets that wait behind a gap, and those on the air at the end, are in one of the two.
                     assert!(arrived.abs_diff(known) <= 64 * 5 * 4, "{what}: {arrived}, {known}");
                     let tries = counters.data_mpdus as f64;
                     assert!(counters.retries > 0 || acks.down != LinkAcks::Normal, "{what}");
@@ -292,7 +292,7 @@ fn odd_streams_keep_their_books() {
     }
 }
 
-/// FWP section V-A: the aggregate is always full, so what arrives is linear in the error rate. R^2 of a fit over eleven
+/// FWP section V-A: the aggregate is always full, so throughput is linear in the error rate. R^2 of a fit over eleven
 /// rates, with joint streams and with one queue for each.
 #[test]
 fn without_acknowledgment_throughput_is_linear_in_the_error_rate() {
@@ -322,8 +322,8 @@ fn without_acknowledgment_throughput_is_linear_in_the_error_rate() {
     }
 }
 
-/// What a station gets without acknowledgments, and each of `others` beside it with Block Acks, of an access point that
-/// always has something for all: in Mb/s. Aggregates of 32 in windows of 32, as in the paper's emulator.
+/// Throughput of a station without acknowledgments, and of each of `others` beside it with Block Acks, of an access point
+/// that always has something for all: in Mb/s. Aggregates of 32 in windows of 32, as in the paper's emulator.
 fn beside(others: usize, error_percent: u32, stream_queues: StreamQueues) -> [f64; 2] {
     let span = Duration::from_secs(2);
     let mut config = config(4, others + 1);
@@ -336,7 +336,7 @@ fn beside(others: usize, error_percent: u32, stream_queues: StreamQueues) -> [f6
     [mbps(delivered[0]), mbps(delivered[1..].iter().sum()) / others as f64]
 }
 
-/// Figure 7, at the MAC alone: A-MPDU has about two thirds of what FWP has at 5 %, about half at 20 %.
+/// Figure 7, at the MAC alone: A-MPDU has about two thirds of the throughput of FWP at 5 %, about half at 20 %.
 #[test]
 fn block_acks_cost_what_figure_7_says() {
     for queues in [StreamQueues::Joint, StreamQueues::Independent] {
@@ -350,7 +350,7 @@ fn block_acks_cost_what_figure_7_says() {
     }
 }
 
-/// Figure 8, at the MAC alone: more than 1.6 times as much at 10 %, more than twice at 40 %, whoever else is there.
+/// Figure 8, at the MAC alone: more than 1.6 times as much at 10 %, more than twice at 40 %, beside any number of others.
 #[test]
 fn gains_are_those_of_figure_8_and_flat_in_stations() {
     for queues in [StreamQueues::Joint, StreamQueues::Independent] {

@@ -69,7 +69,7 @@ fn both_media_agree_where_everybody_hears_everybody() {
 fn the_airtime_of_stations_makes_that_of_the_channel() {
     for protection in [Protection::None, Protection::CtsToSelf { above: 0 }, RTS] {
         let (_, bss) = saturate(config(3, &[(1, 2)], protection));
-        // As far as the last event: what goes on then is nobody's yet.
+        // As far as the last event: time after that is not charged to any station yet.
         let channel = bss.airtime(Instant::ZERO);
         let stations = || (0..=3).map(|id| bss.station_airtime(StationId(id)));
         for what in AirtimeUse::ALL.into_iter().filter(|what| *what != AirtimeUse::Idle) {
@@ -80,7 +80,7 @@ fn the_airtime_of_stations_makes_that_of_the_channel() {
     }
 }
 
-/// What the first three clients alone deliver, and the channel afterwards.
+/// Throughput of the first three clients alone, and the channel afterwards.
 fn saturate_first(mut config: BssConfig) -> (f64, Bss<Blob>) {
     for station in &mut config.stations[3..] {
         station.uplink_queue = QueueLimit { packets: Some(0), bytes: None }.into();
@@ -143,7 +143,7 @@ fn overlap<const N: usize>(snr_db: [i32; N], after: Duration) -> [Outcome; N] {
     core::array::from_fn(|place| first_of(place as u16 + 1))
 }
 
-/// Powers add up: what stands out of each of two does not stand out of both.
+/// Powers add up: a frame that stands out of each of two others does not stand out of both.
 #[test]
 fn interference_is_that_of_all_together() {
     let half_a_frame = Duration::from_millis(1);
@@ -151,7 +151,7 @@ fn interference_is_that_of_all_together() {
     assert_eq!(overlap([40, 36, 36], half_a_frame), [Outcome::Collided; 3]);
 }
 
-/// Nobody hears while it sends, be there nothing else in the air.
+/// No station hears while it sends, be there nothing else in the air.
 #[test]
 fn two_that_send_to_each_other_at_once_hear_nothing() {
     let mut bss = channel(config(3, &[(2, 3)], Protection::None), 1, "hidden", SPAN);
@@ -165,7 +165,7 @@ fn two_that_send_to_each_other_at_once_hear_nothing() {
     bss.check().unwrap();
 }
 
-/// BPSK 1/2 needs 3 dB: 40 dB stand out of 30, and 32 do not. Nor does the later one, whatever its power: the receiver
+/// BPSK 1/2 needs 3 dB: 40 dB stand out of 30, and 32 do not. Nor does the later one, at any power: the receiver
 /// has begun with the first. That begins together with it and is stronger takes its place.
 #[test]
 fn the_access_point_keeps_the_first_frame_if_it_stands_out() {

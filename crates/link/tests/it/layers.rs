@@ -1,4 +1,4 @@
-//! Who may name whom inside the crate, where the compiler does not look.
+//! Which rooms may name which inside the crate, where the compiler does not look.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ mod rooms;
 
 use rooms::{files_of, names};
 
-/// Rooms, and what nothing in them names.
+/// Rooms, and the names that nothing in them uses.
 const UNKNOWN_TO: &[(&[&str], &[&str])] = &[
     (&["queue", "wired", "cellular.rs", "loss.rs", "payload.rs", "random.rs", "waits.rs"], &["wifi"]),
     // The standards as data.
@@ -16,7 +16,7 @@ const UNKNOWN_TO: &[(&[&str], &[&str])] = &[
         &["wifi/phy"],
         &["air", "bitmap", "bss", "category", "cell", "config", "functions", "mac", "medium", "ofdma"],
     ),
-    // What a set may be told, and what an observer hears.
+    // Settings of a set, and the view of an observer.
     (
         &["wifi/air.rs", "wifi/bitmap.rs", "wifi/category.rs", "wifi/config.rs", "wifi/ofdma.rs"],
         &["bss", "cell", "mac", "medium"],

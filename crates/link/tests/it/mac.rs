@@ -1,4 +1,4 @@
-//! What a channel does, frame by frame: each test is a script of losses and the frames that follow.
+//! A channel frame by frame: each test is a script of losses and the frames that follow.
 
 use crate::common::{Numbered, channel};
 use tacit_link::loss::Loss;
@@ -244,7 +244,7 @@ fn a_full_batch_is_forty_two_and_the_window_sixty_four() {
     let mut h = Harness::new(c);
     h.send(100);
     h.run();
-    // The first MPDU is lost twice: the second batch holds it and what the window of 64 leaves, 22;
+    // The first MPDU is lost twice: the second batch holds it and the rest of the window of 64, 22;
     // then it goes alone, for nothing new fits until it has arrived.
     assert_eq!(h.story(), "D42 B D23 B D1 A D36 B");
     assert!(h.all_delivered(100));
@@ -387,7 +387,7 @@ fn idle_stations_cost_no_events() {
 }
 
 proptest::proptest! {
-    /// Whatever is lost, what is passed up is in order and without duplicates, and with enough
+    /// Under any losses, packets are passed up in order and without duplicates, and with enough
     /// retries nothing is missing.
     #[test]
     fn every_packet_arrives_once_and_in_order(
@@ -504,7 +504,7 @@ fn a_cts_to_self_is_at_a_rate_that_802_11b_understands() {
     assert_eq!((ack.at - data.at).as_micros(), 254 + 10);
     assert_eq!(cts.reserves.as_micros(), 10 + 254 + 10 + 34);
     assert_eq!(h.bss.counters(AP).cts_to_self, 1);
-    // What 802.11b understands anyway needs no warning.
+    // PPDUs that 802.11b understands anyway need no warning.
     let h = protected(Standard::G, 11, Protection::CtsToSelf { above: 0 }, 1);
     assert_eq!(h.story(), "D1 A");
 }
@@ -560,7 +560,7 @@ fn a_cts_to_self_does_not_notice_a_collision() {
 }
 
 proptest::proptest! {
-    /// Whatever is lost, protection changes nothing about what arrives.
+    /// Under any losses, protection changes nothing about the arrivals.
     #[test]
     fn every_packet_arrives_once_and_in_order_behind_rts(
         data in proptest::collection::btree_set(0_u64..200, 0..40),
@@ -648,7 +648,7 @@ fn an_mpdu_that_is_given_up_takes_its_packets_along() {
 }
 
 proptest::proptest! {
-    /// However packets share MPDUs and whatever is lost, each arrives once and in order.
+    /// However packets share MPDUs and under any losses, each arrives once and in order.
     #[test]
     fn every_packet_arrives_once_and_in_order_in_amsdus(
         data in proptest::collection::btree_set(0_u64..100, 0..40),

@@ -1,4 +1,4 @@
-//! What channels do, from outside; the rooms and what they may use.
+//! Channels from outside; the rooms and the names they may use.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 #[path = "../common/mod.rs"]

@@ -1,4 +1,4 @@
-//! Data that nobody acknowledges: each PPDU once, whatever becomes of it.
+//! Unacknowledged data: each PPDU once, arrived or not.
 
 use crate::common;
 use crate::common::{BLOB, Blob, Numbered, channel};
@@ -45,7 +45,7 @@ fn what_is_lost_stays_lost_and_nothing_waits_for_it() {
             }
         }
     }
-    // Full aggregates throughout: no window stalls behind what is missing.
+    // Full aggregates throughout: no window stalls behind a missing MPDU.
     assert_eq!(ppdus.iter().map(|(_, _, mpdus)| *mpdus).collect::<Vec<_>>(), [42, 42, 16]);
     let numbers: Vec<u32> = delivered.iter().map(|(_, number)| *number).collect();
     let all_but_three: Vec<u32> = (0..100).filter(|number| ![2, 41, 50].contains(number)).collect();
@@ -118,7 +118,7 @@ fn nobody_notices_a_collision() {
     assert!(bss.poll_interrupt().is_none());
 }
 
-/// Who cannot notice a collision never backs off: two that do not hear each other drown each other, unless a CTS that
+/// A sender that cannot notice a collision never backs off: two that do not hear each other drown each other, unless a CTS that
 /// both hear tells them apart.
 #[test]
 fn hidden_stations_need_an_rts() {
@@ -140,8 +140,8 @@ fn hidden_stations_need_an_rts() {
     assert!(arriving(rts, hidden()) > 20_000);
 }
 
-/// One client without acknowledgments, one whose downlink alone does without, beside one that has them all: what is
-/// asked for each, and nothing else, is acknowledged.
+/// One client without acknowledgments, one whose downlink alone does without, beside one that has them all: each way of
+/// each is acknowledged as asked for, and nothing else is.
 #[test]
 fn each_client_has_its_own_acknowledgments_each_way() {
     let mut config = config(3);
@@ -172,7 +172,7 @@ fn each_client_has_its_own_acknowledgments_each_way() {
                     let answered = [[false, false], [false, true], [true, true]][client.index() - 1][way];
                     assert_eq!(frame.reserves > Duration::ZERO, answered, "{client:?} {way}");
                 }
-                // Who answers is the other end.
+                // The responder is the other end.
                 Frame::BlockAck { .. } | Frame::Ack { .. } => {
                     let (client, way) =
                         if frame.transmitter == AP { (receiver, 1) } else { (frame.transmitter, 0) };
@@ -189,7 +189,7 @@ fn each_client_has_its_own_acknowledgments_each_way() {
     assert!(counters.unacknowledged > 0 && counters.delivered_first_try > 0);
 }
 
-/// With grants, who does without acknowledgments in one direction is granted nothing and grants nothing.
+/// With grants, a client without acknowledgments in one direction is granted nothing and grants nothing.
 #[test]
 fn grants_leave_out_clients_without_acknowledgments() {
     let granted = |acks| {

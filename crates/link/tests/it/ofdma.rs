@@ -1,4 +1,4 @@
-//! PPDUs of several users: what is on the air, what becomes of it, and how much arrives.
+//! PPDUs of several users: the frames on the air, their outcome, and how much arrives.
 
 use crate::common::{Blob, Numbered, channel, saturate};
 use tacit_link::loss::Loss;
@@ -48,7 +48,7 @@ fn saturated_mbps(config: BssConfig) -> f64 {
     delivered as f64 * 1_472.0 * 8.0 / span.as_micros() as f64
 }
 
-/// What cycles of one access each carry: AIFS and the mean backoff (43 and 67.5 us), the PPDU, the trigger and the answers. The
+/// Throughput of cycles of one access each: AIFS and the mean backoff (43 and 67.5 us), the PPDU, the trigger and the answers. The
 /// PPDUs are those of the equations of 802.11ax-2021 clause 27.3.12: 62, 27 and 12 MPDUs for each of 4, 8 and 16 users.
 #[test]
 fn saturated_users_get_what_the_cycle_holds() {
@@ -211,7 +211,7 @@ fn users_answer_a_trigger_at_once() {
     assert!((us(66)..us(80)).contains(&answers[0].duration), "{}", answers[0].duration);
 }
 
-/// Each user's A-MPDU ends with what it answers.
+/// Each user's A-MPDU ends with the request that it answers.
 #[test]
 fn requests_within_a_mpdus_are_heard() {
     for acknowledgment in [
@@ -322,7 +322,7 @@ fn what_one_user_loses_does_not_touch_the_others() {
     }
 }
 
-/// Nobody answers: the access failed, and each is asked for its Block Ack alone.
+/// No user answers: the access failed, and each is asked for its Block Ack alone.
 #[test]
 fn an_access_without_any_answer_failed() {
     let harness = four_users(harness(MuAcknowledgment::MuBar, |config| {
@@ -545,7 +545,7 @@ fn clients_take_units_at_random() {
     assert!((0.25..0.6).contains(&of_six), "{of_six}");
 }
 
-/// Clients that the access point knows nothing of say in such a unit what they have, and are asked for it.
+/// Clients unknown to the access point report their queue in such a unit, and are asked for it.
 #[test]
 fn a_report_in_a_unit_at_random_makes_the_access_point_ask() {
     let up = Up::run(random_access(4, Triggers::AckAware, 2), 600);
@@ -560,8 +560,8 @@ fn a_report_in_a_unit_at_random_makes_the_access_point_ask() {
     assert!(up.count(|frame| matches!(frame, Frame::QosNull { .. })) > 0);
 }
 
-/// Uploads of four clients that are asked: what the trigger, answers as long as a report can ask for, and the Block Ack take, besides
-/// AIFS and the mean backoff.
+/// Uploads of four clients that are asked: the time of the trigger, of answers as long as a report can ask for, and of the
+/// Block Ack, besides AIFS and the mean backoff.
 #[test]
 fn saturated_clients_send_what_they_can_report() {
     let span = Duration::from_secs(2);
@@ -640,7 +640,7 @@ impl MuScheduler for EvenOnes {
     fn downlink(&mut self, _: Instant, ready: &[ReadyUser], most: usize, users: &mut Vec<usize>) {
         let even = ready.iter().enumerate().filter(|(_, user)| user.client.0.is_multiple_of(2));
         users.extend(even.map(|(position, _)| position).take(most));
-        // What is out of range, or there already, does no harm.
+        // Positions out of range, or there already, do no harm.
         users.extend([ready.len(), users.first().copied().unwrap_or(0)]);
     }
 
@@ -716,7 +716,7 @@ fn nothing_answers_what_is_sent_without_acknowledgment() {
     assert!((1.02..1.05).contains(&gain), "{gain}");
 }
 
-/// Who is acknowledged and who is not have PPDUs of their own.
+/// Acknowledged users and unacknowledged ones have PPDUs of their own.
 #[test]
 fn acknowledged_and_unacknowledged_users_do_not_mix() {
     let harness = four_users(harness(MuAcknowledgment::MuBar, |config| {
@@ -730,8 +730,8 @@ fn acknowledged_and_unacknowledged_users_do_not_mix() {
     assert_eq!(harness.delivered.len(), 17);
 }
 
-/// In a cascade the access point sends more while ACKs for what it sent before come: it asks for those of the last PPDU, too, though the
-/// client keeps silent and has nothing else to get.
+/// In a cascade the access point sends more while ACKs for its data before come: it asks for those of the last PPDU, too,
+/// though the client keeps silent and has nothing else to get.
 #[test]
 fn what_a_cascade_brought_last_is_asked_for() {
     let ofdma = OfdmaConfig {
@@ -745,7 +745,7 @@ fn what_a_cascade_brought_last_is_asked_for() {
     let mut bss = channel::<Blob>(config, 1, "cascade", Duration::from_secs(1));
     let ap = AP.first_function();
     let [others @ .., last] = [1, 2, 3, 4].map(|id| StationId(id).first_function());
-    // So long the last has as much to get as the others: what it answers makes it keep silent.
+    // So long the last has as much to get as the others: its answers make it keep silent.
     let alike_until = Instant::ZERO + Duration::from_millis(200);
     let mut round_trips = 0;
     let mut now = Instant::ZERO;
@@ -772,7 +772,7 @@ fn what_a_cascade_brought_last_is_asked_for() {
     assert!(round_trips > 20, "{round_trips} in a second");
 }
 
-/// Clients that nobody has to acknowledge data to are asked for what they answer it with.
+/// Clients that need not acknowledge data are asked for their answers to it.
 #[test]
 fn answers_to_unacknowledged_data_are_asked_for() {
     let span = Duration::from_secs(1);

@@ -1,4 +1,4 @@
-//! Data that is acknowledged late and unasked: who lacks some of it asks, and gets it once more.
+//! Data that is acknowledged late and unasked: a recipient that lacks some of it asks, and gets it once more.
 
 use crate::common::{BLOB, Numbered, channel};
 use proptest::prelude::*;
@@ -29,7 +29,7 @@ fn percent(share: u32) -> Loss {
     Loss::Bernoulli(Ratio::from_parts_per_billion(share * 10_000_000).unwrap())
 }
 
-/// A download of `packets` that are there from the start: when what number arrived, and the channel.
+/// A download of `packets` that are there from the start: when each number arrived, and the channel.
 fn download(config: BssConfig, packets: u32) -> (Vec<(Instant, u32, u16)>, Bss<Numbered>) {
     let mut bss = channel(config, 1, "repair", SPAN);
     bss.record_air();
@@ -47,8 +47,8 @@ fn download(config: BssConfig, packets: u32) -> (Vec<(Instant, u32, u16)>, Bss<N
     (delivered, bss)
 }
 
-/// Two of 100 are lost. Who got the first PPDU asks once, by a Block Ack that an ACK answers; the two come in front of
-/// what is sent next.
+/// Two of 100 are lost. The recipient of the first PPDU asks once, by a Block Ack that an ACK answers; the two come in
+/// front of the next MPDUs.
 #[test]
 fn what_is_missing_is_asked_for_and_comes_late() {
     let (delivered, mut bss) = download(config(1, Loss::Scripted(vec![2, 41])), 100);
@@ -102,7 +102,7 @@ fn requests_are_a_period_apart() {
     assert!(recipient.repaired > 800 && delivered.len() > 2_990, "{} {recipient:?}", delivered.len());
 }
 
-/// What its transmitter no longer has is given up, by both.
+/// MPDUs that the transmitter no longer has are given up, by both.
 #[test]
 fn what_is_not_kept_is_given_up() {
     let mut config = config(1, Loss::Scripted(vec![2, 3, 4]));
@@ -154,7 +154,7 @@ fn repair_keeps_aggregates_full() {
     let (without, ..) = arrived(LinkAcks::None);
     let (with, full, sender, recipient) = arrived(LinkAcks::Deferred);
     assert!(full > 0.99, "{full}");
-    // What is sent again takes the place of something new: as many packets arrive, but for the requests, 100 a second, and
+    // An MPDU sent again takes the place of a new one: as many packets arrive, but for the requests, 100 a second, and
     // for PPDUs of 3.5 ms that collide with them.
     assert!(with as f64 > 0.93 * without as f64, "{with} {without}");
     let lost = 1.0 - sender.unacknowledged_arrived as f64 / sender.unacknowledged as f64;
@@ -165,7 +165,7 @@ fn repair_keeps_aggregates_full() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever is lost, and behind an RTS or not: each packet comes once at most, and what is neither there nor given
+    /// Under any losses, and behind an RTS or not: each packet comes once at most, and one that is neither there nor given
     /// up was lost behind everything else.
     #[test]
     fn nothing_comes_twice(

@@ -1,5 +1,5 @@
-//! What is tried again, how often and when, and what others do meanwhile: losses by script or by a client out of reach,
-//! and what must hold whatever backoffs are drawn.
+//! Retries, how often and when, and the behaviour of others meanwhile: losses by script or by a client out of reach, and
+//! the invariants under any backoffs.
 
 use crate::common::{Numbered, channel};
 use tacit_link::loss::Loss;
@@ -85,7 +85,7 @@ fn end(frame: &AirFrame<Numbered>) -> Instant {
     frame.at + frame.duration
 }
 
-/// Seven tries double the window six times. Who gives up begins with the smallest one again.
+/// Seven tries double the window six times. A station that gives up begins with the smallest one again.
 #[test]
 fn after_the_last_try_the_window_is_the_smallest_again() {
     for seed in 1..=10 {
@@ -116,7 +116,7 @@ fn what_has_been_tried_for_longer_than_its_lifetime_is_given_up() {
     assert!(before.iter().all(|frame| end(frame) + ACK_TIMEOUT <= at(6_000)), "{}", frames.len());
 }
 
-/// The limit is for requests in a row: what an earlier Block Ack cost does not count against a later one.
+/// The limit is for requests in a row: those for an earlier Block Ack do not count against a later one.
 #[test]
 fn an_answered_request_lets_the_next_be_tried_as_often() {
     let mut c = config(Standard::N, 150, 1);
@@ -147,8 +147,8 @@ fn an_answered_rts_lets_the_next_be_tried_as_often() {
     assert_eq!((counters.mpdus_dropped, h.delivered.len()), (0, 800));
 }
 
-/// What is given up for lack of a CTS has its numbers: the recipient is told to go on without them, else it would hold
-/// back what follows.
+/// MPDUs given up for lack of a CTS have their numbers: the recipient is told to go on without them, else it would hold
+/// back those that follow.
 #[test]
 fn after_unanswered_rts_a_request_moves_the_recipients_window() {
     let mut c = config(Standard::N, 150, 1);
@@ -177,8 +177,8 @@ fn syncs(frames: &[AirFrame<Numbered>]) -> Vec<bool> {
     frames.iter().filter_map(of).collect()
 }
 
-/// TCP/HACK's SYNC bit (paper figure 8): what follows an acknowledgment that was given up on, and what goes again for
-/// want of an ACK, is no proof that the acknowledgment arrived; what follows one that came is.
+/// TCP/HACK's SYNC bit (paper figure 8): an MPDU that follows an acknowledgment given up on, and one that goes again for
+/// want of an ACK, is no proof that the acknowledgment arrived; one that follows an acknowledgment that came is.
 #[test]
 fn sync_tells_that_the_transmitter_goes_on_without_an_acknowledgment() {
     let mut c = config(Standard::N, 150, 1);
@@ -200,7 +200,7 @@ fn sync_tells_that_the_transmitter_goes_on_without_an_acknowledgment() {
     assert_eq!(syncs(&h.frames()), [false, true, false]);
 }
 
-/// Who heard two at once cannot know that no ACK follows, and waits for EIFS: SIFS and an ACK at the lowest rate before
+/// A station that heard two at once cannot know that no ACK follows, and waits for EIFS: SIFS and an ACK at the lowest rate before
 /// DIFS (802.11-2020 clause 10.3.7).
 #[test]
 fn a_bystander_waits_for_eifs_after_a_collision() {
@@ -235,7 +235,7 @@ fn unanswered_rts(
     frames
 }
 
-/// The exchange would have lasted 2 ms. Bystanders who hear nothing after the RTS forget it after two SIFS, a CTS, the
+/// The exchange would have lasted 2 ms. Bystanders that hear nothing after the RTS forget it after two SIFS, a CTS, the
 /// time to notice a PPDU and two slots (802.11-2020 clause 10.3.2.4); its sender waits for the CTS timeout.
 #[test]
 fn an_unanswered_rts_keeps_others_off_no_longer_than_a_cts_would_take() {
@@ -286,7 +286,7 @@ impl Payload for OfLength {
     }
 }
 
-/// Packets and bytes are counted where they come, whatever is lost, sent again or held back, and never twice.
+/// Packets and bytes are counted where they come, under losses, retransmissions and gaps too, and never twice.
 #[test]
 fn what_arrives_is_what_is_passed_up() {
     let share = |percent: f64| Loss::Bernoulli(Ratio::from_fraction(percent / 100.0).unwrap());

@@ -47,7 +47,7 @@ fn the_access_point_serves_in_turn_or_by_age() {
     assert_eq!(served(ApScheduler::FirstComeFirstServed), [0, 1, 2, 3, 4, 5, 6, 7]);
 }
 
-/// What is sent again is older than what waits for others, so it goes first.
+/// A packet sent again is older than those that wait for others, so it goes first.
 #[test]
 fn what_is_sent_again_is_old() {
     let lossy = |ap_scheduler| {
@@ -65,8 +65,8 @@ fn what_is_sent_again_is_old() {
 
 const SPAN: Duration = Duration::from_secs(20);
 
-/// What of packets for three clients at these rates of 802.11a arrives, of which the access point always has some, and how
-/// long PPDUs to each last together. What is for `lossy` is lost every second time.
+/// Packets that arrive at three clients at these rates of 802.11a, for which the access point always has some, and how
+/// long PPDUs to each last together. Packets for `lossy` are lost every second time.
 fn saturated(ap_scheduler: ApScheduler, mbps: [u64; 3], lossy: Option<usize>) -> ([f64; 3], [Duration; 3]) {
     let modes = mbps.map(|mbps| Mode::for_rate(Standard::A, BitRate::from_mbps(mbps)).unwrap());
     let stations =
@@ -114,7 +114,7 @@ fn a_slow_client_gets_as_much_time_and_not_as_many_packets() {
     let lasts_us = [248.0, 536.0, 2_076.0];
     let ratio = by_airtime[0] / by_airtime[2];
     assert!((ratio / (lasts_us[2] / lasts_us[0]) - 1.0).abs() < 0.01, "{ratio}");
-    // By hand: what a PPDU costs besides itself is DIFS 34, 7.5 slots of 9, SIFS 16 and an ACK of 28, 28 or 44 us.
+    // By hand: the overhead of a PPDU is DIFS 34, 7.5 slots of 9, SIFS 16 and an ACK of 28, 28 or 44 us.
     let other_us = [145.5, 145.5, 161.5];
     let rounds =
         20e6 / (0..3).map(|client| (lasts_us[client] + other_us[client]) / lasts_us[client]).sum::<f64>();
@@ -124,7 +124,7 @@ fn a_slow_client_gets_as_much_time_and_not_as_many_packets() {
     }
 }
 
-/// What is sent in vain is airtime too.
+/// A PPDU sent in vain is airtime too.
 #[test]
 fn losses_are_paid_by_whom_they_hit() {
     let (_, clean) = saturated(ApScheduler::Airtime, [54; 3], None);

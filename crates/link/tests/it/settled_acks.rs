@@ -1,4 +1,4 @@
-//! What a driver of TCP/HACK is told of the ACKs it sent as packets: "arrived" means passed up, not only
+//! Reports to a driver of TCP/HACK on the ACKs it sent as packets: "arrived" means passed up, not only
 //! acknowledged, because both ends start a compression context from it.
 
 use proptest::prelude::*;
@@ -29,9 +29,9 @@ struct Harness {
     bss: Bss<Ack>,
     now: Instant,
     sent: u32,
-    /// What the client's driver has seen.
+    /// ACKs that the client's driver has seen.
     passed_up: Vec<u32>,
-    /// What the access point's driver was told, in order: the ACK, and whether it arrived.
+    /// Reports to the access point's driver, in order: the ACK, and whether it arrived.
     told: Vec<(u32, bool)>,
 }
 
@@ -55,7 +55,7 @@ impl Harness {
         }
     }
 
-    /// Runs for `millis`; whatever the driver is told to have arrived must be at the other end by then.
+    /// Runs for `millis`; every ACK reported to the driver as arrived must be at the other end by then.
     fn run(&mut self, millis: u64) {
         let until = self.now + Duration::from_millis(millis);
         while let Some(at) = self.bss.poll_timeout().filter(|at| *at <= until) {
@@ -120,7 +120,7 @@ fn an_answered_request_ends_the_doubt() {
 }
 
 proptest! {
-    /// Whatever is lost, nobody is told that something arrived which did not.
+    /// Under any losses, no ACK is reported as arrived that is not.
     #[test]
     fn what_arrived_was_passed_up(
         data in prop::collection::btree_set(0_u64..300, 0..200),

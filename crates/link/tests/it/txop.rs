@@ -1,4 +1,4 @@
-//! What a TXOP holds besides its first exchange: scripts of packets and losses, and the frames that follow.
+//! Contents of a TXOP besides its first exchange: scripts of packets and losses, and the frames that follow.
 
 use crate::common::channel;
 use tacit_link::loss::Loss;
@@ -83,7 +83,7 @@ impl Harness {
         }
     }
 
-    /// Goes on to what happens next; false when nothing does.
+    /// Goes on to the next event; false when there is none.
     fn step(&mut self) -> bool {
         let Some(at) = self.bss.poll_timeout() else { return false };
         assert!(at >= self.now, "time runs forward");
@@ -119,7 +119,7 @@ impl Harness {
         self.send(ONE, AP, acks, 52);
     }
 
-    /// Who sends what: `D3` data of three MPDUs, `D3!` none of which arrived, `A` ACK, `B` Block Ack, `R` Block Ack
+    /// Senders and frames: `D3` data of three MPDUs, `D3!` none of which arrived, `A` ACK, `B` Block Ack, `R` Block Ack
     /// Request, `end` CF-End; `+` with RDG/More PPDU, `x` lost.
     fn story(&self) -> String {
         let mut story = Vec::new();
@@ -499,7 +499,7 @@ fn a_burst_ends_where_the_next_exchange_does_not_fit() {
     assert_eq!(gaps.iter().position(|gap| *gap != 16), Some(15), "{gaps:?}");
     assert!(gaps[15] >= 34, "AIFS of voice: {gaps:?}");
     assert_eq!((h.bss.counters(AP).burst_ppdus, h.bss.accesses()), (7 + 1, 2));
-    // What is short enough still goes: 80 us are left, a small frame takes 36 + 7.2 + 16 + 28 rounded up.
+    // A frame that is short enough still goes: 80 us are left, a small frame takes 36 + 7.2 + 16 + 28 rounded up.
     let mut h = Harness::new(bursting(AccessCategory::Voice));
     h.send_in(AccessCategory::Voice, ONE, 8, 1430);
     h.send_in(AccessCategory::Voice, ONE, 1, 52);
@@ -508,7 +508,7 @@ fn a_burst_ends_where_the_next_exchange_does_not_fit() {
     assert!(end(h.frames.last().unwrap()) - h.frames[0].at <= us(1_504));
 }
 
-/// The limit holds for the last acknowledgment too, whatever the lengths of frames leave of it. Room is kept for a
+/// The limit holds for the last acknowledgment too, with any lengths of frames before it. Room is kept for a
 /// Block Ack, which takes a symbol more than the ACK that comes: but for that another exchange would not have fitted.
 #[test]
 fn no_burst_is_longer_than_its_limit() {
@@ -599,7 +599,7 @@ fn a_burst_is_one_turn_and_others_get_what_is_left() {
     assert_eq!(h.bss.accesses(), 1);
 }
 
-/// What is left of a TXOP of 4 ms behind an A-MPDU of 42 is room for a few MPDUs. Whoever gets that has its turn
+/// The rest of a TXOP of 4 ms behind an A-MPDU of 42 is room for a few MPDUs. The client that gets it has its turn
 /// still to come.
 #[test]
 fn clients_share_whatever_is_left_of_each_others_txops() {
@@ -615,7 +615,7 @@ fn clients_share_whatever_is_left_of_each_others_txops() {
             lifetime: us(10_000_000),
             ..config(clients)
         });
-        // Enough that nobody runs out before each has had 20 turns.
+        // Enough that none runs out before each has had 20 turns.
         (1..=clients as u16).for_each(|client| h.send(AP, StationId(client), 1_500, 1500));
         while h.bss.accesses() < 20 * clients as u64 && h.step() {}
         let received: Vec<_> = (1..=clients as u16)
@@ -626,7 +626,7 @@ fn clients_share_whatever_is_left_of_each_others_txops() {
     }
 }
 
-/// A request is what the sender does next, whoever else has something waiting; the turns of the others come then.
+/// A request is the sender's next PPDU, even if others have something waiting; the turns of the others come then.
 #[test]
 fn a_block_ack_request_goes_before_other_destinations() {
     let mut c = BssConfig { reverse_direction: ReverseDirection::Off, ..config(3) };
@@ -692,7 +692,7 @@ fn hidden_stations_burst_too() {
 }
 
 proptest::proptest! {
-    /// Whatever is lost, each way what is passed up is in order and without duplicates, and with enough retries
+    /// Under any losses, each way packets are passed up in order and without duplicates, and with enough retries
     /// nothing is missing.
     #[test]
     fn every_packet_arrives_once_and_in_order(

@@ -1,4 +1,4 @@
-//! What travels between the two processes: PPDUs as bytes, and nothing else.
+//! Frames between the two processes: PPDUs as bytes, and nothing else.
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
@@ -15,7 +15,7 @@ pub enum Ppdu {
     Ampdu(Vec<Mpdu>),
     /// Asks for a Block Ack that did not come; names the oldest MPDU in question.
     BlockAckReq { start: u16 },
-    /// Which of the 64 MPDUs from `start` on arrived, and what rides along.
+    /// Which of the 64 MPDUs from `start` on arrived, and the bytes appended.
     BlockAck { start: u16, bitmap: u64, appended: Vec<u8> },
     /// There is nothing to send: the medium is the other's.
     CfEnd,

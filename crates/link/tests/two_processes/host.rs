@@ -60,7 +60,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// The client opens the connection. Who has a `file` sends it.
+    /// The client opens the connection. The host that has a `file` sends it.
     pub fn new(here: HostId, file: Option<Vec<u8>>) -> Self {
         let remote = if here == HOSTS[0] { HOSTS[1] } else { HOSTS[0] };
         let ends = Ends { flow: FLOW, local: here, remote };
@@ -134,7 +134,7 @@ impl Host {
         self.tcp.state() == State::Closed
     }
 
-    /// What came whole; nothing where the file was sent.
+    /// The part of the file that came, in order; nothing where it was sent.
     pub fn received(&self) -> &[u8] {
         if self.sends { &[] } else { &self.file[..self.tcp.delivered_bytes() as usize] }
     }

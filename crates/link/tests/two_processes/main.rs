@@ -21,7 +21,7 @@ use self::frames::Medium;
 use self::host::{HOSTS, Host};
 use self::station::{Losses, Station};
 
-/// What a process is told: which station it is, how ACKs are coded, and the length of the file if it sends one.
+/// Environment of a process: which station it is, how ACKs are coded, and the length of the file if it sends one.
 const ROLE: &str = "TACIT_TEST_ROLE";
 const CODING: &str = "TACIT_TEST_CODING";
 const FILE_LEN: &str = "TACIT_TEST_FILE_LEN";
@@ -84,7 +84,7 @@ fn start(role: &str, air: UnixStream, coding: &str, sends: bool) -> Child {
     command.stdin(Stdio::from(OwnedFd::from(air))).stdout(Stdio::piped()).spawn().unwrap()
 }
 
-/// What a process has to report at its end.
+/// Report of a process at its end.
 fn report(child: Child) -> BTreeMap<String, u64> {
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
@@ -105,7 +105,7 @@ fn a_file_crosses_between_two_processes_that_share_only_frames() {
         println!("{what}");
         assert_eq!(receiver["received"], LEN as u64, "{what}");
         assert_eq!(receiver["hash"], hash(&file(LEN)), "{what}");
-        // The air was bad, and MPDUs, Block Acks and what rode on those came again.
+        // The air was bad, and MPDUs, Block Acks and the bytes appended to those came again.
         assert!(receiver["lost-mpdus"] > 500 && sender["retries"] > 500, "{what}");
         assert!(sender["lost-block-acks"] > 10 && sender["requests"] > 20, "{what}");
         assert!(sender["duplicates"] > 5, "{what}");

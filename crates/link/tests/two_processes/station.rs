@@ -1,7 +1,7 @@
 //! A station: a MAC with an A-MPDU, Block Acks and retries of its own, the NIC and the driver of TCP/HACK, and a host.
 //!
 //! The MAC is as small as it can be and still lose and repeat everything: stations take turns, each lets the other have
-//! the medium when it has nothing to send, and nothing is given up. What time it is both know from what was on the air.
+//! the medium when it has nothing to send, and nothing is given up. Both know the time from the frames that were on the air.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// There is one peer.
 const PEER: usize = 0;
 
-/// What a station's receiver does not get, in percent.
+/// Losses of a station's receiver, in percent.
 pub struct Losses {
     /// Whole PPDUs, of data or anything else.
     pub ppdus: u32,
@@ -33,7 +33,7 @@ pub struct Losses {
     pub mpdus: u32,
 }
 
-/// What a station counts.
+/// Counters of a station.
 #[derive(Default)]
 pub struct Counts {
     /// MPDUs of data that were lost here.
@@ -65,7 +65,7 @@ struct Originator {
 }
 
 impl Originator {
-    /// What to send in a turn.
+    /// The PPDU to send in a turn.
     fn next_ppdu(&mut self, counts: &mut Counts) -> Ppdu {
         let Some(oldest) = self.window.front().map(|sent| sent.number).or(Some(self.next)) else {
             return Ppdu::CfEnd;
@@ -110,7 +110,7 @@ impl Originator {
 /// The receiving half.
 #[derive(Default)]
 struct Recipient {
-    /// The first that is missing, and what came behind it.
+    /// The first that is missing, and those that came behind it.
     next: u64,
     behind: BTreeMap<u64, Vec<u8>>,
     /// One after the newest that came.
@@ -118,9 +118,9 @@ struct Recipient {
 }
 
 impl Recipient {
-    /// Takes an MPDU in; gives what is in order to `up`.
+    /// Takes an MPDU in; gives the MPDUs in order to `up`.
     fn take(&mut self, mpdu: Mpdu, up: &mut Vec<Vec<u8>>) {
-        // The number nearest to what is expected.
+        // The number nearest to the expected one.
         let ahead = (u64::from(mpdu.sequence) + NUMBERS - self.next % NUMBERS) % NUMBERS;
         if ahead >= NUMBERS / 2 {
             // It came before.
@@ -154,7 +154,7 @@ pub struct Station {
     driver: Driver<IpPacket>,
     host: Host,
     counts: Counts,
-    /// What came in place of an answer.
+    /// The PPDU that came in place of an answer.
     heard: Option<Ppdu>,
 }
 
@@ -175,7 +175,7 @@ impl Station {
         }
     }
 
-    /// Takes turns with the other until both hosts are done; `begins` says who has the first.
+    /// Takes turns with the other until both hosts are done; with `begins` it has the first.
     pub fn run(mut self, begins: bool) -> (Host, Counts, Counters) {
         let mut is_mine = begins;
         while !self.host.is_done() {
@@ -189,7 +189,7 @@ impl Station {
         (self.host, self.counts, self.driver.counters())
     }
 
-    /// Time passes, with what is due in it.
+    /// Time passes, with the events due in it.
     fn wait(&mut self, time: Duration) {
         let until = self.now + time;
         assert!(until < Instant::ZERO + PATIENCE, "the transfer hangs");
@@ -204,7 +204,7 @@ impl Station {
         self.now = until;
     }
 
-    /// Does what driver and host want, until they want nothing.
+    /// Does the work of driver and host, until there is none.
     fn settle(&mut self) {
         loop {
             if let Some(action) = self.driver.poll_action() {
@@ -305,7 +305,7 @@ impl Station {
         Some(())
     }
 
-    /// The NIC answers at once with what it has; driver and host hear of it meanwhile.
+    /// The NIC answers at once with the bytes it holds; driver and host hear of it meanwhile.
     fn answer(&mut self, heard: Heard, more_data: bool, up: Vec<Vec<u8>>) {
         let mut appended = Vec::new();
         let response = self.nic.respond(PEER, heard, false, None, &mut appended);

@@ -1,4 +1,4 @@
-//! Who used the channel, for what and how often.
+//! Use of the channel by station and purpose, and the number of accesses.
 
 use tacit_proto::units::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use crate::payload::PayloadClass;
 use crate::wifi::airtime::{Airtime, AirtimeLedger, AirtimeUse, StationAirtime};
 use crate::wifi::functions::FunctionId;
 
-/// The channel's books. What a station spent stands with the station.
+/// The channel's books. Those of a station are kept with the station.
 #[derive(Clone, Debug)]
 pub(crate) struct Accounts {
     ledger: AirtimeLedger,
@@ -54,7 +54,7 @@ impl Accounts {
         account.spend(class, what, self.ledger.book(what, until));
     }
 
-    /// Books idle time as `what`, and keeps in mind what somebody waited of it.
+    /// Books idle time as `what`, and keeps in mind the acquisition in it.
     pub fn book_idle(&mut self, what: AirtimeUse, until: Instant) {
         let spent = self.ledger.book(what, until);
         if what == AirtimeUse::Acquisition {
@@ -79,7 +79,7 @@ impl Accounts {
     }
 }
 
-/// `time` in `parts` equal parts; what does not divide goes to the first.
+/// `time` in `parts` equal parts; the remainder goes to the first.
 pub(crate) fn even_shares(time: Duration, parts: usize) -> impl Iterator<Item = Duration> {
     let share = time / parts as u64;
     let rest = time - share * parts as u64;

@@ -1,4 +1,4 @@
-//! What an observer hears: every frame on the air.
+//! The air as an observer hears it: every frame.
 
 use std::collections::VecDeque;
 
@@ -19,7 +19,7 @@ use crate::wifi::mac::rules::Rules;
 use crate::wifi::ofdma::HackCarrier;
 use crate::wifi::phy::{Format, Mode};
 
-/// The frames heard and not yet polled, once somebody asked for them.
+/// The frames heard and not yet polled, once an observer asked for them.
 #[derive(Clone, Debug)]
 pub(crate) struct AirLog<P> {
     frames: Option<VecDeque<AirFrame<P>>>,
@@ -63,7 +63,7 @@ impl<P: Payload> AirLog<P> {
         self.ampdu_reference = self.ampdu_reference.wrapping_add(1);
     }
 
-    /// What `exchange` began with, but for data.
+    /// Logs the frame that `exchange` began with, data apart.
     pub fn record(&mut self, exchange: &Exchange, mode: Mode, outcome: Outcome, frame: Frame<P>) {
         if let Some(frames) = &mut self.frames {
             frames.push_back(self.whose.sent(exchange, mode, outcome, frame));
@@ -88,7 +88,7 @@ impl<P: Payload> AirLog<P> {
         frames.push_back(AirFrame { ampdu, ..sent });
     }
 
-    /// What asks for an answer within the A-MPDU whose other MPDUs were recorded last.
+    /// Logs the frame that asks for an answer within the A-MPDU whose other MPDUs were recorded last.
     pub fn record_inside(&mut self, exchange: &Exchange, mode: Mode, outcome: Outcome, frame: Frame<P>) {
         let Some(frames) = &mut self.frames else { return };
         if let Some(position) = frames.back_mut().and_then(|before| before.ampdu.as_mut()) {
@@ -110,7 +110,7 @@ impl<P: Payload> AirLog<P> {
     ) {
         let Some(frames) = &mut self.frames else { return };
         if exchange.handshake == Handshake::Triggered {
-            // One frame acknowledges what all of them sent.
+            // One frame acknowledges the PPDUs of all of them.
             return;
         }
         let (appended, behind) = match exchange.carrier(rules) {
@@ -164,7 +164,7 @@ impl<P: Payload> AirLog<P> {
                 let frame = Frame::BlockAckReq { start: originator.window_start() };
                 self.record(exchange, originator.control_mode, Outcome::Collided, frame);
             }
-            // Nobody learns what it said.
+            // No receiver learns its contents.
             Outgoing::Ask { .. } => {
                 let frame = Frame::BlockAck { start: 0, bitmap: AckBitmap::new(0), appended: Vec::new() };
                 self.record(exchange, originator.control_mode, Outcome::Collided, frame);
@@ -241,7 +241,7 @@ impl<P: Payload> AirLog<P> {
         });
     }
 
-    /// A QoS Null of the first of `ends` to the second, who have this unit of the PPDU that is on the air in this `span`.
+    /// A QoS Null of the first of `ends` to the second, in this unit of the PPDU that is on the air in this `span`.
     pub fn record_null(
         &mut self,
         [from, to]: [FunctionId; 2],
@@ -274,7 +274,7 @@ impl Whose {
         (self.functions.station(function), self.categories[self.functions.place(function)])
     }
 
-    /// `frame` as what `exchange` is about.
+    /// `frame` with the times and the ends of `exchange`.
     fn sent<P>(&self, exchange: &Exchange, mode: Mode, outcome: Outcome, frame: Frame<P>) -> AirFrame<P> {
         let (transmitter, category) = self.of(exchange.from);
         AirFrame {

@@ -1,4 +1,4 @@
-//! Whom an access point asks for what they have to send, and when (802.11ax-2021 clause 26.5.2); [what follows](super::uplink) is a trigger.
+//! Which clients an access point asks for data, and when (802.11ax-2021 clause 26.5.2); a trigger [follows](super::uplink).
 
 use tacit_proto::units::Instant;
 
@@ -31,7 +31,7 @@ impl<P: Payload> Cell<P> {
         clients.min_by_key(|(_, mode)| mode.rate())
     }
 
-    /// The mode of what a client sends alone.
+    /// The mode of a client's PPDUs of its own.
     pub(super) fn uplink_mode(&self, id: FunctionId, peer: usize) -> Mode {
         let client = &self.stations[self.stations[id].peers[peer].id];
         client.peers[client.peer_index(id)].originator.mode
@@ -136,7 +136,7 @@ impl<P: Payload> Cell<P> {
         if ofdma.triggers == Triggers::RandomAccess {
             return ofdma.random_access_units > 0;
         }
-        // What is sent next in a cascade asks its users, too.
+        // The next PPDU of a cascade asks its users, too.
         let cascades = ofdma.acknowledgment == MuAcknowledgment::Cascade && station.has_data_for_several();
         let wanted = |peer: &Peer<P>| {
             let asked_with_data = cascades && peer.originator.need() == Need::Data;

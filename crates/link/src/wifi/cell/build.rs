@@ -49,7 +49,7 @@ pub(crate) fn build_stations<P: Payload>(rules: &Rules, seed: u64, bss: &str, na
     })
 }
 
-/// What a station has for one category.
+/// The function of a station for one category.
 fn build_function<P: Payload>(
     rules: &Rules,
     category: AccessCategory,
@@ -102,12 +102,12 @@ fn build_function<P: Payload>(
     station
 }
 
-/// What is sent to a peer on its way there.
+/// The way to a peer.
 #[derive(Clone, Copy)]
 struct Way<'a> {
     loss: &'a Loss,
     queue: QueueConfig,
-    /// Whether it is acknowledged, and whether what comes back is.
+    /// Whether data on it is acknowledged, and whether data on the way back is.
     acks: [LinkAcks; 2],
     /// How the peer sends, where it sends otherwise.
     back: Option<&'a StationConfig>,
@@ -152,7 +152,7 @@ fn peer<P: Payload>(
     let is_block = limits.window > 1;
     let limits = match acks {
         LinkAcks::Normal => limits,
-        // Numbers of what is sent once more lie far behind.
+        // Numbers of MPDUs sent once more lie far behind.
         LinkAcks::None => limits.with_window(SEQUENCE_MODULUS / 2),
         LinkAcks::Deferred => limits.at_most(MOST_REPAIRABLE).with_window(SEQUENCE_MODULUS / 2),
     };
@@ -186,7 +186,7 @@ fn peer<P: Payload>(
     });
     let mut originator = Originator::new(client.mode, control, limits, acks, queue);
     if !rates.is_empty() {
-        // AIFS, the mean backoff, SIFS and the answer: what a PPDU costs besides itself.
+        // AIFS, the mean backoff, SIFS and the answer: the overhead of a PPDU.
         let edca = config.edca(station, category);
         let overhead = phy.aifs()
             + phy.slot * u64::from(edca.cw_min / 2)
@@ -226,7 +226,7 @@ fn control_mode(config: &BssConfig, client: &StationConfig) -> Mode {
     client.control_mode.unwrap_or_else(|| config.phy_at(&client.mode).control_mode(&client.mode))
 }
 
-/// What fits in a PPDU whose data goes at the first of `modes` and whose response at the second, in each of `streams`
+/// Limits of a PPDU whose data goes at the first of `modes` and whose response at the second, in each of `streams`
 /// aggregates side by side, at most as long as `aql_limit`.
 fn limits(
     phy: &Phy,
@@ -257,7 +257,7 @@ fn limits(
     }
 }
 
-/// What noise knows of data and responses of `client` in PPDUs of several users, by the size of their units, where
+/// Rates of data and responses of `client` in PPDUs of several users, for its noise, by the size of their units, where
 /// there are any. Answers to triggers have the power of the whole channel in their unit.
 fn shared_rates(
     config: &BssConfig,

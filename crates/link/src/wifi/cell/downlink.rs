@@ -1,8 +1,8 @@
-//! What an access point sends to several users at once, and what they answer (802.11ax-2021 clauses 26.5.1 and 26.4.4).
+//! PPDUs of an access point to several users at once, and their answers (802.11ax-2021 clauses 26.5.1 and 26.4.4).
 //!
-//! Each user's part is an [`Exchange`] of its own, so that what arrives, what is acknowledged and what becomes of it is said once.
-//! The round has what they have in common: the access, the PPDU that is as long as its longest part, the trigger, and answers of
-//! one length.
+//! Each user's part is an [`Exchange`] of its own, so that reception, acknowledgment and outcome are written once. The
+//! round has the common parts: the access, the PPDU that is as long as its longest part, the trigger, and answers of one
+//! length.
 
 mod outline;
 
@@ -27,7 +27,7 @@ use crate::wifi::phy::{
     BLOCK_ACK_REQUEST_LEN, Format, MPDU_DELIMITER_LEN, Mode, MultiUserPpdu, mu_bar_len, subframe_len,
 };
 
-/// What a user has of a round.
+/// One user's part of a round.
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
     exchange: Exchange,
@@ -42,15 +42,15 @@ pub(crate) struct Part {
     answers: bool,
     /// Its answer is lost.
     lost: bool,
-    /// What became of it is decided.
+    /// Its outcome is decided.
     settled: bool,
     /// More waits than the answer has room for.
     holds_more: bool,
-    /// What rides on its answer.
+    /// Bytes appended to its answer.
     appended: Vec<u8>,
 }
 
-/// What is in the air.
+/// Stage of a round: the PPDU in the air.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// The PPDU of all users.
@@ -71,11 +71,11 @@ pub(crate) struct Downlink {
     holder: FunctionId,
     class: PayloadClass,
     ofdma: OfdmaConfig,
-    /// Its users acknowledge what they get.
+    /// Its users acknowledge their data.
     is_answered: bool,
     parts: Vec<Part>,
     stage: Stage,
-    /// When what is in the air began, and ends.
+    /// When the PPDU in the air began, and ends.
     since: Instant,
     until: Instant,
     /// When answers at once begin, and end.
@@ -84,7 +84,7 @@ pub(crate) struct Downlink {
     plain_end: Instant,
     /// How the trigger and all that is sent to one user alone are sent.
     control_mode: Mode,
-    /// What users send behind their Block Acks.
+    /// Data of users behind their Block Acks.
     cascade: Option<Box<Uplink>>,
 }
 
@@ -280,12 +280,12 @@ impl Downlink {
         self.holder == function || self.cascade.as_ref().is_some_and(|cascade| cascade.engages(function))
     }
 
-    /// What its users sent behind their Block Acks, if it is over.
+    /// The users' data behind their Block Acks, if it is over.
     pub fn take_cascade(&mut self) -> Option<Uplink> {
         self.cascade.take().map(|cascade| *cascade)
     }
 
-    /// Until when others keep off who heard it.
+    /// Until when other stations that heard it keep off.
     pub fn reserved_until(&self) -> Instant {
         self.answers[1].max(self.until)
     }
@@ -317,7 +317,7 @@ impl Downlink {
         cell.book_data(self.holder, self.class, [start, self.data_end()], all);
     }
 
-    /// What of the PPDU starts before `clear_from` was hidden behind others, and all of it for those of `deaf` stations.
+    /// The start of the PPDU, before `clear_from`, was hidden behind others, and all of it for `deaf` stations.
     pub fn hide_until<P: Payload>(
         &mut self,
         cell: &Cell<P>,
@@ -332,7 +332,7 @@ impl Downlink {
         }
     }
 
-    /// What is in the air ended: does what is due, and says what follows. `next_idle` is the idle period that would begin now.
+    /// The PPDU in the air ended: does the work due, and returns the next step. `next_idle` is the idle period that would begin now.
     pub fn step<P: Payload>(&mut self, cell: &mut Cell<P>, next_idle: u64) -> Progress {
         match self.stage {
             Stage::Data => self.data_ended(cell, next_idle),
@@ -363,9 +363,9 @@ impl Downlink {
         }
     }
 
-    /// The PPDU is over: its users take in what arrived.
+    /// The PPDU is over: its users take in the MPDUs that arrived.
     fn data_ended<P: Payload>(&mut self, cell: &mut Cell<P>, next_idle: u64) -> Progress {
-        // What asks may be an MPDU of each A-MPDU: a user that understood any other knows that there is one.
+        // The request may be an MPDU of each A-MPDU: a user that understood any other knows that there is one.
         let request_inside = self.request_inside_len();
         for index in 0..self.parts.len() {
             let part = &mut self.parts[index];
@@ -407,7 +407,7 @@ impl Downlink {
         }
     }
 
-    /// Nobody says what arrived.
+    /// No acknowledgment follows.
     fn settle_unanswered<P: Payload>(&mut self, cell: &mut Cell<P>) -> Progress {
         for Part { exchange, .. } in &self.parts {
             let peer = exchange.peer();
@@ -422,7 +422,7 @@ impl Downlink {
         Progress::Over(self.until, true)
     }
 
-    /// The trigger behind the PPDU is over at `at`: who understood it answers.
+    /// The trigger behind the PPDU is over at `at`: users that understood it answer.
     fn hear_trigger<P: Payload>(&mut self, cell: &mut Cell<P>, at: Instant) {
         let len = mu_bar_len(self.parts.len() as u32, self.ofdma.padding_bytes(&self.control_mode));
         let sent_at = self.data_end() + cell.rules.phy.sifs;
@@ -438,7 +438,7 @@ impl Downlink {
         }
     }
 
-    /// Who answers a trigger learns from it where the window starts.
+    /// Users that answer a trigger learn from it where the window starts.
     fn take_requests<P: Payload>(&self, cell: &mut Cell<P>, at: Instant) {
         for part in self.parts.iter().filter(|part| part.answers) {
             cell.take_request(&part.exchange, at);
@@ -450,7 +450,7 @@ impl Downlink {
         self.ofdma.request_inside_len(&self.control_mode).filter(|_| self.is_answered)
     }
 
-    /// Keeps the request within the A-MPDU of the part with this index for who asked.
+    /// Logs the request within the A-MPDU of the part with this index, if the air is observed.
     fn record_request_inside<P: Payload>(&self, cell: &mut Cell<P>, index: usize, outcome: Outcome) {
         if !cell.air.is_kept() {
             return;
@@ -510,7 +510,7 @@ impl Downlink {
         }
     }
 
-    /// All who answer do so at once; with none the access has failed.
+    /// All users that answer do so at once; with none the access has failed.
     fn answer_at_once<P: Payload>(&mut self, cell: &mut Cell<P>, next_idle: u64) -> Progress {
         for part in self.parts.iter_mut().filter(|part| part.answers) {
             let room = part.room as usize;
@@ -522,7 +522,7 @@ impl Downlink {
             self.until = self.answers[1];
             cell.stations[self.holder].counters.answer_time += self.answers[1] - self.answers[0];
             if self.ofdma.acknowledgment == MuAcknowledgment::Cascade {
-                // What nobody acknowledges is sent once, alone.
+                // Unacknowledged data is sent once, alone.
                 let acknowledged = |part: &&Part| cell.stations.peer(&part.exchange).answered;
                 let behind = self.parts.iter().filter(|part| part.answers).filter(acknowledged).map(|part| {
                     let Exchange { from, to, .. } = part.exchange;
@@ -541,7 +541,7 @@ impl Downlink {
         Progress::Over(self.until, false)
     }
 
-    /// The part with this index answers alone, what it answers having ended at `end`.
+    /// The part with this index answers alone; the frame that it answers ended at `end`.
     fn answer_alone<P: Payload>(&mut self, cell: &mut Cell<P>, index: usize, end: Instant) -> Progress {
         let begin = end + cell.rules.response_after();
         let part = &mut self.parts[index];
@@ -591,7 +591,7 @@ impl Downlink {
         self.ask_next(cell, index + 1, end + cell.rules.phy.pifs(), next_idle)
     }
 
-    /// Books answers at once: what they have beyond Block Acks is on account of those who appended something.
+    /// Books answers at once: their time beyond Block Acks is on account of the users that appended something.
     fn book_answers<P: Payload>(&self, cell: &mut Cell<P>) {
         cell.charge(self.holder, self.class, AirtimeUse::LinkAck, self.plain_end);
         if let Some(cascade) = &self.cascade {
@@ -635,7 +635,7 @@ impl Downlink {
         cell.stations[self.holder].contention.failed(noticed_at, next_idle);
     }
 
-    /// Keeps the frames of a PPDU that collided for who asked.
+    /// Logs the frames of a PPDU that collided, if the air is observed.
     pub fn record_collided<P: Payload>(&self, cell: &mut Cell<P>) {
         for (index, part) in self.parts.iter().enumerate() {
             let originator = cell.stations.originator(&part.exchange);
@@ -646,7 +646,7 @@ impl Downlink {
         }
     }
 
-    /// What is sent to one user alone is sent as before.
+    /// PPDUs to one user alone are sent as before.
     fn end<P: Payload>(&mut self, cell: &mut Cell<P>) {
         for part in &self.parts {
             cell.end_part(&part.exchange, part.single);
@@ -665,7 +665,7 @@ impl Part {
         (self.exchange, self.lost, self.holds_more) = (exchange, lost, holds_more);
     }
 
-    /// What the access point makes of its answer, or of none by `noticed_at`.
+    /// The access point settles its answer, or that none came by `noticed_at`.
     fn settle<P: Payload>(&mut self, cell: &mut Cell<P>, noticed_at: Instant, next_idle: u64) {
         self.settled = true;
         if !self.answers {
@@ -695,7 +695,7 @@ impl Part {
 }
 
 /// Whether data for `peer` may go in a PPDU with that for `first`: HE, not too long for a unit, and sent alike but for MCS and streams.
-/// What nobody acknowledges goes with its like: an answer to the others would cost it the time that it saves.
+/// Unacknowledged data goes with its like: an answer to the others would cost it the time that it saves.
 fn goes_with<P: Payload>(first: &Peer<P>, peer: &Peer<P>) -> bool {
     let (mode, of_first) = (&peer.originator.mode, &first.originator.mode);
     mode.format == Format::HeSu

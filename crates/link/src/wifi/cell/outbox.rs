@@ -1,4 +1,4 @@
-//! What a channel hands to its driver.
+//! Output of a channel for its driver.
 
 use std::collections::VecDeque;
 
@@ -12,20 +12,20 @@ use crate::wifi::mac::exchange::Exchange;
 pub struct Delivery<P> {
     /// Where it arrived.
     pub to: FunctionId,
-    /// Who sent it.
+    /// Its sender.
     pub from: FunctionId,
-    /// MPDUs from there, of the same category, that were sent directly before its own and did not arrive: what the gap in
-    /// the sequence numbers says where nothing is [acknowledged](super::super::LinkAcks::None), 0 for the rest.
+    /// MPDUs from there, of the same category, that were sent directly before its own and did not arrive: the gap in the
+    /// sequence numbers where nothing is [acknowledged](super::super::LinkAcks::None), 0 for the rest.
     pub missing: u16,
     /// The packet.
     pub payload: P,
 }
 
-/// What waits to be polled.
+/// Events that wait to be polled.
 #[derive(Clone, Debug)]
 pub(crate) struct Outbox<P> {
     pub delivered: VecDeque<Delivery<P>>,
-    /// Who took packets from its queue for whom.
+    /// Functions that took packets from a queue, and the function each queue is for.
     pub drained: Vec<(FunctionId, FunctionId)>,
     pub interrupts: VecDeque<Interrupt<P>>,
 }

@@ -1,8 +1,8 @@
-//! What follows in an access with several users.
+//! Progress of an access with several users.
 
 use tacit_proto::units::Instant;
 
-/// What follows in an access with several users.
+/// Progress of an access with several users.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Progress {
     /// More, until then.

@@ -1,5 +1,4 @@
-//! What arrives of PPDUs that are not one acknowledged aggregate: of data that nobody acknowledges, and of aggregates
-//! side by side.
+//! Reception of PPDUs that are not one acknowledged aggregate: of unacknowledged data, and of aggregates side by side.
 
 use super::outbox::Delivery;
 use super::{Cell, earliest};
@@ -11,7 +10,7 @@ use crate::wifi::mac::noise::Noise;
 use crate::wifi::mac::peer::Peer;
 
 impl<P: Payload> Cell<P> {
-    /// Does what [`receive_data`](Self::receive_data) does, stream by stream.
+    /// Works as [`receive_data`](Self::receive_data) does, stream by stream.
     #[inline(never)]
     pub(super) fn receive_each(&mut self, exchange: &Exchange, peer: usize) -> bool {
         let [from, to] = self.stations.ends(exchange);

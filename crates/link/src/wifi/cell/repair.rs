@@ -1,4 +1,4 @@
-//! Requests for data that nobody acknowledged and that did not arrive.
+//! Requests for unacknowledged data that did not arrive.
 
 use tacit_proto::units::Instant;
 
@@ -9,7 +9,7 @@ use crate::wifi::mac::block_ack::Recipient;
 use crate::wifi::mac::exchange::Exchange;
 
 impl<P: Payload> Cell<P> {
-    /// Lets the recipients ask whose time has come at `at`; who begins to contend for it is in [`Cell::contending`].
+    /// Lets the recipients ask whose time has come at `at`; those that begin to contend for it are in [`Cell::contending`].
     pub(super) fn ask_for_repair(&mut self, at: Instant) {
         for station in self.stations.iter_mut() {
             for peer in 0..station.peers.len() {
@@ -28,7 +28,7 @@ impl<P: Payload> Cell<P> {
         }
     }
 
-    /// A request is over: if it arrived, what it lacks goes next. True when it did.
+    /// A request is over: if it arrived, the data missing in it goes next. True when it did.
     pub(super) fn receive_ask(&mut self, exchange: &Exchange, peer: usize) -> bool {
         let [from, to] = self.stations.ends(exchange);
         let asker = &mut from.peers[peer];

@@ -1,5 +1,5 @@
-//! Accesses of an access point with several users at once: what it sends them ([`Downlink`]), and what they send when it says
-//! ([`Uplink`]).
+//! Accesses of an access point with several users at once: its PPDU to them ([`Downlink`]), and theirs when it triggers
+//! them ([`Uplink`]).
 
 use tacit_proto::units::{Duration, Instant};
 
@@ -30,7 +30,7 @@ impl<P: Payload> Cell<P> {
     }
 
     /// The round that `id` begins at `at`, at an access of its own or, within `limit`, in its TXOP; `None` where none is due: not
-    /// two users are next, and nobody is to be asked.
+    /// two users are next, and no client is to be asked.
     #[inline(never)]
     pub fn begin_round(&mut self, at: Instant, id: FunctionId, limit: Option<Duration>) -> Option<Round> {
         let ofdma = self.rules.config.ofdma?;
@@ -39,7 +39,7 @@ impl<P: Payload> Cell<P> {
             let burst = station.hold_limits.burst;
             station.burst_until = burst.map_or(Instant::ZERO, |burst| at + burst);
         }
-        // What it has itself and what it asks for take turns.
+        // Its own data and its requests for data take turns.
         let asks = station.trigger_due && !(station.asked_last && station.has_data());
         self.stations[id].asked_last = asks;
         if asks && let Some(uplink) = self.begin_uplink(at, id, &ofdma, limit) {
@@ -58,7 +58,7 @@ impl<P: Payload> Cell<P> {
         self.begin_round(start, id, Some(left)).map(|round| (round, start))
     }
 
-    /// The PPDU of users who send, or are sent to, in `modes` alone; `None` of none, and of more than there are units.
+    /// The PPDU of users that send, or are sent to, in `modes` alone; `None` of none, and of more than there are units.
     pub(super) fn shared_ppdu(&self, kind: MultiUser, modes: &[Mode]) -> Option<MultiUserPpdu> {
         MultiUserPpdu::of(kind, modes, self.rules.config.variant.he)
     }
@@ -78,7 +78,7 @@ impl<P: Payload> Cell<P> {
         result
     }
 
-    /// The part of a PPDU of several users is over: what goes alone between the two is sent in the modes `single` again.
+    /// The part of a PPDU of several users is over: PPDUs between the two alone are sent in the modes `single` again.
     pub(super) fn end_part(&mut self, exchange: &Exchange, single: [Mode; 2]) {
         let [from, to] = self.stations.ends(exchange);
         let (peer, back) = (&mut from.peers[exchange.peer()], to.peer_index(exchange.from));
@@ -130,7 +130,7 @@ impl Round {
         }
     }
 
-    /// Until when others keep off who heard it.
+    /// Until when other stations that heard it keep off.
     pub fn reserved_until(&self) -> Instant {
         match self {
             Self::Down(round) => round.reserved_until(),
@@ -146,8 +146,8 @@ impl Round {
         }
     }
 
-    /// Where others who began with it ended before its first PPDU did, at `others_end`: those that its users still get are in what
-    /// follows. True when it goes on; a trigger that collided does not.
+    /// Where others that began with it ended before its first PPDU did, at `others_end`: its users still get the MPDUs
+    /// that follow. True when it goes on; a trigger that collided does not.
     pub fn survives<P: Payload>(
         &mut self,
         cell: &Cell<P>,
@@ -171,7 +171,7 @@ impl Round {
         }
     }
 
-    /// Keeps the frames of a first PPDU that collided for who asked.
+    /// Logs the frames of a first PPDU that collided, if the air is observed.
     pub fn record_collided<P: Payload>(&self, cell: &mut Cell<P>) {
         match self {
             Self::Down(round) => round.record_collided(cell),
@@ -179,7 +179,7 @@ impl Round {
         }
     }
 
-    /// What is in the air ended: does what is due, and says what follows. `next_idle` is the idle period that would begin now.
+    /// The PPDU in the air ended: does the work due, and returns the next step. `next_idle` is the idle period that would begin now.
     pub fn step<P: Payload>(&mut self, cell: &mut Cell<P>, next_idle: u64) -> Progress {
         let round = match self {
             Self::Down(round) => round,

@@ -10,7 +10,7 @@ use crate::wifi::mac::peer::Peer;
 use crate::wifi::mac::station::Station;
 use crate::wifi::phy::Mode;
 
-/// What each station has for each access category.
+/// The functions of all stations, one for each access category.
 #[derive(Clone, Debug)]
 pub(crate) struct Stations<P> {
     /// In the order of `numbers`.
@@ -19,7 +19,7 @@ pub(crate) struct Stations<P> {
 }
 
 impl<P> Stations<P> {
-    /// What `make` makes of each function.
+    /// Makes each function with `make`.
     pub fn new(numbers: Functions, make: impl FnMut(FunctionId) -> Station<P>) -> Self {
         Self { functions: numbers.all().map(make).collect(), numbers }
     }
@@ -36,12 +36,12 @@ impl<P> Stations<P> {
         self.numbers.station(function)
     }
 
-    /// What `station` has for each category.
+    /// The functions of `station`, one for each category.
     pub fn of(&self, station: StationId) -> impl Iterator<Item = &Station<P>> {
         self.numbers.of_station(station).map(|function| &self[function])
     }
 
-    /// Does something with what `station` has for each category.
+    /// Calls `each` for every function of `station`.
     pub fn for_each_of(&mut self, station: StationId, mut each: impl FnMut(&mut Station<P>)) {
         self.numbers.of_station(station).for_each(|function| each(&mut self[function]));
     }
@@ -56,20 +56,20 @@ impl<P> Stations<P> {
         self.functions.iter_mut()
     }
 
-    /// The functions at both ends of an exchange: who began it and who answers.
+    /// The functions at both ends of an exchange: initiator and responder.
     pub fn ends(&mut self, exchange: &Exchange) -> [&mut Station<P>; 2] {
         self.functions
             .get_disjoint_mut([exchange.from.index(), exchange.to.index()])
             .expect("an exchange has two ends, both in the set")
     }
 
-    /// The addressee of an exchange as who began it sees it.
+    /// The addressee of an exchange as the initiator sees it.
     #[inline]
     pub fn peer(&self, exchange: &Exchange) -> &Peer<P> {
         &self[exchange.from].peers[exchange.peer()]
     }
 
-    /// Where what is sent in an exchange comes from.
+    /// The originator of an exchange's MPDUs.
     #[inline]
     pub fn originator(&self, exchange: &Exchange) -> &Originator<P> {
         &self.peer(exchange).originator

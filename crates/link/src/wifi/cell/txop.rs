@@ -1,6 +1,6 @@
-//! What a TXOP holds besides the exchange it was won for: further ones of its holder (802.11-2012 clause 9.19.2.4,
+//! Contents of a TXOP besides the exchange it was won for: further ones of its holder (802.11-2012 clause 9.19.2.4,
 //! 802.11-2020 clause 10.23.2.8), a PPDU the other way that the holder granted (RD protocol, 802.11-2012 clause 9.25,
-//! 802.11-2020 clause 10.29), and its end before what it reserved is over (802.11-2012 clause 9.19.2.7, 802.11-2020
+//! 802.11-2020 clause 10.29), and its end before its reservation is over (802.11-2012 clause 9.19.2.7, 802.11-2020
 //! clause 10.23.2.10).
 
 use tacit_proto::units::{Duration, Instant};
@@ -12,25 +12,25 @@ use crate::wifi::mac::exchange::Exchange;
 use crate::wifi::mac::originator::Room;
 use crate::wifi::mac::protection::Handshake;
 
-/// Of a TXOP with a limit the holder's own PPDU leaves this part to who answers, if it grants: more than the TCP ACKs
-/// for what it sends take, and our choice, for the standard leaves it to implementations.
+/// Of a TXOP with a limit the holder's own PPDU leaves this part to the responder, if it grants: more than the TCP ACKs
+/// for its data take, and our choice, for the standard leaves it to implementations.
 pub(crate) const GRANTED_PART: u64 = 8;
 
-/// What follows an exchange in its TXOP.
+/// Successor of an exchange in its TXOP.
 pub(crate) enum Next {
-    /// The PPDU of who answered, or another of the holder.
+    /// The PPDU of the responder, or another of the holder.
     Exchange(Exchange),
     /// A CF-End of the holder at this time.
     End { at: Instant },
-    /// Nothing: what is reserved is left as it is.
+    /// Nothing: the reservation is left as it is.
     Nothing,
 }
 
 impl Next {
-    /// What follows the response to `exchange`: a reverse PPDU, the holder's next exchange, or its end.
+    /// Successor of the response to `exchange`: a reverse PPDU, the holder's next exchange, or its end.
     ///
-    /// When it is `lost` on its addressee, that changes nothing for who sent it: the reverse PPDU follows. Without one
-    /// a holder who got no response does not know that the TXOP is its own, and backs off.
+    /// When it is `lost` on its addressee, that changes nothing for its sender: the reverse PPDU follows. Without one a
+    /// holder that got no response does not know that the TXOP is its own, and backs off.
     pub fn after_response<P: Payload>(cell: &mut Cell<P>, exchange: &Exchange, lost: bool) -> Self {
         let is_own = exchange.handshake != Handshake::Granted;
         let holder = &mut cell.stations[exchange.from];
@@ -77,7 +77,7 @@ impl Next {
     }
 }
 
-/// What who answered `exchange` sends its holder one SIFS later, if there is something and it fits.
+/// The PPDU of the responder of `exchange` to the holder one SIFS later, if there is something and it fits.
 fn reverse_exchange<P: Payload>(cell: &mut Cell<P>, exchange: &Exchange) -> Option<Exchange> {
     let rules = &cell.rules;
     let ReverseDirection::Granted { turnaround, .. } = rules.config.reverse_direction else { return None };
@@ -99,7 +99,7 @@ fn reverse_exchange<P: Payload>(cell: &mut Cell<P>, exchange: &Exchange) -> Opti
     Some(reverse)
 }
 
-/// What the holder of the TXOP of `exchange` sends a SIFS after its response, if there is something and it fits.
+/// The next exchange of the holder of the TXOP of `exchange` a SIFS after its response, if there is something and it fits.
 fn continued_exchange<P: Payload>(cell: &mut Cell<P>, exchange: &Exchange) -> Option<Exchange> {
     let rules = &cell.rules;
     let holder = exchange.holder();

@@ -1,7 +1,7 @@
-//! What several users send when the access point says so (802.11ax-2021 clause 26.5.2): a Basic Trigger, their PPDUs of one length,
+//! PPDUs of several users, triggered by the access point (802.11ax-2021 clause 26.5.2): a Basic Trigger, their PPDUs of one length,
 //! and a Block Ack for all of them; before that, if it polls, a trigger for buffer status reports and QoS Nulls.
 //!
-//! Each user's part is an [`Exchange`] of its own, as in what goes [down](super::downlink).
+//! Each user's part is an [`Exchange`] of its own, as on the way [down](super::downlink).
 
 use tacit_proto::units::{Duration, Instant};
 
@@ -28,31 +28,31 @@ use crate::wifi::phy::{
 /// Bytes of an MPDU with a packet of 1500 bytes, as a subframe of an A-MPDU.
 const FULL_MPDU_LEN: u32 = 1_544;
 
-/// Bytes before what is appended for one station of several: how much that is. Ours.
+/// Bytes of the length before the bytes appended for one station of several. Ours.
 const LENGTH_LEN: u32 = 2;
 
-/// A user who is asked.
+/// A user that is asked.
 #[derive(Clone, Debug)]
 struct Part {
     /// As the access point knows it.
     peer: usize,
     client: FunctionId,
-    /// Of what it sends.
+    /// Of its PPDU.
     mode: Mode,
     /// Bytes that its part has room for.
     bytes: u32,
     unit_index: u16,
     /// It understood the last trigger.
     asked: bool,
-    /// What it sends; `None` for nothing but its buffer status.
+    /// Its exchange; `None` for nothing but its buffer status.
     exchange: Option<Exchange>,
     /// Something of that arrived.
     heard: bool,
     /// The acknowledgment of it is lost.
     lost: bool,
-    /// What rides on that.
+    /// Bytes appended to that.
     appended: Vec<u8>,
-    /// What it has left when it sends.
+    /// The packets it has left when it sends.
     left: BufferStatus,
     /// MPDUs that it was sent before, whose ACKs were to come.
     awaited: u32,
@@ -70,11 +70,11 @@ struct RandomUnits {
     /// The first of them, behind those of clients that are asked.
     first: u16,
     count: u16,
-    /// Of what is sent in one: that of the slowest client.
+    /// Of a PPDU in one: that of the slowest client.
     mode: Mode,
 }
 
-/// What is in the air.
+/// Stage of a round: the PPDU in the air.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// A trigger that asks for buffer status reports.
@@ -97,7 +97,7 @@ pub(crate) struct Uplink {
     parts: Vec<Part>,
     random: Option<RandomUnits>,
     stage: Stage,
-    /// When what is in the air began, and ends.
+    /// When the PPDU in the air began, and ends.
     since: Instant,
     until: Instant,
     /// The longest that users' PPDUs may be.
@@ -106,7 +106,7 @@ pub(crate) struct Uplink {
 }
 
 impl<P: Payload> Cell<P> {
-    /// The access that `id` begins at `at`, within `limit` if there is one, to ask clients; `None` where nobody is to be asked.
+    /// The access that `id` begins at `at`, within `limit` if there is one, to ask clients; `None` where none is to be asked.
     pub(super) fn begin_uplink(
         &mut self,
         at: Instant,
@@ -150,13 +150,13 @@ impl<P: Payload> Cell<P> {
             control_mode,
         };
         let trigger = control_mode.ppdu_duration(round.trigger_len(TriggerKind::Basic));
-        // A Block Ack for all, whatever comes.
+        // A Block Ack for all users, heard or not.
         let window = self.rules.config.block_ack_window;
         let acks = multi_sta_block_ack_len(modes.iter().map(|_| Some(window)));
         let overhead = trigger + sifs + self.rules.response_after() + control_mode.ppdu_duration(acks);
         round.longest = self.ppdu_limit(id, overhead, limit);
         if round.shortest() > round.longest {
-            // Not even that fits in what is left of the TXOP: at an access of its own.
+            // Not even that fits in the rest of the TXOP: at an access of its own.
             self.stations[id].trigger_due = true;
             return None;
         }
@@ -168,7 +168,7 @@ impl<P: Payload> Cell<P> {
         Some(round)
     }
 
-    /// Nothing of what a client sent in answer to a trigger is known to have arrived: it is sent again, be it alone.
+    /// No MPDU of a client's answer to a trigger is known to have arrived: they are sent again, be it alone.
     fn fail_triggered(&mut self, exchange: &Exchange, noticed_at: Instant, next_idle: u64) {
         let oldest = self.rules.oldest_allowed(noticed_at);
         let retry_limit = self.rules.config.retry_limit;
@@ -182,7 +182,7 @@ impl<P: Payload> Cell<P> {
 }
 
 impl Part {
-    /// One who is asked.
+    /// A user that is asked.
     fn new(client: FunctionId, peer: usize, mode: Mode, unit_index: u16) -> Self {
         Self {
             peer,
@@ -203,12 +203,12 @@ impl Part {
         }
     }
 
-    /// Something of what it sent arrived, be it that it has nothing.
+    /// Something of its PPDU arrived, be it that it has nothing.
     fn arrived(&self) -> bool {
         self.heard || self.exchange.is_none() && !self.collided
     }
 
-    /// Puts together what it sends to `holder` in a PPDU of `count` users.
+    /// Puts together its part of a PPDU of `count` users to `holder`.
     fn fill<P: Payload>(
         &mut self,
         cell: &mut Cell<P>,
@@ -237,8 +237,8 @@ impl Part {
 }
 
 impl Uplink {
-    /// What users send to `holder` behind the Block Acks by which they answer it within `span`: each a client, its number there, its unit
-    /// and the bytes before its data. `None` where nobody has anything.
+    /// The PPDU of users to `holder` behind the Block Acks by which they answer it within `span`: each a client, its
+    /// number there, its unit and the bytes before its data. `None` where none has anything.
     pub fn behind<P: Payload>(
         cell: &mut Cell<P>,
         holder: FunctionId,
@@ -304,12 +304,12 @@ impl Uplink {
             || self.parts.iter().any(|part| part.client == function && part.exchange.is_some())
     }
 
-    /// Until when others keep off who heard it.
+    /// Until when other stations that heard it keep off.
     pub fn reserved_until(&self) -> Instant {
         self.until
     }
 
-    /// Books the trigger, by which the access point gives the medium to others: what they do not wait for themselves.
+    /// Books the trigger, by which the access point gives the medium to others: the acquisition that they are spared.
     pub fn book_trigger<P: Payload>(&self, cell: &mut Cell<P>) {
         cell.charge(self.holder, PayloadClass::Data, AirtimeUse::Acquisition, self.until);
     }
@@ -352,7 +352,7 @@ impl Uplink {
         MultiUserPpdu::duration(&psdus)
     }
 
-    /// What is in the air ended: does what is due, and says what follows.
+    /// The PPDU in the air ended: does the work due, and returns the next step.
     pub fn step<P: Payload>(&mut self, cell: &mut Cell<P>, next_idle: u64) -> Progress {
         match self.stage {
             Stage::Poll => {
@@ -373,7 +373,7 @@ impl Uplink {
         }
     }
 
-    /// Draws who understood the trigger; false when nobody did.
+    /// Draws which users understood the trigger; false when none did.
     fn hear_trigger<P: Payload>(&mut self, cell: &mut Cell<P>, kind: TriggerKind) -> bool {
         let (len, since) = (self.trigger_len(kind), self.since);
         cell.stations[self.holder].counters.trigger_time += self.until - since;
@@ -396,7 +396,7 @@ impl Uplink {
         self.parts.iter().any(|part| part.asked)
     }
 
-    /// How long the users' PPDUs are to be: as long as what the access point knows or expects of any takes.
+    /// How long the users' PPDUs are to be: enough for the most that the access point knows or expects of any.
     fn planned<P: Payload>(&self, cell: &Cell<P>) -> Duration {
         let peers = &cell.stations[self.holder].peers;
         let psdus = self.parts.iter().map(|part| {
@@ -437,7 +437,7 @@ impl Uplink {
         }
     }
 
-    /// QoS Nulls are over: the access point knows what waits, and asks for that; for nothing if nothing does.
+    /// QoS Nulls are over: the access point knows the queues, and asks for their packets; for nothing if all are empty.
     fn reports_ended<P: Payload>(&mut self, cell: &mut Cell<P>) -> Progress {
         cell.charge(self.holder, PayloadClass::Data, AirtimeUse::Acquisition, self.until);
         let mut any = false;
@@ -461,7 +461,7 @@ impl Uplink {
         Progress::Until(self.until)
     }
 
-    /// The Basic Trigger is over: who understood it sends what it has, or that it has nothing.
+    /// The Basic Trigger is over: users that understood it send their data, or that they have none.
     fn trigger_ended<P: Payload>(&mut self, cell: &mut Cell<P>, next_idle: u64) -> Progress {
         if !self.hear_trigger(cell, TriggerKind::Basic) && self.random.is_none() {
             return self.give_up(cell, next_idle);
@@ -489,7 +489,7 @@ impl Uplink {
         Progress::Until(end)
     }
 
-    /// Clients that were not asked take units that are anybody's; what shares a unit is lost.
+    /// Clients that were not asked take units that are anybody's; PPDUs that share a unit are lost.
     fn fill_random<P: Payload>(
         &mut self,
         cell: &mut Cell<P>,
@@ -502,7 +502,7 @@ impl Uplink {
             let entry = &mut cell.stations[self.holder].peers[peer];
             let (client, own) = (entry.id, entry.originator.mode);
             let understands = own.format == Format::HeSu && own.width_mhz == random.mode.width_mhz;
-            // What nobody acknowledges is sent once, alone.
+            // Unacknowledged data is sent once, alone.
             if !understands || !entry.answered || self.parts[..asked].iter().any(|part| part.peer == peer) {
                 continue;
             }
@@ -530,7 +530,7 @@ impl Uplink {
     }
 
     /// Books the users' PPDUs, an even slice of the time for each: shared among fresh data, TCP ACKs and retransmissions by bytes, and
-    /// acquisition for who has nothing.
+    /// acquisition for users that have nothing.
     pub fn book_data<P: Payload>(&self, cell: &mut Cell<P>, since: Instant) {
         let mut at = since;
         let time = self.until.saturating_since(since);
@@ -547,7 +547,7 @@ impl Uplink {
         }
     }
 
-    /// The users' PPDUs are over: what arrived is acknowledged.
+    /// The users' PPDUs are over: the MPDUs that arrived are acknowledged.
     fn data_ended<P: Payload>(&mut self, cell: &mut Cell<P>, next_idle: u64) -> Progress {
         let (since, end) = (self.since, self.until);
         let mut any = false;
@@ -573,7 +573,7 @@ impl Uplink {
             return self.give_up(cell, next_idle);
         }
         if !self.parts.iter().any(|part| part.heard) {
-            // Nobody had anything: nothing to acknowledge.
+            // No user had anything: nothing to acknowledge.
             self.settle_unheard(cell, next_idle);
             self.end(cell, true);
             return Progress::Over(end, true);
@@ -610,7 +610,7 @@ impl Uplink {
         Progress::Until(self.until)
     }
 
-    /// The Block Ack is over: each user settles what it sent.
+    /// The Block Ack is over: each user settles its MPDUs.
     fn block_ack_ended<P: Payload>(&mut self, cell: &mut Cell<P>, next_idle: u64) -> Progress {
         let at = self.until;
         if cell.air.is_kept() {
@@ -653,7 +653,7 @@ impl Uplink {
         sent.all(|mpdu| bitmap.contains(sequence_distance(start, mpdu.sequence)))
     }
 
-    /// What the Block Ack says.
+    /// Contents of the Block Ack.
     fn acknowledged<P: Payload>(&self, cell: &Cell<P>) -> Vec<Acknowledged> {
         let heard = self.parts.iter().filter(|part| part.heard);
         let each = heard.map(|part| {
@@ -668,7 +668,7 @@ impl Uplink {
         each.collect()
     }
 
-    /// What did not arrive is sent again.
+    /// MPDUs that did not arrive are sent again.
     fn settle_unheard<P: Payload>(&mut self, cell: &mut Cell<P>, next_idle: u64) {
         for part in self.parts.iter().filter(|part| !part.heard) {
             if let Some(exchange) = &part.exchange {
@@ -685,13 +685,13 @@ impl Uplink {
         Progress::Over(self.until, false)
     }
 
-    /// Its first trigger collided, or nobody answered; the access point notices at `noticed_at`.
+    /// Its first trigger collided, or no user answered; the access point notices at `noticed_at`.
     pub fn fail<P: Payload>(&mut self, cell: &mut Cell<P>, noticed_at: Instant, next_idle: u64) {
         cell.stations[self.holder].contention.failed(noticed_at, next_idle);
         self.end(cell, false);
     }
 
-    /// Keeps a trigger that collided for who asked.
+    /// Logs a trigger that collided, if the air is observed.
     pub fn record_collided<P: Payload>(&self, cell: &mut Cell<P>) {
         if !cell.air.is_kept() {
             return;

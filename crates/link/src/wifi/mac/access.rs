@@ -11,7 +11,7 @@ use crate::wifi::phy::Phy;
 pub(crate) struct Contention {
     /// Slots left from the start of the countdown.
     counter: u32,
-    /// What `counter` was when it was drawn.
+    /// `counter` as it was drawn.
     drawn: u32,
     cw: u32,
     cw_min: u32,
@@ -24,7 +24,7 @@ pub(crate) struct Contention {
     not_before: Instant,
     /// The idle period in which this station does not defer to the exchange it took part in.
     exempt_in: Option<u64>,
-    /// What it contends with again, and from when on, where an access point told it to contend otherwise.
+    /// Its usual parameters, and from when on they apply again, where an access point told it to contend otherwise.
     usual: Option<(EdcaParameters, Instant)>,
     stream: Stream,
 }
@@ -152,13 +152,13 @@ impl Contention {
         self.exempt_in == Some(idle_number)
     }
 
-    /// What others reserved does not hold it back in idle period `idle_number`: it was in that exchange.
+    /// Reservations by others do not hold it back in idle period `idle_number`: it was in that exchange.
     pub fn exempt(&mut self, idle_number: u64) {
         self.exempt_in = Some(idle_number);
     }
 
-    /// Contends with `edca` until then, and not at all where that has no AIFSN (MU EDCA, 802.11ax-2021 clause 26.2.7): what it has
-    /// goes out when it is asked.
+    /// Contends with `edca` until then, and not at all where that has no AIFSN (MU EDCA, 802.11ax-2021 clause 26.2.7): its
+    /// data goes out when it is asked.
     pub fn restrict(&mut self, phy: &Phy, edca: &EdcaParameters, until: Instant) {
         if edca.aifs_slots == 0 {
             self.not_before = self.not_before.max(until);
@@ -267,7 +267,7 @@ mod tests {
         assert_eq!(station.cw, 15);
     }
 
-    /// An internal collision is one for who gives way (802.11-2020 clause 10.23.2.4).
+    /// An internal collision is one for the function that gives way (802.11-2020 clause 10.23.2.4).
     #[test]
     fn giving_way_doubles_the_window_too() {
         let phy = Standard::N.phy();

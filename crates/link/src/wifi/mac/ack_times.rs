@@ -10,7 +10,7 @@ use crate::payload::Payload;
 use crate::wifi::category::EdcaParameters;
 use crate::wifi::phy::{ACK_LEN, Mode};
 
-/// Airtime of ACKs from one station to another. Rates are those of the configuration, whatever rate control chooses.
+/// Airtime of ACKs from one station to another. Rates are those of the configuration, even under rate control.
 #[derive(Clone, Copy, Debug)]
 pub struct AckTimes {
     data: Mode,
@@ -18,12 +18,12 @@ pub struct AckTimes {
     limits: AggregationLimits,
     /// AIFS, and half of CWmin in slots.
     access: Duration,
-    /// From the end of a PPDU to what answers it.
+    /// From the end of a PPDU to its answer.
     response_after: Duration,
 }
 
 impl AckTimes {
-    /// Of what `originator` sends that contends with `edca`.
+    /// Of PPDUs of `originator`, which contends with `edca`.
     pub(crate) fn new<P: Payload>(rules: &Rules, edca: &EdcaParameters, originator: &Originator<P>) -> Self {
         let phy = rules.phy;
         Self {
@@ -35,7 +35,7 @@ impl AckTimes {
         }
     }
 
-    /// Bytes of what answers a PPDU of `mpdus`.
+    /// Bytes of the answer to a PPDU of `mpdus`.
     fn answer_len(&self, mpdus: u32) -> u32 {
         if mpdus > 1 { self.limits.block_ack_len() } else { ACK_LEN }
     }
@@ -53,7 +53,7 @@ impl AckTimes {
 
 impl AckAirtime for AckTimes {
     fn appended(&self, bytes: u32) -> Duration {
-        // What it rides on answers data: a Block Ack, where there are any.
+        // The acknowledgment that carries them answers data: a Block Ack, where there are any.
         let plain = self.answer_len(self.limits.most_mpdus(0));
         self.control.ppdu_duration(plain.saturating_add(bytes)) - self.control.ppdu_duration(plain)
     }

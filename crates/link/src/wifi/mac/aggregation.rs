@@ -19,7 +19,7 @@ pub(crate) struct AggregationLimits {
     bitmap_bits: u16,
     max_mpdus: u32,
     max_bytes: u32,
-    /// Of them, what the longest PPDU leaves at the full rate.
+    /// Of them, those that the longest PPDU has room for at the full rate.
     max_bytes_in_time: u32,
     mac_header_len: u32,
     /// Bytes past which not even a PPDU of one MPDU is sent.

@@ -1,4 +1,4 @@
-//! What an MPDU carries: a packet, or several in an A-MSDU (802.11-2020 clauses 9.3.2.2 and 10.11).
+//! Contents of an MPDU: a packet, or several in an A-MSDU (802.11-2020 clauses 9.3.2.2 and 10.11).
 
 use crate::payload::{Payload, PayloadClass};
 

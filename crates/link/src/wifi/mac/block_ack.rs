@@ -20,20 +20,19 @@ pub(crate) enum Recipient<P> {
     },
     /// Under a Block Ack agreement.
     Block(BlockAckRecipient<P>),
-    /// Of what it does not acknowledge: nothing is sent twice, and nothing waits for what is missing.
+    /// Of unacknowledged data: nothing is sent twice, and nothing waits for missing MPDUs.
     Unanswered {
-        /// The number that follows what came last. The first is 0, which the agreement says (ADDBA, Starting Sequence
-        /// Number).
+        /// The number that follows that of the last arrival. The first is 0, which the agreement says (ADDBA, Starting Sequence Number).
         next: u16,
     },
-    /// Of what it asks for when it did not come.
+    /// Of data that it asks for when it did not come.
     Deferred(RepairRecipient),
     /// One for each spatial stream, where each has an aggregate of its own.
     Streams(Vec<Self>),
 }
 
 impl<P: Clone> Recipient<P> {
-    /// Takes in an MPDU received at `now` and passes up what is in order.
+    /// Takes in an MPDU received at `now` and passes up the MPDUs in order.
     #[inline]
     pub fn receive(&mut self, now: Instant, sequence: u16, msdus: &Msdus<P>, pass_up: &mut impl FnMut(P)) {
         match self {
@@ -57,7 +56,7 @@ impl<P: Clone> Recipient<P> {
     }
 
     /// MPDUs that were sent directly before that with number `sequence`, which just arrived, and did not; known only of
-    /// what is not acknowledged, the rest comes again.
+    /// unacknowledged data, other data comes again.
     #[inline]
     pub fn missing_before(&self, sequence: u16) -> u16 {
         match self {
@@ -75,7 +74,7 @@ impl<P: Clone> Recipient<P> {
         }
     }
 
-    /// What an acknowledgment of several MPDUs says, or of the one that came last: the number that bit 0 stands for, and
+    /// Scoreboard of an acknowledgment of several MPDUs, or of the one that came last: the number that bit 0 stands for, and
     /// which have come.
     pub fn scoreboard(&self) -> (u16, AckBitmap) {
         const NOTHING: (u16, AckBitmap) = (0, AckBitmap::new(0));
@@ -151,7 +150,7 @@ impl<P: Clone> BlockAckRecipient<P> {
         self.scoreboard.len()
     }
 
-    /// Takes in an MPDU received at `now` and passes up what is in order.
+    /// Takes in an MPDU received at `now` and passes up the MPDUs in order.
     pub fn receive(&mut self, now: Instant, sequence: u16, msdus: &Msdus<P>, pass_up: &mut impl FnMut(P)) {
         self.score(sequence);
         let offset = sequence_distance(self.next, sequence);
@@ -162,11 +161,11 @@ impl<P: Clone> BlockAckRecipient<P> {
             return;
         }
         if offset >= SEQUENCE_MODULUS / 2 {
-            // Older than the window: a duplicate of what was passed up or given up.
+            // Older than the window: a duplicate of an MPDU passed up or given up.
             return;
         }
         if offset >= self.window() {
-            // Beyond the window: the originator has given up on what leaves it.
+            // Beyond the window: the originator has given up on the MPDUs that leave it.
             self.advance_to(now, sequence_add(sequence, SEQUENCE_MODULUS - (self.window() - 1)), pass_up);
         }
         let slot = usize::from(sequence_distance(self.next, sequence));
@@ -229,7 +228,7 @@ impl<P: Clone> BlockAckRecipient<P> {
         }
     }
 
-    /// Passes up what waits behind a gap, up to the next gap.
+    /// Passes up the MPDUs behind a gap, up to the next gap.
     pub fn give_up_gap(&mut self, now: Instant, pass_up: &mut impl FnMut(P)) {
         while self.held > 0 && self.buffer.front().is_some_and(Option::is_none) {
             self.buffer.pop_front();
@@ -272,7 +271,7 @@ impl<P: Clone> BlockAckRecipient<P> {
         self.scoreboard_start = start;
     }
 
-    /// Moves the reorder window to `start`, passing up in order whatever leaves it.
+    /// Moves the reorder window to `start`, passing up in order all MPDUs that leave it.
     fn advance_to(&mut self, now: Instant, start: u16, pass_up: &mut impl FnMut(P)) {
         for _ in 0..sequence_distance(self.next, start) {
             if let Some(Some(msdus)) = self.buffer.pop_front() {
@@ -436,7 +435,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// A run is taken in as its frames are, wherever it lies and whatever came before.
+        /// A run is taken in as its frames are, at any place and after any arrivals.
         #[test]
         fn a_run_is_taken_in_as_its_frames_are(
             before in proptest::collection::vec(0_u16..200, 0..100),
@@ -467,7 +466,7 @@ mod tests {
             proptest::prop_assert_eq!(format!("{:?}", together.recipient), format!("{:?}", one_by_one.recipient));
         }
 
-        /// Whatever arrives, each number of a window is passed up at most once and in order.
+        /// With any arrivals, each number of a window is passed up at most once and in order.
         #[test]
         fn order_is_kept(arrivals in proptest::collection::vec(0_u16..64, 0..200)) {
             let mut h = Harness::new();

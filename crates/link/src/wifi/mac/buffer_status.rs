@@ -1,4 +1,4 @@
-//! What clients have to send: as they say, and as an access point knows it.
+//! Queues of clients: as they report them, and as an access point knows them.
 
 use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
 
@@ -7,7 +7,7 @@ use crate::wifi::air::StationId;
 use crate::wifi::mu_scheduler::UplinkClient;
 use crate::wifi::ofdma::Triggers;
 
-/// What a client says that it has: Queue Size (802.11-2020 clause 9.2.4.5.6).
+/// Queue of a client as it reports it: Queue Size (802.11-2020 clause 9.2.4.5.6).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct BufferStatus {
     units: u8,
@@ -46,7 +46,7 @@ impl BufferStatus {
     }
 }
 
-/// What an access point knows of what a client has for it.
+/// Queue of a client for an access point, as that knows it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct UplinkDemand {
     left: BufferStatus,
@@ -56,7 +56,7 @@ pub(crate) struct UplinkDemand {
     per_byte: u32,
     /// Bytes of PSDU that it had for each MPDU that it was sent, in 1/256.
     per_mpdu: u32,
-    /// When it said last what it has.
+    /// When it last reported its queue.
     heard_at: Instant,
     /// MPDUs in the present second, which began then, and in the one before.
     second: Instant,
@@ -67,7 +67,7 @@ pub(crate) struct UplinkDemand {
 impl UplinkDemand {
     /// Bytes of a TCP ACK in an A-MPDU.
     const ACK_BYTES: u32 = 96;
-    /// Of a client that said nothing: what ns-3 takes (UlPsduSize).
+    /// Of a client that reported nothing: as in ns-3 (UlPsduSize).
     pub const UNKNOWN_BYTES: u32 = 500;
     /// MPDUs a second that make a client busy (NIST IR 8506).
     const BUSY_MPDUS: u32 = 100;
@@ -84,7 +84,7 @@ impl UplinkDemand {
         self.acks_for = self.acks_for.saturating_add(mpdus);
     }
 
-    /// It sent `mpdus` by itself at `at`, and said what it has left.
+    /// It sent `mpdus` by itself at `at`, and reported the rest of its queue.
     pub fn heard(&mut self, at: Instant, mpdus: u32, left: BufferStatus) {
         self.count(at, mpdus);
         self.reported(at, left);
@@ -101,7 +101,7 @@ impl UplinkDemand {
             *known = *known - *known / Self::WEIGHT + sample.min(Self::MOST) / Self::WEIGHT;
         };
         if self.left.is_empty() {
-            // All that it had came for what it was sent.
+            // All its packets answered data that it was sent.
             if let Some(sample) = ((plan.bytes + left.bytes()) * 256).checked_div(awaited) {
                 learn(&mut self.per_mpdu, sample);
             }
@@ -122,7 +122,7 @@ impl UplinkDemand {
         self.answered(at, self.acks_for, PpduPlan::default(), self.left);
     }
 
-    /// It said at `at` what it has.
+    /// It reported its queue at `at`.
     pub fn reported(&mut self, at: Instant, left: BufferStatus) {
         self.heard_at = at;
         self.left = left;
@@ -165,7 +165,7 @@ impl UplinkDemand {
         self.left.is_empty() && self.bytes_to_come() < Self::ACK_BYTES && !is_overdue
     }
 
-    /// Bytes of PSDU that come for what it was sent.
+    /// Bytes of PSDU that will answer the data it was sent.
     fn bytes_to_come(&self) -> u32 {
         (u64::from(self.acks_for) * u64::from(self.per_mpdu)).div_ceil(256) as u32
     }
@@ -182,7 +182,7 @@ impl UplinkDemand {
         }
     }
 
-    /// Bytes of PSDU that it is given room for: those of an MPDU at least, in which it says what else it has.
+    /// Bytes of PSDU that it is given room for: those of an MPDU at least, in which it reports the rest of its queue.
     pub fn expected_bytes(&self) -> u32 {
         let waits = (u64::from(self.left.bytes()) * u64::from(self.per_byte)).div_ceil(256) as u32;
         (waits + self.bytes_to_come()).max(Self::UNKNOWN_BYTES)

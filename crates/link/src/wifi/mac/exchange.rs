@@ -27,25 +27,25 @@ pub(crate) struct Exchange {
     pub first_end: Instant,
     /// When the data begins.
     pub start: Instant,
-    /// What starts before this is hidden behind another PPDU.
+    /// MPDUs that start before this are hidden behind another PPDU.
     clear_from: Instant,
     pub end: Instant,
     pub response_at: Instant,
     response_len: u32,
     grants: bool,
-    /// Users who share its PPDU, one alone included.
+    /// Users that share its PPDU, one alone included.
     users: u16,
     /// Which of their units is its own, from 0.
     unit_index: u16,
     /// When the response ends; stock length until the response starts.
     pub response_end: Instant,
-    /// What its Duration field says: SIFS and a stock response, or what is left of the TXOP.
+    /// Its Duration field: SIFS and a stock response, or the rest of the TXOP.
     pub reserves: Duration,
 }
 
 impl Exchange {
-    /// The exchange of `from`, who may hold the channel within `hold_limits`, that begins at `at` with `handshake`, or with what the
-    /// protection in use says before `outgoing`, to `peer`.
+    /// The exchange of `from`, which may hold the channel within `hold_limits`, that begins at `at` with `handshake`, or
+    /// with that of the protection in use before `outgoing`, to `peer`.
     // Always: an exchange is large, and most are of one kind.
     #[inline(always)]
     pub fn behind<P: Payload>(
@@ -186,13 +186,13 @@ impl Exchange {
         (self.response_at, self.response_end) = (from, to);
     }
 
-    /// Whether it ends with its PPDU, which nobody acknowledges.
+    /// Whether it ends with its PPDU, without an acknowledgment.
     #[inline]
     pub fn is_unanswered(&self) -> bool {
         self.response_len == UNANSWERED
     }
 
-    /// How long its data is on the air, or its share of that where users have it at once; zero for what is no data.
+    /// How long its data is on the air, or its share of that where users have it at once; zero for other PPDUs.
     #[inline]
     pub fn data_time(&self) -> Duration {
         if !matches!(self.outgoing, Outgoing::Data { .. }) {
@@ -202,25 +202,25 @@ impl Exchange {
         if self.users == 1 { time } else { time / u64::from(self.users) }
     }
 
-    /// Whether it asks for what did not arrive.
+    /// Whether it asks for data that did not arrive.
     #[inline]
     pub fn asks_for_repair(&self) -> bool {
         matches!(self.outgoing, Outgoing::Ask { .. })
     }
 
-    /// The addressee, among the peers of who began it.
+    /// The addressee, among the peers of the initiator.
     #[inline]
     pub fn peer(&self) -> usize {
         self.outgoing.peer()
     }
 
-    /// Who holds the TXOP that it is part of.
+    /// Holder of the TXOP that it is part of.
     #[inline]
     pub fn holder(&self) -> FunctionId {
         if self.handshake == Handshake::Granted { self.to } else { self.from }
     }
 
-    /// Whether what is sent lets its recipient send too, in a burst behind its response: that comes in a Control Wrapper.
+    /// Whether its PPDU lets the recipient send too, in a burst behind its response: that comes in a Control Wrapper.
     #[inline]
     pub fn grants(&self) -> bool {
         self.grants
@@ -232,7 +232,7 @@ impl Exchange {
         self.response_len >= BLOCK_ACK_LEN
     }
 
-    /// Until when others keep off who heard it.
+    /// Until when other stations that heard it keep off.
     #[inline]
     pub fn reserved_until(&self) -> Instant {
         self.response_end.max(self.end + self.reserves)
@@ -243,12 +243,12 @@ impl Exchange {
         if self.handshake == Handshake::Rts { self.first_end } else { self.end }
     }
 
-    /// The exchange with what of its PPDU starts before `clear_from` hidden behind others.
+    /// The exchange with the MPDUs that start before `clear_from` hidden behind others.
     pub fn hidden_until(self, clear_from: Instant) -> Self {
         Self { clear_from, ..self }
     }
 
-    /// Whether what starts at `at` within its PPDU is not hidden behind another.
+    /// Whether an MPDU that starts at `at` is not hidden behind another PPDU.
     #[inline]
     pub fn is_clear(&self, at: Instant) -> bool {
         at >= self.clear_from

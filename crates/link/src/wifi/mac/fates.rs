@@ -1,4 +1,4 @@
-//! What became of packets, for a driver that wants to know of each as soon as it is decided.
+//! Fates of packets, for a driver that wants to know of each as soon as it is decided.
 
 use std::collections::VecDeque;
 
@@ -18,12 +18,12 @@ impl<P> Default for Fates<P> {
 }
 
 impl<P: Clone> Fates<P> {
-    /// Keeps what becomes of packets from now on for [`Fates::poll`].
+    /// Keeps the fates of packets from now on for [`Fates::poll`].
     pub fn ask(&mut self) {
         self.asked = true;
     }
 
-    /// True where somebody asked.
+    /// True where a driver asked.
     #[inline]
     pub fn is_asked(&self) -> bool {
         self.asked

@@ -1,4 +1,4 @@
-//! What noise does to frames on the way to a peer, where its SNR is known.
+//! Effect of noise on frames to a peer, where its SNR is known.
 
 use tacit_proto::units::Ratio;
 
@@ -21,7 +21,7 @@ pub(crate) struct Noise {
 }
 
 impl Noise {
-    /// The rate of what goes to one user alone; those of units follow, ascending.
+    /// The rate of PPDUs to one user alone; those of units follow, ascending.
     pub const ALONE: usize = 0;
 
     pub fn new(data: &Mode, control: &Mode, snr: Decibels, stream: Stream) -> Self {

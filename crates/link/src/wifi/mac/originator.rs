@@ -1,5 +1,4 @@
-//! The originator's side: a queue per destination, the MPDUs in the Block Ack window, and what is
-//! next to send.
+//! The originator's side: a queue per destination, the MPDUs in the Block Ack window, and the next transmission.
 
 use std::collections::VecDeque;
 
@@ -36,21 +35,21 @@ impl Delays<'_> {
     }
 }
 
-/// What a PPDU within a TXOP has to keep to.
+/// Bounds of a PPDU within a TXOP.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Room {
-    /// Time for the PPDU and what acknowledges it, the SIFS between them apart.
+    /// Time for the PPDU and its acknowledgment, the SIFS between them apart.
     pub time: Duration,
     /// Packets queued later are not there yet.
     pub queued_by: Instant,
 }
 
-/// What one destination needs next.
+/// Next need of one destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
     Nothing,
     BlockAckRequest,
-    /// To ask for what did not arrive.
+    /// To ask for data that did not arrive.
     Ask,
     Data,
 }
@@ -61,7 +60,7 @@ pub(crate) struct Originator<P> {
     pub mode: Mode,
     pub control_mode: Mode,
     pub(super) limits: AggregationLimits,
-    /// Whether what is sent is acknowledged.
+    /// Whether its data is acknowledged.
     acks: LinkAcks,
     /// Changes mode and limits from PPDU to PPDU; `None` for a fixed rate.
     rate_control: Option<Box<Minstrel>>,
@@ -81,26 +80,26 @@ pub(crate) struct Originator<P> {
     pub(super) last_class: PayloadClass,
     /// The next PPDUs carry the SYNC bit, until one is acknowledged.
     pub(super) sync_due: bool,
-    /// The last MPDU given up of which no acknowledged request has told: what follows it may lie in the
+    /// The last MPDU given up of which no acknowledged request has told: MPDUs that follow it may lie in the
     /// recipient's reorder buffer.
     untold: Option<u16>,
     /// Whether pure ACKs that leave the window are kept for [`Originator::poll_settled_ack`].
     reports_acks: bool,
     settled_acks: VecDeque<(P, bool)>,
-    /// What became of packets, for a driver that asked.
+    /// Fates of packets, for a driver that asked.
     pub fates: Fates<P>,
     /// Buffers of A-MSDUs that left the window.
     spare: Vec<Vec<P>>,
-    /// What was sent and may be asked for.
+    /// MPDUs that were sent and may be asked for.
     pub(super) sent: Option<Box<SentBuffer<P>>>,
-    /// To ask the peer for what did not arrive is due.
+    /// A request to the peer for data that did not arrive is due.
     pub(super) asks_due: bool,
-    /// What is sent on the other spatial streams, where each has an aggregate of its own; they share the queue of the
+    /// Originators for the other spatial streams, where each has an aggregate of its own; they share the queue of the
     /// first.
     pub(super) others: Vec<Self>,
 }
 
-/// What became of the packets of MPDUs when an acknowledgment came or was given up on.
+/// Outcome for the packets of MPDUs when an acknowledgment came or was given up on.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Settled {
     pub first_try: u32,
@@ -151,45 +150,45 @@ impl<P: Payload> Originator<P> {
         self.others.push(stream);
     }
 
-    /// Keeps what is sent for who asks for it.
+    /// Keeps MPDUs after they were sent, for a recipient that asks for them.
     pub fn keep_sent(&mut self, limits: RepairConfig) {
         self.sent = Some(Box::new(SentBuffer::new(limits)));
     }
 
-    /// Lets the rate follow what gets through.
+    /// Adapts the rate to the MPDUs that get through.
     pub fn adapt_rate(&mut self, control: Minstrel) {
         self.rate_control = Some(Box::new(control));
     }
 
-    /// Whether an ACK or a Block Ack answers what is sent.
+    /// Whether an ACK or a Block Ack answers its PPDUs.
     #[inline]
     pub fn is_answered(&self) -> bool {
         self.acks == LinkAcks::Normal
     }
 
-    /// What fits in a PPDU.
+    /// Limits of a PPDU.
     pub fn limits(&self) -> AggregationLimits {
         self.limits
     }
 
-    /// Whether a Block Ack agreement says how what is sent is answered.
+    /// Whether a Block Ack agreement says how its PPDUs are answered.
     #[inline]
     pub fn has_agreement(&self) -> bool {
         self.is_answered() && self.limits.window > 1
     }
 
-    /// Whether what is sent may share a PPDU with what is sent to others: A-MPDUs that a Block Ack answers, or nothing.
+    /// Whether its data may share a PPDU with data to others: A-MPDUs that a Block Ack answers, or nothing.
     pub fn may_share(&self) -> bool {
         self.limits.window > 1 && self.acks != LinkAcks::Deferred && !self.has_stream_queues()
     }
 
-    /// Keeps pure ACKs that leave the window for [`Originator::poll_settled_ack`]. Of what nobody acknowledges nothing
-    /// is known that could be kept.
+    /// Keeps pure ACKs that leave the window for [`Originator::poll_settled_ack`]. Of unacknowledged ones nothing is known
+    /// that could be kept.
     pub fn report_acks(&mut self) {
         self.reports_acks = self.is_answered();
     }
 
-    /// Keeps what becomes of packets in [`Originator::fates`], where anything is known of it.
+    /// Keeps the fates of packets in [`Originator::fates`], where they are known.
     pub fn report_fates(&mut self) {
         if self.is_answered() {
             self.fates.ask();
@@ -214,7 +213,7 @@ impl<P: Payload> Originator<P> {
         (taken, losses.count)
     }
 
-    /// Queues `payload` behind `filter`; returns what [`Originator::enqueue`] does, and how many ACKs the filter
+    /// Queues `payload` behind `filter`; returns the result of [`Originator::enqueue`], and how many ACKs the filter
     /// dropped.
     #[inline(never)]
     pub fn enqueue_filtered(&mut self, now: Instant, filter: AckFilter, payload: P) -> (bool, u32, u64) {
@@ -248,7 +247,7 @@ impl<P: Payload> Originator<P> {
         }
     }
 
-    /// Since when what goes next has waited; earlier than anything for a Block Ack Request.
+    /// Since when the next packet has waited; earlier than anything for a Block Ack Request.
     pub fn oldest_at(&self) -> Option<Instant> {
         if self.request_due {
             return Some(Instant::ZERO);
@@ -286,7 +285,7 @@ impl<P: Payload> Originator<P> {
             + self.control_mode.ppdu_duration(self.block_ack_len())
     }
 
-    /// Class of the PPDU built last: what a Block Ack Request asks about.
+    /// Class of the PPDU built last, which a Block Ack Request asks about.
     pub fn last_class(&self) -> PayloadClass {
         self.last_class
     }
@@ -301,7 +300,7 @@ impl<P: Payload> Originator<P> {
         self.window.iter().filter(|mpdu| mpdu.state == MpduState::InFlight)
     }
 
-    /// Drops what is too old, then puts the next PPDU together: retransmissions first, then from the
+    /// Drops packets that are too old, then puts the next PPDU together: retransmissions first, then from the
     /// queue, within the window and the limits. `delays` learns each new packet's time in queue.
     pub fn build(&mut self, now: Instant, lifetime: Duration, delays: &mut Delays<'_>) {
         if self.has_stream_queues() {
@@ -312,8 +311,7 @@ impl<P: Payload> Originator<P> {
         self.assemble(now, (now, lifetime), rate, delays);
     }
 
-    /// Drops what is too old, then puts a PPDU together that fits in `room`; nothing goes where not even the first MPDU
-    /// fits.
+    /// Drops packets that are too old, then puts a PPDU together that fits in `room`; nothing goes where not even the first MPDU fits.
     #[inline(never)]
     pub fn build_within(&mut self, now: Instant, lifetime: Duration, room: Room, delays: &mut Delays<'_>) {
         let rate = self.choose_rate(now);
@@ -333,9 +331,9 @@ impl<P: Payload> Originator<P> {
         }
     }
 
-    /// Drops what is too old, then puts the part of a PPDU of several users together, of at most `bytes`, sent in the first of
-    /// `modes` and answered in the second. [`Originator::mode`] and [`Originator::control_mode`] stay so until the round is over;
-    /// `rate` is what noise calls the first.
+    /// Drops packets that are too old, then puts the part of a PPDU of several users together, of at most `bytes`, sent in
+    /// the first of `modes` and answered in the second. [`Originator::mode`] and [`Originator::control_mode`] stay so
+    /// until the round is over; `rate` is the number of the first in noise.
     #[inline(never)]
     pub fn build_part(
         &mut self,
@@ -372,7 +370,7 @@ impl<P: Payload> Originator<P> {
     }
 
     /// Puts a PPDU together from packets queued at the first of `ages` or before, and no longer ago than the second.
-    // Always, like what it calls: a call costs the moves of each MPDU.
+    // Always, like its callees: a call costs the moves of each MPDU.
     #[inline(always)]
     pub(super) fn assemble(
         &mut self,
@@ -403,7 +401,7 @@ impl<P: Payload> Originator<P> {
         self.plan = plan;
     }
 
-    /// Does what [`fill_from_queue`](Self::fill_from_queue) does, as far as packets leave in the order they came, none of
+    /// Works as [`fill_from_queue`](Self::fill_from_queue) does, as far as packets leave in the order they came, none of
     /// them is dropped and each has an MPDU of its own.
     #[inline(always)]
     fn fill_in_order(
@@ -523,7 +521,7 @@ impl<P: Payload> Originator<P> {
         self.window.push_back(mpdu);
     }
 
-    /// Tells rate control what became of the PPDU.
+    /// Tells rate control the outcome of the PPDU.
     #[inline]
     pub fn report_rate(&mut self, settled: Settled) {
         let plan = &self.plan;
@@ -539,7 +537,7 @@ impl<P: Payload> Originator<P> {
     }
 
     /// A Block Ack came: `bitmap` bit i is number `start + i`.
-    // Never: among what its caller does the loop over the window runs out of registers.
+    // Never: inside its caller the loop over the window runs out of registers.
     #[inline(never)]
     pub fn block_acknowledged(
         &mut self,
@@ -574,7 +572,7 @@ impl<P: Payload> Originator<P> {
         settled
     }
 
-    /// No Block Ack came: ask for it, and at the control rate of what is known best to arrive. That of a rate which was only
+    /// No Block Ack came: ask for it, and at the control rate of the rate surest to arrive. That of a rate which was only
     /// tried may be one that the peer cannot decode.
     pub fn block_ack_missed(&mut self) {
         self.request_due = true;
@@ -602,8 +600,7 @@ impl<P: Payload> Originator<P> {
         self.others.iter_mut().for_each(Self::rts_answered);
     }
 
-    /// No CTS came: nothing of what was put together has been sent. Past `short_retry_limit` it is given
-    /// up (802.11-2020 clause 10.3.4.4).
+    /// No CTS came: nothing of the PPDU has been sent. Past `short_retry_limit` it is given up (802.11-2020 clause 10.3.4.4).
     pub fn rts_missed(&mut self, short_retry_limit: u32) -> Settled {
         self.rts_retries += 1;
         if self.rts_retries > short_retry_limit {
@@ -631,8 +628,8 @@ impl<P: Payload> Originator<P> {
         self.settle_each(acked, retry_limit, oldest)
     }
 
-    /// [`settle_each`](Self::settle_each) where all of the window was sent and `acked` and nobody asks for more than how
-    /// much that was; `None`, with nothing changed, where it is not so.
+    /// [`settle_each`](Self::settle_each) where all of the window was sent and `acked` and only the amounts are asked for;
+    /// `None`, with nothing changed, where it is not so.
     #[inline]
     fn settle_all(&mut self, acked: impl Fn(u16) -> bool) -> Option<Settled> {
         if self.reports_acks || self.untold.is_some() || self.limits.joins_packets() || self.fates.is_asked()
@@ -701,9 +698,9 @@ impl<P: Payload> Originator<P> {
         settled
     }
 
-    /// Whether the recipient is known to have passed up what leaves the window.
+    /// Whether the recipient is known to have passed up an MPDU that leaves the window.
     ///
-    /// Behind one that was given up it still holds what it has, until it hears where the window starts, from a
+    /// Behind one that was given up it still holds its MPDUs, until it hears where the window starts, from a
     /// request or from a number that its own window has no room for (802.11-2020 clause 10.25.6).
     fn is_passed_up(&mut self, mpdu: &Mpdu<P>) -> bool {
         if mpdu.state == MpduState::GivenUp {
@@ -716,7 +713,7 @@ impl<P: Payload> Originator<P> {
         self.untold.is_none()
     }
 
-    /// What a buffer status report says: bytes of the packets that wait, those to be sent again included.
+    /// Its buffer status report: bytes of the packets that wait, those to be sent again included.
     pub fn buffer_status(&self) -> BufferStatus {
         let again = self.window.iter().filter(|mpdu| mpdu.state == MpduState::Waiting);
         let again = again.map(|mpdu| u64::from(mpdu.bytes));
@@ -738,7 +735,7 @@ impl<P: Payload> Originator<P> {
     }
 }
 
-/// Packets that a queue took and dropped: counts them, and keeps pure ACKs for who wants to know.
+/// Packets that a queue took and dropped: counts them, and keeps pure ACKs for a driver that asked.
 struct Losses<'a, P> {
     settled_acks: Option<&'a mut VecDeque<(P, bool)>>,
     count: u32,

@@ -1,4 +1,4 @@
-//! The short ways of an originator lead where the long ones do, and what it asks at which rate.
+//! The short ways of an originator lead where the long ones do, and its requests go at the right rate.
 
 use proptest::prelude::*;
 use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
@@ -39,7 +39,7 @@ fn originator(discipline: Discipline, max_mpdus: Option<u32>, joins: bool) -> Or
     Originator::new(mode, control, limits, LinkAcks::Normal, QueueConfig { limit, discipline })
 }
 
-/// What a station does with an originator.
+/// Operation of a station on an originator.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Enqueue {
@@ -74,7 +74,7 @@ fn told(originator: &Originator<Blob>) -> String {
     format!("{originator:?}")
 }
 
-/// Fills a PPDU from the queue; returns what it holds, and how long its packets waited.
+/// Fills a PPDU from the queue; returns its contents, and how long its packets waited.
 fn fill(
     originator: &mut Originator<Blob>,
     now: Instant,
@@ -154,8 +154,8 @@ fn what_is_acknowledged_as_a_whole_is_settled_as_a_whole() {
     assert_eq!(compare(originator(Discipline::DropTail, None, false), steps.to_vec()), 2);
 }
 
-/// Tries go at rates whose control rate a peer far away cannot decode: what asks for their Block Ack goes at the control rate of
-/// what does arrive.
+/// Tries go at rates whose control rate a peer far away cannot decode: the request for their Block Ack goes at the control
+/// rate of a rate that does arrive.
 #[test]
 fn a_block_ack_is_asked_for_at_the_surest_control_rate() {
     let phy = Standard::N.phy();

@@ -18,21 +18,21 @@ pub(crate) struct Peer<P> {
     pub id: FunctionId,
     pub originator: Originator<P>,
     pub recipient: Recipient<P>,
-    /// What happens to data on the way to this peer.
+    /// Fate of each MPDU of data sent to this peer.
     pub data_loss: LossProcess,
-    /// What happens to data on further spatial streams, where each has an aggregate of its own.
+    /// Fate of MPDUs on further spatial streams, where each has an aggregate of its own.
     pub stream_losses: Vec<LossProcess>,
-    /// What happens to ACKs and Block Acks on the way to this peer.
+    /// Fate of ACKs and Block Acks sent to this peer.
     pub link_ack_loss: LossProcess,
-    /// What noise does to either on the way to this peer.
+    /// Effect of noise on either on the way to this peer.
     pub noise: Option<Noise>,
-    /// Whether what it sends is acknowledged.
+    /// Whether its data is acknowledged.
     pub answered: bool,
     /// When it is out of reach.
     pub away: Option<(Instant, Instant)>,
-    /// What it will append to its next answer to a trigger.
+    /// Bytes that it will append to its next answer to a trigger.
     pub room: RoomForecast,
-    /// What it has to send, as far as this station knows.
+    /// Its queue for this station, as far as this station knows.
     pub uplink: UplinkDemand,
     /// Not even one MPDU for it fits in the resource unit that it would have: the next PPDU to it is for it alone.
     pub goes_alone: bool,
@@ -71,12 +71,12 @@ impl<P> Peer<P> {
         }
     }
 
-    /// Bytes of what asks it for what did not arrive.
+    /// Bytes of a request to it for data that did not arrive.
     pub fn ask_len(&self) -> u32 {
         if let Recipient::Deferred(recipient) = &self.recipient { recipient.request_len() } else { 0 }
     }
 
-    /// Whether a TXOP may be shared with it: both ends acknowledge what they get from the other.
+    /// Whether a TXOP may be shared with it: both ends acknowledge data from the other.
     pub fn may_be_granted(&self) -> bool
     where
         P: Payload,

@@ -1,4 +1,4 @@
-//! What a PPDU under construction holds, and whom it is for.
+//! A PPDU under construction: contents and addressee.
 
 use tacit_proto::units::Bytes;
 
@@ -7,7 +7,7 @@ use crate::payload::{Payload, PayloadClass};
 use crate::wifi::air::Frame;
 use crate::wifi::airtime::AirtimeUse;
 
-/// What a PPDU under construction holds.
+/// Contents of a PPDU under construction.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PpduPlan {
     pub mpdus: u32,
@@ -45,7 +45,7 @@ impl PpduPlan {
         if self.tcp_acks == self.msdus { PayloadClass::Ack } else { PayloadClass::Data }
     }
 
-    /// What most of its bytes are for.
+    /// The use of most of its bytes.
     pub fn main_use(&self) -> AirtimeUse {
         if 2 * self.retry_bytes > self.mpdu_bytes {
             AirtimeUse::Retransmission
@@ -104,9 +104,9 @@ impl PpduPlan {
 pub(crate) enum Outgoing {
     /// A Block Ack Request to this peer, after a PPDU of this class.
     Request { peer: usize, class: PayloadClass },
-    /// To this peer, what arrived of what it sent, so that it sends the rest again.
+    /// To this peer, which of its MPDUs arrived, so that it sends the rest again.
     Ask { peer: usize },
-    /// Data to this peer, of this class: what its originator built last.
+    /// Data to this peer, of this class: the PPDU that its originator built last.
     Data { peer: usize, class: PayloadClass },
 }
 

@@ -1,4 +1,4 @@
-//! What goes before a data PPDU to keep others off: RTS and CTS, or a CTS to oneself (802.11-2020
+//! Frames before a data PPDU that keep others off: RTS and CTS, or a CTS to oneself (802.11-2020
 //! clauses 10.3.2.8, 10.3.2.9 and 10.27).
 
 use tacit_proto::units::Duration;
@@ -14,16 +14,15 @@ use crate::wifi::phy::{CTS_LEN, Format, Mode, Phy, RTS_LEN};
 pub(crate) enum Handshake {
     /// With its data, or with a Block Ack Request.
     None,
-    /// With a CTS to the sender itself; data follows whatever became of it.
+    /// With a CTS to the sender itself; data follows even if that is lost.
     CtsToSelf,
     /// With an RTS; data follows the CTS.
     Rts,
-    /// With what it is about, one SIFS after an acknowledgment to the holder of a TXOP, who granted it.
+    /// With its own PPDU, one SIFS after an acknowledgment to the holder of a TXOP, which granted it.
     Granted,
-    /// With what it is about, one SIFS after another exchange of the sender's TXOP.
+    /// With its own PPDU, one SIFS after another exchange of the sender's TXOP.
     Continued,
-    /// With its part of a PPDU of several users: what comes of the access is said of all
-    /// users at once.
+    /// With its part of a PPDU of several users: the outcome of the access is that of all users at once.
     Shared,
     /// With its part of the answers to a Basic Trigger.
     Triggered,
@@ -39,7 +38,7 @@ pub(crate) enum Step {
 }
 
 impl Protection {
-    /// What may go before data.
+    /// The handshake that may precede data.
     const fn kind(self) -> Handshake {
         match self {
             Self::None => Handshake::None,
@@ -53,12 +52,12 @@ impl Protection {
         self.kind().duration(&phy.protection_mode(data).unwrap_or(*control), phy)
     }
 
-    /// What goes before `outgoing` of `originator`.
+    /// The handshake before `outgoing` of `originator`.
     pub(crate) fn handshake<P: Payload>(self, outgoing: &Outgoing, originator: &Originator<P>) -> Handshake {
         let Outgoing::Data { .. } = outgoing else { return Handshake::None };
         let (mode, plan) = (&originator.mode, originator.plan());
         match self {
-            // Stations of 802.11b need no warning of what they understand themselves.
+            // Stations of 802.11b need no warning of PPDUs that they understand themselves.
             Self::CtsToSelf { above } if plan.bytes > above && mode.format != Format::Dsss => self.kind(),
             Self::RtsCts { above } if plan.bytes > above => self.kind(),
             Self::None | Self::RtsCts { .. } | Self::CtsToSelf { .. } => Handshake::None,
@@ -67,7 +66,7 @@ impl Protection {
 }
 
 impl Handshake {
-    /// Whether what becomes of the exchange moves the contention window of who sends.
+    /// Whether the outcome of the exchange moves the contention window of its sender.
     pub fn is_own_access(self) -> bool {
         !matches!(self, Self::Granted | Self::Shared | Self::Triggered)
     }

@@ -31,7 +31,7 @@ impl RandomAccess {
         left.is_none().then(|| self.stream.up_to(u32::from(units) - 1) as u16)
     }
 
-    /// What it sent in one was acknowledged, or not.
+    /// Its PPDU in one was acknowledged, or not.
     pub fn settled(&mut self, acknowledged: bool) {
         let [smallest, largest] = Self::WINDOWS;
         self.window = if acknowledged { smallest } else { (2 * self.window + 1).min(largest) };

@@ -1,8 +1,8 @@
 //! Rate adaptation in the manner of Minstrel (D. Smithies, F. Fietkau, the rate control of Linux's mac80211):
-//! what got through lately says which rate carries most, and a few PPDUs try the others.
+//! recent deliveries say which rate carries most, and a few PPDUs try the others.
 //!
 //! Tries are a share of the PPDUs to a station, not of time: a station that is served seldom would get nothing but
-//! tries otherwise. Evidence is weighed by MPDUs for the same reason: a long PPDU says at once what many tries would.
+//! tries otherwise. Evidence is weighed by MPDUs for the same reason: a long PPDU says at once as much as many tries.
 //!
 //! A channel half as wide halves the noise, which is worth the next slower modulation: it carries about as much. Only where
 //! the slowest rates of a width fail a narrower one is better, and only then it is tried.
@@ -15,9 +15,9 @@ use super::aggregation::AggregationLimits;
 use crate::random::Stream;
 use crate::wifi::phy::Mode;
 
-/// Between two looks at what was counted (minstrel_ht: 50 ms), if there is enough to see.
+/// Between two looks at the counts (minstrel_ht: 50 ms), if there is enough to see.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
-/// What is enough, in MPDUs.
+/// Enough to see, in MPDUs.
 const LOOK_ATTEMPTS: u64 = 10;
 /// After this long less is enough.
 const LONGEST_LOOK_INTERVAL: Duration = Duration::from_millis(500);
@@ -27,16 +27,16 @@ const PPDUS_PER_TRY: u32 = 10;
 /// times: where the channel stands still nothing new is to be learnt.
 const VAIN_TRIES: u32 = 4;
 const TRIES_RARER_MAX: u32 = 4;
-/// Of the rates of a width and number of streams that could carry more, only the lowest of this number are tried: what is far
-/// above hardly ever works.
+/// Of the rates of a width and number of streams that could carry more, only the lowest of this number are tried: rates
+/// far above hardly ever work.
 const TRIED: usize = 2;
 /// A narrower channel is tried while the best rate is one of this number of slowest rates of the wider one.
 const SLOWEST: usize = 2;
 /// Certainty, in the unit of chances.
 const CERTAIN: u64 = 1 << 16;
-/// What an MPDU counts as evidence: room for what fading leaves of it.
+/// Weight of an MPDU as evidence: room for the fractions that fading leaves.
 const MPDU: u64 = 1 << 12;
-/// What a look leaves of earlier evidence: three quarters (minstrel_ht's EWMA level of 96 / 128).
+/// Part of earlier evidence that a look leaves: three quarters (minstrel_ht's EWMA level of 96 / 128).
 const KEPT: [u64; 2] = [3, 4];
 /// But not less than this, so that a try of one MPDU weighs a quarter,
 const LEAST_KEPT: u64 = 3 * MPDU;
@@ -58,7 +58,7 @@ const LEAST_ANSWERED: u64 = CERTAIN / 8;
 /// A rate that gets less than a tenth through carries nothing (minstrel_ht).
 const LEAST_CHANCE: u64 = CERTAIN / 10;
 
-/// A rate, and what goes with it.
+/// A rate, with its control rate and its limits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rate {
     pub mode: Mode,
@@ -67,13 +67,13 @@ pub(crate) struct Rate {
 }
 
 impl Rate {
-    /// What rates are numbered by: those of a width next to each other, and of these those with as many streams.
+    /// Key by which rates are numbered: those of a width next to each other, and of these those with as many streams.
     pub fn order(&self) -> (u32, u32, BitRate) {
         (self.mode.width_mhz.into(), self.mode.streams.into(), self.mode.rate())
     }
 }
 
-/// What is known of a rate.
+/// Evidence about a rate.
 #[derive(Clone, Debug)]
 struct Known {
     rate: Rate,
@@ -85,7 +85,7 @@ struct Known {
     through: u64,
     /// The share that gets through, cautiously.
     surely: u64,
-    /// PPDUs lost whole, ever: evidence fades, and what faded was new again.
+    /// PPDUs lost whole, ever: evidence fades, and a rate without any was new again.
     lost: u32,
 }
 
@@ -100,7 +100,7 @@ impl Known {
         self.through == 0 && self.lost < tries
     }
 
-    /// The share that got through, and what chance may have taken from it: two standard deviations.
+    /// The share that got through, and the part that chance may have taken from it: two standard deviations.
     fn chance_at_best(&self) -> u64 {
         let Some(chance) = self.chance() else { return 0 };
         (chance + 2 * (chance * (CERTAIN - chance) * MPDU / self.seen).isqrt()).min(CERTAIN)
@@ -111,7 +111,7 @@ impl Known {
         (self.through * CERTAIN + 2 * MPDU * expected) / (self.seen + 2 * MPDU)
     }
 
-    /// Adds what was counted to what remains of earlier evidence.
+    /// Adds the new counts to the rest of earlier evidence.
     fn look(&mut self) {
         let faded = (self.seen * KEPT[0] / KEPT[1]).clamp(LEAST_KEPT, MOST_KEPT).min(self.seen);
         // Where nothing was seen nothing got through.
@@ -150,7 +150,7 @@ pub(crate) struct Minstrel {
     /// Moving averages of MPDUs that wait for a PPDU, times [`MPDU`], and of their bytes.
     waiting: u64,
     mpdu_bytes: u64,
-    /// What an exchange takes besides the PPDU.
+    /// Duration of an exchange besides its PPDU.
     overhead: Duration,
     /// Most retries of an MPDU.
     retry_limit: u32,
@@ -161,7 +161,7 @@ impl Minstrel {
     /// Begins at the first of `rates`, which are in [order](Rate::order). An exchange takes `overhead` besides its PPDU.
     ///
     /// # Panics
-    /// Without a rate, or in another order: who knows rates by their numbers would mean others.
+    /// Without a rate, or in another order: a caller that knows rates by their numbers would mean others.
     pub fn new(
         rates: impl IntoIterator<Item = Rate>,
         overhead: Duration,
@@ -310,7 +310,7 @@ impl Minstrel {
         self.groups().find_map(in_group)
     }
 
-    /// What is tried now and then.
+    /// The rates that are tried now and then.
     fn candidates(&self) -> impl Iterator<Item = usize> {
         self.groups().flat_map(|group| {
             let tried = self.tried_of(&group);
@@ -318,7 +318,7 @@ impl Minstrel {
         })
     }
 
-    /// What became of the last PPDU: `successes` of `attempts` MPDUs, its bytes, and whether `more` packets waited.
+    /// Outcome of the last PPDU: `successes` of `attempts` MPDUs, its bytes, and whether `more` packets waited.
     pub fn report(&mut self, attempts: u32, successes: u32, bytes: u32, more: bool) {
         let counted = if successes == 0 { attempts.min(1) } else { attempts };
         let tries = self.lost_tries();
@@ -348,7 +348,7 @@ impl Minstrel {
         self.waiting = (7 * self.waiting + u64::from(waiting) * MPDU) / 8;
     }
 
-    /// Judges the rates anew by what was counted since the last look.
+    /// Judges the rates anew by the counts since the last look.
     fn look(&mut self, now: Instant) {
         self.looked_at = now;
         self.counted = 0;
@@ -359,7 +359,7 @@ impl Minstrel {
             // Of rates that carry nothing the lowest; max_by_key takes the last of equals.
             others.rev().max_by_key(|index| self.throughput(*index)).unwrap_or(0)
         };
-        // What is in use stays unless chance cannot explain that another seems better: that one is not tried often,
+        // The rate in use stays unless chance cannot explain that another seems better: that one is not tried often,
         // and it would take long to come back.
         let (used, better) = (self.chain[0], best_of(None));
         let at_best = self.throughput_at(used, self.rates[used].chance_at_best());
@@ -374,9 +374,9 @@ impl Minstrel {
         self.chain = [best, second, probable.unwrap_or(0)];
     }
 
-    /// Says how sure each rate is. Rates slower than `best` are hardly ever used, and little is known of them: each is expected
-    /// to lose half of what the next faster one loses. (minstrel_ht takes a rate that it never sent at for as probable as the
-    /// next faster one of its group.)
+    /// Says how sure each rate is. Rates slower than `best` are hardly ever used, and little is known of them: each is
+    /// expected to lose half as much as the next faster one. (minstrel_ht takes a rate that it never sent at for as
+    /// probable as the next faster one of its group.)
     fn weigh_slower(&mut self, best: usize) {
         self.rates.iter_mut().for_each(|known| known.surely = known.chance_at_worst(0));
         let mut faster = best;
@@ -399,7 +399,7 @@ impl Minstrel {
         Some(self.group_of(narrower).start)
     }
 
-    /// Bytes per second that a rate carries, by what is known of it.
+    /// Bytes per second that a rate carries, by the evidence about it.
     fn throughput(&self, index: usize) -> u64 {
         self.throughput_at(index, self.rates[index].chance().unwrap_or(0))
     }

@@ -40,7 +40,7 @@ struct Link {
     control: Minstrel,
     now: Instant,
     noise: Stream,
-    /// What single-MPDU tries cost is counted too.
+    /// Single-MPDU tries are counted too, at their cost.
     delivered_bytes: u64,
     /// MPDUs that wait at each access, at most.
     waiting: u32,
@@ -210,14 +210,14 @@ fn a_try_weighs_a_quarter_a_long_ppdu_nearly_all_and_rates_not_used_stay_as_they
     let percent = |control: &Minstrel, rate: usize| {
         (control.rates[rate].chance().unwrap() * 100 + CERTAIN / 2) / CERTAIN
     };
-    // Looks make what is known of a rate old.
+    // Looks make the evidence about a rate old.
     (0..20).for_each(|_| control.look(Instant::ZERO));
     (control.rates[3].attempts, control.rates[5].attempts) = (1, 42);
     control.look(Instant::ZERO);
     assert_eq!([3, 4, 5].map(|rate| percent(&control, rate)), [75, 50, 7]);
 }
 
-/// Of a PPDU lost whole nobody knows whether the rate or a collision was to blame.
+/// A PPDU lost whole does not tell whether the rate or a collision was to blame.
 #[test]
 fn a_ppdu_lost_whole_counts_as_one_mpdu() {
     let mut control = knowing(&[(3, 100)]);
@@ -273,7 +273,7 @@ fn the_last_two_attempts_of_an_mpdu_go_at_the_surest_rate() {
     // Nor is it tried with anything else, though it is time for a try.
     control.ppdus = 100 * PPDUS_PER_TRY;
     assert_eq!(rate_after(&mut control, RETRIES), 3);
-    // What PPDUs lost whole explain says nothing about the rate, where every second one collides.
+    // Losses that PPDUs lost whole explain say nothing about the rate, where every second one collides.
     control.ppdus = 0;
     (control.failures, control.answered) = (RETRIES, CERTAIN / 8);
     assert_eq!(rate_after(&mut control, RETRIES), 4);
@@ -282,7 +282,7 @@ fn the_last_two_attempts_of_an_mpdu_go_at_the_surest_rate() {
     assert_eq!(rate_after(&mut control, 0), 4);
 }
 
-/// What is slower than the best is hardly ever sent at, and nothing is known of it.
+/// Rates slower than the best are hardly ever used, and nothing is known of them.
 #[test]
 fn where_the_best_rate_loses_much_a_slower_one_is_surer_before_it_was_used() {
     assert_eq!(knowing(&[(4, 60)]).chain, [4, 0, 2], "79 of 100 are expected at 60 Mb/s, 90 at 45");
@@ -380,7 +380,7 @@ fn where_many_ppdus_collide_it_takes_more_of_them_to_blame_the_rate() {
     }
 }
 
-/// What is not used is not tried often: a little luck of another must not put it in its place.
+/// A rate out of use is not tried often: a little luck must not put another in the place of the one in use.
 #[test]
 fn the_rate_in_use_stays_unless_another_is_better_beyond_chance() {
     // 60 Mb/s with 20 of 40, 45 with 7 of 10: 30 and 31.5 Mb/s, but 60 may have had bad luck.

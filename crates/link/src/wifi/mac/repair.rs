@@ -1,6 +1,6 @@
-//! Repair of data that nobody acknowledged (FWP's future work: the access point buffers, and a Block Ack releases or
-//! retransmits). The transmitter keeps what it sent for a while; the recipient, which sees gaps in the numbers, now and then
-//! sends a Block Ack of its own accord, at an access of its own, and what that lacks is sent once more.
+//! Repair of unacknowledged data (FWP's future work: the access point buffers, and a Block Ack releases or retransmits).
+//! The transmitter keeps its MPDUs for a while; the recipient, which sees gaps in the numbers, now and then sends a Block
+//! Ack of its own accord, at an access of its own, and the MPDUs missing in it are sent once more.
 
 use std::collections::VecDeque;
 
@@ -19,8 +19,8 @@ use crate::wifi::phy::block_ack_len;
 const MOST_ASKED: u16 = 1024;
 
 impl<P: Payload> Originator<P> {
-    /// What was in flight was sent at `now` and is not acknowledged: done with, or kept for who asks. Returns the packets
-    /// that were sent for the first time.
+    /// The MPDUs in flight were sent at `now` and are not acknowledged: done with, or kept for a recipient that asks.
+    /// Returns the packets that were sent for the first time.
     pub fn sent_unanswered(&mut self, now: Instant) -> u32 {
         let Some(mut sent) = self.sent.take() else {
             return self.settle_streams(Self::acknowledged).first_try;
@@ -42,7 +42,7 @@ impl<P: Payload> Originator<P> {
         first_try
     }
 
-    /// The recipient lacks the numbers `wanted`, in order: what is left of them goes next, once. True when there is any.
+    /// The recipient lacks the numbers `wanted`, in order: those still kept go next, once. True when there are any.
     pub fn repair(&mut self, now: Instant, wanted: impl Iterator<Item = u16>) -> bool {
         let Some(mut sent) = self.sent.take() else { return false };
         sent.expire(now, self.next_sequence);
@@ -66,7 +66,7 @@ impl<P: Payload> Originator<P> {
         self.sent.is_some() && mpdu.retries > 0
     }
 
-    /// To ask the peer for what is missing is due.
+    /// A request to the peer for missing data is due.
     pub fn ask(&mut self) {
         self.asks_due = true;
     }
@@ -78,7 +78,7 @@ impl<P: Payload> Originator<P> {
     }
 }
 
-/// What a recipient knows of what it did not get.
+/// A recipient's record of the MPDUs that it did not get.
 #[derive(Clone, Debug)]
 pub(crate) struct RepairRecipient {
     /// The number that follows the highest that came.
@@ -86,7 +86,7 @@ pub(crate) struct RepairRecipient {
     /// Numbers before it that did not come, and since when that is known.
     missing: VecDeque<(u16, Instant)>,
     asked_at: Option<Instant>,
-    /// Numbers given up that nobody has been told of.
+    /// Numbers given up and not yet reported.
     given_up: u64,
     limits: RepairConfig,
 }
@@ -96,7 +96,7 @@ impl RepairRecipient {
         Self { next: 0, missing: VecDeque::new(), asked_at: None, given_up: 0, limits }
     }
 
-    /// How many numbers before `sequence` are missing that nobody knew of; `None` for one that comes late.
+    /// How many numbers before `sequence` are missing and were not known to be; `None` for one that comes late.
     pub fn gap_before(&self, sequence: u16) -> Option<u16> {
         let gap = sequence_distance(self.next, sequence);
         (gap < SEQUENCE_MODULUS / 2).then_some(gap)
@@ -116,7 +116,7 @@ impl RepairRecipient {
         true
     }
 
-    /// Gives up what its transmitter has not kept until now.
+    /// Gives up numbers that its transmitter has not kept until now.
     pub fn give_up(&mut self, now: Instant) {
         while let Some((number, since)) = self.missing.front() {
             let is_old = now.saturating_since(*since) > self.limits.age;
@@ -153,7 +153,7 @@ impl RepairRecipient {
         numbers.take_while(move |number| sequence_distance(first, *number) < MOST_ASKED)
     }
 
-    /// The number that the bitmap of its request begins with, and that bitmap: what has come.
+    /// The number that the bitmap of its request begins with, and that bitmap, of the numbers that have come.
     pub fn scoreboard(&self) -> (u16, AckBitmap) {
         let start = self.wanted().next().unwrap_or(self.next);
         let mut bitmap = AckBitmap::new(self.span());
@@ -168,7 +168,7 @@ impl RepairRecipient {
         self.wanted().last().map_or(1, |last| u32::from(sequence_distance(first, last)) + 1)
     }
 
-    /// Bytes of its request: a Block Ack with the shortest bitmap that covers what it asks for.
+    /// Bytes of its request: a Block Ack with the shortest bitmap that covers the numbers it asks for.
     pub fn request_len(&self) -> u32 {
         block_ack_len(self.span())
     }

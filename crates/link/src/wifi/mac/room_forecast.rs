@@ -1,6 +1,6 @@
 //! How many bytes of compressed TCP ACKs a client will append to its next answer to a trigger.
 
-/// What an access point foresees that a client will append.
+/// Forecast, by an access point, of the bytes that a client will append.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RoomForecast {
     /// Bytes appended per MPDU delivered, in 1/256.
@@ -12,7 +12,7 @@ pub(crate) struct RoomForecast {
 }
 
 impl RoomForecast {
-    /// What a forecast begins with: 4.4 bytes for each TCP ACK (HACK paper, section 3.3.2), one for two MPDUs.
+    /// First forecast: 4.4 bytes for each TCP ACK (HACK paper, section 3.3.2), one for two MPDUs.
     const FIRST_PER_MPDU: u32 = 2 * 256 + 51;
     /// A new sample's weight is one in this many.
     const WEIGHT: u32 = 8;
@@ -31,7 +31,7 @@ impl RoomForecast {
     pub fn answered(&mut self, appended: u32, held_more: bool) {
         self.held_more = held_more;
         if held_more {
-            // What is held comes later, and with it the ACKs for what is delivered until then: room grows until it fits.
+            // Held ACKs come later, and with them those for data delivered until then: room grows until they fit.
             return;
         }
         if let Some(sample) = (appended * 256).checked_div(self.pending_mpdus) {

@@ -1,4 +1,4 @@
-//! What the stations of a channel agree on, and what follows from it.
+//! Rules that the stations of a channel agree on, and their consequences.
 
 use tacit_proto::units::{Duration, Instant};
 
@@ -18,7 +18,7 @@ pub(crate) struct Rules {
     pub may_go_on: bool,
     /// Most users of a PPDU; 1 without OFDMA.
     pub most_users: usize,
-    /// Access points ask clients for what they have.
+    /// Access points ask clients for their data.
     pub has_triggers: bool,
 }
 
@@ -71,7 +71,7 @@ impl Rules {
         self.phy.sifs + self.config.link_ack_delay
     }
 
-    /// From the end of a PPDU until who sent it gives up on a link-layer ACK in mode `control`.
+    /// From the end of a PPDU until its sender gives up on a link-layer ACK in mode `control`.
     pub fn ack_timeout(&self, control: &Mode) -> Duration {
         self.phy.ack_timeout(control) + self.config.link_ack_delay
     }
@@ -87,8 +87,8 @@ impl Rules {
         self.phy.protection_mode(data).unwrap_or(*control)
     }
 
-    /// What who begins with `handshake` and `outgoing` grants if its TXOP has no limit: something for each data PPDU
-    /// of a holder.
+    /// The grant of a station that begins with `handshake` and `outgoing` if its TXOP has no limit: something for each
+    /// data PPDU of a holder.
     #[inline]
     pub fn grant(&self, handshake: Handshake, outgoing: &Outgoing) -> Option<Duration> {
         match (self.config.reverse_direction, outgoing) {

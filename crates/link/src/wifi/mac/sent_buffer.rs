@@ -1,4 +1,4 @@
-//! What a transmitter keeps of what it sent without an acknowledgment, for who asks.
+//! MPDUs that a transmitter keeps after it sent them without an acknowledgment, for a recipient that asks.
 
 use std::collections::VecDeque;
 
@@ -14,7 +14,7 @@ pub(crate) const MOST_REPAIRABLE: u32 = 64;
 /// Numbers back from the newest that are told from those to come: half the circle, less the largest aggregate.
 pub(super) const MOST_BACK: u16 = SEQUENCE_MODULUS / 2 - MOST_REPAIRABLE as u16;
 
-/// What a transmitter keeps of what it sent.
+/// MPDUs that a transmitter keeps after it sent them.
 #[derive(Clone, Debug)]
 pub(crate) struct SentBuffer<P> {
     /// When each was sent first, in the order of their numbers.
@@ -35,7 +35,7 @@ impl<P: Payload> SentBuffer<P> {
         self.expire(now, newest);
     }
 
-    /// Drops what is too old, too much, or too far back from number `newest`.
+    /// Drops MPDUs that are too old, too much, or too far back from number `newest`.
     pub(super) fn expire(&mut self, now: Instant, newest: u16) {
         while let Some((at, mpdu)) = self.kept.front() {
             let is_old = now.saturating_since(*at) > self.limits.age

@@ -1,4 +1,4 @@
-//! A station: its contention, its destinations, and what it knows of the stations that send to it.
+//! A station: its contention, its destinations, and its knowledge of the stations that send to it.
 
 use std::collections::VecDeque;
 
@@ -24,11 +24,11 @@ use crate::wifi::functions::{FunctionId, Peers};
 use crate::wifi::mu_scheduler::SchedulerHandle;
 use crate::wifi::phy::{Mode, Phy, ResourceUnit};
 
-/// A station at work, or what it has for one access category where there are several.
+/// A station at work, or its function for one access category where there are several.
 #[derive(Clone, Debug)]
 pub(crate) struct Station<P> {
     pub id: FunctionId,
-    /// Whom it exchanges packets with: who [`Station::peers`] are.
+    /// The functions it exchanges packets with: those of [`Station::peers`].
     reach: Peers,
     pub category: AccessCategory,
     pub contention: Contention,
@@ -44,7 +44,7 @@ pub(crate) struct Station<P> {
     turn_of: usize,
     /// Which of them is next.
     pub scheduler: ApScheduler,
-    /// What chooses several of them from outside.
+    /// Scheduler from outside that chooses several of them.
     pub mu_scheduler: Option<SchedulerHandle>,
     /// Peers from whose queues packets were taken, be it only to drop them.
     drained: Vec<usize>,
@@ -61,7 +61,7 @@ pub(crate) struct Station<P> {
     pub active: bool,
     /// Takes part in the exchange on the air; its backoff is drawn at the end of it.
     pub transmitting: bool,
-    /// The access point asks clients for what they have at its next access.
+    /// The access point asks clients for their data at its next access.
     pub trigger_due: bool,
     /// Its last access was to ask.
     pub asked_last: bool,
@@ -109,7 +109,7 @@ impl<P: Payload> Station<P> {
         }
     }
 
-    /// True for what the access point has for a category.
+    /// True for a function of the access point.
     #[inline]
     pub fn is_access_point(&self) -> bool {
         matches!(self.reach, Peers::Clients { .. })
@@ -167,8 +167,7 @@ impl<P: Payload> Station<P> {
         true
     }
 
-    /// Puts a peer in the round-robin if it needs anything and is not in it: behind the others, or before them if what
-    /// it needs is to ask for a Block Ack.
+    /// Puts a peer in the round-robin if it needs anything and is not in it: behind the others, or before them if it needs a request.
     #[inline]
     fn take_turn(&mut self, peer: usize, at: Instant) {
         let entry = &mut self.peers[peer];
@@ -177,7 +176,7 @@ impl<P: Payload> Station<P> {
         }
         match entry.originator.need() {
             Need::Nothing => return,
-            // Whoever had its share goes behind the others when its turn comes.
+            // A peer that had its share goes behind the others when its turn comes.
             Need::Data if self.scheduler == ApScheduler::Airtime => self.turns.push_front(peer),
             Need::Data => self.turns.push_back(peer),
             Need::BlockAckRequest | Need::Ask => self.turns.push_front(peer),
@@ -201,8 +200,7 @@ impl<P: Payload> Station<P> {
         }
     }
 
-    /// Puts together what the peer whose turn it is needs; `None` when nothing is left after all
-    /// (what waited was too old).
+    /// Puts together the PPDU for the peer whose turn it is; `None` when nothing is left after all (waiting packets were too old).
     pub fn next_outgoing(&mut self, now: Instant, lifetime: Duration) -> Option<Outgoing> {
         while let Some(peer) = self.next_turn() {
             self.turn_of = peer;
@@ -250,7 +248,7 @@ impl<P: Payload> Station<P> {
         }
         let width_mhz = users.first().map_or(0, |peer| self.peers[*peer].originator.mode.width_mhz);
         let served = ResourceUnit::users_that_fill(users.len(), width_mhz);
-        // Who has no unit is next.
+        // Users without a unit are next.
         let served = if served < 2 { 0 } else { served };
         users.drain(served..).rev().for_each(|peer| self.turns.push_front(peer));
         self.begin_turns(at, users);
@@ -279,7 +277,7 @@ impl<P: Payload> Station<P> {
         self.begin_turns(at, users);
     }
 
-    /// `users`, who are out of the round-robin, have the TXOP that begins at `at`, if there are any.
+    /// `users`, which are out of the round-robin, have the TXOP that begins at `at`, if there are any.
     fn begin_turns(&mut self, at: Instant, users: &[usize]) {
         for peer in users {
             self.peers[*peer].leave(at);
@@ -287,7 +285,7 @@ impl<P: Payload> Station<P> {
         self.turn_of = users.first().copied().unwrap_or(self.turn_of);
     }
 
-    /// Nothing of what `peer` needs has room in a part of a PPDU of several users: it goes before the others, alone.
+    /// No MPDU for `peer` has room in a part of a PPDU of several users: it goes before the others, alone.
     pub fn send_alone(&mut self, peer: usize, at: Instant) {
         self.peers[peer].goes_alone = true;
         self.keep_turn(peer, at);
@@ -304,7 +302,7 @@ impl<P: Payload> Station<P> {
         self.data(peer, |originator, delays| originator.build_part(now, lifetime, part, delays))
     }
 
-    /// What it has for `peer` in answer to a trigger, out of its turn; see [`Originator::build_part`].
+    /// Its data for `peer` in answer to a trigger, out of its turn; see [`Originator::build_part`].
     pub fn triggered(
         &mut self,
         now: Instant,
@@ -404,13 +402,13 @@ impl<P: Payload> Station<P> {
         }
     }
 
-    /// Puts together what goes on in a TXOP, if it fits in `room`. A turn is a TXOP, not a PPDU: the peer whose turn it
-    /// is goes on while it has something, and what others get of the rest takes nothing from their own turns. Were the
-    /// rest of one peer's TXOP the turn of the next, every other of an even number would have nothing else.
+    /// Puts together the next PPDU of a TXOP, if it fits in `room`. A turn is a TXOP, not a PPDU: the peer whose turn it
+    /// is goes on while it has something, and PPDUs to others in the rest take nothing from their own turns. Were the rest
+    /// of one peer's TXOP the turn of the next, every other of an even number would have nothing else.
     pub fn next_outgoing_within(&mut self, now: Instant, lifetime: Duration, room: Room) -> Option<Outgoing> {
         while let Some(peer) = self.next_within() {
             let outgoing = self.outgoing_within(now, lifetime, peer, room);
-            // What is left of its turn does not fit.
+            // The rest of the TXOP is too short.
             if outgoing.is_some() || self.peers[peer].ready {
                 return outgoing;
             }
@@ -418,7 +416,7 @@ impl<P: Payload> Station<P> {
         None
     }
 
-    /// Puts together what `peer` needs, out of its turn and in `room`; `None` when nothing fits.
+    /// Puts together the PPDU that `peer` needs, out of its turn and in `room`; `None` when nothing fits.
     #[inline(never)]
     pub fn outgoing_within(
         &mut self,
@@ -445,7 +443,7 @@ impl<P: Payload> Station<P> {
         outgoing
     }
 
-    /// Data for `peer`, if `build` finds any; books what that takes from the queue.
+    /// Data for `peer`, if `build` finds any; books the packets taken from the queue.
     #[inline]
     fn data(
         &mut self,
@@ -470,7 +468,7 @@ impl<P: Payload> Station<P> {
         drained.extend(self.drained.drain(..).map(|peer| (self.id, self.peers[peer].id)));
     }
 
-    /// Another station took the medium at `at`: counts down what passed of `idle`, and stays on the list of active
+    /// Another station took the medium at `at`: counts down the elapsed slots of `idle`, and stays on the list of active
     /// stations while it has something to send or slots are left.
     #[inline]
     pub fn freeze(&mut self, idle: &IdlePeriod, at: Instant, phy: &Phy) {
@@ -484,7 +482,7 @@ impl<P: Payload> Station<P> {
         self.contention.yielded();
     }
 
-    /// Wins an access at `at`; returns what goes out, `None` when all that waited was too old.
+    /// Wins an access at `at`; returns its PPDU, `None` when all waiting packets were too old.
     #[inline]
     pub fn begin_access(&mut self, at: Instant, rules: &Rules) -> Option<Outgoing> {
         let outgoing = self.next_outgoing(at, rules.config.lifetime);
@@ -505,7 +503,7 @@ impl<P: Payload> Station<P> {
         self.exchange_behind(rules, None, at, outgoing)
     }
 
-    /// The exchange that it begins at `at` with `handshake`, or with what the protection in use says.
+    /// The exchange that it begins at `at` with `handshake`, or with that of the protection in use.
     // Always: an exchange is large, and most are of one kind.
     #[inline(always)]
     pub fn exchange_behind(
@@ -594,7 +592,7 @@ impl<P: Payload> Station<P> {
         }
     }
 
-    /// Books what became of MPDUs.
+    /// Books the outcome of MPDUs.
     pub fn count_settled(&mut self, settled: Settled) {
         self.counters.delivered_first_try += u64::from(settled.first_try);
         self.counters.delivered_after_retry += u64::from(settled.after_retry);

@@ -2,7 +2,7 @@
 //! standard has them; it spreads one A-MPDU over all streams.
 //!
 //! Each stream has a window, numbers and limits of its own, which an [`Originator`] of its own keeps; all share the queue
-//! of the first. What waits there is dealt out in runs of equal length, so that a PPDU of which nothing is lost is passed
+//! of the first. Packets that wait there are dealt out in runs of equal length, so that a PPDU of which nothing is lost is passed
 //! up in order, and streams whose window has stalled take less.
 
 use tacit_proto::units::{Duration, Instant};
@@ -20,12 +20,12 @@ impl<P: Payload> Originator<P> {
         !self.others.is_empty()
     }
 
-    /// What is sent on each stream; itself where all streams carry one aggregate.
+    /// The originators of all streams; itself where all streams carry one aggregate.
     pub fn streams(&self) -> impl Iterator<Item = &Self> {
         std::iter::once(self).chain(&self.others)
     }
 
-    /// Settles each stream; returns what became of all.
+    /// Settles each stream; returns the outcome of all.
     #[inline]
     pub fn settle_streams(&mut self, mut settle: impl FnMut(&mut Self) -> Settled) -> Settled {
         let mut settled = settle(self);
@@ -35,7 +35,7 @@ impl<P: Payload> Originator<P> {
         settled
     }
 
-    /// An acknowledgment came that says of each stream what its recipient, one of `streams`, has got.
+    /// An acknowledgment came that says of each stream which MPDUs its recipient, one of `streams`, has got.
     pub fn acknowledged_by_stream(
         &mut self,
         streams: &[Recipient<P>],
@@ -90,7 +90,7 @@ impl<P: Payload> Originator<P> {
         self.plan = plan;
     }
 
-    /// Puts an aggregate of at most `most` bytes together from what this stream has to send again, and from its part of
+    /// Puts an aggregate of at most `most` bytes together from this stream's retransmissions, and from its part of
     /// the queue, where `left` streams have not had theirs.
     fn assemble_part(
         &mut self,
@@ -192,8 +192,7 @@ mod tests {
             Self { originator, recipients, waits: Waits::new() }
         }
 
-        /// Sends a PPDU of which each stream loses what `lost` says; returns what each stream carried, and what was
-        /// passed up.
+        /// Sends a PPDU of which each stream loses as `lost` says; returns the packets each stream carried, and those passed up.
         fn exchange(&mut self, lost: &[(usize, u32)]) -> (Vec<Vec<u32>>, Vec<u32>) {
             let mut time = Duration::ZERO;
             let delays = &mut Delays { waits: &mut self.waits, time: &mut time };
@@ -233,7 +232,7 @@ mod tests {
         let (carried, up) = h.exchange(&[(1, 4)]);
         assert_eq!(carried, [vec![12, 13, 14, 15], vec![4], vec![16, 17, 18, 19]]);
         assert_eq!(up, [12, 13, 14, 15, 16, 17, 18, 19]);
-        // It has come: the stream goes on behind what waited for it.
+        // It has come: the stream goes on behind the packets that waited for it.
         let (_, up) = h.exchange(&[]);
         assert_eq!(up, [20, 21, 22, 23, 4, 5, 6, 7, 24, 25, 26, 27]);
         let plan = h.originator.plan();
@@ -241,7 +240,7 @@ mod tests {
         assert_eq!(h.originator.backlog(), 100 - 28);
     }
 
-    /// What is there is spread evenly, and the PPDU lasts as long as the longest part at a third of the rate.
+    /// The waiting packets are spread evenly, and the PPDU lasts as long as the longest part at a third of the rate.
     #[test]
     fn few_packets_are_spread_over_the_streams() {
         let mut h = Harness::new(4);

@@ -1,4 +1,4 @@
-//! What the access point keeps of frames that overlap where some stations are hidden from each other.
+//! Capture by the access point of frames that overlap where some stations are hidden from each other.
 
 use crate::wifi::air::StationId;
 use crate::wifi::config::BssConfig;
@@ -8,13 +8,13 @@ use crate::wifi::propagation::Decibels;
 
 /// One, as a ratio of powers: the noise, in which powers are counted.
 const ONE: u64 = 1 << 16;
-/// What a frame must do at the SNR that its mode needs: nine of ten MPDUs of 1000 bytes arrive, at which receivers are
+/// Reception of a frame at the SNR that its mode needs: nine of ten MPDUs of 1000 bytes arrive, at which receivers are
 /// rated (802.11-2020 clause 17.3.10.2).
 const RATED: (u32, f64) = (1_000, 0.9);
 /// Where to look for that SNR, in tenths of a decibel.
 const SEARCHED: core::ops::Range<i32> = -200..600;
 
-/// The powers at which the access point hears its clients, over its noise, and what its modes need.
+/// The powers at which the access point hears its clients, over its noise, and those that its modes need.
 #[derive(Clone, Debug)]
 pub(crate) struct Capture {
     powers: Vec<u64>,
@@ -73,7 +73,7 @@ mod tests {
     use crate::wifi::config::StationConfig;
     use crate::wifi::phy::Standard;
 
-    /// What the rates of 802.11a need, as docs/references/wifi-model.md has it.
+    /// SNR that the rates of 802.11a need, as docs/references/wifi-model.md has it.
     #[test]
     fn a_mode_needs_what_the_error_model_says() {
         for (mbps, db) in [(6, 3.0), (9, 5.8), (12, 6.0), (18, 8.8), (24, 12.5), (54, 21.6)] {

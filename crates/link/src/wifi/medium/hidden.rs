@@ -2,7 +2,7 @@
 //!
 //! Each station has a state of its own, frames overlap at will, and a frame arrives unless its receiver heard another
 //! at the same time or was sending itself. It costs a look at every station per frame, so it is only there where
-//! somebody is hidden.
+//! some are hidden.
 
 use tacit_proto::units::{Duration, Instant};
 
@@ -19,7 +19,7 @@ use crate::wifi::mac::protection::{Direction, Handshake, Step};
 use crate::wifi::mac::rules::Rules;
 use crate::wifi::phy::{CTS_LEN, RTS_LEN};
 
-/// What a frame is within its exchange.
+/// Role of a frame within its exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Protection(Step),
@@ -46,7 +46,7 @@ struct OnAir {
     interference: u64,
 }
 
-/// A frame that goes out one SIFS after another, whatever the channel does.
+/// A frame that goes out one SIFS after another, even on a busy channel.
 #[derive(Clone, Copy, Debug)]
 struct Due {
     at: Instant,
@@ -65,7 +65,7 @@ impl Due {
     }
 }
 
-/// What one station hears.
+/// One station's view of the air.
 #[derive(Clone, Debug)]
 struct Ear {
     /// Frames in the air that it hears.
@@ -73,7 +73,7 @@ struct Ear {
     sending: bool,
     /// In an exchange, be it in a pause of it.
     engaged: bool,
-    /// What the three came to when they were last looked at.
+    /// The three combined, at the last look.
     busy: bool,
     /// The last frame it heard was spoilt.
     undecodable: bool,
@@ -83,10 +83,10 @@ struct Ear {
     idle: IdlePeriod,
 }
 
-/// Who hears whom, and what they hear now.
+/// Which stations hear each other, and the frames they hear now.
 #[derive(Clone, Debug)]
 pub(crate) struct Hidden {
-    /// `deaf[a * stations + b]`: a does not hear b. Nobody hears itself.
+    /// `deaf[a * stations + b]`: a does not hear b. No station hears itself.
     deaf: Vec<bool>,
     ears: Vec<Ear>,
     frames: Vec<OnAir>,
@@ -95,7 +95,7 @@ pub(crate) struct Hidden {
     capture: Option<Capture>,
     /// When something happens next.
     next: Option<Instant>,
-    /// Who won the present accesses and with what; kept for its capacity.
+    /// Functions that won the present accesses, and their transmissions; kept for its capacity.
     winners: Vec<(FunctionId, Outgoing)>,
     /// Functions whose backoff ended together with that of a more urgent one of their station; kept for its
     /// capacity.
@@ -103,7 +103,7 @@ pub(crate) struct Hidden {
 }
 
 impl Hidden {
-    /// Who hears whom by `rules`.
+    /// The medium with the hidden stations of `rules`.
     ///
     /// # Panics
     /// Where the access point is hidden, or a station that does not exist.
@@ -160,7 +160,7 @@ impl Hidden {
         !self.deaf[listener * self.ears.len() + speaker.index()]
     }
 
-    /// `transmitter` begins a frame: it spoils what others hear, and they spoil it.
+    /// `transmitter` begins a frame: it spoils those that others hear, and they spoil it.
     fn begin(
         &mut self,
         part: Part,
@@ -190,7 +190,7 @@ impl Hidden {
         }
     }
 
-    /// The frame at `index` is over: who understood it keeps what it reserves.
+    /// The frame at `index` is over: stations that understood it keep its reservation.
     fn end(&mut self, index: usize, at: Instant, reserves: Duration, receiver: Option<StationId>) -> OnAir {
         let frame = self.frames.remove(index);
         self.ears[frame.transmitter.index()].sending = false;
@@ -214,7 +214,7 @@ impl Hidden {
         &mut self.ears[station.index()]
     }
 
-    /// Everything due at `at`: frames end, then those that answer begin, then who has counted down.
+    /// Everything due at `at`: frames end, then those that answer begin, then those of stations that have counted down.
     pub fn step<P: Payload>(&mut self, cell: &mut Cell<P>, at: Instant) {
         self.book(cell, at, None);
         while let Some(index) = self.frames.iter().position(|frame| frame.until <= at) {
@@ -268,7 +268,7 @@ impl Hidden {
         })
     }
 
-    /// Who has counted down transmits, of each station the most urgent category.
+    /// Functions that have counted down transmit, of each station the most urgent category.
     fn access<P: Payload>(&mut self, cell: &mut Cell<P>, at: Instant) {
         let mut due: Vec<FunctionId> =
             self.contending(cell).filter(|(_, when)| *when <= at).map(|(id, _)| id).collect();
@@ -325,7 +325,7 @@ impl Hidden {
         };
         let (from, to) = (cell.stations.station_of(exchange.from), cell.stations.station_of(exchange.to));
         // An RTS after which nothing is heard reserves no more than the time of a CTS (802.11-2020 clause
-        // 10.3.2.4); who hears the RTS hears the data too.
+        // 10.3.2.4); a station that hears the RTS hears the data too.
         let reserves = match part {
             Part::Protection(Step::Rts) => {
                 (cell.rules.phy.sifs + cell.rules.phy.slot) * 2 + cell.cts_duration(&exchange)
@@ -339,7 +339,7 @@ impl Hidden {
         };
         self.try_capture(cell, index, &exchange);
         let frame = self.end(index, at, reserves, Some(receiver));
-        // Contention after a failure is exempt from what is reserved in the idle period that follows.
+        // Contention after a failure is exempt from reservations in the idle period that follows.
         let next_idle = self.ears[cell.stations.station_of(exchange.holder()).index()].idle.number + 1;
         let clear = !frame.spoilt[receiver.index()];
         match part {
@@ -360,8 +360,8 @@ impl Hidden {
         }
     }
 
-    /// The access point gets the frame at `index` in spite of what overlapped it, if it held on to it and that one is
-    /// strong enough for its mode.
+    /// The access point gets the frame at `index` in spite of those that overlapped it, if it held on to it and that one
+    /// is strong enough for its mode.
     fn try_capture<P: Payload>(&mut self, cell: &Cell<P>, index: usize, exchange: &Exchange) {
         let frame = &mut self.frames[index];
         let Some(capture) = &mut self.capture else { return };
@@ -398,7 +398,7 @@ impl Hidden {
             (false, false) => Outcome::Collided,
         };
         cell.record_handshake(exchange, step, outcome);
-        // Who knows of a reservation by others does not answer (clause 10.3.2.9).
+        // A station that knows of a reservation by others does not answer (clause 10.3.2.9).
         let ear = self.ear(to);
         let free = !ear.engaged && ear.heard == 0 && ear.reserved_until <= at;
         match step {
@@ -562,7 +562,7 @@ impl Hidden {
         }
     }
 
-    /// What the channel is used for now, as an observer sees it who hears everything; a PPDU of several uses
+    /// Present use of the channel, as an observer sees it that hears everything; a PPDU of several uses
     /// counts as the one it has most of.
     pub fn present_use<P: Payload>(&self, cell: &Cell<P>, newcomer: Option<FunctionId>) -> AirtimeUse {
         match self.frames.as_slice() {
@@ -587,7 +587,7 @@ impl Hidden {
 }
 
 impl OnAir {
-    /// `later` begins while this frame is in the air. The access point stays with what it holds, unless the other has
+    /// `later` begins while this frame is in the air. The access point stays with the frame it holds, unless the other has
     /// begun with it and is stronger; while it sends itself it hears nothing.
     fn meets(&mut self, later: &mut Self, capture: &Capture) {
         let sends = [&*self, &*later].into_iter().any(|frame| frame.transmitter == StationId::AP);

@@ -16,7 +16,7 @@ use crate::wifi::mac::plan::Outgoing;
 use crate::wifi::mac::protection::{Direction, Handshake, Step};
 use crate::wifi::phy::{CTS_LEN, Phy, RTS_LEN};
 
-/// What the channel is doing.
+/// Phase of the channel.
 #[derive(Clone, Copy, Debug)]
 enum Phase {
     /// Nothing.
@@ -27,7 +27,7 @@ enum Phase {
     Transmission(Exchange),
     /// Its link-layer acknowledgment is.
     Response { exchange: Exchange, lost: bool },
-    /// A PPDU of several users, or what belongs to it.
+    /// A PPDU of several users is in the air, or one that belongs to it.
     Round { until: Instant },
     /// Several PPDUs are in the air; until the last one ends.
     Collision { until: Instant },
@@ -39,14 +39,14 @@ enum Phase {
 #[derive(Clone, Copy, Debug)]
 struct Reservation {
     until: Instant,
-    /// Who was in the TXOP.
+    /// The two ends of the TXOP.
     ends: [FunctionId; 2],
 }
 
 impl Reservation {
     const NONE: Self = Self { until: Instant::ZERO, ends: [StationId::AP.first_function(); 2] };
 
-    /// What is left of the TXOP of `exchange`.
+    /// The rest of the TXOP of `exchange`.
     fn left_by(exchange: &Exchange) -> Self {
         Self { until: exchange.reserved_until(), ends: [exchange.from, exchange.to] }
     }
@@ -64,9 +64,9 @@ pub(crate) struct Shared {
     active: Vec<FunctionId>,
     /// The earliest transmission, while the channel is idle.
     next_access: Option<Instant>,
-    /// What a TXOP reserved beyond its end.
+    /// Reservation of a TXOP beyond its end.
     reservation: Reservation,
-    /// Who won the present access and with what; kept for its capacity.
+    /// Functions that won the present access, and their transmissions; kept for its capacity.
     winners: Vec<(FunctionId, Outgoing)>,
     /// Functions whose backoff ended together with that of a more urgent one of their station; kept for its
     /// capacity.
@@ -106,7 +106,7 @@ impl Shared {
         }
     }
 
-    /// Does what is due at `at`.
+    /// Does the work due at `at`.
     #[inline]
     pub fn step<P: Payload>(&mut self, cell: &mut Cell<P>, at: Instant) {
         match self.phase {
@@ -129,7 +129,7 @@ impl Shared {
         }
     }
 
-    /// What idle time is booked as: somebody waits, or nobody does.
+    /// The use that idle time is booked as: some station waits, or none does.
     #[inline]
     pub fn idle_use(&self) -> AirtimeUse {
         if self.next_access.is_some() { AirtimeUse::Acquisition } else { AirtimeUse::Idle }
@@ -167,7 +167,7 @@ impl Shared {
     pub fn start_contending<P: Payload>(&mut self, cell: &mut Cell<P>, now: Instant, id: FunctionId) {
         let on_air = !matches!(self.phase, Phase::Idle);
         if !on_air {
-            // What was idle so far becomes acquisition from here on.
+            // Idle time becomes acquisition from here on.
             cell.accounts.book_idle(self.idle_use_without(cell, id), now);
         }
         let slot = cell.rules.phy.slot;
@@ -177,8 +177,8 @@ impl Shared {
             station.active = true;
             self.active.push(id);
         }
-        // A NAV makes the medium busy though nothing is on it (802.11-2020 clauses 10.3.2.1 and 10.3.4.2); who had part
-        // in the exchange has none.
+        // A NAV makes the medium busy though nothing is on it (802.11-2020 clauses 10.3.2.1 and 10.3.4.2); a station that
+        // had part in the exchange has none.
         let reserved = now < self.reserved_until && !station.contention.failed_before(self.idle.number);
         if on_air || reserved {
             if !counting {
@@ -194,7 +194,7 @@ impl Shared {
         self.next_access = earliest(self.next_access, Some(at));
     }
 
-    /// What idle time would be booked as if `newcomer` had no traffic yet.
+    /// The use that idle time would be booked as if `newcomer` had no traffic yet.
     fn idle_use_without<P: Payload>(&self, cell: &Cell<P>, newcomer: FunctionId) -> AirtimeUse {
         let waits = |id: &FunctionId| *id != newcomer && cell.stations[*id].has_traffic();
         if self.active.iter().any(waits) { AirtimeUse::Acquisition } else { AirtimeUse::Idle }
@@ -289,7 +289,7 @@ impl Shared {
         self.find_next_access(cell);
     }
 
-    /// In the idle period that begins bystanders keep off until what is reserved is over. Its ends do not: frames
+    /// In the idle period that begins bystanders keep off until the reservation is over. Its ends do not: frames
     /// to a station do not set its NAV.
     #[inline(never)]
     fn keep_reservation<P: Payload>(&mut self, cell: &mut Cell<P>) {
@@ -371,7 +371,7 @@ impl Shared {
                 self.phase = Phase::Protection { exchange: *exchange, step: Step::Cts, until };
             }
             Step::Rts => {
-                // Those who heard the RTS may forget it when nothing follows (clause 10.3.2.4).
+                // Stations that heard the RTS may forget it when nothing follows (clause 10.3.2.4).
                 let reset = phy.sifs * 2 + cell.cts_duration(exchange) + phy.slot * 2;
                 cell.fail_protection(exchange, at, self.next_idle());
                 self.go_idle(cell, at, at + reset);
@@ -383,7 +383,7 @@ impl Shared {
             }
             Step::Cts | Step::CtsToSelf => {
                 cell.fail_protection(exchange, at, self.next_idle());
-                // A CTS reserves the medium to the end of what it allows.
+                // A CTS reserves the medium to the end of the exchange that it allows.
                 if exchange.grants() {
                     self.reservation = Reservation::left_by(exchange);
                 }
@@ -392,7 +392,7 @@ impl Shared {
         }
     }
 
-    /// What the exchange is about goes out.
+    /// The PPDU of the exchange goes out.
     #[inline]
     fn start_data<P: Payload>(&mut self, cell: &mut Cell<P>, exchange: Exchange) {
         match exchange.outgoing {
@@ -410,7 +410,7 @@ impl Shared {
         self.phase = Phase::Transmission(exchange);
     }
 
-    /// The PPDU is over: what arrived is passed up and acknowledged.
+    /// The PPDU is over: the MPDUs that arrived are passed up and acknowledged.
     fn transmission_ended<P: Payload>(&mut self, cell: &mut Cell<P>, exchange: &Exchange) {
         let heard = cell.receive(exchange);
         if exchange.is_unanswered() {
@@ -433,7 +433,7 @@ impl Shared {
         self.phase = Phase::Response { exchange, lost };
     }
 
-    /// The acknowledgment is over: the originator settles what was in flight.
+    /// The acknowledgment is over: the originator settles the MPDUs in flight.
     fn response_ended<P: Payload>(&mut self, cell: &mut Cell<P>, exchange: &Exchange, lost: bool) {
         let plain_end = exchange.plain_response_end(cell.stations.control_mode(exchange));
         cell.charge(exchange.from, exchange.outgoing.class(), AirtimeUse::LinkAck, plain_end);
@@ -446,7 +446,7 @@ impl Shared {
         self.after_exchange(cell, exchange, lost);
     }
 
-    // --- What follows in the TXOP -----------------------------------------------------------
+    // --- Rest of the TXOP -------------------------------------------------------------------
 
     /// An exchange is over to its last frame.
     #[inline]
@@ -517,7 +517,7 @@ impl Shared {
         self.round = Some(Box::new(round));
     }
 
-    /// What is in the air of a PPDU of several users, or of the answers to it, is over.
+    /// The PPDU in the air, one of several users or the answers to it, is over.
     #[inline(never)]
     fn step_round<P: Payload>(&mut self, cell: &mut Cell<P>) {
         let next_idle = self.next_idle();
@@ -541,7 +541,7 @@ impl Shared {
         }
     }
 
-    /// Those who want the medium for what no host gave them draw their backoff while it is busy.
+    /// Functions that want the medium without a packet from a host draw their backoff while it is busy.
     fn begin_contending<P: Payload>(&mut self, cell: &mut Cell<P>) {
         while let Some(function) = cell.contending.pop() {
             self.start_contending(cell, cell.accounts.booked_until(), function);
@@ -585,7 +585,7 @@ impl Shared {
         self.phase = Phase::Collision { until };
     }
 
-    /// The last of the colliding PPDUs is over. Those who sent time out, each from its own end;
+    /// The last of the colliding PPDUs is over. Their senders time out, each from its own end;
     /// stations that heard noise wait EIFS.
     fn collision_ended<P: Payload>(&mut self, cell: &mut Cell<P>, until: Instant) {
         if let Some(round) = self.round.take() {
@@ -619,7 +619,7 @@ impl Shared {
     }
 
     /// The last of PPDUs that collided with `round` is over. Where that is the longest, its users hear the trigger behind it,
-    /// and of the PPDU whatever came after the others, if they capture it; everything else is lost.
+    /// and of the PPDU the MPDUs after the end of the others, if they capture it; everything else is lost.
     #[inline(never)]
     fn collided_round_ended<P: Payload>(&mut self, cell: &mut Cell<P>, mut round: Round, until: Instant) {
         let next_idle = self.next_idle();
@@ -661,8 +661,8 @@ impl Shared {
     }
 }
 
-/// The one of `colliding` that goes on after all others have ended, unless its addressee was sending too; what it
-/// holds is clear from then on.
+/// The one of `colliding` that goes on after all others have ended, unless its addressee was sending too; its MPDUs are
+/// clear from then on.
 fn captured<P: Payload>(cell: &Cell<P>, colliding: &[Exchange]) -> Option<Exchange> {
     let longest = colliding.iter().max_by_key(|exchange| exchange.alone_until())?;
     let others = || colliding.iter().filter(|other| other.from != longest.from);

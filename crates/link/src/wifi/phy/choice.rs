@@ -1,4 +1,4 @@
-//! Which mode users mean: a rate, and what else they say where a rate is ambiguous.
+//! Choice of a mode by users: a rate, and further values where a rate is ambiguous.
 
 use core::fmt;
 
@@ -9,8 +9,7 @@ use super::symbol::GuardInterval;
 use super::tables::{DSSS, EHT_MCS, HE_MCS, HT_MCS, OFDM, VHT_MCS};
 use super::{Standard, Variant};
 
-/// What users say of the mode they mean; of those that agree with all of it the first of
-/// [`Mode::all_of`] is chosen.
+/// Values that users give for the mode they mean; of the modes that agree with all of them the first of [`Mode::all_of`] is chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ModeChoice {
     /// Bits per second in the data field, exact to the 0.1 Mb/s that tables print.
@@ -25,21 +24,21 @@ pub struct ModeChoice {
     pub guard_interval: Option<GuardInterval>,
 }
 
-/// A rate that the standard's table does not hold, or not with what else was said.
+/// A rate that the standard's table does not hold, or not with the other values given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownRate {
     /// Which table.
     pub standard: Standard,
-    /// What was asked for.
+    /// The choice that was asked for.
     pub choice: ModeChoice,
-    /// The rates there are beside the rest of what was asked for, ascending; all of the standard's where
+    /// The rates there are with the rest of the choice, ascending; all of the standard's where
     /// the rest fits nothing.
     pub allowed: Vec<BitRate>,
-    /// Of what was said beside a rate, each part with the values that all the rest allows; none where these are none.
+    /// The values given beside a rate, each part with the values that all the rest allows; none where these are none.
     pub instead: Vec<(Part, Vec<u16>)>,
 }
 
-/// What a choice may say beside a rate.
+/// A value that a choice may give beside a rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// Index in the table.
@@ -56,7 +55,7 @@ impl Part {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Mcs, Self::Streams, Self::WidthMhz, Self::GuardInterval];
 
-    /// What `mode` is in this part.
+    /// The value of `mode` in this part.
     fn of(self, mode: &Mode) -> Option<u16> {
         match self {
             Self::Mcs => mode.mcs.map(u16::from),
@@ -68,7 +67,7 @@ impl Part {
 }
 
 impl UnknownRate {
-    /// What is wrong, without what is allowed.
+    /// The error, without the values allowed.
     pub fn what(&self) -> String {
         format!("{} has no {}", self.standard.name(), self.choice)
     }
@@ -102,13 +101,13 @@ const fn plural(count: u8) -> &'static str {
     if count == 1 { "" } else { "s" }
 }
 
-/// Exact to what tables print.
+/// In units of 0.1 Mb/s, as tables print it.
 const fn printed(rate: BitRate) -> u64 {
     (rate.as_bps() + 50_000) / 100_000
 }
 
 impl ModeChoice {
-    /// That rate, whatever else.
+    /// That rate, with any other values.
     pub const fn rate(rate: BitRate) -> Self {
         Self { rate: Some(rate), mcs: None, streams: None, width_mhz: None, guard_interval: None }
     }
@@ -224,7 +223,7 @@ impl Mode {
         modes
     }
 
-    /// Of [`Mode::and_lesser`] those in its format and with its guard interval: what rate control chooses between.
+    /// Of [`Mode::and_lesser`] those in its format and with its guard interval: the modes that rate control chooses between.
     pub fn and_slower(&self, standard: Standard, variant: Variant) -> Vec<Self> {
         let kind = |mode: &Self| (mode.format, mode.guard_interval);
         let mut modes = self.and_lesser(standard, variant);
@@ -265,8 +264,9 @@ impl Mode {
     }
 }
 
-/// The modes of HE or EHT: one and two streams first, which is what phones and laptops have, then three and four; at `widths_mhz` in this order, those that the band has, the shortest guard interval first, of those
-/// that go with the training that `variant` chooses.
+/// The modes of HE or EHT: one and two streams first, as phones and laptops have, then three and four; at `widths_mhz` in
+/// this order, those that the band has, the shortest guard interval first, of those that go with the training that
+/// `variant` chooses.
 fn of_tones(
     widths_mhz: &[u16],
     mcs: u8,

@@ -16,7 +16,7 @@ pub const AMSDU_SUBFRAME_HEADER_LEN: u32 = 14;
 pub const ACK_LEN: u32 = 14;
 /// Compressed Block Ack frame with a 64-bit bitmap.
 pub const BLOCK_ACK_LEN: u32 = 32;
-/// What a compressed Block Ack frame has beside its bitmap.
+/// Bytes of a compressed Block Ack frame beside its bitmap.
 const BLOCK_ACK_HEAD_LEN: u32 = BLOCK_ACK_LEN - 8;
 
 /// Bits of the shortest bitmap that covers a window of `window` sequence numbers: 64, and from 802.11ax on 256, from
@@ -38,14 +38,14 @@ pub const fn block_ack_len(window: u32) -> u32 {
 /// Block Ack Request frame.
 pub const BLOCK_ACK_REQUEST_LEN: u32 = 24;
 
-/// What a trigger asks for.
+/// The response that a trigger asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TriggerKind {
     /// Block Acks.
     MuBar,
     /// Data.
     Basic,
-    /// QoS Nulls that say what waits (BSRP).
+    /// QoS Nulls that report queues (BSRP).
     BufferStatusReport,
 }
 
@@ -54,7 +54,7 @@ const TRIGGER_HEAD_LEN: u32 = 16 + 8 + 4;
 /// User Info of a MU-BAR trigger: that of every trigger, BAR Control and BAR Information.
 const MU_BAR_USER_LEN: u32 = 5 + 4;
 
-/// User Info of a Basic Trigger: that of every trigger, and what of each access category it prefers.
+/// User Info of a Basic Trigger: that of every trigger, and its preferences among access categories.
 const BASIC_USER_LEN: u32 = 5 + 1;
 /// User Info of a trigger for buffer status reports (BSRP).
 const BUFFER_STATUS_USER_LEN: u32 = 5;
@@ -74,15 +74,15 @@ pub const fn trigger_len(kind: TriggerKind, users: u32, padding: u32) -> u32 {
     TRIGGER_HEAD_LEN + of_user * users + padding
 }
 
-/// QoS Null frame, which holds no data but says what waits.
+/// QoS Null frame, which holds no data but reports a queue.
 pub const QOS_NULL_LEN: u32 = QOS_MAC_HEADER_LEN + FCS_LEN;
 
 /// Action No Ack frame (802.11-2020 clause 9.3.3.14) of the vendor-specific category, without its content: MAC header, category, OUI, two bytes
 /// for a type, FCS.
 pub const ACTION_NO_ACK_LEN: u32 = MAC_HEADER_LEN + 1 + 3 + 2 + FCS_LEN;
 
-/// A Block Ack for several stations (802.11ax-2021 clause 9.3.1.8.6) without what it says of each: as a compressed one without
-/// starting sequence number.
+/// A Block Ack for several stations (802.11ax-2021 clause 9.3.1.8.6) without its part for each: as a compressed one
+/// without starting sequence number.
 const MULTI_STA_BLOCK_ACK_HEAD_LEN: u32 = BLOCK_ACK_HEAD_LEN - 2;
 /// AID TID Info of a station.
 const AID_TID_INFO_LEN: u32 = 2;
@@ -97,7 +97,7 @@ pub fn multi_sta_block_ack_len(windows: impl Iterator<Item = Option<u32>>) -> u3
 
 /// HT Control field of a QoS data frame (802.11-2020 clause 9.2.4.6).
 pub const HT_CONTROL_LEN: u32 = 4;
-/// What a Control Wrapper adds to the control frame it carries: Carried Frame Control and HT Control
+/// Bytes that a Control Wrapper adds to the control frame it carries: Carried Frame Control and HT Control
 /// (802.11-2020 clause 9.3.1.10).
 pub const CONTROL_WRAPPER_LEN: u32 = 2 + HT_CONTROL_LEN;
 /// End of a TXOP.

@@ -12,7 +12,7 @@ use super::tables::Modulation;
 /// The code of a data field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Coding {
-    /// Convolutional, one encoder whatever the rate.
+    /// Convolutional, one encoder at every rate.
     Bcc,
     /// Low-density parity check: mandatory from 40 MHz, MCS 10 or five streams on, and used everywhere here.
     Ldpc,
@@ -67,7 +67,7 @@ impl TrainingField {
     /// All of them, ascending.
     pub const ALL: [Self; 3] = [Self::Quarter, Self::Half, Self::Whole];
 
-    /// The name that the standard gives it, without what it trains.
+    /// The name that the standard gives it, without HE-LTF or EHT-LTF.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Quarter => "1x",
@@ -111,33 +111,33 @@ const SERVICE_BITS: u64 = 16;
 /// Bits that end a convolutional code.
 const TAIL_BITS: u64 = 6;
 
-/// What HE and EHT leave open beside MCS, streams, width and guard interval.
+/// Options of HE and EHT beside MCS, streams, width and guard interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeOptions {
     /// Symbols of training.
     pub training: TrainingField,
     /// The code.
     pub coding: Coding,
-    /// What the receiver asks for.
+    /// Padding that the receiver asks for.
     pub extension: PacketExtension,
 }
 
 impl HeOptions {
-    /// What is usual with `guard_interval`: the 2x HE-LTF, and the 4x one with 3.2 us; LDPC, and 16 us of extension.
+    /// Usual options with `guard_interval`: the 2x HE-LTF, and the 4x one with 3.2 us; LDPC, and 16 us of extension.
     pub const fn usual(guard_interval: GuardInterval) -> Self {
         let HeChoice { coding, extension, .. } = HeChoice::USUAL;
         Self { training: TrainingField::usual(guard_interval), coding, extension }
     }
 }
 
-/// What a basic service set chooses of [`HeOptions`], whatever the guard interval.
+/// Choice of a basic service set among [`HeOptions`], at all guard intervals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeChoice {
     /// Symbols of training; `None` for the usual ones of each guard interval.
     pub training: Option<TrainingField>,
     /// The code.
     pub coding: Coding,
-    /// What receivers ask for.
+    /// Padding that receivers ask for.
     pub extension: PacketExtension,
 }
 
@@ -145,7 +145,7 @@ impl HeChoice {
     /// The usual training, LDPC, and 16 us of packet extension.
     pub const USUAL: Self = Self { training: None, coding: Coding::Ldpc, extension: PacketExtension::Us16 };
 
-    /// What of it HE has: a packet extension of 20 us is EHT's.
+    /// This choice within the options of HE: a packet extension of 20 us is EHT's.
     pub const fn before_eht(self) -> Self {
         let extension = match self.extension {
             PacketExtension::Us20 => PacketExtension::Us16,
@@ -296,7 +296,7 @@ impl DataField {
     /// Most bytes in `most` symbols of `data_bits` that fit.
     fn most_bytes(&self, data_bits: u32, most: u64, fits: impl Fn(u32) -> bool) -> u32 {
         let mut symbols = Symbols { count: most, segments: SEGMENTS };
-        // What ends in one segment lasts as long, and no longer than what ends in the next.
+        // PSDUs that end in one segment last as long as each other, and no longer than those that end in the next.
         while symbols.count > 0 {
             let bits = Self::held(symbols, data_bits, self.data_bits_short);
             if let Some(bits) = bits.checked_sub(self.overhead_bits()) {

@@ -12,7 +12,7 @@ use PacketExtension::{Us0, Us8, Us16, Us20};
 use ResourceUnit::{Tones26, Tones52, Tones106, Tones242, Tones484};
 use TrainingField::{Half, Quarter, Whole};
 
-/// What is sent: format, MHz, streams, MCS, guard interval, training, extension and bytes; then its rate in 100 kb/s, symbols
+/// A PPDU: format, MHz, streams, MCS, guard interval, training, extension and bytes; then its rate in 100 kb/s, symbols
 /// and segments of the last, nanoseconds with LDPC, those of BCC without an extension, those of ns-3 3.44 (which has training
 /// fields of 8 us, no extension, and an EHT-SIG of 4 us), and LENGTH of L-SIG.
 type Known = (

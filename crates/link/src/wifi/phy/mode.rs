@@ -11,7 +11,7 @@ use super::tables::{
     OFDM_SUBCARRIERS, VHT_MCS, vht_encoders, vht_has,
 };
 
-/// What a PPDU looks like on the air.
+/// Format of a PPDU on the air.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// DSSS and CCK, 2.4 GHz (802.11-2020 clauses 15 and 16).
@@ -30,7 +30,7 @@ pub enum Format {
     HeErSu,
     /// HE for several users, each on a resource unit of its own.
     HeMu,
-    /// HE of several users who answer a trigger, each on a resource unit of its own.
+    /// HE of several users that answer a trigger, each on a resource unit of its own.
     HeTb,
     /// EHT, of one user here (802.11be clause 36).
     EhtMu,
@@ -105,7 +105,7 @@ enum Coded {
 /// One way to send a PPDU: everything its duration depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mode {
-    /// What the PPDU looks like.
+    /// Format of the PPDU.
     pub format: Format,
     coded: Coded,
     /// Spatial streams.
@@ -128,19 +128,19 @@ pub struct Mode {
     tail_bits: u32,
 }
 
-/// A PPDU of several users, or of several users' answers to a trigger: what all its parts have in common. Each user's unit has
-/// the same size here.
+/// The common properties of all parts of a PPDU of several users, or of several users' answers to a trigger. Each user's
+/// unit has the same size here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MultiUserPpdu {
     /// Which way it goes.
     pub kind: MultiUser,
     /// How many users it has.
     pub users: usize,
-    /// What each of them has.
+    /// The unit of each of them.
     pub unit: ResourceUnit,
-    /// Streams of the user who has most: all train as long.
+    /// Streams of the user that has most: all train as long.
     pub training_streams: u8,
-    /// MCS of the user who has the lowest; HE-SIG-B has no higher one, nor any above 5. The standard leaves the choice open.
+    /// MCS of the user that has the lowest; HE-SIG-B has no higher one, nor any above 5. The standard leaves the choice open.
     pub lowest_mcs: u8,
     /// Between symbols.
     pub guard_interval: GuardInterval,
@@ -158,7 +158,7 @@ pub enum MultiUser {
 }
 
 impl MultiUser {
-    /// What its PPDUs look like.
+    /// Format of its PPDUs.
     pub const fn format(self) -> Format {
         match self {
             Self::Down => Format::HeMu,
@@ -177,7 +177,7 @@ impl MultiUser {
 }
 
 impl MultiUserPpdu {
-    /// The PPDU of users who send, or are sent to, in `modes` alone, where `he` is chosen for all; `None` of none, and of more than
+    /// The PPDU of users that send, or are sent to, in `modes` alone, where `he` is chosen for all; `None` of none, and of more than
     /// there are units. They have the largest units of which there are enough, and guard interval and training of the first.
     pub fn of(kind: MultiUser, modes: &[Mode], he: HeChoice) -> Option<Self> {
         let first = modes.first()?;
@@ -208,7 +208,7 @@ impl MultiUserPpdu {
     }
 
     /// How long the PPDU of `parts` lasts, each a user's mode and bytes of its PSDU: symbols and segments in use are those of the
-    /// user who needs most, and one segment more where LDPC wants that for any (802.11ax-2021 clause 27.3.12.5). Zero for no
+    /// user that needs most, and one segment more where LDPC wants that for any (802.11ax-2021 clause 27.3.12.5). Zero for no
     /// parts.
     pub fn duration(parts: &(impl Iterator<Item = (Mode, u32)> + Clone)) -> Duration {
         let Some(symbols) = Self::symbols(parts) else { return Duration::ZERO };
@@ -319,8 +319,7 @@ impl Mode {
         Some(Self { format: Format::ErpOfdm, signal_extension: SIGNAL_EXTENSION, ..Self::ofdm(rate)? })
     }
 
-    /// The DSSS or CCK mode of `rate` (802.11-2020 clauses 15 and 16); 1 Mb/s has the long preamble
-    /// whatever is asked for.
+    /// The DSSS or CCK mode of `rate` (802.11-2020 clauses 15 and 16); 1 Mb/s always has the long preamble.
     pub fn dsss(rate: BitRate, preamble: Preamble) -> Option<Self> {
         let (kbps, bits, per_us) = *DSSS.iter().find(|(kbps, ..)| BitRate::from_kbps(*kbps) == rate)?;
         let preamble = if kbps == 1_000 { Preamble::Long } else { preamble };
@@ -440,7 +439,7 @@ impl Mode {
         self.data_field().map(|field| field.options)
     }
 
-    /// What HE and EHT have in common where one user has the whole channel.
+    /// Common part of HE and EHT where one user has the whole channel.
     fn of_tones(
         format: Format,
         mcs: u8,
@@ -462,7 +461,7 @@ impl Mode {
         of_unit.mode(options, Duration::from_micros(signal_us))
     }
 
-    /// What HT and VHT have in common.
+    /// Common part of HT and VHT.
     fn streamed(mcs: u8, streams: u8, width_mhz: u16, guard_interval: GuardInterval) -> Option<Self> {
         if !GuardInterval::OF_HT.contains(&guard_interval) {
             return None;
@@ -530,7 +529,7 @@ impl Mode {
         }
     }
 
-    /// What the length of a data field is rounded up to beyond symbols: 1 us for DSSS, whose LENGTH field
+    /// Granule to which the length of a data field is rounded up beyond symbols: 1 us for DSSS, whose LENGTH field
     /// counts them (802.11-2020 clause 16.3.4), 4 us for OFDM, where short guard intervals need it
     /// (clauses 19.4.3 and 21.4.3).
     const fn granule_ns(&self) -> u64 {
@@ -598,7 +597,7 @@ impl Mode {
     /// LENGTH in L-SIG of an HE or EHT PPDU that carries `bytes`, from which older stations learn its duration (802.11ax-2021
     /// clause 27.3.11.5); `None` for other formats.
     pub fn l_sig_length(&self, bytes: u32) -> Option<u32> {
-        // What is left of the division by three tells the format.
+        // The remainder of the division by three tells the format.
         let m = match self.format {
             Format::HeSu | Format::HeTb => 2,
             Format::HeErSu | Format::HeMu => 1,

@@ -1,4 +1,4 @@
-//! Resource units of HE and EHT: which of a channel's tones a user has, and what tells users of them (HE-SIG-B).
+//! Resource units of HE and EHT: which of a channel's tones a user has, and the field that tells users of them (HE-SIG-B).
 
 use tacit_proto::units::Duration;
 
@@ -24,7 +24,7 @@ pub enum ResourceUnit {
     Tones4x996,
 }
 
-/// What the standard says of a resource unit.
+/// The standard's parameters of a resource unit.
 struct Row {
     unit: ResourceUnit,
     tones: u16,
@@ -124,10 +124,10 @@ pub(super) const SIG_B_MCS_MAX: u8 = 5;
 const SIG_B_SYMBOL: Duration = Duration::from_micros(4);
 /// CRC and tail behind the common field and behind each block of users.
 const CRC_AND_TAIL_BITS: u32 = 4 + 6;
-/// What tells one user of its unit: station, streams, MCS, coding.
+/// Bits that tell one user of its unit: station, streams, MCS, coding.
 const USER_BITS: u32 = 21;
 
-/// How long HE-SIG-B is at `mcs`, in a PPDU of `users` who each have a `unit` of a channel of `width_mhz` (802.11ax-2021 clause
+/// How long HE-SIG-B is at `mcs`, in a PPDU of `users` that each have a `unit` of a channel of `width_mhz` (802.11ax-2021 clause
 /// 27.3.11.8). From 40 MHz on there are two content channels, and the longer counts: users of units up to 242 tones stand in
 /// that of their own 20 MHz, those of larger ones are divided evenly.
 pub(super) fn sig_b_duration(mcs: u8, width_mhz: u16, unit: ResourceUnit, users: usize) -> Duration {

@@ -1,4 +1,4 @@
-//! The standard's tables of rates: modulation, coding, subcarriers and what each combination needs.
+//! The standard's tables of rates: modulation, coding, subcarriers and the parameters of each combination.
 
 /// Modulation and code rate of one spatial stream of OFDM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! What is decided about a PPDU of several users before its parts are filled: units, modes, and how long answers last.
+//! Decisions about a PPDU of several users before its parts are filled: units, modes, and how long answers last.
 
 use tacit_proto::units::{Duration, Instant};
 
@@ -12,15 +12,15 @@ use crate::wifi::phy::{
     BLOCK_ACK_REQUEST_LEN, MPDU_DELIMITER_LEN, Mode, MultiUser, MultiUserPpdu, ResourceUnit, mu_bar_len,
 };
 
-/// Most that Block Acks of several users last for the sake of compressed TCP ACKs: what they ask for beyond that waits. Ours.
+/// Most that Block Acks of several users last for the sake of compressed TCP ACKs: those beyond that wait. Ours.
 const LONGEST_ANSWER: Duration = Duration::from_millis(1);
 
 /// The longest that one segment more makes a PPDU: a quarter of a symbol of 16 us, and 4 us of packet extension.
 const ONE_SEGMENT: Duration = Duration::from_micros(20);
 
-/// What is decided about a round before its parts are filled.
+/// Decisions about a round before its parts are filled.
 pub(super) struct Outline {
-    /// The users acknowledge what they get.
+    /// The users acknowledge their data.
     pub is_answered: bool,
     pub unit: ResourceUnit,
     pub users: usize,
@@ -127,7 +127,7 @@ impl<P: Payload> Cell<P> {
         }
     }
 
-    /// OFDM symbols of what `users` answer at once.
+    /// OFDM symbols of the answers that `users` give at once.
     pub(super) fn answer_symbols(
         &self,
         id: FunctionId,
@@ -167,7 +167,7 @@ impl<P: Payload> Cell<P> {
     }
 }
 
-/// Bytes that the answer of `peer` to what is sent at `at` leaves for data of its own.
+/// Bytes that the answer of `peer` to a PPDU at `at` leaves for data of its own.
 pub(super) fn data_room<P: Payload>(ofdma: &OfdmaConfig, peer: &Peer<P>, at: Instant) -> u32 {
     match ofdma.acknowledgment {
         MuAcknowledgment::Cascade if peer.answered && !peer.uplink.expects_nothing(at) => {
