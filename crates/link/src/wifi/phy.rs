@@ -1,6 +1,6 @@
 //! The 802.11 physical layer as data: timing, rates, and how long a frame lasts.
 //!
-//! Nothing above this module deals in symbols. A standard is a row of [`Phy`] constants and
+//! Above this module only OFDMA deals in symbols. A standard is a row of [`Phy`] constants and
 //! a table of [`Mode`]s; adding one adds rows.
 
 mod choice;

@@ -437,7 +437,7 @@ impl Uplink {
         }
     }
 
-    /// QoS Nulls are over: the access point knows the queues, and asks for their packets; for nothing if all are empty.
+    /// QoS Nulls are over: the access point knows the queues, and asks for their packets; for nothing if all are empty and no unit is random.
     fn reports_ended<P: Payload>(&mut self, cell: &mut Cell<P>) -> Progress {
         cell.charge(self.holder, PayloadClass::Data, AirtimeUse::Acquisition, self.until);
         let mut any = false;

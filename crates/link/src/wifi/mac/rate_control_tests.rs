@@ -40,7 +40,7 @@ struct Link {
     control: Minstrel,
     now: Instant,
     noise: Stream,
-    /// Single-MPDU tries are counted too, at their cost.
+    /// Those of single-MPDU tries too, whose time counts as well.
     delivered_bytes: u64,
     /// MPDUs that wait at each access, at most.
     waiting: u32,

@@ -167,7 +167,8 @@ impl<P: Payload> Station<P> {
         true
     }
 
-    /// Puts a peer in the round-robin if it needs anything and is not in it: behind the others, or before them if it needs a request.
+    /// Puts a peer in the round-robin if it needs anything and is not in it: behind the others, or before them if it needs a request or
+    /// airtime decides.
     #[inline]
     fn take_turn(&mut self, peer: usize, at: Instant) {
         let entry = &mut self.peers[peer];
