@@ -605,7 +605,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_asked_for_in_vain_is_said_once() {
+    fn ineffective_requests_are_warned_of_once() {
         let heard = std::sync::Mutex::new(Vec::new());
         let progress = |progress: Progress<'_>| {
             if let Progress::Warning(text) = progress {

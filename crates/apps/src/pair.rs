@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_share_is_a_wrong_code() {
+    fn a_code_that_is_no_share_is_refused() {
         let keys = Keys { server: key(1), client: key(2) };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         for share in [vec![], vec![0; 33], vec![0x41; 33], vec![0xff; 33], vec![7; 10_000]] {

@@ -234,7 +234,10 @@ fn a_sweep_warns_of_places_where_nothing_arrives() {
     let said = String::from_utf8(said).unwrap();
     let warnings: Vec<&str> = said.lines().filter(|line| line.starts_with("tacit: warning: ")).collect();
     assert_eq!(warnings.len(), 6, "{said}");
-    assert!(warnings[0].starts_with("tacit: warning: wifi.distance=20 m: client 1 is out of reach"), "{said}");
+    assert!(
+        warnings[0].starts_with("tacit: warning: wifi.distance=20 m: client 1 is out of reach"),
+        "{said}"
+    );
     assert_eq!(warnings[5], "tacit: warning: 2 more of this kind");
 }
 
@@ -695,7 +698,7 @@ fn a_capture_of_a_mixed_cell_has_both_formats() {
 }
 
 #[test]
-fn what_was_on_the_air_opens_in_tshark() {
+fn captures_of_the_air_open_in_tshark() {
     let directory = empty();
     for scheme in ["stock", "hack-more-data"] {
         let mut arguments = vec!["run", "lossy-11n-150", "--scheme", scheme, "--clients", "2"];

@@ -63,7 +63,7 @@ fn a_file_is_fetched_and_its_checksum_told() {
 }
 
 #[test]
-fn what_cannot_be_fetched_is_said_in_one_line() {
+fn a_failed_fetch_says_one_line() {
     let (folder, address) = (tempfile::tempdir().unwrap(), server(b"abc"));
     let (file, none) = (format!("http://{address}/file"), format!("http://{address}/none"));
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();

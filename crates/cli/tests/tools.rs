@@ -238,7 +238,7 @@ fn a_run_replays_the_same_or_says_what_differs() {
 }
 
 #[test]
-fn what_was_compared_is_not_run_again() {
+fn compared_runs_are_not_made_again() {
     let directory = tempfile::tempdir().unwrap();
     let mut arguments = vec!["compare", "--json", "--clients", "1", "--seeds", "2", "--no-report"];
     arguments.extend(SHORT);

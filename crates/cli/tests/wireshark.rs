@@ -46,7 +46,7 @@ fn captured(directory: &Path, scheme: &str) -> Value {
 }
 
 #[test]
-fn what_rides_on_link_layer_acks_is_found_byte_by_byte() {
+fn acks_that_ride_on_link_layer_acks_are_found_byte_by_byte() {
     let directory = tempfile::tempdir().unwrap();
     for scheme in ["hack-more-data", "hack-batch", "tack-hack"] {
         let run = captured(directory.path(), scheme);

@@ -464,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_judged_is_refused() {
+    fn claims_that_cannot_be_judged_are_refused() {
         let at_least =
             "text = \"t\"\npaper = 100\nbound = \"at-least\"\ntolerance = 0\ndeviation = \"why\"\n";
         for (toml, said) in [

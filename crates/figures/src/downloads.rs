@@ -369,13 +369,13 @@ tolerance = 0
     }
 
     #[test]
-    fn what_a_machine_disturbed_is_skipped_and_nothing_else() {
+    fn disturbed_downloads_are_skipped_and_nothing_else() {
         let outcome = result(None, |run| TransferReport { invalid: Some("busy".into()), ..report(run) });
         assert_eq!(verdicts(&outcome), ["skipped", "pass"], "{outcome:?}");
     }
 
     #[test]
-    fn what_did_not_end_counts_as_long() {
+    fn an_unfinished_download_counts_as_long() {
         let outcome = result(None, |run| if is_rre(run) { TransferReport::default() } else { report(run) });
         // Two of 60 s, where 1.5 were allowed.
         assert!(outcome.claims[0].measured.is_some_and(|ratio| ratio < 0.2), "{outcome:?}");

@@ -284,7 +284,7 @@ tolerance = 5
     }
 
     #[test]
-    fn what_an_idle_machine_measured_is_judged() {
+    fn results_of_an_idle_machine_are_judged() {
         let outcome = result(false, right);
         assert_eq!(verdicts(&outcome), ["pass", "pass"], "{outcome:?}");
         assert!(!outcome.fails() && !outcome.is_skipped());
@@ -300,7 +300,7 @@ tolerance = 5
     }
 
     #[test]
-    fn what_a_busy_machine_measured_is_skipped_right_or_wrong() {
+    fn results_of_a_busy_machine_are_skipped_right_or_wrong() {
         for give in [right, |_: &TransferRun| report(100.0)] {
             let busy = |run: &TransferRun| TransferReport { invalid: Some("busy".into()), ..give(run) };
             let outcome = result(true, busy);
@@ -317,7 +317,7 @@ tolerance = 5
     }
 
     #[test]
-    fn what_the_machines_delays_may_have_done_is_not_judged() {
+    fn gains_within_the_machines_delays_are_not_judged() {
         // Programs that wait for 30 ms each way are a longer round trip than the queue is deep.
         for give in [right, |_: &TransferRun| report(100.0)] {
             let slow = |run: &TransferRun| TransferReport { waited_us: Some([30_000.0; 2]), ..give(run) };
@@ -355,7 +355,7 @@ tolerance = 5
     }
 
     #[test]
-    fn what_was_kept_is_judged_as_it_was() {
+    fn kept_results_are_judged_as_they_were() {
         let directory = tempfile::tempdir().unwrap();
         let figures = [Figure::parse("test/gains", "gains.toml", FIGURE).unwrap()];
         let give = |run: &TransferRun| match run.hop.assignments.last().map(String::as_str) {

@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_measures_nothing() {
+    fn missing_curves_measure_nothing() {
         assert_eq!(measured("value = \"a\"\nx = 3"), None);
         assert_eq!(measured("value = \"c\""), None);
         assert_eq!(measured("value = \"a\"\ncolumn = \"w\""), None);

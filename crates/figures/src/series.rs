@@ -399,7 +399,7 @@ tolerance = 3
     }
 
     #[test]
-    fn what_a_series_cannot_show_is_refused() {
+    fn series_without_such_a_column_are_refused() {
         for (from, to, said) in [
             ("\"queueing_ms\", \"pacing_mbps\"", "\"queuing_ms\"", "\"queuing_ms\" is no panel"),
             ("panels = [\"goodput_mbps\", ", "panels = [\"state\", ", "the first panel has no curves"),

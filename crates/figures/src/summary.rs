@@ -442,7 +442,7 @@ cells = [{ paper = 30.2, measure = { value = \"UDP\", x = 54 } }, {}]
 
     /// The page was written by an older version, and this machine cannot make the figure.
     #[test]
-    fn what_cannot_be_made_is_judged_again_by_what_was_measured() {
+    fn a_figure_that_cannot_be_made_is_judged_by_its_last_measurement() {
         let (figure, outcome) = made();
         let figures = [figure];
         let before = summary(&figures, std::slice::from_ref(&outcome), None)
@@ -464,7 +464,7 @@ cells = [{ paper = 30.2, measure = { value = \"UDP\", x = 54 } }, {}]
     }
 
     #[test]
-    fn what_was_skipped_stays_skipped_with_its_reason() {
+    fn a_skipped_claim_stays_skipped_with_its_reason() {
         let (figure, mut outcome) = made();
         outcome.claims[0].skip("busy | late".into());
         let figures = [figure];

@@ -554,7 +554,7 @@ tolerance = 0.001
     }
 
     #[test]
-    fn what_is_wrong_fails() {
+    fn wrong_results_fail() {
         let slow = |run: &TransferRun, _: usize| TransferReport { mbps: vec![3.0, 60.0], ..right(run, 0) };
         assert_eq!(verdicts(&result(false, &mut machine(slow), None)), ["FAIL", "FAIL", "pass", "pass"]);
     }
@@ -661,7 +661,7 @@ tolerance = 0.001
     }
 
     #[test]
-    fn what_is_no_figure_of_transfers_is_refused() {
+    fn invalid_figures_of_transfers_are_refused() {
         for (from, to, said) in [
             ("medians = 5", "medians = 4", "4 runs"),
             ("medians = 5", "medians = 3", "3 runs"),

@@ -117,7 +117,7 @@ fn claims_and_pictures_are_those_of_the_file_as_it_is_now() {
 }
 
 #[test]
-fn what_is_missing_is_named_instead_of_run() {
+fn missing_results_are_named_instead_of_run() {
     let directory = tempfile::tempdir().unwrap();
     made(directory.path());
     let more = SWEEP.replace("quick = { seeds = 2 }", "quick = { seeds = 3 }");

@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_with_an_opportunity_has_missed_it() {
+    fn packets_that_come_with_an_opportunity_have_missed_it() {
         let trace = Trace::parse("0\n3\n3\n10").unwrap();
         assert_eq!(trace.first_after(at(0)), 1);
         assert_eq!(trace.first_after(at(3) - Duration::from_nanos(1)), 1);

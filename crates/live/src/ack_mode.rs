@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_repeated_and_data_pass_at_once_behind_what_was_held() {
+    fn duplicates_and_data_pass_at_once_behind_held_acks() {
         assert_eq!(offer(4, &[(100, b""), (200, b""), (200, b""), (200, b"")]), [100, 200, 200, 200]);
         assert_eq!(offer(4, &[(100, b""), (200, b""), (200, b"data")]), [100, 200, 200]);
     }

@@ -503,7 +503,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_reconstituted_equals_what_was_given_and_goes_where_its_address_says() {
+    fn reconstituted_datagrams_equal_the_originals_and_keep_their_addresses() {
         let ack = frame(|tcp| tcp.ack(9), b"");
         let mut bytes = Vec::new();
         AckPacket::write_to(&ack, &mut bytes);

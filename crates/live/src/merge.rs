@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_follow_is_handed_over_by_itself() {
+    fn segments_that_do_not_follow_are_not_merged() {
         type Change = dyn Fn(&mut Vec<u8>);
         let first = packet(true, true, 80, 0, &[1; 100]);
         let next = |change: &Change| {
@@ -361,7 +361,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_arrives_is_what_the_kernel_gets(
+        fn the_kernel_gets_every_byte_that_arrives(
             arrivals in proptest::collection::vec((0_u16..12, any::<bool>(), 1_usize..4, 0_u8..20), 0..120),
         ) {
             let mut ends = [0_u32; 12];

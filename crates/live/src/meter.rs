@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_receiver_acknowledged_counts() {
+    fn acknowledged_bytes_count() {
         let meter = download(5);
         let down = meter.totals(Direction::Down);
         assert_eq!((down.received, down.data_segments_out, down.retransmitted_segments), (5_000, 5, 0));

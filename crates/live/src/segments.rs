@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_forged_has_right_checksums_and_the_ends_of_what_it_is_like() {
+    fn forged_segments_have_right_checksums_and_the_addresses_of_their_model() {
         for is_v4 in [true, false] {
             for (len, stamps) in [(0, None), (1448, Some(Timestamps { value: 5, echo_reply: 6 })), (33, None)]
             {
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_forged_met_no_congestion() {
+    fn forged_segments_carry_no_congestion_mark() {
         for (is_v4, place, shift) in [(true, 1, 0), (false, 1, 4)] {
             for (marked, unmarked) in [(3, 2), (2, 2), (1, 1), (0, 0)] {
                 let mut bytes = packet(is_v4, b"hello").bytes().to_vec();
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_whole_segment_is_none() {
+    fn truncated_segments_are_none() {
         let bytes = packet(true, b"hello").bytes().to_vec();
         let mut fragment = bytes.clone();
         fragment[6] = 0x20;

@@ -187,7 +187,7 @@ fn acks_of_simulated_stations_ride_beside_those_of_real_ones() {
 }
 
 #[test]
-fn what_is_no_plain_ack_comes_out_as_it_was_too() {
+fn other_packets_than_plain_acks_come_out_unchanged_too() {
     let number = |number: u32| 5_000 + number * 10_000;
     let strange = |index: u32| -> Vec<u8> {
         let ack_number = number(index);
@@ -237,7 +237,7 @@ fn what_is_no_plain_ack_comes_out_as_it_was_too() {
 }
 
 #[test]
-fn what_is_no_tcp_is_carried() {
+fn other_protocols_than_tcp_are_carried() {
     let mut hop = Hop::new("hack-more-data");
     let mut udp = Vec::new();
     PacketBuilder::ipv4(CLIENT, SERVER, 64).udp(1, 2).write(&mut udp, &[7; 900]).unwrap();

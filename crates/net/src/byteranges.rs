@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_the_parts_asked_for_teaches_nothing() {
+    fn other_parts_than_those_requested_are_ignored() {
         let [a, b, end] =
             [part("\r\n--007", "0-0", "a"), part("\r\n--007", "99-99", "b"), "\r\n--007--\r\n".to_owned()];
         let nested = a.replace("text/plain", "multipart/byteranges; boundary=x");

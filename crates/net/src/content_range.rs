@@ -58,7 +58,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_read_is_what_would_be_written(first in 0..u64::MAX / 4, len in 1..u64::MAX / 4, more in 0..u64::MAX / 4) {
+        fn content_ranges_round_trip(first in 0..u64::MAX / 4, len in 1..u64::MAX / 4, more in 0..u64::MAX / 4) {
             let (end, complete) = (first + len, first + len + more);
             let text = format!("bytes {first}-{}/{complete}", end - 1);
             prop_assert_eq!(content_range(text.as_bytes()), Some((range(first, end), complete)));

@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_be_read_in_two_ways_is_refused() {
+    fn ambiguous_heads_are_refused() {
         let cases = [
             ("Content-Length: 5\r\nContent-Length: 5\r\n", HeadError::Length),
             ("Content-Length: 5, 5\r\n", HeadError::Length),

@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_fetched_is_refused() {
+    fn urls_that_cannot_be_fetched_are_refused() {
         for bad in [
             "",
             "a",

@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_supplied_goes_out_at_once_the_rest_in_a_smaller_datagram() {
+    fn supplied_bytes_go_out_at_once_the_rest_in_a_smaller_datagram() {
         let mut source = Sender::supplied(ENDS, IpVersion::V4, 1000);
         let mut sizes = |bytes| {
             source.supply(bytes);

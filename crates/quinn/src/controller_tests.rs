@@ -189,7 +189,7 @@ fn a_longer_way_is_noticed() {
 }
 
 #[test]
-fn what_waits_is_not_taken_for_the_path() {
+fn queueing_is_not_taken_for_the_path() {
     let path = path(40);
     let mut model = Model::new(path);
     model.run(SECOND * 60);

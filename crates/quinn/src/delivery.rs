@@ -173,7 +173,7 @@ mod tests {
 
     /// ACKs are packets as well, and no ACK acknowledges them.
     #[test]
-    fn what_is_never_acknowledged_takes_bounded_memory() {
+    fn packets_never_acknowledged_take_bounded_memory() {
         let (began, mut delivery) = (start(), Delivery::default());
         for tick in 0..100_000 {
             delivery.on_sent(began + MS * tick);

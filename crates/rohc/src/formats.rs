@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_packed_is_unpacked() {
+    fn packed_headers_are_unpacked() {
         let mut kept = [0; CONTEXT_FIELDS];
         kept[Ack as usize] = 0xffff_ff00;
         kept[Seq as usize] = 77;

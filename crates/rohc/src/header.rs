@@ -689,7 +689,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_emitted_is_parsed_back() {
+    fn emitted_headers_are_parsed_back() {
         for header in [v4(), v6()] {
             let (out, len) = bytes(&header);
             assert_eq!(len, header.len());
@@ -735,7 +735,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_restored_is_refused() {
+    fn headers_that_cannot_be_restored_are_refused() {
         let (good, len) = bytes(&v4());
         for (at, value, error) in [
             (0, 0x55, ParseError::Version),

@@ -296,7 +296,8 @@ impl Batches {
             let subject = self.subject(place, 0)?;
             for count in &self.written.clients {
                 let setup = RunSpec::new(subject.clone(), *count, 1).setup()?;
-                let new = warnings::of_setup(&setup).into_iter().filter(|warning| known.insert(warning.clone()));
+                let new =
+                    warnings::of_setup(&setup).into_iter().filter(|warning| known.insert(warning.clone()));
                 all.extend(new.map(|warning| match at.as_slice() {
                     [] => warning,
                     at => format!("{}: {warning}", at.join(", ")),

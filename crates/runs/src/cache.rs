@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_run_is_not_run_again() {
+    fn a_cached_run_is_not_made_again() {
         let directory = tempfile::tempdir().unwrap();
         let cache = Cache::at(directory.path(), LIMIT);
         let plan = plan();
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_used_longest_ago_goes_first() {
+    fn the_least_recently_used_entry_is_evicted_first() {
         let directory = tempfile::tempdir().unwrap();
         let cache = Cache::at(directory.path(), LIMIT);
         let plan = plan();

@@ -154,7 +154,7 @@ mod tests {
 
     /// Over a direct link a client is no hop to its access point, and the access point carries nothing.
     #[test]
-    fn who_has_direct_links_sends_to_several() {
+    fn a_station_with_direct_links_sends_to_several() {
         let assignments = [
             "traffic.kind=station-to-station",
             "traffic.peer=2",
@@ -183,7 +183,7 @@ mod tests {
 
     /// A receiver counts the packets that its sender takes for lost: no Block Ack ever comes back.
     #[test]
-    fn what_arrives_counts_where_no_block_ack_comes_back() {
+    fn arrivals_count_where_no_block_ack_comes_back() {
         let assignments = ["wifi.link-ack-error=100 %", "run.duration=3 s", "run.measure-from=1 s"];
         let single = prepare(&Options {
             scenario: "wlan-11n-150".into(),

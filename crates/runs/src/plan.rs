@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_run_is_refused_before_anything_runs() {
+    fn invalid_runs_are_refused_before_anything_runs() {
         let late = ["clients.stagger=1 s", "run.duration=5 s", "run.measure-from=4 s"].map(str::to_owned);
         let scenario = Arc::new(Scenario::load("wlan-11n-150", &late).unwrap());
         let mut plan = Plan::default();

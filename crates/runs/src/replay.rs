@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_is_said() {
+    fn differences_are_named() {
         let directory = tempfile::tempdir().unwrap();
         let (path, mut value) = json(directory.path());
         value["digest"] = "0123456789abcdef".into();
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_end_is_read_to_a_limit() {
+    fn endless_files_are_read_to_a_limit() {
         let directory = tempfile::tempdir().unwrap();
         let endless = directory.path().join("run.json");
         std::os::unix::fs::symlink("/dev/zero", &endless).unwrap();

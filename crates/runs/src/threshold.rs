@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_judged_is_told() {
+    fn thresholds_that_cannot_be_judged_are_told() {
         for (text, told) in [
             ("goodput_bps", "it has no relation"),
             ("goodput_bps = 3", "it has no relation"),

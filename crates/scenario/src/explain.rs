@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_is_described_and_what_is_described_is_read() {
+    fn every_key_is_described_and_every_described_key_is_read() {
         let mut described: BTreeSet<(&str, &str)> = BTreeSet::new();
         for key in asked(EVERYTHING) {
             let Some(row) = keys::find(&key.path) else { panic!("{} is read and not described", key.path) };
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_scheme_changes_is_explained() {
+    fn changes_by_a_scheme_are_explained() {
         let base = Scenario::load("wlan-11n-150", &[]).unwrap();
         for scheme in scheme::ALL {
             let explanation = explain("wlan-11n-150", &[], Some(scheme.name), &[]).unwrap();
@@ -479,7 +479,7 @@ mod tests {
 
     /// A table in place of a value has no more to its description, so the allowed values stand there.
     #[test]
-    fn what_is_allowed_is_told_of_keys_that_are_named() {
+    fn named_keys_come_with_their_allowed_values() {
         let text = |keys: &[&str]| {
             let keys: Vec<String> = keys.iter().map(|&key| key.into()).collect();
             explain("wlan-11n-150", &[], None, &keys).unwrap().to_text(None)

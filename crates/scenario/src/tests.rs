@@ -441,7 +441,7 @@ fn a_run_that_is_made_shorter_measures_from_its_quarter() {
 }
 
 #[test]
-fn who_is_hidden_follows_from_names_or_places() {
+fn hidden_stations_follow_from_names_or_positions() {
     let hidden = |clients: &str| {
         let text = format!("base = \"wlan-11n-150\"\n{clients}");
         let setup = Scenario::parse("my.toml", &text, &[]).unwrap().setup(3, 1).unwrap();

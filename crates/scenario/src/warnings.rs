@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_scheme_overrides_is_said() {
+    fn settings_that_a_scheme_overrides_are_warned_of() {
         let classic = "hack-2014-11n-150";
         let warnings = of(classic, &["tcp.ack-every=4"], &["tcp-l8"]);
         let see = "see tacit explain hack-2014-11n-150 tcp.ack-every";
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_receiver_does_not_look_at_is_said() {
+    fn settings_that_the_receiver_ignores_are_warned_of() {
         let warnings = of("wlan-11n-150", &["tcp.ack-every=4"], &["stock", "hack-more-data"]);
         let see = "see tacit explain wlan-11n-150 tcp.ack-every";
         let expected = format!("--set tcp.ack-every=4 changes nothing under stock, hack-more-data: {see}");
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_counts_is_not_warned_of() {
+    fn effective_settings_are_not_warned_of() {
         let schemes = ["stock", "hack-more-data", "hack-timer", "tcp-l4", "udp"];
         let fine: [&[&str]; 6] = [
             &["tcp.congestion=bbr"],

@@ -203,7 +203,7 @@ mod tests {
     proptest! {
         /// Pieces in any order, with readers in between, are the stream.
         #[test]
-        fn what_arrives_in_any_order_is_read_in_order(
+        fn data_in_any_order_is_read_in_order(
             order in Just((0..50usize).collect::<Vec<_>>()).prop_shuffle(),
             takes in prop::collection::vec(1..40usize, 50),
         ) {
@@ -233,7 +233,7 @@ mod tests {
 
         /// Written bytes are copied from any place until they are released.
         #[test]
-        fn what_is_held_is_what_was_written(steps in prop::collection::vec((1..30usize, 0..30u64), 1..60)) {
+        fn the_send_buffer_holds_the_written_bytes(steps in prop::collection::vec((1..30usize, 0..30u64), 1..60)) {
             let (mut sending, mut written, mut released) = (SendBuffer::default(), Vec::new(), 0);
             for (write, release) in steps {
                 let bytes: Vec<u8> = (0..write).map(|place| (written.len() + place) as u8).collect();

@@ -314,7 +314,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_network_says_ends_no_socket() {
+    fn icmp_errors_end_no_socket() {
         // A datagram that was too long for the path, above all: ICMP says so of probes of the path's length.
         for errno in [Errno::EMSGSIZE, Errno::ECONNREFUSED, Errno::EHOSTUNREACH, Errno::EPROTO, Errno::EACCES]
         {

@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn what_connections_borrow_is_half_of_it_at_most() {
+    fn connections_borrow_half_of_the_memory_at_most() {
         let memory = memory(1 << 20);
         let mut shares = [Share::default(); 40];
         for _ in 0..1000 {

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_gets_a_first_datagram_takes_it() {
+    fn the_shard_that_gets_a_first_datagram_takes_it() {
         let shard = Shard { index: 1, of: 4 };
         let of = |kind, number| shard.other_shard(&datagram::datagram(kind, ConnectionId(number), b"more"));
         assert_eq!(

@@ -103,7 +103,7 @@ fn a_slow_uplink_wants_fewer_acks() {
 }
 
 #[test]
-fn what_gains_nothing_is_not_advised() {
+fn schemes_without_gain_are_not_advised() {
     // UDP's bound is stock's: one client on a wire without Wi-Fi.
     let question =
         Question { scenario: "wired-10".into(), segments_per_ack: None, max_seeds: Some(3), ..question() };
@@ -197,7 +197,7 @@ fn of_equals_the_one_whose_packets_wait_least_is_chosen() {
 }
 
 #[test]
-fn what_intervals_do_not_separate_is_not_ranked_and_runs_more() {
+fn overlapping_schemes_are_not_ranked_and_run_more() {
     let arena = arena(&[
         ("stock", &[80.0, 80.1, 80.2], 9.0),
         ("tcp-l4", &[90.0, 99.0, 108.0], 9.0),

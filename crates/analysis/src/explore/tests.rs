@@ -222,7 +222,7 @@ fn a_part_of_a_run_may_be_kept() {
 }
 
 #[test]
-fn what_cannot_be_looked_at_is_refused_with_what_can() {
+fn subjects_that_cannot_be_explored_are_refused_with_the_allowed_ones() {
     let good = short("wlan-11n-150", &["run.duration=100ms", "run.measure-from=20ms"]);
     let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
     for (options, expected) in [

@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_is_a_name_or_a_path() {
+    fn excluded_patterns_are_names_or_paths() {
         let excludes = |pattern: &str, path, is_directory| {
             pattern.parse::<Exclude>().unwrap().matches(path, is_directory)
         };

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_rule_is_refused() {
+    fn invalid_rules_are_refused() {
         for text in [
             "",
             "a",

@@ -257,7 +257,7 @@ fn a_file_that_another_copy_is_writing_is_left_to_it() {
 }
 
 #[test]
-fn what_is_copied_to_a_name_that_is_not_there_gets_it() {
+fn a_copy_to_a_new_name_gets_that_name() {
     let (from, to) = folders();
     let tree = from.path().join("tree");
     pushed_to(&tree.join("in/big"), to.path(), "new").unwrap();

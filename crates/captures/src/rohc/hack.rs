@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_and_what_is_wrong_is_told_apart() {
+    fn missing_and_wrong_headers_are_told_apart() {
         let sent = [packet(1, 1), packet(2, 1), packet(1, 2)];
         let by_flow = [packet(1, 1), packet(1, 2), packet(2, 1)];
         assert_eq!(checked(&sent, &by_flow), (0, 0));

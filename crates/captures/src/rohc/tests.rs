@@ -130,7 +130,7 @@ fn flows_share_frames() {
 }
 
 #[test]
-fn what_is_not_as_on_the_link_is_set_right_and_said() {
+fn differences_from_the_link_are_corrected_and_told() {
     let directory = tempfile::tempdir().unwrap();
     let mut offloaded = ack(4_000, 3);
     offloaded.checksum = 0xbeef;

@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_terminal_would_obey_is_written_out() {
+    fn control_characters_are_escaped() {
         let shown = printable("a b\tü\n\u{1b}[31m\u{9b}\u{202e}\u{2066}\u{200f}\u{2028}\u{7f}");
         assert_eq!(shown, "a b\\tü\\n\\u{1b}[31m\\u{9b}\\u{202e}\\u{2066}\\u{200f}\\u{2028}\\u{7f}");
         assert!(shown.chars().all(|c| !c.is_control()));

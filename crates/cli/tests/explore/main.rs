@@ -72,7 +72,7 @@ fn json_says_what_was_written_and_the_digest_is_that_of_the_run() {
 }
 
 #[test]
-fn what_cannot_be_written_is_one_line_and_leaves_nothing() {
+fn a_failed_write_is_one_line_and_leaves_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("missing").join("page.html");
     let failed = tacit().args(["explore", "-o"]).arg(&path).assert().code(2);

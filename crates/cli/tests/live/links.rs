@@ -53,7 +53,7 @@ impl Machine {
 }
 
 #[test]
-fn what_a_machine_can_have_added_is_no_fault_and_more_is() {
+fn delays_that_the_machine_can_add_are_no_fault_and_longer_ones_are() {
     let report = serde_json::json!({ "lateness": { "max_us": 900.0, "slipped_s": 0.001 } });
     let machine = Machine::of(&report, &[1_200.0, 900.0]);
     let reason = machine.explains(4.0).unwrap();

@@ -406,7 +406,7 @@ fn more_transfers_are_asked_for_until_their_means_say_enough() {
 }
 
 #[test]
-fn what_programs_wait_counts_against_the_round_trip() {
+fn waits_of_programs_count_against_the_round_trip() {
     assert!((CLEAN.worth(&[[400.0, 500.0], [20.0, 40.0]]) - 0.05).abs() < 1e-9);
     assert!((LOSSY.worth(&[[100.0, 320.0]]) - 0.01).abs() < 1e-9);
     assert!(CLEAN.worth(&[[f64::INFINITY; 2]]) > TOLERANCE);

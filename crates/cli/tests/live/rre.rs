@@ -248,7 +248,7 @@ fn killed_at_any_moment_nothing_is_left() {
 }
 
 #[test]
-fn what_a_command_leaves_running_ends_with_it() {
+fn processes_that_a_command_leaves_running_end_with_it() {
     let Some(_machine) = able_machine(&[]) else { return };
     let mark = format!("6{:05}.5", std::process::id() % 100_000);
     let before = Machine::now(&mark);
@@ -352,7 +352,7 @@ fn without_privileges_it_is_refused_in_one_sentence() {
 }
 
 #[test]
-fn what_cannot_be_attached_to_is_bad_input() {
+fn cgroups_that_cannot_be_attached_to_are_bad_input() {
     let Some(_machine) = able_machine(&[]) else { return };
     for words in [["--cgroup", "/proc"], ["--netns", "there-is-no-such-namespace"]] {
         let output = rre(&["attach", words[0], words[1]]).output().unwrap();

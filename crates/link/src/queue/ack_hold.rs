@@ -208,7 +208,7 @@ mod tests {
 
     /// The count to the next begins at each release, for any reason.
     #[test]
-    fn what_goes_for_another_reason_starts_the_count_over() {
+    fn an_ack_sent_for_another_reason_restarts_the_count() {
         let mut hold = hold(3);
         let acks =
             [(1, 100, 0), (1, 200, 0), (1, 300, 0), (1, 300, 50), (1, 400, 0), (1, 500, 0), (1, 600, 0)];

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_drops_its_head_keeps_the_newest_that_fit() {
+    fn a_head_drop_queue_keeps_the_newest_that_fit() {
         let mut queue = Bounded::new(LIMIT, Overflow::DropHead);
         let mut dropped = Vec::new();
         let mut push = |len| queue.push(Instant::ZERO, Blob(len), &mut |packet: Blob| dropped.push(packet.0));

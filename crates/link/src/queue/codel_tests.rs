@@ -210,7 +210,7 @@ fn the_packet_decided_on_still_takes_its_room() {
 }
 
 #[test]
-fn what_understands_ecn_is_marked_and_stays() {
+fn ect_packets_are_marked_and_stay() {
     let mut h = Harness::new();
     h.arrive(0, 20, true);
     h.keep_up(0, 400, true);

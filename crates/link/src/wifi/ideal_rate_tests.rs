@@ -50,7 +50,7 @@ fn nothing_carries_more_than_its_bound_and_without_losses_nearly_all_of_it_but_t
 
 /// A mode that loses two MPDUs of five carries more bytes than the next slower one, and starves TCP.
 #[test]
-fn what_starves_tcp_is_not_ideal() {
+fn a_rate_that_starves_tcp_is_not_ideal() {
     let config = BssConfig::new(Standard::Ac, Vec::new());
     let over = over(&config);
     let slowest = Mode::vht(0, 1, 20, GuardInterval::Ns800).unwrap();

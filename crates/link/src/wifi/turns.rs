@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_began_before_counts_from_then_on() {
+    fn turns_that_began_before_count_from_then_on() {
         let mut log = TurnLog::default();
         log.wait(at(2));
         log.start_measuring(at(5));

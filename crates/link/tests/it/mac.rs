@@ -429,7 +429,7 @@ fn without_capture_a_collision_takes_everything() {
 }
 
 #[test]
-fn who_was_sending_captures_nothing_of_what_was_meant_for_it() {
+fn a_transmitting_station_captures_nothing() {
     let h = collide_long_with_short(true, CLIENT);
     assert!(h.story().contains("R B D10 B"), "{}", h.story());
 }

@@ -22,7 +22,7 @@ fn config(clients: usize) -> BssConfig {
 }
 
 #[test]
-fn what_is_lost_stays_lost_and_nothing_waits_for_it() {
+fn lost_mpdus_stay_lost_and_nothing_waits_for_them() {
     let mut config = config(1);
     config.stations[0].downlink_loss = Loss::Scripted(vec![2, 41, 50]);
     let mut bss = channel(config, 1, "no ack", SPAN);
@@ -84,7 +84,7 @@ fn saturate(mut config: BssConfig, senders: &[StationId]) -> (u64, Bss<Blob>) {
 
 /// FWP section V-A.
 #[test]
-fn what_arrives_falls_linearly_with_the_error_rate() {
+fn goodput_falls_linearly_with_the_error_rate() {
     let arriving = |per_mille: u32| {
         let mut config = config(1);
         config.stations[0].downlink_loss = match per_mille {

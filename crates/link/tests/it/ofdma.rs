@@ -303,7 +303,7 @@ fn users_answer_one_after_the_other() {
 
 /// The answer of one is lost: it is asked alone, and nothing is sent twice. The data of another is lost: it comes again.
 #[test]
-fn what_one_user_loses_does_not_touch_the_others() {
+fn losses_of_one_user_do_not_touch_the_others() {
     for acknowledgment in MuAcknowledgment::ALL {
         let harness = four_users(harness(acknowledgment, |config| {
             config.stations[0].link_ack_loss = Loss::Scripted([0].into());
@@ -472,7 +472,7 @@ fn answers_begin_and_end_together() {
 /// A client does not hear the Block Ack for all, and of another's data nothing arrives: both send it again, and nothing is passed up
 /// twice.
 #[test]
-fn what_is_lost_of_an_answer_comes_again() {
+fn lost_uplink_mpdus_are_retransmitted_and_passed_up_once() {
     let mut config = asking(3, Triggers::Always, MuEdca::Silent, false);
     config.stations[0].link_ack_loss = Loss::Scripted((1..6).collect());
     config.stations[1].uplink_loss = Loss::Scripted((100..200).collect());
@@ -733,7 +733,7 @@ fn acknowledged_and_unacknowledged_users_do_not_mix() {
 /// In a cascade the access point sends more while ACKs for its data before come: it asks for those of the last PPDU, too,
 /// though the client keeps silent and has nothing else to get.
 #[test]
-fn what_a_cascade_brought_last_is_asked_for() {
+fn the_last_data_of_a_cascade_is_acknowledged_on_request() {
     let ofdma = OfdmaConfig {
         acknowledgment: MuAcknowledgment::Cascade,
         triggers: Triggers::AckAware,

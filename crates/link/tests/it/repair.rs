@@ -50,7 +50,7 @@ fn download(config: BssConfig, packets: u32) -> (Vec<(Instant, u32, u16)>, Bss<N
 /// Two of 100 are lost. The recipient of the first PPDU asks once, by a Block Ack that an ACK answers; the two come in
 /// front of the next MPDUs.
 #[test]
-fn what_is_missing_is_asked_for_and_comes_late() {
+fn missing_mpdus_are_requested_and_come_late() {
     let (delivered, mut bss) = download(config(1, Loss::Scripted(vec![2, 41])), 100);
     let late: Vec<_> =
         delivered.windows(2).filter(|pair| pair[1].1 < pair[0].1).map(|pair| pair[1].1).collect();
@@ -104,7 +104,7 @@ fn requests_are_a_period_apart() {
 
 /// MPDUs that the transmitter no longer has are given up, by both.
 #[test]
-fn what_is_not_kept_is_given_up() {
+fn mpdus_no_longer_kept_are_given_up() {
     let mut config = config(1, Loss::Scripted(vec![2, 3, 4]));
     config.repair = RepairConfig { buffer: Bytes(0), age: Duration::from_millis(30), ..RepairConfig::USUAL };
     let (delivered, bss) = download(config, 42);

@@ -103,7 +103,7 @@ fn after_the_last_try_the_window_is_the_smallest_again() {
 
 /// At 6 Mb/s a try lasts 2 ms: the last one is under way when 5 ms are over.
 #[test]
-fn what_has_been_tried_for_longer_than_its_lifetime_is_given_up() {
+fn mpdus_older_than_their_lifetime_are_given_up() {
     let mut c = config(Standard::A, 6, 1);
     (c.lifetime, c.retry_limit) = (us(5_000), 100);
     c.stations[0].downlink_loss = scripted(0..100);
@@ -288,7 +288,7 @@ impl Payload for OfLength {
 
 /// Packets and bytes are counted where they come, under losses, retransmissions and gaps too, and never twice.
 #[test]
-fn what_arrives_is_what_is_passed_up() {
+fn each_arrival_is_counted_and_passed_up_once() {
     let share = |percent: f64| Loss::Bernoulli(Ratio::from_fraction(percent / 100.0).unwrap());
     let amsdu = Some(AmsduLimit::Bytes7935);
     for (standard, mbps, amsdu) in

@@ -49,7 +49,7 @@ fn the_access_point_serves_in_turn_or_by_age() {
 
 /// A packet sent again is older than those that wait for others, so it goes first.
 #[test]
-fn what_is_sent_again_is_old() {
+fn retransmissions_go_before_younger_packets() {
     let lossy = |ap_scheduler| {
         let mut config = config(2, ap_scheduler);
         config.stations[0].downlink_loss = Loss::Scripted(vec![0]);

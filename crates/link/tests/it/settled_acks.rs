@@ -78,7 +78,7 @@ impl Harness {
 }
 
 #[test]
-fn what_the_recipient_holds_behind_a_gap_has_not_arrived() {
+fn mpdus_held_behind_a_gap_have_not_arrived() {
     // Two ACKs are lost, and every answer to the requests that follow: the window moves on, and nothing told
     // the client.
     let mut h = Harness::new(0..2, 0..3);
@@ -122,7 +122,7 @@ fn an_answered_request_ends_the_doubt() {
 proptest! {
     /// Under any losses, no ACK is reported as arrived that is not.
     #[test]
-    fn what_arrived_was_passed_up(
+    fn arrived_mpdus_were_passed_up(
         data in prop::collection::btree_set(0_u64..300, 0..200),
         link_acks in prop::collection::btree_set(0_u64..200, 0..120),
         batches in prop::collection::vec((1_u32..8, 0_u64..30), 1..40),

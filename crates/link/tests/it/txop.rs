@@ -170,7 +170,7 @@ fn is_data<P>(frame: &Frame<P>) -> bool {
 }
 
 #[test]
-fn who_answers_a_grant_sends_one_sifs_after_its_block_ack() {
+fn a_reverse_direction_responder_sends_one_sifs_after_its_block_ack() {
     let mut h = Harness::new(config(1));
     h.exchange(3, 2);
     h.run();
@@ -322,7 +322,7 @@ fn with_both_lost_the_holder_backs_off_and_only_bystanders_wait() {
 }
 
 #[test]
-fn what_is_too_long_for_the_rest_waits_for_an_access() {
+fn a_ppdu_too_long_for_the_rest_of_the_txop_waits_for_an_access() {
     let mut c = config(1);
     c.txop_limit = Some(us(500));
     let mut h = Harness::new(c);

@@ -117,7 +117,7 @@ fn parts(asked: &[(RequestId, Range)], shape: &Shape) -> Vec<Range> {
 }
 
 #[test]
-fn what_comes_whole_is_handed_on_whole() {
+fn complete_bodies_are_forwarded_whole() {
     let mut shape = taught();
     let asked = holes(&[(10, 1500), (5000, 60_000), (99_999, 100_000)]);
     let bytes = answer("b2", &parts(&asked, &shape));

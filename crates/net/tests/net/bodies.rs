@@ -329,7 +329,7 @@ fn a_server_that_ignores_if_range_is_found_out_without_heads() {
 }
 
 #[test]
-fn what_no_head_vouches_for_waits_for_one_that_does() {
+fn bytes_without_a_validated_head_wait_for_one() {
     let content = content(500_000);
     for head_status in [200, 405] {
         let (own, heads) = (content.clone(), Arc::new(AtomicU64::new(0)));

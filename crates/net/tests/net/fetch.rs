@@ -112,7 +112,7 @@ fn broken(
 }
 
 #[test]
-fn what_came_is_gone_on_with() {
+fn an_interrupted_download_resumes() {
     let (content, folder) = (content(400_000), TempDir::new().unwrap());
     let (_server, options) = interrupted(&folder, &content, &content, ["\"a\"", "\"a\""]);
     assert_eq!(names(&folder), ["file.part", "file.part.json"]);

@@ -254,7 +254,7 @@ fn a_program_that_expects_word_gets_it() {
 }
 
 #[test]
-fn what_could_be_smuggled_is_refused() {
+fn smuggled_requests_are_refused() {
     let server = Server::of(b"hello".to_vec());
     let proxy = Running::before(&[server.address], plain());
     let line = format!("POST http://{}/ HTTP/1.1\r\nHost: x\r\n", server.address);

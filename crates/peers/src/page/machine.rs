@@ -256,7 +256,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_neither_idle_nor_own_is_of_others() {
+    fn time_neither_idle_nor_own_is_of_other_programs() {
         let own = |ticks| format!("7 (a b) c) S 1 7 7 0 -1 4 0 0 0 0 {ticks} 0 0 1 20");
         let read = |stat: &str, ticks| Busy::read(stat, &own(ticks)).unwrap();
         let before = read("cpu  100 0 50 800 50 0 0 0 0 0\ncpu0 1 2 3", "10 0 0");

@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ns3_prints_besides_is_let_be() {
+    fn other_output_of_ns3_is_ignored() {
         let line = r#"{"goodput_bps":113736336,"simulated_s":14,"measured_s":10,"cpu_s":3.5,"wall_s":3.6,"events":9}"#;
         let sample: Sample = serde_json::from_str(line).unwrap();
         assert_eq!(sample, Sample { goodput_bps: 113_736_336.0, simulated_s: 14.0, cpu_s: 3.5 });

@@ -96,7 +96,7 @@ fn all_that_can_be_measured_is_on_the_page() {
 }
 
 #[test]
-fn what_is_not_there_is_said_to_be_skipped() {
+fn missing_peers_are_said_to_be_skipped() {
     let skipped = r#"{ "skipped": "no ns-3 here" }"#;
     let no_hops = r#"{ "skipped": "no live hops on this machine" }"#;
     let text = page_of(skipped, &codecs(&[], "null"), &transports(), no_hops);
@@ -121,7 +121,7 @@ fn results_of_another_machine_or_none_are_not_taken_for_this_ones() {
 }
 
 #[test]
-fn what_is_kept_is_read_again() {
+fn kept_results_are_read_again() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("simulators.json");
     assert!(read::<Simulators>(&path).unwrap().is_none());

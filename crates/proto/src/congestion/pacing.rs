@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_pause_left_unsent_is_not_made_up_for() {
+    fn a_pause_is_not_made_up_for() {
         let rate = BitRate::from_mbps(8);
         let mut pacer = Pacer::default();
         let start = Instant::ZERO + Duration::from_secs(5);

@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_application_held_back_is_marked_until_it_is_delivered() {
+    fn app_limited_packets_stay_marked_until_they_are_delivered() {
         let mut sampler = RateSampler::default();
         sampler.on_sent(at(0), 0);
         sampler.limit_by_application(1000);
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sent_twice_has_a_rate_but_no_round_trip() {
+    fn a_retransmitted_packet_has_a_rate_but_no_round_trip() {
         let mut sampler = RateSampler::default();
         sampler.on_sent(at(0), 0);
         sampler.on_sent(at(0), 1000);

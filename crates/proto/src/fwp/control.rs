@@ -392,7 +392,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_written_is_read(message in to_shim()) {
+        fn messages_to_the_shim_round_trip(message in to_shim()) {
             let mut out = Vec::new();
             message.encode(&mut out);
             prop_assert_eq!(ToShim::decode(&out), Ok(message));
@@ -404,7 +404,7 @@ mod tests {
         }
 
         #[test]
-        fn whatever_is_read_is_what_would_be_written(
+        fn every_parsed_message_is_emitted_as_it_was(
             kind in prop_oneof![any::<u8>(), 1_u8..5, 0x81_u8..0x86],
             rest in proptest::collection::vec(any::<u8>(), 0..60),
         ) {

@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_for_a_frame_counts_as_those_in_frames_do() {
+    fn acks_waiting_for_a_frame_count_like_those_in_frames() {
         // 20 bytes each ride 200 us for 150 of packets, and 4 ACKs ride 80 us for 120.
         assert!(cheaper(2, 40, 100, 10));
         assert!(!cheaper(2, 40, 100, 4));

@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_waits_for_the_next_acknowledgment() {
+    fn an_ack_that_does_not_fit_waits_for_the_next_link_ack() {
         let mut nic = Nic::new(1);
         nic.limit_appended(4);
         for frame in [&b"abc"[..], b"d", b"efghij", b"k"] {

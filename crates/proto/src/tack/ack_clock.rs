@@ -469,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn what_arrives_at_once_has_one_tack() {
+    fn packets_that_arrive_at_once_get_one_tack() {
         let mut clock = tack_clock();
         for _ in 0..42 {
             clock.on_packet(at(1000), 1500);

@@ -105,7 +105,7 @@ impl Arrivals {
 
     /// The kind of arrival that `number` would be, were it taken in.
     #[inline]
-    pub fn what_is(&self, number: Position) -> Arrival {
+    pub fn classify(&self, number: Position) -> Arrival {
         if number == self.end {
             return Arrival::InOrder;
         }
@@ -145,7 +145,7 @@ impl Arrivals {
             return Some(hole);
         }
         self.loss.on_found();
-        if self.what_is(number) == Arrival::Late {
+        if self.classify(number) == Arrival::Late {
             // RFC 8985 section 6.2: by a quarter of the round trip each time, up to all of it.
             self.settle = (self.settle + rtt_min / 4).min(rtt_min);
             self.settle_until = now + rtt_min.saturating_mul(SETTLED_AFTER);
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_sender_gave_up_is_forgotten() {
+    fn packets_that_the_sender_gave_up_are_forgotten() {
         let mut arrivals = arrivals(&[1, 4, 5, 6, 10]);
         arrivals.forget_below(at(4));
         assert_eq!(arrivals.cumulative(), at(7));
@@ -286,14 +286,14 @@ mod tests {
     #[test]
     fn a_late_packet_makes_the_next_hole_settle() {
         let mut arrivals = arrivals(&[1, 3]);
-        assert_eq!(arrivals.what_is(at(2)), Arrival::Late);
+        assert_eq!(arrivals.classify(at(2)), Arrival::Late);
         assert_eq!(arrivals.take(millis(4), at(2), RTT), None);
         assert!(arrivals.take(millis(5), at(5), RTT).is_some());
         // A quarter of the round trip: until then the hole does not count as lost.
         assert_eq!(spans(arrivals.holes()), []);
         assert_eq!(arrivals.next_settled(), Some(millis(15)));
         assert_eq!(arrivals.settled(millis(14)), None);
-        assert_eq!(arrivals.what_is(at(4)), Arrival::FillsHole);
+        assert_eq!(arrivals.classify(at(4)), Arrival::FillsHole);
         assert_eq!(arrivals.settled(millis(15)), Some(Range { start: at(4), end: at(5) }));
         assert_eq!(spans(arrivals.holes()), [(4, 4)]);
     }

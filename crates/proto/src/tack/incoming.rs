@@ -638,7 +638,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_for_others_before_it_counts_for_all_streams() {
+    fn out_of_order_data_counts_for_all_streams() {
         let mut streams = incoming();
         streams.take(&data(0, 1, 400, false));
         streams.free_delivered();
@@ -713,7 +713,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_held_by_a_stream_hears_its_limit() {
+    fn a_sender_blocked_by_a_stream_learns_its_limit() {
         let mut streams = incoming();
         streams.take(&data(2, 0, 800, false));
         streams.on_read(StreamId(2), 100);

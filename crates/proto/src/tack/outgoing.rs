@@ -595,7 +595,7 @@ mod tests {
 
     /// A gap keeps bytes from being let go, and its owner hears all the same that the peer has more.
     #[test]
-    fn what_arrives_behind_a_gap_is_told() {
+    fn data_behind_a_gap_is_reported() {
         let mut streams = outgoing(1000, 1000);
         streams.write(StreamId(0), 400);
         while streams.next(100).is_some() {}
@@ -683,7 +683,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_reset_is_not_sent_again() {
+    fn reset_streams_are_not_retransmitted() {
         let mut streams = outgoing(1000, 1000);
         streams.insert(StreamId(2));
         streams.write(StreamId(2), 300);

@@ -109,7 +109,7 @@ impl Receiver {
     /// A packet arrived that is never acknowledged. False for one that had arrived before.
     pub fn on_number(&mut self, now: Instant, number: SeqNumber) -> bool {
         let number = self.arrivals.end().nearest(number);
-        let fresh = self.arrivals.what_is(number) != Arrival::Duplicate;
+        let fresh = self.arrivals.classify(number) != Arrival::Duplicate;
         if fresh {
             self.arrivals.take(now, number, self.rtt_min());
         } else {
@@ -121,7 +121,7 @@ impl Receiver {
     /// A probe arrived, which is answered at once.
     pub fn on_probe(&mut self, now: Instant, number: SeqNumber) {
         let position = self.arrivals.end().nearest(number);
-        if self.arrivals.what_is(position) != Arrival::Duplicate {
+        if self.arrivals.classify(position) != Arrival::Duplicate {
             self.take(now, position);
         }
         self.asked = true;
@@ -130,7 +130,7 @@ impl Receiver {
     /// A packet about streams arrived. False for one that had arrived before.
     pub fn on_control(&mut self, now: Instant, number: SeqNumber) -> bool {
         let position = self.arrivals.end().nearest(number);
-        let fresh = self.arrivals.what_is(position) != Arrival::Duplicate;
+        let fresh = self.arrivals.classify(position) != Arrival::Duplicate;
         if fresh {
             self.clock.on_packet(now, 0);
             self.take(now, position);
@@ -182,7 +182,7 @@ impl Receiver {
     ) -> Result<Option<Accepted>, Violation> {
         let number = self.position(number, data.short);
         let departed = if data.short { self.departed(number, data.departed) } else { data.departed };
-        let arrival = self.arrivals.what_is(number);
+        let arrival = self.arrivals.classify(number);
         self.asked |= data.ask;
         if arrival == Arrival::Duplicate {
             self.duplicates += 1;
@@ -216,7 +216,7 @@ impl Receiver {
         marked: bool,
     ) -> bool {
         let number = self.arrivals.end().nearest(number);
-        let arrival = self.arrivals.what_is(number);
+        let arrival = self.arrivals.classify(number);
         if arrival == Arrival::Duplicate {
             self.duplicates += 1;
             return false;

@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn who_stops_in_the_middle_is_asked_until_it_answers() {
+    fn a_sender_that_falls_silent_is_probed_until_it_answers() {
         let mut silence = Silence::default();
         assert_eq!(silence.poll_timeout(), None);
         silence.on_data(at(0), true, Some(Duration::from_millis(10)));

@@ -334,7 +334,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_held_is_bounded_whatever_readers_do(
+        fn held_data_is_bounded_however_readers_behave(
             steps in prop::collection::vec((0usize..12, 0u64..4_000_000, 0u64..4_000_000), 1..400),
         ) {
             let config = Config { max_receive_buffer: Bytes(8 << 20), ..config() };

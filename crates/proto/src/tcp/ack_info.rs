@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_does_more_than_acknowledge_is_no_ack() {
+    fn a_segment_that_does_more_than_acknowledge_is_no_pure_ack() {
         let pure = Segment { flags: Flags::ACK, ..Segment::default() };
         assert!(AckInfo::of(&pure).is_some());
         assert!(AckInfo::of(&Segment { payload_len: 1, ..pure }).is_none());

@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_never_sent_or_long_ago_is_no_duplicate() {
+    fn ranges_never_sent_or_long_ago_are_no_duplicates() {
         assert_eq!(read(&[(5500, 6000), (5500, 7000)]), None);
         assert_eq!(read(&[(50, 90)]), None);
         assert_eq!(read(&[(1000, 500)]), None);

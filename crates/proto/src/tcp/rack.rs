@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_below_the_highest_delivered_was_reordered_but_not_within_one_ack() {
+    fn segments_below_the_highest_delivered_were_reordered_but_not_within_one_ack() {
         let mut rack = rack();
         rack.begin_ack(Instant::ZERO + MS(90), None);
         rack.on_delivered(original(400, 10));

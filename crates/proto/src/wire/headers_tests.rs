@@ -39,7 +39,7 @@ fn fields_of_both_versions() {
 }
 
 #[test]
-fn what_is_cut_off_does_not_hide_what_is_there() {
+fn truncation_does_not_hide_the_headers_before_it() {
     for (v6, ip) in [(false, 20), (true, 40)] {
         let bytes = packet(v6);
         for len in 0..bytes.len() {

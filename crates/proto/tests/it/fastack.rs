@@ -225,7 +225,7 @@ fn duplicates_without_sack_pass_too() {
 }
 
 #[test]
-fn what_the_client_loses_behind_its_nic_is_sent_again_from_the_cache() {
+fn losses_behind_the_clients_nic_are_retransmitted_from_the_cache() {
     let mut s = Script::new();
     s.delivers(&[0, 1_000, 2_000, 3_000, 4_000]);
     assert_eq!(s.numbers(), [2_000, 4_000, 5_000]);
@@ -533,7 +533,7 @@ fn a_reset_ends_it_from_either_side() {
 }
 
 #[test]
-fn what_the_sender_repeats_below_is_answered_at_once() {
+fn old_segments_that_the_sender_repeats_are_acknowledged_at_once() {
     let mut s = Script::new();
     s.delivers(&[0, 1_000]);
     assert_eq!(s.numbers(), [2_000]);
@@ -576,7 +576,7 @@ fn a_full_cache_leaves_the_rest_to_the_client() {
 }
 
 #[test]
-fn what_waits_behind_a_hole_makes_room_for_what_fills_it() {
+fn segments_behind_a_hole_make_room_for_its_repair() {
     let cache = tacit_proto::units::Bytes(2_000);
     let mut s = Script::with(Config { cache, ..Config::USUAL }, SeqNumber(1));
     s.sends(&[0, 1_000, 2_000]);

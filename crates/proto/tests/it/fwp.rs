@@ -315,7 +315,7 @@ fn late_originals_are_known_behind_a_hole_that_tcp_repairs() {
 }
 
 #[test]
-fn what_the_sender_sends_again_asks_for_an_ack_and_passes() {
+fn retransmissions_ask_for_an_ack_and_pass() {
     let mut script = Script::usual();
     script.segments([0, 2]);
     script.told();
@@ -523,7 +523,7 @@ fn two_flows_have_each_their_own_holes() {
 }
 
 #[test]
-fn who_stops_or_goes_away_has_no_more_placeholders() {
+fn a_reader_that_stops_or_goes_away_gets_no_more_placeholders() {
     let mut script = Script::usual();
     script.segments([0]);
     script.shim.stop(script.key());
@@ -536,7 +536,7 @@ fn who_stops_or_goes_away_has_no_more_placeholders() {
 }
 
 #[test]
-fn who_may_not_be_registered_is_told_why() {
+fn a_refused_registration_says_why() {
     let mut script = Script::new(Config { flows: 1, ..Config::USUAL });
     let other = FlowKey::simulated(FlowId(9), SERVER);
     assert_eq!(script.shim.register(other, [0; 16]), Err(Refusal::Elsewhere));
@@ -598,7 +598,7 @@ fn a_connection_may_be_registered_again() {
 }
 
 #[test]
-fn who_left_placeholders_behind_may_not_come_back() {
+fn a_flow_that_left_placeholders_behind_may_not_register_again() {
     let mut script = Script::usual();
     script.segments([0, 2]);
     script.shim.unregister(script.key());
@@ -679,7 +679,7 @@ fn where_the_driver_says_what_the_link_lost_no_statistics_are_needed() {
 }
 
 #[test]
-fn what_the_driver_says_goes_for_holes_that_settle() {
+fn reports_of_the_driver_decide_for_settled_holes() {
     let config = Config { placeholders: Placeholders::Driver, settle: MS * 5, ..Config::USUAL };
     let mut script = Script::registered(config);
     script.segments([0]);

@@ -216,7 +216,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
-    fn whatever_arrives_each_byte_is_placed_once_announced_allowed_and_in_the_window(
+    fn each_byte_is_placed_once_announced_allowed_and_in_the_window(
         config in config(),
         initial in prop_oneof![any::<u32>(), Just(u32::MAX - 1000)],
         expected_ppm in 0_u32..1_000_000,

@@ -256,7 +256,7 @@ fn after_a_broken_promise_acks_go_as_packets() {
 
 /// The second ACK was not ready for the Block Ack that took the first: it waits 150 ms of its own.
 #[test]
-fn what_is_left_after_a_block_ack_waits_no_longer_than_its_own_limit() {
+fn acks_left_after_a_block_ack_wait_no_longer_than_their_own_limit() {
     let mut client = Client::new(Variant::MoreData);
     client.hears(true);
     client.sends(at(1_000), ack(1));
@@ -372,7 +372,7 @@ fn an_ack_does_not_wait_for_data_that_is_far_away() {
 }
 
 #[test]
-fn what_waits_goes_as_packets_when_the_last_echo_arrives() {
+fn waiting_acks_go_as_packets_when_the_last_echo_arrives() {
     let mut client = with_an_echo_of_40_ms();
     client.sends(at(41_000), ack(41));
     client.driver.handle_incoming(at(60_000), 0, &data(20));

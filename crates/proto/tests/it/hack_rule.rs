@@ -166,7 +166,7 @@ fn the_acks_of_a_window_of_1024_ride_at_once() {
 
 /// Each of these says something that no later ACK does, or that the sender must see by itself.
 #[test]
-fn what_only_an_ack_itself_says_rides() {
+fn acks_that_no_later_ack_replaces_each_ride() {
     let sack = |number, start| {
         changed(number, |segment| {
             segment.sack.push(SackRange { start: SeqNumber(start), end: SeqNumber(start + 1_448) });
@@ -258,7 +258,7 @@ fn acks_behind_a_packet_are_thinned_while_they_wait() {
 }
 
 #[test]
-fn what_was_gathered_goes_as_packets_when_no_more_data_comes() {
+fn gathered_acks_go_as_packets_when_no_more_data_comes() {
     let mut link = Link::thinning(8);
     (1..=9).for_each(|number| link.sends(at(1_000), &ack(number)));
     link.hears(at(1_050), false);
@@ -268,7 +268,7 @@ fn what_was_gathered_goes_as_packets_when_no_more_data_comes() {
 }
 
 #[test]
-fn what_was_gathered_goes_as_packets_when_it_has_waited_too_long() {
+fn gathered_acks_go_as_packets_when_they_have_waited_too_long() {
     let mut link = Link::thinning(8);
     (1..=9).for_each(|number| link.sends(at(1_000), &ack(number)));
     link.waits(at(150_999));
@@ -280,7 +280,7 @@ fn what_was_gathered_goes_as_packets_when_it_has_waited_too_long() {
 
 /// A broken ACK is a packet, and takes no other's place.
 #[test]
-fn what_the_codec_refuses_goes_behind_those_that_wait() {
+fn acks_that_the_codec_refuses_go_behind_those_that_wait() {
     let mut link = Link::thinning(8);
     let odd = changed(4, |segment| segment.flags = Flags::ACK | Flags::CWR);
     [ack(1), ack(2), ack(3), odd.clone()].iter().for_each(|packet| link.sends(at(1_000), packet));

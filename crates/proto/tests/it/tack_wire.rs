@@ -270,7 +270,7 @@ fn damaged(packet: &Packet, place: usize, value: u8) -> Result<Packet, DecodeErr
 }
 
 #[test]
-fn what_stands_for_nothing_is_refused() {
+fn unknown_packet_types_are_refused() {
     for first in 0..=u8::MAX {
         let known = matches!(
             first,
@@ -307,7 +307,7 @@ fn what_stands_for_nothing_is_refused() {
 
 /// Both directions ask the same question: a packet that cannot be sent cannot be taken either.
 #[test]
-fn what_no_end_says_is_neither_sent_nor_taken() {
+fn packets_that_no_end_sends_are_neither_encoded_nor_decoded() {
     let unsound = |packet: &Packet| encode(packet, &content_of(packet), &mut Vec::new());
     let refused =
         |packet: Packet, why| assert_eq!(unsound(&packet), Err(EncodeError::Unsound(why)), "{packet:?}");
@@ -583,7 +583,7 @@ fn exchange(config: Config, loss: u64) -> Vec<u8> {
 }
 
 #[test]
-fn what_endpoints_say_survives() {
+fn packets_of_endpoints_round_trip() {
     for (lists, ack_clock) in
         [(Lists::Poor, AckClock::USUAL), (Lists::Rich, AckClock::USUAL), (Lists::Rich, AckClock::PAPER)]
     {
@@ -599,7 +599,7 @@ fn what_endpoints_say_survives() {
 }
 
 #[test]
-fn who_gives_up_before_the_answer_says_so_on_the_wire() {
+fn an_aborted_handshake_is_told_on_the_wire() {
     let ends = Ends { flow: FlowId(3), local: HostId(1), remote: HostId(2) };
     let mut end = Connection::connect(Config::default(), ends, 7, Instant::ZERO);
     end.abort();

@@ -69,7 +69,7 @@ fn a_payload_of_somebody_elses_goes_there_and_back() {
 }
 
 #[test]
-fn what_has_no_form_on_the_wire_is_refused() {
+fn packets_without_a_wire_form_are_refused() {
     let far = Packet { source: HostId(1 << 24), ..syn() };
     assert_eq!(encode(&far), Err(EncodeError::Host(HostId(1 << 24))));
     let many = Packet { flow: FlowId(50_000), ..syn() };

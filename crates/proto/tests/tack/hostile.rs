@@ -34,7 +34,7 @@ fn tack(tack: Tack) -> Body {
 }
 
 #[test]
-fn what_was_never_sent_cannot_arrive() {
+fn acks_of_packets_never_sent_are_refused() {
     let beyond = SeqNumber(10_000);
     let block = Block { first: beyond, last: beyond };
     is_thrown_out(tack(Tack { cumulative: beyond, ..Tack::default() }));

@@ -122,7 +122,7 @@ fn another_path_is_measured_anew() {
 }
 
 #[test]
-fn what_the_old_path_lost_goes_again_without_a_cut() {
+fn losses_of_the_old_path_are_retransmitted_without_a_window_cut() {
     let mut net = established(config());
     net.ends[0].write(StreamId(0), 400_000);
     net.run(at_ms(300), |_, _, _| {});

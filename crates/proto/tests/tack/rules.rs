@@ -187,7 +187,7 @@ fn successive_tacks_repeat_successive_holes() {
 /// More holes than one TACK has room for: after one that was asked for the others follow by themselves, for the sender may have
 /// heard of none.
 #[test]
-fn what_one_answer_has_no_room_for_follows() {
+fn ranges_without_room_in_one_ack_follow_in_the_next() {
     const HOLES: u32 = 600;
     let config = Config { receive_buffer: Bytes(1 << 24), ..Config::default() };
     let mut script = receiver_with_holes(config, HOLES);

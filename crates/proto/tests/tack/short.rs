@@ -136,7 +136,7 @@ fn the_client_is_implied() {
 
 /// Data that was lost in a long packet and goes again in none so long leaves no trail of small packets.
 #[test]
-fn what_no_longer_fits_goes_on_in_the_next() {
+fn data_that_no_longer_fits_continues_in_the_next_packet() {
     let mut script = Script::established(Config::default());
     script.end.write(u64::from(FULL));
     let (number, _) = script.numbered(at_ms(10))[0];

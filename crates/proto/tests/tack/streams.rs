@@ -201,7 +201,7 @@ fn most_at_once_after(churn: u32) -> usize {
 }
 
 #[test]
-fn what_was_closed_gives_its_place_back_in_any_order() {
+fn closed_streams_free_their_slots_in_any_order() {
     let most = usize::from(Config::default().max_streams);
     for churn in [0, 1, 100, 100_000] {
         assert_eq!(most_at_once_after(churn), most, "after {churn}");

@@ -65,7 +65,7 @@ fn an_echo_halves_the_window_once_and_new_data_says_so() {
 
 /// Retransmissions are not ECN-capable (section 6.1.5); a loss in the same window is no second reason.
 #[test]
-fn what_is_sent_again_is_not_capable_and_a_loss_is_told_by_cwr_too() {
+fn retransmissions_are_not_ect_and_a_loss_sets_cwr_too() {
     let mut script = ten_in_flight();
     script.run(
         "+100 < . 1:1(0) ack 1 <sack 1001:4001>

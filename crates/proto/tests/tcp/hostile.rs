@@ -55,7 +55,7 @@ fn an_ack_of_the_future_or_the_far_past_is_refused() {
 }
 
 #[test]
-fn what_lies_outside_the_window_is_answered_and_dropped() {
+fn segments_outside_the_window_are_answered_and_dropped() {
     let mut script = Script::connected(plain());
     script.run(
         "+0 < . 70001:71001(1000) ack 1

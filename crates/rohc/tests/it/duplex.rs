@@ -81,7 +81,7 @@ fn every_packet_gets_through_both_ways() {
 }
 
 #[test]
-fn what_cannot_be_sent_says_why() {
+fn refused_headers_say_why() {
     let one = ChannelConfig { cids: CidSpace::Small { max: 0 }, packet_bytes: 1500, ..Default::default() };
     let mut channel = Channel::new(one);
     assert!(matches!(channel.send(&udp(1, 60), |_| {}), Err(SendError::Compress(CompressError::Header(_)))));

@@ -103,7 +103,7 @@ fn the_commonest_ack_is_four_bytes_alone_and_two_in_company() {
 }
 
 #[test]
-fn what_must_go_natively_is_refused() {
+fn acks_that_must_go_natively_are_refused() {
     let mut receiver = Receiver::new(false, 40000, 1);
     let good = receiver.packet();
     let (mut compressor, _) = both_ends(Coding::PerAck);

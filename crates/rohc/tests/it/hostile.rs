@@ -77,7 +77,7 @@ proptest! {
 
     /// A damaged copy before each packet: one refused for its check leaves the context as it was.
     #[test]
-    fn what_fails_changes_nothing(script in scripts::scripts(60), v6: bool, choice: u32, hows in prop::collection::vec(any::<u32>(), 60)) {
+    fn a_failed_decompression_changes_nothing(script in scripts::scripts(60), v6: bool, choice: u32, hows in prop::collection::vec(any::<u32>(), 60)) {
         let config = CompressorConfig::default();
         let pairs = compressed(&packets(&script, v6, choice), config);
         let mut decompressor = patient(config.cids);

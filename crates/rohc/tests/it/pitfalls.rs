@@ -325,7 +325,7 @@ fn a_list_that_refers_to_what_was_never_sent_is_refused() {
 }
 
 #[test]
-fn what_is_no_plain_tcp_is_refused_with_its_reason() {
+fn packets_other_than_plain_tcp_are_refused_with_a_reason() {
     let mut compressor = Compressor::new(CompressorConfig::default());
     let mut out = [0; 200];
     let mut v6 =

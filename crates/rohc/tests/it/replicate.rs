@@ -174,7 +174,7 @@ fn a_new_flow_starts_from_one_the_peer_confirmed() {
 }
 
 #[test]
-fn what_an_ir_cr_cannot_say_starts_with_an_ir() {
+fn fields_beyond_ir_cr_start_with_an_ir() {
     let v6 = Ip::V6 { source: [1; 16], destination: [2; 16], flow_label: 0 };
     let elsewhere = Ip::V4 { source: [10, 0, 0, 9], destination: [10, 0, 0, 2], id: 1, dont_fragment: true };
     for (of_base, other) in [

@@ -142,7 +142,7 @@ fn a_checksum_of_the_final_destination_is_right() {
 }
 
 #[test]
-fn what_could_not_be_restored_is_refused() {
+fn chains_that_could_not_be_restored_are_refused() {
     let plain = emit(&pure_ack());
     let v4 = Part::V4 { tos: 0, ttl: 64, id: 1, dont_fragment: false };
     let gre = Part::Gre { flags: 0xb0, checksum: 1, key: 2, sequence: 3 };
@@ -264,7 +264,7 @@ proptest! {
 
     /// A packet is either refused or written back as it was.
     #[test]
-    fn what_is_parsed_is_emitted_again(choice: u32, is_v6: bool, flips in prop::collection::vec((any::<u16>(), any::<u8>()), 0..3)) {
+    fn parsed_chains_are_emitted_again(choice: u32, is_v6: bool, flips in prop::collection::vec((any::<u16>(), any::<u8>()), 0..3)) {
         let (outer, behind) = tunnel::stack(choice, is_v6);
         let header = if is_v6 { v6(pure_ack()) } else { pure_ack() };
         let mut packet = wrap(&emit(&header), &outer, &behind);

@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_no_ppdu() {
+    fn records_with_implausible_numbers_are_no_ppdus() {
         let good = PpduRecord { kind: "data".into(), mpdus: 2, ..PpduRecord::default() };
         assert!(Ppdu::from_record(&good).is_some());
         for bad in [

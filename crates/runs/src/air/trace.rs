@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_room_is_counted_by_ppdus_not_by_their_mpdus() {
+    fn dropped_records_are_counted_by_ppdus_not_by_mpdus() {
         let all = heard(Window::WHOLE);
         assert_eq!(all.left_out, 0);
         assert!(all.ppdus.iter().any(|ppdu| ppdu.arrived.len() > 10));

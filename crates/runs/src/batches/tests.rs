@@ -32,7 +32,7 @@ fn runs_are_numbered_by_place_scheme_clients_and_seed() {
 }
 
 #[test]
-fn whoever_reads_the_sweep_makes_the_same_runs() {
+fn a_sweep_read_from_text_makes_the_same_runs() {
     let sweep = sweep();
     let read = Batches::parse(&sweep.to_text()).unwrap();
     assert_eq!(read.ids(0..24).unwrap(), sweep.ids(0..24).unwrap());

@@ -45,7 +45,7 @@ fn made_up(directory: &Path, runs: usize) -> Store {
 }
 
 #[test]
-fn what_is_recorded_is_read_back() {
+fn recorded_runs_are_read_back() {
     let directory = tempfile::tempdir().unwrap();
     let mut plan = plan("wlan-11n-150", &["traffic.application=request-response"], 2);
     plan.runs.extend(self::plan("wired-10", &["traffic.application=streaming"], 2).runs);
@@ -107,7 +107,7 @@ fn parquet_files_say_what_the_record_says() {
 }
 
 #[test]
-fn what_a_kill_cuts_short_is_dropped_and_made_again() {
+fn a_run_cut_short_by_a_kill_is_dropped_and_made_again() {
     let directory = tempfile::tempdir().unwrap();
     let plan = plan("wired-10", &[], 3);
     let store = Store::open(directory.path()).unwrap();

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fwp_takes_is_said() {
+    fn costs_of_fwp_are_named() {
         let half = advice(&["wifi.mpdu-error.down=50 %"]);
         assert!(half.contains("100 % more here") && !half.contains("needs RTS"), "{half}");
         assert!(advice(&["wifi.mpdu-error.down=50 %", "wifi.protection=none"]).contains("needs RTS"));

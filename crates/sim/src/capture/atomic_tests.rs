@@ -41,7 +41,7 @@ fn an_atomic_file_appears_whole_or_not_at_all() {
 }
 
 #[test]
-fn what_was_there_stays_until_there_is_something_new() {
+fn the_old_file_stays_until_the_new_one_is_whole() {
     for create in WAYS {
         let scratch = Scratch::new("atomic-there");
         let path = scratch.0.join("run.pcapng");

@@ -215,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_arrived_in_any_order_counts_once_it_has_no_gap() {
+    fn bytes_in_any_order_count_once_they_have_no_gap() {
         let at = SeqNumber;
         let mut arrived = Arrived { upto: Some(at(u32::MAX - 9)), beyond: Vec::new() };
         arrived.note(at(10), at(20));

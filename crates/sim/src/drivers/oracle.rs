@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_given_passes_once_and_in_the_order_of_its_flow() {
+    fn packets_given_pass_once_and_in_the_order_of_their_flow() {
         let mut oracle = oracle(100);
         assert_eq!(oracle.judge(AP, CLIENT, &ack(1, 1)), Ok(()));
         assert_eq!(oracle.judge(AP, CLIENT, &ack(1, 1)), Err("nobody sent"), "twice");
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_given_does_not_pass() {
+    fn packets_not_given_do_not_pass() {
         let mut oracle = oracle(100);
         assert_eq!(oracle.judge(AP, CLIENT, &ack(1, 4)), Err("nobody sent"));
         assert_eq!(oracle.judge(AP, CLIENT, &ack(3, 1)), Err("nobody sent"));

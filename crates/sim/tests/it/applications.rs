@@ -102,7 +102,7 @@ fn an_upload_sends_its_object_with_the_question() {
 }
 
 #[test]
-fn what_a_document_names_is_fetched_side_by_side() {
+fn objects_of_a_document_are_fetched_in_parallel() {
     let rate = BitRate::from_mbps(100);
     let one_segment = [SEGMENT; 7];
     let load = |connections| {

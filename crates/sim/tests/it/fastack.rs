@@ -113,7 +113,7 @@ fn lossy_behind_the_nic(loss: f64, size: Option<Bytes>, config: tcp::Config) -> 
 }
 
 #[test]
-fn what_is_lost_behind_the_nic_comes_from_the_cache() {
+fn losses_behind_the_nic_come_from_the_cache() {
     for sack in [true, false] {
         let config = tcp::Config { sack, ..tcp::Config::default() };
         let size = Some(Bytes(20_000_000));

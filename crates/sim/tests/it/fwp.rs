@@ -165,7 +165,7 @@ fn the_driver_tells_a_collision_from_congestion() {
 }
 
 #[test]
-fn what_the_wire_loses_is_congestion_for_the_driver_too() {
+fn losses_on_the_wire_are_congestion_for_the_driver_too() {
     let config = Config { placeholders: Placeholders::Driver, ..Config::USUAL };
     let mut setup = with_shim(plain(0.0, None), config);
     setup.wired[0].forward.loss = percent(2.0);

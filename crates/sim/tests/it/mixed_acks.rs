@@ -96,7 +96,7 @@ fn an_rts_saves_aggregates_from_collisions() {
 
 /// Settings that do not go together are refused, and the error says which client.
 #[test]
-fn what_needs_acknowledgments_is_refused_for_who_has_none() {
+fn schemes_that_need_link_acks_are_refused_for_stations_without() {
     let mut setup = twenty();
     speak_hack(&mut setup, hack::Config::default());
     let told = run(&setup).unwrap_err().to_string();

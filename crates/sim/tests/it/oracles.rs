@@ -114,7 +114,7 @@ fn airtime_adds_up_to_the_window_exactly() {
 
 /// Charges of airtime to stations: nothing on a channel is left over, and nothing counts twice.
 #[test]
-fn what_stations_spend_adds_up_to_what_the_channel_spent() {
+fn airtime_of_stations_adds_up_to_that_of_the_channel() {
     for standard in Standard::ALL {
         let setup = wlan(standard, usual_mbps(standard), 3, &bulk(tcp::Config::default()));
         let outcome = run(&setup).unwrap();

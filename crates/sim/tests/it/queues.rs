@@ -54,7 +54,7 @@ fn drop_tail_is_the_default_and_changes_nothing() {
 }
 
 #[test]
-fn who_understands_ecn_loses_nothing_where_others_lose() {
+fn ecn_flows_lose_nothing_where_others_lose() {
     let through_codel = |ecn: bool| {
         let config = tcp::Config { ecn, ..tcp::Config::default() };
         let mut setup = shared(Discipline::CoDel(CoDelConfig::MAC80211));

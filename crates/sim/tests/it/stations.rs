@@ -206,7 +206,7 @@ fn tcp_over_a_direct_link_gets_what_a_download_gets() {
 
 /// Other traffic of the same stations has its queues and its way through the access point.
 #[test]
-fn what_goes_elsewhere_still_goes_through_the_access_point() {
+fn packets_to_other_clients_go_through_the_access_point() {
     let mut setup = direct(Standard::N, 150, &bulk(tcp::Config::default()));
     let own = setup.flows[0].clone();
     let ends = [(SERVER, client(0)), (client(1), SERVER), (client(0), client(2))];

@@ -335,7 +335,7 @@ fn a_server_that_is_not_there_is_given_up() {
 }
 
 #[test]
-fn who_has_no_keys_changes_nothing_and_hears_of_no_connection() {
+fn datagrams_without_keys_change_nothing_and_get_no_answer() {
     let mut net = Net::new();
     let (client, _) = net.begin(100_000);
     let mut random = Random(3);
@@ -502,7 +502,7 @@ fn a_reader_that_does_not_read_holds_its_writer() {
 }
 
 #[test]
-fn what_a_gone_user_leaves_is_forgotten() {
+fn connections_of_a_dropped_handle_are_forgotten() {
     let mut net = Net::new();
     let (client, stream) = net.begin(10);
     net.run(Duration::from_secs(1));

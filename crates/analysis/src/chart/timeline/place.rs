@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_collides_starts_at_the_same_place() {
+    fn colliding_frames_start_at_the_same_place() {
         let frames = vec![frame(0.0, 300.0, ""), frame(0.0, 900.0, ""), frame(916.0, 32.0, "")];
         let (boxes, _) = boxes(&Exchange { label: String::new(), frames });
         assert!((boxes[0].left - boxes[1].left).abs() < f64::EPSILON);

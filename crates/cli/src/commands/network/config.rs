@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_on_the_command_line_wins() {
+    fn the_command_line_overrides_the_file() {
         let words = ["tacit", "serve", "--config", "F", "--grace", "5"];
         assert_eq!(
             merged("path = \"/srv\"\ngrace = 9\nwrite = true\njson = false\n", &words).unwrap(),
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_its_line() {
+    fn errors_name_their_line() {
         let words = ["tacit", "serve", "--config", "F"];
         let wrong = |text: &str| merged(text, &words).unwrap_err();
         assert!(

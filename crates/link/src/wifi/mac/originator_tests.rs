@@ -142,7 +142,7 @@ fn compare(mut originator: Originator<Blob>, steps: Vec<Step>) -> u32 {
 }
 
 #[test]
-fn what_is_acknowledged_as_a_whole_is_settled_as_a_whole() {
+fn mpdus_acknowledged_together_are_settled_together() {
     let steps = [
         Step::Enqueue { count: 6, len: 1_500, is_ack: false },
         Step::Build(0),

@@ -193,7 +193,7 @@ fn a_rate_names_the_usual_way_to_send_it() {
 }
 
 #[test]
-fn what_a_rate_leaves_open_can_be_said() {
+fn parameters_that_a_rate_leaves_open_can_be_set() {
     let choose = |standard, choice| Mode::choose(standard, Variant::of(standard), choice);
     let rate = BitRate::from_kbps(866_700);
     let wide = ModeChoice { width_mhz: Some(160), ..ModeChoice::rate(rate) };

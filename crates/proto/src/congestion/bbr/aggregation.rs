@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_seen_again_is_forgotten_in_the_tenth_round() {
+    fn a_maximum_not_seen_again_is_forgotten_in_the_tenth_round() {
         let rate = BitRate::from_mbps(8);
         let mut aggregation = Aggregation::default();
         ack(&mut aggregation, 20_000, 20 * MSS, true, rate);

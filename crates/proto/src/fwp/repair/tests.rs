@@ -312,7 +312,7 @@ fn take_step(repair: &mut Repair, model: &mut Model, now: &mut Instant, step: St
 }
 
 #[test]
-fn what_is_held_is_not_released_and_counts_as_delay() {
+fn held_bytes_are_not_released_and_count_as_delay() {
     let mut repair = repair();
     repair.arrived(at(0), 100);
     repair.hold_from(at(0), Some(40));

@@ -62,7 +62,7 @@ fn a_hole_left_to_tcp_is_filled_when_its_retransmission_is_overdue() {
 }
 
 #[test]
-fn what_is_sent_again_beyond_a_hole_shows_that_the_holes_own_retransmission_is_lost() {
+fn a_retransmission_beyond_a_hole_shows_that_the_holes_own_is_lost() {
     // Holes 1 and 3.
     let mut script = with_a_hole_left([2]);
     assert_eq!(script.segments([4]), [sent(4)]);
@@ -91,7 +91,7 @@ fn a_retransmission_in_time_leaves_nothing_to_fill() {
 }
 
 #[test]
-fn what_of_a_hole_was_repaired_is_not_placed() {
+fn repaired_parts_of_a_hole_get_no_placeholder() {
     let mut script = with_a_hole_left([5, 6]);
     assert_eq!(script.segments([2, 4]), [sent(2), sent(4)], "two of four come again");
     assert_eq!(script.later(SILENT), [placed(1), placed(3)]);
@@ -212,7 +212,7 @@ fn a_link_that_loses_nothing_lost_no_retransmission_either() {
 }
 
 #[test]
-fn what_statistics_leave_to_tcp_is_filled_too_once_tcp_has_seen_it() {
+fn holes_left_to_tcp_are_filled_once_tcp_has_seen_them() {
     let mut script = Script::registered(Config { margin_tenths: 0, ..HASTY });
     script.later(ROUND_TRIP);
     script.segments((0..20).filter(|number| number % 5 != 1));
@@ -225,7 +225,7 @@ fn what_statistics_leave_to_tcp_is_filled_too_once_tcp_has_seen_it() {
 }
 
 #[test]
-fn what_waits_behind_an_overdue_hole_goes_on_with_it() {
+fn data_behind_an_overdue_hole_goes_on_with_it() {
     let mut script = Script::after_a(ROUND_TRIP, Config { settle: MS * 50, ..HASTY });
     script.shim.link_lost(0);
     assert_eq!(script.segments([2]), []);

@@ -164,7 +164,7 @@ proptest! {
 
     /// Sound packets with a few bytes changed, which reach deeper than noise: those still taken have one form.
     #[test]
-    fn what_is_taken_is_what_would_be_sent(
+    fn parsed_packets_are_emitted_as_they_were(
         packet in any_packet(),
         damage in prop::collection::vec((0usize..100, any::<u8>()), 0..4),
         cut in 0usize..60,

@@ -112,7 +112,7 @@ fn no_call_is_missed() {
 /// The server's user holds the session for 50 ms in the middle of a transfer: the hub neither waits nor asks again, and takes all in
 /// when the user is done, with the times of arrival.
 #[test]
-fn what_arrives_while_a_user_has_the_session_waits_for_it() {
+fn datagrams_wait_while_a_user_holds_the_session() {
     let mut net = Net::new();
     net.begin(100_000);
     net.run(Duration::from_millis(7));
@@ -142,7 +142,7 @@ fn what_arrives_while_a_user_has_the_session_waits_for_it() {
 
 /// Where the socket takes nothing more, arrivals and timers go on once the user is done.
 #[test]
-fn what_waited_is_taken_in_without_a_chance_to_send() {
+fn waiting_datagrams_are_taken_in_without_a_chance_to_send() {
     let mut net = Net::new();
     let (client, _) = net.begin(20_000);
     net.run(Duration::from_millis(7));

@@ -61,7 +61,7 @@ fn a_twin_ahead_of_the_server_keeps_nobody_from_it() {
 }
 
 #[test]
-fn who_alone_answers_with_another_key_is_told_of_within_a_second() {
+fn a_server_with_another_key_is_reported_within_a_second() {
     let mut net = Net::new();
     let expected = net.server_identity.public_key();
     let other = Identity::generate();
@@ -131,7 +131,7 @@ fn a_server_that_is_full_says_so() {
 
 /// The first datagram of a client says which version it speaks, in its sixth byte.
 #[test]
-fn who_speaks_another_version_is_told() {
+fn a_client_of_another_version_is_told() {
     let mut net = Net::new();
     let client = net.connect();
     let mut older = net.on_their_way().pop().expect("a client begins");

@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_machine_lacks_is_said_with_what_to_do() {
+    fn missing_features_of_the_machine_come_with_a_remedy() {
         let mut machine = udp::probe().unwrap();
         (machine.send_buffer, machine.receive_buffer) = (8_388_608, 8_388_608);
         (machine.send_segments, machine.receive_segments) = (64, 64);

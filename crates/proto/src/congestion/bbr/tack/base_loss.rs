@@ -62,7 +62,7 @@ mod tests {
     const MSS: u64 = 1000;
 
     #[test]
-    fn what_is_lost_while_draining_is_the_paths() {
+    fn losses_while_draining_are_the_paths() {
         let mut base = BaseLoss::default();
         base.update(9 * MSS, 21 * MSS, MSS);
         assert_eq!((base.sent_for(700), base.expected(256_000)), (700, 0), "30 packets are few");

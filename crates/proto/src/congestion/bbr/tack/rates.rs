@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_found_lives_for_so_many_intervals_with_reports() {
+    fn a_bandwidth_sample_lives_for_so_many_intervals_with_reports() {
         let mut rates = Rates::new(40);
         rates.report(MBPS(100), false);
         rates.pass(1);
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_application_limits_counts_only_when_it_is_more() {
+    fn app_limited_samples_count_only_if_they_are_larger() {
         let mut rates = Rates::new(40);
         rates.report(MBPS(100), false);
         for _ in 0..200 {
