@@ -98,10 +98,12 @@ fn parts(args: &CompareArgs) -> Result<Vec<Part>, Failure> {
 }
 
 fn comparisons(reports: &[Report]) -> Vec<&Comparison> {
-    let comparison = |report| match report {
-        &Report::Comparison(ref comparison) => Some(&**comparison),
-        Report::Sweep(_) => None,
-    };
+    fn comparison(report: &Report) -> Option<&Comparison> {
+        match report {
+            Report::Comparison(comparison) => Some(comparison),
+            Report::Sweep(_) => None,
+        }
+    }
     reports.iter().filter_map(comparison).collect()
 }
 
