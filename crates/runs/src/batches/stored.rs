@@ -84,8 +84,8 @@ impl StoredSweep {
         let begin = name_of_batch(&self.sweep, batch.start);
         let mut known = self.sums.range(begin.clone()..).take_while(|(file, _)| file.starts_with(&begin));
         let (file, sum) = known.find(|(file, _)| file.ends_with(".csv")).ok_or_else(|| {
-            let what =
-                "are not there as a CSV file (the command that made the sweep, with --format csv, makes it)";
+            let what = "have no CSV file in BLAKE3SUMS (the command that made the sweep, with --format csv, makes it \
+                        where none is there)";
             RunsError::store(&self.path)(format!("{named} {what}"))
         })?;
         let file = self.path.join(file);

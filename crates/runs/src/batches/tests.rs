@@ -272,7 +272,7 @@ fn a_sweep_of_another_build_is_read_and_what_is_damaged_or_missing_is_named() {
     let line = format!("{}  {name}\n", blake3::hash(&whole));
     assert!(lines.contains(&line), "{lines}");
     fs::write(&sums, lines.replace(&line, "")).unwrap();
-    refused("runs 6 to 11 are not there as a CSV file");
+    refused("runs 6 to 11 have no CSV file in BLAKE3SUMS");
     fs::write(&sums, "0123  runs\n").unwrap();
     refused("BLAKE3SUMS: line 1 is no BLAKE3 checksum and file");
     fs::write(&description, "{").unwrap();
