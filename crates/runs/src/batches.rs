@@ -258,22 +258,20 @@ impl Batches {
         }
         let scenario = match &last.scenario {
             Some((known, scenario)) if *known == place => scenario.clone(),
-            _ => {
-                let Written { scenario, invocation, places, .. } = &self.written;
-                let GridPoint { at, scenario_text } = &places[place];
-                let parsed = Scenario::parse(scenario, scenario_text, &[])?;
-                let set: String =
-                    at.iter().map(|said| format!(" --set {}", tacit_scenario::quoted(said))).collect();
-                Arc::new(Scenario {
-                    name: scenario.clone(),
-                    invocation: format!("{invocation}{set}"),
-                    ..parsed
-                })
-            }
+            _ => Arc::new(self.scenario(place)?),
         };
         let subject = Arc::new(Subject::new(scenario.clone(), self.schemes[scheme]));
         *last = Last { scenario: Some((place, scenario)), subject: Some((place, scheme, subject.clone())) };
         Ok(subject)
+    }
+
+    /// The scenario at a place, and the words that name it on the command line.
+    fn scenario(&self, place: usize) -> Result<Scenario, ScenarioError> {
+        let Written { scenario, invocation, places, .. } = &self.written;
+        let GridPoint { at, scenario_text } = &places[place];
+        let parsed = Scenario::parse(scenario, scenario_text, &[])?;
+        let set: String = at.iter().map(|said| format!(" --set {}", tacit_scenario::quoted(said))).collect();
+        Ok(Scenario { name: scenario.clone(), invocation: format!("{invocation}{set}"), ..parsed })
     }
 
     /// Where on the axis a place stands: the number of its only assignment.

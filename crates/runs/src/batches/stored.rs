@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tacit_scenario::{InputError, Scenario, bounded, quoted};
+use tacit_scenario::{InputError, Scenario, bounded};
 
 use super::directory::{MAX_SWEEP, SUMS, SWEEP, name_of_batch};
 use super::{Batches, Written, from_text};
@@ -70,7 +70,8 @@ impl StoredSweep {
         let runs_of_place = self.sweep.runs_of_place();
         let scenario_text: Arc<str> = self.sweep.written.places[place].scenario_text.as_str().into();
         let of_place = place * runs_of_place..(place + 1) * runs_of_place;
-        let mut runs = Vec::with_capacity(runs_of_place);
+        // Not reserved: a description may claim a hundred million runs.
+        let mut runs = Vec::new();
         for batch in self.sweep.batches_of(of_place) {
             runs.extend(self.batch(&batch, &scenario_text)?);
         }
@@ -103,24 +104,21 @@ impl StoredSweep {
     }
 
     fn provenance(&self, place: usize, at: &[String]) -> Result<Provenance, RunsError> {
-        let Written { scenario, invocation, places, schemes, clients, seeds, program, .. } =
-            &self.sweep.written;
-        let text = &places[place].scenario_text;
-        let description = Scenario::parse(scenario, text, &[])?.description;
+        let Written { schemes, clients, seeds, program, .. } = &self.sweep.written;
+        let Scenario { name, description, text, invocation, .. } = self.sweep.scenario(place)?;
         let clients: Vec<String> = clients.iter().map(u32::to_string).collect();
-        let set: String = at.iter().map(|said| format!(" --set {}", quoted(said))).collect();
         Ok(Provenance {
-            scenario: scenario.clone(),
+            scenario: name,
             description: if at.is_empty() {
                 description
             } else {
                 format!("{description}; {}", at.join(", "))
             },
-            scenario_text: text.clone(),
+            scenario_text: text,
             seeds: format!("1 to {seeds}"),
             version: format!("the build with BLAKE3 {}", program.get(..16).unwrap_or(program)),
             command: format!(
-                "tacit compare {invocation}{set} --clients {} --schemes {} --seeds {seeds}",
+                "tacit compare {invocation} --clients {} --schemes {} --seeds {seeds}",
                 clients.join(","),
                 schemes.join(",")
             ),
