@@ -137,7 +137,11 @@ async fn first(
             Some(done) = tries.join_next() => match done {
                 Ok(Err(error)) if tries.is_empty() => return Err(error),
                 Ok(Err(_)) => {}
-                Ok(first) => return first,
+                Ok(first) => {
+                    // Their places are for others.
+                    tries.shutdown().await;
+                    return first;
+                }
                 Err(error) => return Err(NetError::Broken(error.to_string())),
             },
             () = tokio::time::sleep(TRY_WAIT), if made < most => {}

@@ -15,36 +15,46 @@ use crate::connection::Connection;
 use crate::entity::{Entity, MainAnswer};
 use crate::error::NetError;
 
-/// Requests at most: where 40 % of the frames are lost, all three heads are late in six of a hundred bodies. Ours.
-const ASKED_MAX: usize = 3;
+/// Requests beside the first, at most: where 40 % of the frames are lost, all three heads are late in six of a hundred bodies.
+/// Ours.
+pub const HEDGES_MAX: usize = 2;
 /// No head is late before: a path so short outgrows a small window at once, and a busy machine is not a lost segment. Ours.
 const LATE_MIN: Duration = Duration::from_millis(20);
 /// Of shorter bodies the end comes before a window of seven segments matters. Ours.
 const LONG_BYTES: u64 = 256 * 1024;
 
-/// The answer with `range`, asked for on `connection`, and on others where its head is late.
+/// The answer with `range`, asked for on `connection`, and on up to `hedges_max` others where its head is late. Those that are
+/// of no use are closed when it returns.
 ///
 /// # Errors
 /// Where no answer comes: the first error of those requests.
-pub async fn ask(entity: Arc<Entity>, connection: Connection, range: Range) -> Result<MainAnswer, NetError> {
+pub async fn ask(
+    entity: Arc<Entity>,
+    connection: Connection,
+    range: Range,
+    hedges_max: usize,
+) -> Result<MainAnswer, NetError> {
     let usual = connection.answered_in;
     let is_lossy = connection.watch.flow.as_ref().is_some_and(|flow| flow.is_lossy());
-    let most = ASKED_MAX.min(entity.connector.settings.repair.parallel_max);
     let ask = |connection| Arc::clone(&entity).ask_on(connection, range, true);
-    if !is_lossy || range.bytes() < LONG_BYTES || most < 2 {
+    if !is_lossy || range.bytes() < LONG_BYTES || hedges_max == 0 {
         return ask(Some(connection)).await;
     }
     // A head that TCP repairs comes a round trip later.
     let in_time = (usual + usual / 2).max(LATE_MIN);
     let mut asked = JoinSet::new();
     asked.spawn(ask(Some(connection)));
+    let most = 1 + hedges_max;
     let mut made = 1;
     let mut next_at = Instant::now() + in_time;
     let (mut late, mut failed) = (None, None);
     loop {
         tokio::select! {
             Some(done) = asked.join_next() => match done.unwrap_or_else(|error| Err(NetError::Broken(error.to_string()))) {
-                Ok(answer) if answer.connection.answered_in <= in_time => return Ok(answer),
+                Ok(answer) if answer.connection.answered_in <= in_time => {
+                    asked.shutdown().await;
+                    return Ok(answer);
+                }
                 Ok(answer) => late = late.or(Some(answer)),
                 Err(error) => failed = failed.or(Some(error)),
             },

@@ -49,6 +49,8 @@ struct PooledConnection {
 pub struct ConnectionPool {
     lines: Vec<PooledConnection>,
     most: usize,
+    /// Of those, connections that others opened: requests for the body, hedged.
+    lent: usize,
     spare: usize,
     next_id: u64,
     events: mpsc::Sender<(ConnectionId, RepairEvent)>,
@@ -77,6 +79,7 @@ impl ConnectionPool {
         Self {
             lines: Vec::new(),
             most,
+            lent: 0,
             spare: SPARE.min(wanted).max(1),
             next_id: 0,
             events,
@@ -93,7 +96,7 @@ impl ConnectionPool {
             return;
         }
         for _ in idle..self.spare {
-            if self.lines.len() >= self.most {
+            if self.room() == 0 {
                 return;
             }
             let id = ConnectionId(self.next_id);
@@ -115,9 +118,26 @@ impl ConnectionPool {
         }
     }
 
+    /// Connections that may be opened yet.
+    fn room(&self) -> usize {
+        self.most.saturating_sub(self.lines.len() + self.lent)
+    }
+
+    /// Lends at most `wanted` of the connections that are not open; returns how many. They come back by [`Self::take_back`].
+    pub fn lend(&mut self, wanted: usize) -> usize {
+        let lent = wanted.min(self.room());
+        self.lent += lent;
+        lent
+    }
+
+    /// The lent ones are closed.
+    pub fn take_back(&mut self) {
+        self.lent = 0;
+    }
+
     /// When there is something to open.
     pub fn opens_at(&self, now: Instant) -> Option<Instant> {
-        (self.open_at > now && self.lines.len() < self.most).then_some(self.open_at)
+        (self.open_at > now && self.room() > 0).then_some(self.open_at)
     }
 
     /// True where a request would go out at once, to a connection that has fewer than `depth` under way.

@@ -293,6 +293,7 @@ impl Session {
             }
             Event::Opened(opened) => {
                 self.opening = None;
+                self.pool.take_back();
                 self.last_bytes = tokio::time::Instant::now();
                 match opened {
                     Ok(main) => self.reading = Some(Reading::of(main)),
@@ -472,10 +473,11 @@ impl Session {
             resumes => RESUME_WAIT * (1 << resumes.min(6)),
         };
         let connection = connection.filter(Connection::is_reusable);
+        let hedges_max = if connection.is_some() && registered { self.pool.lend(hedge::HEDGES_MAX) } else { 0 };
         self.opening = Some(Box::pin(async move {
             tokio::time::sleep(wait).await;
             match connection {
-                Some(connection) if registered => hedge::ask(entity, connection, rest).await,
+                Some(connection) if registered => hedge::ask(entity, connection, rest, hedges_max).await,
                 connection => entity.ask_on(connection, rest, registered).await,
             }
         }));

@@ -155,6 +155,31 @@ fn connections_for_holes_are_no_more_than_asked_for() {
     }
 }
 
+/// A server is slow with the head of the body: the request is hedged, over connections of the number that was asked for.
+#[test]
+fn hedged_requests_are_among_the_connections_asked_for() {
+    // Four are opened for holes before the body is asked for, and hedges take two of the rest.
+    for (parallel, expected) in [(1, 1), (4, 1), (5, 2), (6, 3), (16, 3)] {
+        let content = content(2_000_000);
+        let asked = Arc::new(AtomicU64::new(0));
+        let (own, counted) = (content.clone(), Arc::clone(&asked));
+        let server = Server::new(move |seen| {
+            if seen.range(own.len()).is_some_and(|(first, last)| last - first > 1_500_000) {
+                counted.fetch_add(1, Ordering::Relaxed);
+                std::thread::sleep(Duration::from_secs(1));
+            }
+            good(seen, &own, "\"v1\"")
+        });
+        let hop = Hop::before(server.address, Losses { percent: 10, ..Losses::default() });
+        let mut settings = settings(&hop.shim);
+        settings.repair.parallel_max = parallel;
+        assert_same(&read_with(hop.address, settings).unwrap(), &content);
+        assert_eq!(asked.load(Ordering::Relaxed), expected, "requests for the body, {parallel} connections");
+        let most = hop.counts.open_max.load(Ordering::Relaxed);
+        assert!(most <= parallel as u64 + 2, "{most} connections at once, of {parallel} for holes");
+    }
+}
+
 #[test]
 fn a_file_of_markers_is_a_file_like_any_other() {
     let content: Vec<u8> = MARKER.iter().copied().cycle().take(500_000).collect();
