@@ -105,7 +105,7 @@ fn killed(mut copy: Child, directory: &Path) -> u64 {
 }
 
 #[test]
-fn a_copy_that_was_killed_is_gone_on_with() {
+fn a_killed_copy_resumes() {
     let users = Users::new();
     fs::create_dir_all(users.path("served")).unwrap();
     fs::create_dir_all(users.path("back")).unwrap();
@@ -125,7 +125,7 @@ fn a_copy_that_was_killed_is_gone_on_with() {
 }
 
 #[test]
-fn an_upload_that_was_killed_is_gone_on_with_at_once() {
+fn a_killed_upload_resumes_at_once() {
     let users = Users::new();
     fs::create_dir_all(users.path("served")).unwrap();
     let content = bytes(300_000_000);

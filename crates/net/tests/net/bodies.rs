@@ -222,7 +222,7 @@ fn without_a_shim_or_with_one_that_refuses_everything_is_plain() {
 }
 
 #[test]
-fn a_connection_that_breaks_is_gone_on_with() {
+fn a_body_whose_connection_breaks_is_resumed() {
     let content = content(1_000_000);
     let server = Server::of(content.clone());
     let losses = Losses { percent: 10, breaks_after: Some(300_000), ..Losses::default() };

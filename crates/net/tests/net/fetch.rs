@@ -134,7 +134,7 @@ fn another_file_of_that_name_is_begun_anew() {
 }
 
 #[test]
-fn on_request_nothing_is_gone_on_with() {
+fn restart_resumes_nothing() {
     let (content, folder) = (content(400_000), TempDir::new().unwrap());
     let (_server, mut options) = interrupted(&folder, &content, &content, ["\"a\"", "\"a\""]);
     options.restart = true;
