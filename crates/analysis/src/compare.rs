@@ -87,6 +87,56 @@ pub struct Comparison {
     pub measured_s: f64,
 }
 
+/// Declares the columns of a comparison that are means of a metric of the same name over the seeds.
+macro_rules! means {
+    ($($(#[$meta:meta])* $metric:ident,)*) => {
+        /// Means of metrics over the seeds; `None` where a metric has no meaning.
+        #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+        pub struct Means {
+            $($(#[$meta])* pub $metric: Option<f64>,)*
+        }
+
+        impl Means {
+            fn of(mean: impl Fn(&str) -> Option<f64>) -> Self {
+                Self { $($metric: mean(stringify!($metric)),)* }
+            }
+        }
+    };
+}
+
+means! {
+    /// Pure ACKs of any transport on the air per second, retransmissions included.
+    tcp_acks_on_air_per_s,
+    /// Packets that only acknowledge, sent by receivers however they travel, over the data packets that reached them.
+    acks_per_data_packet,
+    /// Channel accesses per second in which two or more stations sent at once.
+    collisions_per_s,
+    /// Retransmitted MPDUs per second.
+    retries_per_s,
+    /// Fraction of MPDU transmissions that were retransmissions.
+    retry_share,
+    /// MPDUs per PPDU of data.
+    ampdu_mean,
+    /// Wait in the busiest station's queue, the access point's for downloads: median.
+    queue_delay_p50_us,
+    /// Wait in the busiest station's queue, the access point's for downloads: 95th percentile.
+    queue_delay_p95_us,
+    /// From end to end where there is no Wi-Fi: 95th percentile.
+    one_way_delay_p95_us,
+    /// Data packets of connections sent again among those sent.
+    tcp_retransmitted_share,
+    /// Jain's index of the flows' goodput.
+    fairness,
+    /// Flows of a fixed size that came to their end.
+    flows_completed,
+    /// From the start of such a flow until its sink had everything: median, in seconds.
+    flow_completion_p50_s,
+    /// From the start of such a flow until its sink had everything: 95th percentile, in seconds.
+    flow_completion_p95_s,
+    /// From the start of such a flow until its sink had everything: 99th percentile, in seconds.
+    flow_completion_p99_s,
+}
+
 /// One scheme at one client count, averaged over seeds. Fields without meaning for a scenario, such
 /// as airtime on a wire, are null.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -107,38 +157,11 @@ pub struct Row {
     pub gain_over_stock_ci95: Option<f64>,
     /// Fraction of the goodput of saturating UDP.
     pub share_of_udp: Option<f64>,
-    /// Pure ACKs of any transport on the air per second, retransmissions included.
-    pub tcp_acks_on_air_per_s: Option<f64>,
-    /// Packets that only acknowledge, sent by receivers however they travel, over the data packets that reached them.
-    pub acks_per_data_packet: Option<f64>,
-    /// Channel accesses per second in which two or more stations sent at once.
-    pub collisions_per_s: Option<f64>,
-    /// Retransmitted MPDUs per second.
-    pub retries_per_s: Option<f64>,
-    /// Fraction of MPDU transmissions that were retransmissions.
-    pub retry_share: Option<f64>,
-    /// MPDUs per PPDU of data.
-    pub ampdu_mean: Option<f64>,
     /// Fractions of the channel's time.
     pub airtime: Option<AirtimeShares>,
-    /// Wait in the busiest station's queue, the access point's for downloads: median.
-    pub queue_delay_p50_us: Option<f64>,
-    /// Wait in the busiest station's queue, the access point's for downloads: 95th percentile.
-    pub queue_delay_p95_us: Option<f64>,
-    /// From end to end where there is no Wi-Fi: 95th percentile.
-    pub one_way_delay_p95_us: Option<f64>,
-    /// Data packets of connections sent again among those sent.
-    pub tcp_retransmitted_share: Option<f64>,
-    /// Jain's index of the flows' goodput.
-    pub fairness: Option<f64>,
-    /// Flows of a fixed size that came to their end.
-    pub flows_completed: Option<f64>,
-    /// From the start of such a flow until its sink had everything: median, in seconds.
-    pub flow_completion_p50_s: Option<f64>,
-    /// From the start of such a flow until its sink had everything: 95th percentile, in seconds.
-    pub flow_completion_p95_s: Option<f64>,
-    /// From the start of such a flow until its sink had everything: 99th percentile, in seconds.
-    pub flow_completion_p99_s: Option<f64>,
+    /// Means of metrics.
+    #[serde(flatten)]
+    pub means: Means,
 }
 
 impl Row {
@@ -471,22 +494,8 @@ impl Row {
             gain_over_stock: gain.map(|gain| gain.of_means),
             gain_over_stock_ci95: gain.and_then(|gain| gain.ci95),
             share_of_udp: runs.share_of(bound, column),
-            tcp_acks_on_air_per_s: mean("tcp_acks_on_air_per_s"),
-            acks_per_data_packet: mean("acks_per_data_packet"),
-            collisions_per_s: mean("collisions_per_s"),
-            retries_per_s: mean("retries_per_s"),
-            retry_share: mean("retry_share"),
-            ampdu_mean: mean("ampdu_mean"),
             airtime: AirtimeShares::from_metrics(mean),
-            queue_delay_p50_us: mean("queue_delay_p50_us"),
-            queue_delay_p95_us: mean("queue_delay_p95_us"),
-            one_way_delay_p95_us: mean("one_way_delay_p95_us"),
-            tcp_retransmitted_share: mean("tcp_retransmitted_share"),
-            fairness: mean("fairness"),
-            flows_completed: mean("flows_completed"),
-            flow_completion_p50_s: mean("flow_completion_p50_s"),
-            flow_completion_p95_s: mean("flow_completion_p95_s"),
-            flow_completion_p99_s: mean("flow_completion_p99_s"),
+            means: Means::of(mean),
         })
     }
 }

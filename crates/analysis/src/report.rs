@@ -284,8 +284,10 @@ fn airtime_section(comparison: &Comparison) -> Markup {
 fn delay_section(comparison: &Comparison) -> Markup {
     let chart = |rows: &[&Row]| {
         let bar = |row: &&Row| {
-            let (p50, p95) =
-                (row.queue_delay_p50_us.unwrap_or(0.0) / 1e3, row.queue_delay_p95_us.unwrap_or(0.0) / 1e3);
+            let (p50, p95) = (
+                row.means.queue_delay_p50_us.unwrap_or(0.0) / 1e3,
+                row.means.queue_delay_p95_us.unwrap_or(0.0) / 1e3,
+            );
             Bar {
                 name: row.scheme.clone(),
                 label: format!("{} / {}", number(p50, 1), number(p95, 1)),
@@ -399,13 +401,13 @@ fn table_row(row: &Row) -> Markup {
             td { (goodput(row)) }
             td { (gain(row)) }
             td { (percent(row.share_of_udp, 1)) }
-            td { (number_or_dash(row.tcp_acks_on_air_per_s, 0)) }
-            td { (number_or_dash(row.collisions_per_s, 1)) }
-            td { (percent(row.retry_share, 1)) }
-            td { (number_or_dash(row.ampdu_mean, 1)) }
-            td { (ms(row.queue_delay_p50_us)) " / " (ms(row.queue_delay_p95_us)) }
-            td { (percent(row.tcp_retransmitted_share, 2)) }
-            td { (number_or_dash(row.fairness, 3)) }
+            td { (number_or_dash(row.means.tcp_acks_on_air_per_s, 0)) }
+            td { (number_or_dash(row.means.collisions_per_s, 1)) }
+            td { (percent(row.means.retry_share, 1)) }
+            td { (number_or_dash(row.means.ampdu_mean, 1)) }
+            td { (ms(row.means.queue_delay_p50_us)) " / " (ms(row.means.queue_delay_p95_us)) }
+            td { (percent(row.means.tcp_retransmitted_share, 2)) }
+            td { (number_or_dash(row.means.fairness, 3)) }
         }
     }
 }
@@ -518,7 +520,7 @@ mod tests {
             assert_eq!(times.steps.len(), 1 + 2 * 2, "two clients, two seeds: {:?}", times.steps);
             let rows = comparison.rows.iter().find(|row| row.scheme == times.scheme).unwrap();
             let (least, largest) = (times.steps[0].0, times.steps[4].0);
-            assert!((least..=largest).contains(&rows.flow_completion_p50_s.unwrap()), "{times:?}");
+            assert!((least..=largest).contains(&rows.means.flow_completion_p50_s.unwrap()), "{times:?}");
         }
         let json = serde_json::to_value(&comparison).unwrap();
         let least = json["flow_completion_cdfs"][1]["steps"][0].as_array().unwrap();

@@ -135,8 +135,8 @@ fn sentences(answer: &Answer) -> String {
 /// A choice with its gains and costs.
 fn said(choice: &Choice, today: &Row) -> String {
     let waits = [
-        ("wait", today.queue_delay_p95_us.zip(choice.row.queue_delay_p95_us)),
-        ("take", today.one_way_delay_p95_us.zip(choice.row.one_way_delay_p95_us)),
+        ("wait", today.means.queue_delay_p95_us.zip(choice.row.means.queue_delay_p95_us)),
+        ("take", today.means.one_way_delay_p95_us.zip(choice.row.means.one_way_delay_p95_us)),
     ];
     let wait = waits.into_iter().find_map(|(verb, times)| {
         let (before, after) = times?;
@@ -164,7 +164,7 @@ fn ms(us: f64) -> String {
 
 /// How often receivers acknowledged.
 fn frequency(row: &Row) -> String {
-    match row.acks_per_data_packet {
+    match row.means.acks_per_data_packet {
         Some(ratio) if ratio > 0.0 => format!("an ACK per {} packets", number(1.0 / ratio, 1)),
         _ => "no ACKs".to_owned(),
     }
@@ -172,22 +172,28 @@ fn frequency(row: &Row) -> String {
 
 /// Of a Wi-Fi hop the wait in a queue, of wires the one-way delay of packets.
 const fn delay_heads(row: &Row) -> [&'static str; 2] {
-    if row.one_way_delay_p95_us.is_some() { ["one way", "p95 ms"] } else { ["queueing", "p50 / p95 ms"] }
+    if row.means.one_way_delay_p95_us.is_some() {
+        ["one way", "p95 ms"]
+    } else {
+        ["queueing", "p50 / p95 ms"]
+    }
 }
 
 /// Results of a row: seeds, goodput, gain, packets per ACK, ACKs on the air, delay.
 fn measured(row: &Row) -> [String; 6] {
     let wait = |us: Option<f64>| number_or_dash(us.map(|us| us / 1e3), 1);
-    let per_ack = row.acks_per_data_packet.filter(|ratio| *ratio > 0.0).map(|ratio| 1.0 / ratio);
+    let per_ack = row.means.acks_per_data_packet.filter(|ratio| *ratio > 0.0).map(|ratio| 1.0 / ratio);
     [
         row.seeds.to_string(),
         goodput(row),
         gain(row),
         number_or_dash(per_ack, 1),
-        number_or_dash(row.tcp_acks_on_air_per_s, 0),
-        match row.one_way_delay_p95_us {
+        number_or_dash(row.means.tcp_acks_on_air_per_s, 0),
+        match row.means.one_way_delay_p95_us {
             Some(delay) => wait(Some(delay)),
-            None => format!("{} / {}", wait(row.queue_delay_p50_us), wait(row.queue_delay_p95_us)),
+            None => {
+                format!("{} / {}", wait(row.means.queue_delay_p50_us), wait(row.means.queue_delay_p95_us))
+            }
         },
     ]
 }

@@ -28,7 +28,7 @@ pub(super) fn tables(comparison: &Comparison) -> String {
             text.push('\n');
             text.push_str(&airtime_table(&rows).render());
         }
-        if rows.iter().any(|row| row.flow_completion_p50_s.is_some()) {
+        if rows.iter().any(|row| row.means.flow_completion_p50_s.is_some()) {
             text.push('\n');
             text.push_str(&completion_table(&rows).render());
         }
@@ -104,11 +104,11 @@ fn main_table(rows: &[&Row]) -> TextTable {
             goodput(row),
             gain(row),
             percent(row.share_of_udp, 1),
-            number_or_dash(row.tcp_acks_on_air_per_s, 0),
-            number_or_dash(row.collisions_per_s, 1),
-            percent(row.retry_share, 1),
-            number_or_dash(row.ampdu_mean, 1),
-            format!("{} / {}", ms(row.queue_delay_p50_us), ms(row.queue_delay_p95_us)),
+            number_or_dash(row.means.tcp_acks_on_air_per_s, 0),
+            number_or_dash(row.means.collisions_per_s, 1),
+            percent(row.means.retry_share, 1),
+            number_or_dash(row.means.ampdu_mean, 1),
+            format!("{} / {}", ms(row.means.queue_delay_p50_us), ms(row.means.queue_delay_p95_us)),
         ]);
     }
     table
@@ -124,8 +124,12 @@ fn completion_table(rows: &[&Row]) -> TextTable {
         ["p99", "s"],
     ]);
     for row in rows {
-        let mut cells = vec![row.scheme.clone(), number_or_dash(row.flows_completed, 1)];
-        let times = [row.flow_completion_p50_s, row.flow_completion_p95_s, row.flow_completion_p99_s];
+        let mut cells = vec![row.scheme.clone(), number_or_dash(row.means.flows_completed, 1)];
+        let times = [
+            row.means.flow_completion_p50_s,
+            row.means.flow_completion_p95_s,
+            row.means.flow_completion_p99_s,
+        ];
         cells.extend(times.map(|time| number_or_dash(time, 3)));
         table.push(cells);
     }
