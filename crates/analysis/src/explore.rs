@@ -192,7 +192,7 @@ fn check_against(runs: &[OpenedRun]) -> Result<(), InputError> {
     if one.run.setup == other.run.setup {
         return wrong(
             "changes nothing: both runs would be the same",
-            "what makes a difference under this scheme",
+            "settings that make a difference under this scheme",
         );
     }
     let shape = |looked: &OpenedRun| {

@@ -433,7 +433,7 @@ fn provenance_section(provenance: &Provenance) -> Markup {
             h2 { "The same again" }
             pre { (provenance.command) }
             @if let Some(command) = explore::beside(&provenance.command) {
-                p { "What was on the air in one of these runs, frame by frame:" }
+                p { "The air in one of these runs, frame by frame:" }
                 pre { (command) }
             }
             dl {

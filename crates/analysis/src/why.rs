@@ -233,7 +233,7 @@ fn of_records(
         known.sort_by_key(|name| Scheme::position(name));
         known.dedup();
         let what = match scope {
-            Scope::Bottleneck => "results lack two schemes to tell apart, or what their time went for",
+            Scope::Bottleneck => "results lack two schemes to tell apart, or the uses of their time",
             Scope::FirstStation => {
                 "results lack two schemes to tell apart, or the first flow has no end at a client of Wi-Fi"
             }
@@ -450,7 +450,11 @@ fn uses(resource: Resource) -> Vec<Use> {
 /// A link carries, or it has nothing to carry. Packets that its queue drops take none of its time.
 fn link_uses() -> Vec<Use> {
     vec![
-        Use { name: "what the link carried", share: Share::Carried, evidence: &["tcp_retransmitted_share"] },
+        Use {
+            name: "packets that the link carried",
+            share: Share::Carried,
+            evidence: &["tcp_retransmitted_share"],
+        },
         Use {
             name: "link without anything to carry",
             share: Share::Unused,
@@ -620,7 +624,7 @@ mod tests {
                 share(&account, "compressed ACKs on link-layer ACKs") < 0.0,
                 "they cost time: {account:?}"
             );
-            assert!(share(&account, "data on the air").abs() < 0.3, "data costs what it did: {account:?}");
+            assert!(share(&account, "data on the air").abs() < 0.3, "data costs as much: {account:?}");
         }
     }
 

@@ -126,7 +126,7 @@ mod tests {
             scenarios(options, &scenario, clients).len()
         };
         assert_eq!(count(&options(&[]), 4), SETTINGS.len());
-        assert_eq!(count(&options(&[]), 1), 0, "one client shares with nobody");
+        assert_eq!(count(&options(&[]), 1), 0, "one client shares with no other");
         assert_eq!(count(&Options { scenario: "wlan-11ac-866".into(), ..options(&[]) }, 4), 0);
         assert_eq!(count(&options(&["wifi.rate-control=minstrel", "wifi.distance=10 m"]), 4), 0);
     }

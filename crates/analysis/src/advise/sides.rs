@@ -31,7 +31,7 @@ pub(super) const SIDES: &[Side] = &[
     },
     Side {
         change: "software of access point or drivers",
-        cost: "filters read TCP headers, which QUIC and VPNs hide; FastACK vouches for what a client may still lose",
+        cost: "filters read TCP headers, which QUIC and VPNs hide; FastACK vouches for segments that a client may still lose",
         schemes: &["driver-replace", "driver-hold", "cake-ack-filter", "fastack"],
         needs_wifi: true,
     },

@@ -57,24 +57,24 @@ fn limit(limit: &Limit, queue: Option<&Queue>) -> String {
         LimitedBy::Channel => {
             let acks = limit.airtime_tcp_ack.filter(|share| *share > 0.0);
             let acks = acks.map(|share| format!(", {} for ACKs alone", percent(Some(share), 1)));
-            format!("What limits is the Wi-Fi channel, in use {busy}{}.{queue}", acks.unwrap_or_default())
+            format!("The Wi-Fi channel is the limit, in use {busy}{}.{queue}", acks.unwrap_or_default())
         }
         LimitedBy::Link => format!(
-            "What limits is the wired or cellular link, in use {busy}: ACKs can add no more than the rest.{queue}"
+            "The wired or cellular link is the limit, in use {busy}: ACKs can add no more than the rest.{queue}"
         ),
         LimitedBy::WayBack => format!(
-            "What limits is the way back: ACKs wait there for longer than data does, and {way} is in use {busy}.{queue}"
+            "The way back is the limit: ACKs wait there for longer than data does, and {way} is in use {busy}.{queue}"
         ),
         LimitedBy::Source => format!(
-            "Nobody had anything to send: even {way} is in use no more than {busy}, and programs wait for users or their own \
-             rate. How often ACKs come cannot raise the goodput; other queues were not tried."
+            "The programs are the limit: even {way} is in use no more than {busy}, and they wait for users or their own rate. \
+             How often ACKs come cannot raise the goodput; other queues were not tried."
         ),
         LimitedBy::Queue => format!(
-            "What limits is the queue, too short for a window: {way} is in use {busy}, and with a longer queue it carries \
+            "The queue is the limit, too short for a window: {way} is in use {busy}, and with a longer queue it carries \
              more.{queue}"
         ),
         LimitedBy::Ends => format!(
-            "Nothing on the way is full: even {way} is in use no more than {busy}. What limits is at the ends: windows, losses \
+            "Nothing on the way is full: even {way} is in use no more than {busy}. The ends are the limit: windows, losses \
              ({} of data packets are sent again) and timeouts, or ACKs that come too late.{queue}",
             percent(limit.tcp_retransmitted_share, 2)
         ),
@@ -105,11 +105,11 @@ fn sentences(answer: &Answer) -> String {
         let of = |verdict| answer.choices.iter().filter(|choice| choice.verdict == verdict).count();
         let rest = match (of(Verdict::NotSeparated), of(Verdict::Little)) {
             (0, 0) => "",
-            (0, _) => "; what gains at all gains less than 2 %",
+            (0, _) => "; the largest gain is below 2 %",
             _ => "; of some these runs do not say (not separated)",
         };
         return format!(
-            "Keep what there is: {} Mb/s, {}, and no change gains 2 % for certain{rest}.\n",
+            "Change nothing: {} Mb/s, {}, and no change gains 2 % for certain{rest}.\n",
             goodput(&answer.today),
             frequency(&answer.today)
         );
@@ -211,17 +211,14 @@ const fn measured_heads(row: &Row) -> [[&'static str; 2]; 6] {
 }
 
 fn table(answer: &Answer) -> TextTable {
-    let heads = [
-        &[["", "who changes"], ["", "best scheme"]][..],
-        &measured_heads(&answer.today),
-        &[["", "worth it"]],
-    ];
+    let heads =
+        [&[["", "change"], ["", "best scheme"]][..], &measured_heads(&answer.today), &[["", "worth it"]]];
     let mut table = TextTable::new(&heads.concat());
     let mut push = |who: &str, row: &Row, worth: &str| {
         let named = [who.to_owned(), row.scheme.clone()];
         table.push([&named[..], &measured(row), &[worth.to_owned()]].concat());
     };
-    push("nobody", &answer.today, "");
+    push("none", &answer.today, "");
     for choice in &answer.choices {
         push(choice.change, &choice.row, worth(choice.verdict));
     }
@@ -242,7 +239,7 @@ fn queues(advice: &Advice) -> String {
     let Some(own) = advice.queue.as_ref().filter(|_| !advice.other_queues.is_empty()) else {
         return match advice.limit.by {
             LimitedBy::Source => String::new(),
-            _ => "\nNo setting reaches the queue before what limits: the answer is for the queues that there are.\n".to_owned(),
+            _ => "\nNo setting reaches the queue before the limit: the answer is for the queues that there are.\n".to_owned(),
         };
     };
     let mut table = TextTable::new(&[
@@ -287,7 +284,7 @@ fn queues(advice: &Advice) -> String {
     let sets: Vec<String> =
         advice.other_queues.iter().flat_map(|other| &other.set).map(|set| format!("--set '{set}'")).collect();
     format!(
-        "\nBy the queue before what limits; several names are not separated:\n{}Set by {}.\n",
+        "\nBy the queue before the limit; several names are not separated:\n{}Set by {}.\n",
         table.render(),
         sets.join(", ")
     )
@@ -337,7 +334,7 @@ fn sharing(sharing: &Sharing) -> String {
     };
     let set = best.set.iter().map(|set| format!("--set {set}")).collect::<Vec<_>>().join(" ");
     format!(
-        "\nBy what the access point does for several clients at once:\n{}Stock clients have most with: {} ({set}){as_good}.\n",
+        "\nBy the access point's options for several clients at once:\n{}Stock clients have most with: {} ({set}){as_good}.\n",
         table.render(),
         best.name,
     )

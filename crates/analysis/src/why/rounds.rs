@@ -64,7 +64,7 @@ impl Rounds {
                 let asked = own.unwrap_or_else(|| "Triggers inside PPDUs of data asked for packets".into());
                 text.push_str(&format!(" {asked}: {} of the answers had none.", share(empty)));
             }
-            (Some(own), None) => text.push_str(&format!(" {own}, and nobody answered.")),
+            (Some(own), None) => text.push_str(&format!(" {own}, and no client answered.")),
             (None, None) => {}
         }
         if let (Some(fill), Some(short)) = (self.room_fill, self.room_short_share) {

@@ -49,7 +49,7 @@ pub(super) fn uses() -> Vec<Use> {
         ),
         part("its turns on the channel", StationUse::Serve, &["first_host_packets_per_ppdu"]),
         part(
-            "headers, repair and what came twice",
+            "headers, repair and duplicates",
             StationUse::Overhead,
             &[
                 "first_host_useful_share",

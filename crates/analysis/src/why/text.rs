@@ -95,20 +95,20 @@ impl Account {
     /// The bottleneck, as far as the shares tell.
     fn limit(&self) -> String {
         let what = match self.resource {
-            Resource::Channel => "the Wi-Fi channel",
-            Resource::Link => "the wired or cellular link",
+            Resource::Channel => "Wi-Fi channel",
+            Resource::Link => "wired or cellular link",
             Resource::Station => return self.station_limit(),
         };
         let busy = |side: &Side| format!("{} % under {}", number(side.busy * 100.0, 1), side.scheme);
         let both = format!("{} and {}", busy(&self.winner), busy(&self.other));
         match (self.winner.busy >= BUSY, self.other.busy >= BUSY) {
-            (true, true) => format!("What limits is {what}: it is in use {both}."),
+            (true, true) => format!("The {what} is the limit: it is in use {both}."),
             (false, false) => format!(
-                "Nothing on the way is full: even {what} is in use no more than {both}. What limits is at the ends: \
-                 windows, losses and timeouts, waiting for ACKs, or what there is to send."
+                "Nothing on the way is full: even the {what} is in use no more than {both}. The ends are the limit: \
+                 windows, losses and timeouts, waiting for ACKs, or too little to send."
             ),
             _ => format!(
-                "The fullest on the way is {what}, in use {both}: only one of the two fills it.{}",
+                "The fullest on the way is the {what}, in use {both}: only one of the two fills it.{}",
                 self.way_back().unwrap_or_default()
             ),
         }

@@ -125,7 +125,7 @@ pub const ALL: &[Metric] = &[
     ),
     metric(
         "first_host_useful_share",
-        "the host's goodput over the bytes of packets that arrived; the rest is headers, repair and what came twice",
+        "the host's goodput over the bytes of packets that arrived; the rest is headers, repair and duplicates",
         |view| Some(view.first_station()?.useful_share()),
     ),
     metric("first_host_packets_per_ppdu", "packets in a PPDU for this host, or from it", |view| {
