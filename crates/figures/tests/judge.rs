@@ -148,7 +148,7 @@ fn results_made_in_short_are_told_from_whole_ones() {
     let figure = Figure::parse("test/sweep", "test.toml", &shorter).unwrap();
     let error = run(&[figure], &options, Control::unattended()).unwrap_err().to_string();
     assert!(error.ends_with(
-        "tacit figure test/sweep makes them, what is there comes from tacit figure test/sweep --quick"
+        "tacit figure test/sweep makes them, the stored runs come from tacit figure test/sweep --quick"
     ));
 }
 

@@ -191,7 +191,7 @@ pub(crate) fn to_text(records: &[ApplicationRecord]) -> String {
     if records.is_empty() {
         return String::new();
     }
-    let mut table = TextTable::new(&[["application"], ["flows"], ["what its user saw"]]);
+    let mut table = TextTable::new(&[["application"], ["flows"], ["seen by its user"]]);
     for record in records {
         let last = record.first_flow + record.connections.saturating_sub(1);
         let flows = match record.connections {

@@ -14,7 +14,7 @@ pub fn of_metrics(value_of: impl Fn(&str) -> Option<f64>) -> Vec<String> {
     let early = flows("early_flows").map(|early| {
         format!(
             "{} had delivered everything before results counted, without goodput in them: see run.measure-from, and \
-             what each flow took",
+             the time that each flow took",
             count(early, "flow")
         )
     });

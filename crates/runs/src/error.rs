@@ -48,7 +48,7 @@ pub enum RunsError {
         said: String,
     },
     /// Results that were to be read and were never made.
-    #[error("{}: {} of {total} runs are missing: {}; {command} makes them{}", directory.display(), missing.len(), listed(missing), there.as_ref().map_or(String::new(), |other| format!(", what is there comes from {other}")))]
+    #[error("{}: {} of {total} runs are missing: {}; {command} makes them{}", directory.display(), missing.len(), listed(missing), there.as_ref().map_or(String::new(), |other| format!(", the stored runs come from {other}")))]
     Missing {
         /// Where they were looked for.
         directory: PathBuf,

@@ -147,7 +147,10 @@ mod tests {
         }
         let [wire, _, cell, ..] = &single.hops[..] else { panic!("hops") };
         assert!(wire.counters.duplicated > 10 && wire.counters.lost > 0, "{wire:?}");
-        assert_eq!(wire.counters.delivered, cell.counters.offered, "what leaves one hop enters the next");
+        assert_eq!(
+            wire.counters.delivered, cell.counters.offered,
+            "packets that leave one hop enter the next"
+        );
         assert!(cell.queue_delays.p95_us > cell.queue_delays.p50_us);
         assert!(single.to_text().contains("router-1"));
     }

@@ -128,7 +128,7 @@ fn read(path: &Path, row: Option<usize>) -> Result<Stored, RunsError> {
             read_row(path.parent().unwrap_or(Path::new("")), row)
         }
         _ => Err(InputError::new(path.display(), "not a result of runs")
-            .allowed("what tacit run --json printed, in a file that ends in .json; a directory of results, or its runs.parquet")
+            .allowed("output of tacit run --json, in a file that ends in .json; a directory of results, or its runs.parquet")
             .into()),
     }
 }
@@ -136,11 +136,11 @@ fn read(path: &Path, row: Option<usize>) -> Result<Stored, RunsError> {
 fn read_json(path: &Path) -> Result<Stored, RunsError> {
     let bytes = bounded::read(path, MAX_JSON).map_err(RunsError::io(path))?.ok_or_else(|| {
         let what = format!("more than {MAX_JSON} bytes are no result of one run");
-        InputError::new(path.display(), what).allowed("what tacit run --json prints")
+        InputError::new(path.display(), what).allowed("output of tacit run --json")
     })?;
     let value: Value = serde_json::from_slice(&bytes).map_err(RunsError::store(path))?;
     let missing = |key: &str| {
-        InputError::new(path.display(), format!("no {key:?} in it")).allowed("what tacit run --json prints")
+        InputError::new(path.display(), format!("no {key:?} in it")).allowed("output of tacit run --json")
     };
     let text = |value: &Value, key: &str| {
         value.get(key).and_then(Value::as_str).map(str::to_owned).ok_or_else(|| missing(key))

@@ -623,11 +623,7 @@ mod tests {
             let edca = wide.bss[0].config.edca(StationId(1), category);
             (edca.cw_min, edca.cw_max)
         };
-        assert_eq!(
-            [best_effort, voice].map(windows),
-            [(63, 1023), (63, 63)],
-            "one that nobody says makes way"
-        );
+        assert_eq!([best_effort, voice].map(windows), [(63, 1023), (63, 63)], "a default makes way");
         assert_eq!(numbers(2, best_effort), (15, 1, 63), "it does not obey");
         let explained = |key: &str, set: &str| {
             crate::explain::explain("wlan-11n-150", &[set.to_owned()], None, &[key.to_owned()])

@@ -132,7 +132,7 @@ impl Scenario {
         if let Some((number, _)) =
             [one, other].into_iter().zip(&clients).find(|(_, client)| client.leave.is_some())
         {
-            let what = format!("client {number} leaves, and who is still near it is not said");
+            let what = format!("client {number} leaves, and its distance from others is unknown then");
             return refused(what, "direct links between clients without client.leave".to_owned());
         }
         let [a, b] = &clients;
@@ -145,7 +145,7 @@ impl Scenario {
             if to_access_point == [None; 2] {
                 return Ok(None);
             }
-            let what = format!("nobody says how well clients {one} and {other} hear each other");
+            let what = format!("no setting says how well clients {one} and {other} hear each other");
             return refused(
                 what,
                 "wifi.direct-distance, wifi.direct-snr, or a position of each client".to_owned(),

@@ -404,7 +404,7 @@ mod tests {
             assert_eq!(
                 like(same, &base),
                 scheme.applied_to(&base),
-                "scheme {} changes more than {assignments:?}: add what to effective.rs",
+                "scheme {} changes more than {assignments:?}: add its keys to effective.rs",
                 scheme.name
             );
         }

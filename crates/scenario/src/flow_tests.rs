@@ -108,7 +108,7 @@ fn direct_links_that_cannot_be_are_refused() {
     };
     assert_eq!(
         refused(&["wifi.distance=10 m"], ""),
-        "direct: wifi.direct-links: nobody says how well clients 1 and 2 hear each other; allowed: wifi.direct-distance, \
+        "direct: wifi.direct-links: no setting says how well clients 1 and 2 hear each other; allowed: wifi.direct-distance, \
          wifi.direct-snr, or a position of each client"
     );
     assert_eq!(
@@ -228,7 +228,7 @@ fn schemes_change_what_names_no_transport_of_its_own() {
         let udp = |flow: &FlowSetup| matches!(flow.traffic, Traffic::Udp { .. });
         (setup.flows.iter().filter(|flow| udp(flow)).count(), setup.applications.len())
     };
-    assert_eq!(over_udp("stock"), (1, 4), "the video stays what it is");
+    assert_eq!(over_udp("stock"), (1, 4), "the video stays unchanged");
     assert_eq!(over_udp("udp"), (5, 1), "the bound is bulk data for each flow, and the video");
 }
 

@@ -262,7 +262,7 @@ pub const ALL: &[Scheme] = &[
     },
     Scheme {
         name: "fwp-ap-repair",
-        summary: "FWP where the access point sends again what a client asks it for, before the server is asked",
+        summary: "FWP where clients ask the access point for lost MPDUs, before they ask the server",
         role: Role::Candidate,
         listing: Listing::ByName,
         apply: |scenario| {
@@ -282,7 +282,7 @@ pub const ALL: &[Scheme] = &[
     },
     Scheme {
         name: "cubic",
-        summary: "stock with CUBIC, whatever the scenario has",
+        summary: "stock with CUBIC, regardless of tcp.congestion",
         role: Role::Candidate,
         listing: Listing::ByName,
         apply: |scenario| {

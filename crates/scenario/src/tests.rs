@@ -231,7 +231,7 @@ const MISTAKES: &[(&str, &str, &[&str])] = &[
     ("--set of an unknown key", "base = \"wlan-11n-150\"\n", &["tcp.ack-evry=4"]),
     ("--set without a value", "base = \"wlan-11n-150\"\n", &["tcp.ack-every"]),
     ("pacing that is neither", "base = \"wlan-11n-150\"\n", &["tcp.pacing=fast"]),
-    ("a policy nobody has", "base = \"wlan-11n-150\"\n", &["tcp.ack-policy=quic-ack3"]),
+    ("a policy that does not exist", "base = \"wlan-11n-150\"\n", &["tcp.ack-policy=quic-ack3"]),
     ("--set of the wrong type", "base = \"wlan-11n-150\"\n", &["tcp.ack-every=many"]),
     ("--set through a value", "base = \"wlan-11n-150\"\n", &["wifi.rate.fast=true"]),
     ("OFDMA before 802.11ax", "base = \"wlan-11ac-866\"\n[wifi]\nofdma = \"mu-bar\"\n", &[]),

@@ -23,7 +23,7 @@ pub const ALL: &[Metric] = &[
     metric("fairness", "Jain's index of the flows' goodput", |view| view.fairness()),
     metric(
         "transfer_fairness",
-        "Jain's index of what flows got while they ran: payload over the time from start to last byte",
+        "Jain's index of the flows' goodput while they ran: payload over the time from start to last byte",
         |view| view.transfer_fairness(),
     ),
     metric("flows_completed", "flows of a fixed size that came to their end, whole run", |view| {
@@ -72,7 +72,7 @@ pub const ALL: &[Metric] = &[
     }),
     metric(
         "first_host_share_least",
-        "percent of what transports delivered that was the first host's, from sample to sample \
+        "percent of the bytes delivered by transports that was the first host's, from sample to sample \
          (`run.sample-interval`): the least; connections that repair and placeholders count, for they crossed the \
          path",
         |view| view.first_host_share(0),
@@ -99,8 +99,8 @@ pub const ALL: &[Metric] = &[
     ),
     metric(
         "first_host_goodput_bps",
-        "goodput of the client at the wireless end of the first flow, of all its flows that way; this and what follows of \
-         this host only with Wi-Fi",
+        "goodput of the client at the wireless end of the first flow, of all its flows that way; this and the next metrics \
+         of this host only with Wi-Fi",
         |view| Some(view.first_station()?.goodput_bps()),
     ),
     metric(
@@ -239,7 +239,7 @@ pub const ALL: &[Metric] = &[
     metric("answer_time_share", "time of PPDUs in which users answer triggers together", |view| {
         view.time_share(|station| station.counters.answer_time)
     }),
-    metric("empty_answer_share", "answers without a packet, of users who were asked for packets", |view| {
+    metric("empty_answer_share", "answers without a packet, of users that were asked for packets", |view| {
         view.share(|air| air.empty_answers, |air| air.empty_answers + air.triggered_ppdus)
     }),
     metric(
@@ -249,7 +249,7 @@ pub const ALL: &[Metric] = &[
     ),
     metric(
         "hack_room_short_share",
-        "of these Block Acks, those with too little room for what the client held",
+        "of these Block Acks, those with too little room for the ACKs that the client held",
         |view| view.share(|air| air.short_answers, |air| air.roomy_answers),
     ),
     metric("native_acks", "pure TCP ACKs that HACK drivers sent as packets", |view| {
@@ -290,7 +290,7 @@ pub const ALL: &[Metric] = &[
     metric(
         "acks_per_data_packet",
         "packets that only acknowledge that receivers sent, however they travelled, over the data packets that reached \
-         them: of TCP, TACK and datagrams with reports, whole run; 0 where nobody acknowledges",
+         them: of TCP, TACK and datagrams with reports, whole run; 0 without acknowledgments",
         |view| view.acks_per_data_packet(),
     ),
     metric("tcp_acks_sent", "pure ACKs that receivers sent, whole run", |view| {
@@ -365,12 +365,12 @@ pub const ALL: &[Metric] = &[
     metric("airtime_idle", "time with nothing to send", |view| view.airtime(AirtimeUse::Idle)),
     metric(
         "tcp_ack_byte_time_ms",
-        "what the bytes of TCP ACKs sent as packets take at the data rate, headers and preambles apart",
+        "time that the bytes of TCP ACKs sent as packets take at the data rate, headers and preambles apart",
         |view| view.millis(|station| station.counters.tcp_ack_byte_time),
     ),
     metric(
         "appended_byte_time_ms",
-        "what the bytes of compressed TCP ACKs take at the control rate",
+        "time that the bytes of compressed TCP ACKs take at the control rate",
         |view| view.millis(|station| station.counters.appended_byte_time),
     ),
     metric(
@@ -453,7 +453,7 @@ pub const ALL: &[Metric] = &[
     ),
     metric(
         "internet_overhead",
-        "bytes of repair, heads and requests included, over those that users got: what it costs on the way from the server",
+        "bytes of repair, heads and requests included, over those that users got: its cost on the way from the server",
         |view| {
             let repair = |got: &Downloaded| got.request_bytes + got.head_bytes + got.answer_bytes;
             Some(view.repaired(|got| repair(got).0 as f64)? / view.repaired(|got| got.released.0 as f64)?)
@@ -461,7 +461,7 @@ pub const ALL: &[Metric] = &[
     ),
     metric(
         "wireless_overhead",
-        "bytes of requests and heads of repair over those that users got: what repair over HTTP costs on the Wi-Fi",
+        "bytes of requests and heads of repair over those that users got: the cost of repair over HTTP on the Wi-Fi",
         |view| {
             let heads = |got: &Downloaded| got.request_bytes + got.head_bytes;
             Some(view.repaired(|got| heads(got).0 as f64)? / view.repaired(|got| got.released.0 as f64)?)
@@ -469,7 +469,7 @@ pub const ALL: &[Metric] = &[
     ),
     metric(
         "link_repair_overhead",
-        "bytes of requests for what access points are to send again, over those that users got",
+        "bytes of repair requests to access points, over those that users got",
         |view| {
             let bytes = view.on_air(|air| air.repair_request_bytes)?;
             Some(bytes / view.repaired(|got| got.released.0 as f64)?)

@@ -19,7 +19,7 @@ impl Sheet {
         for row in 0..rows {
             write(self.columns.iter().map(|(_, column)| column.field(row)).collect());
         }
-        let bytes = writer.into_inner().expect("memory takes what is left");
+        let bytes = writer.into_inner().expect("memory takes the rest");
         String::from_utf8(bytes).expect("fields are text")
     }
 }

@@ -53,7 +53,7 @@ fn recorded_runs_are_read_back() {
     let (provenance, read) = store.read().unwrap();
     assert_eq!((provenance.scenario.as_str(), &read), ("ü", &runs));
     assert_eq!(read, sweep::run(&plan, None, Control::unattended()).unwrap());
-    assert!(Arc::ptr_eq(&read[0].scenario_text, &read[1].scenario_text), "what is equal is kept once");
+    assert!(Arc::ptr_eq(&read[0].scenario_text, &read[1].scenario_text), "equal values are kept once");
     let mut names: Vec<_> =
         fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     names.sort_unstable();

@@ -49,13 +49,13 @@ pub(super) fn of(scenario: &Scenario) -> Vec<String> {
     } else {
         lines.push(format!(
             "FWP, or fwp-ap-repair: at {percent:.1} % of losses a window of {window} stalls behind them with aggregates of \
-             {aggregate}; FWP's MAC gained {gains}, less what repair takes"
+             {aggregate}; FWP's MAC gained {gains}, less the cost of repair"
         ));
     }
     match scenario.traffic.application {
         ApplicationKind::RequestResponse => lines.push(
-            "pages: plain Block Ack or TCP/HACK. Where everybody has FWP, pages of 200 kB took 3 times as long at 10 % of losses \
-             and pages of 2 MB twice (figure fwp/pages), for the last loss of an object holds it up"
+            "pages: plain Block Ack or TCP/HACK. Where all clients have FWP, pages of 200 kB took 3 times as long at 10 % of \
+             losses and pages of 2 MB twice (figure fwp/pages), for the last loss of an object holds it up"
                 .to_owned(),
         ),
         ApplicationKind::Streaming => lines.push(
@@ -68,12 +68,12 @@ pub(super) fn of(scenario: &Scenario) -> Vec<String> {
     if wifi.bss.protection == Protection::None {
         lines.push(
             "FWP needs RTS (wifi.protection = \"rts-cts\") where clients' ACKs collide with the access point: a collision takes a \
-             whole aggregate, and nobody repeats it"
+             whole aggregate, and the MAC does not repeat it"
                 .to_owned(),
         );
     }
     let over_tcp = scenario.traffic.transport == Transport::Tcp;
-    let path = "FWP is for cleartext HTTP, and the Internet path carries again what the Wi-Fi lost";
+    let path = "FWP is for cleartext HTTP, and the Internet path carries the Wi-Fi's losses again";
     let twice = format!("{path}: {:.0} % more here", lost_again_percent(lost_ppm));
     lines.push(if over_tcp { twice } else { format!("{twice}; this traffic has no TCP") });
     lines

@@ -18,7 +18,7 @@ pub(super) fn of(scenario: &Scenario) -> Vec<String> {
     let Some(times) = times(scenario) else { return Vec::new() };
     let mut lines = Vec::new();
     lines.push(match config.rule {
-        Rule::Every => "rule \"every\": each ACK that waits rides, whatever it costs".to_owned(),
+        Rule::Every => "rule \"every\": each ACK that waits rides, at any cost".to_owned(),
         Rule::Airtime { one_in } => format!(
             "rule \"airtime\": of ACKs that say the same one in {one_in} rides, and the last; all go as packets where that \
              takes less airtime"

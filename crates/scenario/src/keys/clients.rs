@@ -44,7 +44,7 @@ pub(crate) const COUNT: Key<Whole> = Key {
 };
 
 const SELFISH: &str =
-    "overrides `[wifi]` for what this client sends, as a station that ignores its access point does";
+    "overrides `[wifi]` for this client's transmissions, as a station that ignores its access point does";
 
 /// Keys of a client behind Wi-Fi.
 pub(crate) const WIRELESS: Keys<ClientOverride> = &[

@@ -130,7 +130,8 @@ pub(crate) const HACK: Keys<HackPlan> = &[
         },
         usual: Usual::Field,
         meaning: "with `wifi.ofdma`: bytes for compressed ACKs in each user's Block Ack, whose length the access point fixes with its \
-                  trigger: by what each appended lately for what it got, or always so many; what does not fit waits for the next",
+                  trigger: by the bytes that each appended lately per MPDU, or always so many; ACKs that do not fit wait for the \
+                  next",
         of: |hack| &mut hack.mu_room,
     },
     &Hack {

@@ -350,7 +350,7 @@ pub(crate) const TCP: Keys<Config> = &[
         name: "small-queues",
         kind: OrNone(Span::between(Duration::from_micros(100), Duration::from_secs(1))),
         usual: Usual::Field,
-        meaning: "TCP small queues: how long what a wireless station's connection has in its queue may take at the \
+        meaning: "TCP small queues: most bytes of a connection in its wireless station's queue, as time at the \
                   connection's rate; two bursts are always allowed. Linux: 1 ms, 8 ms below mac80211. For connections \
                   that send from a wireless station; see [tcp.md](../design/tcp.md#small-queues)",
         of: |tcp| &mut tcp.small_queues,

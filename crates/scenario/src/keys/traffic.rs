@@ -126,8 +126,8 @@ pub(crate) const TRAFFIC: Keys<TrafficPlan> = &[
     &Flow {
         name: UDP_PAYLOAD,
         kind: Given(DATAGRAM),
-        usual: Usual::Described("what fills `tcp.mtu`"),
-        meaning: "bytes after the UDP header, up to what one packet holds",
+        usual: Usual::Described("as many as fill `tcp.mtu`"),
+        meaning: "bytes after the UDP header, at most those of one packet",
         of: |flow| &mut flow.udp_payload,
     },
     &Flow {

@@ -364,7 +364,7 @@ pub(crate) const WIFI: Keys<Wifi> = &[
         name: "direct-links",
         kind: Own { read: direct::pairs, write: direct::write_pairs, allowed: direct::PAIRS_ALLOWED },
         usual: Usual::Field,
-        meaning: "clients with a direct link (TDLS): what they send each other does not go through the access point; `all`: those with \
+        meaning: "clients with a direct link (TDLS): packets between them do not go through the access point; `all`: those with \
                   `station-to-station` traffic. Pairs with a client that the run lacks are ignored. Rate: the slower of both clients', or by \
                   `rate-control` for the link's own signal; losses as the sender's to the access point; see \
                   [wifi-model.md](../references/wifi-model.md#from-client-to-client)",
@@ -612,7 +612,7 @@ pub(crate) const WIFI: Keys<Wifi> = &[
         usual: Usual::Field,
         meaning: "`round-robin`: the access point serves clients in turn, a TXOP each; `fcfs`: it serves the client \
                   with the oldest packet; `airtime`: deficit round robin over airtime, as mac80211: clients get equal \
-                  shares of it, whatever their rates; see [wifi-model.md](../references/wifi-model.md#airtime-fairness)",
+                  shares of it, regardless of rate; see [wifi-model.md](../references/wifi-model.md#airtime-fairness)",
         of: |wifi| &mut wifi.bss.ap_scheduler,
     },
     &W {
@@ -678,9 +678,9 @@ pub(crate) const WIFI: Keys<Wifi> = &[
             ("random", Triggers::RandomAccess),
         ]),
         usual: Usual::Field,
-        meaning: "with `ofdma`: when the access point asks clients for what they have, which they send at once (UL OFDMA): never; those \
+        meaning: "with `ofdma`: when the access point asks clients for packets, which they send at once (UL OFDMA): never; those \
                   that were just sent data, or said that something waits; those that send over 100 packets a second, while two do; \
-                  all, as often as it gets the medium; as often, but nobody by name (`random-access-units`)",
+                  all, as often as it gets the medium; as often, but no client by name (`random-access-units`)",
         of: |wifi| &mut wifi.ofdma.triggers,
     },
     &W {
@@ -702,7 +702,7 @@ pub(crate) const WIFI: Keys<Wifi> = &[
         name: "mu-edca",
         kind: Choice(&[("off", MuEdca::Off), ("openwrt", MuEdca::OpenWrt), ("silent", MuEdca::Silent)]),
         usual: Usual::Field,
-        meaning: "with `triggers`: what a client contends with for 2.1 s after it answered one: as before; as OpenWrt's access points \
+        meaning: "with `triggers`: how a client contends for 2.1 s after it answered one: as before; as OpenWrt's access points \
                   say (AIFSN 8, windows from 511); not at all (hostapd's sample configuration)",
         of: |wifi| &mut wifi.ofdma.mu_edca,
     },
@@ -719,9 +719,10 @@ const TRIGGER_PADDINGS_ALLOWED: &str = "0, 8 or 16 us";
 /// The standard's values.
 fn trigger_padding(value: &Value) -> Result<Duration, Mismatch> {
     let padding = duration(value)?;
-    OfdmaConfig::TRIGGER_PADDINGS.contains(&padding).then_some(padding).ok_or_else(|| {
-        Mismatch::new(format!("{value} is not what a trigger may leave"), TRIGGER_PADDINGS_ALLOWED)
-    })
+    OfdmaConfig::TRIGGER_PADDINGS
+        .contains(&padding)
+        .then_some(padding)
+        .ok_or_else(|| Mismatch::new(format!("{value} is no padding of triggers"), TRIGGER_PADDINGS_ALLOWED))
 }
 
 const SPACINGS_ALLOWED: &str = "0, 0.25, 0.5, 1, 2, 4, 8 or 16 us";

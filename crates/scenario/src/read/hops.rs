@@ -144,7 +144,7 @@ fn queue_of(section: &Section<'_>, usual: QueueConfig) -> Result<QueueConfig, In
     match queue.discipline {
         Discipline::DropTail | Discipline::DropHead => Ok(QueueConfig { discipline: drop, ..queue }),
         Discipline::CoDel(_) | Discipline::FqCoDel(_) => Err(section
-            .error(links::DROP.name, "the queue has a discipline, which says what it drops")
+            .error(links::DROP.name, "the queue has a discipline, which chooses its drops")
             .allowed("drop beside a queue that is a limit")),
     }
 }

@@ -232,7 +232,7 @@ fn check(section: &Section<'_>, wifi: &Wifi) -> Result<(), InputError> {
         return refused(keys::RANDOM_ACCESS_UNITS, what, "0; or others with triggers");
     }
     if !has_random_units && wifi.ofdma.triggers == Triggers::RandomAccess {
-        let what = "\"random\" asks nobody by name, and offers no units".to_owned();
+        let what = "\"random\" asks no client by name, and offers no units".to_owned();
         return refused(keys::TRIGGERS, what, "\"random\" with random-access-units of 1 or more");
     }
     if let (Some(_), Some(what)) = (wifi.ofdma.acknowledgment, refuses_ofdma(wifi)) {
@@ -263,7 +263,7 @@ fn refuses_ofdma(wifi: &Wifi) -> Option<String> {
         ),
         (
             wifi.bss.reverse_direction != ReverseDirection::Off,
-            "what several users got grants nothing".to_owned(),
+            "PPDUs of several users grant nothing".to_owned(),
         ),
     ];
     reasons.into_iter().find(|(applies, _)| *applies).map(|(_, what)| what)
