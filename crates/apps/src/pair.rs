@@ -363,7 +363,7 @@ mod tests {
                 let start = Message::Start { version: VERSION, share, name: "laptop".into() };
                 write(&mut mine, &start).await.unwrap();
                 write(&mut mine, &Message::Confirm { mac: [0; 32] }).await.unwrap();
-                let trust = |_: &str| -> Result<(), PairError> { panic!("nobody is trusted") };
+                let trust = |_: &str| -> Result<(), PairError> { panic!("no key is trusted") };
                 Pairing::new(code(CODE)).take(keys, &mut reader, &mut writer, trust).await
             });
             assert!(matches!(taken, Err(PairError::WrongCode)), "{taken:?}");

@@ -299,7 +299,7 @@ impl Counting {
         if total.data_segments > total.data_packets {
             warnings.push(format!(
                 "{} data packets stand for {} segments (GRO or TSO at the capturing host): the ratio per segment \
-                 is what was on the link",
+                 is the one on the link",
                 total.data_packets, total.data_segments
             ));
         }

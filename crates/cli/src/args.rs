@@ -56,12 +56,12 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 #[derive(Debug, Parser)]
 #[command(name = "tacit", version = VERSION, after_help = format!("{LACKING}{AFTER_HELP}"))]
 pub struct Cli {
-    /// What to do
+    /// The subcommand
     #[command(subcommand)]
     pub command: Option<Command>,
 }
 
-/// What to do.
+/// Subcommands of `tacit`.
 #[derive(Debug, Subcommand)]
 #[allow(clippy::large_enum_variant, reason = "there is one in a process")]
 pub enum Command {
@@ -125,7 +125,7 @@ pub enum SimulatorCommand {
 #[cfg(feature = "network")]
 #[derive(Debug, Subcommand)]
 pub enum NetworkCommand {
-    /// Fetch a file over HTTP, and repair what a Wi-Fi hop under FWP lost
+    /// Fetch a file over HTTP, and repair the losses of a Wi-Fi hop under FWP
     #[command(after_help = FETCH_AFTER_HELP)]
     Fetch(FetchArgs),
     /// Repair FWP's losses for programs that can use an HTTP proxy

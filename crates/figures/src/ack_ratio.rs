@@ -28,8 +28,7 @@ fn slow_the_hosts(scenario: &mut Scenario, [client_us, server_us]: [f64; 2]) -> 
         Hop::Wifi => None,
     });
     let Some(wire) = wire else {
-        let what =
-            format!("{} has no wire that could stand for what a machine's programs wait", scenario.name);
+        let what = format!("{} has no wire whose delay could stand for the waits of programs", scenario.name);
         return Err(InputError::new("transfers", what).allowed("scenarios with one"));
     };
     wire.up.delay += Duration::from_nanos((client_us * 1e3) as u64);

@@ -64,7 +64,7 @@ impl DependenceCell {
 impl Dependence {
     /// Caption of the table.
     pub(super) fn caption(&self) -> String {
-        format!("What it depends on: {} ({}), by {}", self.measure, self.unit, self.x_label)
+        format!("Dependence: {} ({}), by {}", self.measure, self.unit, self.x_label)
     }
 
     /// As text, indented as claims are.

@@ -352,7 +352,7 @@ paper = 6
 measure = { value = \"link\", x-from = 2.05 }
 tolerance = 0
 [[claim]]
-text = \"what arrives is no more than that\"
+text = \"no more than that arrives\"
 paper = 12
 measure = { value = \"CUBIC\", take = \"most\" }
 bound = \"at-most\"

@@ -62,13 +62,13 @@ pub fn summary(
 fn page(outcomes: &[FigureOutcome], later: &[PlannedFigure]) -> Result<String, InputError> {
     let mut page = format!(
         "# Figures and tables of the papers\n\n\
-         Written by `tacit figure --all --summary docs/validation/papers.md` from whole runs, by tacit {}; what is typed\n\
-         here is lost. Each row is a claim of a figure file: what the paper (or who else) says, with the tolerance of the\n\
-         file, and what was measured. Behind the least or largest of a grid stands its place, with the 95 % interval of the\n\
-         median over the seeds. A claim that is *missed* stays, with its reason and the range in which it is missed:\n\
-         beyond that range it fails, whichever way. *Kept* are regression bounds: ranges that were measured here before,\n\
-         which reproduce nothing. Rows of a *table* have no verdict; in brackets is the paper's number. *Later* figures\n\
-         have no file yet (`{LATER_PATH}`).\n\n{}.\n",
+         Written by `tacit figure --all --summary docs/validation/papers.md` from whole runs, by tacit {}; text typed\n\
+         here is lost. Each row is a claim of a figure file: the statement of the paper (or of another source), with the\n\
+         tolerance of the file, and the measured value. Behind the least or largest of a grid stands its place, with the\n\
+         95 % interval of the median over the seeds. A claim that is *missed* stays, with its reason and the range in\n\
+         which it is missed: beyond that range it fails, on either side. *Kept* are regression bounds: ranges that were\n\
+         measured here before, which reproduce nothing. Rows of a *table* have no verdict; in brackets is the paper's\n\
+         number. *Later* figures have no file yet (`{LATER_PATH}`).\n\n{}.\n",
         tacit_runs::VERSION,
         Tally::of(outcomes),
     );

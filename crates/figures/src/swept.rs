@@ -211,7 +211,7 @@ mod tests {
     const VARIANTS: &str = "\
 title = \"t\"
 paper = \"p\"
-note = \"what it assumes\"
+note = \"its assumptions\"
 [sweep]
 scenario = \"wlan-11n-150\"
 set = [\"run.duration=400ms\", \"run.measure-from=100ms\"]
@@ -257,7 +257,7 @@ tolerance = 0
         assert!(cell.ci95.is_some() && plain.cells[1].unwrap().to.unwrap() > 100.0);
         let text = outcome.to_text();
         for line in [
-            "  what it assumes\n",
+            "  its assumptions\n",
             "arithmetic <= 10, measured 1 ",
             "  a slow wire",
             "gain of udp over stock (%)",
@@ -268,7 +268,7 @@ tolerance = 0
             Store::existing(&directory.path().join("test-variants-a-slow-wire")).read().unwrap();
         assert_eq!((records.len(), provenance.description.as_str()), (4, "t: a slow wire"));
         let page = std::fs::read_to_string(page_path(directory.path())).unwrap();
-        assert!(page.contains("What it depends on") && page.contains("what it assumes"));
+        assert!(page.contains("Dependence: ") && page.contains("its assumptions"));
     }
 
     #[test]

@@ -89,7 +89,7 @@ impl Timeline {
         let found = ppdus.iter().position(|ppdu| self.at.matches(ppdu));
         let at = found.ok_or_else(|| {
             let heard = ppdus.len();
-            InputError::new(&figure.id, format!("none of {heard} PPDUs is what timeline.at describes"))
+            InputError::new(&figure.id, format!("none of {heard} PPDUs fits timeline.at"))
         })?;
         let from = at.saturating_sub(self.before);
         let ppdus = ppdus.into_iter().skip(from).take(self.frames).collect();
@@ -177,7 +177,7 @@ frames = 5
         let text = TIMELINE.replace("\"data\"", "\"data\", sync = true");
         let figure = Figure::parse("t/none", "none.toml", &text).unwrap();
         let error = run(&[figure], &Options::default(), Control::unattended()).unwrap_err().to_string();
-        assert!(error.contains("is what timeline.at describes"), "{error}");
+        assert!(error.contains("PPDUs fits timeline.at"), "{error}");
     }
 
     #[test]

@@ -190,7 +190,7 @@ fn explained(what: &str, error: libbpf_rs::Error) -> LiveError {
         Some(line) => format!("{what} ({line})"),
         None => what.to_owned(),
     };
-    refused(&what, io::Error::other(error), "tacit doctor says what this kernel has")
+    refused(&what, io::Error::other(error), "tacit doctor lists this kernel's features")
 }
 
 // --- The kernel's features ------------------------------------------------------------------------

@@ -46,7 +46,7 @@ impl<const EXACT_BITS: u32> Waits<EXACT_BITS> {
 
     /// For percentiles; each value stands for the middle of its bucket.
     pub fn histogram(&self) -> Histogram<u64> {
-        let mut all = Histogram::new(2).expect("2 digits are within what the library allows");
+        let mut all = Histogram::new(2).expect("the library allows 2 digits");
         for (bucket, count) in self.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
             all.record_n(Self::middle(bucket), *count).expect("the histogram grows as needed");
         }

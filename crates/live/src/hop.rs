@@ -82,7 +82,7 @@ impl Plan {
         // The agent makes segments, and a hop carries other programs' bytes.
         if self.setup.bss.iter().any(|set| matches!(set.access_point.driver, ApDriver::FastAck(_))) {
             return Err(LiveError::Unsupported {
-                what: "wifi.ap-acks = \"fastack\", to acknowledge what real programs receive,",
+                what: "wifi.ap-acks = \"fastack\", to acknowledge the segments of real programs,",
                 allowed: "\"none\", or a simulation",
             });
         }

@@ -354,7 +354,7 @@ mod tests {
             assert_eq!(out.len(), 3, "{what}");
         }
         let pushed = [next(&|bytes| bytes[33] |= PSH), packet(true, true, 80, 200, &[5; 100])];
-        assert_eq!(handed_over(Merge::All, &pushed).0, 2, "nothing follows what is pushed");
+        assert_eq!(handed_over(Merge::All, &pushed).0, 2, "nothing follows a pushed packet");
         let ack = packet(true, true, 80, 0, &[]);
         assert_eq!(handed_over(Merge::All, &[ack.clone(), ack]).0, 2, "ACKs are counted");
     }

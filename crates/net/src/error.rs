@@ -22,7 +22,7 @@ pub enum NetError {
     },
     /// `https`, where repair is needed.
     #[error(
-        "{url} is encrypted: holes in what TLS protects cannot be filled, for each record is checked as a whole; fetch it \
+        "{url} is encrypted: holes in TLS records cannot be filled, for each record is checked as a whole; fetch it \
          over a link that acknowledges"
     )]
     Encrypted {
@@ -30,7 +30,7 @@ pub enum NetError {
         url: String,
     },
     /// From `https` a redirect leads to `http`.
-    #[error("{url}: a server that is reached by https redirects there, where anybody could answer")]
+    #[error("{url}: a server that is reached by https redirects there, where any host could answer")]
     Downgrade {
         /// Where the redirect leads.
         url: String,

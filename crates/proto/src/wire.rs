@@ -87,7 +87,7 @@ pub enum DecodeError {
     #[error("unknown, unsound or differently laid out TCP options")]
     TcpOptions,
     /// A byte of payload differs from the one for its place in the stream.
-    #[error("payload byte {0} is not what its place in the stream says")]
+    #[error("payload byte {0} is not the one for its place in the stream")]
     Payload(u32),
     /// A datagram to TACK's port is no packet of its.
     #[error("TACK: {0}")]

@@ -13,7 +13,7 @@ create_exception!(
     tacit._native,
     InputError,
     TacitError,
-    "Bad input: its `place`, `what` is wrong, and the `allowed` values."
+    "Bad input: its `place`, the mistake (`what`), and the `allowed` values."
 );
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -31,7 +31,8 @@ pub struct ExternalMaker(Taken<Maker>, Arc<Maker>);
 impl ExternalMaker {
     pub fn new(make: &Bound<'_, PyAny>) -> PyResult<Self> {
         if !make.is_callable() {
-            let what = "a class whose objects say what to do, or a callable that makes such objects";
+            let what =
+                "a class of policies, controllers or schedulers, or a callable that makes such objects";
             return Err(PyValueError::new_err(format!("{}: allowed: {what}", make.repr()?)));
         }
         let name =

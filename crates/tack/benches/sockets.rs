@@ -4,7 +4,7 @@
 //! `cargo bench -p tacit-tack --bench sockets` prints a line per case, of the best of several rounds, which is the least disturbed
 //! one; with `-- 8/2` only that of 8 connections and 2 threads. Compare two versions by running their programs in turn.
 
-#![expect(clippy::disallowed_methods, reason = "time is what a benchmark measures")]
+#![expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
 
 use std::hint::black_box;
 use std::net::{Ipv4Addr, SocketAddr};

@@ -71,7 +71,7 @@ mod tests {
         let mut path = Path::default();
         let at = |millis| Instant::ZERO + Duration::from_millis(millis);
         let (token, room) = path.on_packet(at(0), here, 100, *b"no guess").unwrap();
-        assert_eq!(room, 300, "three times what came");
+        assert_eq!(room, 300, "three times the bytes received");
         assert_eq!(path.on_packet(at(299), here, 1000, [1; 8]), None);
         assert_eq!(path.on_packet(at(300), here, 1000, [1; 8]), Some((token, 1200)));
         assert!(!path.is_proved(there, token) && !path.is_proved(here, [0; 8]));

@@ -516,7 +516,7 @@ async fn wants<R: AsyncRead + Unpin>(
                     return Err(CopyError::Protocol("files are wanted out of order".into()));
                 }
                 let Some(Some(listed)) = manifest.files.get(index) else {
-                    return Err(CopyError::Protocol("what is wanted is no file".into()));
+                    return Err(CopyError::Protocol("a wanted entry is no file".into()));
                 };
                 if offset_bytes > listed.size_bytes {
                     return Err(CopyError::Protocol("a file is wanted from behind its end".into()));

@@ -132,7 +132,7 @@ mod tests {
         let list = AllowList(rules.iter().map(|rule| rule.parse().unwrap()).collect());
         let target = target.parse().unwrap();
         let allowed = list.allows(&target, ip.parse().unwrap());
-        assert!(!allowed || list.may_allow(&target), "what is allowed is resolved");
+        assert!(!allowed || list.may_allow(&target), "an allowed target is resolved");
         allowed
     }
 

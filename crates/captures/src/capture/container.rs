@@ -263,7 +263,7 @@ impl<R: Read> Container<R> {
             SIMPLE_PACKET => Block::Packet(self.simple_packet(order, body, bytes)?),
             _ => Block::Other,
         };
-        let read_beyond = || Fault::Corrupt("a block is too short for what it holds".into());
+        let read_beyond = || Fault::Corrupt("a block is too short for its contents".into());
         let rest = end.checked_sub(self.reader.offset).ok_or_else(read_beyond)?;
         self.reader.skip(rest)?;
         let trailer = order.u32(self.reader.array()?);

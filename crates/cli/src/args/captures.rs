@@ -29,12 +29,12 @@ pub struct AuditArgs {
 /// Arguments of `rohc`.
 #[derive(Debug, Args)]
 pub struct RohcArgs {
-    /// What to do
+    /// The subcommand
     #[command(subcommand)]
     pub command: RohcCommand,
 }
 
-/// What `rohc` does.
+/// Subcommands of `rohc`.
 #[derive(Debug, Subcommand)]
 pub enum RohcCommand {
     /// Compress and decompress a capture, check every byte, and measure

@@ -78,7 +78,7 @@ pub struct ShellArgs {
     /// Print no counters during the run, and no report unless the run is not valid
     #[arg(short, long, conflicts_with = "json")]
     pub quiet: bool,
-    /// Exit with 122 if the run is not valid, whatever the command's status
+    /// Exit with 122 if the run is not valid, regardless of the command's status
     #[arg(long)]
     pub require_valid: bool,
     #[command(flatten)]
@@ -91,12 +91,12 @@ pub struct ShellArgs {
 /// Arguments of `rre`.
 #[derive(Debug, Args)]
 pub struct RreArgs {
-    /// What to do
+    /// The subcommand
     #[command(subcommand)]
     pub command: RreCommand,
 }
 
-/// What `rre` does.
+/// Subcommands of `rre`.
 #[derive(Debug, Subcommand)]
 pub enum RreCommand {
     /// Run a command with TCP-RRE for its sockets and its children's; processes that it leaves behind are ended

@@ -1,4 +1,4 @@
-//! Arguments of commands that speak HTTP and repair what FWP loses.
+//! Arguments of commands that speak HTTP and repair FWP's losses.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -24,7 +24,7 @@ second as a client; the second trusts the first as a server at the ports of serv
   tacit keys pair box.example.org 123-456-789 --name laptop
 
 Exit codes: 0 done; 1 no such peer, or a wrong code; 2 bad input, another key exists or is known, or
-a key file cannot be used; 4 pair: no connection, or nobody connected.";
+a key file cannot be used; 4 pair: no connection, or no peer connected.";
 
 pub(super) const SERVE_AFTER_HELP: &str = "\
 Clients are those whose key `tacit keys trust NAME KEY --client` added, and programs with the
@@ -304,12 +304,12 @@ const PAIR_ADDRESS: &str = "0.0.0.0:4435";
 /// Arguments of `keys`.
 #[derive(Debug, Args)]
 pub struct KeysArgs {
-    /// What to do
+    /// The subcommand
     #[command(subcommand)]
     pub command: KeysCommand,
 }
 
-/// What `keys` does.
+/// Subcommands of `keys`.
 #[derive(Debug, Subcommand)]
 pub enum KeysCommand {
     /// Create this user's key, if it is missing

@@ -292,7 +292,7 @@ impl<P: Payload> Bss<P> {
 
     /// Time from queueing to first transmission at a station, in microseconds.
     pub fn queueing_delay_us(&self, station: StationId) -> Histogram<u64> {
-        let mut all = Histogram::new(2).expect("2 digits are within what the library allows");
+        let mut all = Histogram::new(2).expect("the library allows 2 digits");
         for function in self.cell.stations.of(station) {
             all.add(function.waits.histogram()).expect("the histogram grows as needed");
         }

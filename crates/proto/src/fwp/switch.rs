@@ -171,7 +171,7 @@ mod tests {
         trip.sent(at(0), stamps(u32::MAX, 0));
         trip.sent(at(5), stamps(4, 0));
         trip.arrived(at(6), stamps(0, u32::MAX - 1));
-        assert_eq!(trip.or(MS * 40), MS * 40, "an echo of what went before");
+        assert_eq!(trip.or(MS * 40), MS * 40, "an echo of an earlier stamp");
         trip.arrived(at(30), stamps(0, 2));
         assert_eq!(trip.or(MS * 40), MS * 30);
         trip.arrived(at(90), stamps(0, 2));

@@ -400,7 +400,7 @@ mod tests {
         }
         let mut clock = Clock::new(AckClock::PAPER, StartUp::Often, FULL);
         clock.on_packet(at(3), 10);
-        assert_eq!(clock.due(), Some(at(3)), "how long the path is nobody knows yet");
+        assert_eq!(clock.due(), Some(at(3)), "the path's round trip is not known yet");
     }
 
     #[test]

@@ -634,7 +634,7 @@ mod tests {
         streams.tell_streams(&mut advertised, 8);
         assert_eq!(advertised, [(StreamId(0), SeqNumber(1600))]);
         assert_eq!((streams.readable(StreamId(0)), streams.readable(StreamId(2))), (0, 200));
-        assert_eq!(streams.tell(), 2000, "reading gives back what the stream held, which nobody else lacked");
+        assert_eq!(streams.tell(), 2000, "reading gives back the stream's memory, which no other lacked");
     }
 
     #[test]
@@ -671,7 +671,7 @@ mod tests {
         // The first 20 were delivered, the last 50 arrived.
         assert_eq!(streams.take(&data(0, 30, 120, false)), Taken::New(50, place(50, 20, 100)));
         assert!(streams.stop(StreamId(0)) && !streams.stop(StreamId(0)));
-        assert_eq!(streams.take(&data(0, 200, 10, false)), Taken::New(10, None), "nobody wants them");
+        assert_eq!(streams.take(&data(0, 200, 10, false)), Taken::New(10, None), "no reader wants them");
     }
 
     #[test]
@@ -725,7 +725,7 @@ mod tests {
         assert_eq!(advertised, [(StreamId(2), SeqNumber(900))]);
         streams.on_read(StreamId(2), 300);
         assert!(streams.reopened_stream(StreamId(2), 10));
-        assert!(streams.on_held(StreamId(10)).is_err(), "beyond what may be open");
+        assert!(streams.on_held(StreamId(10)).is_err(), "beyond the streams that may be open");
     }
 
     proptest! {

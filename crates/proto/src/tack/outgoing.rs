@@ -606,8 +606,8 @@ mod tests {
         };
         let writable = Some(StreamEvent::Writable(StreamId(0)));
         assert_eq!(acked(200), (0, 0, 300, writable));
-        assert_eq!(acked(100), (0, 0, 300, None), "nothing beyond what was reached");
-        assert_eq!(acked(0), (300, 300, 300, writable), "what was held may go");
+        assert_eq!(acked(100), (0, 0, 300, None), "no byte beyond those reached");
+        assert_eq!(acked(0), (300, 300, 300, writable), "held bytes may go");
         assert_eq!(acked(300), (100, 400, 400, writable));
     }
 

@@ -295,7 +295,7 @@ mod tests {
             model.round(stream, 1_000_000, 0);
         }
         assert_eq!(model.streams[stream].0.size(), model.pool.floor);
-        assert_eq!(model.pool.lent(), held, "what was granted is held until it is read");
+        assert_eq!(model.pool.lent(), held, "granted memory is held until it is read");
         // A reader of 25 kB per round trip, 0.6 MB/s.
         for _ in 0..400 {
             model.round(stream, 1_000_000, 25_000);
@@ -316,7 +316,7 @@ mod tests {
         let held = model.pool.lent();
         assert!(held >= 6_000_000);
         model.pool.resize(1 << 20);
-        assert_eq!(model.pool.lent(), held, "what was granted is held until it is read");
+        assert_eq!(model.pool.lent(), held, "granted memory is held until it is read");
         for _ in 0..20 {
             for stream in streams {
                 model.round(stream, 1_000_000, u64::MAX);

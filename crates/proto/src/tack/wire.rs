@@ -201,7 +201,7 @@ pub fn encode_from(
     let (header, body) = bytes[start..].split_at_mut(packet.prefix_len() as usize);
     let tag = protector.seal(number, header, body);
     bytes.extend_from_slice(&tag);
-    debug_assert_eq!(bytes.len() - start, packet.len() as usize, "Packet::len counts what is written here");
+    debug_assert_eq!(bytes.len() - start, packet.len() as usize, "Packet::len counts the bytes written here");
     Ok(())
 }
 

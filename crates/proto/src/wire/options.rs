@@ -69,7 +69,7 @@ pub(super) fn encode(segment: &Segment) -> Result<Encoded, EncodeError> {
             options.push(&block.end.0.to_be_bytes());
         }
     }
-    debug_assert_eq!(options.len, len as usize, "Segment::header_len counts what is laid out here");
+    debug_assert_eq!(options.len, len as usize, "Segment::header_len counts the options laid out here");
     Ok(options)
 }
 

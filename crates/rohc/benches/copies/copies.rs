@@ -39,7 +39,7 @@ pub fn report(name: &str, packets: &[&[u8]], ways: &mut [Way<'_>]) {
 }
 
 /// How long `work` takes.
-#[allow(clippy::disallowed_methods, reason = "time is what a benchmark measures")]
+#[allow(clippy::disallowed_methods, reason = "a benchmark measures time")]
 pub fn timed(work: impl FnOnce()) -> Duration {
     let start = Instant::now();
     work();

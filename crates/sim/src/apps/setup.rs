@@ -150,7 +150,7 @@ impl Repairers {
     fn check(&self) -> Result<(), &'static str> {
         let has_bytes = self.download.request.0.min(self.download.head.0) > 0;
         if self.connections == 0 {
-            Err("nobody repairs")
+            Err("no connection repairs")
         } else if has_bytes {
             Ok(())
         } else {

@@ -164,7 +164,7 @@ impl ApAgent {
                 oracle.verify(packet);
             }
             if let Some(packet) = oracle.wrong.take() {
-                return Some(Wish::Wrong { packet: packet.into(), what: "of what has not arrived" });
+                return Some(Wish::Wrong { packet: packet.into(), what: "of data that has not arrived" });
             }
         }
         match up {

@@ -86,7 +86,7 @@ impl<P: Carried> Oracle<P> {
     /// Says why it is wrong.
     pub fn judge(&mut self, at: FunctionId, from: FunctionId, packet: &P) -> Result<(), &'static str> {
         let (Link { given, answered_at }, turnaround) = self.link(from, at).ok_or("from a stock station")?;
-        let place = given.iter().position(|(_, ack)| ack == packet).ok_or("nobody sent")?;
+        let place = given.iter().position(|(_, ack)| ack == packet).ok_or("never sent")?;
         if given[place].0 + turnaround > *answered_at {
             return Err("rode before its host turnaround");
         }
@@ -143,18 +143,18 @@ mod tests {
     fn packets_given_pass_once_and_in_the_order_of_their_flow() {
         let mut oracle = oracle(100);
         assert_eq!(oracle.judge(AP, CLIENT, &ack(1, 1)), Ok(()));
-        assert_eq!(oracle.judge(AP, CLIENT, &ack(1, 1)), Err("nobody sent"), "twice");
+        assert_eq!(oracle.judge(AP, CLIENT, &ack(1, 1)), Err("never sent"), "twice");
         assert_eq!(oracle.judge(AP, CLIENT, &ack(1, 3)), Ok(()), "the one between went as a packet");
-        assert_eq!(oracle.judge(AP, CLIENT, &ack(1, 2)), Err("nobody sent"), "it comes too late");
+        assert_eq!(oracle.judge(AP, CLIENT, &ack(1, 2)), Err("never sent"), "it comes too late");
         assert_eq!(oracle.judge(AP, CLIENT, &ack(2, 2)), Ok(()), "another flow");
     }
 
     #[test]
     fn packets_not_given_do_not_pass() {
         let mut oracle = oracle(100);
-        assert_eq!(oracle.judge(AP, CLIENT, &ack(1, 4)), Err("nobody sent"));
-        assert_eq!(oracle.judge(AP, CLIENT, &ack(3, 1)), Err("nobody sent"));
-        assert_eq!(oracle.judge(CLIENT, AP, &ack(1, 1)), Err("nobody sent"), "the other way");
+        assert_eq!(oracle.judge(AP, CLIENT, &ack(1, 4)), Err("never sent"));
+        assert_eq!(oracle.judge(AP, CLIENT, &ack(3, 1)), Err("never sent"));
+        assert_eq!(oracle.judge(CLIENT, AP, &ack(1, 1)), Err("never sent"), "the other way");
         assert_eq!(oracle.judge(AP, STOCK, &ack(1, 1)), Err("from a stock station"));
     }
 

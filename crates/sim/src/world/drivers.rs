@@ -64,7 +64,10 @@ impl<P: Carried> World<'_, P> {
         if is_known {
             self.deliver(self.bss_hosts[index][function.index()], packet);
         } else {
-            self.broken = Some(format!("function {} made an ACK for nobody: {packet:?}", function.index()));
+            self.broken = Some(format!(
+                "function {} made an ACK for an unknown host or flow: {packet:?}",
+                function.index()
+            ));
         }
     }
 

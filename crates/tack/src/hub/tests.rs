@@ -389,10 +389,10 @@ fn a_recorded_connection_cannot_be_played_again() {
         }
         net.run(Duration::from_millis(500));
     }
-    assert_eq!(net.server.accept(), None, "nobody proved to have a key");
+    assert_eq!(net.server.accept(), None, "no client proved to have a key");
     assert!(net.to_attacker <= 3 * net.by_attacker, "{} for {}", net.to_attacker, net.by_attacker);
     net.run(HALF_OPEN);
-    assert_eq!(net.server.len(), before, "what was half open is forgotten");
+    assert_eq!(net.server.len(), before, "half-open connections are forgotten");
 }
 
 #[test]

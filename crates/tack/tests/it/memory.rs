@@ -137,5 +137,5 @@ async fn forty_clients_whose_streams_nobody_reads_fill_no_more_than_max_memory()
             sleep(Duration::from_millis(20)).await;
         }
     };
-    timeout(PATIENCE, emptied).await.expect("what was held is given back");
+    timeout(PATIENCE, emptied).await.expect("held memory is given back");
 }

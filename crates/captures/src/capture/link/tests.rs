@@ -143,7 +143,7 @@ fn ppi_says_what_follows_and_whether_it_has_an_fcs() {
     let found = (Verdict::Read, vec![(20, 20)]);
     assert_eq!(read(192, &packet(105, 1, &with_fcs)), found);
     assert_eq!(read(192, &packet(105, 0, &plain)), found);
-    assert_eq!(read(192, &packet(105, 0, &with_fcs)), found, "an FCS that nobody announces");
+    assert_eq!(read(192, &packet(105, 0, &with_fcs)), found, "an FCS that no flag announces");
     assert_eq!(read(192, &packet(105, 5, &with_fcs)), (Verdict::BadFcs, vec![]));
     assert_eq!(read(192, &packet(1, 0, &joined(&[&[0; 12], &[8, 0], &IP]))), found);
     assert_eq!(read(192, &packet(192, 0, &packet(105, 0, &plain))).0, Verdict::Unsupported, "not in itself");

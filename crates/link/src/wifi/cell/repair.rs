@@ -34,7 +34,7 @@ impl<P: Payload> Cell<P> {
         let asker = &mut from.peers[peer];
         let (mode, away) = (asker.originator.control_mode, asker.is_away(exchange.start));
         let Recipient::Deferred(recipient) = &asker.recipient else {
-            unreachable!("only who does without acknowledgments asks");
+            unreachable!("only a recipient without acknowledgments asks");
         };
         let (start, bitmap) = recipient.scoreboard();
         let noisy = asker.noise.as_mut().is_some_and(|noise| noise.takes_control(recipient.request_len()));

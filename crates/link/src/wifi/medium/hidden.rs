@@ -113,7 +113,7 @@ impl Hidden {
         let mut deaf = vec![false; stations * stations];
         (0..stations).for_each(|id| deaf[id * stations + id] = true);
         for (a, b) in &config.hidden {
-            assert!(*a != StationId::AP && *b != StationId::AP, "everybody hears the access point");
+            assert!(*a != StationId::AP && *b != StationId::AP, "every station hears the access point");
             deaf[a.index() * stations + b.index()] = true;
             deaf[b.index() * stations + a.index()] = true;
         }

@@ -161,8 +161,8 @@ fn a_request_that_goes_quiet_is_given_up() {
     assert_eq!(repair.poll_cancel(), None);
     repair.handle_timeout(at(160));
     assert_eq!(repair.poll_cancel(), Some(id));
-    assert!(!repair.answered(at(161), id, range(12, 15)), "nobody waits for its answer");
-    assert_eq!(asked(&mut repair, at(170)).1, range(15, 20), "what came of it is there");
+    assert!(!repair.answered(at(161), id, range(12, 15)), "no request waits for its answer");
+    assert_eq!(asked(&mut repair, at(170)).1, range(15, 20), "the bytes of its answer are there");
     assert!(!repair.answered(at(171), id, range(15, 20)));
     assert!(!repair.is_missing(15) && repair.poll_cancel().is_some(), "and needs no second answer");
 }

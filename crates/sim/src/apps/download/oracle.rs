@@ -205,7 +205,7 @@ mod tests {
         assert_eq!(oracle.released((0, 250)), Ok(()), "true before the placeholder came");
         takes(&mut oracle, 1, 100, 50, true);
         oracle.answered(FlowId(1), (100, 150), 250);
-        assert!(oracle.released((250, 300)).is_err(), "TCP has the placeholder, whatever comes later");
+        assert!(oracle.released((250, 300)).is_err(), "TCP has the placeholder and ignores later bytes");
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::qlog::Qlog;
 /// Records that QUIC has no word for: these and no other fields.
 #[derive(Deserialize)]
 #[serde(tag = "name", content = "data", deny_unknown_fields)]
-#[expect(dead_code, reason = "what is read is that it can be read")]
+#[expect(dead_code, reason = "only whether it can be read is tested")]
 enum Own {
     #[serde(rename = "tacit:tack")]
     Tack {
@@ -97,7 +97,7 @@ fn records(path: &Path) -> Vec<Value> {
     let mut before = 0.0;
     for record in &records[1..] {
         let time = record["time"].as_f64().unwrap();
-        assert!(time >= before, "{record} is earlier than what stands before it");
+        assert!(time >= before, "{record} is earlier than the record before it");
         before = time;
         if record["name"].as_str().unwrap().starts_with("tacit:") {
             let mut own = record.clone();

@@ -33,7 +33,7 @@ fn a_server_that_was_started_again_says_so_at_once() {
     assert_eq!(refused, Err(ConnectionError::ServerRestarted.into()));
     let before = net.sent_by_client();
     net.run(Duration::from_secs(60));
-    assert_eq!(net.sent_by_client(), before, "nobody is there to hear more");
+    assert_eq!(net.sent_by_client(), before, "no peer is there to hear more");
     assert_eq!(net.client.poll_timeout(), None);
     // The next connection stands at once, and the rest of the first goes with its user.
     net.begin(1_000);

@@ -309,7 +309,7 @@ fn probing_the_round_trip_keeps_up_a_share_for_200_ms() {
             });
         }
         assert_eq!(tacks, 21);
-        assert_eq!(reported.bbr.rtt_min.least, Some(MS(44)), "what was seen meanwhile");
+        assert_eq!(reported.bbr.rtt_min.least, Some(MS(44)), "the least seen meanwhile");
         assert_eq!(percent(reported.bbr.rate(), BitRate::from_mbps(MBPS)), 100);
         assert!(reported.bbr.common.window.cwnd > 400 * MSS);
     }
