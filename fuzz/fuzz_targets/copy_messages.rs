@@ -26,7 +26,7 @@ fuzz_target!(|bytes: &[u8]| {
         // What it says is not read; whether it refuses is its own business.
         let _ = runtime.block_on(server.serve(&mut &*bytes, &mut tokio::io::sink()));
         let names = fs::read_dir(folder.path()).expect("it is there").count();
-        assert!(names == 1 && !beside.exists(), "something was written beside what is served");
+        assert!(names == 1 && !beside.exists(), "something was written beside the served files");
         fs::remove_dir_all(&served).expect("it is ours");
     });
 });

@@ -83,11 +83,11 @@ fuzz_target!(|bytes: &[u8]| {
                 let trust =
                     |name: &str| -> Result<(), PairError> { panic!("{name:?} is trusted without the code") };
                 let took = async { Pairing::new(code()).take(keys(), &mut &*rest, &mut sink(), trust).await };
-                assert!(runtime.block_on(took).is_err(), "nobody was there");
+                assert!(runtime.block_on(took).is_err(), "no peer was there");
             }
             1 => {
                 let paired = async { pair(&code(), NAME, keys(), &mut &*rest, &mut sink()).await };
-                assert!(runtime.block_on(paired).is_err(), "nobody was there");
+                assert!(runtime.block_on(paired).is_err(), "no peer was there");
             }
             _ => {
                 let (trusted, paired) = runtime.block_on(from_between(rest));

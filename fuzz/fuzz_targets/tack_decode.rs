@@ -12,6 +12,6 @@ fuzz_target!(|plain: &[u8]| {
     let Ok((packet, content)) = decode(&bytes) else { return };
     assert_eq!(packet.len() as usize, bytes.len());
     let mut again = Vec::new();
-    encode(&packet, content, &mut again).expect("what was taken can be sent");
+    encode(&packet, content, &mut again).expect("a decoded packet can be encoded");
     assert_eq!(again, bytes);
 });

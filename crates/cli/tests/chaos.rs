@@ -78,7 +78,7 @@ fn a_disk_that_is_full_here() {
     let mut lines = out.lines();
     assert_eq!(lines.next(), Some("status 1"), "{out}{said}");
     let names: Vec<_> = lines.by_ref().take_while(|line| !line.starts_with("status")).collect();
-    assert_eq!(names, ["a", "z"], "what found room is there, and nothing is left of the rest");
+    assert_eq!(names, ["a", "z"], "files with room are there, and nothing is left of the rest");
     assert!(said.contains("tree/big: ") && said.contains("No space left on device"), "{said}");
     assert!(out.ends_with("status 0\nalike\n"), "{out}{said}");
     assert!(fs::read_dir(users.path("disk")).unwrap().next().is_none(), "the disk was the script's own");

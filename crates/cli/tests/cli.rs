@@ -477,7 +477,7 @@ fn a_run_is_held_against_its_metrics() {
     };
     assert_eq!(with("goodput_kbps < 100").0, 0);
     let (code, said) = with("airtime_idle > 0");
-    assert_eq!(code, 1, "what has no value is no pass");
+    assert_eq!(code, 1, "a metric without a value is no pass");
     assert!(said.contains("airtime_idle has no value here"), "{said}");
     let (code, said) = with("goodput_mps < 1");
     assert_eq!((code, said.lines().count()), (2, 1));

@@ -151,7 +151,7 @@ fn a_full_disk_stops_the_file_that_it_has_no_room_for_and_no_other() {
     // Not after all of it has crossed.
     assert!(report["summary"]["received_bytes"].as_u64().unwrap() < 60_000_000, "{report}");
     let listed = users.done("client", &["ls", &server.at("")]);
-    assert_eq!(listed.lines().count(), 2, "what found no room is gone: {listed}");
+    assert_eq!(listed.lines().count(), 2, "the file without room is gone: {listed}");
 }
 
 #[test]
@@ -291,7 +291,7 @@ fn a_short_code_lets_two_machines_know_each_other() {
     let wrong = if code == "000-000-000" { "000-000-001" } else { "000-000-000" };
     let said = users.refused("client", &["keys", "pair", &place, wrong], 1);
     assert!(said.contains("wrong code"), "{said}");
-    assert!(users.done("client", &["keys", "list"]).is_empty(), "a wrong code trusts nobody");
+    assert!(users.done("client", &["keys", "list"]).is_empty(), "a wrong code trusts no client");
     let said = users.done("client", &["keys", "pair", &place, code, "--name", "laptop"]);
     assert!(
         said.contains("127.0.0.1:4433 is known as a server") && said.contains(&users.key("server")),

@@ -97,7 +97,7 @@ fn a_proxy_that_is_stopped_waits_for_what_it_carries_and_resets_the_rest() {
         tcp.read_exact(&mut [0]).unwrap();
     }
     terminate(&proxy.child);
-    assert!(echoed(ends, b"what was begun") == b"what was begun");
+    assert!(echoed(ends, b"begun before") == b"begun before");
     assert_eq!(stays.read(&mut [0]).unwrap_err().kind(), std::io::ErrorKind::ConnectionReset);
     assert_eq!(proxy.child.wait().unwrap().code(), Some(0));
 }

@@ -50,7 +50,7 @@ async fn relay(front: UdpSocket, server: SocketAddr) -> Outcome<()> {
                     back.send(&datagram).await?;
                 }
                 for datagram in down.drain(..down.len().min(DATAGRAMS_PER_TICK)) {
-                    front.send_to(&datagram, client.ok_or("nobody sent yet")?).await?;
+                    front.send_to(&datagram, client.ok_or("no client sent yet")?).await?;
                 }
             }
         }

@@ -552,7 +552,7 @@ fn check_grants(setup: &Setup, outcome: &RunOutcome, seed: u64) {
         acknowledges && station.away.is_none() && station.snr.is_none() && station.uplink_loss == Loss::None
     });
     let idle = outcome.bss[0].stations.iter().all(|station| station.counters.data_ppdus == 0);
-    assert!(grants > 0 || idle || !given, "seed {seed}: nobody granted in {ppdus} PPDUs");
+    assert!(grants > 0 || idle || !given, "seed {seed}: no station granted in {ppdus} PPDUs");
 }
 
 /// True when nothing was lost but in collisions, and nothing dropped.

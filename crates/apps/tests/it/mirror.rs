@@ -247,7 +247,7 @@ fn a_file_that_grows_arrives_as_it_was_when_it_was_opened() {
     assert!(arrived.len() >= 1_000_000 && fs::read(&path).unwrap().starts_with(&arrived));
     assert!(fs::read(&path).unwrap().len() > arrived.len(), "it did grow");
     let again = sent(&path, root.path(), "", Options::default()).unwrap();
-    assert_eq!(again.summary.copied, 1, "what was added is for the next copy");
+    assert_eq!(again.summary.copied, 1, "added bytes are for the next copy");
     assert_eq!(fs::read(root.path().join("log")).unwrap(), fs::read(&path).unwrap());
 }
 

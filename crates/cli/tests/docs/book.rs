@@ -61,7 +61,7 @@ fn every_picture_is_shown_and_told_in_words() {
         for link in links(&fs::read_to_string(&page).unwrap()) {
             if link.is_picture {
                 let at = format!("{}:{}", name(&page), link.line);
-                assert!(link.text.split(' ').count() >= 5, "{at}: say in words what the picture shows");
+                assert!(link.text.split(' ').count() >= 5, "{at}: describe the picture in words");
                 shown.insert(followed(&page, &link.target).0.canonicalize().unwrap(), at);
             }
         }

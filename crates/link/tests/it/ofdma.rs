@@ -538,7 +538,7 @@ fn clients_take_units_at_random() {
         assert!(sent > 500, "{sent}");
         missed as f64 / sent as f64
     };
-    assert!(collided(random_access(1, Triggers::RandomAccess, 8)) < f64::EPSILON, "nobody else is there");
+    assert!(collided(random_access(1, Triggers::RandomAccess, 8)) < f64::EPSILON, "there is no other client");
     let of_two = collided(random_access(2, Triggers::RandomAccess, 8));
     assert!((0.08..0.13).contains(&of_two), "{of_two}");
     let of_six = collided(random_access(6, Triggers::RandomAccess, 3));

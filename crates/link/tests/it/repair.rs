@@ -158,7 +158,7 @@ fn repair_keeps_aggregates_full() {
     // for PPDUs of 3.5 ms that collide with them.
     assert!(with as f64 > 0.93 * without as f64, "{with} {without}");
     let lost = 1.0 - sender.unacknowledged_arrived as f64 / sender.unacknowledged as f64;
-    assert!(lost < 0.02, "{lost}: what is on its way at the end");
+    assert!(lost < 0.02, "{lost}: packets on their way at the end");
     assert!(recipient.repair_given_up <= 1, "{recipient:?}");
 }
 

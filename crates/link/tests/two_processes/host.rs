@@ -83,7 +83,7 @@ impl Host {
 
     /// A packet arrived.
     pub fn receive(&mut self, now: Instant, bytes: &[u8]) {
-        let (packet, content) = wire::decode_foreign(bytes).expect("what arrives is sound");
+        let (packet, content) = wire::decode_foreign(bytes).expect("arriving packets are sound");
         assert_eq!(packet.destination, self.here, "it is for the other host");
         let Transport::Tcp(segment) = packet.transport else { panic!("there is only TCP") };
         if segment.flags.contains(Flags::SYN) {

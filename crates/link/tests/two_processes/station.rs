@@ -296,7 +296,7 @@ impl Station {
                 any
             }
             Ppdu::BlockAckReq { .. } => (!is_lost).then_some(Heard::BlockAckRequest),
-            Ppdu::BlockAck { .. } => panic!("nobody asked"),
+            Ppdu::BlockAck { .. } => panic!("no request asked for it"),
         };
         match heard {
             Some(heard) => self.answer(heard, more_data, up),

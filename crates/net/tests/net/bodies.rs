@@ -127,11 +127,7 @@ fn bodies_are_identical_at_every_loss() {
         while told() < lost * 9 / 10 && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(5));
         }
-        assert!(
-            told() <= lost && told() >= lost * 9 / 10,
-            "{} of {lost}: the shim hears of what is repaired",
-            told()
-        );
+        assert!(told() <= lost && told() >= lost * 9 / 10, "{} of {lost}: the shim hears of repairs", told());
         println!("{percent} %: {counters:?}, {} connections", hop.counts.connections.load(Ordering::Relaxed));
     }
 }

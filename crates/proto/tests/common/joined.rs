@@ -201,7 +201,7 @@ impl<C: Endpoint<Packet = Packet, Event = Event>> Pipe<C> {
 
     fn launch(&mut self, to: Side, packet: &Packet, arrivals: [Option<Instant>; 2]) {
         if self.wire {
-            let bytes = wire::encode(packet).expect("a connection sends what has a form on the wire");
+            let bytes = wire::encode(packet).expect("a connection's packets have a form on the wire");
             assert_eq!(wire::decode(&bytes).as_ref(), Ok(packet));
         }
         let what = self.now.as_nanos() ^ packet.len().0 << 48 ^ u64::from(to == Side::Client) << 63;

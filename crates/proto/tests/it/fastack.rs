@@ -398,7 +398,11 @@ fn a_sender_that_knows_of_little_window_hears_of_more_at_once() {
     let mut s = Script::new();
     let all: Vec<u32> = (0..40).map(|n| n * 1_000).collect();
     s.delivers(&all);
-    assert_eq!(s.forged().last(), Some(&(40_000, 0)), "the client's buffer is full, as far as anybody knows");
+    assert_eq!(
+        s.forged().last(),
+        Some(&(40_000, 0)),
+        "the client's buffer is full, as far as the agent knows"
+    );
     // Nothing is on its way that could be acknowledged: without this ACK the sender would wait for its probe.
     let update = s.says(s.ack(2_000, &[])).unwrap();
     assert_eq!((update.ack - s.first, update.window), (40_000, (2_000_u32 >> SCALE) as u16));

@@ -154,7 +154,7 @@ impl Script {
         self.clock = self.clock.map(|clock| clock + 1);
         let passed = self.shim.handle_down(self.now, packet.clone(), &mut self.reader);
         if let Some(passed) = passed {
-            assert_eq!(passed, packet, "what passes passes as it is");
+            assert_eq!(passed, packet, "a packet passes unchanged");
             assert_eq!(self.shim.poll_down(), None);
             return vec![self.got(&passed)];
         }
@@ -283,7 +283,7 @@ fn a_fin_shows_a_hole_and_is_never_placed_itself() {
     assert_eq!(script.told(), [hole(1, 2)]);
     let mut lost_fin = Script::usual();
     lost_fin.segments([0]);
-    assert_eq!(lost_fin.later(MS * 500), [], "a FIN that is missing is nobody's to make");
+    assert_eq!(lost_fin.later(MS * 500), [], "the shim makes no missing FIN");
 }
 
 #[test]
@@ -319,7 +319,7 @@ fn retransmissions_ask_for_an_ack_and_pass() {
     let mut script = Script::usual();
     script.segments([0, 2]);
     script.told();
-    assert_eq!(script.segments([1]), [sent(1)], "its stamp is later than that of what followed the hole");
+    assert_eq!(script.segments([1]), [sent(1)], "its stamp is later than that of the segment after the hole");
     assert_eq!(script.told(), [Late(1000, 2000)]);
     // Without stamps they cannot be told apart: it passes.
     let mut script = Script::usual();
@@ -378,7 +378,11 @@ fn nothing_is_filled_outside_what_is_allowed() {
     script.shim.allow(script.key(), 6000, 7500);
     assert_eq!(script.segments([2]), [sent(2)], "TCP repairs it");
     assert_eq!(script.segments([4]), [sent(4)], "and this");
-    assert_eq!(script.segments([7]), [placed(5), placed(6), sent(7)], "whatever TCP repairs before it");
+    assert_eq!(
+        script.segments([7]),
+        [placed(5), placed(6), sent(7)],
+        "despite the bytes that TCP repairs before it"
+    );
     assert_eq!(script.segments([1, 3, 4]), [sent(1), sent(3), sent(4)]);
     assert_eq!(script.segments([9]), [sent(9)], "half of 8 is not allowed");
     assert_eq!(script.told(), [hole(5, 7)]);
@@ -392,7 +396,7 @@ fn nothing_is_filled_beyond_the_window() {
     // The window ends at 65,536.
     assert_eq!(script.data(65_537, MSS), [(65_537, MSS, false)]);
     assert_eq!(script.told(), []);
-    assert_eq!(script.data(1000, MSS), [(1000, MSS, false)], "what the host drops moves nothing");
+    assert_eq!(script.data(1000, MSS), [(1000, MSS, false)], "data that the host drops moves nothing");
     assert_eq!(script.data(3000, MSS), [(2000, 1000, true), (3000, MSS, false)]);
 }
 
@@ -486,7 +490,7 @@ fn a_reset_goes_through_and_ends_it() {
     script.segments([0, 2]);
     let reset = Segment { flags: Flags::RST, ..script.text(3000, 0) };
     assert_eq!(script.down(reset), [sent(2), (3000, 0, false)]);
-    assert_eq!(script.segments([5]), [sent(5)], "nobody's flow");
+    assert_eq!(script.segments([5]), [sent(5)], "of no flow any more");
 }
 
 #[test]
@@ -531,7 +535,7 @@ fn a_reader_that_stops_or_goes_away_gets_no_more_placeholders() {
     let mut script = Script::registered(Config { settle: MS * 5, ..Config::USUAL });
     script.segments([0, 2]);
     script.shim.unregister(script.key());
-    assert_eq!(script.drained(), [sent(2)], "what waited goes on");
+    assert_eq!(script.drained(), [sent(2)], "the segment that waited goes on");
     assert_eq!(script.segments([4]), [sent(4)]);
 }
 
@@ -665,7 +669,7 @@ fn where_the_driver_says_what_the_link_lost_no_statistics_are_needed() {
         script.segments([number])
     };
     after(&mut script, 0, 0);
-    assert_eq!(after(&mut script, 1, 2), [placed(1), sent(2)], "the link lost what is missing");
+    assert_eq!(after(&mut script, 1, 2), [placed(1), sent(2)], "the link lost the missing segment");
     assert_eq!(after(&mut script, 0, 4), [sent(4)], "it did not");
     after(&mut script, 0, 3);
     assert_eq!(after(&mut script, 1, 7), [sent(7)], "nor all of it");
@@ -675,7 +679,7 @@ fn where_the_driver_says_what_the_link_lost_no_statistics_are_needed() {
     // Losses of a flow may be missing before another's packet.
     script.shim.link_lost(2);
     assert_eq!(after(&mut script, 0, 10), [placed(8), placed(9), sent(10)]);
-    assert_eq!(script.counters().switched_off, 0, "whatever the loss rate");
+    assert_eq!(script.counters().switched_off, 0, "at any loss rate");
 }
 
 #[test]

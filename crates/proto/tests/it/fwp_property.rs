@@ -190,7 +190,7 @@ fn obeys(config: Config, initial: u32, expected_ppm: u32, steps: &[Step]) {
             host.takes(&passed, first);
         }
         let placed = host.bytes.iter().filter(|byte| byte.placed > 0).count();
-        assert!(!stopped || placed == placed_before, "nobody wants placeholders any more");
+        assert!(!stopped || placed == placed_before, "no flow wants placeholders any more");
         assert_eq!(placed, host.bytes.iter().filter(|byte| byte.announced).count(), "announced is placed");
         assert!(host.bytes.iter().all(|byte| !byte.first_was_placed || byte.announced));
         shim.check().unwrap();

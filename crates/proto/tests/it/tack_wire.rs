@@ -316,7 +316,7 @@ fn packets_that_no_end_sends_are_neither_encoded_nor_decoded() {
     assert!(
         unsound(&nobody(Body::Close(CloseCode::Aborted))).is_ok()
             && unsound(&nobody(Body::CloseWith(Arc::default()))).is_ok(),
-        "who was not answered may give up"
+        "an initiator without an answer may give up"
     );
     let known = Packet { connection: ConnectionId(1), ..packet(Body::Open(hello())) };
     refused(known, Unsound::Connection(1));
@@ -417,7 +417,7 @@ fn content_is_as_long_as_the_packet_says() {
     let mut bytes = b"before".to_vec();
     assert_eq!(encode(&packet(Body::Data(data())), b"four", &mut bytes), Err(EncodeError::Content(4, 3)));
     assert_eq!(encode(&packet(Body::Sync(sync())), b"x", &mut bytes), Err(EncodeError::Content(1, 0)));
-    assert_eq!(bytes, b"before", "nothing is left of what failed");
+    assert_eq!(bytes, b"before", "nothing is left of the failed packets");
 }
 
 /// Stands for a cipher: the body becomes unreadable, and the tag follows from all that goes in.

@@ -210,7 +210,7 @@ fn linux_writes_a_checksum_of_zero_as_all_ones() {
     let packet = decode(&ack).unwrap();
     assert!(packet.is_pure_ack());
     let again = encode(&packet).unwrap();
-    assert_eq!(again[36..38], [0, 0], "what we write");
+    assert_eq!(again[36..38], [0, 0], "as we write it");
     let mut wrong = ack;
     wrong[37] = 0xfe;
     assert_eq!(decode(&wrong), Err(DecodeError::Checksum("TCP")));

@@ -6,8 +6,8 @@ use tacit_proto::congestion::rre::{Ack, Core, Parameters, State, Trust};
 
 /// Meaning of each line of a file of vectors.
 pub const FORMAT: &str = "\
-# Times are in microseconds, amounts in bytes, rates in bytes per second. Each line is an event, and after = what the core
-# says then. Events:
+# Times are in microseconds, amounts in bytes, rates in bytes per second. Each line is an event, and after = the core's
+# answer. Events:
 # start NOW MSS INITIAL-WINDOW HANDSHAKE-RTT SENDER-TICK TARGET
 # handshake NOW TSVAL TSECR
 # ack NOW HAS-TIMESTAMPS TSVAL TSECR ADVANCED DELIVERED LOST IN-FLIGHT RTT SMOOTHED-RTT LIMITED REPAIRING

@@ -315,7 +315,7 @@ fn crowded() -> Vec<Vector> {
         },
         Vector {
             name: "path-longer",
-            about: "From 3 s on the path is 100 ms longer, at 2 Mb/s: that is no queue, and nobody competes.",
+            about: "From 3 s on the path is 100 ms longer, at 2 Mb/s: that is no queue, and no flow competes.",
             path: Path {
                 duration_us: 40 * SECOND_US,
                 more_delay_us: |since_us| if since_us < 3 * SECOND_US { 0 } else { 100_000 },

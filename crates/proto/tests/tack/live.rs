@@ -112,7 +112,7 @@ fn another_path_is_measured_anew() {
     let fresh = net.ends[0].connection.stats();
     assert_eq!((fresh.bytes_in_flight, fresh.srtt, fresh.rtt_min), (0, None, None));
     assert!(fresh.cwnd < before.cwnd);
-    assert_eq!(net.ends[0].connection.max_datagram(), 1252 - 41, "what the old path took says nothing");
+    assert_eq!(net.ends[0].connection.max_datagram(), 1252 - 41, "the old path's packet size says nothing");
     net.run(at_ms(9_000), |_, _, _| {});
     let after = net.ends[0].connection.stats();
     assert_eq!((after.bytes_acked, net.ends[0].connection.max_datagram()), (4_000_000, 1472 - 41));

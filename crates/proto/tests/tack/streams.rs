@@ -146,7 +146,7 @@ fn come_and_go(net: &mut Net, streams: u32, seed: u64) -> Books {
     for direction in books.ended.keys() {
         let told = [&books.read_to_end, &books.heard_reset].map(|told| told.contains(direction));
         assert_eq!(told.into_iter().filter(|told| *told).count(), 1, "{direction:?} ended or was given up");
-        assert!(told[0] || books.stopped.contains(direction), "nobody gave {direction:?} up");
+        assert!(told[0] || books.stopped.contains(direction), "neither end gave {direction:?} up");
     }
     assert!(books.reset.iter().all(|direction| !books.read_to_end.contains(direction)));
     books

@@ -33,7 +33,7 @@ fn quic_answers_every_second_packet_whatever_its_size() {
          # One alone waits 25 ms.
          +1  < . 151:1151(1000) ack 1
          +25 > . 1:1(0) ack 1151
-         # A gap is reported when it opens; what follows above it is counted.
+         # A gap is reported when it opens; segments above it are counted.
          +1  < . 2151:3151(1000) ack 1
          +0  > . 1:1(0) ack 1151 <sack 2151:3151>
          +1  < . 3151:4151(1000) ack 1
@@ -51,7 +51,7 @@ fn ack_frequency_reports_a_gap_three_packets_deep() {
     receiver(AckPolicy::quic_ackfreq(5, Duration::from_millis(25), 3)).run(
         "+0  < . 1:1001(1000) ack 1
          +25 > . 1:1(0) ack 1001
-         # Two that change places are nobody's business.
+         # Two that change places are not reported.
          +1  < . 2001:3001(1000) ack 1
          +1  < . 1001:2001(1000) ack 1
          +24 > . 1:1(0) ack 3001

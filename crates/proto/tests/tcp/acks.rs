@@ -103,10 +103,10 @@ fn sack_blocks_tell_the_latest_first() {
          # A fifth does not fit, and the oldest gives way.
          +0 < . 9001:10001(1000) ack 1
          +0 > . 1:1(0) ack 1 <sack 9001:10001 7001:8001 5001:6001 3001:4001>
-         # What grows comes first.
+         # The block that grows comes first.
          +0 < . 4001:5001(1000) ack 1
          +0 > . 1:1(0) ack 1 <sack 3001:6001 9001:10001 7001:8001 1001:2001>
-         # The gap closes: what was acknowledged is no block any more.
+         # The gap closes: acknowledged bytes are no block any more.
          +0 < . 1:1001(1000) ack 1
          +0 > . 1:1(0) ack 2001 <sack 3001:6001 9001:10001 7001:8001>",
     );
@@ -204,7 +204,7 @@ fn a_full_buffer_closes_the_window_and_reading_opens_it() {
          +0 > . 1:1(0) ack 1001 win 3000
          +0 < . 1001:4001(3000) ack 1
          +0 > . 1:1(0) ack 4001 win 0
-         # What comes all the same is answered and dropped, the ACK in it read.
+         # Data that comes all the same is answered and dropped, the ACK in it read.
          +0 < . 4001:4002(1) ack 1
          +0 > . 1:1(0) ack 4001 win 0
          # Opening by less than a segment would be silly (RFC 9293 section 3.8.6.2.2).

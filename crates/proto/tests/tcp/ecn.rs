@@ -54,7 +54,7 @@ fn an_echo_halves_the_window_once_and_new_data_says_so() {
          +0   < E. 1:1(0) ack 10001
          +0   > . 13001:14001(1000) ack 1 ect0
          +0   > . 14001:15001(1000) ack 1 ect0
-         # What was in flight at the reduction is acknowledged: an echo from here on counts anew.
+         # All bytes in flight at the reduction are acknowledged: an echo from here on counts anew.
          +100 < E. 1:1(0) ack 11001
          +0   silence",
     );

@@ -61,7 +61,7 @@ fn a_policy_of_one_s_own_says_when_to_acknowledge() {
          +0  > . 1:1(0) ack 3001
          +1  < . 3001:4001(1000) ack 1
          +30 > . 1:1(0) ack 4001
-         # Above a gap, and what fills it while something still waits.
+         # Above a gap, and the bytes that fill it while something still waits.
          +1  < . 6001:7001(1000) ack 1
          +0  > . 1:1(0) ack 4001 <sack 6001:7001>
          +1  < . 4001:5001(1000) ack 1

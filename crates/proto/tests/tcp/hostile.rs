@@ -60,7 +60,7 @@ fn segments_outside_the_window_are_answered_and_dropped() {
     script.run(
         "+0 < . 70001:71001(1000) ack 1
          +0 > . 1:1(0) ack 1
-         # What straddles the edge is cut there.
+         # A segment across the edge is cut there.
          +0 < . 59501:60501(1000) ack 1
          +0 > . 1:1(0) ack 1 <sack 59501:60001>",
     );

@@ -31,7 +31,7 @@ fn a_lost_tail_and_a_lost_retransmission_need_no_timeout() {
         "+100 < . 1:1(0) ack 1001
          # 2 SRTT after the last ACK the probe goes out: the last segment again.
          +200 > P. 3001:4001(1000) ack 1
-         # It is SACKed: what was sent before it is lost.
+         # It is SACKed: segments sent before it are lost.
          +100 < . 1:1(0) ack 1001 <sack 3001:4001>
          +0   > . 1001:2001(1000) ack 1
          +0   > . 2001:3001(1000) ack 1

@@ -31,7 +31,7 @@ fn a_paced_window_leaves_two_by_two() {
          +0  > . 7001:8001(1000) ack 1
          +10 > . 8001:9001(1000) ack 1
          +0  > . 9001:10001(1000) ack 1
-         # The window is full: the pacer waits for nobody.
+         # The window is full: the pacer does not wait.
          +60 silence
          +5  < . 1:1(0) ack 2001
          +0  > . 10001:11001(1000) ack 1

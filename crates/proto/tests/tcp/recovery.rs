@@ -106,7 +106,7 @@ fn a_burst_loss_is_repaired_without_a_timeout() {
          +0   > . 1:1001(1000) ack 1
          +0   > . 1001:2001(1000) ack 1
          +0   > . 2001:3001(1000) ack 1
-         # Each that arrives makes room for the next: first what is lost, then what is new.
+         # Each that arrives makes room for the next: first lost segments, then new ones.
          +100 < . 1:1(0) ack 1 <sack 7001:11001>
          +0   > . 3001:4001(1000) ack 1
          +0   < . 1:1(0) ack 1 <sack 7001:12001>

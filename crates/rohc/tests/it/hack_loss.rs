@@ -144,7 +144,7 @@ impl World {
     fn receive(&mut self, bytes: &[u8]) -> Report {
         let owed = &mut self.owed;
         let report = self.decompressor.receive(bytes, &mut |packet| {
-            let left = owed.get_mut(packet).expect("an ACK was delivered that nobody sent");
+            let left = owed.get_mut(packet).expect("an ACK was delivered that was never sent");
             assert!(*left > 0, "an ACK was delivered twice");
             *left -= 1;
         });

@@ -45,11 +45,11 @@ fn the_old_file_stays_until_the_new_one_is_whole() {
     for create in WAYS {
         let scratch = Scratch::new("atomic-there");
         let path = scratch.0.join("run.pcapng");
-        fs::write(&path, b"what was there").unwrap();
+        fs::write(&path, b"old content").unwrap();
         let mut dropped = create(&path).unwrap();
         dropped.write_all(&[0; 100_000]).unwrap();
         drop(dropped);
-        assert_eq!(fs::read(&path).unwrap(), b"what was there");
+        assert_eq!(fs::read(&path).unwrap(), b"old content");
         let mut new = create(&path).unwrap();
         new.write_all(b"new").unwrap();
         new.commit().unwrap();
@@ -191,7 +191,7 @@ fn a_killed_writer_leaves_nothing() {
         return;
     }
     let path = scratch.0.join("run.pcapng");
-    for there in [None, Some(b"what was there")] {
+    for there in [None, Some(b"old content")] {
         if let Some(content) = there {
             fs::write(&path, content).unwrap();
         }

@@ -59,7 +59,7 @@ fn placeholders_keep_tcp_going_where_holes_would_stop_it() {
             mbps(&without)
         );
         assert_eq!(got.failure, None);
-        assert_eq!(outcome.flows[0].delivered_total, got.released_total, "the user gets what is handed on");
+        assert_eq!(outcome.flows[0].delivered_total, got.released_total, "the user gets the bytes handed on");
         assert!(mbps(&outcome) > gain * mbps(&without), "{lost} %");
         assert_eq!(downloaded(&without).holes, 0, "nothing is filled without a shim");
     }

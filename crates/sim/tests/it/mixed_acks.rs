@@ -91,7 +91,7 @@ fn an_rts_saves_aggregates_from_collisions() {
     };
     let [bare, behind_rts] = [Protection::None, Protection::RtsCts { above: 0 }].map(lost);
     assert!(bare > 0.1, "{bare}");
-    assert!((0.005..0.02).contains(&behind_rts), "{behind_rts}: 1 % is what the channel loses");
+    assert!((0.005..0.02).contains(&behind_rts), "{behind_rts}: the channel loses 1 %");
 }
 
 /// Settings that do not go together are refused, and the error says which client.

@@ -123,7 +123,7 @@ fn airtime_of_stations_adds_up_to_that_of_the_channel() {
             let spent: Duration = channel.stations.iter().map(|station| station.airtime.get(what)).sum();
             let booked = channel.airtime.get(what);
             match what {
-                AirtimeUse::Idle => assert_eq!(spent, Duration::ZERO, "nobody is charged for quiet"),
+                AirtimeUse::Idle => assert_eq!(spent, Duration::ZERO, "no station is charged for quiet"),
                 // An access that the end of the run cuts off has no winner, and no responder.
                 AirtimeUse::Acquisition => {
                     assert!(
