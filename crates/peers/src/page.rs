@@ -133,7 +133,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     ];
     let text = page(&machine, &parts);
     if arguments.quick {
-        print!("A try: one short pair of each, whatever is said below.\n\n{text}");
+        print!("A try: one short pair of each, fewer runs than the text below says.\n\n{text}");
         return Ok(());
     }
     keep(&arguments.page, &text)?;
@@ -169,7 +169,7 @@ fn read<P: Part>(path: &Path) -> Result<Option<Stored<P>>> {
     match fs::read_to_string(path) {
         Ok(text) => {
             let stored = serde_json::from_str(&text);
-            stored.map(Some).with_context(|| format!("{}: not what tacit-peers page writes", path.display()))
+            stored.map(Some).with_context(|| format!("{}: no file of tacit-peers page", path.display()))
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error).with_context(|| path.display().to_string()),
@@ -200,12 +200,11 @@ fn section<P: Part>(machine: &Machine, stored: Option<&Stored<P>>) -> String {
 fn page(machine: &Machine, parts: &[String]) -> String {
     let how = format!(
         "`./ci.sh peers --quick` tries everything once and writes nothing. Programs that are compared run in turn on one \
-         machine, {PAIRS} times each; a ratio is that of two runs next to each other, and what stands here is the median, \
-         with the least and the largest behind it. Times on a machine that others use are noise: the ratios say more than \
-         what they are made of."
+         machine, {PAIRS} times each. A ratio is that of two runs next to each other. Tables have the median, with the \
+         least and the largest behind it. Times on a machine that others use are noise: the ratios say more than the times."
     );
     format!(
-        "# Beside the peers\n\nWritten by `tacit-peers page`; what is typed here is lost. One command makes it again:\n\n\
+        "# Beside the peers\n\nWritten by `tacit-peers page`; text typed here is lost. One command makes it again:\n\n\
          ```sh\n./ci.sh peers\n```\n\n{}\n## Machine\n\n{machine}\n{}",
         filled(&how),
         parts.join("\n")

@@ -103,8 +103,8 @@ impl Part for Codecs {
             "**There are no recorded packets of librohc on this machine.**"
         };
         let bytes = format!(
-            "Bytes per ACK. {captures} {recorded} `hack` and `hack-batch` are what TCP/HACK appends to link-layer ACKs, coded \
-             ACK by ACK and as runs ([rohc](../use/rohc.md))."
+            "Bytes per ACK. {captures} {recorded} `hack` and `hack-batch` are the bytes that TCP/HACK appends to link-layer ACKs, \
+             coded ACK by ACK and as runs ([rohc](../use/rohc.md))."
         );
         let times = format!(
             "Nanoseconds per ACK, the median of runs that are medians of nine passes each; `strict` says each change twice. \

@@ -272,20 +272,20 @@ impl Simulators {
         let how = format!(
             "ns-3 {} as it is installed here, driven by a source of our own, [`bench/ns3/wlan.cc`](../../bench/ns3/wlan.cc), \
              which names each setting beside ours. The scenarios are `ns3-11n-150`, `wlan-11a-54`, `wlan-11ax-1200` and \
-             `wlan-11ax-2402`, with what [`simulators.rs`](../../crates/peers/src/page/simulators.rs) sets in them: goodput of \
+             `wlan-11ax-2402`, with the settings of [`simulators.rs`](../../crates/peers/src/page/simulators.rs): goodput of \
              {MEASURED_S} simulated seconds from second {MEASURE_FROM_S} on, of 802.11ax {HE_MEASURED_S}, a seed for each pair. Processor time is user and system of the run \
              alone, in a process of its own: neither starting nor setting up counts, on either side.",
             self.ns3_version
         );
-        let differs = "What is known to differ: an MPDU stays in ns-3's queue until it is acknowledged, so that its 126 \
+        let differs = "Known differences: an MPDU stays in ns-3's queue until it is acknowledged, so that its 126 \
              packets per client are 97 that wait here (123 with ten clients, of which one has an A-MPDU in the air at a \
              time); there an MPDU of an A-MPDU is sent until it is too old, here no more than 8 times; clients join in a \
              second before the first flow starts, which does not count; and ns-3's stations of 802.11a send ACKs when the backoff that followed their last frame has run \
              out (counted: one draw for each frame), where ours draw another if the channel was busy, so that ns-3 has some \
              2 % more. With ten clients ns-3 3.44 had some 2 to 3 % more too, for reasons that are not known; seeds scatter by \
-             2 %. In both everybody hears everybody \
-             with equal power, nothing survives a collision, and the access point serves first who came first. Debian's ns-3 \
-             has its logging compiled in: one that is compiled without it takes less time than this. \
+             2 %. In both every station hears every other \
+             with equal power, nothing survives a collision, and the access point serves the client with the oldest packet. \
+             Debian's ns-3 has its logging compiled in: one that is compiled without it takes less time than this. \
              [More on agreement](ns-3.md).";
         format!("{}\n{}", filled(&how), filled(differs))
     }
