@@ -12,13 +12,13 @@ use crate::root;
 const FEATURES: &str = "docs/validation/features.toml";
 
 const HEAD: &str = "\
-# Features, and what shows each
+# Features and their tests
 
-What tacit set out to do, in groups, and the tests and figures that show that it does. The page is written from
+The features that tacit set out to have, in groups, and the tests and figures that show them. The page is written from
 [features.toml](features.toml), where a feature is added; a test fails where a test or figure named there does not exist.
-`cargo test -p PACKAGE NAME` runs a test, `tacit figure NAME` a figure. Claims of figures that were missed, for whichever reason, or
-skipped are counted here and told in [papers.md](papers.md). *Partly* means that something of the feature is not there, and says
-what; *missing*, that nothing is. Tests that *need* something are skipped where it is not there.
+`cargo test -p PACKAGE NAME` runs a test, `tacit figure NAME` a figure. Claims of figures that were missed, for any reason, or
+skipped are counted here and told in [papers.md](papers.md). *Partly* means that a part of the feature is not there, and names
+it; *missing*, that nothing is. Tests that *need* something are skipped where it is not there.
 
 ";
 
