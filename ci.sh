@@ -10,8 +10,8 @@ usage: ./ci.sh COMMAND
   setup     install what the tests need (Debian packages, when root)
   fmt       rewrite the sources in the project's format
   lint      format check and clippy, warnings are errors
-  test      setup, lint, every test, the Python package, the figures in their quick form; ends with what each step took
-  all       test, and then what takes longer: codecs fuzzed for a minute, packages made and tried, the wheel of users, results of
+  test      setup, lint, every test, the Python package, the figures in their quick form; ends with the times of steps
+  all       test, and then longer steps: codecs fuzzed for a minute, packages made and tried, the wheel of users, results of
             debug and release beside each other, licences, the oldest Rust
   tests     the tests of the crates alone: ./ci.sh tests [ARGUMENTS of cargo nextest run]
   doctests  the examples in their documentation
@@ -34,16 +34,15 @@ usage: ./ci.sh COMMAND
   package   make a static program, an archive and a Debian package in target/package, and try them in an empty root
   deny      licences, sources and known vulnerabilities of dependencies; installs cargo-deny if it is not there
   msrv      compile with the oldest Rust that Cargo.toml promises
-  semver    what changed for users of the ROHC codec since a revision: ./ci.sh semver [REVISION]
+  semver    changes for users of the ROHC codec since a revision: ./ci.sh semver [REVISION]
 USAGE
 }
 
-# What each step took. The log of CI ends with it, where a step failed too.
+# The times of steps. The log of CI ends with them, where a step failed too.
 STEPS=()
 STEP=
 
-# Sets SPENT to the seconds of processors that what this shell started and waited for took so far. Not in a subshell: that has started
-# nothing.
+# Sets SPENT to the seconds of processors that this shell's ended children took so far. Not in a subshell: that has started nothing.
 spent() {
     times >"$SCRATCH/times"
     SPENT=$(awk 'NR == 2 { split($1, user, /[ms]/); split($2, sys, /[ms]/)
@@ -79,7 +78,7 @@ PACKAGES=(tshark:tshark tcpdump:tcpdump iproute2:ip iperf3:iperf3 nginx-light:ng
     chromium:chromium)
 # Debian package and the library that pkg-config knows then.
 LIBRARIES=(libelf-dev:libelf zlib1g-dev:zlib libbpf-dev:libbpf)
-# What `peers` compares with; no test needs it. librohc is in no Debian.
+# Peers of `peers`; no test needs them. librohc is in no Debian.
 PEERS=(libns3-dev:ns3-wifi)
 
 setup() {
@@ -97,7 +96,7 @@ setup() {
 install() {
     [ $# -gt 0 ] || return 0
     if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
-        echo "ci.sh: not installed: $*; what needs them is skipped and says so" >&2
+        echo "ci.sh: not installed: $*; steps that need them are skipped and say so" >&2
         return 0
     fi
     export DEBIAN_FRONTEND=noninteractive
@@ -113,7 +112,7 @@ peers() {
     for entry in "${PEERS[@]}"; do
         pkg-config --exists "${entry#*:}" 2>/dev/null || missing+=("${entry%%:*}")
     done
-    install "${missing[@]}" || echo "ci.sh: ${missing[*]} cannot be installed; what needs it is skipped and says so" >&2
+    install "${missing[@]}" || echo "ci.sh: ${missing[*]} cannot be installed; parts that need it are skipped and say so" >&2
     cargo test --quiet -p tacit-peers
     cargo build --release --quiet -p tacit -p tacit-peers
     [ "$(id -u)" != 0 ] || first=(nice -n -10)
@@ -168,7 +167,7 @@ bpf() {
         local program
         for program in rre flows step; do
             cmp "$built/$program.bpf.o" "bpf/$program.bpf.o" ||
-                { echo "ci.sh: bpf/$program.bpf.o is not what its source gives: run bpf/build.sh" >&2 && return 1; }
+                { echo "ci.sh: bpf/$program.bpf.o differs from the one that its source gives: run bpf/build.sh" >&2 && return 1; }
         done
         echo "eBPF programs: compiled again, the same bytes"
     fi
@@ -253,10 +252,10 @@ static_target() {
     fi
 }
 
-# What others may take from a registry.
+# Crates that others may take from a registry.
 CRATES=(tacit-rohc tacit-proto tacit-net tacit-tack tacit-quinn)
 
-# They are whole: files, metadata, and versions of what it depends on.
+# They are whole: files, metadata, and versions of their dependencies.
 crates() {
     local crate
     for crate in "${CRATES[@]}"; do
@@ -288,7 +287,7 @@ python_package() {
         --config-settings "build-args=$build" .
     "$out/venv/bin/pip" install --quiet --no-deps --force-reinstall "$out"/dist/tacit-*.whl
     (cd python/tests && "$out/venv/bin/python" -m pytest -q -p no:cacheprovider)
-    # Whoever has nothing but the wheel has a comparison, and the program.
+    # The wheel alone makes a comparison, and has the program.
     python3 -m venv "$out/clean"
     "$out/clean/bin/pip" install --quiet --no-index --no-deps "$out"/dist/tacit-*.whl
     (cd "$out" && clean/bin/python -c "import tacit; print(tacit.compare(schemes=['stock', 'hack-batch'], clients=1, quick=True))" &&
@@ -297,7 +296,7 @@ python_package() {
     ls -l "$out/dist"
 }
 
-# What a debug and a release build must give alike, to the last digit.
+# Runs whose results are alike from a debug and a release build, to the last digit.
 RUNS=(
     "wlan-11n-150 --clients 4 --scheme hack-batch --set wifi.mpdu-error=2%"
     "wlan-11ac-866 --clients 2 --scheme tack --wire"
@@ -307,7 +306,7 @@ RUNS=(
     "wlan-web"
 )
 
-# same_results PROGRAM PROGRAM: the first was tested, the known digest included; the second is what users run.
+# same_results PROGRAM PROGRAM: the first was tested, the known digest included; the second is the one of users.
 same_results() {
     local results run words
     results=$(mktemp -d)
@@ -321,10 +320,10 @@ same_results() {
         fi
     done
     rm -r "$results"
-    echo "release gives what debug gave, in ${#RUNS[@]} runs"
+    echo "release gives the results of debug, in ${#RUNS[@]} runs"
 }
 
-# What all commands below compile alike. tacit-peers is compiled by `lint`; its own tests are `peers`': two more QUIC stacks take minutes to
+# The packages of all commands below. tacit-peers is compiled by `lint`; its own tests are `peers`': two more QUIC stacks take minutes to
 # make. tacit-python has its tests in Python.
 workspace() {
     echo --workspace --exclude tacit-peers --exclude tacit-python $(features)
@@ -350,10 +349,10 @@ tests_run() {
     return $failed
 }
 
-# What runs beside the steps: its process by its name.
+# Processes beside the steps, by name.
 declare -A BESIDE=()
 
-# beside NAME COMMAND...: what it prints comes when it has ended.
+# beside NAME COMMAND...: its output comes when it has ended.
 beside() {
     "${@:2}" >"$SCRATCH/$1" 2>&1 &
     BESIDE[$1]=$!
@@ -379,7 +378,7 @@ doctests() {
     cargo test $(workspace) --quiet --doc
 }
 
-# Ends with what each step took, and, where one failed meanwhile, with what else ran then.
+# Ends with the times of steps, and, where one failed meanwhile, with the output of those beside it.
 end_steps() {
     local name
     for name in "${!BESIDE[@]}"; do
@@ -403,7 +402,7 @@ test_steps() {
     step "systemd unit" units
     step "eBPF programs" bpf
     step "crates as packages" crates
-    # The module as it is compiled for tests: what it uses is there. `./ci.sh python` makes that of users. One processor of two would rest
+    # The module as it is compiled for tests: its dependencies are there. `./ci.sh python` makes that of users. One processor of two would rest
     # meanwhile.
     beside python python_package dev target/debug/tacit
     # Two for each processor: many wait for others, or for time to pass.
@@ -414,14 +413,14 @@ test_steps() {
     step "Python package, beside the steps above" beside_end python
     step "tests: live hops, beside the steps above" beside_end hops
     step "tests: live hops on a quiet machine" tests_run quiet "${BUILT[@]}" --filterset 'group(quiet)'
-    # What was simulated is not run again. Figures of transfers say that they are skipped where tacit-peers is not built: single runs of
+    # Simulated figures are not run again. Figures of transfers say that they are skipped where tacit-peers is not built: single runs of
     # eight programs on a busy machine would be noise. `./ci.sh figures` makes them.
     step "figures in short: all" target/debug/tacit figure --all --quick
 }
 
-# What takes longer than the tests do, and finds less.
+# Steps that take longer than the tests do, and find less.
 other_steps() {
-    # The audit, TACK's keys and what runs over them are left to `fuzz`: building them with coverage takes longer than fuzzing the codecs.
+    # The audit, TACK's keys and the protocols over them are left to `fuzz`: building them with coverage takes longer than fuzzing the codecs.
     step "fuzz targets: build" fuzz_build "${CODECS[@]}" trace http http_answers
     step "fuzz targets: run" fuzz_run 12 "${CODECS[@]}" trace http http_answers
     # One release build for the program, its packages and its wheel.
@@ -439,8 +438,8 @@ other_steps() {
     step "oldest Rust" msrv
 }
 
-# What libFuzzer needs to see which branches an input takes; the stable compiler can do that. No sanitizer: there
-# is no unsafe code to watch. Overflow and debug assertions are what may fail, beside the targets' own.
+# libFuzzer needs these to see which branches an input takes; the stable compiler can do that. No sanitizer: there
+# is no unsafe code to watch. Overflow and debug assertions may fail, beside the targets' own.
 COVERAGE=(
     --cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table
@@ -506,7 +505,7 @@ fuzz_one() {
     rm -r "$found"
 }
 
-# What the book's pages link to outside of docs/ is read in the repository; mdBook calls a README's page index.
+# Links of the book's pages to files outside of docs/ go to the repository; mdBook calls a README's page index.
 book() {
     if ! command -v mdbook >/dev/null; then
         echo "ci.sh: no mdbook: installing it takes some minutes" >&2

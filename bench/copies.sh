@@ -12,7 +12,7 @@ usage: bench/copies.sh [--tacit PROGRAM] [--shell PROGRAM] [--rounds N] [--bytes
   --rounds  copies of each kind by each tool, in turns, of which the median counts [default: 3]
   --bytes  length of the large file; 0: none [default: 1000000000]
   --files   how many small files of 1 to 8191 bytes, 100 in a directory; 0: none [default: 20000]
-  --hop     a scenario and what is set in it; may be repeated [default: wlan-11n-300, wlan-11ac-866, and wlan-11n-300
+  --hop     a scenario and its settings; may be repeated [default: wlan-11n-300, wlan-11ac-866, and wlan-11n-300
             with a round trip of 80 ms and 0.1 % of the packets lost]
   --tool    tack-cp, scp or rsync; may be repeated [default: all]
 USAGE
@@ -88,7 +88,7 @@ Host *
     LogLevel ERROR
 SSH
 
-# What runs on the client's side: waits for the server, copies once, says how long that took, and compares.
+# The client's side: waits for the server, copies once, says how long that took, and compares.
 cat >"$work/client.sh" <<'CLIENT'
 set -eu
 work=$1 tacit=$2 tool=$3 what=$4

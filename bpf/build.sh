@@ -9,6 +9,6 @@ for program in rre flows step; do
     # Little-endian by name, and without the directory it was compiled in: the same octets on every machine.
     clang -target bpfel -mcpu=v3 -O2 -g -Wall -Wextra -Werror -Wno-unused-parameter -fdebug-compilation-dir=. \
         -fdebug-prefix-map="$PWD"=. -c "$program.bpf.c" -o "$out/$program.bpf.o"
-    # What debuggers would want; BTF stays.
+    # Without symbols for debuggers; BTF stays.
     llvm-strip -g "$out/$program.bpf.o"
 done

@@ -1,4 +1,4 @@
-/* What the program keeps for a socket, and what status prints of it. */
+/* The program's state of a socket, and the part that status prints. */
 #ifndef TACIT_FLOW_H
 #define TACIT_FLOW_H
 

@@ -1,4 +1,4 @@
-/* TCP-RRE as a congestion control: gathers what the algorithm in rre.h asks for, calls it, and sets what it says.
+/* TCP-RRE as a congestion control: gathers the input of the algorithm in rre.h, calls it, and sets its output.
  *
  * The second program chooses it for the sockets of a cgroup. Nothing is pinned: all of it is gone with the process
  * that loaded it.
@@ -25,7 +25,7 @@ char program_license[] SEC("license") = "Dual MIT/GPL";
 /* Octets per second. On links this fast the timers of pacing cost more than bursts do; the window bounds those. */
 #define UNPACED_RATE 1000000000ULL
 
-/* What the loader sets. crates/kernel/src/loaded.rs writes these octets by their offsets. */
+/* Set by the loader. crates/kernel/src/loaded.rs writes these octets by their offsets. */
 struct settings {
 	/* Sockets of this network namespace only; 0: of any. */
 	u64 only_namespace_cookie;
@@ -59,7 +59,7 @@ static __always_inline struct tcp_sock *tcp_sk(struct sock *sk)
 	return (struct tcp_sock *)sk;
 }
 
-/* Sets the pacing rate and the window to what the algorithm says. */
+/* Sets the pacing rate and the window to those of the algorithm. */
 static __always_inline void apply(struct tcp_sock *tp, const struct rre *rre)
 {
 	struct sock *sk = (struct sock *)tp;
@@ -243,7 +243,7 @@ u32 BPF_PROG(rre_ssthresh, struct sock *sk)
 	return tcp_sk(sk)->snd_ssthresh;
 }
 
-/* What was held lost was not. */
+/* Bytes held lost were not. */
 SEC("struct_ops/rre_undo_cwnd")
 u32 BPF_PROG(rre_undo_cwnd, struct sock *sk)
 {

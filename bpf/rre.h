@@ -19,7 +19,7 @@ typedef __INT64_TYPE__ s64;
 #endif
 #define RRE static __always_inline
 
-/* Steps are functions of their own in eBPF: the verifier then looks at each once, whatever led there, instead of at
+/* Steps are functions of their own in eBPF: the verifier then looks at each once, from any path, instead of at
  * every way through all of them. For all it knows there, a pointer may be NULL. They return numbers only.
  */
 #ifdef __bpf__

@@ -684,7 +684,7 @@ RRE_STEP u32 rre_decide(struct rre *rre, const struct rre_ack *ack)
 	RRE_GIVEN(ack);
 	now_us = ack->now_us;
 	feedback_us = rre_feedback_us(rre);
-	/* What was lost may be much: monitoring sends it faster too while the buffer is empty. */
+	/* Losses may be many: monitoring sends it faster too while the buffer is empty. */
 	repairs = rre->state == RRE_MONITOR && rre->estimate.rate > 0 &&
 		  rre->buffer_us < rre_threshold_us(rre) / 2;
 	if ((rre->state == RRE_START || repairs) && !ack->limited) {
@@ -719,7 +719,7 @@ RRE_STEP u32 rre_decide(struct rre *rre, const struct rre_ack *ack)
 RRE void rre_on_ack(struct rre *rre, const struct rre_ack *ack)
 {
 	struct rre_reading reading = {};
-	/* Where ACKs were lost, what ends a timeout or silence answers what was sent long before it. */
+	/* Where ACKs were lost, the ACK that ends a timeout or silence answers data sent long before it. */
 	u32 ends_wait = rre->collapsed || rre->silences > 0;
 
 	rre_hear(rre, ack);

@@ -33,7 +33,7 @@ install -D -m 644 packaging/systemd/serve.toml "$doc/examples/serve.toml"
 install -D -m 644 packaging/debian/copyright "$doc/copyright"
 gzip -9nc CHANGELOG.md >"$doc/changelog.gz"
 if command -v cargo-sbom >/dev/null; then
-    # Of this build: what it lists is compiled in, by name, version and licence.
+    # Of this build: its components are compiled in, by name, version and licence.
     cargo-sbom sbom --cargo-package tacit --output-format cyclone_dx_json_1_6 >"$doc/sbom.cdx.json"
     gzip -9n "$doc/sbom.cdx.json"
 else

@@ -2,8 +2,8 @@
 //
 // A server, a wire, an access point and clients that download (or upload): over TCP as much as goes, or datagrams at a rate
 // that the air cannot carry. Times, lengths of queues and rates come as arguments, so that the program that compares says them
-// once for both simulators. What stands here is what ns-3 has to be told besides, with the key of tacit's scenario that
-// it answers to. Prints one line of JSON; processor time is that of Simulator::Run alone, without setting up.
+// once for both simulators. Here are ns-3's other settings, each with the key of tacit's scenario that it
+// answers to. Prints one line of JSON; processor time is that of Simulator::Run alone, without setting up.
 
 #include "ns3/applications-module.h"
 #include "ns3/core-module.h"
@@ -28,7 +28,7 @@ using namespace ns3;
 namespace
 {
 
-// What is compared.
+// The set-up to compare.
 struct Wanted
 {
     std::string standard = "11n";  // 11n: 40 MHz, one stream, MCS 7, short guard interval, 150 Mb/s; 11a: 54 Mb/s; 11ax; 11be
@@ -53,7 +53,7 @@ struct Wanted
     // The least timeout. Round trips through the queue of many clients pass 200 ms while it fills, and ns-3 then takes all
     // that is in flight for lost; a second is RFC 6298's, and ns-3's unless told.
     Time minRto = MilliSeconds(200);
-    // wifi.ofdma of 11ax: off, mu-bar, aggregated-mu-bar or requests; wifi.triggers = "ack-aware" is near what ns-3 does: it asks
+    // wifi.ofdma of 11ax: off, mu-bar, aggregated-mu-bar or requests; wifi.triggers = "ack-aware" is near ns-3's rule: it asks
     // those that it just sent to; wifi.buffer-status-polls; wifi.mu-edca = "silent".
     std::string ofdma = "off";
     bool uplink = false;
@@ -106,7 +106,7 @@ SetTcp(const Wanted& wanted)
     Config::SetDefault("ns3::TcpSocketBase::WindowScaling", BooleanValue(true));
 }
 
-// How users acknowledge what they get at once.
+// How users acknowledge PPDUs that they share.
 WifiAcknowledgment::Method
 Acknowledgment(const std::string& ofdma)
 {
@@ -142,7 +142,7 @@ SetWifi(const Wanted& wanted)
         Config::SetDefault("ns3::WifiRemoteStationManager::MaxSlrc", UintegerValue(7));
         Config::SetDefault("ns3::WifiRemoteStationManager::MaxSsrc", UintegerValue(7));
     }
-    // What is too old: wifi.lifetime.
+    // The lifetime of packets: wifi.lifetime.
     Config::SetDefault("ns3::WifiMacQueue::MaxDelay", TimeValue(MilliSeconds(500)));
     // wifi.station-queue.
     Config::SetDefault("ns3::WifiMacQueue::MaxSize",
@@ -241,7 +241,7 @@ Install(const Wanted& wanted, Phy& phy, Ptr<Node> accessPoint, const NodeContain
     }
     WifiMacHelper mac;
     Ssid ssid("cell");
-    // wifi.amsdu = "none"; A-MPDUs up to 65535 bytes, which is 42 full packets, or what HE and EHT allow; TXOP limits are 0
+    // wifi.amsdu = "none"; A-MPDUs up to 65535 bytes, which is 42 full packets, or the limits of HE and EHT; TXOP limits are 0
     // for best effort, as wifi.txop-limit = "none".
     const uint32_t ampdu = wanted.standard == "11be" ? 15523200 : wanted.standard == "11ax" ? 6500631 : 65535;
     mac.SetType("ns3::StaWifiMac", "Ssid", SsidValue(ssid), "BE_MaxAmsduSize", UintegerValue(0), "BE_MaxAmpduSize",
@@ -319,7 +319,7 @@ MakeFlows(const Wanted& wanted, Ptr<Node> server, const NodeContainer& clients, 
     return sinks;
 }
 
-// Keeps what arrives in a PPDU until all of it has.
+// Keeps the packets of a PPDU until all have arrived.
 bool
 HandUpWithPpdu(Ptr<NetDevice> device, Ptr<const Packet> packet, uint16_t protocol, const Address& from)
 {
@@ -437,7 +437,7 @@ main(int argc, char* argv[])
     TrafficControlHelper::Default().Uninstall(wireDevices);
     TrafficControlHelper::Default().Uninstall(cellDevices);
     Ipv4GlobalRoutingHelper::PopulateRoutingTables();
-    // Everybody knows everybody's address, as in tacit. A request that collides is a broadcast, which nobody repeats; ARP asks
+    // Each host knows all addresses, as in tacit. A request that collides is a broadcast, which the MAC does not repeat; ARP asks
     // again after a second, and not for long.
     NeighborCacheHelper().PopulateNeighborCache();
     for (uint32_t index = 0; wanted.upWithPpdu && index < cellDevices.GetN(); index++)

@@ -1,4 +1,4 @@
-/* Nanoseconds and bytes per packet of librohc's TCP profile: what tacit-peers holds tacit's codec against.
+/* Nanoseconds and bytes per packet of librohc's TCP profile: tacit-peers holds tacit's codec against them.
  *
  * Takes a classic pcap of raw IP packets (link type 101), as `tacit rohc decompress` writes it. As `tacit rohc stats` does
  * it, both ways are timed over packets in memory, with a new compressor or decompressor in each of nine passes, and the

@@ -1,9 +1,9 @@
--- TCP/HACK in Wireshark and tshark: what rides behind 802.11 ACKs and Block Acks in captures of tacit.
+-- TCP/HACK in Wireshark and tshark: the bytes behind 802.11 ACKs and Block Acks in captures of tacit.
 --
 --   tshark -X lua_script:contrib/wireshark/tacit.lua -r air.pcapng -Y tacit.hack
 --
 -- The layout is that of crates/rohc/src/hack/frame.rs and per_ack.rs, and for other feedback of
--- crates/proto/src/hack/codec.rs. What needs the decompressor's context stays bytes.
+-- crates/proto/src/hack/codec.rs. Fields that need the decompressor's context stay bytes.
 
 local hack = Proto("tacit_hack", "TCP/HACK: ACKs on a link-layer ACK")
 
@@ -38,7 +38,7 @@ for _, field in pairs(fields) do
 end
 hack.experts = { malformed }
 
--- Bytes before what may be appended: an ACK, and what a Block Ack has before its BA Control field and behind it (802.11-2020
+-- Bytes before the appended ones: an ACK, and those of a Block Ack before its BA Control field and behind it (802.11-2020
 -- clauses 9.3.1.4, 9.3.1.8).
 local ACK, BLOCK_ACK, CONTROL_WRAPPER = 0xd4, 0x94, 0x74
 local ACK_LENGTH, BEFORE_CONTROL, BLOCK_ACK_LENGTH = 10, 16, 28
@@ -80,7 +80,7 @@ local function standard_end(buffer, at)
     return at + BLOCK_ACK_LENGTH
 end
 
--- The place and length of what stands behind the standard frame, without the FCS; nil where nothing does.
+-- The place and length of the bytes behind the standard frame, without the FCS; nil where there are none.
 local function appended(buffer)
     local mpdu, fcs = mpdu_of_frame()
     local at = mpdu and standard_end(buffer, mpdu)
@@ -272,9 +272,9 @@ end
 register_postdissector(hack)
 
 -- ROHC-TCP (RFC 6846, profile 0x0006) in the framework of RFC 5795, on Ethernet by its EtherType: `tacit rohc compress CAPTURE
--- out.pcapng` writes such files. What a packet is and what its bytes say is shown; bits that only the decompressor's context
--- makes values of stay bits. Whether a CO packet is of the set for sequential or for random IP-IDs follows from what was last
--- said of its CID.
+-- out.pcapng` writes such files. A packet's type and fields are shown; bits that only the decompressor's context
+-- makes values of stay bits. Whether a CO packet is of the set for sequential or for random IP-IDs follows from the last
+-- packet of its CID that says so.
 
 local rohc = Proto("tacit_rohc", "ROHC-TCP")
 rohc.prefs.large = Pref.bool("Large CIDs", false, "CIDs are large, as of `tacit rohc compress --cid large`")
@@ -324,7 +324,7 @@ local rohc_malformed = ProtoExpert.new(
 local rohc_wrong_crc = ProtoExpert.new(
     "tacit.rohc.wrong_crc8", "Wrong CRC-8", expert.group.CHECKSUM, expert.severity.WARN)
 local rohc_no_context = ProtoExpert.new(
-    "tacit.rohc.no_context", "Nothing before it says what its flow is", expert.group.UNDECODED, expert.severity.NOTE)
+    "tacit.rohc.no_context", "No packet before it describes its flow", expert.group.UNDECODED, expert.severity.NOTE)
 for _, field in pairs(rohc_fields) do
     table.insert(rohc.fields, field)
 end
@@ -360,7 +360,7 @@ local COMMON = { "co_common", "1111101",
     .. "window_indicator 1 ip_id_indicator 1 urg_ptr_present 1 reserved 1 ecn_used 1 dscp_present 1 ttl_hopl_present 1 "
     .. "list_present 1 ip_id_behavior 2 urg 1 df 1 crc7 7" }
 
--- What flows said of themselves, by channel and CID: profile, IP version, IP-ID behaviour. And what was known before each
+-- The flows' own description, by channel and CID: profile, IP version, IP-ID behaviour. And the state before each
 -- frame, so that one that is looked at again, and out of order, comes out the same.
 local known, before = {}, {}
 
@@ -368,7 +368,7 @@ function rohc.init()
     known, before = {}, {}
 end
 
--- What bytes that are not there, or say what cannot be, raise; nothing else is raised on purpose.
+-- Raised by bytes that are missing, or have an impossible value; nothing else is raised on purpose.
 local NO_PACKET = {}
 
 local function refuse()
@@ -398,7 +398,7 @@ function Reader:byte()
     return self:take(1):uint()
 end
 
--- What was read since `from`.
+-- The bytes read since `from`.
 function Reader:since(from)
     return self.buffer(from, self.at - from)
 end
@@ -437,7 +437,7 @@ local function large_cid(reader)
     return first % 64 * 256 + reader:byte(), reader:since(from)
 end
 
--- What is known of this CID of the channel: a copy, and what keeps it for the packets that follow.
+-- The state of this CID of the channel: a copy, and the function that keeps it for later packets.
 local function context_of(packet, cid)
     local flow = tostring(packet.dl_src) .. ">" .. tostring(packet.dl_dst) .. "/" .. cid
     local visit = packet.number .. "/" .. cid
@@ -746,7 +746,7 @@ local function without_init(reader, tree, first, first_at, context, keep)
     return format[1]
 end
 
--- What stands in the frame: names, the packet's last.
+-- The names of the parts of the frame, the packet's last.
 local function packet_of(reader, packet, tree)
     local alone = "padding"
     while reader:left() > 0 do
