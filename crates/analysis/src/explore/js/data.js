@@ -1,4 +1,4 @@
-// What the file holds, as arrays: a column per property, a row per frame or sample. Times are nanoseconds.
+// The data of the file, as arrays: a column per property, a row per frame or sample. Times are nanoseconds.
 
 const known = JSON.parse(document.getElementById('known').textContent);
 
@@ -38,7 +38,7 @@ function columnsOf(layouts, bytes) {
   return columns;
 }
 
-/** What airtime goes for: class of a frame, CSS variable, word, and how it is drawn beside its colour. */
+/** Uses of airtime: class of a frame, CSS variable, word, and how it is drawn beside its colour. */
 const CLASSES = [
   { name: 'data', word: 'data', pattern: null, height: 1 },
   { name: 'tcp_ack', word: 'pure ACKs', pattern: 'slash', height: 0.8 },
@@ -55,7 +55,7 @@ const CLASS_OF_KIND = {
   'rts': PROTECTION, 'cts': PROTECTION, 'cf-end': PROTECTION, 'beacon': BEACON,
 };
 
-/** What is counted of frames, each as a sum over all frames before a row. */
+/** Counts of frames, each as a sum over all frames before a row. */
 const COUNTS = {
   'frames': () => 1,
   'PPDUs of data': (side, i) => +(side.kindOf(i) === 'data'),
@@ -75,7 +75,7 @@ const BINS = 8192;
 /** Stations with a lane of their own; all others share the last one. */
 const MAX_LANES = 48;
 
-/** A scheme: what is known of its run, and a column per property of its frames. */
+/** A scheme: the properties of its run, and a column per property of its frames. */
 class Side {
   constructor(number, about, bytes) {
     Object.assign(this, about, columnsOf(about.columns, bytes));
@@ -159,7 +159,7 @@ class Side {
   timeIn(from, to) {
     const [first, last] = this.seen(from, to);
     const times = CLASSES.map((_, what) => this.spent[what][last] - this.spent[what][first]);
-    // Frames across an end count with what is inside.
+    // Frames across an end count with the part inside.
     const leave = (i, begin, end) => {
       const split = Math.max(this.own[i], this.end[i] - this.hack[i]);
       times[this.class[i]] -= Math.max(0, Math.min(end, split) - Math.max(begin, this.own[i]));
@@ -170,7 +170,7 @@ class Side {
     return times.map((time) => Math.max(0, time));
   }
 
-  /** How many of what `COUNTS` names are on frames of which something is between two times. */
+  /** How many of each of `COUNTS` are on frames of which something is between two times. */
   countIn(name, from, to) {
     const [first, last] = this.seen(from, to);
     let count = this.sums[name][last] - this.sums[name][first];

@@ -1,4 +1,4 @@
-// What hands do: pointers, wheels and keys.
+// Input: pointers, wheels and keys.
 
 /** Moving and zooming on a canvas; `numberOf` says whose time it shows. */
 function takePointers(canvas, numberOf, { picks = false } = {}) {
@@ -97,7 +97,7 @@ function hover(canvas, number, event, held) {
 }
 function hideTip() { part('tip').hidden = true; }
 
-/** What each key does, and what is said of it. */
+/** The keys: names, label, text and action of each. */
 const KEYS = [
   [['ArrowLeft', 'ArrowRight'], '← →', 'move; with Shift by a page', (event) => pan(view.current, (event.key === 'ArrowLeft' ? -1 : 1) * (event.shiftKey ? 1 : 0.15))],
   [['+', '=', '-'], '+ −', 'zoom', (event) => zoom(view.current, event.key === '-' ? 1.6 : 1 / 1.6, focusTime())],
@@ -127,12 +127,12 @@ function takeKeys() {
     if (event.ctrlKey || event.metaKey || event.altKey || part('keys').open) return;
     const { target } = event;
     if (target.closest('input,select,textarea')) {
-      // Not what browsers do of themselves, which is to empty the field.
+      // Not the browsers' own action, which is to empty the field.
       if (event.key === 'Escape') { event.preventDefault(); target.blur(); }
       return;
     }
     if (!part('single-keys').checked && !target.closest('canvas')) return;
-    // Links and buttons keep what presses them.
+    // Links and buttons keep the keys that press them.
     if (event.key === 'Enter' && !target.closest('canvas')) return;
     const found = KEYS.find(([keys]) => keys.includes(event.key));
     if (!found) return;

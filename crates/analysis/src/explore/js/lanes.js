@@ -1,4 +1,4 @@
-// Time lines: a lane per station, and on it who holds the air.
+// Time lines: a lane per station, and on it the frames that hold the air.
 
 const LABEL = '11px system-ui, sans-serif';
 /** More frames than these in view, or in a pixel, are summed up pixel by pixel, and more than those from bins made before. */
@@ -134,7 +134,7 @@ function drawLanes(canvas, number) {
   pen.restore();
 }
 
-/** What is on no frame: time before and behind what was kept. */
+/** Time that is on no frame: before and behind the kept part. */
 function drawBeyond(pen, side, scale, bottom) {
   pen.fillStyle = ink.grid;
   const kept = side.left_out ? side.end[side.count - 1] : side.until_ns;
@@ -179,7 +179,7 @@ function drawFrames(pen, side, scale, each, first, last) {
   for (let i = first; i < last; i++) drawFrame(pen, side, i, scale, each);
 }
 
-/** What comes before a frame and behind it: idle slots and the NAV. */
+/** The time before a frame and behind it: idle slots and the NAV. */
 function drawWait(pen, side, i, scale, each) {
   const lane = side.laneOf(i) * each;
   const waited = backoff(side, i);
@@ -314,7 +314,7 @@ function drawDensity(pen, side, scale, each, range, first, last) {
   }
 }
 
-/** A picture of stacked shares: class upon class, each pixel as high as its share; what is there at all is seen. */
+/** A picture of stacked shares: class upon class, each pixel as high as its share; the smallest share is seen. */
 function stackOf(shares, pixels, tall) {
   const LEAST = 3;
   const image = new ImageData(pixels, tall);

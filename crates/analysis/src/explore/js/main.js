@@ -3,7 +3,7 @@
 const parts = {};
 function part(name) { return parts[name]; }
 
-/** An element with attributes and children; text is text, whatever it says. */
+/** An element with attributes and children; text stays text, markup in it included. */
 function make(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -43,7 +43,7 @@ function toolbar() {
     make('label', {}, 'Plots of ', flows),
     make('span', { class: 'group' },
       button('Theme', 'Light or dark (t)', switchTheme, { name: 'theme' }),
-      button('Keys', 'What keys do (?)', () => part('keys').showModal())));
+      button('Keys', 'List the keys (?)', () => part('keys').showModal())));
 }
 
 function searchRow() {
@@ -95,7 +95,7 @@ function keysDialog() {
 function build(app) {
   const stage = make('section', { class: 'stage', 'aria-label': 'Time lines' }, toolbar(), searchRow(),
     make('p', { name: 'live', class: 'status', 'aria-live': 'polite' }, 'No frame picked out: click one, or press ].'),
-    make('canvas', { name: 'overview', class: 'overview', role: 'img', 'aria-label': 'The whole run; the frame in it is what is shown below' }));
+    make('canvas', { name: 'overview', class: 'overview', role: 'img', 'aria-label': 'The whole run; the frame in it is the part shown below' }));
   for (const side of sides) {
     const name = make('h2', { class: 'scheme', id: `scheme-${side.number}` }, make('span', { class: 'line', 'aria-hidden': 'true' }), side.scheme,
       make('small', {}, ` ${(side.goodput_bps / 1e6).toFixed(2)} Mb/s, ${plural(side.count, 'frame')}`));
@@ -115,7 +115,7 @@ function build(app) {
       make('figcaption', {}, make('span', {}, `${plot.title}, ${plot.unit}`), make('span', { name: `read-${plot.id}`, class: 'read' })),
       make('canvas', { name: `plot-${plot.id}`, role: 'img', 'aria-label': `${plot.title} over time` })));
   }
-  plots.append(make('p', { class: 'note' }, 'Of sequence: strokes are data on the air, first to last byte, in the colour of losses where some of it was lost or sent again; rings are pure ACKs on the air; the line is what the sender knows to have arrived.'));
+  plots.append(make('p', { class: 'note' }, 'Of sequence: strokes are data on the air, first to last byte, in the colour of losses where some of it was lost or sent again; rings are pure ACKs on the air; the line is the bytes that the sender knows to have arrived.'));
   app.append(stage, plots, sharesSection(), sharesCurves(), keysDialog(), make('div', { name: 'tip', class: 'tip', hidden: true, 'aria-hidden': 'true' }));
 }
 

@@ -9,7 +9,7 @@ const PLOTS = [
 ];
 const PLOT_HEIGHT = 108;
 /** Of more frames in view than these the plot of sequence has those alone that lost something or were sent again: the line of
- * what arrived hides all others. */
+ * arrived bytes hides all others. */
 const MOST_STROKES = 20000;
 
 /** The curves of a plot: each with its scheme, its times and its values. Made once for each flow. */
@@ -50,7 +50,7 @@ function pointsOf(keys, times, values, is) {
   return { times: Float64Array.from(rows, (row) => times[row]), values: Float64Array.from(rows, (row) => values[row]) };
 }
 
-/** Sums of what has the same time. */
+/** Sums of values at the same time. */
 function sumOf(keys, times, values, is) {
   const [at, sums] = [[], []];
   for (let row = 0; row < keys.length; row++) {
@@ -104,7 +104,7 @@ function drawPlot(canvas, plot) {
   pen.restore();
 }
 
-/** What the plot has to show of `range`, from below to above. */
+/** The values of the plot in `range`, from least to most. */
 function limits(plot, all, range) {
   let [least, most] = [Infinity, -Infinity];
   const take = (value) => { least = Math.min(least, value); most = Math.max(most, value); };
@@ -234,7 +234,7 @@ function quantile(steps, share) {
 function drawShares(canvas, all, { unit, logarithmic }) {
   const { pen, width, height } = penOf(canvas, 190);
   const most = Math.max(1e-9, ...all.map(({ steps }) => steps[steps.length - 1][0]));
-  // Below what one in two hundred undercuts there is nothing to see.
+  // Below the value that one in two hundred undercuts there is nothing to see.
   const least = logarithmic ? Math.min(most / 10, ...all.map(({ steps }) => quantile(steps, 0.005))) : 0;
   const [left, right, top, bottom] = [44, width - 12, 8, height - 34];
   const place = (value) => logarithmic ? Math.log(Math.max(value, least) / least) / Math.log(most / least || 2) : value / most;

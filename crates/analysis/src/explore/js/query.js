@@ -10,7 +10,7 @@ const IS = {
   again: (side, i) => side.has(i, 'again'),
   'more-data': (side, i) => side.has(i, 'moreData'),
 };
-/** Words before a colon and a value: what the value must be. */
+/** Words before a colon and a value: the values allowed. */
 const HAS = {
   kind: (value) => {
     const kinds = Object.keys(KIND_WORDS);
@@ -60,7 +60,7 @@ function time(text) {
   return Number(parts[1]) * { s: 1e9, ms: 1e6, us: 1e3, 'µs': 1e3, ns: 1 }[parts[2] ?? 's'];
 }
 
-/** What `text` asks for: `fits(side, i)`, or a `moment` to go to; `error` where it cannot be read. */
+/** The meaning of `text`: `fits(side, i)`, or a `moment` to go to; `error` where it cannot be read. */
 function query(text) {
   const tests = [];
   let jump = null;

@@ -1,6 +1,6 @@
-// What the time went for: bars and a table, of the measured window and of what is seen.
+// Uses of the time: bars and a table, of the measured window and of the view.
 
-/** Shares of what is seen, by class, and of what is on no frame. */
+/** Shares of the view, by class, and of the time that is on no frame. */
 function sharesSeen(side) {
   const [from, to] = rangeOf(side.number);
   const shares = side.timeIn(from, to).map((time) => time / (to - from));
@@ -37,7 +37,7 @@ function fillMeasured(into) {
   }
 }
 
-/** Bars and counts of what is seen. */
+/** Bars and counts of the view. */
 function fillSeen(bars, table) {
   bars.replaceChildren();
   for (const side of sides) {

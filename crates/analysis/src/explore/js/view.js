@@ -1,4 +1,4 @@
-// What is seen: which stretch of time of which scheme, and what is picked out in it.
+// The view: which stretch of time of which scheme, and the frame picked out in it.
 
 const sides = [];
 const view = {
@@ -49,7 +49,7 @@ function zoom(number, factor, time) {
   show(number, start, start + length);
 }
 
-/** Moves by a share of what is seen. */
+/** Moves by a share of the view. */
 function pan(number, share) {
   const [from, to] = rangeOf(number);
   show(number, from + (to - from) * share, to + (to - from) * share);
@@ -80,7 +80,7 @@ function step(by) {
   pick(number, Math.min(Math.max(row, 0), side.count - 1));
 }
 
-/** The next found frame, or the one before: from the one picked out, or from what is seen. */
+/** The next found frame, or the one before: from the one picked out, or from the view. */
 function stepFound(by) {
   const all = view.found?.flatMap((rows, side) => Array.from(rows, (row) => ({ side, row }))) ?? [];
   if (!all.length) return;
@@ -100,7 +100,7 @@ function stepFound(by) {
   tellFound();
 }
 
-/** Looks for what `text` says. */
+/** Looks for frames that fit `text`. */
 function search(text) {
   const asked = query(text);
   view.foundAt = null;
@@ -116,7 +116,7 @@ function search(text) {
     const length = Math.min(rangeOf(view.current)[1] - rangeOf(view.current)[0], 2e6);
     show(view.current, asked.jump - length / 2, asked.jump + length / 2);
     const side = sides[view.current];
-    // What is on the air then, or what is next.
+    // The frame on the air then, or the next.
     const row = side.seen(asked.jump, asked.jump + 1)[0];
     if (row < side.count) pick(view.current, row);
   }

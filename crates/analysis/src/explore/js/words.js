@@ -37,7 +37,7 @@ const CATEGORY_WORDS = { bk: 'background', be: 'best effort', vi: 'video', vo: '
 function station(side, number) { return side.stations[number] ?? `station ${number}`; }
 function receiver(side, i) { return side.to[i] ? station(side, side.to[i] - 1) : 'all'; }
 
-/** What became of a frame. */
+/** The fate of a frame. */
 function fate(side, i) {
   if (side.has(i, 'collided')) return 'collided';
   const [lost, mpdus] = [side.lost[i], side.mpdus[i]];
@@ -53,7 +53,7 @@ function backoff(side, i) {
   return slots <= side.most_slots ? { aifs: Math.min(aifs, side.idle[i]), slots } : null;
 }
 
-/** Every property of a frame: its name and what it is. */
+/** Every property of a frame: its name and its value. */
 function fields(side, i) {
   const all = [
     ['scheme', side.scheme],
@@ -98,7 +98,7 @@ function fields(side, i) {
   return all;
 }
 
-/** A frame in a sentence, for those who hear it. */
+/** A frame in a sentence, for screen readers. */
 function sentence(side, i) {
   const hack = side.appended[i] ? `, with ${plural(side.appended[i], 'byte')} of compressed ACKs` : '';
   const mpdus = side.sends(i) ? `, ${plural(side.mpdus[i], 'MPDU')}` : '';
