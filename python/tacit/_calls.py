@@ -1,4 +1,4 @@
-"""What tacit does, as functions: each is a command of the command line."""
+"""The commands of tacit's command line, as functions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def schemes() -> Frame:
 
 
 def metrics() -> Frame:
-    """What is measured of each run: ``name``, whose end is the unit, and ``summary``."""
+    """The metrics of each run: ``name``, whose end is the unit, and ``summary``."""
     return Frame(_native.metrics())
 
 
@@ -69,8 +69,8 @@ def run(
     :class:`tacit.Controller` and :class:`tacit.Scheduler`; then nothing is cached. ``pcap`` is a file for a capture of the air,
     for Wireshark.
 
-    Raises :class:`tacit.InputError` for what is not allowed, :class:`tacit.TacitError` for a run that broke an invariant, and
-    whatever a policy, controller or scheduler raises.
+    Raises :class:`tacit.InputError` for input that is not allowed, :class:`tacit.TacitError` for a run that broke an invariant,
+    and the exceptions of a policy, controller or scheduler.
     """
     source, set_ = parts(scenario, settings)
     answer = _native.run(
@@ -108,7 +108,7 @@ def compare(
     ``directory`` the runs and the HTML report are kept there, and runs found in it are not made again. Ctrl-C ends it between
     two runs.
 
-    Raises :class:`tacit.InputError` for what is not allowed, before anything runs.
+    Raises :class:`tacit.InputError` for input that is not allowed, before anything runs.
     """
     source, set_ = parts(scenario, settings)
     with Progress(progress) as told:
@@ -233,7 +233,7 @@ def figure(
 ) -> Figure:
     """Makes a figure of a paper again, and holds its claims against the result.
 
-    ``quick``: fewer and shorter runs. ``directory`` keeps pictures and results; ``from_directory`` judges what is kept, and runs
+    ``quick``: fewer and shorter runs. ``directory`` keeps pictures and results; ``from_directory`` judges kept results, and runs
     nothing. Figures of live hops are skipped, and :attr:`Figure.skipped` says so: they need a process of one thread.
     """
     with Progress(progress) as told, tempfile.TemporaryDirectory() as nowhere:

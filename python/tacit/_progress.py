@@ -67,7 +67,7 @@ class Progress:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if kind is None and self._call is not None and self._done < self._total:
-            # What the cache had is not told run by run.
+            # Runs from the cache are not told one by one.
             self._call(self._total, self._total)
         if self._draws and self._total:
             print("\r\033[K", end="", file=sys.stderr, flush=True)

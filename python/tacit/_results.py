@@ -110,7 +110,7 @@ class Run(Result):
 
     @property
     def metrics(self) -> dict[str, float | None]:
-        """Every metric by name; None where it has no meaning. :func:`tacit.metrics` says what they are."""
+        """Every metric by name; None where it has no meaning. :func:`tacit.metrics` describes them."""
         return dict(self.data["metrics"])
 
     @property

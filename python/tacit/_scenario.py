@@ -29,7 +29,7 @@ class Scenario:
     >>> scenario["wifi.distance"]
     '20 m'
 
-    Raises :class:`tacit.InputError` for what is not allowed, with the message of the command line.
+    Raises :class:`tacit.InputError` for input that is not allowed, with the message of the command line.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Scenario:
         _native.check(self._source, self._assignments, scheme, clients)
 
     def explain(self, *keys: str, scheme: str | None = None) -> Frame:
-        """Every setting, or those of ``keys``: value, unit, where it comes from, default, what is allowed, meaning."""
+        """Every setting, or those of ``keys``: value, unit, where it comes from, default, allowed values, meaning."""
         return Frame(_native.explain(self._source, self._assignments, scheme, list(keys)).table("settings"))
 
     def __getitem__(self, key: str) -> Value:
@@ -108,7 +108,7 @@ ScenarioLike = Union[Scenario, str, "PathLike[str]"]
 
 
 def parts(scenario: ScenarioLike, settings: Settings | None = None) -> tuple[str, list[str]]:
-    """What native calls take: the source, and assignments."""
+    """The arguments of native calls: the source, and assignments."""
     own = assignments(settings or {})
     if isinstance(scenario, Scenario):
         return scenario._source, [*scenario._assignments, *own]

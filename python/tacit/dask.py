@@ -1,6 +1,6 @@
 """Sweeps on a Dask cluster: ``tacit sweep --dask ADDRESS`` runs this.
 
-What travels is small: an order of some kilobytes there, a Parquet file of at most 64 runs back. The client keeps a bounded number
+Messages are small: an order of some kilobytes there, a Parquet file of at most 64 runs back. The client keeps a bounded number
 of orders under way, so that neither it nor the scheduler holds more however long the sweep is. An order that a lost worker had is
 handed to another by Dask.
 """
@@ -29,9 +29,9 @@ _COUNT_EVERY_S = 1.0
 
 
 def distribute(sweep: _native.Sweep, client: Client, progress: Progress) -> None:
-    """Lets the workers of ``client`` make what is missing of ``sweep``, and keeps it.
+    """Lets the workers of ``client`` make the missing runs of ``sweep``, and keeps them.
 
-    Raises what a worker raises, such as :class:`tacit.InputError` where it has another build of tacit.
+    Raises a worker's exceptions, such as :class:`tacit.InputError` where it has another build of tacit.
     """
     from distributed import as_completed
 

@@ -29,7 +29,7 @@ Steering = Union[int, "tuple[int, Union[int, None]]", None]
 class AckPolicy:
     """When a TCP receiver acknowledges. Each receiver has an object of its own.
 
-    What its methods return is when: ``0`` is now, ``0.025`` in 25 ms unless an acknowledgment leaves before, None no change.
+    Its methods return a time: ``0`` is now, ``0.025`` in 25 ms unless an acknowledgment leaves before, None no change.
 
     >>> class EveryFourth(AckPolicy):
     ...     waiting = 0
@@ -49,20 +49,20 @@ class AckPolicy:
         raise NotImplementedError("an AckPolicy says in on_data when to acknowledge")
 
     def on_timer(self, now: float) -> float | None:
-        """What on_data asked for is due, at ``now`` seconds."""
+        """The acknowledgment that on_data asked for is due, at ``now`` seconds."""
         return 0
 
     def on_ack_sent(self) -> None:
-        """An acknowledgment of all that was received left, whatever caused it."""
+        """An acknowledgment of all that was received left, from any cause."""
 
 
 class Controller:
     """How much a sender may have in the network, and how fast it sends. Each connection has an object of its own.
 
-    ``mss`` is the payload of a full segment in bytes, ``initial_window`` what may be sent at first.
+    ``mss`` is the payload of a full segment in bytes, ``initial_window`` the bytes that may be sent at first.
 
     Methods return the window in bytes, or ``(window, rate)`` with a rate in bits per second to pace at, or None for no change.
-    Without a rate segments are paced by the window. What is lost and what is sent again is decided by the transport.
+    Without a rate segments are paced by the window. The transport decides about losses and retransmissions.
 
     >>> class Fixed(Controller):
     ...     def on_ack(self, ack):
@@ -108,6 +108,6 @@ class Scheduler:
     def uplink(self, now: float, clients: Sequence[UplinkClient], most: int) -> Sequence[int] | None:
         """The clients that a Basic Trigger asks, ``most`` at most; without any, the access point sends none.
 
-        It is called after each exchange, and again when the access point won the medium: what it returns then counts.
+        It is called after each exchange, and again when the access point won the medium: its answer then counts.
         """
         return None

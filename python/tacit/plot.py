@@ -128,7 +128,7 @@ def series(run: Run, column: str = "delivered_bytes", ax: Axes | None = None) ->
 def curves(frame: Any, x: str, y: str, by: str | list[str] | None = None, ax: Axes | None = None) -> Axes:
     """Means of ``y`` over ``x``, a line for each value of ``by``: of a sweep's runs, ``curves(sweep.to_polars(), …)``.
 
-    Without ``by`` there is a line for each combination of what varies beside ``x``: scheme, clients and what was swept. Axes
+    Without ``by`` there is a line for each combination of columns that vary beside ``x``: scheme, clients and swept keys. Axes
     are in the SI unit that the column's name ends in.
 
     ``frame`` is anything that has Arrow's C stream interface. Values of ``x`` are taken as numbers with a unit behind.
@@ -161,7 +161,7 @@ _UNITS = {"bps": "b/s", "s": "s", "us": "µs", "ms": "ms", "m": "m", "percent": 
 
 
 def _varying(table: Any, x: str) -> list[str]:
-    """What tells the lines apart: scheme, clients and swept keys, as far as there is more than one of each."""
+    """The columns that tell the lines apart: scheme, clients and swept keys, as far as there is more than one of each."""
     candidates = ["scheme", "clients", *(name for name in table.column_names if "." in name)]
     varying = [name for name in candidates if name != x and name in table.column_names and len(table[name].unique()) > 1]
     # One line has a name, too.

@@ -1,4 +1,4 @@
-"""What the tests share: short runs, and a cache of their own."""
+"""Fixtures of the tests: short runs, and a cache of their own."""
 
 from __future__ import annotations
 

@@ -14,8 +14,8 @@ SECOND = {"run.duration": "1s", "run.measure-from": "200ms", "run.sample-interva
 
 
 class Every(AckPolicy):
-    """One ACK per so many segments, else after 40 ms; each of the first 16, and of the 16 after something out of order: what
-    ``tcp.ack-policy = "delayed"`` is."""
+    """One ACK per so many segments, else after 40 ms; each of the first 16, and of the 16 after something out of order:
+    as ``tcp.ack-policy = "delayed"``."""
 
     segments = 4
 
@@ -79,10 +79,10 @@ class Window(Controller):
 def test_a_window_brings_a_window_a_round_trip(transport: str, least: float) -> None:
     settings = {**SECOND, "wired.delay": "50 ms", "traffic.transport": transport, "tcp.pacing": False}
     if transport == "tack":
-        # By TACK's own clock the sender has room beyond the window, for what arrived and is not reported yet.
+        # By TACK's own clock the sender has room beyond the window, for bytes that arrived and are not reported yet.
         settings["tack.ack-clock"] = "paper"
     run = tacit.run("wlan-11n-150", settings, controller=Window)
-    # A round trip is 100 ms and what the Wi-Fi takes; an ACK of TACK waits for a quarter of it.
+    # A round trip is 100 ms and the time of the Wi-Fi; an ACK of TACK waits for a quarter of it.
     most = Window.size_bytes * 8 / 0.1
     assert least * most < run.goodput_bps <= most
 

@@ -1,4 +1,4 @@
-"""What takes minutes: ``pytest -m long``."""
+"""Tests that take minutes: ``pytest -m long``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs, comparisons and what is asked of them."""
+"""Runs, comparisons and queries of them."""
 
 from __future__ import annotations
 

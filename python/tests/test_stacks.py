@@ -1,4 +1,4 @@
-"""Random stacks of headers around TCP: what scapy writes, the audit reads."""
+"""Random stacks of headers around TCP: the audit reads packets that scapy writes."""
 
 from __future__ import annotations
 

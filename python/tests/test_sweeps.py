@@ -42,7 +42,7 @@ def test_a_sweep_has_a_row_for_each_run(whole: tacit.Sweep) -> None:
     assert frame["run"].n_unique() == whole.runs
     grouped = frame.group_by("wifi.distance_m", "scheme", "clients").len()
     assert grouped["len"].unique().to_list() == [40] and grouped.height == 8
-    # A run is what run() makes of the same words.
+    # A run is the one that run() makes of the same words.
     row = frame.row(by_predicate=(polars.col("wifi.distance_m") == 20.0) & (polars.col("scheme") == "stock") & (polars.col("clients") == 2) & (polars.col("seed") == 3), named=True)
     alone = tacit.run("wlan-11n-150", {**SHORT, "wifi.distance": "20 m"}, scheme="stock", clients=2, seed=3)
     assert row["digest"] == alone.digest and row["goodput_bps"] == alone.goodput_bps
@@ -118,7 +118,7 @@ def test_workers_of_a_local_cluster_make_the_same_files(whole: tacit.Sweep, tmp_
             sweep = small(tmp_path / "dask", client=client, progress=lambda done, total: heard.append((done, total)))
             # Idempotent: nothing is left to do.
             assert small(tmp_path / "dask", client=client).reused == sweep.runs
-            # What a worker refuses is raised here.
+            # A worker's refusals are raised here.
             with pytest.raises(tacit.InputError, match="one that this program wrote"):
                 client.submit(tacit._native.make_order, "{}").result()
     assert files(sweep) == files(whole)
@@ -189,5 +189,5 @@ def test_the_command_line_sweeps_on_a_cluster(
     assert json.loads(again.stdout)["reused"] == 320
     other = subprocess.run([program, *words, "--dask", cluster[0], "--seeds", "41"], capture_output=True, check=False)
     assert other.returncode == 2
-    nobody = subprocess.run([program, "sweep", "--dask", f"tcp://127.0.0.1:{free_port()}", "--out", str(tmp_path / "no")], capture_output=True, check=False)
-    assert nobody.returncode == 2 and b"allowed: the address of a running scheduler" in nobody.stderr
+    unreachable = subprocess.run([program, "sweep", "--dask", f"tcp://127.0.0.1:{free_port()}", "--out", str(tmp_path / "no")], capture_output=True, check=False)
+    assert unreachable.returncode == 2 and b"allowed: the address of a running scheduler" in unreachable.stderr
