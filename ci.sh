@@ -7,7 +7,7 @@ usage() {
     cat <<'USAGE'
 usage: ./ci.sh COMMAND
 
-  setup     install what the tests need (Debian packages, when root)
+  setup     install programs that the tests need (Debian packages, when root)
   fmt       rewrite the sources in the project's format
   lint      format check and clippy, warnings are errors
   test      setup, lint, every test, the Python package, the figures in their quick form; ends with the times of steps

@@ -161,7 +161,10 @@ fn clients_send_to_clients() {
     assert!(error(&to_one, 1).contains("there is no client 2"));
     let fwp = scheme::find("", "fwp").unwrap().applied_to(&ring);
     let refused = error(&fwp, 2);
-    assert!(refused.contains("client 2 has no server that could repair what client 1 sends it"), "{refused}");
+    assert!(
+        refused.contains("client 2 has no server that could repair the data that client 1 sends it"),
+        "{refused}"
+    );
     for scheme in scheme::ALL.iter().filter(|scheme| !scheme.name.starts_with("fwp")) {
         scheme.applied_to(&ring).check(2).unwrap();
     }

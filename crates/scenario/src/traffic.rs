@@ -340,7 +340,7 @@ impl Run<'_> {
         }
         if scenario.fwp_of(peer).repair.is_some() {
             let what = format!(
-                "client {} has no server that could repair what client {} sends it",
+                "client {} has no server that could repair the data that client {} sends it",
                 peer + 1,
                 index + 1
             );
