@@ -684,7 +684,7 @@ RRE_STEP u32 rre_decide(struct rre *rre, const struct rre_ack *ack)
 	RRE_GIVEN(ack);
 	now_us = ack->now_us;
 	feedback_us = rre_feedback_us(rre);
-	/* Losses may be many: monitoring sends it faster too while the buffer is empty. */
+	/* Losses may be many: monitoring repairs faster too while the buffer is empty. */
 	repairs = rre->state == RRE_MONITOR && rre->estimate.rate > 0 &&
 		  rre->buffer_us < rre_threshold_us(rre) / 2;
 	if ((rre->state == RRE_START || repairs) && !ack->limited) {
