@@ -473,7 +473,8 @@ impl Session {
             resumes => RESUME_WAIT * (1 << resumes.min(6)),
         };
         let connection = connection.filter(Connection::is_reusable);
-        let hedges_max = if connection.is_some() && registered { self.pool.lend(hedge::HEDGES_MAX) } else { 0 };
+        let hedges_max =
+            if connection.is_some() && registered { self.pool.lend(hedge::HEDGES_MAX) } else { 0 };
         self.opening = Some(Box::pin(async move {
             tokio::time::sleep(wait).await;
             match connection {
