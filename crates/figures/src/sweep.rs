@@ -45,6 +45,8 @@ pub(super) enum Average {
 struct Quick {
     seeds: Option<u32>,
     assignments: Vec<String>,
+    /// Those of the sweep's schemes that are run; the others have no claim.
+    schemes: Option<Vec<&'static Scheme>>,
     x: Option<Vec<f64>>,
     best_of: Option<Vec<f64>>,
 }
@@ -83,6 +85,7 @@ impl Sweep {
         {
             return Err(section.error("best-of", format!("curves of {:?}, which is not swept", scheme.name)));
         }
+        let quick_schemes = read_quick_schemes(&quick, &schemes)?;
         let variants = variant::read_all(&section, |x, values| check_places(counts_clients, x, values))?;
         if !variants.is_empty() && best_of.is_some() {
             return Err(section.error("variant", "a sweep with best-of has no variants"));
@@ -103,6 +106,7 @@ impl Sweep {
             quick: Quick {
                 seeds: quick.optional("seeds", &seeds)?,
                 assignments: quick.or("set", Vec::new(), texts)?,
+                schemes: quick_schemes,
                 x: quick.optional("x", numbers)?,
                 best_of: quick.optional("best-of", numbers)?,
             },
@@ -117,6 +121,11 @@ impl Sweep {
         let mut quick = self.clone();
         quick.seeds = self.quick.seeds.or(self.seeds);
         quick.assignments.extend(self.quick.assignments.iter().cloned());
+        if let Some(schemes) = &self.quick.schemes {
+            let is_run = |scheme: &&Scheme| !is_in(&self.schemes, scheme) || is_in(schemes, scheme);
+            quick.schemes.retain(is_run);
+            quick.variants.retain_mut(|variant| variant.restrict_schemes(is_run));
+        }
         if let Some(x) = &self.quick.x {
             quick.axis.values.clone_from(x);
             quick.variants.iter_mut().for_each(|variant| variant.restrict(x));
@@ -196,6 +205,28 @@ impl Sweep {
             }
         }
         names
+    }
+}
+
+fn is_in(schemes: &[&Scheme], scheme: &Scheme) -> bool {
+    schemes.iter().any(|other| other.name == scheme.name)
+}
+
+/// The schemes that the quick form runs of those swept, if not all.
+fn read_quick_schemes(
+    quick: &Section<'_>,
+    swept: &[&'static Scheme],
+) -> Result<Option<Vec<&'static Scheme>>, InputError> {
+    if !quick.has("schemes") {
+        return Ok(None);
+    }
+    let schemes = read_schemes(quick)?;
+    match schemes.iter().find(|scheme| !is_in(swept, scheme)) {
+        Some(scheme) => {
+            let names: Vec<&str> = swept.iter().map(|scheme| scheme.name).collect();
+            Err(quick.error("schemes", format!("{:?} is not swept", scheme.name)).allowed(names.join(", ")))
+        }
+        None => Ok(Some(schemes)),
     }
 }
 

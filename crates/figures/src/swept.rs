@@ -282,6 +282,43 @@ tolerance = 0
     }
 
     #[test]
+    fn the_quick_form_runs_the_schemes_that_it_names() {
+        let judged = "text = \"UDP fills the slow wire\"";
+        let own = "set = [\"wired.rate=10Mbps\"]\nschemes = [\"stock\"]\nx = { values = [1] }\n\
+                   [[sweep.variant]]\nname = \"slow\"\nset = [\"wired.rate=20Mbps\"]";
+        let text = VARIANTS
+            .replace("set = [\"wired.rate=10Mbps\"]", own)
+            .replace("quick = { seeds = 1 }", "quick = { seeds = 1, schemes = [\"udp\"] }")
+            .replace("depends = { gain = \"udp\", over = \"stock\", plain = \"as it is\" }\n", "")
+            .replace("paper = 9.8\n", "paper = 19.6\n")
+            .replace("variant = \"a slow wire\" }", "variant = \"slow\" }");
+        assert!(text.contains(judged), "{text}");
+        let directory = tempfile::tempdir().unwrap();
+        let figure = Figure::parse("test/quick", "quick.toml", &text).unwrap();
+        let options =
+            Options { quick: true, directory: Some(directory.path().to_owned()), ..Options::default() };
+        let outcome = &run(&[figure], &options, Control::unattended()).unwrap()[0];
+        assert_eq!((outcome.claims.len(), outcome.in_full_only), (2, 0), "{outcome:?}");
+        assert!(!outcome.fails(), "{outcome:?}");
+        let schemes = |name: &str| -> Vec<String> {
+            let (_, records) = Store::existing(&directory.path().join(name)).read().unwrap();
+            records.iter().map(|record| record.label.scheme.to_string()).collect()
+        };
+        assert_eq!(schemes("test-quick"), ["udp", "udp"]);
+        assert_eq!(schemes("test-quick-slow"), ["udp"]);
+        assert!(!directory.path().join("test-quick-a-slow-wire").exists(), "its only scheme is not run");
+
+        let unknown = text.replace("schemes = [\"udp\"] }", "schemes = [\"tack\"] }");
+        let error = Figure::parse("test/quick", "quick.toml", &unknown).unwrap_err().to_string();
+        assert!(error.contains("quick.schemes: \"tack\" is not swept; allowed: stock, udp"), "{error}");
+        let without = text.replace("schemes = [\"udp\"] }", "schemes = [\"stock\"] }");
+        let figure = Figure::parse("test/quick", "quick.toml", &without).unwrap();
+        let options = Options { quick: true, ..Options::default() };
+        let outcome = &run(&[figure], &options, Control::unattended()).unwrap()[0];
+        assert_eq!((outcome.claims.len(), outcome.in_full_only), (0, 2), "{outcome:?}");
+    }
+
+    #[test]
     fn variants_that_contradict_the_sweep_are_refused() {
         for (from, to, said) in [
             (

@@ -42,6 +42,13 @@ impl Variant {
         Ok(variant)
     }
 
+    /// Keeps of its own schemes only those that `is_run`; false where none of them is.
+    pub fn restrict_schemes(&mut self, is_run: impl Fn(&&'static Scheme) -> bool) -> bool {
+        let has_own = !self.schemes.is_empty();
+        self.schemes.retain(is_run);
+        !has_own || !self.schemes.is_empty()
+    }
+
     /// Keeps of its places only those that `x` has as well.
     pub fn restrict(&mut self, x: &[f64]) {
         if !self.values.is_empty() {
