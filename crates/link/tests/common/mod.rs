@@ -7,32 +7,42 @@ use tacit_link::queue::{QueueConfig, QueueLimit};
 use tacit_link::wifi::{Bss, BssConfig};
 use tacit_proto::units::{Bytes, Duration, Instant};
 
-/// Bytes of a [`Blob`].
-pub const BLOB: u64 = 1500;
+/// Bytes of a full packet.
+pub const FULL_LEN: u64 = 1500;
+/// Bytes of a pure ACK.
+const ACK_LEN: u64 = 52;
+/// A full packet that need not be told from another.
+pub const FULL: TestPacket = TestPacket::full(0);
 
-/// A full packet of data that cannot be told from another.
-#[derive(Clone, Debug)]
-pub struct Blob;
+/// A packet of the tests; one of 52 bytes is a pure ACK. All tests share the type, because the MAC is compiled anew for
+/// each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TestPacket {
+    pub number: u32,
+    pub bytes: u64,
+}
 
-impl Payload for Blob {
-    fn len(&self) -> Bytes {
-        Bytes(BLOB)
+impl TestPacket {
+    /// A full packet of data.
+    pub const fn full(number: u32) -> Self {
+        Self::of_len(number, FULL_LEN)
     }
-    fn class(&self) -> PayloadClass {
-        PayloadClass::Data
+
+    pub const fn ack(number: u32) -> Self {
+        Self::of_len(number, ACK_LEN)
+    }
+
+    pub const fn of_len(number: u32, bytes: u64) -> Self {
+        Self { number, bytes }
     }
 }
 
-/// A full packet of data with a number.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Numbered(pub u32);
-
-impl Payload for Numbered {
+impl Payload for TestPacket {
     fn len(&self) -> Bytes {
-        Bytes(BLOB)
+        Bytes(self.bytes)
     }
     fn class(&self) -> PayloadClass {
-        PayloadClass::Data
+        if self.bytes == ACK_LEN { PayloadClass::Ack } else { PayloadClass::Data }
     }
 }
 
@@ -42,14 +52,18 @@ pub fn short_queue() -> QueueConfig {
 }
 
 /// A channel whose draws are those of `label` and `seed`, measured for `span` from the start.
-pub fn channel<P: Payload>(config: BssConfig, seed: u64, label: &str, span: Duration) -> Bss<P> {
+pub fn channel(config: BssConfig, seed: u64, label: &str, span: Duration) -> Bss<TestPacket> {
     let names: Vec<_> = (0..=config.stations.len()).map(|n| format!("station {n}")).collect();
     let names: Vec<_> = names.iter().map(String::as_str).collect();
     Bss::new(config, seed, label, &names, (Instant::ZERO, Instant::ZERO + span))
 }
 
 /// Runs a channel for `span`, measured from the start, with queues that `fill` keeps full; how many packets arrive.
-pub fn saturate(bss: &mut Bss<Blob>, span: Duration, mut fill: impl FnMut(&mut Bss<Blob>, Instant)) -> u64 {
+pub fn saturate(
+    bss: &mut Bss<TestPacket>,
+    span: Duration,
+    mut fill: impl FnMut(&mut Bss<TestPacket>, Instant),
+) -> u64 {
     let end = Instant::ZERO + span;
     fill(bss, Instant::ZERO);
     let (mut delivered, mut last) = (0, Instant::ZERO);

@@ -4,7 +4,7 @@
 //! are never given up and that after a collision everybody waits as long as after a success, so the
 //! channel is set up that way: no retry limit, no EIFS.
 
-use crate::common::{BLOB, Blob, channel, short_queue};
+use crate::common::{FULL, FULL_LEN, channel, short_queue};
 use tacit_link::wifi::phy::{ACK_LEN, Mode, Standard, mpdu_len};
 use tacit_link::wifi::{
     AccessCategory, BssConfig, EdcaOverride, EdcaParameters, PerCategory, StationConfig, StationId,
@@ -50,7 +50,7 @@ fn simulate(standard: Standard, edca: EdcaParameters, stations: u16, span: Durat
     let end = Instant::ZERO + span;
     let mut bss = channel(config, 1, "bianchi", span);
     for id in (1..=stations).map(|id| StationId(id).first_function()) {
-        while bss.enqueue(Instant::ZERO, id, StationId::AP.first_function(), Blob) {}
+        while bss.enqueue(Instant::ZERO, id, StationId::AP.first_function(), FULL) {}
     }
     let mut delivered = 0_u64;
     while let Some(now) = bss.poll_timeout().filter(|now| *now < end) {
@@ -59,12 +59,12 @@ fn simulate(standard: Standard, edca: EdcaParameters, stations: u16, span: Durat
             delivered += 1;
         }
         while let Some((id, _)) = bss.poll_drained() {
-            while bss.enqueue(now, id, StationId::AP.first_function(), Blob) {}
+            while bss.enqueue(now, id, StationId::AP.first_function(), FULL) {}
         }
     }
     bss.check().unwrap();
     assert_eq!(bss.airtime(end).total(), span);
-    (delivered * BLOB * 8) as f64 / span.as_secs_f64()
+    (delivered * FULL_LEN * 8) as f64 / span.as_secs_f64()
 }
 
 /// Bianchi's throughput, equations 7, 9 and 13, for basic access.
@@ -89,12 +89,12 @@ fn model(standard: Standard, edca: EdcaParameters, stations: u16) -> f64 {
     let success = n * tau * (1.0 - tau).powf(n - 1.0);
     let us = |span: Duration| span.as_nanos() as f64 / 1e3;
     let single = phy.aggregation.map_or(0, |limits| limits.single.overhead());
-    let data = us(mode.ppdu_duration(single + mpdu_len(phy.mac_header_len(), BLOB as u32)));
+    let data = us(mode.ppdu_duration(single + mpdu_len(phy.mac_header_len(), FULL_LEN as u32)));
     let ack = us(phy.control_mode(&mode).ppdu_duration(ACK_LEN));
     let good = data + us(phy.sifs) + ack + us(aifs);
     let bad = data + us(aifs);
     let slot = (1.0 - some) * us(phy.slot) + success * good + (some - success) * bad;
-    success * BLOB as f64 * 8.0 / slot * 1e6
+    success * FULL_LEN as f64 * 8.0 / slot * 1e6
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn a_station_alone_waits_for_aifs_and_half_of_its_window() {
         let simulated = simulate(Standard::N, edca, 1, Duration::from_secs(20));
         // 1538 bytes at 150 Mb/s last 120 us, an ACK at 24 Mb/s 28.
         let slots_us = 9.0 * (f64::from(aifs_slots) + f64::from(cw_min) / 2.0);
-        let expected = (BLOB * 8) as f64 / (16.0 + slots_us + 120.0 + 16.0 + 28.0) * 1e6;
+        let expected = (FULL_LEN * 8) as f64 / (16.0 + slots_us + 120.0 + 16.0 + 28.0) * 1e6;
         assert!((simulated / expected - 1.0).abs() < 0.01, "{edca:?}: {simulated} {expected}");
     }
 }

@@ -1,7 +1,7 @@
 //! Access categories: how often each gets the channel, against a count of slots by itself.
 
 use crate::common;
-use crate::common::{Blob, channel, short_queue};
+use crate::common::{FULL, TestPacket, channel, short_queue};
 use tacit_link::random::Stream;
 use tacit_link::wifi::air::Frame;
 use tacit_link::wifi::phy::{Mode, Standard};
@@ -13,12 +13,12 @@ use tacit_proto::units::{BitRate, Duration, Instant};
 const SPAN: Duration = Duration::from_secs(20);
 
 /// A channel on which each sender, a station and a category, always has a frame for the other side.
-fn saturate(stations: u16, senders: &[(StationId, AccessCategory)], bursts: Bursts) -> Bss<Blob> {
+fn saturate(stations: u16, senders: &[(StationId, AccessCategory)], bursts: Bursts) -> Bss<TestPacket> {
     saturate_as(BssConfig { bursts, ..BssConfig::new(Standard::N, Vec::new()) }, stations, senders)
 }
 
 /// The same with the settings of `config`, of `config.stations` those of contention alone.
-fn saturate_as(config: BssConfig, stations: u16, senders: &[(StationId, AccessCategory)]) -> Bss<Blob> {
+fn saturate_as(config: BssConfig, stations: u16, senders: &[(StationId, AccessCategory)]) -> Bss<TestPacket> {
     let mode = Mode::for_rate(Standard::N, BitRate::from_mbps(150)).unwrap();
     let station = StationConfig {
         uplink_queue: short_queue(),
@@ -45,7 +45,7 @@ fn saturate_as(config: BssConfig, stations: u16, senders: &[(StationId, AccessCa
         for (station, category) in senders {
             let other = if *station == StationId::AP { StationId(1) } else { StationId::AP };
             let (from, to) = (bss.function(*station, *category), bss.function(other, *category));
-            while bss.enqueue(now, from, to, Blob) {}
+            while bss.enqueue(now, from, to, FULL) {}
         }
     });
     bss
@@ -209,7 +209,7 @@ fn frames_on_the_air_name_stations_and_category() {
     bss.record_air();
     let [from, to] = [StationId(2), StationId::AP].map(|id| bss.function(id, AccessCategory::Voice));
     let now = Instant::ZERO + Duration::from_millis(1);
-    assert!(bss.enqueue(now, from, to, Blob));
+    assert!(bss.enqueue(now, from, to, FULL));
     while let Some(at) = bss.poll_timeout() {
         bss.handle_timeout(at);
     }

@@ -1,26 +1,14 @@
 //! Reports to a driver on each packet that it asked about: acknowledged or given up, as soon as that is decided.
 
+use crate::common::TestPacket;
 use proptest::prelude::*;
 use tacit_link::loss::Loss;
-use tacit_link::payload::{Payload, PayloadClass};
 use tacit_link::wifi::phy::{Mode, Standard};
 use tacit_link::wifi::{Bss, BssConfig, Delivery, Interrupt, StationConfig, StationId};
-use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
+use tacit_proto::units::{BitRate, Duration, Instant};
 
 const AP: StationId = StationId::AP;
 const CLIENT: StationId = StationId(1);
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Data(u32);
-
-impl Payload for Data {
-    fn len(&self) -> Bytes {
-        Bytes(1_500)
-    }
-    fn class(&self) -> PayloadClass {
-        PayloadClass::Data
-    }
-}
 
 /// Sends `count` packets at once with losses by script; returns the reports (number, acknowledged, last) and the packets
 /// that the client has in the end.
@@ -41,20 +29,26 @@ fn told(
         bss.report_fates(AP.first_function());
     }
     for number in 0..count {
-        assert!(bss.enqueue(Instant::ZERO, AP.first_function(), CLIENT.first_function(), Data(number)));
+        assert!(bss.enqueue(
+            Instant::ZERO,
+            AP.first_function(),
+            CLIENT.first_function(),
+            TestPacket::full(number)
+        ));
     }
     let (mut told, mut passed_up) = (Vec::new(), Vec::new());
     while let Some(at) = bss.poll_timeout().filter(|at| *at < end) {
         bss.handle_timeout(at);
         while let Some(interrupt) = bss.poll_interrupt() {
-            let Interrupt::Fate { function, to, payload: Data(number), acknowledged, last } = interrupt
+            let Interrupt::Fate { function, to, payload: TestPacket { number, .. }, acknowledged, last } =
+                interrupt
             else {
                 panic!("{interrupt:?} was not asked for")
             };
             assert_eq!((function, to), (AP.first_function(), CLIENT.first_function()));
             told.push((number, acknowledged, last));
         }
-        while let Some(Delivery { payload: Data(number), .. }) = bss.poll_deliver() {
+        while let Some(Delivery { payload: TestPacket { number, .. }, .. }) = bss.poll_deliver() {
             passed_up.push(number);
         }
     }

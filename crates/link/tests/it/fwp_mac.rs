@@ -1,9 +1,8 @@
 //! The MACs of the FWP paper (Havey and Almeroth), by hand: windows that stall as its figures 2 and 4 show, aggregates
 //! that are always full, A-MSDU, and a queue for each spatial stream as in its emulator.
 
-use crate::common::{BLOB, Blob, channel};
+use crate::common::{FULL, FULL_LEN, TestPacket, channel};
 use tacit_link::loss::Loss;
-use tacit_link::payload::{Payload, PayloadClass};
 use tacit_link::wifi::air::Frame;
 use tacit_link::wifi::phy::{GuardInterval, Mode, ModeChoice, Standard, Variant};
 use tacit_link::wifi::{
@@ -43,18 +42,8 @@ fn percent(share: u32) -> Loss {
 
 const NO_ACK: BothWays<LinkAcks> = BothWays { down: LinkAcks::None, up: LinkAcks::Normal };
 
-/// A packet short enough that 64 fit in an A-MPDU of 802.11n.
-#[derive(Clone, Debug)]
-struct Numbered(u32);
-
-impl Payload for Numbered {
-    fn len(&self) -> Bytes {
-        Bytes(900)
-    }
-    fn class(&self) -> PayloadClass {
-        PayloadClass::Data
-    }
-}
+/// Bytes of a packet short enough that 64 fit in an A-MPDU of 802.11n.
+const SHORT: u64 = 900;
 
 /// Numbers of the packets in each PPDU of a download of `packets`, counted from 1 as the paper does, and those of the
 /// packets delivered, with the number of MPDUs missing before each.
@@ -62,20 +51,25 @@ fn ppdus(config: BssConfig, packets: u32) -> (Vec<Vec<u32>>, Vec<(u32, u16)>) {
     let mut bss = channel(config, 1, "figures", Duration::from_secs(1));
     bss.record_air();
     (1..=packets).for_each(|number| {
-        assert!(bss.enqueue(Instant::ZERO, AP.first_function(), ONE.first_function(), Numbered(number)));
+        assert!(bss.enqueue(
+            Instant::ZERO,
+            AP.first_function(),
+            ONE.first_function(),
+            TestPacket::of_len(number, SHORT)
+        ));
     });
     let (mut ppdus, mut delivered, mut last) = (Vec::<Vec<u32>>::new(), Vec::new(), None);
     while let Some(now) = bss.poll_timeout() {
         bss.handle_timeout(now);
         while let Some(delivery) = bss.poll_deliver() {
-            delivered.push((delivery.payload.0, delivery.missing));
+            delivered.push((delivery.payload.number, delivery.missing));
         }
         while let Some(frame) = bss.poll_air() {
             let Frame::Data { payload, rest, .. } = frame.frame else { continue };
             if last.replace(frame.at) != Some(frame.at) {
                 ppdus.push(Vec::new());
             }
-            let numbers = std::iter::once(payload).chain(rest).map(|payload| payload.0);
+            let numbers = std::iter::once(payload).chain(rest).map(|payload| payload.number);
             ppdus.last_mut().unwrap().extend(numbers);
         }
     }
@@ -155,7 +149,7 @@ fn an_amsdu_alone_is_one_mpdu_under_an_ack() {
     let mut bss = channel(config, 1, "A-MSDU", Duration::from_secs(1));
     bss.record_air();
     (0..12)
-        .for_each(|_| assert!(bss.enqueue(Instant::ZERO, AP.first_function(), ONE.first_function(), Blob)));
+        .for_each(|_| assert!(bss.enqueue(Instant::ZERO, AP.first_function(), ONE.first_function(), FULL)));
     let (mut sizes, mut acks, mut delivered) = (Vec::new(), 0, Vec::new());
     while let Some(now) = bss.poll_timeout() {
         bss.handle_timeout(now);
@@ -181,19 +175,19 @@ fn an_amsdu_alone_is_one_mpdu_under_an_ack() {
 }
 
 /// A saturated download for `span`: counters of the access point, and the packets delivered to each client.
-fn download(config: BssConfig, span: Duration, label: &str) -> (StationCounters, Vec<u64>, Bss<Blob>) {
+fn download(config: BssConfig, span: Duration, label: &str) -> (StationCounters, Vec<u64>, Bss<TestPacket>) {
     let clients = config.stations.len() as u16;
     let mut config = config;
     for station in &mut config.stations {
         station.downlink_queue.limit.packets = Some(600);
     }
-    let mut bss: Bss<Blob> = channel(config, 1, label, span);
+    let mut bss = channel(config, 1, label, span);
     let mut delivered = vec![0; usize::from(clients)];
     let end = Instant::ZERO + span;
-    let fill = |bss: &mut Bss<Blob>, now| {
+    let fill = |bss: &mut Bss<TestPacket>, now| {
         for client in (1..=clients).map(|number| StationId(number).first_function()) {
             let from = AP.first_function();
-            while bss.has_room(from, client, Bytes(BLOB)) && bss.enqueue(now, from, client, Blob) {}
+            while bss.has_room(from, client, Bytes(FULL_LEN)) && bss.enqueue(now, from, client, FULL) {}
         }
     };
     fill(&mut bss, Instant::ZERO);
@@ -215,10 +209,10 @@ fn download(config: BssConfig, span: Duration, label: &str) -> (StationCounters,
 fn aggregates_side_by_side_last_as_long_as_one() {
     let mut config = config(4, 1);
     (config.ampdu_mpdus, config.stream_queues) = (Some(32), StreamQueues::Independent);
-    let mut bss: Bss<Blob> = channel(config, 1, "side by side", Duration::from_secs(1));
+    let mut bss = channel(config, 1, "side by side", Duration::from_secs(1));
     bss.record_air();
     (0..130)
-        .for_each(|_| assert!(bss.enqueue(Instant::ZERO, AP.first_function(), ONE.first_function(), Blob)));
+        .for_each(|_| assert!(bss.enqueue(Instant::ZERO, AP.first_function(), ONE.first_function(), FULL)));
     let mut ppdus = Vec::new();
     while let Some(now) = bss.poll_timeout() {
         bss.handle_timeout(now);
@@ -332,7 +326,7 @@ fn beside(others: usize, error_percent: u32, stream_queues: StreamQueues) -> [f6
     config.stations[0].link_acks = NO_ACK;
     config.stations.iter_mut().for_each(|station| station.downlink_loss = percent(error_percent));
     let (_, delivered, _) = download(config, span, "figures 7 and 8");
-    let mbps = |packets: u64| (packets * BLOB * 8) as f64 / (span.as_nanos() as f64 / 1e3);
+    let mbps = |packets: u64| (packets * FULL_LEN * 8) as f64 / (span.as_nanos() as f64 / 1e3);
     [mbps(delivered[0]), mbps(delivered[1..].iter().sum()) / others as f64]
 }
 

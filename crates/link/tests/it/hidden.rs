@@ -1,7 +1,7 @@
 //! Stations that do not hear each other.
 
 use crate::common;
-use crate::common::{Blob, channel, short_queue};
+use crate::common::{FULL, TestPacket, channel, short_queue};
 use tacit_link::queue::QueueLimit;
 use tacit_link::wifi::air::{AirFrame, Frame, Outcome};
 use tacit_link::wifi::phy::{Mode, Standard};
@@ -23,13 +23,13 @@ fn config(clients: usize, hidden: &[(u16, u16)], protection: Protection) -> BssC
 }
 
 /// Packets per second that get through to the access point when all clients always have some.
-fn saturate(config: BssConfig) -> (f64, Bss<Blob>) {
+fn saturate(config: BssConfig) -> (f64, Bss<TestPacket>) {
     let clients = config.stations.len() as u16;
     let mut bss = channel(config, 1, "hidden", SPAN);
     let delivered = common::saturate(&mut bss, SPAN, |bss, now| {
         for id in (1..=clients).map(StationId) {
             while bss.has_room(id.first_function(), StationId::AP.first_function(), Bytes(1500))
-                && bss.enqueue(now, id.first_function(), StationId::AP.first_function(), Blob)
+                && bss.enqueue(now, id.first_function(), StationId::AP.first_function(), FULL)
             {}
         }
     });
@@ -81,14 +81,14 @@ fn the_airtime_of_stations_makes_that_of_the_channel() {
 }
 
 /// Throughput of the first three clients alone, and the channel afterwards.
-fn saturate_first(mut config: BssConfig) -> (f64, Bss<Blob>) {
+fn saturate_first(mut config: BssConfig) -> (f64, Bss<TestPacket>) {
     for station in &mut config.stations[3..] {
         station.uplink_queue = QueueLimit { packets: Some(0), bytes: None }.into();
     }
     saturate(config)
 }
 
-fn frames(bss: &mut Bss<Blob>) -> Vec<AirFrame<Blob>> {
+fn frames(bss: &mut Bss<TestPacket>) -> Vec<AirFrame<TestPacket>> {
     while let Some(now) = bss.poll_timeout() {
         bss.handle_timeout(now);
     }
@@ -101,11 +101,11 @@ fn two_that_do_not_hear_each_other_overlap() {
     let mut bss = channel(config(2, &[(1, 2)], Protection::None), 1, "hidden", SPAN);
     bss.record_air();
     let start = Instant::ZERO + Duration::from_millis(1);
-    assert!(bss.enqueue(start, StationId(1).first_function(), StationId::AP.first_function(), Blob));
+    assert!(bss.enqueue(start, StationId(1).first_function(), StationId::AP.first_function(), FULL));
     bss.handle_timeout(start);
     // Half a frame later the other finds the channel idle and begins.
     let later = start + Duration::from_millis(1);
-    assert!(bss.enqueue(later, StationId(2).first_function(), StationId::AP.first_function(), Blob));
+    assert!(bss.enqueue(later, StationId(2).first_function(), StationId::AP.first_function(), FULL));
     let heard = frames(&mut bss);
     let [first, second] = [&heard[0], &heard[1]];
     assert_eq!((first.at, second.at), (start, later));
@@ -127,14 +127,14 @@ fn overlap<const N: usize>(snr_db: [i32; N], after: Duration) -> [Outcome; N] {
     let mut bss = channel(config, 1, "hidden", SPAN);
     bss.record_air();
     let start = Instant::ZERO + Duration::from_millis(1);
-    assert!(bss.enqueue(start, StationId(1).first_function(), StationId::AP.first_function(), Blob));
+    assert!(bss.enqueue(start, StationId(1).first_function(), StationId::AP.first_function(), FULL));
     bss.handle_timeout(start);
     for id in 2..=N as u16 {
         assert!(bss.enqueue(
             start + after,
             StationId(id).first_function(),
             StationId::AP.first_function(),
-            Blob
+            FULL
         ));
     }
     let heard = frames(&mut bss);
@@ -157,8 +157,8 @@ fn two_that_send_to_each_other_at_once_hear_nothing() {
     let mut bss = channel(config(3, &[(2, 3)], Protection::None), 1, "hidden", SPAN);
     bss.record_air();
     let start = Instant::ZERO + Duration::from_millis(1);
-    assert!(bss.enqueue(start, StationId::AP.first_function(), StationId(1).first_function(), Blob));
-    assert!(bss.enqueue(start, StationId(1).first_function(), StationId::AP.first_function(), Blob));
+    assert!(bss.enqueue(start, StationId::AP.first_function(), StationId(1).first_function(), FULL));
+    assert!(bss.enqueue(start, StationId(1).first_function(), StationId::AP.first_function(), FULL));
     let heard = frames(&mut bss);
     assert_eq!([heard[0].at, heard[1].at], [start; 2]);
     assert_eq!([heard[0].outcome, heard[1].outcome], [Outcome::Collided; 2]);
@@ -200,13 +200,13 @@ fn one_that_hears_the_other_waits() {
     let mut bss = channel(config(3, &[(1, 3)], Protection::None), 1, "hidden", SPAN);
     bss.record_air();
     let start = Instant::ZERO + Duration::from_millis(1);
-    assert!(bss.enqueue(start, StationId(1).first_function(), StationId::AP.first_function(), Blob));
+    assert!(bss.enqueue(start, StationId(1).first_function(), StationId::AP.first_function(), FULL));
     bss.handle_timeout(start);
     assert!(bss.enqueue(
         start + Duration::from_millis(1),
         StationId(2).first_function(),
         StationId::AP.first_function(),
-        Blob
+        FULL
     ));
     let heard = frames(&mut bss);
     assert!(heard.iter().all(|frame| frame.outcome == Outcome::Received));
@@ -219,14 +219,14 @@ fn a_cts_keeps_the_hidden_one_quiet() {
     let mut bss = channel(config(2, &[(1, 2)], RTS), 1, "hidden", SPAN);
     bss.record_air();
     let start = Instant::ZERO + Duration::from_millis(1);
-    assert!(bss.enqueue(start, StationId(1).first_function(), StationId::AP.first_function(), Blob));
+    assert!(bss.enqueue(start, StationId(1).first_function(), StationId::AP.first_function(), FULL));
     bss.handle_timeout(start);
     // It hears nothing of the data, but it has heard the CTS.
     assert!(bss.enqueue(
         start + Duration::from_millis(1),
         StationId(2).first_function(),
         StationId::AP.first_function(),
-        Blob
+        FULL
     ));
     let heard = frames(&mut bss);
     assert!(heard.iter().all(|frame| frame.outcome == Outcome::Received));

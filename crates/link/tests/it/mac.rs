@@ -1,6 +1,6 @@
 //! A channel frame by frame: each test is a script of losses and the frames that follow.
 
-use crate::common::{Numbered, channel};
+use crate::common::{TestPacket, channel};
 use tacit_link::loss::Loss;
 use tacit_link::queue::QueueLimit;
 use tacit_link::wifi::air::{AirFrame, Frame, Outcome};
@@ -20,9 +20,9 @@ fn config(standard: Standard, mbps: u64) -> BssConfig {
 }
 
 struct Harness {
-    bss: Bss<Numbered>,
+    bss: Bss<TestPacket>,
     now: Instant,
-    frames: Vec<AirFrame<Numbered>>,
+    frames: Vec<AirFrame<TestPacket>>,
     delivered: Vec<u32>,
     delivered_at: Instant,
 }
@@ -48,7 +48,7 @@ impl Harness {
                 self.now,
                 AP.first_function(),
                 CLIENT.first_function(),
-                Numbered(number)
+                TestPacket::full(number)
             ));
         }
     }
@@ -59,7 +59,7 @@ impl Harness {
             assert!(at >= self.now, "time runs forward");
             self.now = at;
             self.bss.handle_timeout(at);
-            while let Some(Delivery { payload: Numbered(number), .. }) = self.bss.poll_deliver() {
+            while let Some(Delivery { payload: TestPacket { number, .. }, .. }) = self.bss.poll_deliver() {
                 self.delivered.push(number);
                 self.delivered_at = at;
             }
@@ -129,7 +129,7 @@ fn delivered_at(snr_db: i32, mbps: u64, rate_control: RateControl, span: Duratio
     let mut arrived = 0;
     while h.now < Instant::ZERO + settle + span {
         while h.bss.queued(AP.first_function(), CLIENT.first_function()) < 128 {
-            h.bss.enqueue(h.now, AP.first_function(), CLIENT.first_function(), Numbered(0));
+            h.bss.enqueue(h.now, AP.first_function(), CLIENT.first_function(), TestPacket::full(0));
         }
         h.now = h.bss.poll_timeout().unwrap();
         h.bss.handle_timeout(h.now);
@@ -335,7 +335,7 @@ fn the_queue_limit_drops_at_the_door() {
     c.stations[0].downlink_queue = QueueLimit { packets: Some(3), bytes: None }.into();
     let mut h = Harness::new(c);
     h.send(3);
-    assert!(!h.bss.enqueue(h.now, AP.first_function(), CLIENT.first_function(), Numbered(3)));
+    assert!(!h.bss.enqueue(h.now, AP.first_function(), CLIENT.first_function(), TestPacket::full(3)));
     h.run();
     assert!(h.all_delivered(3));
     assert_eq!(h.bss.counters(AP).queue_drops, 1);
@@ -363,8 +363,8 @@ fn stations_that_start_together_collide_and_recover() {
     c.stations.push(c.stations[0].clone());
     let mut h = Harness::new(c);
     h.now = Instant::ZERO + Duration::from_millis(1);
-    assert!(h.bss.enqueue(h.now, CLIENT.first_function(), AP.first_function(), Numbered(1)));
-    assert!(h.bss.enqueue(h.now, StationId(2).first_function(), AP.first_function(), Numbered(2)));
+    assert!(h.bss.enqueue(h.now, CLIENT.first_function(), AP.first_function(), TestPacket::full(1)));
+    assert!(h.bss.enqueue(h.now, StationId(2).first_function(), AP.first_function(), TestPacket::full(2)));
     h.run();
     assert_eq!(h.bss.collisions(), 1);
     assert!(h.story().starts_with("D2! "), "two PPDUs at once: {}", h.story());
@@ -415,9 +415,9 @@ fn collide_long_with_short(capture: bool, to: StationId) -> Harness {
     let mut h = Harness::new(c);
     h.now = Instant::ZERO + Duration::from_millis(1);
     for number in 0..10 {
-        assert!(h.bss.enqueue(h.now, AP.first_function(), to.first_function(), Numbered(number)));
+        assert!(h.bss.enqueue(h.now, AP.first_function(), to.first_function(), TestPacket::full(number)));
     }
-    assert!(h.bss.enqueue(h.now, CLIENT.first_function(), AP.first_function(), Numbered(100)));
+    assert!(h.bss.enqueue(h.now, CLIENT.first_function(), AP.first_function(), TestPacket::full(100)));
     h.run();
     h
 }
@@ -517,9 +517,14 @@ fn colliding_rts_cost_no_more_than_themselves() {
     let mut h = Harness::new(c);
     h.now = Instant::ZERO + Duration::from_millis(1);
     for number in 0..10 {
-        assert!(h.bss.enqueue(h.now, AP.first_function(), StationId(2).first_function(), Numbered(number)));
+        assert!(h.bss.enqueue(
+            h.now,
+            AP.first_function(),
+            StationId(2).first_function(),
+            TestPacket::full(number)
+        ));
     }
-    assert!(h.bss.enqueue(h.now, CLIENT.first_function(), AP.first_function(), Numbered(100)));
+    assert!(h.bss.enqueue(h.now, CLIENT.first_function(), AP.first_function(), TestPacket::full(100)));
     h.run();
     assert!(h.story().starts_with("rtsx rtsx rts cts D"), "{}", h.story());
     assert_eq!(h.bss.airtime(h.now).get(AirtimeUse::Collision), Duration::from_micros(28));
@@ -552,8 +557,8 @@ fn a_cts_to_self_does_not_notice_a_collision() {
     c.stations.push(c.stations[0].clone());
     let mut h = Harness::new(c);
     h.now = Instant::ZERO + Duration::from_millis(1);
-    assert!(h.bss.enqueue(h.now, CLIENT.first_function(), AP.first_function(), Numbered(1)));
-    assert!(h.bss.enqueue(h.now, StationId(2).first_function(), AP.first_function(), Numbered(2)));
+    assert!(h.bss.enqueue(h.now, CLIENT.first_function(), AP.first_function(), TestPacket::full(1)));
+    assert!(h.bss.enqueue(h.now, StationId(2).first_function(), AP.first_function(), TestPacket::full(2)));
     h.run();
     assert!(h.story().starts_with("ctsx ctsx D2! cts D1 A"), "{}", h.story());
     assert_eq!(h.bss.airtime(h.now).get(AirtimeUse::Collision), Duration::from_micros(28 + 16 + 248));
@@ -583,7 +588,7 @@ proptest::proptest! {
 
 /// Packets of each MPDU on the air, in order.
 fn msdus(h: &Harness) -> Vec<usize> {
-    let packets = |frame: &AirFrame<Numbered>| match &frame.frame {
+    let packets = |frame: &AirFrame<TestPacket>| match &frame.frame {
         Frame::Data { rest, .. } => Some(1 + rest.len()),
         _ => None,
     };

@@ -1,7 +1,7 @@
 //! Unacknowledged data: each PPDU once, arrived or not.
 
 use crate::common;
-use crate::common::{BLOB, Blob, Numbered, channel};
+use crate::common::{FULL, FULL_LEN, TestPacket, channel};
 use tacit_link::loss::Loss;
 use tacit_link::wifi::air::Frame;
 use tacit_link::wifi::phy::{Mode, Standard};
@@ -28,13 +28,18 @@ fn lost_mpdus_stay_lost_and_nothing_waits_for_them() {
     let mut bss = channel(config, 1, "no ack", SPAN);
     bss.record_air();
     (0..100).for_each(|number| {
-        assert!(bss.enqueue(Instant::ZERO, AP.first_function(), ONE.first_function(), Numbered(number)));
+        assert!(bss.enqueue(
+            Instant::ZERO,
+            AP.first_function(),
+            ONE.first_function(),
+            TestPacket::full(number)
+        ));
     });
     let (mut delivered, mut ppdus) = (Vec::new(), Vec::new());
     while let Some(now) = bss.poll_timeout() {
         bss.handle_timeout(now);
         while let Some(delivery) = bss.poll_deliver() {
-            delivered.push((now, delivery.payload.0));
+            delivered.push((now, delivery.payload.number));
         }
         while let Some(frame) = bss.poll_air() {
             assert!(matches!(frame.frame, Frame::Data { .. }), "{:?}", frame.frame);
@@ -60,12 +65,12 @@ fn lost_mpdus_stay_lost_and_nothing_waits_for_them() {
     let counters = bss.counters(AP);
     assert_eq!((counters.unacknowledged, counters.retries, counters.missed_link_acks), (100, 0, 0));
     // Their sender does not know which these are.
-    assert_eq!((counters.unacknowledged_arrived, counters.delivered_bytes), (97, 97 * BLOB));
+    assert_eq!((counters.unacknowledged_arrived, counters.delivered_bytes), (97, 97 * FULL_LEN));
     bss.check().unwrap();
 }
 
 /// Packets of a saturated download that arrive, and the channel afterwards.
-fn saturate(mut config: BssConfig, senders: &[StationId]) -> (u64, Bss<Blob>) {
+fn saturate(mut config: BssConfig, senders: &[StationId]) -> (u64, Bss<TestPacket>) {
     for station in &mut config.stations {
         // Two A-MPDUs of 42.
         station.downlink_queue.limit.packets = Some(84);
@@ -76,7 +81,7 @@ fn saturate(mut config: BssConfig, senders: &[StationId]) -> (u64, Bss<Blob>) {
         for from in senders {
             let to = if *from == AP { ONE } else { AP };
             let [from, to] = [*from, to].map(StationId::first_function);
-            while bss.has_room(from, to, Bytes(BLOB)) && bss.enqueue(now, from, to, Blob) {}
+            while bss.has_room(from, to, Bytes(FULL_LEN)) && bss.enqueue(now, from, to, FULL) {}
         }
     });
     (delivered, bss)
@@ -152,14 +157,14 @@ fn each_client_has_its_own_acknowledgments_each_way() {
         station.uplink_queue.limit.packets = Some(84);
     }
     let clients = [ONE, StationId(2), StationId(3)];
-    let mut bss: Bss<Blob> = channel(config, 1, "mixed", SPAN);
+    let mut bss = channel(config, 1, "mixed", SPAN);
     bss.record_air();
     let (mut acks, mut data) = ([[0_u32; 2]; 3], [[0_u32; 2]; 3]);
     let mut last = Instant::ZERO;
     common::saturate(&mut bss, SPAN, |bss, now| {
         for pair in clients.iter().flat_map(|client| [[AP, *client], [*client, AP]]) {
             let [from, to] = pair.map(StationId::first_function);
-            while bss.has_room(from, to, Bytes(BLOB)) && bss.enqueue(now, from, to, Blob) {}
+            while bss.has_room(from, to, Bytes(FULL_LEN)) && bss.enqueue(now, from, to, FULL) {}
         }
         while let Some(frame) = bss.poll_air() {
             let Some(receiver) = frame.receiver else { continue };

@@ -1,6 +1,6 @@
 //! PPDUs of several users: the frames on the air, their outcome, and how much arrives.
 
-use crate::common::{Blob, Numbered, channel, saturate};
+use crate::common::{FULL, TestPacket, channel, saturate};
 use tacit_link::loss::Loss;
 use tacit_link::payload::Payload;
 use tacit_link::queue::QueueLimit;
@@ -36,12 +36,12 @@ fn config(clients: usize, acknowledgment: MuAcknowledgment) -> BssConfig {
 fn saturated_mbps(config: BssConfig) -> f64 {
     let clients = config.stations.len() as u16;
     let span = Duration::from_secs(2);
-    let mut bss = channel::<Blob>(config, 1, "ofdma", span);
+    let mut bss = channel(config, 1, "ofdma", span);
     let ids: Vec<_> = (1..=clients).map(|id| StationId(id).first_function()).collect();
     let delivered = saturate(&mut bss, span, |bss, now| {
         for id in &ids {
-            while bss.has_room(AP.first_function(), *id, Blob.len()) {
-                bss.enqueue(now, AP.first_function(), *id, Blob);
+            while bss.has_room(AP.first_function(), *id, FULL.len()) {
+                bss.enqueue(now, AP.first_function(), *id, FULL);
             }
         }
     });
@@ -93,9 +93,9 @@ fn a_trs_control_field_saves_the_trigger() {
 }
 
 struct Harness {
-    bss: Bss<Numbered>,
+    bss: Bss<TestPacket>,
     now: Instant,
-    frames: Vec<AirFrame<Numbered>>,
+    frames: Vec<AirFrame<TestPacket>>,
     delivered: Vec<(StationId, u32)>,
 }
 
@@ -111,7 +111,7 @@ impl Harness {
     fn send(&mut self, to: u16, numbers: std::ops::Range<u32>) {
         for number in numbers {
             let (from, to) = (AP.first_function(), StationId(to).first_function());
-            assert!(self.bss.enqueue(self.now, from, to, Numbered(number)));
+            assert!(self.bss.enqueue(self.now, from, to, TestPacket::full(number)));
         }
     }
 
@@ -121,7 +121,7 @@ impl Harness {
             self.now = at;
             self.bss.handle_timeout(at);
             while let Some(delivery) = self.bss.poll_deliver() {
-                self.delivered.push((self.bss.station(delivery.to), delivery.payload.0));
+                self.delivered.push((self.bss.station(delivery.to), delivery.payload.number));
             }
             while let Some(frame) = self.bss.poll_air() {
                 self.frames.push(frame);
@@ -133,7 +133,7 @@ impl Harness {
 
     /// Frames from the second PPDU on: the first goes to one user alone, for whom packets came first.
     fn script(&self) -> Vec<String> {
-        let name = |frame: &Frame<Numbered>| match frame {
+        let name = |frame: &Frame<TestPacket>| match frame {
             Frame::Data { .. } => "data",
             Frame::Trigger(_) => "trigger",
             Frame::BlockAck { .. } => "block ack",
@@ -221,7 +221,7 @@ fn requests_within_a_mpdus_are_heard() {
     ] {
         let harness = four_users(harness(acknowledgment, |_| {}));
         for user in 1..=4 {
-            let is_part = |frame: &&AirFrame<Numbered>| {
+            let is_part = |frame: &&AirFrame<TestPacket>| {
                 frame.receiver == Some(StationId(user)) && frame.mode.format == Format::HeMu
             };
             let mpdus: Vec<_> = harness.frames.iter().filter(is_part).collect();
@@ -343,16 +343,16 @@ fn collisions_lose_nothing_for_good() {
         for capture in [false, true] {
             let config = BssConfig { capture, ..config(6, acknowledgment) };
             let span = Duration::from_millis(400);
-            let mut bss = channel::<Blob>(config, 7, "collisions", span);
+            let mut bss = channel(config, 7, "collisions", span);
             let ids: Vec<_> = (1..=6).map(|id| StationId(id).first_function()).collect();
             let ap = AP.first_function();
             saturate(&mut bss, span, |bss, now| {
                 for id in &ids {
                     while bss.queued(ap, *id) < 40 {
-                        bss.enqueue(now, ap, *id, Blob);
+                        bss.enqueue(now, ap, *id, FULL);
                     }
                     while bss.queued(*id, ap) < 2 {
-                        bss.enqueue(now, *id, ap, Blob);
+                        bss.enqueue(now, *id, ap, FULL);
                     }
                 }
             });
@@ -374,9 +374,9 @@ fn asking(clients: usize, triggers: Triggers, mu_edca: MuEdca, polls: bool) -> B
 
 /// Packets of each client on the way up, which the access point acknowledges.
 struct Up {
-    bss: Bss<Numbered>,
+    bss: Bss<TestPacket>,
     now: Instant,
-    frames: Vec<AirFrame<Numbered>>,
+    frames: Vec<AirFrame<TestPacket>>,
     delivered: Vec<(StationId, u32)>,
 }
 
@@ -390,7 +390,7 @@ impl Up {
         for client in 1..=clients {
             for number in 0..count {
                 let from = StationId(client).first_function();
-                assert!(up.bss.enqueue(up.now, from, AP.first_function(), Numbered(number)));
+                assert!(up.bss.enqueue(up.now, from, AP.first_function(), TestPacket::full(number)));
             }
         }
         while let Some(at) = up.bss.poll_timeout().filter(|at| *at < Instant::ZERO + Duration::from_secs(5)) {
@@ -398,7 +398,7 @@ impl Up {
             up.now = at;
             up.bss.handle_timeout(at);
             while let Some(delivery) = up.bss.poll_deliver() {
-                up.delivered.push((up.bss.station(delivery.from), delivery.payload.0));
+                up.delivered.push((up.bss.station(delivery.from), delivery.payload.number));
             }
             while let Some(frame) = up.bss.poll_air() {
                 up.frames.push(frame);
@@ -414,7 +414,7 @@ impl Up {
         own.map(|(_, number)| *number).collect()
     }
 
-    fn count(&self, is: impl Fn(&Frame<Numbered>) -> bool) -> usize {
+    fn count(&self, is: impl Fn(&Frame<TestPacket>) -> bool) -> usize {
         self.frames.iter().filter(|frame| is(&frame.frame)).count()
     }
 }
@@ -492,13 +492,13 @@ fn lost_uplink_mpdus_are_retransmitted_and_passed_up_once() {
 fn silent_clients_do_not_collide() {
     let collisions = |mu_edca| {
         let span = Duration::from_secs(1);
-        let mut bss = channel::<Blob>(asking(8, Triggers::Always, mu_edca, false), 3, "silent", span);
+        let mut bss = channel(asking(8, Triggers::Always, mu_edca, false), 3, "silent", span);
         let ap = AP.first_function();
         let delivered = saturate(&mut bss, span, |bss, now| {
             for client in 1..=8 {
                 let from = StationId(client).first_function();
                 while bss.queued(from, ap) < 100 {
-                    bss.enqueue(now, from, ap, Blob);
+                    bss.enqueue(now, from, ap, FULL);
                 }
             }
         });
@@ -522,12 +522,12 @@ fn random_access(clients: usize, triggers: Triggers, random_access_units: u16) -
 fn clients_take_units_at_random() {
     let collided = |config: BssConfig| {
         let (clients, span) = (config.stations.len() as u16, Duration::from_secs(1));
-        let mut bss = channel::<Blob>(config, 1, "random access", span);
+        let mut bss = channel(config, 1, "random access", span);
         saturate(&mut bss, span, |bss, now| {
             for client in 1..=clients {
                 let from = StationId(client).first_function();
                 while bss.queued(from, AP.first_function()) < 100 {
-                    bss.enqueue(now, from, AP.first_function(), Blob);
+                    bss.enqueue(now, from, AP.first_function(), FULL);
                 }
             }
         });
@@ -552,7 +552,7 @@ fn a_report_in_a_unit_at_random_makes_the_access_point_ask() {
     for client in 1..=4 {
         assert_eq!(up.of(client), (0..600).collect::<Vec<_>>(), "client {client}");
     }
-    let offers = |frame: &Frame<Numbered>| match frame {
+    let offers = |frame: &Frame<TestPacket>| match frame {
         Frame::Trigger(trigger) => trigger.users.iter().any(|user| user.station == AP && user.units == 2),
         _ => false,
     };
@@ -569,13 +569,13 @@ fn saturated_clients_send_what_they_can_report() {
     for station in &mut config.stations {
         station.mode = Mode::he(9, 1, 80, GuardInterval::Ns800).unwrap();
     }
-    let mut bss = channel::<Blob>(config, 1, "asked", span);
+    let mut bss = channel(config, 1, "asked", span);
     let ap = AP.first_function();
     let delivered = saturate(&mut bss, span, |bss, now| {
         for client in 1..=4 {
             let from = StationId(client).first_function();
             while bss.queued(from, ap) < 300 {
-                bss.enqueue(now, from, ap, Blob);
+                bss.enqueue(now, from, ap, FULL);
             }
         }
     });
@@ -597,7 +597,7 @@ fn data_comes_behind_block_acks() {
     };
     let config = BssConfig { ofdma: Some(ofdma), ..config(4, MuAcknowledgment::Cascade) };
     let span = Duration::from_millis(500);
-    let mut bss = channel::<Blob>(config, 5, "cascade", span);
+    let mut bss = channel(config, 5, "cascade", span);
     bss.record_air();
     let ap = AP.first_function();
     let ids: Vec<_> = (1..=4).map(|id| StationId(id).first_function()).collect();
@@ -605,17 +605,17 @@ fn data_comes_behind_block_acks() {
     saturate(&mut bss, span, |bss, now| {
         for id in &ids {
             while bss.queued(ap, *id) < 100 {
-                bss.enqueue(now, ap, *id, Blob);
+                bss.enqueue(now, ap, *id, FULL);
             }
             while bss.queued(*id, ap) < 3 {
-                bss.enqueue(now, *id, ap, Blob);
+                bss.enqueue(now, *id, ap, FULL);
             }
         }
         while let Some(frame) = bss.poll_air() {
             frames.push(frame);
         }
     });
-    let is_answer = |frame: &&AirFrame<Blob>| frame.mode.format == Format::HeTb;
+    let is_answer = |frame: &&AirFrame<TestPacket>| frame.mode.format == Format::HeTb;
     let block_acks: Vec<_> = frames
         .iter()
         .filter(is_answer)
@@ -674,7 +674,7 @@ fn a_scheduler_from_outside_decides() {
         harness.send(client, 0..5);
     }
     harness.run();
-    let users_of = |frame: &AirFrame<Numbered>| match &frame.frame {
+    let users_of = |frame: &AirFrame<TestPacket>| match &frame.frame {
         Frame::Trigger(trigger) => {
             let users = trigger.users.iter().map(|user| user.station.0).collect::<Vec<_>>();
             Some((trigger.kind, users))
@@ -742,7 +742,7 @@ fn the_last_data_of_a_cascade_is_acknowledged_on_request() {
     };
     let end = Instant::ZERO + Duration::from_secs(1);
     let config = BssConfig { ofdma: Some(ofdma), ..config(4, MuAcknowledgment::Cascade) };
-    let mut bss = channel::<Blob>(config, 1, "cascade", Duration::from_secs(1));
+    let mut bss = channel(config, 1, "cascade", Duration::from_secs(1));
     let ap = AP.first_function();
     let [others @ .., last] = [1, 2, 3, 4].map(|id| StationId(id).first_function());
     // So long the last has as much to get as the others: its answers make it keep silent.
@@ -753,18 +753,18 @@ fn the_last_data_of_a_cascade_is_acknowledged_on_request() {
         let saturated = others.iter().chain((now < alike_until).then_some(&last));
         for client in saturated {
             while bss.queued(ap, *client) < 200 {
-                bss.enqueue(now, ap, *client, Blob);
+                bss.enqueue(now, ap, *client, FULL);
             }
         }
         now = bss.poll_timeout().unwrap();
         bss.handle_timeout(now);
         while let Some(delivery) = bss.poll_deliver() {
             if delivery.to != ap {
-                bss.enqueue(now, delivery.to, ap, Blob);
+                bss.enqueue(now, delivery.to, ap, FULL);
             } else if delivery.from == last && now > alike_until && bss.queued(last, ap) == 0 {
                 // All that it had is answered: one more.
                 round_trips += u32::from(bss.queued(ap, last) == 0);
-                bss.enqueue(now, ap, last, Blob);
+                bss.enqueue(now, ap, last, FULL);
             }
         }
         while bss.poll_drained().is_some() {}
@@ -778,13 +778,13 @@ fn answers_to_unacknowledged_data_are_asked_for() {
     let span = Duration::from_secs(1);
     let mut config = asking(2, Triggers::AckAware, MuEdca::Silent, false);
     config.stations.iter_mut().for_each(|station| station.link_acks.down = LinkAcks::None);
-    let mut bss = channel::<Blob>(config, 1, "unacknowledged", span);
+    let mut bss = channel(config, 1, "unacknowledged", span);
     let ap = AP.first_function();
     let clients = [1, 2].map(|id| StationId(id).first_function());
     let (mut now, mut round_trips) = (Instant::ZERO, 0);
     // Eight packets at a time to each, alone and together.
     for client in clients {
-        (0..8).for_each(|_| assert!(bss.enqueue(now, ap, client, Blob)));
+        (0..8).for_each(|_| assert!(bss.enqueue(now, ap, client, FULL)));
     }
     while now < Instant::ZERO + span {
         let Some(at) = bss.poll_timeout() else { break };
@@ -793,7 +793,7 @@ fn answers_to_unacknowledged_data_are_asked_for() {
         while let Some(delivery) = bss.poll_deliver() {
             let (from, to) = if delivery.to == ap { (ap, delivery.from) } else { (delivery.to, ap) };
             round_trips += u32::from(from == ap);
-            bss.enqueue(now, from, to, Blob);
+            bss.enqueue(now, from, to, FULL);
         }
         while bss.poll_drained().is_some() {}
     }

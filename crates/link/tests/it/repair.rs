@@ -1,6 +1,6 @@
 //! Data that is acknowledged late and unasked: a recipient that lacks some of it asks, and gets it once more.
 
-use crate::common::{BLOB, Numbered, channel};
+use crate::common::{FULL_LEN, TestPacket, channel};
 use proptest::prelude::*;
 use tacit_link::loss::Loss;
 use tacit_link::wifi::air::Frame;
@@ -30,17 +30,22 @@ fn percent(share: u32) -> Loss {
 }
 
 /// A download of `packets` that are there from the start: when each number arrived, and the channel.
-fn download(config: BssConfig, packets: u32) -> (Vec<(Instant, u32, u16)>, Bss<Numbered>) {
+fn download(config: BssConfig, packets: u32) -> (Vec<(Instant, u32, u16)>, Bss<TestPacket>) {
     let mut bss = channel(config, 1, "repair", SPAN);
     bss.record_air();
     (0..packets).for_each(|number| {
-        assert!(bss.enqueue(Instant::ZERO, AP.first_function(), ONE.first_function(), Numbered(number)));
+        assert!(bss.enqueue(
+            Instant::ZERO,
+            AP.first_function(),
+            ONE.first_function(),
+            TestPacket::full(number)
+        ));
     });
     let mut delivered = Vec::new();
     while let Some(now) = bss.poll_timeout() {
         bss.handle_timeout(now);
         while let Some(delivery) = bss.poll_deliver() {
-            delivered.push((now, delivery.payload.0, delivery.missing));
+            delivered.push((now, delivery.payload.number, delivery.missing));
         }
         bss.check().unwrap();
     }
@@ -72,7 +77,7 @@ fn missing_mpdus_are_requested_and_come_late() {
     }
     // 42 have been sent: of numbers 2 to 40 all but 2 have come. The second is noticed behind number 42.
     assert_eq!(asked[0], (2, (1 << 39) - 2));
-    let retries = |frame: &&tacit_link::wifi::AirFrame<Numbered>| {
+    let retries = |frame: &&tacit_link::wifi::AirFrame<TestPacket>| {
         matches!(frame.frame, Frame::Data { retry: true, .. })
     };
     assert_eq!(frames.iter().filter(retries).count(), 2);
@@ -127,14 +132,14 @@ fn repair_keeps_aggregates_full() {
             station.link_acks = BothWays { down: acks, up: LinkAcks::Normal };
             station.downlink_queue.limit.packets = Some(84);
         }
-        let mut bss: Bss<Numbered> = channel(config, 1, "repair", SPAN);
+        let mut bss = channel(config, 1, "repair", SPAN);
         let end = Instant::ZERO + SPAN;
         let (mut number, mut delivered) = (0, 0_u64);
-        let mut fill = |bss: &mut Bss<Numbered>, now| {
+        let mut fill = |bss: &mut Bss<TestPacket>, now| {
             for client in [ONE, StationId(2)].map(StationId::first_function) {
                 let from = AP.first_function();
-                while bss.has_room(from, client, Bytes(BLOB))
-                    && bss.enqueue(now, from, client, Numbered(number))
+                while bss.has_room(from, client, Bytes(FULL_LEN))
+                    && bss.enqueue(now, from, client, TestPacket::full(number))
                 {
                     number += 1;
                 }

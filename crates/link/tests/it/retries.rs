@@ -1,13 +1,12 @@
 //! Retries, how often and when, and the behaviour of others meanwhile: losses by script or by a client out of reach, and
 //! the invariants under any backoffs.
 
-use crate::common::{Numbered, channel};
+use crate::common::{TestPacket, channel};
 use tacit_link::loss::Loss;
-use tacit_link::payload::{Payload, PayloadClass};
 use tacit_link::wifi::air::{AirFrame, Frame, Outcome};
 use tacit_link::wifi::phy::{Mode, Standard};
 use tacit_link::wifi::{AmsduLimit, Bss, BssConfig, Protection, StationConfig, StationId};
-use tacit_proto::units::{BitRate, Bytes, Duration, Instant, Ratio};
+use tacit_proto::units::{BitRate, Duration, Instant, Ratio};
 
 const AP: StationId = StationId::AP;
 const ONE: StationId = StationId(1);
@@ -44,7 +43,7 @@ fn scripted(losses: impl IntoIterator<Item = u64>) -> Loss {
 }
 
 struct Harness {
-    bss: Bss<Numbered>,
+    bss: Bss<TestPacket>,
     delivered: Vec<u32>,
     next: u32,
 }
@@ -60,7 +59,12 @@ impl Harness {
     fn send(&mut self, now: Instant, from: StationId, to: StationId, count: u32) {
         self.run_to(now);
         for _ in 0..count {
-            assert!(self.bss.enqueue(now, from.first_function(), to.first_function(), Numbered(self.next)));
+            assert!(self.bss.enqueue(
+                now,
+                from.first_function(),
+                to.first_function(),
+                TestPacket::full(self.next)
+            ));
             self.next += 1;
         }
     }
@@ -68,20 +72,20 @@ impl Harness {
     fn run_to(&mut self, until: Instant) {
         while let Some(now) = self.bss.poll_timeout().filter(|now| *now < until) {
             self.bss.handle_timeout(now);
-            self.delivered.extend(std::iter::from_fn(|| self.bss.poll_deliver()).map(|of| of.payload.0));
+            self.delivered.extend(std::iter::from_fn(|| self.bss.poll_deliver()).map(|of| of.payload.number));
             while self.bss.poll_drained().is_some() {}
         }
     }
 
     /// The frames of the next ten seconds.
-    fn frames(&mut self) -> Vec<AirFrame<Numbered>> {
+    fn frames(&mut self) -> Vec<AirFrame<TestPacket>> {
         self.run_to(Instant::ZERO + Duration::from_secs(10));
         self.bss.check().unwrap();
         std::iter::from_fn(|| self.bss.poll_air()).collect()
     }
 }
 
-fn end(frame: &AirFrame<Numbered>) -> Instant {
+fn end(frame: &AirFrame<TestPacket>) -> Instant {
     frame.at + frame.duration
 }
 
@@ -168,9 +172,9 @@ fn after_unanswered_rts_a_request_moves_the_recipients_window() {
 }
 
 /// The SYNC bit of each data PPDU, those of one A-MPDU once.
-fn syncs(frames: &[AirFrame<Numbered>]) -> Vec<bool> {
+fn syncs(frames: &[AirFrame<TestPacket>]) -> Vec<bool> {
     let mut last = None;
-    let of = |frame: &AirFrame<Numbered>| match frame.frame {
+    let of = |frame: &AirFrame<TestPacket>| match frame.frame {
         Frame::Data { sync, .. } if last.replace(frame.at) != Some(frame.at) => Some(sync),
         _ => None,
     };
@@ -223,7 +227,7 @@ fn unanswered_rts(
     seed: u64,
     away: (Instant, Instant),
     hidden: &[(StationId, StationId)],
-) -> Vec<AirFrame<Numbered>> {
+) -> Vec<AirFrame<TestPacket>> {
     let mut c = config(Standard::A, 6, 4);
     (c.protection, c.hidden) = (Protection::RtsCts { above: 0 }, hidden.to_vec());
     c.stations[0].away = Some(away);
@@ -273,19 +277,6 @@ fn a_cts_reserves_even_if_no_data_follows() {
     assert!(bystanders > 5, "{bystanders}");
 }
 
-/// A packet of some length.
-#[derive(Clone, Debug)]
-struct OfLength(u64);
-
-impl Payload for OfLength {
-    fn len(&self) -> Bytes {
-        Bytes(self.0)
-    }
-    fn class(&self) -> PayloadClass {
-        PayloadClass::Data
-    }
-}
-
 /// Packets and bytes are counted where they come, under losses, retransmissions and gaps too, and never twice.
 #[test]
 fn each_arrival_is_counted_and_passed_up_once() {
@@ -302,19 +293,19 @@ fn each_arrival_is_counted_and_passed_up_once() {
             let mut bss = channel(config, 1, "counts", Duration::from_secs(10));
             let (ap, clients) = (AP.first_function(), [ONE, TWO].map(StationId::first_function));
             let (mut packets, mut bytes) = (0, 0);
-            for number in 0..600_u64 {
+            for number in 0..600_u32 {
                 bss.enqueue(
                     Instant::ZERO,
                     ap,
                     clients[number as usize % 2],
-                    OfLength(40 + number * 37 % 1_460),
+                    TestPacket::of_len(number, 40 + u64::from(number) * 37 % 1_460),
                 );
             }
             while let Some(now) = bss.poll_timeout() {
                 bss.handle_timeout(now);
                 while let Some(delivery) = bss.poll_deliver() {
                     packets += 1;
-                    bytes += delivery.payload.0;
+                    bytes += delivery.payload.bytes;
                 }
             }
             let counters = bss.counters(AP);

@@ -1,6 +1,6 @@
 //! Whom the access point serves next.
 
-use crate::common::{self, Blob, Numbered, channel, short_queue};
+use crate::common::{self, FULL, TestPacket, channel, short_queue};
 use tacit_link::loss::Loss;
 use tacit_link::queue::QueueLimit;
 use tacit_link::wifi::air::Outcome;
@@ -17,20 +17,20 @@ fn config(clients: usize, ap_scheduler: ApScheduler) -> BssConfig {
 /// In which order packets arrive of which the access point gets one for each of `clients`, a microsecond apart, before
 /// the channel is free for the first time.
 fn order(config: BssConfig, clients: &[u16]) -> Vec<u32> {
-    let mut bss = channel::<Numbered>(config, 1, "scheduler", Duration::from_secs(1));
+    let mut bss = channel(config, 1, "scheduler", Duration::from_secs(1));
     for (number, client) in (0..).zip(clients) {
         let at = Instant::ZERO + Duration::from_micros(u64::from(number));
         assert!(bss.enqueue(
             at,
             StationId::AP.first_function(),
             StationId(*client).first_function(),
-            Numbered(number)
+            TestPacket::full(number)
         ));
     }
     let mut order = Vec::new();
     while let Some(now) = bss.poll_timeout() {
         bss.handle_timeout(now);
-        order.extend(std::iter::from_fn(|| bss.poll_deliver()).map(|delivery| delivery.payload.0));
+        order.extend(std::iter::from_fn(|| bss.poll_deliver()).map(|delivery| delivery.payload.number));
         while bss.poll_drained().is_some() {}
     }
     bss.check().unwrap();
@@ -76,14 +76,14 @@ fn saturated(ap_scheduler: ApScheduler, mbps: [u64; 3], lossy: Option<usize>) ->
     if let Some(lossy) = lossy {
         config.stations[lossy].downlink_loss = Loss::Bernoulli(Ratio::from_fraction(0.5).unwrap());
     }
-    let mut bss: Bss<Blob> = channel(config, 1, "scheduler", SPAN);
+    let mut bss = channel(config, 1, "scheduler", SPAN);
     let clients = [1, 2, 3].map(|id| StationId(id).first_function());
     let mut delivered = [0.0; 3];
     bss.record_air();
     let mut airtime = [Duration::ZERO; 3];
-    let fill = |bss: &mut Bss<Blob>, now| {
+    let fill = |bss: &mut Bss<TestPacket>, now| {
         for client in clients {
-            while bss.enqueue(now, StationId::AP.first_function(), client, Blob) {}
+            while bss.enqueue(now, StationId::AP.first_function(), client, FULL) {}
         }
         while let Some(frame) = bss.poll_air() {
             if let (StationId::AP, Some(receiver)) = (frame.transmitter, frame.receiver) {
@@ -146,9 +146,9 @@ fn a_limit_of_airtime_bounds_the_aggregates_of_slow_clients() {
         let station = StationConfig { downlink_queue: room.into(), ..StationConfig::new(mode) };
         let config =
             BssConfig { beacon_interval: None, aql_limit, ..BssConfig::new(Standard::N, vec![station]) };
-        let mut bss: Bss<Blob> = channel(config, 1, "scheduler", SPAN);
+        let mut bss = channel(config, 1, "scheduler", SPAN);
         let (ap, client) = (StationId::AP.first_function(), StationId(1).first_function());
-        common::saturate(&mut bss, SPAN, |bss, now| while bss.enqueue(now, ap, client, Blob) {});
+        common::saturate(&mut bss, SPAN, |bss, now| while bss.enqueue(now, ap, client, FULL) {});
         bss.ppdu_sizes(StationId::AP).iter().rposition(|ppdus| *ppdus > 0).unwrap() + 1
     };
     // 1540 bytes and a delimiter: 32 at 150 Mb/s take 2.6 ms.

@@ -1,32 +1,19 @@
 //! Reports to a driver of TCP/HACK on the ACKs it sent as packets: "arrived" means passed up, not only
 //! acknowledged, because both ends start a compression context from it.
 
+use crate::common::TestPacket;
 use proptest::prelude::*;
 use tacit_link::loss::Loss;
-use tacit_link::payload::{Payload, PayloadClass};
 use tacit_link::wifi::phy::{Mode, Standard};
 use tacit_link::wifi::{Bss, BssConfig, Delivery, Interrupt, StationConfig, StationId};
-use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
+use tacit_proto::units::{BitRate, Duration, Instant};
 
 const AP: StationId = StationId::AP;
 const CLIENT: StationId = StationId(1);
 
-/// A pure ACK with a number.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Ack(u32);
-
-impl Payload for Ack {
-    fn len(&self) -> Bytes {
-        Bytes(52)
-    }
-    fn class(&self) -> PayloadClass {
-        PayloadClass::Ack
-    }
-}
-
 /// An access point that sends ACKs to its client, with losses by script.
 struct Harness {
-    bss: Bss<Ack>,
+    bss: Bss<TestPacket>,
     now: Instant,
     sent: u32,
     /// ACKs that the client's driver has seen.
@@ -50,7 +37,12 @@ impl Harness {
 
     fn send(&mut self, count: u32) {
         for _ in 0..count {
-            assert!(self.bss.enqueue(self.now, AP.first_function(), CLIENT.first_function(), Ack(self.sent)));
+            assert!(self.bss.enqueue(
+                self.now,
+                AP.first_function(),
+                CLIENT.first_function(),
+                TestPacket::ack(self.sent)
+            ));
             self.sent += 1;
         }
     }
@@ -60,11 +52,14 @@ impl Harness {
         let until = self.now + Duration::from_millis(millis);
         while let Some(at) = self.bss.poll_timeout().filter(|at| *at <= until) {
             self.bss.handle_timeout(at);
-            while let Some(Delivery { payload: Ack(number), .. }) = self.bss.poll_deliver() {
+            while let Some(Delivery { payload: TestPacket { number, .. }, .. }) = self.bss.poll_deliver() {
                 self.passed_up.push(number);
             }
             while let Some(interrupt) = self.bss.poll_interrupt() {
-                let Interrupt::Settled { payload: Ack(number), delivered, .. } = interrupt else { continue };
+                let Interrupt::Settled { payload: TestPacket { number, .. }, delivered, .. } = interrupt
+                else {
+                    continue;
+                };
                 assert!(!delivered || self.passed_up.contains(&number), "{number} is not passed up at {at}");
                 self.told.push((number, delivered));
             }

@@ -1,14 +1,13 @@
 //! Contents of a TXOP besides its first exchange: scripts of packets and losses, and the frames that follow.
 
-use crate::common::channel;
+use crate::common::{TestPacket, channel};
 use tacit_link::loss::Loss;
-use tacit_link::payload::{Payload, PayloadClass};
 use tacit_link::wifi::air::{AirFrame, Frame, Outcome};
 use tacit_link::wifi::phy::{Mode, Standard};
 use tacit_link::wifi::{
     AccessCategory, AirtimeUse, Bss, BssConfig, Bursts, ReverseDirection, StationConfig, StationId,
 };
-use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
+use tacit_proto::units::{BitRate, Duration, Instant};
 
 const AP: StationId = StationId::AP;
 const ONE: StationId = StationId(1);
@@ -17,19 +16,6 @@ const GRANTED: ReverseDirection = granted(Duration::ZERO);
 
 const fn granted(turnaround: Duration) -> ReverseDirection {
     ReverseDirection::Granted { turnaround, limit: ReverseDirection::USUAL_LIMIT }
-}
-
-/// A packet with a number; those of 52 bytes are pure ACKs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Numbered(u32, u64);
-
-impl Payload for Numbered {
-    fn len(&self) -> Bytes {
-        Bytes(self.1)
-    }
-    fn class(&self) -> PayloadClass {
-        if self.1 == 52 { PayloadClass::Ack } else { PayloadClass::Data }
-    }
 }
 
 fn us(micros: u64) -> Duration {
@@ -51,9 +37,9 @@ fn config(clients: usize) -> BssConfig {
 }
 
 struct Harness {
-    bss: Bss<Numbered>,
+    bss: Bss<TestPacket>,
     now: Instant,
-    frames: Vec<AirFrame<Numbered>>,
+    frames: Vec<AirFrame<TestPacket>>,
     delivered: Vec<(StationId, u32)>,
 }
 
@@ -78,7 +64,7 @@ impl Harness {
                 self.now,
                 from.first_function(),
                 to.first_function(),
-                Numbered(number, bytes)
+                TestPacket::of_len(number, bytes)
             ));
         }
     }
@@ -90,7 +76,7 @@ impl Harness {
         self.now = at;
         self.bss.handle_timeout(at);
         while let Some(delivery) = self.bss.poll_deliver() {
-            self.delivered.push((self.bss.station(delivery.to), delivery.payload.0));
+            self.delivered.push((self.bss.station(delivery.to), delivery.payload.number));
         }
         while self.bss.poll_drained().is_some() {}
         while let Some(frame) = self.bss.poll_air() {
@@ -156,7 +142,11 @@ impl Harness {
     }
 
     /// The first frame of `transmitter` of a kind.
-    fn first(&self, transmitter: StationId, kind: impl Fn(&Frame<Numbered>) -> bool) -> &AirFrame<Numbered> {
+    fn first(
+        &self,
+        transmitter: StationId,
+        kind: impl Fn(&Frame<TestPacket>) -> bool,
+    ) -> &AirFrame<TestPacket> {
         self.frames.iter().find(|frame| frame.transmitter == transmitter && kind(&frame.frame)).unwrap()
     }
 }
@@ -386,12 +376,12 @@ fn the_peer_sends_for_the_holder_only_and_in_its_category() {
     assert!(h.step());
     let [ap, one] = [AP, ONE].map(|station| h.bss.function(station, AccessCategory::Video));
     h.send(AP, TWO, 1, 1500);
-    assert!(h.bss.enqueue(h.now, ap, one, Numbered(7, 1500)));
-    assert!(h.bss.enqueue(h.now, AP.first_function(), ONE.first_function(), Numbered(8, 1500)));
+    assert!(h.bss.enqueue(h.now, ap, one, TestPacket::full(7)));
+    assert!(h.bss.enqueue(h.now, AP.first_function(), ONE.first_function(), TestPacket::full(8)));
     h.run();
     let reverse = h.first(AP, is_data);
     assert_eq!((reverse.receiver, reverse.category), (Some(ONE), AccessCategory::BestEffort));
-    assert!(matches!(reverse.frame, Frame::Data { payload: Numbered(8, _), .. }));
+    assert!(matches!(reverse.frame, Frame::Data { payload: TestPacket { number: 8, .. }, .. }));
     assert_eq!(h.bss.counters_in(AP, AccessCategory::BestEffort).reverse_mpdus, 1);
 }
 
@@ -454,7 +444,7 @@ impl Harness {
     fn send_in(&mut self, category: AccessCategory, to: StationId, count: u32, bytes: u64) {
         let [ap, to] = [AP, to].map(|station| self.bss.function(station, category));
         for number in 0..count {
-            assert!(self.bss.enqueue(self.now, ap, to, Numbered(number, bytes)));
+            assert!(self.bss.enqueue(self.now, ap, to, TestPacket::of_len(number, bytes)));
         }
     }
 
@@ -576,7 +566,7 @@ fn a_collision_on_the_first_frame_leaves_no_txop() {
     let mut h = Harness::new(bursting(AccessCategory::Voice));
     h.send_in(AccessCategory::Voice, ONE, 3, 1500);
     let [one, ap] = [ONE, AP].map(|station| h.bss.function(station, AccessCategory::Voice));
-    assert!(h.bss.enqueue(h.now, one, ap, Numbered(9, 1500)));
+    assert!(h.bss.enqueue(h.now, one, ap, TestPacket::full(9)));
     h.run();
     assert_eq!(h.bss.collisions(), 1);
     let first = h.frames[0].at;
@@ -667,7 +657,7 @@ fn a_holder_grants_and_goes_on() {
     h.send_in(AccessCategory::Video, ONE, 4, 1500);
     assert!(h.step());
     let [one, ap] = [ONE, AP].map(|station| h.bss.function(station, AccessCategory::Video));
-    assert!(h.bss.enqueue(h.now, one, ap, Numbered(9, 52)));
+    assert!(h.bss.enqueue(h.now, one, ap, TestPacket::ack(9)));
     h.run();
     assert_eq!(h.story(), "ap:D2+ 1:B+ 1:D1 ap:A ap:D2+ 1:B ap:end");
     assert!(h.gaps_us().iter().all(|gap| *gap == 16), "{:?}", h.gaps_us());
