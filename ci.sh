@@ -593,7 +593,7 @@ case "${1:-}" in
             cargo run --release --quiet -- figure --all --quick
             exit
         fi
-        cargo test --release --quiet -p tacit-runs --test ideal -- --ignored
+        cargo test --release --quiet -p tacit-runs --test it ideal:: -- --ignored
         cargo build --release --quiet -p tacit-peers
         cargo run --release -- figure --all --report target/figures --summary docs/validation/papers.md
         # It tells how many claims were met, too.

@@ -1,16 +1,12 @@
 //! `tacit proxy` as its users meet it, over loopback.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
-mod peers;
-
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
 use serde_json::Value;
 
-use peers::{Users, bytes, echo, echoed, socks, terminate};
+use crate::peers::{Users, bytes, echo, echoed, socks, terminate};
 
 #[test]
 fn connections_of_programs_go_to_what_the_server_allows_and_nowhere_else() {

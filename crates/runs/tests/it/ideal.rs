@@ -1,7 +1,5 @@
 //! Ideal rates against every fixed mode, and rate control against them, by simulation.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
 use tacit_link::wifi::ideal_rate::TcpOver;
 use tacit_link::wifi::phy::Mode;
 use tacit_proto::units::Duration;

@@ -1,9 +1,5 @@
 //! `tacit keys`, `serve` and `cp` as their users meet them, over loopback.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
-mod peers;
-
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::symlink;
@@ -12,7 +8,7 @@ use std::process::{Child, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use peers::{Users, bytes, scraped, terminate, value};
+use crate::peers::{Users, bytes, scraped, terminate, value};
 use serde_json::Value;
 
 fn make_tree(tree: &Path) {

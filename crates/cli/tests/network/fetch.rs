@@ -1,7 +1,5 @@
 //! `tacit fetch` and `tacit http-proxy` as their users meet them, without a hop.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener};

@@ -1,6 +1,5 @@
 //! `tacit explore`, and its page in a headless Chromium, which `./ci.sh setup` installs; without it these tests say so and
 //! are skipped. Screenshots stay in `target/explore`.
-#![allow(clippy::unwrap_used, reason = "a test may")]
 
 mod browser;
 

@@ -1,10 +1,6 @@
 //! Copies where the world goes wrong: full disks, files that change, programs that are killed, clocks that differ. Files are whole
 //! or not there, an error tells the cause, and the next copy goes on.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
-mod peers;
-
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::path::Path;
@@ -12,9 +8,9 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
+use crate::peers::{Server, Users, bytes, scraped, value};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use peers::{Server, Users, bytes, scraped, value};
 
 #[expect(clippy::disallowed_methods, reason = "waits for another process, which no event announces")]
 fn wait_ms(millis: u64) {

@@ -1,7 +1,5 @@
 //! More of an impairment never helps: goodput over random pairs of distances, losses, rates and numbers of clients.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
 use tacit_link::random::Stream;
 use tacit_runs::single::{Options, prepare};
 

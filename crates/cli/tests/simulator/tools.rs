@@ -1,7 +1,5 @@
 //! Commands that say something about the program or about a run made before.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;

@@ -1,9 +1,5 @@
 //! Cases of users of rsync, scp and croc, tried with `tacit serve`, `cp`, `ls` and `keys pair` over loopback.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
-mod peers;
-
 use std::fs::{self, Permissions};
 use std::io::{BufRead as _, Read as _, Write as _};
 use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
@@ -12,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use peers::{Server, Users, bytes};
+use crate::peers::{Server, Users, bytes};
 use serde_json::Value;
 
 /// The user `nobody`, without rights.

@@ -1,7 +1,5 @@
 //! The program as its users meet it: arguments in, text, JSON, files and exit codes out.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
 use std::fs;
 use std::path::Path;
 use std::process::Stdio;

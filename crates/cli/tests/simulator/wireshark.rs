@@ -1,8 +1,6 @@
 //! `contrib/wireshark/tacit.lua`, held against the program's own counts. tshark comes with `./ci.sh setup`; without it the
 //! tests say so and are skipped.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;

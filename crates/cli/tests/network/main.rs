@@ -1,0 +1,11 @@
+//! Commands that speak to other machines, as their users meet them, over loopback.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod chaos;
+mod copy;
+mod copy_cases;
+mod fetch;
+#[path = "../peers/mod.rs"]
+mod peers;
+mod proxy;

@@ -1,0 +1,9 @@
+//! Commands of the simulator and of captures, as their users meet them.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod cli;
+mod explore;
+mod rohc;
+mod tools;
+mod wireshark;
