@@ -78,11 +78,8 @@ impl Sweep {
         let seeds = integer(1..=MAX_SEEDS);
         let averages = [("mean", Average::Mean), ("median", Average::Median)];
         let best_of = read_best_of(section.section("best-of")?)?;
-        if let Some(scheme) = best_of
-            .iter()
-            .flat_map(|best_of| &best_of.curves)
-            .find(|scheme| !schemes.iter().any(|swept| swept.name == scheme.name))
-        {
+        let mut curves = best_of.iter().flat_map(|best_of| &best_of.curves);
+        if let Some(scheme) = curves.find(|scheme| !is_in(&schemes, scheme)) {
             return Err(section.error("best-of", format!("curves of {:?}, which is not swept", scheme.name)));
         }
         let quick_schemes = read_quick_schemes(&quick, &schemes)?;
@@ -124,6 +121,7 @@ impl Sweep {
         if let Some(schemes) = &self.quick.schemes {
             let is_run = |scheme: &&Scheme| !is_in(&self.schemes, scheme) || is_in(schemes, scheme);
             quick.schemes.retain(is_run);
+            quick.best_of.iter_mut().for_each(|best_of| best_of.curves.retain(is_run));
             quick.variants.retain_mut(|variant| variant.restrict_schemes(is_run));
         }
         if let Some(x) = &self.quick.x {
