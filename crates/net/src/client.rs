@@ -32,7 +32,7 @@ use crate::session::run;
 /// Length of the first request in bytes: TCP's first flight (RFC 6928: ten segments, 14,600 bytes) less a head.
 pub const FIRST_PART: u64 = 14_000;
 
-/// Length of the first request in bytes: TCP's first flight (RFC 6928: ten segments, 14,600 bytes) less a head.
+/// The same over a link that loses frames: one segment with its head, for nothing repairs it.
 const FIRST_PART_LOSSY: u64 = 1_000;
 /// First requests at once: where 40 % of the frames are lost, a handshake and a head come through at once in 36 of 100.
 const TRIES_MAX: usize = 5;
