@@ -1,6 +1,7 @@
 //! FWP's shim in front of a real kernel's TCP: a registered flow over a link that loses one frame in ten, whose reader
 //! knows of every byte whether it is true; and a flow beside it that is not registered.
 
+use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::{AsRawFd as _, OwnedFd};
@@ -74,7 +75,8 @@ impl Control {
 /// A reader's knowledge of its stream.
 #[derive(Default)]
 struct Known {
-    holes: Vec<(usize, usize)>,
+    /// By position, which is not the order of their messages: a hole that was left to TCP may be filled after later ones.
+    holes: BTreeMap<usize, usize>,
     late: usize,
     switches: usize,
 }
@@ -84,7 +86,9 @@ impl Known {
         let mut buffer = vec![0; MAX_MESSAGE_LEN];
         while let Some(len) = control.hear(&mut buffer, MsgFlags::MSG_DONTWAIT) {
             match ToReader::decode(&buffer[..len]).unwrap() {
-                ToReader::Hole { start, end } => self.holes.push((start as usize, end as usize)),
+                ToReader::Hole { start, end } => {
+                    assert_eq!(self.holes.insert(start as usize, end as usize), None, "told once");
+                }
                 ToReader::Late { start, bytes } => {
                     let places = start as usize..;
                     assert!(
@@ -100,9 +104,7 @@ impl Known {
     }
 
     fn is_hole(&self, place: usize) -> bool {
-        // Holes are told in order.
-        let after = self.holes.partition_point(|(_, end)| *end <= place);
-        self.holes.get(after).is_some_and(|(start, _)| *start <= place)
+        self.holes.range(..=place).next_back().is_some_and(|(_, end)| place < *end)
     }
 }
 
@@ -155,7 +157,8 @@ fn read_registered() {
     assert_eq!(at, LEN);
     let announced: usize = known.holes.iter().map(|(start, end)| end - start).sum();
     assert_eq!(placed, announced, "every announced byte was read");
-    assert!(known.holes.windows(2).all(|pair| pair[0].1 <= pair[1].0), "in order");
+    let mut ends_and_starts = known.holes.values().zip(known.holes.keys().skip(1));
+    assert!(ends_and_starts.all(|(end, next_start)| end <= next_start), "holes do not overlap");
     // Bytes that were never sent are the marker's: of a hole's first segment at the least its nonce.
     let mut content = vec![0; 16];
     marker.fill(0, &mut content);

@@ -108,9 +108,9 @@ pub fn tacit_for_all(directory: &Path) -> PathBuf {
     copy
 }
 
-/// Standard output and error as text, for messages.
+/// Standard error and output as text, for messages. A report is long, and logs keep the beginning of a message.
 pub fn said(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+    format!("{}{}", String::from_utf8_lossy(&output.stderr), String::from_utf8_lossy(&output.stdout))
 }
 
 /// The words of a hop with these `options`, through which iperf3 downloads for so long.

@@ -81,7 +81,8 @@ pub enum ToReader<'a> {
     },
     /// It is not, and the connection ends.
     Refused(Refusal),
-    /// A placeholder is about to stand in `start..end`.
+    /// A placeholder is about to stand in `start..end`. Holes do not overlap, but they come in any order: one that was left
+    /// to TCP may be filled after later ones.
     Hole {
         /// The first byte.
         start: u64,
