@@ -1,6 +1,7 @@
 //! Programs for the sides of a hop that no package has: this test binary, told to be one.
 
-use std::net::UdpSocket;
+use std::io::ErrorKind;
+use std::net::{TcpStream, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -44,6 +45,14 @@ fn udp_ask() {
         let len = socket.recv(&mut buffer).unwrap();
         assert_eq!(sent, &buffer[..len], "{size} bytes");
     }
+}
+
+/// A packet there and one back: the peer's port of discard is closed.
+#[test]
+#[ignore = "runs inside a hop"]
+fn tcp_refused() {
+    let refused = TcpStream::connect((peer(), 9)).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
 }
 
 /// How late a program of this machine can be: a thread beside it that sleeps for a millisecond again and again.

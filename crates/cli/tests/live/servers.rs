@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use nix::libc::linger;
@@ -42,16 +42,56 @@ fn request(reader: &mut BufReader<TcpStream>) -> Option<(u64, u64)> {
     None
 }
 
-/// Answers requests of one connection. Long bodies break at [`BREAKS_AT`], or with their first byte behind it, as `way` says,
-/// until so many `times` they did.
-fn answer(mut stream: TcpStream, way: &str, broken: &AtomicU32, times: u32) {
+/// Which long answers break.
+enum Broken {
+    Never,
+    /// Those from the first byte of the first long one: a hedged request asks for the same bytes, a resumption for later ones.
+    First(OnceLock<u64>),
+    Always,
+}
+
+impl Broken {
+    fn named(name: &str) -> Self {
+        match name {
+            "never" => Self::Never,
+            "first" => Self::First(OnceLock::new()),
+            "always" => Self::Always,
+            other => panic!("{other}"),
+        }
+    }
+
+    fn includes(&self, first: u64) -> bool {
+        match self {
+            Self::Never => false,
+            Self::First(known) => *known.get_or_init(|| first) == first,
+            Self::Always => true,
+        }
+    }
+}
+
+/// Bytes that the kernel has not had acknowledged (`tx_queue` of proc(5)).
+fn unacknowledged(stream: &TcpStream) -> u64 {
+    let remote = format!(":{:04X}", stream.peer_addr().map_or(0, |peer| peer.port()));
+    let sockets = fs::read_to_string("/proc/net/tcp").unwrap();
+    let queue = sockets.lines().find_map(|line| {
+        let fields: Vec<_> = line.split_whitespace().collect();
+        let (sent, _) = fields.get(4)?.split_once(':')?;
+        fields[2].ends_with(&remote).then(|| u64::from_str_radix(sent, 16).unwrap())
+    });
+    // The socket of a client that went away is gone.
+    queue.unwrap_or(0)
+}
+
+/// Answers requests of one connection. Long bodies that are `broken` break at [`BREAKS_AT`], or with their first byte behind
+/// it, as `way` says.
+fn answer(mut stream: TcpStream, way: &str, broken: &Broken) {
     let mut reader = BufReader::new(stream.try_clone().unwrap());
     while let Some((first, last)) = request(&mut reader) {
         let head = format!(
             "HTTP/1.1 206 Partial Content\r\nETag: \"v1\"\r\nContent-Range: bytes {first}-{last}/{LEN}\r\nContent-Length: {}\r\n\r\n",
             last - first + 1
         );
-        let breaks = last - first > LONG && broken.fetch_add(1, Ordering::Relaxed) < times;
+        let breaks = last - first > LONG && broken.includes(first);
         let end = if breaks { first.max(BREAKS_AT) } else { last + 1 };
         let bytes: Vec<u8> = head.bytes().chain((first..end).map(byte)).collect();
         // A reader that gave up went away.
@@ -62,9 +102,11 @@ fn answer(mut stream: TcpStream, way: &str, broken: &AtomicU32, times: u32) {
             #[allow(clippy::disallowed_methods, reason = "this is the edge where time is real")]
             std::thread::sleep(Duration::from_secs(600));
         } else if breaks {
-            // The bytes that TCP holds are on their way by then; a close without lingering is a reset.
-            #[allow(clippy::disallowed_methods, reason = "this is the edge where time is real")]
-            std::thread::sleep(Duration::from_millis(300));
+            while unacknowledged(&stream) > 0 {
+                #[allow(clippy::disallowed_methods, reason = "this is the edge where time is real")]
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            // A close without lingering is a reset.
             setsockopt(&stream, sockopt::Linger, &linger { l_onoff: 1, l_linger: 0 }).unwrap();
             return;
         }
@@ -74,18 +116,18 @@ fn answer(mut stream: TcpStream, way: &str, broken: &AtomicU32, times: u32) {
 #[test]
 #[ignore = "runs inside a hop"]
 fn serve() {
-    let (way, times) = (std::env::var("WAY").unwrap(), std::env::var("TIMES").unwrap().parse().unwrap());
-    let broken = AtomicU32::new(0);
+    let (way, broken) = (std::env::var("WAY").unwrap(), Broken::named(&std::env::var("BROKEN").unwrap()));
     let listener = TcpListener::bind("0.0.0.0:80").unwrap();
     std::thread::scope(|scope| {
         for stream in listener.incoming() {
-            scope.spawn(|| answer(stream.unwrap(), &way, &broken, times));
+            scope.spawn(|| answer(stream.unwrap(), &way, &broken));
         }
     });
 }
 
-/// A fetch of a file from a server that breaks so many long answers: its exit code, its standard error, and its report.
-fn fetch(folder: &Path, way: &str, times: u32) -> (i32, String, Value) {
+/// A fetch of a file from a server whose long answers are [`Broken`] as named: its exit code, its standard error, and its
+/// report.
+fn fetch(folder: &Path, way: &str, broken: &str) -> (i32, String, Value) {
     let script =
         "$TACIT fetch http://198.18.0.1/file -o got --timeout 4 --json > report.json 2> said; echo $? > code";
     let server = words("servers", "serve");
@@ -94,7 +136,7 @@ fn fetch(folder: &Path, way: &str, times: u32) -> (i32, String, Value) {
     all.extend(["--", "sh", "-c", script, "--server", "--"]);
     all.extend(server.iter().map(String::as_str));
     let mut hop = shell(&all);
-    hop.env("WAY", way).env("TIMES", times.to_string()).env("TACIT", env!("CARGO_BIN_EXE_tacit"));
+    hop.env("WAY", way).env("BROKEN", broken).env("TACIT", env!("CARGO_BIN_EXE_tacit"));
     let output = hop.current_dir(folder).output().unwrap();
     assert!(output.status.success(), "{}", said(&output));
     let text = |name: &str| fs::read_to_string(folder.join(name)).unwrap_or_default();
@@ -115,7 +157,7 @@ fn a_server_that_resets_or_stalls_once_is_gone_on_from() {
     let Some(_machine) = machine(&[]) else { return };
     for way in ["reset", "stall"] {
         let folder = folder();
-        let (code, said, report) = fetch(folder.path(), way, 1);
+        let (code, said, report) = fetch(folder.path(), way, "first");
         println!("{way}: {report:#}");
         assert_eq!(code, 0, "{way}: {said}");
         assert!(fs::read(folder.path().join("got")).unwrap() == content(), "{way}: the file is another one");
@@ -135,7 +177,7 @@ fn a_server_that_always_breaks_ends_it_with_one_error_and_what_came_is_kept() {
         let folder = folder();
         #[allow(clippy::disallowed_methods, reason = "this is the edge where time is real")]
         let begun = std::time::Instant::now();
-        let (code, said, _) = fetch(folder.path(), way, u32::MAX);
+        let (code, said, _) = fetch(folder.path(), way, "always");
         let took = begun.elapsed();
         println!("{way}: {took:?}, {said}");
         assert_eq!(code, 4, "{way}: {said}");
@@ -144,7 +186,7 @@ fn a_server_that_always_breaks_ends_it_with_one_error_and_what_came_is_kept() {
         assert!(!folder.path().join("got").exists(), "{way}");
         let kept = fs::read(folder.path().join("got.part")).unwrap();
         assert!(kept.len() > 100_000 && content().starts_with(&kept), "{way}: {} bytes", kept.len());
-        let (code, said, report) = fetch(folder.path(), way, 0);
+        let (code, said, report) = fetch(folder.path(), way, "never");
         assert_eq!(code, 0, "{way}: {said}");
         assert_eq!(report["resumed_bytes"], kept.len(), "{way}: {report}");
         assert!(fs::read(folder.path().join("got")).unwrap() == content(), "{way}: the file is another one");

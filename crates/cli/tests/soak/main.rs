@@ -112,7 +112,7 @@ fn fate(world: &World, site: &Site, kills: bool, actor: u64) {
 }
 
 /// Has all actors wait, measures memory and descriptors of the programs of `site`, and lets the actors go on.
-fn look(world: &World, site: &Site, other: &Site) -> Vec<Held> {
+fn look(world: &World, site: &Site, other: &Site, first: Option<&Vec<Held>>) -> Vec<Held> {
     // Acts under way end sooner.
     for site in [site, other] {
         site.set(Weather::default());
@@ -120,7 +120,7 @@ fn look(world: &World, site: &Site, other: &Site) -> Vec<Held> {
     let silence = world.silence.write().unwrap();
     site.set(Weather::default());
     site.wait_idle();
-    let held = site.held();
+    let held = site.held(first.map(Vec::as_slice));
     drop(silence);
     held
 }
@@ -150,7 +150,8 @@ fn soak(seed: u64, span: Duration, looks: u32) {
             if world.is_over.load(Relaxed) {
                 break;
             }
-            held.push(look(world, &steady, &shaky));
+            let now = look(world, &steady, &shaky, held.first());
+            held.push(now);
             eprintln!("soak: {:?}, {:?}", held.last().unwrap(), world.done);
         }
         world.is_over.store(true, Relaxed);

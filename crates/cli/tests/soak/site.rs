@@ -175,11 +175,20 @@ impl Site {
         }
     }
 
-    pub fn held(&self) -> Vec<Held> {
+    /// Memory and descriptors of each program. The sockets of the last look at the metrics go a moment after it: it waits
+    /// until there are no more descriptors than in `first`, or ten seconds.
+    pub fn held(&self, first: Option<&[Held]>) -> Vec<Held> {
         let names = ["serve", "proxy --serve", "proxy --socks5"];
-        // The sockets of the last look at the metrics go a moment after it.
-        sleep(Duration::from_millis(500));
-        names.into_iter().zip(self.pids()).map(|(name, pid)| held(name, pid)).collect()
+        let mut looks = 20;
+        loop {
+            sleep(Duration::from_millis(500));
+            looks -= 1;
+            let now: Vec<_> = names.into_iter().zip(self.pids()).map(|(name, pid)| held(name, pid)).collect();
+            let has_more = |(now, first): (&Held, &Held)| now.descriptors > first.descriptors;
+            if looks == 0 || !first.is_some_and(|first| now.iter().zip(first).any(has_more)) {
+                return now;
+            }
+        }
     }
 }
 
