@@ -32,6 +32,13 @@ pub fn settings(shim: &ShimName) -> Settings {
     settings
 }
 
+/// Settings with which a machine that is slow repairs in time too.
+pub fn patient(shim: &ShimName) -> Settings {
+    let mut settings = settings(shim);
+    settings.repair.deadline = tacit_proto::units::Duration::from_secs(30);
+    settings
+}
+
 pub struct Read {
     pub bytes: Vec<u8>,
     pub status: u16,
@@ -111,7 +118,7 @@ fn bodies_are_identical_at_every_loss() {
     let server = Server::of(content.clone());
     for percent in [0, 1, 10, 20, 40] {
         let hop = Hop::before(server.address, Losses { percent, ..Losses::default() });
-        let found = read(&hop);
+        let found = read_with(hop.address, patient(&hop.shim)).unwrap();
         assert_same(&found, &content);
         assert!(found.is_repaired);
         assert_eq!(found.status, 200);
@@ -138,10 +145,9 @@ fn connections_for_holes_are_no_more_than_asked_for() {
     let server = Server::of(content.clone());
     for parallel in [1, 2, 8] {
         let hop = Hop::before(server.address, Losses { percent: 30, ..Losses::default() });
-        let mut settings = settings(&hop.shim);
-        settings.repair.parallel_max = parallel;
         // One alone is slow, and that is no matter here.
-        settings.repair.deadline = tacit_proto::units::Duration::from_secs(30);
+        let mut settings = patient(&hop.shim);
+        settings.repair.parallel_max = parallel;
         let found = read_with(hop.address, settings).unwrap();
         assert_same(&found, &content);
         assert!(found.repaired.counters.repaired_bytes > 0 && !found.repaired.fell_back);
@@ -167,7 +173,8 @@ fn hedged_requests_are_among_the_connections_asked_for() {
             good(seen, &own, "\"v1\"")
         });
         let hop = Hop::before(server.address, Losses { percent: 10, ..Losses::default() });
-        let mut settings = settings(&hop.shim);
+        // A body that falls back is asked for once more.
+        let mut settings = patient(&hop.shim);
         settings.repair.parallel_max = parallel;
         assert_same(&read_with(hop.address, settings).unwrap(), &content);
         assert_eq!(asked.load(Ordering::Relaxed), expected, "requests for the body, {parallel} connections");
@@ -273,7 +280,7 @@ fn after_first(content: &[u8], then: impl Fn(&Seen, &[u8]) -> Reply + Send + Syn
     let server =
         Server::new(move |seen| if seen.number < 2 { good(seen, &own, "\"v1\"") } else { then(seen, &own) });
     let hop = Hop::before(server.address, Losses { percent: 10, ..Losses::default() });
-    let found = read(&hop);
+    let found = read_with(hop.address, patient(&hop.shim)).unwrap();
     (hop, found)
 }
 
@@ -362,7 +369,8 @@ fn bytes_without_a_validated_head_wait_for_one() {
             }
             with_long_heads(seen, &own, "\"v1\"")
         });
-        let found = read(&headless(&server));
+        let hop = headless(&server);
+        let found = read_with(hop.address, patient(&hop.shim)).unwrap();
         assert_same(&found, &content);
         let heads = heads.load(Ordering::Relaxed);
         assert!(heads > 0 && found.repaired.counters.holes > 0, "{heads}, {:?}", found.repaired);

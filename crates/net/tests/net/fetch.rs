@@ -12,7 +12,7 @@ use tacit_net::flow::ShimName;
 use tacit_net::report::{Report, Shim, Verified};
 use tempfile::TempDir;
 
-use crate::bodies::{settings, wait};
+use crate::bodies::{patient, settings, wait};
 use crate::hop::{Hop, Losses};
 use crate::server::{Reply, Seen, Server, content, good};
 
@@ -43,7 +43,7 @@ fn a_file_over_a_lossy_hop_is_whole_and_accounted_for() {
     let hop = Hop::before(Server::of(content.clone()).address, Losses { percent: 10, ..Losses::default() });
     let file = folder.path().join("file");
     let mut options = options(&format!("http://{}/file", hop.address), &file);
-    options.settings = settings(&hop.shim);
+    options.settings = patient(&hop.shim);
     // Without hedged requests: the hop also counts placeholders of an answer that is not read.
     options.settings.repair.parallel_max = 1;
     let report = run(&options).unwrap();

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tacit_net::flow::ShimName;
 use tempfile::TempDir;
 
-use crate::bodies::{read, read_with, settings};
+use crate::bodies::{patient, read, read_with, settings};
 use crate::hop::{Hop, Losses};
 use crate::server::content;
 
@@ -69,7 +69,7 @@ fn nginx_is_repaired_from() {
     let Some(server) = nginx(&content, "") else { return };
     for percent in [10, 40] {
         let hop = Hop::before(server.address, Losses { percent, ..Losses::default() });
-        let found = read(&hop);
+        let found = read_with(hop.address, patient(&hop.shim)).unwrap();
         assert!(found.error.is_none(), "{:?}", found.error);
         assert!(found.bytes == content && found.is_repaired && !found.repaired.fell_back);
         assert!(found.repaired.counters.holes > 50, "{:?}", found.repaired);
@@ -85,7 +85,7 @@ fn nginx_that_closes_often_or_has_no_ranges_is_read_from() {
     {
         let Some(server) = nginx(&content, more) else { return };
         let hop = Hop::before(server.address, Losses { percent: 15, ..Losses::default() });
-        let found = read(&hop);
+        let found = read_with(hop.address, patient(&hop.shim)).unwrap();
         assert!(found.error.is_none() && found.bytes == content, "{more}: {:?}", found.error);
         assert_eq!(found.repaired.counters.holes > 0, repaired, "{more}");
         assert!(!found.repaired.fell_back, "{more}");
