@@ -39,6 +39,13 @@ pub fn patient(shim: &ShimName) -> Settings {
     settings
 }
 
+/// Likewise, without hedged requests: the connections that are opened first are all that there may be.
+fn unhedged(shim: &ShimName) -> Settings {
+    let mut settings = patient(shim);
+    settings.repair.parallel_max = 4;
+    settings
+}
+
 pub struct Read {
     pub bytes: Vec<u8>,
     pub status: u16,
@@ -118,7 +125,8 @@ fn bodies_are_identical_at_every_loss() {
     let server = Server::of(content.clone());
     for percent in [0, 1, 10, 20, 40] {
         let hop = Hop::before(server.address, Losses { percent, ..Losses::default() });
-        let found = read_with(hop.address, patient(&hop.shim)).unwrap();
+        // The hop also counts placeholders of an answer that is not read.
+        let found = read_with(hop.address, unhedged(&hop.shim)).unwrap();
         assert_same(&found, &content);
         assert!(found.is_repaired);
         assert_eq!(found.status, 200);
