@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsRawFd as _;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
@@ -81,16 +81,18 @@ impl Hop {
                 thread::spawn(move || listen(&socket, &flows, &counts, losses));
             }
         });
-        let counted = Arc::clone(&counts);
+        let (counted, has_broken) = (Arc::clone(&counts), Arc::new(AtomicBool::new(false)));
         thread::spawn(move || {
             for (seed, client) in listener.incoming().enumerate() {
                 let (Ok(client), Ok(server)) = (client, TcpStream::connect(server)) else { continue };
                 counted.connections.fetch_add(1, Ordering::Relaxed);
                 let open = counted.open.fetch_add(1, Ordering::Relaxed) + 1;
                 counted.open_max.fetch_max(open, Ordering::Relaxed);
-                let (flows, counts) = (Arc::clone(&flows), Arc::clone(&counted));
-                let breaks = losses.breaks_after.filter(|_| seed == 0);
-                thread::spawn(move || relay(client, server, &flows, &counts, losses, seed as u64, breaks));
+                let (flows, counts, has_broken) =
+                    (Arc::clone(&flows), Arc::clone(&counted), Arc::clone(&has_broken));
+                thread::spawn(move || {
+                    relay(client, server, &flows, &counts, losses, seed as u64, &has_broken);
+                });
             }
         });
         Self { address, shim, counts }
@@ -149,7 +151,7 @@ fn relay(
     counts: &Arc<Counts>,
     losses: Losses,
     seed: u64,
-    breaks: Option<u64>,
+    has_broken: &AtomicBool,
 ) {
     let reader = client.peer_addr().unwrap();
     client.set_nodelay(true).unwrap();
@@ -206,7 +208,9 @@ fn relay(
             break;
         }
         position = end;
-        if breaks.is_some_and(|breaks| position > breaks) {
+        if losses.breaks_after.is_some_and(|bytes| position > bytes)
+            && !has_broken.swap(true, Ordering::Relaxed)
+        {
             break;
         }
     }
