@@ -4,11 +4,13 @@
 use std::collections::HashMap;
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::os::fd::AsRawFd as _;
+use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
+use nix::libc::POLLRDHUP;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{MsgFlags, recv};
 use socket2::{Domain, Socket, Type};
 use tacit_net::flow::ShimName;
@@ -50,8 +52,7 @@ pub struct Counts {
     /// Bytes of holes that readers said they need no more.
     pub repaired_bytes: AtomicU64,
     pub connections: AtomicU64,
-    /// Connections of readers now, and the most there were.
-    pub open: AtomicU64,
+    /// The most connections that readers had open at once.
     pub open_max: AtomicU64,
     pub registered: AtomicU64,
 }
@@ -83,11 +84,14 @@ impl Hop {
         });
         let (counted, has_broken) = (Arc::clone(&counts), Arc::new(AtomicBool::new(false)));
         thread::spawn(move || {
+            let mut open: Vec<TcpStream> = Vec::new();
             for (seed, client) in listener.incoming().enumerate() {
+                // Threads hear late of a reader that closed: the kernel knows before it knows of the reader's next connection.
+                open.retain(|client| !is_closed(client));
                 let (Ok(client), Ok(server)) = (client, TcpStream::connect(server)) else { continue };
                 counted.connections.fetch_add(1, Ordering::Relaxed);
-                let open = counted.open.fetch_add(1, Ordering::Relaxed) + 1;
-                counted.open_max.fetch_max(open, Ordering::Relaxed);
+                open.push(client.try_clone().unwrap());
+                counted.open_max.fetch_max(open.len() as u64, Ordering::Relaxed);
                 let (flows, counts, has_broken) =
                     (Arc::clone(&flows), Arc::clone(&counted), Arc::clone(&has_broken));
                 thread::spawn(move || {
@@ -97,6 +101,14 @@ impl Hop {
         });
         Self { address, shim, counts }
     }
+}
+
+/// True where either end has closed the connection, even if bytes before that wait to be read.
+fn is_closed(client: &TcpStream) -> bool {
+    // While a thread uses the socket, the kernel puts a FIN aside. Peeking waits for that thread.
+    let _ = recv(client.as_raw_fd(), &mut [0], MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT);
+    let closed = PollFlags::from_bits_retain(POLLRDHUP);
+    poll(&mut [PollFd::new(client.as_fd(), closed)], PollTimeout::ZERO).unwrap() > 0
 }
 
 fn send(socket: &Socket, message: ToReader<'_>) {
@@ -148,7 +160,7 @@ fn relay(
     client: TcpStream,
     server: TcpStream,
     flows: &Flows,
-    counts: &Arc<Counts>,
+    counts: &Counts,
     losses: Losses,
     seed: u64,
     has_broken: &AtomicBool,
@@ -156,10 +168,8 @@ fn relay(
     let reader = client.peer_addr().unwrap();
     client.set_nodelay(true).unwrap();
     let (mut up_from, mut up_to) = (client.try_clone().unwrap(), server.try_clone().unwrap());
-    let counted = Arc::clone(counts);
     thread::spawn(move || {
         let _ = std::io::copy(&mut up_from, &mut up_to);
-        counted.open.fetch_sub(1, Ordering::Relaxed);
         let _ = up_to.shutdown(Shutdown::Write);
     });
     let (mut from, mut to) = (server, client);
