@@ -366,7 +366,10 @@ fn those_who_are_slow_are_let_go() {
 fn more_programs_than_places_wait_for_their_turn() {
     let server = Server::of(b"hello".to_vec());
     let ports = vec![server.address.port()];
-    let proxy = Arc::new(Running::with(Options { connections_max: 2, ports, ..options(plain()) }));
+    // The last of them waits for all others.
+    let patience = Duration::from_secs(30);
+    let proxy = Options { connections_max: 2, ports, patience, ..options(plain()) };
+    let proxy = Arc::new(Running::with(proxy));
     let request = format!("GET http://{}/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", server.address);
     let askers: Vec<_> = (0..20)
         .map(|_| {
@@ -489,8 +492,10 @@ fn half_heads_cost_their_senders_alone() {
     let silent = Server::new(|_| Reply::Stall(Vec::new()));
     let server = Server::of(b"hello".to_vec());
     let ports = vec![server.address.port(), silent.address.port()];
-    let patience = Duration::from_secs(2);
-    let proxy = Running::with(Options { connections_max: 2, ports, patience, ..options(plain()) });
+    let patience = Duration::from_secs(5);
+    // Requests that a server does not answer keep their places for longer than the program that waits for one is patient.
+    let settings = Settings { head_timeout: Duration::from_secs(30), ..plain() };
+    let proxy = Running::with(Options { connections_max: 2, ports, patience, ..options(settings) });
     let connected = |bytes: String| {
         let mut stream = TcpStream::connect(proxy.address).unwrap();
         stream.write_all(bytes.as_bytes()).unwrap();
@@ -503,7 +508,11 @@ fn half_heads_cost_their_senders_alone() {
     assert!(began.elapsed() < patience, "{:?} beside half heads", began.elapsed());
     drop(half);
     let waiting: Vec<_> = (0..2).map(|_| connected(request(silent.address))).collect();
-    thread::sleep(Duration::from_millis(300));
+    let began = Instant::now();
+    while silent.requests.load(Ordering::Relaxed) < 2 {
+        assert!(began.elapsed() < Duration::from_secs(10), "not both have a place");
+        thread::sleep(Duration::from_millis(20));
+    }
     assert!(proxy.ask(&request(server.address)).starts_with("HTTP/1.1 503"));
     drop(waiting);
 }
@@ -513,7 +522,8 @@ fn half_heads_cost_their_senders_alone() {
 fn idle_connections_cost_nobody_a_place() {
     let server = Server::of(b"hello".to_vec());
     let ports = vec![server.address.port()];
-    let patience = Duration::from_secs(5);
+    // So long would a connection that is idle keep its place.
+    let patience = Duration::from_secs(60);
     let proxy = Running::with(Options { connections_max: 2, ports, patience, ..options(plain()) });
     let kept = format!("GET http://{}/ HTTP/1.1\r\nHost: x\r\n\r\n", server.address);
     let again = |stream: &mut TcpStream| {
