@@ -1,5 +1,6 @@
 //! Third-party servers, and readers that play the bytes they read.
 
+use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -11,6 +12,9 @@ use crate::bodies::{patient, read, read_with, settings};
 use crate::hop::{Hop, Losses};
 use crate::server::content;
 
+/// A server may take so long to begin.
+const START_MAX: Duration = Duration::from_secs(10);
+
 /// A server that is killed with its test.
 struct Running {
     child: Child,
@@ -20,6 +24,10 @@ struct Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
+        // Once it has been waited for, its ID may be another program's.
+        if !matches!(self.child.try_wait(), Ok(None)) {
+            return;
+        }
         // nginx passes it on to its workers.
         let pid = nix::unistd::Pid::from_raw(self.child.id() as i32);
         let _ = nix::sys::signal::kill(pid, nix::sys::signal::SIGTERM);
@@ -46,13 +54,37 @@ fn start(words: &[&str], file: &[u8], configuration: &str) -> Option<Running> {
         eprintln!("SKIPPED: {} is not installed", words[0]);
         return None;
     };
-    let running = Running { child, address, _folder: folder };
+    let mut running = Running { child, address, _folder: folder };
     let started = Instant::now();
-    while TcpStream::connect(address).is_err() {
-        assert!(started.elapsed() < Duration::from_secs(10), "{words:?} does not listen");
+    loop {
+        // The port was free a moment ago: another program may have it by now.
+        let is_ready = serves(address, file);
+        let ended = running.child.try_wait().unwrap();
+        assert!(ended.is_none(), "{words:?} ended: {ended:?}");
+        if is_ready {
+            return Some(running);
+        }
+        assert!(started.elapsed() < START_MAX, "{words:?} does not serve its file");
         std::thread::sleep(Duration::from_millis(20));
     }
-    Some(running)
+}
+
+/// True where `address` has `file`, by its length and its first bytes: a server that limits its rate takes seconds for the rest.
+fn serves(address: SocketAddr, file: &[u8]) -> bool {
+    let ask = || {
+        let mut stream = TcpStream::connect(address)?;
+        stream.set_read_timeout(Some(START_MAX))?;
+        stream.write_all(b"GET /file HTTP/1.0\r\n\r\n")?;
+        let mut answer = Vec::new();
+        stream.take(4096).read_to_end(&mut answer)?;
+        Ok::<_, std::io::Error>(answer)
+    };
+    let Ok(answer) = ask() else { return false };
+    let Some(end) = answer.windows(4).position(|four| four == b"\r\n\r\n") else { return false };
+    let (head, bytes) = answer.split_at(end + 4);
+    let head = String::from_utf8_lossy(head).to_ascii_lowercase();
+    let has_length = head.contains(&format!("\r\ncontent-length: {}\r\n", file.len()));
+    has_length && !bytes.is_empty() && file.starts_with(bytes)
 }
 
 fn nginx(file: &[u8], more: &str) -> Option<Running> {
