@@ -24,7 +24,7 @@ fn make_config() -> Result<Arc<ClientConfig>, String> {
         let why = found.errors.first().map_or_else(|| "there are none".to_owned(), ToString::to_string);
         return Err(format!("this machine has no certificates of authorities: {why}"));
     }
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
     let mut config =
         builder.map_err(|error| error.to_string())?.with_root_certificates(roots).with_no_client_auth();

@@ -194,7 +194,7 @@ fn tls_server(content: &'static [u8]) -> SocketAddr {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tls");
     let certificate = CertificateDer::from_pem_file(folder.join("server.pem")).unwrap();
     let key = PrivateKeyDer::from_pem_file(folder.join("server.key")).unwrap();
-    let provider = std::sync::Arc::new(rustls::crypto::ring::default_provider());
+    let provider = std::sync::Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let config = rustls::ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
     let config = config.unwrap().with_no_client_auth().with_single_cert(vec![certificate], key).unwrap();
     let config = std::sync::Arc::new(config);
