@@ -109,17 +109,15 @@ async fn datagrams_cross() {
     .unwrap();
 }
 
-/// A port where no program listens, and a server that ends under its connection without a word, are told in less than a second.
+/// The network says that no program listens at a port: this is told, not silence. The hub's tests say how soon, in simulated time.
 #[tokio::test]
 async fn a_server_that_is_not_there_is_told_at_once() {
     timeout(SOON, async {
-        let began = tokio::time::Instant::now();
         let client = Endpoint::client(any(), Identity::generate(), Config::default()).unwrap();
         let gone = std::net::UdpSocket::bind(loopback()).unwrap().local_addr().unwrap();
         let key = Identity::generate().public_key();
         let error = client.connect(gone, key).await.err();
         assert_eq!(error, Some(ConnectionError::Unreachable));
-        assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
     })
     .await
     .unwrap();
