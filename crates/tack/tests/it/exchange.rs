@@ -226,9 +226,7 @@ async fn streams_say_how_they_ended() {
 #[tokio::test]
 async fn a_closed_endpoint_has_no_connections() {
     timeout(SOON, async {
-        let mut config = Config::default();
-        config.max_idle_timeout(Duration::from_millis(500));
-        let (server, client, there, here) = pair_with(&config).await;
+        let (server, client, there, here) = pair().await;
         // One that no task accepts.
         let waits = client.connect(server.local_addr(), here.peer()).await.unwrap();
         assert_eq!(here.close_reason(), None);
@@ -241,7 +239,11 @@ async fn a_closed_endpoint_has_no_connections() {
             (here.close_reason(), there.close_reason()),
             (Some(closed), Some(ConnectionError::LocallyClosed))
         );
-        let refused = client.connect(server.local_addr(), here.peer()).await.err();
+        // Nothing is answered, so that this client alone has a short idle time.
+        let mut config = Config::default();
+        config.max_idle_timeout(Duration::from_millis(500));
+        let late = Endpoint::client(any(), Identity::generate(), config).unwrap();
+        let refused = late.connect(server.local_addr(), here.peer()).await.err();
         assert_eq!(refused, Some(ConnectionError::TimedOut));
         let refused = server.connect(client.local_addr(), there.peer()).await.err();
         assert_eq!(refused, Some(ConnectionError::LocallyClosed));
