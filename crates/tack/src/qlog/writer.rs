@@ -97,7 +97,7 @@ impl Writer {
         self.order_flush().recv().expect("the thread writes");
     }
 
-    /// What the receiver hears once all records from before are written.
+    /// Asks the thread for a flush; the receiver hears once all records from before are written.
     fn order_flush(&self) -> Receiver<()> {
         let (told, done) = channel();
         self.order(Order::Flush(told));
