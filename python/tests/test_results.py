@@ -130,13 +130,13 @@ def test_other_threads_run_meanwhile() -> None:
 
     ticker = threading.Thread(target=tick)
     ticker.start()
-    began = time.monotonic()
+    before = count
     tacit.run("wlan-11n-150", {"run.duration": "5s"}, cache=False)
-    took = time.monotonic() - began
+    meanwhile = count - before
     done.set()
     ticker.join()
-    # A tick takes a millisecond and some; with the interpreter held there would be none.
-    assert count >= took * 1000 / 20
+    # With the interpreter held there would be one or two, however seldom a busy machine wakes the other thread.
+    assert meanwhile >= 5
 
 
 def compared(_: int) -> float:

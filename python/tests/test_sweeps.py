@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -125,26 +126,38 @@ def test_workers_of_a_local_cluster_make_the_same_files(whole: tacit.Sweep, tmp_
     assert heard[0] == (0, 320) and heard[-1] == (320, 320)
 
 
-def free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])
+def address_in(file: Path, scheduler: subprocess.Popen[bytes]) -> str:
+    """The address of a scheduler, which writes it once it has its port."""
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and scheduler.poll() is None:
+        # It is not there yet, or not whole.
+        with contextlib.suppress(OSError, ValueError):
+            return str(json.loads(file.read_text())["address"])
+        time.sleep(0.02)
+    raise AssertionError(f"no address of a scheduler in {file}; it ended with {scheduler.poll()}")
 
 
 @pytest.fixture
-def cluster() -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
-    """A scheduler and two workers, processes of their own."""
-    pytest.importorskip("distributed")
-    address = f"tcp://127.0.0.1:{free_port()}"
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    dask = [sys.executable, "-m", "distributed.cli.dask_scheduler"]
-    scheduler = subprocess.Popen([*dask, "--host", address, "--no-dashboard", "--no-show"], **quiet)  # type: ignore[call-overload]
-    worker = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--nthreads", "1", "--no-dashboard", "--no-nanny"]
-    workers = [subprocess.Popen(worker, **quiet) for _ in range(2)]  # type: ignore[call-overload]
+def cluster(tmp_path: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
+    """A scheduler that answers and two workers, processes of their own."""
+    distributed = pytest.importorskip("distributed")
+    processes: list[subprocess.Popen[bytes]] = []
+
+    def start(program: str, *words: str) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", f"distributed.cli.{program}", *words, "--no-dashboard"]
+        processes.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+        return processes[-1]
+
     try:
+        file = tmp_path / "scheduler.json"
+        scheduler = start("dask_scheduler", "--host", "tcp://127.0.0.1", "--port", "0", "--scheduler-file", str(file), "--no-show")
+        address = address_in(file, scheduler)
+        workers = [start("dask_worker", address, "--nthreads", "1", "--no-nanny") for _ in range(2)]
+        # The command line waits 10 s for a scheduler, which may be busy with its start for longer.
+        distributed.Client(address, timeout="120s").close()
         yield address, workers
     finally:
-        for process in [*workers, scheduler]:
+        for process in reversed(processes):
             process.kill()
             process.wait()
 
@@ -189,5 +202,10 @@ def test_the_command_line_sweeps_on_a_cluster(
     assert json.loads(again.stdout)["reused"] == 320
     other = subprocess.run([program, *words, "--dask", cluster[0], "--seeds", "41"], capture_output=True, check=False)
     assert other.returncode == 2
-    unreachable = subprocess.run([program, "sweep", "--dask", f"tcp://127.0.0.1:{free_port()}", "--out", str(tmp_path / "no")], capture_output=True, check=False)
+    with socket.socket() as silent:
+        # A port that is taken, where no program listens.
+        silent.bind(("127.0.0.1", 0))
+        nowhere = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
+        words = ["sweep", "--dask", nowhere, "--out", str(tmp_path / "no")]
+        unreachable = subprocess.run([program, *words], capture_output=True, check=False)
     assert unreachable.returncode == 2 and b"allowed: the address of a running scheduler" in unreachable.stderr

@@ -67,6 +67,12 @@ impl Qlog {
         self.writer.flush();
     }
 
+    /// The same, for as long as that takes.
+    #[cfg(test)]
+    pub(crate) fn flush_without_limit(&self) {
+        self.writer.flush_without_limit();
+    }
+
     /// The trace of a connection; nothing is written before [`Trace::begin`].
     pub(crate) fn trace(&self, id: u32, is_client: bool) -> Trace {
         Trace {

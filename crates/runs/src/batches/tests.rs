@@ -167,7 +167,9 @@ fn a_sweep_that_was_stopped_goes_on_with_what_is_missing() {
         }
     };
     let control = Control { stop: &stop, progress: &progress, cache: None };
-    let error = directory.complete(&sweep, control).unwrap_err();
+    // On one thread: on many, all runs of the second batch may have begun before its second one is over.
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    let error = pool.install(|| directory.complete(&sweep, control)).unwrap_err();
     let RunsError::Interrupted { finished, total, .. } = error else { panic!("{error}") };
     assert_eq!((finished, total), (6, 24), "the first batch");
 

@@ -88,9 +88,20 @@ impl Writer {
     }
 
     pub fn flush(&self) {
+        let _ = self.order_flush().recv_timeout(FLUSH_TIMEOUT);
+    }
+
+    /// The same for a test, which reads the files: they are whole, however seldom the thread has a processor.
+    #[cfg(test)]
+    pub fn flush_without_limit(&self) {
+        self.order_flush().recv().expect("the thread writes");
+    }
+
+    /// Asks the thread for a flush; the receiver hears once all records from before are written.
+    fn order_flush(&self) -> Receiver<()> {
         let (told, done) = channel();
         self.order(Order::Flush(told));
-        let _ = done.recv_timeout(FLUSH_TIMEOUT);
+        done
     }
 }
 

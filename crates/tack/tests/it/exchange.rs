@@ -109,17 +109,15 @@ async fn datagrams_cross() {
     .unwrap();
 }
 
-/// A port where no program listens, and a server that ends under its connection without a word, are told in less than a second.
+/// The network says that no program listens at a port: this is told, not silence. The hub's tests say how soon, in simulated time.
 #[tokio::test]
 async fn a_server_that_is_not_there_is_told_at_once() {
     timeout(SOON, async {
-        let began = tokio::time::Instant::now();
         let client = Endpoint::client(any(), Identity::generate(), Config::default()).unwrap();
         let gone = std::net::UdpSocket::bind(loopback()).unwrap().local_addr().unwrap();
         let key = Identity::generate().public_key();
         let error = client.connect(gone, key).await.err();
         assert_eq!(error, Some(ConnectionError::Unreachable));
-        assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
     })
     .await
     .unwrap();
@@ -228,9 +226,7 @@ async fn streams_say_how_they_ended() {
 #[tokio::test]
 async fn a_closed_endpoint_has_no_connections() {
     timeout(SOON, async {
-        let mut config = Config::default();
-        config.max_idle_timeout(Duration::from_millis(500));
-        let (server, client, there, here) = pair_with(&config).await;
+        let (server, client, there, here) = pair().await;
         // One that no task accepts.
         let waits = client.connect(server.local_addr(), here.peer()).await.unwrap();
         assert_eq!(here.close_reason(), None);
@@ -243,7 +239,11 @@ async fn a_closed_endpoint_has_no_connections() {
             (here.close_reason(), there.close_reason()),
             (Some(closed), Some(ConnectionError::LocallyClosed))
         );
-        let refused = client.connect(server.local_addr(), here.peer()).await.err();
+        // Nothing is answered, so that this client alone has a short idle time.
+        let mut config = Config::default();
+        config.max_idle_timeout(Duration::from_millis(500));
+        let late = Endpoint::client(any(), Identity::generate(), config).unwrap();
+        let refused = late.connect(server.local_addr(), here.peer()).await.err();
         assert_eq!(refused, Some(ConnectionError::TimedOut));
         let refused = server.connect(client.local_addr(), there.peer()).await.err();
         assert_eq!(refused, Some(ConnectionError::LocallyClosed));

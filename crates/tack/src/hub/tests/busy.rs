@@ -1,6 +1,7 @@
 //! Sessions that their users have locked while the hub wants them.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{Condvar, Mutex};
 
 use super::*;
 use crate::slot::Marks;
@@ -46,6 +47,38 @@ fn the_mark_of_a_connection_that_is_gone_is_passed_over() {
     assert!(!net.client.has_work() && net.client.is_idle());
 }
 
+/// How often the hub sent something for a user, who waits for it.
+#[derive(Default)]
+struct Sent {
+    times: Mutex<u64>,
+    grew: Condvar,
+}
+
+impl Sent {
+    /// Looks before the user sleeps. Most calls are sent meanwhile, so that the next one comes while the driver is still awake.
+    const LOOKS: u32 = 1_000;
+    /// A call that is not sent within this time was missed: a busy machine has run the driver long before.
+    const MISSED: std::time::Duration = std::time::Duration::from_secs(60);
+
+    fn add(&self) {
+        *self.times.lock().unwrap() += 1;
+        self.grew.notify_one();
+    }
+
+    /// Waits until something was sent so many `times`; false where it is not.
+    fn reaches(&self, times: u64) -> bool {
+        for _ in 0..Self::LOOKS {
+            if *self.times.lock().unwrap() >= times {
+                return true;
+            }
+            std::thread::yield_now();
+        }
+        let sent = self.times.lock().unwrap();
+        let (sent, _) = self.grew.wait_timeout_while(sent, Self::MISSED, |sent| *sent < times).unwrap();
+        *sent >= times
+    }
+}
+
 /// Users of four connections, each of which waits after a call until the hub has sent its data, and a driver that sleeps unless it is
 /// woken. No timer and no datagram is there to make up for a call that it missed.
 #[test]
@@ -63,8 +96,8 @@ fn no_call_is_missed() {
         slots.push(slot.clone());
         (client, slot, initiation)
     });
-    let sent = [(); 4].map(|()| AtomicU64::new(0));
-    let (hub, now, marks) = (std::sync::Mutex::new(net.server), net.now, Marks::default());
+    let sent = [(); 4].map(|()| Sent::default());
+    let (hub, now, marks) = (Mutex::new(net.server), net.now, Marks::default());
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let driver = scope.spawn(|| {
@@ -74,7 +107,7 @@ fn no_call_is_missed() {
                 hub.transmit(now, &mut Vec::new(), |bytes, before, _, _| {
                     let (_, number, _) = addressed(&bytes[before..]).unwrap();
                     let user = users.iter().position(|(client, ..)| *client == number.0).unwrap();
-                    sent[user].fetch_add(1, SeqCst);
+                    sent[user].add();
                     Turn::Goes
                 });
                 drop(hub);
@@ -92,12 +125,7 @@ fn no_call_is_missed() {
                     if marks.mark(slot) {
                         driver.unpark();
                     }
-                    let mut looks = 0;
-                    while sent.load(SeqCst) < call {
-                        looks += 1;
-                        assert!(looks < 2_000_000, "call {call} is missed");
-                        std::thread::yield_now();
-                    }
+                    assert!(sent.reaches(call), "call {call} is missed");
                 }
             })
         });

@@ -162,7 +162,7 @@ fn a_qlog_is_what_the_schema_says_and_counts_what_the_connection_counts() {
     let (client_lost, client_stats) = (lost(&net.client, client), net.client.get(client).unwrap().stats());
     net.client.session(client).unwrap().close(7, "all \u{1b}[31mthere");
     net.run(Duration::from_secs(60));
-    qlog.flush();
+    qlog.flush_without_limit();
     let files = files(directory.path());
     let [of_client, of_server] = ["client", "server"].map(|role| {
         let path = files.iter().find(|path| path.to_str().unwrap().contains(role)).unwrap();
@@ -251,7 +251,7 @@ fn datagrams_that_are_not_taken_are_told_with_the_reason_and_not_without_end() {
     }
     net.client.session(client).unwrap().close(0, "");
     net.run(Duration::from_secs(60));
-    qlog.flush();
+    qlog.flush_without_limit();
     let of = |role: &str| {
         let files = files(directory.path());
         records(files.iter().find(|path| path.to_str().unwrap().contains(role)).unwrap())
@@ -278,7 +278,7 @@ fn a_directory_that_takes_no_files_stops_no_transfer_and_is_counted() {
     net.begin(100_000);
     net.run(Duration::from_secs(20));
     assert!(net.read() == (payload(100_000), true));
-    qlog.flush();
+    qlog.flush_without_limit();
     assert!(qlog.dropped() > 100, "{}", qlog.dropped());
 }
 
@@ -292,14 +292,14 @@ fn files_that_are_there_stay_and_connections_that_never_stood_have_none() {
     net.lose = |_| true;
     net.connect();
     net.run(Duration::from_secs(60));
-    qlog.flush();
+    qlog.flush_without_limit();
     assert_eq!(files(directory.path()).len(), 0);
     for _ in 0..2 {
         let mut trace = qlog.trace(7, true);
         trace.begin(Instant::ZERO, server_address(), None);
         drop(trace);
     }
-    qlog.flush();
+    qlog.flush_without_limit();
     let names: Vec<_> =
         files(directory.path()).iter().map(|path| path.file_name().unwrap().to_owned()).collect();
     assert_eq!(names, ["0-00000007-client-1.sqlog", "0-00000007-client.sqlog"]);
