@@ -8,7 +8,7 @@ use std::fs;
 use std::io::{BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::SystemTime;
 
 use serde::de::IgnoredAny;
@@ -21,6 +21,8 @@ use crate::store::write_whole;
 
 /// Most bytes of a cache; beyond it the entries used longest ago go.
 const LIMIT: u64 = 256 << 20;
+/// The cache is pruned after so large a part of its limit was written.
+const PRUNED_EVERY: u64 = 64;
 
 /// A directory of results.
 #[derive(Clone, Debug)]
@@ -29,6 +31,8 @@ pub struct Cache {
     limit: u64,
     /// It could not be written once, and is not tried again.
     gave_up: Arc<AtomicBool>,
+    /// Bytes written since it was last pruned; more than the limit until it is for the first time.
+    unpruned: Arc<AtomicU64>,
 }
 
 /// Contents of a cache under a name.
@@ -60,7 +64,7 @@ impl Cache {
     }
 
     fn new(directory: PathBuf, limit: u64) -> Self {
-        Self { directory, limit, gave_up: Arc::default() }
+        Self { directory, limit, gave_up: Arc::default(), unpruned: Arc::new(AtomicU64::new(limit)) }
     }
 
     fn path(&self, id: RunId) -> PathBuf {
@@ -93,6 +97,7 @@ impl Cache {
         }
         let path = self.path(id);
         let content = entry::line(&entry::Entry::Run::<_, ()>(record)).map_err(RunsError::store(&path))?;
+        self.unpruned.fetch_add(content.len() as u64, Relaxed);
         match write_whole(&path, &content) {
             // Another thread has said it.
             Err(_) if self.gave_up.swap(true, Relaxed) => Ok(()),
@@ -100,9 +105,13 @@ impl Cache {
         }
     }
 
-    /// Removes the entries used longest ago, until the rest fits. Entries that another process removes meanwhile do not
-    /// matter.
+    /// Removes the entries used longest ago, until the rest fits, where much was written since it did so last: it looks at
+    /// each entry. Entries that another process removes meanwhile do not matter.
     pub fn prune(&self) {
+        if self.unpruned.load(Relaxed) < self.limit / PRUNED_EVERY {
+            return;
+        }
+        self.unpruned.store(0, Relaxed);
         let mut entries = Vec::new();
         for shelf in fs::read_dir(self.directory.join("runs")).into_iter().flatten().flatten() {
             for file in fs::read_dir(shelf.path()).into_iter().flatten().flatten() {
@@ -252,8 +261,12 @@ mod tests {
                 .unwrap();
         }
         assert!(matches!(cache.get(run_id(&plan.runs[0])), Entry::Found(_)), "the first is used again");
-        Cache { limit: sizes.iter().sum::<u64>() - 1, ..cache.clone() }.prune();
-        let kept: Vec<bool> = plan.runs.iter().map(|run| file_of(&cache, run).exists()).collect();
-        assert_eq!(kept, [true, false, true]);
+        let small = Cache::at(directory.path(), sizes.iter().sum::<u64>() - 1);
+        let kept = || plan.runs.iter().map(|run| file_of(&cache, run).exists()).collect::<Vec<bool>>();
+        small.prune();
+        assert_eq!(kept(), [true, false, true]);
+        // The run that was evicted is written again, and that is much in a cache as small as this.
+        assert_eq!(run(&plan, &small).1, 1);
+        assert_eq!(kept().iter().filter(|kept| **kept).count(), 2);
     }
 }
