@@ -129,7 +129,7 @@ impl Store {
         Writer::open(&self.path(RECORD), warn)
     }
 
-    /// Closes a sweep of `runs`, all of which the record has, and exports it.
+    /// Closes a sweep of `runs`, all of which the record has, and exports it, unless that was done before.
     ///
     /// # Errors
     /// Where a file cannot be written, or the record lacks a run.
@@ -137,9 +137,15 @@ impl Store {
         let contents = Contents::new(provenance, runs);
         let path = self.path(RECORD);
         let log = Log::open_sound(&path)?;
-        let used = export::export(&log, &contents, &self.directory)?;
         // A sweep that is made again, though nothing is missing, adds nothing.
-        if log.sweeps().next().and_then(Result::ok).as_ref() != Some(&contents) {
+        let is_there = log.sweeps().next().and_then(Result::ok).as_ref() == Some(&contents);
+        if is_there && log.ends_with_a_sweep() && export::is_current(&path, &self.directory) {
+            return Ok(());
+        }
+        let used = export::export(&log, &contents, &self.directory)?;
+        if is_there {
+            export::mark_current(&path, &self.directory)?;
+        } else {
             log::append_sweep(&path, &contents)?;
         }
         Log::open(&path)?.compact(&used)

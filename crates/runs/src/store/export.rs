@@ -1,7 +1,9 @@
 //! Results as Parquet files, for other programs; this program reads its own record only.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::path::Path;
+use std::time::SystemTime;
 
 use super::contents::Contents;
 use super::flat;
@@ -43,6 +45,26 @@ fn table_name(file: &str) -> &str {
 pub fn sheet_of(name: &str, records: &[RunRecord]) -> Option<Sheet> {
     let (_, make) = FILES.iter().find(|(file, _)| table_name(file) == name)?;
     Some(make(records))
+}
+
+/// When the newest of the files in `directory` was written; `None` where one is missing.
+fn written(directory: &Path) -> Option<SystemTime> {
+    let times = FILES.iter().map(|(name, _)| fs::metadata(directory.join(name)).ok()?.modified().ok());
+    times.collect::<Option<Vec<_>>>()?.into_iter().max()
+}
+
+/// True where the files in `directory` are those of the last sweep in the record at `path`. They are written before it, so
+/// those of another export, which was stopped, are newer.
+pub(super) fn is_current(path: &Path, directory: &Path) -> bool {
+    let recorded = fs::metadata(path).and_then(|about| about.modified()).ok();
+    written(directory).is_some_and(|written| recorded.is_some_and(|recorded| written <= recorded))
+}
+
+/// Makes the record at `path` as new as the files in `directory`, which were written again for its last sweep.
+pub(super) fn mark_current(path: &Path, directory: &Path) -> Result<(), RunsError> {
+    let Some(written) = written(directory) else { return Ok(()) };
+    let record = fs::File::options().append(true).open(path);
+    record.and_then(|record| record.set_modified(written)).map_err(RunsError::io(path))
 }
 
 /// Runs are taken into memory until their records have this number of bytes: a row group of each file.

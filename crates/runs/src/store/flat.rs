@@ -1,8 +1,6 @@
 //! Parts of a run, such as its flows, as a sheet. Its columns follow from the part as JSON: objects become
 //! prefixes, lists of numbers text, and so does an absent text, which is empty.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 use serde_json::Value;
 use tacit_proto::{fastack, fwp, hack};
@@ -105,63 +103,60 @@ impl Part for SampleRecord {
     }
 }
 
-/// The values of a row by column.
-type Cells = BTreeMap<String, Value>;
+/// A column of what stands in the same place of each row.
+struct ColumnPath {
+    name: String,
+    /// Names of the objects around it, from the row's, and its own.
+    path: Vec<String>,
+    /// A value, which tells the type.
+    kind: Value,
+}
 
-/// Every column under `value`, with the value of the template.
-fn columns(name: &str, value: &Value, found: &mut Vec<(String, Value)>) {
-    match value {
-        Value::Object(fields) => {
-            for (key, field) in fields {
-                columns(&below(name, key), field, found);
-            }
-        }
-        other => found.push((name.to_owned(), other.clone())),
+impl ColumnPath {
+    fn of<'a>(&self, row: &'a Value) -> Option<&'a Value> {
+        self.path.iter().try_fold(row, |value, name| value.get(name))
     }
 }
 
-fn below(name: &str, key: &str) -> String {
-    if name.is_empty() { key.to_owned() } else { format!("{name}_{key}") }
+/// Every column of `template`.
+fn columns(template: &Value) -> Vec<ColumnPath> {
+    let mut found = Vec::new();
+    add_columns(&mut Vec::new(), template, &mut found);
+    found
 }
 
-/// The values in `record` by the path that makes a column, as `columns` names it.
-fn cells(record: &Value) -> Cells {
-    let mut found = Vec::new();
-    columns("", record, &mut found);
-    found.into_iter().collect()
+fn add_columns(path: &mut Vec<String>, value: &Value, found: &mut Vec<ColumnPath>) {
+    let Value::Object(fields) = value else {
+        found.push(ColumnPath { name: path.join("_"), path: path.clone(), kind: value.clone() });
+        return;
+    };
+    for (key, field) in fields {
+        path.push(key.clone());
+        add_columns(path, field, found);
+        path.pop();
+    }
 }
 
 pub(super) fn sheet<P: Part>(records: &[RunRecord]) -> Sheet {
-    let rows: Vec<(&RunRecord, Cells)> = records
-        .iter()
-        .flat_map(|record| P::of(record).iter().map(move |part| (record, part)))
-        .map(|(record, part)| (record, cells(&serde_json::to_value(part).unwrap_or_default())))
-        .collect();
-    let mut sheet = labelled(rows.iter().map(|(record, _)| *record));
-    let mut found = Vec::new();
-    columns("", &P::template(), &mut found);
-    let rows: Vec<&Cells> = rows.iter().map(|(_, cells)| cells).collect();
-    fill(&mut sheet, found, &rows);
+    let parts = || records.iter().flat_map(|record| P::of(record).iter().map(move |part| (record, part)));
+    let mut sheet = labelled(parts().map(|(record, _)| record));
+    let rows: Vec<Value> = parts().map(|(_, part)| serde_json::to_value(part).unwrap_or_default()).collect();
+    fill(&mut sheet, &columns(&P::template()), &rows);
     sheet
 }
 
 /// JSON objects as a sheet, a row each: a column has the type of its first value that is not null.
 pub fn objects(rows: &[Value]) -> Sheet {
-    let mut kinds: Vec<(String, Value)> = Vec::new();
-    for row in rows {
-        let mut found = Vec::new();
-        columns("", row, &mut found);
-        for (name, value) in found {
-            match kinds.iter_mut().find(|(known, _)| *known == name) {
-                Some((_, kind)) if kind.is_null() => *kind = value,
-                Some(_) => {}
-                None => kinds.push((name, value)),
-            }
+    let mut all: Vec<ColumnPath> = Vec::new();
+    for column in rows.iter().flat_map(columns) {
+        match all.iter_mut().find(|known| known.name == column.name) {
+            Some(known) if known.kind.is_null() => known.kind = column.kind,
+            Some(_) => {}
+            None => all.push(column),
         }
     }
-    let rows: Vec<Cells> = rows.iter().map(cells).collect();
     let mut sheet = Sheet::default();
-    fill(&mut sheet, kinds, &rows.iter().collect::<Vec<_>>());
+    fill(&mut sheet, &all, rows);
     sheet
 }
 
@@ -174,31 +169,29 @@ pub fn add_rows<'a, T: Serialize + 'a>(
     full: &T,
     rows: impl Iterator<Item = &'a T>,
 ) -> serde_json::Result<()> {
-    let mut kinds = Vec::new();
-    columns("", &serde_json::to_value(full)?, &mut kinds);
-    let rows = rows.map(|row| Ok(cells(&serde_json::to_value(row)?)));
-    let rows = rows.collect::<serde_json::Result<Vec<Cells>>>()?;
-    fill(sheet, kinds, &rows.iter().collect::<Vec<_>>());
+    let rows = rows.map(serde_json::to_value).collect::<serde_json::Result<Vec<Value>>>()?;
+    fill(sheet, &columns(&serde_json::to_value(full)?), &rows);
     Ok(())
 }
 
-/// Adds the columns of `kinds`, each of the type of its value there.
-fn fill(sheet: &mut Sheet, kinds: Vec<(String, Value)>, rows: &[&Cells]) {
-    for (name, kind) in kinds {
-        let values = || rows.iter().map(|cells| cells.get(&name));
-        match kind {
+/// Adds `columns`, each of the type of its kind.
+fn fill(sheet: &mut Sheet, columns: &[ColumnPath], rows: &[Value]) {
+    for column in columns {
+        let values = || rows.iter().map(|row| column.of(row));
+        match &column.kind {
             Value::Array(_) => {
                 let texts: Vec<String> = values().map(list_text).collect();
-                sheet.text(&name, texts.iter().map(String::as_str));
+                sheet.text(&column.name, texts.iter().map(String::as_str));
             }
             Value::String(_) => {
-                sheet.text(&name, values().map(|value| value.and_then(Value::as_str).unwrap_or_default()));
+                let texts = values().map(|value| value.and_then(Value::as_str).unwrap_or_default());
+                sheet.text(&column.name, texts);
             }
             Value::Number(number) if !number.is_f64() => {
-                sheet.integer(&name, values().map(|value| value?.as_u64()));
+                sheet.integer(&column.name, values().map(|value| value?.as_u64()));
             }
             // Numbers, and values that may be null.
-            _ => sheet.number(&name, values().map(|value| value?.as_f64())),
+            _ => sheet.number(&column.name, values().map(|value| value?.as_f64())),
         }
     }
 }

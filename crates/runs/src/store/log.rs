@@ -82,6 +82,11 @@ impl Log {
         }
     }
 
+    /// True where no run was recorded after the last sweep finished.
+    pub fn ends_with_a_sweep(&self) -> bool {
+        self.lines.last().is_some_and(|(kind, _)| *kind == Kind::Sweep)
+    }
+
     pub fn of_kind(&self, wanted: Kind) -> impl DoubleEndedIterator<Item = &EntryLocation> {
         self.lines.iter().filter(move |(kind, _)| *kind == wanted).map(|(_, line)| line)
     }

@@ -67,6 +67,41 @@ fn recorded_runs_are_read_back() {
 }
 
 #[test]
+fn files_are_written_again_where_they_are_not_those_of_the_record() {
+    let directory = tempfile::tempdir().unwrap();
+    let plan = plan("wired-10", &[], 1);
+    let (store, runs) = finished(directory.path(), &plan);
+    let flows = directory.path().join("flows.parquet");
+    let whole = fs::read(&flows).unwrap();
+    let changed = |change: &dyn Fn()| {
+        change();
+        finished(directory.path(), &plan);
+        let now = fs::read(&flows).unwrap();
+        (now == whole, now)
+    };
+    // Of the record's age, as a file that the last export wrote is: nothing is written.
+    let age = |file: &std::path::Path| fs::metadata(file).unwrap().modified().unwrap();
+    let mark = || {
+        let recorded = age(&directory.path().join(RECORD));
+        fs::write(&flows, b"as it was").unwrap();
+        fs::File::options().append(true).open(&flows).unwrap().set_modified(recorded).unwrap();
+    };
+    assert_eq!(changed(&mark).1, b"as it was");
+    // Newer than the record, as after an export that was stopped; and twice, because the record is of their age then.
+    let newer = || {
+        let later = age(&directory.path().join(RECORD)) + std::time::Duration::from_secs(1);
+        fs::write(&flows, b"of another sweep").unwrap();
+        fs::File::options().append(true).open(&flows).unwrap().set_modified(later).unwrap();
+    };
+    assert!(changed(&newer).0);
+    assert!(changed(&|| {}).0);
+    assert!(changed(&|| fs::remove_file(&flows).unwrap()).0);
+    // Another sweep writes its own.
+    store.finish(&Provenance { scenario: "another".into(), ..Provenance::default() }, &runs).unwrap();
+    assert_ne!(fs::read(&flows).unwrap(), whole);
+}
+
+#[test]
 fn a_row_of_another_label_points_at_the_same_run() {
     let directory = tempfile::tempdir().unwrap();
     let mut plan = plan("wired-10", &[], 1);
