@@ -222,6 +222,14 @@ fn remove_groups_below(path: &Path) {
     }
 }
 
+/// Removes groups below that of this process, of which the owner and its watcher were both killed, as they are with the PID
+/// namespace that they are in.
+pub fn remove_abandoned_groups() {
+    if let Ok(parent) = own() {
+        remove_abandoned(&parent);
+    }
+}
+
 /// Removes groups whose process and watcher were both killed, unless something still runs in them.
 fn remove_abandoned(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {

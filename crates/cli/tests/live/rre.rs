@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::killed::Machine;
-use super::support::{machine, said, skip, tacit, tacit_for_all};
+use super::support::{machine, said, shell, skip, tacit, tacit_for_all};
 
 /// Kills at so many different moments, so far apart.
 const KILLS: u32 = 30;
@@ -234,6 +234,7 @@ fn two_of_one_process_number_do_not_meet() {
 fn killed_at_any_moment_nothing_is_left() {
     let Some(_machine) = able_machine(&[]) else { return };
     let mark = format!("7{:05}.5", std::process::id() % 100_000);
+    assert!(rre(&["run", "--", "true"]).status().unwrap().success(), "groups of others are removed");
     let before = Machine::now(&mark);
     let orphan = format!("sleep {mark} & setsid sleep {mark} & sleep {mark}");
     for kill in 0..KILLS {
@@ -244,6 +245,25 @@ fn killed_at_any_moment_nothing_is_left() {
     }
     // A group whose run was killed before it started a watcher is removed by the next run.
     assert!(rre(&["run", "--", "true"]).status().unwrap().success());
+    assert_eq!(Machine::settled(&before, &mark), before);
+}
+
+/// The namespace of the server's side is killed with the process that would have removed the group.
+#[test]
+fn a_server_that_a_hop_ends_leaves_no_group() {
+    let Some(_machine) = able_machine(&[]) else { return };
+    let mark = format!("5{:05}.5", std::process::id() % 100_000);
+    assert!(rre(&["run", "--", "true"]).status().unwrap().success(), "groups of others are removed");
+    let before = Machine::now(&mark);
+    let program = env!("CARGO_BIN_EXE_tacit");
+    let folder = tempfile::tempdir().unwrap();
+    let ready = folder.path().join("ready");
+    let wait = format!("until [ -e {} ]; do sleep 0.05; done", ready.display());
+    let serve = format!("touch {}; sleep {mark}", ready.display());
+    let words =
+        ["-q", "--", "sh", "-c", &wait, "--server", "--", program, "rre", "run", "--", "sh", "-c", &serve];
+    let output = shell(&words).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
     assert_eq!(Machine::settled(&before, &mark), before);
 }
 

@@ -80,7 +80,7 @@ fn files_are_written_again_where_they_are_not_those_of_the_record() {
         (now == whole, now)
     };
     // Of the record's age, as a file that the last export wrote is: nothing is written.
-    let age = |file: &std::path::Path| fs::metadata(file).unwrap().modified().unwrap();
+    let age = |file: &Path| fs::metadata(file).unwrap().modified().unwrap();
     let mark = || {
         let recorded = age(&directory.path().join(RECORD));
         fs::write(&flows, b"as it was").unwrap();

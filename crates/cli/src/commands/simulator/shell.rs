@@ -76,7 +76,10 @@ pub fn run(args: ShellArgs) -> Result<ExitCode, Failure> {
         output: if args.json { shell::Output::ToError } else { shell::Output::Ours },
         watch: watched.then_some(show),
         ..through(bound, args.acks, oracle, command)
-    })?;
+    });
+    // A server under `tacit rre run` was killed together with the process that would have removed its group.
+    tacit_kernel::cgroup::remove_abandoned_groups();
+    let report = report?;
     if args.json {
         print_json(&report)?;
     } else if !args.quiet {
