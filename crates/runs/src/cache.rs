@@ -31,7 +31,7 @@ pub struct Cache {
     limit: u64,
     /// It could not be written once, and is not tried again.
     gave_up: Arc<AtomicBool>,
-    /// Bytes written since it was last pruned; more than the limit until it is for the first time.
+    /// Bytes written since it was last pruned; the limit at first, so that it is pruned once.
     unpruned: Arc<AtomicU64>,
 }
 

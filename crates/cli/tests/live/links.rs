@@ -50,6 +50,14 @@ impl Machine {
             format!("programs were late by up to {:.1} ms and the hop by {:.1} ms", self.programs, self.hop)
         })
     }
+
+    /// Skips the verdict where the machine explains that one of `times` is off by so many milliseconds; else that is a fault.
+    fn excuse(self, ms: f64, how: &str, times: &[f64]) {
+        match self.explains(ms) {
+            Some(reason) => skip(&format!("an answer took {ms:.1} ms {how}: {reason}")),
+            None => panic!("{times:?}, and {self:?}"),
+        }
+    }
 }
 
 #[test]
@@ -115,10 +123,7 @@ fn a_chain_is_as_long_as_its_links() {
     // A packet that a late hop takes counts from the moment that the hop was due.
     let short = 60.0 - times[0];
     if short > 0.0 {
-        match machine.explains(short) {
-            Some(reason) => skip(&format!("an answer took {short:.1} ms too little: {reason}")),
-            None => panic!("{times:?}, and {machine:?}"),
-        }
+        machine.excuse(short, "too little", &times);
     }
 }
 
@@ -140,10 +145,7 @@ fn copies_and_jitter_reach_real_programs() {
     // machine was late by that much.
     let beyond = sorted[sorted.len() - 1] - 55.0;
     if beyond >= 5.0 {
-        match machine.explains(beyond) {
-            Some(reason) => skip(&format!("an answer took {beyond:.1} ms too long: {reason}")),
-            None => panic!("{times:?}, and {machine:?}"),
-        }
+        machine.excuse(beyond, "too long", &times);
     }
 }
 

@@ -230,12 +230,17 @@ fn two_of_one_process_number_do_not_meet() {
     }
 }
 
+/// The machine, once groups that hops of other tests left are removed.
+fn machine_without_groups(mark: &str) -> Machine {
+    assert!(rre(&["run", "--", "true"]).status().unwrap().success());
+    Machine::now(mark)
+}
+
 #[test]
 fn killed_at_any_moment_nothing_is_left() {
     let Some(_machine) = able_machine(&[]) else { return };
     let mark = format!("7{:05}.5", std::process::id() % 100_000);
-    assert!(rre(&["run", "--", "true"]).status().unwrap().success(), "groups of others are removed");
-    let before = Machine::now(&mark);
+    let before = machine_without_groups(&mark);
     let orphan = format!("sleep {mark} & setsid sleep {mark} & sleep {mark}");
     for kill in 0..KILLS {
         let mut run = started(rre(&["run", "--", "sh", "-c", &orphan]));
@@ -253,8 +258,7 @@ fn killed_at_any_moment_nothing_is_left() {
 fn a_server_that_a_hop_ends_leaves_no_group() {
     let Some(_machine) = able_machine(&[]) else { return };
     let mark = format!("5{:05}.5", std::process::id() % 100_000);
-    assert!(rre(&["run", "--", "true"]).status().unwrap().success(), "groups of others are removed");
-    let before = Machine::now(&mark);
+    let before = machine_without_groups(&mark);
     let program = env!("CARGO_BIN_EXE_tacit");
     let folder = tempfile::tempdir().unwrap();
     let ready = folder.path().join("ready");
