@@ -411,7 +411,8 @@ pub struct SeriesPoint {
     pub packets_sent: u64,
     /// Packets that the sender sent again, those of the handshake included; zero for datagrams.
     pub packets_retransmitted: u64,
-    /// The sender's retransmission timeout, backed off as it is; zero where it has none.
+    /// The sender's retransmission timeout, backed off as it is, or at a closed window that of its probes; zero where it
+    /// has none.
     pub retransmission_timeout: Duration,
     /// Payload bytes that the receiver holds back because others before them are missing; `None` where the transport
     /// does not count them.

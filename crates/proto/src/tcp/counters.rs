@@ -79,7 +79,7 @@ pub struct Counters {
     pub rttvar: Duration,
     /// Latest round-trip time measured. A reading.
     pub latest_rtt: Option<Duration>,
-    /// Retransmission timeout, backing off included. A reading.
+    /// Retransmission timeout, backing off included; at a closed window that of its probes. A reading.
     pub rto: Duration,
     /// Congestion window in bytes. A reading.
     pub cwnd: u64,

@@ -497,7 +497,7 @@ impl Sender {
         counters.srtt = self.rtt.smoothed();
         counters.rttvar = self.rtt.variation();
         counters.latest_rtt = self.rtt.latest();
-        counters.rto = self.rtt.rto();
+        counters.rto = self.rtt.rto().max(self.rtt.rto_backed_off(self.probes));
         counters.cwnd = self.congestion.cwnd();
         counters.ssthresh = self.congestion.ssthresh();
         counters.bytes_in_flight = self.flight();

@@ -402,6 +402,7 @@ fn a_window_may_stay_closed_while_probes_are_answered() {
     script.run("+0 < . 1:1(0) ack 1 win 0\n+0 write 1000");
     for backoff in [300, 600, 1_200, 2_400, 4_800, 9_600, 19_200, 38_400].into_iter().chain([60_000; 30]) {
         script.run(&format!("+{backoff} > . 0:0(0) ack 1\n+0 < . 1:1(0) ack 1 win 0"));
+        assert_eq!(script.counters().rto.as_millis(), (backoff * 2).min(60_000));
     }
     script.run(
         "+0 = Established
