@@ -23,10 +23,8 @@ pub fn parse(phy: &str, rate: &str) -> Result<Hop, InputError> {
     let standards = Standard::ALL.map(|standard| (standard.name(), standard));
     let standard = argument("--phy", phy, one_of(&standards))?;
     let rate = argument("--rate", rate, bit_rate)?;
-    let mode = Mode::for_rate(standard, rate).map_err(|unknown| {
-        let rates = unknown.allowed.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-        InputError::new("--rate", unknown.what()).allowed(rates)
-    })?;
+    let mode = Mode::for_rate(standard, rate)
+        .map_err(|unknown| InputError::new("--rate", unknown.what()).allowed(unknown.rates()))?;
     Ok(Hop::new(standard, mode))
 }
 

@@ -3,7 +3,7 @@
 use tacit_link::Loss;
 use tacit_link::wifi::phy::{
     Band, BasicRates, GuardInterval, HeChoice, Mode, ModeChoice, PacketExtension, Part, SlotTime, Standard,
-    TrainingField, UnknownRate, Variant,
+    TrainingField, Variant,
 };
 use tacit_link::wifi::{
     AccessCategory, BssConfig, LinkAcks, Protection, ReverseDirection, StreamQueues, Triggers, TxopLimits,
@@ -101,7 +101,7 @@ fn choose(
         }
         let instead: Vec<(&str, String)> =
             unknown.instead.iter().map(|(part, values)| (key_of(*part), listed(*part, values))).collect();
-        let rates = rates(&unknown);
+        let rates = unknown.rates();
         match instead.split_first() {
             Some(((key, values), others)) => {
                 let mut allowed = format!("{values} with the other keys");
@@ -162,18 +162,6 @@ fn listed(part: Part, values: &[u16]) -> String {
         }
     };
     values.iter().map(text).collect::<Vec<_>>().join(", ")
-}
-
-/// The rates there are; where other keys narrow them, the nearest to the rate that was asked for.
-fn rates(unknown: &UnknownRate) -> String {
-    const NEAREST: usize = 8;
-    let mut rates = unknown.allowed.clone();
-    if let Some(asked) = unknown.choice.rate.filter(|_| !unknown.instead.is_empty()) {
-        rates.sort_by_key(|rate| rate.as_bps().abs_diff(asked.as_bps()));
-        rates.truncate(NEAREST);
-        rates.sort_unstable();
-    }
-    rates.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// The standards with EDCA and A-MPDUs.

@@ -71,15 +71,26 @@ impl UnknownRate {
     pub fn what(&self) -> String {
         format!("{} has no {}", self.standard.name(), self.choice)
     }
+
+    /// The rates allowed; of more than sixteen, which nobody reads, the eight nearest to the one that was asked for.
+    pub fn rates(&self) -> String {
+        const FEW: usize = 16;
+        const NEAREST: usize = 8;
+        let listed = |rates: &[BitRate]| rates.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let Some(asked) = self.choice.rate.filter(|_| self.allowed.len() > FEW) else {
+            return listed(&self.allowed);
+        };
+        let mut rates = self.allowed.clone();
+        rates.sort_by_key(|rate| rate.as_bps().abs_diff(asked.as_bps()));
+        rates.truncate(NEAREST);
+        rates.sort_unstable();
+        format!("{}, the nearest of {}", listed(&rates), self.allowed.len())
+    }
 }
 
 impl fmt::Display for UnknownRate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}; it has", self.what())?;
-        for (i, rate) in self.allowed.iter().enumerate() {
-            write!(f, "{} {rate}", if i == 0 { "" } else { "," })?;
-        }
-        Ok(())
+        write!(f, "{}; it has {}", self.what(), self.rates())
     }
 }
 

@@ -68,6 +68,12 @@ fn an_unknown_rate_names_the_known_ones() {
         error.to_string(),
         "802.11a has no rate 55Mbps; it has 6Mbps, 9Mbps, 12Mbps, 18Mbps, 24Mbps, 36Mbps, 48Mbps, 54Mbps"
     );
+    let error = Mode::for_rate(Standard::Be, BitRate::from_mbps(300)).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "802.11be has no rate 300Mbps; it has 286.8Mbps, 288.2Mbps, 292.5Mbps, 306.3Mbps, 307.1Mbps, 309.7Mbps, 324.3Mbps, \
+         325Mbps, the nearest of 409"
+    );
 }
 
 /// 802.11-2020 table 21-30 and following, at 80 MHz and the short guard interval: the rates of
