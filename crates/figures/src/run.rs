@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::fs;
 
 use super::draw::picture;
 use super::figure::{Claim, Figure, Findings};
@@ -16,13 +17,17 @@ use tacit_runs::sweep::Control;
 /// Runs `figures`, and draws them and a page of all of them where a directory is given.
 ///
 /// # Errors
-/// As a sweep: on a failed run, an interruption, or a directory that cannot be written. A claim that
+/// As a sweep: on a failed run, an interruption, or a directory that cannot be read or written. A claim that
 /// fails is no error.
 pub fn run(
     figures: &[Figure],
     options: &Options,
     control: Control<'_>,
 ) -> Result<Vec<FigureOutcome>, RunsError> {
+    if let Some(from) = options.from.as_ref().filter(|_| options.all) {
+        // Of a directory that is not there all figures would be skipped, and their page written to a new one.
+        fs::read_dir(from).map_err(RunsError::io(from))?;
+    }
     let mut outcomes = Vec::new();
     let mut pictures = Vec::new();
     for figure in figures {

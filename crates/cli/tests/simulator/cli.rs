@@ -282,6 +282,14 @@ fn a_figure_is_judged_again_without_running() {
     let nothing = figure(&["--from", "f"]).assert().code(2).get_output().stderr.clone();
     let said = "tacit: f/hack-fig6: 1 of 1 runs are missing: ";
     assert!(String::from_utf8(nothing).unwrap().starts_with(said));
+    let all = tacit(directory.path(), &["figure", "--all", "--from", "f"])
+        .assert()
+        .code(2)
+        .get_output()
+        .stderr
+        .clone();
+    assert_eq!(String::from_utf8(all).unwrap(), "tacit: f: No such file or directory (os error 2)\n");
+    assert!(!directory.path().join("f").exists());
     let made = json(&mut figure(&["--json", "--report", "f"]));
     // A cache without the run, and a page that is gone.
     let page = directory.path().join("f/index.html");
