@@ -32,6 +32,14 @@ pub fn settings(shim: &ShimName) -> Settings {
     settings
 }
 
+/// Waits for `condition`, for ten seconds at most.
+fn wait_until(condition: impl Fn() -> bool) {
+    let until = Instant::now() + Duration::from_secs(10);
+    while !condition() && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 /// Settings with which a machine that is slow repairs in time too.
 pub fn patient(shim: &ShimName) -> Settings {
     let mut settings = settings(shim);
@@ -138,10 +146,7 @@ fn bodies_are_identical_at_every_loss() {
         assert!(lost >= counters.hole_bytes && (percent < 10 || lost > 3_000_000 * percent / 200), "{lost}");
         // The shim hears of it on a socket of its own, maybe after the last byte was read.
         let told = || hop.counts.repaired_bytes.load(Ordering::Relaxed);
-        let until = Instant::now() + Duration::from_secs(10);
-        while told() < lost * 9 / 10 && Instant::now() < until {
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        wait_until(|| told() >= lost * 9 / 10);
         assert!(told() <= lost && told() >= lost * 9 / 10, "{} of {lost}: the shim hears of repairs", told());
         println!("{percent} %: {counters:?}, {} connections", hop.counts.connections.load(Ordering::Relaxed));
     }
@@ -176,7 +181,9 @@ fn hedged_requests_are_among_the_connections_asked_for() {
         let server = Server::new(move |seen| {
             if seen.range(own.len()).is_some_and(|(first, last)| last - first > 1_500_000) {
                 counted.fetch_add(1, Ordering::Relaxed);
-                std::thread::sleep(Duration::from_secs(1));
+                // The first is answered after the last that may come, and a surplus one has time to come.
+                wait_until(|| counted.load(Ordering::Relaxed) >= expected);
+                std::thread::sleep(Duration::from_millis(500));
             }
             good(seen, &own, "\"v1\"")
         });
