@@ -17,11 +17,17 @@ use crate::error::NetError;
 
 /// Requests beside the first, at most: where 40 % of the frames are lost, all three heads are late in six of a hundred bodies.
 /// Ours.
-pub const HEDGES_MAX: usize = 2;
+const HEDGES_MAX: usize = 2;
 /// No head is late before: a path so short outgrows a small window at once, and a busy machine is not a lost segment. Ours.
 const LATE_MIN: Duration = Duration::from_millis(20);
 /// Of shorter bodies the end comes before a window of seven segments matters. Ours.
 const LONG_BYTES: u64 = 256 * 1024;
+
+/// Requests that may be worth making beside the first, for `range` on `connection`.
+pub fn worthwhile(connection: &Connection, range: Range) -> usize {
+    let is_lossy = connection.watch.flow.as_ref().is_some_and(|flow| flow.is_lossy());
+    if is_lossy && range.bytes() >= LONG_BYTES { HEDGES_MAX } else { 0 }
+}
 
 /// The answer with `range`, asked for on `connection`, and on up to `hedges_max` others where its head is late. Those that are
 /// of no use are closed when it returns.
@@ -35,9 +41,8 @@ pub async fn ask(
     hedges_max: usize,
 ) -> Result<MainAnswer, NetError> {
     let usual = connection.answered_in;
-    let is_lossy = connection.watch.flow.as_ref().is_some_and(|flow| flow.is_lossy());
     let ask = |connection| Arc::clone(&entity).ask_on(connection, range, true);
-    if !is_lossy || range.bytes() < LONG_BYTES || hedges_max == 0 {
+    if hedges_max == 0 {
         return ask(Some(connection)).await;
     }
     // A head that TCP repairs comes a round trip later.

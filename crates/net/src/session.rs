@@ -473,8 +473,9 @@ impl Session {
             resumes => RESUME_WAIT * (1 << resumes.min(6)),
         };
         let connection = connection.filter(Connection::is_reusable);
-        let hedges_max =
-            if connection.is_some() && registered { self.pool.lend(hedge::HEDGES_MAX) } else { 0 };
+        let worthwhile =
+            connection.as_ref().filter(|_| registered).map_or(0, |first| hedge::worthwhile(first, rest));
+        let hedges_max = self.pool.lend(worthwhile);
         self.opening = Some(Box::pin(async move {
             tokio::time::sleep(wait).await;
             match connection {
