@@ -71,8 +71,8 @@ fn an_unknown_rate_names_the_known_ones() {
     let error = Mode::for_rate(Standard::Be, BitRate::from_mbps(300)).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "802.11be has no rate 300Mbps; it has 286.8Mbps, 288.2Mbps, 292.5Mbps, 306.3Mbps, 307.1Mbps, 309.7Mbps, 324.3Mbps, \
-         325Mbps, the nearest of 409"
+        "802.11be has no rate 300Mbps; it has 275.6Mbps, 286.8Mbps, 288.2Mbps, 292.5Mbps, 306.3Mbps, 307.1Mbps, 309.7Mbps, \
+         324.3Mbps, the nearest of 452"
     );
 }
 
