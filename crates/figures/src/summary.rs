@@ -24,6 +24,9 @@ const SECTIONS: [(&str, &str); 6] = [
 /// The heading of those whose numbers other versions measured.
 const EARLIER: &str = "Measured by other versions";
 
+/// In their table, the row of all figures that it does not name.
+const OTHERS: &str = "all others";
+
 /// A version that results do not name.
 const UNNAMED: &str = "a version that its results do not name";
 
@@ -88,17 +91,25 @@ fn page(outcomes: &[FigureOutcome], later: &[PlannedFigure]) -> Result<String, I
     Ok(page)
 }
 
-/// Which figures another version measured.
+/// Which figures another version measured. The version that measured most of all is told once, behind the exceptions.
 fn earlier(outcomes: &[FigureOutcome]) -> String {
-    let is_other =
-        |outcome: &&FigureOutcome| outcome.skipped.is_none() && outcome.made_by != [tacit_runs::VERSION];
-    let others = outcomes.iter().filter(is_other);
-    let rows: Vec<String> = others
-        .map(|outcome| match outcome.made_by.join(", ") {
-            unnamed if unnamed.is_empty() => format!("| {} | {UNNAMED} |\n", outcome.id),
-            versions => format!("| {} | {} |\n", outcome.id, cell(&versions)),
-        })
+    let measured: Vec<(&str, String)> = outcomes
+        .iter()
+        .filter(|outcome| outcome.skipped.is_none())
+        .map(|outcome| (outcome.id.as_str(), outcome.made_by.join(", ")))
         .collect();
+    let by = |version: &str| measured.iter().filter(|(_, by)| by == version).count();
+    let most = measured.iter().map(|(_, by)| by.as_str()).find(|version| by(version) * 2 > measured.len());
+    let most = most.unwrap_or(tacit_runs::VERSION);
+    let row = |id: &str, by: &str| match by {
+        "" => format!("| {id} | {UNNAMED} |\n"),
+        by => format!("| {id} | {} |\n", cell(by)),
+    };
+    let mut rows: Vec<String> =
+        measured.iter().filter(|(_, by)| by != most).map(|(id, by)| row(id, by)).collect();
+    if most != tacit_runs::VERSION {
+        rows.push(row(OTHERS, most));
+    }
     if rows.is_empty() {
         return String::new();
     }
@@ -261,8 +272,10 @@ impl Page {
         };
         outcome.table = figure.table.as_ref().map(|table| table.recorded(recorded));
         outcome.skipped = None;
-        let earlier = self.earlier.iter().find(|(id, _)| *id == figure.id);
-        outcome.made_by = vec![earlier.map_or_else(|| self.version.clone(), |(_, version)| version.clone())];
+        let named = |id: &str| self.earlier.iter().find(|(named, _)| named == id);
+        let version =
+            named(&figure.id).or_else(|| named(OTHERS)).map_or(&self.version, |(_, version)| version);
+        outcome.made_by = vec![version.clone()];
         outcome
     }
 }
@@ -452,7 +465,7 @@ cells = [{ paper = 30.2, measure = { value = \"UDP\", x = 54 } }, {}]
             FigureOutcome { skipped: Some("no root".into()), claims: Vec::new(), table: None, ..outcome };
         let text = summary(&figures, std::slice::from_ref(&cannot), Some(&before)).unwrap();
         assert!(text.contains("why | paper <= 4.36 B | 23.92, within 20 to 25 | missed |"), "{text}");
-        assert!(text.contains("| hack/test | 0.1 (old) |"), "{text}");
+        assert!(text.contains("| all others | 0.1 (old) |"), "{text}");
         assert!(text.contains("|  | 54 Mb/s | | here: 29.93 (30.2) | table |"), "{text}");
         // The file has changed since: the measured value is outside now.
         let changed = FIGURE.replace("[20, 25]", "[20, 22]");
@@ -461,6 +474,27 @@ cells = [{ paper = 30.2, measure = { value = \"UDP\", x = 54 } }, {}]
         assert!(text.contains("| 23.92 | FAIL |") && text.contains("| hack/test | 0.1 (old) |"), "{text}");
         let text = summary(&figures, &[cannot], None).unwrap();
         assert!(text.contains("| hack/test | t | | | not made: no root |"), "{text}");
+    }
+
+    #[test]
+    fn the_version_that_measured_most_is_told_once() {
+        let (_, outcome) = made();
+        let by = |id: &str, version: &str| FigureOutcome {
+            id: id.into(),
+            made_by: vec![version.into()],
+            ..outcome.clone()
+        };
+        let outcomes =
+            [by("hack/a", "0.1 (old)"), by("hack/b", tacit_runs::VERSION), by("hack/c", "0.1 (old)")];
+        let text = page(&outcomes, &[]).unwrap();
+        let table = format!("|---|---|\n| hack/b | {} |\n| all others | 0.1 (old) |\n", tacit_runs::VERSION);
+        assert!(text.ends_with(&table), "{text}");
+        // And so it is read.
+        for outcome in &outcomes {
+            let figure = Figure::parse(&outcome.id, "test.toml", FIGURE).unwrap();
+            let cannot = FigureOutcome { skipped: Some("no root".into()), ..outcome.clone() };
+            assert_eq!(Page::read(&text).judged_again(&figure, &cannot).made_by, outcome.made_by);
+        }
     }
 
     #[test]
