@@ -98,8 +98,8 @@ fn earlier(outcomes: &[FigureOutcome]) -> String {
         .filter(|outcome| outcome.skipped.is_none())
         .map(|outcome| (outcome.id.as_str(), outcome.made_by.join(", ")))
         .collect();
-    let by = |version: &str| measured.iter().filter(|(_, by)| by == version).count();
-    let most = measured.iter().map(|(_, by)| by.as_str()).find(|version| by(version) * 2 > measured.len());
+    let count = |version: &str| measured.iter().filter(|(_, by)| by == version).count();
+    let most = measured.iter().map(|(_, by)| by.as_str()).find(|version| count(version) * 2 > measured.len());
     let most = most.unwrap_or(tacit_runs::VERSION);
     let row = |id: &str, by: &str| match by {
         "" => format!("| {id} | {UNNAMED} |\n"),

@@ -681,13 +681,10 @@ fn loses_many(flow: &FlowOutcome, setup: &Setup, outcome: &RunOutcome) -> bool {
     // FastACK's own ACKs hide those that the station's full queue refuses, but only the receiver's move the window (seed 1003494).
     let refuses_many = |station: &StationOutcome| station.counters.queue_drops > receiver.packets_sent / 20;
     let forges = matches!(setup.bss[0].access_point.driver, ApDriver::FastAck(_));
+    let sink = outcome.bss[0].stations.iter().find(|station| station.host == flow.sink);
     !few(sender.packets_sent, receiver.packets_received)
         || !few(receiver.packets_sent, sender.packets_received)
-        || forges
-            && outcome.bss[0]
-                .stations
-                .iter()
-                .any(|station| station.host == flow.sink && refuses_many(station))
+        || forges && sink.is_some_and(refuses_many)
 }
 
 /// On any network a sender that hears nothing new sends something again each timeout, backed off as it
@@ -697,16 +694,19 @@ fn loses_many(flow: &FlowOutcome, setup: &Setup, outcome: &RunOutcome) -> bool {
 /// probe with new data each time, as QUIC does (RFC 9002 section 6.2.4).
 fn check_patience(seed: u64, setup: &FlowSetup, outcome: &RunOutcome, flow: FlowId) {
     let is_tack = matches!(setup.traffic, Traffic::Connection { config: transport::Config::Tack(_), .. });
-    let mut last = (setup.start, (Bytes(0), 0, Duration::ZERO));
+    let mut last = (setup.start, (Bytes(0), (0, Duration::ZERO)));
     for point in outcome.series.iter().filter(|point| point.flow == flow && point.at >= setup.start) {
-        let tries = if is_tack { point.packets_sent } else { point.packets_retransmitted };
-        let news = (point.acknowledged_total, tries, point.retransmission_timeout);
+        let tries = match is_tack {
+            true => (point.packets_sent, Duration::ZERO),
+            false => (point.packets_retransmitted, point.retransmission_timeout),
+        };
+        let news = (point.acknowledged_total, tries);
         if news != last.1 {
             last = (point.at, news);
         }
         let silence = point.at.saturating_since(last.0);
         let handshake =
-            if (last.1.0, last.1.1) == (Bytes(0), 0) { Duration::from_secs(1) } else { Duration::ZERO };
+            if (last.1.0, last.1.1.0) == (Bytes(0), 0) { Duration::from_secs(1) } else { Duration::ZERO };
         let most = point.retransmission_timeout * 2 + handshake;
         assert!(
             silence <= most,
