@@ -18,7 +18,7 @@ use crate::output::note;
 /// The program that other transports are driven by.
 const PEERS: &str = "tacit-peers";
 /// The command that builds it.
-const PEERS_MADE_BY: &str = "cargo build --release -p tacit-peers";
+const PEERS_MADE_BY: &str = "cargo build --release --manifest-path bench/peers/Cargo.toml --target-dir target";
 
 /// Words that start a server with RRE.
 const RRE: &str = " rre run -- ";
@@ -426,7 +426,7 @@ mod tests {
     fn a_program_that_is_named_anywhere_is_looked_for() {
         // Tests do not stand beside the program.
         let missing = skip_reason(&run());
-        assert!(missing.is_none_or(|said| said.contains("cargo build --release -p tacit-peers")));
+        assert!(missing.is_none_or(|said| said.contains(PEERS_MADE_BY)));
         let gone =
             TransferRun { client: vec!["tacit-no-such-program".into()], server: vec!["sh".into()], ..run() };
         assert_eq!(skip_reason(&gone).as_deref(), Some("tacit-no-such-program is not installed"));

@@ -71,7 +71,7 @@ impl Part for Transports {
 
     fn text(&self) -> String {
         let how = format!(
-            "quinn {}, s2n-quic {} and the others by one program, [`tacit-peers`](../../crates/peers): one thread and \
+            "quinn {}, s2n-quic {} and the others by one program, [`tacit-peers`](../../bench/peers): one thread and \
              congestion control of the stack's own choice at each end, windows of 64 MiB. `tcp` is the kernel's, without \
              encryption. Processor time is user and system of both ends, and of each; a request is 1 kB that is answered with 1 kB.",
             self.quinn_version, self.s2n_version

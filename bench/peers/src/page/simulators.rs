@@ -272,7 +272,7 @@ impl Simulators {
         let how = format!(
             "ns-3 {} as it is installed here, driven by a source of our own, [`bench/ns3/wlan.cc`](../../bench/ns3/wlan.cc), \
              which names each setting beside ours. The scenarios are `ns3-11n-150`, `wlan-11a-54`, `wlan-11ax-1200` and \
-             `wlan-11ax-2402`, with the settings of [`simulators.rs`](../../crates/peers/src/page/simulators.rs): goodput of \
+             `wlan-11ax-2402`, with the settings of [`simulators.rs`](../../bench/peers/src/page/simulators.rs): goodput of \
              {MEASURED_S} simulated seconds from second {MEASURE_FROM_S} on, of 802.11ax {HE_MEASURED_S}, a seed for each pair. Processor time is user and system of the run \
              alone, in a process of its own: neither starting nor setting up counts, on either side.",
             self.ns3_version
