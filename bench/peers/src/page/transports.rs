@@ -21,7 +21,7 @@ const HOP_REQUESTS: u32 = 500;
 const QUICK: u32 = 10;
 
 /// Which versions there are.
-const LOCK: &str = include_str!("../../../../Cargo.lock");
+const LOCK: &str = include_str!("../../Cargo.lock");
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Transports {
