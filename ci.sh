@@ -7,19 +7,34 @@ usage() {
     cat <<'USAGE'
 usage: ./ci.sh COMMAND
 
-  setup     install programs that the tests need (Debian packages, when root)
+  test      compile everything, run every test that no clock, root or foreign program decides, and the examples in the
+            documentation; ten minutes on two idle cores; needs no root, installs nothing, writes into target/ alone
+  all       test, and then each of the parts below in turn
+  setup     install programs that the parts need (Debian packages, as root); it says which
   fmt       rewrite the sources in the project's format
-  lint      format check and clippy, warnings are errors
-  test      setup, lint, every test, the Python package, the figures in their quick form; ends with the times of steps
-  all       test, and then longer steps: codecs fuzzed for a minute, packages made and tried, the wheel of users, results of
-            debug and release beside each other, licences, the oldest Rust
-  tests     the tests of the crates alone: ./ci.sh tests [ARGUMENTS of cargo nextest run]
-  doctests  the examples in their documentation
+
+parts of `all`, each of which runs alone; what a part lacks on this machine, it skips aloud
+  lint      format check, clippy (warnings are errors), wording of comments
+  halves    clippy of either half of the program, and of the programs under bench/
+  hops      live hops, small disks, eBPF: tests that need root or foreign programs
+  quiet     live hops that the clock judges: nothing may run beside them
+  figures   ./ci.sh figures --quick judges the quick form of each figure that needs no live hop
+  python    make a wheel in target/python and try it in environments of its own: ./ci.sh python [PROFILE [PROGRAM]]
   embedded  build the ROHC codec for two microcontrollers without a standard library
   bpf       compile the eBPF programs and compare them with those that are committed
-  live      the tests of live hops alone; they need root, elsewhere they say that they are skipped
-  figures   every figure in full, with a report in target/figures; writes docs/validation/papers.md and features.md;
-            ./ci.sh figures --quick judges their quick form and writes nothing
+  units     verify the systemd units
+  crates    make the packages of the crates that others may link, and look whether they are whole
+  package   make a static program, an archive and a Debian package in target/package, and try them in an empty root
+  results   a release build gives the results of a debug build, to the last digit
+  deny      licences, sources and known vulnerabilities of dependencies
+  msrv      compile with the oldest Rust that Cargo.toml promises
+  fuzz      fuzz every parser: ./ci.sh fuzz [SECONDS_EACH]
+  book      make the book of docs/ in target/book
+  mutants   change the code at a sample of places, and see a test fail at each: ./ci.sh mutants [CRATE...]
+
+longer
+  figures   without --quick: every figure in full, with a report in target/figures; writes docs/validation/papers.md and
+            features.md
   peers     beside ns-3, librohc, TCP and QUIC, and how late live hops are: docs/validation/peers.md in some 40 minutes;
             ./ci.sh peers --quick tries all of it and writes nothing
   copies    tacit cp beside scp and rsync through live hops: ./ci.sh copies [ARGUMENTS of bench/copies.sh]
@@ -27,13 +42,6 @@ usage: ./ci.sh COMMAND
   swarm     random worlds, many more than the tests run: ./ci.sh swarm [SEEDS [FIRST_SEED]]
   soak      servers, copies and proxies for an hour while path, programs and disks fail at random, by a seed that is printed:
             ./ci.sh soak [SECONDS [SEED]]
-  fuzz      fuzz every parser for a while: ./ci.sh fuzz [SECONDS_EACH]
-  book      make the book of docs/ in target/book; installs mdBook if it is not there
-  crates    make the packages of the crates that others may link, and look whether they are whole
-  python    make a wheel in target/python and try it in environments of its own: ./ci.sh python [PROFILE [PROGRAM]]
-  package   make a static program, an archive and a Debian package in target/package, and try them in an empty root
-  deny      licences, sources and known vulnerabilities of dependencies; installs cargo-deny if it is not there
-  msrv      compile with the oldest Rust that Cargo.toml promises
   semver    changes for users of the ROHC codec since a revision: ./ci.sh semver [REVISION]
 USAGE
 }
@@ -89,7 +97,12 @@ setup() {
     for entry in "${LIBRARIES[@]}"; do
         pkg-config --exists "${entry#*:}" 2>/dev/null || missing+=("${entry%%:*}")
     done
-    install "${missing[@]}"
+    if [ ${#missing[@]} = 0 ]; then
+        echo "ci.sh: every program is there"
+    else
+        echo "ci.sh: installs these Debian packages: ${missing[*]}"
+        install "${missing[@]}"
+    fi
 }
 
 # install PACKAGE...: as root, with apt.
@@ -105,16 +118,21 @@ install() {
     RUNLEVEL=1 apt-get install -y -qq --no-install-recommends "$@" >/dev/null
 }
 
+# bench/peers is a workspace of its own, whose programs lie beside tacit.
+peers_cargo() {
+    cargo "$1" --quiet --manifest-path bench/peers/Cargo.toml --target-dir "${CARGO_TARGET_DIR:-target}" "${@:2}"
+}
+
 # Numbers beside the peers: with root before other programs, which the page says.
 peers() {
     local missing=() first=()
-    setup
     for entry in "${PEERS[@]}"; do
         pkg-config --exists "${entry#*:}" 2>/dev/null || missing+=("${entry%%:*}")
     done
     install "${missing[@]}" || echo "ci.sh: ${missing[*]} cannot be installed; parts that need it are skipped and say so" >&2
-    cargo test --quiet -p tacit-peers
-    cargo build --release --quiet -p tacit -p tacit-peers
+    peers_cargo test
+    cargo build --release --quiet -p tacit
+    peers_cargo build --release
     [ "$(id -u)" != 0 ] || first=(nice -n -10)
     "${first[@]}" target/release/tacit-peers page "$@"
 }
@@ -176,18 +194,48 @@ bpf() {
 
 lint() {
     cargo fmt --all --check
-    cargo clippy --workspace --all-targets --quiet $(features) -- -D warnings
-    # Either half of the program, as the README builds it, with its own tests.
-    local half
-    for half in simulator network; do
-        cargo clippy -p tacit --no-default-features --features "$half" --all-targets --quiet -- -D warnings
-    done
-    # libFuzzer refuses a target without its folder, at the very end of a test run.
+    mkdir -p target
+    wording
+    cargo clippy --workspace --all-targets --quiet -- -D warnings
+    # libFuzzer refuses a target without its folder, at the very end of a run.
     local target
     for target in fuzz/fuzz_targets/*.rs; do
         target=$(basename "$target" .rs)
         [ -d "fuzz/corpus/$target" ] || { echo "ci.sh: no seed is committed in fuzz/corpus/$target" >&2 && return 1; }
     done
+}
+
+# Comments that are read twice, per 1,000 comment lines, beside the limit of each crate.
+wording() {
+    local phrases crate limit lines hits rate failed=0
+    phrases=$(sed -n 's/^phrase //p' .config/wording)
+    for crate in crates/* bench/peers fuzz; do
+        limit=$(awk -v crate="$crate" '$1 == "limit" && $2 == crate { print $3 }' .config/wording)
+        find "$crate" -name '*.rs' -not -path '*/target/*' -exec grep -hE '^\s*//' {} + >target/comments
+        lines=$(wc -l <target/comments)
+        # A line with two of the phrases counts twice.
+        hits=$(while read -r phrase; do grep -ciE -- "$phrase" target/comments || true; done <<<"$phrases" | awk '{ sum += $1 } END { print sum + 0 }')
+        rate=$((10000 * hits / lines))
+        if [ -z "$limit" ] || [ $rate -gt $((10 * limit)) ]; then
+            echo "ci.sh: $crate: $hits phrases of .config/wording in $lines comment lines, $((rate / 10)).$((rate % 10)) per 1,000, limit ${limit:-missing}" >&2
+            failed=1
+        elif [ $((10 * limit - rate)) -gt 10 ] && [ "$limit" -gt 0 ]; then
+            echo "ci.sh: $crate: $((rate / 10)).$((rate % 10)) per 1,000: lower its limit of $limit in .config/wording" >&2
+            failed=1
+        fi
+    done
+    return $failed
+}
+
+# What `lint` does not compile: each half of the program as the README builds it, `tacit rre`, and the programs beside it.
+halves() {
+    local half
+    for half in simulator network; do
+        cargo clippy -p tacit --no-default-features --features "$half" --all-targets --quiet -- -D warnings
+    done
+    [ -z "$(features)" ] || cargo clippy -p tacit -p tacit-kernel $(features) --all-targets --quiet -- -D warnings
+    cargo fmt --manifest-path bench/peers/Cargo.toml --check
+    peers_cargo clippy --all-targets -- -D warnings
 }
 
 # The codec is for small machines, too: without a standard library, and on Cortex-M0 without 64-bit atomics.
@@ -323,119 +371,96 @@ same_results() {
     echo "release gives the results of debug, in ${#RUNS[@]} runs"
 }
 
-# The packages of all commands below. tacit-peers is compiled by `lint`; its own tests are `peers`': two more QUIC stacks take minutes to
-# make. tacit-python has its tests in Python.
-workspace() {
-    echo --workspace --exclude tacit-peers --exclude tacit-python $(features)
+# The README's command: what `cargo test` does, with one line per test program, and what was skipped at the end. All output is in target/test.log.
+tests() {
+    echo "Compiles tacit and its tests, then runs those that no clock, root or foreign program decides: some ten minutes on two"
+    echo "idle cores, 7 GB in target/. Installs nothing. The other checks: ./ci.sh help"
+    mkdir -p target/tmp
+    step "tests: build" cargo test --no-run --quiet
+    # Most of a test's time may be waiting: two for each processor. An hour only ends a test that hangs.
+    TMPDIR=$PWD/target/tmp RUST_TEST_THREADS=$((2 * $(nproc))) step "tests: run" test_programs
 }
 
-# Where the tests are that were built, for runs that neither wait for cargo nor build again.
-BUILT=(--binaries-metadata target/nextest/binaries.json --cargo-metadata target/nextest/metadata.json)
-
-tests_build() {
-    tool cargo-nextest
-    mkdir -p target/nextest
-    cargo metadata --format-version 1 --filter-platform "$(host)" >target/nextest/metadata.json
-    cargo nextest list $(workspace) --cargo-quiet --list-type binaries-only --message-format json >target/nextest/binaries.json
-}
-
-# tests_run PROFILE ARGUMENT of cargo nextest run...
-tests_run() {
-    local failed=0 profile=$1
-    tool cargo-nextest
-    with_live_tally cargo nextest run --profile "$profile" "${@:2}" || failed=1
-    # Those of hops have just been told.
-    sed -n '/live tests skipped so far/d; s/.*\(SKIPPED[: ].*\)/skipped: \1/p' "target/nextest/$profile/junit.xml" | sort -u || failed=1
-    return $failed
-}
-
-# Processes beside the steps, by name.
-declare -A BESIDE=()
-
-# beside NAME COMMAND...: its output comes when it has ended.
-beside() {
-    "${@:2}" >"$SCRATCH/$1" 2>&1 &
-    BESIDE[$1]=$!
-}
-
-# beside_end NAME: waits for it.
-beside_end() {
+test_programs() {
     local failed=0
-    wait "${BESIDE[$1]}" || failed=1
-    unset "BESIDE[$1]"
-    cat "$SCRATCH/$1"
+    timeout --foreground 3600 cargo test --no-fail-fast -- --show-output 2>&1 | tee target/test.log | awk "$TEST_LINES" || failed=1
+    echo
+    grep -hoE 'SKIPPED.*' target/test.log | sort | uniq -c | sed 's/^ *\([0-9]*\) SKIPPED[: ]*/skipped (\1): /' || true
+    awk '/^test result: / { passed += $4; failed += $6 } END { print passed + 0 " passed, " failed + 0 " failed" }' target/test.log
     return $failed
 }
 
-# Makes the runs of the figures that need no live hop, and judges those; by the program that the tests made.
-simulated_figures() {
+# Of a test program's output: its name and result, and its failures.
+TEST_LINES='
+    /^ +(Running|Doc-tests) / { name = $0; sub(/^ +(Running )?/, "", name); sub(/ \(.*/, "", name); next }
+    /^successes:$/ { passed = 1 }
+    /^failures:$/ { passed = 0 }
+    /^test result: / {
+        passed = 0
+        result = $0
+        sub(/^test result: /, "", result)
+        sub(/; [0-9]+ ignored; [0-9]+ measured; [0-9]+ filtered out; finished in/, ",", result)
+        print "  " name ": " result
+        fflush()
+        next
+    }
+    passed || /^$/ || /^running [0-9]+ tests?$/ || /^test .* \.\.\. (ok|ignored.*)$/ || /^ +Finished / { next }
+    { print; fflush() }
+'
+
+# Tests that root, foreign programs or the clock decide: the group of .config/nextest.toml, `hops` or `quiet`.
+live_tests() {
+    local failed=0 group=$1
+    tool cargo-nextest
+    with_live_tally live_runs "$group" || failed=1
+    return $failed
+}
+
+live_runs() {
+    local failed=0
+    cargo nextest run --profile "$1" -p tacit $(features) --test live --test soak --filterset "group($1)" || failed=1
+    # `cargo test` leaves these out, each with its reason.
+    cargo nextest run --profile "$1" -p tacit -p tacit-kernel $(features) --run-ignored only --no-tests pass \
+        --filterset "group($1) & not binary(live) & not binary(soak)" || failed=1
+    return $failed
+}
+
+# Makes the runs of the figures that need no live hop, in their quick form, and judges those.
+quick_figures() {
     local ids
     mapfile -t ids < <(grep -L '^\[transfers\]$' figures/*/*.toml | sed 's#^figures/\(.*\)\.toml$#\1#')
-    target/debug/tacit figure --quick "${ids[@]}"
+    cargo run --release --quiet -p tacit -- figure --quick "${ids[@]}"
 }
 
-doctests() {
-    cargo test $(workspace) --quiet --doc
+# The results of a release build, which users have, beside those of a debug build.
+results() {
+    cargo build --quiet -p tacit
+    cargo build --release --quiet -p tacit
+    same_results target/debug/tacit target/release/tacit
 }
 
-# Ends with the times of steps, and, where one failed meanwhile, with the output of those beside it.
-end_steps() {
-    local name
-    for name in "${!BESIDE[@]}"; do
-        beside_end "$name" || true
-    done
-    print_steps
+mutants() {
+    tool cargo-mutants
+    bench/mutants.sh "$@"
 }
 
+# Ends with the times of steps.
 begin_steps() {
     SCRATCH=$(mktemp -d)
-    trap end_steps EXIT
+    trap print_steps EXIT
 }
 
-test_steps() {
-    step "programs that tests need" setup
-    step "tests: build" tests_build
-    # A live hop mostly waits. Those that no clock judges run while the processors have other things to do.
-    beside hops tests_run hops "${BUILT[@]}" --filterset 'group(hops)'
-    step "format, clippy" lint
-    step "codec for microcontrollers" embedded
-    step "systemd unit" units
-    step "eBPF programs" bpf
-    step "crates as packages" crates
-    # The module as it is compiled for tests: its dependencies are there. `./ci.sh python` makes that of users. One processor of two would rest
-    # meanwhile.
-    beside python python_package dev target/debug/tacit
-    # Two for each processor: many wait for others, or for time to pass.
-    step "tests: all but live hops" tests_run others "${BUILT[@]}" --filterset 'not (group(hops) or group(quiet))' \
-        --test-threads $((2 * $(nproc)))
-    step "tests: documentation" doctests
-    step "figures in short: simulated" simulated_figures
-    step "Python package, beside the steps above" beside_end python
-    step "tests: live hops, beside the steps above" beside_end hops
-    step "tests: live hops on a quiet machine" tests_run quiet "${BUILT[@]}" --filterset 'group(quiet)'
-    # Simulated figures are not run again. Figures of transfers say that they are skipped where tacit-peers is not built: single runs of
-    # eight programs on a busy machine would be noise. `./ci.sh figures` makes them.
-    step "figures in short: all" target/debug/tacit figure --all --quick
-}
+# The parts of `all`, in the order of what each finds in how little time.
+PARTS=(lint halves embedded units bpf crates hops quiet figures python package results deny msrv fuzz book mutants)
 
-# Steps that take longer than the tests do, and find less.
-other_steps() {
-    # The audit, TACK's keys and the protocols over them are left to `fuzz`: building them with coverage takes longer than fuzzing the codecs.
-    step "fuzz targets: build" fuzz_build "${CODECS[@]}" trace http http_answers
-    step "fuzz targets: run" fuzz_run 12 "${CODECS[@]}" trace http http_answers
-    # One release build for the program, its packages and its wheel.
-    local target program=target/release/tacit release=(--release --quiet)
-    target=$(static_target)
-    if [ -n "$target" ]; then
-        release+=(--target "$target")
-        program=target/$target/release/tacit
-    fi
-    step "release: build" cargo build "${release[@]}" -p tacit
-    step "release: results of debug" same_results target/debug/tacit "$program"
-    if [ -n "$target" ]; then step "packages" packaging/package.sh; fi
-    step "Python package of users" python_package release "$program"
-    step "licences, sources" deny
-    step "oldest Rust" msrv
+part() {
+    case $1 in
+        hops | quiet) live_tests "$1" ;;
+        figures) quick_figures ;;
+        python) python_package ;;
+        fuzz) fuzz 12 ;;
+        *) "$1" ;;
+    esac
 }
 
 # libFuzzer needs these to see which branches an input takes; the stable compiler can do that. No sanitizer: there
@@ -505,6 +530,13 @@ fuzz_one() {
     rm -r "$found"
 }
 
+# fuzz [SECONDS_EACH]
+fuzz() {
+    local targets=("${CODECS[@]}" trace http http_answers audit tack_hub copy_messages pair_messages proxy_requests)
+    fuzz_build "${targets[@]}"
+    fuzz_run "${1:-60}" "${targets[@]}"
+}
+
 # Links of the book's pages to files outside of docs/ go to the repository; mdBook calls a README's page index.
 book() {
     if ! command -v mdbook >/dev/null; then
@@ -547,7 +579,7 @@ msrv() {
         echo "ci.sh: Rust $version is out of reach: NOT COMPILED WITH THE OLDEST RUST" >&2
         return 0
     fi
-    CARGO_TARGET_DIR=target/msrv cargo "+$version" check --workspace --exclude tacit-peers --quiet $(features)
+    CARGO_TARGET_DIR=target/msrv cargo "+$version" check --workspace --quiet $(features)
     echo "Rust $version compiles all that users get"
 }
 
@@ -558,54 +590,37 @@ semver() {
 }
 
 case "${1:-}" in
-    setup) setup ;;
-    package) package ;;
-    crates) crates ;;
-    python) python_package "${@:2}" ;;
-    deny) deny ;;
-    msrv) msrv ;;
-    semver) semver "${@:2}" ;;
-    book) book ;;
-    fmt) cargo fmt --all ;;
-    lint) lint ;;
-    embedded) embedded ;;
-    bpf) bpf ;;
     test)
         begin_steps
-        test_steps
+        tests
         ;;
     all)
         begin_steps
-        test_steps
-        other_steps
+        tests
+        for name in "${PARTS[@]}"; do step "$name" part "$name"; done
         ;;
-    tests)
-        setup
-        tests_run default $(workspace) "${@:2}"
+    fmt)
+        cargo fmt --all
+        cargo fmt --manifest-path bench/peers/Cargo.toml
         ;;
-    doctests) doctests ;;
-    live)
-        setup
-        tests_run default -p tacit $(features) --filterset 'binary(live)'
-        ;;
+    python) python_package "${@:2}" ;;
+    fuzz | mutants | peers | semver) "$1" "${@:2}" ;;
     figures)
         if [ "${2:-}" = --quick ]; then
-            cargo run --release --quiet -- figure --all --quick
+            quick_figures
             exit
         fi
         cargo test --release --quiet -p tacit-runs --test it ideal:: -- --ignored
-        cargo build --release --quiet -p tacit-peers
-        cargo run --release -- figure --all --report target/figures --summary docs/validation/papers.md
+        peers_cargo build --release
+        cargo run --release -p tacit -- figure --all --report target/figures --summary docs/validation/papers.md
         # It tells how many claims were met, too.
         TACIT_WRITE_DOCS=1 cargo test --quiet -p tacit --test docs the_page
         ;;
     bench)
-        cargo run --release -- bench
+        cargo run --release -p tacit -- bench
         cargo bench --workspace
         ;;
-    peers) peers "${@:2}" ;;
     copies)
-        setup
         cargo build --release --quiet -p tacit
         bench/copies.sh "${@:2}"
         ;;
@@ -614,17 +629,18 @@ case "${1:-}" in
             cargo test --release -p tacit-sim --test swarm --test swarm_links
         ;;
     soak)
-        setup
         export SOAK_SECONDS=${2:-${SOAK_SECONDS:-3600}}
         [ -z "${3:-}" ] || export SOAK_SEED=$3
         cargo test --release --quiet -p tacit --test soak -- --ignored --nocapture
         ;;
-    fuzz)
-        targets=("${CODECS[@]}" trace http http_answers audit tack_hub copy_messages pair_messages proxy_requests)
-        fuzz_build "${targets[@]}"
-        fuzz_run "${2:-60}" "${targets[@]}"
-        ;;
+    setup) setup ;;
     *)
+        for name in "${PARTS[@]}"; do
+            if [ "$name" = "${1:-}" ]; then
+                part "$name"
+                exit
+            fi
+        done
         usage
         [ "${1:-}" = help ] || exit 2
         ;;

@@ -410,7 +410,7 @@ fn real(name: &str) -> Option<Vec<u8>> {
     match std::fs::read(&path) {
         Ok(bytes) => Some(bytes),
         Err(error) => {
-            eprintln!("skipped: {}: {error}", path.display());
+            eprintln!("SKIPPED: {}: {error}", path.display());
             None
         }
     }

@@ -328,7 +328,7 @@ fn commands_do_what_their_pages_show(are_meant: impl Fn(&Shown) -> bool) {
         let directory = directory(all.path(), &path);
         for shown in commands_of(&path).into_iter().filter(&are_meant) {
             if shown.command.starts_with("tshark ") && !has_tshark {
-                eprintln!("{}: SKIPPED, no tshark", shown.at());
+                eprintln!("SKIPPED: tshark: {}", shown.at());
                 continue;
             }
             counted[match shown.instead() {
@@ -386,6 +386,7 @@ fn every_command_of_systems_and_tutorials_does_what_its_page_shows() {
 
 /// They have a test of their own: it wants a machine on which nothing else runs.
 #[test]
+#[ignore = "live hops: ./ci.sh hops"]
 fn every_command_behind_a_hop_does_what_its_page_shows() {
     commands_do_what_their_pages_show(|shown| part_of(shown).is_none());
 }

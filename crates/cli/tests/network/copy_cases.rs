@@ -115,6 +115,7 @@ fn a_new_file_in_a_read_only_directory_that_the_copy_made() {
 }
 
 #[test]
+#[ignore = "mounting is root's: ./ci.sh hops"]
 fn a_full_disk_stops_the_file_that_it_has_no_room_for_and_no_other() {
     let users = Users::new();
     let can_mount = Command::new("unshare").args(["-m", "true"]).output();

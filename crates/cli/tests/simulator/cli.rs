@@ -686,7 +686,7 @@ fn a_capture_of_a_mixed_cell_has_both_formats() {
         match output {
             Ok(output) => Some(String::from_utf8_lossy(&output.stdout).lines().count()),
             Err(error) => {
-                eprintln!("skipped: tshark: {error}");
+                eprintln!("SKIPPED: tshark: {error}");
                 None
             }
         }
@@ -726,7 +726,7 @@ fn captures_of_the_air_open_in_tshark() {
         let output = match tshark(wrong) {
             Ok(output) => output,
             Err(error) => {
-                eprintln!("skipped: tshark: {error}");
+                eprintln!("SKIPPED: tshark: {error}");
                 return;
             }
         };

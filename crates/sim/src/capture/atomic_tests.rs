@@ -187,7 +187,7 @@ fn writer() {
 fn a_killed_writer_leaves_nothing() {
     let scratch = Scratch::new("atomic-killed");
     if let Err(error) = unnamed::open(&scratch.0) {
-        eprintln!("skipped: {}: no files without a name: {error}", scratch.0.display());
+        eprintln!("SKIPPED: {}: no files without a name: {error}", scratch.0.display());
         return;
     }
     let path = scratch.0.join("run.pcapng");

@@ -289,7 +289,7 @@ fn tshark(file: &Path, arguments: &[&str]) -> Option<String> {
             Some(String::from_utf8(output.stdout).unwrap())
         }
         Err(error) => {
-            eprintln!("skipped: tshark: {error}");
+            eprintln!("SKIPPED: tshark: {error}");
             None
         }
     }
