@@ -249,11 +249,13 @@ x = { key = \"wifi.rate\", unit = \"Mbps\", values = [60, 150] }
 quick = { x = [150] }
 [[claim]]
 text = \"the live gain is the simulated one\"
+unit = \"points\"
 paper = 0
 measure = { difference = \"live, acks 2\", over = \"simulated, acks 2\" }
 tolerance = 5
 [[claim]]
 text = \"so it is at 150\"
+unit = \"points\"
 paper = 0
 measure = { difference = \"live, acks 2\", over = \"simulated, acks 2\", x = 150 }
 tolerance = 5

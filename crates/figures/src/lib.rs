@@ -43,6 +43,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use claim::Origin;
 pub use claim::{Bound, ClaimOutcome, Range, Verdict};
 pub use dependence::{Dependence, DependenceCell, DependenceRow};
 pub use figure::Figure;
@@ -82,6 +83,8 @@ pub struct FigureOutcome {
     /// Measurements, a line for each place of a curve, of transfers.
     #[serde(rename = "told")]
     pub measurements: Vec<String>,
+    /// Which points of the four systems, drawn beside a rival, no claim measures.
+    pub not_claimed: Option<String>,
     /// The versions of tacit that made its runs; nothing where results do not name it.
     pub made_by: Vec<String>,
     /// Its picture.
@@ -128,6 +131,9 @@ impl FigureOutcome {
                 text.push_str(&format!("  {:<9}  {reason}\n", ""));
             }
         }
+        if let Some(points) = &self.not_claimed {
+            text.push_str(&format!("  {points}\n"));
+        }
         if self.in_full_only > 0 {
             let claims = count(self.in_full_only as u64, "claim");
             text.push_str(&format!("  {claims} more in whole runs, without --quick\n"));
@@ -143,8 +149,9 @@ impl FigureOutcome {
 /// How many claims of several figures came out how.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    passed: usize,
-    missed: usize,
+    papers: Counts,
+    goals: Counts,
+    others: Counts,
     kept: usize,
     skipped: usize,
     failed: usize,
@@ -156,15 +163,37 @@ pub struct Tally {
     figures_skipped: usize,
 }
 
+/// How many claims of one origin were met and missed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Counts {
+    passed: usize,
+    missed: usize,
+}
+
+impl fmt::Display for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} passed, {} missed", self.passed, self.missed)
+    }
+}
+
 impl Tally {
     /// Counts the claims of `outcomes`.
     pub fn of(outcomes: &[FigureOutcome]) -> Self {
         let claims = || outcomes.iter().flat_map(|outcome| &outcome.claims);
         let count = |verdict: Verdict| claims().filter(|claim| claim.verdict == verdict).count();
         let tables = outcomes.iter().filter_map(|outcome| outcome.table.as_ref());
+        let of = |origin: Origin| {
+            let verdicts =
+                || claims().filter(|claim| Origin::of(&claim.source) == origin).map(|claim| claim.verdict);
+            Counts {
+                passed: verdicts().filter(|verdict| *verdict == Verdict::Pass).count(),
+                missed: verdicts().filter(|verdict| *verdict == Verdict::Missed).count(),
+            }
+        };
         Self {
-            passed: count(Verdict::Pass),
-            missed: count(Verdict::Missed),
+            papers: of(Origin::Paper),
+            goals: of(Origin::Goal),
+            others: of(Origin::Other),
             kept: count(Verdict::Kept),
             skipped: count(Verdict::Skipped),
             failed: count(Verdict::Fail),
@@ -177,11 +206,12 @@ impl Tally {
 
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { passed, missed, kept, skipped, failed, rows, in_full_only, figures_skipped } = self;
+        let Self { papers, goals, others, kept, skipped, failed, rows, in_full_only, figures_skipped } = self;
         write!(
             f,
-            "claims: {passed} passed, {missed} missed for a reason given, {skipped} SKIPPED on this machine, {failed} failed; \
-             {kept} regression bounds kept; {rows} rows of tables without a verdict"
+            "claims of the papers: {papers} for a reason given; of ns-3, formulas and arguments: {others}; goals of tacit's own: \
+             {goals}; {skipped} SKIPPED on this machine, {failed} failed; {kept} regression bounds kept; {rows} rows of tables \
+             without a verdict"
         )?;
         if *in_full_only > 0 {
             write!(f, "; {} in whole runs only", count(*in_full_only as u64, "claim"))?;

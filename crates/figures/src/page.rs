@@ -39,6 +39,7 @@ pub(super) fn write(
                                 Some(table) => (measured(table)),
                                 None => (PreEscaped(picture)),
                             }
+                            @if let Some(points) = &outcome.not_claimed { p.note { (points) } }
                             @if !outcome.claims.is_empty() { (claims_table(outcome)) }
                             @if let Some(depends) = &outcome.depends { (dependence(depends)) }
                         }

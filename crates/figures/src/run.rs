@@ -6,9 +6,11 @@ use std::fs;
 
 use super::draw::picture;
 use super::figure::{Claim, Figure, Findings};
+use super::measure::Measure;
+use super::plot_data::PlotData;
 use super::results::{Options, RunContext, file_name};
 use super::table::MeasuredTable;
-use super::{ClaimOutcome, FigureOutcome, page};
+use super::{ClaimOutcome, Curve, FigureOutcome, page, value};
 use tacit_analysis::chart::{standalone, table_picture};
 use tacit_runs::RunsError;
 use tacit_runs::store::write_whole;
@@ -62,6 +64,7 @@ fn outcome(
         claims: Vec::new(),
         in_full_only: 0,
         measurements: Vec::new(),
+        not_claimed: None,
         made_by: Vec::new(),
         svg: None,
         skipped: skip_reason(figure, options),
@@ -74,6 +77,7 @@ fn outcome(
         outcome.table = table.map(|(table, curves)| table.measured(|measure| curves.measured(measure)));
         outcome.depends = curves.and_then(|curves| curves.depends.clone());
         outcome.measurements = findings.measurements();
+        outcome.not_claimed = curves.and_then(|curves| not_claimed(figure, curves));
         outcome.claims = judged(figure, &*findings, options.quick);
         outcome.in_full_only = figure.claims.len() - outcome.claims.len();
         svg = drawn(figure, &*findings, outcome.table.as_ref());
@@ -113,6 +117,38 @@ fn judged(figure: &Figure, findings: &dyn Findings, quick: bool) -> Vec<ClaimOut
         outcome
     };
     figure.claims.iter().filter(|claim| !quick || makes(claim)).map(outcome).collect()
+}
+
+/// Words by which the curves of the four systems are named.
+const SYSTEMS: [&str; 4] = ["tack", "hack", "rre", "fwp"];
+
+/// Points that are drawn of the four systems beside a rival, and that no claim measures.
+fn not_claimed(figure: &Figure, drawn: &PlotData) -> Option<String> {
+    let is_ours = |curve: &Curve| {
+        let name = curve.name.to_lowercase();
+        name.split(|sign: char| !sign.is_alphabetic()).any(|word| SYSTEMS.contains(&word))
+    };
+    let curves = &drawn.curves.curves;
+    if curves.iter().all(is_ours) {
+        return None;
+    }
+    let measures: Vec<&Measure> = figure.measures().filter(|measure| measure.variant().is_none()).collect();
+    let gaps = |curve: &Curve| {
+        let is_claimed =
+            |x: f64| measures.iter().any(|measure| measure.reads(std::slice::from_ref(&curve.name), x));
+        let points =
+            || curve.points.iter().filter(|(_, columns)| columns.first().copied().flatten().is_some());
+        let open: Vec<String> = points().filter(|(x, _)| !is_claimed(*x)).map(|(x, _)| value(*x)).collect();
+        match open.len() {
+            0 => None,
+            all if all == points().count() => Some(curve.name.clone()),
+            // A course over time.
+            many if many > 8 => Some(format!("{} at {many} of {} places", curve.name, points().count())),
+            _ => Some(format!("{} at {}", curve.name, open.join(", "))),
+        }
+    };
+    let open: Vec<String> = curves.iter().filter(|curve| is_ours(curve)).filter_map(gaps).collect();
+    (!open.is_empty()).then(|| format!("Not claimed: {}.", open.join("; ")))
 }
 
 /// The picture, as SVG.

@@ -378,7 +378,7 @@ tolerance = 0
 text = \"BBR paces near the rate\"
 paper = 6
 measure = { value = \"BBR\", column = \"pacing_mbps\", x-from = 3.5 }
-tolerance = 3
+tolerance = 1.5
 ";
 
     #[test]

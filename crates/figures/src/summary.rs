@@ -315,6 +315,8 @@ fn later() -> Result<Vec<PlannedFigure>, InputError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Counts;
+    use crate::claim::Origin;
     use crate::{Bound, all};
 
     fn committed() -> String {
@@ -382,9 +384,17 @@ mod tests {
         let text = committed();
         let page = Page::read(&text);
         let count = |word: &str| page.rows.iter().filter(|row| row.verdict == word).count();
+        let of = |origin: Origin| {
+            let rows = || page.rows.iter().filter(|row| Origin::of(&row.said) == origin);
+            Counts {
+                passed: rows().filter(|row| row.verdict == Verdict::Pass.word()).count(),
+                missed: rows().filter(|row| row.verdict == Verdict::Missed.word()).count(),
+            }
+        };
         let tally = Tally {
-            passed: count(Verdict::Pass.word()),
-            missed: count(Verdict::Missed.word()),
+            papers: of(Origin::Paper),
+            goals: of(Origin::Goal),
+            others: of(Origin::Other),
             kept: count(Verdict::Kept.word()),
             skipped: count(Verdict::Skipped.word()),
             failed: count(Verdict::Fail.word()),
@@ -396,8 +406,10 @@ mod tests {
         assert_eq!(count(Verdict::Fail.word()), 0, "a claim of papers.md fails");
         let readme =
             std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md")).unwrap();
-        let sentence = format!("{} pass, {} are missed", tally.passed, tally.missed);
-        assert!(readme.contains(&sentence), "README.md does not say that {sentence}");
+        for (counts, whose) in [(tally.papers, "of the papers"), (tally.goals, "goals of tacit's own")] {
+            let sentence = format!("{} {whose} pass, {} are missed", counts.passed, counts.missed);
+            assert!(readme.contains(&sentence), "README.md does not say that {sentence}");
+        }
         let version = &page.version;
         assert!(version.contains(" (") && !version.contains("modified"), "papers.md is of {version:?}");
     }
@@ -448,7 +460,7 @@ cells = [{ paper = 30.2, measure = { value = \"UDP\", x = 54 } }, {}]
         ] {
             assert!(text.lines().any(|line| line == row), "{row}: {text}");
         }
-        assert!(text.contains("claims: 0 passed, 1 missed for a reason given"), "{text}");
+        assert!(text.contains("claims of the papers: 0 passed, 1 missed for a reason given"), "{text}");
         assert!(text.contains("; 1 regression bounds kept; 1 rows of tables"), "{text}");
         assert!(!text.contains(EARLIER));
     }
