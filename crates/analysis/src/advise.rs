@@ -110,7 +110,7 @@ pub fn advise(question: &Question, control: Control<'_>) -> Result<Advice, RunsE
     let [first_seeds, most_seeds] = question.seeds()?;
     let scenario = Arc::new(compare::load(&options)?);
     let schemes = scheme::select("--schemes", &options.schemes)?;
-    let clients = compare::client_counts(&options, &scenario)?;
+    let clients = scenario.compared_counts(&options.clients)?;
     let [count] = clients[..] else { unreachable!("a question is of one number of clients") };
     let (stock, udp) = (Scheme::of_role(Role::Baseline), Scheme::of_role(Role::Bound));
     let warnings = told_warnings(&options, &scenario, (count, &schemes), control)?;

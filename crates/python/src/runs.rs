@@ -70,7 +70,7 @@ pub fn run(
         let sheets: Vec<_> =
             table_names().filter_map(|name| Some((name, sheet_of(name, record_alone)?))).collect();
         let single = prepared.single(record);
-        let told = Told::new(&single, single.to_text())?;
+        let told = Told::new(&single, single.to_text(None))?;
         Ok(sheets.into_iter().fold(told, |told, (name, sheet)| told.with(name, sheet)))
     });
     // An exception of Python says more than the outcome of the run without an answer.
@@ -116,7 +116,7 @@ impl Brought {
 }
 
 fn told_of(comparison: &Comparison) -> Outcome<Told> {
-    Ok(Told::new(comparison, Report::Comparison(Box::new(comparison.clone())).to_text())?
+    Ok(Told::new(comparison, Report::Comparison(Box::new(comparison.clone())).to_text(None))?
         .with("rows", rows(&comparison.rows)?)
         .with_html(table_html(comparison)))
 }
@@ -157,7 +157,7 @@ pub fn report(py: Python<'_>, directory: PathBuf) -> PyResult<Answer> {
         match &reports[..] {
             [Report::Comparison(comparison)] => told_of(comparison),
             [report @ Report::Sweep(sweep)] => {
-                Ok(Told::new(sweep, report.to_text())?.with("rows", rows(&sweep.rows)?))
+                Ok(Told::new(sweep, report.to_text(None))?.with("rows", rows(&sweep.rows)?))
             }
             several => {
                 let what = format!("a sweep of {} places", several.len());

@@ -9,7 +9,7 @@ use tacit_runs::metric;
 use tacit_runs::store::Sheet;
 use tacit_scenario::explain::explain as explanation;
 use tacit_scenario::scheme::{self, Listing};
-use tacit_scenario::{InputError, MAX_CLIENTS, Scenario, Subject, library};
+use tacit_scenario::{InputError, Scenario, Subject, library};
 
 use crate::answer::{Answer, Told};
 use crate::error::{Failure, Outcome};
@@ -96,8 +96,7 @@ pub fn check(
     let checked = || -> Outcome<()> {
         let scenario = Scenario::load(scenario, &assignments)?;
         let scheme = scheme.map(|name| scheme::find("--scheme", name)).transpose()?;
-        let clients = clients.unwrap_or(scenario.clients);
-        InputError::check_range("--clients", clients, 1..=MAX_CLIENTS)?;
+        let clients = scenario.run_count(clients)?;
         Ok(Subject::new(Arc::new(scenario), scheme.unwrap_or(&scheme::AS_WRITTEN)).check(clients)?)
     };
     checked().map_err(|failure| failure.raised(py))

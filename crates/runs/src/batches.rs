@@ -129,6 +129,7 @@ impl Batches {
         let clients = if clients.is_empty() { vec![base.clients] } else { clients.to_vec() };
         let read = |at: &Vec<String>| {
             let here = Arc::new(Scenario::load(scenario, &[assignments, at].concat())?);
+            here.compared_counts(&clients)?;
             for scheme in &schemes {
                 let subject = Subject::new(here.clone(), scheme);
                 clients.iter().try_for_each(|count| subject.check(*count))?;

@@ -6,6 +6,7 @@
 
 pub mod bounded;
 mod build;
+mod counts;
 mod direct;
 pub mod edca;
 mod effective;
@@ -631,9 +632,13 @@ fn load_assigned(name_or_path: &str, assignments: &[String]) -> Result<Loaded, S
 fn assign(tree: &mut Tree, assignments: &[String]) -> Result<(), InputError> {
     let mut assigned = Tree::default();
     // Errors in others are reported below.
-    for assignment in assignments.iter().filter(|said| said.trim_start().starts_with("run.")) {
+    let decides =
+        |said: &&String| ["run.", "client"].iter().any(|begin| said.trim_start().starts_with(begin));
+    for assignment in assignments.iter().filter(decides) {
         assigned.set(assignment)?;
     }
+    forget_smaller_count(tree, &assigned);
+    forget_compared_counts(tree, &assigned);
     forget_late_measuring(tree, &assigned);
     assignments.iter().try_for_each(|assignment| tree.set(assignment))
 }
@@ -688,23 +693,32 @@ fn with_base(
     Ok(merged)
 }
 
-/// A file that lists more `[[client]]` tables than the base has clients means them all.
+/// A file whose `[[client]]` tables are of more clients than the base has means them all.
 fn forget_smaller_count(base: &mut Tree, tree: &Tree) {
     let Some(Value::List(clients)) = tree.entries.get("client").map(|node| &node.value) else { return };
     let Some(Value::Table(counts)) = base.entries.get_mut("clients").map(|node| &mut node.value) else {
         return;
     };
-    let listed = i64::try_from(clients.len()).unwrap_or(i64::MAX);
+    let count = |table: &Node| match &table.value {
+        Value::Table(client) => match client.entries.get("count").map(|node| &node.value) {
+            Some(Value::Integer(count)) => *count,
+            _ => 1,
+        },
+        _ => 1,
+    };
+    let listed = clients.iter().map(count).fold(0_i64, i64::saturating_add);
     let is_smaller = |node: &Node| matches!(node.value, Value::Integer(count) if count < listed);
     if counts.entries.get("count").is_some_and(is_smaller) {
         counts.entries.remove("count");
     }
 }
 
-/// A file that lists `[[client]]` tables compares schemes for these clients, not for the counts that the base is compared
-/// at.
+/// A file that lists `[[client]]` tables, or counts its clients, compares schemes for these, not for the counts that the
+/// base is compared at.
 fn forget_compared_counts(base: &mut Tree, tree: &Tree) {
-    if tree.entries.contains_key("client")
+    let counts =
+        |node: &Node| matches!(&node.value, Value::Table(clients) if clients.entries.contains_key("count"));
+    if (tree.entries.contains_key("client") || tree.entries.get("clients").is_some_and(counts))
         && let Some(Value::Table(compared)) = base.entries.get_mut("compare").map(|node| &mut node.value)
     {
         compared.entries.remove("clients");

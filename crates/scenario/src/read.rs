@@ -59,7 +59,7 @@ fn from_root(name: String, root: Section<'_>, tree: &Tree) -> Result<Scenario, I
     let clients = root.section("clients")?;
     let default_count = u32::try_from(overrides.len()).unwrap_or(MAX_CLIENTS).max(1);
     let count = run::COUNT.or(&clients, default_count)?;
-    let own_clients = (!overrides.is_empty()).then_some(count);
+    let own_clients = (!overrides.is_empty() || clients.has(run::COUNT.name)).then_some(count);
     let scenario = Scenario {
         name: run::NAME.or(&root, name)?,
         description: run::DESCRIPTION.or(&root, String::new())?,
@@ -138,7 +138,7 @@ fn run_section(section: Section<'_>) -> Result<RunPlan, InputError> {
     Ok(plan)
 }
 
-/// `[compare]`; a scenario that lists its clients is compared with those.
+/// `[compare]`; a scenario that lists or counts its clients is compared with those.
 fn compare_section(section: Section<'_>, own_clients: Option<u32>) -> Result<ComparePlan, InputError> {
     let usual = own_clients.map_or(vec![1, 10], |count| vec![count]);
     let plan = ComparePlan { clients: run::COMPARED_CLIENTS.or(&section, usual)? };

@@ -506,6 +506,16 @@ impl Scheme {
         ALL.iter().find(|scheme| scheme.role == role).expect("the table has every role")
     }
 
+    /// The scheme of the table called `name`.
+    pub fn known(name: &str) -> Option<&'static Self> {
+        ALL.iter().find(|scheme| scheme.name == name)
+    }
+
+    /// It takes other Wi-Fi chips or firmware: TCP/HACK, and reverse direction grants.
+    pub fn needs_chips(&self) -> bool {
+        self.name.starts_with("hack") || self.name == "rdg"
+    }
+
     /// The place of the scheme called `name` in the table; after all others where there is none.
     pub fn position(name: &str) -> usize {
         ALL.iter().position(|scheme| scheme.name == name).unwrap_or(ALL.len())

@@ -3,7 +3,7 @@
 use tacit_link::wifi::error_rate::{mpdu_success, preamble_success};
 use tacit_link::wifi::phy::{Mode, block_ack_len, mpdu_len};
 use tacit_link::wifi::{BssConfig, Decibels, RateControl, StationConfig};
-use tacit_proto::units::Instant;
+use tacit_proto::units::{HostId, Instant};
 use tacit_sim::Setup;
 
 use crate::build::FULL_PACKET;
@@ -92,6 +92,7 @@ fn overrides(scheme: &Scheme, key: &str, scenario: &Scenario) -> bool {
 /// Traffic and settings that will not be in the results of a run, a line for each reason.
 pub fn of_setup(setup: &Setup) -> Vec<String> {
     let mut warnings = of_times(setup);
+    warnings.extend(of_idle_clients(setup));
     for bss in &setup.bss {
         warnings.extend(of_signals(&bss.config));
     }
@@ -200,6 +201,14 @@ impl Affected {
         };
         Some(tell(who, percent(Some(share), 1), snr, mode))
     }
+}
+
+/// Clients without a flow, which the rest of the scenario may have forgotten.
+fn of_idle_clients(setup: &Setup) -> Option<String> {
+    let hosts = setup.bss.iter().flat_map(|bss| bss.clients.iter().map(|client| client.host));
+    let is_idle = |host: &HostId| !setup.flows.iter().any(|flow| flow.source == *host || flow.sink == *host);
+    let names: Vec<&str> = hosts.filter(is_idle).map(|host| setup.hosts[host.0 as usize].as_str()).collect();
+    (!names.is_empty()).then(|| format!("without a flow: {}", names.join(", ")))
 }
 
 /// The parts of a run's traffic that the measured window misses, a line for each way to miss them.

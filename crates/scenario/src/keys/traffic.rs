@@ -239,7 +239,7 @@ pub(crate) const CLIENT: Key<Own<Option<Vec<u32>>>> = Key {
         allowed: "`\"all\"`, the number of a client from 1, or a list of them",
     },
     usual: Usual::Is("\"all\""),
-    meaning: "clients with this flow; clients that the run lacks are ignored",
+    meaning: "clients with this flow; a run of fewer clients lacks it",
 };
 
 pub(crate) const START: Key<Span> = Key {
