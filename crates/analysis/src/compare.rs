@@ -1,6 +1,7 @@
 //! Schemes side by side on the same scenario and the same draws.
 
 mod completions;
+mod headline;
 mod receiver;
 mod text;
 
@@ -20,9 +21,7 @@ use tacit_runs::sweep::{self, Control, Progress};
 use tacit_runs::threshold::Reading;
 use tacit_scenario::scheme::{self, Role, Scheme};
 use tacit_scenario::table::count;
-use tacit_scenario::{
-    InputError, MAX_CLIENTS, MAX_SEEDS, Scenario, ScenarioError, explain, quoted, warnings,
-};
+use tacit_scenario::{InputError, MAX_SEEDS, Scenario, ScenarioError, explain, quoted, warnings};
 
 pub use completions::CompletionTimes;
 use receiver::{Twin, name_in_2014};
@@ -239,7 +238,7 @@ fn make(
     directory: Option<&Path>,
     control: Control<'_>,
 ) -> Result<FinishedRuns, RunsError> {
-    let clients = client_counts(options, scenario)?;
+    let clients = scenario.compared_counts(&options.clients)?;
     let seeds = options.seeds.unwrap_or(scenario.run.seeds);
     InputError::check_range("--seeds", seeds, 1..=MAX_SEEDS)?;
     let plan = plan(scenario, schemes, twin, &clients, seeds)?;
@@ -340,17 +339,6 @@ fn caveats(groups: &[Group<'_>]) -> Vec<String> {
         format!("{}, {}: {caveat}", count(clients.into(), "client"), schemes.join(", "))
     };
     lines.into_iter().map(line).collect()
-}
-
-pub(crate) fn client_counts(options: &Options, scenario: &Scenario) -> Result<Vec<u32>, InputError> {
-    let mut clients =
-        if options.clients.is_empty() { scenario.compare.clients.clone() } else { options.clients.clone() };
-    for count in &clients {
-        InputError::check_range("--clients", *count, 1..=MAX_CLIENTS)?;
-    }
-    clients.sort_unstable();
-    clients.dedup();
-    Ok(clients)
 }
 
 /// The runs of the schemes asked for, and of the two yardsticks: gains and shares need them.
@@ -465,9 +453,15 @@ impl Comparison {
         self.rows.iter().filter(move |row| row.clients == clients)
     }
 
-    /// As tables of text, one per client count.
-    pub fn to_text(&self) -> String {
-        text::tables(self)
+    /// The result in a sentence or two for each client count.
+    pub fn headlines(&self) -> Vec<String> {
+        headline::headlines(self)
+    }
+
+    /// The result in words, then tables, one per client count: in lines of at most `width` characters, where columns are left
+    /// out that do not fit.
+    pub fn to_text(&self, width: Option<usize>) -> String {
+        text::tables(self, width)
     }
 }
 
@@ -527,7 +521,7 @@ mod tests {
         };
         let (near, far) = (at("1 ms"), at("40 ms"));
         assert_eq!(near.at, ["wired.delay=1 ms"]);
-        assert!(near.to_text().contains("; wired.delay=1 ms\n"), "{}", near.to_text());
+        assert!(near.to_text(None).contains("; wired.delay=1 ms\n"), "{}", near.to_text(None));
         assert!(near.rows[0].goodput_bps_mean > far.rows[0].goodput_bps_mean);
         let all = overview(&[&near, &far]);
         assert!(all.contains("wired.delay=1 ms") && all.contains("wired.delay=40 ms"), "{all}");
@@ -579,7 +573,7 @@ mod tests {
             .map(|row| (row.clients, row.scheme.as_str(), row.seeds))
             .collect();
         assert_eq!(beside, [(1, "stock", 3), (1, "hack-batch", 3), (2, "stock", 3), (2, "hack-batch", 3)]);
-        let text = comparison.to_text();
+        let text = comparison.to_text(None);
         let said = "with the receiver of 2014 (tcp.profile = \"classic\", one ACK per 2 segments): stock ";
         assert_eq!(text.matches(said).count(), 2, "{text}");
         // It is the paper's scenario, run for run.
@@ -604,10 +598,11 @@ mod tests {
 
     #[test]
     fn a_headline_says_what_it_depends_on() {
-        let text = comparison(&["stock"]).to_text();
+        let text = comparison(&["stock"]).to_text(None);
         let conditions = "with tcp.profile = \"linux\", tcp.congestion = \"cubic\", wifi.capture = false, \
                           wifi.protection = \"none\", wifi.ap-queue = \"126 packets\"";
-        assert_eq!(text.lines().nth(2), Some(conditions));
+        assert!(text.lines().any(|line| line == conditions), "{text}");
+        assert!(text.starts_with("1 client: ACKs cost "), "{text}");
         let wire = Options { scenario: "wired-10".into(), ..options(&["stock"]) };
         let wire = compare(&wire, Control::unattended()).unwrap();
         assert_eq!(wire.conditions, ["tcp.profile = \"linux\"", "tcp.congestion = \"cubic\""]);
@@ -638,7 +633,7 @@ mod tests {
 
     #[test]
     fn the_table_names_every_scheme_and_says_what_is_no_tcp() {
-        let text = comparison(&[]).to_text();
+        let text = comparison(&[]).to_text(None);
         for scheme in scheme::by_default() {
             assert!(text.contains(scheme.name), "{text}");
             let is_said = text.contains(&format!("\n{}: {}\n", scheme.name, scheme.summary));

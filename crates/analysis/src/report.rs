@@ -161,9 +161,9 @@ impl Report {
     }
 
     /// As text.
-    pub fn to_text(&self) -> String {
+    pub fn to_text(&self, width: Option<usize>) -> String {
         match self {
-            Self::Comparison(comparison) => comparison.to_text(),
+            Self::Comparison(comparison) => comparison.to_text(width),
             Self::Sweep(sweep) => sweep.to_text(),
         }
     }

@@ -5,13 +5,21 @@
 pub struct TextTable {
     rows: Vec<Vec<String>>,
     heads: usize,
+    /// Columns in the order in which a narrow terminal loses them; the others stay.
+    droppable: Vec<usize>,
 }
 
 impl TextTable {
     /// A table under `heads`; each may have several lines, such as a name and a unit.
     pub fn new<const LINES: usize>(heads: &[[&str; LINES]]) -> Self {
         let rows = (0..LINES).map(|line| heads.iter().map(|head| head[line].to_owned()).collect());
-        Self { rows: rows.collect(), heads: LINES }
+        Self { rows: rows.collect(), heads: LINES, droppable: Vec::new() }
+    }
+
+    /// Columns that a narrow terminal loses, by index, in that order.
+    pub fn dropping(mut self, columns: impl IntoIterator<Item = usize>) -> Self {
+        self.droppable = columns.into_iter().collect();
+        self
     }
 
     /// Adds a row.
@@ -19,13 +27,43 @@ impl TextTable {
         self.rows.push(cells);
     }
 
+    /// Width of a column in characters.
+    fn width(&self, column: usize) -> usize {
+        let cells = self.rows.iter().filter_map(|row| row.get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    }
+
+    /// The name of a column on one line.
+    fn name(&self, column: usize) -> String {
+        let words = self.rows.iter().take(self.heads).filter_map(|row| row.get(column));
+        words.map(String::as_str).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+    }
+
+    /// The table as [`TextTable::render`] makes it, in at most `width` characters a line as far as columns may be dropped;
+    /// and the names of those dropped.
+    pub fn render_within(&self, width: Option<usize>) -> (String, Vec<String>) {
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let mut kept: Vec<usize> = (0..columns).collect();
+        let mut dropped = Vec::new();
+        for column in &self.droppable {
+            let needed = kept.iter().map(|column| self.width(*column) + 2).sum::<usize>().saturating_sub(2);
+            if width.is_none_or(|width| needed <= width) {
+                break;
+            }
+            kept.retain(|known| known != column);
+            dropped.push(*column);
+        }
+        dropped.sort_unstable();
+        let pick = |row: &Vec<String>| kept.iter().filter_map(|column| row.get(*column).cloned()).collect();
+        let narrow =
+            Self { rows: self.rows.iter().map(pick).collect(), heads: self.heads, droppable: Vec::new() };
+        (narrow.render(), dropped.into_iter().map(|column| self.name(column)).collect())
+    }
+
     /// The table as lines of text, the first column to the left and all others to the right.
     pub fn render(&self) -> String {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
-        let width = |column: usize| {
-            self.rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()
-        };
-        let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
+        let widths: Vec<usize> = (0..columns).map(|column| self.width(column)).collect();
         let mut text = String::new();
         for (index, row) in self.rows.iter().enumerate() {
             let mut line = String::new();
@@ -46,6 +84,34 @@ impl TextTable {
         }
         text
     }
+}
+
+/// `text` with lines of at most `width` characters, broken between words; a continued line is indented. Words that are
+/// longer, and rules and rows of tables, stay whole.
+pub fn wrapped(text: &str, width: Option<usize>) -> String {
+    let Some(width) = width else { return text.to_owned() };
+    let mut lines: Vec<String> = Vec::new();
+    for line in text.lines() {
+        let is_prose = !line.starts_with(' ') && !line.contains("  ") && !line.contains('─');
+        if line.chars().count() <= width || !is_prose {
+            lines.push(line.to_owned());
+            continue;
+        }
+        let mut current = String::new();
+        for word in line.split(' ') {
+            let with = current.chars().count() + 1 + word.chars().count();
+            if !current.trim().is_empty() && with > width {
+                lines.push(std::mem::replace(&mut current, "  ".to_owned()));
+            }
+            if !current.is_empty() && !current.ends_with("  ") {
+                current.push(' ');
+            }
+            current.push_str(word);
+        }
+        lines.push(current);
+    }
+    let end = if text.ends_with('\n') { "\n" } else { "" };
+    lines.join("\n") + end
 }
 
 /// `value` with `decimals` digits after the point and commas between thousands.
@@ -110,6 +176,37 @@ mod tests {
         assert_eq!(signed_percent(Some(0.0714), 1), "+7.1 %");
         assert_eq!(count(1, "client"), "1 client");
         assert_eq!(count(10, "client"), "10 clients");
+    }
+
+    #[test]
+    fn a_narrow_terminal_loses_the_columns_that_may_go_in_their_order() {
+        let mut table =
+            TextTable::new(&[["a", ""], ["goodput", "Mb/s"], ["ACKs", "/s"], ["gain", "%"]]).dropping([2, 1]);
+        table.push(vec!["stock".into(), "111.9".into(), "290".into(), "1".into()]);
+        let all = table.render();
+        assert_eq!(all.lines().map(|line| line.chars().count()).max(), Some(26));
+        assert_eq!(table.render_within(None), (all.clone(), vec![]));
+        assert_eq!(table.render_within(Some(26)), (all, vec![]));
+        let (text, dropped) = table.render_within(Some(25));
+        assert_eq!(
+            text,
+            "a      goodput  gain\n          Mb/s     %\n────────────────────\nstock    111.9     1\n"
+        );
+        assert_eq!(dropped, ["ACKs /s"]);
+        let (text, dropped) = table.render_within(Some(1));
+        assert_eq!(text, "a      gain\n          %\n───────────\nstock     1\n");
+        assert_eq!(dropped, ["goodput Mb/s", "ACKs /s"]);
+    }
+
+    #[test]
+    fn prose_is_broken_between_words_and_tables_are_not() {
+        let text = "with a = 1, b = 2, c = 3\na  table of  columns\n────────────\nshort\n";
+        assert_eq!(
+            wrapped(text, Some(12)),
+            "with a = 1,\n  b = 2, c =\n  3\na  table of  columns\n────────────\nshort\n"
+        );
+        assert_eq!(wrapped(text, None), text);
+        assert_eq!(wrapped("averylongword indeed", Some(5)), "averylongword\n  indeed");
     }
 
     #[test]

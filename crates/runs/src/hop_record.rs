@@ -152,7 +152,7 @@ mod tests {
             "packets that leave one hop enter the next"
         );
         assert!(cell.queue_delays.p95_us > cell.queue_delays.p50_us);
-        assert!(single.to_text().contains("router-1"));
+        assert!(single.to_text(None).contains("router-1"));
     }
 
     /// Over a direct link a client is no hop to its access point, and the access point carries nothing.
@@ -181,7 +181,7 @@ mod tests {
             wifi[1].counters.delivered > wifi[2].counters.delivered && wifi[2].counters.delivered > 100,
             "{wifi:?}"
         );
-        assert!(single.to_text().contains("client-1  ap, clients"), "{}", single.to_text());
+        assert!(single.to_text(None).contains("client-1  ap, clients"), "{}", single.to_text(None));
     }
 
     /// A receiver counts the packets that its sender takes for lost: no Block Ack ever comes back.

@@ -25,8 +25,8 @@ use crate::record::{FlowRecord, Label, RunRecord};
 use crate::station::StationRecord;
 use crate::sweep::Control;
 use crate::threshold::Reading;
-use tacit_scenario::table::{TextTable, number, number_or_dash, significant};
-use tacit_scenario::{InputError, MAX_CLIENTS, RunSpec, Scenario, Subject, scheme, warnings};
+use tacit_scenario::table::{TextTable, number, number_or_dash, significant, wrapped};
+use tacit_scenario::{InputError, RunSpec, Scenario, Subject, scheme, warnings};
 
 /// The run to make.
 #[derive(Clone, Debug, Default)]
@@ -172,8 +172,7 @@ pub(crate) fn prepare_scenario(
     change: impl FnOnce(&mut Scenario),
 ) -> Result<Prepared, RunsError> {
     let scheme = options.scheme.as_deref().map(|name| scheme::find("--scheme", name)).transpose()?;
-    let clients = options.clients.unwrap_or(scenario.clients);
-    InputError::check_range("--clients", clients, 1..=MAX_CLIENTS)?;
+    let clients = scenario.run_count(options.clients)?;
     let subject = Subject::new(Arc::new(scenario), scheme.unwrap_or(&scheme::AS_WRITTEN)).changed_by(change);
     let spec = RunSpec { wire: options.wire, ..RunSpec::new(Arc::new(subject), clients, options.seed) };
     let setup = spec.setup()?;
@@ -392,7 +391,8 @@ impl Single {
             ["", "lost"],
             ["queueing", "p50, ms"],
             ["", "p95, ms"],
-        ]);
+        ])
+        .dropping([4, 7, 6]);
         // The access point's is the first of a channel.
         let access_point = self.hops.iter().position(|hop| hop.to.is_none());
         for (number_of_hop, hop) in self.hops.iter().enumerate() {
@@ -409,8 +409,9 @@ impl Single {
         hops
     }
 
-    /// As text: the flows, the hops, then the metrics that mean something here.
-    pub fn to_text(&self) -> String {
+    /// As text: the flows, the hops, then the metrics that mean something here; in lines of at most `width` characters, where
+    /// columns are left out that do not fit.
+    pub fn to_text(&self, width: Option<usize>) -> String {
         let mut text = String::new();
         let scheme = self.scheme.as_deref().unwrap_or("as written");
         let _ = writeln!(
@@ -438,7 +439,8 @@ impl Single {
             ["again"],
             ["timeouts"],
             ["ACKs"],
-        ]);
+        ])
+        .dropping([3, 7, 5]);
         for flow in &self.flows {
             let whole = |count: Option<u64>| number_or_dash(count.map(|count| count as f64), 0);
             flows.push(vec![
@@ -453,13 +455,16 @@ impl Single {
                 whole(flow.acks_sent),
             ]);
         }
-        text.push_str(&flows.render());
+        let (flows, mut missing) = flows.render_within(width);
+        text.push_str(&flows);
         text.push('\n');
         if !self.applications.is_empty() {
             text.push_str(&application::to_text(&self.applications));
             text.push('\n');
         }
-        text.push_str(&self.hop_table().render());
+        let (hops, more) = self.hop_table().render_within(width);
+        missing.extend(more);
+        text.push_str(&hops);
         text.push('\n');
         let mut metrics = TextTable::new(&[["metric"], ["value"]]);
         for (metric, value) in metric::ALL.iter().zip(&self.metrics.0) {
@@ -469,8 +474,11 @@ impl Single {
             }
         }
         text.push_str(&metrics.render());
+        if !missing.is_empty() {
+            let _ = writeln!(text, "\n--wide has also: {}", missing.join(", "));
+        }
         let _ = writeln!(text, "\nthe same again: {}", self.provenance.command);
-        text
+        wrapped(&text, width)
     }
 }
 

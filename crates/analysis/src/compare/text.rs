@@ -4,10 +4,17 @@ use tacit_link::wifi::AirtimeUse;
 
 use super::{Comparison, Row};
 use tacit_scenario::scheme::{self, Role, Scheme};
-use tacit_scenario::table::{TextTable, count, number, number_or_dash, percent, signed_percent};
+use tacit_scenario::table::{TextTable, count, number, number_or_dash, percent, signed_percent, wrapped};
 
-pub(super) fn tables(comparison: &Comparison) -> String {
-    let mut text = format!("{}: {}\n", comparison.scenario, comparison.provenance.description);
+pub(super) fn tables(comparison: &Comparison, width: Option<usize>) -> String {
+    let mut text = String::new();
+    for line in comparison.headlines() {
+        text.push_str(&format!("{line}\n"));
+    }
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text.push_str(&format!("{}: {}\n", comparison.scenario, comparison.provenance.description));
     let seeds = comparison.rows.iter().map(|row| row.seeds).max().unwrap_or(0);
     text.push_str(&format!(
         "{}, {} s measured in each, the same draws for every scheme; ± is the 95 % confidence interval\n",
@@ -20,18 +27,20 @@ pub(super) fn tables(comparison: &Comparison) -> String {
     for warning in &comparison.warnings {
         text.push_str(&format!("warning: {warning}\n"));
     }
+    let mut missing: Vec<String> = Vec::new();
     for clients in comparison.client_counts() {
         let rows: Vec<&Row> = comparison.rows_of(clients).collect();
         text.push_str(&format!("\n{}\n", count(clients.into(), "client")));
-        text.push_str(&main_table(&rows).render());
-        if rows.iter().any(|row| row.airtime.is_some()) {
-            text.push('\n');
-            text.push_str(&airtime_table(&rows).render());
-        }
-        if rows.iter().any(|row| row.means.flow_completion_p50_s.is_some()) {
-            text.push('\n');
-            text.push_str(&completion_table(&rows).render());
-        }
+        let airtime = rows.iter().any(|row| row.airtime.is_some()).then(|| airtime_table(&rows));
+        let completions =
+            rows.iter().any(|row| row.means.flow_completion_p50_s.is_some()).then(|| completion_table(&rows));
+        let tables = [Some(main_table(&rows)), airtime, completions];
+        let tables = tables.into_iter().flatten().map(|table| {
+            let (text, dropped) = table.render_within(width);
+            missing.extend(dropped);
+            text
+        });
+        text.push_str(&tables.collect::<Vec<_>>().join("\n"));
         if let Some(line) = beside(comparison, clients) {
             text.push_str(&format!("\n{line}\n"));
         }
@@ -42,7 +51,12 @@ pub(super) fn tables(comparison: &Comparison) -> String {
         let gap = if number == 0 { "\n" } else { "" };
         text.push_str(&format!("{gap}{}: {}\n", scheme.name, scheme.summary));
     }
-    text
+    missing.sort();
+    missing.dedup();
+    if !missing.is_empty() {
+        text.push_str(&format!("\n--wide has also: {}\n", missing.join(", ")));
+    }
+    wrapped(&text, width)
 }
 
 /// The goodput of every scheme at every place of a sweep, in one table.
@@ -91,12 +105,14 @@ fn main_table(rows: &[&Row]) -> TextTable {
         ["goodput", "Mb/s"],
         ["gain over", "stock"],
         ["of UDP", "bound"],
+        ["sent", "again"],
         ["ACKs", "on air/s"],
         ["collisions", "/s"],
         ["retries", "of MPDUs"],
         ["A-MPDU", "MPDUs"],
         ["queueing delay", "p50 / p95 ms"],
-    ]);
+    ])
+    .dropping([8, 7, 6, 3, 9, 5]);
     for row in rows {
         let ms = |us: Option<f64>| number_or_dash(us.map(|us| us / 1e3), 1);
         table.push(vec![
@@ -104,6 +120,7 @@ fn main_table(rows: &[&Row]) -> TextTable {
             goodput(row),
             gain(row),
             percent(row.share_of_udp, 1),
+            percent(row.means.tcp_retransmitted_share, 1),
             number_or_dash(row.means.tcp_acks_on_air_per_s, 0),
             number_or_dash(row.means.collisions_per_s, 1),
             percent(row.means.retry_share, 1),
@@ -158,7 +175,18 @@ pub(crate) fn gain(row: &Row) -> String {
 fn airtime_table(rows: &[&Row]) -> TextTable {
     let mut heads = vec![["airtime, %"]];
     heads.extend(AirtimeUse::ALL.map(|what| [airtime_label(what)]));
-    let mut table = TextTable::new(&heads);
+    // From the least of them to the largest, as a rule.
+    let all = AirtimeUse::ALL;
+    let place = |what: AirtimeUse| all.iter().position(|known| *known == what).map(|at| at + 1);
+    let droppable = [
+        AirtimeUse::Beacon,
+        AirtimeUse::Protection,
+        AirtimeUse::CompressedAck,
+        AirtimeUse::LinkAck,
+        AirtimeUse::Retransmission,
+        AirtimeUse::Acquisition,
+    ];
+    let mut table = TextTable::new(&heads).dropping(droppable.into_iter().filter_map(place));
     for row in rows {
         let Some(shares) = row.airtime else { continue };
         let mut cells = vec![row.scheme.clone()];

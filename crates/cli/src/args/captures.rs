@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use tacit_theory::hop::{USUAL_PHY, USUAL_RATE};
 
+use super::WidthArgs;
+
 /// Arguments of `audit`.
 #[derive(Debug, Args)]
 pub struct AuditArgs {
@@ -24,6 +26,8 @@ pub struct AuditArgs {
     /// Print JSON instead of tables
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub width: WidthArgs,
 }
 
 /// Arguments of `rohc`.

@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 
 use super::HopArgs;
 use crate::gate::GateArgs;
+use crate::output::terminal_width;
 
 /// Arguments of `compare`.
 #[derive(Debug, Args)]
@@ -48,7 +49,24 @@ pub struct CompareArgs {
     #[arg(long, conflicts_with = "report")]
     pub no_report: bool,
     #[command(flatten)]
+    pub width: WidthArgs,
+    #[command(flatten)]
     pub gate: GateArgs,
+}
+
+/// How wide tables are.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct WidthArgs {
+    /// Show every column, wider than the terminal
+    #[arg(long)]
+    wide: bool,
+}
+
+impl WidthArgs {
+    /// Characters per line that text may take; `None` for no limit, as in files and pipes.
+    pub fn limit(self) -> Option<usize> {
+        if self.wide { None } else { terminal_width() }
+    }
 }
 
 /// Arguments of `sweep`.
@@ -128,6 +146,8 @@ pub struct WhyArgs {
     /// Print JSON instead of text
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub width: WidthArgs,
 }
 
 /// Arguments of `advise`.
@@ -172,6 +192,8 @@ pub struct AdviseArgs {
     /// Print JSON instead of text
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub width: WidthArgs,
     /// Directory for an HTML report of all runs [default: none]
     #[arg(long, value_name = "DIR")]
     pub report: Option<PathBuf>,
@@ -203,6 +225,8 @@ pub struct RunArgs {
     /// Print JSON instead of tables
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub width: WidthArgs,
     /// Print a table of the results as CSV instead: without TABLE the run with every metric
     #[arg(
         long,
@@ -355,6 +379,8 @@ pub struct ReportArgs {
     /// Print JSON instead of tables
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub width: WidthArgs,
 }
 
 /// Arguments of `scenarios`.

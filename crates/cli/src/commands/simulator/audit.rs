@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use tacit_captures::audit::{Report, audit_file, audit_live};
+use tacit_scenario::table::wrapped;
 use tacit_theory::hop::{self, parse_rtt};
 
 use crate::args::AuditArgs;
@@ -23,7 +24,7 @@ pub fn run(args: &AuditArgs) -> Result<ExitCode, Failure> {
     if args.json {
         print_json(&report)?;
     } else {
-        print(&report.to_text())?;
+        print(&wrapped(&report.to_text(), args.width.limit()))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -58,7 +58,7 @@ pub fn run(args: &CompareArgs) -> Result<ExitCode, Failure> {
     if args.csv {
         show_csv(&comparisons(&reports), drawn.as_deref())?;
     } else {
-        show(&reports, args.json, drawn.as_deref())?;
+        show(&reports, args.json, args.width.limit(), drawn.as_deref())?;
     }
     let whole = gate.end("tacit compare", Duration::from_secs_f64(measured_s), &commands.join("\n"))?;
     Ok(if whole { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
@@ -108,12 +108,18 @@ fn comparisons(reports: &[Report]) -> Vec<&Comparison> {
 }
 
 /// Prints reports, with a table of all places where they are of a sweep, and says where they are drawn.
-pub fn show(reports: &[Report], json: bool, drawn: Option<&Path>) -> Result<(), Failure> {
+pub fn show(
+    reports: &[Report],
+    json: bool,
+    width: Option<usize>,
+    drawn: Option<&Path>,
+) -> Result<(), Failure> {
     match reports {
         [one] if json => print_json(one)?,
         several if json => print_json(&several)?,
         several => {
-            print(&several.iter().map(Report::to_text).collect::<Vec<_>>().join("\n"))?;
+            let text = |report: &Report| report.to_text(width);
+            print(&several.iter().map(text).collect::<Vec<_>>().join("\n"))?;
             let mut swept = comparisons(several);
             swept.retain(|comparison| !comparison.at.is_empty());
             if !swept.is_empty() {

@@ -19,6 +19,6 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode, Failure> {
     if args.directories.len() > 1 {
         drawn = Some(write_all(&reports, &args.report)?);
     }
-    show(&reports, args.json, drawn.as_deref())?;
+    show(&reports, args.json, args.width.limit(), drawn.as_deref())?;
     Ok(ExitCode::SUCCESS)
 }

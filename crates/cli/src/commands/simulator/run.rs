@@ -42,7 +42,7 @@ pub fn run(args: RunArgs) -> Result<ExitCode, Failure> {
             print(&csv)?;
         }
         None if args.json => print_json(&single)?,
-        None => print(&single.to_text())?,
+        None => print(&single.to_text(args.width.limit()))?,
     }
     let name = single
         .scheme

@@ -1,0 +1,161 @@
+//! The result of a comparison in a sentence per count of clients.
+
+use tacit_scenario::scheme::{Role, Scheme};
+use tacit_scenario::table::{count, number};
+
+use super::{Comparison, Row};
+
+/// Of data sent again, this share and more is told beside a gain.
+const RETRANSMITTED_TOLD: f64 = 0.02;
+
+/// A sentence or two for each count of clients, the least first.
+pub(super) fn headlines(comparison: &Comparison) -> Vec<String> {
+    comparison.client_counts().into_iter().filter_map(|clients| headline(comparison, clients)).collect()
+}
+
+fn headline(comparison: &Comparison, clients: u32) -> Option<String> {
+    let rows: Vec<&Row> = comparison.rows_of(clients).collect();
+    let role = |row: &Row| Scheme::known(&row.scheme).map(|scheme| scheme.role);
+    let stock = rows.iter().find(|row| role(row) == Some(Role::Baseline));
+    let judged =
+        || rows.iter().copied().filter(|row| matches!(role(row), Some(Role::Candidate | Role::Transport)));
+    let merit = |row: &Row| Merit::of(row, stock.copied());
+    let best = |chips: bool| {
+        let able = judged()
+            .filter(|row| Scheme::known(&row.scheme).is_some_and(|scheme| scheme.needs_chips() == chips));
+        let better = able.filter_map(|row| Some((row, merit(row)?))).filter(|(_, merit)| merit.is_better);
+        better.max_by(|(_, one), (_, other)| one.gain.total_cmp(&other.gain))
+    };
+    let found = [best(false), best(true)];
+    let tried = [false, true].map(|chips| {
+        judged().any(|row| Scheme::known(&row.scheme).is_some_and(|scheme| scheme.needs_chips() == chips))
+    });
+    let mut said: Vec<String> = stock.and_then(|stock| cost(stock)).into_iter().collect();
+    let words =
+        |(row, merit): (&Row, Merit)| format!("{}, {}{}", row.scheme, merit.text, price(row, stock.copied()));
+    match (found, tried) {
+        ([None, None], [false, false]) => {}
+        ([None, None], _) => said.push("No scheme here is better than stock beyond chance.".to_owned()),
+        ([Some(soft), Some(hard)], _) => {
+            said.push(format!("Best without new hardware: {}; with: {}.", words(soft), words(hard)));
+        }
+        ([Some(soft), None], _) => said.push(format!("Best: {}, without new hardware.", words(soft))),
+        ([None, Some(hard)], [is_tried, _]) => {
+            let others = if is_tried { "; none without" } else { "" };
+            said.push(format!("Best: {}, with new hardware{others}.", words(hard)));
+        }
+    }
+    (!said.is_empty()).then(|| format!("{}: {}", count(clients.into(), "client"), said.join(" ")))
+}
+
+/// What ACKs cost, by the bound; or how long files take.
+fn cost(stock: &Row) -> Option<String> {
+    if let Some(seconds) = stock.means.flow_completion_p50_s {
+        return Some(format!("Half of the files end within {} s with stock.", number(seconds, 2)));
+    }
+    let lost = 1.0 - stock.share_of_udp?;
+    Some(if lost < 0.005 {
+        format!("ACKs cost nothing: stock has {} % of what UDP carries.", number((1.0 - lost) * 100.0, 1))
+    } else {
+        format!("ACKs cost {} % of what UDP carries.", number(lost * 100.0, 1))
+    })
+}
+
+/// By how much a row is better than stock.
+struct Merit {
+    gain: f64,
+    is_better: bool,
+    text: String,
+}
+
+impl Merit {
+    /// By completion times where files end, by goodput elsewhere.
+    fn of(row: &Row, stock: Option<&Row>) -> Option<Self> {
+        let times =
+            stock.and_then(|stock| stock.means.flow_completion_p50_s).zip(row.means.flow_completion_p50_s);
+        if let Some((before, after)) = times {
+            let gain = before / after - 1.0;
+            return Some(Self { gain, is_better: gain > 0.01, text: format!("{} s", number(after, 2)) });
+        }
+        let gain = row.gain_over_stock?;
+        let is_better = gain > row.gain_over_stock_ci95.unwrap_or(0.0);
+        Some(Self { gain, is_better, text: format!("{:+.1} %", gain * 100.0) })
+    }
+}
+
+/// What a gain costs others: data that is sent again.
+fn price(row: &Row, stock: Option<&Row>) -> String {
+    let again = row.means.tcp_retransmitted_share.unwrap_or(0.0);
+    let before = stock.and_then(|stock| stock.means.tcp_retransmitted_share).unwrap_or(0.0);
+    if again < RETRANSMITTED_TOLD || again < 1.5 * before {
+        return String::new();
+    }
+    format!(" ({} % sent again, stock {} %)", number(again * 100.0, 1), number(before * 100.0, 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Means;
+    use super::*;
+    use tacit_runs::store::Provenance;
+
+    fn row(scheme: &str, gain: f64, ci: f64, change: impl Fn(&mut Means)) -> Row {
+        let mut means = Means::default();
+        change(&mut means);
+        let share = Some((1.0 + gain) / 1.134);
+        Row {
+            scheme: scheme.into(),
+            clients: 1,
+            gain_over_stock: Some(gain),
+            gain_over_stock_ci95: Some(ci),
+            share_of_udp: share,
+            means,
+            ..Row::default()
+        }
+    }
+
+    fn said(rows: Vec<Row>) -> Vec<String> {
+        headlines(&Comparison { rows, ..Comparison::from_records(Provenance::default(), &[]) })
+    }
+
+    #[test]
+    fn the_best_of_each_kind_is_named_with_its_gain() {
+        let again = |share: f64| move |means: &mut Means| means.tcp_retransmitted_share = Some(share);
+        let rows = || {
+            vec![
+                row("stock", 0.0, 0.0, again(0.01)),
+                row("hack-batch", 0.115, 0.005, again(0.0)),
+                row("tcp-l4", -0.02, 0.008, again(0.0)),
+                row("tack", 0.06, 0.006, again(0.3)),
+                row("udp", 0.134, 0.005, again(0.0)),
+            ]
+        };
+        assert_eq!(
+            said(rows()),
+            [
+                "1 client: ACKs cost 11.8 % of what UDP carries. Best without new hardware: tack, +6.0 % (30.0 % sent again, \
+                 stock 1.0 %); with: hack-batch, +11.5 %."
+            ]
+        );
+        let mut chance = rows();
+        chance[1].gain_over_stock_ci95 = Some(0.2);
+        chance[3].gain_over_stock = Some(-0.1);
+        assert!(said(chance)[0].ends_with("No scheme here is better than stock beyond chance."));
+        let mut hard = rows();
+        hard.remove(3);
+        assert!(said(hard)[0].ends_with("Best: hack-batch, +11.5 %, with new hardware; none without."));
+    }
+
+    #[test]
+    fn files_that_end_are_judged_by_their_times() {
+        let takes = |seconds: f64| move |means: &mut Means| means.flow_completion_p50_s = Some(seconds);
+        // Their goodput of a window in which most of them have ended says nothing.
+        let rows = vec![row("stock", 0.0, 0.0, takes(6.4)), row("tack", -0.9, 0.001, takes(1.3))];
+        assert_eq!(
+            said(rows),
+            [
+                "1 client: Half of the files end within 6.40 s with stock. Best: tack, 1.30 s, without new hardware."
+            ]
+        );
+    }
+}
