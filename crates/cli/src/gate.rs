@@ -132,8 +132,8 @@ pub fn ended(who: &str, status: u8) -> TestCaseStatus {
     }
 }
 
-/// The condition that should hold, which is the negation of the option's: `goodput_mbps >= 100` for `goodput_mbps <
-/// 100`.
+/// The condition that should hold, which is the negation of the option's: `goodput_mbps >= 100` for
+/// `goodput_mbps < 100`.
 fn wanted(threshold: &Threshold) -> String {
     let text = threshold.text();
     // Longer operators first, because each contains a shorter one.
