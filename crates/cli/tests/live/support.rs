@@ -16,8 +16,8 @@ use tacit_figures::MACHINE_SHARE_MAX;
 static MACHINE: RwLock<()> = RwLock::new(());
 static SKIPPED: AtomicUsize = AtomicUsize::new(0);
 
-/// Names a file that receives a line per live test: `ran NAME` if everything it needs was available, or `SKIPPED NAME:
-/// reason` if its machine does not allow a verdict. The test harness would count both as passed.
+/// Names a file that receives a line per live test: `ran NAME` if everything it needs was available, or
+/// `SKIPPED NAME: reason` if its machine does not allow a verdict. The test harness would count both as passed.
 const TALLY_VARIABLE: &str = "TACIT_LIVE_TALLY";
 
 /// Prints a line in spite of the capture of the test harness.
