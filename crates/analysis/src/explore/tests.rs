@@ -112,9 +112,8 @@ fn a_page_holds_every_frame_as_it_was_heard() {
 /// The frames on the page, counted independently, agree with the run's metrics.
 #[test]
 fn frames_of_the_page_add_up_to_the_metrics_of_the_run() {
-    // The collided PPDUs must match the stations that collide. Runs count a frame at its start, but observers receive
-    // it at its end. Frames that start in the last second of a run and end after it are only on the page of a longer
-    // run.
+    // Enough clients to cause collisions. Runs count a frame at its start, but observers receive it at its end. Frames
+    // that start in the last second of a run and end after it are only on the page of a longer run.
     let options =
         Options { clients: Some(6), ..short("wlan-11n-150", &["run.duration=1s", "run.measure-from=0s"]) };
     let longer = Options {
