@@ -223,7 +223,6 @@ impl Prepared {
     ///
     /// # Errors
     /// If the run fails.
-    /// Where the run fails.
     pub fn run_watched(
         &self,
         control: Control<'_>,

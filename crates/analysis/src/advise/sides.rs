@@ -70,7 +70,6 @@ pub(super) const FREQUENCIES: &[(Option<u32>, &str)] = &[
 ///
 /// # Errors
 /// If the PHY or rate does not exist.
-/// On a PHY or rate that there is not.
 pub fn scenario_of(
     scenario: Option<&str>,
     phy: Option<&str>,
