@@ -37,9 +37,9 @@
 //!   the current incarnation continues until a first frame ends it.
 //!
 //! The CRC-8 over all reconstructed headers is therefore not needed to distinguish states. It is the last defence
-//! against driver errors and stray bytes: it passes 1 in 256 of those, and the MSN check before it passes only 1 in
-//! 256. They must also pass the 32-bit FCS of the LL ACK. A CRC-16 would add a quarter to the length of a short frame.
-//! No CRC helps against forged frames, because link-layer ACKs are not encrypted.
+//! against driver errors and stray bytes. It passes 1 in 256 of those, and so does the MSN check before it. They must
+//! also pass the 32-bit FCS of the LL ACK. A CRC-16 would add a quarter to the length of a short frame. No CRC helps
+//! against forged frames, because link-layer ACKs are not encrypted.
 //!
 //! A frame that fails leaves every context unchanged. The next native ACK that both ends see starts a new incarnation.
 //!
